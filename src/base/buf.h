@@ -1,0 +1,31 @@
+/* buf.h - a byte buffer that grows up to a ceiling given at birth.
+ *
+ * Invariants: `data` is never NULL and always ends in a NUL that `len` does not count.
+ * Appending past the ceiling sets `full`, appends nothing more, and returns -1; a writer may append
+ * many pieces and look at `full` once at the end.
+ */
+#ifndef HOLORUN_BASE_BUF_H
+#define HOLORUN_BASE_BUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct buf {
+    char *data;
+    size_t len, cap, max;
+    bool full;
+};
+
+void buf_init(struct buf *b, size_t max); /* ceiling in bytes */
+void buf_free(struct buf *b);
+void buf_clear(struct buf *b);   /* len = 0, full = false; keeps the memory */
+char *buf_take(struct buf *b);   /* the caller owns the result; the buffer is empty after */
+int buf_put(struct buf *b, const void *data, size_t n);
+int buf_puts(struct buf *b, const char *s);
+int buf_putc(struct buf *b, char c);
+int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Appends s as a JSON string with its quotes: UTF-8 is kept, invalid bytes become U+FFFD. */
+int buf_put_json(struct buf *b, const char *s, size_t n);
+
+#endif

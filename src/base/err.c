@@ -1,0 +1,149 @@
+/* err.c - see err.h. */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void (*exit_hook)(void);
+
+void err_on_exit(void (*fn)(void))
+{
+    exit_hook = fn;
+}
+
+/* Text from outside (file names, tensor names) may hold anything; a line for a terminal may not. */
+static void make_printable(char *s)
+{
+    for (; *s; s++)
+        if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            *s = '?';
+}
+
+static void format_text(char text[ERR_TEXT], const char *fmt, va_list ap)
+{
+    int n = vsnprintf(text, ERR_TEXT, fmt, ap);
+    if (n >= ERR_TEXT)
+        memcpy(text + ERR_TEXT - 4, "...", 4);
+    make_printable(text);
+}
+
+int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
+{
+    if (!e)
+        return -1;
+    char text[ERR_TEXT]; /* apart, because an argument may be e->text itself */
+    va_list ap;
+    va_start(ap, fmt);
+    format_text(text, fmt, ap);
+    va_end(ap);
+    e->kind = kind;
+    memcpy(e->text, text, sizeof text);
+    return -1;
+}
+
+int err_prefix(struct err *e, const char *fmt, ...)
+{
+    if (!e)
+        return -1;
+    char head[ERR_TEXT], old[ERR_TEXT];
+    va_list ap;
+    va_start(ap, fmt);
+    format_text(head, fmt, ap);
+    va_end(ap);
+    memcpy(old, e->text, sizeof old);
+    return err_set(e, e->kind, "%s: %s", head, old);
+}
+
+static void say(const char *voice, const char *fmt, va_list ap)
+{
+    char text[ERR_TEXT];
+    format_text(text, fmt, ap);
+    fprintf(stderr, "holorun: %s%s\n", voice, text);
+}
+
+void warn(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say("warning: ", fmt, ap);
+    va_end(ap);
+}
+
+void die(enum err_kind kind, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    say("", fmt, ap);
+    va_end(ap);
+    if (exit_hook)
+        exit_hook();
+    exit(kind);
+}
+
+void bug_at(const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "holorun: bug at %s:%d: ", file, line);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    if (exit_hook)
+        exit_hook();
+    abort();
+}
+
+static size_t checked_size(size_t n, size_t size)
+{
+    if (size && n > SIZE_MAX / size)
+        die(ERR_ENV, "out of memory: %zu x %zu bytes asked for", n, size);
+    return n * size ? n * size : 1;
+}
+
+void *xmalloc(unsigned long n, unsigned long size)
+{
+    void *p = malloc(checked_size(n, size));
+    if (!p)
+        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
+    return p;
+}
+
+void *xcalloc(unsigned long n, unsigned long size)
+{
+    void *p = calloc(1, checked_size(n, size));
+    if (!p)
+        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
+    return p;
+}
+
+void *xrealloc(void *old, unsigned long n, unsigned long size)
+{
+    void *p = realloc(old, checked_size(n, size));
+    if (!p)
+        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
+    return p;
+}
+
+char *xstrdup(const char *s)
+{
+    size_t n = strlen(s) + 1;
+    return memcpy(xmalloc(n, 1), s, n);
+}
+
+char *xasprintf(const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        bug("bad format string");
+    char *s = xmalloc((size_t)n + 1, 1);
+    va_start(ap, fmt);
+    vsnprintf(s, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return s;
+}

@@ -1,0 +1,22 @@
+/* pool.h - a fixed set of threads for data-parallel loops.
+ *
+ * pool_for splits [0, n) into ranges of at least `grain` and runs fn on them, the caller's thread
+ * included; it returns when all are done.  Ranges are fixed by (n, grain, threads): which thread runs
+ * which range never changes a result as long as fn's ranges are independent.
+ * One loop at a time per pool; fn must not call pool_for.
+ */
+#ifndef HOLORUN_BASE_POOL_H
+#define HOLORUN_BASE_POOL_H
+
+#include <stdint.h>
+
+struct pool;
+
+typedef void pool_fn(void *arg, int64_t begin, int64_t end, int thread);
+
+struct pool *pool_new(int threads); /* 0: one per usable core */
+void pool_free(struct pool *p);
+int pool_threads(const struct pool *p); /* 1 for NULL */
+void pool_for(struct pool *p, int64_t n, int64_t grain, pool_fn *fn, void *arg); /* p NULL: runs here */
+
+#endif

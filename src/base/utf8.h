@@ -1,0 +1,18 @@
+/* utf8.h - decoding and encoding one scalar at a time. */
+#ifndef HOLORUN_BASE_UTF8_H
+#define HOLORUN_BASE_UTF8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decodes one scalar of s[0..n). Returns its length 1..4 and sets *cp; 0 if n == 0;
+ * -1 for an invalid sequence (overlong, surrogate, above U+10FFFF, truncated). */
+int utf8_decode(const char *s, size_t n, uint32_t *cp);
+
+/* Writes cp as 1..4 bytes; returns the length, 0 for an invalid scalar. */
+int utf8_encode(uint32_t cp, char out[4]);
+
+/* Length of the longest valid prefix of s[0..n). */
+size_t utf8_valid_prefix(const char *s, size_t n);
+
+#endif

@@ -1,0 +1,44 @@
+/* chat.h - the chat template, appended piece by piece to a session (model.md 6).
+ *
+ * The published template is Jinja; this is the same layout written natively, so that a session can
+ * grow turn by turn.  chat_check compares the model's template file with what is implemented here.
+ *
+ *   <s><SPECIAL_10>System\n{system}\n
+ *   <SPECIAL_11>User\n{text}\n
+ *   <SPECIAL_11>Assistant\n<think></think>{reply}\n<SPECIAL_12>\n
+ */
+#ifndef HOLORUN_MODEL_CHAT_H
+#define HOLORUN_MODEL_CHAT_H
+
+#include "model/model.h"
+
+enum chat_place {
+    CHAT_PLACE_TEMPLATE, /* images of a message go before its text, as the published template does */
+    CHAT_PLACE_INLINE,   /* images stay where the parts have them */
+};
+
+struct chat_part { /* text (plain, never special tokens) or image; exactly one is set */
+    const char *text;
+    const struct image *image;
+};
+
+/* <s> and the system block.  The session must be empty. */
+int chat_system(struct session *s, const char *text, struct err *e);
+
+/* One user turn of n parts. */
+int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat_place place, struct err *e);
+
+/* Opens the assistant's turn: generation goes on from here. think: leave the think block open. */
+int chat_open_reply(struct session *s, bool think, struct err *e);
+
+/* Closes the assistant's turn after generation: appends what of "\n<SPECIAL_12>\n" is missing. */
+int chat_close_reply(struct session *s, struct err *e);
+
+/* An assistant turn that was said before (history), with its closing. The reply may hold added
+ * tokens of the model's own dialect, which are recognised: it is text the parser accepted. */
+int chat_reply(struct session *s, const char *reply, struct err *e);
+
+/* NULL when the model's chat template is the one implemented here, else one line for a warning. */
+const char *chat_check(const struct engine *g);
+
+#endif

@@ -1,0 +1,92 @@
+/* model.h - the two public nouns: an engine and a session.
+ *
+ * An engine is a loaded model: config, tokenizer, weights, backend.  It never changes after
+ * engine_open and may be shared by any number of sessions (one forward at a time per engine).
+ *
+ * A session is one timeline: the tokens so far, the SSM and conv states, the KV cache, the random
+ * number generator, the logits of the last position.  It only grows, or goes back to a checkpoint.
+ * Everything the agent does with memory of the past is one of: append, checkpoint, rewind, fork,
+ * save, load.
+ *
+ * Source: model.md (shapes and equations), section numbers in the .c files.
+ */
+#ifndef HOLORUN_MODEL_MODEL_H
+#define HOLORUN_MODEL_MODEL_H
+
+#include "base/err.h"
+#include "base/image.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine;
+struct session;
+struct checkpoint;
+struct tokenizer;
+struct model_config;
+
+/* ---- engine ------------------------------------------------------------------------------- */
+
+struct engine_options {
+    const char *dir;       /* model directory in the published layout */
+    const char *isa;       /* NULL: best; "ref" for the scalar reference */
+    int threads;           /* 0: one per core */
+    bool f32;              /* activations and weights in f32 instead of bf16 */
+    bool allow_extra;      /* unknown tensors are a warning, not a refusal */
+    void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
+    void *progress_arg;
+};
+
+struct engine *engine_open(const struct engine_options *o, struct err *e); /* NULL on failure */
+void engine_close(struct engine *g);
+const struct model_config *engine_config(const struct engine *g);
+const struct tokenizer *engine_tokenizer(const struct engine *g);
+const char *engine_isa(const struct engine *g);
+const char *engine_dir(const struct engine *g);
+int engine_threads(const struct engine *g);
+int engine_vocab(const struct engine *g); /* V: length of a logits row */
+uint64_t engine_hash(const struct engine *g); /* of config and tensor table: what a saved session must match */
+
+/* Image tokens that a screenshot of this size costs (model.md 4.1), and its tile grid. */
+int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows);
+
+/* ---- session ------------------------------------------------------------------------------ */
+
+struct session *session_new(struct engine *g, uint64_t seed);
+void session_free(struct session *s);
+int64_t session_length(const struct session *s);         /* tokens so far, image tokens included */
+const int32_t *session_tokens(const struct session *s);  /* [length], borrowed until the next append */
+const float *session_logits(const struct session *s);    /* [V] after the last token; NULL when empty */
+struct engine *session_engine(const struct session *s);
+
+/* Counters since session_new; the caller subtracts two readings. */
+struct session_stats {
+    int64_t prefilled, decoded;          /* tokens computed many at a time / one at a time */
+    int64_t tiles_computed, tiles_cached;
+    double vision_ms, prefill_ms, decode_ms, preprocess_ms;
+};
+struct session_stats session_stats(const struct session *s);
+
+/* Runs tokens through the model.  ids must be text tokens (< tokenizer size, not the image token). */
+int session_append(struct session *s, const int32_t *ids, int64_t n, struct err *e);
+
+/* Appends <img>, one image token for each projector row, </img>.  Tiles whose pixels were seen
+ * before (by this engine) are taken from the cache. */
+int session_append_image(struct session *s, const struct image *im, struct err *e);
+
+/* A checkpoint is the state at one position: cheap to go back to, valid for the session it was
+ * taken from as long as that session has not been rewound to before it. */
+struct checkpoint *session_checkpoint(struct session *s);
+int session_rewind(struct session *s, const struct checkpoint *c, struct err *e);
+int64_t checkpoint_length(const struct checkpoint *c);
+void checkpoint_free(struct checkpoint *c);
+
+struct session *session_fork(const struct session *s);  /* an independent copy */
+int session_save(const struct session *s, const char *path, struct err *e);
+struct session *session_load(struct engine *g, const char *path, struct err *e); /* refuses other models */
+
+/* Random numbers of this session: part of its state, so that a rewind repeats them. */
+double session_random(struct session *s); /* [0, 1) */
+
+#endif

@@ -1,0 +1,156 @@
+/* ops.h - everything the model does to numbers, as one table of functions.
+ *
+ * The forward pass (src/model) is written once against this table; the scalar reference
+ * (ops_ref.c), the CPU kernels by instruction set, and later a GPU fill it in.  Tensors live where
+ * the backend puts them: code above this line never touches `data` of a tensor directly, it uses
+ * alloc, upload, download and the operations.  On the CPU `data` is ordinary memory.
+ *
+ * Shapes are written [rows, cols], row-major, `stride` elements from row to row.  A vector is one
+ * row.  Activations are f32 or bf16 (one choice for a whole run), weights bf16 or f32; sums are
+ * always accumulated in f32.  With bf16 activations every result is rounded once, where it is stored:
+ * the rounding points of model.md 3.
+ *
+ * Aliasing: outputs may not overlap inputs unless the comment says so.
+ * Threads: one call at a time per backend; the backend spreads the work over its own pool.
+ * Preconditions (shapes, dtypes) are checked with bug(): a mismatch is our mistake, since every
+ * shape from a file was checked when the weights were bound.
+ */
+#ifndef HOLORUN_OPS_OPS_H
+#define HOLORUN_OPS_OPS_H
+
+#include "base/err.h"
+#include "base/pool.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum dtype { DT_F32, DT_BF16, DT_F16, DT_I8, DT_U8, DT_F8E4M3, DT_I32, DT_I64, DT_COUNT };
+
+size_t dtype_size(enum dtype t);
+const char *dtype_name(enum dtype t); /* "bf16" */
+
+struct tensor {
+    void *data;
+    enum dtype dtype;
+    int64_t rows, cols, stride;
+};
+
+/* A view of rows [r, r+n) or of columns [c, c+n); shares data. */
+struct tensor tensor_rows(struct tensor t, int64_t r, int64_t n);
+struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n);
+
+/* A weight matrix [N, K] in whatever form the backend multiplies fastest. */
+struct weight;
+
+enum epilogue {
+    EPI_NONE,
+    EPI_RELU2, /* max(0, v)^2, after rounding v to the activation type */
+    EPI_GELU,  /* exact: v/2 * (1 + erf(v / sqrt 2)) */
+};
+
+/* Sizes and per-head constants of one Mamba-2 layer (model.md 3.2). Constants are f32 [H]. */
+struct ssm_shape {
+    int heads;    /* H */
+    int head_dim; /* P */
+    int state;    /* N */
+    int groups;   /* G; head h uses group h / (H/G) */
+    int conv;     /* K taps */
+    int chunk;    /* Q, chunk length of the scan; any value gives the same mathematics */
+    float dt_min, dt_max; /* time_step_limit: (0, inf) is no clamp */
+};
+
+struct ssm_const {
+    const float *a;       /* [H] = -exp(A_log) */
+    const float *dt_bias; /* [H] */
+    const float *d;       /* [H] */
+};
+
+struct backend;
+
+struct ops {
+    const char *name; /* "ref", "avx2", "avx512", "avx512bf16" */
+
+    /* memory; upload and download convert between dtypes when they differ */
+    struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */
+    void (*free)(struct backend *b, struct tensor *t);
+    void (*upload)(struct backend *b, struct tensor dst, struct tensor host_src);
+    void (*download)(struct backend *b, struct tensor host_dst, struct tensor src);
+    void (*copy)(struct backend *b, struct tensor dst, struct tensor src); /* same shape; converts */
+
+    /* weights: `host` (any float dtype, may be a mapped file) is read once; pack keeps `dtype` (bf16 or f32) */
+    struct weight *(*pack)(struct backend *b, struct tensor host, enum dtype dtype);
+    void (*unpack_free)(struct backend *b, struct weight *w);
+
+    /* y[T,D] = E[ids[t], :] */
+    void (*embed)(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids);
+
+    /* y[T,N] = epi(x[T,K] . W[N,K]^T + bias[N]);  with add != 0: y += that (y is input too).
+     * bias is a f32 vector or has data NULL.  y may be f32 while x is bf16 (logits). */
+    void (*linear)(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
+                   struct tensor bias, enum epilogue epi, int add);
+
+    /* y = w * x * rsqrt(mean(x^2) + eps) per row; w f32 [1,D].  y may be x. */
+    void (*rmsnorm)(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps);
+
+    /* y = (x - mean) * rsqrt(var + eps) * w + bias per row; w, bias f32 [1,D].  y may be x. */
+    void (*layernorm)(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
+                      struct tensor bias, float eps);
+
+    /* q = y * silu(z); out = w * q * rsqrt(mean over each of `groups` equal parts of q^2 + eps).
+     * out may be y. */
+    void (*gated_norm)(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
+                       struct tensor w, int groups, float eps);
+
+    /* h += y (rounded to h's type); y [T,D] */
+    void (*add)(struct backend *b, struct tensor h, struct tensor y);
+
+    /* v[t,c] = silu(bias[c] + sum_k w[c,k] * xbc[t-K+1+k, c]), rows before the first come from
+     * state [K-1, C] (oldest row first); on return state holds the last K-1 rows of the input.
+     * w f32 [C,K], bias f32 [1,C]; T may be shorter than K-1. */
+    void (*conv)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                 struct tensor bias, struct tensor state);
+
+    /* Mamba-2 state space layer, model.md 3.3/3.4.  v [T, H*P + 2*G*N] = x, B, C after conv;
+     * dt [T,H] raw; state f32 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
+     * ssm_step: T == 1, the recurrence.  ssm_scan: any T, in chunks of shape->chunk. */
+    void (*ssm_step)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                     struct tensor state, const struct ssm_shape *s, const struct ssm_const *c);
+    void (*ssm_scan)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                     struct tensor state, const struct ssm_shape *s, const struct ssm_const *c);
+
+    /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
+     * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.
+     * scale d^-0.5, softmax in f32, scores never stored whole. */
+    void (*attend)(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
+                   struct tensor v, int q_heads, int kv_heads, int64_t past);
+
+    /* Bidirectional attention inside each of `tiles` sequences of equal length.
+     * qkv [tiles*n, 3*heads*d] with all q, all k, all v; y [tiles*n, heads*d]. */
+    void (*attend_tiles)(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles);
+
+    /* Pixel shuffle v2 (model.md 4.6): x [g*g, C] raster order -> y [(g/2)*(g/2), 4*C]. */
+    void (*pixel_shuffle)(struct backend *b, struct tensor y, struct tensor x, int g);
+};
+
+struct backend {
+    const struct ops *ops;
+    struct pool *pool; /* borrowed */
+    void *priv;
+};
+
+/* A CPU backend.  isa: "ref", "avx2", "avx512", "avx512bf16", or NULL for the best this machine
+ * runs.  The pool is borrowed and may be NULL (one thread).  NULL with a message when unknown or
+ * not supported by this CPU. */
+struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e);
+void backend_free(struct backend *b);
+
+/* Names of the instruction sets this CPU runs, best last, for doctor and tests. */
+int backend_cpu_list(const char *names[], int max);
+
+/* bf16 <-> f32: round to nearest even, NaN stays NaN. */
+uint16_t bf16_from_f32(float f);
+float bf16_to_f32(uint16_t h);
+float f16_to_f32(uint16_t h);
+float f8e4m3_to_f32(uint8_t v);
+
+#endif

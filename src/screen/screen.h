@@ -1,0 +1,81 @@
+/* screen.h - one X11 display: what is on it (eyes) and what is done to it (hands).
+ *
+ * Everything here speaks root-window pixels.  A `struct screen` owns one Display connection and is
+ * used from one thread.  X errors never end the process: they are trapped around the exact call; a
+ * lost connection makes every later call fail with ERR_ENV "display ':1' was lost".
+ *
+ * Hands look at the stop flag before every single event (screen_stop_flag), and write down what they
+ * press in a held-list, in memory and in a file, before they press it: whatever happens, what was
+ * pressed is released, if need be by the next start.
+ */
+#ifndef HOLORUN_SCREEN_SCREEN_H
+#define HOLORUN_SCREEN_SCREEN_H
+
+#include "base/err.h"
+#include "base/image.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct screen;
+
+struct screen_options {
+    const char *display;  /* NULL: $DISPLAY */
+    const char *view;     /* NULL or "all": whole root; monitor name or number; "window:ID" */
+    bool cursor;          /* draw the pointer into captures */
+    bool no_shm;          /* XGetImage only */
+    double key_delay_ms, keymap_settle_ms; /* 0: defaults 5, 50 */
+};
+
+struct screen *screen_open(const struct screen_options *o, struct err *e); /* no DISPLAY, Wayland, XTest missing: refused */
+void screen_close(struct screen *s); /* releases what is held, restores the keymap; NULL is fine */
+
+struct screen_rect { int x, y, w, h; };
+struct screen_rect screen_view(const struct screen *s); /* what captures show, in root pixels */
+const char *screen_name(const struct screen *s);        /* ":1" */
+
+/* Facts for doctor and run.json, one "key: value" per line, e.g. "xtest: 2.2", "shm: yes". */
+struct buf;
+void screen_describe(struct screen *s, struct buf *out);
+
+/* ---- eyes ------------------------------------------------------------------------------------ */
+
+int screen_capture(struct screen *s, struct image *out, struct err *e); /* allocates or reuses out */
+
+struct settle { double min_ms, quiet_ms, max_ms; }; /* zeros: 150, 300, 3000 */
+struct settled { double ms; const char *why; /* "quiet" "stable" "timeout" "stopped" */ };
+int screen_settle(struct screen *s, const struct settle *p, struct settled *out, struct err *e);
+
+/* Active window (or the one under the pointer without a window manager): title and class, UTF-8, cut to size. */
+int screen_active_window(struct screen *s, char *title, size_t title_size, char *wm_class, size_t class_size);
+/* First window whose title matches the PCRE2 pattern; fills title when wanted. 1 found, 0 not, -1 error. */
+int screen_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e);
+int screen_pointer(struct screen *s, int *x, int *y);
+
+/* ---- hands: 0 done, -1 failed (e->kind ERR_STOPPED when the stop flag was seen) ---------------- */
+
+int screen_move(struct screen *s, int x, int y, struct err *e);
+int screen_button(struct screen *s, int button, bool down, struct err *e);
+int screen_click(struct screen *s, int x, int y, int button, int count, struct err *e); /* x < 0: in place */
+int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, struct err *e); /* n points x0 y0 x1 y1 ... */
+int screen_scroll(struct screen *s, int dx, int dy, struct err *e); /* wheel clicks at the pointer */
+int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e);
+int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e); /* down in order, up in reverse */
+int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);    /* agent.md 4.4 */
+int screen_wait(struct screen *s, double ms, struct err *e); /* sleeps, watching the stop flag */
+int screen_release_all(struct screen *s);      /* every key and button we hold; safe at any time */
+int screen_activate_window(struct screen *s, unsigned long id, struct err *e); /* through libxdo */
+int64_t screen_events_sent(const struct screen *s);
+
+/* ---- stopping -------------------------------------------------------------------------------- */
+
+/* The process-wide flag: signal handlers set it, hands and waits and generation look at it.
+ * 0 go on, else why: a signal number, or STOP_* below. */
+enum { STOP_FILE = 1000, STOP_HUMAN = 1001 };
+volatile int *screen_stop_flag(void);
+/* SIGINT, SIGTERM, SIGHUP set the flag (a second one ends the process after releasing keys);
+ * die() and bug() release what is held. */
+void screen_install_signals(void);
+
+#endif

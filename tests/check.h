@@ -1,0 +1,77 @@
+/* check.h - cmocka, with claims and random order.
+ *
+ *     static const struct CMUnitTest tests[] = {
+ *         CLAIM("a chunked scan equals the recurrence", t_scan),
+ *     };
+ *     int main(int argc, char **argv) { return check_main(argc, argv, tests, sizeof tests / sizeof *tests); }
+ *
+ * Each test prints its claim; figures go through check_note and stand under it.  The order is
+ * shuffled; the seed is printed and `HOLORUN_TEST_SEED=n` repeats it (check_seed() for random data
+ * inside a test).  An argument runs only the claims that contain it; --list lists them.
+ */
+#ifndef HOLORUN_TESTS_CHECK_H
+#define HOLORUN_TESTS_CHECK_H
+
+/* clang-format off: cmocka wants these before itself */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+/* clang-format on */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CLAIM(text, fn) {(text), (fn), NULL, NULL, NULL}
+#define check_note(...) (printf("           "), printf(__VA_ARGS__), putchar('\n'))
+
+__attribute__((unused)) static uint64_t check_seed(void)
+{
+    static uint64_t seed;
+    if (!seed) {
+        const char *s = getenv("HOLORUN_TEST_SEED");
+        seed = s ? strtoull(s, NULL, 10) : (uint64_t)time(NULL);
+        seed = seed ? seed : 1;
+    }
+    return seed;
+}
+
+/* xorshift64*: uniform in [0, 1) */
+__attribute__((unused)) static double check_random(uint64_t *state)
+{
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    return (double)((*state * 0x2545F4914F6CDD1Dull) >> 11) / 9007199254740992.0;
+}
+
+static int check_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
+{
+    struct CMUnitTest *run = malloc(n * sizeof *run);
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (argc > 1 && !strcmp(argv[1], "--list"))
+            puts(tests[i].name);
+        else if (argc < 2 || strstr(tests[i].name, argv[1]))
+            run[m++] = tests[i];
+    }
+    uint64_t state = check_seed();
+    for (size_t i = m; i > 1; i--) {
+        size_t j = (size_t)(check_random(&state) * (double)i);
+        struct CMUnitTest t = run[i - 1];
+        run[i - 1] = run[j];
+        run[j] = t;
+    }
+    int failed = 0;
+    if (m) {
+        printf("seed %llu\n", (unsigned long long)check_seed());
+        fflush(stdout);
+        failed = _cmocka_run_group_tests(argv[0], run, m, NULL, NULL);
+    }
+    free(run);
+    return failed != 0;
+}
+
+#endif
