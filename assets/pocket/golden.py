@@ -1,0 +1,244 @@
+"""Reference values of the exported pocket model for the C tests, from an independent forward.
+
+    python golden.py --model model --out ../../tests/golden/pocket
+
+Everything here is numpy in double precision, written from the equations and not from model.py:
+one position after another through the recurrence, explicit softmax, explicit filters.  The weights
+are the bf16 values of the file.  Nothing is rounded on the way, so an engine that keeps its
+activations in bf16 differs by its own rounding only.
+
+Writes page.png (the image), golden.bin (little-endian arrays, back to back) and golden.json (the
+prompt, and for every array its name, type, shape, offset in bytes, and which rows were kept).
+"""
+import argparse
+import json
+import math
+import os
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+import tokenizer
+
+ROWS = [0, 1, 17, 100, 255]              # image tokens that are kept
+PATCHES = [0, 1, 31, 32, 33, 500, 1023]
+LAST = 6                                 # positions at the end of the prompt that are kept
+
+
+def page():
+    """A 640x480 picture with flat areas, edges at odd places and a ramp; no font is needed."""
+    im = Image.new("RGB", (640, 480), (246, 244, 239))
+    d = ImageDraw.Draw(im)
+    d.rectangle([0, 0, 639, 59], fill=(32, 62, 110))
+    for i in range(12):
+        x, y = 40 + 47 * i, 90 + 23 * (i % 5)
+        d.rectangle([x, y, x + 17 + i, y + 25], outline=(20, 20, 20), fill=(255, 255 - 20 * i, 90))
+        d.line([x, y, x + 30, y + 31 + 3 * i], fill=(200, 30, 30), width=1 + i % 3)
+    for x in range(600):
+        d.line([20 + x, 300, 20 + x, 380], fill=(x * 255 // 600, 128, 255 - x * 255 // 600))
+    d.ellipse([250, 400, 330, 470], fill=(10, 130, 60))
+    return im
+
+
+def weights(path):
+    raw = open(path, "rb").read()
+    n = int.from_bytes(raw[:8], "little")
+    out = {}
+    for name, t in json.loads(raw[8:8 + n]).items():
+        if name != "__metadata__":
+            a, b = (8 + n + o for o in t["data_offsets"])
+            high = np.frombuffer(raw[a:b], "<u2").astype(np.uint32) << 16
+            out[name] = high.view(np.float32).astype(np.float64).reshape(t["shape"])
+    return out
+
+
+def erf(x):
+    return np.vectorize(math.erf)(x)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def rms(x, w, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * w
+
+
+def layer_norm(x, w, b, eps=1e-6):
+    m = x.mean(-1, keepdims=True)
+    return (x - m) / np.sqrt(((x - m) ** 2).mean(-1, keepdims=True) + eps) * w + b
+
+
+def cubic(x, a=-0.5):
+    x = abs(x)
+    if x < 1:
+        return (a + 2) * x ** 3 - (a + 3) * x ** 2 + 1
+    return a * (x ** 3 - 5 * x ** 2 + 8 * x - 4) if x < 2 else 0.0
+
+
+def filter_matrix(n_in, n_out):
+    s = n_in / n_out
+    f = max(s, 1.0)
+    m = np.zeros((n_out, n_in))
+    for o in range(n_out):
+        c = (o + 0.5) * s
+        lo = max(0, math.floor(c - 2 * f + 0.5))
+        hi = min(n_in, math.floor(c + 2 * f + 0.5))
+        for j in range(lo, hi):
+            m[o, j] = cubic((j - c + 0.5) / f)
+        m[o] /= m[o].sum()
+    return m
+
+
+def preprocess(im, cfg):
+    x = np.asarray(im.convert("RGB"), np.float64) / 255                     # [480, 640, 3]
+    side = cfg["force_image_size"]
+    wide = np.einsum("oj,yjc->yoc", filter_matrix(x.shape[1], side), x)
+    x = np.einsum("oi,ixc->oxc", filter_matrix(x.shape[0], side), wide)
+    return ((x - cfg["norm_mean"]) / cfg["norm_std"]).transpose(2, 0, 1)    # [3, 512, 512]
+
+
+def vision(px, w, cfg, keep):
+    v = cfg["vision_config"]
+    p, d, heads = cfg["patch_size"], v["hidden_size"], v["num_attention_heads"]
+    g = px.shape[1] // p
+    patch = px.reshape(3, g, p, g, p).transpose(1, 3, 0, 2, 4).reshape(g * g, 3 * p * p)
+    name = "vision_model.radio_model.model."
+    x = patch @ w[name + "patch_generator.embedder.weight"].T
+    x = x + w[name + "patch_generator.pos_embed"][0]
+    skip = w[name + "patch_generator.cls_token.token"]
+    x = np.concatenate([skip, x])
+    keep("vit_in", x, [len(skip) + m for m in PATCHES])
+    for b in range(v["num_hidden_layers"]):
+        at = lambda s: w[f"{name}blocks.{b}.{s}"]
+        u = layer_norm(x, at("norm1.weight"), at("norm1.bias"))
+        q, k, val = np.split(u @ at("attn.qkv.weight").T + at("attn.qkv.bias"), 3, 1)
+        y, h = np.zeros_like(x), d // heads
+        for j in range(heads):
+            c = slice(j * h, j * h + h)
+            y[:, c] = softmax(q[:, c] @ k[:, c].T / math.sqrt(h)) @ val[:, c]
+        x = x + y @ at("attn.proj.weight").T + at("attn.proj.bias")
+        u = layer_norm(x, at("norm2.weight"), at("norm2.bias"))
+        u = u @ at("mlp.fc1.weight").T + at("mlp.fc1.bias")
+        u = 0.5 * u * (1 + erf(u / math.sqrt(2)))
+        x = x + u @ at("mlp.fc2.weight").T + at("mlp.fc2.bias")
+        keep(f"vit_block{b}", x, [len(skip) + m for m in PATCHES])
+    return x[len(skip):], g
+
+
+def projector(x, g, w, keep):
+    d = x.shape[1]
+    y = np.zeros((g * g // 4, 4 * d))
+    for r in range(g):
+        for c in range(g):
+            o = ((r % 2) * 2 + c % 2) * d
+            y[(r // 2) * (g // 2) + c // 2, o:o + d] = x[r * g + c]
+    keep("shuffled", y, ROWS[:2])
+    y = rms(y, w["mlp1.0.weight"], 1e-5) @ w["mlp1.1.weight"].T
+    y = np.maximum(y, 0) ** 2 @ w["mlp1.3.weight"].T
+    keep("projected", y, ROWS)
+    return y
+
+
+def mamba(u, at, c):
+    H, P, N, G = (c[k] for k in ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups"))
+    inner, T, taps = H * P, len(u), c["conv_kernel"]
+    z, xbc, dt = np.split(u @ at("in_proj.weight").T, [inner, 2 * inner + 2 * G * N], 1)
+    padded = np.concatenate([np.zeros((taps - 1, xbc.shape[1])), xbc])
+    conv = sum(padded[k:k + T] * at("conv1d.weight")[:, 0, k] for k in range(taps))
+    v = silu(conv + at("conv1d.bias"))
+    dt = np.logaddexp(0, dt + at("dt_bias"))
+    a, S, y = -np.exp(at("A_log")), np.zeros((H, P, N)), np.zeros((T, H, P))
+    for t in range(T):
+        x = v[t, :inner].reshape(H, P)
+        B = v[t, inner:inner + G * N].reshape(G, N).repeat(H // G, 0)
+        C = v[t, inner + G * N:].reshape(G, N).repeat(H // G, 0)
+        S = np.exp(dt[t] * a)[:, None, None] * S + (dt[t][:, None] * x)[..., None] * B[:, None]
+        y[t] = (S * C[:, None]).sum(-1) + at("D")[:, None] * x
+    q = (y.reshape(T, inner) * silu(z)).reshape(T, G, inner // G)
+    q = rms(q, 1.0, c["layer_norm_epsilon"]).reshape(T, inner) * at("norm.weight")
+    return q @ at("out_proj.weight").T, S
+
+
+def attention(u, at, c):
+    h, kv, p = c["num_attention_heads"], c["num_key_value_heads"], c["head_dim"]
+    q, k, v = (u @ at(f"{n}_proj.weight").T for n in "qkv")
+    y, T = np.zeros((len(u), h * p)), len(u)
+    mask = np.triu(np.full((T, T), -np.inf), 1)
+    for j in range(h):
+        a, b = slice(j * p, j * p + p), slice(j * kv // h * p, j * kv // h * p + p)
+        y[:, a] = softmax(q[:, a] @ k[:, b].T / math.sqrt(p) + mask) @ v[:, b]
+    return y @ at("o_proj.weight").T
+
+
+def language(ids, picture, w, cfg, keep):
+    c = cfg["llm_config"]
+    h = w["language_model.backbone.embeddings.weight"][ids].copy()
+    h[np.array(ids) == cfg["img_context_token_id"]] = picture
+    kept = [0, 5, ids.index(cfg["img_context_token_id"])] + list(range(len(ids) - LAST, len(ids)))
+    for i, kind in enumerate(c["hybrid_override_pattern"]):
+        name = f"language_model.backbone.layers.{i}."
+        u = rms(h, w[name + "norm.weight"], c["layer_norm_epsilon"])
+        at = lambda s: w[name + "mixer." + s]
+        if kind == "M":
+            y, state = mamba(u, at, c)
+            keep(f"state{i}", state[:, 0], None)        # [H, N] of channel 0, after the prompt
+        elif kind == "*":
+            y = attention(u, at, c)
+        else:
+            y = np.maximum(u @ at("up_proj.weight").T, 0) ** 2 @ at("down_proj.weight").T
+        h = h + y
+        keep(f"layer{i}", h, kept)
+    f = rms(h, w["language_model.backbone.norm_f.weight"], c["layer_norm_epsilon"])
+    logits = f @ w["language_model.lm_head.weight"].T
+    keep("logits", logits, kept)
+    return logits
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--model", default="model")
+    p.add_argument("--out", default="../../tests/golden/pocket")
+    a = p.parse_args()
+    os.makedirs(a.out, exist_ok=True)
+    cfg = json.load(open(os.path.join(a.model, "config.json")))
+    w = weights(os.path.join(a.model, "model.safetensors"))
+    turns = [("Book a flight from Oslo to Rome\n-", "origin<write>From<at><12><20>Oslo", False),
+             ("<image>", "", False)]
+    ids, _ = tokenizer.conversation(turns)
+    ids = ids[:-2 - 1]                                  # up to and with <think></think>
+
+    arrays, blob = [], bytearray()
+
+    def keep(name, x, rows, kind="<f4"):
+        x = x if rows is None else x[rows]
+        arrays.append({"name": name, "dtype": kind[1:], "shape": list(x.shape),
+                       "offset": len(blob), "rows": rows})
+        blob.extend(np.ascontiguousarray(x).astype(kind).tobytes())
+
+    im = page()
+    im.save(os.path.join(a.out, "page.png"), optimize=True)
+    keep("ids", np.array(ids), None, "<i4")
+    px = preprocess(im, cfg)
+    keep("pixels_red", px[0], [0, 33, 100, 333])
+    keep("pixels_blue", px[2], [65, 511])
+    keep("pixels_mean", px.mean((1, 2)), None)
+    x, g = vision(px, w, cfg, keep)
+    logits = language(ids, projector(x, g, w, keep), w, cfg, keep)
+    about = {"what": "reference values of the exported pocket model", "generator": "golden.py",
+             "numpy": np.__version__, "arithmetic": "float64, weights as stored (bf16)",
+             "image": "page.png", "prompt": tokenizer.decode(
+                 [i for n, i in enumerate(ids) if i != tokenizer.IMAGE or ids[n - 1] != i]),
+             "tokens": len(ids), "argmax": int(logits[-1].argmax()), "arrays": arrays}
+    json.dump(about, open(os.path.join(a.out, "golden.json"), "w"), indent=1)
+    open(os.path.join(a.out, "golden.bin"), "wb").write(blob)
+    print(f"{a.out}: {len(arrays)} arrays, {len(blob)} bytes, next token {about['argmax']}")
+
+
+if __name__ == "__main__":
+    main()
