@@ -18,8 +18,8 @@ struct buf {
 
 void buf_init(struct buf *b, size_t max); /* ceiling in bytes */
 void buf_free(struct buf *b);
-void buf_clear(struct buf *b);   /* len = 0, full = false; keeps the memory */
-char *buf_take(struct buf *b);   /* the caller owns the result; the buffer is empty after */
+void buf_clear(struct buf *b); /* len = 0, full = false; keeps the memory */
+char *buf_take(struct buf *b); /* the caller owns the result; the buffer is empty after */
 int buf_put(struct buf *b, const void *data, size_t n);
 int buf_puts(struct buf *b, const char *s);
 int buf_putc(struct buf *b, char c);

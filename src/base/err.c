@@ -100,7 +100,8 @@ static size_t checked_size(size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / size)
         die(ERR_ENV, "out of memory: %zu x %zu bytes asked for", n, size);
-    return n * size ? n * size : 1;
+    size_t bytes = n * size;
+    return bytes > 0 ? bytes : 1;
 }
 
 void *xmalloc(unsigned long n, unsigned long size)

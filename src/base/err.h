@@ -35,7 +35,10 @@ struct err {
     char text[ERR_TEXT]; /* one line, no newline; long text is cut with "..." */
 };
 
-#define ERR_INIT {ERR_NONE, ""}
+#define ERR_INIT                                                                                             \
+    {                                                                                                        \
+        ERR_NONE, ""                                                                                         \
+    }
 #define PRINTF_LIKE(a, b) __attribute__((format(printf, a, b)))
 
 /* Sets kind and text; returns -1. Control characters in the text become '?'. */
@@ -44,9 +47,9 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) PRINTF_LIKE
 /* Puts "context: " before the text that is there; returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-void warn(const char *fmt, ...) PRINTF_LIKE(1, 2);                                            /* stderr */
-_Noreturn void die(enum err_kind kind, const char *fmt, ...) PRINTF_LIKE(2, 3);               /* exit(kind) */
-_Noreturn void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);    /* abort() */
+void warn(const char *fmt, ...) PRINTF_LIKE(1, 2);                                         /* stderr */
+_Noreturn void die(enum err_kind kind, const char *fmt, ...) PRINTF_LIKE(2, 3);            /* exit(kind) */
+_Noreturn void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4); /* abort() */
 #define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 
 /* Calls fn before die() and bug() end the process: the place to release keys. One slot. */

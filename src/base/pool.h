@@ -16,7 +16,7 @@ typedef void pool_fn(void *arg, int64_t begin, int64_t end, int thread);
 
 struct pool *pool_new(int threads); /* 0: one per usable core */
 void pool_free(struct pool *p);
-int pool_threads(const struct pool *p); /* 1 for NULL */
+int pool_threads(const struct pool *p);                                          /* 1 for NULL */
 void pool_for(struct pool *p, int64_t n, int64_t grain, pool_fn *fn, void *arg); /* p NULL: runs here */
 
 #endif

@@ -1,0 +1,133 @@
+/* buf.c - see buf.h. */
+#include "base/buf.h"
+
+#include "base/err.h"
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_CAP = 64 };
+
+void buf_init(struct buf *b, size_t max)
+{
+    *b = (struct buf){.data = xmalloc(FIRST_CAP, 1), .cap = FIRST_CAP, .max = max};
+    b->data[0] = 0;
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->data);
+    *b = (struct buf){0};
+}
+
+void buf_clear(struct buf *b)
+{
+    b->len = 0;
+    b->full = false;
+    if (b->data)
+        b->data[0] = 0;
+}
+
+char *buf_take(struct buf *b)
+{
+    char *s = b->data;
+    size_t max = b->max;
+    buf_init(b, max);
+    return s;
+}
+
+/* Makes room for n more bytes and the NUL; -1 when the ceiling forbids it. */
+static int reserve(struct buf *b, size_t n)
+{
+    if (!b->data)
+        buf_init(b, b->max);
+    if (b->full || n > b->max || b->len > b->max - n) {
+        b->full = true;
+        return -1;
+    }
+    size_t need = b->len + n + 1;
+    if (need > b->cap) {
+        size_t cap = b->cap * 2 > need ? b->cap * 2 : need;
+        b->data = xrealloc(b->data, cap, 1);
+        b->cap = cap;
+    }
+    return 0;
+}
+
+int buf_put(struct buf *b, const void *data, size_t n)
+{
+    if (reserve(b, n))
+        return -1;
+    if (n)
+        memcpy(b->data + b->len, data, n);
+    b->len += n;
+    b->data[b->len] = 0;
+    return 0;
+}
+
+int buf_puts(struct buf *b, const char *s)
+{
+    return buf_put(b, s, strlen(s));
+}
+
+int buf_putc(struct buf *b, char c)
+{
+    return buf_put(b, &c, 1);
+}
+
+int buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        bug("bad format string");
+    if (reserve(b, (size_t)n))
+        return -1;
+    va_start(ap, fmt);
+    vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->len += (size_t)n;
+    return 0;
+}
+
+static int put_json_scalar(struct buf *b, uint32_t cp, const char *s, int n)
+{
+    switch (cp) {
+    case '"':
+        return buf_puts(b, "\\\"");
+    case '\\':
+        return buf_puts(b, "\\\\");
+    case '\n':
+        return buf_puts(b, "\\n");
+    case '\t':
+        return buf_puts(b, "\\t");
+    case '\r':
+        return buf_puts(b, "\\r");
+    default:
+        return cp < 0x20 || cp == 0x7f ? buf_printf(b, "\\u%04x", cp) : buf_put(b, s, (size_t)n);
+    }
+}
+
+int buf_put_json(struct buf *b, const char *s, size_t n)
+{
+    buf_putc(b, '"');
+    while (n) {
+        uint32_t cp;
+        int len = utf8_decode(s, n, &cp);
+        if (len < 0) {
+            buf_puts(b, "\xef\xbf\xbd");
+            len = 1;
+        } else {
+            put_json_scalar(b, cp, s, len);
+        }
+        s += len;
+        n -= (size_t)len;
+    }
+    return buf_putc(b, '"');
+}

@@ -1,0 +1,205 @@
+/* file.c - see file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_read(const char *path, size_t max, char **data, size_t *len, struct err *e)
+{
+    *data = NULL;
+    *len = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, ERR_ENV, "cannot open '%s': %s", path, strerror(errno));
+    size_t cap = 4096, n = 0;
+    char *s = xmalloc(cap + 1, 1);
+    ssize_t got;
+    while ((got = read(fd, s + n, cap - n)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            err_set(e, ERR_ENV, "cannot read '%s': %s", path, strerror(errno));
+            goto fail;
+        }
+        n += (size_t)got;
+        if (n > max) {
+            err_set(e, ERR_ENV, "'%s' is larger than %zu bytes, the limit for this kind of file", path, max);
+            goto fail;
+        }
+        if (n == cap)
+            s = xrealloc(s, (cap *= 2) + 1, 1);
+    }
+    close(fd);
+    s[n] = 0;
+    *data = s;
+    *len = n;
+    return 0;
+fail:
+    close(fd);
+    free(s);
+    return -1;
+}
+
+int file_write_all(int fd, const char *path, const void *data, size_t len, struct err *e)
+{
+    const char *p = data;
+    while (len) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_set(e, ERR_ENV, "cannot write '%s': %s", path,
+                           n ? strerror(errno) : "nothing written");
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int file_write(const char *path, const void *data, size_t len, struct err *e)
+{
+    char *tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = -1;
+    if (fd < 0) {
+        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+        goto out;
+    }
+    if (file_write_all(fd, path, data, len, e))
+        goto out;
+    if (close(fd)) {
+        fd = -1;
+        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+        goto out;
+    }
+    fd = -1;
+    if (rename(tmp, path)) {
+        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+        goto out;
+    }
+    rc = 0;
+out:
+    if (fd >= 0)
+        close(fd);
+    if (rc)
+        unlink(tmp);
+    free(tmp);
+    return rc;
+}
+
+int file_map(struct file_map *m, const char *path, struct err *e)
+{
+    *m = (struct file_map){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(e, ERR_ENV, "cannot open '%s': %s", path, strerror(errno));
+    struct stat st;
+    int rc = 0;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+        rc = err_set(e, ERR_ENV, "'%s' is not a regular file", path);
+    } else if (st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED)
+            rc = err_set(e, ERR_ENV, "cannot map '%s': %s", path, strerror(errno));
+        else
+            *m = (struct file_map){p, (size_t)st.st_size};
+    }
+    close(fd);
+    return rc;
+}
+
+void file_unmap(struct file_map *m)
+{
+    if (m->data)
+        munmap((void *)(uintptr_t)m->data, m->len);
+    *m = (struct file_map){0};
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+int dir_make(const char *path, struct err *e)
+{
+    char *s = xstrdup(path);
+    int rc = 0;
+    for (char *p = s + 1; rc == 0; p++) {
+        if (*p && *p != '/')
+            continue;
+        char c = *p;
+        *p = 0;
+        if (mkdir(s, 0700) && errno != EEXIST)
+            rc = err_set(e, ERR_ENV, "cannot make folder '%s': %s", s, strerror(errno));
+        *p = c;
+        if (!c)
+            break;
+    }
+    struct stat st;
+    if (rc == 0 && (stat(s, &st) || !S_ISDIR(st.st_mode)))
+        rc = err_set(e, ERR_ENV, "'%s' is not a folder", s);
+    free(s);
+    return rc;
+}
+
+/* The runtime folder may have to live in a world-writable place: then it must be ours alone. */
+static char *private_tmp(struct err *e)
+{
+    char *path = xasprintf("/tmp/holorun-%u", (unsigned)getuid());
+    struct stat st;
+    if ((mkdir(path, 0700) && errno != EEXIST) || lstat(path, &st) || !S_ISDIR(st.st_mode) ||
+        st.st_uid != getuid() || (st.st_mode & 077)) {
+        err_set(e, ERR_ENV, "'%s' is not a private folder of this user; remove it or set XDG_RUNTIME_DIR",
+                path);
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+char *file_place(enum file_place place, struct err *e)
+{
+    static const struct {
+        const char *variable, *below_home;
+    } places[] = {
+        [PLACE_STATE] = {"XDG_STATE_HOME", ".local/state"},
+        [PLACE_CACHE] = {"XDG_CACHE_HOME", ".cache"},
+        [PLACE_CONFIG] = {"XDG_CONFIG_HOME", ".config"},
+        [PLACE_RUNTIME] = {"XDG_RUNTIME_DIR", NULL},
+    };
+    const char *dir = getenv(places[place].variable), *home = getenv("HOME");
+    char *path;
+    if (dir && dir[0] == '/') /* relative values are to be ignored, says the XDG specification */
+        path = xasprintf("%s/holorun", dir);
+    else if (!places[place].below_home)
+        return private_tmp(e);
+    else if (home && home[0] == '/')
+        path = xasprintf("%s/%s/holorun", home, places[place].below_home);
+    else
+        return err_set(e, ERR_ENV, "neither %s nor HOME is set", places[place].variable), NULL;
+    if (dir_make(path, e)) {
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+char *file_exe_dir(void)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return xstrdup(".");
+    path[n] = 0;
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = 0;
+    return xstrdup(path);
+}

@@ -1,0 +1,163 @@
+/* image.c - see image.h. */
+#include "base/image.h"
+
+#include "base/file.h"
+
+#include <spng.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { PNG_MAX_BYTES = 128 << 20, TILE = 32 };
+
+static size_t image_bytes(const struct image *im)
+{
+    return (size_t)im->w * (size_t)im->h * 3;
+}
+
+int image_alloc(struct image *im, int w, int h, struct err *e)
+{
+    *im = (struct image){0};
+    if (w < 1 || h < 1 || w > IMAGE_MAX_SIDE || h > IMAGE_MAX_SIDE || (int64_t)w * h > IMAGE_MAX_PIXELS)
+        return err_set(e, ERR_ENV, "image of %dx%d pixels refused: sides 1 to %d, at most %d million pixels",
+                       w, h, IMAGE_MAX_SIDE, IMAGE_MAX_PIXELS >> 20);
+    im->rgb = xcalloc((size_t)w * (size_t)h, 3);
+    im->w = w;
+    im->h = h;
+    return 0;
+}
+
+void image_free(struct image *im)
+{
+    free(im->rgb);
+    *im = (struct image){0};
+}
+
+int image_copy(struct image *dst, const struct image *src, struct err *e)
+{
+    if (image_alloc(dst, src->w, src->h, e))
+        return -1;
+    memcpy(dst->rgb, src->rgb, image_bytes(src));
+    return 0;
+}
+
+uint64_t image_hash(const struct image *im)
+{
+    return XXH3_64bits_withSeed(im->rgb, image_bytes(im), (uint64_t)im->w << 32 | (uint32_t)im->h);
+}
+
+bool image_equal(const struct image *a, const struct image *b)
+{
+    return a->w == b->w && a->h == b->h && (a->w == 0 || !memcmp(a->rgb, b->rgb, image_bytes(a)));
+}
+
+/* ---- PNG ------------------------------------------------------------------------------------ */
+
+static int decode(struct image *im, spng_ctx *ctx, const void *data, size_t len)
+{
+    struct spng_ihdr ih;
+    size_t size;
+    int rc;
+    if ((rc = spng_set_image_limits(ctx, IMAGE_MAX_SIDE, IMAGE_MAX_SIDE)) ||
+        (rc = spng_set_chunk_limits(ctx, PNG_MAX_BYTES, PNG_MAX_BYTES)) ||
+        (rc = spng_set_png_buffer(ctx, data, len)) || (rc = spng_get_ihdr(ctx, &ih)) ||
+        (rc = spng_decoded_image_size(ctx, SPNG_FMT_RGB8, &size)))
+        return rc;
+    if (image_alloc(im, (int)ih.width, (int)ih.height, NULL))
+        return SPNG_EUSER_WIDTH;
+    return size == image_bytes(im) ? spng_decode_image(ctx, im->rgb, size, SPNG_FMT_RGB8, 0) : SPNG_EBUFSIZ;
+}
+
+int image_parse_png(struct image *im, const void *data, uint64_t len, struct err *e)
+{
+    *im = (struct image){0};
+    spng_ctx *ctx = spng_ctx_new(0);
+    if (!ctx)
+        return err_set(e, ERR_ENV, "out of memory while reading a PNG");
+    int rc = decode(im, ctx, data, len);
+    spng_ctx_free(ctx);
+    if (!rc)
+        return 0;
+    image_free(im);
+    return err_set(e, ERR_ENV, "not a readable PNG: %s", spng_strerror(rc));
+}
+
+int image_read_png(struct image *im, const char *path, struct err *e)
+{
+    char *data;
+    size_t len;
+    *im = (struct image){0};
+    if (file_read(path, PNG_MAX_BYTES, &data, &len, e))
+        return -1;
+    int rc = image_parse_png(im, data, len, e);
+    free(data);
+    return rc ? err_prefix(e, "'%s'", path) : 0;
+}
+
+static int encode(const struct image *im, spng_ctx *ctx)
+{
+    struct spng_ihdr ih = {.width = (uint32_t)im->w,
+                           .height = (uint32_t)im->h,
+                           .bit_depth = 8,
+                           .color_type = SPNG_COLOR_TYPE_TRUECOLOR};
+    int rc;
+    if ((rc = spng_set_option(ctx, SPNG_ENCODE_TO_BUFFER, 1)) ||
+        (rc = spng_set_option(ctx, SPNG_IMG_COMPRESSION_LEVEL, 1)) || (rc = spng_set_ihdr(ctx, &ih)))
+        return rc;
+    return spng_encode_image(ctx, im->rgb, image_bytes(im), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
+}
+
+int image_write_png(const struct image *im, const char *path, struct err *e)
+{
+    spng_ctx *ctx = spng_ctx_new(SPNG_CTX_ENCODER);
+    if (!ctx)
+        return err_set(e, ERR_ENV, "out of memory while writing '%s'", path);
+    int rc = encode(im, ctx), get = 0;
+    size_t len = 0;
+    void *png = rc ? NULL : spng_get_png_buffer(ctx, &len, &get);
+    spng_ctx_free(ctx);
+    if (!png)
+        return err_set(e, ERR_ENV, "cannot encode '%s': %s", path, spng_strerror(rc ? rc : get));
+    rc = file_write(path, png, len, e);
+    free(png);
+    return rc;
+}
+
+/* ---- comparing and drawing ------------------------------------------------------------------ */
+
+static double tile_difference(const struct image *a, const struct image *b, int tx, int ty)
+{
+    int x0 = tx * TILE, y0 = ty * TILE;
+    int x1 = x0 + TILE < a->w ? x0 + TILE : a->w, y1 = y0 + TILE < a->h ? y0 + TILE : a->h;
+    int64_t sum = 0;
+    for (int y = y0; y < y1; y++) {
+        size_t at = ((size_t)y * (size_t)a->w + (size_t)x0) * 3;
+        for (size_t i = at; i < at + (size_t)(x1 - x0) * 3; i++)
+            sum += abs(a->rgb[i] - b->rgb[i]);
+    }
+    return (double)sum / ((double)(x1 - x0) * (y1 - y0) * 3);
+}
+
+double image_tiles_changed(const struct image *a, const struct image *b, double level)
+{
+    if (a->w != b->w || a->h != b->h)
+        return 1.0;
+    int cols = (a->w + TILE - 1) / TILE, rows = (a->h + TILE - 1) / TILE, changed = 0;
+    for (int ty = 0; ty < rows; ty++)
+        for (int tx = 0; tx < cols; tx++)
+            changed += tile_difference(a, b, tx, ty) > level;
+    int tiles = cols * rows;
+    return tiles > 0 ? (double)changed / tiles : 0;
+}
+
+void image_draw_ring(struct image *im, int cx, int cy, int r, int thick, const uint8_t rgb[3])
+{
+    int64_t outer = (int64_t)r * r, inner = (int64_t)(r - thick) * (r - thick);
+    for (int y = cy - r; y <= cy + r; y++) {
+        for (int x = cx - r; x <= cx + r; x++) {
+            int64_t d = (int64_t)(x - cx) * (x - cx) + (int64_t)(y - cy) * (y - cy);
+            if (x >= 0 && y >= 0 && x < im->w && y < im->h && d <= outer && d >= inner)
+                memcpy(im->rgb + ((size_t)y * (size_t)im->w + (size_t)x) * 3, rgb, 3);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/* utf8.c - see utf8.h. */
+#include "base/utf8.h"
+
+int utf8_decode(const char *str, size_t n, uint32_t *cp)
+{
+    const unsigned char *s = (const unsigned char *)str;
+    if (n == 0)
+        return 0;
+    if (s[0] < 0x80) {
+        *cp = s[0];
+        return 1;
+    }
+    int len = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || n < (size_t)len)
+        return -1;
+    uint32_t c = s[0] & (0xffu >> (len + 1));
+    for (int i = 1; i < len; i++) {
+        if ((s[i] & 0xc0) != 0x80)
+            return -1;
+        c = c << 6 | (s[i] & 0x3f);
+    }
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (c < least[len] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        return -1;
+    *cp = c;
+    return len;
+}
+
+int utf8_encode(uint32_t cp, char out[4])
+{
+    if (cp < 0x80) {
+        out[0] = (char)cp;
+        return 1;
+    }
+    if (cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
+        return 0;
+    int len = cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    for (int i = len - 1; i > 0; i--, cp >>= 6)
+        out[i] = (char)(0x80 | (cp & 0x3f));
+    out[0] = (char)(lead[len] | cp);
+    return len;
+}
+
+size_t utf8_valid_prefix(const char *s, size_t n)
+{
+    size_t at = 0;
+    uint32_t cp;
+    int len;
+    while (at < n && (len = utf8_decode(s + at, n - at, &cp)) > 0)
+        at += (size_t)len;
+    return at;
+}
