@@ -95,7 +95,7 @@ int action_from_json(const char *json, size_t len, struct action *out, struct er
 const char *action_kind_name(enum action_kind k); /* "click" */
 bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE */
 
-/* Key names of agent.md 3.9 to keysyms; 0 when unknown. cmd_is_ctrl: the holo3 dialect's habit. */
+/* Key names to keysyms; 0 when unknown. cmd_is_ctrl: the holo3 dialect's habit. */
 uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl);
 
 /* ---- execution (exec.c): the only part that knows the screen ------------------------------------ */

@@ -1,4 +1,4 @@
-/* chat.h - the chat template, appended piece by piece to a session (model.md 6).
+/* chat.h - the chat template, appended piece by piece to a session.
  *
  * The published template is Jinja; this is the same layout written natively, so that a session can
  * grow turn by turn.  chat_check compares the model's template file with what is implemented here.

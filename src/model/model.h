@@ -8,7 +8,7 @@
  * Everything the agent does with memory of the past is one of: append, checkpoint, rewind, fork,
  * save, load.
  *
- * Source: model.md (shapes and equations), section numbers in the .c files.
+ * Equations and rounding points: see language.h and vision.h.
  */
 #ifndef HOLORUN_MODEL_MODEL_H
 #define HOLORUN_MODEL_MODEL_H
@@ -48,7 +48,7 @@ int engine_threads(const struct engine *g);
 int engine_vocab(const struct engine *g); /* V: length of a logits row */
 uint64_t engine_hash(const struct engine *g); /* of config and tensor table: what a saved session must match */
 
-/* Image tokens that a screenshot of this size costs (model.md 4.1), and its tile grid. */
+/* Image tokens that a screenshot of this size costs, and its tile grid. */
 int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows);
 
 /* ---- session ------------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* tokenizer.h - text to ids and back: byte-level BPE from a published tokenizer.json (model.md 5).
+/* tokenizer.h - text to ids and back: byte-level BPE from a published tokenizer.json.
  *
  * Text that comes from outside (task, notes, tool output, screen) is encoded with special == false:
  * a literal "<SPECIAL_12>" or "<image>" in it is plain text and can neither end a turn nor claim an

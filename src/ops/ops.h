@@ -7,8 +7,7 @@
  *
  * Shapes are written [rows, cols], row-major, `stride` elements from row to row.  A vector is one
  * row.  Activations are f32 or bf16 (one choice for a whole run), weights bf16 or f32; sums are
- * always accumulated in f32.  With bf16 activations every result is rounded once, where it is stored:
- * the rounding points of model.md 3.
+ * always accumulated in f32.  With bf16 activations every result is rounded once, where it is stored.
  *
  * Aliasing: outputs may not overlap inputs unless the comment says so.
  * Threads: one call at a time per backend; the backend spreads the work over its own pool.
@@ -48,7 +47,7 @@ enum epilogue {
     EPI_GELU,  /* exact: v/2 * (1 + erf(v / sqrt 2)) */
 };
 
-/* Sizes and per-head constants of one Mamba-2 layer (model.md 3.2). Constants are f32 [H]. */
+/* Sizes and per-head constants of one Mamba-2 layer. Constants are f32 [H]. */
 struct ssm_shape {
     int heads;    /* H */
     int head_dim; /* P */
@@ -110,7 +109,7 @@ struct ops {
     void (*conv)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                  struct tensor bias, struct tensor state);
 
-    /* Mamba-2 state space layer, model.md 3.3/3.4.  v [T, H*P + 2*G*N] = x, B, C after conv;
+    /* Mamba-2 state space layer  v [T, H*P + 2*G*N] = x, B, C after conv;
      * dt [T,H] raw; state f32 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
      * ssm_step: T == 1, the recurrence.  ssm_scan: any T, in chunks of shape->chunk. */
     void (*ssm_step)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
@@ -128,7 +127,7 @@ struct ops {
      * qkv [tiles*n, 3*heads*d] with all q, all k, all v; y [tiles*n, heads*d]. */
     void (*attend_tiles)(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles);
 
-    /* Pixel shuffle v2 (model.md 4.6): x [g*g, C] raster order -> y [(g/2)*(g/2), 4*C]. */
+    /* Pixel shuffle v2: x [g*g, C] raster order -> y [(g/2)*(g/2), 4*C]. */
     void (*pixel_shuffle)(struct backend *b, struct tensor y, struct tensor x, int g);
 };
 

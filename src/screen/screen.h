@@ -62,7 +62,7 @@ int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, stru
 int screen_scroll(struct screen *s, int dx, int dy, struct err *e); /* wheel clicks at the pointer */
 int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e);
 int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e); /* down in order, up in reverse */
-int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);    /* agent.md 4.4 */
+int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);   
 int screen_wait(struct screen *s, double ms, struct err *e); /* sleeps, watching the stop flag */
 int screen_release_all(struct screen *s);      /* every key and button we hold; safe at any time */
 int screen_activate_window(struct screen *s, unsigned long id, struct err *e); /* through libxdo */
