@@ -8,7 +8,7 @@ CC     ?= gcc
 PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 libspng libxxhash
 B      := build/$(if $(ASAN),asan,release)
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla
-SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all)
+SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -Wno-format-truncation -Wno-maybe-uninitialized)
 CFLAGS ?= -O3 -g
 FLAGS  := -std=gnu11 -D_GNU_SOURCE -Isrc -I. $(CFLAGS) $(WARN) $(SAN) -fno-math-errno -pthread $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lxdo -lm
@@ -34,9 +34,11 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/tests/%: tests/%.c $(B)/libholorun.a
+# Tests share what stands beside them without the prefix t_ (a private X server, a tiny model).
+TEST_LIB := $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard tests/t_*.c),$(wildcard tests/*.c)))
+$(B)/tests/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -MMD -MP -o $@ $< $(B)/libholorun.a $(LIBS) -lcmocka
+	$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
 
 # Kernels are compiled once for each instruction set; which one runs is chosen at start.
 $(B)/src/ops/ops_avx2.o: FLAGS += -mavx2 -mfma -mf16c
@@ -46,8 +48,47 @@ $(B)/src/ops/ops_avx512bf16.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512
 # A dialect is data in the source tree and bytes in the binary.
 $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
 
-.PHONY: tests clean help
-tests: $(TESTS) ## build the unit tests
+# Programs that tests run beside themselves, and fuzz targets (clang's libFuzzer).
+HELPERS := $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 10
+SCRIPTS := tests/scripts
+
+$(B)/helpers/%: tests/helpers/%.c
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) -o $@ $< $(LIBS)
+
+build/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
+	@mkdir -p $(@D)
+	clang -std=gnu11 -D_GNU_SOURCE -Isrc -I. -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+	  -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma -mf16c $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
+	  -o $@ $< $(LIB_SRC) $(LIBS)
+
+.PHONY: demo demo-many test tests fuzz lint format bench clean help
+demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
+	@$(SCRIPTS)/install.sh build demo
+	@$(MAKE) --no-print-directory -j2 holorun
+	@$(SCRIPTS)/demo.sh
+demo-many: ## 20 flight tasks and 60 dialogs with unseen words, scored by the pages
+	@$(SCRIPTS)/install.sh build demo
+	@$(MAKE) --no-print-directory -j2 holorun
+	@$(SCRIPTS)/demo_many.sh
+test: ## install what is missing, build, run every test (ASAN=1: with sanitizers)
+	@$(SCRIPTS)/install.sh build demo test
+	@$(MAKE) --no-print-directory -j2 all tests
+	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
+tests: $(TESTS) $(HELPERS)
+fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds
+	@$(SCRIPTS)/install.sh build lint
+	@$(MAKE) --no-print-directory -j2 $(FUZZERS)
+	@$(SCRIPTS)/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
+lint: ## clang-format (check only), cppcheck, clang-tidy
+	@$(SCRIPTS)/install.sh build test lint
+	@$(SCRIPTS)/lint.sh
+format: ## rewrite the sources with clang-format
+	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch])
+bench: holorun ## speed against the machine's own limits
+	./holorun bench
 clean: ## remove everything that was built
 	rm -rf build holorun
 help: ## this list

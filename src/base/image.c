@@ -65,7 +65,10 @@ static int decode(struct image *im, spng_ctx *ctx, const void *data, size_t len)
         return rc;
     if (image_alloc(im, (int)ih.width, (int)ih.height, NULL))
         return SPNG_EUSER_WIDTH;
-    return size == image_bytes(im) ? spng_decode_image(ctx, im->rgb, size, SPNG_FMT_RGB8, 0) : SPNG_EBUFSIZ;
+    if (size != image_bytes(im))
+        return SPNG_EBUFSIZ;
+    rc = spng_decode_image(ctx, im->rgb, size, SPNG_FMT_RGB8, 0);
+    return rc ? rc : spng_decode_chunks(ctx); /* up to IEND: a cut file is a broken file */
 }
 
 int image_parse_png(struct image *im, const void *data, uint64_t len, struct err *e)

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The demo: holorun books a flight on the shipped page, and the page says whether it did.
+#
+#   TASK="…"   another sentence for it           SEED=n   another flight page
+#   ON=:0      use this display instead of a private one (the page opens in a window of its own)
+#
+# Exit code 0 only if the page's own window title confirms a booking, and, for the task as
+# shipped, exactly the booking that was asked for.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+. tests/scripts/desktop.sh
+
+shipped="Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima"
+task=${TASK:-$shipped}
+page="file://$PWD/assets/demo/flight.html?seed=${SEED:-0}"
+view=all
+
+if [ -n "${ON:-}" ]; then
+    export DISPLAY=$ON
+    trap desktop_stop EXIT
+    desktop_browser --app="$page" --window-size=640,480
+    for ((i = 0; i < 200; i++)); do
+        window=$(xwininfo -root -tree 2>/dev/null | sed -n 's/^ *\(0x[0-9a-f]*\) "Flights.*/\1/p' | head -n 1)
+        [ -n "$window" ] && break
+        sleep 0.1
+    done
+    [ -n "${window:-}" ] || { echo "the page did not open on display $ON" >&2; exit 3; }
+    sleep 0.5
+    view=window:$window
+else
+    desktop_start 640x480 || exit 3
+    desktop_page "$page" '^Flights' || exit 3
+fi
+
+echo "task: $task" >&2
+./holorun run --view "$view" "$task"
+code=$?
+title=$(if [ -n "${ON:-}" ]; then xprop -id "$window" _NET_WM_NAME | sed -n 's/^[^=]* = "\(.*\)"$/\1/p'; else desktop_title; fi)
+
+want='^BOOKED '
+[ "$task" = "$shipped" ] && want='^BOOKED Paris>Rome\|12 May\|9:40\|Ana Lima'
+if printf '%s' "$title" | grep -qE -- "$want"; then
+    echo "the page confirms: $title"
+    exit 0
+fi
+echo "the page does not confirm a booking as asked; its title is: $title"
+[ "$code" -ne 0 ] && exit "$code"
+exit 1

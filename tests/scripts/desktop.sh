@@ -1,0 +1,84 @@
+# desktop.sh - a private desktop for demos and tests: Xvfb, a small window manager, a page in Chromium.
+# To be sourced; everything it starts ends with the shell that sourced it.
+#
+#   desktop_start WIDTHxHEIGHT       sets DISPLAY
+#   desktop_page URL PATTERN         opens URL full screen, waits until a window title matches
+#   desktop_title                    prints the page's window title
+#   desktop_stop
+
+desktop_pids=()
+desktop_tmp=
+
+desktop_start() {
+    local size=$1 fd number
+    desktop_tmp=$(mktemp -d)
+    trap desktop_stop EXIT
+    mkfifo "$desktop_tmp/display"
+    exec {fd}<>"$desktop_tmp/display"
+    Xvfb -displayfd "$fd" -screen 0 "${size}x24" -dpi 96 -nolisten tcp >"$desktop_tmp/xvfb.log" 2>&1 &
+    desktop_pids+=($!)
+    if ! read -r -t 20 -u "$fd" number; then
+        echo "the private X server did not start:" >&2
+        tail -n 5 "$desktop_tmp/xvfb.log" >&2
+        return 3
+    fi
+    exec {fd}>&-
+    export DISPLAY=:$number
+    unset WAYLAND_DISPLAY
+    openbox --sm-disable >"$desktop_tmp/openbox.log" 2>&1 &
+    desktop_pids+=($!)
+}
+
+# Chromium with a fresh profile; its sandbox cannot work as root.
+desktop_browser() {
+    local sandbox=()
+    [ "$(id -u)" -eq 0 ] && sandbox=(--no-sandbox --test-type)
+    HOME="${desktop_tmp:=$(mktemp -d)}" chromium "${sandbox[@]}" --user-data-dir="$desktop_tmp/profile" --no-first-run \
+        --no-default-browser-check --password-store=basic --disable-gpu --disable-dev-shm-usage \
+        --force-device-scale-factor=1 --disable-features=Translate --disable-sync --disable-background-networking \
+        --allow-file-access-from-files "$@" >"$desktop_tmp/chromium.log" 2>&1 &
+    desktop_pids+=($!)
+}
+
+desktop_page() {
+    local url=$1 pattern=$2 i
+    desktop_browser --kiosk "$url"
+    for ((i = 0; i < 300; i++)); do
+        if desktop_title | grep -qE -- "$pattern"; then
+            sleep 0.3
+            return 0
+        fi
+        sleep 0.1
+    done
+    echo "the browser did not show '$url' within 30 s:" >&2
+    tail -n 5 "$desktop_tmp/chromium.log" >&2
+    return 3
+}
+
+# The title of the newest browser window, without the browser's own name.
+desktop_title() {
+    local window
+    window=$(xprop -root _NET_ACTIVE_WINDOW 2>/dev/null | sed -n 's/.*# \(0x[0-9a-f]*\).*/\1/p')
+    [ -n "$window" ] || return 0
+    xprop -id "$window" _NET_WM_NAME 2>/dev/null | sed -n 's/^[^=]* = "\(.*\)"$/\1/p' | sed 's/ - Chromium$//'
+}
+
+desktop_stop() {
+    local pid
+    trap - EXIT
+    for ((i = ${#desktop_pids[@]} - 1; i >= 0; i--)); do
+        pid=${desktop_pids[i]}
+        kill "$pid" 2>/dev/null
+    done
+    for pid in "${desktop_pids[@]}"; do
+        for ((i = 0; i < 30; i++)); do
+            kill -0 "$pid" 2>/dev/null || break
+            sleep 0.1
+        done
+        kill -9 "$pid" 2>/dev/null
+        wait "$pid" 2>/dev/null
+    done
+    desktop_pids=()
+    [ -n "$desktop_tmp" ] && rm -rf "$desktop_tmp"
+    desktop_tmp=
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Installs what building, testing and the demo need, from Debian.
+#
+#   install.sh [build|demo|test|lint ...]     default: build
+#
+# Does nothing when all is there.  As an ordinary user it asks sudo once.  Where there is no apt it
+# prints what to install and stops with exit code 3.
+set -euo pipefail
+
+build="gcc make pkg-config libc6-dev libx11-dev libxtst-dev libxext-dev libxfixes-dev libxdamage-dev libxrandr-dev
+       libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libxxhash-dev"
+demo="xvfb openbox chromium fonts-dejavu-core x11-utils xauth"
+test="libcmocka-dev xterm zenity fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils"
+lint="clang clang-format clang-tidy cppcheck libclang-rt-14-dev"
+
+want=""
+for set in "${@:-build}"; do
+    case $set in
+    build | demo | test | lint) want+=" ${!set}" ;;
+    *) echo "install.sh: unknown set '$set'; one of build demo test lint" >&2; exit 2 ;;
+    esac
+done
+
+missing=()
+if command -v dpkg-query >/dev/null; then
+    for p in $want; do
+        dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
+    done
+    [ ${#missing[@]} -eq 0 ] && exit 0
+fi
+
+if ! command -v apt-get >/dev/null; then
+    # No apt: trust the tools to be there when the essential ones are.
+    if command -v gcc >/dev/null && command -v pkg-config >/dev/null && pkg-config --exists x11 xtst jansson libspng; then
+        exit 0
+    fi
+    echo "install.sh: no apt here; please install what these Debian packages hold:" >&2
+    echo "$want" | tr -s ' \n' '\n' | sed '/^$/d; s/^/  /' >&2
+    exit 3
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "install.sh: not root and no sudo; as root run: apt-get install ${missing[*]}" >&2
+        exit 3
+    fi
+    as_root=(sudo)
+fi
+echo "installing: ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive exec apt-get install -y -qq --no-install-recommends "$@"' \
+    sh "${missing[@]}" >/dev/null

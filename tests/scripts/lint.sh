@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Format, cppcheck and clang-tidy over the C sources; silent when clean.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+mapfile -t sources < <(ls src/*.c src/*/*.c actions/*.c tests/*.c tests/*/*.c 2>/dev/null)
+mapfile -t headers < <(ls src/*.h src/*/*.h actions/*.h tests/*.h 2>/dev/null)
+mapfile -t product < <(ls src/*.c src/*/*.c actions/*.c)
+bad=0
+
+echo "clang-format: ${#sources[@]} sources, ${#headers[@]} headers"
+clang-format --dry-run --Werror "${sources[@]}" "${headers[@]}" || bad=1
+
+echo "cppcheck: ${#product[@]} sources"
+cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 --suppress=missingInclude \
+    --suppress=missingIncludeSystem --suppress=unknownMacro -D_GNU_SOURCE -D__x86_64__ -Isrc -I. "${product[@]}" || bad=1
+
+echo "clang-tidy: ${#product[@]} sources"
+tidy() {
+    local isa=()
+    case $1 in
+    *avx2*) isa=(-mavx2 -mfma -mf16c) ;;
+    *avx512*) isa=(-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma) ;;
+    esac
+    clang-tidy --quiet "$1" -- -std=gnu11 -D_GNU_SOURCE -Isrc -I. "${isa[@]}" 2>/dev/null
+}
+export -f tidy
+printf '%s\n' "${product[@]}" | xargs -P2 -I{} bash -c 'tidy {}' || bad=1
+[ "$bad" -eq 0 ] && echo "lint: clean"
+exit "$bad"

@@ -1,0 +1,242 @@
+/* t_base.c - claims about src/base: the things everything else stands on. */
+#include "check.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "base/image.h"
+#include "base/pool.h"
+#include "base/utf8.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void t_err(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    assert_int_equal(err_set(&e, ERR_MODEL, "tensor '%s' is\nmissing", "a\tb"), -1);
+    assert_int_equal(e.kind, ERR_MODEL);
+    assert_string_equal(e.text, "tensor 'a?b' is?missing");
+    assert_int_equal(err_prefix(&e, "shard %d", 3), -1);
+    assert_string_equal(e.text, "shard 3: tensor 'a?b' is?missing");
+    char *longer = malloc(2000);
+    memset(longer, 'x', 1999);
+    longer[1999] = 0;
+    err_set(&e, ERR_ENV, "%s", longer);
+    assert_int_equal(strlen(e.text), ERR_TEXT - 1);
+    assert_string_equal(e.text + ERR_TEXT - 4, "...");
+    free(longer);
+    assert_int_equal(err_set(NULL, ERR_ENV, "ignored"), -1);
+}
+
+static void t_buf(void **state)
+{
+    (void)state;
+    struct buf b;
+    buf_init(&b, 100);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(buf_printf(&b, "%08d--", i), 0);
+    assert_int_equal(b.len, 100);
+    assert_int_equal(buf_putc(&b, 'x'), -1);
+    assert_true(b.full);
+    assert_int_equal(b.len, 100);
+    assert_int_equal(strlen(b.data), 100);
+    buf_clear(&b);
+    const char raw[] = "a\"\\\n\x01\xc3\xa9\xff\xf0\x9f\x99\x82";
+    buf_put_json(&b, raw, sizeof raw - 1);
+    assert_string_equal(b.data, "\"a\\\"\\\\\\n\\u0001\xc3\xa9\xef\xbf\xbd\xf0\x9f\x99\x82\"");
+    buf_free(&b);
+}
+
+static void t_utf8(void **state)
+{
+    (void)state;
+    for (uint32_t cp = 0; cp <= 0x110000; cp++) {
+        char s[4];
+        int n = utf8_encode(cp, s);
+        bool valid = cp <= 0x10ffff && !(cp >= 0xd800 && cp <= 0xdfff);
+        assert_int_equal(n > 0, valid);
+        uint32_t back = 0;
+        if (valid) {
+            assert_int_equal(utf8_decode(s, (size_t)n, &back), n);
+            assert_int_equal(back, cp);
+            if (n > 1)
+                assert_int_equal(utf8_decode(s, (size_t)n - 1, &back), -1);
+        }
+    }
+    uint32_t cp;
+    static const char *const bad[] = {"\xc0\x80",         "\xe0\x80\x80", "\xed\xa0\x80",
+                                      "\xf4\x90\x80\x80", "\x80",         "\xff"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &cp), -1);
+    assert_int_equal(utf8_valid_prefix("ab\xc3\xa9\xc3", 5), 4);
+}
+
+struct count {
+    int64_t *hits;
+};
+
+static void count_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    struct count *c = arg;
+    for (int64_t i = begin; i < end; i++)
+        __atomic_fetch_add(&c->hits[i], 1, __ATOMIC_RELAXED);
+}
+
+static void t_pool(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 5; threads++) {
+        struct pool *p = pool_new(threads);
+        assert_int_equal(pool_threads(p), threads);
+        uint64_t rng = check_seed();
+        for (int round = 0; round < 2000; round++) {
+            int64_t n = (int64_t)(check_random(&rng) * 50), grain = (int64_t)(check_random(&rng) * 8);
+            int64_t hits[50] = {0};
+            if (round % 500 == 0)
+                usleep(3000); /* let workers fall asleep */
+            pool_for(p, n, grain, count_range, &(struct count){hits});
+            for (int64_t i = 0; i < 50; i++)
+                assert_int_equal(hits[i], i < n);
+        }
+        pool_free(p);
+    }
+    int64_t hits[3] = {0};
+    pool_for(NULL, 3, 1, count_range, &(struct count){hits});
+    assert_int_equal(hits[2], 1);
+}
+
+static void random_image(struct image *im, int w, int h)
+{
+    uint64_t rng = check_seed();
+    assert_int_equal(image_alloc(im, w, h, NULL), 0);
+    for (int i = 0; i < w * h * 3; i++)
+        im->rgb[i] = (uint8_t)(check_random(&rng) * 256);
+}
+
+static void t_png(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/holorun-test-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *path = xasprintf("%s/a.png", dir);
+    struct image a, b = {0};
+    struct err e = ERR_INIT;
+    random_image(&a, 37, 21);
+    assert_int_equal(image_write_png(&a, path, &e), 0);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(image_read_png(&b, path, &e), 0);
+    assert_true(image_equal(&a, &b));
+    assert_int_equal(image_hash(&a), image_hash(&b));
+    b.rgb[100] ^= 1;
+    assert_int_not_equal(image_hash(&a), image_hash(&b));
+    image_free(&b);
+
+    char *data;
+    size_t len;
+    assert_int_equal(file_read(path, 1 << 20, &data, &len, &e), 0);
+    for (size_t cut = 0; cut < len; cut += 7) { /* every truncation is refused and leaves nothing behind */
+        assert_int_equal(image_parse_png(&b, data, cut, &e), -1);
+        assert_null(b.rgb);
+    }
+    free(data);
+    assert_int_equal(image_alloc(&b, 20000, 1, &e), -1);
+    assert_int_equal(image_write_png(&a, "/dev/full/x.png", &e), -1);
+    unlink(path);
+    rmdir(dir);
+    free(path);
+    image_free(&a);
+}
+
+static void t_tiles(void **state)
+{
+    (void)state;
+    struct image a, b;
+    random_image(&a, 100, 70); /* 4 x 3 tiles, the last ones cut */
+    assert_int_equal(image_copy(&b, &a, NULL), 0);
+    assert_true(image_tiles_changed(&a, &b, 0) == 0);
+    b.rgb[0] ^= 0x80; /* one channel of one pixel of a full tile */
+    assert_true(image_tiles_changed(&a, &b, 0) > 0.08 && image_tiles_changed(&a, &b, 0) < 0.09);
+    assert_true(image_tiles_changed(&a, &b, 3) == 0);
+    image_free(&b);
+    random_image(&b, 70, 100);
+    assert_true(image_tiles_changed(&a, &b, 3) == 1);
+    image_free(&a);
+    image_free(&b);
+}
+
+static void t_file(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/holorun-test-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    struct err e = ERR_INIT;
+    char *path = xasprintf("%s/deep/er/file", dir), *parent = xasprintf("%s/deep/er", dir);
+    assert_int_equal(dir_make(parent, &e), 0);
+    assert_int_equal(dir_make(parent, &e), 0);
+    assert_int_equal(file_write(path, "hello", 5, &e), 0);
+    char *data;
+    size_t len;
+    assert_int_equal(file_read(path, 5, &data, &len, &e), 0);
+    assert_string_equal(data, "hello");
+    free(data);
+    assert_int_equal(file_read(path, 4, &data, &len, &e), -1);
+    assert_non_null(strstr(e.text, "larger than 4 bytes"));
+    assert_int_equal(file_read(parent, 100, &data, &len, &e), -1);
+    assert_int_equal(dir_make(path, &e), -1);
+    struct file_map m;
+    assert_int_equal(file_map(&m, path, &e), 0);
+    assert_int_equal(m.len, 5);
+    file_unmap(&m);
+    assert_int_equal(file_map(&m, parent, &e), -1);
+    setenv("XDG_STATE_HOME", parent, 1);
+    char *place = file_place(PLACE_STATE, &e);
+    assert_non_null(place);
+    assert_true(file_exists(place));
+    rmdir(place);
+    free(place);
+    setenv("XDG_STATE_HOME", "relative", 1);
+    setenv("HOME", dir, 1);
+    place = file_place(PLACE_STATE, &e);
+    assert_true(place && !strncmp(place, dir, strlen(dir)));
+    free(place);
+    free(path);
+    free(parent);
+    char *rm = xasprintf("rm -rf '%s'", dir);
+    assert_int_equal(system(rm), 0);
+    free(rm);
+}
+
+static void t_clock(void **state)
+{
+    (void)state;
+    char utc[20], iso[28];
+    clock_utc(utc);
+    clock_iso(iso);
+    assert_int_equal(strlen(utc), 16);
+    assert_int_equal(strlen(iso), 24);
+    int64_t t = clock_ns();
+    clock_sleep_ms(12.5);
+    assert_true(clock_ms_since(t) >= 12.5);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("an error is one printable line, prefixed and cut where it must be", t_err),
+    CLAIM("a buffer stops at its ceiling and escapes any bytes into valid JSON", t_buf),
+    CLAIM("every Unicode scalar survives UTF-8, everything else is refused", t_utf8),
+    CLAIM("a parallel loop visits each index once, for 1 to 5 threads", t_pool),
+    CLAIM("a PNG comes back bit for bit, 0600, and every truncation is refused", t_png),
+    CLAIM("changed tiles are counted, cut tiles included", t_tiles),
+    CLAIM("files and places: limits, parents, modes, XDG rules", t_file),
+    CLAIM("clocks have their fixed formats and sleep long enough", t_clock),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
