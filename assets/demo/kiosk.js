@@ -1,0 +1,134 @@
+/* The grid and the widgets every kiosk page is made of.
+ *
+ * A page is a pure function from its state to a list of items; `Kiosk.draw` puts them on the
+ * screen.  An item has a kind, a place in cells (row, col, len) and its text; `Kiosk.box` says which
+ * pixels it occupies and `Kiosk.probe` reads back from the document what is really there.  Whoever
+ * needs the geometry of a page that is not shown asks for its items and their boxes.
+ *
+ * What varies between pages is drawn from named streams of one seed, so that adding a choice to
+ * one stream does not disturb another, and a second implementation can follow a single stream.
+ */
+"use strict";
+const COLS = 32, ROWS = 16, CELL_W = 20, CELL_H = 30;
+
+/* A stream of numbers in [0,1): FNV-1a of the name mixed with the seed starts a mulberry32. */
+function stream(seed, name) {
+  let h = 0x811c9dc5;
+  for (const c of name) h = Math.imul(h ^ c.charCodeAt(0), 0x01000193);
+  let a = (h ^ Math.imul(seed + 1, 0x9e3779b1)) >>> 0;
+  const next = () => {
+    a = (a + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(a ^ (a >>> 15), a | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  const below = n => Math.floor(next() * n);
+  return { next, below, from: (lo, hi) => lo + below(hi - lo + 1), pick: list => list[below(list.length)] };
+}
+
+const Kiosk = {
+  /* Pixels of an item: what a click may hit, and what "its centre" means. */
+  box(it) {
+    const x = it.col * CELL_W, y = it.row * CELL_H, w = it.len * CELL_W;
+    switch (it.kind) {
+      case "field":  return it.snug ? [x - 10, y, w + 20, 30] : [x - 10, y - 5, w + 20, 40];
+      case "offer":  return [x - 10, y - 5, w + 20, 40];
+      case "button": return [x - 20, y - 5, w + 40, 40];
+      case "tick":
+      case "option": return [x, y, w + 3 * CELL_W, 30];      /* mark in two cells, one free, label */
+      case "band":   return [x, y, w, 30 * (it.rows || 1)];
+      default:       return [x, y, w, 30];
+    }
+  },
+
+  /* Shows the items; `on` = {press(item), type(item, value), focus(item)} makes the page live. */
+  draw(items, on) {
+    const screen = document.getElementById("screen");
+    screen.replaceChildren(...items.map(it => Kiosk.element(it, on)));
+  },
+
+  element(it, on) {
+    const el = document.createElement(it.kind === "field" ? "input" : "div");
+    const [x, y, w, h] = Kiosk.box(it);
+    el.style.cssText = `left:${x}px;top:${y}px;width:${w}px;height:${h}px`;
+    el.className = it.kind + (it.look ? " " + it.look : "");
+    el.dataset.kind = it.kind;
+    if (it.label !== undefined) el.dataset.label = it.label;
+    if (it.key) el.dataset.key = it.key;
+    if (it.on) el.classList.add("on");
+    if (it.pressed) el.classList.add("pressed");
+    if (it.kind === "field") Kiosk.field(el, it, on);
+    else if (it.kind === "text") el.textContent = it.text;
+    else Kiosk.parts(el, it, x, y);
+    if (on && !["field", "text", "band"].includes(it.kind)) el.addEventListener("click", () => on.press(it));
+    return el;
+  },
+
+  /* A text field.  Focus is a class, not :focus, so that a picture can be drawn of it anywhere. */
+  field(el, it, on) {
+    const mark = focused => el.classList.toggle("focus", focused);
+    el.type = "text"; el.autocomplete = "off"; el.spellcheck = false; el.value = it.value || "";
+    mark(!!it.focus);
+    if (!on) return;
+    el.addEventListener("focus", () => { mark(true); on.focus(it); });
+    el.addEventListener("blur", () => mark(false));
+    el.addEventListener("click", () => el.select());
+    el.addEventListener("input", () => on.type(it, el.value));
+  },
+
+  /* Text inside a frame is placed by the grid of the screen, not by the frame. */
+  parts(el, it, x, y) {
+    if (it.kind === "tick" || it.kind === "option") el.append(document.createElement("i"));
+    for (const [col, text] of it.parts || []) {
+      const span = document.createElement("span");
+      span.style.left = `${col * CELL_W - x}px`;
+      span.style.top = `${it.row * CELL_H - y}px`;
+      span.textContent = text;
+      el.append(span);
+    }
+  },
+
+  /* What the document shows: 16 rows of 32 characters, and every element one can act on. */
+  probe() {
+    const cells = Array.from({ length: ROWS }, () => Array(COLS).fill(" "));
+    const write = (left, middle, text) => {
+      const col = left / CELL_W, row = Math.floor(middle / CELL_H);
+      if (Math.abs(col - Math.round(col)) > 0.01) throw Error(`off the grid: ${text} at ${left}`);
+      [...text].forEach((c, k) => {
+        const at = Math.round(col) + k;
+        if (!cells[row] || at < 0 || at >= COLS || cells[row][at] !== " ") throw Error(`no room for ${text} in row ${row + 1}`);
+        cells[row][at] = c;
+      });
+    };
+    const elements = [];
+    for (const el of document.getElementById("screen").children) {
+      const r = el.getBoundingClientRect(), kind = el.dataset.kind;
+      if (kind === "field") {
+        const room = Math.floor((r.width - 20) / CELL_W);
+        write(r.left + 10, r.top + r.height / 2, el.value.slice(0, room));
+      } else {
+        for (const part of kind === "text" ? [el] : el.querySelectorAll("span")) {
+          const p = part.getBoundingClientRect();
+          write(p.left, p.top + p.height / 2, part.textContent);
+        }
+      }
+      if (el.dataset.label === undefined) continue;
+      elements.push({ kind, label: el.dataset.label, key: el.dataset.key || "", box: [r.left, r.top, r.width, r.height],
+                      value: kind === "field" ? el.value : el.classList.contains("on") });
+    }
+    return { cells: cells.map(r => r.join("")), elements };
+  },
+};
+
+/* Makers of items.  Text is cut at the right edge, never wrapped. */
+const cut = (text, col) => text.slice(0, Math.max(0, COLS - col));
+const Item = {
+  text: (row, col, text, look) => ({ kind: "text", row, col, len: cut(text, col).length, text: cut(text, col), look }),
+  band: (row, col, text, rows = 1) => [{ kind: "band", row, col: 0, len: COLS, rows },
+                                       Item.text(row + (rows >> 1), col, text, "light")],
+  field: (row, col, len, label, value, more) => ({ kind: "field", row, col, len, label, value, ...more }),
+  button: (row, col, len, label, more) =>
+    ({ kind: "button", row, col, len, label, parts: [[col + ((len - label.length) >> 1), label]], ...more }),
+  mark: (kind, row, col, label, on) =>
+    ({ kind, row, col, len: label.length, label, on, parts: [[col + 3, label]] }),
+};
