@@ -1,0 +1,42 @@
+/* commands.h - the commands of the program, each in a file of its own: cmd_NAME.c.
+ *
+ * A command is `int cmd_NAME(int argc, char **argv)` with argv[0] its name, returning the exit code, and
+ * a `const struct command NAME_command` that main.c lists: the table of its options (options.h).
+ * Results go to stdout, everything else to stderr.
+ */
+#ifndef HOLORUN_COMMANDS_H
+#define HOLORUN_COMMANDS_H
+
+#include "options.h"
+
+int cmd_run(int argc, char **argv);
+int cmd_ask(int argc, char **argv);
+int cmd_ground(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
+
+extern const struct command run_command, ask_command, ground_command, report_command, doctor_command,
+    bench_command;
+
+/* Rows that several commands share; T has the fields named here. */
+
+/* clang-format off */
+/* const char *model, *isa; int threads; */
+#define MODEL_OPTIONS(T)                                                                                     \
+    {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
+     "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
+    {"threads", 0, OPTION_INT, offsetof(T, threads), "N", 0, 256, "0",                                       \
+     "threads for the model, 0 for one on every core", "HOLORUN_THREADS"},                                   \
+    {"isa", 0, OPTION_TEXT, offsetof(T, isa), "NAME", 0, 32, NULL,                                           \
+     "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL}
+
+/* const char *display, *view; bool cursor; */
+#define SCREEN_OPTIONS(T)                                                                                    \
+    {"display", 'd', OPTION_TEXT, offsetof(T, display), "NAME", 0, 256, NULL, "X display to work on", "DISPLAY"}, \
+    {"view", 'v', OPTION_TEXT, offsetof(T, view), "WHAT", 0, 256, "all",                                     \
+     "what of it to look at: all, a monitor's name or number, or window:ID", NULL},                          \
+    {"cursor", 0, OPTION_FLAG, offsetof(T, cursor), NULL, 0, 0, NULL, "show the pointer in screenshots", NULL}
+/* clang-format on */
+
+#endif

@@ -1,0 +1,153 @@
+/* main.c - the table of commands, and which one a command line means.
+ *
+ *   holorun COMMAND ...      that command
+ *   holorun "TASK"           run: the task is one argument with a space in it
+ *
+ * A single word that is no command is refused rather than run as a task: a mistyped command must not
+ * start to move the pointer.
+ */
+#include "commands.h"
+#include "manual.h"
+#include "version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int cmd_version(int argc, char **argv);
+static int cmd_help(int argc, char **argv);
+static int cmd_completion(int argc, char **argv);
+
+static const struct command version_command = {
+    "version",  "", "print the version and what this program was built with", NULL, "holorun version\n", NULL,
+    cmd_version};
+
+struct help_settings {
+    bool man;
+};
+static const struct option_spec help_options[] = {
+    {"man", 0, OPTION_FLAG, offsetof(struct help_settings, man),
+     .help = "print the manual page, for man -l -"},
+    {0},
+};
+static const struct command help_command = {"help",
+                                            "[COMMAND]",
+                                            "explain the program or one command",
+                                            NULL,
+                                            "holorun help run\nholorun help --man | man -l -\n",
+                                            help_options,
+                                            cmd_help};
+
+static const struct command completion_command = {"completion",
+                                                  "bash",
+                                                  "print a completion script for a shell",
+                                                  NULL,
+                                                  "source <(holorun completion bash)\n",
+                                                  NULL,
+                                                  cmd_completion};
+
+static const struct command *const commands[] = {
+    &run_command,   &ask_command,  &ground_command,  &report_command,     &doctor_command,
+    &bench_command, &help_command, &version_command, &completion_command, NULL,
+};
+
+static const struct command *find_command(const char *name)
+{
+    for (const struct command *const *c = commands; *c; c++)
+        if (!strcmp((*c)->name, name))
+            return *c;
+    return NULL;
+}
+
+static int refuse_word(const char *word)
+{
+    const char *names[16];
+    int n = 0;
+    for (const struct command *const *c = commands; *c && n < 16; c++)
+        names[n++] = (*c)->name;
+    const char *near = options_nearest(word, names, n);
+    if (near)
+        fprintf(stderr, "holorun: there is no command '%s'; did you mean '%s'?\n", word, near);
+    else
+        fprintf(stderr, "holorun: there is no command '%s'\n", word);
+    fprintf(stderr, "holorun: if it is a task, write: holorun run '%s'\n", word);
+    return ERR_USAGE;
+}
+
+/* ---- small commands ------------------------------------------------------------------------- */
+
+static int cmd_version(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    int n = options_parse(&version_command, NULL, argc, argv, &e);
+    if (n < 0)
+        return n == OPTIONS_HELP ? 0 : options_refuse(&version_command, &e);
+    printf("holorun %s (%s)\n", HOLORUN_VERSION, __VERSION__);
+    return 0;
+}
+
+static int cmd_help(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct help_settings s = {0};
+    int n = options_parse(&help_command, &s, argc, argv, &e);
+    if (n < 0)
+        return n == OPTIONS_HELP ? 0 : options_refuse(&help_command, &e);
+    if (s.man) {
+        manual_page(commands, stdout);
+        return 0;
+    }
+    if (n == 0) {
+        manual_overview(commands, stdout);
+        return 0;
+    }
+    const struct command *c = find_command(argv[0]);
+    if (!c)
+        return refuse_word(argv[0]);
+    manual_help(c, stdout);
+    return 0;
+}
+
+static int cmd_completion(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    int n = options_parse(&completion_command, NULL, argc, argv, &e);
+    if (n < 0)
+        return n == OPTIONS_HELP ? 0 : options_refuse(&completion_command, &e);
+    if (n != 1 || strcmp(argv[0], "bash")) {
+        err_set(&e, ERR_USAGE, "the only shell known here is bash");
+        return options_refuse(&completion_command, &e);
+    }
+    manual_bash(commands, stdout);
+    return 0;
+}
+
+/* ---- which command -------------------------------------------------------------------------- */
+
+/* argv as if "run" had been written, so that every command finds its name in argv[0]. */
+static int run_task(int argc, char **argv)
+{
+    static char name[] = "run";
+    argv[0] = name;
+    return cmd_run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        manual_overview(commands, stderr);
+        return ERR_USAGE;
+    }
+    const char *first = argv[1];
+    const struct command *c = find_command(first);
+    if (c)
+        return c->run(argc - 1, argv + 1);
+    if (!strcmp(first, "--help") || !strcmp(first, "-h")) {
+        manual_overview(commands, stdout);
+        return 0;
+    }
+    if (!strcmp(first, "--version") || !strcmp(first, "-V"))
+        return cmd_version(1, argv);
+    if (first[0] == '-' || strchr(first, ' '))
+        return run_task(argc, argv);
+    return refuse_word(first);
+}

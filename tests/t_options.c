@@ -1,0 +1,212 @@
+/* t_options.c - the command line: values, ranges, spellings, suggestions, and what is written from the tables. */
+#include "manual.h"
+#include "options.h"
+
+#include "check.h"
+
+struct settings {
+    int steps;
+    double seconds;
+    uint64_t seed;
+    const char *name;
+    bool json, report;
+    int window;
+};
+
+static const struct option_spec table[] = {
+    {"steps", 'n', OPTION_INT, offsetof(struct settings, steps), "N", 1, 100, "7", "how many", NULL},
+    {"seconds", 't', OPTION_NUMBER, offsetof(struct settings, seconds), "S", 0, 10, "2.5", "how long", NULL},
+    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "3", "dice", NULL},
+    {"name", 'x', OPTION_TEXT, offsetof(struct settings, name), "TEXT", 0, 8, NULL, "a name",
+     "HOLORUN_T_NAME"},
+    {"json", 'j', OPTION_FLAG, offsetof(struct settings, json), NULL, 0, 0, NULL, "as JSON", NULL},
+    {"report", 0, OPTION_FLAG, offsetof(struct settings, report), NULL, 0, 0, "yes", "write a report", NULL},
+    {"window", 0, OPTION_CHOICE, offsetof(struct settings, window), "strict|sawtooth", 0, 0, "sawtooth",
+     "which images stay", NULL},
+    {0},
+};
+
+static const struct command command = {"probe", "WORD", "probe the parser", NULL, "holorun probe -n 3 a\n",
+                                       table,   NULL};
+
+static char *words[17]; /* what the last parse() left in argv */
+
+/* Parses a line of words separated by spaces; its copy stays, as the settings point into it. */
+static int parse(struct settings *s, struct err *e, const char *line)
+{
+    static char copy[256];
+    static char name[] = "probe";
+    memset(s, 0, sizeof *s);
+    *e = (struct err)ERR_INIT;
+    snprintf(copy, sizeof copy, "%s", line);
+    int n = 0;
+    words[n++] = name;
+    for (char *rest = copy, *w; n < 16 && (w = strsep(&rest, " "));)
+        words[n++] = w;
+    return options_parse(&command, s, n, words, e);
+}
+
+static void t_defaults(void **state)
+{
+    (void)state;
+    struct settings s;
+    struct err e;
+    assert_int_equal(parse(&s, &e, "word"), 1);
+    assert_int_equal(s.steps, 7);
+    assert_true(s.seconds == 2.5 && s.seed == 3 && !s.name && !s.json && s.report && s.window == 1);
+}
+
+static void t_spellings(void **state)
+{
+    (void)state;
+    struct settings s;
+    struct err e;
+    const char *line =
+        "one -n 3 --seconds=1.5 -jxabc --no-report --seed 18446744073709551615 --window strict two -- --json";
+    assert_int_equal(parse(&s, &e, line), 3);
+    assert_string_equal(words[0], "one");
+    assert_string_equal(words[1], "two");
+    assert_string_equal(words[2], "--json");
+    assert_int_equal(s.steps, 3);
+    assert_true(s.seconds == 1.5 && s.json && !s.report && s.window == 0 && s.seed == UINT64_MAX);
+    assert_string_equal(s.name, "abc");
+    assert_int_equal(parse(&s, &e, "-n4 -"), 1);
+    assert_int_equal(s.steps, 4);
+}
+
+static void t_refusals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *says;
+    } cases[] = {
+        {"--steps 0", "--steps is 0, outside 1 to 100"},
+        {"--steps 2.5", "--steps wants a whole number, not '2.5'"},
+        {"-n 3x", "-n wants a whole number"},
+        {"--seconds nan", "--seconds wants a number, not 'nan'"},
+        {"--seconds 1e999", "wants a number"},
+        {"--seed -1", "--seed wants a whole number from 0"},
+        {"--window loose", "--window is one of strict|sawtooth, not 'loose'"},
+        {"--name 123456789", "--name is longer than 8 bytes"},
+        {"word --steps", "--steps needs a value: N"},
+        {"word --step", "unknown option '--step'; did you mean '--steps'?"},
+        {"word --xylophone", "unknown option '--xylophone'"},
+        {"word --json=1", "--json takes no value"},
+        {"word --no-steps", "unknown option '--no-steps'"},
+        {"word -q", "unknown option '-q'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct settings s;
+        struct err e;
+        assert_int_equal(parse(&s, &e, cases[i].line), -1);
+        assert_int_equal(e.kind, ERR_USAGE);
+        if (!strstr(e.text, cases[i].says))
+            fail_msg("%s: '%s' does not say '%s'", cases[i].line, e.text, cases[i].says);
+    }
+}
+
+static void t_variable(void **state)
+{
+    (void)state;
+    struct settings s;
+    struct err e;
+    setenv("HOLORUN_T_NAME", "env", 1);
+    assert_int_equal(parse(&s, &e, "word"), 1);
+    assert_string_equal(s.name, "env");
+    assert_int_equal(parse(&s, &e, "--name opt"), 0);
+    assert_string_equal(s.name, "opt");
+    setenv("HOLORUN_T_NAME", "much too long", 1);
+    assert_int_equal(parse(&s, &e, "word"), -1);
+    assert_non_null(strstr(e.text, "$HOLORUN_T_NAME is longer"));
+    unsetenv("HOLORUN_T_NAME");
+}
+
+static void t_json(void **state)
+{
+    (void)state;
+    struct settings s;
+    struct err e;
+    struct buf b;
+    buf_init(&b, 4096);
+    assert_int_equal(parse(&s, &e, "--name a\"b -j"), 0);
+    options_to_json(table, &s, &b);
+    assert_string_equal(b.data,
+                        "{\"steps\": 7, \"seconds\": 2.5, \"seed\": 3, \"name\": \"a\\\"b\", \"json\": true, "
+                        "\"report\": true, \"window\": \"sawtooth\"}");
+    buf_free(&b);
+}
+
+/* What one of the writers prints; the caller frees it. */
+static char *written(void (*page)(const struct command *const *, FILE *))
+{
+    static const struct command *const commands[] = {&command, NULL};
+    char *text;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    if (page)
+        page(commands, f);
+    else
+        manual_help(&command, f);
+    fclose(f);
+    return text;
+}
+
+static void t_documents(void **state)
+{
+    (void)state;
+    char *help = written(NULL), *man = written(manual_page), *bash = written(manual_bash), roff[64];
+    for (const struct option_spec *o = table; o->name; o++) {
+        assert_non_null(strstr(help, o->name));
+        assert_non_null(strstr(help, o->help));
+        assert_non_null(strstr(bash, o->name));
+        snprintf(roff, sizeof roff, "\\-%s", o->name);
+        assert_non_null(strstr(man, roff));
+    }
+    assert_non_null(strstr(help, "--no-report"));
+    assert_non_null(strstr(help, "1 to 100 [7]"));
+    assert_non_null(strstr(help, "holorun probe -n 3 a"));
+    assert_non_null(strstr(bash, "probe:--window) words=\"strict sawtooth\""));
+    free(help);
+    free(man);
+    free(bash);
+}
+
+static void t_completion(void **state)
+{
+    (void)state;
+    char *bash = written(manual_bash), path[] = "/tmp/holorun-t-options-XXXXXX", command_line[512],
+         got[256] = "";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *f = fdopen(fd, "w");
+    fputs(bash, f);
+    fclose(f);
+    snprintf(command_line, sizeof command_line,
+             "bash -c 'source %s; COMP_WORDS=(holorun probe --window sa); COMP_CWORD=3; _holorun; echo "
+             "${COMPREPLY[@]}; "
+             "COMP_WORDS=(holorun probe --no); COMP_CWORD=2; _holorun; echo ${COMPREPLY[@]}'",
+             path);
+    f = popen(command_line, "r");
+    assert_non_null(f);
+    size_t n = fread(got, 1, sizeof got - 1, f);
+    assert_int_equal(pclose(f), 0);
+    got[n] = 0;
+    assert_string_equal(got, "sawtooth\n--no-report\n");
+    remove(path);
+    free(bash);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("an option that is not given has its default", t_defaults),
+    CLAIM("every spelling of an option is read, and other words keep their order", t_spellings),
+    CLAIM("a wrong value is refused with the option, the value and what is wanted", t_refusals),
+    CLAIM("an environment variable stands in for an absent option and is checked too", t_variable),
+    CLAIM("the settings in force are written as JSON", t_json),
+    CLAIM("help, manual and completion name every option of the table", t_documents),
+    CLAIM("bash completes choices and option names", t_completion),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
