@@ -24,6 +24,7 @@ import time
 import numpy as np
 from PIL import Image
 
+import pages
 import tasks
 import words
 from screens import Mosaic
@@ -37,20 +38,27 @@ EVAL_SEEDS = (2_000_000, 2_999_999)          # pages of the listed episodes star
 
 # ---- turns ----------------------------------------------------------------------------------------
 
-def in_use(task, where, at, recovering):
-    """The turns of a task whose first `at` steps are done; `where` gives a step's (label, box) or None
-    for the end.  Recovering, the last of these steps has changed nothing and is due again."""
-    said = [tasks.spell(s, *where(s)) for s in task.steps]
-    if recovering:
-        past, answer, result = said[:at], said[at - 1], "no change\n"
-    else:
-        past, answer, result = said[:at], said[at] if at < len(said) else task.end, ""
-    turns, opening = [], task.sentence + "\n"
+def in_use(rng, task, where, at, outcome):
+    """The turns of a task whose first `at` steps were taken; `where` gives a step's (label, box).
+    The outcome of the last of them: "done"; "lost", it changed nothing and is due again; "again", it
+    was taken a second time, which changed nothing, but its effect is there."""
+    said = [tasks.spell(s, *where(s)) for s in task.steps] + [task.end]
+    past = said[:at] + ([said[at - 1]] if outcome == "again" else [])
+    turns, before = [], task.sentence + "\n"
     for step in past:
-        turns.append({"u": opening + "-", "a": step, "loss": False})
-        opening = ""
-    turns.append({"u": opening + result + "<image>", "a": answer, "loss": True})
+        turns.append({"u": before + "-", "a": step, "loss": False})
+        before = ""
+        if step is not past[-1] and rng.random() < 0.02:            # an older loss, made good
+            turns.append({"u": "no change\n-", "a": step, "loss": False})
+    before += "" if outcome == "done" else "no change\n"
+    turns.append({"u": before + "<image>", "a": said[at - (outcome == "lost")], "loss": True})
     return turns
+
+
+def draw_outcome(rng, at, share=RECOVERY):
+    if at == 0 or rng.random() > share:
+        return "done"
+    return "lost" if rng.random() < 0.8 else "again"
 
 
 def ask(question, answer):
@@ -98,190 +106,69 @@ def questions(rng, report, fresh, reads=3):
     return [t for t in out if not (t["u"] in seen or seen.add(t["u"]))][:QUESTIONS]
 
 
-# ---- flights --------------------------------------------------------------------------------------
-
-FLIGHT_KIND = {"search": "flight-search", "offers": "flight-offers", "passenger": "flight-passenger", "done": "flight-done"}
-FIELD = {"from": "city", "to": "city", "date": "date", "name": "person"}
-
-
-def flight_task(rng, lex, seed):
-    offered = tasks.times(seed)
-    time_ = rng.choice(offered)
-    return tasks.flight(rng, lex.city(), lex.city(), lex.date(), time_, lex.person()), offered.index(time_)
-
-
-def flight_state(rng, lex, seed, task, offer, done):
-    """The kiosk after `done` steps of the task, with the leftovers of whoever stood there before."""
-    state = {"seed": seed, "page": ("search", "offers", "passenger", "done")[(done > 3) + (done > 4) + (done > 6)],
-             "offer": offer, "message": "", "focus": "", "carriers": [lex.carrier() for _ in range(5)]}
-    leftovers = rng.random() < 0.25
-    for k, step in enumerate(task.steps):
-        if step.verb == "write":
-            state[step.element] = step.text if k < done else \
-                getattr(lex, FIELD[step.element])() if leftovers and rng.random() < 0.7 else ""
-            if k == done - 1:
-                state["focus"] = step.element
-    if state["page"] in ("search", "passenger") and not state["focus"] and rng.random() < 0.15:
-        state["focus"] = rng.choice(("from", "to", "date")) if state["page"] == "search" else "name"
-    if rng.random() < 0.1 and not state["focus"]:
-        empty = [f for f in (("from", "to", "date") if state["page"] == "search" else ("name",)) if not state[f]]
-        if empty and state["page"] in ("search", "passenger"):
-            state["message"] = rng.choice(("Please fill in every field", "Some fields are empty", "All fields are needed")
-                                          if state["page"] == "search" else
-                                          ("Please give a name", "The name is missing", "A name is needed"))
-    return state
-
+# ---- pages ----------------------------------------------------------------------------------------
 
 def flight_page(rng, lex, seeds):
     seed = rng.randint(*seeds)
-    task, offer = flight_task(rng, lex, seed)
+    task, offer = pages.flight_task(rng, lex, seed)
     at = rng.choices(range(8), (10, 10, 10, 10, 14, 10, 9, 7))[0]
-    recovering = at > 0 and rng.random() < RECOVERY
-    state = flight_state(rng, lex, seed, task, offer, at - recovering)
+    outcome = draw_outcome(rng, at)
+    if outcome == "again" and task.steps[at - 1].verb == "click":      # that would have left the page
+        outcome = "done"
+    state = pages.flight_state(rng, lex, seed, task, offer, at - (outcome == "lost"))
     plans = [["flight", {**state, "page": p}] for p in ("search", "offers", "passenger")]
 
     def turns(report):
-        known = {e["key"] or e["label"]: (e["label"], e["box"]) for plan in report["plans"] for e in plan}
-        known |= {e["key"] or e["label"]: (e["label"], e["box"]) for e in report["elements"]}
-        out = in_use(task, lambda s: known[s.element], at, recovering)
-        fresh, named = [], {e["label"]: e for e in report["elements"]}
+        named = {e["label"]: e for e in report["elements"]}
+        known = {e["key"] or e["label"]: (e["label"], e["box"])
+                 for e in [e for plan in report["plans"] for e in plan] + report["elements"]}
+        fresh = []
         for e in rng.sample(report["elements"], min(4, len(report["elements"]))):
             if e["kind"] == "field":
-                fresh.append(first_step(tasks.fill(rng, [(e["label"], lex.typed(12))]), named))
-            elif e["kind"] == "offer":
-                fresh.append(first_step(rng.choice((tasks.choose, tasks.press))(rng, e["label"]), named))
+                own = tasks.fill(rng, [(e["label"], lex.typed(12))])
             else:
-                fresh.append(first_step(tasks.press(rng, e["label"]), named))
-        if state["page"] == "search":
-            for _ in range(2):
-                other, _ = flight_task(rng, lex, rng.randint(*seeds))
-                fresh.append(ask(other.sentence, tasks.spell(other.steps[0], *known["from"])))
-        return FLIGHT_KIND[state["page"]], out + questions(rng, report, fresh)
+                own = (rng.choice((tasks.choose, tasks.press)) if e["kind"] == "offer" else tasks.press)(rng, e["label"])
+            fresh.append(first_step(own, named))
+        for _ in range(2 if state["page"] == "search" else 0):
+            other, _ = pages.flight_task(rng, lex, rng.randint(*seeds))
+            fresh.append(ask(other.sentence, tasks.spell(other.steps[0], *known["from"])))
+        main = in_use(rng, task, lambda s: known[s.element], at, outcome)
+        return "flight-" + state["page"], main + questions(rng, report, fresh)
 
     return ["flight", state, plans], turns
 
 
-# ---- dialogs --------------------------------------------------------------------------------------
-
-def blank_dialog(rng, lex, seeds, kind):
-    """A dialog in which nothing has been done."""
-    n = {"buttons": (3, 6), "ticks": (3, 5), "options": (3, 5), "fields": (1, 3)}[kind]
-    count = rng.randint(*n)
-    closing = [rng.choice(words.CLOSING) if rng.random() < 0.6 else lex.label(10)]
-    if rng.random() < 0.4:
-        closing.append(rng.choice(words.DISMISS) if rng.random() < 0.6 else lex.label(8))
-    while True:
-        labels = lex.labels(count)
-        if len({l.lower() for l in labels + closing}) == count + len(closing):
-            break
-        closing = [lex.label(10) for _ in closing]
-    return {"seed": rng.randint(*seeds), "kind": kind, "title": rng.choice((lex.label(18), lex.sentence(1, 3)[:24], "")),
-            "text": lex.sentence() if rng.random() < 0.4 else "", "labels": labels,
-            "buttons": [] if kind == "buttons" else closing, "on": [], "values": [""] * count, "pressed": "", "focus": -1}
-
-
-def dialog_task(rng, lex, s, button):
-    """A task this dialog can fulfil, keeping away from what is already ticked."""
-    free = [l for k, l in enumerate(s["labels"]) if k not in s["on"]]
-    if s["kind"] == "buttons":
-        return tasks.press(rng, rng.choice(s["labels"]))
-    if s["kind"] == "ticks":
-        some = rng.sample(free, min(len(free), rng.choices((1, 2, 3), (5, 4, 1))[0]))
-        return tasks.tick(rng, some, button)
-    if s["kind"] == "options":
-        return tasks.choose(rng, rng.choice(free), button)
-    some = rng.sample(s["labels"], rng.randint(1, len(s["labels"])))
-    if rng.random() < 0.7:
-        some.sort(key=s["labels"].index)
-    return tasks.fill(rng, [(l, lex.typed()) for l in some], button)
-
-
-def leftovers(rng, lex, s):
-    """What someone before has ticked, chosen, typed or pressed."""
-    if s["kind"] == "ticks":
-        s["on"] = [k for k in range(len(s["labels"])) if rng.random() < 0.25][:len(s["labels"]) - 2]
-    if s["kind"] == "options" and rng.random() < 0.4:
-        s["on"] = [rng.randrange(len(s["labels"]))]
-    if s["kind"] == "fields":
-        s["values"] = [lex.typed() if rng.random() < 0.3 else "" for _ in s["labels"]]
-        s["focus"] = rng.randrange(len(s["labels"])) if rng.random() < 0.15 else -1
-    if rng.random() < 0.12:
-        s["pressed"] = rng.choice(s["buttons"] or s["labels"])
-
-
-def do(s, step):
-    """The effect of a step on the dialog's state."""
-    s["focus"] = -1
-    if step.verb == "write":
-        k = s["labels"].index(step.element)
-        s["values"][k], s["focus"] = step.text, k
-    elif step.element in s["buttons"] or s["kind"] == "buttons":
-        s["pressed"] = step.element
-    elif s["kind"] == "ticks":
-        s["on"].append(s["labels"].index(step.element))
-    else:
-        s["on"] = [s["labels"].index(step.element)]
-
-
 def dialog_page(rng, lex, seeds):
     kind = rng.choices(("buttons", "ticks", "options", "fields"), (30, 22, 18, 30))[0]
-    s = blank_dialog(rng, lex, seeds, kind)
-    leftovers(rng, lex, s)
-    button = s["buttons"][0] if s["buttons"] and rng.random() < 0.7 else ""
-    task = dialog_task(rng, lex, s, button)
+    s = pages.blank_dialog(rng, lex, seeds, kind)
+    pages.leave(rng, lex, s)
+    button = rng.choice(s["buttons"][:1] * 3 + s["buttons"]) if s["buttons"] and rng.random() < 0.7 else ""
+    task = pages.dialog_task(rng, lex, s, button)
     if s["pressed"] == task.steps[-1].element:
         s["pressed"] = ""
     at = rng.choice(list(range(len(task.steps))) * 3 + [len(task.steps)])
-    recovering = at > 0 and rng.random() < 2 * RECOVERY
-    for step in task.steps[:at - recovering]:
-        do(s, step)
+    outcome = draw_outcome(rng, at, 2 * RECOVERY)
+    if outcome == "again" and kind == "ticks":                         # that would have taken it off again
+        outcome = "done"
+    for step in task.steps[:at - (outcome == "lost")]:
+        pages.do(s, step)
 
     def turns(report):
         named = {e["label"]: e for e in report["elements"]}
-        out = in_use(task, lambda step: (step.element, named[step.element]["box"]), at, recovering)
-        fresh = [first_step(tasks.press(rng, b), named) for b in s["buttons"]]
         if kind == "buttons":
             fresh = [first_step(tasks.press(rng, b), named) for b in rng.sample(s["labels"], min(4, len(s["labels"])))]
-        elif kind != "ticks" or len(s["on"]) < len(s["labels"]):
-            fresh += [first_step(dialog_task(rng, lex, s, rng.choice(s["buttons"] + [""])), named) for _ in range(4)]
-        return "dialog-" + kind, out + questions(rng, report, fresh, 2)
+        else:
+            fresh = [first_step(tasks.press(rng, b), named) for b in s["buttons"]]
+            if kind != "ticks" or len(s["on"]) < len(s["labels"]):
+                fresh += [first_step(pages.dialog_task(rng, lex, s, rng.choice(s["buttons"] + [""])), named) for _ in range(4)]
+        main = in_use(rng, task, lambda step: (step.element, named[step.element]["box"]), at, outcome)
+        return "dialog-" + kind, main + questions(rng, report, fresh, 2)
 
     return ["dialog", s, []], turns
 
 
-# ---- dense text -----------------------------------------------------------------------------------
-
-def text_rows(rng, lex):
-    """Rows of words that fill the screen, some of them in frames or on colour."""
-    rows, free = [], 0
-    spread = rng.choice((0.0, 0.0, 0.25))
-    while free < 16:
-        if rng.random() < spread:
-            free += 1
-            continue
-        look = rng.choices(("", "light", "alarm", "accent", "field", "focus", "button", "main", "offer"),
-                           (60, 8, 4, 4, 5, 3, 4, 4, 4))[0]
-        framed = look in ("button", "main", "offer")
-        if framed:
-            free += 1
-        col = rng.choice((0, 0, rng.randint(0, 12))) + (2 if framed or look in ("field", "focus") else 0)
-        room, line = (30 if framed else 31 if look in ("field", "focus") else 32) - col, ""
-        if rng.random() < 0.2:
-            room = rng.randint(2, room)
-        while True:
-            token = lex.token()
-            gap = "" if not line else " " * rng.choices((1, 2, 3), (8, 1, 1))[0]
-            if len(line) + len(gap) + len(token) > room:
-                break
-            line += gap + token
-        if line and free < 16 - framed:
-            rows.append({"row": free, "col": col, "text": line, "look": look})
-        free += 1 + framed
-    return rows
-
-
 def text_page(rng, lex, seeds):
-    rows = text_rows(rng, lex)
+    rows = pages.text_rows(rng, lex)
 
     def turns(report):
         asked, out = set(), []
@@ -298,7 +185,7 @@ def text_page(rng, lex, seeds):
 
 # ---- shards ---------------------------------------------------------------------------------------
 
-PAGES = {"flight": flight_page, "dialog": dialog_page, "text": text_page}
+MAKERS = {"flight": flight_page, "dialog": dialog_page, "text": text_page}
 
 
 def png(picture):
@@ -337,10 +224,10 @@ class Shard:
         os.rename(part, f"{self.name}.jsonl")
 
 
-def make_shard(mosaic, rng, lex, shard, pages, mix, seeds):
-    while len(shard.lines) < pages:
-        n = min(mosaic.across * mosaic.down, pages - len(shard.lines))
-        plans = [PAGES[rng.choices(list(mix), list(mix.values()))[0]](rng, lex, seeds) for _ in range(n)]
+def make_shard(mosaic, rng, lex, shard, count, mix, seeds):
+    while len(shard.lines) < count:
+        n = min(mosaic.across * mosaic.down, count - len(shard.lines))
+        plans = [MAKERS[rng.choices(list(mix), list(mix.values()))[0]](rng, lex, seeds) for _ in range(n)]
         for (_, turns), (picture, report) in zip(plans, mosaic.draw([screen for screen, _ in plans])):
             check(picture, report["cells"])
             shard.add(picture, report["cells"], *turns(report))

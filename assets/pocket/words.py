@@ -2,9 +2,9 @@
 
 Design.  A word is held out when the checksum of its lower-case letters is divisible by five; that
 holds for words from the lists and for invented ones alike, so "never seen in training" needs no
-second list.  The fixed wording of the demo pages (From, Search, ...) and digits are outside the
-split.  A `Lexicon` draws from one side only.  Invented words (syllables) and random letters keep the
-reading compositional: a model that knows only the lists cannot answer.
+second list.  The fixed wording (From, Search, ..., the usual names of closing buttons) and digits
+are outside the split.  A `Lexicon` draws from one side only.  Invented words (syllables) and random
+letters keep the reading compositional: a model that knows only the lists cannot answer.
 """
 import zlib
 
@@ -228,4 +228,5 @@ class Lexicon:
             return self.clock()
         if kind < 0.96:
             return self.listed(PROSE) + self.rng.choice(MARKS)
-        return "".join(self.rng.choice(MARKS + "0123456789" + LETTERS) for _ in range(self.rng.randint(1, 5)))
+        return self.until(lambda: "".join(self.rng.choice(MARKS + "0123456789" + LETTERS)
+                                          for _ in range(self.rng.randint(1, 5))))
