@@ -96,7 +96,8 @@ const Kiosk = {
       if (Math.abs(col - Math.round(col)) > 0.01) throw Error(`off the grid: ${text} at ${left}`);
       [...text].forEach((c, k) => {
         const at = Math.round(col) + k;
-        if (!cells[row] || at < 0 || at >= COLS || cells[row][at] !== " ") throw Error(`no room for ${text} in row ${row + 1}`);
+        if (!cells[row] || at < 0 || at >= COLS || cells[row][at] !== " ")
+          throw Error(`no room for ${text} in row ${row + 1}`);
         cells[row][at] = c;
       });
     };

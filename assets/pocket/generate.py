@@ -160,7 +160,8 @@ def dialog_page(rng, lex, seeds):
         else:
             fresh = [first_step(tasks.press(rng, b), named) for b in s["buttons"]]
             if kind != "ticks" or len(s["on"]) < len(s["labels"]):
-                fresh += [first_step(pages.dialog_task(rng, lex, s, rng.choice(s["buttons"] + [""])), named) for _ in range(4)]
+                fresh += [first_step(pages.dialog_task(rng, lex, s, rng.choice(s["buttons"] + [""])), named)
+                          for _ in range(4)]
         main = in_use(rng, task, lambda step: (step.element, named[step.element]["box"]), at, outcome)
         return "dialog-" + kind, main + questions(rng, report, fresh, 2)
 
@@ -253,7 +254,8 @@ def main():
             start = time.time()
             rng = random.Random(f"{a.seed}/{k}/{a.heldout}")
             shard = Shard(a.out, k)
-            make_shard(mosaic, rng, words.Lexicon(rng, a.heldout), shard, a.pages, mix, EVAL_SEEDS if a.heldout else TRAIN_SEEDS)
+            make_shard(mosaic, rng, words.Lexicon(rng, a.heldout), shard, a.pages, mix,
+                       EVAL_SEEDS if a.heldout else TRAIN_SEEDS)
             print(f"{shard.name}: {a.pages} pages, {shard.size / a.pages / 1024:.1f} KiB each, "
                   f"{a.pages / (time.time() - start):.0f} pages/s", flush=True)
     finally:

@@ -66,7 +66,8 @@ def blank_dialog(rng, lex, seeds, kind):
         if len({l.lower() for l in labels + closing}) == count + len(closing):
             break
         closing = [lex.label(10) for _ in closing]
-    return {"seed": rng.randint(*seeds), "kind": kind, "title": rng.choice((lex.label(18), lex.until(lambda: lex.sentence(1, 3), 24), "")),
+    return {"seed": rng.randint(*seeds), "kind": kind,
+            "title": rng.choice((lex.label(18), lex.until(lambda: lex.sentence(1, 3), 24), "")),
             "text": dialog_text(rng, lex, labels), "labels": labels,
             "buttons": [] if kind == "buttons" else closing, "on": [], "values": [""] * count, "pressed": "", "focus": -1}
 

@@ -185,8 +185,9 @@ class Lexicon:
 
     def date(self):
         day, month = self.rng.randint(1, 31), self.rng.choice(MONTHS)
-        return self.rng.choices((f"{day} {month}", f"{month} {day}", f"{day} {month[:3]}", f"{day}.{self.rng.randint(1, 12)}.",
-                                 f"2026-{self.rng.randint(1, 12):02}-{day:02}"), (12, 1, 2, 1, 1))[0]
+        forms = (f"{day} {month}", f"{month} {day}", f"{day} {month[:3]}", f"{day}.{self.rng.randint(1, 12)}.",
+                 f"2026-{self.rng.randint(1, 12):02}-{day:02}")
+        return self.rng.choices(forms, (12, 1, 2, 1, 1))[0]
 
     def typed(self, longest=14):
         """Something one may be asked to type: names, words, numbers, codes."""
