@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 
 shipped="Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima"
 task=${TASK:-$shipped}
-page="file://$PWD/assets/demo/flight.html?seed=${SEED:-0}"
+page="file://$PWD/assets/demo/flight.html?seed=${SEED:-1000102}"
 view=all
 
 if [ -n "${ON:-}" ]; then
