@@ -81,7 +81,7 @@ def find_word(rng, cells, taken=()):
     """Where a word is that stands once on the screen and is not the name of an element."""
     found = {}
     for r, row in enumerate(cells):
-        for word in set(row.split()):
+        for word in dict.fromkeys(row.split()):
             found.setdefault(word, []).append((r, row.find(word), row.count(word)))
     once = [(w, p[0]) for w, p in found.items() if len(p) == 1 and p[0][2] == 1 and len(w) > 1 and w not in taken
             and not any(w != o and w in o for o in found)]
