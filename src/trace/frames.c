@@ -1,0 +1,196 @@
+/* frames.c - see frames.h.
+ *
+ * The lock guards the queue and the failure; encoding and writing happen outside it.  The table of seen
+ * pictures belongs to the caller's thread alone, so a number is known before the picture is written.
+ */
+#include "trace/frames.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { QUEUE = 4 };
+
+struct seen {
+    uint64_t hash;
+    int w, h;
+};
+
+struct job {
+    struct image image;
+    uint64_t hash;
+    int number;
+    int64_t ns;
+};
+
+struct frames {
+    char *dir, *index_path;
+    int index_fd;
+    struct seen *seen; /* [nseen], in order of numbers */
+    int nseen, cap;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* queue or quit */
+    struct job queue[QUEUE];
+    int first, count; /* jobs waiting or being written: the first one leaves when it is done */
+    bool quit;
+    struct err failure; /* kind ERR_NONE until something failed */
+};
+
+/* ---- the worker ----------------------------------------------------------------------------- */
+
+static int write_frame(struct frames *f, const struct job *j, struct err *e)
+{
+    char line[96];
+    char *path = xasprintf("%s/frames/%06d.png", f->dir, j->number);
+    int n = snprintf(line, sizeof line, "%06d %016llx %d %d %lld\n", j->number, (unsigned long long)j->hash,
+                     j->image.w, j->image.h, (long long)j->ns);
+    int rc = image_write_png(&j->image, path, e);
+    if (!rc)
+        rc = file_write_all(f->index_fd, f->index_path, line, (size_t)n, e);
+    free(path);
+    return rc;
+}
+
+static void *work(void *arg)
+{
+    struct frames *f = arg;
+    pthread_mutex_lock(&f->lock);
+    for (;;) {
+        while (!f->count && !f->quit)
+            pthread_cond_wait(&f->changed, &f->lock);
+        if (!f->count)
+            break;
+        struct job *j = &f->queue[f->first];
+        bool failed = f->failure.kind != ERR_NONE;
+        pthread_mutex_unlock(&f->lock);
+        struct err e = ERR_INIT;
+        int rc = failed ? 0 : write_frame(f, j, &e); /* after a failure the rest is let go */
+        image_free(&j->image);
+        pthread_mutex_lock(&f->lock);
+        if (rc)
+            f->failure = e;
+        f->first = (f->first + 1) % QUEUE;
+        f->count--;
+        pthread_cond_broadcast(&f->changed);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return NULL;
+}
+
+/* ---- the caller's side ---------------------------------------------------------------------- */
+
+struct frames *frames_open(const char *dir, struct err *e)
+{
+    struct frames *f = xcalloc(1, sizeof *f);
+    f->dir = xstrdup(dir);
+    f->index_path = xasprintf("%s/frames.idx", dir);
+    f->index_fd = -1;
+    char *folder = xasprintf("%s/frames", dir);
+    int rc = dir_make(folder, e);
+    free(folder);
+    if (!rc) {
+        f->index_fd = open(f->index_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (f->index_fd < 0)
+            rc = err_set(e, ERR_ENV, "cannot write '%s': %s", f->index_path, strerror(errno));
+    }
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->changed, NULL);
+    if (!rc && pthread_create(&f->thread, NULL, work, f))
+        rc = err_set(e, ERR_ENV, "cannot start a thread for writing screenshots");
+    if (!rc)
+        return f;
+    if (f->index_fd >= 0)
+        close(f->index_fd);
+    pthread_cond_destroy(&f->changed);
+    pthread_mutex_destroy(&f->lock);
+    free(f->index_path);
+    free(f->dir);
+    free(f);
+    return NULL;
+}
+
+static int find_seen(const struct frames *f, const struct image *im, uint64_t hash)
+{
+    for (int i = f->nseen - 1; i >= 0; i--)
+        if (f->seen[i].hash == hash && f->seen[i].w == im->w && f->seen[i].h == im->h)
+            return i;
+    return -1;
+}
+
+static int remember(struct frames *f, const struct image *im, uint64_t hash)
+{
+    if (f->nseen == f->cap) {
+        f->cap = f->cap ? f->cap * 2 : 64;
+        f->seen = xrealloc(f->seen, (unsigned long)f->cap, sizeof *f->seen);
+    }
+    f->seen[f->nseen] = (struct seen){hash, im->w, im->h};
+    return f->nseen++;
+}
+
+/* Under the lock. */
+static int report_failure(const struct frames *f, struct err *e)
+{
+    return f->failure.kind == ERR_NONE ? 0 : err_set(e, f->failure.kind, "%s", f->failure.text);
+}
+
+int frames_put(struct frames *f, const struct image *im, uint64_t hash, int *number, struct err *e)
+{
+    *number = find_seen(f, im, hash);
+    if (*number >= 0)
+        return 0;
+    struct job job = {.hash = hash, .ns = clock_ns()};
+    if (image_copy(&job.image, im, e))
+        return -1;
+    *number = job.number = remember(f, im, hash);
+    pthread_mutex_lock(&f->lock);
+    while (f->count == QUEUE)
+        pthread_cond_wait(&f->changed, &f->lock);
+    int rc = report_failure(f, e);
+    if (rc) {
+        image_free(&job.image);
+    } else {
+        f->queue[(f->first + f->count) % QUEUE] = job;
+        f->count++;
+        pthread_cond_broadcast(&f->changed);
+    }
+    pthread_mutex_unlock(&f->lock);
+    return rc;
+}
+
+int frames_flush(struct frames *f, struct err *e)
+{
+    pthread_mutex_lock(&f->lock);
+    while (f->count)
+        pthread_cond_wait(&f->changed, &f->lock);
+    int rc = report_failure(f, e);
+    pthread_mutex_unlock(&f->lock);
+    return rc;
+}
+
+int frames_close(struct frames *f, struct err *e)
+{
+    if (!f)
+        return 0;
+    int rc = frames_flush(f, e);
+    pthread_mutex_lock(&f->lock);
+    f->quit = true;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    pthread_join(f->thread, NULL);
+    close(f->index_fd);
+    pthread_cond_destroy(&f->changed);
+    pthread_mutex_destroy(&f->lock);
+    free(f->seen);
+    free(f->index_path);
+    free(f->dir);
+    free(f);
+    return rc;
+}

@@ -1,0 +1,58 @@
+/* read.h - a run directory, read back.
+ *
+ * What is read may come from anywhere: sizes, numbers of lines and types are checked, unknown keys and
+ * kinds are kept but mean nothing, a torn last line is dropped, a broken line inside is skipped and counted.
+ */
+#ifndef HOLORUN_TRACE_READ_H
+#define HOLORUN_TRACE_READ_H
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    RECORD_MAX_BYTES = 256 << 20,
+    RECORD_MAX_LINE = 2 << 20,
+    RECORD_MAX_EVENTS = 200000,
+    RECORD_MAX_RUN = 4 << 20,
+    RECORD_MAX_FRAME = 64 << 20,
+};
+
+struct event {
+    json_t *fields; /* owned; an object */
+    const char *kind;
+    int step;
+    int64_t ns; /* monotonic */
+};
+
+struct record {
+    char *dir;
+    json_t *run; /* run.json, an object; empty when the file is missing or broken */
+    struct event *events;
+    int n, cap;
+    int skipped; /* broken lines */
+    bool torn;   /* the last line had no end */
+};
+
+int record_open(struct record *r, const char *dir, struct err *e);
+void record_free(struct record *r);
+
+/* The lines of events.jsonl; for tests and fuzzing. */
+int record_parse(struct record *r, const char *data, size_t len, struct err *e);
+
+/* Fields by name; what is missing or of another type reads as "", 0, false. */
+const char *field_text(const json_t *object, const char *key);
+double field_number(const json_t *object, const char *key);
+int64_t field_int(const json_t *object, const char *key);
+bool field_bool(const json_t *object, const char *key);
+
+/* The bytes of frames/NUMBER.png; the caller frees them. */
+int record_frame(const struct record *r, int number, char **png, size_t *len, struct err *e);
+
+/* The newest run directory below `runs`; the caller frees it, NULL when there is none. */
+char *record_newest(const char *runs, struct err *e);
+
+#endif

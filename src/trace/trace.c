@@ -1,0 +1,261 @@
+/* trace.c - see trace.h. */
+#include "trace/trace.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "trace/frames.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EVENT_MAX = 1 << 20, NAME_TRIES = 16 };
+
+struct trace {
+    char *dir, *events_path, *tokens_path;
+    int events_fd, tokens_fd; /* -1: not open */
+    int64_t seq, ntokens;
+    struct frames *frames;
+    struct buf line; /* the event being written */
+    struct err failure;
+};
+
+/* ---- opening and closing -------------------------------------------------------------------- */
+
+char *trace_runs_dir(struct err *e)
+{
+    char *state = file_place(PLACE_STATE, e);
+    if (!state)
+        return NULL;
+    char *runs = xasprintf("%s/runs", state);
+    free(state);
+    return runs;
+}
+
+/* Two runs may start in the same second: the random part keeps their folders apart. */
+static char *make_run_dir(const char *runs, struct err *e)
+{
+    if (dir_make(runs, e))
+        return NULL;
+    for (int i = 0; i < NAME_TRIES; i++) {
+        char stamp[20];
+        uint32_t salt;
+        clock_utc(stamp);
+        if (getrandom(&salt, sizeof salt, 0) != sizeof salt)
+            salt = (uint32_t)clock_ns();
+        char *dir = xasprintf("%s/%s-%08x", runs, stamp, salt);
+        if (!mkdir(dir, 0700))
+            return dir;
+        int why = errno;
+        if (why != EEXIST) {
+            err_set(e, ERR_ENV, "cannot make folder '%s': %s", dir, strerror(why));
+            free(dir);
+            return NULL;
+        }
+        free(dir);
+    }
+    err_set(e, ERR_ENV, "cannot find a free name for a run in '%s'", runs);
+    return NULL;
+}
+
+static int open_append(const char *path, struct err *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+    return fd;
+}
+
+struct trace *trace_open(const char *runs, struct err *e)
+{
+    char *standard = runs ? NULL : trace_runs_dir(e);
+    if (!runs && !standard)
+        return NULL;
+    struct trace *t = xcalloc(1, sizeof *t);
+    t->events_fd = t->tokens_fd = -1;
+    buf_init(&t->line, EVENT_MAX);
+    t->dir = make_run_dir(runs ? runs : standard, e);
+    free(standard);
+    if (!t->dir)
+        goto fail;
+    t->events_path = xasprintf("%s/events.jsonl", t->dir);
+    t->tokens_path = xasprintf("%s/tokens.bin", t->dir);
+    t->events_fd = open_append(t->events_path, e);
+    if (t->events_fd < 0)
+        goto fail;
+    t->frames = frames_open(t->dir, e);
+    if (!t->frames)
+        goto fail;
+    return t;
+fail:
+    trace_close(t, NULL);
+    return NULL;
+}
+
+const char *trace_dir(const struct trace *t)
+{
+    return t->dir;
+}
+
+int trace_close(struct trace *t, struct err *e)
+{
+    if (!t)
+        return 0;
+    int rc = frames_close(t->frames, e);
+    if (t->events_fd >= 0)
+        close(t->events_fd);
+    if (t->tokens_fd >= 0)
+        close(t->tokens_fd);
+    buf_free(&t->line);
+    free(t->dir);
+    free(t->events_path);
+    free(t->tokens_path);
+    free(t);
+    return rc;
+}
+
+/* ---- failure -------------------------------------------------------------------------------- */
+
+/* Remembers the first failure, adding what helps against the most common one. */
+static int fail(struct trace *t, const struct err *cause, struct err *e)
+{
+    if (t->failure.kind == ERR_NONE) {
+        bool full = strstr(cause->text, strerror(ENOSPC)) || strstr(cause->text, strerror(EDQUOT)) ||
+                    strstr(cause->text, strerror(EFBIG));
+        err_set(&t->failure, ERR_ENV, "%s%s", cause->text,
+                full ? "; free some space or choose another place with --runs" : "");
+    }
+    return err_set(e, t->failure.kind, "%s", t->failure.text);
+}
+
+static int failed_before(const struct trace *t, struct err *e)
+{
+    return t->failure.kind == ERR_NONE ? 0 : err_set(e, t->failure.kind, "%s", t->failure.text);
+}
+
+int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
+{
+    struct err cause = ERR_INIT;
+    if (failed_before(t, e))
+        return -1;
+    char *path = xasprintf("%s/run.json", t->dir);
+    int rc = file_write(path, json, len, &cause);
+    free(path);
+    return rc ? fail(t, &cause, e) : 0;
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static void put_key(struct trace *t, const char *key)
+{
+    buf_puts(&t->line, ", ");
+    buf_put_json(&t->line, key, strlen(key));
+    buf_puts(&t->line, ": ");
+}
+
+void trace_begin(struct trace *t, int step, const char *kind)
+{
+    char wall[28];
+    clock_iso(wall);
+    buf_clear(&t->line);
+    buf_printf(
+        &t->line,
+        "{\"v\": 1, \"seq\": %lld, \"t_mono_ns\": %lld, \"t_wall\": \"%s\", \"step\": %d, \"kind\": \"%s\"",
+        (long long)t->seq, (long long)clock_ns(), wall, step, kind);
+}
+
+void trace_text(struct trace *t, const char *key, const char *value)
+{
+    put_key(t, key);
+    if (value)
+        buf_put_json(&t->line, value, strlen(value));
+    else
+        buf_puts(&t->line, "null");
+}
+
+void trace_int(struct trace *t, const char *key, int64_t value)
+{
+    put_key(t, key);
+    buf_printf(&t->line, "%lld", (long long)value);
+}
+
+void trace_number(struct trace *t, const char *key, double value)
+{
+    put_key(t, key);
+    if (isfinite(value))
+        buf_printf(&t->line, "%.9g", value);
+    else
+        buf_puts(&t->line, "null");
+}
+
+void trace_bool(struct trace *t, const char *key, bool value)
+{
+    put_key(t, key);
+    buf_puts(&t->line, value ? "true" : "false");
+}
+
+void trace_json(struct trace *t, const char *key, const char *json)
+{
+    put_key(t, key);
+    buf_puts(&t->line, json);
+}
+
+int trace_end(struct trace *t, struct err *e)
+{
+    struct err cause = ERR_INIT;
+    buf_puts(&t->line, "}\n");
+    if (failed_before(t, e))
+        return -1;
+    if (t->line.full)
+        return err_set(e, ERR_ENV, "an event of more than %d bytes cannot be recorded", EVENT_MAX);
+    if (file_write_all(t->events_fd, t->events_path, t->line.data, t->line.len, &cause))
+        return fail(t, &cause, e);
+    t->seq++;
+    return 0;
+}
+
+/* ---- frames, tokens, sync ------------------------------------------------------------------- */
+
+int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e)
+{
+    struct err cause = ERR_INIT;
+    *number = -1;
+    if (failed_before(t, e))
+        return -1;
+    return frames_put(t->frames, im, hash, number, &cause) ? fail(t, &cause, e) : 0;
+}
+
+int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, struct err *e)
+{
+    struct err cause = ERR_INIT;
+    *at = t->ntokens;
+    if (failed_before(t, e))
+        return -1;
+    if (t->tokens_fd < 0 && (t->tokens_fd = open_append(t->tokens_path, &cause)) < 0)
+        return fail(t, &cause, e);
+    if (file_write_all(t->tokens_fd, t->tokens_path, ids, (size_t)n * sizeof *ids, &cause))
+        return fail(t, &cause, e);
+    t->ntokens += n;
+    return 0;
+}
+
+int trace_sync(struct trace *t, struct err *e)
+{
+    struct err cause = ERR_INIT;
+    if (failed_before(t, e))
+        return -1;
+    if (frames_flush(t->frames, &cause))
+        return fail(t, &cause, e);
+    if (fdatasync(t->events_fd) && errno != EINVAL) { /* EINVAL: a file system without it */
+        err_set(&cause, ERR_ENV, "cannot write '%s': %s", t->events_path, strerror(errno));
+        return fail(t, &cause, e);
+    }
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* trace.h - what happened, on disk while it happens.
+ *
+ *   RUNS/20261121T054500Z-9f3c01ab/
+ *     run.json        what was asked and of whom; rewritten at the end with the outcome
+ *     events.jsonl    one JSON object a line, only ever appended to
+ *     frames/, frames.idx    the screenshots (frames.h)
+ *     tokens.bin      32-bit token ids, when asked for; events say where theirs are
+ *     report.html     made from the above (report.h)
+ *
+ * Each event is one write(2): a killed run misses at most a torn last line, which readers drop.
+ * trace_sync returns when the screenshots are written and the events are on the disk itself; the loop
+ * calls it after writing down an action and before performing it, and at the end of a step.  Files are 0600, folders 0700.
+ * The first failure (a full disk) stays: every later call reports it, nothing more is written.
+ *
+ *     trace_begin(t, step, "observe");
+ *     trace_int(t, "frame", number);
+ *     if (trace_end(t, e)) ...
+ */
+#ifndef HOLORUN_TRACE_TRACE_H
+#define HOLORUN_TRACE_TRACE_H
+
+#include "base/err.h"
+#include "base/image.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct trace;
+
+/* Makes a new folder in `runs` (NULL: the user's state folder). */
+struct trace *trace_open(const char *runs, struct err *e);
+const char *trace_dir(const struct trace *t);
+int trace_close(struct trace *t, struct err *e); /* waits for the screenshots; NULL is fine */
+
+int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e);
+
+void trace_begin(struct trace *t, int step, const char *kind);
+void trace_text(struct trace *t, const char *key, const char *value); /* NULL: null */
+void trace_int(struct trace *t, const char *key, int64_t value);
+void trace_number(struct trace *t, const char *key, double value);
+void trace_bool(struct trace *t, const char *key, bool value);
+void trace_json(struct trace *t, const char *key, const char *json); /* already JSON */
+int trace_end(struct trace *t, struct err *e);
+
+/* Screenshot: its number, equal for equal pictures. */
+int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e);
+/* Token ids into tokens.bin; *at is the place of the first, counted in tokens. */
+int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, struct err *e);
+int trace_sync(struct trace *t, struct err *e);
+
+/* The folder where runs go by default; the caller frees it. */
+char *trace_runs_dir(struct err *e);
+
+#endif
