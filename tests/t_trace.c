@@ -35,21 +35,26 @@ static int teardown(void **state)
 }
 
 /* A picture of noise, which PNG cannot make small. */
-static void make_image(struct image *im, uint64_t seed)
+static void make_image(struct image *im, int w, int h, uint64_t seed)
 {
-    assert_int_equal(image_alloc(im, 64, 48, NULL), 0);
-    for (int i = 0; i < 64 * 48 * 3; i++)
+    assert_int_equal(image_alloc(im, w, h, NULL), 0);
+    for (int i = 0; i < w * h * 3; i++)
         im->rgb[i] = (uint8_t)(check_random(&seed) * 256);
+}
+
+static int put_frame_of(struct trace *t, int w, int h, uint64_t seed, struct err *e)
+{
+    struct image im;
+    int number;
+    make_image(&im, w, h, seed);
+    int rc = trace_frame(t, &im, image_hash(&im), &number, e);
+    image_free(&im);
+    return rc ? -1 : number;
 }
 
 static int put_frame(struct trace *t, uint64_t seed, struct err *e)
 {
-    struct image im;
-    int number;
-    make_image(&im, seed);
-    int rc = trace_frame(t, &im, image_hash(&im), &number, e);
-    image_free(&im);
-    return rc ? -1 : number;
+    return put_frame_of(t, 64, 48, seed, e);
 }
 
 static char *only_run(void)
@@ -95,7 +100,7 @@ static void t_round_trip(void **state)
     char *png;
     size_t len;
     struct image want, got;
-    make_image(&want, 1);
+    make_image(&want, 64, 48, 1);
     assert_int_equal(record_frame(&r, frame, &png, &len, &e), 0);
     assert_int_equal(image_parse_png(&got, png, len, &e), 0);
     assert_true(image_equal(&want, &got));
@@ -197,7 +202,7 @@ static void run_and_be_killed(void)
     struct err e = ERR_INIT;
     struct trace *t = trace_open(runs, &e);
     for (int step = 1; t && step <= 5; step++) {
-        int frame = put_frame(t, (uint64_t)step, &e);
+        int frame = put_frame_of(t, 800, 600, (uint64_t)step, &e);
         trace_begin(t, step, "observe");
         trace_int(t, "frame", frame);
         trace_end(t, &e);
@@ -240,23 +245,13 @@ static void run_on_full_disk(int frames)
     setrlimit(RLIMIT_FSIZE, &limit);
     struct err e = ERR_INIT, again = ERR_INIT;
     struct trace *t = trace_open(runs, &e);
-    uint64_t seed = 1;
     int rc = 0, i;
     for (i = 0; t && !rc && i < 1000; i++) {
         trace_begin(t, i, "observe");
         trace_text(t, "filler", "0123456789012345678901234567890123456789");
         rc = trace_end(t, &e);
-        if (!rc && frames) {
-            struct image big;
-            int number;
-            image_alloc(&big, 128, 128, NULL);
-            for (int k = 0; k < 128 * 128 * 3; k++)
-                big.rgb[k] = (uint8_t)(check_random(&seed) * 256);
-            rc = trace_frame(t, &big, image_hash(&big), &number, &e);
-            image_free(&big);
-            if (!rc)
-                rc = trace_sync(t, &e);
-        }
+        if (!rc && frames)
+            rc = put_frame_of(t, 128, 128, 1, &e) < 0 || trace_sync(t, &e);
     }
     trace_begin(t, i, "stop");
     int later = trace_end(t, &again);
