@@ -20,57 +20,102 @@
 
 enum action_kind {
     ACT_NONE,
-    ACT_MOVE, ACT_CLICK, ACT_MDOWN, ACT_MUP, ACT_DRAG, ACT_SCROLL,
-    ACT_TYPE, ACT_KEY, ACT_KEYDOWN, ACT_KEYUP, ACT_HOLDTAP,
-    ACT_WAIT, ACT_OBSERVE, ACT_ZOOM, ACT_PLAN,
-    ACT_GOTO, ACT_BACK, ACT_FORWARD, ACT_REFRESH, ACT_RESTART, ACT_ASK,
-    ACT_ANSWER, ACT_INFEASIBLE,
+    ACT_MOVE,
+    ACT_CLICK,
+    ACT_MDOWN,
+    ACT_MUP,
+    ACT_DRAG,
+    ACT_SCROLL,
+    ACT_TYPE,
+    ACT_KEY,
+    ACT_KEYDOWN,
+    ACT_KEYUP,
+    ACT_HOLDTAP,
+    ACT_WAIT,
+    ACT_OBSERVE,
+    ACT_ZOOM,
+    ACT_PLAN,
+    ACT_GOTO,
+    ACT_BACK,
+    ACT_FORWARD,
+    ACT_REFRESH,
+    ACT_RESTART,
+    ACT_ASK,
+    ACT_ANSWER,
+    ACT_INFEASIBLE,
     ACT_COUNT
 };
 
 /* What was wrong with the model's output; the text goes back to the model. */
 enum action_fault {
     FAULT_NONE,
-    FAULT_PARSE, FAULT_NO_ACTION, FAULT_SCHEMA, FAULT_UNSUPPORTED, FAULT_RANGE, FAULT_KEY, FAULT_TEXT,
-    FAULT_DENIED, FAULT_ZONE, FAULT_REFUSED, FAULT_GRAB, FAULT_FOCUS, FAULT_X11, FAULT_BUDGET, FAULT_STOPPED,
+    FAULT_PARSE,
+    FAULT_NO_ACTION,
+    FAULT_SCHEMA,
+    FAULT_UNSUPPORTED,
+    FAULT_RANGE,
+    FAULT_KEY,
+    FAULT_TEXT,
+    FAULT_DENIED,
+    FAULT_ZONE,
+    FAULT_REFUSED,
+    FAULT_GRAB,
+    FAULT_FOCUS,
+    FAULT_X11,
+    FAULT_BUDGET,
+    FAULT_STOPPED,
 };
 const char *action_fault_name(enum action_fault f); /* "E_PARSE" */
 
 enum {
     ACTION_ABSENT = INT32_MIN,
-    ACTION_MAX_KEYS = 8, ACTION_MAX_HOLD = 3, ACTION_MAX_PATH = 256,
-    ACTION_MAX_TEXT = 64 << 10, ACTION_MAX_ELEMENT = 512, STEP_MAX_ACTIONS = 8,
+    ACTION_MAX_KEYS = 8,
+    ACTION_MAX_HOLD = 3,
+    ACTION_MAX_PATH = 256,
+    ACTION_MAX_TEXT = 64 << 10,
+    ACTION_MAX_ELEMENT = 512,
+    STEP_MAX_ACTIONS = 8,
 };
 
-struct action_point { int32_t x, y; };
+struct action_point {
+    int32_t x, y;
+};
 
 struct action {
     enum action_kind kind;
-    int32_t x, y, x2, y2;          /* pixels of the captured image, ACTION_ABSENT when not given */
-    double nx, ny, nx2, ny2;       /* the model's own numbers, for the log */
-    uint8_t button;                /* 1 left 2 middle 3 right 8 back 9 forward */
-    uint8_t count;                 /* clicks 1..3, key repeats 1..20 */
-    struct action_point *path;     /* DRAG polyline, owned; NULL when none */
+    int32_t x, y, x2, y2;      /* pixels of the captured image, ACTION_ABSENT when not given */
+    double nx, ny, nx2, ny2;   /* the model's own numbers, for the log */
+    uint8_t button;            /* 1 left 2 middle 3 right 8 back 9 forward */
+    uint8_t count;             /* clicks 1..3, key repeats 1..20 */
+    struct action_point *path; /* DRAG polyline, owned; NULL when none */
     int npath;
     uint32_t keys[ACTION_MAX_KEYS]; /* X keysyms in press order; HOLDTAP: the first nhold are held */
     int nkeys;
     uint32_t hold[ACTION_MAX_HOLD]; /* modifiers around CLICK, DRAG, SCROLL */
     int nhold;
-    int16_t dx, dy;                /* SCROLL: wheel clicks, +x right, +y down */
-    char *text;                    /* TYPE ANSWER GOTO ASK PLAN: UTF-8, owned */
-    bool press_enter, overwrite;   /* TYPE */
-    uint32_t ms;                   /* WAIT, DRAG duration */
+    int16_t dx, dy;                   /* SCROLL: wheel clicks, +x right, +y down */
+    char *text;                       /* TYPE ANSWER GOTO ASK PLAN: UTF-8, owned */
+    bool press_enter, overwrite;      /* TYPE */
+    uint32_t ms;                      /* WAIT, DRAG duration */
     char element[ACTION_MAX_ELEMENT]; /* the model's description of the target */
 };
 
 enum repair { /* leniencies used while parsing, as bits */
-    REPAIR_TRAILING_TEXT = 1, REPAIR_TRAILING_COMMA = 2, REPAIR_CONTROL_CHAR = 4, REPAIR_PYTHON_LITERAL = 8,
-    REPAIR_NUMBER_STRING = 16, REPAIR_FLOAT = 32, REPAIR_FENCE = 64, REPAIR_ALIAS = 128, REPAIR_MIDPOINT = 256,
-    REPAIR_CLAMP = 512, REPAIR_EXTRA_CALLS = 1024,
+              REPAIR_TRAILING_TEXT = 1,
+              REPAIR_TRAILING_COMMA = 2,
+              REPAIR_CONTROL_CHAR = 4,
+              REPAIR_PYTHON_LITERAL = 8,
+              REPAIR_NUMBER_STRING = 16,
+              REPAIR_FLOAT = 32,
+              REPAIR_FENCE = 64,
+              REPAIR_ALIAS = 128,
+              REPAIR_MIDPOINT = 256,
+              REPAIR_CLAMP = 512,
+              REPAIR_EXTRA_CALLS = 1024,
 };
 
-struct step { /* one turn of the model; zero-initialised is empty */
-    char *note, *thought;             /* owned, NULL when absent */
+struct step {             /* one turn of the model; zero-initialised is empty */
+    char *note, *thought; /* owned, NULL when absent */
     struct action actions[STEP_MAX_ACTIONS];
     int nactions;
     unsigned repairs;
@@ -101,12 +146,17 @@ uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl);
 /* ---- execution (exec.c): the only part that knows the screen ------------------------------------ */
 
 struct screen;
-struct exec_result { int events; double ms; };
+struct exec_result {
+    int events;
+    double ms;
+};
 
 /* Performs one action on the screen. (ox, oy, sx, sy): root = o + image * s.
  * Every XTest request is preceded by a look at the stop flag; on any failure everything held by this
  * action is released.  FAULT_STOPPED when asked to stop. */
-struct exec_place { double ox, oy, sx, sy; };
+struct exec_place {
+    double ox, oy, sx, sy;
+};
 enum action_fault action_execute(struct screen *s, const struct action *a, const struct exec_place *p,
                                  struct exec_result *r, struct err *e);
 

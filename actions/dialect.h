@@ -2,6 +2,10 @@
  *
  * Prompt texts, tool table, coordinate space, conversation wrappers, image policy and sampling of a
  * model family.  Built-in dialects are part of the binary; a path to a JSON file works in their place.
+ *
+ * A dialect file is one JSON object whose keys are the members of struct dialect below; "tools" is
+ * described in tools.c.  "system_file": "NAME.txt" names a prompt text beside the file, in place of
+ * "system".  "screen": [w, h].  "cmd_is_ctrl", "run_all": see tools.h.  Unknown keys are refused.
  */
 #ifndef HOLORUN_ACTIONS_DIALECT_H
 #define HOLORUN_ACTIONS_DIALECT_H
@@ -14,8 +18,14 @@
 #include <stdbool.h>
 
 enum dialect_syntax { /* which parser reads the output */
-    SYNTAX_HOLO3, SYNTAX_HOLO1, SYNTAX_UITARS, SYNTAX_ANTHROPIC, SYNTAX_OPENAI, SYNTAX_PYAUTOGUI, SYNTAX_POCKET,
-    SYNTAX_FUNCTION,
+                      SYNTAX_HOLO3,
+                      SYNTAX_HOLO1,
+                      SYNTAX_UITARS,
+                      SYNTAX_ANTHROPIC,
+                      SYNTAX_OPENAI,
+                      SYNTAX_PYAUTOGUI,
+                      SYNTAX_POCKET,
+                      SYNTAX_FUNCTION,
 };
 enum coord_space { COORD_NORM1000, COORD_NORM1, COORD_PIXEL, COORD_BIN64 };
 enum window_policy { WINDOW_SAWTOOTH, WINDOW_STRICT };
@@ -24,45 +34,67 @@ struct dialect {
     char *name;
     enum dialect_syntax syntax;
     enum coord_space coords;
-    char *system;             /* template with {slots}: date max_steps max_time_s os width height task schema tools */
+    char *system; /* template with {slots}: date max_steps max_time_s os width height task schema tools */
     char *task_open, *task_close;               /* around the task, in the first user turn */
     char *observation_open, *observation_close; /* around the image */
-    char *tool_output;        /* printf-like template with {tool} and {result}; "" for none when result is empty */
-    char *tool_error;         /* template with {tool} and {message} */
-    char *no_effect;          /* result text when the screen did not change; "" none */
-    char *image_placeholder;  /* what stands where an old screenshot stood */
-    bool image_inline;        /* images stay where they are (else the template puts them first) */
-    int max_images;           /* 1..4 */
+    char *tool_output;       /* template with {tool} and {result}; left out when the result is empty, but: */
+    bool tool_output_always; /* write tool_output also around an empty result */
+    char *tool_error;        /* template with {tool} and {message} */
+    char *no_effect;         /* result text when the screen did not change; "" none */
+    char *image_placeholder; /* what stands where an old screenshot stood */
+    bool image_inline;       /* images stay where they are (else the template puts them first) */
+    int max_images;          /* 1..4 */
     enum window_policy window;
     bool think;
     float temperature, top_p;
     int max_tokens;
-    char *ground;             /* localizer question with {target}; "" when the family has none */
-    char *ask;                /* question about images with {question} */
-    char *schema;             /* JSON schema text made from the tool table, "" when the syntax has none */
-    int screen_w, screen_h;   /* the only screen size this model was made for, 0 when any */
-    char *sha256;             /* hex, of the dialect file's bytes */
-    void *tools;              /* private to dialect.c and the grammar builder */
+    char *ground;           /* localizer question with {target}; "" when the family has none */
+    char *ask;              /* question about images with {question} */
+    char *schema;           /* JSON schema text made from the tool table, "" when the syntax has none */
+    char *tool_list;        /* one line for each tool, from the same table: the {tools} slot */
+    int screen_w, screen_h; /* the only screen size this model was made for, 0 when any */
+    char *sha256;           /* hex, of the dialect file's bytes */
+    void *tools;            /* private to dialect.c and the grammar builder */
 };
 
-/* name: a built-in ("holo3", "holo1", "holo1-abs", "uitars", "anthropic", "openai", "pyautogui", "pocket")
- * or a path ending in .json.  NULL on failure: unknown name, unknown key, wrong type, with the key named. */
+/* name: a built-in ("holo3", "holo1", "holo1-abs", "function", "uitars", "anthropic", "openai",
+ * "pyautogui", "pocket") or a path ending in .json.  NULL on failure: unknown name, unknown key, wrong
+ * type, with the key named. */
 struct dialect *dialect_load(const char *name, struct err *e);
 struct dialect *dialect_parse(const char *json, size_t len, const char *name, struct err *e);
 void dialect_free(struct dialect *d);
 const char *const *dialect_names(void); /* NULL-terminated */
 
-/* Fills {slots} of a template; slots is NULL-terminated pairs name, value. Unknown slots are refused. */
+/* The dialect a model directory asks for: holorun.json there may hold {"dialect": "NAME"}; a NAME ending in
+ * .json is a file in that directory.  "holo3" without such a file.  The caller frees the name, which
+ * dialect_load takes. */
+char *dialect_for_model(const char *model_dir, struct err *e);
+
+/* Fills {slots} of a template; slots is NULL-terminated pairs name, value.  Unknown slots are refused;
+ * a brace that does not open a {lower_case_name} stands for itself. */
 int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, struct err *e);
 
-/* The grammar of one step in this dialect; answer_only: the forced last step.
- * ground: the localizer's output instead.  NULL with a message when the syntax has no grammar
- * (parsers of outside formats only). */
+/* The grammar of a reply: one step, the forced last step (the answer tool only), the localizer's output,
+ * or free text.  NULL with a message when the tokenizer lacks what it needs.
+ *
+ * The language is exactly the canonical form of what action_parse reads: one step, keys in the order of
+ * the table, ", " and ": " between them, no other white space, numbers inside the coordinate space, one
+ * spelling for each text.  What was generated can therefore stay in the history as it is.
+ *
+ * The reply ends with the end-of-turn token <SPECIAL_12>, which is part of the language: after a newline
+ * in the pocket dialect, which was trained so; with or without it in the others.
+ *
+ * w, h: size of the image the model sees, which bounds coordinates in pixels (0: dialect's screen, or
+ * any; dialect_grammar passes 0). */
 enum dialect_goal { GOAL_STEP, GOAL_ANSWER, GOAL_GROUND, GOAL_TEXT };
-struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t, struct err *e);
+struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
+                                struct err *e);
+struct grammar *dialect_grammar_for(const struct dialect *d, enum dialect_goal goal, int w, int h,
+                                    const struct tokenizer *t, struct err *e);
 
 /* Reads the localizer's output; pixels of a w x h image. 0, or -1. */
-int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x, double *y, struct err *e);
+int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
+                        double *y, struct err *e);
 
 /* v in the dialect's space -> pixel, and back to text form; FAULT-free: returns -1 when out of range. */
 int dialect_to_pixel(const struct dialect *d, double v, int size, int *pixel);

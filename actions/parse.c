@@ -1,0 +1,154 @@
+/* parse.c - from what the model wrote to one step: the way in.
+ *
+ * Takes off reasoning and one code fence, then hands the rest to the parser of the dialect's syntax.
+ * Reasoning is never searched for actions: an example in it is not a decision.
+ */
+#include "actions/parse.h"
+
+#include "base/utf8.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+static parse_fn *const parsers[SYNTAX_FUNCTION + 1] = {
+    [SYNTAX_POCKET] = parse_pocket,
+};
+
+/* ---- shared --------------------------------------------------------------------------------------- */
+
+enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *fmt, ...)
+{
+    char text[ERR_TEXT];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    text[utf8_valid_prefix(text, strlen(text))] = 0;
+    err_set(p->e, ERR_FAILED, "%s", text);
+    return f;
+}
+
+struct action *parse_add(struct parse *p, enum action_kind kind)
+{
+    struct step *s = p->out;
+    if (s->nactions == STEP_MAX_ACTIONS)
+        return NULL;
+    struct action *a = &s->actions[s->nactions++];
+    *a = (struct action){.kind = kind, .button = 1, .count = 1};
+    a->x = a->y = a->x2 = a->y2 = ACTION_ABSENT;
+    return a;
+}
+
+static enum action_fault check_text(struct parse *p, const char *text, size_t len)
+{
+    if (len > ACTION_MAX_TEXT)
+        return parse_fault(p, FAULT_TEXT, "the text is longer than %d bytes", ACTION_MAX_TEXT);
+    if (utf8_valid_prefix(text, len) != len)
+        return parse_fault(p, FAULT_TEXT, "the text is not valid UTF-8");
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 && text[i] != '\n' && text[i] != '\t')
+            return parse_fault(p, FAULT_TEXT, "the text has the control character 0x%02x", (unsigned)text[i]);
+    return FAULT_NONE;
+}
+
+enum action_fault parse_text(struct parse *p, const char *text, size_t len, char **out)
+{
+    enum action_fault f = check_text(p, text, len);
+    if (f)
+        return f;
+    char *copy = xmalloc(len + 1, 1);
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    free(*out);
+    *out = copy;
+    return FAULT_NONE;
+}
+
+enum action_fault parse_element(struct parse *p, const char *text, size_t len, char out[ACTION_MAX_ELEMENT])
+{
+    enum action_fault f = check_text(p, text, len);
+    if (f)
+        return f;
+    size_t n = utf8_valid_prefix(text, len < ACTION_MAX_ELEMENT ? len : ACTION_MAX_ELEMENT - 1);
+    memcpy(out, text, n);
+    out[n] = 0;
+    return FAULT_NONE;
+}
+
+/* ---- the way in ----------------------------------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static void trim(const char **s, size_t *n)
+{
+    while (*n && is_space(**s))
+        (*s)++, (*n)--;
+    while (*n && is_space((*s)[*n - 1]))
+        (*n)--;
+}
+
+/* Takes off "...</think>", also when the block was opened by the template; -1 when it is still open.
+ * A text that begins with JSON has decided already: the mark is then somewhere in its strings. */
+static int strip_reasoning(const char **s, size_t *n)
+{
+    static const char open[] = "<think>", close[] = "</think>";
+    if (*n && (**s == '{' || **s == '['))
+        return 0;
+    const char *end = memmem(*s, *n, close, sizeof close - 1);
+    if (end) {
+        *n -= (size_t)(end - *s) + sizeof close - 1;
+        *s = end + sizeof close - 1;
+        trim(s, n);
+        return 0;
+    }
+    return *n >= sizeof open - 1 && !memcmp(*s, open, sizeof open - 1) ? -1 : 0;
+}
+
+/* Takes off ```lang\n ... ``` around the whole text; the closing fence may be missing. */
+static bool strip_fence(const char **s, size_t *n)
+{
+    if (*n < 3 || memcmp(*s, "```", 3) != 0)
+        return false;
+    const char *line = memchr(*s, '\n', *n);
+    size_t skip = line ? (size_t)(line - *s) + 1 : 3;
+    *s += skip;
+    *n -= skip;
+    trim(s, n);
+    if (*n >= 3 && !memcmp(*s + *n - 3, "```", 3))
+        *n -= 3;
+    trim(s, n);
+    return true;
+}
+
+enum action_fault action_parse(const char *text, size_t len, const struct dialect *d, int w, int h,
+                               struct step *out, struct err *e)
+{
+    enum action_fault f = FAULT_NONE;
+    struct parse p = {d, w, h, out, e};
+    *out = (struct step){0};
+    if (w < 1 || h < 1)
+        bug("a step for a screen of %d x %d", w, h);
+    if (len > JSON_IN_MAX_LEN)
+        return parse_fault(&p, FAULT_PARSE, "the reply is longer than %d bytes", JSON_IN_MAX_LEN);
+    if (d->syntax != SYNTAX_POCKET) {
+        trim(&text, &len);
+        if (strip_reasoning(&text, &len))
+            f = parse_fault(&p, FAULT_PARSE, "the reply ends inside its reasoning");
+        if (!f && strip_fence(&text, &len))
+            out->repairs |= REPAIR_FENCE;
+        if (!f && !len)
+            f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
+    }
+    if (!f && !parsers[d->syntax])
+        f = parse_fault(&p, FAULT_UNSUPPORTED, "no reader for this dialect");
+    f = f ? f : parsers[d->syntax](&p, text, len);
+    if (!f && !out->nactions)
+        f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
+    if (f)
+        step_free(out);
+    return f;
+}

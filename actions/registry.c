@@ -1,0 +1,139 @@
+/* registry.c - the table of actions.
+ *
+ * Parameters mean the same wherever they occur, so they are listed once; an entry names those it
+ * takes, which of them it cannot do without, and what the others default to.
+ */
+#include "actions/registry.h"
+
+#include <string.h>
+
+static const struct param params[P_COUNT_OF_PARAMS] = {
+    [P_ELEMENT] = {"element", PARAM_STRING, 1, 120, NULL,
+                   "What to act on: its visible text, how it looks, where it is and what stands beside it"},
+    [P_X] = {"x", PARAM_COORD, 0, 0, NULL, "Horizontal position of the target, from the left edge"},
+    [P_Y] = {"y", PARAM_COORD, 0, 0, NULL, "Vertical position of the target, from the top edge"},
+    [P_X2] = {"x2", PARAM_COORD, 0, 0, NULL, "Horizontal position where the drag ends"},
+    [P_Y2] = {"y2", PARAM_COORD, 0, 0, NULL, "Vertical position where the drag ends"},
+    [P_POINT] = {"point", PARAM_POINT, 0, 0, NULL, "Position of the target as [x, y]"},
+    [P_POINT2] = {"point2", PARAM_POINT, 0, 0, NULL, "Position where the drag ends as [x, y]"},
+    [P_PATH] = {"path", PARAM_PATH, 2, ACTION_MAX_PATH, NULL, "Positions the pointer passes while dragging"},
+    [P_REGION] = {"region", PARAM_REGION, 0, 0, NULL, "Part of the screen as [left, top, right, bottom]"},
+    [P_BUTTON] = {"button", PARAM_ENUM, 0, 0, "left|right|middle|back|forward", "Mouse button"},
+    [P_COUNT] = {"count", PARAM_INT, 1, 3, NULL, "How many clicks in a row"},
+    [P_DIRECTION] = {"direction", PARAM_ENUM, 0, 0, "up|down|left|right", "Where to scroll to"},
+    [P_AMOUNT] = {"amount", PARAM_INT, 1, 100, NULL, "How far to scroll, in clicks of the wheel"},
+    [P_SCROLL_X] = {"scroll_x", PARAM_INT, -10000, 10000, NULL, "Pixels to scroll to the right"},
+    [P_SCROLL_Y] = {"scroll_y", PARAM_INT, -10000, 10000, NULL, "Pixels to scroll down"},
+    [P_WHEEL] = {"wheel", PARAM_INT, -100, 100, NULL, "Clicks of the wheel, positive is up"},
+    [P_TEXT] = {"text", PARAM_STRING, 0, 2000, NULL, "Text"},
+    [P_PRESS_ENTER] = {"press_enter", PARAM_BOOL, 0, 0, NULL, "Press Enter after the text"},
+    [P_OVERWRITE] = {"overwrite", PARAM_BOOL, 0, 0, NULL,
+                     "Replace what the field holds instead of adding to it"},
+    [P_KEY] = {"key", PARAM_KEY, 0, 0, NULL, "Key, or keys joined by +"},
+    [P_KEYS] = {"keys", PARAM_KEYS, 1, 5, NULL, "Keys pressed together, in this order"},
+    [P_REPEAT] = {"repeat", PARAM_INT, 1, 20, NULL, "How many times to press them"},
+    [P_HOLD] = {"hold", PARAM_KEYS, 1, ACTION_MAX_HOLD, NULL, "Keys held down meanwhile"},
+    [P_TAP] = {"tap", PARAM_KEYS, 1, 5, NULL, "Keys tapped one after the other while the others are held"},
+    [P_SECONDS] = {"seconds", PARAM_NUMBER, 0, 100, NULL, "How long, in seconds"},
+    [P_GOALS] = {"goals", PARAM_GOALS, 1, 20, NULL,
+                 "The whole plan, every time; at most one goal is running at once"},
+    [P_STATUS] = {"status", PARAM_ENUM, 0, 0, "success|failure", "Whether the task was done"},
+};
+
+#define NEED(p)                                                                                              \
+    {                                                                                                        \
+        P_##p, true, NULL                                                                                    \
+    }
+#define MAY(p)                                                                                               \
+    {                                                                                                        \
+        P_##p, false, NULL                                                                                   \
+    }
+#define OR(p, json)                                                                                          \
+    {                                                                                                        \
+        P_##p, false, json                                                                                   \
+    }
+#define ENTRY(kind, name, flags, help, ...)                                                                  \
+    [kind] = {                                                                                               \
+        name, help, flags, {__VA_ARGS__}, (int)(sizeof((struct use[]){__VA_ARGS__}) / sizeof(struct use))}
+#define BARE(kind, name, flags, help) [kind] = {name, help, flags, {{P_ELEMENT, false, NULL}}, 0}
+
+static const struct action_entry entries[ACT_COUNT] = {
+    BARE(ACT_NONE, "none", 0, "Nothing"),
+    ENTRY(ACT_MOVE, "move", ENTRY_NEEDS_POINT, "Move the pointer to an element without clicking",
+          NEED(ELEMENT), NEED(X), NEED(Y), MAY(POINT)),
+    ENTRY(ACT_CLICK, "click", 0, "Click an element", NEED(ELEMENT), NEED(X), NEED(Y), MAY(POINT),
+          OR(BUTTON, "\"left\""), OR(COUNT, "1"), MAY(HOLD)),
+    ENTRY(ACT_MDOWN, "mouse_down", 0, "Press a mouse button where the pointer is and keep it down",
+          OR(BUTTON, "\"left\""), MAY(X), MAY(Y), MAY(POINT), MAY(ELEMENT)),
+    ENTRY(ACT_MUP, "mouse_up", 0, "Release a mouse button where the pointer is", OR(BUTTON, "\"left\""),
+          MAY(X), MAY(Y), MAY(POINT), MAY(ELEMENT)),
+    ENTRY(ACT_DRAG, "drag", 0, "Press the left button at one place, move to another, release", NEED(ELEMENT),
+          NEED(X), NEED(Y), NEED(X2), NEED(Y2), MAY(POINT), MAY(POINT2), MAY(PATH), MAY(HOLD),
+          OR(BUTTON, "\"left\"")),
+    ENTRY(ACT_SCROLL, "scroll", 0, "Turn the mouse wheel over an element", NEED(ELEMENT), NEED(X), NEED(Y),
+          MAY(POINT), NEED(DIRECTION), OR(AMOUNT, "5"), MAY(SCROLL_X), MAY(SCROLL_Y), MAY(WHEEL), MAY(HOLD)),
+    ENTRY(ACT_TYPE, "type", 0, "Type text where the keyboard focus is", NEED(TEXT), OR(PRESS_ENTER, "false"),
+          OR(OVERWRITE, "false"), MAY(ELEMENT), MAY(X), MAY(Y), MAY(POINT)),
+    ENTRY(ACT_KEY, "key", 0, "Press keys together and release them", NEED(KEYS), MAY(KEY), OR(REPEAT, "1")),
+    ENTRY(ACT_KEYDOWN, "key_down", 0, "Press a key and keep it down", NEED(KEY)),
+    ENTRY(ACT_KEYUP, "key_up", 0, "Release a key that is down", NEED(KEY)),
+    ENTRY(ACT_HOLDTAP, "hold_and_tap", 0, "Hold keys down, tap others, release", NEED(HOLD), NEED(TAP)),
+    ENTRY(ACT_WAIT, "wait", 0, "Wait, for example while something loads", OR(SECONDS, "2")),
+    BARE(ACT_OBSERVE, "observe", 0, "Look at the screen again"),
+    ENTRY(ACT_ZOOM, "zoom", 0, "Look at a part of the screen", NEED(REGION)),
+    ENTRY(ACT_PLAN, "plan", 0, "Write down the plan, or update it", NEED(GOALS)),
+    ENTRY(ACT_GOTO, "goto", 0, "Open an address in the browser", NEED(TEXT)),
+    BARE(ACT_BACK, "back", 0, "Go back one page in the browser"),
+    BARE(ACT_FORWARD, "forward", 0, "Go forward one page in the browser"),
+    BARE(ACT_REFRESH, "refresh", 0, "Load the page again"),
+    BARE(ACT_RESTART, "restart", 0, "Start over from where the task began"),
+    ENTRY(ACT_ASK, "ask", 0, "Ask the person at the computer for help", MAY(TEXT)),
+    ENTRY(ACT_ANSWER, "answer", ENTRY_ENDS_RUN, "End the task and say what was done or found", NEED(TEXT),
+          MAY(STATUS)),
+    ENTRY(ACT_INFEASIBLE, "infeasible", ENTRY_ENDS_RUN, "End the task because it cannot be done", MAY(TEXT)),
+};
+
+const struct action_entry *registry_entry(enum action_kind k)
+{
+    return &entries[k > ACT_NONE && k < ACT_COUNT ? k : ACT_NONE];
+}
+
+enum action_kind registry_kind(const char *name)
+{
+    for (int k = ACT_NONE + 1; k < ACT_COUNT; k++)
+        if (!strcmp(entries[k].name, name))
+            return (enum action_kind)k;
+    return ACT_NONE;
+}
+
+const struct param *registry_param(enum param_id id)
+{
+    return &params[id];
+}
+
+int registry_param_id(const char *name)
+{
+    for (int i = 0; i < P_COUNT_OF_PARAMS; i++)
+        if (!strcmp(params[i].name, name))
+            return i;
+    return -1;
+}
+
+const struct use *registry_use(enum action_kind k, enum param_id id)
+{
+    const struct action_entry *entry = registry_entry(k);
+    for (int i = 0; i < entry->nuses; i++)
+        if (entry->uses[i].id == id)
+            return &entry->uses[i];
+    return NULL;
+}
+
+const char *action_kind_name(enum action_kind k)
+{
+    return registry_entry(k)->name;
+}
+
+bool action_ends_run(enum action_kind k)
+{
+    return registry_entry(k)->flags & ENTRY_ENDS_RUN;
+}

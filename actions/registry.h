@@ -1,0 +1,88 @@
+/* registry.h - one entry for each kind of action: its name, what it takes, what it means.
+ *
+ * A dialect gives these entries the tool and argument names of its family (tools.h).  From the two
+ * together come the JSON schema, the list of tools in the prompt, the grammar, and the reader of the
+ * model's arguments.
+ */
+#ifndef HOLORUN_ACTIONS_REGISTRY_H
+#define HOLORUN_ACTIONS_REGISTRY_H
+
+#include "actions/action.h"
+
+enum param_type {
+    PARAM_STRING, /* UTF-8 */
+    PARAM_INT,    /* within min..max */
+    PARAM_NUMBER, /* within min..max */
+    PARAM_BOOL,
+    PARAM_ENUM,   /* one of the words in `values` */
+    PARAM_COORD,  /* one number in the dialect's coordinate space */
+    PARAM_POINT,  /* [x, y] in that space */
+    PARAM_PATH,   /* [{"x": x, "y": y}, ...] in that space */
+    PARAM_REGION, /* [x0, y0, x1, y1] in that space */
+    PARAM_KEY,    /* a key or chord, "ctrl+s" */
+    PARAM_KEYS,   /* a list of keys, min..max of them */
+    PARAM_GOALS,  /* the plan: a list of {title, status} */
+};
+
+enum param_id {
+    P_ELEMENT,
+    P_X,
+    P_Y,
+    P_X2,
+    P_Y2,
+    P_POINT,
+    P_POINT2,
+    P_PATH,
+    P_REGION,
+    P_BUTTON,
+    P_COUNT,
+    P_DIRECTION,
+    P_AMOUNT,
+    P_SCROLL_X,
+    P_SCROLL_Y,
+    P_WHEEL,
+    P_TEXT,
+    P_PRESS_ENTER,
+    P_OVERWRITE,
+    P_KEY,
+    P_KEYS,
+    P_REPEAT,
+    P_HOLD,
+    P_TAP,
+    P_SECONDS,
+    P_GOALS,
+    P_STATUS,
+    P_COUNT_OF_PARAMS
+};
+
+struct param {
+    const char *name;
+    enum param_type type;
+    int min, max;       /* numbers and list lengths; STRING: most scalars the grammar offers */
+    const char *values; /* ENUM: "left|middle|right" */
+    const char *help;   /* one sentence for the schema */
+};
+
+struct use { /* a parameter in an entry */
+    enum param_id id;
+    bool required;
+    const char *fallback; /* JSON text of the default, NULL none */
+};
+
+enum { ENTRY_ENDS_RUN = 1, ENTRY_NEEDS_POINT = 2, ENTRY_MAX_USES = 10 };
+
+struct action_entry {
+    const char *name; /* "click" */
+    const char *help;
+    unsigned flags;
+    struct use uses[ENTRY_MAX_USES];
+    int nuses;
+};
+
+const struct action_entry *registry_entry(enum action_kind k);
+enum action_kind registry_kind(const char *name); /* ACT_NONE when unknown */
+const struct param *registry_param(enum param_id id);
+int registry_param_id(const char *name);                              /* -1 when unknown */
+const struct use *registry_use(enum action_kind k, enum param_id id); /* NULL: the kind does not take it */
+
+#endif

@@ -1,0 +1,323 @@
+/* schema.c - the tool table told to the model: as a JSON schema, and as a list of one line a tool.
+ *
+ * The schema has the form that schema generators of the common validation libraries print (definitions
+ * first, keys in alphabetical order, properties in the order of the table), because that is what the
+ * models of these families were shown.  The order never changes from run to run: a prompt that is equal
+ * byte for byte is computed once.
+ */
+#include "actions/tools.h"
+
+#include "base/buf.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SCHEMA = 256 << 10 };
+
+/* "hold_keys" -> "Hold Keys" */
+static json_t *title_of(const char *name)
+{
+    char title[128];
+    size_t n = 0;
+    bool start = true;
+    for (; *name && n < sizeof title - 1; name++) {
+        title[n++] = *name == '_' ? ' ' : start ? (char)toupper((unsigned char)*name) : *name;
+        start = *name == '_';
+    }
+    title[n] = 0;
+    return json_string(title);
+}
+
+static json_t *number_schema(const char *type, int min, int max)
+{
+    return json_pack("{s:i, s:i, s:s}", "maximum", max, "minimum", min, "type", type);
+}
+
+static json_t *coord_schema(enum coord_space space)
+{
+    switch (space) {
+    case COORD_NORM1000:
+        return number_schema("integer", 0, 1000);
+    case COORD_NORM1:
+        return number_schema("number", 0, 1);
+    case COORD_BIN64:
+        return number_schema("integer", 0, 63);
+    case COORD_PIXEL:
+        break;
+    }
+    return json_pack("{s:i, s:s}", "minimum", 0, "type", "integer");
+}
+
+static json_t *list_schema(json_t *items, int min, int max)
+{
+    return json_pack("{s:o, s:i, s:i, s:s}", "items", items, "maxItems", max, "minItems", min, "type",
+                     "array");
+}
+
+static json_t *enum_schema(const char *values)
+{
+    json_t *list = json_array();
+    for (const char *s = values; *s;) {
+        size_t n = strcspn(s, "|");
+        json_array_append_new(list, json_stringn(s, n));
+        s += n + (s[n] == '|');
+    }
+    return json_pack("{s:o, s:s}", "enum", list, "type", "string");
+}
+
+/* The type of an argument, without its description. */
+static json_t *type_schema(const struct tool_arg *a, enum coord_space space)
+{
+    switch (registry_param(a->id)->type) {
+    case PARAM_INT:
+        return number_schema("integer", a->min, a->max);
+    case PARAM_NUMBER:
+        return number_schema("number", a->min, a->max);
+    case PARAM_BOOL:
+        return json_pack("{s:s}", "type", "boolean");
+    case PARAM_ENUM:
+        return enum_schema(a->values);
+    case PARAM_COORD:
+        return coord_schema(space);
+    case PARAM_POINT:
+        return list_schema(coord_schema(space), 2, 2);
+    case PARAM_REGION:
+        return list_schema(coord_schema(space), 4, 4);
+    case PARAM_PATH:
+        return list_schema(json_pack("{s:b, s:{s:o, s:o}, s:[s, s], s:s}", "additionalProperties", 0,
+                                     "properties", "x", coord_schema(space), "y", coord_schema(space),
+                                     "required", "x", "y", "type", "object"),
+                           a->min, a->max);
+    case PARAM_KEYS:
+        return list_schema(json_pack("{s:s}", "type", "string"), a->min, a->max);
+    case PARAM_GOALS:
+        return list_schema(json_pack("{s:b, s:{s:{s:s}, s:{s:s, s:[s, s, s, s], s:s}}, s:[s], s:s}",
+                                     "additionalProperties", 0, "properties", "title", "type", "string",
+                                     "status", "default", "todo", "enum", "todo", "running", "done", "failed",
+                                     "type", "string", "required", "title", "type", "object"),
+                           a->min, a->max);
+    case PARAM_STRING:
+    case PARAM_KEY:
+        break;
+    }
+    return json_pack("{s:s}", "type", "string");
+}
+
+/* {"anyOf": ..., "default": ..., "description": ..., <type>, "title": ...}, keys in alphabetical order. */
+static json_t *arg_schema(const struct tool_arg *a, enum coord_space space)
+{
+    json_t *type = type_schema(a, space), *all = json_object();
+    if (!a->required && !a->fallback) {
+        type = json_pack("{s:[o, {s:s}]}", "anyOf", type, "type", "null");
+        json_object_set_new(all, "default", json_null());
+    }
+    if (!a->required && a->fallback)
+        json_object_set(all, "default", a->fallback);
+    json_object_set_new(all, "description", json_string(a->help ? a->help : ""));
+    json_object_set_new(all, "title", title_of(a->name));
+    json_object_update(all, type);
+    json_decref(type);
+    char *sorted = json_dumps(all, JSON_SORT_KEYS | JSON_COMPACT);
+    json_decref(all);
+    all = json_loads(sorted, 0, NULL);
+    free(sorted);
+    return all;
+}
+
+/* {"additionalProperties": false, "properties": {...}, "required": [...], "title": ..., "type": "object"};
+ * tag: the key that holds the tool's own name, or NULL. */
+static json_t *tool_schema(const struct tool *t, const char *tag, enum coord_space space)
+{
+    json_t *properties = json_object(), *required = json_array(), *all = json_object();
+    if (tag) {
+        json_object_set_new(
+            properties, tag,
+            json_pack("{s:s, s:o, s:s}", "const", t->name, "title", title_of(tag), "type", "string"));
+        json_array_append_new(required, json_string(tag));
+    }
+    for (int i = 0; i < t->nargs; i++) {
+        if (t->args[i].hidden)
+            continue;
+        json_object_set_new(properties, t->args[i].name, arg_schema(&t->args[i], space));
+        if (t->args[i].required)
+            json_array_append_new(required, json_string(t->args[i].name));
+    }
+    json_object_set_new(all, "additionalProperties", json_false());
+    json_object_set_new(all, "description", json_string(t->help));
+    json_object_set_new(all, "properties", properties);
+    json_object_set_new(all, "required", required);
+    json_object_set_new(all, "title", json_string(t->name));
+    json_object_set_new(all, "type", json_string("object"));
+    return all;
+}
+
+/* The step object: note, thought, and one of the tools under `call`. */
+static json_t *step_schema(const struct dialect *d, const char *call, const char *tag)
+{
+    const struct tools *tools = dialect_tools(d);
+    json_t *defs = json_object(), *any = json_array();
+    for (int i = 0; i < tools->n; i++) {
+        const struct tool *t = &tools->list[i];
+        char ref[160];
+        if (t->hidden)
+            continue;
+        snprintf(ref, sizeof ref, "#/$defs/%s", t->name);
+        json_object_set_new(defs, t->name, tool_schema(t, tag, d->coords));
+        json_array_append_new(any, json_pack("{s:s}", "$ref", ref));
+    }
+    json_t *note = json_pack("{s:[{s:s}, {s:s}], s:n, s:s, s:s}", "anyOf", "type", "string", "type", "null",
+                             "default", "description",
+                             "Facts from this screen to remember; null when there are none", "title", "Note");
+    json_t *thought = json_pack("{s:s, s:s, s:s}", "description", "Short reasoning about what to do next",
+                                "title", "Thought", "type", "string");
+    return json_pack("{s:o, s:b, s:{s:o, s:o, s:{s:o, s:o}}, s:[s, s], s:s, s:s}", "$defs", defs,
+                     "additionalProperties", 0, "properties", "note", note, "thought", thought, call, "anyOf",
+                     any, "title", title_of(call), "required", "thought", call, "title", "Step", "type",
+                     "object");
+}
+
+/* ---- Python's way of printing the same -------------------------------------------------------------- */
+
+static void put_python(struct buf *out, const json_t *v);
+
+static void put_python_string(struct buf *out, const char *s)
+{
+    char quote = strchr(s, '\'') && !strchr(s, '"') ? '"' : '\'';
+    buf_putc(out, quote);
+    for (; *s; s++) {
+        if (*s == quote || *s == '\\')
+            buf_putc(out, '\\');
+        if (*s == '\n')
+            buf_puts(out, "\\n");
+        else
+            buf_putc(out, *s);
+    }
+    buf_putc(out, quote);
+}
+
+static void put_python_object(struct buf *out, const json_t *v)
+{
+    const char *key;
+    json_t *member;
+    int n = 0;
+    buf_putc(out, '{');
+    json_object_foreach((json_t *)v, key, member)
+    {
+        buf_puts(out, n++ ? ", " : "");
+        put_python_string(out, key);
+        buf_puts(out, ": ");
+        put_python(out, member);
+    }
+    buf_putc(out, '}');
+}
+
+static void put_python(struct buf *out, const json_t *v)
+{
+    switch (json_typeof(v)) {
+    case JSON_OBJECT:
+        put_python_object(out, v);
+        return;
+    case JSON_ARRAY:
+        buf_putc(out, '[');
+        for (size_t i = 0; i < json_array_size(v); i++) {
+            buf_puts(out, i ? ", " : "");
+            put_python(out, json_array_get(v, i));
+        }
+        buf_putc(out, ']');
+        return;
+    case JSON_STRING:
+        put_python_string(out, json_string_value(v));
+        return;
+    case JSON_INTEGER:
+        buf_printf(out, "%lld", (long long)json_integer_value(v));
+        return;
+    case JSON_REAL:
+        buf_printf(out, "%g", json_real_value(v));
+        return;
+    case JSON_TRUE:
+        buf_puts(out, "True");
+        return;
+    case JSON_FALSE:
+        buf_puts(out, "False");
+        return;
+    case JSON_NULL:
+        buf_puts(out, "None");
+        return;
+    }
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------- */
+
+/* Native function calls: one definition a line. */
+static void put_functions(const struct dialect *d, struct buf *out)
+{
+    const struct tools *tools = dialect_tools(d);
+    for (int i = 0; i < tools->n; i++) {
+        const struct tool *t = &tools->list[i];
+        if (t->hidden)
+            continue;
+        json_t *f = json_pack("{s:s, s:{s:s, s:s, s:o}}", "type", "function", "function", "name", t->name,
+                              "description", t->help, "parameters", tool_schema(t, NULL, d->coords));
+        char *text = json_dumps(f, JSON_ENSURE_ASCII);
+        buf_printf(out, "%s%s", out->len ? "\n" : "", text);
+        free(text);
+        json_decref(f);
+    }
+}
+
+char *tools_schema(const struct dialect *d)
+{
+    struct buf out;
+    json_t *step = NULL;
+    buf_init(&out, MAX_SCHEMA);
+    if (d->syntax == SYNTAX_HOLO3) {
+        step = step_schema(d, "tool_call", "tool_name");
+        char *text = json_dumps(step, JSON_ENSURE_ASCII);
+        buf_puts(&out, text);
+        free(text);
+    } else if (d->syntax == SYNTAX_HOLO1) {
+        step = step_schema(d, "action", "action");
+        put_python(&out, step);
+    } else if (d->syntax == SYNTAX_FUNCTION) {
+        put_functions(d, &out);
+    }
+    json_decref(step);
+    char *taken = buf_take(&out);
+    buf_free(&out);
+    return taken;
+}
+
+static void put_args(const struct tool *t, struct buf *out)
+{
+    int shown = 0;
+    for (int i = 0; i < t->nargs; i++) {
+        const struct tool_arg *a = &t->args[i];
+        if (a->hidden)
+            continue;
+        buf_printf(out, "%s%s", shown++ ? ", " : "", a->name);
+        if (!a->required) {
+            char *fallback = a->fallback ? json_dumps(a->fallback, JSON_ENCODE_ANY) : xstrdup("null");
+            buf_printf(out, "=%s", fallback);
+            free(fallback);
+        }
+    }
+}
+
+char *tools_list(const struct dialect *d)
+{
+    const struct tools *tools = dialect_tools(d);
+    struct buf out;
+    buf_init(&out, MAX_SCHEMA);
+    for (int i = 0; i < tools->n; i++) {
+        const struct tool *t = &tools->list[i];
+        if (t->hidden)
+            continue;
+        buf_printf(&out, "%s%s(", out.len ? "\n" : "", t->name);
+        put_args(t, &out);
+        buf_printf(&out, "): %s.", t->help);
+    }
+    char *taken = buf_take(&out);
+    buf_free(&out);
+    return taken;
+}
