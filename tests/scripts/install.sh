@@ -31,7 +31,7 @@ fi
 
 if ! command -v apt-get >/dev/null; then
     # No apt: trust the tools to be there when the essential ones are.
-    if command -v gcc >/dev/null && command -v pkg-config >/dev/null && pkg-config --exists x11 xtst jansson libspng; then
+    if command -v gcc >/dev/null && command -v pkg-config >/dev/null && pkg-config --exists x11 xtst jansson spng; then
         exit 0
     fi
     echo "install.sh: no apt here; please install what these Debian packages hold:" >&2
