@@ -21,19 +21,23 @@
 struct screen;
 
 struct screen_options {
-    const char *display;  /* NULL: $DISPLAY */
-    const char *view;     /* NULL or "all": whole root; monitor name or number; "window:ID" */
-    bool cursor;          /* draw the pointer into captures */
-    bool no_shm;          /* XGetImage only */
+    const char *display; /* NULL: $DISPLAY */
+    const char *view;    /* NULL or "all": whole root; monitor name or number; "window:ID" */
+    bool cursor;         /* draw the pointer into captures */
+    bool no_shm;         /* XGetImage only */
     double key_delay_ms, keymap_settle_ms; /* 0: defaults 5, 50 */
 };
 
-struct screen *screen_open(const struct screen_options *o, struct err *e); /* no DISPLAY, Wayland, XTest missing: refused */
-void screen_close(struct screen *s); /* releases what is held, restores the keymap; NULL is fine */
+struct screen *screen_open(const struct screen_options *o,
+                           struct err *e); /* no DISPLAY, Wayland, XTest missing: refused */
+void screen_close(struct screen *s);       /* releases what is held, restores the keymap; NULL is fine */
 
-struct screen_rect { int x, y, w, h; };
-struct screen_rect screen_view(const struct screen *s); /* what captures show, in root pixels */
-const char *screen_name(const struct screen *s);        /* ":1" */
+struct screen_rect {
+    int x, y, w, h;
+};
+struct screen_rect screen_view(const struct screen *s);    /* what captures show, in root pixels */
+bool screen_visible(const struct screen *s, int x, int y); /* on some monitor, not in a gap between them */
+const char *screen_name(const struct screen *s);           /* ":1" */
 
 /* Facts for doctor and run.json, one "key: value" per line, e.g. "xtest: 2.2", "shm: yes". */
 struct buf;
@@ -43,8 +47,14 @@ void screen_describe(struct screen *s, struct buf *out);
 
 int screen_capture(struct screen *s, struct image *out, struct err *e); /* allocates or reuses out */
 
-struct settle { double min_ms, quiet_ms, max_ms; }; /* zeros: 150, 300, 3000 */
-struct settled { double ms; const char *why; /* "quiet" "stable" "timeout" "stopped" */ };
+struct settle {
+    double min_ms, quiet_ms, max_ms;
+}; /* zeros: 150, 300, 3000 */
+struct settled {
+    double ms;
+    const char *why; /* "quiet" "stable" "timeout" "stopped" */
+};
+/* Waits until the screen rests.  A stop fills *out ("stopped") and is ERR_STOPPED all the same. */
 int screen_settle(struct screen *s, const struct settle *p, struct settled *out, struct err *e);
 
 /* Active window (or the one under the pointer without a window manager): title and class, UTF-8, cut to size. */
@@ -58,13 +68,15 @@ int screen_pointer(struct screen *s, int *x, int *y);
 int screen_move(struct screen *s, int x, int y, struct err *e);
 int screen_button(struct screen *s, int button, bool down, struct err *e);
 int screen_click(struct screen *s, int x, int y, int button, int count, struct err *e); /* x < 0: in place */
-int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, struct err *e); /* n points x0 y0 x1 y1 ... */
+int screen_drag(struct screen *s, const int *xy, int n, int button, int ms,
+                struct err *e);                                     /* n points x0 y0 x1 y1 ... */
 int screen_scroll(struct screen *s, int dx, int dy, struct err *e); /* wheel clicks at the pointer */
 int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e);
-int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e); /* down in order, up in reverse */
-int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);   
+int screen_chord(struct screen *s, const uint32_t *keysyms, int n,
+                 struct err *e); /* down in order, up in reverse */
+int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);
 int screen_wait(struct screen *s, double ms, struct err *e); /* sleeps, watching the stop flag */
-int screen_release_all(struct screen *s);      /* every key and button we hold; safe at any time */
+int screen_release_all(struct screen *s); /* every key and button we hold; safe at any time */
 int screen_activate_window(struct screen *s, unsigned long id, struct err *e); /* through libxdo */
 int64_t screen_events_sent(const struct screen *s);
 

@@ -1,0 +1,316 @@
+/* exec.c - one action on the screen.
+ *
+ * The image the model saw and the screen differ by a shift and a scale (struct exec_place); here its
+ * pixels become root pixels, for all kinds of action alike.  Verbs that a desktop has not (go to an
+ * address, go back) are short sequences of keys.  What an action presses it releases, whatever
+ * happens; only MDOWN and KEYDOWN, whose point it is, leave something held for later steps.
+ *
+ * ZOOM, ASK and RESTART are the loop's to do and refused here; OBSERVE, PLAN and the two that end the
+ * run need nothing from the screen.
+ */
+#include "actions/action.h"
+#include "base/clock.h"
+#include "screen/screen.h"
+
+#include <X11/keysym.h>
+#include <math.h>
+#include <string.h>
+
+enum {
+    FOCUS_MS = 120,  /* click, then type: the click moves the focus first */
+    SELECT_MS = 30,  /* between select all and delete */
+    REPEAT_MS = 30,  /* between repeats of a chord */
+    ADDRESS_MS = 150 /* ctrl+l, then type */
+};
+
+struct run {
+    struct screen *s;
+    const struct action *a;
+    const struct exec_place *p;
+    struct err *e;
+};
+
+/* ---- places ------------------------------------------------------------------------------------ */
+
+static bool has_point(const struct action *a)
+{
+    return a->x != ACTION_ABSENT && a->y != ACTION_ABSENT;
+}
+
+static int to_root(double v, double origin, double scale)
+{
+    double r = floor(origin + v * scale + 0.5);
+    return r < -30000 ? -30000 : r > 30000 ? 30000 : (int)r;
+}
+
+static void root_point(const struct run *r, int32_t x, int32_t y, int *rx, int *ry)
+{
+    *rx = to_root(x, r->p->ox, r->p->sx);
+    *ry = to_root(y, r->p->oy, r->p->sy);
+}
+
+/* Between monitors of different size lies root that nobody sees. */
+static enum action_fault check_visible(const struct run *r, int32_t x, int32_t y)
+{
+    int rx, ry;
+    root_point(r, x, y, &rx, &ry);
+    struct screen_rect v = screen_view(r->s);
+    bool inside = rx >= v.x && ry >= v.y && rx < v.x + v.w && ry < v.y + v.h;
+    if (!inside || screen_visible(r->s, rx, ry))
+        return FAULT_NONE; /* outside the view: the move is clamped */
+    err_set(r->e, ERR_FAILED, "%d,%d lies in the gap between two monitors", x, y);
+    return FAULT_RANGE;
+}
+
+static int move_to(const struct run *r, int32_t x, int32_t y)
+{
+    int rx, ry;
+    root_point(r, x, y, &rx, &ry);
+    return screen_move(r->s, rx, ry, r->e);
+}
+
+static int move_to_target(const struct run *r)
+{
+    return has_point(r->a) ? move_to(r, r->a->x, r->a->y) : 0;
+}
+
+/* ---- verbs ------------------------------------------------------------------------------------- */
+
+static int button_of(const struct action *a)
+{
+    return a->button ? a->button : 1;
+}
+
+static int run_click(const struct run *r)
+{
+    if (move_to_target(r))
+        return -1;
+    return screen_click(r->s, -1, -1, button_of(r->a), r->a->count ? r->a->count : 1, r->e);
+}
+
+static int run_button(const struct run *r, bool down)
+{
+    return move_to_target(r) ? -1 : screen_button(r->s, button_of(r->a), down, r->e);
+}
+
+static int run_drag(const struct run *r)
+{
+    const struct action *a = r->a;
+    int xy[2 * ACTION_MAX_PATH], n = 0;
+    if (a->path && a->npath >= 2) {
+        for (; n < a->npath && n < ACTION_MAX_PATH; n++)
+            root_point(r, a->path[n].x, a->path[n].y, &xy[2 * n], &xy[2 * n + 1]);
+    } else {
+        if (a->x2 == ACTION_ABSENT || a->y2 == ACTION_ABSENT)
+            return err_set(r->e, ERR_FAILED, "a drag without an end");
+        if (has_point(a))
+            root_point(r, a->x, a->y, &xy[0], &xy[1]);
+        else if (screen_pointer(r->s, &xy[0], &xy[1])) /* from where the pointer is */
+            return err_set(r->e, ERR_FAILED, "the pointer is not on this screen");
+        root_point(r, a->x2, a->y2, &xy[2], &xy[3]);
+        n = 2;
+    }
+    return screen_drag(r->s, xy, n, button_of(a), (int)(a->ms < 10000 ? a->ms : 10000), r->e);
+}
+
+static int run_scroll(const struct run *r)
+{
+    return move_to_target(r) ? -1 : screen_scroll(r->s, r->a->dx, r->a->dy, r->e);
+}
+
+static bool is_modifier(uint32_t k)
+{
+    return k >= XK_Shift_L && k <= XK_Hyper_R;
+}
+
+/* "ctrl+S" means the S key, not Shift as well, unless Shift is said. */
+static void plain_letters(uint32_t *keys, int n)
+{
+    bool other = false, shift = false;
+    for (int i = 0; i < n; i++) {
+        shift |= keys[i] == XK_Shift_L || keys[i] == XK_Shift_R;
+        other |= is_modifier(keys[i]);
+    }
+    for (int i = 0; i < n && other && !shift; i++)
+        if (keys[i] >= 'A' && keys[i] <= 'Z')
+            keys[i] += 'a' - 'A';
+}
+
+static int chord(const struct run *r, const uint32_t *keys, int n)
+{
+    return screen_chord(r->s, keys, n, r->e);
+}
+
+static int run_key(const struct run *r)
+{
+    uint32_t keys[ACTION_MAX_KEYS];
+    int n = r->a->nkeys, count = r->a->count ? r->a->count : 1;
+    memcpy(keys, r->a->keys, sizeof keys);
+    plain_letters(keys, n);
+    for (int i = 0; i < count; i++)
+        if ((i && screen_wait(r->s, REPEAT_MS, r->e)) || chord(r, keys, n))
+            return -1;
+    return 0;
+}
+
+static int run_keys(const struct run *r, bool down)
+{
+    for (int i = 0; i < r->a->nkeys; i++)
+        if (screen_key(r->s, r->a->keys[i], down, r->e))
+            return -1;
+    return 0;
+}
+
+static int press_all(const struct run *r, const uint32_t *keys, int n, int *pressed)
+{
+    for (*pressed = 0; *pressed < n; ++*pressed)
+        if (screen_key(r->s, keys[*pressed], true, r->e))
+            return -1;
+    return 0;
+}
+
+static int release_all(const struct run *r, const uint32_t *keys, int pressed, int rc)
+{
+    while (pressed-- > 0)
+        if (screen_key(r->s, keys[pressed], false, rc ? NULL : r->e))
+            rc = -1;
+    return rc;
+}
+
+static int run_holdtap(const struct run *r)
+{
+    uint32_t keys[ACTION_MAX_KEYS];
+    int held = r->a->nhold < r->a->nkeys ? r->a->nhold : r->a->nkeys, pressed;
+    memcpy(keys, r->a->keys, sizeof keys);
+    plain_letters(keys, r->a->nkeys);
+    int rc = press_all(r, keys, held, &pressed);
+    for (int i = held; i < r->a->nkeys && rc == 0; i++)
+        rc = chord(r, &keys[i], 1);
+    return release_all(r, keys, pressed, rc);
+}
+
+static int type_text(const struct run *r)
+{
+    static const uint32_t select_all[] = {XK_Control_L, XK_a}, back = XK_BackSpace, enter = XK_Return;
+    const struct action *a = r->a;
+    if (a->overwrite && (chord(r, select_all, 2) || screen_wait(r->s, SELECT_MS, r->e) ||
+                         chord(r, &back, 1) || screen_wait(r->s, SELECT_MS, r->e)))
+        return -1;
+    if (a->text && screen_type(r->s, a->text, strlen(a->text), r->e))
+        return -1;
+    return a->press_enter ? chord(r, &enter, 1) : 0;
+}
+
+static int run_type(const struct run *r)
+{
+    if (has_point(r->a) &&
+        (move_to_target(r) || screen_click(r->s, -1, -1, 1, 1, r->e) || screen_wait(r->s, FOCUS_MS, r->e)))
+        return -1;
+    return type_text(r);
+}
+
+static int run_goto(const struct run *r)
+{
+    static const uint32_t address[] = {XK_Control_L, XK_l}, enter = XK_Return;
+    if (!r->a->text)
+        return err_set(r->e, ERR_FAILED, "no address to go to");
+    if (chord(r, address, 2) || screen_wait(r->s, ADDRESS_MS, r->e) ||
+        screen_type(r->s, r->a->text, strlen(r->a->text), r->e))
+        return -1;
+    return chord(r, &enter, 1);
+}
+
+/* Modifiers around a pointer action: ctrl+click, shift+drag. */
+static int run_held(const struct run *r, int (*verb)(const struct run *))
+{
+    int pressed, n = r->a->nhold < ACTION_MAX_HOLD ? r->a->nhold : ACTION_MAX_HOLD;
+    int rc = press_all(r, r->a->hold, n, &pressed);
+    if (rc == 0)
+        rc = verb(r);
+    return release_all(r, r->a->hold, pressed, rc);
+}
+
+/* ---- dispatch ---------------------------------------------------------------------------------- */
+
+static int perform(const struct run *r)
+{
+    static const uint32_t back[] = {XK_Alt_L, XK_Left}, forward[] = {XK_Alt_L, XK_Right}, refresh = XK_F5;
+    switch (r->a->kind) {
+    case ACT_MOVE:
+        return move_to_target(r);
+    case ACT_CLICK:
+        return run_held(r, run_click);
+    case ACT_MDOWN:
+        return run_button(r, true);
+    case ACT_MUP:
+        return run_button(r, false);
+    case ACT_DRAG:
+        return run_held(r, run_drag);
+    case ACT_SCROLL:
+        return run_held(r, run_scroll);
+    case ACT_TYPE:
+        return run_type(r);
+    case ACT_KEY:
+        return run_key(r);
+    case ACT_KEYDOWN:
+        return run_keys(r, true);
+    case ACT_KEYUP:
+        return run_keys(r, false);
+    case ACT_HOLDTAP:
+        return run_holdtap(r);
+    case ACT_WAIT:
+        return screen_wait(r->s, r->a->ms, r->e);
+    case ACT_GOTO:
+        return run_goto(r);
+    case ACT_BACK:
+        return chord(r, back, 2);
+    case ACT_FORWARD:
+        return chord(r, forward, 2);
+    case ACT_REFRESH:
+        return chord(r, &refresh, 1);
+    default:
+        return 0;
+    }
+}
+
+static enum action_fault check_targets(const struct run *r)
+{
+    const struct action *a = r->a;
+    enum action_fault f = has_point(a) ? check_visible(r, a->x, a->y) : FAULT_NONE;
+    if (!f && a->kind == ACT_DRAG && a->x2 != ACTION_ABSENT && a->y2 != ACTION_ABSENT)
+        f = check_visible(r, a->x2, a->y2);
+    for (int i = 0; !f && a->kind == ACT_DRAG && a->path && i < a->npath; i++)
+        f = check_visible(r, a->path[i].x, a->path[i].y);
+    return f;
+}
+
+static enum action_fault fault_of(const struct err *e, enum action_kind kind)
+{
+    if (e->kind == ERR_STOPPED)
+        return FAULT_STOPPED;
+    if (e->kind == ERR_USAGE)
+        return kind == ACT_TYPE || kind == ACT_GOTO ? FAULT_TEXT : FAULT_KEY;
+    return FAULT_X11;
+}
+
+enum action_fault action_execute(struct screen *s, const struct action *a, const struct exec_place *p,
+                                 struct exec_result *result, struct err *e)
+{
+    struct err own = ERR_INIT;
+    struct run r = {s, a, p, e ? e : &own};
+    int64_t start = clock_ns(), events = screen_events_sent(s);
+    enum action_fault fault = FAULT_NONE;
+
+    if (a->kind == ACT_NONE || a->kind == ACT_ZOOM || a->kind == ACT_ASK || a->kind == ACT_RESTART) {
+        err_set(r.e, ERR_FAILED, "'%s' is not something that can be done on the screen",
+                action_kind_name(a->kind));
+        fault = FAULT_UNSUPPORTED;
+    } else if ((fault = check_targets(&r)) == FAULT_NONE && perform(&r)) {
+        fault = fault_of(r.e, a->kind);
+    }
+    if (fault == FAULT_STOPPED)
+        screen_release_all(s); /* also what earlier steps hold */
+    if (result)
+        *result = (struct exec_result){(int)(screen_events_sent(s) - events), clock_ms_since(start)};
+    return fault;
+}

@@ -1,0 +1,135 @@
+/* capture.c - the view as an image.
+ *
+ * Shared memory (MIT-SHM) spares the copy through the socket: 0.5 ms instead of 17 for a full HD
+ * screen.  It works only when server and client see the same memory, which is found out by trying:
+ * the first failure makes XGetImage the way for good.
+ */
+#include "screen/pixels.h"
+#include "screen/private.h"
+
+#include <X11/extensions/Xfixes.h>
+#include <string.h>
+#include <sys/ipc.h>
+#include <sys/shm.h>
+
+static void drop_image(struct screen *s)
+{
+    if (!s->image)
+        return;
+    if (s->segment.shmaddr) {
+        if (!s->lost)
+            XShmDetach(s->dpy, &s->segment);
+        s->image->data = NULL; /* not malloc's, so not XDestroyImage's to free */
+        shmdt(s->segment.shmaddr);
+        s->segment.shmaddr = NULL;
+    }
+    XDestroyImage(s->image);
+    s->image = NULL;
+}
+
+void capture_close(struct screen *s)
+{
+    drop_image(s);
+}
+
+/* An image of w x h in shared memory; false, with shm_why, when that does not work here. */
+static bool shm_make(struct screen *s, int w, int h)
+{
+    if (s->options.no_shm)
+        s->shm_why = "switched off";
+    if (!s->shm_why && !XShmQueryExtension(s->dpy))
+        s->shm_why = "the server has no MIT-SHM";
+    if (s->shm_why)
+        return false;
+    s->image = XShmCreateImage(s->dpy, s->visual, (unsigned)s->depth, ZPixmap, NULL, &s->segment, (unsigned)w,
+                               (unsigned)h);
+    if (!s->image) {
+        s->shm_why = "the server refuses the image format";
+        return false;
+    }
+    s->segment.shmaddr = NULL;
+    s->segment.shmid = shmget(IPC_PRIVATE, (size_t)s->image->bytes_per_line * (size_t)h, IPC_CREAT | 0600);
+    void *at = s->segment.shmid < 0 ? (void *)-1 : shmat(s->segment.shmid, NULL, 0);
+    struct xtrap t;
+    xtrap_begin(&t, s->dpy);
+    bool attached = false;
+    if (at != (void *)-1) {
+        s->segment.shmaddr = s->image->data = at;
+        s->segment.readOnly = False;
+        attached = XShmAttach(s->dpy, &s->segment);
+    }
+    attached = !xtrap_end(&t) && attached;
+    if (s->segment.shmid >= 0)
+        shmctl(s->segment.shmid, IPC_RMID, NULL); /* lives on until both sides have let go */
+    if (attached)
+        return true;
+    if (s->segment.shmaddr) { /* never attached by the server: nothing to detach there */
+        shmdt(s->segment.shmaddr);
+        s->segment.shmaddr = NULL;
+        s->image->data = NULL;
+    }
+    XDestroyImage(s->image);
+    s->image = NULL;
+    s->shm_why = at == (void *)-1 ? "this system gives no shared memory" : "the server cannot see our memory";
+    return false;
+}
+
+static int grab(struct screen *s, struct screen_rect r, struct err *e)
+{
+    if (s->image && (s->image->width != r.w || s->image->height != r.h || !s->shm))
+        drop_image(s);
+    if (!s->image)
+        s->shm = shm_make(s, r.w, r.h);
+    struct xtrap t;
+    xtrap_begin(&t, s->dpy);
+    bool ok;
+    if (s->shm) {
+        ok = XShmGetImage(s->dpy, s->root, s->image, r.x, r.y, AllPlanes);
+    } else {
+        s->image = XGetImage(s->dpy, s->root, r.x, r.y, (unsigned)r.w, (unsigned)r.h, AllPlanes, ZPixmap);
+        ok = s->image != NULL;
+    }
+    int code = xtrap_end(&t);
+    if (screen_alive(s, e))
+        return -1;
+    if (!ok || code)
+        return err_set(e, ERR_ENV, "display '%s' refused a screenshot of %dx%d+%d+%d (X error %d)", s->name,
+                       r.w, r.h, r.x, r.y, code);
+    return 0;
+}
+
+static void draw_cursor(struct screen *s, struct image *im)
+{
+    if (!s->options.cursor || !s->xfixes)
+        return;
+    XFixesCursorImage *c = XFixesGetCursorImage(s->dpy);
+    if (!c)
+        return;
+    pixels_blend(im, c->pixels, c->x - c->xhot - s->view.x, c->y - c->yhot - s->view.y, c->width, c->height);
+    XFree(c);
+}
+
+int screen_capture(struct screen *s, struct image *out, struct err *e)
+{
+    if (screen_alive(s, e))
+        return -1;
+    screen_pump(s);
+    if (s->view_window && monitors_update(s, e)) /* windows move without telling us */
+        return -1;
+    struct screen_rect r = s->view;
+    if (grab(s, r, e)) {
+        /* The screen may have been resized between our look and the request: once more. */
+        if (s->lost || monitors_update(s, e) || grab(s, s->view, e))
+            return -1;
+        r = s->view;
+    }
+    if (out->w != r.w || out->h != r.h || !out->rgb) {
+        image_free(out);
+        if (image_alloc(out, r.w, r.h, e))
+            return -1;
+    }
+    if (pixels_to_rgb(s->image, out->rgb, r.w, r.h, e))
+        return -1;
+    draw_cursor(s, out);
+    return 0;
+}

@@ -1,0 +1,55 @@
+/* held.h - what is pressed, so that it can always be released.
+ *
+ * XTEST keys stay down after their client is gone: a program killed in the middle of ctrl+c would
+ * leave Control pressed for everybody.  So each key, button and borrowed keycode is written down
+ * before it is used, in memory and in a small file next to the lock of its display:
+ *
+ *   release by the owner           held_release(), at the end of an action, on failure, at close
+ *   release by another thread      held_emergency(): through a connection of its own, for die(), a
+ *                                  second Ctrl-C, exit() without close
+ *   release by the next start      held_open() finds the file of a process that is gone
+ *
+ * The file is also the lock: whoever holds flock() on it drives this display's keyboard and pointer.
+ */
+#ifndef HOLORUN_SCREEN_HELD_H
+#define HOLORUN_SCREEN_HELD_H
+
+#include "base/err.h"
+
+#include <X11/Xlib.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { HELD_KEYS = 256, HELD_BUTTONS = 32 };
+
+struct held {
+    char *display, *path;
+    int fd;                              /* locked file; -1: not ours, no hands allowed */
+    int owner;                           /* process that has the lock when we have not, 0 unknown */
+    bool memory_only;                    /* no place for the file: what we hold dies with us */
+    atomic_bool key[HELD_KEYS];          /* by keycode */
+    atomic_bool button[HELD_BUTTONS];    /* by physical button */
+    _Atomic uint32_t scratch[HELD_KEYS]; /* keysym we put on a free keycode, 0 none */
+};
+
+/* Takes the lock; releases on dpy what a dead process left.  Never fails: without the lock
+ * held_own() says why. */
+void held_open(struct held *h, Display *dpy, const char *display);
+void held_close(struct held *h);                           /* gives the lock back; release first */
+int held_own(struct held *h, Display *dpy, struct err *e); /* 0: ours to press; tries the lock again */
+
+/* Write down (on) before the press, take off after the release. */
+void held_set_key(struct held *h, int keycode, bool on);
+void held_set_button(struct held *h, int button, bool on);
+void held_set_scratch(struct held *h, int keycode,
+                      uint32_t keysym); /* 0: given back; call held_store() after */
+void held_store(struct held *h);
+
+bool held_any(const struct held *h);
+void held_release(struct held *h, Display *dpy); /* keys and buttons up, scratch keycodes empty again */
+
+/* All displays of this process, through fresh connections.  Not for signal handlers. */
+void held_emergency(void);
+
+#endif

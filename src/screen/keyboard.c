@@ -1,0 +1,380 @@
+/* keyboard.c - from keysyms to keys that go down and up.
+ *
+ * Keys are injected by the XTEST keyboard, a device with a map of its own, so it is that map which is
+ * read (clients see it as soon as the device has been used; keyboard_ready() sees to that).  A keysym
+ * is found on the plain or the Shift level; higher levels, dead keys and absent characters are
+ * scratch.c's.  Chords go through libxdo one key at a time, typing does not.
+ *
+ * Modifiers that a person holds would turn text into commands.  We wait for their release; releasing
+ * them ourselves and pressing them again leaves them stuck when the person lets go in between.
+ */
+#include "screen/private.h"
+
+#include <X11/extensions/XInput2.h>
+#include <X11/extensions/XTest.h>
+#include <X11/keysym.h>
+#include <string.h>
+
+enum {
+    MODIFIER_WAIT_MS = 1000,
+    CHORD_MS = 20, /* all keys down, then up */
+};
+
+/* ---- devices ----------------------------------------------------------------------------------- */
+
+/* Id of the XTEST keyboard, and through *source whose map the core keyboard shows now. */
+static int xtest_keyboard(struct screen *s, int *source)
+{
+    int n = 0, id = 0;
+    *source = 0;
+    if (!s->xinput)
+        return 0;
+    XIDeviceInfo *list = XIQueryDevice(s->dpy, XIAllDevices, &n);
+    for (int i = 0; list && i < n; i++) {
+        const XIDeviceInfo *d = &list[i];
+        if (d->use == XISlaveKeyboard && !id && strstr(d->name, "XTEST"))
+            id = d->deviceid;
+        for (int c = 0; d->use == XIMasterKeyboard && !*source && c < d->num_classes; c++)
+            if (d->classes[c]->type == XIKeyClass)
+                *source = d->classes[c]->sourceid;
+    }
+    if (list)
+        XIFreeDeviceInfo(list);
+    return id;
+}
+
+static unsigned keyboard_spec(const struct screen *s)
+{
+    return s->keyboard_id ? (unsigned)s->keyboard_id : XkbUseCoreKbd;
+}
+
+void keyboard_open(struct screen *s)
+{
+    int source;
+    s->keyboard_id = xtest_keyboard(s, &source);
+    s->map_stale = true;
+}
+
+void keyboard_close(struct screen *s)
+{
+    if (s->map)
+        XkbFreeKeyboard(s->map, XkbAllComponentsMask, True);
+    s->map = NULL;
+}
+
+/* ---- the map ----------------------------------------------------------------------------------- */
+
+int keyboard_read(struct screen *s, struct err *e)
+{
+    screen_pump(s);
+    if (s->map && !s->map_stale)
+        return screen_alive(s, e);
+    keyboard_close(s);
+    struct xtrap t;
+    xtrap_begin(&t, s->dpy);
+    s->map = XkbGetMap(s->dpy, XkbAllClientInfoMask, keyboard_spec(s));
+    int code = xtrap_end(&t);
+    if (screen_alive(s, e))
+        return -1;
+    if (code || !s->map || !s->map->map || !s->map->map->syms)
+        return err_set(e, ERR_ENV, "display '%s' does not tell its keyboard map (X error %d)", s->name, code);
+    s->map_stale = false;
+    return 0;
+}
+
+/* Locked modifiers count for the level (Num Lock on a keypad); Caps Lock is taken off before typing. */
+static void read_state(struct screen *s, int *group, unsigned *mods)
+{
+    XkbStateRec st = {0};
+    XkbGetState(s->dpy, keyboard_spec(s), &st);
+    *group = st.group;
+    *mods = st.locked_mods & ~(unsigned)LockMask;
+}
+
+static int level_of(const XkbKeyTypeRec *type, unsigned mods)
+{
+    for (int i = 0; i < type->map_count; i++)
+        if (type->map[i].active && type->map[i].mods.mask == (mods & type->mods.mask))
+            return type->map[i].level;
+    return 0;
+}
+
+static bool find_in_group(struct screen *s, uint32_t keysym, int group, unsigned mods, struct keypress *out)
+{
+    XkbDescPtr m = s->map;
+    for (int shift = 0; shift < 2; shift++)
+        for (int code = m->min_key_code; code <= m->max_key_code; code++) {
+            int groups = XkbKeyNumGroups(m, code);
+            if (!groups || s->held.scratch[code])
+                continue;
+            int g = group < groups ? group : group % groups;
+            int level = level_of(XkbKeyKeyType(m, code, g), mods | (shift ? ShiftMask : 0));
+            if (level < XkbKeyGroupWidth(m, code, g) && XkbKeySymEntry(m, code, level, g) == keysym) {
+                *out = (struct keypress){code, shift, group};
+                return true;
+            }
+        }
+    return false;
+}
+
+bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct keypress *out)
+{
+    int group;
+    unsigned mods;
+    read_state(s, &group, &mods);
+    if (find_in_group(s, keysym, group, mods, out))
+        return true;
+    for (int g = 0; any_group && g < XkbNumKbdGroups; g++)
+        if (g != group && find_in_group(s, keysym, g, mods, out))
+            return true;
+    return false;
+}
+
+int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)
+{
+    if (keyboard_read(s, NULL))
+        return 0;
+    XkbDescPtr m = s->map;
+    int n = 0;
+    for (int code = m->min_key_code; code <= m->max_key_code && n < max; code++) {
+        int syms = XkbKeyNumSyms(m, code);
+        bool free = !(m->map->modmap && m->map->modmap[code]);
+        for (int i = 0; free && i < syms; i++)
+            free = XkbKeySymsPtr(m, code)[i] == NoSymbol;
+        if (free)
+            codes[n++] = (uint8_t)code;
+    }
+    return n;
+}
+
+/* ---- events ------------------------------------------------------------------------------------- */
+
+int key_event(struct screen *s, int code, bool down, struct err *e)
+{
+    if (down) {
+        if (screen_may_act(s, e))
+            return -1;
+        held_set_key(&s->held, code, true);
+    }
+    XTestFakeKeyEvent(s->dpy, (unsigned)code, down, CurrentTime);
+    XSync(s->dpy, False);
+    s->events++;
+    if (screen_alive(s, e))
+        return -1;
+    if (!down)
+        held_set_key(&s->held, code, false);
+    return 0;
+}
+
+int key_tap(struct screen *s, int code, struct err *e)
+{
+    if (screen_may_act(s, e))
+        return -1;
+    held_set_key(&s->held, code, true);
+    XTestFakeKeyEvent(s->dpy, (unsigned)code, True, CurrentTime);
+    XTestFakeKeyEvent(s->dpy, (unsigned)code, False, CurrentTime);
+    XSync(s->dpy, False);
+    s->events += 2;
+    if (screen_alive(s, e))
+        return -1;
+    held_set_key(&s->held, code, false);
+    return 0;
+}
+
+/* ---- modifiers --------------------------------------------------------------------------------- */
+
+/* Modifiers that are down or latched and not by us. */
+static unsigned foreign_modifiers(struct screen *s)
+{
+    XkbStateRec st = {0};
+    XkbGetState(s->dpy, XkbUseCoreKbd, &st);
+    unsigned ours = 0;
+    for (int code = 8; code < HELD_KEYS; code++)
+        if (s->held.key[code] && s->map->map->modmap)
+            ours |= s->map->map->modmap[code];
+    return (st.base_mods | st.latched_mods) & ~ours;
+}
+
+static bool same_symbols(XkbDescPtr a, XkbDescPtr b)
+{
+    if (a->min_key_code != b->min_key_code || a->max_key_code != b->max_key_code)
+        return false;
+    for (int code = a->min_key_code; code <= a->max_key_code; code++) {
+        int n = XkbKeyNumSyms(a, code);
+        if (n != XkbKeyNumSyms(b, code) || XkbKeyNumGroups(a, code) != XkbKeyNumGroups(b, code) ||
+            memcmp(XkbKeySymsPtr(a, code), XkbKeySymsPtr(b, code), (size_t)n * sizeof(KeySym)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* When clients still translate by another keyboard's map and it is a different one, ours is used once
+ * with a key that means nothing, and they get time to read it. */
+static int wake(struct screen *s, struct err *e)
+{
+    int source;
+    uint8_t code;
+    if (!s->keyboard_id || xtest_keyboard(s, &source) != s->keyboard_id || source == s->keyboard_id)
+        return screen_alive(s, e);
+    XkbDescPtr core = XkbGetMap(s->dpy, XkbAllClientInfoMask, XkbUseCoreKbd);
+    bool same = core && core->map && core->map->syms && same_symbols(core, s->map);
+    if (core)
+        XkbFreeKeyboard(core, XkbAllComponentsMask, True);
+    if (same || !keyboard_free_codes(s, &code, 1))
+        return screen_alive(s, e);
+    return key_tap(s, code, e) || screen_wait(s, s->options.keymap_settle_ms, e) ? -1 : 0;
+}
+
+int keyboard_ready(struct screen *s, struct err *e)
+{
+    if (screen_may_act(s, e) || keyboard_read(s, e))
+        return -1;
+    unsigned mods = 0;
+    for (int ms = 0; (mods = foreign_modifiers(s)) != 0; ms += 20) {
+        if (ms >= MODIFIER_WAIT_MS)
+            return err_set(e, ERR_FAILED, "somebody holds %s on the keyboard; nothing was typed",
+                           mods & ShiftMask     ? "Shift"
+                           : mods & ControlMask ? "Control"
+                                                : "a modifier key");
+        if (screen_wait(s, 20, e))
+            return -1;
+    }
+    return wake(s, e);
+}
+
+unsigned keyboard_unlock(struct screen *s)
+{
+    XkbStateRec st = {0};
+    XkbGetState(s->dpy, XkbUseCoreKbd, &st);
+    unsigned locked = st.locked_mods & LockMask;
+    if (locked) {
+        XkbLockModifiers(s->dpy, XkbUseCoreKbd, locked, 0);
+        XSync(s->dpy, False);
+    }
+    return locked;
+}
+
+void keyboard_relock(struct screen *s, unsigned locked)
+{
+    if (locked && !s->lost) {
+        XkbLockModifiers(s->dpy, XkbUseCoreKbd, locked, locked);
+        XSync(s->dpy, False);
+    }
+}
+
+/* ---- keys -------------------------------------------------------------------------------------- */
+
+/* The same through libxdo, which also locks the group the key is in for the moment of the event. */
+static int chord_event(struct screen *s, int code, int group, bool down, struct err *e)
+{
+    xdo_t *xdo = screen_xdo(s);
+    if (!xdo)
+        return key_event(s, code, down, e);
+    if (down) {
+        if (screen_may_act(s, e))
+            return -1;
+        held_set_key(&s->held, code, true);
+    }
+    charcodemap_t key = {.code = (KeyCode)code, .group = group};
+    int modifiers = 0;
+    int failed = xdo_send_keysequence_window_list_do(xdo, CURRENTWINDOW, &key, 1, down, &modifiers, 0);
+    s->events++;
+    if (screen_alive(s, e))
+        return -1;
+    if (failed)
+        return err_set(e, ERR_FAILED, "libxdo could not send keycode %d", code);
+    if (!down)
+        held_set_key(&s->held, code, false);
+    return 0;
+}
+
+static struct key_down *down_entry(struct screen *s, uint32_t keysym)
+{
+    for (int i = 0; i < MAX_DOWN; i++)
+        if (s->down[i].keysym == keysym)
+            return &s->down[i];
+    return NULL;
+}
+
+static bool shift_is_down(struct screen *s)
+{
+    for (int code = 8; code < HELD_KEYS; code++)
+        if (s->held.key[code] && s->map->map->modmap && (s->map->map->modmap[code] & ShiftMask))
+            return true;
+    return false;
+}
+
+static int press(struct screen *s, uint32_t keysym, struct err *e)
+{
+    if (down_entry(s, keysym))
+        return 0;
+    struct key_down *d = down_entry(s, 0);
+    if (!d)
+        return err_set(e, ERR_FAILED, "more than %d keys held at once", MAX_DOWN);
+    struct keypress k, shift;
+    if (keyboard_read(s, e))
+        return -1;
+    if (!keyboard_find(s, keysym, true, &k)) {
+        if (scratch_bind(s, &keysym, 1, e))
+            return -1;
+        k = (struct keypress){.code = scratch_code(s, keysym)};
+    }
+    *d = (struct key_down){.keysym = keysym, .code = k.code, .group = k.group};
+    if (k.shift && !shift_is_down(s) && keyboard_find(s, XK_Shift_L, true, &shift)) {
+        d->shift_code = shift.code;
+        if (chord_event(s, shift.code, k.group, true, e))
+            return -1;
+    }
+    return chord_event(s, k.code, k.group, true, e);
+}
+
+static int release(struct screen *s, uint32_t keysym, struct err *e)
+{
+    struct key_down *entry = down_entry(s, keysym), d;
+    if (!entry)
+        return 0; /* not ours, or released meanwhile */
+    d = *entry;
+    *entry = (struct key_down){0};
+    int rc = 0;
+    if (s->held.key[d.code])
+        rc = chord_event(s, d.code, d.group, false, e);
+    if (d.shift_code && s->held.key[d.shift_code] && chord_event(s, d.shift_code, d.group, false, e))
+        rc = -1;
+    if (!rc && scratch_code(s, keysym)) {
+        screen_wait(s, s->options.keymap_settle_ms, NULL); /* clients still look it up */
+        scratch_restore(s);
+    }
+    return rc;
+}
+
+int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e)
+{
+    if (screen_alive(s, e))
+        return -1;
+    if (!keysym)
+        return err_set(e, ERR_USAGE, "no such key");
+    if (!down)
+        return release(s, keysym, e);
+    if (keyboard_ready(s, e) == 0 && press(s, keysym, e) == 0)
+        return 0;
+    release(s, keysym, NULL);
+    return -1;
+}
+
+int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e)
+{
+    bool before[MAX_DOWN] = {0}; /* a key that was held before the chord stays held after it */
+    int done = 0, rc = 0;
+    if (n > MAX_DOWN)
+        return err_set(e, ERR_USAGE, "a chord of %d keys", n);
+    for (; done < n && rc == 0; done++) {
+        before[done] = down_entry(s, keysyms[done]) != NULL;
+        rc = screen_key(s, keysyms[done], true, e);
+    }
+    if (rc == 0)
+        rc = screen_wait(s, CHORD_MS, e);
+    while (done-- > 0)
+        if (!before[done] && screen_key(s, keysyms[done], false, rc ? NULL : e))
+            rc = -1;
+    return rc;
+}

@@ -1,0 +1,127 @@
+/* monitors.c - the root window, the monitors on it, and the rectangle that is looked at.
+ *
+ * A view is a rectangle of the root: all of it, one monitor, or what a window covers.  Monitors
+ * change while a run goes on (RRScreenChangeNotify), windows move: the rectangle is read again each
+ * time something could have changed, and the capture tells by its size.
+ */
+#include "screen/private.h"
+
+#include <X11/extensions/Xrandr.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct screen_rect intersect(struct screen_rect a, struct screen_rect b)
+{
+    int x = a.x > b.x ? a.x : b.x, y = a.y > b.y ? a.y : b.y;
+    int right = a.x + a.w < b.x + b.w ? a.x + a.w : b.x + b.w;
+    int bottom = a.y + a.h < b.y + b.h ? a.y + a.h : b.y + b.h;
+    return (struct screen_rect){x, y, right > x ? right - x : 0, bottom > y ? bottom - y : 0};
+}
+
+static void read_monitors(struct screen *s)
+{
+    s->n_monitors = 0;
+    int n = 0;
+    XRRMonitorInfo *list = s->randr_event ? XRRGetMonitors(s->dpy, s->root, True, &n) : NULL;
+    for (int i = 0; list && i < n && s->n_monitors < MAX_MONITORS; i++) {
+        struct monitor *m = &s->monitors[s->n_monitors++];
+        char *name = XGetAtomName(s->dpy, list[i].name);
+        snprintf(m->name, sizeof m->name, "%s", name ? name : "?");
+        if (name)
+            XFree(name);
+        m->rect = (struct screen_rect){list[i].x, list[i].y, list[i].width, list[i].height};
+        m->primary = list[i].primary;
+    }
+    if (list)
+        XRRFreeMonitors(list);
+    if (!s->n_monitors) {
+        s->monitors[0] = (struct monitor){.name = "default", .rect = s->root_rect, .primary = true};
+        s->n_monitors = 1;
+    }
+}
+
+static int view_of_window(struct screen *s, const char *id, struct err *e)
+{
+    char *end;
+    errno = 0;
+    unsigned long w = strtoul(id, &end, 0);
+    if (errno || end == id || *end || !w || w > UINT32_MAX)
+        return err_set(e, ERR_USAGE, "view 'window:%s': not a window id; xwininfo prints them (0x1400003)",
+                       id);
+    s->view_window = w;
+
+    struct xtrap t;
+    XWindowAttributes a = {0};
+    int x = 0, y = 0;
+    Window child;
+    xtrap_begin(&t, s->dpy);
+    Status ok = XGetWindowAttributes(s->dpy, w, &a) &&
+                XTranslateCoordinates(s->dpy, w, s->root, 0, 0, &x, &y, &child);
+    if (xtrap_end(&t) || !ok) {
+        if (screen_alive(s, e))
+            return -1;
+        return err_set(e, ERR_ENV, "window 0x%lx is gone from display '%s'", w, s->name);
+    }
+    if (a.map_state != IsViewable)
+        return err_set(e, ERR_ENV, "window 0x%lx is not visible; bring it to the screen first", w);
+    s->view = intersect(s->root_rect, (struct screen_rect){x, y, a.width, a.height});
+    if (!s->view.w || !s->view.h)
+        return err_set(e, ERR_ENV, "window 0x%lx lies outside the screen", w);
+    return 0;
+}
+
+static int view_of_monitor(struct screen *s, struct err *e)
+{
+    char *end;
+    long n = strtol(s->view_name, &end, 10);
+    bool number = *s->view_name && !*end;
+    char names[256] = "";
+    size_t len = 0;
+    for (int i = 0; i < s->n_monitors; i++) {
+        const struct monitor *m = &s->monitors[i];
+        if (number ? n == i : !strcmp(m->name, s->view_name)) {
+            s->view = intersect(s->root_rect, m->rect);
+            return 0;
+        }
+        if (len < sizeof names)
+            len += (size_t)snprintf(names + len, sizeof names - len, "%s%d or %s", i ? ", " : "", i, m->name);
+    }
+    return err_set(e, ERR_USAGE, "no monitor '%s' on display '%s'; there is: all, window:ID, %s",
+                   s->view_name, s->name, names);
+}
+
+int monitors_update(struct screen *s, struct err *e)
+{
+    struct xtrap t;
+    XWindowAttributes a = {0};
+    xtrap_begin(&t, s->dpy);
+    Status ok = XGetWindowAttributes(s->dpy, s->root, &a);
+    read_monitors(s);
+    if (xtrap_end(&t) || !ok)
+        return screen_alive(s, e) ? -1 : err_set(e, ERR_ENV, "display '%s' does not tell its size", s->name);
+    s->root_rect = (struct screen_rect){0, 0, a.width, a.height};
+    if (!strncmp(s->view_name, "window:", 7))
+        return view_of_window(s, s->view_name + 7, e);
+    if (!strcmp(s->view_name, "all")) {
+        s->view = s->root_rect;
+        return 0;
+    }
+    return view_of_monitor(s, e);
+}
+
+struct screen_rect screen_view(const struct screen *s)
+{
+    return s->view;
+}
+
+bool screen_visible(const struct screen *s, int x, int y)
+{
+    for (int i = 0; i < s->n_monitors; i++) {
+        struct screen_rect r = s->monitors[i].rect;
+        if (x >= r.x && y >= r.y && x < r.x + r.w && y < r.y + r.h)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,153 @@
+/* private.h - what the files of this folder share: struct screen and the verbs between them.
+ *
+ *   screen.c    open, close, facts          pointer.c   move, press, drag, wheel
+ *   monitors.c  root, view, RandR           keyboard.c  keysym -> keycode, chords, modifiers
+ *   capture.c   pixels (pixels.c)           scratch.c   borrowed keycodes for unmapped characters
+ *   settle.c    damage, waiting             typing.c    text
+ *   window.c    titles, activation          held.c      what is pressed; stop.c  when to end
+ */
+#ifndef HOLORUN_SCREEN_PRIVATE_H
+#define HOLORUN_SCREEN_PRIVATE_H
+
+#include "screen/held.h"
+#include "screen/screen.h"
+#include "screen/xtrap.h"
+
+#include <X11/XKBlib.h>
+#include <X11/Xlib.h>
+#include <X11/Xutil.h>
+#include <X11/extensions/XShm.h>
+#include <X11/extensions/Xdamage.h>
+#include <xdo.h>
+
+enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SCRATCH = 32, MAX_DOWN = 16 };
+
+struct monitor {
+    char name[64];
+    struct screen_rect rect;
+    bool primary;
+};
+
+struct blinker { /* a small area that is redrawn again and again: a text caret */
+    struct screen_rect rect;
+    int times;
+    int64_t last_ns;
+};
+
+struct key_down { /* a press by screen_key(), so that the same keys go up again */
+    uint32_t keysym;
+    int code, shift_code, group;
+};
+
+struct scratch { /* a free keycode, and what we have put on it */
+    uint8_t code;
+    uint32_t keysym; /* 0: empty */
+    unsigned since;  /* scratch_clock at binding: the oldest is taken again first */
+};
+
+struct screen {
+    Display *dpy;
+    char *name;
+    Window root;
+    Visual *visual;
+    int depth;
+    volatile bool lost; /* the connection is gone: set by Xlib's exit handler */
+    struct screen_options options;
+    char *view_name;
+
+    /* extensions: event base or 0 */
+    int xtest_major, xtest_minor;
+    bool shm, xfixes, xinput, xkb;
+    int damage_event, randr_event;
+
+    struct screen_rect root_rect, view;
+    struct monitor monitors[MAX_MONITORS];
+    int n_monitors;
+    Window view_window; /* view "window:ID" */
+
+    /* capture.c */
+    XImage *image;
+    XShmSegmentInfo segment;
+    const char *shm_why; /* why not, when not */
+
+    /* settle.c */
+    Damage damage;
+    bool damage_waiting; /* told, not yet read */
+    struct blinker blinkers[MAX_BLINKERS];
+
+    /* keyboard.c */
+    XkbDescPtr map;
+    bool map_stale;
+    int keyboard_id; /* XInput id of the XTEST keyboard, 0 when unknown */
+    xdo_t *xdo;      /* made at first use: libxdo reads the whole keymap then */
+    struct key_down down[MAX_DOWN];
+
+    /* scratch.c */
+    struct scratch scratch[MAX_SCRATCH];
+    int n_scratch;
+    unsigned scratch_clock;
+
+    struct held held;
+    int64_t events;
+};
+
+/* ---- screen.c ---------------------------------------------------------------------------------- */
+
+/* 0, or -1 with "display ':1' was lost". To be asked before and after talking to the server. */
+int screen_alive(struct screen *s, struct err *e);
+/* Alive, ours to drive, and not asked to stop: the look before each event. */
+int screen_may_act(struct screen *s, struct err *e);
+void screen_pump(struct screen *s); /* reads waiting events: keymap, monitors, damage */
+xdo_t *screen_xdo(struct screen *s);
+
+/* ---- monitors.c -------------------------------------------------------------------------------- */
+
+int monitors_update(struct screen *s, struct err *e); /* re-reads root size, monitors, view */
+
+/* ---- capture.c --------------------------------------------------------------------------------- */
+
+void capture_close(struct screen *s);
+
+/* ---- settle.c ---------------------------------------------------------------------------------- */
+
+void settle_open(struct screen *s);
+void settle_close(struct screen *s);
+void settle_note_damage(struct screen *s);
+
+/* ---- keyboard.c -------------------------------------------------------------------------------- */
+
+struct keypress { /* how to make a keysym with the keyboard as it is */
+    int code;
+    bool shift;
+    int group;
+};
+
+void keyboard_open(struct screen *s);
+void keyboard_close(struct screen *s);
+int keyboard_read(struct screen *s, struct err *e); /* reads the map again when it is stale */
+/* In the active group; any_group: in the others too. Borrowed keycodes are not looked at. */
+bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct keypress *out);
+int keyboard_free_codes(struct screen *s, uint8_t *codes, int max); /* without any keysym or modifier */
+/* Before the first key: waits until nobody else holds a modifier, and makes the XTEST keyboard the
+ * one whose map clients use. */
+int keyboard_ready(struct screen *s, struct err *e);
+unsigned keyboard_unlock(struct screen *s);              /* takes Caps Lock off; returns what was on */
+void keyboard_relock(struct screen *s, unsigned locked); /* and puts it back */
+int key_event(struct screen *s, int code, bool down, struct err *e); /* one XTEST request */
+int key_tap(struct screen *s, int code, struct err *e);              /* down and up in one write */
+
+/* ---- scratch.c --------------------------------------------------------------------------------- */
+
+int scratch_room(struct screen *s);                  /* how many keysyms can be bound at once */
+int scratch_code(struct screen *s, uint32_t keysym); /* where it is bound now, or 0 */
+/* Puts the keysyms on free keycodes and waits until clients know.  What was bound before stays as
+ * long as there is room, the oldest goes first. */
+int scratch_bind(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
+bool scratch_bound(const struct screen *s); /* is anything bound */
+void scratch_restore(struct screen *s);     /* all borrowed keycodes are empty again */
+
+/* ---- stop.c ------------------------------------------------------------------------------------ */
+
+int stop_check(struct err *e); /* -1 with ERR_STOPPED when the flag is set */
+
+#endif

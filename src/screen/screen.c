@@ -1,0 +1,254 @@
+/* screen.c - one connection: opening, what the server can do, closing.
+ *
+ * Needed: an X11 server (no XWayland, whose root shows nothing of Wayland's own windows) with XTEST
+ * and a TrueColor root.  Everything else (MIT-SHM, XFixes, XDamage, RandR, XInput, XKB) makes things
+ * faster or finer and is probed once here; the files that use it have their fallbacks.
+ */
+#include "screen/private.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+
+#include <X11/extensions/XInput2.h>
+#include <X11/extensions/XTest.h>
+#include <X11/extensions/Xfixes.h>
+#include <X11/extensions/Xrandr.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAYLAND_ADVICE                                                                                       \
+    "holorun drives X11; log in to an X11 session, or start a private display (Xvfb :1) and use --display "  \
+    ":1"
+
+/* ---- open -------------------------------------------------------------------------------------- */
+
+static int connect_display(struct screen *s, const char *name, struct err *e)
+{
+    const char *given = name && *name ? name : getenv("DISPLAY");
+    if (!given || !*given) {
+        if (getenv("WAYLAND_DISPLAY"))
+            return err_set(e, ERR_ENV, "this is a Wayland session without an X11 display: " WAYLAND_ADVICE);
+        return err_set(e, ERR_ENV,
+                       "no display: DISPLAY is not set; use --display :0, or start a private one (Xvfb :1)");
+    }
+    xtrap_setup();
+    s->dpy = XOpenDisplay(given);
+    if (!s->dpy)
+        return err_set(e, ERR_ENV,
+                       "cannot open display '%s': no X server there, or it refuses this user (xauth)", given);
+    xtrap_watch(s->dpy, &s->lost);
+    s->name = xstrdup(given);
+    s->root = DefaultRootWindow(s->dpy);
+    s->visual = DefaultVisual(s->dpy, DefaultScreen(s->dpy));
+    s->depth = DefaultDepth(s->dpy, DefaultScreen(s->dpy));
+    return 0;
+}
+
+static bool is_xwayland(struct screen *s)
+{
+    int a, b, c;
+    if (XQueryExtension(s->dpy, "XWAYLAND", &a, &b, &c))
+        return true;
+    for (int i = 0; i < s->n_monitors; i++) /* servers before 23.1 tell only by their outputs' names */
+        if (!strncmp(s->monitors[i].name, "XWAYLAND", 8))
+            return true;
+    return false;
+}
+
+static int probe(struct screen *s, struct err *e)
+{
+    int event, error, major, minor;
+    if (!XTestQueryExtension(s->dpy, &event, &error, &s->xtest_major, &s->xtest_minor))
+        return err_set(e, ERR_ENV,
+                       "display '%s' has no XTEST extension, so nothing can be clicked or typed; "
+                       "start the X server without '-extension XTEST'",
+                       s->name);
+    if (s->visual->class != TrueColor && s->visual->class != DirectColor)
+        return err_set(e, ERR_ENV, "display '%s' has a palette of %d bits; start it with 24 bits a pixel",
+                       s->name, s->depth);
+    XTestGrabControl(s->dpy, True); /* other clients' server grabs do not hold us up */
+
+    s->xfixes = XFixesQueryExtension(s->dpy, &event, &error) && XFixesQueryVersion(s->dpy, &major, &minor) &&
+                major >= 2;
+    major = 1;
+    minor = 1;
+    if (s->xfixes && XDamageQueryExtension(s->dpy, &event, &error) &&
+        XDamageQueryVersion(s->dpy, &major, &minor))
+        s->damage_event = event;
+    if (XRRQueryExtension(s->dpy, &event, &error) && XRRQueryVersion(s->dpy, &major, &minor) &&
+        (major > 1 || minor >= 5)) {
+        s->randr_event = event;
+        XRRSelectInput(s->dpy, s->root, RRScreenChangeNotifyMask);
+    }
+    int opcode;
+    if (XQueryExtension(s->dpy, "XInputExtension", &opcode, &event, &error)) {
+        major = 2;
+        minor = 2;
+        s->xinput = XIQueryVersion(s->dpy, &major, &minor) == Success;
+    }
+    major = XkbMajorVersion;
+    minor = XkbMinorVersion;
+    s->xkb = XkbQueryExtension(s->dpy, &opcode, &event, &error, &major, &minor);
+    if (!s->xkb)
+        return err_set(e, ERR_ENV, "display '%s' has no XKEYBOARD extension, so keys cannot be found",
+                       s->name);
+    return 0;
+}
+
+struct screen *screen_open(const struct screen_options *o, struct err *e)
+{
+    static const struct screen_options none;
+    struct screen *s = xcalloc(1, sizeof *s);
+    s->options = o ? *o : none;
+    if (s->options.key_delay_ms <= 0)
+        s->options.key_delay_ms = 5;
+    if (s->options.keymap_settle_ms <= 0)
+        s->options.keymap_settle_ms = 50;
+    s->view_name = xstrdup(s->options.view ? s->options.view : "all");
+    s->options.view = s->options.display = NULL; /* borrowed only for the call */
+    s->held.fd = -1;
+
+    if (connect_display(s, o ? o->display : NULL, e) || probe(s, e) || monitors_update(s, e))
+        goto fail;
+    if (is_xwayland(s)) {
+        err_set(e, ERR_ENV, "display '%s' is Xwayland inside a Wayland session: %s", s->name, WAYLAND_ADVICE);
+        goto fail;
+    }
+    keyboard_open(s);
+    settle_open(s);
+    held_open(&s->held, s->dpy, s->name);
+    if (screen_alive(s, e))
+        goto fail;
+    return s;
+fail:
+    screen_close(s);
+    return NULL;
+}
+
+void screen_close(struct screen *s)
+{
+    if (!s)
+        return;
+    if (s->dpy) {
+        if (!s->lost)
+            screen_release_all(s);
+        settle_close(s);
+        capture_close(s);
+        keyboard_close(s);
+        if (s->held.display)
+            held_close(&s->held);
+        if (s->xdo)
+            xdo_free(s->xdo);
+        XCloseDisplay(s->dpy);
+    }
+    free(s->view_name);
+    free(s->name);
+    free(s);
+}
+
+/* ---- state ------------------------------------------------------------------------------------- */
+
+int screen_alive(struct screen *s, struct err *e)
+{
+    if (s->lost)
+        return err_set(e, ERR_ENV, "display '%s' was lost", s->name);
+    return 0;
+}
+
+int screen_may_act(struct screen *s, struct err *e)
+{
+    if (screen_alive(s, e) || stop_check(e))
+        return -1;
+    return held_own(&s->held, s->dpy, e);
+}
+
+void screen_pump(struct screen *s)
+{
+    while (!s->lost && XPending(s->dpy)) {
+        XEvent ev;
+        XNextEvent(s->dpy, &ev);
+        if (ev.type == MappingNotify) {
+            if (ev.xmapping.request != MappingPointer)
+                XRefreshKeyboardMapping(&ev.xmapping);
+            s->map_stale = true;
+        } else if (s->damage_event && ev.type == s->damage_event + XDamageNotify) {
+            settle_note_damage(s);
+        } else if (s->randr_event && ev.type == s->randr_event + RRScreenChangeNotify) {
+            XRRUpdateConfiguration(&ev);
+            monitors_update(s, NULL);
+        }
+    }
+}
+
+xdo_t *screen_xdo(struct screen *s)
+{
+    if (!s->xdo) {
+        s->xdo = xdo_new_with_opened_display(s->dpy, s->name, 0);
+        if (s->xdo)
+            s->xdo->quiet = 1;
+    }
+    return s->xdo;
+}
+
+const char *screen_name(const struct screen *s)
+{
+    return s->name;
+}
+
+int64_t screen_events_sent(const struct screen *s)
+{
+    return s->events;
+}
+
+int screen_release_all(struct screen *s)
+{
+    bool any = held_any(&s->held);
+    if (!s->lost)
+        held_release(&s->held, s->dpy);
+    memset(s->down, 0, sizeof s->down);
+    s->n_scratch = 0;
+    s->map_stale = true;
+    return any;
+}
+
+int screen_wait(struct screen *s, double ms, struct err *e)
+{
+    /* Slices of 10 ms: a stop is noticed within one. */
+    for (double left = ms;; left -= 10) {
+        if (screen_alive(s, e) || stop_check(e))
+            return -1;
+        if (left <= 0)
+            return 0;
+        clock_sleep_ms(left < 10 ? left : 10);
+    }
+}
+
+/* ---- facts ------------------------------------------------------------------------------------- */
+
+void screen_describe(struct screen *s, struct buf *out)
+{
+    if (screen_alive(s, NULL))
+        return;
+    uint8_t codes[256];
+    buf_printf(out, "display: %s\n", s->name);
+    buf_printf(out, "server: %s %d\n", ServerVendor(s->dpy), VendorRelease(s->dpy));
+    buf_printf(out, "root: %dx%d depth %d\n", s->root_rect.w, s->root_rect.h, s->depth);
+    for (int i = 0; i < s->n_monitors; i++)
+        buf_printf(out, "monitor %d: %s %dx%d+%d+%d%s\n", i, s->monitors[i].name, s->monitors[i].rect.w,
+                   s->monitors[i].rect.h, s->monitors[i].rect.x, s->monitors[i].rect.y,
+                   s->monitors[i].primary ? " primary" : "");
+    buf_printf(out, "view: %s %dx%d+%d+%d\n", s->view_name, s->view.w, s->view.h, s->view.x, s->view.y);
+    buf_printf(out, "xtest: %d.%d\n", s->xtest_major, s->xtest_minor);
+    struct image im = {0};
+    screen_capture(s, &im, NULL); /* whether shared memory works is known only after trying */
+    image_free(&im);
+    buf_printf(out, "shm: %s%s\n", s->shm ? "yes" : "no, ", s->shm ? "" : s->shm_why);
+    buf_printf(out, "xfixes: %s\n", s->xfixes ? "yes" : "no");
+    buf_printf(out, "xdamage: %s\n", s->damage_event ? "yes" : "no");
+    buf_printf(out, "randr: %s\n", s->randr_event ? "yes" : "no");
+    buf_printf(out, "xinput2: %s\n", s->xinput ? "yes" : "no");
+    buf_printf(out, "free keycodes: %d\n", keyboard_free_codes(s, codes, 256));
+    buf_printf(out, "pointer buttons: %d\n", XGetPointerMapping(s->dpy, codes, 256));
+    buf_printf(out, "hands: %s\n",
+               held_own(&s->held, s->dpy, NULL) ? "no, another holorun drives this display" : "yes");
+}

@@ -1,0 +1,184 @@
+/* settle.c - waiting until the screen rests.
+ *
+ * After an action: at least `min`, then until nothing was redrawn for `quiet` ("quiet"), or two frames
+ * 200 ms apart show the same tiles ("stable": an animation too small to matter), at most `max`
+ * ("timeout").  What is redrawn is told by XDamage; without it frames are compared at 10 Hz.
+ *
+ * A text caret blinks for ever: a small area that was redrawn several times at the same place is a
+ * blinker and does not count.  Blinkers are remembered from one wait to the next.
+ */
+#include "screen/private.h"
+
+#include "base/clock.h"
+
+#include <X11/extensions/Xdamage.h>
+#include <X11/extensions/Xfixes.h>
+
+enum {
+    BLINK_W = 24,
+    BLINK_H = 40, /* larger areas are never a caret */
+    BLINK_TIMES = 3,
+    POLL_MS = 10,
+    COMPARE_MS = 200,
+    HASH_MS = 100,
+};
+static const double blink_forget_ms = 5000;
+static const double tile_level = 3.0;      /* a caret or one character is about 1.6, a word 4.5 */
+static const double tile_fraction = 0.001; /* of all tiles */
+
+struct watch { /* one call of screen_settle */
+    int64_t start;
+    double last_change, last_frame; /* ms after start */
+    struct image frame[2];
+    bool have_frame;
+    uint64_t hash;
+};
+
+void settle_open(struct screen *s)
+{
+    if (s->damage_event)
+        s->damage = XDamageCreate(s->dpy, s->root, XDamageReportNonEmpty);
+}
+
+void settle_close(struct screen *s)
+{
+    if (s->damage && !s->lost)
+        XDamageDestroy(s->dpy, s->damage);
+    s->damage = None;
+}
+
+/* True when the rectangle is a known blinker; counts it when it is small enough to be one. */
+static bool blinks(struct screen *s, struct screen_rect r)
+{
+    if (r.w >= BLINK_W || r.h >= BLINK_H)
+        return false;
+    struct blinker *slot = &s->blinkers[0];
+    for (int i = 0; i < MAX_BLINKERS; i++) {
+        struct blinker *b = &s->blinkers[i];
+        bool here = b->times && b->rect.x == r.x && b->rect.y == r.y;
+        if (here && clock_ms_since(b->last_ns) < blink_forget_ms) {
+            b->last_ns = clock_ns();
+            return ++b->times > BLINK_TIMES;
+        }
+        if (here || b->last_ns < slot->last_ns)
+            slot = b;
+    }
+    *slot = (struct blinker){r, 1, clock_ns()};
+    return false;
+}
+
+/* Reads and clears what was damaged since the last time; true when something counts. */
+static bool take_damage(struct screen *s)
+{
+    XserverRegion region = XFixesCreateRegion(s->dpy, NULL, 0);
+    XDamageSubtract(s->dpy, s->damage, None, region);
+    int n = 0;
+    XRectangle *rects = XFixesFetchRegion(s->dpy, region, &n);
+    XFixesDestroyRegion(s->dpy, region);
+    bool counts = false;
+    for (int i = 0; rects && i < n; i++) {
+        struct screen_rect r = {rects[i].x, rects[i].y, rects[i].width, rects[i].height};
+        bool inside = r.x < s->view.x + s->view.w && r.x + r.w > s->view.x && r.y < s->view.y + s->view.h &&
+                      r.y + r.h > s->view.y;
+        if (inside && !blinks(s, r))
+            counts = true;
+    }
+    if (rects)
+        XFree(rects);
+    return counts;
+}
+
+void settle_note_damage(struct screen *s)
+{
+    s->damage_waiting = true;
+}
+
+/* Compares with the frame of at least COMPARE_MS ago. 1 same, 0 not or too early, -1 error. */
+static int frames_agree(struct screen *s, struct watch *w, double now, struct err *e)
+{
+    if (w->have_frame && now - w->last_frame < COMPARE_MS)
+        return 0;
+    if (screen_capture(s, &w->frame[1], e))
+        return -1;
+    bool same = w->have_frame && image_tiles_changed(&w->frame[0], &w->frame[1], tile_level) < tile_fraction;
+    struct image swap = w->frame[0];
+    w->frame[0] = w->frame[1];
+    w->frame[1] = swap;
+    w->have_frame = true;
+    w->last_frame = now;
+    return same;
+}
+
+/* Sets last_change when the screen was redrawn; returns how long to sleep until the next look. */
+static double look(struct screen *s, struct watch *w, struct err *e)
+{
+    screen_pump(s);
+    double now = clock_ms_since(w->start);
+    if (s->damage) {
+        if (s->damage_waiting) {
+            s->damage_waiting = false;
+            if (take_damage(s))
+                w->last_change = now;
+        }
+        return POLL_MS;
+    }
+    if (screen_capture(s, &w->frame[1], e))
+        return -1;
+    uint64_t hash = image_hash(&w->frame[1]);
+    if (hash != w->hash)
+        w->last_change = now;
+    w->hash = hash;
+    return HASH_MS;
+}
+
+static int watch(struct screen *s, struct watch *w, const struct settle *p, struct settled *out,
+                 struct err *e)
+{
+    for (;;) {
+        double sleep = look(s, w, e), now = clock_ms_since(w->start);
+        if (sleep < 0 || screen_alive(s, e))
+            return -1;
+        out->ms = now;
+        if (now >= p->min_ms) {
+            if (now - w->last_change >= p->quiet_ms) {
+                out->why = "quiet";
+                return 0;
+            }
+            int same = frames_agree(s, w, now, e);
+            if (same < 0)
+                return -1;
+            if (same) {
+                out->why = "stable";
+                return 0;
+            }
+        }
+        if (now >= p->max_ms) {
+            out->why = "timeout";
+            return 0;
+        }
+        if (screen_wait(s, sleep, e))
+            return -1;
+    }
+}
+
+int screen_settle(struct screen *s, const struct settle *p, struct settled *out, struct err *e)
+{
+    static const struct settle none;
+    struct settle limits = p ? *p : none;
+    if (limits.min_ms <= 0)
+        limits.min_ms = 150;
+    if (limits.quiet_ms <= 0)
+        limits.quiet_ms = 300;
+    if (limits.max_ms <= 0)
+        limits.max_ms = 3000;
+
+    struct watch w = {.start = clock_ns()};
+    *out = (struct settled){0, "timeout"};
+    int rc = watch(s, &w, &limits, out, e);
+    if (rc && stop_check(NULL))
+        out->why = "stopped";
+    out->ms = clock_ms_since(w.start);
+    image_free(&w.frame[0]);
+    image_free(&w.frame[1]);
+    return rc;
+}

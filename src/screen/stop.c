@@ -1,0 +1,105 @@
+/* stop.c - the stop flag, the signals that set it, and the end that cannot wait.
+ *
+ * A first SIGINT, SIGTERM or SIGHUP sets the flag: hands stop before their next event, generation
+ * before its next token, and the program ends in order.  A second one must end it even when some
+ * thread no longer listens.  Releasing keys needs Xlib, which a signal handler may not call, so the
+ * handler writes to a pipe and a thread that does nothing else releases what is held through a
+ * connection of its own and exits; if even that takes two seconds (the X server hangs), SIGALRM ends
+ * the process.
+ */
+#include "screen/held.h"
+#include "screen/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile int stop_flag;
+static volatile sig_atomic_t signals_seen;
+static int force_pipe[2] = {-1, -1};
+
+volatile int *screen_stop_flag(void)
+{
+    return &stop_flag;
+}
+
+int stop_check(struct err *e)
+{
+    int why = stop_flag;
+    if (!why)
+        return 0;
+    if (why == STOP_HUMAN)
+        return err_set(e, ERR_STOPPED, "stopped by a person at the keyboard");
+    if (why == STOP_FILE)
+        return err_set(e, ERR_STOPPED, "stopped by the stop file");
+    const char *name = sigabbrev_np(why);
+    return err_set(e, ERR_STOPPED, "stopped by signal %s%s", name ? "SIG" : "", name ? name : "?");
+}
+
+static void on_signal(int sig)
+{
+    int saved = errno;
+    if (!stop_flag)
+        stop_flag = sig;
+    if (signals_seen++) {
+        ssize_t n = write(force_pipe[1], "x", 1);
+        (void)n; /* a full pipe already says it */
+    }
+    errno = saved;
+}
+
+static void on_alarm(int sig)
+{
+    (void)sig;
+    _exit(ERR_STOPPED);
+}
+
+static void *force_end(void *arg)
+{
+    char c;
+    while (read(force_pipe[0], &c, 1) < 0 && errno == EINTR)
+        ;
+    struct sigaction sa = {.sa_handler = on_alarm};
+    sigaction(SIGALRM, &sa, NULL);
+    sigset_t alarm_only;
+    sigemptyset(&alarm_only);
+    sigaddset(&alarm_only, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
+    alarm(2);
+    held_emergency();
+    static const char text[] = "holorun: asked twice to stop; keys are released, ending now\n";
+    ssize_t n = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)n;
+    _exit(ERR_STOPPED);
+    return arg;
+}
+
+void screen_install_signals(void)
+{
+    if (force_pipe[0] >= 0)
+        return;
+    if (pipe2(force_pipe, O_CLOEXEC))
+        die(ERR_ENV, "cannot make a pipe: %s", strerror(errno));
+    /* Signals are for the main thread: this one is born with all of them blocked. */
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    pthread_t thread;
+    int rc = pthread_create(&thread, NULL, force_end, NULL);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc)
+        die(ERR_ENV, "cannot start a thread: %s", strerror(rc));
+    pthread_detach(thread);
+
+    xtrap_setup(); /* the connection of held_emergency() needs Xlib to be thread-safe */
+    struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+    sigaction(SIGHUP, &sa, NULL);
+    err_on_exit(held_emergency);
+    atexit(held_emergency);
+}

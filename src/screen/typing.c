@@ -1,0 +1,156 @@
+/* typing.c - text.
+ *
+ * Each character becomes a keysym.  What the keyboard has (plain or with Shift) is typed with its own
+ * key; what it has not is bound to free keycodes, many at a time (scratch.c), and the text goes out in
+ * runs that need no more new keysyms than there is room for.  A run takes at most half of the free
+ * keycodes while the text has more to come, so that what was bound for the run before stays valid for
+ * a client that is late.  After the last character: a wait, then the keymap is as it was.
+ *
+ * Press and release of a key leave together: a key that stays down while this process is not
+ * scheduled would repeat itself.
+ */
+#include "screen/private.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#include <X11/keysym.h>
+#include <stdlib.h>
+
+enum { TEXT_MAX = 1 << 20 };
+
+/* Keysyms of the text, owned by the caller; n of them. */
+static uint32_t *decode(const char *utf8, size_t len, size_t *n, struct err *e)
+{
+    if (len > TEXT_MAX) {
+        err_set(e, ERR_USAGE, "text of %zu bytes; the limit is %d", len, TEXT_MAX);
+        return NULL;
+    }
+    uint32_t *out = xmalloc(len + 1, sizeof *out);
+    *n = 0;
+    for (size_t i = 0; i < len;) {
+        uint32_t c;
+        int k = utf8_decode(utf8 + i, len - i, &c);
+        if (k < 0 || (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || (c >= 0x7f && c < 0xa0)) {
+            err_set(e, ERR_USAGE, "text has %s at byte %zu", k < 0 ? "invalid UTF-8" : "a control character",
+                    i);
+            free(out);
+            return NULL;
+        }
+        i += (size_t)k;
+        if (c == '\r' && i < len && utf8[i] == '\n')
+            continue;
+        if (c == '\n' || c == '\r')
+            out[(*n)++] = XK_Return;
+        else if (c == '\t')
+            out[(*n)++] = XK_Tab;
+        else
+            out[(*n)++] = c < 0x100 ? c : 0x01000000 | c; /* how keysyms encode Unicode */
+    }
+    return out;
+}
+
+static bool on_keyboard(struct screen *s, uint32_t keysym)
+{
+    struct keypress k;
+    return keyboard_find(s, keysym, false, &k);
+}
+
+static bool contains(const uint32_t *list, int n, uint32_t v)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i] == v)
+            return true;
+    return false;
+}
+
+/* Length of the longest run from text[0] whose unmapped keysyms (returned in need) fit. */
+static size_t plan_run(struct screen *s, const uint32_t *text, size_t n, uint32_t *need, int *n_need,
+                       int room)
+{
+    size_t i = 0;
+    *n_need = 0;
+    for (; i < n; i++) {
+        if (contains(need, *n_need, text[i]) || on_keyboard(s, text[i]))
+            continue;
+        if (*n_need == room)
+            break;
+        need[(*n_need)++] = text[i];
+    }
+    return i;
+}
+
+static int tap(struct screen *s, int code, int shift, struct err *e)
+{
+    if (shift && key_event(s, shift, true, e))
+        return -1;
+    int rc = key_tap(s, code, e);
+    if (shift && key_event(s, shift, false, rc ? NULL : e))
+        rc = -1;
+    return rc;
+}
+
+static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err *e)
+{
+    struct keypress shift = {0}, k;
+    if (keyboard_read(s, e))
+        return -1;
+    keyboard_find(s, XK_Shift_L, true, &shift);
+    for (size_t i = 0; i < n; i++) {
+        int code = scratch_code(s, text[i]);
+        bool shifted = false;
+        if (!code) {
+            if (keyboard_read(s, e))
+                return -1;
+            if (!keyboard_find(s, text[i], false, &k))
+                return err_set(e, ERR_FAILED, "the keyboard map changed while typing");
+            code = k.code;
+            shifted = k.shift;
+        }
+        if (tap(s, code, shifted ? shift.code : 0, e) || screen_wait(s, s->options.key_delay_ms, e))
+            return -1;
+    }
+    return 0;
+}
+
+static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err *e)
+{
+    int room = scratch_room(s);
+    for (size_t done = 0; done < n;) {
+        uint32_t need[MAX_SCRATCH];
+        int n_need;
+        size_t run = plan_run(s, text + done, n - done, need, &n_need, room);
+        if (done + run < n) /* more to come: leave the other half to what is bound now */
+            run = plan_run(s, text + done, n - done, need, &n_need, (room + 1) / 2);
+        if (!run)
+            return err_set(e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
+                           (unsigned)(text[done] & 0xffffff));
+        if (scratch_bind(s, need, n_need, e) || type_run(s, text + done, run, e))
+            return -1;
+        done += run;
+    }
+    return 0;
+}
+
+int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e)
+{
+    size_t n;
+    if (screen_alive(s, e))
+        return -1;
+    uint32_t *text = decode(utf8, len, &n, e);
+    if (!text)
+        return -1;
+    int rc = n ? keyboard_ready(s, e) : 0;
+    if (n && rc == 0) {
+        unsigned locked = keyboard_unlock(s);
+        rc = type_all(s, text, n, e);
+        if (scratch_bound(s)) {
+            /* Also after a stop: what was typed is still on its way to a client that looks it up. */
+            clock_sleep_ms(s->options.keymap_settle_ms);
+            scratch_restore(s);
+        }
+        keyboard_relock(s, locked);
+    }
+    free(text);
+    return rc;
+}

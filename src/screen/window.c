@@ -1,0 +1,249 @@
+/* window.c - which window is active, what it is called, bringing one to the front.
+ *
+ * Window lists and activation are libxdo's; properties are read here, with a limit on their size.
+ * Any window may vanish between two requests, so every look is inside an error trap.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "screen/private.h"
+
+#include "base/utf8.h"
+
+#include <X11/Xatom.h>
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TITLE_MAX = 4096, PROPERTY_LONGS = TITLE_MAX / 4, ACTIVATE_MS = 1000, MATCH_LIMIT = 100000 };
+
+/* ---- properties -------------------------------------------------------------------------------- */
+
+/* Up to 4 KB of a property of 8-bit elements as valid UTF-8; "" when there is none. */
+static void text_property(struct screen *s, Window w, Atom name, char *out, size_t size)
+{
+    Atom type = None;
+    int format = 0;
+    unsigned long n = 0, after = 0;
+    unsigned char *data = NULL;
+    out[0] = 0;
+    if (XGetWindowProperty(s->dpy, w, name, 0, PROPERTY_LONGS, False, AnyPropertyType, &type, &format, &n,
+                           &after, &data) != Success ||
+        !data)
+        return;
+    if (format == 8 && type == XA_STRING) { /* Latin-1 */
+        size_t len = 0;
+        for (unsigned long i = 0; i < n && data[i]; i++) {
+            char c[4];
+            int k = utf8_encode(data[i], c);
+            if (k <= 0 || len + (size_t)k >= size)
+                break;
+            memcpy(out + len, c, (size_t)k);
+            len += (size_t)k;
+        }
+        out[len] = 0;
+    } else if (format == 8) {
+        size_t len = strnlen((const char *)data, n);
+        len = len < size ? len : size - 1;
+        len = utf8_valid_prefix((const char *)data, len);
+        memcpy(out, data, len);
+        out[len] = 0;
+    }
+    XFree(data);
+}
+
+static void title_of(struct screen *s, Window w, char *out, size_t size)
+{
+    text_property(s, w, XInternAtom(s->dpy, "_NET_WM_NAME", False), out, size);
+    if (!out[0])
+        text_property(s, w, XA_WM_NAME, out, size);
+}
+
+/* WM_CLASS is two strings, instance and class; the class is the name people know. */
+static void class_of(struct screen *s, Window w, char *out, size_t size)
+{
+    XClassHint hint = {0};
+    out[0] = 0;
+    if (!XGetClassHint(s->dpy, w, &hint))
+        return;
+    if (hint.res_class) {
+        snprintf(out, size, "%s", hint.res_class);
+        out[utf8_valid_prefix(out, strlen(out))] = 0;
+    }
+    if (hint.res_name)
+        XFree(hint.res_name);
+    if (hint.res_class)
+        XFree(hint.res_class);
+}
+
+static Window window_property(struct screen *s, const char *name)
+{
+    Atom type = None;
+    int format = 0;
+    unsigned long n = 0, after = 0;
+    unsigned char *data = NULL;
+    Window w = None;
+    if (XGetWindowProperty(s->dpy, s->root, XInternAtom(s->dpy, name, False), 0, 1, False, XA_WINDOW, &type,
+                           &format, &n, &after, &data) == Success &&
+        data && format == 32 && n == 1)
+        w = *(const Window *)(const void *)data;
+    if (data)
+        XFree(data);
+    return w;
+}
+
+/* ---- active window ----------------------------------------------------------------------------- */
+
+static Window parent_of(struct screen *s, Window w)
+{
+    Window root, parent = None, *children = NULL;
+    unsigned n;
+    if (!XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+        return None;
+    if (children)
+        XFree(children);
+    return parent;
+}
+
+/* Without a window manager: the window under the pointer, deepest first, that has a name. */
+static Window named_under_pointer(struct screen *s)
+{
+    Window root, child = s->root, w = None;
+    int x, y, wx, wy;
+    unsigned mask;
+    while (child && child != w) {
+        w = child;
+        if (!XQueryPointer(s->dpy, w, &root, &child, &x, &y, &wx, &wy, &mask))
+            return None;
+    }
+    char title[TITLE_MAX];
+    for (; w && w != s->root; w = parent_of(s, w)) {
+        title_of(s, w, title, sizeof title);
+        if (title[0])
+            return w;
+    }
+    return None;
+}
+
+int screen_active_window(struct screen *s, char *title, size_t title_size, char *wm_class, size_t class_size)
+{
+    char t[TITLE_MAX] = "", c[TITLE_MAX] = "";
+    if (title_size)
+        title[0] = 0;
+    if (class_size)
+        wm_class[0] = 0;
+    if (s->lost)
+        return -1;
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    Window w = window_property(s, "_NET_ACTIVE_WINDOW");
+    if (!w)
+        w = named_under_pointer(s);
+    if (w) {
+        title_of(s, w, t, sizeof t);
+        class_of(s, w, c, sizeof c);
+    }
+    xtrap_end(&trap);
+    if (s->lost || !w)
+        return -1;
+    if (title_size) {
+        snprintf(title, title_size, "%s", t);
+        title[utf8_valid_prefix(title, strlen(title))] = 0;
+    }
+    if (class_size) {
+        snprintf(wm_class, class_size, "%s", c);
+        wm_class[utf8_valid_prefix(wm_class, strlen(wm_class))] = 0;
+    }
+    return 0;
+}
+
+/* ---- search ------------------------------------------------------------------------------------ */
+
+static pcre2_code *compile(const char *pattern, struct err *e)
+{
+    int code;
+    size_t at;
+    pcre2_code *re = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &code, &at, NULL);
+    if (re)
+        return re;
+    unsigned char why[200];
+    pcre2_get_error_message(code, why, sizeof why);
+    err_set(e, ERR_USAGE, "window pattern '%s': %s at character %zu", pattern, (const char *)why, at + 1);
+    return NULL;
+}
+
+static int search(struct screen *s, pcre2_code *re, char *found, size_t size)
+{
+    xdo_search_t all = {.winname = "",
+                        .searchmask = SEARCH_NAME | SEARCH_ONLYVISIBLE,
+                        .only_visible = 1,
+                        .max_depth = -1,
+                        .require = SEARCH_ALL};
+    Window *list = NULL;
+    unsigned n = 0;
+    int hit = 0;
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    xdo_t *xdo = screen_xdo(s);
+    if (xdo)
+        xdo_search_windows(xdo, &all, &list, &n);
+    pcre2_match_data *m = pcre2_match_data_create_from_pattern(re, NULL);
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    pcre2_set_match_limit(limits, MATCH_LIMIT);
+    for (unsigned i = 0; i < n && !hit; i++) {
+        char title[TITLE_MAX];
+        title_of(s, list[i], title, sizeof title);
+        if (title[0] && pcre2_match(re, (PCRE2_SPTR)title, strlen(title), 0, 0, m, limits) >= 0) {
+            hit = 1;
+            if (found && size) {
+                snprintf(found, size, "%s", title);
+                found[utf8_valid_prefix(found, strlen(found))] = 0;
+            }
+        }
+    }
+    pcre2_match_context_free(limits);
+    pcre2_match_data_free(m);
+    free(list);
+    xtrap_end(&trap);
+    return hit;
+}
+
+int screen_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e)
+{
+    if (title && title_size)
+        title[0] = 0;
+    if (screen_alive(s, e))
+        return -1;
+    pcre2_code *re = compile(pattern, e);
+    if (!re)
+        return -1;
+    int hit = search(s, re, title, title_size);
+    pcre2_code_free(re);
+    return screen_alive(s, e) ? -1 : hit;
+}
+
+/* ---- activation -------------------------------------------------------------------------------- */
+
+int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
+{
+    if (screen_may_act(s, e))
+        return -1;
+    xdo_t *xdo = screen_xdo(s);
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    bool managed = window_property(s, "_NET_SUPPORTING_WM_CHECK") != None;
+    int failed = !xdo || (managed ? xdo_activate_window(xdo, id)
+                                  : xdo_raise_window(xdo, id) || xdo_focus_window(xdo, id));
+    int code = xtrap_end(&trap);
+    if (screen_alive(s, e))
+        return -1;
+    if (failed || code)
+        return err_set(e, ERR_FAILED, "window 0x%lx could not be brought to the front (X error %d)", id,
+                       code);
+    for (int ms = 0; managed && ms < ACTIVATE_MS; ms += 20) {
+        if (window_property(s, "_NET_ACTIVE_WINDOW") == id)
+            return 0;
+        if (screen_wait(s, 20, e))
+            return -1;
+    }
+    return managed ? err_set(e, ERR_FAILED, "the window manager did not activate window 0x%lx", id) : 0;
+}

@@ -1,0 +1,199 @@
+/* xvfb.c - see xvfb.h. */
+#include "xvfb.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "screen/screen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+bool program_exists(const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s", getenv("PATH") ? getenv("PATH") : "/usr/bin:/bin");
+    for (char *save, *dir = strtok_r(path, ":", &save); dir; dir = strtok_r(NULL, ":", &save)) {
+        char file[5000];
+        snprintf(file, sizeof file, "%s/%s", dir, name);
+        if (access(file, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *helper_path(const char *name)
+{
+    static char path[4096];
+    char *dir = file_exe_dir();
+    snprintf(path, sizeof path, "%s/../helpers/%s", dir, name);
+    free(dir);
+    return path;
+}
+
+static pid_t start(const char *const *argv, const char *log, int keep_fd)
+{
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    setpgid(0, 0); /* a browser's helpers end with it */
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600), none = open("/dev/null", O_RDONLY);
+    dup2(none, 0);
+    dup2(fd, 1);
+    dup2(fd, 2);
+    for (int i = 3; i < 256; i++)
+        if (i != keep_fd)
+            close(i);
+    execvp(argv[0], (char *const *)argv);
+    _exit(127);
+}
+
+void process_end(pid_t pid)
+{
+    if (pid <= 0)
+        return;
+    kill(-pid, SIGTERM);
+    for (int i = 0; i < 200; i++) {
+        if (waitpid(pid, NULL, WNOHANG) != 0) {
+            kill(-pid, SIGKILL); /* what it left behind */
+            return;
+        }
+        clock_sleep_ms(10);
+    }
+    kill(-pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+/* An Xauthority entry for every host and display: family 0xffff, empty address and number. */
+static void write_cookie(const char *path)
+{
+    unsigned char entry[6 + 2 + 18 + 2 + 16] = {0xff, 0xff, 0, 0, 0, 0, 0, 18};
+    memcpy(entry + 8, "MIT-MAGIC-COOKIE-1", 18);
+    entry[27] = 16;
+    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, entry + 28, 16) != 16)
+        die(ERR_ENV, "no random bytes");
+    close(fd);
+    file_write(path, entry, sizeof entry, NULL);
+}
+
+static int read_number(int fd, char *out, size_t size)
+{
+    size_t n = 0;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    while (n + 1 < size && poll(&p, 1, 20000) > 0 && read(fd, out + n, 1) == 1 && out[n] != '\n')
+        n++;
+    out[n] = 0;
+    return n ? 0 : -1;
+}
+
+int xvfb_start(struct xvfb *x, const char *screen, const char *const *extra)
+{
+    memset(x, 0, sizeof *x);
+    if (!program_exists("Xvfb")) {
+        printf("           Xvfb is not installed\n");
+        return -1;
+    }
+    snprintf(x->dir, sizeof x->dir, "/tmp/holorun-test-XXXXXX");
+    if (!mkdtemp(x->dir))
+        die(ERR_ENV, "cannot make a folder in /tmp: %s", strerror(errno));
+    char auth[96], log[96], number[16], fd_text[16];
+    snprintf(auth, sizeof auth, "%s/auth", x->dir);
+    snprintf(log, sizeof log, "%s/xvfb.log", x->dir);
+    write_cookie(auth);
+
+    int fds[2];
+    if (pipe(fds))
+        die(ERR_ENV, "cannot make a pipe: %s", strerror(errno));
+    snprintf(fd_text, sizeof fd_text, "%d", fds[1]);
+    const char *argv[32] = {"Xvfb", "-displayfd", fd_text, "-screen", "0",         screen,
+                            "-dpi", "96",         "-auth", auth,      "-nolisten", "tcp"};
+    int n = 12;
+    for (; extra && *extra && n < 31; extra++)
+        argv[n++] = *extra;
+    x->server = start(argv, log, fds[1]);
+    close(fds[1]);
+    int failed = read_number(fds[0], number, sizeof number);
+    close(fds[0]);
+    if (failed) {
+        printf("           Xvfb did not start\n");
+        xvfb_stop(x);
+        return -1;
+    }
+    snprintf(x->display, sizeof x->display, ":%.10s", number);
+    setenv("DISPLAY", x->display, 1);
+    setenv("XAUTHORITY", auth, 1);
+    setenv("XDG_RUNTIME_DIR", x->dir, 1);
+    setenv("HOME", x->dir, 1);
+    unsetenv("WAYLAND_DISPLAY");
+    return 0;
+}
+
+void xvfb_kill_server(struct xvfb *x)
+{
+    if (x->server > 0) {
+        kill(x->server, SIGKILL);
+        waitpid(x->server, NULL, 0);
+    }
+    x->server = 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+void xvfb_stop(struct xvfb *x)
+{
+    while (x->n_children > 0)
+        process_end(x->children[--x->n_children]);
+    process_end(x->server);
+    x->server = 0;
+    if (x->dir[0])
+        nftw(x->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    x->dir[0] = 0;
+}
+
+pid_t xvfb_spawn(struct xvfb *x, const char *log, const char *const *argv)
+{
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", x->dir, log);
+    pid_t pid = start(argv, path, -1);
+    if (pid > 0 && x->n_children < (int)(sizeof x->children / sizeof *x->children))
+        x->children[x->n_children++] = pid;
+    return pid;
+}
+
+int xvfb_window_manager(struct xvfb *x)
+{
+    static const char *const argv[] = {"openbox", "--sm-disable", NULL};
+    if (!program_exists("openbox"))
+        return -1;
+    xvfb_spawn(x, "openbox.log", argv);
+    clock_sleep_ms(300);
+    return 0;
+}
+
+bool xvfb_wait_window(struct xvfb *x, const char *pattern, int ms)
+{
+    struct screen_options o = {.display = x->display};
+    struct screen *s = screen_open(&o, NULL);
+    int found = 0;
+    for (int i = 0; s && i * 50 < ms && found == 0; i++) {
+        found = screen_find_window(s, pattern, NULL, 0, NULL);
+        if (!found)
+            clock_sleep_ms(50);
+    }
+    screen_close(s);
+    return found == 1;
+}
