@@ -1,0 +1,40 @@
+/* story.h - the events of a run sorted into steps: what report and other readers show.
+ *
+ * Nothing is copied: texts and fields belong to the record.
+ */
+#ifndef HOLORUN_TRACE_STORY_H
+#define HOLORUN_TRACE_STORY_H
+
+#include "trace/read.h"
+
+enum phase { PHASE_SETTLE, PHASE_SEE, PHASE_READ, PHASE_WRITE, PHASE_ACT, PHASES };
+
+enum { STORY_MAX_STEPS = 5000, STORY_MAX_ACTIONS = 8 };
+
+struct story_action {
+    const json_t *action; /* canonical form: kind, x, y, ... */
+    const char *what;     /* for people */
+    const char *failure;  /* "" when it was done */
+};
+
+struct story_step {
+    int number;
+    int frame; /* -1: none */
+    /* Events of the step by kind, NULL when there was none; of several the last. */
+    const json_t *observe, *prompt, *generate, *step, *effect, *output, *error;
+    struct story_action actions[STORY_MAX_ACTIONS];
+    int nactions, attempts;
+    double ms[PHASES];
+};
+
+struct story {
+    struct story_step *steps; /* ordered by number */
+    int n, cap;
+    const json_t *end; /* NULL: the run did not end by itself */
+    double ms[PHASES]; /* sums */
+};
+
+void story_make(struct story *s, const struct record *r);
+void story_free(struct story *s);
+
+#endif
