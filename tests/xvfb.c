@@ -174,6 +174,16 @@ pid_t xvfb_spawn(struct xvfb *x, const char *log, const char *const *argv)
     return pid;
 }
 
+int xvfb_run(struct xvfb *x, const char *const *argv)
+{
+    int status = -1;
+    pid_t pid = xvfb_spawn(x, "run.log", argv);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return -1;
+    x->n_children--;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 int xvfb_window_manager(struct xvfb *x)
 {
     static const char *const argv[] = {"openbox", "--sm-disable", NULL};
