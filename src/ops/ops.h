@@ -49,12 +49,12 @@ enum epilogue {
 
 /* Sizes and per-head constants of one Mamba-2 layer. Constants are f32 [H]. */
 struct ssm_shape {
-    int heads;    /* H */
-    int head_dim; /* P */
-    int state;    /* N */
-    int groups;   /* G; head h uses group h / (H/G) */
-    int conv;     /* K taps */
-    int chunk;    /* Q, chunk length of the scan; any value gives the same mathematics */
+    int heads;            /* H */
+    int head_dim;         /* P */
+    int state;            /* N */
+    int groups;           /* G; head h uses group h / (H/G) */
+    int conv;             /* K taps */
+    int chunk;            /* Q, chunk length of the scan; any value gives the same mathematics */
     float dt_min, dt_max; /* time_step_limit: (0, inf) is no clamp */
 };
 
@@ -106,8 +106,8 @@ struct ops {
     /* v[t,c] = silu(bias[c] + sum_k w[c,k] * xbc[t-K+1+k, c]), rows before the first come from
      * state [K-1, C] (oldest row first); on return state holds the last K-1 rows of the input.
      * w f32 [C,K], bias f32 [1,C]; T may be shorter than K-1. */
-    void (*conv)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
-                 struct tensor bias, struct tensor state);
+    void (*conv)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w, struct tensor bias,
+                 struct tensor state);
 
     /* Mamba-2 state space layer  v [T, H*P + 2*G*N] = x, B, C after conv;
      * dt [T,H] raw; state f32 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
@@ -120,8 +120,8 @@ struct ops {
     /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.
      * scale d^-0.5, softmax in f32, scores never stored whole. */
-    void (*attend)(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
-                   struct tensor v, int q_heads, int kv_heads, int64_t past);
+    void (*attend)(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
+                   int q_heads, int kv_heads, int64_t past);
 
     /* Bidirectional attention inside each of `tiles` sequences of equal length.
      * qkv [tiles*n, 3*heads*d] with all q, all k, all v; y [tiles*n, heads*d]. */

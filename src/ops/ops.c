@@ -1,0 +1,200 @@
+/* ops.c - dtypes, views, CPU memory, and the choice of a backend at run time. */
+#include "ops/ops_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- dtypes --------------------------------------------------------------------------------- */
+
+size_t dtype_size(enum dtype t)
+{
+    static const size_t size[DT_COUNT] = {4, 2, 2, 1, 1, 1, 4, 8};
+    return size[t];
+}
+
+const char *dtype_name(enum dtype t)
+{
+    static const char *const name[DT_COUNT] = {"f32", "bf16", "f16", "i8", "u8", "f8e4m3", "i32", "i64"};
+    return name[t];
+}
+
+uint16_t bf16_from_f32(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    if ((u & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(u >> 16 | 0x40); /* quiet NaN: rounding could turn it into infinity */
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+float bf16_to_f32(uint16_t h)
+{
+    uint32_t u = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+float f16_to_f32(uint16_t h)
+{
+    int exponent = h >> 10 & 31, mantissa = h & 1023;
+    float sign = h & 0x8000 ? -1.0f : 1.0f;
+    if (exponent == 31)
+        return mantissa ? NAN : sign * INFINITY;
+    if (exponent == 0)
+        return sign * ldexpf((float)mantissa, -24);
+    return sign * ldexpf((float)(mantissa + 1024), exponent - 25);
+}
+
+float f8e4m3_to_f32(uint8_t v)
+{
+    int exponent = v >> 3 & 15, mantissa = v & 7;
+    float sign = v & 0x80 ? -1.0f : 1.0f;
+    if ((v & 0x7f) == 0x7f)
+        return NAN; /* this format has no infinity */
+    return sign * (exponent ? ldexpf((float)(mantissa + 8), exponent - 10) : ldexpf((float)mantissa, -9));
+}
+
+/* ---- views ---------------------------------------------------------------------------------- */
+
+struct tensor tensor_rows(struct tensor t, int64_t r, int64_t n)
+{
+    if (r < 0 || n < 0 || r + n > t.rows)
+        bug("rows %lld+%lld of %lld", (long long)r, (long long)n, (long long)t.rows);
+    t.data = (char *)t.data + (size_t)(r * t.stride) * dtype_size(t.dtype);
+    t.rows = n;
+    return t;
+}
+
+struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n)
+{
+    if (c < 0 || n < 0 || c + n > t.cols)
+        bug("columns %lld+%lld of %lld", (long long)c, (long long)n, (long long)t.cols);
+    t.data = (char *)t.data + (size_t)c * dtype_size(t.dtype);
+    t.cols = n;
+    return t;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
+{
+    (void)b;
+    struct tensor x = {NULL, t, rows, cols, cols};
+    size_t bytes = (size_t)rows * (size_t)cols * dtype_size(t);
+    if (posix_memalign(&x.data, 64, bytes ? bytes : 64))
+        die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+    memset(x.data, 0, bytes);
+    return x;
+}
+
+static void cpu_free(struct backend *b, struct tensor *t)
+{
+    (void)b;
+    free(t->data);
+    *t = (struct tensor){0};
+}
+
+static float load(const void *p, enum dtype t, int64_t i)
+{
+    switch (t) {
+    case DT_F32:
+        return ((const float *)p)[i];
+    case DT_BF16:
+        return bf16_to_f32(((const uint16_t *)p)[i]);
+    case DT_F16:
+        return f16_to_f32(((const uint16_t *)p)[i]);
+    case DT_F8E4M3:
+        return f8e4m3_to_f32(((const uint8_t *)p)[i]);
+    default:
+        bug("no float in a tensor of %s", dtype_name(t));
+    }
+}
+
+static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
+{
+    (void)b;
+    if (dst.rows != src.rows || dst.cols != src.cols)
+        bug("copy of %lldx%lld to %lldx%lld", (long long)src.rows, (long long)src.cols, (long long)dst.rows,
+            (long long)dst.cols);
+    size_t ds = dtype_size(dst.dtype), ss = dtype_size(src.dtype);
+    for (int64_t r = 0; r < dst.rows; r++) {
+        char *to = (char *)dst.data + (size_t)(r * dst.stride) * ds;
+        const char *from = (const char *)src.data + (size_t)(r * src.stride) * ss;
+        if (dst.dtype == src.dtype)
+            memmove(to, from, (size_t)dst.cols * ds);
+        else if (dst.dtype == DT_F32)
+            for (int64_t c = 0; c < dst.cols; c++)
+                ((float *)to)[c] = load(from, src.dtype, c);
+        else if (dst.dtype == DT_BF16)
+            for (int64_t c = 0; c < dst.cols; c++)
+                ((uint16_t *)to)[c] = bf16_from_f32(load(from, src.dtype, c));
+        else
+            bug("copy of %s to %s", dtype_name(src.dtype), dtype_name(dst.dtype));
+    }
+}
+
+static struct weight *cpu_pack(struct backend *b, struct tensor host, enum dtype dtype)
+{
+    struct weight *w = xcalloc(1, sizeof *w);
+    w->plain = cpu_alloc(b, dtype, host.rows, host.cols);
+    cpu_copy(b, w->plain, host);
+    return w;
+}
+
+static void cpu_weight_free(struct backend *b, struct weight *w)
+{
+    if (w)
+        cpu_free(b, &w->plain);
+    free(w);
+}
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+static const struct isa {
+    const char *name;
+    void (*fill)(struct ops *o);
+} isas[] = {
+    {"ref", ops_ref_fill},
+};
+
+int backend_cpu_list(const char *names[], int max)
+{
+    int n = 0;
+    for (size_t i = 0; i < sizeof isas / sizeof *isas && n < max; i++)
+        names[n++] = isas[i].name;
+    return n;
+}
+
+struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
+{
+    const char *names[8];
+    int n = backend_cpu_list(names, 8), chosen = n - 1;
+    if (isa)
+        for (chosen = n - 1; chosen >= 0 && strcmp(names[chosen], isa) != 0; chosen--)
+            ;
+    if (chosen < 0)
+        return err_set(e, ERR_USAGE, "this CPU cannot run the kernels '%s'; best here is '%s'", isa,
+                       names[n - 1]),
+               NULL;
+    struct ops *o = xcalloc(1, sizeof *o);
+    *o = (struct ops){.name = names[chosen],
+                      .alloc = cpu_alloc,
+                      .free = cpu_free,
+                      .upload = cpu_copy,
+                      .download = cpu_copy,
+                      .copy = cpu_copy,
+                      .pack = cpu_pack,
+                      .unpack_free = cpu_weight_free};
+    ops_ref_fill(o);
+    struct backend *b = xcalloc(1, sizeof *b);
+    *b = (struct backend){o, pool, o};
+    return b;
+}
+
+void backend_free(struct backend *b)
+{
+    if (b)
+        free(b->priv);
+    free(b);
+}
