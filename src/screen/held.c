@@ -22,7 +22,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 16 << 10 };
+/* Room for a few dozen keys and borrowed keycodes, which is all that ever happens at once. */
+enum { FILE_BYTES = 1024, FILE_MAX = 16 << 10 };
 
 /* Displays of this process, for held_emergency(). */
 static struct held *registry[16];
@@ -151,9 +152,12 @@ void held_store(struct held *h)
             buf_printf(&b, "%s[%d,%u]", comma, i, h->scratch[i]);
             comma = ",";
         }
-    buf_puts(&b, "]}\n");
-    /* The reader stops at the object's end, so an older, longer line behind it does no harm. */
-    if (pwrite(h->fd, b.data, b.len, 0) != (ssize_t)b.len || ftruncate(h->fd, (off_t)b.len))
+    buf_puts(&b, "]}");
+    /* Always the same size, so that one write replaces the line whole. */
+    while (b.len < FILE_BYTES - 1)
+        buf_putc(&b, ' ');
+    buf_putc(&b, '\n');
+    if (b.full || pwrite(h->fd, b.data, b.len, 0) != (ssize_t)b.len)
         warn("cannot write '%s': %s", h->path, strerror(errno));
     buf_free(&b);
 }

@@ -1,6 +1,6 @@
 /* window.c - which window is active, what it is called, bringing one to the front.
  *
- * Window lists and activation are libxdo's; properties are read here, with a limit on their size.
+ * Activation and focus are libxdo's; properties are read here, with a limit on their size.
  * Any window may vanish between two requests, so every look is inside an error trap.
  */
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -14,7 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TITLE_MAX = 4096, PROPERTY_LONGS = TITLE_MAX / 4, ACTIVATE_MS = 1000, MATCH_LIMIT = 100000 };
+enum {
+    TITLE_MAX = 4096,
+    PROPERTY_LONGS = TITLE_MAX / 4,
+    ACTIVATE_MS = 1000,
+    MATCH_LIMIT = 100000,
+    TREE_WINDOWS = 20000,
+    TREE_DEPTH = 32
+};
 
 /* ---- properties -------------------------------------------------------------------------------- */
 
@@ -171,39 +178,34 @@ static pcre2_code *compile(const char *pattern, struct err *e)
     return NULL;
 }
 
-static int search(struct screen *s, pcre2_code *re, char *found, size_t size)
+struct search {
+    pcre2_code *re;
+    pcre2_match_data *match;
+    pcre2_match_context *limits;
+    int budget; /* windows still to be looked at */
+    char title[TITLE_MAX];
+};
+
+/* Topmost first, visible ones only; q->title is the hit's.  (libxdo's search frees what it never read
+ * when a window vanishes under it.) */
+static bool search(struct screen *s, struct search *q, Window w, int depth)
 {
-    xdo_search_t all = {.winname = "",
-                        .searchmask = SEARCH_NAME | SEARCH_ONLYVISIBLE,
-                        .only_visible = 1,
-                        .max_depth = -1,
-                        .require = SEARCH_ALL};
-    Window *list = NULL;
+    XWindowAttributes a;
+    if (--q->budget < 0 || depth > TREE_DEPTH || !XGetWindowAttributes(s->dpy, w, &a) ||
+        a.map_state != IsViewable)
+        return false;
+    title_of(s, w, q->title, sizeof q->title);
+    if (q->title[0] &&
+        pcre2_match(q->re, (PCRE2_SPTR)q->title, strlen(q->title), 0, 0, q->match, q->limits) >= 0)
+        return true;
+    Window root, parent, *children = NULL;
     unsigned n = 0;
-    int hit = 0;
-    struct xtrap trap;
-    xtrap_begin(&trap, s->dpy);
-    xdo_t *xdo = screen_xdo(s);
-    if (xdo)
-        xdo_search_windows(xdo, &all, &list, &n);
-    pcre2_match_data *m = pcre2_match_data_create_from_pattern(re, NULL);
-    pcre2_match_context *limits = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(limits, MATCH_LIMIT);
-    for (unsigned i = 0; i < n && !hit; i++) {
-        char title[TITLE_MAX];
-        title_of(s, list[i], title, sizeof title);
-        if (title[0] && pcre2_match(re, (PCRE2_SPTR)title, strlen(title), 0, 0, m, limits) >= 0) {
-            hit = 1;
-            if (found && size) {
-                snprintf(found, size, "%s", title);
-                found[utf8_valid_prefix(found, strlen(found))] = 0;
-            }
-        }
-    }
-    pcre2_match_context_free(limits);
-    pcre2_match_data_free(m);
-    free(list);
-    xtrap_end(&trap);
+    bool hit = false;
+    if (XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+        for (unsigned i = n; i-- > 0 && !hit;)
+            hit = search(s, q, children[i], depth + 1);
+    if (children)
+        XFree(children);
     return hit;
 }
 
@@ -216,7 +218,20 @@ int screen_find_window(struct screen *s, const char *pattern, char *title, size_
     pcre2_code *re = compile(pattern, e);
     if (!re)
         return -1;
-    int hit = search(s, re, title, title_size);
+    struct search q = {.re = re, .budget = TREE_WINDOWS};
+    q.match = pcre2_match_data_create_from_pattern(re, NULL);
+    q.limits = pcre2_match_context_create(NULL);
+    pcre2_set_match_limit(q.limits, MATCH_LIMIT);
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    bool hit = search(s, &q, s->root, 0);
+    xtrap_end(&trap);
+    if (hit && title && title_size) {
+        snprintf(title, title_size, "%s", q.title);
+        title[utf8_valid_prefix(title, strlen(title))] = 0;
+    }
+    pcre2_match_context_free(q.limits);
+    pcre2_match_data_free(q.match);
     pcre2_code_free(re);
     return screen_alive(s, e) ? -1 : hit;
 }

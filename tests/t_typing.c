@@ -1,0 +1,268 @@
+/* t_typing.c - text arrives in real programs exactly as it was given.
+ *
+ * Three kinds of client, which read the keyboard map each in its own way: xterm (Xt), zenity (GTK),
+ * Chromium (its own).  The text has what a US keyboard has and more letters of five scripts, signs and
+ * emoji than there are free keycodes, capitals and small letters of the same key among them, and a
+ * shuffled tail that makes keycodes change their meaning several times.
+ *
+ * HOLORUN_TYPING_RUNS=n: n texts for each program instead of 3.
+ */
+#include "check.h"
+#include "xvfb.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "screen/screen.h"
+
+#include <X11/keysym.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char fixed[] = "Hello, World! ~`@#$%^&*()_+-={}[]|\\:\";'<>?,./ 09 "
+                            "Árvíztűrő TÜKÖRFÚRÓGÉP Óó Őő Žluťoučký "
+                            "Κόσμε Ωω Привет Ёё 日本語 한국어 ∑√ €— “q” 😀🚀👍.";
+
+static int runs(void)
+{
+    const char *s = getenv("HOLORUN_TYPING_RUNS");
+    int n = s ? atoi(s) : 3;
+    return n < 1 ? 1 : n > 1000 ? 1000 : n;
+}
+
+/* The fixed text, then some of its characters in random order: 60 when many runs are asked for. */
+static void make_text(char *out, size_t size, uint64_t *state)
+{
+    uint32_t all[400];
+    size_t n = 0, len = sizeof fixed - 1;
+    for (size_t i = 0; i < len;)
+        i += (size_t)utf8_decode(fixed + i, len - i, &all[n++]);
+    memcpy(out, fixed, len);
+    int tail = getenv("HOLORUN_TYPING_RUNS") ? 60 : 10;
+    for (int i = 0; i < tail && len + 4 < size; i++) {
+        uint32_t c = all[(size_t)(check_random(state) * (double)n)];
+        len += (size_t)utf8_encode(c == ' ' ? 0x151 : c, out + len);
+    }
+    out[len] = 0;
+}
+
+/* What differs first, for the reader of a failure. */
+static bool same_text(const char *program, int run, const char *want, const char *got)
+{
+    if (!strcmp(want, got))
+        return true;
+    size_t i = 0;
+    while (want[i] && want[i] == got[i])
+        i++;
+    while (i && (want[i] & 0xc0) == 0x80)
+        i--;
+    check_note("%s run %d: at byte %zu wanted '%.24s', got '%.24s'", program, run, i, want + i, got + i);
+    return false;
+}
+
+static struct screen *open_screen(void)
+{
+    struct err e = ERR_INIT;
+    struct screen *s = screen_open(NULL, &e);
+    if (!s)
+        fail_msg("%s", e.text);
+    return s;
+}
+
+static void start_display(struct xvfb *x, const char *program)
+{
+    *screen_stop_flag() = 0;
+    if (!program_exists(program)) {
+        check_note("%s is not installed", program);
+        skip();
+    }
+    if (xvfb_start(x, "1024x768x24", NULL))
+        skip();
+    setenv("LANG", "C.UTF-8", 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
+    if (xvfb_window_manager(x))
+        check_note("no window manager here (openbox)");
+}
+
+static void type_or_fail(struct screen *s, const char *text)
+{
+    struct err e = ERR_INIT;
+    if (screen_type(s, text, strlen(text), &e))
+        fail_msg("%s", e.text);
+}
+
+static void press(struct screen *s, uint32_t modifier, uint32_t key)
+{
+    uint32_t keys[] = {modifier, key};
+    struct err e = ERR_INIT;
+    if (modifier ? screen_chord(s, keys, 2, &e) : screen_chord(s, keys + 1, 1, &e))
+        fail_msg("%s", e.text);
+}
+
+static void report(const char *program, int right, int n, double ms)
+{
+    check_note("%s: %d of %d texts right, %.0f ms each", program, right, n, ms / n);
+    assert_int_equal(right, n);
+}
+
+/* Reads what a program wrote once it has ended. */
+static char *output_of(struct xvfb *x, pid_t pid, const char *file)
+{
+    char path[160], *text = NULL;
+    size_t len = 0;
+    int status;
+    for (int i = 0; i < 300 && waitpid(pid, &status, WNOHANG) == 0; i++)
+        clock_sleep_ms(10);
+    process_end(pid);
+    x->n_children--;
+    snprintf(path, sizeof path, "%s/%s", x->dir, file);
+    if (file_read(path, 1 << 20, &text, &len, NULL))
+        return xstrdup("");
+    unlink(path);
+    if (len && text[len - 1] == '\n')
+        text[len - 1] = 0;
+    return text;
+}
+
+static void t_xterm(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    uint64_t seed = check_seed();
+    int right = 0, n = runs();
+    double ms = 0;
+    char text[2000], command[160];
+    start_display(&x, "xterm");
+    snprintf(command, sizeof command, "cat >%s/typed", x.dir);
+    const char *argv[] = {"xterm", "-u8", "-T", "typing", "-e", "sh", "-c", command, NULL};
+    for (int i = 0; i < n; i++) {
+        make_text(text, sizeof text, &seed);
+        pid_t pid = xvfb_spawn(&x, "xterm.log", argv);
+        assert_true(xvfb_wait_window(&x, "^typing$", 5000));
+        clock_sleep_ms(200);
+        struct screen *s = open_screen();
+        int64_t start = clock_ns();
+        type_or_fail(s, text);
+        ms += clock_ms_since(start);
+        type_or_fail(s, "\n");
+        press(s, XK_Control_L, XK_d);
+        screen_close(s);
+        char *got = output_of(&x, pid, "typed");
+        right += same_text("xterm", i, text, got);
+        free(got);
+    }
+    xvfb_stop(&x);
+    report("xterm", right, n, ms);
+}
+
+static void t_gtk(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    uint64_t seed = check_seed();
+    int right = 0, n = runs();
+    double ms = 0;
+    char text[2000];
+    start_display(&x, "zenity");
+    static const char *const argv[] = {"zenity", "--entry", "--title=typing", "--width=600", NULL};
+    for (int i = 0; i < n; i++) {
+        make_text(text, sizeof text, &seed);
+        pid_t pid = xvfb_spawn(&x, "typed", argv);
+        assert_true(xvfb_wait_window(&x, "^typing$", 10000));
+        clock_sleep_ms(500);
+        struct screen *s = open_screen();
+        int64_t start = clock_ns();
+        type_or_fail(s, text);
+        ms += clock_ms_since(start);
+        type_or_fail(s, "\n");
+        screen_close(s);
+        char *got = output_of(&x, pid, "typed"), *line = strrchr(got, '\n'); /* warnings come before it */
+        right += same_text("zenity", i, text, line ? line + 1 : got);
+        free(got);
+    }
+    xvfb_stop(&x);
+    report("zenity", right, n, ms);
+}
+
+static const char page[] =
+    "<!doctype html><meta charset=utf-8><title>ready</title>"
+    "<textarea autofocus style='width:90%;height:300px'></textarea><script>"
+    "const t=document.querySelector('textarea');"
+    "t.addEventListener('input',()=>{let h='';for(const b of new TextEncoder().encode(t.value))"
+    "h+=b.toString(16).padStart(2,'0');document.title='T'+h});t.focus()</script>";
+
+/* Waits for the page to show the text; what it shows after that time. */
+static void read_page(struct screen *s, const char *want, char *got, size_t size)
+{
+    char title[4096];
+    for (int i = 0; i < 60; i++) {
+        size_t n = 0;
+        if (screen_find_window(s, "^T[0-9a-f]*", title, sizeof title, NULL) == 1)
+            for (const char *p = title + 1; n + 1 < size && sscanf(p, "%2hhx", (unsigned char *)&got[n]) == 1;
+                 p += 2)
+                n++;
+        got[n] = 0;
+        if (!strcmp(got, want))
+            return;
+        clock_sleep_ms(50);
+    }
+}
+
+static void t_chromium(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    uint64_t seed = check_seed();
+    int right = 0, n = runs();
+    double ms = 0;
+    char text[2000], got[4096], path[160], url[200], profile[160];
+    start_display(&x, "chromium");
+    snprintf(path, sizeof path, "%s/page.html", x.dir);
+    snprintf(url, sizeof url, "--app=file://%s", path);
+    snprintf(profile, sizeof profile, "--user-data-dir=%s/profile", x.dir);
+    assert_int_equal(file_write(path, page, sizeof page - 1, NULL), 0);
+    const char *argv[] = {"chromium",
+                          "--no-sandbox",
+                          profile,
+                          "--no-first-run",
+                          "--password-store=basic",
+                          "--disable-gpu",
+                          "--force-device-scale-factor=1",
+                          "--window-size=800,600",
+                          url,
+                          NULL};
+    xvfb_spawn(&x, "chromium.log", argv);
+    if (!xvfb_wait_window(&x, "^ready", 40000)) {
+        check_note("chromium shows no page here");
+        xvfb_stop(&x);
+        skip();
+    }
+    clock_sleep_ms(500);
+    struct screen *s = open_screen();
+    screen_click(s, 300, 200, 1, 1, NULL);
+    for (int i = 0; i < n; i++) {
+        make_text(text, sizeof text, &seed);
+        press(s, XK_Control_L, XK_a);
+        press(s, 0, XK_BackSpace);
+        clock_sleep_ms(200);
+        int64_t start = clock_ns();
+        type_or_fail(s, text);
+        ms += clock_ms_since(start);
+        read_page(s, text, got, sizeof got);
+        right += same_text("chromium", i, text, got);
+    }
+    screen_close(s);
+    xvfb_stop(&x);
+    report("chromium", right, n, ms);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("xterm receives five scripts, signs and emoji as typed", t_xterm),
+    CLAIM("a GTK program receives them as typed", t_gtk),
+    CLAIM("Chromium receives them as typed", t_chromium),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
