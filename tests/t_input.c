@@ -68,16 +68,16 @@ static void stage_close(struct stage *t)
     *screen_stop_flag() = 0;
 }
 
-/* Reads what the window has written until nothing new comes for 100 ms; only events named `name`
+/* Reads what the window has written until nothing new comes for 50 ms; only events named `name`
  * (NULL: all but motion and raw ones). */
 static json_t *stage_events(struct stage *t, const char *name)
 {
     long size = -1, now = 0;
     char *text = NULL;
     size_t len = 0;
-    for (int i = 0; i < 30 && now != size; i++) {
+    for (int i = 0; i < 60 && now != size; i++) {
         size = now;
-        clock_sleep_ms(100);
+        clock_sleep_ms(50);
         free(text);
         assert_int_equal(file_read(t->events, 16 << 20, &text, &len, NULL), 0);
         now = (long)len;
@@ -482,7 +482,9 @@ static void *release_later(void *arg)
     struct release_later *r = arg;
     Display *dpy = XOpenDisplay(r->display);
     clock_sleep_ms(r->ms);
-    XTestFakeDeviceKeyEvent(dpy, persons_keyboard(dpy), (unsigned)r->keycode, False, NULL, 0, CurrentTime);
+    XDevice *person = persons_keyboard(dpy);
+    XTestFakeDeviceKeyEvent(dpy, person, (unsigned)r->keycode, False, NULL, 0, CurrentTime);
+    XCloseDevice(dpy, person);
     XCloseDisplay(dpy);
     return NULL;
 }
@@ -627,7 +629,8 @@ static pid_t child_that_holds(struct stage *t, int how, int ready_fd)
     if (pid)
         return pid;
     screen_install_signals();
-    struct screen *s = screen_open(NULL, NULL);
+    static struct screen *s; /* static: what exit() leaves behind is no leak */
+    s = screen_open(NULL, NULL);
     if (!s || screen_move(s, 100, 100, NULL) || screen_key(s, XK_Control_L, true, NULL) ||
         screen_key(s, 0x010005d0, true, NULL) || screen_button(s, 1, true, NULL))
         _exit(99);

@@ -533,6 +533,7 @@ static void t_activate(void **state)
         assert_int_equal(screen_active_window(s, title, sizeof title, NULL, 0), 0);
         assert_string_equal(title, order[i] == one ? "one" : "two");
     }
+    assert_int_equal(screen_activate_window(s, 0x7654321, &why), -1);
     screen_close(s);
     stage_close(&t);
 }

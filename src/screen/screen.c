@@ -180,22 +180,12 @@ void screen_pump(struct screen *s)
     }
 }
 
-/* libxdo 3.2016 never frees the keymap it reads when it is made: not a leak of ours to be told about. */
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/lsan_interface.h>
-#define leaks_begin() __lsan_disable()
-#define leaks_end()   __lsan_enable()
-#else
-#define leaks_begin()
-#define leaks_end()
-#endif
-
 xdo_t *screen_xdo(struct screen *s)
 {
     if (!s->xdo) {
-        leaks_begin();
+        xdo_leaks_begin();
         s->xdo = xdo_new_with_opened_display(s->dpy, s->name, 0);
-        leaks_end();
+        xdo_leaks_end();
         if (s->xdo)
             s->xdo->quiet = 1;
     }

@@ -244,10 +244,16 @@ int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
         return -1;
     xdo_t *xdo = screen_xdo(s);
     struct xtrap trap;
+    XWindowAttributes a;
     xtrap_begin(&trap, s->dpy);
-    bool managed = window_property(s, "_NET_SUPPORTING_WM_CHECK") != None;
-    int failed = !xdo || (managed ? xdo_activate_window(xdo, id)
-                                  : xdo_raise_window(xdo, id) || xdo_focus_window(xdo, id));
+    bool managed = window_property(s, "_NET_SUPPORTING_WM_CHECK") != None, failed = true;
+    XGrabServer(s->dpy); /* libxdo follows a wild pointer when the window is not there any more */
+    xdo_leaks_begin();
+    if (xdo && XGetWindowAttributes(s->dpy, id, &a))
+        failed =
+            managed ? xdo_activate_window(xdo, id) : xdo_raise_window(xdo, id) || xdo_focus_window(xdo, id);
+    xdo_leaks_end();
+    XUngrabServer(s->dpy);
     int code = xtrap_end(&trap);
     if (screen_alive(s, e))
         return -1;
