@@ -124,6 +124,10 @@ void settle_open(struct screen *s);
 void settle_close(struct screen *s);
 void settle_note_damage(struct screen *s);
 
+/* ---- window.c ---------------------------------------------------------------------------------- */
+
+void window_manager_name(struct screen *s, char *out, size_t size); /* "" when there is none */
+
 /* ---- keyboard.c -------------------------------------------------------------------------------- */
 
 struct keypress { /* how to make a keysym with the keyboard as it is */

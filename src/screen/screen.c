@@ -251,6 +251,9 @@ void screen_describe(struct screen *s, struct buf *out)
     buf_printf(out, "xinput2: %s\n", s->xinput ? "yes" : "no");
     buf_printf(out, "free keycodes: %d\n", keyboard_free_codes(s, codes, 256));
     buf_printf(out, "pointer buttons: %d\n", XGetPointerMapping(s->dpy, codes, 256));
+    char manager[64];
+    window_manager_name(s, manager, sizeof manager);
+    buf_printf(out, "window manager: %s\n", manager[0] ? manager : "no");
     buf_printf(out, "hands: %s\n",
                held_own(&s->held, s->dpy, NULL) ? "no, another holorun drives this display" : "yes");
 }

@@ -268,3 +268,17 @@ int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
     }
     return managed ? err_set(e, ERR_FAILED, "the window manager did not activate window 0x%lx", id) : 0;
 }
+
+void window_manager_name(struct screen *s, char *out, size_t size)
+{
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    Window w = window_property(s, "_NET_SUPPORTING_WM_CHECK");
+    out[0] = 0;
+    if (w)
+        title_of(s, w, out, size);
+    if (xtrap_end(&trap))
+        out[0] = 0; /* of a manager that is gone */
+    else if (w && !out[0])
+        snprintf(out, size, "unnamed");
+}
