@@ -2,6 +2,7 @@
 #include "ops/ops_impl.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* ---- dtypes --------------------------------------------------------------------------------- */
@@ -137,6 +138,8 @@ static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
 static struct weight *cpu_pack(struct backend *b, struct tensor host, enum dtype dtype)
 {
     struct weight *w = xcalloc(1, sizeof *w);
+    w->rows = host.rows;
+    w->cols = host.cols;
     w->plain = cpu_alloc(b, dtype, host.rows, host.cols);
     cpu_copy(b, w->plain, host);
     return w;
@@ -151,17 +154,42 @@ static void cpu_weight_free(struct backend *b, struct weight *w)
 
 /* ---- choosing ------------------------------------------------------------------------------- */
 
-static const struct isa {
+static bool always(void)
+{
+    return true;
+}
+
+static bool has_avx2(void)
+{
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+}
+
+static bool has_avx512(void)
+{
+    return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+}
+
+static bool has_avx512bf16(void)
+{
+    return has_avx512() && __builtin_cpu_supports("avx512bf16");
+}
+
+static const struct isa { /* slowest first; each needs all that those before it need */
     const char *name;
+    bool (*runs)(void);
     void (*fill)(struct ops *o);
 } isas[] = {
-    {"ref", ops_ref_fill},
+    {"ref", always, ops_ref_fill},
+    {"avx2", has_avx2, ops_avx2_fill},
+    {"avx512", has_avx512, ops_avx512_fill},
+    {"avx512bf16", has_avx512bf16, ops_avx512bf16_fill},
 };
 
 int backend_cpu_list(const char *names[], int max)
 {
     int n = 0;
-    for (size_t i = 0; i < sizeof isas / sizeof *isas && n < max; i++)
+    for (size_t i = 0; i < sizeof isas / sizeof *isas && n < max && isas[i].runs(); i++)
         names[n++] = isas[i].name;
     return n;
 }
@@ -186,7 +214,7 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
                       .copy = cpu_copy,
                       .pack = cpu_pack,
                       .unpack_free = cpu_weight_free};
-    ops_ref_fill(o);
+    isas[chosen].fill(o);
     struct backend *b = xcalloc(1, sizeof *b);
     *b = (struct backend){o, pool, o};
     return b;

@@ -1,0 +1,7 @@
+/* ops_avx2.c - the kernels for AVX2 with FMA. */
+#define VL           8
+#define MR           6
+#define KERNELS_FILL ops_avx2_fill
+#include "ops/kernels.h"
+
+#include "ops/kernels_mix.h"
