@@ -40,16 +40,23 @@ int dialect_to_pixel(const struct dialect *d, double v, int size, int *pixel)
     return coords_map(d->coords, v, size, pixel, &clamped);
 }
 
-enum action_fault coords_place(struct parse *p, const char *what, double nx, double ny, int32_t *x,
-                               int32_t *y)
+enum action_fault coords_place(struct parse *p, const char *what, struct place n, int32_t *x, int32_t *y)
 {
     static const char *const ranges[] = {"0 to 1000", "0 to 1", "the screenshot's size", "0 to 63"};
-    bool clamped = false;
+    bool clamped = false, whole = p->space == COORD_NORM1000 || p->space == COORD_PIXEL;
+    double nx = n.x, ny = n.y;
     int px, py;
-    if (coords_map(p->d->coords, nx, p->w, &px, &clamped) ||
-        coords_map(p->d->coords, ny, p->h, &py, &clamped))
+    if (whole && (n.fx || n.fy)) {
+        bool parts =
+            n.fx && n.fy && nx >= 0 && nx <= 1 && ny >= 0 && ny <= 1 && (nx != floor(nx) || ny != floor(ny));
+        parts = parts && p->space == COORD_NORM1000;
+        p->out->repairs |= REPAIR_FLOAT;
+        nx = parts ? nx * 1000 : floor(nx + 0.5);
+        ny = parts ? ny * 1000 : floor(ny + 0.5);
+    }
+    if (coords_map(p->space, nx, p->w, &px, &clamped) || coords_map(p->space, ny, p->h, &py, &clamped))
         return parse_fault(p, FAULT_RANGE, "%s = %g, %g is outside the screen: coordinates go from %s", what,
-                           nx, ny, ranges[p->d->coords]);
+                           n.x, n.y, ranges[p->space]);
     *x = px;
     *y = py;
     p->out->repairs |= clamped ? REPAIR_CLAMP : 0;

@@ -206,9 +206,30 @@ static int read_screen(json_t *v, struct dialect *d, struct err *e)
     return 0;
 }
 
+/* "tools" may name a built-in dialect whose table is taken over. */
+static struct tools *tools_of(json_t *v, const char *name, struct err *e)
+{
+    const char *other = json_string_value(v);
+    if (!other)
+        return tools_parse(v, name, e);
+    size_t len = 0;
+    char *file = xasprintf("%s.json", other);
+    const char *json = builtin_file(file, &len);
+    json_t *root = json ? json_loadb(json, len, 0, NULL) : NULL, *list = json_object_get(root, "tools");
+    struct tools *t = NULL;
+    free(file);
+    if (json_is_array(list))
+        t = tools_parse(list, name, e);
+    else
+        err_set(e, ERR_USAGE, "dialect '%s': key 'tools' names '%s', which is no built-in with a table", name,
+                other);
+    json_decref(root);
+    return t;
+}
+
 static int read_tools(json_t *root, struct dialect *d, struct err *e)
 {
-    struct tools *t = d->tools = tools_parse(json_object_get(root, "tools"), d->name, e);
+    struct tools *t = d->tools = tools_of(json_object_get(root, "tools"), d->name, e);
     if (!t)
         return -1;
     static const char *const keys[] = {"cmd_is_ctrl", "run_all"};

@@ -4,7 +4,7 @@
  * model family.  Built-in dialects are part of the binary; a path to a JSON file works in their place.
  *
  * A dialect file is one JSON object whose keys are the members of struct dialect below; "tools" is
- * described in tools.c.  "system_file": "NAME.txt" names a prompt text beside the file, in place of
+ * described in tools.c, or the name of a built-in dialect whose table is used.  "system_file": "NAME.txt" names a prompt text beside the file, in place of
  * "system".  "screen": [w, h].  "cmd_is_ctrl", "run_all": see tools.h.  Unknown keys are refused.
  */
 #ifndef HOLORUN_ACTIONS_DIALECT_H

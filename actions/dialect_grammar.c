@@ -1,18 +1,20 @@
 /* dialect_grammar.c - the language of a reply, made from the dialect's tool table.
  *
- * Each syntax has one function that builds a step; they share the reply's end.  The contract is in
- * dialect.h: exactly the canonical form of what action_parse reads.
+ * Each syntax has one function that builds a step around a call; arguments come from grammar_values.c.  The
+ * contract is in dialect.h: exactly the canonical form of what action_parse reads.
  */
-#include "actions/tools.h"
+#include "actions/grammar_values.h"
 
 #include <string.h>
+
+enum { MAX_OFFERED = 64, MANY = GX_EXACT + 1 };
 
 /* ---- pocket ------------------------------------------------------------------------------------------ */
 
 static gx_node pocket_place(struct gx *x)
 {
     gx_node bins[64];
-    char spelling[8];
+    char spelling[16];
     for (int i = 0; i < 64; i++) {
         snprintf(spelling, sizeof spelling, "<%d>", i);
         bins[i] = gx_token(x, spelling);
@@ -21,44 +23,136 @@ static gx_node pocket_place(struct gx *x)
     return GX_SEQ(x, gx_token(x, "<at>"), bin, bin);
 }
 
-static gx_node pocket_reply(struct gx *x, enum dialect_goal goal)
+static gx_node pocket_step(struct gx *x, enum dialect_goal goal)
 {
     gx_node thought = gx_utf8(x, "<", 0, 40);
     gx_node done = GX_SEQ(x, gx_token(x, "<done>"), gx_utf8(x, "", 1, 200));
     if (goal == GOAL_ANSWER)
         return GX_SEQ(x, thought, done);
-    gx_node place = pocket_place(x);
-    if (goal == GOAL_GROUND)
-        return place;
-    gx_node target = GX_SEQ(x, gx_utf8(x, "<", 1, 60), place);
+    gx_node target = GX_SEQ(x, gx_utf8(x, "<", 1, 60), pocket_place(x));
     gx_node click = GX_SEQ(x, gx_token(x, "<click>"), target);
     gx_node write = GX_SEQ(x, gx_token(x, "<write>"), target, gx_utf8(x, "", 1, 200));
     return GX_SEQ(x, thought, GX_ALT(x, click, write, done));
 }
 
-/* ---- all --------------------------------------------------------------------------------------------- */
+/* ---- steps around a call ----------------------------------------------------------------------------- */
 
-static gx_node reply_end(const struct dialect *d, struct gx *x)
+static gx_node one_call(const struct language *l, const struct tool *t)
 {
-    gx_node end = GX_SEQ(x, gx_lit(x, "\n"), gx_token(x, "<SPECIAL_12>"));
-    return d->syntax == SYNTAX_POCKET ? end : GX_ALT(x, gx_token(x, "<SPECIAL_12>"), end);
+    struct gx *x = l->x;
+    switch (l->d->syntax) {
+    case SYNTAX_HOLO3:
+        return value_json_call(l, t, "tool_name");
+    case SYNTAX_HOLO1:
+    case SYNTAX_ANTHROPIC:
+        return value_json_call(l, t, "action");
+    case SYNTAX_OPENAI:
+        return value_json_call(l, t, "type");
+    case SYNTAX_FUNCTION:
+        return GX_SEQ(x, gx_lit(x, "{\"name\": \""), gx_lit(x, t->name), gx_lit(x, "\", \"arguments\": "),
+                      value_json_call(l, t, NULL), gx_lit(x, "}"));
+    default:
+        return value_call(l, t);
+    }
+}
+
+/* Any offered tool; with answer_only those that end the run with an answer. -1: there is none. */
+static gx_node any_call(const struct language *l, bool answer_only)
+{
+    const struct tools *tools = dialect_tools(l->d);
+    gx_node calls[MAX_OFFERED];
+    int n = 0;
+    for (int i = 0; i < tools->n && n < MAX_OFFERED; i++)
+        if (!tools->list[i].hidden && (!answer_only || tools->list[i].kind == ACT_ANSWER))
+            calls[n++] = one_call(l, &tools->list[i]);
+    return n ? gx_alt(l->x, n, calls) : -1;
+}
+
+static gx_node holo_step(const struct language *l, gx_node call)
+{
+    struct gx *x = l->x;
+    gx_node note = GX_ALT(x, gx_lit(x, "null"), gx_json_string(x, 1, MANY));
+    return GX_SEQ(x, gx_lit(x, "{\"note\": "), note, gx_lit(x, ", \"thought\": "), gx_json_string(x, 1, MANY),
+                  gx_lit(x, l->d->syntax == SYNTAX_HOLO3 ? ", \"tool_call\": " : ", \"action\": "), call,
+                  gx_lit(x, "}"));
+}
+
+static gx_node step(const struct language *l, gx_node call)
+{
+    struct gx *x = l->x;
+    switch (l->d->syntax) {
+    case SYNTAX_HOLO3:
+    case SYNTAX_HOLO1:
+        return holo_step(l, call);
+    case SYNTAX_UITARS:
+        return GX_SEQ(x, gx_lit(x, "Thought: "), gx_utf8(x, "", 1, MANY), gx_lit(x, "\nAction: "), call);
+    case SYNTAX_PYAUTOGUI:
+        return GX_SEQ(x, gx_lit(x, "## Action:\n"), gx_utf8(x, "#`", 1, MANY),
+                      gx_lit(x, "\n## Code:\n```python\n"), call, gx_lit(x, "\n```"));
+    default:
+        return call;
+    }
+}
+
+/* ---- the localizer ----------------------------------------------------------------------------------- */
+
+static gx_node ground(const struct language *l)
+{
+    struct gx *x = l->x;
+    const char *open = "{\"x\": ", *between = ", \"y\": ", *close = "}";
+    if (l->d->syntax == SYNTAX_POCKET)
+        return pocket_place(x);
+    if (l->d->syntax == SYNTAX_HOLO1) {
+        open = "Click(";
+        between = ", ";
+        close = ")";
+    } else if (l->d->syntax == SYNTAX_UITARS) {
+        open = "Action: click(start_box='(";
+        between = ",";
+        close = ")')";
+    }
+    return GX_SEQ(x, gx_lit(x, open), value_coord(l, false), gx_lit(x, between), value_coord(l, true),
+                  gx_lit(x, close));
+}
+
+/* ---- the reply --------------------------------------------------------------------------------------- */
+
+static gx_node reply(const struct language *l, enum dialect_goal goal, struct err *e)
+{
+    const struct dialect *d = l->d;
+    if (goal == GOAL_TEXT && d->syntax == SYNTAX_POCKET)
+        return gx_utf8(l->x, "", 0, -1);
+    if (goal == GOAL_TEXT)
+        return gx_repeat(l->x, GX_ALT(l->x, gx_utf8(l->x, "", 1, 1), gx_set(l->x, "\\x0a\\x09")), 0, -1);
+    if (goal == GOAL_GROUND && !*d->ground)
+        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a place (key 'ground')", d->name);
+    if (goal == GOAL_GROUND)
+        return ground(l);
+    if (d->syntax == SYNTAX_POCKET)
+        return pocket_step(l->x, goal);
+    gx_node call = any_call(l, goal == GOAL_ANSWER);
+    if (call < 0)
+        return err_set(e, ERR_USAGE, "dialect '%s' offers no tool %s", d->name,
+                       goal == GOAL_ANSWER ? "of kind 'answer'" : "at all");
+    return step(l, call);
 }
 
 struct grammar *dialect_grammar_for(const struct dialect *d, enum dialect_goal goal, int w, int h,
                                     const struct tokenizer *t, struct err *e)
 {
     struct gx *x = gx_new();
-    (void)w;
-    (void)h;
-    gx_node reply;
-    if (goal == GOAL_TEXT)
-        reply = gx_utf8(x, "", 0, -1);
-    else
-        reply = pocket_reply(x, goal);
-    struct grammar *g = grammar_compile(x, GX_SEQ(x, reply, reply_end(d, x)), t, e);
+    struct grammar *g = NULL;
+    const struct language l = {x, d, w > 0 ? w : d->screen_w, h > 0 ? h : d->screen_h};
+    gx_node text = reply(&l, goal, e);
+    if (text >= 0) {
+        gx_node last = gx_token(x, "<SPECIAL_12>"), end = GX_SEQ(x, gx_lit(x, "\n"), last);
+        if (d->syntax != SYNTAX_POCKET)
+            end = GX_ALT(x, last, end);
+        g = grammar_compile(x, GX_SEQ(x, text, end), t, e);
+        if (!g)
+            err_prefix(e, "dialect '%s'", d->name);
+    }
     gx_free(x);
-    if (!g)
-        err_prefix(e, "dialect '%s'", d->name);
     return g;
 }
 

@@ -1,29 +1,102 @@
 /* ground.c - the localizer's answer: where the named thing is.
  *
- *   pocket      <at><12><33>
+ *   {"x": 552, "y": 404}      also with "action"
+ *   Click(552, 404)           (552, 404)     start_box='(552,404)'     <point>552 404</point>
+ *   <at><12><33>              pocket
+ *
+ * Anything else is an error: a guess would be a click somewhere.
  */
 #include "actions/parse.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { MAX_REPLY = 1000 };
 
 /* "<at><x><y>" is the end of a click in the pocket dialect: read it as one. */
 static enum action_fault pocket_point(struct parse *p, const char *text, size_t len)
 {
-    static const char before[] = "<click>-";
-    char step[128];
-    if (len > sizeof step - sizeof before)
-        return parse_fault(p, FAULT_PARSE, "expected '<at><x><y>'");
-    memcpy(step, before, sizeof before - 1);
-    memcpy(step + sizeof before - 1, text, len);
-    return parse_pocket(p, step, len + sizeof before - 1);
+    char step[MAX_REPLY + 16];
+    int n = snprintf(step, sizeof step, "<click>-%.*s", (int)len, text);
+    return parse_pocket(p, step, (size_t)n);
+}
+
+/* Blanks, then a number; NULL when there is none. */
+static const char *number(const char *s, double *v, bool *fraction)
+{
+    char *end;
+    while (*s == ' ')
+        s++;
+    if (!isdigit((unsigned char)*s) && *s != '-' && *s != '.')
+        return NULL;
+    *v = strtod(s, &end);
+    *fraction = false;
+    for (const char *c = s; c < end; c++)
+        *fraction = *fraction || *c == '.';
+    return end > s ? end : NULL;
+}
+
+/* Two numbers and nothing else between an opening bracket and its closing one. */
+static bool two_numbers(const char *text, struct place *n)
+{
+    static const char *const pairs[][2] = {{"(", ")"}, {"[", "]"}, {"<point>", "</point>"}};
+    for (int i = 0; i < 3; i++)
+        for (const char *at = text; (at = strstr(at, pairs[i][0])); at++) {
+            const char *s = number(at + strlen(pairs[i][0]), &n->x, &n->fx);
+            if (!s)
+                continue;
+            s += *s == ',';
+            s = number(s, &n->y, &n->fy);
+            while (s && *s == ' ')
+                s++;
+            if (s && !strncmp(s, pairs[i][1], strlen(pairs[i][1])))
+                return true;
+        }
+    return false;
+}
+
+static enum action_fault json_point(struct parse *p, const char *text, size_t len, struct place *n)
+{
+    json_t *root;
+    enum action_fault f = parse_json(p, text, len, &root);
+    json_t *x = json_object_get(root, "x"), *y = json_object_get(root, "y");
+    if (!f && (!json_is_number(x) || !json_is_number(y)))
+        f = parse_fault(p, FAULT_SCHEMA, "a place needs the numbers 'x' and 'y'");
+    *n = (struct place){json_number_value(x), json_number_value(y), json_is_real(x), json_is_real(y)};
+    json_decref(root);
+    return f;
+}
+
+static enum action_fault read_point(struct parse *p, const char *text, size_t len)
+{
+    char copy[MAX_REPLY + 1];
+    struct place n;
+    enum action_fault f = FAULT_NONE;
+    if (len > MAX_REPLY)
+        return parse_fault(p, FAULT_PARSE, "a place takes less than %d bytes", MAX_REPLY);
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    if (p->d->syntax == SYNTAX_POCKET)
+        return pocket_point(p, text, len);
+    if (len && *text == '{')
+        f = json_point(p, text, len, &n);
+    else if (!two_numbers(copy, &n))
+        f = parse_fault(p, FAULT_PARSE, "a place was expected, two numbers");
+    if (f)
+        return f;
+    struct action *a = parse_add(p, ACT_MOVE);
+    return coords_place(p, "x, y", n, &a->x, &a->y);
 }
 
 int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
                         double *y, struct err *e)
 {
     struct step step = {0};
-    struct parse p = {d, w, h, &step, e};
-    enum action_fault f = pocket_point(&p, text, len);
+    struct parse p = {d, w, h, d->coords, &step, e};
+    while (len && isspace((unsigned char)*text))
+        text++, len--;
+    enum action_fault f = read_point(&p, text, len);
     if (!f) {
         *x = step.actions[0].x;
         *y = step.actions[0].y;

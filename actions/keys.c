@@ -1,6 +1,6 @@
 /* keys.c - the names people and models give to keys, as X keysyms.
  *
- * Names are compared without case and without "-", "_" and spaces.  What is not in the table may be a
+ * Names are compared without case and without "-", "_" and spaces between letters.  What is not in the table may be a
  * single character, or any name that X itself knows ("KP_Enter", "XF86Back").
  */
 #include "actions/parse.h"
@@ -15,22 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
+struct name {
     const char *name;
     uint32_t keysym;
-} names[] = {
+};
+
+static const struct name names[] = {
     {"ctrl", XK_Control_L},
     {"control", XK_Control_L},
     {"shift", XK_Shift_L},
     {"alt", XK_Alt_L},
     {"option", XK_Alt_L},
     {"altgr", XK_ISO_Level3_Shift},
-    {"ctrlleft", XK_Control_L},
-    {"ctrlright", XK_Control_R},
-    {"shiftleft", XK_Shift_L},
-    {"shiftright", XK_Shift_R},
-    {"altleft", XK_Alt_L},
-    {"altright", XK_Alt_R},
     {"win", XK_Super_L},
     {"windows", XK_Super_L},
     {"super", XK_Super_L},
@@ -38,8 +34,6 @@ static const struct {
     {"cmd", XK_Super_L},
     {"command", XK_Super_L},
     {"os", XK_Super_L},
-    {"winleft", XK_Super_L},
-    {"winright", XK_Super_R},
     {"enter", XK_Return},
     {"return", XK_Return},
     {"kpenter", XK_KP_Enter},
@@ -113,6 +107,20 @@ static const struct {
     {"underscore", XK_underscore},
 };
 
+/* One word each: "alt left" is a chord. */
+static const struct name sides[] = {
+    {"ctrlleft", XK_Control_L}, {"ctrlright", XK_Control_R}, {"shiftleft", XK_Shift_L},
+    {"shiftright", XK_Shift_R}, {"altleft", XK_Alt_L},       {"altright", XK_Alt_R},
+    {"winleft", XK_Super_L},    {"winright", XK_Super_R},
+};
+
+const char *const keys_modifiers[] = {"ctrl", "shift", "alt", "super", NULL};
+const char *const keys_offered[] = {
+    "enter", "escape", "tab",      "space", "backspace",   "delete", "insert", "home",
+    "end",   "pageup", "pagedown", "up",    "down",        "left",   "right",  "f1",
+    "f2",    "f3",     "f4",       "f5",    "f6",          "f7",     "f8",     "f9",
+    "f10",   "f11",    "f12",      "menu",  "printscreen", "plus",   NULL};
+
 enum { MAX_NAME = 40 };
 
 /* f1..f35, num0..num9 */
@@ -151,7 +159,9 @@ uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl)
         if (!name[i])
             return 0;
         exact[i] = name[i];
-        if (name[i] != '-' && name[i] != '_' && name[i] != ' ')
+        bool between =
+            i && i + 1 < len && isalnum((unsigned char)name[i - 1]) && isalnum((unsigned char)name[i + 1]);
+        if (!between || (name[i] != '-' && name[i] != '_' && name[i] != ' '))
             key[n++] = (char)tolower((unsigned char)name[i]);
     }
     key[n] = exact[len] = 0;
@@ -160,6 +170,9 @@ uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(names[i].name, key))
             return names[i].keysym;
+    for (size_t i = 0; n == len && i < sizeof sides / sizeof *sides; i++)
+        if (!strcmp(sides[i].name, key))
+            return sides[i].keysym;
     uint32_t found = numbered(key);
     return found ? found : (uint32_t)XStringToKeysym(exact);
 }

@@ -11,11 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static parse_fn *const parsers[SYNTAX_FUNCTION + 1] = {
-    [SYNTAX_POCKET] = parse_pocket,
+static parse_fn *const parsers[] = {
+    [SYNTAX_HOLO3] = parse_holo,    [SYNTAX_HOLO1] = parse_holo,
+    [SYNTAX_UITARS] = parse_uitars, [SYNTAX_ANTHROPIC] = parse_anthropic,
+    [SYNTAX_OPENAI] = parse_openai, [SYNTAX_PYAUTOGUI] = parse_pyautogui,
+    [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_function,
 };
 
 /* ---- shared --------------------------------------------------------------------------------------- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
 
 enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *fmt, ...)
 {
@@ -76,12 +84,20 @@ enum action_fault parse_element(struct parse *p, const char *text, size_t len, c
     return FAULT_NONE;
 }
 
-/* ---- the way in ----------------------------------------------------------------------------------- */
-
-static bool is_space(char c)
+enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out)
 {
-    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+    struct err why = ERR_INIT;
+    size_t used = 0;
+    *out = json_in(text, len, p->d->syntax == SYNTAX_HOLO1, &p->out->repairs, &used, &why);
+    if (!*out)
+        return parse_fault(p, FAULT_PARSE, "%s", why.text);
+    while (used < len && is_space(text[used]))
+        used++;
+    p->out->repairs |= used < len ? REPAIR_TRAILING_TEXT : 0;
+    return FAULT_NONE;
 }
+
+/* ---- the way in ----------------------------------------------------------------------------------- */
 
 static void trim(const char **s, size_t *n)
 {
@@ -128,7 +144,7 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
                                struct step *out, struct err *e)
 {
     enum action_fault f = FAULT_NONE;
-    struct parse p = {d, w, h, out, e};
+    struct parse p = {d, w, h, d->coords, out, e};
     *out = (struct step){0};
     if (w < 1 || h < 1)
         bug("a step for a screen of %d x %d", w, h);
@@ -143,8 +159,6 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
         if (!f && !len)
             f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");
     }
-    if (!f && !parsers[d->syntax])
-        f = parse_fault(&p, FAULT_UNSUPPORTED, "no reader for this dialect");
     f = f ? f : parsers[d->syntax](&p, text, len);
     if (!f && !out->nactions)
         f = parse_fault(&p, FAULT_NO_ACTION, "the reply holds no action");

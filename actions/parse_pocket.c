@@ -65,7 +65,7 @@ static enum action_fault take_place(struct parse *p, struct cursor *c, struct ac
         return parse_fault(p, FAULT_PARSE, "two bins such as '<12><33>' must follow '<at>'");
     a->nx = x;
     a->ny = y;
-    return coords_place(p, "x, y", x, y, &a->x, &a->y);
+    return coords_place(p, "x, y", (struct place){.x = x, .y = y}, &a->x, &a->y);
 }
 
 static enum action_fault bounded(struct parse *p, const char *what, const char *s, size_t n, size_t least,

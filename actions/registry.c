@@ -24,7 +24,6 @@ static const struct param params[P_COUNT_OF_PARAMS] = {
     [P_AMOUNT] = {"amount", PARAM_INT, 1, 100, NULL, "How far to scroll, in clicks of the wheel"},
     [P_SCROLL_X] = {"scroll_x", PARAM_INT, -10000, 10000, NULL, "Pixels to scroll to the right"},
     [P_SCROLL_Y] = {"scroll_y", PARAM_INT, -10000, 10000, NULL, "Pixels to scroll down"},
-    [P_WHEEL] = {"wheel", PARAM_INT, -100, 100, NULL, "Clicks of the wheel, positive is up"},
     [P_TEXT] = {"text", PARAM_STRING, 0, 2000, NULL, "Text"},
     [P_PRESS_ENTER] = {"press_enter", PARAM_BOOL, 0, 0, NULL, "Press Enter after the text"},
     [P_OVERWRITE] = {"overwrite", PARAM_BOOL, 0, 0, NULL,
@@ -37,6 +36,7 @@ static const struct param params[P_COUNT_OF_PARAMS] = {
     [P_SECONDS] = {"seconds", PARAM_NUMBER, 0, 100, NULL, "How long, in seconds"},
     [P_GOALS] = {"goals", PARAM_GOALS, 1, 20, NULL,
                  "The whole plan, every time; at most one goal is running at once"},
+    [P_IGNORED] = {"ignored", PARAM_ANY, 0, 0, NULL, ""},
     [P_STATUS] = {"status", PARAM_ENUM, 0, 0, "success|failure", "Whether the task was done"},
 };
 
@@ -71,13 +71,14 @@ static const struct action_entry entries[ACT_COUNT] = {
           NEED(X), NEED(Y), NEED(X2), NEED(Y2), MAY(POINT), MAY(POINT2), MAY(PATH), MAY(HOLD),
           OR(BUTTON, "\"left\"")),
     ENTRY(ACT_SCROLL, "scroll", 0, "Turn the mouse wheel over an element", NEED(ELEMENT), NEED(X), NEED(Y),
-          MAY(POINT), NEED(DIRECTION), OR(AMOUNT, "5"), MAY(SCROLL_X), MAY(SCROLL_Y), MAY(WHEEL), MAY(HOLD)),
+          MAY(POINT), NEED(DIRECTION), OR(AMOUNT, "5"), MAY(SCROLL_X), MAY(SCROLL_Y), MAY(HOLD)),
     ENTRY(ACT_TYPE, "type", 0, "Type text where the keyboard focus is", NEED(TEXT), OR(PRESS_ENTER, "false"),
           OR(OVERWRITE, "false"), MAY(ELEMENT), MAY(X), MAY(Y), MAY(POINT)),
     ENTRY(ACT_KEY, "key", 0, "Press keys together and release them", NEED(KEYS), MAY(KEY), OR(REPEAT, "1")),
     ENTRY(ACT_KEYDOWN, "key_down", 0, "Press a key and keep it down", NEED(KEY)),
     ENTRY(ACT_KEYUP, "key_up", 0, "Release a key that is down", NEED(KEY)),
-    ENTRY(ACT_HOLDTAP, "hold_and_tap", 0, "Hold keys down, tap others, release", NEED(HOLD), NEED(TAP)),
+    ENTRY(ACT_HOLDTAP, "hold_and_tap", 0, "Hold keys down, tap others, release", NEED(HOLD), NEED(TAP),
+          MAY(SECONDS)),
     ENTRY(ACT_WAIT, "wait", 0, "Wait, for example while something loads", OR(SECONDS, "2")),
     BARE(ACT_OBSERVE, "observe", 0, "Look at the screen again"),
     ENTRY(ACT_ZOOM, "zoom", 0, "Look at a part of the screen", NEED(REGION)),
@@ -121,6 +122,9 @@ int registry_param_id(const char *name)
 
 const struct use *registry_use(enum action_kind k, enum param_id id)
 {
+    static const struct use ignored = {P_IGNORED, false, NULL};
+    if (id == P_IGNORED)
+        return &ignored;
     const struct action_entry *entry = registry_entry(k);
     for (int i = 0; i < entry->nuses; i++)
         if (entry->uses[i].id == id)

@@ -22,6 +22,7 @@ enum param_type {
     PARAM_KEY,    /* a key or chord, "ctrl+s" */
     PARAM_KEYS,   /* a list of keys, min..max of them */
     PARAM_GOALS,  /* the plan: a list of {title, status} */
+    PARAM_ANY,    /* read and thrown away, never offered */
 };
 
 enum param_id {
@@ -40,7 +41,6 @@ enum param_id {
     P_AMOUNT,
     P_SCROLL_X,
     P_SCROLL_Y,
-    P_WHEEL,
     P_TEXT,
     P_PRESS_ENTER,
     P_OVERWRITE,
@@ -52,6 +52,7 @@ enum param_id {
     P_SECONDS,
     P_GOALS,
     P_STATUS,
+    P_IGNORED,
     P_COUNT_OF_PARAMS
 };
 

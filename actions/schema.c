@@ -99,9 +99,23 @@ static json_t *type_schema(const struct tool_arg *a, enum coord_space space)
                            a->min, a->max);
     case PARAM_STRING:
     case PARAM_KEY:
+    case PARAM_ANY:
         break;
     }
     return json_pack("{s:s}", "type", "string");
+}
+
+/* The help of an argument; numbers of a place say what they count. */
+static json_t *describe(const struct tool_arg *a, enum coord_space space)
+{
+    static const char *const units[] = {", as integer in [0, 1000]", ", as number in [0, 1]", ", in pixels",
+                                        ""};
+    enum param_type type = registry_param(a->id)->type;
+    bool place = type == PARAM_COORD || type == PARAM_POINT || type == PARAM_PATH || type == PARAM_REGION;
+    char *text = xasprintf("%s%s", a->help ? a->help : "", place ? units[space] : "");
+    json_t *v = json_string(text);
+    free(text);
+    return v;
 }
 
 /* {"anyOf": ..., "default": ..., "description": ..., <type>, "title": ...}, keys in alphabetical order. */
@@ -114,7 +128,7 @@ static json_t *arg_schema(const struct tool_arg *a, enum coord_space space)
     }
     if (!a->required && a->fallback)
         json_object_set(all, "default", a->fallback);
-    json_object_set_new(all, "description", json_string(a->help ? a->help : ""));
+    json_object_set_new(all, "description", describe(a, space));
     json_object_set_new(all, "title", title_of(a->name));
     json_object_update(all, type);
     json_decref(type);

@@ -1,0 +1,187 @@
+/* bind.c - a tool call becomes an action.
+ *
+ *   name  -> tool of the dialect's table -> kind
+ *   keys  -> arguments of the tool       -> registry parameters (bind_values.c) -> members of struct action
+ *
+ * Numbers of a place are collected first and mapped to pixels when all are known, because only the pair
+ * shows which space a fraction is in.  What the table fixes ("with") is bound the same way as what the
+ * model wrote.  Messages name the tool and the argument: they go back to the model.
+ */
+#include "actions/bind.h"
+
+#include <string.h>
+
+/* ---- the whole call ---------------------------------------------------------------------------------- */
+
+/* A place in pixels out of the numbers i and i + 1. */
+static enum action_fault place(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)
+{
+    struct place n = {c->n[i], c->n[i + 1], c->real[i], c->real[i + 1]};
+    if (!c->has[i] && !c->has[i + 1])
+        return FAULT_NONE;
+    if (!c->has[i] || !c->has[i + 1])
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': a place needs both of %s", c->tool->name, what);
+    *(i ? &c->a->nx2 : &c->a->nx) = n.x;
+    *(i ? &c->a->ny2 : &c->a->ny) = n.y;
+    return coords_place(c->p, what, n, x, y);
+}
+
+static void scroll_amount(struct binding *c)
+{
+    int n = c->amount;
+    if (c->direction == 'u' || c->direction == 'd')
+        c->a->dy = (int16_t)(c->direction == 'd' ? n : -n);
+    if (c->direction == 'l' || c->direction == 'r')
+        c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
+}
+
+/* Keys held for a while and nothing tapped: down, wait, up. */
+static enum action_fault expand_hold(struct binding *c)
+{
+    struct action held = *c->a;
+    c->p->out->nactions--;
+    if (c->p->out->nactions + 2 * held.nhold + 1 > STEP_MAX_ACTIONS)
+        return parse_fault(c->p, FAULT_SCHEMA, "too many actions in one step");
+    for (int i = 0; i < 2 * held.nhold + 1; i++) {
+        bool down = i < held.nhold, wait = i == held.nhold;
+        struct action *a = parse_add(c->p, down ? ACT_KEYDOWN : wait ? ACT_WAIT : ACT_KEYUP);
+        a->ms = wait ? held.ms : 0;
+        a->nkeys = !wait;
+        a->keys[0] = wait ? 0 : held.keys[down ? i : 2 * held.nhold - i];
+    }
+    return FAULT_NONE;
+}
+
+/* In a chord a capital is only the way the key is written: "CTRL+A" has no shift in it. */
+static void lower_letters(struct action *a)
+{
+    for (int i = 0; a->nkeys > 1 && i < a->nkeys; i++)
+        if (a->keys[i] >= 'A' && a->keys[i] <= 'Z')
+            a->keys[i] += 'a' - 'A';
+}
+
+static enum action_fault finish(struct binding *c)
+{
+    struct action *a = c->a;
+    enum action_fault f = FAULT_NONE;
+    if (!a->npath) {
+        f = place(c, 0, "x, y", &a->x, &a->y);
+        f = f ? f : place(c, 2, "x2, y2", &a->x2, &a->y2);
+    } else {
+        a->x = a->path[0].x;
+        a->y = a->path[0].y;
+        a->x2 = a->path[a->npath - 1].x;
+        a->y2 = a->path[a->npath - 1].y;
+        a->nx = c->n[0], a->ny = c->n[1], a->nx2 = c->n[2], a->ny2 = c->n[3];
+    }
+    if (f)
+        return f;
+    scroll_amount(c);
+    lower_letters(a);
+    if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))
+        a->kind = ACT_INFEASIBLE;
+    if ((registry_entry(a->kind)->flags & ENTRY_NEEDS_POINT) && a->x == ACTION_ABSENT)
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place", c->tool->name);
+    if (a->kind == ACT_DRAG && a->x2 == ACTION_ABSENT)
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a place to end at", c->tool->name);
+    if ((a->kind == ACT_KEY || a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP) && !a->nkeys)
+        return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs a key", c->tool->name);
+    return a->kind == ACT_HOLDTAP && a->nkeys == a->nhold ? expand_hold(c) : FAULT_NONE;
+}
+
+static const struct tool_arg *find_arg(const struct tool *t, const char *key, bool *alias)
+{
+    *alias = false;
+    for (int i = 0; i < t->nargs; i++)
+        if (!strcmp(t->args[i].name, key))
+            return &t->args[i];
+    *alias = true;
+    for (int i = 0; i < t->nargs; i++) {
+        json_t *one;
+        size_t k;
+        json_array_foreach(t->args[i].aliases, k,
+                           one) if (!strcmp(json_string_value(one), key)) return &t->args[i];
+    }
+    return NULL;
+}
+
+/* What the table fixes, under the registry's own names. */
+static enum action_fault set_fixed(struct binding *c)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach(c->tool->with, key, v)
+    {
+        int id = registry_param_id(key);
+        const struct param *param = registry_param((enum param_id)id);
+        struct tool_arg arg = {
+            .id = (enum param_id)id, .name = (char *)key, .min = param->min, .max = param->max};
+        arg.values = (char *)param->values;
+        enum action_fault f = bind_arg(c, &arg, v);
+        if (f)
+            return f;
+    }
+    return FAULT_NONE;
+}
+
+/* Arguments the model wrote; given has a bit for each. */
+static enum action_fault set_given(struct binding *c, json_t *args, const char *ignore, unsigned *given)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach(args, key, v)
+    {
+        bool alias;
+        if (ignore && !strcmp(key, ignore))
+            continue;
+        const struct tool_arg *arg = find_arg(c->tool, key, &alias);
+        if (!arg)
+            return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' takes no '%s'", c->tool->name, key);
+        if (json_is_null(v) && !arg->required)
+            continue;
+        c->p->out->repairs |= alias ? REPAIR_ALIAS : 0;
+        unsigned bit = 1u << (arg - c->tool->args);
+        if (*given & bit)
+            return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': '%s' is given twice", c->tool->name,
+                               arg->name);
+        *given |= bit;
+        enum action_fault f = bind_arg(c, arg, v);
+        if (f)
+            return f;
+    }
+    return FAULT_NONE;
+}
+
+static enum action_fault set_missing(struct binding *c, unsigned given)
+{
+    for (int i = 0; i < c->tool->nargs; i++) {
+        const struct tool_arg *arg = &c->tool->args[i];
+        if (given >> i & 1)
+            continue;
+        if (arg->required)
+            return parse_fault(c->p, FAULT_SCHEMA, "tool '%s' needs '%s'", c->tool->name, arg->name);
+        enum action_fault f =
+            arg->fallback && !json_is_null(arg->fallback) ? bind_arg(c, arg, arg->fallback) : FAULT_NONE;
+        if (f)
+            return f;
+    }
+    return FAULT_NONE;
+}
+
+enum action_fault bind_call(struct parse *p, const char *tool, json_t *args, const char *ignore)
+{
+    bool alias;
+    unsigned given = 0;
+    struct binding c = {.p = p, .amount = 5};
+    c.tool = tools_find(dialect_tools(p->d), tool, &alias);
+    if (!c.tool)
+        return parse_fault(p, FAULT_UNSUPPORTED, "there is no tool '%s'", tool);
+    p->out->repairs |= alias ? REPAIR_ALIAS : 0;
+    c.a = parse_add(p, c.tool->kind);
+    if (!c.a)
+        return parse_fault(p, FAULT_SCHEMA, "more than %d actions in one step", STEP_MAX_ACTIONS);
+    enum action_fault f = set_fixed(&c);
+    f = f ? f : set_given(&c, args, ignore, &given);
+    f = f ? f : set_missing(&c, given);
+    return f ? f : finish(&c);
+}

@@ -1,0 +1,101 @@
+/* parse_function.c - native function calls.
+ *
+ *   {"name": "click", "arguments": {...}}              arguments may be an object, or the same as a string
+ *   <TOOLCALL>[{...}, ...]</TOOLCALL>                   "parameters" is a synonym
+ *   <tool_call>{...}</tool_call>                        several of them, one after the other
+ *
+ * Text before the first tag is the thought.  Of several calls the first is run, the others are
+ * recorded as left out, unless the dialect says "run_all".
+ */
+#include "actions/parse.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static enum action_fault take_function(struct parse *p, json_t *call)
+{
+    const char *name = json_string_value(json_object_get(call, "name"));
+    json_t *args = json_object_get(call, "arguments");
+    args = args ? args : json_object_get(call, "parameters");
+    if (!name)
+        return parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
+    if (json_is_string(args)) {
+        json_t *inner;
+        enum action_fault f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
+        if (!f && !json_is_object(inner))
+            f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
+        f = f ? f : bind_call(p, name, inner, NULL);
+        json_decref(inner);
+        return f;
+    }
+    if (args && !json_is_object(args))
+        return parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
+    return bind_call(p, name, args, NULL);
+}
+
+enum action_fault parse_function_object(struct parse *p, json_t *root)
+{
+    bool all = dialect_tools(p->d)->run_all;
+    json_t *one;
+    size_t i;
+    if (json_is_object(root)) {
+        if (p->out->nactions && !all) {
+            p->out->repairs |= REPAIR_EXTRA_CALLS;
+            return FAULT_NONE;
+        }
+        return take_function(p, root);
+    }
+    enum action_fault f = FAULT_NONE;
+    json_array_foreach(root, i, one)
+    {
+        if (!json_is_object(one))
+            f = f ? f : parse_fault(p, FAULT_SCHEMA, "a list of calls holds something else");
+        f = f ? f : parse_function_object(p, one);
+    }
+    return f;
+}
+
+/* One tag's content; text after the JSON, up to the closing tag, is recorded. */
+static enum action_fault take_tagged(struct parse *p, const char *text, size_t len)
+{
+    json_t *root;
+    while (len && memchr(" \n\r\t", *text, 4))
+        text++, len--;
+    enum action_fault f = parse_json(p, text, len, &root);
+    f = f ? f : parse_function_object(p, root);
+    json_decref(root);
+    return f;
+}
+
+static const char *find(const char *text, const char *end, const char *mark)
+{
+    return memmem(text, (size_t)(end - text), mark, strlen(mark));
+}
+
+enum action_fault parse_function(struct parse *p, const char *text, size_t len)
+{
+    static const char *const tags[][2] = {{"<TOOLCALL>", "</TOOLCALL>"}, {"<tool_call>", "</tool_call>"}};
+    const char *end = text + len, *at = NULL;
+    int k = 0;
+    enum action_fault f = FAULT_NONE;
+    if (len && (*text == '{' || *text == '['))
+        return take_tagged(p, text, len);
+    for (; k < 2 && !at; k++)
+        at = find(text, end, tags[k][0]);
+    if (!at)
+        return parse_fault(p, FAULT_NO_ACTION, "the reply holds no function call");
+    const char *thought = text;
+    size_t n = (size_t)(at - text);
+    while (n && memchr(" \n\r\t", thought[n - 1], 4))
+        n--;
+    if (n)
+        f = parse_text(p, thought, n, &p->out->thought);
+    for (k--; !f && at; at = find(text, end, tags[k][0])) {
+        const char *inside = at + strlen(tags[k][0]), *close = find(inside, end, tags[k][1]);
+        if (!close)
+            return parse_fault(p, FAULT_PARSE, "the call is cut off: '%s' is missing", tags[k][1]);
+        f = take_tagged(p, inside, (size_t)(close - inside));
+        text = close + strlen(tags[k][1]);
+    }
+    return f;
+}

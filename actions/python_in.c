@@ -1,0 +1,302 @@
+/* python_in.c - see python_in.h.
+ *
+ *   statement  import ... | # ... | for NAME in range(INT): call | call
+ *   call       NAME(.NAME)* [ ( [argument {, argument}] ) ]
+ *   argument   [NAME =] value
+ *   value      number | string | True | False | None | [value, ...] | (value, ...)
+ */
+#include "actions/python_in.h"
+
+#include "base/buf.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 3, MAX_STRING = 64 << 10, MAX_ARGS = 32, MAX_TIMES = 20 };
+
+static int refuse(struct python_in *in, const char *what)
+{
+    size_t n = (size_t)(in->end - in->at), shown = n < 40 ? n : 40;
+    const char *line = memchr(in->at, '\n', shown);
+    shown = utf8_valid_prefix(in->at, line ? (size_t)(line - in->at) : shown);
+    return err_set(in->e, ERR_FAILED, "%s at '%.*s'", what, (int)shown, in->at);
+}
+
+/* Blanks; inside brackets also line ends and comments. */
+static void skip(struct python_in *in, bool lines)
+{
+    while (in->at < in->end) {
+        if (*in->at == ' ' || *in->at == '\t' || *in->at == '\r' || (lines && *in->at == '\n')) {
+            in->at++;
+        } else if (lines && *in->at == '#') {
+            while (in->at < in->end && *in->at != '\n')
+                in->at++;
+        } else {
+            return;
+        }
+    }
+}
+
+static bool take(struct python_in *in, char c)
+{
+    if (in->at == in->end || *in->at != c)
+        return false;
+    in->at++;
+    return true;
+}
+
+static size_t name_at(const struct python_in *in, bool dotted)
+{
+    size_t n = 0, have = (size_t)(in->end - in->at);
+    while (n < have && (isalpha((unsigned char)in->at[n]) || in->at[n] == '_' ||
+                        (n && isdigit((unsigned char)in->at[n])) || (dotted && n && in->at[n] == '.')))
+        n++;
+    return n;
+}
+
+static bool take_word(struct python_in *in, const char *word)
+{
+    size_t n = strlen(word);
+    if (name_at(in, false) != n || memcmp(in->at, word, n) != 0)
+        return false;
+    in->at += n;
+    return true;
+}
+
+/* ---- values ------------------------------------------------------------------------------------------- */
+
+/* \xHH, \uHHHH, \UHHHHHHHH after the letter; -1 when the digits are missing. */
+static int put_hex(struct python_in *in, int digits, struct buf *out)
+{
+    uint32_t cp = 0;
+    char utf8[4];
+    for (int i = 0; i < digits; i++, in->at++) {
+        if (in->at == in->end || !isxdigit((unsigned char)*in->at))
+            return -1;
+        int c = tolower((unsigned char)*in->at);
+        cp = cp << 4 | (uint32_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    int n = utf8_encode(cp, utf8);
+    return n ? buf_put(out, utf8, (size_t)n) : -1;
+}
+
+static int put_escape(struct python_in *in, struct buf *out)
+{
+    static const char from[] = "ntr\\'\"", to[] = "\n\t\r\\'\"";
+    if (in->at == in->end)
+        return -1;
+    char c = *in->at++;
+    const char *known = memchr(from, c, sizeof from - 1);
+    if (known)
+        return buf_putc(out, to[known - from]);
+    if (c == '\n')
+        return 0; /* a continued line */
+    if (c == 'x' || c == 'u' || c == 'U')
+        return put_hex(in, c == 'x' ? 2 : c == 'u' ? 4 : 8, out);
+    buf_putc(out, '\\');
+    return buf_putc(out, c);
+}
+
+static json_t *read_string(struct python_in *in, bool raw)
+{
+    char quote = *in->at;
+    bool triple = in->end - in->at >= 3 && in->at[1] == quote && in->at[2] == quote;
+    size_t width = triple ? 3 : 1;
+    struct buf out;
+    bool bad = false, closed = false;
+    in->at += width;
+    buf_init(&out, MAX_STRING);
+    while (!bad && !closed && in->at < in->end) {
+        char c = *in->at;
+        if (c == quote && (!triple || (in->end - in->at >= 3 && in->at[1] == quote && in->at[2] == quote))) {
+            in->at += width;
+            closed = true;
+        } else if (c == '\n' && !triple) {
+            bad = true;
+        } else if (c == '\\' && !raw) {
+            in->at++;
+            bad = put_escape(in, &out) != 0;
+        } else {
+            in->at++;
+            buf_putc(&out, c);
+        }
+    }
+    json_t *v = closed && !bad && !out.full ? json_stringn(out.data, out.len) : NULL;
+    if (!v)
+        refuse(in, closed && !bad ? "a string that is not UTF-8 or too long" : "a string that is cut off");
+    buf_free(&out);
+    return v;
+}
+
+static json_t *read_number(struct python_in *in)
+{
+    char text[32], *end;
+    size_t n = 0, have = (size_t)(in->end - in->at);
+    while (n < have && n < sizeof text - 1 &&
+           (isdigit((unsigned char)in->at[n]) || memchr("+-.eE", in->at[n], 5)))
+        n++;
+    memcpy(text, in->at, n);
+    text[n] = 0;
+    bool whole = strspn(text, "+-0123456789") == n;
+    double v = strtod(text, &end);
+    if (!n || *end || !isfinite(v) || (whole && fabs(v) > 1e15)) {
+        refuse(in, "a number was expected");
+        return NULL;
+    }
+    in->at += n;
+    return whole ? json_integer((json_int_t)v) : json_real(v);
+}
+
+static json_t *read_value(struct python_in *in, int depth);
+
+static json_t *read_list(struct python_in *in, char close, int depth)
+{
+    json_t *list = json_array();
+    in->at++;
+    skip(in, true);
+    while (!take(in, close)) {
+        json_t *one = json_array_size(list) < MAX_ARGS ? read_value(in, depth + 1) : NULL;
+        if (!one || json_array_append_new(list, one)) {
+            json_decref(list);
+            return NULL;
+        }
+        skip(in, true);
+        if (!take(in, ',') && (in->at == in->end || *in->at != close)) {
+            refuse(in, "a list that is cut off");
+            json_decref(list);
+            return NULL;
+        }
+        skip(in, true);
+    }
+    return list;
+}
+
+static json_t *read_value(struct python_in *in, int depth)
+{
+    skip(in, true);
+    if (in->at == in->end || depth > MAX_DEPTH) {
+        refuse(in, depth > MAX_DEPTH ? "lists nested too deep" : "a value is missing");
+        return NULL;
+    }
+    char c = *in->at;
+    if (c == '\'' || c == '"')
+        return read_string(in, false);
+    if (c == 'r' && in->at + 1 < in->end && (in->at[1] == '\'' || in->at[1] == '"')) {
+        in->at++;
+        return read_string(in, true);
+    }
+    if (c == '[' || c == '(')
+        return read_list(in, c == '[' ? ']' : ')', depth);
+    if (take_word(in, "True"))
+        return json_true();
+    if (take_word(in, "False"))
+        return json_false();
+    if (take_word(in, "None"))
+        return json_null();
+    return read_number(in);
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------- */
+
+static int read_argument(struct python_in *in, struct python_call *call)
+{
+    char key[64];
+    size_t n = name_at(in, false);
+    struct python_in ahead = *in;
+    ahead.at += n;
+    skip(&ahead, true);
+    bool keyword = n && n < sizeof key && take(&ahead, '=');
+    if (json_array_size(call->list) + json_object_size(call->keywords) >= MAX_ARGS)
+        return refuse(in, "too many arguments");
+    if (keyword) {
+        memcpy(key, in->at, n);
+        key[n] = 0;
+        in->at = ahead.at;
+    }
+    json_t *v = read_value(in, 0);
+    if (!v)
+        return -1;
+    return keyword ? json_object_set_new(call->keywords, key, v) : json_array_append_new(call->list, v);
+}
+
+static int read_call(struct python_in *in, struct python_call *call)
+{
+    size_t n = name_at(in, true);
+    if (!n || n >= sizeof call->name)
+        return refuse(in, "a call was expected");
+    memcpy(call->name, in->at, n);
+    call->name[n] = 0;
+    in->at += n;
+    skip(in, false);
+    call->called = take(in, '(');
+    if (!call->called)
+        return 0;
+    skip(in, true);
+    while (!take(in, ')')) {
+        if (read_argument(in, call))
+            return -1;
+        skip(in, true);
+        if (!take(in, ',') && (in->at == in->end || *in->at != ')'))
+            return refuse(in, "a call that is cut off");
+        skip(in, true);
+    }
+    return 0;
+}
+
+/* "for NAME in range(INT):" up to the call, which may stand on the next line. */
+static int read_for(struct python_in *in, struct python_call *call)
+{
+    skip(in, false);
+    in->at += name_at(in, false);
+    skip(in, false);
+    bool good = take_word(in, "in");
+    skip(in, false);
+    good = good && take_word(in, "range") && take(in, '(');
+    json_t *n = good ? read_value(in, 0) : NULL;
+    json_int_t times = json_integer_value(n);
+    good = json_is_integer(n) && times >= 1 && times <= MAX_TIMES;
+    json_decref(n);
+    skip(in, false);
+    good = good && take(in, ')');
+    skip(in, false);
+    if (!good || !take(in, ':'))
+        return refuse(in, "only 'for _ in range(1..20):' is understood");
+    skip(in, true);
+    call->times = (int)times;
+    return read_call(in, call);
+}
+
+int python_next(struct python_in *in, struct python_call *call)
+{
+    *call = (struct python_call){.times = 1};
+    for (;;) {
+        skip(in, true);
+        if (take(in, ';'))
+            continue;
+        if (in->at == in->end)
+            return 0;
+        if (!take_word(in, "import") && !take_word(in, "from"))
+            break;
+        while (in->at < in->end && *in->at != '\n' && *in->at != ';')
+            in->at++;
+    }
+    call->list = json_array();
+    call->keywords = json_object();
+    int r = take_word(in, "for") ? read_for(in, call) : read_call(in, call);
+    skip(in, false);
+    if (!r && in->at < in->end && *in->at != '\n' && *in->at != ';' && *in->at != '#')
+        r = refuse(in, "one call a statement was expected");
+    if (r)
+        python_call_free(call);
+    return r ? -1 : 1;
+}
+
+void python_call_free(struct python_call *call)
+{
+    json_decref(call->list);
+    json_decref(call->keywords);
+    call->list = call->keywords = NULL;
+}
