@@ -138,7 +138,7 @@ static void t_xterm(void **state)
     for (int i = 0; i < n; i++) {
         make_text(text, sizeof text, &seed);
         pid_t pid = xvfb_spawn(&x, "xterm.log", argv);
-        assert_true(xvfb_wait_window(&x, "^typing$", 5000));
+        assert_true(xvfb_wait_window(&x, "^typing$", 15000));
         clock_sleep_ms(200);
         struct screen *s = open_screen();
         int64_t start = clock_ns();
@@ -168,7 +168,7 @@ static void t_gtk(void **state)
     for (int i = 0; i < n; i++) {
         make_text(text, sizeof text, &seed);
         pid_t pid = xvfb_spawn(&x, "typed", argv);
-        assert_true(xvfb_wait_window(&x, "^typing$", 10000));
+        assert_true(xvfb_wait_window(&x, "^typing$", 15000));
         clock_sleep_ms(500);
         struct screen *s = open_screen();
         int64_t start = clock_ns();

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,11 +41,31 @@ const char *helper_path(const char *name)
     return path;
 }
 
+/* A failed assertion jumps over xvfb_stop(): what still runs is ended when the test program is. */
+enum { MAX_STARTED = 256 };
+static pid_t started[MAX_STARTED];
+static int n_started;
+
+static void end_all(void)
+{
+    for (int i = 0; i < n_started; i++)
+        if (waitpid(started[i], NULL, WNOHANG) == 0)
+            kill(-started[i], SIGKILL);
+}
+
 static pid_t start(const char *const *argv, const char *log, int keep_fd)
 {
+    fflush(stdout);
     pid_t pid = fork();
+    if (pid > 0) {
+        if (!n_started)
+            atexit(end_all);
+        if (n_started < MAX_STARTED)
+            started[n_started++] = pid;
+    }
     if (pid)
         return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     setpgid(0, 0); /* a browser's helpers end with it */
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600), none = open("/dev/null", O_RDONLY);
     dup2(none, 0);

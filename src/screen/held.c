@@ -26,14 +26,15 @@
 enum { FILE_BYTES = 1024, FILE_MAX = 16 << 10 };
 
 /* Displays of this process, for held_emergency(). */
-static struct held *registry[16];
+enum { MAX_DISPLAYS = 16 };
+static struct held *registry[MAX_DISPLAYS];
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void registry_put(struct held *h, bool add)
 {
     pthread_mutex_lock(&registry_lock);
     struct held *from = add ? NULL : h, *to = add ? h : NULL;
-    for (size_t i = 0; i < sizeof registry / sizeof *registry; i++)
+    for (int i = 0; i < MAX_DISPLAYS; i++)
         if (registry[i] == from) {
             registry[i] = to;
             break;
@@ -108,7 +109,7 @@ void held_emergency(void)
 {
     if (pthread_mutex_trylock(&registry_lock))
         return; /* somebody is opening or closing: that thread releases */
-    for (size_t i = 0; i < sizeof registry / sizeof *registry; i++) {
+    for (int i = 0; i < MAX_DISPLAYS; i++) {
         struct held *h = registry[i];
         if (!h || !held_any(h))
             continue;
