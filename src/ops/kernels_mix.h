@@ -206,105 +206,170 @@ static void fast_ssm_scan(struct backend *b, struct tensor y, struct tensor v, s
 
 /* ---- attention ---------------------------------------------------------------------------------------- */
 
-enum { QUERIES = 32, KEYS = 64 };
+/* A block of queries against a block of keys; QB queries at a time share the loads. */
+enum { QUERIES = 32, KEYS = 4 * VL, QB = VL == 16 ? 4 : 2, WIDE = 2 * VL };
 
 struct attend_task {
     struct tensor y, q, k, v;
-    int64_t q_col, k_col, v_col; /* where heads start in q, k, v */
-    int heads, group, d;         /* query heads, of which `group` share a key head */
-    int64_t past, tile;          /* causal: query t sees past + t + 1 keys; tile > 0: all keys of its tile */
+    int64_t k_col, v_col; /* where the heads start in k and v */
+    int heads, group, d;  /* query heads, of which `group` share a key head */
+    int64_t past, tile;   /* causal: query t sees past + t + 1 keys; tile > 0: all keys of its tile */
 };
 
-/* Keys [s0, s0 + n) of one head, transposed to [d][KEYS], and values [n][d]. */
-static void load_keys(const struct attend_task *a, int64_t kc, int64_t vc, int64_t s0, int n, float *kt,
-                      float *v, float *row)
+struct attend_work {                     /* scratch of one thread; dp = d rounded up to WIDE, the rest zero */
+    float *q, *out;                      /* [QUERIES][dp], the queries scaled */
+    float *kt, *v;                       /* [d][KEYS], [KEYS][dp] */
+    float *p, *row;                      /* [QUERIES][KEYS], [d] */
+    float most[QUERIES], total[QUERIES]; /* softmax in one pass: largest score, sum of exp */
+    int limit[QUERIES];                  /* keys of this block that a query sees */
+    int d, dp;
+};
+
+static void attend_work_init(struct attend_work *w, int d)
+{
+    size_t dp = (size_t)((d + WIDE - 1) / WIDE * WIDE),
+           n = 2 * QUERIES * dp + KEYS * (size_t)d + KEYS * dp + QUERIES * KEYS;
+    w->d = d;
+    w->dp = (int)dp;
+    w->q = xcalloc(n + (size_t)d, sizeof *w->q);
+    w->out = w->q + QUERIES * dp;
+    w->kt = w->out + QUERIES * dp;
+    w->v = w->kt + KEYS * (size_t)d;
+    w->p = w->v + KEYS * dp;
+    w->row = w->p + QUERIES * KEYS;
+}
+
+/* Keys [s0, s0 + n) of one head, transposed, and their values. */
+static void load_keys(const struct attend_task *a, struct attend_work *w, int64_t kc, int64_t vc, int64_t s0,
+                      int n)
 {
     for (int s = 0; s < n; s++) {
-        load_row(a->k, s0 + s, kc, a->d, row);
-        for (int c = 0; c < a->d; c++)
-            kt[c * KEYS + s] = row[c];
-        load_row(a->v, s0 + s, vc, a->d, v + (size_t)s * (size_t)a->d);
+        load_row(a->k, s0 + s, kc, w->d, w->row);
+        for (int c = 0; c < w->d; c++)
+            w->kt[c * KEYS + s] = w->row[c];
+        load_row(a->v, s0 + s, vc, w->d, w->v + (size_t)s * (size_t)w->dp);
     }
 }
 
-struct running { /* softmax in one pass: largest score so far, sum of exp, weighted sum of values */
-    float most[QUERIES], total[QUERIES];
-};
-
-/* One block of keys against a block of queries; limit[i] = keys of this block that query i sees. */
-static void attend_block(const struct attend_task *a, const float *q, const float *kt, const float *v, int nq,
-                         const int *limit, struct running *r, float *out)
+/* p[i][s] = q_i . k_s for QB queries from i on */
+static void scores(const struct attend_work *w, int i)
 {
-    int d = a->d;
-    for (int i = 0; i < nq; i++) {
-        if (limit[i] <= 0)
-            continue;
-        float p[KEYS] = {0}, most = r->most[i], total = 0;
-        for (int c = 0; c < d; c++) {
-            float x = q[i * d + c];
-            for (int s = 0; s < KEYS; s++)
-                p[s] += x * kt[c * KEYS + s];
+    vec acc[QB][4];
+    for (int m = 0; m < QB; m++)
+        acc[m][0] = acc[m][1] = acc[m][2] = acc[m][3] = (vec){0};
+    const float *kt = w->kt, *q = w->q + (size_t)i * (size_t)w->dp;
+    for (int c = 0; c < w->d; c++, kt += KEYS) {
+        vec k0 = *(const vec *)kt, k1 = *(const vec *)(kt + VL), k2 = *(const vec *)(kt + 2 * VL),
+            k3 = *(const vec *)(kt + 3 * VL);
+        for (int m = 0; m < QB; m++) {
+            float x = q[m * w->dp + c];
+            acc[m][0] += x * k0;
+            acc[m][1] += x * k1;
+            acc[m][2] += x * k2;
+            acc[m][3] += x * k3;
         }
-        for (int s = 0; s < limit[i]; s++)
-            most = p[s] > most ? p[s] : most;
-        float scale = exp_fast(r->most[i] - most);
-        for (int s = 0; s < KEYS; s++)
-            p[s] = s < limit[i] ? exp_fast(p[s] - most) : 0;
-        for (int s = 0; s < limit[i]; s++)
-            total += p[s];
-        float *o = out + (size_t)i * (size_t)d;
-        for (int c = 0; c < d; c++)
-            o[c] *= scale;
-        for (int s = 0; s < limit[i]; s++)
-            for (int c = 0; c < d; c++)
-                o[c] += p[s] * v[s * d + c];
-        r->total[i] = r->total[i] * scale + total;
-        r->most[i] = most;
+    }
+    for (int m = 0; m < QB; m++)
+        for (int j = 0; j < 4; j++)
+            *(vec *)(w->p + (i + m) * KEYS + j * VL) = acc[m][j];
+}
+
+/* Scores to weights of query i; what was summed so far is scaled to the new largest score. */
+static void soften(struct attend_work *w, int i)
+{
+    float *p = w->p + i * KEYS, most = w->most[i], total = 0;
+    int n = w->limit[i];
+    for (int s = 0; s < n; s++)
+        most = p[s] > most ? p[s] : most;
+    float scale = n > 0 ? exp_fast(w->most[i] - most) : 1;
+    for (int s = 0; s < KEYS; s++)
+        p[s] = s < n ? exp_fast(p[s] - most) : 0;
+    for (int s = 0; s < n; s++)
+        total += p[s];
+    float *o = w->out + (size_t)i * (size_t)w->dp;
+    for (int c = 0; c < w->dp; c++)
+        o[c] *= scale;
+    w->total[i] = w->total[i] * scale + total;
+    w->most[i] = most;
+}
+
+/* out_i += sum_s p[i][s] v_s for QB queries from i on */
+static void gather(const struct attend_work *w, int i, int n)
+{
+    for (int c = 0; c < w->dp; c += WIDE) {
+        vec acc[QB][2];
+        for (int m = 0; m < QB; m++) {
+            const float *o = w->out + (size_t)(i + m) * (size_t)w->dp + c;
+            acc[m][0] = *(const vec *)o;
+            acc[m][1] = *(const vec *)(o + VL);
+        }
+        for (int s = 0; s < n; s++) {
+            const float *v = w->v + (size_t)s * (size_t)w->dp + c;
+            vec v0 = *(const vec *)v, v1 = *(const vec *)(v + VL);
+            for (int m = 0; m < QB; m++) {
+                acc[m][0] += w->p[(i + m) * KEYS + s] * v0;
+                acc[m][1] += w->p[(i + m) * KEYS + s] * v1;
+            }
+        }
+        for (int m = 0; m < QB; m++) {
+            float *o = w->out + (size_t)(i + m) * (size_t)w->dp + c;
+            *(vec *)o = acc[m][0];
+            *(vec *)(o + VL) = acc[m][1];
+        }
     }
 }
 
-/* Work item: one head and one block of queries. */
+/* One head and one block of at most QUERIES queries from t0 on. */
+static void attend_queries(const struct attend_task *a, struct attend_work *w, int64_t h, int64_t t0)
+{
+    int d = w->d, nq = (int)(a->q.rows - t0 < QUERIES ? a->q.rows - t0 : QUERIES);
+    float scale = 1.0f / sqrtf((float)d);
+    memset(w->q, 0, 2 * QUERIES * (size_t)w->dp * sizeof *w->q); /* queries and out */
+    for (int i = 0; i < QUERIES; i++) {
+        w->most[i] = -INFINITY;
+        w->total[i] = 0;
+        w->limit[i] = 0;
+    }
+    for (int i = 0; i < nq; i++) {
+        float *q = w->q + (size_t)i * (size_t)w->dp;
+        load_row(a->q, t0 + i, h * d, d, q);
+        for (int c = 0; c < d; c++)
+            q[c] *= scale;
+    }
+    int64_t first = a->tile ? t0 / a->tile * a->tile : 0,
+            stop = a->tile ? first + a->tile : a->past + t0 + nq;
+    for (int64_t s = first; s < stop; s += KEYS) {
+        int n = (int)(stop - s < KEYS ? stop - s : KEYS);
+        load_keys(a, w, a->k_col + h / a->group * d, a->v_col + h / a->group * d, s, n);
+        for (int i = 0; i < nq; i++) {
+            int64_t sees = a->tile ? n : a->past + t0 + i + 1 - s;
+            w->limit[i] = (int)(sees < 0 ? 0 : sees < n ? sees : n);
+        }
+        for (int i = 0; i < nq; i += QB) {
+            scores(w, i);
+            for (int m = 0; m < QB; m++)
+                soften(w, i + m);
+            gather(w, i, n);
+        }
+    }
+    for (int i = 0; i < nq; i++) {
+        float *o = w->out + (size_t)i * (size_t)w->dp;
+        for (int c = 0; c < d; c++)
+            o[c] /= w->total[i];
+        store_row(a->y, t0 + i, h * d, d, o);
+    }
+}
+
 static void attend_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
     const struct attend_task *a = arg;
-    int d = a->d;
     int64_t blocks = (a->q.rows + QUERIES - 1) / QUERIES;
-    size_t D = (size_t)d;
-    float *q = xmalloc(QUERIES * D * 2 + KEYS * D * 2 + D, sizeof *q), *out = q + QUERIES * D;
-    float *kt = out + QUERIES * D, *v = kt + KEYS * D, *row = v + KEYS * D;
-    memset(kt, 0, KEYS * D * sizeof *kt);
-    float scale = 1.0f / sqrtf((float)d);
-    for (int64_t item = begin; item < end; item++) {
-        int64_t h = item / blocks, t0 = item % blocks * QUERIES;
-        int nq = (int)(a->q.rows - t0 < QUERIES ? a->q.rows - t0 : QUERIES);
-        struct running r;
-        for (int i = 0; i < nq; i++) {
-            load_row(a->q, t0 + i, a->q_col + h * d, d, q + (size_t)i * D);
-            for (int c = 0; c < d; c++)
-                q[i * d + c] *= scale;
-            r.most[i] = -INFINITY;
-            r.total[i] = 0;
-        }
-        memset(out, 0, QUERIES * D * sizeof *out);
-        int64_t first = a->tile ? t0 / a->tile * a->tile : 0,
-                stop = a->tile ? first + a->tile : a->past + t0 + nq;
-        for (int64_t s = first; s < stop; s += KEYS) {
-            int n = (int)(stop - s < KEYS ? stop - s : KEYS), limit[QUERIES];
-            load_keys(a, a->k_col + h / a->group * d, a->v_col + h / a->group * d, s, n, kt, v, row);
-            for (int i = 0; i < nq; i++) {
-                int64_t sees = a->tile ? n : a->past + t0 + i + 1 - s;
-                limit[i] = (int)(sees < n ? sees : n);
-            }
-            attend_block(a, q, kt, v, nq, limit, &r, out);
-        }
-        for (int i = 0; i < nq; i++) {
-            for (int c = 0; c < d; c++)
-                out[i * d + c] /= r.total[i];
-            store_row(a->y, t0 + i, h * d, d, out + (size_t)i * D);
-        }
-    }
-    free(q);
+    struct attend_work w;
+    attend_work_init(&w, a->d);
+    for (int64_t item = begin; item < end; item++)
+        attend_queries(a, &w, item / blocks, item % blocks * QUERIES);
+    free(w.q);
 }
 
 static void run_attention(struct backend *b, struct attend_task *a, int64_t keys)
