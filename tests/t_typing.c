@@ -15,7 +15,12 @@
 #include "base/utf8.h"
 #include "screen/screen.h"
 
+#include <X11/Xatom.h>
+#include <X11/Xlib.h>
+#include <X11/Xutil.h>
 #include <X11/keysym.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -176,6 +181,104 @@ static void t_xterm(void **state)
     report("xterm", right, n, ms);
 }
 
+/* Somebody who has copied "before" and gives it to who asks. */
+struct copier {
+    Display *dpy;
+    Window window;
+    atomic_bool end;
+};
+
+static void *serve(void *arg)
+{
+    struct copier *c = arg;
+    XEvent ev;
+    while (!c->end) {
+        if (!XCheckTypedWindowEvent(c->dpy, c->window, SelectionRequest, &ev)) {
+            clock_sleep_ms(5);
+            continue;
+        }
+        const XSelectionRequestEvent *rq = &ev.xselectionrequest;
+        XChangeProperty(c->dpy, rq->requestor, rq->property, rq->target, 8, PropModeReplace,
+                        (const unsigned char *)"before", 6);
+        XEvent reply = {.xselection = {SelectionNotify, 0, 0, NULL, rq->requestor, rq->selection, rq->target,
+                                       rq->property, rq->time}};
+        XSendEvent(c->dpy, rq->requestor, False, 0, &reply);
+        XFlush(c->dpy);
+    }
+    return NULL;
+}
+
+static void fill_free_keycodes(Display *dpy)
+{
+    int lo, hi, per;
+    XDisplayKeycodes(dpy, &lo, &hi);
+    KeySym *map = XGetKeyboardMapping(dpy, (KeyCode)lo, hi - lo + 1, &per);
+    for (int code = lo; code <= hi; code++) {
+        bool free_code = true;
+        for (int i = 0; i < per; i++)
+            free_code = free_code && map[(code - lo) * per + i] == NoSymbol;
+        KeySym f35 = XK_F35;
+        if (free_code)
+            XChangeKeyboardMapping(dpy, code, 1, &f35, 1);
+    }
+    XFree(map);
+    XSync(dpy, False);
+}
+
+static void t_paste(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    char got[4096], command[160], path[160];
+    start_display(&x, "xterm");
+    snprintf(path, sizeof path, "%s/typed", x.dir);
+    snprintf(command, sizeof command, "cat >%s/typed", x.dir);
+    const char *argv[] = {"xterm", "-u8", "-T", "typing", "-e", "sh", "-c", command, NULL};
+    xvfb_spawn(&x, "xterm.log", argv);
+    assert_true(xvfb_wait_window(&x, "^typing$", 15000));
+    clock_sleep_ms(300);
+    struct screen *s = open_screen();
+    struct copier c = {.dpy = XOpenDisplay(NULL)};
+    fill_free_keycodes(c.dpy);
+
+    type_or_fail(s, "plain\n"); /* needs no keycode: typed */
+    read_line(path, 0, got, sizeof got);
+    assert_string_equal(got, "plain");
+    Atom clipboard = XInternAtom(c.dpy, "CLIPBOARD", False);
+    type_or_fail(s, "Ősz 日本 😀\n"); /* pasted, nothing copied before */
+    read_line(path, 1, got, sizeof got);
+    assert_string_equal(got, "Ősz 日本 😀");
+    assert_int_equal(XGetSelectionOwner(c.dpy, clipboard), None);
+
+    c.window = XCreateSimpleWindow(c.dpy, DefaultRootWindow(c.dpy), 0, 0, 1, 1, 0, 0, 0);
+    XSetSelectionOwner(c.dpy, clipboard, c.window, CurrentTime);
+    XSync(c.dpy, False);
+    pthread_t thread;
+    pthread_create(&thread, NULL, serve, &c);
+    type_or_fail(s, "Žluťoučký\n");
+    read_line(path, 2, got, sizeof got);
+    assert_string_equal(got, "Žluťoučký");
+    c.end = true;
+    pthread_join(thread, NULL);
+
+    /* "before" is what a paste gives again, though it is we who give it now */
+    Window asker = XCreateSimpleWindow(c.dpy, DefaultRootWindow(c.dpy), 0, 0, 1, 1, 0, 0, 0);
+    assert_int_not_equal(XGetSelectionOwner(c.dpy, clipboard), None);
+    XConvertSelection(c.dpy, clipboard, XInternAtom(c.dpy, "UTF8_STRING", False), XA_WM_NAME, asker,
+                      CurrentTime);
+    XSync(c.dpy, False);
+    struct image im = {0};
+    assert_int_equal(screen_capture(s, &im, NULL), 0); /* any verb answers what is waiting */
+    image_free(&im);
+    XTextProperty given = {0};
+    XGetTextProperty(c.dpy, asker, &given, XA_WM_NAME);
+    assert_string_equal(given.value ? (const char *)given.value : "", "before");
+    XFree(given.value);
+    XCloseDisplay(c.dpy);
+    screen_close(s);
+    xvfb_stop(&x);
+}
+
 static void t_gtk(void **state)
 {
     (void)state;
@@ -279,6 +382,7 @@ static void t_chromium(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("xterm receives five scripts, signs and emoji as typed", t_xterm),
+    CLAIM("without a free keycode the text is pasted, and the clipboard is as it was", t_paste),
     CLAIM("a GTK program receives them as typed", t_gtk),
     CLAIM("Chromium receives them as typed", t_chromium),
 };

@@ -4,7 +4,8 @@
  *   monitors.c  root, view, RandR           keyboard.c  keysym -> keycode, chords, modifiers
  *   capture.c   pixels (pixels.c)           scratch.c   borrowed keycodes for unmapped characters
  *   settle.c    damage, waiting             typing.c    text
- *   window.c    titles, activation          held.c      what is pressed; stop.c  when to end
+ *   window.c    titles, activation          paste.c     text without any free keycode
+ *                                           held.c      what is pressed; stop.c  when to end
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
@@ -97,6 +98,11 @@ struct screen {
     int n_scratch;
     unsigned scratch_clock;
 
+    /* paste.c */
+    Window paste_window;
+    char *offered; /* what the clipboard gives, owned; NULL: nothing is ours */
+    int offers_taken;
+
     struct held held;
     int64_t events;
 };
@@ -159,6 +165,12 @@ int scratch_code(struct screen *s, uint32_t keysym); /* where it is bound now, o
 int scratch_bind(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
 bool scratch_bound(const struct screen *s); /* is anything bound */
 void scratch_restore(struct screen *s);     /* all borrowed keycodes are empty again */
+
+/* ---- paste.c ----------------------------------------------------------------------------------- */
+
+int paste_text(struct screen *s, const char *utf8, size_t len, struct err *e);
+void paste_answer(struct screen *s, const XSelectionRequestEvent *rq);
+void paste_close(struct screen *s);
 
 /* ---- stop.c ------------------------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 
+#include <X11/Xatom.h>
 #include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
 #include <X11/extensions/Xfixes.h>
@@ -132,6 +133,7 @@ void screen_close(struct screen *s)
     if (s->dpy) {
         if (!s->lost)
             screen_release_all(s);
+        paste_close(s);
         settle_close(s);
         capture_close(s);
         keyboard_close(s);
@@ -173,6 +175,10 @@ void screen_pump(struct screen *s)
             s->map_stale = true;
         } else if (s->damage_event && ev.type == s->damage_event + XDamageNotify) {
             settle_note_damage(s);
+        } else if (ev.type == SelectionRequest) {
+            paste_answer(s, &ev.xselectionrequest);
+        } else if (ev.type == SelectionClear && ev.xselectionclear.selection != XA_PRIMARY) {
+            paste_close(s); /* somebody copied: the clipboard is theirs */
         } else if (s->randr_event && ev.type == s->randr_event + RRScreenChangeNotify) {
             XRRUpdateConfiguration(&ev);
             monitors_update(s, NULL);

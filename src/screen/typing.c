@@ -5,6 +5,7 @@
  * runs that need no more new keysyms than there is room for.  A run takes at most half of the free
  * keycodes while the text has more to come, so that what was bound for the run before stays valid for
  * a client that is late.  After the last character: a wait, then the keymap is as it was.
+ * On a keyboard where no keycode is free, a text that needs one is pasted (paste.c).
  *
  * Press and release of a key leave together: a key that stays down while this process is not
  * scheduled would repeat itself.
@@ -113,6 +114,15 @@ static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err
     return 0;
 }
 
+/* Whether some character is on no key. */
+static bool needs_scratch(struct screen *s, const uint32_t *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!on_keyboard(s, text[i]))
+            return true;
+    return false;
+}
+
 static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err *e)
 {
     int room = scratch_room(s);
@@ -143,7 +153,8 @@ int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e)
     int rc = n ? keyboard_ready(s, e) : 0;
     if (n && rc == 0) {
         unsigned locked = keyboard_unlock(s);
-        rc = type_all(s, text, n, e);
+        rc = scratch_room(s) || !needs_scratch(s, text, n) ? type_all(s, text, n, e)
+                                                           : paste_text(s, utf8, len, e);
         if (scratch_bound(s)) {
             /* Also after a stop: what was typed is still on its way to a client that looks it up. */
             clock_sleep_ms(s->options.keymap_settle_ms);

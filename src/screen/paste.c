@@ -1,0 +1,148 @@
+/* paste.c - text through the selections, for keyboards without a free keycode.
+ *
+ * We own CLIPBOARD and PRIMARY for a moment, press Shift+Insert (terminals take PRIMARY on it, nearly
+ * everything else CLIPBOARD) and answer whoever asks.  What was in the clipboard before is read first
+ * and offered again afterwards, for as long as this connection lives; an empty one is empty again.
+ * Last choice: a paste can be refused by a page, or asked about by a terminal.
+ */
+#include "screen/private.h"
+
+#include "base/clock.h"
+
+#include <X11/Xatom.h>
+#include <X11/keysym.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OLD_MAX = 1 << 20, OLD_MS = 300, REQUEST_MS = 2000, MORE_MS = 150 };
+
+static Atom atom(struct screen *s, const char *name)
+{
+    return XInternAtom(s->dpy, name, False);
+}
+
+/* ---- serving ----------------------------------------------------------------------------------- */
+
+static bool write_answer(struct screen *s, const XSelectionRequestEvent *rq, Atom property)
+{
+    Atom utf8 = atom(s, "UTF8_STRING"), targets = atom(s, "TARGETS");
+    if (rq->target == targets) {
+        Atom known[] = {targets, utf8, atom(s, "TEXT"), XA_STRING};
+        XChangeProperty(s->dpy, rq->requestor, property, XA_ATOM, 32, PropModeReplace,
+                        (const unsigned char *)known, 4);
+        return true;
+    }
+    if (!s->offered || (rq->target != utf8 && rq->target != atom(s, "TEXT") && rq->target != XA_STRING))
+        return false;
+    XChangeProperty(s->dpy, rq->requestor, property, utf8, 8, PropModeReplace,
+                    (const unsigned char *)s->offered, (int)strlen(s->offered));
+    s->offers_taken++;
+    return true;
+}
+
+void paste_answer(struct screen *s, const XSelectionRequestEvent *rq)
+{
+    struct xtrap t; /* the window that asks may be gone */
+    xtrap_begin(&t, s->dpy);
+    Atom property = rq->property ? rq->property : rq->target; /* old clients */
+    XEvent reply = {.xselection = {.type = SelectionNotify,
+                                   .requestor = rq->requestor,
+                                   .selection = rq->selection,
+                                   .target = rq->target,
+                                   .property = write_answer(s, rq, property) ? property : None,
+                                   .time = rq->time}};
+    XSendEvent(s->dpy, rq->requestor, False, 0, &reply);
+    xtrap_end(&t);
+}
+
+void paste_close(struct screen *s)
+{
+    free(s->offered);
+    s->offered = NULL;
+    if (s->paste_window && !s->lost)
+        XDestroyWindow(s->dpy, s->paste_window);
+    s->paste_window = None;
+}
+
+/* ---- the clipboard as it was ------------------------------------------------------------------- */
+
+static char *read_old(struct screen *s)
+{
+    Atom clipboard = atom(s, "CLIPBOARD"), utf8 = atom(s, "UTF8_STRING"), type = None;
+    Window owner = XGetSelectionOwner(s->dpy, clipboard);
+    if (!owner)
+        return NULL;
+    if (owner == s->paste_window)
+        return s->offered ? xstrdup(s->offered) : NULL;
+    Atom property = atom(s, "HOLORUN_OLD");
+    XConvertSelection(s->dpy, clipboard, utf8, property, s->paste_window, CurrentTime);
+    XEvent ev;
+    bool answered = false;
+    for (int ms = 0; ms < OLD_MS && !answered; ms += 10) {
+        answered = XCheckTypedWindowEvent(s->dpy, s->paste_window, SelectionNotify, &ev);
+        if (!answered)
+            clock_sleep_ms(10);
+    }
+    int format = 0;
+    unsigned long n = 0, after = 0;
+    unsigned char *data = NULL;
+    char *old = NULL;
+    if (answered && ev.xselection.property &&
+        XGetWindowProperty(s->dpy, s->paste_window, property, 0, OLD_MAX / 4, True, AnyPropertyType, &type,
+                           &format, &n, &after, &data) == Success &&
+        data && format == 8 && !after && type == utf8)
+        old = xasprintf("%.*s", (int)n, (const char *)data);
+    if (data)
+        XFree(data);
+    return old;
+}
+
+static void offer(struct screen *s, char *text)
+{
+    free(s->offered);
+    s->offered = text;
+    Window owner = text ? s->paste_window : None;
+    XSetSelectionOwner(s->dpy, atom(s, "CLIPBOARD"), owner, CurrentTime);
+    XSync(s->dpy, False);
+}
+
+/* ---- pasting ----------------------------------------------------------------------------------- */
+
+static int wait_for_taker(struct screen *s, struct err *e)
+{
+    int64_t start = clock_ns(), taken = 0;
+    int seen = 0;
+    for (;;) {
+        screen_pump(s);
+        if (s->offers_taken != seen) {
+            seen = s->offers_taken;
+            taken = clock_ns();
+        }
+        if (seen && clock_ms_since(taken) > MORE_MS)
+            return 0;
+        if (!seen && clock_ms_since(start) > REQUEST_MS)
+            return err_set(e, ERR_FAILED,
+                           "no keycode is free for typing, and nothing took the text from the clipboard");
+        if (screen_wait(s, 10, e))
+            return -1;
+    }
+}
+
+int paste_text(struct screen *s, const char *utf8, size_t len, struct err *e)
+{
+    static const uint32_t keys[] = {XK_Shift_L, XK_Insert};
+    if (!s->paste_window)
+        s->paste_window = XCreateSimpleWindow(s->dpy, s->root, -10, -10, 1, 1, 0, 0, 0);
+    char *old = read_old(s);
+    offer(s, xasprintf("%.*s", (int)len, utf8));
+    XSetSelectionOwner(s->dpy, XA_PRIMARY, s->paste_window, CurrentTime);
+    s->offers_taken = 0;
+    int rc = screen_chord(s, keys, 2, e) || wait_for_taker(s, e) ? -1 : 0;
+    if (!s->lost) {
+        XSetSelectionOwner(s->dpy, XA_PRIMARY, None, CurrentTime);
+        offer(s, old);
+    } else {
+        free(old);
+    }
+    return rc;
+}
