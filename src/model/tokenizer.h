@@ -30,7 +30,17 @@ void tokenizer_free(struct tokenizer *t);
 void tokenizer_encode(const struct tokenizer *t, const char *text, size_t len, bool special,
                       struct tokens *out);
 
-int tokenizer_size(const struct tokenizer *t);                 /* highest id + 1 */
+/* The same for text that comes in parts: what stands between added tokens is encoded as one text, also
+ * across the border of two parts, the way the published template is encoded after it is rendered. */
+struct text_part {
+    const char *text;
+    size_t len;
+    bool special; /* added tokens are recognised inside this part */
+};
+void tokenizer_encode_parts(const struct tokenizer *t, const struct text_part *parts, int n,
+                            struct tokens *out);
+
+int tokenizer_size(const struct tokenizer *t);                        /* highest id + 1 */
 int32_t tokenizer_find(const struct tokenizer *t, const char *token); /* exact token text; -1 */
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id);     /* an added token */
 

@@ -1,0 +1,73 @@
+/* config.h - the numbers of a model, all read from its directory.
+ *
+ * Nothing about a model is known here beforehand except what this family means by its keys: sizes,
+ * pattern, normalisation, stop tokens come from config.json, preprocessor_config.json and
+ * generation_config.json.  A value this program does not implement is refused with the key named;
+ * whether the tensors agree with the numbers is checked when they are bound (weights.h).
+ */
+#ifndef HOLORUN_MODEL_CONFIG_H
+#define HOLORUN_MODEL_CONFIG_H
+
+#include "base/err.h"
+#include "ops/ops.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { CONFIG_MAX_LAYERS = 512, CONFIG_MAX_EOS = 16 };
+
+/* One layer is one sub-layer: h = h + mixer(RMSNorm(h)). */
+enum layer_kind { LAYER_MAMBA = 'M', LAYER_ATTENTION = '*', LAYER_MLP = '-' };
+
+struct lm_config {
+    char pattern[CONFIG_MAX_LAYERS + 1]; /* a layer_kind for each layer, in order */
+    int layers;                          /* length of the pattern */
+    int hidden;                          /* D */
+    int mlp[CONFIG_MAX_LAYERS];          /* width of the MLP of layer i; 0 for the other kinds */
+    int q_heads, kv_heads, head_dim;
+    struct ssm_shape ssm; /* H, P, N, G, K, chunk, limits of the time step */
+    bool conv_bias;
+    bool tied;      /* the output matrix is the embedding */
+    float eps;      /* of every RMSNorm, the gated one included */
+    int vocab;      /* what the file says; the rows of the embedding are what counts */
+    int max_tokens; /* longest conversation the model was made for */
+};
+
+struct vit_config {
+    int hidden, blocks, heads, mlp;
+    int patch;     /* side of a patch in pixels */
+    int tile;      /* side of a tile in pixels */
+    int projector; /* width between the two matrices of the projector */
+};
+
+struct model_config {
+    struct lm_config lm;
+    bool vision; /* false: a text model, without the members that follow */
+    struct vit_config vit;
+    float mean[3], std[3]; /* of a channel in [0, 1] */
+    int max_tiles;
+    bool thumbnail;
+    int image_token;                /* id that stands for one projector row */
+    int eos[CONFIG_MAX_EOS], n_eos; /* generation ends with any of these */
+    float temperature, top_p;       /* of the generation config; 0 and 1 when it is greedy */
+};
+
+/* Reads the three files; the last two may be absent. */
+int config_load(struct model_config *c, const char *dir, struct err *e);
+
+/* The same from memory; preprocessor and generation may be NULL. */
+struct config_text {
+    const char *config, *preprocessor, *generation;
+};
+int config_parse(struct model_config *c, const struct config_text *t, struct err *e);
+
+/* Channels of the convolution (x, B, C) and rows of in_proj (z, x, B, C, dt). */
+int config_inner(const struct lm_config *c);     /* H * P */
+int config_conv_dim(const struct lm_config *c);  /* H * P + 2 * G * N */
+int config_proj_rows(const struct lm_config *c); /* 2 * H * P + 2 * G * N + H */
+
+/* Patches on a side of a tile, and language tokens of a tile. */
+int config_grid(const struct model_config *c);
+int config_tile_tokens(const struct model_config *c);
+
+#endif

@@ -1,0 +1,341 @@
+/* t_tokenizer.c - claims about byte-level BPE: a small hand-made vocabulary for the rules, the Tekken
+ * table of mistral-common for the published ids when Python has it (HOLORUN_PYTHON names another one). */
+#include "check.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "model/tokenizer.h"
+
+#include <jansson.h>
+#include <unistd.h>
+
+/* ---- a vocabulary of 256 bytes and a few joined tokens --------------------------------------------- */
+
+static void put_byte_char(struct buf *b, int byte)
+{
+    bool plain = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+    int rank = 0;
+    for (int i = 0; i < byte; i++)
+        rank += !((i >= 33 && i <= 126) || (i >= 161 && i <= 172) || i >= 174);
+    char s[4];
+    int n = utf8_encode(plain ? (uint32_t)byte : 256 + (uint32_t)rank, s);
+    buf_putc(b, '"');
+    if (byte == '"' || byte == '\\')
+        buf_putc(b, '\\');
+    buf_put(b, s, (size_t)n);
+    buf_printf(b, "\":%d,", byte);
+}
+
+static const char words[] = "\"ab\":256,\"bc\":257,\"abc\":258,\"abcd\":259,\"\xc4\xa0"
+                            "ab\":260,\"aa\":261,\"aaaa\":262";
+static const char merges[] = "\"b c\",[\"a\",\"b\"],\"a bc\",\"abc d\",\"\xc4\xa0 ab\",\"a a\",\"aa aa\"";
+static const char added[] = "{\"id\":263,\"content\":\"<x>\"},{\"id\":264,\"content\":\"<x><y>\"},"
+                            "{\"id\":265,\"content\":\"<z>\",\"lstrip\":true,\"rstrip\":true}";
+static const char gpt2[] = "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true}";
+
+struct parts { /* of a tokenizer.json, any of them spoilt by a test */
+    const char *words, *merges, *added, *pre, *model, *root;
+    int without_byte;
+};
+
+static char *make_json(const struct parts *p)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_printf(&b, "{%s\"added_tokens\":[%s],\"pre_tokenizer\":%s,\"model\":{\"type\":\"BPE\",%s\"vocab\":{",
+               p->root, p->added, p->pre, p->model);
+    for (int i = 0; i < 256; i++)
+        if (i != p->without_byte)
+            put_byte_char(&b, i);
+    buf_printf(&b, "%s},\"merges\":[%s]}}", p->words, p->merges);
+    return buf_take(&b);
+}
+
+static struct parts whole(void)
+{
+    return (struct parts){words, merges, added, gpt2, "", "", -1};
+}
+
+static struct tokenizer *make(const struct parts *p, struct err *e)
+{
+    char *json = make_json(p);
+    struct tokenizer *t = tokenizer_parse(json, strlen(json), e);
+    free(json);
+    return t;
+}
+
+static void encodes(const struct tokenizer *t, const char *text, size_t len, bool special, int n,
+                    const int32_t *ids)
+{
+    struct tokens out = {0};
+    tokenizer_encode(t, text, len, special, &out);
+    bool same = out.n == n;
+    for (int i = 0; same && i < n; i++)
+        same = out.ids[i] == ids[i];
+    if (!same) {
+        printf("'%.*s' gives", (int)len, text);
+        for (int64_t i = 0; i < out.n; i++)
+            printf(" %d", out.ids[i]);
+        printf("\n");
+    }
+    assert_true(same);
+    tokens_free(&out);
+}
+
+#define ENCODES(t, text, special, ...)                                                                       \
+    encodes(t, text, sizeof(text) - 1, special, (int)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)),   \
+            (const int32_t[]){__VA_ARGS__})
+
+static void t_merges(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct parts p = whole();
+    struct tokenizer *t = make(&p, &e);
+    assert_non_null(t);
+    assert_int_equal(tokenizer_size(t), 266);
+    ENCODES(t, "abc", false, 258); /* "b c" has the lower rank and comes before "a b" */
+    ENCODES(t, "ab", false, 256);
+    ENCODES(t, "abcd", false, 259);
+    ENCODES(t, "ab ab", false, 256, 260); /* the second piece takes its space */
+    ENCODES(t, "aaa", false, 261, 'a');   /* leftmost of equal pairs */
+    ENCODES(t, "aaaaaaa", false, 262, 261, 'a');
+    ENCODES(t, "abd", false, 256, 'd');
+    ENCODES(t, "\xff\x00z", false, 0xff, 0, 'z'); /* bytes that are no text */
+    ENCODES(t, "\xc3\xa9", false, 0xc3, 0xa9);
+    tokenizer_free(t);
+}
+
+static void t_added(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct parts p = whole();
+    struct tokenizer *t = make(&p, &e);
+    assert_non_null(t);
+    ENCODES(t, "a<x>b", true, 'a', 263, 'b');
+    ENCODES(t, "<x><y>", true, 264); /* the longest */
+    ENCODES(t, "<x><z>", true, 263, 265);
+    ENCODES(t, "ab <z> \n ab", true, 256, 265, 256);
+    ENCODES(t, "<x>", false, '<', 'x', '>');
+    size_t n;
+    assert_memory_equal(tokenizer_bytes(t, 264, &n), "<x><y>", 6);
+    assert_int_equal(n, 6);
+    assert_memory_equal(tokenizer_bytes(t, 260, &n), " ab", 3);
+    tokenizer_bytes(t, 266, &n);
+    assert_int_equal(n, 0);
+    tokenizer_bytes(t, -1, &n);
+    assert_int_equal(n, 0);
+    assert_true(tokenizer_is_special(t, 263));
+    assert_false(tokenizer_is_special(t, 260));
+    assert_int_equal(tokenizer_find(t, "<x>"), 263);
+    assert_int_equal(tokenizer_find(t, "abcd"), 259);
+    assert_int_equal(tokenizer_find(t, "nothing"), -1);
+    assert_int_equal(tokenizer_find(t, ""), -1);
+
+    /* Text of the user cannot spell a mark, not even across the border of two parts. */
+    const struct text_part parts[] = {
+        {"<x>a", 4, true}, {"b<x>", 4, false}, {"c<x", 3, true}, {">", 1, false}};
+    const int32_t want[] = {263, 256, '<', 'x', '>', 'c', '<', 'x', '>'};
+    struct tokens out = {0};
+    tokenizer_encode_parts(t, parts, 4, &out);
+    assert_int_equal(out.n, sizeof want / sizeof *want);
+    assert_memory_equal(out.ids, want, sizeof want);
+    tokens_free(&out);
+    tokenizer_free(t);
+}
+
+static void t_round_trip(void **state)
+{
+    (void)state;
+    struct parts p = whole();
+    struct tokenizer *t = make(&p, NULL);
+    uint64_t rng = check_seed();
+    for (int round = 0; round < 300; round++) {
+        char text[600];
+        size_t len = (size_t)(check_random(&rng) * sizeof text);
+        for (size_t i = 0; i < len; i++)
+            text[i] = check_random(&rng) < 0.7 ? "abcd <>xyz\n"[(int)(check_random(&rng) * 11)]
+                                               : (char)(check_random(&rng) * 256);
+        struct tokens out = {0};
+        struct buf back;
+        buf_init(&back, 1 << 16);
+        tokenizer_encode(t, text, len, round % 2, &out);
+        for (int64_t i = 0; i < out.n; i++) {
+            size_t n;
+            const char *s = tokenizer_bytes(t, out.ids[i], &n);
+            buf_put(&back, s, n);
+        }
+        if (round % 2 == 0) /* marks may take white space away */
+            assert_int_equal(back.len, len);
+        if (back.len == len)
+            assert_memory_equal(back.data, text, len);
+        buf_free(&back);
+        tokens_free(&out);
+    }
+    /* A piece of a megabyte is merged in n log n. */
+    char *big = malloc(1 << 20);
+    memset(big, 'a', 1 << 20);
+    int64_t start = clock_ns();
+    struct tokens out = {0};
+    tokenizer_encode(t, big, 1 << 20, false, &out);
+    assert_int_equal(out.n, 1 << 18);
+    check_note("1 MiB of one letter in %.0f ms", clock_ms_since(start));
+    tokens_free(&out);
+    free(big);
+    tokenizer_free(t);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------ */
+
+static void refuses(struct parts p, const char *naming)
+{
+    struct err e = ERR_INIT;
+    struct tokenizer *t = make(&p, &e);
+    if (t || !strstr(e.text, naming))
+        printf("%s: '%s'\n", naming, e.text);
+    assert_null(t);
+    assert_non_null(strstr(e.text, naming));
+    assert_int_equal(e.kind, ERR_MODEL);
+}
+
+static void t_refusals(void **state)
+{
+    (void)state;
+    struct parts p = whole();
+#define SPOILT(member, value, naming) (p = whole(), p.member = (value), refuses(p, naming))
+    SPOILT(without_byte, 200, "byte 0xc8 has no token");
+    SPOILT(words, "\"ab\":256,\"bc\":256", "id 256");
+    SPOILT(words, "\"ab\":256,\"ab\":257", "duplicate");
+    SPOILT(words, "\"ab\":-1", "no vocabulary");
+    SPOILT(words, "\"ab\":99999999", "no vocabulary");
+    SPOILT(words, "\"a b\":256", "'a b'");
+    SPOILT(words, "\"\":256", "token 256");
+    SPOILT(merges, "\"a\"", "merge 0");
+    SPOILT(merges, "\"b c\",\"a z\"", "merge 1");
+    SPOILT(merges, "[\"a\"]", "merge 0");
+    SPOILT(merges, "7", "merge 0");
+    SPOILT(added, "{\"id\":3,\"content\":\"<x>\"}", "id 3");
+    SPOILT(added, "{\"id\":300,\"content\":\"<x>\"},{\"id\":300,\"content\":\"<y>\"}", "300");
+    SPOILT(added, "{\"id\":300,\"content\":\"<x>\"},{\"id\":301,\"content\":\"<x>\"}", "same name");
+    SPOILT(added, "{\"id\":300,\"content\":\"\"}", "added token 300");
+    SPOILT(added, "{\"id\":300,\"content\":\"<x>\",\"single_word\":true}", "'<x>'");
+    SPOILT(pre, "null", "pre-tokenizer");
+    SPOILT(pre, "{\"type\":\"Metaspace\"}", "Metaspace");
+    SPOILT(pre, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(\"},\"behavior\":\"Isolated\"}",
+           "split pattern");
+    SPOILT(pre, "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"a\"},\"behavior\":\"Removed\"}", "Removed");
+    SPOILT(pre, "{\"type\":\"Split\",\"behavior\":\"Isolated\"}", "pattern");
+    SPOILT(pre, "{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", "add_prefix_space");
+    SPOILT(model, "\"byte_fallback\":true,", "byte level");
+    SPOILT(model, "\"type\":\"Unigram\",", "duplicate");
+    SPOILT(root, "\"normalizer\":{\"type\":\"NFC\"},", "normalizer");
+    SPOILT(root, "\"x\":", "line");
+    struct err e = ERR_INIT;
+    assert_null(tokenizer_parse("[]", 2, &e));
+    assert_null(tokenizer_parse("{\"model\":{\"type\":\"WordPiece\"}}", 30, &e));
+    assert_non_null(strstr(e.text, "WordPiece"));
+    assert_null(tokenizer_open("/nonexistent", &e));
+    assert_non_null(strstr(e.text, "/nonexistent"));
+}
+
+/* ---- the published table --------------------------------------------------------------------------------- */
+
+static void check_published(const struct tokenizer *t)
+{
+    ENCODES(t, "Assistant\n", false, 102897, 1010);
+    ENCODES(t, "User\n", false, 4019, 1010);
+    ENCODES(t, "System\n\n", false, 6775, 1267);
+    ENCODES(t, "<think></think>", false, 49250, 2077, 4468, 74045, 1062);
+    ENCODES(t, "<think>\n", false, 49250, 2077, 1561);
+    ENCODES(t, "/no_think", false, 75010, 31180, 2077);
+    ENCODES(t, "Hello world!", false, 22177, 4304, 1033);
+    ENCODES(t, "\nDescribe the image.\n", false, 1010, 5847, 13089, 1278, 3937, 1626);
+    ENCODES(t, "click(123, 456)", false, 8356, 1040, 1049, 1050, 1051, 1044, 1032, 1052, 1053, 1054, 1041);
+    ENCODES(t, "naïve café — 東京 2024年 🙂", false, 2302, 7884, 1672, 35858, 2251, 48798, 1032,
+            1050, 1048, 1050, 1052, 1587, 119685, 1153, 1130);
+    ENCODES(t, "{\"action\": \"click\", \"x\": 512, \"y\": 384}", false, 19227, 3419, 2811, 1429, 8356, 1897,
+            1429, 1120, 2811, 1032, 1053, 1049, 1050, 1044, 1429, 1121, 2811, 1032, 1051, 1056, 1052, 1125);
+    ENCODES(t, "https://example.com/a/b?c=d", false, 3299, 2345, 16609, 2354, 22139, 15836, 1063, 1099,
+            97316);
+    ENCODES(t, "I'm DON'T HTTPServer camelCaseWord", false, 1073, 4525, 119801, 1039, 1084, 23733, 11473,
+            98537, 11139, 24469);
+    ENCODES(t, "  indented\n\n\tcode", false, 1032, 2495, 38498, 1267, 1009, 6154);
+    ENCODES(t, "\r\n\r\n", false, 1013, 1010, 1013, 1010);
+    ENCODES(t, "a  b", false, 1097, 1032, 1289);
+    ENCODES(t, "<SPECIAL_11>Assistant\n", true, 11, 102897, 1010);
+}
+
+static void check_vectors(const struct tokenizer *t, const char *dir)
+{
+    char *path = xasprintf("%s/vectors.json", dir);
+    json_t *all = json_load_file(path, 0, NULL), *v;
+    free(path);
+    assert_non_null(all);
+    size_t i, k;
+    json_array_foreach(all, i, v)
+    {
+        const json_t *ids = json_object_get(v, "ids"), *id;
+        int32_t want[2000];
+        json_array_foreach((json_t *)(uintptr_t)ids, k, id) want[k] = (int32_t)json_integer_value(id);
+        const char *text = json_string_value(json_object_get(v, "text"));
+        encodes(t, text, strlen(text), false, (int)json_array_size(ids), want);
+    }
+    check_note("%zu texts of many scripts give the ids of tiktoken", json_array_size(all));
+    json_decref(all);
+}
+
+static void t_tekken(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/holorun-test-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    const char *python = getenv("HOLORUN_PYTHON");
+    char *cmd = xasprintf("%s tests/reference/tekken.py %s 2>/dev/null", python ? python : "python3", dir);
+    int rc = system(cmd);
+    struct err e = ERR_INIT;
+    int64_t start = clock_ns();
+    struct tokenizer *t = rc == 0 ? tokenizer_open(dir, &e) : NULL;
+    double load = clock_ms_since(start);
+    free(cmd);
+    if (t)
+        check_vectors(t, dir);
+    cmd = xasprintf("rm -rf %s", dir);
+    assert_int_equal(system(cmd), 0);
+    free(cmd);
+    if (rc) {
+        check_note("skipped: python with mistral-common is not here");
+        skip();
+    }
+    if (!t)
+        printf("%s\n", e.text);
+    assert_non_null(t);
+    assert_int_equal(tokenizer_size(t), 131075);
+    check_published(t);
+    char text[8192];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = "The quick brown fox {\"x\": 12} jumps over.\n"[i % 42];
+    struct tokens out = {0};
+    start = clock_ns();
+    for (int i = 0; i < 100; i++)
+        tokenizer_encode(t, text, sizeof text, false, &out);
+    check_note("131075 tokens loaded in %.0f ms, encoding %.1f MB/s", load,
+               sizeof text * 100 / 1e3 / clock_ms_since(start));
+    tokens_free(&out);
+    tokenizer_free(t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("the pair of lowest rank is joined first, leftmost of equals; any bytes are encoded", t_merges),
+    CLAIM("added tokens: longest first, only where they are asked for, never across parts", t_added),
+    CLAIM("decoding gives back the bytes that were encoded; long pieces stay fast", t_round_trip),
+    CLAIM("whatever would change the ids is refused and named", t_refusals),
+    CLAIM("the Tekken table gives the published ids and those of tiktoken", t_tekken),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
