@@ -518,6 +518,17 @@ static void t_person_holds(void **state)
     stage_close(&t);
 }
 
+static int borrowed_keycodes(Display *dpy)
+{
+    int lo, hi, per, n = 0;
+    XDisplayKeycodes(dpy, &lo, &hi);
+    KeySym *map = XGetKeyboardMapping(dpy, (KeyCode)lo, hi - lo + 1, &per);
+    for (int i = 0; i < (hi - lo + 1) * per; i++)
+        n += map[i] > 0x01000000 && map[i] < 0x01110000;
+    XFree(map);
+    return n;
+}
+
 static void t_locks(void **state)
 {
     (void)state;
@@ -530,6 +541,7 @@ static void t_locks(void **state)
     XkbLockGroup(t.other, XkbUseCoreKbd, 1);                      /* the Greek layout */
     XSync(t.other, False);
     must(screen_type(t.s, "aB\xc3\xb3\xce\xbb\xce\xa9,", 9, &why));
+    assert_int_equal(borrowed_keycodes(t.other), 0); /* given back at once */
     json_t *ev = stage_events(&t, "key_press");
     char got[64] = "";
     for (size_t i = 0; i < json_array_size(ev); i++)
@@ -552,17 +564,6 @@ static void t_locks(void **state)
 }
 
 /* ---- stopping and dying ------------------------------------------------------------------------ */
-
-static int borrowed_keycodes(Display *dpy)
-{
-    int lo, hi, per, n = 0;
-    XDisplayKeycodes(dpy, &lo, &hi);
-    KeySym *map = XGetKeyboardMapping(dpy, (KeyCode)lo, hi - lo + 1, &per);
-    for (int i = 0; i < (hi - lo + 1) * per; i++)
-        n += map[i] > 0x01000000 && map[i] < 0x01110000;
-    XFree(map);
-    return n;
-}
 
 static void *stop_later(void *ms)
 {
