@@ -540,8 +540,9 @@ static void t_locks(void **state)
     XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask, LockMask); /* Caps Lock */
     XkbLockGroup(t.other, XkbUseCoreKbd, 1);                      /* the Greek layout */
     XSync(t.other, False);
+    int before = borrowed_keycodes(t.other); /* the Greek layout has such keysyms of its own */
     must(screen_type(t.s, "aB\xc3\xb3\xce\xbb\xce\xa9,", 9, &why));
-    assert_int_equal(borrowed_keycodes(t.other), 0); /* given back at once */
+    assert_int_equal(borrowed_keycodes(t.other), before); /* given back at once */
     json_t *ev = stage_events(&t, "key_press");
     char got[64] = "";
     for (size_t i = 0; i < json_array_size(ev); i++)
