@@ -619,6 +619,70 @@ static void t_stop(void **state)
     stage_close(&t);
 }
 
+/* Escape down and up by the device (NULL: XTEST, as a VNC server does), then what the flag says. */
+static void tap_escape(Display *dpy, XDevice *by, KeySym sym)
+{
+    unsigned code = XKeysymToKeycode(dpy, sym);
+    for (int down = 1; down >= 0; down--)
+        if (by)
+            XTestFakeDeviceKeyEvent(dpy, by, code, down, NULL, 0, CurrentTime);
+        else
+            XTestFakeKeyEvent(dpy, code, down, CurrentTime);
+    XSync(dpy, False);
+    clock_sleep_ms(60);
+}
+
+static int flag_soon(void)
+{
+    for (int i = 0; i < 15 && !*screen_stop_flag(); i++)
+        clock_sleep_ms(10);
+    int why_stopped = *screen_stop_flag();
+    *screen_stop_flag() = 0;
+    return why_stopped;
+}
+
+static void t_person_stops(void **state)
+{
+    (void)state;
+    struct stage t;
+    static const uint32_t escape = XK_Escape;
+    stage_open(&t);
+    must(screen_move(t.s, 100, 100, &why));
+    must(screen_watch(t.s, &why));
+    XDevice *person = persons_keyboard(t.other);
+    for (int i = 0; i < 2; i++) { /* a keyboard, then VNC */
+        XDevice *by = i ? NULL : person;
+        tap_escape(t.other, by, XK_Escape);
+        tap_escape(t.other, by, XK_Escape);
+        assert_int_equal(flag_soon(), STOP_HUMAN);
+        tap_escape(t.other, by, XK_Escape);
+        tap_escape(t.other, by, XK_a);
+        tap_escape(t.other, by, XK_Escape);
+        assert_int_equal(flag_soon(), 0); /* another key between */
+        clock_sleep_ms(600);
+        tap_escape(t.other, by, XK_Escape);
+        assert_int_equal(flag_soon(), 0); /* too slow */
+        tap_escape(t.other, by, XK_a);
+    }
+    for (int i = 0; i < 4; i++)
+        must(screen_chord(t.s, &escape, 1, &why)); /* the agent's own */
+    assert_int_equal(flag_soon(), 0);
+    must(screen_key(t.s, XK_Escape, true, &why)); /* held: repeats itself, and is ours */
+    assert_int_equal(flag_soon(), 0);
+    must(screen_key(t.s, XK_Escape, false, &why));
+
+    char path[128];
+    snprintf(path, sizeof path, "%s/holorun/stop", t.x.dir);
+    assert_int_equal(file_write(path, "1000000000.5", 12, NULL), 0); /* for a run long ago */
+    assert_int_equal(flag_soon(), 0);
+    char now[32];
+    snprintf(now, sizeof now, "%ld", (long)time(NULL) + 1);
+    assert_int_equal(file_write(path, now, strlen(now), NULL), 0);
+    assert_int_equal(flag_soon(), STOP_FILE);
+    XCloseDevice(t.other, person);
+    stage_close(&t);
+}
+
 /* A child process that holds Control, button 1 and a borrowed keycode, and then does `how`. */
 enum { HOW_KILL, HOW_DIE, HOW_EXIT, HOW_WAIT };
 
@@ -834,6 +898,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a modifier that a person holds is waited for, and not typed through", t_person_holds),
     CLAIM("Caps Lock and another layout group do not change the text, and are back after it", t_locks),
     CLAIM("a stop in the middle of typing, dragging, waiting or tapping leaves nothing pressed", t_stop),
+    CLAIM("a person stops the run with Escape twice or a file; the agent's own Escapes do not",
+          t_person_stops),
     CLAIM("what a killed run held is released by the next start, not by a second program", t_killed),
     CLAIM("die, exit and a second Ctrl-C release what is held", t_endings),
     CLAIM("a lost display is one clear error from every verb", t_lost),

@@ -156,6 +156,7 @@ int key_event(struct screen *s, int code, bool down, struct err *e)
             return -1;
         held_set_key(&s->held, code, true);
     }
+    watch_note_key(code, down);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, down, CurrentTime);
     XSync(s->dpy, False);
     s->events++;
@@ -171,6 +172,8 @@ int key_tap(struct screen *s, int code, struct err *e)
     if (screen_may_act(s, e))
         return -1;
     held_set_key(&s->held, code, true);
+    watch_note_key(code, true);
+    watch_note_key(code, false);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, True, CurrentTime);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, False, CurrentTime);
     XSync(s->dpy, False);
@@ -275,6 +278,7 @@ static int chord_event(struct screen *s, int code, int group, bool down, struct 
             return -1;
         held_set_key(&s->held, code, true);
     }
+    watch_note_key(code, down);
     charcodemap_t key = {.code = (KeyCode)code, .group = group};
     int modifiers = 0;
     int failed = xdo_send_keysequence_window_list_do(xdo, CURRENTWINDOW, &key, 1, down, &modifiers, 0);

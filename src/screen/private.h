@@ -5,7 +5,7 @@
  *   capture.c   pixels (pixels.c)           scratch.c   borrowed keycodes for unmapped characters
  *   settle.c    damage, waiting             typing.c    text
  *   window.c    titles, activation          paste.c     text without any free keycode
- *                                           held.c      what is pressed; stop.c  when to end
+ *   watch.c     Escape twice, stop file     held.c      what is pressed; stop.c  when to end
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
@@ -103,6 +103,8 @@ struct screen {
     char *offered; /* what the clipboard gives, owned; NULL: nothing is ours */
     int offers_taken;
 
+    struct watch *watch; /* watch.c: NULL until screen_watch() */
+
     struct held held;
     int64_t events;
 };
@@ -171,6 +173,11 @@ void scratch_restore(struct screen *s);     /* all borrowed keycodes are empty a
 int paste_text(struct screen *s, const char *utf8, size_t len, struct err *e);
 void paste_answer(struct screen *s, const XSelectionRequestEvent *rq);
 void paste_close(struct screen *s);
+
+/* ---- watch.c ----------------------------------------------------------------------------------- */
+
+void watch_note_key(int keycode, bool down); /* before each injected key event */
+void watch_close(struct screen *s);
 
 /* ---- stop.c ------------------------------------------------------------------------------------ */
 

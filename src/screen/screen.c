@@ -133,6 +133,7 @@ void screen_close(struct screen *s)
     if (s->dpy) {
         if (!s->lost)
             screen_release_all(s);
+        watch_close(s);
         paste_close(s);
         settle_close(s);
         capture_close(s);

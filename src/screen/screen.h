@@ -86,6 +86,11 @@ int64_t screen_events_sent(const struct screen *s);
  * 0 go on, else why: a signal number, or STOP_* below. */
 enum { STOP_FILE = 1000, STOP_HUMAN = 1001 };
 volatile int *screen_stop_flag(void);
+/* From now on a person stops the run with Escape twice within 0.6 s on this display (what we press does
+ * not count), or by writing the file "stop" into the runtime folder.  Ends with screen_close().  -1
+ * with the reason when nobody can listen here; everything else works all the same. */
+int screen_watch(struct screen *s, struct err *e);
+
 /* SIGINT, SIGTERM, SIGHUP set the flag (a second one ends the process after releasing keys);
  * die() and bug() release what is held. */
 void screen_install_signals(void);
