@@ -50,7 +50,9 @@ static char *make_json(const struct parts *p)
         if (i != p->without_byte)
             put_byte_char(&b, i);
     buf_printf(&b, "%s},\"merges\":[%s]}}", p->words, p->merges);
-    return buf_take(&b);
+    char *json = buf_take(&b);
+    buf_free(&b);
+    return json;
 }
 
 static struct parts whole(void)

@@ -1,0 +1,115 @@
+/* language.c - see language.h for the equations. */
+#include "model/language.h"
+
+static const struct tensor no_bias = {0};
+
+/* ---- one piece of the prompt -------------------------------------------------------------------- */
+
+/* h += W_down . max(0, W_up . u)^2 */
+static void mlp_layer(struct language *m, const struct mlp_weights *w, int width, struct tensor h,
+                      struct tensor u)
+{
+    struct backend *b = m->backend;
+    struct tensor t = tensor_cols(tensor_rows(m->m, 0, h.rows), 0, width);
+    b->ops->linear(b, t, u, w->up, no_bias, EPI_RELU2, 0);
+    b->ops->linear(b, h, t, w->down, no_bias, EPI_NONE, 1);
+}
+
+/* The rows of h that belong to an image come from the projector. `first` is the index of h's row 0. */
+static void place_images(struct language *m, struct tensor h, int64_t first, const struct image_rows *images,
+                         int n_images)
+{
+    for (int i = 0; i < n_images; i++) {
+        int64_t begin = images[i].at, end = begin + images[i].rows.rows;
+        int64_t from = begin > first ? begin : first, to = end < first + h.rows ? end : first + h.rows;
+        if (from < to)
+            m->backend->ops->copy(m->backend, tensor_rows(h, from - first, to - from),
+                                  tensor_rows(images[i].rows, from - begin, to - from));
+    }
+}
+
+static void run_layers(struct language *m, struct lm_state *s, struct tensor h)
+{
+    const struct lm_config *c = m->config;
+    struct backend *b = m->backend;
+    struct tensor u = tensor_rows(m->u, 0, h.rows);
+    for (int i = 0; i < c->layers; i++) {
+        const struct layer_weights *w = &m->weights->layers[i];
+        b->ops->rmsnorm(b, u, h, w->norm, c->eps);
+        switch (c->pattern[i]) {
+        case LAYER_MAMBA:
+            mamba_layer(m, &w->mamba, &s->now, i, h, u);
+            break;
+        case LAYER_ATTENTION:
+            attention_layer(m, &w->att, s, i, h, u);
+            break;
+        default:
+            mlp_layer(m, &w->mlp, c->mlp[i], h, u);
+        }
+        if (m->watch)
+            m->watch(m->watch_arg, i, h);
+    }
+    s->length += h.rows;
+    b->ops->rmsnorm(b, s->now.last, tensor_rows(h, h.rows - 1, 1), m->weights->norm, c->eps);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+void language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
+                      const struct image_rows *images, int n_images)
+{
+    state_reserve(s, m->config, m->backend, s->length + n);
+    for (int64_t first = 0; first < n; first += LANGUAGE_ROWS) {
+        int64_t rows = n - first < LANGUAGE_ROWS ? n - first : LANGUAGE_ROWS;
+        struct tensor h = tensor_rows(m->h, 0, rows);
+        m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
+        place_images(m, h, first, images, n_images);
+        run_layers(m, s, h);
+    }
+}
+
+void language_logits(struct language *m, const struct lm_state *s, float *logits)
+{
+    struct backend *b = m->backend;
+    int64_t vocab = m->weights->vocab;
+    b->ops->linear(b, m->logits, s->now.last, m->weights->head, no_bias, EPI_NONE, 0);
+    b->ops->download(b, (struct tensor){logits, DT_F32, 1, vocab, vocab}, m->logits);
+}
+
+static int widest_mlp(const struct lm_config *c)
+{
+    int widest = 0;
+    for (int i = 0; i < c->layers; i++)
+        widest = c->mlp[i] > widest ? c->mlp[i] : widest;
+    return widest;
+}
+
+void language_init(struct language *m, const struct lm_config *c, const struct model_weights *w,
+                   struct backend *b, enum dtype act)
+{
+    *m = (struct language){.config = c, .weights = w, .backend = b, .act = act};
+    const struct {
+        struct tensor *t;
+        int64_t cols;
+    } scratch[] = {
+        {&m->h, c->hidden},
+        {&m->u, c->hidden},
+        {&m->p, config_proj_rows(c)},
+        {&m->v, config_conv_dim(c)},
+        {&m->y, config_inner(c)},
+        {&m->q, (int64_t)c->q_heads * c->head_dim},
+        {&m->a, (int64_t)c->q_heads * c->head_dim},
+        {&m->m, widest_mlp(c)},
+    };
+    for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
+        *scratch[i].t = b->ops->alloc(b, act, LANGUAGE_ROWS, scratch[i].cols);
+    m->logits = b->ops->alloc(b, DT_F32, 1, w->vocab);
+}
+
+void language_free(struct language *m)
+{
+    struct tensor *scratch[] = {&m->h, &m->u, &m->p, &m->v, &m->y, &m->q, &m->a, &m->m, &m->logits};
+    for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
+        if (scratch[i]->data)
+            m->backend->ops->free(m->backend, scratch[i]);
+}

@@ -1,0 +1,75 @@
+/* language.h - the language model: tokens and image rows in, state out, logits when asked for.
+ *
+ *   h[t]   = E[token[t]], or the projector row of an image position
+ *   for each layer i:   h = h + mixer_i( RMSNorm(h, w_i) )
+ *   f      = RMSNorm(h, norm_f)
+ *   logits = f . headT, in f32
+ *
+ * with mixer_i by the letter of the pattern (D hidden size):
+ *
+ *   M  Mamba-2 (Dao and Gu 2024), mamba.c
+ *   *  attention over all earlier positions, grouped queries, no position embedding, attention.c
+ *   -  W_down . max(0, W_up . u)^2
+ *
+ * Rounding: h, u, every matrix product and everything stored between two steps have the activation
+ * type; in bf16 each is rounded once when it is stored (the residual sum too, at every layer; the square
+ * of the MLP before and after).  Norms, time steps, the state space recurrence, softmax and all sums run
+ * in f32; the recurrent state is kept in f32.
+ *
+ * A prompt goes through in pieces of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each
+ * piece continues from the state that the one before left.
+ */
+#ifndef HOLORUN_MODEL_LANGUAGE_H
+#define HOLORUN_MODEL_LANGUAGE_H
+
+#include "model/config.h"
+#include "model/state.h"
+#include "model/weights.h"
+
+enum { LANGUAGE_ROWS = 512 };
+
+struct language { /* one for each engine */
+    const struct lm_config *config;
+    const struct model_weights *weights;
+    struct backend *backend;
+    enum dtype act;
+
+    /* scratch, LANGUAGE_ROWS rows of each: the wave of activations */
+    struct tensor h;      /* [T, D] residual stream */
+    struct tensor u;      /* [T, D] normalised */
+    struct tensor p;      /* [T, 2HP + 2GN + H] in_proj: z, x, B, C, dt */
+    struct tensor v;      /* [T, HP + 2GN] after the convolution */
+    struct tensor y;      /* [T, HP] */
+    struct tensor q;      /* [T, Hq * d] */
+    struct tensor a;      /* [T, Hq * d] attended */
+    struct tensor m;      /* [T, M] inside the MLP */
+    struct tensor logits; /* [1, V] f32 */
+
+    void (*watch)(void *arg, int layer, struct tensor h); /* after each layer; for tests, may be NULL */
+    void *watch_arg;
+};
+
+/* Rows that stand where `ids` has the image token. */
+struct image_rows {
+    int64_t at;         /* index into ids of the first */
+    struct tensor rows; /* [n, D] */
+};
+
+void language_init(struct language *m, const struct lm_config *c, const struct model_weights *w,
+                   struct backend *b, enum dtype act);
+void language_free(struct language *m);
+
+/* Continues s by n >= 1 tokens. */
+void language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
+                      const struct image_rows *images, int n_images);
+
+/* Logits after the last token of s, [V] on the host. */
+void language_logits(struct language *m, const struct lm_state *s, float *logits);
+
+/* The mixers: h += mixer(u); T rows. */
+void mamba_layer(struct language *m, const struct mamba_weights *w, struct recurrent *s, int layer,
+                 struct tensor h, struct tensor u);
+void attention_layer(struct language *m, const struct attention_weights *w, struct lm_state *s, int layer,
+                     struct tensor h, struct tensor u);
+
+#endif

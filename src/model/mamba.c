@@ -1,0 +1,35 @@
+/* mamba.c - the Mamba-2 mixer (Dao and Gu, "Transformers are SSMs", 2024), as one layer of the model.
+ *
+ *   z, xBC, dt = split( W_in . u )                    H heads of P channels, G groups of N states
+ *   x, B, C    = split( SiLU( conv(xBC) ) )           depthwise over the last K tokens
+ *   D_t        = softplus(dt + dt_bias)               time step of each head, within the limits
+ *   S          = exp(D_t a) S + D_t x BT              per head, B and C shared by the heads of a group
+ *   y          = S C + D x
+ *   out        = w * RMSNorm_G( y * SiLU(z) )         gate first, then the norm over each of G parts
+ *   h          = h + W_out . out
+ *
+ * Many tokens at once go through the chunked form of the recurrence, which is the same mathematics with
+ * matrix products; one token goes through the recurrence itself.  Both start from the state before and
+ * leave the state after.
+ */
+#include "model/language.h"
+
+void mamba_layer(struct language *m, const struct mamba_weights *w, struct recurrent *s, int layer,
+                 struct tensor h, struct tensor u)
+{
+    static const struct tensor no_bias = {0};
+    const struct lm_config *c = m->config;
+    const struct ops *ops = m->backend->ops;
+    struct backend *b = m->backend;
+    int64_t rows = h.rows, inner = config_inner(c), channels = config_conv_dim(c);
+    struct tensor p = tensor_rows(m->p, 0, rows), v = tensor_rows(m->v, 0, rows),
+                  y = tensor_rows(m->y, 0, rows);
+    struct tensor z = tensor_cols(p, 0, inner), xbc = tensor_cols(p, inner, channels),
+                  dt = tensor_cols(p, inner + channels, c->ssm.heads);
+
+    ops->linear(b, p, u, w->in_proj, no_bias, EPI_NONE, 0);
+    ops->conv(b, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
+    (rows == 1 ? ops->ssm_step : ops->ssm_scan)(b, y, v, dt, s->ssm[layer], &c->ssm, &w->constants);
+    ops->gated_norm(b, y, y, z, w->norm, c->ssm.groups, c->eps);
+    ops->linear(b, h, y, w->out_proj, no_bias, EPI_NONE, 1);
+}

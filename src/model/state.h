@@ -1,0 +1,43 @@
+/* state.h - what the language model remembers of the tokens so far.
+ *
+ * Mamba-2 layers keep a matrix for each head and the last K - 1 inputs of their convolution: a fixed
+ * size, changed in place by every token.  Attention layers keep keys and values of every position:
+ * they grow, but what is written never changes, so that going back to fewer tokens only needs the
+ * fixed part from then.  `last` is the row the logits are computed from, when somebody asks for them.
+ */
+#ifndef HOLORUN_MODEL_STATE_H
+#define HOLORUN_MODEL_STATE_H
+
+#include "model/config.h"
+#include "ops/ops.h"
+
+struct recurrent {       /* the fixed part */
+    struct tensor *ssm;  /* by layer: [H * P, N] f32; empty for other kinds */
+    struct tensor *conv; /* by layer: [K - 1, C], oldest first */
+    struct tensor last;  /* [1, D]: RMSNorm(h) of the last token */
+};
+
+struct lm_state {
+    struct recurrent now;
+    struct tensor *k, *v;     /* by layer: [capacity, Hkv * d]; empty for other kinds */
+    int64_t length, capacity; /* positions in use, and that there is room for */
+};
+
+void recurrent_init(struct recurrent *r, const struct lm_config *c, struct backend *b, enum dtype act);
+void recurrent_free(struct recurrent *r, const struct lm_config *c, struct backend *b);
+void recurrent_copy(struct recurrent *to, const struct recurrent *from, const struct lm_config *c,
+                    struct backend *b);
+
+void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, enum dtype act);
+void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b);
+/* Room for `length` positions; grows by halves, so that tokens one by one cost no copies of all. */
+void state_reserve(struct lm_state *s, const struct lm_config *c, struct backend *b, int64_t length);
+void state_copy(struct lm_state *to, const struct lm_state *from, const struct lm_config *c,
+                struct backend *b);
+
+/* Every tensor that makes up the state, in a fixed order, with keys and values cut to the rows in use:
+ * what is written to a file, and where a file is read into. Stops when fn answers non-zero. */
+typedef int state_visit_fn(void *arg, struct tensor t);
+int state_visit(const struct lm_state *s, const struct lm_config *c, state_visit_fn *fn, void *arg);
+
+#endif

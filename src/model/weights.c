@@ -1,0 +1,482 @@
+/* weights.c - see weights.h.
+ *
+ * A binder goes through the model in the order of the forward pass and takes each tensor by name.  It
+ * keeps the first failure and answers with empty tensors afterwards, so that the lists below need no
+ * checks of their own.  Names: the published checkpoint says language_model.backbone.X; a text model
+ * alone leaves the first word out, and newer tools say model.X for backbone.X.
+ */
+#include "model/weights.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct binder {
+    const struct model_config *c;
+    const struct safetensors *s;
+    struct backend *b;
+    const struct bind_options *o;
+    struct err *e;
+    bool failed;
+    bool *used;       /* by index of the tensor */
+    size_t done, all; /* bytes */
+    char body[64];    /* "language_model.backbone." */
+    char head[64];    /* "language_model." */
+};
+
+#define VIT "vision_model.radio_model.model."
+
+/* ---- taking one tensor ---------------------------------------------------------------------------- */
+
+static void fail(struct binder *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void fail(struct binder *x, const char *fmt, ...)
+{
+    char text[ERR_TEXT];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (!x->failed)
+        err_set(x->e, ERR_MODEL, "%s", text);
+    x->failed = true;
+}
+
+/* The tensor of this name, which must be there and hold numbers we can read; NULL on failure. */
+static const struct st_tensor *take(struct binder *x, const char *name)
+{
+    if (x->failed)
+        return NULL;
+    const struct st_tensor *t = safetensors_find(x->s, name);
+    if (!t) {
+        fail(x, "tensor '%s' is missing", name);
+        return NULL;
+    }
+    if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16) {
+        fail(x, "tensor '%s' is stored as %s; expected bf16, f16 or f32%s", name, dtype_name(t->dtype),
+             t->dtype == DT_F8E4M3 || t->dtype == DT_U8 ? " (quantised checkpoints are not implemented)"
+                                                        : "");
+        return NULL;
+    }
+    x->used[t - safetensors_at(x->s, 0)] = true;
+    return t;
+}
+
+/* The same with a shape; sizes that do not matter are 1 in front or behind, as published. */
+static const struct st_tensor *take_shape(struct binder *x, const char *name, int dims, const int64_t *shape)
+{
+    const struct st_tensor *t = take(x, name);
+    if (!t || (t->dims == dims && !memcmp(t->shape, shape, (size_t)dims * sizeof *shape)))
+        return t;
+    struct st_tensor want = {.dims = dims};
+    memcpy(want.shape, shape, (size_t)dims * sizeof *shape);
+    char expected[128], found[128];
+    safetensors_shape_text(&want, expected, sizeof expected);
+    safetensors_shape_text(t, found, sizeof found);
+    fail(x, "tensor '%s' has shape %s; the config asks for %s", name, found, expected);
+    return NULL;
+}
+
+#define SHAPE(...)                                                                                           \
+    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])                             \
+    {                                                                                                        \
+        __VA_ARGS__                                                                                          \
+    }
+
+/* The tensor as a matrix on the host.  A header may leave the data at an odd address: then *copy is set
+ * to an aligned copy that the caller frees. */
+static struct tensor host_view(const struct st_tensor *t, int64_t rows, int64_t cols, void **copy)
+{
+    const void *data = t->data;
+    *copy = NULL;
+    if ((uintptr_t)data % dtype_size(t->dtype)) {
+        *copy = xmalloc(t->bytes, 1);
+        memcpy(*copy, data, t->bytes);
+        data = *copy;
+    }
+    return (struct tensor){(void *)(uintptr_t)data, t->dtype, rows, cols, cols};
+}
+
+static void tensor_done(struct binder *x, const struct st_tensor *t)
+{
+    safetensors_release(x->s, t);
+    x->done += t->bytes;
+    if (x->o->progress)
+        x->o->progress(x->o->progress_arg, (double)x->done / (double)x->all, t->name);
+}
+
+static enum dtype activation(const struct binder *x)
+{
+    return x->o->f32 ? DT_F32 : DT_BF16;
+}
+
+static struct weight *matrix(struct binder *x, const char *name, int64_t rows, int64_t cols)
+{
+    const struct st_tensor *t = take_shape(x, name, SHAPE(rows, cols));
+    if (!t)
+        return NULL;
+    void *copy;
+    struct tensor host = host_view(t, rows, cols, &copy);
+    struct weight *w = x->b->ops->pack(x->b, host, x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16);
+    free(copy);
+    tensor_done(x, t);
+    return w;
+}
+
+static struct tensor uploaded(struct binder *x, const struct st_tensor *t, enum dtype dtype, int64_t rows,
+                              int64_t cols)
+{
+    if (!t)
+        return (struct tensor){0};
+    void *copy;
+    struct tensor host = host_view(t, rows, cols, &copy), out = x->b->ops->alloc(x->b, dtype, rows, cols);
+    x->b->ops->upload(x->b, out, host);
+    free(copy);
+    tensor_done(x, t);
+    return out;
+}
+
+static struct tensor vector(struct binder *x, const char *name, int64_t n)
+{
+    return uploaded(x, take_shape(x, name, SHAPE(n)), DT_F32, 1, n);
+}
+
+/* The numbers of a tensor in f32 on the host; the caller frees them. NULL stays NULL. */
+static float *numbers(struct binder *x, const struct st_tensor *t)
+{
+    if (!t)
+        return NULL;
+    size_t n = t->bytes / dtype_size(t->dtype);
+    float *out = xmalloc(n + 1, sizeof *out);
+    void *copy;
+    const void *p = host_view(t, 1, (int64_t)n, &copy).data;
+    for (size_t i = 0; i < n; i++)
+        out[i] = t->dtype == DT_F32    ? ((const float *)p)[i]
+                 : t->dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
+                                       : f16_to_f32(((const uint16_t *)p)[i]);
+    free(copy);
+    tensor_done(x, t);
+    return out;
+}
+
+/* Puts numbers from the host where the backend wants them and frees them. */
+static struct tensor from_numbers(struct binder *x, float *values, enum dtype dtype, int64_t rows,
+                                  int64_t cols)
+{
+    if (!values)
+        return (struct tensor){0};
+    struct tensor t = x->b->ops->alloc(x->b, dtype, rows, cols);
+    x->b->ops->upload(x->b, t, (struct tensor){values, DT_F32, rows, cols, cols});
+    free(values);
+    return t;
+}
+
+/* ---- language model --------------------------------------------------------------------------------- */
+
+static const char *layer_name(const struct binder *x, int layer, const char *part)
+{
+    static _Thread_local char name[192];
+    snprintf(name, sizeof name, "%slayers.%d.%s", x->body, layer, part);
+    return name;
+}
+
+static void bind_mamba(struct binder *x, int i, struct mamba_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    int64_t inner = config_inner(c), channels = config_conv_dim(c), heads = c->ssm.heads, taps = c->ssm.conv;
+    w->in_proj = matrix(x, layer_name(x, i, "mixer.in_proj.weight"), config_proj_rows(c), c->hidden);
+    const struct st_tensor *conv =
+        take_shape(x, layer_name(x, i, "mixer.conv1d.weight"), SHAPE(channels, 1, taps));
+    w->conv = uploaded(x, conv, DT_F32, channels, taps);
+    if (c->conv_bias)
+        w->conv_bias = vector(x, layer_name(x, i, "mixer.conv1d.bias"), channels);
+    w->dt_bias = vector(x, layer_name(x, i, "mixer.dt_bias"), heads);
+    w->d = vector(x, layer_name(x, i, "mixer.D"), heads);
+    float *a = numbers(x, take_shape(x, layer_name(x, i, "mixer.A_log"), SHAPE(heads)));
+    for (int64_t h = 0; a && h < heads; h++)
+        a[h] = -expf(a[h]);
+    w->a = from_numbers(x, a, DT_F32, 1, heads);
+    w->constants = (struct ssm_const){w->a.data, w->dt_bias.data, w->d.data};
+    w->norm = vector(x, layer_name(x, i, "mixer.norm.weight"), inner);
+    w->out_proj = matrix(x, layer_name(x, i, "mixer.out_proj.weight"), c->hidden, inner);
+}
+
+static void bind_attention(struct binder *x, int i, struct attention_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    int64_t q = (int64_t)c->q_heads * c->head_dim, kv = (int64_t)c->kv_heads * c->head_dim;
+    w->q = matrix(x, layer_name(x, i, "mixer.q_proj.weight"), q, c->hidden);
+    w->k = matrix(x, layer_name(x, i, "mixer.k_proj.weight"), kv, c->hidden);
+    w->v = matrix(x, layer_name(x, i, "mixer.v_proj.weight"), kv, c->hidden);
+    w->o = matrix(x, layer_name(x, i, "mixer.o_proj.weight"), c->hidden, q);
+}
+
+static void bind_layer(struct binder *x, int i, struct layer_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    w->norm = vector(x, layer_name(x, i, "norm.weight"), c->hidden);
+    switch (c->pattern[i]) {
+    case LAYER_MAMBA:
+        bind_mamba(x, i, &w->mamba);
+        break;
+    case LAYER_ATTENTION:
+        bind_attention(x, i, &w->att);
+        break;
+    default:
+        w->mlp.up = matrix(x, layer_name(x, i, "mixer.up_proj.weight"), c->mlp[i], c->hidden);
+        w->mlp.down = matrix(x, layer_name(x, i, "mixer.down_proj.weight"), c->hidden, c->mlp[i]);
+    }
+}
+
+/* Which of the spellings this checkpoint uses: told by its embedding. */
+static void find_names(struct binder *x)
+{
+    static const char *const fronts[] = {"language_model.", ""};
+    static const char *const bodies[] = {"backbone.", "model."};
+    for (int i = 0; i < 4; i++) {
+        char name[128];
+        snprintf(x->head, sizeof x->head, "%s", fronts[i / 2]);
+        snprintf(x->body, sizeof x->body, "%s%s", fronts[i / 2], bodies[i % 2]);
+        snprintf(name, sizeof name, "%sembeddings.weight", x->body);
+        if (safetensors_find(x->s, name))
+            return;
+    }
+    fail(x, "tensor 'language_model.backbone.embeddings.weight' is missing");
+}
+
+/* V is the rows of the embedding: published files pad it beyond what the tokenizer uses. */
+static void bind_ends(struct binder *x, struct model_weights *w)
+{
+    char embed[128], name[128];
+    int64_t hidden = x->c->lm.hidden;
+    snprintf(embed, sizeof embed, "%sembeddings.weight", x->body);
+    const struct st_tensor *t = take(x, embed);
+    if (t && (t->dims != 2 || t->shape[0] < x->c->lm.vocab || t->shape[0] > 1 << 22))
+        fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
+    if (x->failed)
+        return;
+    w->vocab = (int)t->shape[0];
+    w->embed = uploaded(x, take_shape(x, embed, SHAPE(w->vocab, hidden)), activation(x), w->vocab, hidden);
+    snprintf(name, sizeof name, "%snorm_f.weight", x->body);
+    w->norm = vector(x, name, hidden);
+    snprintf(name, sizeof name, "%slm_head.weight", x->head);
+    w->head = matrix(x, x->c->lm.tied && !safetensors_find(x->s, name) ? embed : name, w->vocab, hidden);
+}
+
+/* ---- vision -------------------------------------------------------------------------------------------- */
+
+void weights_resize_grid(const float *table, int side, float *out, int grid, int width)
+{
+    for (int r = 0; r < grid; r++) {
+        for (int q = 0; q < grid; q++) {
+            float step = (float)side / (float)grid;
+            float y = fmaxf(((float)r + 0.5f) * step - 0.5f, 0),
+                  x = fmaxf(((float)q + 0.5f) * step - 0.5f, 0);
+            int y0 = (int)y, x0 = (int)x, y1 = y0 + (y0 < side - 1), x1 = x0 + (x0 < side - 1);
+            float fy = y - (float)y0, fx = x - (float)x0;
+            const float *a = table + ((size_t)y0 * (size_t)side + (size_t)x0) * (size_t)width;
+            const float *b = table + ((size_t)y0 * (size_t)side + (size_t)x1) * (size_t)width;
+            const float *c = table + ((size_t)y1 * (size_t)side + (size_t)x0) * (size_t)width;
+            const float *d = table + ((size_t)y1 * (size_t)side + (size_t)x1) * (size_t)width;
+            float *to = out + ((size_t)r * (size_t)grid + (size_t)q) * (size_t)width;
+            for (int k = 0; k < width; k++)
+                to[k] = (1 - fy) * ((1 - fx) * a[k] + fx * b[k]) + fy * ((1 - fx) * c[k] + fx * d[k]);
+        }
+    }
+}
+
+/* pos_embed [1, side^2, W] -> [grid^2, W]. */
+static struct tensor bind_position(struct binder *x, const char *name)
+{
+    int width = x->c->vit.hidden, grid = config_grid(x->c), side = 0;
+    const struct st_tensor *t = take(x, name);
+    if (t && t->dims == 3 && t->shape[0] == 1 && t->shape[2] == width && t->shape[1] <= 1 << 24)
+        side = (int)lrint(sqrt((double)t->shape[1]));
+    if (t && (side < 1 || (int64_t)side * side != t->shape[1])) {
+        char found[128];
+        safetensors_shape_text(t, found, sizeof found);
+        fail(x, "tensor '%s' has shape %s; expected [1, a square, %d]", name, found, width);
+        return (struct tensor){0};
+    }
+    float *table = numbers(x, t), *out = NULL;
+    if (table) {
+        out = xmalloc((unsigned long)grid * (unsigned long)grid * (unsigned long)width, sizeof *out);
+        weights_resize_grid(table, side, out, grid, width);
+    }
+    free(table);
+    return from_numbers(x, out, activation(x), (int64_t)grid * grid, width);
+}
+
+/* cls_token.token [n_skip, W]: how many there are is told by the tensor alone. */
+static struct tensor bind_prefix(struct binder *x, const char *name)
+{
+    int64_t width = x->c->vit.hidden;
+    const struct st_tensor *t = take(x, name);
+    if (t && (t->dims != 2 || t->shape[0] > 1024))
+        fail(x, "tensor '%s' is not a list of at most 1024 tokens", name);
+    int64_t n = t && !x->failed ? t->shape[0] : 0;
+    return uploaded(x, take_shape(x, name, SHAPE(n, width)), activation(x), n, width);
+}
+
+static const char *block_name(int block, const char *part)
+{
+    static _Thread_local char name[128];
+    snprintf(name, sizeof name, VIT "blocks.%d.%s", block, part);
+    return name;
+}
+
+static void bind_block(struct binder *x, int i, struct vit_block *w)
+{
+    int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
+    w->norm1 = vector(x, block_name(i, "norm1.weight"), width);
+    w->norm1_bias = vector(x, block_name(i, "norm1.bias"), width);
+    w->qkv = matrix(x, block_name(i, "attn.qkv.weight"), 3 * width, width);
+    w->qkv_bias = vector(x, block_name(i, "attn.qkv.bias"), 3 * width);
+    w->proj = matrix(x, block_name(i, "attn.proj.weight"), width, width);
+    w->proj_bias = vector(x, block_name(i, "attn.proj.bias"), width);
+    w->norm2 = vector(x, block_name(i, "norm2.weight"), width);
+    w->norm2_bias = vector(x, block_name(i, "norm2.bias"), width);
+    w->fc1 = matrix(x, block_name(i, "mlp.fc1.weight"), mlp, width);
+    w->fc1_bias = vector(x, block_name(i, "mlp.fc1.bias"), mlp);
+    w->fc2 = matrix(x, block_name(i, "mlp.fc2.weight"), width, mlp);
+    w->fc2_bias = vector(x, block_name(i, "mlp.fc2.bias"), width);
+}
+
+static void bind_vision(struct binder *x, struct vision_weights *w)
+{
+    const struct vit_config *v = &x->c->vit;
+    w->embedder =
+        matrix(x, VIT "patch_generator.embedder.weight", v->hidden, (int64_t)3 * v->patch * v->patch);
+    w->position = bind_position(x, VIT "patch_generator.pos_embed");
+    w->prefix = bind_prefix(x, VIT "patch_generator.cls_token.token");
+    for (int i = 0; i < v->blocks; i++)
+        bind_block(x, i, &w->blocks[i]);
+    w->norm = vector(x, "mlp1.0.weight", (int64_t)4 * v->hidden);
+    w->up = matrix(x, "mlp1.1.weight", v->projector, (int64_t)4 * v->hidden);
+    w->down = matrix(x, "mlp1.3.weight", x->c->lm.hidden, v->projector);
+}
+
+/* ---- what nobody asked for ------------------------------------------------------------------------------- */
+
+static bool starts(const char *s, const char *front)
+{
+    return !strncmp(s, front, strlen(front));
+}
+
+/* A layer scale multiplies by one in this tower; another value would be another model. */
+static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
+{
+    if (!starts(t->name, VIT "blocks.") || !(strstr(t->name, ".ls1") || strstr(t->name, ".ls2")))
+        return false;
+    if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16)
+        return false;
+    float *v = numbers(x, t);
+    size_t n = t->bytes / dtype_size(t->dtype), ones = 0;
+    for (size_t i = 0; i < n; i++)
+        ones += v[i] == 1.0f;
+    free(v);
+    return ones == n;
+}
+
+/* Buffers that repeat the config, parts for training, sound and video. */
+static bool is_unused(struct binder *x, const struct st_tensor *t)
+{
+    static const char *const fronts[] = {
+        "vision_model.radio_model.input_conditioner.",
+        "vision_model.radio_model.summary_idxs",
+        "vision_model.radio_model.adaptor",
+        "vision_model.radio_model.feature_normalizer",
+        VIT "patch_generator.video_embedder.",
+        "sound_encoder.",
+        "sound_projection.",
+        "mtp.",
+    };
+    for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
+        if (starts(t->name, fronts[i]))
+            return true;
+    return is_unit_scale(x, t);
+}
+
+static void check_extra(struct binder *x)
+{
+    int n = safetensors_count(x->s);
+    for (int i = 0; i < n && !x->failed; i++) {
+        const struct st_tensor *t = safetensors_at(x->s, i);
+        if (x->used[i] || is_unused(x, t))
+            continue;
+        if (!x->o->allow_extra)
+            fail(x, "tensor '%s' of %s belongs to no part of this model", t->name, t->file);
+        else
+            warn("tensor '%s' of %s belongs to no part of this model and is left out", t->name, t->file);
+    }
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------- */
+
+int weights_bind(struct model_weights *w, const struct model_config *c, const struct safetensors *s,
+                 struct backend *b, const struct bind_options *o, struct err *e)
+{
+    struct binder x = {.c = c, .s = s, .b = b, .o = o, .e = e};
+    int n = safetensors_count(s);
+    x.used = xcalloc((unsigned long)n + 1, sizeof *x.used);
+    for (int i = 0; i < n; i++)
+        x.all += safetensors_at(s, i)->bytes;
+    *w = (struct model_weights){0};
+    w->layers = xcalloc((unsigned long)c->lm.layers, sizeof *w->layers);
+    w->vision.blocks = xcalloc((unsigned long)c->vit.blocks + 1, sizeof *w->vision.blocks);
+    find_names(&x);
+    bind_ends(&x, w);
+    for (int i = 0; i < c->lm.layers; i++)
+        bind_layer(&x, i, &w->layers[i]);
+    if (c->vision)
+        bind_vision(&x, &w->vision);
+    check_extra(&x);
+    free(x.used);
+    if (x.failed)
+        weights_free(w, c, b);
+    return x.failed ? -1 : 0;
+}
+
+static void free_tensors(struct backend *b, int n, struct tensor *const *list)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i]->data)
+            b->ops->free(b, list[i]);
+}
+
+static void free_matrices(struct backend *b, int n, struct weight *const *list)
+{
+    for (int i = 0; i < n; i++)
+        if (list[i])
+            b->ops->unpack_free(b, list[i]);
+}
+
+#define FREE_TENSORS(b, ...)                                                                                 \
+    free_tensors(b, (int)(sizeof((struct tensor *[]){__VA_ARGS__}) / sizeof(struct tensor *)),               \
+                 (struct tensor *[]){__VA_ARGS__})
+#define FREE_MATRICES(b, ...)                                                                                \
+    free_matrices(b, (int)(sizeof((struct weight *[]){__VA_ARGS__}) / sizeof(struct weight *)),              \
+                  (struct weight *[]){__VA_ARGS__})
+
+void weights_free(struct model_weights *w, const struct model_config *c, struct backend *b)
+{
+    for (int i = 0; w->layers && i < c->lm.layers; i++) {
+        struct layer_weights *l = &w->layers[i];
+        struct mamba_weights *m = &l->mamba;
+        FREE_TENSORS(b, &l->norm, &m->conv, &m->conv_bias, &m->norm, &m->a, &m->dt_bias, &m->d);
+        FREE_MATRICES(b, m->in_proj, m->out_proj, l->att.q, l->att.k, l->att.v, l->att.o, l->mlp.up,
+                      l->mlp.down);
+    }
+    for (int i = 0; w->vision.blocks && i < c->vit.blocks; i++) {
+        struct vit_block *v = &w->vision.blocks[i];
+        FREE_TENSORS(b, &v->norm1, &v->norm1_bias, &v->norm2, &v->norm2_bias, &v->qkv_bias, &v->proj_bias,
+                     &v->fc1_bias, &v->fc2_bias);
+        FREE_MATRICES(b, v->qkv, v->proj, v->fc1, v->fc2);
+    }
+    FREE_TENSORS(b, &w->embed, &w->norm, &w->vision.prefix, &w->vision.position, &w->vision.norm);
+    FREE_MATRICES(b, w->head, w->vision.embedder, w->vision.up, w->vision.down);
+    free(w->layers);
+    free(w->vision.blocks);
+    *w = (struct model_weights){0};
+}

@@ -1,0 +1,87 @@
+/* weights.h - every tensor of a model, bound once by name, shape and dtype.
+ *
+ * Afterwards code says layer->mamba.in_proj and never a string.  A tensor that is missing, has another
+ * shape than the config's numbers ask for, or a dtype that cannot be multiplied is refused with its name,
+ * what was expected and what was found; so is a tensor nobody asked for, unless it is known to be of no
+ * use at run time.
+ *
+ * Matrices go through pack into the form the backend multiplies fastest, tensor by tensor out of the
+ * mapped file, whose pages are given back: a model is in memory once.  They are kept in bf16 (f32 when
+ * the run is in f32 and the file has more than bf16).  Vectors and small constants are f32.
+ */
+#ifndef HOLORUN_MODEL_WEIGHTS_H
+#define HOLORUN_MODEL_WEIGHTS_H
+
+#include "model/config.h"
+#include "model/safetensors.h"
+#include "ops/ops.h"
+
+struct mamba_weights {
+    struct weight *in_proj;      /* [2HP + 2GN + H, D]: rows z, x, B, C, dt */
+    struct weight *out_proj;     /* [D, HP] */
+    struct tensor conv;          /* [HP + 2GN, K] */
+    struct tensor conv_bias;     /* [1, HP + 2GN]; data NULL without a bias */
+    struct tensor norm;          /* [1, HP] of the gated norm */
+    struct tensor a, dt_bias, d; /* [1, H]; a = -exp(A_log) */
+    struct ssm_const constants;  /* the three above */
+};
+
+struct attention_weights {
+    struct weight *q; /* [Hq d, D] */
+    struct weight *k; /* [Hkv d, D] */
+    struct weight *v; /* [Hkv d, D] */
+    struct weight *o; /* [D, Hq d] */
+};
+
+struct mlp_weights {
+    struct weight *up;   /* [M, D] */
+    struct weight *down; /* [D, M] */
+};
+
+struct layer_weights {
+    struct tensor norm;           /* [1, D] */
+    struct mamba_weights mamba;   /* of these three, the one */
+    struct attention_weights att; /* that the pattern names */
+    struct mlp_weights mlp;
+};
+
+struct vit_block {
+    struct tensor norm1, norm1_bias, norm2, norm2_bias; /* [1, W] */
+    struct weight *qkv, *proj, *fc1, *fc2;              /* [3W, W], [W, W], [M, W], [W, M] */
+    struct tensor qkv_bias, proj_bias, fc1_bias, fc2_bias;
+};
+
+struct vision_weights {
+    struct weight *embedder; /* [W, 3 * patch^2] */
+    struct tensor prefix;    /* [n_skip, W] class and register tokens, activation dtype */
+    struct tensor position;  /* [grid^2, W] resized to the grid of a tile, activation dtype */
+    struct vit_block *blocks;
+    struct tensor norm;       /* [1, 4W] of the projector */
+    struct weight *up, *down; /* [P, 4W], [D, P] */
+};
+
+struct model_weights {
+    int vocab;           /* V: rows of embed and head */
+    struct tensor embed; /* [V, D] */
+    struct weight *head; /* [V, D] */
+    struct tensor norm;  /* [1, D] before the head */
+    struct layer_weights *layers;
+    struct vision_weights vision;
+};
+
+struct bind_options {
+    bool f32;         /* activations in f32 */
+    bool allow_extra; /* unknown tensors are a warning */
+    void (*progress)(void *arg, double fraction, const char *what);
+    void *progress_arg;
+};
+
+int weights_bind(struct model_weights *w, const struct model_config *c, const struct safetensors *s,
+                 struct backend *b, const struct bind_options *o, struct err *e);
+void weights_free(struct model_weights *w, const struct model_config *c, struct backend *b);
+
+/* A table of side x side rows of width values, resized to grid x grid: bilinear, half-pixel centres,
+ * edges repeated, in f32. */
+void weights_resize_grid(const float *table, int side, float *out, int grid, int width);
+
+#endif
