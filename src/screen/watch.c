@@ -164,8 +164,8 @@ static int listen_keys(struct watch *w, const char *display, struct err *e)
     XISetMask(bits, XI_RawKeyPress);
     XISetMask(bits, XI_RawKeyRelease);
     /* Master devices only: "all" would tell each event twice. */
-    XIEventMask mask = {.deviceid = XIAllMasterDevices, .mask_len = sizeof bits, .mask = bits};
-    XISelectEvents(w->dpy, DefaultRootWindow(w->dpy), &mask, 1);
+    XIEventMask wanted = {.deviceid = XIAllMasterDevices, .mask_len = sizeof bits, .mask = bits};
+    XISelectEvents(w->dpy, DefaultRootWindow(w->dpy), &wanted, 1);
     w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
     XSync(w->dpy, False);
     return 0;
