@@ -19,6 +19,13 @@
 
 enum { NR = 2 * VL };
 
+#ifdef DOT_BF16
+#define HAVE_DOT true
+#else
+#define HAVE_DOT               false
+#define DOT_BF16(acc, pair, b) ((void)(pair), (void)(b), (acc))
+#endif
+
 typedef float vec __attribute__((vector_size(VL * 4), aligned(4)));
 typedef uint32_t uvec __attribute__((vector_size(VL * 4), aligned(4)));
 
@@ -173,7 +180,7 @@ ALWAYS_INLINE void block_f32(const float *x, int64_t stride, const void *panel, 
     }
 }
 
-#ifdef DOT_BF16
+/* Pairs of bf16 on both sides, for instruction sets that multiply them. */
 ALWAYS_INLINE void block_bf16(const uint16_t *x, int64_t stride, const uint32_t *b, int64_t depth,
                               const int M, vec sums[][2])
 {
@@ -194,7 +201,6 @@ ALWAYS_INLINE void block_bf16(const uint16_t *x, int64_t stride, const uint32_t 
         sums[m][1] = acc[m][1];
     }
 }
-#endif
 
 struct product { /* one linear() */
     struct tensor y;
@@ -237,13 +243,10 @@ ALWAYS_INLINE void run_block(const struct product *p, int64_t row, int64_t panel
     vec sums[MR][2];
     bool bf16 = p->w->plain.dtype == DT_BF16;
     const char *b = (const char *)p->w->plain.data + (size_t)(panel * p->w->plain.stride) * (bf16 ? 2 : 4);
-#ifdef DOT_BF16
     if (p->dot)
         block_bf16((const uint16_t *)p->x + row * p->stride, p->stride, (const uint32_t *)(const void *)b,
                    p->depth, M, sums);
-    else
-#endif
-        if (bf16)
+    else if (bf16)
         block_f32((const float *)p->x + row * p->stride, p->stride, b, true, p->depth, M, sums);
     else
         block_f32((const float *)p->x + row * p->stride, p->stride, b, false, p->depth, M, sums);
@@ -290,9 +293,7 @@ static void fast_linear(struct backend *b, struct tensor y, struct tensor x, con
     struct product p = {
         .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add, .depth = depth, .rows = y.rows};
     void *copy = NULL;
-#ifdef DOT_BF16
-    p.dot = bf16 && x.dtype == DT_BF16;
-#endif
+    p.dot = HAVE_DOT && bf16 && x.dtype == DT_BF16;
     if (p.dot && depth == x.cols) {
         p.x = x.data;
         p.stride = x.stride;

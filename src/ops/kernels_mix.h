@@ -78,7 +78,7 @@ static void step_range(void *arg, int64_t begin, int64_t end, int thread)
     const struct ssm_task *k = arg;
     int P = k->s->head_dim, N = k->s->state, per = k->s->heads / k->s->groups;
     int64_t inner = (int64_t)k->s->heads * P;
-    float *B = xmalloc((size_t)(2 * N + 2 * P), sizeof *B), *C = B + N, *x = C + N, *y = x + P;
+    float *B = xmalloc(2 * ((size_t)N + (size_t)P), sizeof *B), *C = B + N, *x = C + N, *y = x + P;
     for (int64_t h = begin; h < end; h++) {
         float d = time_step(k, 0, (int)h), decay = expf(d * k->c->a[h]);
         load_row(k->v, 0, inner + h / per * N, N, B);
@@ -227,7 +227,7 @@ struct attend_work {                     /* scratch of one thread; dp = d rounde
 
 static void attend_work_init(struct attend_work *w, int d)
 {
-    size_t dp = (size_t)((d + WIDE - 1) / WIDE * WIDE),
+    size_t dp = ((size_t)d + WIDE - 1) / WIDE * WIDE,
            n = 2 * QUERIES * dp + KEYS * (size_t)d + KEYS * dp + QUERIES * KEYS;
     w->d = d;
     w->dp = (int)dp;

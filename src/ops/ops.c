@@ -126,10 +126,10 @@ static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
             memmove(to, from, (size_t)dst.cols * ds);
         else if (dst.dtype == DT_F32)
             for (int64_t c = 0; c < dst.cols; c++)
-                ((float *)to)[c] = load(from, src.dtype, c);
+                ((float *)(void *)to)[c] = load(from, src.dtype, c);
         else if (dst.dtype == DT_BF16)
             for (int64_t c = 0; c < dst.cols; c++)
-                ((uint16_t *)to)[c] = bf16_from_f32(load(from, src.dtype, c));
+                ((uint16_t *)(void *)to)[c] = bf16_from_f32(load(from, src.dtype, c));
         else
             bug("copy of %s to %s", dtype_name(src.dtype), dtype_name(dst.dtype));
     }
@@ -196,7 +196,7 @@ int backend_cpu_list(const char *names[], int max)
 
 struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
 {
-    const char *names[8];
+    const char *names[8] = {0};
     int n = backend_cpu_list(names, 8), chosen = n - 1;
     if (isa)
         for (chosen = n - 1; chosen >= 0 && strcmp(names[chosen], isa) != 0; chosen--)

@@ -1,0 +1,417 @@
+/* kernels_core.h - what the fast kernels are made of: vectors, words, exponentials, one multiplication.
+ *
+ * The including file defines
+ *   VL        floats in a vector: 8 or 16
+ *   MR        rows of the block of sums that multiply() keeps in registers
+ *   VEC_MAX   (a, b): lane by lane; b where either is NaN
+ *   DOT_BF16  optional, (acc, word, v): acc += the dot product of the two pairs of bf16, lane by lane
+ *   VEC_BF16  optional, (v): VL floats rounded to bf16
+ *
+ * Word: 32 bits that are multiplied at once, either one f32 or, where DOT_BF16 exists and both factors
+ * are bf16, two neighbouring bf16.  Packing, blocking and loops are the same for both; only the
+ * innermost line differs.
+ *
+ * Every sum over k runs k = 0, 1, 2, ... in one accumulator whatever the block sizes, so the result of a
+ * row does not depend on how many rows, threads or strips it was computed with.
+ */
+#ifndef HOLORUN_OPS_KERNELS_CORE_H
+#define HOLORUN_OPS_KERNELS_CORE_H
+
+#include "ops/ops_impl.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { NR = 2 * VL, WORD = 4 };
+
+/* Loaded from and stored to any address; bf16 rows are aligned to 2 bytes only. */
+typedef float vec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
+typedef uint32_t uvec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
+typedef uint16_t hvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define UNROLL        _Pragma("GCC unroll 16")
+
+#ifdef DOT_BF16
+enum { HAS_DOT = 1 };
+#else
+enum { HAS_DOT = 0 };
+#define DOT_BF16(acc, word, v) ((void)(word), (void)(v), (acc))
+#endif
+
+ALWAYS_INLINE int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+ALWAYS_INLINE int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------- */
+
+ALWAYS_INLINE vec splat(float x)
+{
+    return (vec){0} + x;
+}
+
+ALWAYS_INLINE vec widen(hvec h)
+{
+    return (vec)(__builtin_convertvector(h, uvec) << 16);
+}
+
+/* Round to nearest even; a NaN stays one. */
+ALWAYS_INLINE hvec narrow(vec v)
+{
+#ifdef VEC_BF16
+    return VEC_BF16(v);
+#else
+    uvec u = (uvec)v, r = (u + 0x7fff + (u >> 16 & 1)) >> 16, nan = (uvec)(v != v);
+    return __builtin_convertvector((r & ~nan) | ((u >> 16 | 0x40) & nan), hvec);
+#endif
+}
+
+ALWAYS_INLINE float sum_lanes(vec v)
+{
+    float lane[VL];
+    memcpy(lane, &v, sizeof lane);
+    for (int half = VL / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lane[i] += lane[i + half];
+    return lane[0];
+}
+
+ALWAYS_INLINE float max_lanes(vec v)
+{
+    float lane[VL];
+    memcpy(lane, &v, sizeof lane);
+    for (int half = VL / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lane[i] = lane[i] > lane[i + half] ? lane[i] : lane[i + half];
+    return lane[0];
+}
+
+/* 2^(n + f) = (1 + f q(f)) 2^n, |f| <= 1/2: relative error 1e-7, or 3e-6 where the result is rounded to
+ * bf16 anyway.  n = -127 makes the factor 2^n zero; 2^0 is exactly 1. */
+ALWAYS_INLINE vec scaled_power(vec f, uvec n_biased, const bool rough)
+{
+    vec q;
+    if (rough) {
+        q = f * splat(0.00958285317f) + splat(0.055906425f);
+        q = q * f + splat(0.240240986f);
+        q = q * f + splat(0.693124193f);
+    } else {
+        q = f * splat(0.00132647272f) + splat(0.00967151269f);
+        q = q * f + splat(0.0555073374f);
+        q = q * f + splat(0.240222421f);
+        q = q * f + splat(0.693146978f);
+    }
+    return (q * f + splat(1.0f)) * (vec)((n_biased + 127) << 23);
+}
+
+/* Adding it leaves round(x) in the low bits of the sum: 1.5 * 2^23. */
+#define ROUNDING 12582912.0f
+
+/* 2^x for x <= 127; 0 below 2^-126. */
+ALWAYS_INLINE vec exp2_vec(vec x, const bool rough)
+{
+    x = VEC_MAX(splat(-127.0f), x);
+    vec shifted = x + splat(ROUNDING);
+    return scaled_power(x - (shifted - splat(ROUNDING)), (uvec)shifted, rough);
+}
+
+/* e^x for x <= 88; log2 e in two parts, so that large |x| lose nothing. */
+ALWAYS_INLINE vec exp_vec(vec x)
+{
+    x = VEC_MAX(splat(-88.0f), x);
+    vec shifted = x * splat(1.44269502f) + splat(ROUNDING);
+    vec f = x * splat(1.44269502f) - (shifted - splat(ROUNDING));
+    return scaled_power(f + x * splat(1.92596303e-8f), (uvec)shifted, false);
+}
+
+ALWAYS_INLINE vec silu_vec(vec x)
+{
+    return x / (splat(1.0f) + exp_vec(-VEC_MAX(splat(-88.0f), x)));
+}
+
+/* v/2 (1 + erf(v / sqrt 2)) = max(v, 0) - |v|/2 erfc(|v| / sqrt 2), with erfc from Abramowitz and
+ * Stegun 7.1.26, whose absolute error is below 2e-7. */
+ALWAYS_INLINE vec gelu_vec(vec v)
+{
+    vec x = (vec)((uvec)v & 0x7fffffff) * splat(0.70710678118654752f);
+    vec t = splat(1.0f) / (splat(1.0f) + splat(0.3275911f) * x);
+    vec p = t * splat(1.061405429f) + splat(-1.453152027f);
+    p = p * t + splat(1.421413741f);
+    p = p * t + splat(-0.284496736f);
+    p = p * t + splat(0.254829592f);
+    vec erfc = p * t * exp_vec(-(x * x));
+    return VEC_MAX(splat(0.0f), v) - (vec)((uvec)v & 0x7fffffff) * splat(0.5f) * erfc;
+}
+
+/* ---- rows in and out ----------------------------------------------------------------------------- */
+
+ALWAYS_INLINE char *element(struct tensor t, int64_t r, int64_t c)
+{
+    return (char *)t.data + (r * t.stride + c) * (t.dtype == DT_BF16 ? 2 : 4);
+}
+
+/* VL values at p. */
+ALWAYS_INLINE vec load_vec(const void *p, const bool bf16)
+{
+    return bf16 ? widen(*(const hvec *)p) : *(const vec *)p;
+}
+
+ALWAYS_INLINE void store_vec(void *p, const bool bf16, vec v)
+{
+    if (bf16)
+        *(hvec *)p = narrow(v);
+    else
+        *(vec *)p = v;
+}
+
+/* n < VL values at p; zeros after them. */
+ALWAYS_INLINE vec load_part(const void *p, const bool bf16, int64_t n)
+{
+    uint32_t room[VL] = {0};
+    memcpy(room, p, (size_t)n * (bf16 ? 2 : 4));
+    return load_vec(room, bf16);
+}
+
+ALWAYS_INLINE void store_part(void *p, const bool bf16, int64_t n, vec v)
+{
+    uint32_t room[VL];
+    store_vec(room, bf16, v);
+    memcpy(p, room, (size_t)n * (bf16 ? 2 : 4));
+}
+
+/* Columns [c, c + n) of row r as f32; `out` has room for whole vectors and is zero after n. */
+static void load_row(struct tensor t, int64_t r, int64_t c, int64_t n, float *out)
+{
+    const char *p = element(t, r, c);
+    const int64_t size = t.dtype == DT_BF16 ? 2 : 4;
+    int64_t i = 0;
+    if (t.dtype == DT_BF16)
+        for (; i + VL <= n; i += VL)
+            *(vec *)(out + i) = load_vec(p + i * 2, true);
+    else
+        for (; i + VL <= n; i += VL)
+            *(vec *)(out + i) = load_vec(p + i * 4, false);
+    if (i < n)
+        *(vec *)(out + i) = load_part(p + i * size, t.dtype == DT_BF16, n - i);
+}
+
+static void store_row(struct tensor t, int64_t r, int64_t c, int64_t n, const float *in)
+{
+    char *p = element(t, r, c);
+    const int64_t size = t.dtype == DT_BF16 ? 2 : 4;
+    int64_t i = 0;
+    if (t.dtype == DT_BF16)
+        for (; i + VL <= n; i += VL)
+            store_vec(p + i * 2, true, *(const vec *)(in + i));
+    else
+        for (; i + VL <= n; i += VL)
+            store_vec(p + i * 4, false, *(const vec *)(in + i));
+    if (i < n)
+        store_part(p + i * size, t.dtype == DT_BF16, n - i, *(const vec *)(in + i));
+}
+
+/* Floats that a row of n values takes in scratch memory: whole vectors. */
+ALWAYS_INLINE int64_t padded(int64_t n)
+{
+    return ceil_div(n, VL) * VL;
+}
+
+/* ---- packing --------------------------------------------------------------------------------------- */
+
+/* VL words of row r from word k on; zeros after the row's end. */
+ALWAYS_INLINE uvec load_words(struct tensor t, int64_t r, int64_t k, const bool pair)
+{
+    const char *p = element(t, r, pair ? 2 * k : k);
+    int64_t left = t.cols - (pair ? 2 * k : k);
+    if (pair) {
+        if (left >= 2 * VL)
+            return *(const uvec *)p;
+        uint32_t room[VL] = {0};
+        memcpy(room, p, (size_t)left * 2);
+        return *(const uvec *)room;
+    }
+    bool bf16 = t.dtype == DT_BF16;
+    return (uvec)(left >= VL ? load_vec(p, bf16) : load_part(p, bf16, left));
+}
+
+/* Exchanges the blocks of s lanes of rows i and i + s: one of the log2(VL) rounds of a transposition. */
+#if VL == 16
+#define LANES_1(o)                                                                                           \
+    0 + (o), 16 + (o), 2 + (o), 18 + (o), 4 + (o), 20 + (o), 6 + (o), 22 + (o), 8 + (o), 24 + (o), 10 + (o), \
+        26 + (o), 12 + (o), 28 + (o), 14 + (o), 30 + (o)
+#define LANES_2(o)                                                                                           \
+    0 + (o), 1 + (o), 16 + (o), 17 + (o), 4 + (o), 5 + (o), 20 + (o), 21 + (o), 8 + (o), 9 + (o), 24 + (o),  \
+        25 + (o), 12 + (o), 13 + (o), 28 + (o), 29 + (o)
+#define LANES_4(o)                                                                                           \
+    0 + (o), 1 + (o), 2 + (o), 3 + (o), 16 + (o), 17 + (o), 18 + (o), 19 + (o), 8 + (o), 9 + (o), 10 + (o),  \
+        11 + (o), 24 + (o), 25 + (o), 26 + (o), 27 + (o)
+#define LANES_8(o)                                                                                           \
+    0 + (o), 1 + (o), 2 + (o), 3 + (o), 4 + (o), 5 + (o), 6 + (o), 7 + (o), 16 + (o), 17 + (o), 18 + (o),    \
+        19 + (o), 20 + (o), 21 + (o), 22 + (o), 23 + (o)
+#else
+#define LANES_1(o) 0 + (o), 8 + (o), 2 + (o), 10 + (o), 4 + (o), 12 + (o), 6 + (o), 14 + (o)
+#define LANES_2(o) 0 + (o), 1 + (o), 8 + (o), 9 + (o), 4 + (o), 5 + (o), 12 + (o), 13 + (o)
+#define LANES_4(o) 0 + (o), 1 + (o), 2 + (o), 3 + (o), 8 + (o), 9 + (o), 10 + (o), 11 + (o)
+#endif
+#define ROUND(s)                                                                                             \
+    UNROLL for (int i = 0; i < VL; i++) if (!(i & (s)))                                                      \
+    {                                                                                                        \
+        uvec a = r[i], b = r[i + (s)];                                                                       \
+        r[i] = __builtin_shufflevector(a, b, LANES_##s(0));                                                  \
+        r[i + (s)] = __builtin_shufflevector(a, b, LANES_##s(s));                                            \
+    }
+
+/* r[i][j] <-> r[j][i] */
+ALWAYS_INLINE void transpose(uvec r[VL])
+{
+    ROUND(1)
+    ROUND(2)
+    ROUND(4)
+#if VL == 16
+    ROUND(8)
+#endif
+}
+
+/* out[k * ld + i] = word k of row i of t, which has at most VL rows; lanes of missing rows are zero.
+ * Each k stores VL words: with ld < VL the next one puts its own over them, and `out` needs room for
+ * a whole vector at the last. */
+static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pair)
+{
+    int64_t words = pair ? ceil_div(t.cols, 2) : t.cols;
+    for (int64_t k = 0; k < words; k += VL) {
+        uvec r[VL];
+        for (int i = 0; i < VL; i++)
+            r[i] = i < t.rows ? load_words(t, i, k, pair) : (uvec){0};
+        transpose(r);
+        int64_t n = least(VL, words - k);
+        for (int64_t i = 0; i < n; i++)
+            *(uvec *)(out + (k + i) * ld) = r[i];
+    }
+}
+
+/* out[w * ld + c] = column c of row w, or as a pair of rows 2w and 2w + 1 (the missing one is zero);
+ * ld >= padded(cols). */
+static void pack_columns(uint32_t *out, int64_t ld, struct tensor t, const bool pair)
+{
+    for (int64_t r = 0; r < t.rows; r += pair ? 2 : 1) {
+        for (int64_t c = 0; c < t.cols; c += VL) {
+            int64_t n = least(VL, t.cols - c);
+            bool bf16 = t.dtype == DT_BF16, lone = r + 1 == t.rows;
+            uvec a =
+                (uvec)(n == VL ? load_vec(element(t, r, c), bf16) : load_part(element(t, r, c), bf16, n));
+            if (pair) {
+                uvec b = {0};
+                if (!lone)
+                    b = (uvec)(n == VL ? load_vec(element(t, r + 1, c), bf16)
+                                       : load_part(element(t, r + 1, c), bf16, n));
+                a = a >> 16 | b;
+            }
+            *(uvec *)(out + (pair ? r / 2 : r) * ld + c) = a;
+        }
+    }
+}
+
+/* ---- the multiplication ------------------------------------------------------------------------------ */
+
+enum factor {
+    F32,  /* a word is an f32 */
+    PAIR, /* a word is two bf16 on both sides, for the dot instruction */
+    WIDE, /* left: two f32; right: two bf16, widened on the way */
+};
+
+ALWAYS_INLINE vec multiply_word(vec acc, const char *a, uvec b, const enum factor kind)
+{
+    uint32_t word;
+    float x[2];
+    if (kind == PAIR) {
+        memcpy(&word, a, 4);
+        return DOT_BF16(acc, word, b);
+    }
+    if (kind == F32) {
+        memcpy(x, a, 4);
+        return acc + x[0] * (vec)b;
+    }
+    memcpy(x, a, 8);
+    acc += x[0] * (vec)(b << 16);
+    return acc + x[1] * (vec)(b & 0xffff0000u);
+}
+
+/* acc[m][j] += sum_k a(m, k) b(k, j) for m < M and N vectors j.
+ * Word (m, k) of a stands at a + m * row + k * step bytes; vector j of b's row k at b + k * ld, the
+ * vectors in couples that are `apart` bytes from each other. */
+ALWAYS_INLINE void multiply(vec *acc, const int M, const int N, const enum factor kind, const char *a,
+                            int64_t row, int64_t step, const char *b, int64_t ld, int64_t apart,
+                            int64_t depth)
+{
+    for (int64_t k = 0; k < depth; k++, a += step, b += ld) {
+        uvec right[8];
+        UNROLL for (int j = 0; j < N; j++) right[j] = *(const uvec *)(b + (j / 2) * apart + (j % 2) * VL * 4);
+        UNROLL for (int m = 0; m < M; m++)
+        {
+            UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
+                multiply_word(acc[m * N + j], a + m * row, right[j], kind);
+        }
+    }
+}
+
+/* c[m][n] += sum_k a(m, k) b[k][n] for any number of rows; n in whole vectors; strides in words. */
+struct matrix {
+    const void *at;
+    int64_t row, step; /* words from row to row, from k to k */
+};
+
+ALWAYS_INLINE void block_into(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
+                              int64_t depth, const int M, const int N, const enum factor kind)
+{
+    vec acc[MR * 2];
+    UNROLL for (int m = 0; m < M; m++)
+    {
+        UNROLL for (int j = 0; j < N; j++) acc[m * N + j] = *(const vec *)(c + m * ldc + j * VL);
+    }
+    multiply(acc, M, N, kind, a.at, a.row * WORD, a.step * WORD, (const char *)b, ldb * WORD, 0, depth);
+    UNROLL for (int m = 0; m < M; m++)
+    {
+        UNROLL for (int j = 0; j < N; j++) * (vec *)(c + m * ldc + j * VL) = acc[m * N + j];
+    }
+}
+
+ALWAYS_INLINE void block_rows(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
+                              int64_t depth, int64_t cols, const int M, const enum factor kind)
+{
+    int64_t n = 0;
+    for (; n + NR <= cols; n += NR)
+        block_into(c + n, ldc, a, b + n, ldb, depth, M, 2, kind);
+    if (n < cols)
+        block_into(c + n, ldc, a, b + n, ldb, depth, M, 1, kind);
+}
+
+/* depth(i) may shrink the sum for a block of rows that starts at i: the zeros of a triangle are skipped. */
+ALWAYS_INLINE void product_into(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
+                                int64_t rows, int64_t depth, int64_t cols, bool triangle,
+                                const enum factor kind)
+{
+    for (int64_t i = 0; i < rows;) {
+        int64_t left = rows - i, m = left >= MR ? MR : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        int64_t k = triangle ? least(depth, i + m) : depth;
+        struct matrix at = {(const char *)a.at + i * a.row * WORD, a.row, a.step};
+        float *to = c + i * ldc;
+        if (m == MR)
+            block_rows(to, ldc, at, b, ldb, k, cols, MR, kind);
+        else if (m == 4)
+            block_rows(to, ldc, at, b, ldb, k, cols, 4, kind);
+        else if (m == 2)
+            block_rows(to, ldc, at, b, ldb, k, cols, 2, kind);
+        else
+            block_rows(to, ldc, at, b, ldb, k, cols, 1, kind);
+        i += m;
+    }
+}
+
+#endif

@@ -1,0 +1,357 @@
+/* kernels_linear.h - y = epi(x W^T + bias): packed panels, blocks of sums in registers.
+ *
+ * Weights are packed once into panels of NR output columns: word k of all NR columns stands together.
+ * A block is MR rows of x against one panel; its MR x NR sums stay in registers while k runs.  Around it:
+ *
+ *   strip   STRIP rows of x and GROUP panels, one item of work for a thread
+ *   depth   DEPTH words of k at a time, so that a panel's slice stays in the first-level cache while all
+ *           blocks of the strip pass; the sums wait in a tile of f32 meanwhile
+ *   chunk   rows of x that are packed at once (MR rows interleaved); short or narrow x is read in place
+ *
+ * One row takes four panels at once: there are too few sums otherwise to hide the latency of adding.
+ * Without a dot instruction bf16 panels are widened: on the way for few rows, else slice by slice.
+ */
+#ifndef HOLORUN_OPS_KERNELS_LINEAR_H
+#define HOLORUN_OPS_KERNELS_LINEAR_H
+
+#include "ops/kernels_core.h"
+
+enum {
+    STRIP = 8 * MR,
+    GROUP = 4,
+    DEPTH = 256,
+    CHUNK_BYTES = 8 << 20,
+    IN_PLACE = 1024,       /* words of a row up to which x is not packed */
+    FEW_ROWS = 4,          /* rows up to which widening on the way is cheaper */
+    SMALL_PRODUCT = 200000 /* multiplications not worth waking another thread for */
+};
+
+/* ---- weights ------------------------------------------------------------------------------------- */
+
+struct packing {
+    struct tensor host;
+    struct weight *w;
+    struct backend *b;
+};
+
+/* A panel of [words][NR]; rows past the last stay zero. */
+static void pack_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct packing *p = arg;
+    const bool pair = p->w->plain.dtype == DT_BF16, plain = p->host.dtype == p->w->plain.dtype;
+    int64_t cols = p->host.cols;
+    struct tensor room = {NULL, p->w->plain.dtype, VL, cols, cols};
+    if (!plain)
+        room.data = cpu_scratch(p->b, thread, (size_t)(VL * cols) * dtype_size(room.dtype));
+    for (int64_t half = 2 * begin; half < 2 * end; half++) {
+        int64_t n = least(VL, p->w->rows - half * VL);
+        if (n <= 0)
+            continue;
+        struct tensor rows = tensor_rows(p->host, half * VL, n);
+        if (!plain) {
+            room.rows = n;
+            cpu_convert(room, rows);
+            rows = room;
+        }
+        char *panel = (char *)p->w->plain.data + half / 2 * p->w->words * NR * WORD;
+        pack_rows((uint32_t *)(void *)panel + half % 2 * VL, NR, rows, pair);
+    }
+}
+
+static struct weight *fast_pack(struct backend *b, struct tensor host, enum dtype dtype)
+{
+    struct weight *w = xcalloc(1, sizeof *w);
+    w->rows = host.rows;
+    w->cols = host.cols;
+    w->words = dtype == DT_BF16 ? ceil_div(host.cols, 2) : host.cols;
+    int64_t panels = ceil_div(host.rows, NR), per_word = dtype == DT_BF16 ? 2 : 1;
+    w->plain = b->ops->alloc(b, dtype, panels, w->words * NR * per_word);
+    struct packing p = {host, w, b};
+    pool_for(b->pool, panels, 1 + SMALL_PRODUCT / (host.cols * NR + 1), pack_range, &p);
+    return w;
+}
+
+/* ---- one block ------------------------------------------------------------------------------------ */
+
+struct product {
+    struct backend *b;
+    struct tensor y;
+    const struct weight *w;
+    const float *bias;
+    enum epilogue epi;
+    bool add, bf16; /* bf16: y's type */
+    enum factor kind;
+    struct matrix x;       /* words */
+    int64_t block;         /* words from one block of MR rows of x to the next */
+    int64_t row0, rows;    /* rows of y that this chunk is */
+    int64_t words;         /* depth in words of x: of f32 or pairs */
+    int64_t strips, group; /* items: groups of `group` panels, times strips */
+};
+
+/* One vector of a row: bias, epilogue, sum, rounding. */
+ALWAYS_INLINE void finish_vec(const struct product *p, void *y, const float *bias, vec v, const bool bf16)
+{
+    if (bias)
+        v += *(const vec *)bias;
+    if (p->epi == EPI_RELU2) {
+        v = VEC_MAX(splat(0.0f), bf16 ? widen(narrow(v)) : v);
+        v *= v;
+    } else if (p->epi == EPI_GELU) {
+        v = gelu_vec(v);
+    }
+    if (p->add)
+        v = load_vec(y, bf16) + (bf16 ? widen(narrow(v)) : v);
+    store_vec(y, bf16, v);
+}
+
+/* The last panel of a matrix has fewer than NR columns: through a padded copy. */
+static void finish_edge(const struct product *p, char *y, const float *bias, int64_t n, const vec v[2])
+{
+    const int64_t size = p->bf16 ? 2 : 4;
+    uint32_t room[NR] = {0};
+    float few[NR] = {0};
+    memcpy(room, y, (size_t)(n * size));
+    if (bias)
+        memcpy(few, bias, (size_t)n * sizeof *few);
+    for (int j = 0; j < 2; j++) {
+        char *at = (char *)room + j * VL * size;
+        if (p->bf16)
+            finish_vec(p, at, bias ? few + j * VL : NULL, v[j], true);
+        else
+            finish_vec(p, at, bias ? few + j * VL : NULL, v[j], false);
+    }
+    memcpy(y, room, (size_t)(n * size));
+}
+
+static void finish_rows(const struct product *p, int64_t row, int64_t panel, const vec *sums, int M)
+{
+    int64_t col = panel * NR, n = least(NR, p->w->rows - col);
+    const float *bias = p->bias ? p->bias + col : NULL;
+    for (int m = 0; m < M; m++, sums += 2) {
+        char *y = element(p->y, p->row0 + row + m, col);
+        if (n < NR) {
+            finish_edge(p, y, bias, n, sums);
+        } else if (p->bf16) {
+            finish_vec(p, y, bias, sums[0], true);
+            finish_vec(p, y + VL * 2, bias ? bias + VL : NULL, sums[1], true);
+        } else {
+            finish_vec(p, y, bias, sums[0], false);
+            finish_vec(p, y + VL * 4, bias ? bias + VL : NULL, sums[1], false);
+        }
+    }
+}
+
+struct slice { /* words [k, k + n) of a panel */
+    const char *at;
+    int64_t k, n;
+    bool first, last;
+};
+
+/* Rows [row, row + M) of the chunk, which are inside one block of MR, against a slice. */
+ALWAYS_INLINE void run_block(const struct product *p, int64_t row, int64_t panel, struct slice s, float *tile,
+                             const int M, const enum factor kind)
+{
+    vec acc[MR * 2];
+    const int64_t per = kind == WIDE ? 2 : 1; /* words of x for a word of the panel */
+    const char *x =
+        (const char *)p->x.at + (row / MR * p->block + row % MR * p->x.row + s.k * per * p->x.step) * WORD;
+    UNROLL for (int i = 0; i < 2 * M; i++) acc[i] = s.first ? (vec){0} : *(const vec *)(tile + i * VL);
+    multiply(acc, M, 2, kind, x, p->x.row * WORD, p->x.step * per * WORD, s.at, NR * WORD, 0, s.n);
+    if (s.last)
+        finish_rows(p, row, panel, acc, M);
+    else
+        UNROLL for (int i = 0; i < 2 * M; i++) * (vec *)(tile + i * VL) = acc[i];
+}
+
+ALWAYS_INLINE void run_rows(const struct product *p, int64_t begin, int64_t end, int64_t panel,
+                            struct slice s, float *tile, const enum factor kind)
+{
+    for (int64_t row = begin; row < end;) {
+        int64_t left = end - row, at = (row - begin) * NR;
+        if (left >= MR) {
+            run_block(p, row, panel, s, tile + at, MR, kind);
+            row += MR;
+        } else if (left >= 4) {
+            run_block(p, row, panel, s, tile + at, 4, kind);
+            row += 4;
+        } else if (left >= 2) {
+            run_block(p, row, panel, s, tile + at, 2, kind);
+            row += 2;
+        } else {
+            run_block(p, row, panel, s, tile + at, 1, kind);
+            row += 1;
+        }
+    }
+}
+
+/* ---- blocks over strips ----------------------------------------------------------------------------- */
+
+static const char *panel_at(const struct product *p, int64_t panel)
+{
+    return (const char *)p->w->plain.data + panel * p->w->words * NR * WORD;
+}
+
+/* A slice of a bf16 panel as f32: [2 n][NR]. */
+static void widen_slice(struct slice *s, float *room)
+{
+    const uint32_t *from = (const uint32_t *)(const void *)s->at;
+    float *to = room;
+    for (int64_t k = 0; k < s->n; k++, from += NR, to += 2 * NR)
+        for (int j = 0; j < NR; j += VL) {
+            uvec u = *(const uvec *)(from + j);
+            *(vec *)(to + j) = (vec)(u << 16);
+            *(vec *)(to + NR + j) = (vec)(u & 0xffff0000u);
+        }
+    *s = (struct slice){(const char *)room, 2 * s->k, 2 * s->n, s->first, s->last};
+}
+
+static void run_slice(const struct product *p, int64_t begin, int64_t end, int64_t panel, struct slice s,
+                      float *tile, float *room)
+{
+    if (p->kind == PAIR)
+        run_rows(p, begin, end, panel, s, tile, PAIR);
+    else if (p->kind == F32)
+        run_rows(p, begin, end, panel, s, tile, F32);
+    else if (end - begin <= FEW_ROWS)
+        run_rows(p, begin, end, panel, s, tile, WIDE);
+    else {
+        widen_slice(&s, room);
+        run_rows(p, begin, end, panel, s, tile, F32);
+    }
+}
+
+static void product_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct product *p = arg;
+    int64_t words = p->w->words, panels = ceil_div(p->w->rows, NR),
+            depth = p->kind == WIDE ? DEPTH / 2 : DEPTH;
+    float *tiles = cpu_scratch(p->b, thread, (size_t)(GROUP * STRIP + DEPTH) * NR * sizeof *tiles);
+    float *room = tiles + (size_t)GROUP * STRIP * NR;
+    for (int64_t item = begin; item < end; item++) {
+        int64_t p0 = item / p->strips * p->group, p1 = least(p0 + p->group, panels);
+        int64_t r0 = item % p->strips * STRIP, r1 = least(r0 + STRIP, p->rows);
+        for (int64_t k = 0; k < words; k += depth) {
+            int64_t n = least(depth, words - k);
+            for (int64_t panel = p0; panel < p1; panel++) {
+                struct slice s = {panel_at(p, panel) + k * NR * WORD, k, n, k == 0, k + n == words};
+                run_slice(p, r0, r1, panel, s, tiles + (panel - p0) * STRIP * NR, room);
+            }
+        }
+    }
+}
+
+/* ---- one row ------------------------------------------------------------------------------------------ */
+
+ALWAYS_INLINE void run_vector(const struct product *p, int64_t panel, const enum factor kind)
+{
+    vec acc[2 * GROUP];
+    UNROLL for (int i = 0; i < 2 * GROUP; i++) acc[i] = (vec){0};
+    multiply(acc, 1, 2 * GROUP, kind, p->x.at, 0, (kind == WIDE ? 2 : 1) * WORD, panel_at(p, panel),
+             NR * WORD, p->w->words * NR * WORD, p->w->words);
+    for (int i = 0; i < GROUP; i++)
+        finish_rows(p, 0, panel + i, acc + 2 * i, 1);
+}
+
+ALWAYS_INLINE void run_vectors(const struct product *p, int64_t begin, int64_t end, const enum factor kind)
+{
+    struct slice s = {NULL, 0, p->w->words, true, true};
+    int64_t panel = begin;
+    for (; panel + GROUP <= end; panel += GROUP)
+        run_vector(p, panel, kind);
+    for (; panel < end; panel++) {
+        s.at = panel_at(p, panel);
+        run_block(p, 0, panel, s, NULL, 1, kind);
+    }
+}
+
+static void vector_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    const struct product *p = arg;
+    if (p->kind == PAIR)
+        run_vectors(p, begin, end, PAIR);
+    else if (p->kind == F32)
+        run_vectors(p, begin, end, F32);
+    else
+        run_vectors(p, begin, end, WIDE);
+}
+
+/* ---- linear -------------------------------------------------------------------------------------------- */
+
+struct interleaving {
+    struct tensor x;
+    uint32_t *out;
+    int64_t block;
+    bool pair;
+};
+
+/* Blocks of MR rows: word k of the MR rows together. */
+static void interleave_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    const struct interleaving *t = arg;
+    for (int64_t i = begin; i < end; i++)
+        pack_rows(t->out + i * t->block, MR, tensor_rows(t->x, i * MR, least(MR, t->x.rows - i * MR)),
+                  t->pair);
+}
+
+/* A chunk of rows as words, in place where that is as good. */
+static void take_rows(struct product *p, struct tensor x, bool in_place)
+{
+    const bool pair = p->kind == PAIR;
+    p->rows = x.rows;
+    if (in_place) {
+        int64_t row = pair ? x.stride / 2 : x.stride;
+        p->x = (struct matrix){x.data, row, 1};
+        p->block = MR * row;
+        return;
+    }
+    int64_t blocks = ceil_div(x.rows, MR);
+    p->block = p->words * MR;
+    struct interleaving t = {x, NULL, p->block, pair};
+    t.out = cpu_scratch(p->b, SHARED_SCRATCH, ((size_t)(blocks * p->block) + VL) * WORD);
+    pool_for(p->b->pool, blocks, 1 + SMALL_PRODUCT / 4 / p->block, interleave_range, &t);
+    p->x = (struct matrix){t.out, 1, MR};
+}
+
+static void run_chunk(struct product *p)
+{
+    int64_t panels = ceil_div(p->w->rows, NR), threads = pool_threads(p->b->pool);
+    int64_t per_panel = p->rows * p->w->cols * NR; /* multiplications */
+    if (p->rows == 1) {
+        pool_for(p->b->pool, panels, 1 + SMALL_PRODUCT / per_panel, vector_range, p);
+        return;
+    }
+    p->strips = ceil_div(p->rows, STRIP);
+    p->group = GROUP;
+    while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * threads)
+        p->group /= 2;
+    int64_t per_item = per_panel * p->group / p->strips;
+    pool_for(p->b->pool, ceil_div(panels, p->group) * p->strips, 1 + SMALL_PRODUCT / per_item, product_range,
+             p);
+}
+
+static void fast_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
+                        struct tensor bias, enum epilogue epi, int add)
+{
+    if (x.cols != w->cols || y.cols != w->rows || x.rows != y.rows)
+        bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
+            (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
+    const bool bf16 = w->plain.dtype == DT_BF16;
+    struct product p = {.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
+    p.bf16 = y.dtype == DT_BF16;
+    p.kind = !bf16 ? F32 : HAS_DOT && x.dtype == DT_BF16 ? PAIR : WIDE;
+    p.words = p.kind == WIDE ? 2 * w->words : w->words;
+    /* whole words, of the type wanted, and no more of them than the cache takes at any stride */
+    bool readable =
+        p.kind == PAIR ? x.cols % 2 == 0 && x.stride % 2 == 0 : x.dtype == DT_F32 && p.words == x.cols;
+    bool in_place = readable && (x.rows <= 8 || p.words <= IN_PLACE);
+    int64_t chunk = in_place ? x.rows : ceil_div(CHUNK_BYTES / WORD / p.words, STRIP) * STRIP;
+    for (int64_t r = 0; r < x.rows; r += chunk) {
+        p.row0 = r;
+        take_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)), in_place);
+        run_chunk(&p);
+    }
+}
+
+#endif
