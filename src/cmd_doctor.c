@@ -182,6 +182,10 @@ static void check_display(struct report *r, const struct settings *set)
     check_extensions(r, facts.data);
     check_capture(r, s);
     check_pointer(r, s);
+    if (screen_watch(s, &e))
+        add(r, "stop by Escape", WARNING, xstrdup(e.text), "stop a run with Ctrl-C in its terminal");
+    else
+        add(r, "stop by Escape", OK, xstrdup("twice within 0.6 s"), NULL);
     buf_free(&facts);
     screen_close(s);
 }
