@@ -6,7 +6,8 @@
  *
  * Hands look at the stop flag before every single event (screen_stop_flag), and write down what they
  * press in a held-list, in memory and in a file, before they press it: whatever happens, what was
- * pressed is released, if need be by the next start.
+ * pressed is released, if need be by the next start.  One process at a time has hands on a display;
+ * others may look, and their hands fail with the number of the process that has them.
  */
 #ifndef HOLORUN_SCREEN_SCREEN_H
 #define HOLORUN_SCREEN_SCREEN_H
@@ -28,9 +29,9 @@ struct screen_options {
     double key_delay_ms, keymap_settle_ms; /* 0: defaults 5, 50 */
 };
 
-struct screen *screen_open(const struct screen_options *o,
-                           struct err *e); /* no DISPLAY, Wayland, XTest missing: refused */
-void screen_close(struct screen *s);       /* releases what is held, restores the keymap; NULL is fine */
+/* NULL with the reason: no DISPLAY, a Wayland session, no XTEST, no such view. */
+struct screen *screen_open(const struct screen_options *o, struct err *e);
+void screen_close(struct screen *s); /* releases what is held, restores the keymap; NULL is fine */
 
 struct screen_rect {
     int x, y, w, h;
@@ -48,8 +49,8 @@ void screen_describe(struct screen *s, struct buf *out);
 int screen_capture(struct screen *s, struct image *out, struct err *e); /* allocates or reuses out */
 
 struct settle {
-    double min_ms, quiet_ms, max_ms;
-}; /* zeros: 150, 300, 3000 */
+    double min_ms, quiet_ms, max_ms; /* zeros: 150, 300, 3000 */
+};
 struct settled {
     double ms;
     const char *why; /* "quiet" "stable" "timeout" "stopped" */
@@ -68,15 +69,16 @@ int screen_pointer(struct screen *s, int *x, int *y);
 int screen_move(struct screen *s, int x, int y, struct err *e);
 int screen_button(struct screen *s, int button, bool down, struct err *e);
 int screen_click(struct screen *s, int x, int y, int button, int count, struct err *e); /* x < 0: in place */
-int screen_drag(struct screen *s, const int *xy, int n, int button, int ms,
-                struct err *e);                                     /* n points x0 y0 x1 y1 ... */
+/* Along n points x0 y0 x1 y1 ..., in ms (0: 500) plus rests at both ends. */
+int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, struct err *e);
 int screen_scroll(struct screen *s, int dx, int dy, struct err *e); /* wheel clicks at the pointer */
 int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e);
-int screen_chord(struct screen *s, const uint32_t *keysyms, int n,
-                 struct err *e); /* down in order, up in reverse */
+/* Down in order, up in reverse; what was held before stays held. */
+int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
+/* Any valid UTF-8 without control characters; newline is Return, tab is Tab (else ERR_USAGE). */
 int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);
 int screen_wait(struct screen *s, double ms, struct err *e); /* sleeps, watching the stop flag */
-int screen_release_all(struct screen *s); /* every key and button we hold; safe at any time */
+int screen_release_all(struct screen *s); /* all we hold, safe at any time; 1 when there was something */
 int screen_activate_window(struct screen *s, unsigned long id, struct err *e); /* through libxdo */
 int64_t screen_events_sent(const struct screen *s);
 
@@ -86,6 +88,7 @@ int64_t screen_events_sent(const struct screen *s);
  * 0 go on, else why: a signal number, or STOP_* below. */
 enum { STOP_FILE = 1000, STOP_HUMAN = 1001 };
 volatile int *screen_stop_flag(void);
+
 /* From now on a person stops the run with Escape twice within 0.6 s on this display (what we press does
  * not count), or by writing the file "stop" into the runtime folder.  Ends with screen_close().  -1
  * with the reason when nobody can listen here; everything else works all the same. */
