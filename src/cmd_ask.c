@@ -1,0 +1,159 @@
+/* cmd_ask.c - `holorun ask QUESTION --image FILE`: a question about pictures, or about nothing but words.
+ *
+ * Prints the answer as it comes out of the model; with --json also each token with the logarithm of its
+ * probability.
+ */
+#include "commands.h"
+
+#include "base/image.h"
+#include "looking.h"
+#include "screen/screen.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_IMAGES = 6 };
+
+struct settings {
+    const char *model, *isa, *dialect;
+    int threads, max_tokens;
+    double temperature;
+    uint64_t seed;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    MODEL_OPTIONS(struct settings),
+    {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
+     "how to speak to the model; without it as its directory says", NULL},
+    {"max-tokens", 0, OPTION_INT, offsetof(struct settings, max_tokens), "N", 1, 100000, "512",
+     "longest answer", NULL},
+    {"temperature", 't', OPTION_NUMBER, offsetof(struct settings, temperature), "T", 0, 10, "0",
+     "0 for the likeliest answer, more for variety", NULL},
+    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "seed of the dice", NULL},
+    {"json", 0, OPTION_FLAG, offsetof(struct settings, json),
+     .help = "one JSON object on stdout, with every token"},
+    {0},
+};
+
+const struct command ask_command = {
+    "ask",
+    "QUESTION [IMAGE...]",
+    "answer a question about pictures",
+    "Pictures are PNG files, in order, after the question; --image FILE may be written before "
+    "each of them.",
+    "holorun ask \"What is in To?\" screen.png\nholorun ask --json \"Read row 2\" --image a.png\n",
+    options,
+    cmd_ask};
+
+/* "--image FILE" may be repeated, which the table has no word for: it means the file alone. */
+static int drop_image_words(int argc, char **argv)
+{
+    int n = 0;
+    for (int i = 0; i < argc; i++) {
+        if (!strcmp(argv[i], "--image") && i + 1 < argc)
+            continue;
+        argv[n++] = strncmp(argv[i], "--image=", 8) == 0 ? argv[i] + 8 : argv[i];
+    }
+    return n;
+}
+
+static bool is_png(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 4 && !strcasecmp(name + n - 4, ".png");
+}
+
+static int ask(struct looking *l, const struct settings *s, const char *question, const struct image *images,
+               int n, struct err *e)
+{
+    struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    int rc = 0;
+    if (l->dialect->ask && *l->dialect->ask)
+        rc = dialect_fill(l->dialect->ask, (const char *const[]){"question", question, NULL}, &text, e);
+    else
+        buf_puts(&text, question);
+    if (rc == 0)
+        rc = looking_ask(l, text.data, images, n, GOAL_TEXT, &sampling, e);
+    buf_free(&text);
+    return rc;
+}
+
+static void print_json(const struct looking *l)
+{
+    struct buf out;
+    buf_init(&out, 64 << 20);
+    buf_puts(&out, "{\"answer\": ");
+    buf_put_json(&out, l->reply.text.data, l->reply.text.len);
+    buf_printf(&out, ", \"ms\": %.1f, \"tokens\": [", l->reply.ms);
+    for (int i = 0; i < l->reply.n; i++) {
+        const struct token_choice *c = &l->reply.choices[i];
+        size_t len;
+        const char *bytes = tokenizer_bytes(engine_tokenizer(l->engine), c->id, &len);
+        buf_printf(&out, "%s{\"id\": %d, \"text\": ", i ? ", " : "", c->id);
+        buf_put_json(&out, bytes, len);
+        if (c->forced)
+            buf_puts(&out, ", \"forced\": true}");
+        else
+            buf_printf(&out, ", \"logprob\": %.5f}", (double)c->logprob);
+    }
+    buf_puts(&out, "]}");
+    puts(out.data);
+    buf_free(&out);
+}
+
+static void print_answer(const struct looking *l)
+{
+    const struct buf *text = &l->reply.text;
+    fwrite(text->data, 1, text->len, stdout);
+    if (!text->len || text->data[text->len - 1] != '\n')
+        putchar('\n');
+}
+
+int cmd_ask(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    argc = drop_image_words(argc, argv);
+    int n = options_parse(&ask_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    const char *question = NULL, *files[MAX_IMAGES];
+    int nfiles = 0;
+    for (int i = 0; i < n; i++) {
+        if (!is_png(argv[i]) && !question)
+            question = argv[i];
+        else if (nfiles < MAX_IMAGES)
+            files[nfiles++] = argv[i];
+        else
+            n = err_set(&e, ERR_USAGE, "more than %d pictures", MAX_IMAGES);
+    }
+    if (n >= 0 && !question)
+        n = err_set(&e, ERR_USAGE, "ask what?");
+    if (n < 0)
+        return options_refuse(&ask_command, &e);
+    screen_install_signals();
+    struct looking l = {0};
+    struct image images[MAX_IMAGES] = {{0}};
+    int rc = 0;
+    for (int i = 0; i < nfiles && rc == 0; i++)
+        rc = image_read_png(&images[i], files[i], &e);
+    if (rc == 0)
+        rc = looking_open(&l, s.model, s.dialect, s.isa, s.threads, s.seed, &e);
+    if (rc == 0)
+        rc = ask(&l, &s, question, images, nfiles, &e);
+    if (rc == 0 && s.json)
+        print_json(&l);
+    else if (rc == 0)
+        print_answer(&l);
+    looking_close(&l);
+    for (int i = 0; i < nfiles; i++)
+        image_free(&images[i]);
+    if (rc)
+        fprintf(stderr, "holorun: %s\n", e.text);
+    return rc ? (int)e.kind : 0;
+}

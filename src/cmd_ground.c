@@ -1,0 +1,111 @@
+/* cmd_ground.c - `holorun ground IMAGE TARGET`: where is it?
+ *
+ * Prints the point as "x y" in pixels of the image; with --overlay a copy of the image with a ring there.
+ */
+#include "commands.h"
+
+#include "base/image.h"
+#include "looking.h"
+#include "screen/screen.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *model, *isa, *dialect, *overlay;
+    int threads;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    MODEL_OPTIONS(struct settings),
+    {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
+     "how to speak to the model; without it as its directory says", NULL},
+    {"overlay", 'o', OPTION_TEXT, offsetof(struct settings, overlay), "FILE", 0, 4096, NULL,
+     "write the image with a ring at the point, as PNG", NULL},
+    {"json", 0, OPTION_FLAG, offsetof(struct settings, json), .help = "one JSON object on stdout"},
+    {0},
+};
+
+const struct command ground_command = {"ground",
+                                       "IMAGE TARGET",
+                                       "find something in a screenshot and print its place in pixels",
+                                       NULL,
+                                       "holorun ground screen.png \"Search\" --overlay where.png\n",
+                                       options,
+                                       cmd_ground};
+
+static int find_point(struct looking *l, const struct image *im, const char *target, double *x, double *y,
+                      struct err *e)
+{
+    struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = 256};
+    struct buf question;
+    if (!l->dialect->ground || !*l->dialect->ground)
+        return err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", l->dialect->name);
+    buf_init(&question, 1 << 20);
+    int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", target, NULL}, &question, e);
+    if (rc == 0)
+        rc = looking_ask(l, question.data, im, 1, GOAL_GROUND, &greedy, e);
+    if (rc == 0)
+        rc = dialect_parse_point(l->dialect, l->reply.text.data, l->reply.text.len, im->w, im->h, x, y, e);
+    buf_free(&question);
+    return rc;
+}
+
+static int print_point(const struct settings *s, const struct looking *l, struct image *im,
+                       const char *target, double x, double y, struct err *e)
+{
+    static const uint8_t red[3] = {230, 30, 60};
+    if (s->json) {
+        double sum = 0;
+        for (int i = 0; i < l->reply.n; i++)
+            sum += l->reply.choices[i].forced ? 0 : (double)l->reply.choices[i].logprob;
+        struct buf out;
+        buf_init(&out, 1 << 20);
+        buf_puts(&out, "{\"target\": ");
+        buf_put_json(&out, target, strlen(target));
+        buf_printf(
+            &out,
+            ", \"x\": %.0f, \"y\": %.0f, \"width\": %d, \"height\": %d, \"logprob\": %.4f, \"ms\": %.1f}", x,
+            y, im->w, im->h, sum, l->reply.ms);
+        puts(out.data);
+        buf_free(&out);
+    } else {
+        printf("%.0f %.0f\n", x, y);
+    }
+    if (!s->overlay)
+        return 0;
+    image_draw_ring(im, (int)x, (int)y, 14, 4, red);
+    return image_write_png(im, s->overlay, e);
+}
+
+int cmd_ground(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    int n = options_parse(&ground_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n >= 0 && n != 2)
+        n = err_set(&e, ERR_USAGE, "ground takes an image and what to find in it");
+    if (n < 0)
+        return options_refuse(&ground_command, &e);
+    screen_install_signals();
+    struct looking l = {0};
+    struct image im = {0};
+    double x = 0, y = 0;
+    int rc = image_read_png(&im, argv[0], &e);
+    if (rc == 0)
+        rc = looking_open(&l, s.model, s.dialect, s.isa, s.threads, 1, &e);
+    if (rc == 0)
+        rc = find_point(&l, &im, argv[1], &x, &y, &e);
+    if (rc == 0)
+        rc = print_point(&s, &l, &im, argv[1], x, y, &e);
+    looking_close(&l);
+    image_free(&im);
+    if (rc)
+        fprintf(stderr, "holorun: %s\n", e.text);
+    return rc ? (int)e.kind : 0;
+}

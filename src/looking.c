@@ -1,0 +1,62 @@
+/* looking.c - see looking.h. */
+#include "looking.h"
+
+#include "model/find.h"
+#include "screen/screen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int looking_open(struct looking *l, const char *model, const char *dialect, const char *isa, int threads,
+                 uint64_t seed, struct err *e)
+{
+    *l = (struct looking){0};
+    if (!(l->dir = model_find(model, e)))
+        return -1;
+    char *name = dialect ? xstrdup(dialect) : dialect_for_model(l->dir, e);
+    l->dialect = name ? dialect_load(name, e) : NULL;
+    free(name);
+    if (!l->dialect)
+        return -1;
+    struct engine_options o = {.dir = l->dir, .isa = isa, .threads = threads};
+    if (!(l->engine = engine_open(&o, e)))
+        return -1;
+    l->session = session_new(l->engine, seed);
+    return 0;
+}
+
+int looking_ask(struct looking *l, const char *question, const struct image *images, int n,
+                enum dialect_goal goal, const struct sampling *sampling, struct err *e)
+{
+    struct chat_part parts[8] = {{.text = question}, {.text = "\n"}};
+    if (n < 0 || n > 6)
+        return err_set(e, ERR_USAGE, "%d images; at most 6 fit", n);
+    for (int i = 0; i < n; i++)
+        parts[2 + i] = (struct chat_part){.image = &images[i]};
+    struct grammar *g = dialect_grammar(l->dialect, goal, engine_tokenizer(l->engine), e);
+    if (!g)
+        return -1;
+    enum chat_place place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
+    int rc = chat_system(l->session, "", e);
+    if (rc == 0)
+        rc = chat_user(l->session, parts, n ? 2 + n : 1, place, e);
+    if (rc == 0)
+        rc = chat_open_reply(l->session, false, e);
+    if (rc == 0)
+        rc = generate(l->session, g, sampling, screen_stop_flag(), NULL, NULL, &l->reply, e);
+    if (rc == 0 && l->reply.finish == FINISH_CANCELLED)
+        rc = err_set(e, ERR_STOPPED, "stopped");
+    grammar_free(g);
+    return rc;
+}
+
+void looking_close(struct looking *l)
+{
+    generated_free(&l->reply);
+    session_free(l->session);
+    engine_close(l->engine);
+    if (l->dialect)
+        dialect_free(l->dialect);
+    free(l->dir);
+    *l = (struct looking){0};
+}

@@ -1,0 +1,29 @@
+/* looking.h - what `ask` and `ground` share: a model, a dialect, images, one question, one reply. */
+#ifndef HOLORUN_LOOKING_H
+#define HOLORUN_LOOKING_H
+
+#include "actions/dialect.h"
+#include "model/chat.h"
+#include "model/generate.h"
+#include "model/model.h"
+
+struct looking {
+    char *dir;
+    struct engine *engine;
+    struct dialect *dialect;
+    struct session *session;
+    struct generated reply;
+};
+
+/* Opens the model (option NULL: the embedded one) and its dialect (NULL: the one the model asks for). */
+int looking_open(struct looking *l, const char *model, const char *dialect, const char *isa, int threads,
+                 uint64_t seed, struct err *e);
+
+/* Asks `question` about n images (in order, before the text or where the dialect wants them) and keeps the
+ * reply in l->reply. */
+int looking_ask(struct looking *l, const char *question, const struct image *images, int n,
+                enum dialect_goal goal, const struct sampling *sampling, struct err *e);
+
+void looking_close(struct looking *l);
+
+#endif

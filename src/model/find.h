@@ -1,0 +1,12 @@
+/* find.h - which model directory to open. */
+#ifndef HOLORUN_MODEL_FIND_H
+#define HOLORUN_MODEL_FIND_H
+
+#include "base/err.h"
+
+/* `option` (from --model or $HOLORUN_MODEL) when given, else the embedded model: beside the program in the
+ * source tree, or where it was installed (../share/holorun/pocket).  The caller frees the result; NULL with
+ * what was looked for. */
+char *model_find(const char *option, struct err *e);
+
+#endif
