@@ -228,22 +228,36 @@ static gx_node named(const struct language *l, const struct tool *t, const struc
     return GX_SEQ(x, lit_of(x, "%s=", a->name), value);
 }
 
-/* Arguments from i on; after: something stands before them, so that a comma is needed. */
+/* The next argument that is offered, from i on; nargs when there is none. */
+static int offered(const struct tool *t, int i)
+{
+    while (i < t->nargs && t->args[i].hidden)
+        i++;
+    return i;
+}
+
+/* Arguments from i on; after: something stands before them, so that a comma is needed. The two numbers of
+ * a place are given together or not at all. */
 static gx_node arguments(const struct language *l, const struct tool *t, int i, bool after)
 {
     struct gx *x = l->x;
-    while (i < t->nargs && t->args[i].hidden)
-        i++;
+    i = offered(t, i);
     if (i >= t->nargs)
         return gx_lit(x, "");
-    gx_node one = named(l, t, &t->args[i]);
+    const struct tool_arg *a = &t->args[i];
+    gx_node one = named(l, t, a);
+    int next = offered(t, i + 1);
+    if ((a->id == P_X || a->id == P_X2) && next < t->nargs && (int)t->args[next].id == (int)a->id + 1) {
+        one = GX_SEQ(x, one, gx_lit(x, ", "), named(l, t, &t->args[next]));
+        next++;
+    }
     if (after)
         one = GX_SEQ(x, gx_lit(x, ", "), one);
-    if (t->args[i].required)
-        return GX_SEQ(x, one, arguments(l, t, i + 1, true));
+    if (a->required)
+        return GX_SEQ(x, one, arguments(l, t, next, true));
     if (after)
-        return GX_SEQ(x, gx_repeat(x, one, 0, 1), arguments(l, t, i + 1, true));
-    return GX_ALT(x, GX_SEQ(x, one, arguments(l, t, i + 1, true)), arguments(l, t, i + 1, false));
+        return GX_SEQ(x, gx_repeat(x, one, 0, 1), arguments(l, t, next, true));
+    return GX_ALT(x, GX_SEQ(x, one, arguments(l, t, next, true)), arguments(l, t, next, false));
 }
 
 gx_node value_json_call(const struct language *l, const struct tool *t, const char *tag)

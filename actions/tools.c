@@ -105,6 +105,7 @@ static int parse_arg(const struct place *p, enum action_kind kind, json_t *item,
     *a = (struct tool_arg){.id = use->id,
                            .name = xstrdup(name),
                            .required = use->required,
+                           .hidden = use->id == P_IGNORED,
                            .min = param->min,
                            .max = param->max};
     json_t *fallback = json_object_get(object, "default");

@@ -54,7 +54,7 @@ static void close_begin(struct grammar *g)
 static void close_add(struct grammar *g, int32_t from)
 {
     int32_t top = 0;
-    if (g->seen[from] == g->round || !g->nfa.states[from].live)
+    if (g->seen[from] == g->round)
         return;
     g->seen[from] = g->round;
     g->stack[top++] = from;
@@ -67,7 +67,7 @@ static void close_add(struct grammar *g, int32_t from)
         }
         for (int way = 0; way < 2; way++) {
             int32_t to = way ? s->what : s->out;
-            if (g->seen[to] == g->round || !g->nfa.states[to].live)
+            if (g->seen[to] == g->round)
                 continue;
             g->seen[to] = g->round;
             g->stack[top++] = to;

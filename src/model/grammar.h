@@ -58,8 +58,7 @@ gx_node gx_json_string(struct gx *x, int min, int max); /* with quotes; max coun
 
 struct grammar;
 
-/* NULL when an added token is missing from the tokenizer, a byte that cannot be avoided has no token,
- * or the automaton is too large.  The builder may be freed afterwards. */
+/* NULL when an added token is missing from the tokenizer, or the automaton is too large.  The builder may be freed afterwards. */
 struct grammar *grammar_compile(const struct gx *x, gx_node root, const struct tokenizer *t, struct err *e);
 void grammar_free(struct grammar *g);
 

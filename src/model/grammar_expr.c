@@ -208,7 +208,7 @@ gx_node gx_int(struct gx *x, int lo, int hi)
         if (from <= top && hi >= least)
             parts[k++] = int_of_width(x, from > least ? from : least, hi < top ? hi : top, n);
         least = top + 1;
-        top = top * 10 + 9;
+        top = n < 9 ? top * 10 + 9 : top;
     }
     return gx_alt(x, k, parts);
 }

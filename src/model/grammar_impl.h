@@ -54,8 +54,7 @@ struct vocab {
     int32_t nnodes;
     int32_t *order; /* plain tokens sorted by their bytes */
     int32_t ntokens;
-    struct byte_set single; /* bytes that are a token by themselves */
-    int size;               /* highest id + 1 */
+    int size; /* highest id + 1 */
     int users;
     struct vocab *next;
 };
@@ -69,7 +68,6 @@ enum nfa_kind { NFA_SET, NFA_TOKEN, NFA_FORK, NFA_ACCEPT };
 
 struct nfa_state {
     enum nfa_kind kind;
-    bool live;    /* accept can be reached from here */
     int32_t what; /* SET: index of sets.  TOKEN: id.  FORK: the other way out */
     int32_t out;
 };
@@ -78,7 +76,7 @@ struct nfa {
     struct nfa_state *states;
     int32_t nstates, cap;
     int32_t start;
-    struct byte_set *sets; /* only bytes that are a token by themselves: what can be spelled at all */
+    struct byte_set *sets;
     int nsets;
     uint8_t class_of[256]; /* bytes that no set tells apart share a class */
     uint8_t sample[256];   /* one byte of each class */

@@ -4,9 +4,9 @@
  * written this way round nothing needs patching, a repetition is a loop, and the tails of alternatives
  * are shared.
  *
- * Only bytes that are tokens by themselves are kept, and states from which accept cannot be reached
- * are marked: whatever remains can be spelled to its end, one byte at a time if need be.  That is the
- * promise "never a dead end".
+ * Every expression has sentences, and every byte is a token by itself (a tokenizer without one is
+ * refused when it is opened): whatever was begun can be spelled to its end, one byte at a time if need be.
+ * That is the promise "never a dead end".
  */
 #include "model/grammar_impl.h"
 
@@ -44,8 +44,7 @@ static int byte_set_index(struct builder *b, unsigned char byte)
 {
     struct nfa *n = b->nfa;
     struct byte_set set = {0};
-    if (byte_set_has(&b->vocab->single, byte))
-        byte_set_add(&set, byte);
+    byte_set_add(&set, byte);
     for (int i = 0; i < n->nsets; i++)
         if (!memcmp(&n->sets[i], &set, sizeof set))
             return i;
@@ -119,29 +118,6 @@ static int32_t build(struct builder *b, gx_node node, int32_t next, int depth)
     bug("an unknown grammar expression");
 }
 
-static bool empty_set(const struct byte_set *s)
-{
-    return !(s->bits[0] | s->bits[1] | s->bits[2] | s->bits[3]);
-}
-
-/* Marks the states that reach accept. States mostly point to earlier ones, so few rounds are needed. */
-static void mark_live(struct nfa *n)
-{
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int32_t i = 0; i < n->nstates; i++) {
-            struct nfa_state *s = &n->states[i];
-            bool live = s->kind == NFA_ACCEPT || n->states[s->out].live;
-            if (s->kind == NFA_FORK)
-                live = live || n->states[s->what].live;
-            else if (s->kind == NFA_SET)
-                live = live && !empty_set(&n->sets[s->what]);
-            changed = changed || live != s->live;
-            s->live = live;
-        }
-    }
-}
-
 /* Splits the 256 bytes into classes by every set in turn. */
 static void make_classes(struct nfa *n)
 {
@@ -172,20 +148,16 @@ int nfa_build(struct nfa *n, const struct gx *x, gx_node root, const struct voca
 {
     *n = (struct nfa){.nsets = x->nsets};
     n->sets = xcalloc((unsigned long)x->nsets + 1, sizeof *n->sets);
-    for (int i = 0; i < x->nsets; i++)
-        for (int w = 0; w < 4; w++)
-            n->sets[i].bits[w] = x->sets[i].bits[w] & v->single.bits[w];
+    if (x->nsets)
+        memcpy(n->sets, x->sets, (size_t)x->nsets * sizeof *n->sets);
     struct builder b = {.nfa = n, .x = x, .vocab = v, .e = e};
     n->start = build(&b, root, add_state(&b, NFA_ACCEPT, 0, 0), 0);
-    if (!b.failed) {
-        mark_live(n);
-        make_classes(n);
-        if (n->states[n->start].live)
-            return 0;
-        err_set(e, ERR_MODEL, "the grammar cannot be spelled with this tokenizer: it lacks single bytes");
+    if (b.failed) {
+        nfa_free(n);
+        return -1;
     }
-    nfa_free(n);
-    return -1;
+    make_classes(n);
+    return 0;
 }
 
 void nfa_free(struct nfa *n)

@@ -34,11 +34,9 @@ static int64_t sort_tokens(struct vocab *v)
     v->order = xmalloc((unsigned long)v->size + 1, sizeof *v->order);
     for (int32_t id = 0; id < v->size; id++) {
         size_t n;
-        const char *s = tokenizer_bytes(v->tokenizer, id, &n);
+        tokenizer_bytes(v->tokenizer, id, &n);
         if (!n || n > MAX_DEPTH || tokenizer_is_special(v->tokenizer, id))
             continue;
-        if (n == 1)
-            byte_set_add(&v->single, (unsigned char)*s);
         v->order[v->ntokens++] = id;
         nodes += (int64_t)n;
     }

@@ -1,0 +1,417 @@
+/* t_dialect.c - claims about dialects: the files load, and everything made from one table agrees. */
+#include "check.h"
+#include "tiny_vocab.h"
+
+#include "actions/action.h"
+#include "actions/dialect.h"
+#include "actions/registry.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <jansson.h>
+#include <unistd.h>
+
+enum { W = 1280, H = 720, SAMPLES = 1000, LONGEST = 20000 };
+
+static struct dialect *load(const char *name)
+{
+    struct err e = ERR_INIT;
+    struct dialect *d = dialect_load(name, &e);
+    if (!d)
+        fail_msg("%s", e.text);
+    return d;
+}
+
+/* ---- files ---------------------------------------------------------------------------------------- */
+
+static const char *const filled[] = {"date",   "Monday", "max_steps", "100",     "max_time_s",
+                                     "1800",   "os",     "Linux",     "width",   "1280",
+                                     "height", "720",    "task",      "Book it", NULL};
+
+static void t_builtins(void **state)
+{
+    (void)state;
+    for (const char *const *name = dialect_names(); *name; name++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(*name);
+        const char *slots[32] = {"schema", d->schema, "tools", d->tool_list};
+        for (int i = 0; filled[i]; i++)
+            slots[4 + i] = filled[i];
+        struct buf text;
+        buf_init(&text, 1 << 20);
+        assert_string_equal(d->name, *name);
+        assert_int_equal(dialect_fill(d->system, slots, &text, &e), 0);
+        assert_int_equal(strlen(d->sha256), 64);
+        check_note("%-10s system %5zu bytes, schema %5zu, tools %4zu", *name, text.len, strlen(d->schema),
+                   strlen(d->tool_list));
+        buf_free(&text);
+        dialect_free(d);
+    }
+}
+
+static void refused(const char *json, const char *expected)
+{
+    struct err e = ERR_INIT;
+    struct dialect *d = dialect_parse(json, strlen(json), "t", &e);
+    if (d || !strstr(e.text, expected))
+        fail_msg("for %s\nexpected '%s', got '%s'", json, expected, d ? "a dialect" : e.text);
+    assert_int_equal(e.kind, ERR_USAGE);
+}
+
+#define BASE "\"name\": \"t\", \"syntax\": \"holo3\", \"coords\": \"norm1000\""
+
+static void t_refusals(void **state)
+{
+    (void)state;
+    refused("{", "line 1");
+    refused("[]", "must be a JSON object");
+    refused("{\"name\": \"t\"}", "'syntax' is missing");
+    refused("{" BASE ", \"colour\": 1}", "unknown key 'colour'");
+    refused("{" BASE ", \"max_images\": 9}", "'max_images' must be an integer from 1 to 4");
+    refused("{" BASE ", \"top_p\": \"x\"}", "'top_p' must be a number");
+    refused("{" BASE ", \"think\": 1}", "'think' must be true or false");
+    refused("{" BASE ", \"ground\": 1}", "'ground' must be a string");
+    refused("{" BASE ", \"window\": \"all\"}", "'window' must be one of 'sawtooth' 'strict'");
+    refused("{" BASE ", \"screen\": [1]}", "'screen' must be");
+    refused("{" BASE ", \"system\": \"{colour}\"}", "unknown slot '{colour}'");
+    refused("{" BASE ", \"system_file\": \"../x.txt\"}", "'system_file' must be");
+    refused("{" BASE ", \"system_file\": \"none.txt\"}", "not a built-in text");
+    refused("{" BASE ", \"tools\": \"none\"}", "no built-in");
+    refused("{" BASE ", \"tools\": [{\"name\": \"a\"}]}", "tool 'a': a tool without 'kind'");
+    refused("{" BASE ", \"tools\": [{\"name\": \"a\", \"kind\": \"fly\"}]}", "unknown kind of action 'fly'");
+    refused("{" BASE ", \"tools\": [{\"name\": \"a\", \"kind\": \"wait\", \"x\": 1}]}", "unknown key 'x'");
+    refused("{" BASE ", \"tools\": [{\"name\": \"a\", \"kind\": \"wait\", \"args\": [\"keys\"]}]}",
+            "takes no 'keys'");
+    refused("{" BASE ", \"tools\": [{\"name\": \"a\", \"kind\": \"click\", \"with\": {\"text\": 1}}]}",
+            "takes no 'text'");
+    refused("{" BASE ", \"name\": \"u\"}", "duplicate");
+}
+
+static void t_names(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    assert_null(dialect_load("holo9", &e));
+    assert_non_null(strstr(e.text, "no dialect 'holo9'"));
+    assert_non_null(strstr(e.text, "pocket"));
+    char dir[] = "/tmp/t_dialect.XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *json = xasprintf("%s/own.json", dir), *text = xasprintf("%s/own.txt", dir),
+         *model = xasprintf("%s/holorun.json", dir);
+    static const char body[] = "{" BASE ", \"system_file\": \"own.txt\", \"tools\": \"holo3\"}";
+    assert_int_equal(file_write(json, body, sizeof body - 1, &e), 0);
+    assert_int_equal(file_write(text, "Hello {task}", 12, &e), 0);
+    char *name = dialect_for_model(dir, &e);
+    assert_string_equal(name, "holo3");
+    free(name);
+    assert_int_equal(file_write(model, "{\"dialect\": \"own.json\"}", 23, &e), 0);
+    name = dialect_for_model(dir, &e);
+    assert_string_equal(name, json);
+    struct dialect *d = load(name);
+    assert_string_equal(d->system, "Hello {task}");
+    dialect_free(d);
+    free(name);
+    assert_int_equal(file_write(model, "{}", 2, &e), 0);
+    assert_null(dialect_for_model(dir, &e));
+    assert_int_equal(e.kind, ERR_MODEL);
+    unlink(json), unlink(text), unlink(model), rmdir(dir);
+    free(json), free(text), free(model);
+}
+
+static void t_fill(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct buf b;
+    const char *slots[] = {"a", "{b}", "bc", "2", NULL};
+    buf_init(&b, 1000);
+    assert_int_equal(dialect_fill("{a}{bc} {} {\"a\": 1} {A} {a", slots, &b, &e), 0);
+    assert_string_equal(b.data, "{b}2 {} {\"a\": 1} {A} {a");
+    assert_int_equal(dialect_fill("{d}", slots, &b, &e), -1);
+    assert_non_null(strstr(e.text, "'{d}'"));
+    buf_free(&b);
+}
+
+/* ---- the schema ------------------------------------------------------------------------------------ */
+
+static void t_schema(void **state)
+{
+    (void)state;
+    struct dialect *d = load("holo3");
+    json_t *root = json_loads(d->schema, 0, NULL);
+    assert_non_null(root);
+    json_t *any = json_object_get(json_object_get(json_object_get(root, "properties"), "tool_call"), "anyOf");
+    json_t *defs = json_object_get(root, "$defs");
+    assert_int_equal(json_array_size(any), 16);
+    assert_int_equal(json_object_size(defs), 16);
+    static const char click[] =
+        "{\"additionalProperties\": false, \"description\": \"Click an element\", \"properties\": "
+        "{\"tool_name\": {\"const\": "
+        "\"click_desktop\", \"title\": \"Tool Name\", \"type\": \"string\"}, \"element\": ";
+    char *text = json_dumps(json_object_get(defs, "click_desktop"), 0);
+    assert_int_equal(strncmp(text, click, sizeof click - 1), 0);
+    assert_non_null(strstr(text, "\"required\": [\"tool_name\", \"element\", \"x\", \"y\"]"));
+    assert_non_null(strstr(text, "\"maximum\": 1000, \"minimum\": 0"));
+    free(text);
+    json_decref(root);
+    dialect_free(d);
+    d = load("holo1");
+    assert_non_null(strstr(d->schema, "{'anyOf': [{'type': 'string'}, {'type': 'null'}], 'default': None,"));
+    assert_null(strstr(d->schema, "write_element'"));
+    dialect_free(d);
+}
+
+/* ---- the grammar ----------------------------------------------------------------------------------- */
+
+static void put_token(struct buf *b, const struct tokenizer *t, int32_t id)
+{
+    size_t n;
+    const char *s = tokenizer_bytes(t, id, &n);
+    buf_put(b, s, n);
+}
+
+/* A random allowed token; one that holds a quote or newline is preferred now and then, so that texts end. */
+static int32_t pick(const uint64_t *mask, const struct tokenizer *t, uint64_t *seed)
+{
+    int32_t all[1024], ends[1024];
+    int n = 0, nends = 0;
+    for (int32_t i = 0; i < tokenizer_size(t); i++) {
+        if (!(mask[i >> 6] >> (i & 63) & 1))
+            continue;
+        size_t len;
+        const char *s = tokenizer_bytes(t, i, &len);
+        assert_true(n < 1024);
+        all[n++] = i;
+        if (memchr(s, '"', len) || memchr(s, '\n', len) || memchr(s, '\'', len) || tokenizer_is_special(t, i))
+            ends[nends++] = i;
+    }
+    assert_true(n > 0); /* never a dead end */
+    if (nends && check_random(seed) < 0.1)
+        return ends[(int)(check_random(seed) * nends)];
+    return all[(int)(check_random(seed) * n)];
+}
+
+static void sample(struct grammar *g, const struct tokenizer *t, uint64_t *seed, bool jump, struct buf *out)
+{
+    int state = grammar_start(g);
+    buf_clear(out);
+    while (!grammar_finished(g, state)) {
+        struct tokens forced = {0};
+        int after = state;
+        if (jump && grammar_forced(g, state, &forced, &after))
+            for (int64_t i = 0; i < forced.n; i++)
+                put_token(out, t, forced.ids[i]);
+        tokens_free(&forced);
+        if (after == state) {
+            int32_t id = pick(grammar_mask(g, state), t, seed);
+            put_token(out, t, id);
+            after = grammar_advance(g, state, id);
+        }
+        assert_int_not_equal(after, GRAMMAR_DEAD);
+        state = after;
+        assert_true(out->len < LONGEST);
+    }
+    static const char end[] = "<SPECIAL_12>";
+    assert_true(out->len >= sizeof end - 1);
+    out->len -= sizeof end - 1;
+    assert_string_equal(out->data + out->len, end);
+    out->data[out->len] = 0;
+}
+
+static void inside(const struct action *a, int w, int h)
+{
+    assert_true(a->x == ACTION_ABSENT || (a->x >= 0 && a->x < w));
+    assert_true(a->y == ACTION_ABSENT || (a->y >= 0 && a->y < h));
+    assert_true(a->x2 == ACTION_ABSENT || (a->x2 >= 0 && a->x2 < w));
+    assert_true(a->y2 == ACTION_ABSENT || (a->y2 >= 0 && a->y2 < h));
+    for (int i = 0; i < a->npath; i++)
+        assert_true(a->path[i].x >= 0 && a->path[i].x < w && a->path[i].y >= 0 && a->path[i].y < h);
+    assert_true(a->nkeys <= ACTION_MAX_KEYS && a->nhold <= ACTION_MAX_HOLD);
+}
+
+/* Expected repairs of canonical text: none but those that a syntax cannot avoid. */
+static void check_step(const struct dialect *d, const char *text, size_t len, enum dialect_goal goal, int w,
+                       int h, unsigned *kinds)
+{
+    struct err e = ERR_INIT;
+    struct step s;
+    enum action_fault f = action_parse(text, len, d, w, h, &s, &e);
+    if (f)
+        fail_msg("%s: %s: %s\nin: %s", d->name, action_fault_name(f), e.text, text);
+    if (s.repairs)
+        fail_msg("%s: repairs 0x%x in: %s", d->name, s.repairs, text);
+    bool hold = s.nactions > 1 && s.actions[0].kind == ACT_KEYDOWN; /* hold_key becomes several */
+    if (s.nactions != 1 && !hold)
+        fail_msg("%s: %d actions in: %s", d->name, s.nactions, text);
+    for (int i = 0; i < s.nactions; i++)
+        inside(&s.actions[i], w, h);
+    if (goal == GOAL_ANSWER)
+        assert_true(action_ends_run(s.actions[0].kind));
+    *kinds |= 1u << s.actions[0].kind;
+    struct buf json, again;
+    struct action back;
+    buf_init(&json, 1 << 20);
+    buf_init(&again, 1 << 20);
+    action_to_json(&s.actions[0], &json);
+    assert_int_equal(action_from_json(json.data, json.len, &back, &e), 0);
+    action_to_json(&back, &again);
+    assert_string_equal(json.data, again.data);
+    buf_clear(&json);
+    action_describe(&back, &json);
+    assert_true(json.len > 0);
+    action_free(&back);
+    buf_free(&json);
+    buf_free(&again);
+    step_free(&s);
+}
+
+static struct tokenizer *pocket_vocab(void)
+{
+    const char *added[80] = {"<SPECIAL_12>", "<click>", "<write>", "<done>", "<at>"};
+    char bins[64][16];
+    for (int i = 0; i < 64; i++) {
+        snprintf(bins[i], sizeof bins[i], "<%d>", i);
+        added[5 + i] = bins[i];
+    }
+    return tiny_vocab(NULL, 0, added, 69);
+}
+
+static void t_samples(void **state)
+{
+    (void)state;
+    uint64_t seed = check_seed();
+    struct tokenizer *usual = tiny_vocab_usual(), *spelled = pocket_vocab();
+    struct buf text;
+    buf_init(&text, LONGEST + 100);
+    for (const char *const *name = dialect_names(); *name; name++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(*name);
+        int w = d->screen_w ? d->screen_w : W, h = d->screen_h ? d->screen_h : H;
+        const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
+        unsigned kinds = 0;
+        int64_t begin = clock_ns();
+        for (int goal = GOAL_STEP; goal <= GOAL_ANSWER; goal++) {
+            struct grammar *g = dialect_grammar_for(d, (enum dialect_goal)goal, w, h, t, &e);
+            if (!g)
+                fail_msg("%s", e.text);
+            for (int i = 0; i < (goal == GOAL_STEP ? SAMPLES : SAMPLES / 10); i++) {
+                sample(g, t, &seed, i & 1, &text);
+                check_step(d, text.data, text.len, (enum dialect_goal)goal, w, h, &kinds);
+            }
+            grammar_free(g);
+        }
+        check_note("%-10s %d steps of %d kinds in %.0f ms", *name, SAMPLES + SAMPLES / 10,
+                   __builtin_popcount(kinds), clock_ms_since(begin));
+        assert_true(__builtin_popcount(kinds) >= 3);
+        dialect_free(d);
+    }
+    buf_free(&text);
+    tokenizer_free(usual);
+    tokenizer_free(spelled);
+}
+
+static void t_ground(void **state)
+{
+    (void)state;
+    uint64_t seed = check_seed();
+    struct tokenizer *usual = tiny_vocab_usual(), *spelled = pocket_vocab();
+    struct buf text;
+    buf_init(&text, LONGEST + 100);
+    for (const char *const *name = dialect_names(); *name; name++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(*name);
+        const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
+        struct grammar *g = dialect_grammar_for(d, GOAL_GROUND, W, H, t, &e);
+        assert_int_equal(g != NULL, *d->ground != 0);
+        for (int i = 0; g && i < 200; i++) {
+            double x, y;
+            sample(g, t, &seed, i & 1, &text);
+            if (dialect_parse_point(d, text.data, text.len, W, H, &x, &y, &e))
+                fail_msg("%s: %s in: %s", *name, e.text, text.data);
+            assert_true(x >= 0 && x < W && y >= 0 && y < H);
+        }
+        grammar_free(g);
+        dialect_free(d);
+    }
+    buf_free(&text);
+    tokenizer_free(usual);
+    tokenizer_free(spelled);
+}
+
+static void t_points(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dialect, *text;
+        double x, y; /* x < 0: refused */
+    } cases[] = {
+        {"holo3", "{\"x\": 500, \"y\": 1000}", 640, 719},
+        {"holo3", " {\"action\": \"click_absolute\", \"x\": 250, \"y\": 250} ", 320, 180},
+        {"holo3", "{\"x\": 0.5, \"y\": 0.25}", 640, 180},
+        {"holo3", "Click(500, 500)", 640, 360},
+        {"holo3", "(500, 500)", 640, 360},
+        {"holo3", "{\"x\": 1100, \"y\": 5}", -1, 0},
+        {"holo3", "{\"x\": 11", -1, 0},
+        {"holo3", "near the top", -1, 0},
+        {"holo3", "Click(1, 2, 3)", -1, 0},
+        {"holo1-abs", "Click(352, 348)", 352, 348},
+        {"holo1-abs", "Click(1352, 348)", -1, 0},
+        {"uitars", "Thought: there\nAction: click(start_box='(500,500)')", 640, 360},
+        {"uitars", "<point>500 250</point>", 640, 180},
+        {"pocket", "<at><0><63>\n", 10, 714},
+        {"pocket", "<at><0><64>", -1, 0},
+        {"pocket", "<at><0>", -1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(cases[i].dialect);
+        double x = -1, y = -1;
+        int r = dialect_parse_point(d, cases[i].text, strlen(cases[i].text), W, H, &x, &y, &e);
+        if (r != (cases[i].x < 0 ? -1 : 0) || (!r && (x != cases[i].x || y != cases[i].y)))
+            fail_msg("'%s': %d, %g, %g %s", cases[i].text, r, x, y, e.text);
+        dialect_free(d);
+    }
+}
+
+static void t_needs(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    const char *const added[] = {"<SPECIAL_12>"};
+    struct tokenizer *t = tiny_vocab(NULL, 0, added, 1);
+    struct dialect *d = load("pocket");
+    assert_null(dialect_grammar(d, GOAL_STEP, t, &e));
+    assert_non_null(strstr(e.text, "dialect 'pocket': the tokenizer has no added token '<"));
+    assert_int_equal(e.kind, ERR_MODEL);
+    dialect_free(d);
+    d = load("anthropic");
+    assert_null(dialect_grammar(d, GOAL_GROUND, t, &e));
+    assert_non_null(strstr(e.text, "'ground'"));
+    struct grammar *g = dialect_grammar(d, GOAL_TEXT, t, &e);
+    int s = grammar_start(g);
+    assert_int_not_equal(s = grammar_advance(g, s, 'a'), GRAMMAR_DEAD);
+    assert_int_not_equal(s = grammar_advance(g, s, '\n'), GRAMMAR_DEAD);
+    assert_int_equal(grammar_advance(g, s, 0x80), GRAMMAR_DEAD);
+    assert_true(grammar_finished(g, grammar_advance(g, s, tokenizer_find(t, "<SPECIAL_12>"))));
+    grammar_free(g);
+    dialect_free(d);
+    tokenizer_free(t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("every built-in dialect loads and its system prompt can be filled", t_builtins),
+    CLAIM("a dialect file with a mistake is refused with the key named", t_refusals),
+    CLAIM("dialects are found by name, by path, and by what a model asks for", t_names),
+    CLAIM("slots are filled once and unknown ones refused", t_fill),
+    CLAIM("the schema lists the tools of the table in its order", t_schema),
+    CLAIM("what the grammar lets through parses into one action on the screen, without repairs", t_samples),
+    CLAIM("what the localizer's grammar lets through is a point on the screen", t_ground),
+    CLAIM("points are read as written, anything else is refused", t_points),
+    CLAIM("a grammar that cannot be made says what is missing", t_needs),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
