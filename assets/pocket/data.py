@@ -22,6 +22,7 @@ import torch
 from PIL import Image
 
 import tokenizer
+from hints import hints
 from model import GRID, MEAN, PATCH, SIDE, STD
 
 COLUMNS, ROWS = 32, 16                   # character cells of a page
@@ -159,7 +160,7 @@ class Batches:
 
 def collate(group, offsets):
     """-> dict of ids [B,T], target [B,T] (IGNORE where no loss), patches [B,1024,768] bf16,
-    chars [B,256,offsets], kinds."""
+    chars [B,256,offsets], hints [n, 4] (sequence, query, slot, key), kinds."""
     T = max(len(q[0]) for q in group)
     ids = torch.zeros(len(group), T, dtype=torch.long)
     target = torch.full((len(group), T), IGNORE)
@@ -167,7 +168,9 @@ def collate(group, offsets):
         s, o = torch.tensor(seq), torch.tensor(on, dtype=torch.bool)
         ids[b, :len(seq)] = s
         target[b, :len(seq) - 1] = torch.where(o[1:], s[1:], IGNORE)
+    told = [(b, *h) for b, (_, _, _, r) in enumerate(group) for h in hints(r["turns"], r["cells"][0])]
     patches = torch.stack([patches_of(p.pixels(r["images"][0])) for _, _, p, r in group])
     chars = np.stack([cell_targets(r["cells"][0], offsets) for _, _, _, r in group])
     return dict(ids=ids, target=target, patches=patches.to(torch.bfloat16),
-                chars=torch.from_numpy(chars), kinds=[r["kind"] for _, _, _, r in group])
+                chars=torch.from_numpy(chars), hints=torch.tensor(told).view(-1, 4),
+                kinds=[r["kind"] for _, _, _, r in group])

@@ -42,20 +42,66 @@ class Linear(nn.Linear):
         return F.linear(x, self.weight.to(x.dtype), b)
 
 
+def rms(x, eps):
+    """rsqrt(mean x² + eps) over the last axis, kept; the sum runs in fp32 without a copy of x."""
+    n = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=torch.float32)
+    return (n * n / x.shape[-1] + eps).rsqrt()
+
+
 class RMSNorm(nn.Module):
-    """x·rsqrt(mean x² + eps)·w over the last axis, in fp32, given back in `out`."""
+    """x·rms(x)·w over the last axis, given back in `out`."""
     def __init__(self, n, eps):
         super().__init__()
         self.weight, self.eps = nn.Parameter(torch.ones(n)), eps
 
     def forward(self, x, out):
-        return F.rms_norm(x.float(), x.shape[-1:], self.weight, self.eps).to(out)
+        return x.to(out) * rms(x, self.eps).to(out) * self.weight.to(out)
 
 
 class ReLU2(nn.Module):
     def forward(self, x):
         y = F.relu(x)
         return y * y                                    # `square` is slow in bf16
+
+
+class Attend(torch.autograd.Function):
+    """softmax(q·kᵀ)·v, causal or not, in strips of queries.
+
+    The weights of a strip are kept for the way back, and a causal strip leaves the keys after it
+    out.  On one core this takes less than half the time of the fused kernel.
+    """
+    STRIP = 320
+
+    @staticmethod
+    def forward(ctx, q, k, v, causal):
+        n, S = q.shape[2], Attend.STRIP
+        late = torch.full((S, S), -1e4, dtype=q.dtype).triu(1)
+        out, weights, kt = torch.empty_like(q), [], k.transpose(-1, -2)
+        for i in range(0, n, S):
+            e = min(n, i + S)
+            m = e if causal else n
+            s = q[:, :, i:e] @ kt[..., :m]
+            if causal:
+                s[..., i:e] += late[:e - i, :e - i]
+            weights.append(s.softmax(-1))
+            out[:, :, i:e] = weights[-1] @ v[:, :, :m]
+        ctx.save_for_backward(q, k, v, out, *weights)
+        return out
+
+    @staticmethod
+    def backward(ctx, do):
+        q, k, v, out, *weights = ctx.saved_tensors
+        dq, dk, dv = torch.empty_like(q), torch.zeros_like(k), torch.zeros_like(v)
+        vt, own = v.transpose(-1, -2), (do * out).sum(-1, keepdim=True)
+        for p, i in zip(weights, range(0, q.shape[2], Attend.STRIP)):
+            e, m = i + p.shape[2], p.shape[3]
+            dv[:, :, :m] += p.transpose(-1, -2) @ do[:, :, i:e]
+            dp = do[:, :, i:e] @ vt[..., :m]
+            dp -= own[:, :, i:e]
+            dp *= p
+            dq[:, :, i:e] = dp @ k[:, :, :m]
+            dk[:, :, :m] += dp.transpose(-1, -2) @ q[:, :, i:e]
+        return dq, dk, dv, None
 
 
 # ---- vision ---------------------------------------------------------------------------------
@@ -68,8 +114,7 @@ class VitAttention(nn.Module):
     def forward(self, x):                               # [B, n, d]
         b, n, d = x.shape
         q, k, v = self.qkv(x).view(b, n, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
-        # On one core the plain products beat the fused kernel: 1.6 times at head size 64.
-        y = (q * q.shape[-1] ** -0.5 @ k.transpose(-1, -2)).softmax(-1) @ v
+        y = Attend.apply(q * q.shape[-1] ** -0.5, k, v, False)
         return self.proj(y.transpose(1, 2).reshape(b, n, d))
 
 
@@ -132,6 +177,26 @@ def shuffle2(x):
 
 # ---- language -------------------------------------------------------------------------------
 
+class Filter(torch.autograd.Function):
+    """y[b,c,t] = bias[c] + sum_k w[c,k]·x[b,c,t-K+1+k]; the library's way back is three times as
+    slow as a second convolution and K products."""
+    @staticmethod
+    def forward(ctx, x, w, bias):
+        ctx.save_for_backward(x, w)
+        k = w.shape[-1]
+        return F.conv1d(x, w, bias, padding=k - 1, groups=len(w))[..., :x.shape[-1]]
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        k, T = w.shape[-1], x.shape[-1]
+        g = g.contiguous()
+        dx = F.conv1d(F.pad(g, (0, k - 1)), w.flip(-1), groups=len(w))
+        dw = [(g[..., k - 1 - i:] * x[..., :T - (k - 1 - i)]).sum((0, 2), dtype=torch.float32)
+              for i in range(k)]
+        return dx, torch.stack(dw, 1)[:, None].to(w.dtype), g.sum((0, 2))
+
+
 class Conv(nn.Module):
     """v[t,c] = b[c] + sum_k w[c,0,k]·x[t-K+1+k, c]: depthwise, causal."""
     def __init__(self, channels, taps):
@@ -140,10 +205,9 @@ class Conv(nn.Module):
         self.bias = nn.Parameter(torch.zeros(channels))
 
     def forward(self, x):                               # [B, T, C]
-        c, _, k = self.weight.shape
-        y = F.conv1d(x.transpose(1, 2), self.weight.to(x.dtype), self.bias.to(x.dtype),
-                     padding=k - 1, groups=c)
-        return y[..., :x.shape[1]].transpose(1, 2).contiguous()
+        x = x.transpose(1, 2).contiguous()
+        y = Filter.apply(x, self.weight.to(x.dtype), self.bias.to(x.dtype))
+        return y.transpose(1, 2).contiguous()
 
 
 class Masked(torch.autograd.Function):
@@ -219,8 +283,8 @@ class Mamba(nn.Module):
         y = scan(x, dt, -self.A_log.exp(), B, C, self.Q)
         y = y + x * self.D.to(x.dtype)[:, None]
         q = (y.reshape(b, T, self.inner) * F.silu(z)).view(b, T, self.G, self.inner // self.G)
-        q = F.rms_norm(q.float(), q.shape[-1:], None, self.eps).view(b, T, self.inner)
-        return self.out_proj((q * self.norm.weight).to(u.dtype))
+        q = (q * rms(q, self.eps).to(q.dtype)).view(b, T, self.inner)
+        return self.out_proj(q * self.norm.weight.to(q.dtype))
 
 
 class Attention(nn.Module):
@@ -237,7 +301,8 @@ class Attention(nn.Module):
         q, k, v = (f(u).view(b, T, -1, self.p).transpose(1, 2)
                    for f in (self.q_proj, self.k_proj, self.v_proj))
         k, v = (t.repeat_interleave(self.h // self.kv, 1) for t in (k, v))
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        self.seen = (u, q, k) if self.training else None        # for the hints
+        y = Attend.apply(q * self.p ** -0.5, k, v, True)
         return self.o_proj(y.transpose(1, 2).reshape(b, T, -1))
 
 
@@ -348,6 +413,17 @@ class ReadingHead(nn.Module):
     def forward(self, rows):                            # -> [B, n, offsets, classes]
         y = self.out(self.norm(rows).to(torch.bfloat16))
         return y.view(*y.shape[:-1], len(self.offsets), -1)
+
+
+class PlaceHead(nn.Module):
+    """Training only: from image tokens at several depths, the row and the column they stand in."""
+    def __init__(self, d, depths):
+        super().__init__()
+        self.out = nn.ModuleList(Linear(d, GRID, bias=False) for _ in range(depths))
+
+    def forward(self, depth, x):                        # [B, 256, d] -> rows, columns [B, 256, 16]
+        y = self.out[depth](x.to(torch.bfloat16)).float()
+        return y[..., :GRID // 2], y[..., GRID // 2:]
 
 
 # ---- initial values that know the grid ------------------------------------------------------

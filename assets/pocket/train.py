@@ -29,9 +29,10 @@ import torch.nn.functional as F
 import data
 import evaluate
 import export
+import hints
 import tokenizer
 from data import IGNORE
-from model import Pocket, ReadingHead
+from model import Pocket, PlaceHead, ReadingHead, rms, shuffle2
 
 HALF = torch.bfloat16
 OFFSETS = list(range(-3, 5))             # characters the auxiliary head reads: the token's two cells
@@ -80,6 +81,43 @@ def reading_loss(head, rows, chars, context):
     own = [guess[..., list(OWN)], ink[..., list(OWN)]]
     return loss, dict(char=((own[0] & own[1]).sum(), own[1].sum()),
                       near=((guess & ink).sum(), ink.sum()), read=(each.sum(), each.numel()))
+
+
+def hint_loss(model, told):
+    """Cross entropy of the told heads' attention weights, mean over the slots that occur."""
+    losses, seen = [], {}
+    for slot, (layer, head) in hints.HEADS.items():
+        mixer = model.language_model.backbone.layers[layer].mixer
+        rows = told[told[:, 2] == slot]
+        each, hit = [], 0
+        for b in rows[:, 0].unique():
+            query, key = rows[rows[:, 0] == b][:, 1], rows[rows[:, 0] == b][:, 3]
+            q, k = mixer.seen[1][b, head, query], mixer.seen[2][b, head]
+            w = (q @ k.T).float() * mixer.p ** -0.5
+            w = w.masked_fill(torch.arange(len(k)) > query[:, None], -1e9)
+            each.append(F.cross_entropy(w, key, reduction="none"))
+            hit += (w.argmax(-1) == key).sum()
+        if each:
+            losses.append(torch.cat(each).mean())
+            seen[f"hint{slot}"] = (hit, len(rows))
+    return sum(losses) / max(1, len(losses)), seen
+
+
+def place_loss(model, head, picture, ids):
+    """Cross entropy of the image tokens' rows and columns, after the projector and before the
+    attention layers: a point can only be said if what attention brings tells where it is."""
+    b, n, d = picture.shape
+    at, token = ids == tokenizer.IMAGE, torch.arange(n)
+    depths = [picture * rms(picture, 1e-5)]
+    for layer in sorted({l for l, _ in hints.HEADS.values()}):
+        u = model.language_model.backbone.layers[layer].mixer.seen[0]
+        depths.append(u[:, :ids.shape[1]][at].view(b, n, d))
+    loss, hit = 0, 0
+    for i, x in enumerate(depths):
+        for y, want in zip(head(i, x), (token // 16, token % 16)):
+            loss = loss + F.cross_entropy(y.flatten(0, 1), want.repeat(b))
+            hit += (y.argmax(-1) == want).sum()
+    return loss / len(depths), dict(place=(hit, b * n * 2 * len(depths)))
 
 
 # ---- Muon -----------------------------------------------------------------------------------
@@ -142,11 +180,15 @@ class Run:
         self.model = Pocket(**saved["shape"]) if saved else \
             export.load_model(a.start) if a.start else Pocket()
         self.head = ReadingHead(4 * self.model.shape["vit"]["hidden"], OFFSETS, data.CLASSES)
+        self.place = PlaceHead(self.model.shape["lm"]["hidden"], 3)
         self.average = {n: p.detach().clone() for n, p in self.model.named_parameters()}
-        self.optim = optimisers(self.model, self.head, a)
+        self.optim = *optimisers(self.model, self.head, a), torch.optim.AdamW(
+            self.place.parameters(), a.adam, (0.9, 0.95), weight_decay=0.0)
         if saved:
             self.model.load_state_dict(saved["model"])
             self.head.load_state_dict(saved["head"])
+            if "place" in saved:
+                self.place.load_state_dict(saved["place"])
             self.average = saved["average"]
             for o, s in zip(self.optim, saved["optim"]):
                 o.load_state_dict(s)
@@ -159,7 +201,7 @@ class Run:
     def save(self):
         part = self.last + ".part"
         torch.save(dict(shape=self.model.shape, model=self.model.state_dict(),
-                        head=self.head.state_dict(), average=self.average,
+                        head=self.head.state_dict(), place=self.place.state_dict(), average=self.average,
                         optim=[o.state_dict() for o in self.optim], step=self.step,
                         minutes=self.minutes, joint_step=self.joint_step), part)
         os.replace(part, self.last)
@@ -179,14 +221,16 @@ class Run:
     def train_step(self, reading):
         a, b = self.a, next(self.batches)
         rows = self.model.see(b["patches"])
-        from model import shuffle2
         loss, seen = reading_loss(self.head, shuffle2(rows), b["chars"], a.context)
         if not reading:
             loss = a.read_weight * loss
             picture = self.model.project(rows, HALF)
             f = self.model.language_model(self.model.embed(b["ids"], picture), HALF)
             lm, more = language_loss(self.model, f, b["target"], self.bell)
-            loss, seen = loss + lm, seen | more
+            told, most = hint_loss(self.model, b["hints"])
+            where, also = place_loss(self.model, self.place, picture, b["ids"])
+            loss = loss + lm + a.hint * told + a.where * where
+            seen = seen | more | most | also
             self.joint_step += 1
         loss.backward()
         rate = self.rate()
@@ -220,7 +264,7 @@ class Run:
         print("  held-out whole:point:text  " + "  ".join(brief), flush=True)
 
 
-NAMES = ["char", "near", "read", "lm", "text", "x", "y", "point", "norm"]
+NAMES = ["char", "near", "read", "lm", "text", "x", "y", "point", "norm", "hint0", "hint1", "hint2", "place"]
 
 
 def report(run, sums, pages, seconds):
@@ -256,6 +300,8 @@ def main():
     p.add_argument("--sigma", type=float, default=0.7)
     p.add_argument("--context", type=float, default=0.5)
     p.add_argument("--read-weight", type=float, default=0.3)
+    p.add_argument("--hint", type=float, default=0.5, help="weight of the told heads' loss")
+    p.add_argument("--where", type=float, default=0.3, help="weight of the image tokens' places")
     p.add_argument("--average", type=float, default=0.99)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--held-pages", type=int, default=48)
