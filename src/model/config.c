@@ -14,6 +14,8 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -393,11 +395,6 @@ static void add_eos(struct reader *r, struct model_config *c)
 static void read_generation(struct reader *gen, struct reader *config, struct reader *lm,
                             struct model_config *c)
 {
-    c->top_p = 1;
-    if (gen->object && get_bool(gen, "do_sample", false)) {
-        c->temperature = get_float(gen, "temperature", 0, 10, 1);
-        c->top_p = get_float(gen, "top_p", 0, 1, 1);
-    }
     add_eos(gen, c);
     if (!c->n_eos)
         add_eos(config, c);

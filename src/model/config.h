@@ -49,7 +49,6 @@ struct model_config {
     bool thumbnail;
     int image_token;                /* id that stands for one projector row */
     int eos[CONFIG_MAX_EOS], n_eos; /* generation ends with any of these */
-    float temperature, top_p;       /* of the generation config; 0 and 1 when it is greedy */
 };
 
 /* Reads the three files; the last two may be absent. */

@@ -22,9 +22,9 @@ struct token_choice { /* one generated token, for --json and traces */
 };
 
 struct generated {
-    struct buf text;   /* added tokens spelled out, end-of-turn token left out */
+    struct buf text; /* added tokens spelled out, end-of-turn token left out */
     struct token_choice *choices;
-    int n, forced;     /* tokens in all, of which appended without sampling */
+    int n, forced; /* tokens in all, of which appended without sampling */
     enum finish finish;
     double ms;
 };
@@ -33,10 +33,9 @@ struct generated {
  * or *cancel becomes non-zero.  grammar may be NULL.  The generated ids, the stop token included,
  * are part of the session afterwards.  on_text may be NULL; it sees text as it comes.
  * The caller calls generated_free also after a failure. */
-int generate(struct session *s, struct grammar *g, const struct sampling *p,
-             const volatile int *cancel,
-             void (*on_text)(void *arg, const char *text, size_t len), void *arg,
-             struct generated *out, struct err *e);
+int generate(struct session *s, struct grammar *g, const struct sampling *p, const volatile int *cancel,
+             void (*on_text)(void *arg, const char *text, size_t len), void *arg, struct generated *out,
+             struct err *e);
 void generated_free(struct generated *g);
 
 #endif

@@ -29,46 +29,57 @@ struct model_config;
 /* ---- engine ------------------------------------------------------------------------------- */
 
 struct engine_options {
-    const char *dir;       /* model directory in the published layout */
-    const char *isa;       /* NULL: best; "ref" for the scalar reference */
-    int threads;           /* 0: one per core */
-    bool f32;              /* activations and weights in f32 instead of bf16 */
-    bool allow_extra;      /* unknown tensors are a warning, not a refusal */
+    const char *dir;  /* model directory in the published layout */
+    const char *isa;  /* NULL: best; "ref" for the scalar reference */
+    int threads;      /* 0: one per core */
+    bool f32;         /* activations and weights in f32 instead of bf16 */
+    bool allow_extra; /* unknown tensors are a warning, not a refusal */
+    bool round8;      /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;
 };
 
 struct engine *engine_open(const struct engine_options *o, struct err *e); /* NULL on failure */
-void engine_close(struct engine *g);
+void engine_close(struct engine *g); /* after its sessions and checkpoints have been freed */
 const struct model_config *engine_config(const struct engine *g);
 const struct tokenizer *engine_tokenizer(const struct engine *g);
 const char *engine_isa(const struct engine *g);
 const char *engine_dir(const struct engine *g);
 int engine_threads(const struct engine *g);
 int engine_vocab(const struct engine *g); /* V: length of a logits row */
-uint64_t engine_hash(const struct engine *g); /* of config and tensor table: what a saved session must match */
+uint64_t
+engine_hash(const struct engine *g); /* of config and tensor table: what a saved session must match */
 
 /* Image tokens that a screenshot of this size costs, and its tile grid. */
 int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows);
 
-/* ---- session ------------------------------------------------------------------------------ */
+/* Generation ends with this token: the eos list of the model and the marks that end a turn. */
+bool engine_is_stop(const struct engine *g, int32_t id);
+
+/* ---- session ------------------------------------------------------------------------------
+ *
+ * Appending is lazy: tokens wait until somebody asks for logits or a checkpoint, so that the pieces of a
+ * turn go through the model together.  Images go through the vision tower when they are appended.
+ */
 
 struct session *session_new(struct engine *g, uint64_t seed);
 void session_free(struct session *s);
-int64_t session_length(const struct session *s);         /* tokens so far, image tokens included */
-const int32_t *session_tokens(const struct session *s);  /* [length], borrowed until the next append */
-const float *session_logits(const struct session *s);    /* [V] after the last token; NULL when empty */
+int64_t session_length(const struct session *s);        /* tokens so far, image tokens included */
+const int32_t *session_tokens(const struct session *s); /* [length], borrowed until the next append */
+const float *
+session_logits(const struct session *s); /* [V] after the last token, borrowed; NULL when empty */
 struct engine *session_engine(const struct session *s);
 
 /* Counters since session_new; the caller subtracts two readings. */
 struct session_stats {
-    int64_t prefilled, decoded;          /* tokens computed many at a time / one at a time */
+    int64_t prefilled, decoded; /* tokens computed many at a time / one at a time */
     int64_t tiles_computed, tiles_cached;
     double vision_ms, prefill_ms, decode_ms, preprocess_ms;
 };
 struct session_stats session_stats(const struct session *s);
 
-/* Runs tokens through the model.  ids must be text tokens (< tokenizer size, not the image token). */
+/* ids must be text tokens (< tokenizer size, not the image token).  Refuses what would make the
+ * conversation longer than the model was made for, and leaves the session as it was. */
 int session_append(struct session *s, const int32_t *ids, int64_t n, struct err *e);
 
 /* Appends <img>, one image token for each projector row, </img>.  Tiles whose pixels were seen
@@ -82,7 +93,7 @@ int session_rewind(struct session *s, const struct checkpoint *c, struct err *e)
 int64_t checkpoint_length(const struct checkpoint *c);
 void checkpoint_free(struct checkpoint *c);
 
-struct session *session_fork(const struct session *s);  /* an independent copy */
+struct session *session_fork(const struct session *s); /* an independent copy */
 int session_save(const struct session *s, const char *path, struct err *e);
 struct session *session_load(struct engine *g, const char *path, struct err *e); /* refuses other models */
 

@@ -1,0 +1,201 @@
+/* engine.c - a model directory becomes an engine.
+ *
+ * In this order: config, tokenizer, kernels, tensors, and then whether the three files agree: every id
+ * must have a row, and the marks around an image must be tokens.
+ */
+#include "model/engine.h"
+
+#include "base/file.h"
+#include "model/preprocess.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* ---- identity --------------------------------------------------------------------------------------- */
+
+/* Of the config, every tensor's name, type and shape, and the first bytes of its data: two models with
+ * the same sizes and other weights must not take each other's sessions. */
+static uint64_t hash_model(const char *dir, const struct safetensors *s)
+{
+    enum { SAMPLE = 256 };
+    XXH3_state_t *x = XXH3_createState();
+    if (!x)
+        die(ERR_ENV, "out of memory");
+    XXH3_64bits_reset(x);
+    char *path = xasprintf("%s/config.json", dir), *text = NULL;
+    size_t len;
+    if (file_read(path, 4 << 20, &text, &len, NULL) == 0)
+        XXH3_64bits_update(x, text, len);
+    for (int i = 0; i < safetensors_count(s); i++) {
+        const struct st_tensor *t = safetensors_at(s, i);
+        XXH3_64bits_update(x, t->name, strlen(t->name) + 1);
+        XXH3_64bits_update(x, &t->dtype, sizeof t->dtype);
+        XXH3_64bits_update(x, t->shape, (size_t)t->dims * sizeof *t->shape);
+        XXH3_64bits_update(x, t->data, t->bytes < SAMPLE ? t->bytes : SAMPLE);
+    }
+    uint64_t hash = XXH3_64bits_digest(x);
+    XXH3_freeState(x);
+    free(text);
+    free(path);
+    return hash;
+}
+
+/* ---- files that must agree ----------------------------------------------------------------------------- */
+
+static void add_stop(struct engine *g, int32_t id)
+{
+    if (id >= 0 && !engine_is_stop(g, id) && g->n_stops < ENGINE_MAX_STOPS)
+        g->stops[g->n_stops++] = id;
+}
+
+static int check_ids(struct engine *g, struct err *e)
+{
+    const struct model_config *c = &g->config;
+    int vocab = g->weights.vocab, size = tokenizer_size(g->tokenizer);
+    if (size > vocab)
+        return err_set(e, ERR_MODEL, "the tokenizer has ids up to %d, the embedding %d rows", size - 1,
+                       vocab);
+    for (int i = 0; i < c->n_eos; i++) {
+        if (c->eos[i] >= vocab)
+            return err_set(e, ERR_MODEL, "'eos_token_id' %d has no row of the embedding's %d", c->eos[i],
+                           vocab);
+        add_stop(g, c->eos[i]);
+    }
+    static const char *const ends[] = {"<SPECIAL_12>", "<SPECIAL_11>", "</s>"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        int32_t id = tokenizer_find(g->tokenizer, ends[i]);
+        add_stop(g, tokenizer_is_special(g->tokenizer, id) ? id : -1);
+    }
+    return 0;
+}
+
+static int check_image_ids(struct engine *g, struct err *e)
+{
+    g->image_open = g->image_close = -1;
+    if (!g->config.vision)
+        return 0;
+    int32_t mark = tokenizer_find(g->tokenizer, "<image>");
+    g->image_open = tokenizer_find(g->tokenizer, "<img>");
+    g->image_close = tokenizer_find(g->tokenizer, "</img>");
+    if (!tokenizer_is_special(g->tokenizer, g->image_open) ||
+        !tokenizer_is_special(g->tokenizer, g->image_close))
+        return err_set(e, ERR_MODEL, "the tokenizer has no tokens '<img>' and '</img>'");
+    if (g->config.image_token >= g->weights.vocab || (mark >= 0 && mark != g->config.image_token))
+        return err_set(e, ERR_MODEL, "'img_context_token_id' is %d, the tokenizer's '<image>' is %d",
+                       g->config.image_token, mark);
+    return 0;
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+static int open_weights(struct engine *g, const struct engine_options *o, struct err *e)
+{
+    struct safetensors *s = safetensors_open(o->dir, e);
+    if (!s)
+        return -1;
+    g->hash = hash_model(o->dir, s);
+    struct bind_options bind = {o->f32, o->allow_extra, o->progress, o->progress_arg};
+    int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);
+    if (rc == 0)
+        rc = check_ids(g, e);
+    if (rc == 0)
+        rc = check_image_ids(g, e);
+    if (rc)
+        err_prefix(e, "model '%s'", o->dir);
+    safetensors_close(s);
+    return rc;
+}
+
+struct engine *engine_open(const struct engine_options *o, struct err *e)
+{
+    struct engine *g = xcalloc(1, sizeof *g);
+    g->dir = xstrdup(o->dir);
+    g->act = o->f32 ? DT_F32 : DT_BF16;
+    g->round8 = o->round8;
+    if (config_load(&g->config, o->dir, e) || !(g->tokenizer = tokenizer_open(o->dir, e)))
+        goto fail;
+    g->pool = pool_new(o->threads);
+    if (!(g->backend = backend_cpu(o->isa, g->pool, e)) || open_weights(g, o, e))
+        goto fail;
+    language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
+    if (g->config.vision)
+        vision_init(&g->vision, &g->config, &g->weights.vision, g->backend, g->act);
+    return g;
+fail:
+    engine_close(g);
+    return NULL;
+}
+
+void engine_close(struct engine *g)
+{
+    if (!g)
+        return;
+    if (g->backend) {
+        vision_free(&g->vision);
+        language_free(&g->language);
+        weights_free(&g->weights, &g->config, g->backend);
+    }
+    backend_free(g->backend);
+    pool_free(g->pool);
+    tokenizer_free(g->tokenizer);
+    free(g->dir);
+    free(g);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------------------- */
+
+const struct model_config *engine_config(const struct engine *g)
+{
+    return &g->config;
+}
+
+const struct tokenizer *engine_tokenizer(const struct engine *g)
+{
+    return g->tokenizer;
+}
+
+const char *engine_isa(const struct engine *g)
+{
+    return g->backend->ops->name;
+}
+
+const char *engine_dir(const struct engine *g)
+{
+    return g->dir;
+}
+
+int engine_threads(const struct engine *g)
+{
+    return pool_threads(g->pool);
+}
+
+int engine_vocab(const struct engine *g)
+{
+    return g->weights.vocab;
+}
+
+uint64_t engine_hash(const struct engine *g)
+{
+    return g->hash;
+}
+
+int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows)
+{
+    struct tile_grid grid = {0, 0, 0};
+    if (g->config.vision)
+        grid = preprocess_grid(&g->config, w, h);
+    if (cols)
+        *cols = grid.cols;
+    if (rows)
+        *rows = grid.rows;
+    return grid.tiles * config_tile_tokens(&g->config);
+}
+
+bool engine_is_stop(const struct engine *g, int32_t id)
+{
+    for (int i = 0; i < g->n_stops; i++)
+        if (g->stops[i] == id)
+            return true;
+    return false;
+}

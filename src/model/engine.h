@@ -1,0 +1,31 @@
+/* engine.h - inside of an engine; private to src/model.  Users include model.h. */
+#ifndef HOLORUN_MODEL_ENGINE_H
+#define HOLORUN_MODEL_ENGINE_H
+
+#include "model/config.h"
+#include "model/language.h"
+#include "model/model.h"
+#include "model/tokenizer.h"
+#include "model/vision.h"
+#include "model/weights.h"
+
+enum { ENGINE_MAX_STOPS = CONFIG_MAX_EOS + 4 };
+
+struct engine {
+    char *dir;
+    struct model_config config;
+    struct tokenizer *tokenizer;
+    struct pool *pool;
+    struct backend *backend;
+    enum dtype act;
+    struct model_weights weights;
+    struct language language;
+    struct vision vision;
+    bool round8;
+    uint64_t hash;
+    int32_t stops[ENGINE_MAX_STOPS];
+    int n_stops;
+    int32_t image_open, image_close; /* <img> and </img>; -1 for a text model */
+};
+
+#endif

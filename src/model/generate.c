@@ -1,0 +1,156 @@
+/* generate.c - see generate.h.
+ *
+ * Each turn of the loop appends either what the grammar forces or one sampled token.  Since the session
+ * computes what was appended only when logits are asked for, a sampled token and the forced ones behind
+ * it go through the model together, and the last token of a reply waits for the next turn.
+ */
+#include "model/generate.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "model/config.h"
+#include "model/sample.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_TEXT = 16 << 20 };
+
+struct run {
+    struct session *s;
+    struct grammar *g;
+    int state; /* of the grammar */
+    const struct sampling *p;
+    uint64_t *known; /* ids that may ever be generated */
+    struct generated *out;
+    int cap;      /* of out->choices */
+    size_t shown; /* bytes of the text that on_text has seen */
+    void (*on_text)(void *arg, const char *text, size_t len);
+    void *arg;
+    bool done;
+};
+
+/* Every token of the tokenizer but the mark of an image row, which stands for pixels. */
+static uint64_t *known_ids(const struct engine *g)
+{
+    const struct tokenizer *t = engine_tokenizer(g);
+    int n = tokenizer_size(t);
+    uint64_t *set = xcalloc(((unsigned long)n + 63) / 64, sizeof *set);
+    for (int i = 0; i < n; i++) {
+        size_t len;
+        tokenizer_bytes(t, i, &len);
+        if (len)
+            set[i / 64] |= 1ull << (i % 64);
+    }
+    int image = engine_config(g)->image_token;
+    if (engine_config(g)->vision && image < n)
+        set[image / 64] &= ~(1ull << (image % 64));
+    return set;
+}
+
+/* Text up to the last complete character; all of it at the end. */
+static void show(struct run *r, bool all)
+{
+    const struct buf *text = &r->out->text;
+    size_t n = text->len - r->shown, whole = utf8_valid_prefix(text->data + r->shown, n);
+    if (all || n - whole > 3) /* four bytes that are no character will never become one */
+        whole = n;
+    if (r->on_text && whole)
+        r->on_text(r->arg, text->data + r->shown, whole);
+    r->shown += whole;
+}
+
+static int accept(struct run *r, const struct token_choice *c, struct err *e)
+{
+    struct generated *out = r->out;
+    if (session_append(r->s, &c->id, 1, e))
+        return -1;
+    if (out->n == r->cap) {
+        r->cap = r->cap ? r->cap * 2 : 64;
+        out->choices = xrealloc(out->choices, (unsigned long)r->cap, sizeof *out->choices);
+    }
+    out->choices[out->n++] = *c;
+    out->forced += c->forced;
+    if (engine_is_stop(session_engine(r->s), c->id)) {
+        out->finish = FINISH_STOP;
+        r->done = true;
+        return 0;
+    }
+    size_t len;
+    const char *bytes = tokenizer_bytes(engine_tokenizer(session_engine(r->s)), c->id, &len);
+    if (buf_put(&out->text, bytes, len))
+        return err_set(e, ERR_FAILED, "the reply is longer than %d bytes", MAX_TEXT);
+    show(r, false);
+    return 0;
+}
+
+/* What must come next; 0 when the model has a choice. */
+static int append_forced(struct run *r, struct err *e)
+{
+    struct tokens ids = {0};
+    int after = r->state, n = r->g ? grammar_forced(r->g, r->state, &ids, &after) : 0, rc = 0;
+    for (int i = 0; i < n && rc == 0 && !r->done && r->out->n < r->p->max_tokens; i++)
+        rc = accept(r, &(struct token_choice){.id = ids.ids[i], .forced = true}, e);
+    r->state = after;
+    tokens_free(&ids);
+    return rc ? -1 : n;
+}
+
+static int append_sampled(struct run *r, struct err *e)
+{
+    const float *logits = session_logits(r->s);
+    if (!logits)
+        return err_set(e, ERR_FAILED, "there is nothing to continue");
+    const uint64_t *allowed = r->g ? grammar_mask(r->g, r->state) : NULL;
+    double random = r->p->temperature > 0 ? session_random(r->s) : 0;
+    struct token_choice c;
+    if (sample_token(logits, tokenizer_size(engine_tokenizer(session_engine(r->s))), r->known, allowed, r->p,
+                     random, &c))
+        return err_set(e, ERR_FAILED, "the model's output is not a distribution over the allowed tokens");
+    if (r->g)
+        r->state = grammar_advance(r->g, r->state, c.id);
+    return accept(r, &c, e);
+}
+
+static int run(struct run *r, const volatile int *cancel, struct err *e)
+{
+    r->out->finish = FINISH_LENGTH;
+    while (!r->done && r->out->n < r->p->max_tokens) {
+        if (cancel && *cancel) {
+            r->out->finish = FINISH_CANCELLED;
+            return 0;
+        }
+        if (r->g && grammar_finished(r->g, r->state)) {
+            r->out->finish = FINISH_GRAMMAR;
+            return 0;
+        }
+        int forced = append_forced(r, e);
+        if (forced < 0 || (forced == 0 && append_sampled(r, e)))
+            return -1;
+    }
+    return 0;
+}
+
+int generate(struct session *s, struct grammar *g, const struct sampling *p, const volatile int *cancel,
+             void (*on_text)(void *arg, const char *text, size_t len), void *arg, struct generated *out,
+             struct err *e)
+{
+    int64_t start = clock_ns();
+    *out = (struct generated){0};
+    buf_init(&out->text, MAX_TEXT);
+    struct run r = {.s = s, .g = g, .p = p, .out = out, .on_text = on_text, .arg = arg};
+    r.state = g ? grammar_start(g) : 0;
+    r.known = known_ids(session_engine(s));
+    int rc = run(&r, cancel, e);
+    show(&r, true);
+    free(r.known);
+    out->ms = clock_ms_since(start);
+    return rc;
+}
+
+void generated_free(struct generated *g)
+{
+    buf_free(&g->text);
+    free(g->choices);
+    *g = (struct generated){0};
+}
