@@ -1,0 +1,63 @@
+/* agent.h - the loop: observe, think, act, record.
+ *
+ * One task on one screen with one conversation partner, until the partner answers or something ends it.
+ * Each step is on disk before it happens; what came of it is told to the partner with the next screenshot.
+ */
+#ifndef HOLORUN_AGENT_AGENT_H
+#define HOLORUN_AGENT_AGENT_H
+
+#include "agent/mind.h"
+#include "agent/progress.h"
+#include "screen/screen.h"
+#include "trace/trace.h"
+
+enum agent_status {
+    AGENT_RUNNING,
+    AGENT_ANSWERED,
+    AGENT_INFEASIBLE, /* the answer is that it cannot be done */
+    AGENT_DRY_RUN,    /* --dry-run came to its end */
+    AGENT_STEPS,      /* a budget was used up; there may be an answer all the same */
+    AGENT_TOKENS,
+    AGENT_TIME,
+    AGENT_LOOP,       /* the same action again and again without effect */
+    AGENT_ERRORS,     /* too many errors in a row */
+    AGENT_UNPARSABLE, /* no usable reply after several attempts */
+    AGENT_STOPPED,    /* by a person */
+    AGENT_FAILED,     /* display lost, disk full, ... */
+};
+const char *agent_status_name(enum agent_status s); /* "answered" */
+int agent_exit_code(enum agent_status s, const struct err *e);
+
+struct agent_options {
+    const char *task;
+    const struct dialect *dialect;
+    struct mind *mind;
+    struct screen *screen;
+    struct trace *trace;
+    const struct progress *progress;
+    enum window_policy window;
+    int max_images;
+    struct sampling sampling; /* of one reply */
+    int max_steps;
+    double max_seconds;
+    int64_t max_tokens; /* generated in the whole run; 0: no limit */
+    bool force_answer;  /* ask for an answer when a budget is used up */
+    bool dry_run;       /* press nothing */
+    bool log_tokens;
+    struct settle settle;
+};
+
+struct agent_result {
+    enum agent_status status;
+    char *answer; /* owned; NULL when there is none */
+    int steps;
+    double seconds;
+    double ms[PHASES];
+    int64_t generated, forced, prefilled, reused;
+};
+
+/* 0 when the run came to an end of its own (see status), -1 when it broke off (status STOPPED, FAILED or
+ * UNPARSABLE, with the reason).  The caller frees result->answer. */
+int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e);
+
+#endif

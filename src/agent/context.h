@@ -1,0 +1,45 @@
+/* context.h - the conversation, and which screenshots stay in view.
+ *
+ * A screenshot costs hundreds of tokens or thousands, so only the last few stay; an older one becomes a
+ * placeholder.  A recurrent state cannot forget: dropping a screenshot means going back to a mark before
+ * it and appending what followed again.  Two policies:
+ *
+ *   sawtooth   screenshots gather up to N; then all old ones become placeholders at once, and only the
+ *              new one is read.  In view: 1, 2, 3, 1, 2, 3, ...  Every step reads one screenshot.
+ *   strict     always the last N.  Beyond N every step reads N screenshots again.
+ *
+ * Texts of turns are never shortened.  What the model said is appended again in its own accepted words.
+ *
+ *     context_observe(c, lead, image)     a user's turn: lead text, screenshot
+ *     context_think(c, ...)               a reply; again: another attempt at the same place
+ *     context_accept(c, text)             the reply stays
+ */
+#ifndef HOLORUN_AGENT_CONTEXT_H
+#define HOLORUN_AGENT_CONTEXT_H
+
+#include "agent/mind.h"
+
+struct context;
+
+struct context_cost {                 /* of one observe */
+    int64_t total, reused, prefilled; /* tokens now; kept from before; read in this step */
+    int images;                       /* in view now */
+    bool cut;                         /* old screenshots became placeholders */
+    double ms;
+};
+
+/* Opens the conversation with the system text.  Mind and dialect are borrowed; max_images 1..4. */
+struct context *context_new(struct mind *m, const struct dialect *d, enum window_policy window,
+                            int max_images, const char *system, struct err *e);
+void context_free(struct context *c); /* NULL is fine */
+
+/* lead: text before the screenshot (the task, or what came of the last action), without the dialect's
+ * observation wrapper, which is put here.  The image is copied if it will be read again. */
+int context_observe(struct context *c, const char *lead, const struct image *im, struct context_cost *cost,
+                    struct err *e);
+int context_think(struct context *c, const struct mind_request *r, struct generated *out, struct err *e);
+/* text: the reply as history holds it (without reasoning).  as_said: it is what the last think produced,
+ * byte for byte, so that the state can simply go on. */
+int context_accept(struct context *c, const char *text, bool as_said, struct err *e);
+
+#endif

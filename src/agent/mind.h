@@ -1,0 +1,62 @@
+/* mind.h - whom the loop talks with: a model's session, or a script in its place.
+ *
+ * What the loop needs of a conversation partner and nothing more: turns go in, replies come out, and one
+ * can go back to a mark.  Two partners: mind_model() is a session of an engine; mind_script() reads its
+ * replies from a file, so that the loop, the trace and the executor can be run and tested without
+ * weights.  A script keeps the conversation as readable text, which is what tests look at.
+ */
+#ifndef HOLORUN_AGENT_MIND_H
+#define HOLORUN_AGENT_MIND_H
+
+#include "actions/dialect.h"
+#include "model/chat.h"
+#include "model/generate.h"
+#include "model/model.h"
+
+struct mind;
+struct mind_mark;
+
+struct mind_request { /* one reply wanted */
+    enum dialect_goal goal;
+    struct sampling sampling;
+    bool think;
+    int reroll;                 /* 0, or which further attempt: throws the dice differently */
+    const volatile int *cancel; /* stop when it becomes non-zero */
+    void (*on_text)(void *arg, const char *text, size_t len); /* may be NULL */
+    void *arg;
+};
+
+struct mind_ops { /* all return 0, or -1 with a message */
+    int (*begin)(struct mind *m, const char *system, struct err *e);
+    int (*user)(struct mind *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e);
+    int (*reply)(struct mind *m, const char *text,
+                 struct err *e); /* what was said before, with its closing */
+    int (*speak)(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e);
+    int (*close)(struct mind *m, struct err *e); /* ends the turn that speak left open */
+
+    struct mind_mark *(*mark)(struct mind *m);
+    int (*rewind)(struct mind *m, const struct mind_mark *mark, struct err *e);
+    int64_t (*mark_length)(const struct mind_mark *mark);
+    void (*mark_free)(struct mind_mark *mark); /* NULL is fine */
+
+    int64_t (*length)(const struct mind *m);        /* tokens so far */
+    const int32_t *(*tokens)(const struct mind *m); /* [length], NULL for a script */
+    struct session_stats (*stats)(const struct mind *m);
+    void (*free)(struct mind *m);
+};
+
+struct mind { /* the first member of each partner */
+    const struct mind_ops *ops;
+};
+
+/* A fresh session of g.  The dialect is borrowed. */
+struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed);
+
+/* Replies one a line, or, when the text has an empty line, one a block between empty lines. */
+struct mind *mind_script(const char *replies, size_t len);
+struct mind *mind_script_file(const char *path, struct err *e);
+const char *mind_script_transcript(const struct mind *m); /* what a model would have in view now */
+
+void mind_free(struct mind *m); /* NULL is fine */
+
+#endif

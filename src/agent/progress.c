@@ -1,0 +1,114 @@
+/* progress.c - see progress.h. */
+#include "agent/progress.h"
+
+#include "base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SHOWN = 600, INDENT = 6 };
+
+enum ink { INK_PLAIN, INK_BOLD, INK_SOFT, INK_GOOD, INK_BAD };
+static const char *const inks[] = {"", "\033[1m", "\033[2m", "\033[32m", "\033[31m"};
+
+void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    *p = (struct progress){.f = quiet ? NULL : f, .verbose = verbose};
+    p->color = p->f && isatty(fileno(f)) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+/* Printable text in one line: line breaks and tabs become spaces, other control characters (C0, DEL and
+ * C1, which terminals obey) and broken bytes become '?'. */
+static void put_text(const struct progress *p, enum ink ink, const char *s)
+{
+    size_t n = strlen(s);
+    bool cut = n > SHOWN;
+    if (cut)
+        n = SHOWN;
+    if (p->color)
+        fputs(inks[ink], p->f);
+    for (int len; n; s += len, n -= (size_t)len) {
+        uint32_t cp;
+        len = utf8_decode(s, n, &cp);
+        if (len < 0 || (cp >= 0x7f && cp < 0xa0))
+            fputc('?', p->f);
+        else if (cp < 0x20)
+            fputc(cp == '\n' || cp == '\t' ? ' ' : '?', p->f);
+        else
+            fwrite(s, 1, (size_t)len, p->f);
+        len = len < 0 ? 1 : len;
+    }
+    fputs(cut ? "..." : "", p->f);
+    if (p->color && ink != INK_PLAIN)
+        fputs("\033[0m", p->f);
+}
+
+static void put_line(const struct progress *p, enum ink ink, const char *text)
+{
+    if (!p->f)
+        return;
+    fprintf(p->f, "%*s", INDENT, "");
+    put_text(p, ink, text);
+    fputc('\n', p->f);
+}
+
+void progress_head(const struct progress *p, const char *name, const char *text)
+{
+    if (!p->f)
+        return;
+    fprintf(p->f, "%*s", INDENT - 2 - (int)strlen(name), "");
+    put_text(p, INK_SOFT, name);
+    fputs("  ", p->f);
+    put_text(p, INK_PLAIN, text);
+    fputc('\n', p->f);
+}
+
+void progress_thought(const struct progress *p, int step, const char *thought)
+{
+    if (!p->f)
+        return;
+    char number[16];
+    snprintf(number, sizeof number, "%4d  ", step);
+    fputc('\n', p->f);
+    put_text(p, INK_SOFT, number);
+    put_text(p, INK_PLAIN, thought);
+    fputc('\n', p->f);
+}
+
+void progress_action(const struct progress *p, const char *what)
+{
+    put_line(p, INK_BOLD, what);
+}
+
+void progress_trouble(const struct progress *p, const char *text)
+{
+    put_line(p, INK_BAD, text);
+}
+
+void progress_times(const struct progress *p, const double ms[PHASES], const struct progress_tokens *t)
+{
+    char text[256];
+    snprintf(text, sizeof text, "settle %.0f  see %.0f  read %.0f  decide %.0f  act %.0f ms",
+             ms[PHASE_SETTLE], ms[PHASE_SEE], ms[PHASE_READ], ms[PHASE_WRITE], ms[PHASE_ACT]);
+    put_line(p, INK_SOFT, text);
+    if (!p->verbose)
+        return;
+    snprintf(text, sizeof text,
+             "tokens: %lld reused, %lld read, %d generated, %d forced; %d screenshot%s in view",
+             (long long)t->reused, (long long)t->prefilled, t->generated, t->forced, t->images,
+             t->images == 1 ? "" : "s");
+    put_line(p, INK_SOFT, text);
+}
+
+void progress_tail(const struct progress *p, bool good, const char *name, const char *text)
+{
+    if (!p->f)
+        return;
+    fprintf(p->f, "\n%*s", (int)strlen(name) < INDENT - 2 ? INDENT - 2 - (int)strlen(name) : 0, "");
+    put_text(p, good ? INK_GOOD : INK_BAD, name);
+    fputs("  ", p->f);
+    put_text(p, INK_PLAIN, text);
+    fputc('\n', p->f);
+}

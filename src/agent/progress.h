@@ -1,0 +1,31 @@
+/* progress.h - what a person at the terminal sees of a run, on stderr.
+ *
+ * Texts of the model and of the screen may hold anything, so control characters never reach the terminal.
+ * Colours only on a terminal and without NO_COLOR.
+ */
+#ifndef HOLORUN_AGENT_PROGRESS_H
+#define HOLORUN_AGENT_PROGRESS_H
+
+#include "trace/story.h"
+
+#include <stdio.h>
+
+struct progress {
+    FILE *f; /* NULL: silent */
+    bool color, verbose;
+};
+
+struct progress_tokens {
+    int64_t reused, prefilled;
+    int generated, forced, images;
+};
+
+void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose);
+void progress_head(const struct progress *p, const char *name, const char *text); /* "task  Book the ..." */
+void progress_thought(const struct progress *p, int step, const char *thought);
+void progress_action(const struct progress *p, const char *what);
+void progress_trouble(const struct progress *p, const char *text); /* an error the model is told of */
+void progress_times(const struct progress *p, const double ms[PHASES], const struct progress_tokens *t);
+void progress_tail(const struct progress *p, bool good, const char *name, const char *text);
+
+#endif

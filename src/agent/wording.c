@@ -1,0 +1,100 @@
+/* wording.c - see wording.h. */
+#include "agent/wording.h"
+
+#include "actions/tools.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SYSTEM_MAX = 1 << 20, TOLD_MAX = 2000 };
+
+char *wording_system(const struct dialect *d, const struct wording *w, struct err *e)
+{
+    char date[64], steps[16], seconds[32], width[16], height[16];
+    time_t now = time(NULL);
+    struct tm tm;
+    gmtime_r(&now, &tm);
+    strftime(date, sizeof date, "%A, %B %d, %Y at %I:%M %p UTC", &tm);
+    snprintf(steps, sizeof steps, "%d", w->max_steps);
+    snprintf(seconds, sizeof seconds, "%.0f", w->max_seconds);
+    snprintf(width, sizeof width, "%d", w->width);
+    snprintf(height, sizeof height, "%d", w->height);
+    const char *const slots[] = {"date",    date,    "max_steps",   steps,   "max_time_s",
+                                 seconds,   "os",    "Linux (X11)", "width", width,
+                                 "height",  height,  "task",        w->task, "schema",
+                                 d->schema, "tools", d->tool_list,  NULL};
+    struct buf out;
+    buf_init(&out, SYSTEM_MAX);
+    char *text = dialect_fill(d->system, slots, &out, e) ? NULL : buf_take(&out);
+    buf_free(&out);
+    return text;
+}
+
+char *wording_task(const struct dialect *d, const char *task)
+{
+    return xasprintf("%s%s%s", d->task_open, task, d->task_close);
+}
+
+/* A template with {tool} and one text, which is cut to a length the model can be asked to read. */
+static char *told(const char *tmpl, const char *tool, const char *slot, const char *text, struct err *e)
+{
+    size_t n = strlen(text);
+    char *cut = xasprintf("%.*s", (int)utf8_valid_prefix(text, n < TOLD_MAX ? n : TOLD_MAX), text);
+    const char *const slots[] = {"tool", tool, slot, cut, NULL};
+    struct buf out;
+    buf_init(&out, SYSTEM_MAX);
+    char *result = dialect_fill(tmpl, slots, &out, e) ? NULL : buf_take(&out);
+    buf_free(&out);
+    free(cut);
+    return result;
+}
+
+char *wording_output(const struct dialect *d, const char *tool, const char *result, struct err *e)
+{
+    if (!*result && !d->tool_output_always)
+        return xstrdup("");
+    return told(d->tool_output, tool, "result", result, e);
+}
+
+char *wording_error(const struct dialect *d, const char *tool, const char *message, struct err *e)
+{
+    return told(d->tool_error, tool, "message", message, e);
+}
+
+/* The name stands in quotes in JSON, before a parenthesis in calls. */
+static bool names_tool(const char *reply, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = reply; (p = strstr(p, name)); p += n)
+        if ((p == reply || strchr("\"' .\n<", p[-1])) && (!p[n] || strchr("\"'(>", p[n])))
+            return true;
+    return false;
+}
+
+const char *wording_tool(const struct dialect *d, enum action_kind kind, const char *reply)
+{
+    const struct tools *t = dialect_tools(d);
+    const char *first = kind == ACT_NONE ? "unknown" : action_kind_name(kind);
+    for (int i = t->n - 1; i >= 0; i--) {
+        if (kind != ACT_NONE && t->list[i].kind != kind)
+            continue;
+        if (names_tool(reply, t->list[i].name))
+            return t->list[i].name;
+        if (kind != ACT_NONE)
+            first = t->list[i].name;
+    }
+    return first;
+}
+
+char *wording_history(const char *reply)
+{
+    const char *thought = strstr(reply, "</think>");
+    if (thought)
+        reply = thought + strlen("</think>");
+    reply += thought ? strspn(reply, "\n") : 0;
+    size_t n = strlen(reply);
+    return xasprintf("%.*s", (int)(n && reply[n - 1] == '\n' ? n - 1 : n), reply);
+}

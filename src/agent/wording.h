@@ -1,0 +1,31 @@
+/* wording.h - what the loop says to the model, in the words of its dialect.
+ *
+ * All results are owned by the caller.
+ */
+#ifndef HOLORUN_AGENT_WORDING_H
+#define HOLORUN_AGENT_WORDING_H
+
+#include "actions/action.h"
+#include "actions/dialect.h"
+
+struct wording { /* what the system text may speak of */
+    const char *task;
+    int max_steps, width, height;
+    double max_seconds;
+};
+
+char *wording_system(const struct dialect *d, const struct wording *w, struct err *e);
+char *wording_task(const struct dialect *d, const char *task);
+
+/* What came of an action; "" when the dialect says nothing about an empty result. */
+char *wording_output(const struct dialect *d, const char *tool, const char *result, struct err *e);
+char *wording_error(const struct dialect *d, const char *tool, const char *message, struct err *e);
+
+/* The dialect's name of the tool that a reply called: the one of this kind whose name stands in the
+ * reply, else the first of this kind.  ACT_NONE: any kind.  Borrowed from the dialect. */
+const char *wording_tool(const struct dialect *d, enum action_kind kind, const char *reply);
+
+/* The reply as history holds it: without reasoning before "</think>" and the newline at its end. */
+char *wording_history(const char *reply);
+
+#endif

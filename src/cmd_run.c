@@ -1,0 +1,343 @@
+/* cmd_run.c - `holorun run TASK`: options, open, run, close, outcome.
+ *
+ * Opens what a run needs (dialect, model or script, screen, run directory), lets the agent work, makes the
+ * report and says how it ended.  stdout gets the answer, or with --json one object; everything a person
+ * watches goes to stderr.
+ */
+#include "commands.h"
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "model/find.h"
+#include "model/model.h"
+#include "trace/report.h"
+#include "version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *model, *isa, *display, *view, *dialect, *fake, *runs;
+    int threads, max_steps, max_tokens, reply_tokens, window, max_images;
+    double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle;
+    uint64_t seed;
+    bool cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
+};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_spec options[] = {
+    MODEL_OPTIONS(struct settings),
+    SCREEN_OPTIONS(struct settings),
+    {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
+     "how to speak to the model, a built-in name or a file; without it as the model's directory says", NULL},
+    {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, "100", "steps before the run ends", NULL},
+    {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0.1, 1e6, "1800", "time before the run ends",
+     NULL},
+    {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0",
+     "generated tokens before the run ends, 0 for no limit", NULL},
+    {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
+     "longest single reply, 0 for what the dialect says", NULL},
+    {"temperature", 't', OPTION_NUMBER, AT(temperature), "T", -1, 10, "-1",
+     "0 for the likeliest reply, more for variety; -1 for what the dialect says", NULL},
+    {"seed", 's', OPTION_SEED, AT(seed), "N", 0, 0, "1", "seed of the dice", NULL},
+    {"window", 'w', OPTION_CHOICE, AT(window), "auto|sawtooth|strict", 0, 0, "auto",
+     "how old screenshots leave the model's view: all at once, one by one, or as the dialect says", NULL},
+    {"max-images", 0, OPTION_INT, AT(max_images), "N", 0, 4, "0",
+     "screenshots in the model's view, 0 for what the dialect says", NULL},
+    {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
+     "when a budget is used up, ask for an answer once more", NULL},
+    {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
+    {"settle-min", 0, OPTION_NUMBER, AT(settle_min), "MS", 0, 60000, "150",
+     "shortest wait for the screen after an action", NULL},
+    {"settle-quiet", 0, OPTION_NUMBER, AT(settle_quiet), "MS", 0, 60000, "300",
+     "quiet time that counts as settled", NULL},
+    {"settle-max", 0, OPTION_NUMBER, AT(settle_max), "MS", 0, 600000, "3000", "longest wait for the screen",
+     NULL},
+    {"key-delay", 0, OPTION_NUMBER, AT(key_delay), "MS", 0, 1000, "5", "pause between typed characters",
+     NULL},
+    {"keymap-settle", 0, OPTION_NUMBER, AT(keymap_settle), "MS", 0, 5000, "50",
+     "pause after borrowing keycodes", NULL},
+    {"runs", 0, OPTION_TEXT, AT(runs), "DIR", 0, 4096, NULL,
+     "folder for run directories; without it the user's state folder", "HOLORUN_RUNS"},
+    {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html at the end", NULL},
+    {"log-tokens", 0, OPTION_FLAG, AT(log_tokens), .help = "keep the ids of generated tokens"},
+    {"fake", 0, OPTION_TEXT, AT(fake), "FILE", 0, 4096, NULL,
+     "take replies from a file instead of a model, one a line or one between empty lines", NULL},
+    {"f32", 0, OPTION_FLAG, AT(f32), .help = "compute in f32 instead of bf16"},
+    {"json", 'j', OPTION_FLAG, AT(json), .help = "one JSON object on stdout instead of the answer"},
+    {"quiet", 'q', OPTION_FLAG, AT(quiet), .help = "no progress on stderr"},
+    {"verbose", 0, OPTION_FLAG, AT(verbose), .help = "tokens of each step too"},
+    {0},
+};
+
+const struct command run_command = {
+    .name = "run",
+    .arguments = "TASK",
+    .purpose = "work on a task until it is done",
+    .details =
+        "Looks at the screen, thinks, acts, and again, until the model answers or a budget is used up. "
+        "Ctrl-C stops at once, also in the middle of a word, and releases every key and button.",
+    .examples = "holorun run \"Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima\"\n"
+                "holorun run --display :1 --max-steps 20 --json \"Press Save\"\n",
+    .options = options,
+    .run = cmd_run,
+};
+
+struct job {
+    struct settings s;
+    const char *task;
+    char *model_dir;
+    struct dialect *dialect;
+    struct engine *engine;
+    struct mind *mind;
+    struct screen *screen;
+    struct trace *trace;
+    struct progress progress;
+    char started[28];
+    char *report; /* path, NULL when there is none */
+};
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+static int open_dialect(struct job *j, struct err *e)
+{
+    char *name = NULL;
+    if (!j->s.fake && !(j->model_dir = model_find(j->s.model, e)))
+        return -1;
+    if (j->s.dialect)
+        name = xstrdup(j->s.dialect);
+    else
+        name = j->model_dir ? dialect_for_model(j->model_dir, e) : xstrdup("holo3");
+    j->dialect = name ? dialect_load(name, e) : NULL;
+    free(name);
+    return j->dialect ? 0 : -1;
+}
+
+static int open_mind(struct job *j, struct err *e)
+{
+    if (j->s.fake) {
+        j->mind = mind_script_file(j->s.fake, e);
+        return j->mind ? 0 : -1;
+    }
+    struct engine_options o = {
+        .dir = j->model_dir, .isa = j->s.isa, .threads = j->s.threads, .f32 = j->s.f32};
+    if (!(j->engine = engine_open(&o, e)))
+        return -1;
+    const char *odd = chat_check(j->engine);
+    if (odd)
+        warn("%s", odd);
+    j->mind = mind_model(j->engine, j->dialect, j->s.seed);
+    return 0;
+}
+
+static int open_screen(struct job *j, struct err *e)
+{
+    struct screen_options o = {.display = j->s.display,
+                               .view = j->s.view,
+                               .cursor = j->s.cursor,
+                               .key_delay_ms = j->s.key_delay,
+                               .keymap_settle_ms = j->s.keymap_settle};
+    if (!(j->screen = screen_open(&o, e)))
+        return -1;
+    const struct dialect *d = j->dialect;
+    struct screen_rect view = screen_view(j->screen);
+    if (d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
+        warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes", d->screen_w,
+             d->screen_h, view.w, view.h);
+    return 0;
+}
+
+/* ---- run.json ------------------------------------------------------------------------------------- */
+
+static void put_pair(struct buf *b, const char *key, const char *value)
+{
+    buf_printf(b, ", \"%s\": ", key);
+    if (value)
+        buf_put_json(b, value, strlen(value));
+    else
+        buf_puts(b, "null");
+}
+
+static int write_run_json(struct job *j, const char *status, int exit_code, struct err *e)
+{
+    struct screen_rect view = screen_view(j->screen);
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_puts(&b, "{\"schema\": 1");
+    put_pair(&b, "version", HOLORUN_VERSION);
+    put_pair(&b, "task", j->task);
+    put_pair(&b, "started", j->started);
+    put_pair(&b, "status", status);
+    if (exit_code >= 0)
+        buf_printf(&b, ", \"exit\": %d", exit_code);
+    buf_puts(&b, ", \"model\": {\"name\": ");
+    const char *name = j->model_dir ? j->model_dir : "script";
+    buf_put_json(&b, name, strlen(name));
+    if (j->engine)
+        buf_printf(&b, ", \"hash\": \"%016llx\", \"isa\": \"%s\", \"threads\": %d",
+                   (unsigned long long)engine_hash(j->engine), engine_isa(j->engine),
+                   engine_threads(j->engine));
+    buf_puts(&b, "}, \"dialect\": {\"name\": ");
+    buf_put_json(&b, j->dialect->name, strlen(j->dialect->name));
+    put_pair(&b, "sha256", j->dialect->sha256);
+    buf_puts(&b, "}, \"display\": {\"name\": ");
+    buf_put_json(&b, screen_name(j->screen), strlen(screen_name(j->screen)));
+    buf_printf(&b, ", \"x\": %d, \"y\": %d, \"w\": %d, \"h\": %d}, \"settings\": ", view.x, view.y, view.w,
+               view.h);
+    options_to_json(options, &j->s, &b);
+    buf_puts(&b, "}\n");
+    int rc = trace_run_json(j->trace, b.data, b.len, e);
+    buf_free(&b);
+    return rc;
+}
+
+/* ---- the outcome ------------------------------------------------------------------------------------ */
+
+static void print_json(const struct job *j, const struct agent_result *r, const struct err *e, int code)
+{
+    static const char *const phases[PHASES] = {"settle", "see", "read", "decide", "act"};
+    struct buf b;
+    buf_init(&b, 4 << 20);
+    buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", agent_status_name(r->status), code);
+    put_pair(&b, "answer", r->answer);
+    if (e->kind)
+        put_pair(&b, "error", e->text);
+    buf_printf(&b, ", \"steps\": %d, \"seconds\": %.3f", r->steps, r->seconds);
+    put_pair(&b, "run_dir", trace_dir(j->trace));
+    put_pair(&b, "report", j->report);
+    buf_puts(&b, ", \"ms\": {");
+    for (int p = 0; p < PHASES; p++)
+        buf_printf(&b, "%s\"%s\": %.1f", p ? ", " : "", phases[p], r->ms[p]);
+    buf_printf(
+        &b, "}, \"tokens\": {\"generated\": %lld, \"forced\": %lld, \"prefilled\": %lld, \"reused\": %lld}}",
+        (long long)r->generated, (long long)r->forced, (long long)r->prefilled, (long long)r->reused);
+    puts(b.data);
+    buf_free(&b);
+}
+
+static void print_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code)
+{
+    const struct progress *p = &j->progress;
+    char text[128];
+    if (r->status == AGENT_ANSWERED)
+        progress_tail(p, true, "done", r->answer);
+    else
+        progress_tail(p, false, agent_status_name(r->status), e->kind ? e->text : r->answer ? r->answer : "");
+    snprintf(text, sizeof text, "%d steps in %.1f s", r->steps, r->seconds);
+    progress_head(p, "took", text);
+    progress_head(p, "run", trace_dir(j->trace));
+    if (j->report)
+        progress_head(p, "see", j->report);
+    if (j->s.json)
+        print_json(j, r, e, code);
+    else if (r->answer)
+        puts(r->answer);
+}
+
+/* ---- the run ---------------------------------------------------------------------------------------- */
+
+static void fill_options(struct job *j, struct agent_options *o)
+{
+    const struct settings *s = &j->s;
+    const struct dialect *d = j->dialect;
+    *o = (struct agent_options){
+        .task = j->task,
+        .dialect = d,
+        .mind = j->mind,
+        .screen = j->screen,
+        .trace = j->trace,
+        .progress = &j->progress,
+        .window = s->window == 0   ? d->window
+                  : s->window == 1 ? WINDOW_SAWTOOTH
+                                   : WINDOW_STRICT,
+        .max_images = s->max_images ? s->max_images : d->max_images,
+        .sampling = {s->temperature < 0 ? d->temperature : (float)s->temperature, d->top_p,
+                     s->reply_tokens ? s->reply_tokens : d->max_tokens},
+        .max_steps = s->max_steps,
+        .max_seconds = s->max_time,
+        .max_tokens = s->max_tokens,
+        .force_answer = s->force_answer,
+        .dry_run = s->dry_run,
+        .log_tokens = s->log_tokens,
+        .settle = {s->settle_min, s->settle_quiet, s->settle_max},
+    };
+}
+
+/* Everything is open: run, close the record, say how it ended. */
+static int work(struct job *j)
+{
+    struct err e = ERR_INIT, late = ERR_INIT;
+    struct agent_options o;
+    struct agent_result r = {0};
+    fill_options(j, &o);
+    progress_head(&j->progress, "task", j->task);
+    agent_run(&o, &r, &e);
+    int code = agent_exit_code(r.status, &e);
+    if (write_run_json(j, agent_status_name(r.status), code, &late) && !e.kind) {
+        e = late;
+        code = e.kind;
+    }
+    char *dir = xstrdup(trace_dir(j->trace));
+    if (j->s.report) {
+        j->report = xasprintf("%s/report.html", dir);
+        if (trace_sync(j->trace, &late) || report_write(dir, j->report, &late)) {
+            warn("no report: %s", late.text);
+            free(j->report);
+            j->report = NULL;
+        }
+    }
+    print_outcome(j, &r, &e, code);
+    free(r.answer);
+    free(dir);
+    return code;
+}
+
+static void job_close(struct job *j)
+{
+    struct err e = ERR_INIT;
+    screen_close(j->screen);
+    if (trace_close(j->trace, &e))
+        warn("%s", e.text);
+    mind_free(j->mind);
+    engine_close(j->engine);
+    if (j->dialect)
+        dialect_free(j->dialect);
+    free(j->model_dir);
+    free(j->report);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct job j = {.s = {.force_answer = true, .report = true}};
+    int n = options_parse(&run_command, &j.s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n >= 0 && n != 1)
+        n = err_set(&e, ERR_USAGE, n ? "one task at a time: put it in quotes" : "run takes a task");
+    if (n < 0)
+        return options_refuse(&run_command, &e);
+    j.task = argv[0];
+    clock_iso(j.started);
+    progress_open(&j.progress, stderr, j.s.quiet, j.s.verbose);
+    screen_install_signals();
+    int rc = open_dialect(&j, &e);
+    if (rc == 0)
+        rc = open_screen(&j, &e); /* before the model: a missing display is known at once */
+    if (rc == 0)
+        rc = open_mind(&j, &e);
+    if (rc == 0 && !(j.trace = trace_open(j.s.runs, &e)))
+        rc = -1;
+    if (rc == 0)
+        rc = write_run_json(&j, "running", -1, &e);
+    if (rc == 0)
+        rc = work(&j);
+    else {
+        fprintf(stderr, "holorun: %s\n", e.text);
+        rc = e.kind ? (int)e.kind : ERR_ENV;
+    }
+    job_close(&j);
+    return rc;
+}
