@@ -1,0 +1,362 @@
+/* t_model.c - claims about the forward pass on a random tiny model: many tokens at once or one by one,
+ * split anywhere, on any instruction set and any number of threads, images cached or not: one result. */
+#include "check.h"
+#include "tiny_model.h"
+
+#include "model/session.h"
+
+#include <math.h>
+
+static int32_t random_token(uint64_t *rng)
+{
+    return 16 + (int32_t)(check_random(rng) * 256);
+}
+
+static void append(struct session *s, const int32_t *ids, int64_t n)
+{
+    struct err e = ERR_INIT;
+    if (session_append(s, ids, n, &e))
+        fail_msg("%s", e.text);
+}
+
+static void append_image(struct session *s, const struct image *im)
+{
+    struct err e = ERR_INIT;
+    if (session_append_image(s, im, &e))
+        fail_msg("%s", e.text);
+}
+
+/* Root mean square of the difference relative to that of the logits. */
+static double distance(const float *a, const float *b, int n)
+{
+    double diff = 0, sum = 0;
+    for (int i = 0; i < n; i++) {
+        diff += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        sum += (double)a[i] * a[i];
+    }
+    assert_true(isfinite(diff) && sum > 0);
+    return sqrt(diff / sum);
+}
+
+/* Logits after the tokens, appended in pieces that end where cut[] says; the caller frees them. */
+static float *run(struct engine *g, const int32_t *ids, int n, const int *cut, int cuts)
+{
+    struct session *s = session_new(g, 1);
+    for (int i = 0, from = 0; i <= cuts; i++) {
+        int to = i < cuts ? cut[i] : n;
+        append(s, ids + from, to - from);
+        session_logits(s);
+        from = to;
+    }
+    float *out = malloc((size_t)engine_vocab(g) * sizeof *out);
+    memcpy(out, session_logits(s), (size_t)engine_vocab(g) * sizeof *out);
+    session_free(s);
+    return out;
+}
+
+static struct engine *open_random(struct tiny *t, const char *isa, int threads, bool f32)
+{
+    tiny_init(t, check_seed());
+    tiny_write(t);
+    return tiny_open(t, isa, threads, f32);
+}
+
+/* ---- splits ------------------------------------------------------------------------------------------------ */
+
+static void check_splits(struct engine *g, int n, int rounds, double most)
+{
+    uint64_t rng = check_seed() + (uint64_t)n;
+    int32_t *ids = malloc((size_t)n * sizeof *ids);
+    int *all = malloc((size_t)n * sizeof *all), cut[8];
+    for (int i = 0; i < n; i++) {
+        ids[i] = random_token(&rng);
+        all[i] = i + 1;
+    }
+    float *single = run(g, ids, n, all, n - 1);
+    double worst = 0;
+    for (int round = 0; round < rounds; round++) {
+        int cuts = round == 0 ? 0 : 1 + (int)(check_random(&rng) * 4), at = 0;
+        for (int i = 0; i < cuts; i++) {
+            int left = n - at - (cuts - i);
+            at = cut[i] = at + 1 + (int)(check_random(&rng) * (left > 12 && i == 0 ? 12 : left));
+        }
+        float *split = run(g, ids, n, cut, cuts);
+        worst = fmax(worst, distance(single, split, engine_vocab(g)));
+        free(split);
+    }
+    check_note("%s: %d tokens, %d ways to cut them, worst difference %.1e", engine_isa(g), n, rounds, worst);
+    assert_true(worst < most);
+    free(single);
+    free(ids);
+    free(all);
+}
+
+static void t_splits(void **state)
+{
+    (void)state;
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    for (int i = 0; i < n; i++) {
+        struct tiny t;
+        struct engine *g = open_random(&t, names[i], 1, true);
+        check_splits(g, 50, 25, 2e-5);
+        check_splits(g, 9, 10, 2e-5);
+        if (i > 0)
+            check_splits(g, 1100, 4, 1e-4); /* several pieces of LANGUAGE_ROWS */
+        engine_close(g);
+        tiny_free(&t);
+    }
+}
+
+/* ---- the same on every machine -------------------------------------------------------------------------------- */
+
+static float *run_mixed(struct engine *g, int n)
+{
+    uint64_t rng = check_seed() + 7;
+    struct session *s = session_new(g, 1);
+    for (int i = 0; i < n; i++) {
+        int32_t id = random_token(&rng);
+        append(s, &id, 1);
+        if (i % 40 == 20) {
+            struct image im = tiny_image(150, 100, (uint64_t)i);
+            append_image(s, &im);
+            image_free(&im);
+        }
+        if (i % 13 == 5)
+            session_logits(s);
+    }
+    float *out = malloc((size_t)engine_vocab(g) * sizeof *out);
+    memcpy(out, session_logits(s), (size_t)engine_vocab(g) * sizeof *out);
+    session_free(s);
+    return out;
+}
+
+static void t_isas(void **state)
+{
+    (void)state;
+    const char *names[8];
+    int n = backend_cpu_list(names, 8);
+    struct tiny t;
+    struct engine *g = open_random(&t, "ref", 1, true);
+    float *ref = run_mixed(g, 60);
+    engine_close(g);
+    for (int i = 1; i < n; i++) {
+        double d[2];
+        for (int f32 = 0; f32 < 2; f32++) {
+            g = tiny_open(&t, names[i], 1, f32);
+            float *got = run_mixed(g, 60);
+            d[f32] = distance(ref, got, engine_vocab(g));
+            free(got);
+            engine_close(g);
+        }
+        check_note("%s: f32 differs from the reference by %.1e, bf16 by %.1e", names[i], d[1], d[0]);
+        assert_true(d[1] < 2e-5);
+        assert_true(d[0] < 0.1);
+    }
+    free(ref);
+    tiny_free(&t);
+}
+
+static void t_threads(void **state)
+{
+    (void)state;
+    struct tiny t;
+    struct engine *one = open_random(&t, NULL, 1, false), *two = tiny_open(&t, NULL, 2, false),
+                  *three = tiny_open(&t, NULL, 3, false);
+    float *a = run_mixed(one, 90), *b = run_mixed(two, 90), *c = run_mixed(three, 90);
+    assert_memory_equal(a, b, (size_t)engine_vocab(one) * sizeof *a);
+    assert_memory_equal(a, c, (size_t)engine_vocab(one) * sizeof *a);
+    free(a);
+    free(b);
+    free(c);
+    engine_close(one);
+    engine_close(two);
+    engine_close(three);
+    tiny_free(&t);
+}
+
+/* ---- images ----------------------------------------------------------------------------------------------------- */
+
+static void t_cache(void **state)
+{
+    (void)state;
+    struct tiny t;
+    struct engine *g = open_random(&t, NULL, 1, false), *fresh = tiny_open(&t, NULL, 1, false);
+    struct image im = tiny_image(192, 128, check_seed()), other = tiny_image(192, 128, check_seed() + 1);
+    struct session *s = session_new(g, 1), *again = session_new(g, 1), *cold = session_new(fresh, 1);
+    int cols, rows;
+    assert_int_equal(engine_image_tokens(g, 192, 128, &cols, &rows), 7 * 4);
+    assert_int_equal(cols * 10 + rows, 32);
+    append_image(s, &im);
+    struct session_stats st = session_stats(s);
+    assert_int_equal(st.tiles_computed, 7);
+    assert_int_equal(session_length(s), 7 * 4 + 2);
+    assert_int_equal(session_tokens(s)[0], 273);
+    assert_int_equal(session_tokens(s)[1], 272);
+    assert_int_equal(session_tokens(s)[29], 274);
+
+    /* Another picture whose first tile is the same: six tiles are new, the thumbnail among them. */
+    for (int y = 0; y < 64; y++)
+        memcpy(other.rgb + (size_t)y * 576, im.rgb + (size_t)y * 576, 64 * 3);
+    append_image(again, &other);
+    st = session_stats(again);
+    check_note("a picture with one tile in common: %d computed, %d from the cache", (int)st.tiles_computed,
+               (int)st.tiles_cached);
+    assert_int_equal(st.tiles_computed, 6);
+    assert_int_equal(st.tiles_cached, 1);
+    append_image(cold, &other);
+    assert_int_equal(session_stats(cold).tiles_computed, 7);
+    assert_memory_equal(session_logits(again), session_logits(cold), (size_t)engine_vocab(g) * sizeof(float));
+
+    /* All tiles alike: one goes through the tower. */
+    memset(im.rgb, 200, 192 * 128 * 3);
+    append_image(again, &im);
+    st = session_stats(again);
+    check_note("a picture of one colour: %d more computed", (int)st.tiles_computed - 6);
+    assert_true(st.tiles_computed <= 6 + 3); /* edges of the resampled picture may differ in the last bit */
+    session_free(s);
+    session_free(again);
+    session_free(cold);
+    image_free(&im);
+    image_free(&other);
+    engine_close(g);
+    engine_close(fresh);
+    tiny_free(&t);
+}
+
+static void t_cache_full(void **state)
+{
+    (void)state;
+    struct tiny t;
+    struct engine *g = open_random(&t, NULL, 1, false), *fresh = tiny_open(&t, NULL, 1, false);
+    g->vision.cache_max = 8;
+    for (int i = 0; i < 12; i++) {
+        struct image im = tiny_image(100 + i % 5 * 40, 90, (uint64_t)(i % 7));
+        struct session *s = session_new(g, 1), *cold = session_new(fresh, 1);
+        append_image(s, &im);
+        append_image(cold, &im);
+        assert_memory_equal(session_logits(s), session_logits(cold), (size_t)engine_vocab(g) * sizeof(float));
+        assert_true(g->vision.cached <= 8);
+        session_free(s);
+        session_free(cold);
+        image_free(&im);
+    }
+    engine_close(g);
+    engine_close(fresh);
+    tiny_free(&t);
+}
+
+/* Swapping two tiles of a picture must be seen: rows go to their own places. */
+static void t_places(void **state)
+{
+    (void)state;
+    struct tiny t;
+    tiny_init(&t, check_seed());
+    tiny_edit(&t.config, "\"use_thumbnail\":true", "\"use_thumbnail\":false");
+    tiny_write(&t);
+    struct engine *g = tiny_open(&t, NULL, 1, true);
+    struct image im = tiny_image(128, 64, 3), left = tiny_image(64, 64, 0), right = tiny_image(64, 64, 0);
+    for (int y = 0; y < 64; y++) {
+        memcpy(left.rgb + (size_t)y * 192, im.rgb + (size_t)y * 384, 192);
+        memcpy(right.rgb + (size_t)y * 192, im.rgb + (size_t)y * 384 + 192, 192);
+    }
+    struct session *s = session_new(g, 1), *l = session_new(g, 1), *r = session_new(g, 1);
+    append_image(s, &im);
+    append_image(l, &left);
+    append_image(r, &right);
+    assert_int_equal(session_length(s), 2 * 4 + 2);
+    int64_t row = 4 * 40 * sizeof(float);
+    const float *whole = s->images[0].rows.data;
+    double d =
+        distance(whole, l->images[0].rows.data, 160) + distance(whole + 160, r->images[0].rows.data, 160);
+    check_note("tiles alone and side by side differ by %.1e", d);
+    assert_true(d < 1e-5); /* the filter reaches over the border of a tile, where weights are zero */
+    assert_true(memcmp(whole, whole + 160, (size_t)row) != 0);
+    session_free(s);
+    session_free(l);
+    session_free(r);
+    image_free(&im);
+    image_free(&left);
+    image_free(&right);
+    engine_close(g);
+    tiny_free(&t);
+}
+
+/* ---- tables ---------------------------------------------------------------------------------------------------- */
+
+static void t_position(void **state)
+{
+    (void)state;
+    uint64_t rng = check_seed();
+    int width = 3;
+    float *table = malloc((size_t)(128 * 128 * width) * sizeof *table),
+          *out = malloc((size_t)(128 * 128 * width) * 4);
+    for (int i = 0; i < 128 * 128 * width; i++)
+        table[i] = (float)check_random(&rng) - 0.5f;
+    weights_resize_grid(table, 128, out, 32, width); /* source coordinate 4r + 1.5: the mean of four cells */
+    for (int r = 0; r < 32; r++)
+        for (int c = 0; c < 32; c++)
+            for (int k = 0; k < width; k++) {
+                float want = 0;
+                for (int i = 0; i < 4; i++)
+                    want += 0.25f * table[((4 * r + 1 + i / 2) * 128 + 4 * c + 1 + i % 2) * width + k];
+                assert_true(fabsf(want - out[(r * 32 + c) * width + k]) < 1e-6f);
+            }
+    weights_resize_grid(table, 40, out, 40, width);
+    assert_memory_equal(out, table, 40 * 40 * 3 * sizeof *out);
+    weights_resize_grid(table, 2, out, 4, 1); /* growing: edges are repeated */
+    assert_true(out[0] == table[0] && out[15] == table[3]);
+    assert_true(fabsf(out[1] - (0.75f * table[0] + 0.25f * table[1])) < 1e-6f);
+    free(table);
+    free(out);
+}
+
+static void t_sources(void **state)
+{
+    (void)state;
+    struct tiny a, b;
+    struct engine *plain = open_random(&a, NULL, 1, false);
+    tiny_init(&b, check_seed()); /* the same in shards, other names, the older spellings of keys */
+    b.shards = 3;
+    for (int i = 0; i < b.n; i++) {
+        char *at = strstr(b.tensors[i].name, "backbone."), rest[96];
+        if (!at)
+            continue;
+        snprintf(rest, sizeof rest, "%s", at + 9);
+        snprintf(at, sizeof b.tensors[i].name - (size_t)(at - b.tensors[i].name), "model.%s", rest);
+    }
+    tiny_edit(&b.config, "llm_config", "text_config");
+    tiny_edit(&b.config, "\"head_dim\":12", "\"attention_head_dim\":12");
+    tiny_edit(&b.config, "[0.0,Infinity]", "[0.0,{\"__float__\":\"Infinity\"}]");
+    tiny_edit(&b.config, "\"intermediate_size\":56", "\"intermediate_size\":[56]");
+    tiny_edit(&b.config, "\"layer_norm_epsilon\"", "\"norm_eps\"");
+    tiny_edit(&b.config, "\"img_context_token_id\"", "\"image_context_token_id\"");
+    tiny_write(&b);
+    struct engine *other = tiny_open(&b, NULL, 1, false);
+    float *x = run_mixed(plain, 50), *y = run_mixed(other, 50);
+    assert_memory_equal(x, y, (size_t)engine_vocab(plain) * sizeof *x);
+    assert_int_not_equal(engine_hash(plain), engine_hash(other));
+    free(y);
+    engine_close(other);
+
+    engine_close(plain);
+    free(x);
+    tiny_free(&a);
+    tiny_free(&b);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a prompt at once equals token by token, wherever it is cut", t_splits),
+    CLAIM("every instruction set agrees with the scalar reference; bf16 drifts little", t_isas),
+    CLAIM("one, two and three threads give the same bits", t_threads),
+    CLAIM("a cached tile gives the same bits as a computed one; only changed tiles are computed", t_cache),
+    CLAIM("a full cache forgets the oldest tile and stays right", t_cache_full),
+    CLAIM("the rows of a tile stand in its own place", t_places),
+    CLAIM("the position table is resized bilinearly with half-pixel centres", t_position),
+    CLAIM("shards and spellings of keys and names change nothing", t_sources),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

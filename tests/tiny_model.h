@@ -1,0 +1,56 @@
+/* tiny_model.h - a random model of the family in the published layout, small enough to open in
+ * milliseconds: for tests that must not need assets, and for tests that spoil one thing at a time.
+ *
+ *     struct tiny t;
+ *     tiny_init(&t, seed);
+ *     tiny_edit(&t.config, "\"n_groups\":2", "\"n_groups\":5");      spoil something, or nothing
+ *     tiny_write(&t);                                               t.dir is a model directory now
+ *     tiny_free(&t);                                                and gone again
+ *
+ * Pattern M-*-M-, hidden size 40; tower of two blocks over tiles of 64 pixels (16 patches, 4 tokens);
+ * tokens are bytes at 16 + b, with <image> <img> </img> at 272.  V is 288, the tokenizer has 275 ids.
+ */
+#ifndef HOLORUN_TESTS_TINY_MODEL_H
+#define HOLORUN_TESTS_TINY_MODEL_H
+
+#include "model/model.h"
+#include "ops/ops.h"
+
+struct tiny_tensor {
+    char name[96];
+    const char *type; /* as the header spells it */
+    int dims;
+    int64_t shape[4];
+    uint8_t *data;
+    size_t bytes;
+};
+
+struct tiny {
+    char dir[64]; /* "" until written */
+    struct tiny_tensor *tensors;
+    int n;
+    char *config, *preprocessor, *generation, *tokenizer; /* NULL: the file is not written */
+    int shards;                                           /* 1: model.safetensors; more: with an index */
+    bool f32;                                             /* weights are written in f32 instead of bf16 */
+};
+
+void tiny_init(struct tiny *t, uint64_t seed);
+void tiny_write(struct tiny *t);
+void tiny_free(struct tiny *t);
+
+/* Replaces the first occurrence, which must be there. */
+void tiny_edit(char **text, const char *from, const char *to);
+
+struct tiny_tensor *tiny_find(struct tiny *t, const char *name);
+void tiny_drop(struct tiny *t, const char *name);
+/* Adds a tensor of random numbers around `mean`; shape ends with 0. Returns it. */
+struct tiny_tensor *tiny_add(struct tiny *t, const char *name, double mean, double spread,
+                             const int64_t *shape);
+
+/* Opens t.dir; fails the test with the reason when it cannot. isa NULL: best. */
+struct engine *tiny_open(const struct tiny *t, const char *isa, int threads, bool f32);
+
+/* A random image; free with image_free. */
+struct image tiny_image(int w, int h, uint64_t seed);
+
+#endif
