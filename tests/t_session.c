@@ -1,0 +1,316 @@
+/* t_session.c - claims about sessions: going back, copying and saving equal a run that did none of it. */
+#include "check.h"
+#include "tiny_model.h"
+
+#include "base/file.h"
+#include "model/session.h"
+
+#include <unistd.h>
+
+static struct tiny tiny;
+static struct engine *engine;
+
+static int setup(void **state)
+{
+    (void)state;
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    engine = tiny_open(&tiny, NULL, 1, false);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    engine_close(engine);
+    tiny_free(&tiny);
+    return 0;
+}
+
+#define WITH_MODEL(text, fn)                                                                                 \
+    {                                                                                                        \
+        (text), (fn), setup, teardown, NULL                                                                  \
+    }
+
+/* Tokens a, a + 1, ... a + n - 1 as bytes. */
+static void append(struct session *s, int a, int n)
+{
+    int32_t ids[256];
+    struct err e = ERR_INIT;
+    for (int i = 0; i < n; i++)
+        ids[i] = 16 + (a + i) % 256;
+    if (session_append(s, ids, n, &e))
+        fail_msg("%s", e.text);
+}
+
+static void same(struct session *a, struct session *b)
+{
+    assert_int_equal(session_length(a), session_length(b));
+    assert_memory_equal(session_tokens(a), session_tokens(b), (size_t)session_length(a) * sizeof(int32_t));
+    assert_memory_equal(session_logits(a), session_logits(b), (size_t)engine_vocab(engine) * sizeof(float));
+}
+
+static void look(struct session *s, uint64_t seed)
+{
+    struct image im = tiny_image(90, 60, seed);
+    assert_int_equal(session_append_image(s, &im, NULL), 0);
+    image_free(&im);
+}
+
+/* ---- going back -------------------------------------------------------------------------------------------- */
+
+static void t_rewind(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = session_new(engine, 5), *straight = session_new(engine, 5);
+    append(s, 0, 30);
+    append(straight, 0, 30);
+    struct checkpoint *c = session_checkpoint(s), *c2;
+    session_logits(straight); /* the same cut, so that the path is the same to the bit */
+    assert_int_equal(checkpoint_length(c), 30);
+    double dice = session_random(s);
+    for (int round = 0; round < 4; round++) {
+        append(s, 100 + round, 17 + 60 * round);
+        look(s, (uint64_t)round);
+        if (round % 2)
+            session_logits(s); /* else what waits is simply forgotten */
+        c2 = session_checkpoint(s);
+        append(s, 3, 5);
+        assert_int_equal(session_rewind(s, c2, &e), 0);
+        assert_int_equal(session_rewind(s, c, &e), 0);
+        assert_int_equal(session_length(s), 30);
+        assert_true(session_random(s) == dice);
+        assert_int_equal(session_rewind(s, c2, &e), -1);
+        assert_non_null(strstr(e.text, "rewound to before"));
+        checkpoint_free(c2);
+    }
+    append(s, 40, 20);
+    append(straight, 40, 20);
+    same(s, straight);
+    look(s, 9);
+    look(straight, 9);
+    append(s, 7, 1);
+    append(straight, 7, 1);
+    same(s, straight);
+
+    /* Longer than the checkpoint again, but on another line. */
+    c2 = session_checkpoint(s);
+    assert_int_equal(session_rewind(s, c, &e), 0);
+    append(s, 200, 200);
+    assert_int_equal(session_rewind(s, c2, &e), -1);
+    assert_int_equal(session_rewind(straight, c, &e), -1);
+    assert_non_null(strstr(e.text, "another session"));
+    session_free(straight);
+    session_free(s);
+    checkpoint_free(c);
+    checkpoint_free(c2);
+}
+
+static void t_empty(void **state)
+{
+    (void)state;
+    struct session *s = session_new(engine, 1), *fresh = session_new(engine, 1);
+    struct checkpoint *c = session_checkpoint(s);
+    assert_null(session_logits(s));
+    append(s, 0, 10);
+    session_logits(s);
+    assert_int_equal(session_rewind(s, c, NULL), 0);
+    assert_null(session_logits(s));
+    append(s, 50, 10);
+    append(fresh, 50, 10);
+    same(s, fresh);
+    checkpoint_free(c);
+    session_free(s);
+    session_free(fresh);
+}
+
+/* ---- copying ------------------------------------------------------------------------------------------------- */
+
+static void t_fork(void **state)
+{
+    (void)state;
+    struct session *s = session_new(engine, 5);
+    append(s, 0, 20);
+    look(s, 1);
+    append(s, 3, 3);
+    struct session *copy = session_fork(s);
+    same(s, copy);
+    assert_true(session_random(s) == session_random(copy));
+    append(copy, 100, 200); /* the copy goes its own way ... */
+    session_logits(copy);
+    append(s, 20, 30);
+    struct session *straight = session_new(engine, 5);
+    append(straight, 0, 20);
+    look(straight, 1);
+    append(straight, 3, 3);
+    session_logits(straight);
+    append(straight, 20, 30);
+    same(s, straight); /* ... and the first one does not notice */
+    session_free(copy);
+    session_free(s);
+    session_free(straight);
+}
+
+static void t_lazy(void **state)
+{
+    (void)state;
+    struct session *s = session_new(engine, 1), *once = session_new(engine, 1);
+    append(s, 0, 10);
+    look(s, 4);
+    append(s, 10, 5);
+    look(s, 5);
+    append(s, 15, 1);
+    struct session_stats st = session_stats(s);
+    assert_int_equal(st.prefilled + st.decoded, 0);
+    session_logits(s);
+    st = session_stats(s);
+    assert_int_equal(st.prefilled, session_length(s)); /* all in one go */
+    assert_int_equal(st.decoded, 0);
+    append(s, 9, 1);
+    session_logits(s);
+    session_logits(s);
+    assert_int_equal(session_stats(s).decoded, 1);
+    append(once, 0, 10);
+    look(once, 4);
+    append(once, 10, 5);
+    look(once, 5);
+    append(once, 15, 1);
+    session_logits(once);
+    append(once, 9, 1);
+    same(s, once);
+    session_free(s);
+    session_free(once);
+}
+
+/* ---- files ----------------------------------------------------------------------------------------------------- */
+
+static void t_save(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    char *path = xasprintf("%s/session", tiny.dir);
+    static const int lengths[] = {0, 1, 2, 700};
+    for (size_t i = 0; i < 4; i++) {
+        struct session *s = session_new(engine, 11);
+        for (int n = 0; n < lengths[i]; n += 100)
+            append(s, n, lengths[i] - n < 100 ? lengths[i] - n : 100);
+        if (i == 3)
+            look(s, 2);
+        session_random(s);
+        assert_int_equal(session_save(s, path, &e), 0);
+        struct session *back = session_load(engine, path, &e);
+        if (!back)
+            fail_msg("%s", e.text);
+        assert_int_equal(session_length(back), session_length(s));
+        assert_true(session_random(s) == session_random(back));
+        append(s, 77, 40);
+        append(back, 77, 40);
+        same(s, back);
+        session_free(s);
+        session_free(back);
+    }
+    free(path);
+}
+
+static void refuses(const char *path, const char *data, size_t len, struct engine *g, const char *naming)
+{
+    struct err e = ERR_INIT;
+    if (data)
+        assert_int_equal(file_write(path, data, len, NULL), 0);
+    struct session *s = session_load(g, path, &e);
+    if (s || !strstr(e.text, naming))
+        printf("%s: '%s'\n", naming, e.text);
+    assert_null(s);
+    assert_non_null(strstr(e.text, naming));
+}
+
+static void t_damage(void **state)
+{
+    (void)state;
+    char *path = xasprintf("%s/session", tiny.dir), *data;
+    size_t len;
+    struct session *s = session_new(engine, 11);
+    append(s, 0, 20);
+    assert_int_equal(session_save(s, path, NULL), 0);
+    assert_int_equal(file_read(path, 1 << 24, &data, &len, NULL), 0);
+    check_note("20 tokens are %zu bytes", len);
+
+    struct tiny other; /* same numbers, other weights */
+    tiny_init(&other, check_seed() + 1);
+    tiny_write(&other);
+    struct engine *stranger = tiny_open(&other, NULL, 1, false), *wider = tiny_open(&tiny, NULL, 1, true);
+    refuses(path, NULL, 0, stranger, "another model");
+    refuses(path, NULL, 0, wider, "another model or activation type");
+    engine_close(stranger);
+    engine_close(wider);
+    tiny_free(&other);
+
+    uint64_t rng = check_seed();
+    for (size_t cut = 0; cut < len; cut += 1 + len / 50)
+        refuses(path, data, cut, engine, cut < 48 ? "not a saved session" : "damaged");
+    for (int round = 0; round < 60; round++) {
+        size_t at = (size_t)(check_random(&rng) * (double)len);
+        char bit = (char)(1 << (int)(check_random(&rng) * 8));
+        data[at] ^= bit;
+        refuses(path, data, len, engine, "session"); /* its name; whatever the reason */
+        data[at] ^= bit;
+    }
+    int64_t huge = INT64_MAX / 2;
+    memcpy(data + 24, &huge, sizeof huge);
+    refuses(path, data, len, engine, "damaged");
+    refuses("/nonexistent/x", NULL, 0, engine, "/nonexistent/x");
+    assert_int_equal(session_save(s, "/nonexistent/x", NULL), -1);
+    free(data);
+    free(path);
+    session_free(s);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+static void t_refusals(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = session_new(engine, 1), *other = session_new(engine, 1);
+    append(s, 0, 9);
+    append(other, 0, 9);
+    static const int32_t bad[] = {272, 275, 288, -1, 1 << 30};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const int32_t ids[2] = {20, bad[i]};
+        assert_int_equal(session_append(s, ids, 2, &e), -1);
+        assert_non_null(strstr(e.text, "no text token"));
+    }
+    struct image none = {0};
+    assert_int_equal(session_append_image(s, &none, &e), -1);
+    int32_t many[4096];
+    for (int i = 0; i < 4096; i++)
+        many[i] = 30;
+    assert_int_equal(session_append(s, many, 4096, &e), -1);
+    assert_non_null(strstr(e.text, "4105 tokens long; the model was made for 4096"));
+    assert_int_equal(session_append(s, many, 4080, &e), 0);
+    struct image im = tiny_image(64, 64, 1);
+    assert_int_equal(session_append_image(s, &im, &e), 0); /* 4 + 2 tokens */
+    assert_int_equal(session_append_image(s, &im, &e), -1);
+    assert_int_equal(session_append(s, many, 1, &e), 0);
+    assert_int_equal(session_append(s, many, 1, &e), -1);
+    session_logits(s);
+    image_free(&im);
+    session_free(s);
+    session_free(other);
+}
+
+static const struct CMUnitTest tests[] = {
+    WITH_MODEL("after any number of rewinds a session equals one that never went astray", t_rewind),
+    WITH_MODEL("an empty session has no logits and can be gone back to", t_empty),
+    WITH_MODEL("a fork is equal and independent", t_fork),
+    WITH_MODEL("appending waits until somebody looks, and then goes in one piece", t_lazy),
+    WITH_MODEL("a saved session goes on where it was", t_save),
+    WITH_MODEL("a damaged, cut or foreign session file is refused", t_damage),
+    WITH_MODEL("what is no text, too long or no picture is refused and changes nothing", t_refusals),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
