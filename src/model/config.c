@@ -219,19 +219,21 @@ static void read_pattern(struct reader *r, struct lm_config *c)
 static void read_mlp(struct reader *r, struct lm_config *c)
 {
     const json_t *v = get(r, "intermediate_size");
-    size_t n = json_is_array(v) ? json_array_size(v) : 1, k = 0;
-    for (int i = 0; i < c->layers && !failed(r); i++) {
+    size_t n = json_is_array(v) ? json_array_size(v) : 1, mlps = 0;
+    for (int i = 0; i < c->layers; i++)
+        mlps += c->pattern[i] == LAYER_MLP;
+    if (n != 1 && n != mlps)
+        refuse(r, "'intermediate_size' has %zu entries for %zu MLP layers", n, mlps);
+    size_t k = 0;
+    for (int i = 0; i < c->layers; i++) {
         if (c->pattern[i] != LAYER_MLP)
             continue;
-        double x = number(json_is_array(v) ? json_array_get(v, n == 1 ? 0 : k) : v);
+        double x = number(json_is_array(v) ? json_array_get(v, n == 1 ? 0 : k++) : v);
         if (!(x >= 1 && x <= MAX_SIZE) || x != floor(x))
             refuse(r, "'intermediate_size' gives no width for the MLP of layer %d", i);
         else
             c->mlp[i] = (int)x;
-        k++;
     }
-    if (n != 1 && n != k)
-        refuse(r, "'intermediate_size' has %zu entries for %zu MLP layers", n, k);
 }
 
 static void read_mamba(struct reader *r, struct lm_config *c)
