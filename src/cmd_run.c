@@ -78,7 +78,9 @@ const struct command run_command = {
     .purpose = "work on a task until it is done",
     .details =
         "Looks at the screen, thinks, acts, and again, until the model answers or a budget is used up. "
-        "Ctrl-C stops at once, also in the middle of a word, and releases every key and button.",
+        "Escape twice on the "
+        "display, or Ctrl-C here, stops at once, also in the middle of a word, and releases every key and "
+        "button.",
     .examples = "holorun run \"Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima\"\n"
                 "holorun run --display :1 --max-steps 20 --json \"Press Save\"\n",
     .options = options,
@@ -141,6 +143,9 @@ static int open_screen(struct job *j, struct err *e)
                                .keymap_settle_ms = j->s.keymap_settle};
     if (!(j->screen = screen_open(&o, e)))
         return -1;
+    struct err unwatched = ERR_INIT;
+    if (screen_watch(j->screen, &unwatched))
+        warn("Escape twice will not stop this run (%s); Ctrl-C does", unwatched.text);
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
     if (d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))

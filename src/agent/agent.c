@@ -27,6 +27,7 @@ enum {
     MAX_ERRORS = 5,    /* in a row */
     REPEATS_TOLD = 3,  /* same action, same screen: say so */
     REPEATS_ENDED = 5, /* ... and give up */
+    HELD_STEPS = 10,   /* longest that a key may stay down */
     TEXT_MAX = 1 << 20,
 };
 static const double tile_level = 3.0; /* a caret blinking or one character typed stays below */
@@ -426,6 +427,8 @@ static int record(struct agent *a, struct err *e)
     r->reused += a->cost.reused;
     for (int p = 0; p < PHASES; p++)
         r->ms[p] += a->ms[p];
+    if (a->number % HELD_STEPS == 0)
+        screen_release_all(a->o->screen); /* a key that the model pressed and forgot */
     image_free(&a->before);
     if (image_copy(&a->before, &a->frame, e))
         return -1;
