@@ -20,6 +20,7 @@ PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
 TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/t_*.c))
 PROGRAM     := $(if $(ASAN),$(B)/holorun,holorun)
 
+.SECONDARY:
 .PHONY: all
 all: $(PROGRAM) ## build ./holorun
 
@@ -59,11 +60,20 @@ $(B)/helpers/%: tests/helpers/%.c
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) -o $@ $< $(LIBS)
 
-build/fuzz/%: tests/fuzz/%.c $(LIB_SRC)
+# Fuzzing builds the library once more, with clang's coverage and sanitizers.
+FUZZ_FLAGS := $(filter-out $(WARN),$(FLAGS)) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_OBJ   := $(LIB_SRC:%.c=build/fuzz/%.o)
+build/fuzz/src/ops/ops_avx2.o: FUZZ_FLAGS += -mavx2 -mfma -mf16c
+build/fuzz/src/ops/ops_avx512.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
+build/fuzz/src/ops/ops_avx512bf16.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma
+build/fuzz/src/%.o: src/%.c
 	@mkdir -p $(@D)
-	clang -std=gnu11 -D_GNU_SOURCE -Isrc -I. -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-	  -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma -mf16c $(shell pkg-config --cflags $(PKGS) 2>/dev/null) \
-	  -o $@ $< $(LIB_SRC) $(LIBS)
+	clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
+build/fuzz/actions/%.o: actions/%.c
+	@mkdir -p $(@D)
+	clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
+	clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ) $(LIBS)
 
 .PHONY: demo demo-many test tests fuzz lint format bench clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
