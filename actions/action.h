@@ -93,8 +93,8 @@ struct action {
     int nkeys;
     uint32_t hold[ACTION_MAX_HOLD]; /* modifiers around CLICK, DRAG, SCROLL */
     int nhold;
-    int16_t dx, dy;                   /* SCROLL: wheel clicks, +x right, +y down */
-    char *text;                       /* TYPE ANSWER GOTO ASK PLAN: UTF-8, owned */
+    int16_t dx, dy; /* SCROLL: wheel clicks, +x right, +y down */
+    char *text;     /* TYPE ANSWER INFEASIBLE GOTO ASK PLAN: UTF-8, owned; never NULL for these */
     bool press_enter, overwrite;      /* TYPE */
     uint32_t ms;                      /* WAIT, DRAG duration */
     char element[ACTION_MAX_ELEMENT]; /* the model's description of the target */

@@ -76,6 +76,8 @@ static enum action_fault finish(struct binding *c)
     }
     if (f)
         return f;
+    if (!a->text && (action_ends_run(a->kind) || a->kind == ACT_ASK))
+        a->text = xstrdup("");
     scroll_amount(c);
     lower_letters(a);
     if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))

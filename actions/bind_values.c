@@ -171,6 +171,8 @@ static enum action_fault add_chord(struct binding *c, const char *s, size_t len,
 {
     char bad[64] = "";
     int got = len ? keys_chord(s, len, dialect_tools(c->p->d)->cmd_is_ctrl, keys + *n, max - *n, bad) : -1;
+    if (got == -2)
+        return parse_fault(c->p, FAULT_SCHEMA, "too many keys in '%s'", s);
     if (got < 0)
         return parse_fault(c->p, FAULT_KEY, "unknown key '%s'", bad);
     *n += got;
@@ -296,10 +298,12 @@ static enum action_fault set_int(struct binding *c, const struct tool_arg *arg, 
 
 static enum action_fault set_seconds(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
+    char expected[80];
     double n;
     bool real;
+    snprintf(expected, sizeof expected, "a number of seconds from %d to %d", arg->min, arg->max);
     if (!read_number(c, v, &n, &real) || n < arg->min || n > arg->max)
-        return bad_value(c, arg->name, "a number of seconds from 0 to 100");
+        return bad_value(c, arg->name, expected);
     c->a->ms = (uint32_t)(n * 1000 + 0.5);
     return FAULT_NONE;
 }

@@ -42,7 +42,8 @@ int dialect_to_pixel(const struct dialect *d, double v, int size, int *pixel)
 
 enum action_fault coords_place(struct parse *p, const char *what, struct place n, int32_t *x, int32_t *y)
 {
-    static const char *const ranges[] = {"0 to 1000", "0 to 1", "the screenshot's size", "0 to 63"};
+    static const char *const ranges[] = {"integers from 0 to 1000", "numbers from 0 to 1",
+                                         "pixels of the screenshot", "bins from 0 to 63"};
     bool clamped = false, whole = p->space == COORD_NORM1000 || p->space == COORD_PIXEL;
     double nx = n.x, ny = n.y;
     int px, py;
@@ -55,8 +56,8 @@ enum action_fault coords_place(struct parse *p, const char *what, struct place n
         ny = parts ? ny * 1000 : floor(ny + 0.5);
     }
     if (coords_map(p->space, nx, p->w, &px, &clamped) || coords_map(p->space, ny, p->h, &py, &clamped))
-        return parse_fault(p, FAULT_RANGE, "%s = %g, %g is outside the screen: coordinates go from %s", what,
-                           n.x, n.y, ranges[p->space]);
+        return parse_fault(p, FAULT_RANGE, "%s = %g, %g is outside the screen: coordinates are %s", what, n.x,
+                           n.y, ranges[p->space]);
     *x = px;
     *y = py;
     p->out->repairs |= clamped ? REPAIR_CLAMP : 0;

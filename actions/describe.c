@@ -29,10 +29,14 @@ static const char *button_name(int number)
     return "unknown";
 }
 
-static const char *key_name(uint32_t keysym)
+/* X's name of a key. Unicode ones are written here, because Xlib would allocate them and never free them. */
+static void put_key(struct buf *out, uint32_t keysym)
 {
-    const char *s = XKeysymToString(keysym);
-    return s ? s : "unknown";
+    const char *s = keysym >> 24 == 1 ? NULL : XKeysymToString(keysym);
+    if (s)
+        buf_puts(out, s);
+    else
+        buf_printf(out, "U%04X", keysym & 0xffffff);
 }
 
 /* ---- for people ------------------------------------------------------------------------------------ */
@@ -52,8 +56,10 @@ static void put_quoted(struct buf *out, const char *s)
 
 static void put_keys(struct buf *out, const uint32_t *keys, int n, const char *between)
 {
-    for (int i = 0; i < n; i++)
-        buf_printf(out, "%s%s", i ? between : "", key_name(keys[i]));
+    for (int i = 0; i < n; i++) {
+        buf_puts(out, i ? between : "");
+        put_key(out, keys[i]);
+    }
 }
 
 static void put_target(struct buf *out, const struct action *a, const char *before)
@@ -157,9 +163,9 @@ static void put_keys_member(struct buf *out, const char *key, const uint32_t *ke
 {
     buf_printf(out, ", \"%s\": [", key);
     for (int i = 0; i < n; i++) {
-        const char *s = key_name(keys[i]);
-        buf_puts(out, i ? ", " : "");
-        buf_put_json(out, s, strlen(s));
+        buf_puts(out, i ? ", \"" : "\"");
+        put_key(out, keys[i]);
+        buf_putc(out, '"');
     }
     buf_putc(out, ']');
 }

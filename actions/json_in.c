@@ -36,6 +36,8 @@ static int copy_string(struct reader *r)
         char c = r->text[r->at++];
         if (c == '\\' && r->at < r->len) {
             char escaped = r->text[r->at++];
+            if (r->len - r->at >= 4 && escaped == 'u' && !memcmp(r->text + r->at, "0000", 4))
+                return err_set(r->e, ERR_FAILED, "the JSON has a NUL in a string");
             if (escaped != '\'')
                 buf_putc(&r->out, '\\');
             else if (!r->python)

@@ -179,8 +179,7 @@ uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl)
 
 /* ---- chords ---------------------------------------------------------------------------------------- */
 
-/* Cuts text at `by` and looks every part up; -1 when one is unknown. An empty part is an error, except
- * that "ctrl++" and "+" mean the plus key. */
+/* Cuts text at `by` and looks every part up; -1 when one is unknown, -2 when there are too many. An empty part is an error, except that "ctrl++" and "+" mean the plus key. */
 static int split(const char *text, size_t len, char by, bool cmd_is_ctrl, uint32_t *keys, int max,
                  char bad[64])
 {
@@ -201,9 +200,13 @@ static int split(const char *text, size_t len, char by, bool cmd_is_ctrl, uint32
         while (to > from + 1 && text[to - 1] == ' ')
             to--;
         uint32_t k = to > from ? action_keysym(text + from, to - from, cmd_is_ctrl) : 0;
-        if (!k || n == max) {
-            size_t shown = utf8_valid_prefix(text + from, to - from < 60 ? to - from : 60);
-            memcpy(bad, text + from, shown);
+        if (k && n == max)
+            return -2;
+        if (!k) {
+            const char *part = to > from ? text + from : text;
+            size_t shown = to > from ? to - from : len;
+            shown = utf8_valid_prefix(part, shown < 60 ? shown : 60);
+            memcpy(bad, part, shown);
             bad[shown] = 0;
             return -1;
         }

@@ -65,7 +65,8 @@ enum action_fault bind_call(struct parse *p, const char *tool, json_t *args, con
 /* Names that the grammar offers; every one is known to action_keysym. NULL-terminated. */
 extern const char *const keys_offered[], *const keys_modifiers[];
 
-/* "ctrl+shift+t", "ctrl c", "plus": the keysyms of a chord; -1 with the part that is unknown in *bad. */
+/* "ctrl+shift+t", "ctrl c", "plus": the keysyms of a chord. -1 with the part that is unknown in *bad, -2 when
+ * there are more than max. */
 int keys_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, int max, char bad[64]);
 
 #endif

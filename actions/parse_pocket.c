@@ -41,7 +41,7 @@ static size_t scalars(const char *s, size_t n)
     return count;
 }
 
-/* "<12>": a bin of one or two digits; -1 when there is none. */
+/* "<12>": a bin as its token is spelled; -1 when there is none. */
 static int take_bin(struct cursor *c)
 {
     int v = 0, n = 0;
@@ -50,7 +50,7 @@ static int take_bin(struct cursor *c)
         return -1;
     for (; s < c->end && *s >= '0' && *s <= '9' && n < 3; n++)
         v = v * 10 + (*s++ - '0');
-    if (!n || s == c->end || *s != '>')
+    if (!n || n > 2 || (n > 1 && c->at[1] == '0') || s == c->end || *s != '>')
         return -1;
     c->at = s + 1;
     return v;

@@ -58,9 +58,9 @@ static enum action_fault relative(struct parse *p, bool drag, const struct pytho
         return parse_fault(p, FAULT_SCHEMA, "more than %d actions in one step", STEP_MAX_ACTIONS);
     bool parts = fabs(dx) < 1 && fabs(dy) < 1 && (dx != 0 || dy != 0);
     p->space = COORD_PIXEL;
-    a->nx = x + (parts ? dx * p->w : dx);
-    a->ny = y + (parts ? dy * p->h : dy);
-    enum action_fault f = coords_place(p, "x, y", (struct place){a->nx, a->ny, true, true}, &a->x, &a->y);
+    a->nx = floor(x + (parts ? dx * p->w : dx) + 0.5);
+    a->ny = floor(y + (parts ? dy * p->h : dy) + 0.5);
+    enum action_fault f = coords_place(p, "x, y", (struct place){.x = a->nx, .y = a->ny}, &a->x, &a->y);
     if (!f && drag) {
         a->nx2 = a->nx, a->ny2 = a->ny;
         a->x2 = a->x, a->y2 = a->y;
@@ -229,13 +229,14 @@ enum action_fault parse_pyautogui(struct parse *p, const char *text, size_t len)
         n--;
     if (n)
         f = parse_text(p, thought, n, &p->out->thought);
-    struct script s = {.p = p, .in = {text, text + len, &why}};
+    struct script s = {.p = p, .in = {text, text + len, false, &why}};
     while (!f && (r = python_next(&s.in, &call)) > 0) {
         f = run_call(&s, &call);
         python_call_free(&call);
     }
     if (!f && r < 0)
-        f = parse_fault(p, FAULT_UNSUPPORTED, "not understood as a pyautogui call: %s", why.text);
+        f = parse_fault(p, s.in.cut ? FAULT_PARSE : FAULT_UNSUPPORTED,
+                        "not understood as a pyautogui call: %s", why.text);
     free(s.copied);
     return f;
 }

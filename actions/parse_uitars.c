@@ -111,9 +111,13 @@ static json_t *unescape(const char *s, size_t n)
     return v;
 }
 
-/* The end of a quoted value: for free text the last such quote, else the first that is not escaped. */
+/* The end of a quoted value: the first such quote that is not escaped; for free text the last one before a
+ * parenthesis, or, where that was forgotten, the last one. */
 static const char *closing_quote(const struct span *s, char quote, bool free_text)
 {
+    for (const char *at = s->end; free_text && at > s->at; at--)
+        if (at[-1] == quote && at < s->end && *at == ')')
+            return at - 1;
     if (free_text)
         return memrchr(s->at, quote, span_len(s));
     for (const char *at = s->at; at < s->end; at++) {

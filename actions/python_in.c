@@ -25,6 +25,12 @@ static int refuse(struct python_in *in, const char *what)
     return err_set(in->e, ERR_FAILED, "%s at '%.*s'", what, (int)shown, in->at);
 }
 
+static int refuse_cut(struct python_in *in, const char *what)
+{
+    in->cut = true;
+    return refuse(in, what);
+}
+
 /* Blanks; inside brackets also line ends and comments. */
 static void skip(struct python_in *in, bool lines)
 {
@@ -126,7 +132,8 @@ static json_t *read_string(struct python_in *in, bool raw)
     }
     json_t *v = closed && !bad && !out.full ? json_stringn(out.data, out.len) : NULL;
     if (!v)
-        refuse(in, closed && !bad ? "a string that is not UTF-8 or too long" : "a string that is cut off");
+        refuse_cut(in,
+                   closed && !bad ? "a string that is not UTF-8 or too long" : "a string that is cut off");
     buf_free(&out);
     return v;
 }
@@ -165,7 +172,7 @@ static json_t *read_list(struct python_in *in, char close, int depth)
         }
         skip(in, true);
         if (!take(in, ',') && (in->at == in->end || *in->at != close)) {
-            refuse(in, "a list that is cut off");
+            (in->at == in->end ? refuse_cut : refuse)(in, "a comma or the end of the list was expected");
             json_decref(list);
             return NULL;
         }
@@ -178,7 +185,8 @@ static json_t *read_value(struct python_in *in, int depth)
 {
     skip(in, true);
     if (in->at == in->end || depth > MAX_DEPTH) {
-        refuse(in, depth > MAX_DEPTH ? "lists nested too deep" : "a value is missing");
+        (depth > MAX_DEPTH ? refuse : refuse_cut)(in, depth > MAX_DEPTH ? "lists nested too deep"
+                                                                        : "a value is missing");
         return NULL;
     }
     char c = *in->at;
@@ -240,7 +248,8 @@ static int read_call(struct python_in *in, struct python_call *call)
             return -1;
         skip(in, true);
         if (!take(in, ',') && (in->at == in->end || *in->at != ')'))
-            return refuse(in, "a call that is cut off");
+            return (in->at == in->end ? refuse_cut : refuse)(in,
+                                                             "a comma or the end of the call was expected");
         skip(in, true);
     }
     return 0;

@@ -14,6 +14,7 @@
 
 struct python_in {
     const char *at, *end;
+    bool cut; /* what was refused is not finished, rather than not understood */
     struct err *e;
 };
 

@@ -145,7 +145,8 @@ static int32_t close_end(struct grammar *g)
 
 /* ---- steps --------------------------------------------------------------------------------------- */
 
-static int32_t step_class(struct grammar *g, int32_t state, int class)
+/* The successors of a state by byte class, as far as they are known. Stays where it is. */
+static int32_t *row_of(struct grammar *g, int32_t state)
 {
     if (!g->states[state].row) {
         int32_t *row = xmalloc((unsigned long)g->nfa.nclasses, sizeof *row);
@@ -153,9 +154,11 @@ static int32_t step_class(struct grammar *g, int32_t state, int class)
             row[c] = UNKNOWN;
         g->states[state].row = row;
     }
-    int32_t to = g->states[state].row[class];
-    if (to != UNKNOWN)
-        return to;
+    return g->states[state].row;
+}
+
+static int32_t step_class(struct grammar *g, int32_t state, int class)
+{
     const struct state s = g->states[state];
     close_begin(g);
     for (int32_t i = 0; i < s.n; i++) {
@@ -163,14 +166,14 @@ static int32_t step_class(struct grammar *g, int32_t state, int class)
         if (m->kind == NFA_SET && byte_set_has(&g->nfa.sets[m->what], g->nfa.sample[class]))
             close_add(g, m->out);
     }
-    return s.row[class] = close_end(g);
+    return row_of(g, state)[class] = close_end(g);
 }
 
-static inline int32_t step_byte(struct grammar *g, int32_t state, uint8_t byte)
+static int32_t step_byte(struct grammar *g, int32_t state, uint8_t byte)
 {
     int class = g->nfa.class_of[byte];
-    const int32_t *row = g->states[state].row;
-    return row && row[class] != UNKNOWN ? row[class] : step_class(g, state, class);
+    int32_t to = row_of(g, state)[class];
+    return to == UNKNOWN ? step_class(g, state, class) : to;
 }
 
 static int32_t step_token(struct grammar *g, int32_t state, int32_t id)
@@ -235,22 +238,31 @@ static void drop_masks(struct grammar *g)
     g->mask_bytes = 0;
 }
 
+/* One pass over the trie; row[d] holds the successors of the state reached at depth d on the path. Leaves,
+ * which are most nodes, need only their parent's row. */
 static void walk_trie(struct grammar *g, int32_t state, uint64_t *mask)
 {
     const struct vocab *v = g->vocab;
+    const uint8_t *class_of = g->nfa.class_of;
     int32_t at_depth[256];
+    const int32_t *row[256];
     at_depth[0] = state;
+    row[0] = row_of(g, state);
     for (int32_t i = 1; i < v->nnodes;) {
         const struct vocab_node *node = &v->nodes[i];
-        int32_t to = step_byte(g, at_depth[node->depth - 1], node->byte);
+        int32_t to = row[node->depth - 1][class_of[node->byte]];
+        if (to == UNKNOWN)
+            to = step_class(g, at_depth[node->depth - 1], class_of[node->byte]);
         if (to == GRAMMAR_DEAD) {
             i = node->end;
             continue;
         }
-        at_depth[node->depth] = to;
         for (int32_t k = node->first; k < node[1].first; k++)
             mask[v->order[k] >> 6] |= 1ull << (v->order[k] & 63);
-        i++;
+        if (node->end > ++i) {
+            at_depth[node->depth] = to;
+            row[node->depth] = row_of(g, to);
+        }
     }
 }
 
