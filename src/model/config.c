@@ -255,10 +255,10 @@ static void read_mamba(struct reader *r, struct lm_config *c)
         double lo = number(json_array_get(limit, 0)), hi = number(json_array_get(limit, 1));
         if (json_array_size(limit) != 2 || !(lo >= 0 && hi > lo))
             refuse(r, "'time_step_limit' is not a pair of rising numbers");
+        else if (lo > 0)
+            warn("%s: time steps are held above %g, as 'time_step_limit' says", r->where, lo);
         s->dt_min = (float)lo;
         s->dt_max = (float)hi;
-        if (lo > 0)
-            warn("%s: time steps are held above %g, as 'time_step_limit' says", r->where, lo);
     }
     only_text(r, "mamba_hidden_act", "silu");
     only_bool(r, "mamba_proj_bias|use_bias", false);
