@@ -361,19 +361,20 @@ ALWAYS_INLINE void multiply(vec *acc, const int M, const int N, const enum facto
     }
 }
 
-/* c[m][n] += sum_k a(m, k) b[k][n] for any number of rows; n in whole vectors; strides in words. */
+/* The left factor of a small product; strides in words. */
 struct matrix {
     const void *at;
-    int64_t row, step; /* words from row to row, from k to k */
+    int64_t row, step; /* from row to row, from k to k */
 };
 
 ALWAYS_INLINE void block_into(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
-                              int64_t depth, const int M, const int N, const enum factor kind)
+                              int64_t depth, bool fresh, const int M, const int N, const enum factor kind)
 {
     vec acc[MR * 2];
     UNROLL for (int m = 0; m < M; m++)
     {
-        UNROLL for (int j = 0; j < N; j++) acc[m * N + j] = *(const vec *)(c + m * ldc + j * VL);
+        UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
+            fresh ? (vec){0} : *(const vec *)(c + m * ldc + j * VL);
     }
     multiply(acc, M, N, kind, a.at, a.row * WORD, a.step * WORD, (const char *)b, ldb * WORD, 0, depth);
     UNROLL for (int m = 0; m < M; m++)
@@ -383,18 +384,19 @@ ALWAYS_INLINE void block_into(float *c, int64_t ldc, struct matrix a, const uint
 }
 
 ALWAYS_INLINE void block_rows(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
-                              int64_t depth, int64_t cols, const int M, const enum factor kind)
+                              int64_t depth, int64_t cols, bool fresh, const int M, const enum factor kind)
 {
     int64_t n = 0;
     for (; n + NR <= cols; n += NR)
-        block_into(c + n, ldc, a, b + n, ldb, depth, M, 2, kind);
+        block_into(c + n, ldc, a, b + n, ldb, depth, fresh, M, 2, kind);
     if (n < cols)
-        block_into(c + n, ldc, a, b + n, ldb, depth, M, 1, kind);
+        block_into(c + n, ldc, a, b + n, ldb, depth, fresh, M, 1, kind);
 }
 
-/* depth(i) may shrink the sum for a block of rows that starts at i: the zeros of a triangle are skipped. */
+/* c[m][n] (+)= sum_k a(m, k) b[k][n]; cols is a multiple of VL.  triangle: a(m, k) is zero for k > m, and
+ * stored as zero as far as the block of MR rows that m is in. */
 ALWAYS_INLINE void product_into(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
-                                int64_t rows, int64_t depth, int64_t cols, bool triangle,
+                                int64_t rows, int64_t depth, int64_t cols, bool fresh, bool triangle,
                                 const enum factor kind)
 {
     for (int64_t i = 0; i < rows;) {
@@ -403,13 +405,13 @@ ALWAYS_INLINE void product_into(float *c, int64_t ldc, struct matrix a, const ui
         struct matrix at = {(const char *)a.at + i * a.row * WORD, a.row, a.step};
         float *to = c + i * ldc;
         if (m == MR)
-            block_rows(to, ldc, at, b, ldb, k, cols, MR, kind);
+            block_rows(to, ldc, at, b, ldb, k, cols, fresh, MR, kind);
         else if (m == 4)
-            block_rows(to, ldc, at, b, ldb, k, cols, 4, kind);
+            block_rows(to, ldc, at, b, ldb, k, cols, fresh, 4, kind);
         else if (m == 2)
-            block_rows(to, ldc, at, b, ldb, k, cols, 2, kind);
+            block_rows(to, ldc, at, b, ldb, k, cols, fresh, 2, kind);
         else
-            block_rows(to, ldc, at, b, ldb, k, cols, 1, kind);
+            block_rows(to, ldc, at, b, ldb, k, cols, fresh, 1, kind);
         i += m;
     }
 }

@@ -212,7 +212,7 @@ static void run_slice(const struct product *p, int64_t begin, int64_t end, int64
         run_rows(p, begin, end, panel, s, tile, PAIR);
     else if (p->kind == F32)
         run_rows(p, begin, end, panel, s, tile, F32);
-    else if (end - begin <= FEW_ROWS)
+    else if (p->x.step == 1 && end - begin <= FEW_ROWS)
         run_rows(p, begin, end, panel, s, tile, WIDE);
     else {
         widen_slice(&s, room);
@@ -278,10 +278,10 @@ static void vector_range(void *arg, int64_t begin, int64_t end, int thread)
 
 /* ---- linear -------------------------------------------------------------------------------------------- */
 
-struct interleaving {
+struct gathering {
     struct tensor x;
     uint32_t *out;
-    int64_t block;
+    int64_t block, words;
     bool pair;
 };
 
@@ -289,29 +289,46 @@ struct interleaving {
 static void interleave_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
-    const struct interleaving *t = arg;
-    for (int64_t i = begin; i < end; i++)
-        pack_rows(t->out + i * t->block, MR, tensor_rows(t->x, i * MR, least(MR, t->x.rows - i * MR)),
-                  t->pair);
+    const struct gathering *g = arg;
+    for (int64_t i = begin; i < end; i++) {
+        uint32_t *out = g->out + i * g->block;
+        pack_rows(out, MR, tensor_rows(g->x, i * MR, least(MR, g->x.rows - i * MR)), g->pair);
+        if (!g->pair && g->words > g->x.cols) /* the other half of an odd column */
+            memset(out + g->x.cols * MR, 0, MR * WORD);
+    }
+}
+
+/* Row after row, as words. */
+static void gather_rows(const struct gathering *g)
+{
+    memset(g->out, 0, (size_t)(g->x.rows * g->block) * WORD);
+    for (int64_t r = 0; r < g->x.rows; r++) {
+        if (g->pair)
+            memcpy(g->out + r * g->block, element(g->x, r, 0), (size_t)g->x.cols * 2);
+        else
+            load_row(g->x, r, 0, g->x.cols, (float *)g->out + r * g->block);
+    }
 }
 
 /* A chunk of rows as words, in place where that is as good. */
 static void take_rows(struct product *p, struct tensor x, bool in_place)
 {
-    const bool pair = p->kind == PAIR;
+    const bool pair = p->kind == PAIR, few = x.rows <= FEW_ROWS;
+    int64_t row = pair ? x.stride / 2 : x.stride, blocks = ceil_div(x.rows, MR);
     p->rows = x.rows;
     if (in_place) {
-        int64_t row = pair ? x.stride / 2 : x.stride;
         p->x = (struct matrix){x.data, row, 1};
         p->block = MR * row;
         return;
     }
-    int64_t blocks = ceil_div(x.rows, MR);
-    p->block = p->words * MR;
-    struct interleaving t = {x, NULL, p->block, pair};
-    t.out = cpu_scratch(p->b, SHARED_SCRATCH, ((size_t)(blocks * p->block) + VL) * WORD);
-    pool_for(p->b->pool, blocks, 1 + SMALL_PRODUCT / 4 / p->block, interleave_range, &t);
-    p->x = (struct matrix){t.out, 1, MR};
+    struct gathering g = {x, NULL, few ? padded(p->words) : p->words * MR + VL, p->words, pair};
+    g.out = cpu_scratch(p->b, SHARED_SCRATCH, (size_t)((few ? x.rows : blocks) * g.block) * WORD);
+    if (few)
+        gather_rows(&g);
+    else
+        pool_for(p->b->pool, blocks, 1 + SMALL_PRODUCT / 4 / g.block, interleave_range, &g);
+    p->x = few ? (struct matrix){g.out, g.block, 1} : (struct matrix){g.out, 1, MR};
+    p->block = few ? MR * g.block : g.block;
 }
 
 static void run_chunk(struct product *p)
@@ -319,7 +336,7 @@ static void run_chunk(struct product *p)
     int64_t panels = ceil_div(p->w->rows, NR), threads = pool_threads(p->b->pool);
     int64_t per_panel = p->rows * p->w->cols * NR; /* multiplications */
     if (p->rows == 1) {
-        pool_for(p->b->pool, panels, 1 + SMALL_PRODUCT / per_panel, vector_range, p);
+        pool_for(p->b->pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), vector_range, p);
         return;
     }
     p->strips = ceil_div(p->rows, STRIP);
@@ -327,8 +344,8 @@ static void run_chunk(struct product *p)
     while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * threads)
         p->group /= 2;
     int64_t per_item = per_panel * p->group / p->strips;
-    pool_for(p->b->pool, ceil_div(panels, p->group) * p->strips, 1 + SMALL_PRODUCT / per_item, product_range,
-             p);
+    pool_for(p->b->pool, ceil_div(panels, p->group) * p->strips, 1 + SMALL_PRODUCT / (per_item + 1),
+             product_range, p);
 }
 
 static void fast_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,

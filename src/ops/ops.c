@@ -96,6 +96,28 @@ static void cpu_free(struct backend *b, struct tensor *t)
     *t = (struct tensor){0};
 }
 
+/* Pieces of scratch memory: the shared one, then one for each thread. */
+struct cpu {
+    struct ops ops;
+    struct piece {
+        void *data;
+        size_t size;
+        char apart[48]; /* threads do not write to each other's cache lines */
+    } pieces[];
+};
+
+void *cpu_scratch(struct backend *b, int thread, size_t bytes)
+{
+    struct piece *p = &((struct cpu *)b->priv)->pieces[thread + 1];
+    if (p->size < bytes) {
+        free(p->data);
+        p->size = bytes + bytes / 4;
+        if (posix_memalign(&p->data, 64, p->size))
+            die(ERR_ENV, "out of memory: %zu bytes asked for", p->size);
+    }
+    return p->data;
+}
+
 static float load(const void *p, enum dtype t, int64_t i)
 {
     switch (t) {
@@ -112,9 +134,8 @@ static float load(const void *p, enum dtype t, int64_t i)
     }
 }
 
-static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
+void cpu_convert(struct tensor dst, struct tensor src)
 {
-    (void)b;
     if (dst.rows != src.rows || dst.cols != src.cols)
         bug("copy of %lldx%lld to %lldx%lld", (long long)src.rows, (long long)src.cols, (long long)dst.rows,
             (long long)dst.cols);
@@ -133,6 +154,12 @@ static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
         else
             bug("copy of %s to %s", dtype_name(src.dtype), dtype_name(dst.dtype));
     }
+}
+
+static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
+{
+    (void)b;
+    cpu_convert(dst, src);
 }
 
 static struct weight *cpu_pack(struct backend *b, struct tensor host, enum dtype dtype)
@@ -205,24 +232,30 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
         return err_set(e, ERR_USAGE, "this CPU cannot run the kernels '%s'; best here is '%s'", isa,
                        names[n - 1]),
                NULL;
-    struct ops *o = xcalloc(1, sizeof *o);
-    *o = (struct ops){.name = names[chosen],
-                      .alloc = cpu_alloc,
-                      .free = cpu_free,
-                      .upload = cpu_copy,
-                      .download = cpu_copy,
-                      .copy = cpu_copy,
-                      .pack = cpu_pack,
-                      .unpack_free = cpu_weight_free};
-    isas[chosen].fill(o);
+    unsigned long pieces = (unsigned long)pool_threads(pool) + 1;
+    struct cpu *cpu = xcalloc(1, sizeof *cpu + pieces * sizeof *cpu->pieces);
+    cpu->ops = (struct ops){.name = names[chosen],
+                            .alloc = cpu_alloc,
+                            .free = cpu_free,
+                            .upload = cpu_copy,
+                            .download = cpu_copy,
+                            .copy = cpu_copy,
+                            .pack = cpu_pack,
+                            .unpack_free = cpu_weight_free};
+    ops_ref_fill(&cpu->ops);
+    isas[chosen].fill(&cpu->ops);
     struct backend *b = xcalloc(1, sizeof *b);
-    *b = (struct backend){o, pool, o};
+    *b = (struct backend){&cpu->ops, pool, cpu};
     return b;
 }
 
 void backend_free(struct backend *b)
 {
-    if (b)
-        free(b->priv);
+    if (!b)
+        return;
+    struct cpu *cpu = b->priv;
+    for (int i = 0; i <= pool_threads(b->pool); i++)
+        free(cpu->pieces[i].data);
+    free(cpu);
     free(b);
 }

@@ -1,7 +1,8 @@
 /* ops_avx2.c - the kernels for AVX2 with FMA. */
-#define VL           8
-#define MR           6
-#define KERNELS_FILL ops_avx2_fill
-#include "ops/kernels.h"
+#include <immintrin.h>
 
-#include "ops/kernels_mix.h"
+#define VL            8
+#define MR            6
+#define KERNELS_FILL  ops_avx2_fill
+#define VEC_MAX(a, b) ((vec)_mm256_max_ps((__m256)(a), (__m256)(b)))
+#include "ops/kernels.h"

@@ -1,11 +1,11 @@
-/* ops_avx512bf16.c - the kernels for AVX-512 with the bf16 dot product: two multiply-adds a lane. */
+/* ops_avx512bf16.c - the kernels for AVX-512 with the bf16 dot product: two multiplications a lane. */
 #include <immintrin.h>
 
-#define VL           16
-#define MR           12
-#define KERNELS_FILL ops_avx512bf16_fill
-#define DOT_BF16(acc, pair, b)                                                                               \
-    ((vec)_mm512_dpbf16_ps((__m512)(acc), (__m512bh)_mm512_set1_epi32((int)(pair)), (__m512bh)(b)))
+#define VL            16
+#define MR            12
+#define KERNELS_FILL  ops_avx512bf16_fill
+#define VEC_MAX(a, b) ((vec)_mm512_max_ps((__m512)(a), (__m512)(b)))
+#define VEC_BF16(v)   ((hvec)_mm512_cvtneps_pbh((__m512)(v)))
+#define DOT_BF16(acc, word, v)                                                                               \
+    ((vec)_mm512_dpbf16_ps((__m512)(acc), (__m512bh)_mm512_set1_epi32((int)(word)), (__m512bh)(v)))
 #include "ops/kernels.h"
-
-#include "ops/kernels_mix.h"

@@ -6,13 +6,23 @@
 
 #include <stdlib.h>
 
-/* plain: the reference keeps [N, K] row-major; fast backends keep panels (kernels.h). */
+/* plain: the reference keeps [N, K] row-major; fast backends keep panels (kernels_linear.h). */
 struct weight {
     int64_t rows, cols; /* N, K */
+    int64_t words;      /* K as 32-bit words of a panel */
     struct tensor plain;
 };
 
-/* Fills the operations of the scalar reference; a faster backend starts from it and replaces some. */
+/* Working memory of one thread, or of the whole call with SHARED_SCRATCH: aligned to 64 bytes, undefined
+ * contents, valid until the same piece is asked for again.  It grows to the largest size ever asked for
+ * and belongs to the backend. */
+enum { SHARED_SCRATCH = -1 };
+void *cpu_scratch(struct backend *b, int thread, size_t bytes);
+
+/* Copy between any two float types, one value after the other. */
+void cpu_convert(struct tensor dst, struct tensor src);
+
+/* Fill in operations: the reference all of them, an instruction set those that it does better. */
 void ops_ref_fill(struct ops *o);
 void ops_avx2_fill(struct ops *o);
 void ops_avx512_fill(struct ops *o);

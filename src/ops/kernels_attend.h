@@ -1,0 +1,297 @@
+/* kernels_attend.h - attention in one pass over the keys, scores never stored whole.
+ *
+ * A unit is what shares keys: one key head of one tile (or of the one causal sequence).  Its queries are
+ * the rows t * group + g of the `group` query heads that use the head.  Keys go by in blocks of KEYS:
+ *
+ *   scores   S = Q K^T           MR rows at a time, by the multiplication of kernels_core.h
+ *   softmax  P = 2^(c S - c m)   m the largest score so far; sums so far are scaled when m grows
+ *   values   O += P V
+ *
+ * K is packed like a weight, V in pairs of rows; with the dot instruction Q, K, P and V are bf16 words,
+ * else f32.  When several blocks of queries use a unit, it is packed once for all of them, else on the
+ * way.  Blocks of keys start at the same places whatever is asked, so a query's result does not depend on
+ * which other queries it came with.
+ */
+#ifndef HOLORUN_OPS_KERNELS_ATTEND_H
+#define HOLORUN_OPS_KERNELS_ATTEND_H
+
+#include "ops/kernels_core.h"
+
+enum {
+    KEYS = 256,               /* of a block */
+    QUERIES = 4 * MR,         /* rows of a block */
+    PACKED_BYTES = 32 << 20,  /* of keys and values packed at once */
+    SMALL_ATTENTION = 100000, /* multiplications not worth waking another thread for */
+};
+
+struct attention {
+    struct backend *b;
+    struct tensor y, q, k, v;
+    int64_t units, heads;  /* units = tiles * heads */
+    int64_t n, keys;       /* queries and keys of a tile */
+    int64_t past;          /* query t sees past + t + 1 keys; -1: it sees all */
+    int64_t group, d;      /* queries for a key head, width of a head */
+    bool pair;             /* bf16 words */
+    int64_t dw, dp;        /* words of a query or key, padded width of a value */
+    int64_t block, blocks; /* words of a packed block, blocks of a unit */
+    uint32_t *packed;      /* of the units from `first` on; NULL: pack on the way */
+    int64_t first, last;   /* units of this round */
+};
+
+/* ---- packing ---------------------------------------------------------------------------------------- */
+
+/* Block j of a unit: [KEYS / NR panels][dw][NR] keys, then [KEYS words][dp] values. */
+static void pack_keys(const struct attention *a, int64_t unit, int64_t j, uint32_t *out)
+{
+    int64_t s = j * KEYS, n = least(KEYS, a->keys - s), row = unit / a->heads * a->keys + s;
+    int64_t col = unit % a->heads * a->d;
+    struct tensor k = tensor_cols(tensor_rows(a->k, row, n), col, a->d);
+    for (int64_t i = 0; i < n; i += VL)
+        pack_rows(out + i / NR * NR * a->dw + i % NR, NR, tensor_rows(k, i, least(VL, n - i)), a->pair);
+    pack_columns(out + KEYS * a->dw, a->dp, tensor_cols(tensor_rows(a->v, row, n), col, a->d), a->pair);
+}
+
+static void pack_units(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    const struct attention *a = arg;
+    for (int64_t i = begin; i < end; i++)
+        pack_keys(a, a->first + i / a->blocks, i % a->blocks, a->packed + i * a->block);
+}
+
+/* ---- one block of queries ------------------------------------------------------------------------------ */
+
+struct queries {         /* scratch of one thread */
+    uint32_t *q;         /* [QUERIES][ldq] */
+    float *out;          /* [QUERIES][dp] */
+    float *s;            /* [MR][KEYS] scores */
+    uint32_t *p;         /* [MR][KEYS words] their exponentials */
+    uint32_t *packed;    /* one block of keys, when they are packed on the way */
+    vec most[4], sum[4]; /* lane i of [r]: row r * MR + i */
+    int64_t ldq;
+};
+
+static void queries_init(struct queries *w, const struct attention *a, int thread)
+{
+    w->ldq = padded(a->dw);
+    int64_t words = QUERIES * (w->ldq + a->dp) + 2 * MR * KEYS + (a->packed ? 0 : a->block);
+    w->q = cpu_scratch(a->b, thread, (size_t)words * WORD);
+    w->out = (float *)w->q + QUERIES * w->ldq;
+    w->s = w->out + QUERIES * a->dp;
+    w->p = (uint32_t *)w->s + MR * KEYS;
+    w->packed = w->p + MR * KEYS;
+}
+
+/* Rows [row, row + n) of a unit as words. */
+static void load_queries(const struct attention *a, struct queries *w, int64_t unit, int64_t row, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int64_t t = unit / a->heads * a->n + (row + i) / a->group;
+        int64_t c = (unit % a->heads * a->group + (row + i) % a->group) * a->d;
+        uint32_t *to = w->q + i * w->ldq;
+        if (a->pair) {
+            to[a->dw - 1] = 0;
+            memcpy(to, element(a->q, t, c), (size_t)a->d * 2);
+        } else {
+            load_row(a->q, t, c, a->d, (float *)to);
+        }
+    }
+    memset(w->out, 0, (size_t)(n * a->dp) * sizeof *w->out);
+    for (int r = 0; r < 4; r++) {
+        w->most[r] = splat(-INFINITY);
+        w->sum[r] = (vec){0};
+    }
+}
+
+/* S for `rows` <= MR rows against keys of which `n` are wanted. */
+static void score(const struct attention *a, const struct queries *w, const uint32_t *q, int64_t rows,
+                  const uint32_t *keys, int64_t n)
+{
+    for (int64_t s = 0; s < n; s += NR) {
+        struct matrix left = {q, w->ldq, 1};
+        if (a->pair)
+            product_into(w->s + s, KEYS, left, keys + s * a->dw, NR, rows, a->dw, NR, true, false, PAIR);
+        else
+            product_into(w->s + s, KEYS, left, keys + s * a->dw, NR, rows, a->dw, NR, true, false, F32);
+    }
+}
+
+static void gather_values(const struct attention *a, const struct queries *w, float *out, int64_t rows,
+                          const uint32_t *values, int64_t n)
+{
+    struct matrix left = {w->p, KEYS, 1};
+    if (a->pair)
+        product_into(out, a->dp, left, values, a->dp, rows, ceil_div(n, 2), a->dp, false, false, PAIR);
+    else
+        product_into(out, a->dp, left, values, a->dp, rows, n, a->dp, false, false, F32);
+}
+
+/* Largest score of every row, in its lane. */
+static vec row_maxima(const float *s, int64_t rows, int64_t n)
+{
+    uvec r[VL];
+    for (int64_t i = 0; i < VL; i++) {
+        vec most = splat(-INFINITY);
+        for (int64_t j = 0; i < rows && j < n; j += VL)
+            most = VEC_MAX(most, *(const vec *)(s + i * KEYS + j));
+        r[i] = (uvec)most;
+    }
+    transpose(r);
+    vec most = (vec)r[0];
+    for (int i = 1; i < VL; i++)
+        most = VEC_MAX(most, (vec)r[i]);
+    return most;
+}
+
+/* P of one row; returns the lanes of its sum, of the values as rounded: the weights sum to one exactly. */
+ALWAYS_INLINE vec exponentials(const float *s, uint32_t *p, int64_t n, float c, float most, const bool pair)
+{
+    vec sum = {0}, by = splat(c), at = splat(c * most);
+    for (int64_t j = 0; j < n; j += VL) {
+        vec e = exp2_vec(*(const vec *)(s + j) * by - at, pair);
+        if (pair) {
+            hvec h = narrow(e);
+            *(hvec *)((uint16_t *)p + j) = h;
+            e = widen(h);
+        } else {
+            *(vec *)(p + j) = e;
+        }
+        sum += e;
+    }
+    return sum;
+}
+
+/* Scores to weights.  limit[i] <= n keys are seen by row i; what was summed before is scaled. */
+static void soften(const struct attention *a, struct queries *w, int64_t r, int64_t rows, int64_t n,
+                   const int64_t *limit)
+{
+    int64_t whole = padded(n);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = limit[i]; j < whole; j++)
+            w->s[i * KEYS + j] = -INFINITY;
+    float c = 1.44269504f / sqrtf((float)a->d);
+    vec most = VEC_MAX(w->most[r], row_maxima(w->s, rows, whole));
+    vec scale = exp2_vec((w->most[r] - most) * splat(c), false);
+    uvec sums[VL];
+    for (int64_t i = 0; i < VL; i++) {
+        sums[i] = (uvec){0};
+        if (i >= rows)
+            continue;
+        const float *s = w->s + i * KEYS;
+        uint32_t *p = w->p + i * KEYS;
+        sums[i] = (uvec)(a->pair ? exponentials(s, p, whole, c, most[i], true)
+                                 : exponentials(s, p, whole, c, most[i], false));
+        float *out = w->out + (r * MR + i) * a->dp;
+        for (int64_t k = 0; k < a->dp; k += VL)
+            *(vec *)(out + k) *= splat(scale[i]);
+    }
+    transpose(sums);
+    vec sum = (vec)sums[0];
+    for (int i = 1; i < VL; i++)
+        sum += (vec)sums[i];
+    w->sum[r] = w->sum[r] * scale + sum;
+    w->most[r] = most;
+}
+
+static void store_queries(const struct attention *a, struct queries *w, int64_t unit, int64_t row, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int64_t t = unit / a->heads * a->n + (row + i) / a->group;
+        int64_t c = (unit % a->heads * a->group + (row + i) % a->group) * a->d;
+        float *out = w->out + i * a->dp;
+        vec by = splat(1.0f / w->sum[i / MR][i % MR]);
+        for (int64_t k = 0; k < a->dp; k += VL)
+            *(vec *)(out + k) *= by;
+        store_row(a->y, t, c, a->d, out);
+    }
+}
+
+static void attend_queries(const struct attention *a, struct queries *w, int64_t unit, int64_t row, int64_t n)
+{
+    int64_t stop = a->past < 0 ? a->keys : a->past + (row + n - 1) / a->group + 1;
+    load_queries(a, w, unit, row, n);
+    for (int64_t s = 0; s < stop; s += KEYS) {
+        int64_t keys = least(KEYS, stop - s);
+        const uint32_t *block = w->packed;
+        if (a->packed)
+            block = a->packed + ((unit - a->first) * a->blocks + s / KEYS) * a->block;
+        else
+            pack_keys(a, unit, s / KEYS, w->packed);
+        for (int64_t r = 0; r * MR < n; r++) {
+            int64_t rows = least(MR, n - r * MR), limit[MR];
+            for (int64_t i = 0; i < rows; i++) {
+                int64_t sees = a->past < 0 ? keys : a->past + (row + r * MR + i) / a->group + 1 - s;
+                limit[i] = sees < 0 ? 0 : least(sees, keys);
+            }
+            score(a, w, w->q + r * MR * w->ldq, rows, block, keys);
+            soften(a, w, r, rows, keys, limit);
+            gather_values(a, w, w->out + r * MR * a->dp, rows, block + KEYS * a->dw, keys);
+        }
+    }
+    store_queries(a, w, unit, row, n);
+}
+
+/* ---- all of them --------------------------------------------------------------------------------------- */
+
+/* Blocks of queries of a unit from both ends by turns: late ones see more keys, and every thread shall
+ * have some of both. */
+static void attend_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct attention *a = arg;
+    int64_t rows = a->n * a->group, blocks = ceil_div(rows, QUERIES);
+    struct queries w;
+    queries_init(&w, a, thread);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t i = item % blocks, at = i % 2 ? blocks - 1 - i / 2 : i / 2;
+        attend_queries(a, &w, a->first + item / blocks, at * QUERIES, least(QUERIES, rows - at * QUERIES));
+    }
+}
+
+static void run_attention(struct attention *a)
+{
+    a->pair = HAS_DOT && a->q.dtype == DT_BF16 && a->k.dtype == DT_BF16 && a->v.dtype == DT_BF16;
+    a->dw = a->pair ? ceil_div(a->d, 2) : a->d;
+    a->dp = padded(a->d);
+    a->block = KEYS * (a->dw + a->dp);
+    a->blocks = ceil_div(a->keys, KEYS);
+    int64_t queries = ceil_div(a->n * a->group, QUERIES), round = a->units;
+    bool share = queries > 1;
+    if (share)
+        round = least(a->units, 1 + PACKED_BYTES / (a->block * a->blocks * WORD));
+    int64_t work = least(QUERIES, a->n * a->group) * a->keys * a->d;
+    for (a->first = 0; a->first < a->units; a->first = a->last) {
+        a->last = least(a->units, a->first + round);
+        int64_t units = a->last - a->first, blocks = units * a->blocks;
+        if (share) {
+            a->packed = cpu_scratch(a->b, SHARED_SCRATCH, (size_t)(blocks * a->block) * WORD);
+            pool_for(a->b->pool, blocks, 1 + SMALL_ATTENTION / (KEYS * a->d), pack_units, a);
+        }
+        pool_for(a->b->pool, units * queries, 1 + SMALL_ATTENTION / (work + 1), attend_range, a);
+    }
+}
+
+static void fast_attend(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
+                        int q_heads, int kv_heads, int64_t past)
+{
+    struct attention a = {.b = b, .y = y, .q = q, .k = k, .v = v, .past = past};
+    a.units = a.heads = kv_heads;
+    a.n = q.rows;
+    a.keys = past + q.rows;
+    a.group = q_heads / kv_heads;
+    a.d = q.cols / q_heads;
+    run_attention(&a);
+}
+
+static void fast_attend_tiles(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles)
+{
+    struct attention a = {.b = b, .y = y, .past = -1, .group = 1, .heads = heads};
+    a.q = tensor_cols(qkv, 0, y.cols);
+    a.k = tensor_cols(qkv, y.cols, y.cols);
+    a.v = tensor_cols(qkv, 2 * y.cols, y.cols);
+    a.units = (int64_t)tiles * heads;
+    a.n = a.keys = y.rows / tiles;
+    a.d = y.cols / heads;
+    run_attention(&a);
+}
+
+#endif

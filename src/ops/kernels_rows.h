@@ -1,0 +1,206 @@
+/* kernels_rows.h - what treats every row alone: norms, sums, copies, embedding, pixel shuffle.
+ *
+ * A row is brought into f32 scratch, worked on there, and rounded once on the way out.  Threads take
+ * ranges of rows.
+ */
+#ifndef HOLORUN_OPS_KERNELS_ROWS_H
+#define HOLORUN_OPS_KERNELS_ROWS_H
+
+#include "ops/kernels_core.h"
+
+enum { SMALL_ROWS = 32 << 10 /* values not worth waking another thread for */ };
+
+struct rows_task {
+    struct backend *b;
+    struct tensor y, x, z, w, bias;
+    const int32_t *ids;
+    float eps;
+    int groups, grid;
+};
+
+static void run_rows_task(struct rows_task *k, int64_t rows, int64_t cols, pool_fn *fn)
+{
+    pool_for(k->b->pool, rows, 1 + SMALL_ROWS / (cols + 1), fn, k);
+}
+
+/* ---- norms ----------------------------------------------------------------------------------------- */
+
+/* Sum of squares of n values, lane by lane: `v` is zero up to whole vectors. */
+ALWAYS_INLINE float sum_squares(const float *v, int64_t n)
+{
+    vec sum = {0};
+    for (int64_t i = 0; i < n; i += VL)
+        sum += *(const vec *)(v + i) * *(const vec *)(v + i);
+    return sum_lanes(sum);
+}
+
+ALWAYS_INLINE float sum_values(const float *v, int64_t n)
+{
+    vec sum = {0};
+    for (int64_t i = 0; i < n; i += VL)
+        sum += *(const vec *)(v + i);
+    return sum_lanes(sum);
+}
+
+/* n weights; a whole vector may not be there at the end. */
+ALWAYS_INLINE vec weights_at(const float *w, int64_t i, int64_t n)
+{
+    return i + VL <= n ? *(const vec *)(w + i) : load_part(w + i, false, n - i);
+}
+
+static void rmsnorm_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct rows_task *k = arg;
+    int64_t n = k->x.cols;
+    float *v = cpu_scratch(k->b, thread, (size_t)padded(n) * sizeof *v);
+    const float *w = k->w.data;
+    for (int64_t r = begin; r < end; r++) {
+        load_row(k->x, r, 0, n, v);
+        vec scale = splat(1.0f / sqrtf(sum_squares(v, n) / (float)n + k->eps));
+        for (int64_t i = 0; i < n; i += VL)
+            *(vec *)(v + i) = weights_at(w, i, n) * (*(vec *)(v + i) * scale);
+        store_row(k->y, r, 0, n, v);
+    }
+}
+
+static void layernorm_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct rows_task *k = arg;
+    int64_t n = k->x.cols, whole = padded(n);
+    float *v = cpu_scratch(k->b, thread, (size_t)whole * sizeof *v);
+    const float *w = k->w.data, *bias = k->bias.data;
+    for (int64_t r = begin; r < end; r++) {
+        load_row(k->x, r, 0, n, v);
+        vec mean = splat(sum_values(v, n) / (float)n);
+        for (int64_t i = 0; i < n; i += VL)
+            *(vec *)(v + i) -= mean;
+        memset(v + n, 0, (size_t)(whole - n) * sizeof *v);
+        vec scale = splat(1.0f / sqrtf(sum_squares(v, n) / (float)n + k->eps));
+        for (int64_t i = 0; i < n; i += VL)
+            *(vec *)(v + i) = *(vec *)(v + i) * scale * weights_at(w, i, n) + weights_at(bias, i, n);
+        store_row(k->y, r, 0, n, v);
+    }
+}
+
+static void gated_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct rows_task *k = arg;
+    int64_t n = k->x.cols / k->groups, whole = padded(n);
+    float *q = cpu_scratch(k->b, thread, 2 * (size_t)whole * sizeof *q), *z = q + whole;
+    const float *w = k->w.data;
+    for (int64_t r = begin; r < end; r++) {
+        for (int64_t c = 0; c < k->x.cols;
+             c += n) { /* a group's row is done before the next is read: out may be y */
+            load_row(k->x, r, c, n, q);
+            load_row(k->z, r, c, n, z);
+            for (int64_t i = 0; i < n; i += VL)
+                *(vec *)(q + i) *= silu_vec(*(vec *)(z + i));
+            vec scale = splat(1.0f / sqrtf(sum_squares(q, n) / (float)n + k->eps));
+            for (int64_t i = 0; i < n; i += VL)
+                *(vec *)(q + i) = weights_at(w + c, i, n) * (*(vec *)(q + i) * scale);
+            store_row(k->y, r, c, n, q);
+        }
+    }
+}
+
+static void fast_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
+{
+    struct rows_task k = {.b = b, .y = y, .x = x, .w = w, .eps = eps};
+    run_rows_task(&k, x.rows, x.cols, rmsnorm_range);
+}
+
+static void fast_layernorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
+                           struct tensor bias, float eps)
+{
+    struct rows_task k = {.b = b, .y = y, .x = x, .w = w, .bias = bias, .eps = eps};
+    run_rows_task(&k, x.rows, x.cols, layernorm_range);
+}
+
+static void fast_gated_norm(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
+                            struct tensor w, int groups, float eps)
+{
+    struct rows_task k = {.b = b, .y = out, .x = y, .z = z, .w = w, .groups = groups, .eps = eps};
+    run_rows_task(&k, y.rows, 4 * y.cols, gated_range);
+}
+
+/* ---- sums and copies ----------------------------------------------------------------------------------- */
+
+static void add_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct rows_task *k = arg;
+    int64_t n = k->y.cols, whole = padded(n);
+    float *sum = cpu_scratch(k->b, thread, 2 * (size_t)whole * sizeof *sum), *x = sum + whole;
+    for (int64_t r = begin; r < end; r++) {
+        load_row(k->y, r, 0, n, sum);
+        load_row(k->x, r, 0, n, x);
+        for (int64_t i = 0; i < n; i += VL)
+            *(vec *)(sum + i) += *(vec *)(x + i);
+        store_row(k->y, r, 0, n, sum);
+    }
+}
+
+static void fast_add(struct backend *b, struct tensor h, struct tensor y)
+{
+    struct rows_task k = {.b = b, .y = h, .x = y};
+    run_rows_task(&k, h.rows, h.cols, add_range);
+}
+
+static void copy_row(struct tensor y, int64_t to, struct tensor x, int64_t from, float *room)
+{
+    if (y.dtype == x.dtype) {
+        memcpy(element(y, to, 0), element(x, from, 0), (size_t)x.cols * (x.dtype == DT_BF16 ? 2 : 4));
+    } else {
+        load_row(x, from, 0, x.cols, room);
+        store_row(y, to, 0, x.cols, room);
+    }
+}
+
+static void copy_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct rows_task *k = arg;
+    float *room = cpu_scratch(k->b, thread, (size_t)padded(k->x.cols) * sizeof *room);
+    for (int64_t r = begin; r < end; r++)
+        copy_row(k->y, r, k->x, k->ids ? k->ids[r] : r, room);
+}
+
+static bool is_float(struct tensor t)
+{
+    return t.dtype == DT_F32 || t.dtype == DT_BF16;
+}
+
+static void fast_copy(struct backend *b, struct tensor y, struct tensor x)
+{
+    struct rows_task k = {.b = b, .y = y, .x = x};
+    if (!is_float(y) || !is_float(x) || y.rows != x.rows || y.cols != x.cols)
+        cpu_convert(y, x);
+    else
+        run_rows_task(&k, y.rows, y.cols, copy_range);
+}
+
+static void fast_embed(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids)
+{
+    struct rows_task k = {.b = b, .y = y, .x = table, .ids = ids};
+    run_rows_task(&k, y.rows, y.cols, copy_range);
+}
+
+/* Row (p, q) of y: the four rows of x it covers, side by side. */
+static void shuffle_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct rows_task *k = arg;
+    int64_t half = k->grid / 2, n = k->x.cols;
+    float *room = cpu_scratch(k->b, thread, (size_t)padded(n) * sizeof *room);
+    for (int64_t i = begin; i < end; i++) {
+        for (int part = 0; part < 4; part++) {
+            int64_t r = 2 * (i / half) + part / 2, c = 2 * (i % half) + part % 2;
+            copy_row(tensor_cols(k->y, part * n, n), i, k->x, r * k->grid + c, room);
+        }
+    }
+}
+
+static void fast_pixel_shuffle(struct backend *b, struct tensor y, struct tensor x, int g)
+{
+    struct rows_task k = {.b = b, .y = y, .x = x, .grid = g};
+    run_rows_task(&k, y.rows, y.cols, shuffle_range);
+}
+
+#endif

@@ -1,0 +1,344 @@
+/* kernels_ssm.h - the Mamba-2 mixer between its projections: convolution, one step, a scan in chunks.
+ *
+ * Convolution: threads take blocks of channels and walk down the rows with the last K of them in a ring.
+ * Step: threads take heads; a state row is updated and multiplied by C in one pass over memory.
+ * Scan: threads take heads; inside a chunk everything is a product of small f32 matrices, and C B^T is
+ * computed once for all heads of a group.  The equations stand at ref_ssm_scan's scan_chunk.
+ */
+#ifndef HOLORUN_OPS_KERNELS_SSM_H
+#define HOLORUN_OPS_KERNELS_SSM_H
+
+#include "ops/kernels_core.h"
+
+/* ---- convolution ------------------------------------------------------------------------------------- */
+
+enum {
+    CHANNELS = 128,         /* of a block */
+    SMALL_CONV = 8 << 10,   /* outputs not worth waking another thread for */
+    SMALL_STATE = 64 << 10, /* state values, likewise */
+};
+
+struct conv_task {
+    struct backend *b;
+    struct tensor v, xbc, state, w, bias;
+};
+
+/* Channels [c, c + n): `ring` holds row t - K + 1 + k at slot (t + k) mod K. */
+static void conv_block(const struct conv_task *a, int64_t c, int64_t n, float *taps, float *ring, float *sum)
+{
+    int64_t K = a->w.cols, T = a->v.rows;
+    float *bias = taps + K * CHANNELS;
+    memset(taps, 0, (size_t)(K + 1) * CHANNELS * sizeof *taps);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < K; k++)
+            taps[k * CHANNELS + i] = ((const float *)a->w.data)[(c + i) * a->w.stride + k];
+    if (a->bias.data)
+        load_row(a->bias, 0, c, n, bias);
+    for (int64_t k = 0; k < K - 1; k++)
+        load_row(a->state, k, c, n, ring + k * CHANNELS);
+    for (int64_t t = 0; t < T; t++) {
+        load_row(a->xbc, t, c, n, ring + (t + K - 1) % K * CHANNELS);
+        for (int64_t i = 0; i < n; i += VL) {
+            vec s = *(const vec *)(bias + i);
+            for (int64_t k = 0; k < K; k++)
+                s += *(const vec *)(taps + k * CHANNELS + i) *
+                     *(const vec *)(ring + (t + k) % K * CHANNELS + i);
+            *(vec *)(sum + i) = silu_vec(s);
+        }
+        store_row(a->v, t, c, n, sum);
+    }
+    for (int64_t k = 0; k < K - 1; k++)
+        store_row(a->state, k, c, n, ring + (T + k) % K * CHANNELS);
+}
+
+static void conv_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct conv_task *a = arg;
+    int64_t K = a->w.cols;
+    float *taps = cpu_scratch(a->b, thread, (size_t)(2 * K + 2) * CHANNELS * sizeof *taps);
+    float *ring = taps + (K + 1) * CHANNELS, *sum = ring + K * CHANNELS;
+    for (int64_t i = begin; i < end; i++)
+        conv_block(a, i * CHANNELS, least(CHANNELS, a->v.cols - i * CHANNELS), taps, ring, sum);
+}
+
+static void fast_conv(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                      struct tensor bias, struct tensor state)
+{
+    struct conv_task a = {b, v, xbc, state, w, bias};
+    pool_for(b->pool, ceil_div(v.cols, CHANNELS), 1 + SMALL_CONV / (v.rows * CHANNELS + 1), conv_range, &a);
+}
+
+/* ---- state space: what step and scan share ------------------------------------------------------------ */
+
+struct ssm_task {
+    struct backend *b;
+    struct tensor y, v, dt, state;
+    const struct ssm_shape *s;
+    const struct ssm_const *c;
+};
+
+static struct tensor ssm_x(const struct ssm_task *k, int64_t head)
+{
+    return tensor_cols(k->v, head * k->s->head_dim, k->s->head_dim);
+}
+
+static struct tensor ssm_b(const struct ssm_task *k, int64_t group)
+{
+    return tensor_cols(k->v, (int64_t)k->s->heads * k->s->head_dim + group * k->s->state, k->s->state);
+}
+
+static struct tensor ssm_c(const struct ssm_task *k, int64_t group)
+{
+    return ssm_b(k, k->s->groups + group);
+}
+
+/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|);  log(1 + e) = 2 atanh z, z = e / (2 + e) <= 1/3. */
+ALWAYS_INLINE vec softplus_vec(vec x)
+{
+    vec e = exp_vec((vec)((uvec)x | 0x80000000u)), z = e / (splat(2.0f) + e), u = z * z;
+    vec q = u * splat(0.281783353f) + splat(0.279606028f);
+    q = q * u + splat(0.400249103f);
+    q = q * u + splat(0.666663147f);
+    q = q * u + splat(2.0f);
+    return VEC_MAX(splat(0.0f), x) + q * z;
+}
+
+/* Time steps from raw values: clamp(softplus(raw + bias)). */
+ALWAYS_INLINE vec time_steps(const struct ssm_shape *s, vec raw)
+{
+    vec d = VEC_MAX(splat(s->dt_min), softplus_vec(raw));
+    return -VEC_MAX(splat(-s->dt_max), -d);
+}
+
+/* ---- one step ------------------------------------------------------------------------------------------ */
+
+/* Rows of S for up to VL values of x:  S = decay S + (d x) B^T;  returns S C. */
+static vec step_rows(const struct ssm_task *k, int64_t row, int64_t n, float decay, const float *dx,
+                     const float *B, const float *C)
+{
+    uvec sums[VL];
+    int64_t N = k->s->state;
+    for (int64_t i = 0; i < VL; i++)
+        sums[i] = (uvec){0};
+    for (int64_t i = 0; i < n; i++) {
+        float *S = (float *)k->state.data + (row + i) * k->state.stride;
+        vec sum = {0}, by = splat(decay), x = splat(dx[i]);
+        int64_t j = 0;
+        for (; j + VL <= N; j += VL) {
+            vec next = by * *(const vec *)(S + j) + x * *(const vec *)(B + j);
+            *(vec *)(S + j) = next;
+            sum += next * *(const vec *)(C + j);
+        }
+        if (j < N) {
+            vec next = by * load_part(S + j, false, N - j) + x * *(const vec *)(B + j);
+            store_part(S + j, false, N - j, next);
+            sum += next * *(const vec *)(C + j);
+        }
+        sums[i] = (uvec)sum;
+    }
+    transpose(sums);
+    vec total = (vec)sums[0];
+    for (int i = 1; i < VL; i++)
+        total += (vec)sums[i];
+    return total;
+}
+
+static void step_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct ssm_task *k = arg;
+    int64_t P = k->s->head_dim, N = padded(k->s->state), per = k->s->heads / k->s->groups;
+    float *B = cpu_scratch(k->b, thread, (size_t)(2 * N + 2 * padded(P)) * sizeof *B);
+    float *C = B + N, *x = C + N, *y = x + padded(P);
+    for (int64_t h = begin; h < end; h++) {
+        float raw[VL] = {0};
+        load_row(tensor_cols(k->dt, h, 1), 0, 0, 1, raw);
+        vec d = time_steps(k->s, splat(raw[0] + k->c->dt_bias[h])), decay = exp_vec(d * splat(k->c->a[h]));
+        load_row(ssm_b(k, h / per), 0, 0, k->s->state, B);
+        load_row(ssm_c(k, h / per), 0, 0, k->s->state, C);
+        load_row(ssm_x(k, h), 0, 0, P, x);
+        for (int64_t p = 0; p < P; p += VL) {
+            float dx[VL];
+            vec xs = *(const vec *)(x + p), scaled = d * xs;
+            memcpy(dx, &scaled, sizeof dx);
+            vec sum = step_rows(k, h * P + p, least(VL, P - p), decay[0], dx, B, C);
+            *(vec *)(y + p) = sum + splat(k->c->d[h]) * xs;
+        }
+        store_row(k->y, 0, h * P, P, y);
+    }
+}
+
+static void fast_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                          struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+{
+    struct ssm_task k = {b, y, v, dt, state, s, c};
+    pool_for(b->pool, s->heads, 1 + SMALL_STATE / (s->head_dim * s->state + 1), step_range, &k);
+}
+
+/* ---- scan ------------------------------------------------------------------------------------------------ */
+
+struct chunk {              /* scratch of one thread; rows padded to whole vectors */
+    float *B, *C, *Bt, *CB; /* of a group: [Q][N] [Q][N] [N][Q] [Q][Q] */
+    float *x, *y, *xf, *M;  /* of a head: [Q][P] [Q][P] [Q][P] [Q][Q] */
+    float *St, *U;          /* [N][P] [P][N] */
+    float *d, *sum, *decay; /* [Q]: time steps, their running sums times a, e to those */
+    int64_t Q, P, N;        /* floats of a padded row */
+    int64_t group;          /* whose B, C these are, -1 at the start of a chunk */
+};
+
+static void chunk_init(struct chunk *w, const struct ssm_task *k, int thread)
+{
+    int64_t q = k->s->chunk, p = k->s->head_dim, n = k->s->state;
+    int64_t Q = padded(q), P = padded(p), N = padded(n);
+    float *at =
+        cpu_scratch(k->b, thread,
+                    (size_t)(2 * q * N + n * Q + 2 * q * Q + 3 * q * P + n * P + p * N + 3 * Q) * sizeof *at);
+    *w = (struct chunk){.Q = Q, .P = P, .N = N};
+    w->B = at, at += q * N;
+    w->C = at, at += q * N;
+    w->Bt = at, at += n * Q;
+    w->CB = at, at += q * Q;
+    w->M = at, at += q * Q;
+    w->x = at, at += q * P;
+    w->y = at, at += q * P;
+    w->xf = at, at += q * P;
+    w->St = at, at += n * P;
+    w->U = at, at += p * N;
+    w->d = at, at += Q;
+    w->sum = at, at += Q;
+    w->decay = at;
+}
+
+/* c = a b, or c += a b with a lower triangle a. */
+static void product_f32(float *c, int64_t ldc, struct matrix a, const float *b, int64_t ldb, int64_t rows,
+                        int64_t depth, int64_t cols, bool more)
+{
+    product_into(c, ldc, a, (const uint32_t *)(const void *)b, ldb, rows, depth, cols, !more, more, F32);
+}
+
+/* out[c][r] = t[r][c] for any number of rows. */
+static void transposed(float *out, int64_t ld, struct tensor t)
+{
+    for (int64_t r = 0; r < t.rows; r += VL)
+        pack_rows((uint32_t *)(void *)out + r, ld, tensor_rows(t, r, least(VL, t.rows - r)), false);
+}
+
+/* B, C and C B^T of a group over L tokens from t0 on. */
+static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group, int64_t t0, int64_t L)
+{
+    struct tensor B = tensor_rows(ssm_b(k, group), t0, L), C = tensor_rows(ssm_c(k, group), t0, L);
+    for (int64_t i = 0; i < L; i++) {
+        load_row(B, i, 0, B.cols, w->B + i * w->N);
+        load_row(C, i, 0, C.cols, w->C + i * w->N);
+    }
+    transposed(w->Bt, w->Q, B);
+    product_f32(w->CB, w->Q, (struct matrix){w->C, w->N, 1}, w->Bt, w->Q, L, k->s->state, padded(L), false);
+    w->group = group;
+}
+
+/* Time steps and running sums of a head, zero up to whole vectors. */
+static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t t0, int64_t L)
+{
+    float raw[VL];
+    for (int64_t i = 0; i < L; i++) {
+        load_row(tensor_cols(k->dt, h, 1), t0 + i, 0, 1, raw);
+        w->d[i] = raw[0] + k->c->dt_bias[h];
+    }
+    for (int64_t i = L; i < padded(L); i++)
+        w->d[i] = 0;
+    float acc = 0;
+    for (int64_t i = 0; i < L; i += VL)
+        *(vec *)(w->d + i) = time_steps(k->s, *(const vec *)(w->d + i));
+    for (int64_t i = 0; i < padded(L); i++)
+        w->sum[i] = i < L ? acc += w->d[i] * k->c->a[h] : 0;
+    for (int64_t i = 0; i < L; i += VL)
+        *(vec *)(w->decay + i) = exp_vec(*(const vec *)(w->sum + i));
+}
+
+/* M_ij = (C_i . B_j) exp(c_i - c_j) dt_j for j <= i, zeros after as far as a block of rows reads. */
+static void weigh(struct chunk *w, int64_t L)
+{
+    uvec lane;
+    for (unsigned j = 0; j < VL; j++)
+        lane[j] = j;
+    for (int64_t i = 0; i < L; i++) {
+        float *M = w->M + i * w->Q;
+        const float *CB = w->CB + i * w->Q;
+        int64_t j = 0, end = least(padded(i + MR), w->Q);
+        for (; j <= i; j += VL) {
+            vec e = exp_vec(splat(w->sum[i]) - *(const vec *)(w->sum + j));
+            vec m = *(const vec *)(CB + j) * e * *(const vec *)(w->d + j);
+            uvec seen = (uvec)(lane + (unsigned)j <= (unsigned)i);
+            *(vec *)(M + j) = (vec)((uvec)m & seen);
+        }
+        for (; j < end; j += VL)
+            *(vec *)(M + j) = (vec){0};
+    }
+}
+
+/* S' = exp(c_L) S + sum_j exp(c_L - c_j) dt_j x_j B_j^T */
+static void carry_state(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t L)
+{
+    int64_t P = k->s->head_dim, N = k->s->state;
+    vec last = splat(w->sum[L - 1]);
+    for (int64_t j = 0; j < L; j++) {
+        vec f = exp_vec(last - splat(w->sum[j])) * splat(w->d[j]);
+        for (int64_t p = 0; p < P; p += VL)
+            *(vec *)(w->xf + j * w->P + p) = f * *(const vec *)(w->x + j * w->P + p);
+    }
+    product_f32(w->U, w->N, (struct matrix){w->xf, 1, w->P}, w->B, w->N, P, L, w->N, false);
+    for (int64_t p = 0; p < P; p++) {
+        float *S = (float *)k->state.data + (h * P + p) * k->state.stride;
+        for (int64_t n = 0; n < N; n++)
+            S[n] = w->decay[L - 1] * S[n] + w->U[p * w->N + n];
+    }
+}
+
+/* y_i = exp(c_i) S C_i + sum_j M_ij x_j + D x_i, then the state that the next chunk starts from. */
+static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t t0, int64_t L)
+{
+    int64_t P = k->s->head_dim, N = k->s->state;
+    load_times(k, w, h, t0, L);
+    for (int64_t i = 0; i < L; i++)
+        load_row(ssm_x(k, h), t0 + i, 0, P, w->x + i * w->P);
+    transposed(w->St, w->P, tensor_rows(k->state, h * P, P));
+    product_f32(w->y, w->P, (struct matrix){w->C, w->N, 1}, w->St, w->P, L, N, w->P, false);
+    for (int64_t i = 0; i < L; i++) {
+        float *y = w->y + i * w->P;
+        const float *x = w->x + i * w->P;
+        for (int64_t p = 0; p < P; p += VL)
+            *(vec *)(y + p) =
+                splat(w->decay[i]) * *(vec *)(y + p) + splat(k->c->d[h]) * *(const vec *)(x + p);
+    }
+    weigh(w, L);
+    product_f32(w->y, w->P, (struct matrix){w->M, w->Q, 1}, w->x, w->P, L, L, w->P, true);
+    for (int64_t i = 0; i < L; i++)
+        store_row(k->y, t0 + i, h * P, P, w->y + i * w->P);
+    carry_state(k, w, h, L);
+}
+
+static void scan_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct ssm_task *k = arg;
+    struct chunk w;
+    chunk_init(&w, k, thread);
+    int64_t per = k->s->heads / k->s->groups;
+    for (int64_t t = 0; t < k->y.rows; t += k->s->chunk) {
+        int64_t L = least(k->s->chunk, k->y.rows - t);
+        w.group = -1;
+        for (int64_t h = begin; h < end; h++) {
+            if (h / per != w.group)
+                load_group(k, &w, h / per, t, L);
+            scan_head(k, &w, h, t, L);
+        }
+    }
+}
+
+static void fast_ssm_scan(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                          struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+{
+    struct ssm_task k = {b, y, v, dt, state, s, c};
+    int64_t per_head = y.rows * s->head_dim * s->state;
+    pool_for(b->pool, s->heads, 1 + SMALL_STATE / (per_head + 1), scan_range, &k);
+}
+
+#endif
