@@ -4,10 +4,10 @@
 
 An answer is right when greedy decoding would write it: every token of it, given the ones before,
 is the most likely one.  (If all are, greedy decoding reproduces the answer, so no token has to be
-generated one by one.)  A coordinate also counts when the most likely bin is within `--near` bins of
-the target; the smallest control of a page is three bins high and four wide.
-Besides whole answers the table has the point alone, the text alone, and characters read by the
-auxiliary head when a training checkpoint is given.
+generated one by one.)  A point is right when it lies on the label: at most `--near` bins off, or in
+x as far as the label's letters reach.  Controls are at least as wide as their labels and three
+bins high.
+Besides whole answers the table has the point alone and the text alone.
 """
 import argparse
 import collections
@@ -31,21 +31,51 @@ def question(answer):
     return "read"
 
 
-def judge(target, guess, near):
-    """(whole, point, text) of one answer: is it exact, are its bins near, are its other tokens
-    exact."""
+def reach(u, a):
+    """Bins that a point may be off in x and still lie on the label: a letter is two bins wide."""
+    ids = tokenizer.spelled(a)
+    if tokenizer.AT not in ids:
+        return 0
+    end = ids.index(tokenizer.AT)
+    verb = max((k for k in range(end) if ids[k] >= tokenizer.IMAGE), default=-1)
+    label = tokenizer.decode(ids[verb + 1:end]) or u.split("\n")[0].removeprefix("Find ")
+    return max(0, len(label) - 1)
+
+
+def judge(target, guess, near, wide=0):
+    """(whole, point, text) of one answer: are its bins near, are its other tokens exact."""
     is_bin = target >= tokenizer.BIN0
-    close = is_bin & (guess >= tokenizer.BIN0) & ((target - guess).abs() <= near)
+    first = torch.cat([torch.ones(1, dtype=torch.bool), ~is_bin[:-1]]) & is_bin     # x, then y
+    limit = torch.where(first, max(near, wide), near)
+    close = is_bin & (guess >= tokenizer.BIN0) & ((target - guess).abs() <= limit)
     point = bool((close | ~is_bin).all())
     text = bool(((target == guess) | is_bin).all())
     return point and text, point, text
 
 
+def tally(table, record, target, guess, near=1):
+    """Adds a page's answers to the table; target and guess are its loss tokens in order.  The first
+    turn with loss, the one in use, also counts as question `in use`."""
+    done, first = 0, True
+    for t in record["turns"]:
+        if not t["loss"]:
+            continue
+        n = len(tokenizer.spelled(t["a"])) + len(tokenizer.CLOSE)
+        ok = judge(target[done:done + n], guess[done:done + n], near, reach(t["u"], t["a"]))
+        names = [("all", question(t["a"])), (record["kind"], question(t["a"]))]
+        if first and record["kind"] != "text":
+            names += [(record["kind"], "in use"), ("all", "in use")]
+        for name in names:
+            row = table[name]
+            row[0] += 1
+            for k in range(3):
+                row[1 + k] += ok[k]
+        done, first = done + n, False
+
+
 @torch.no_grad()
 def score(model, pages, batch=8, near=1, dt=torch.bfloat16):
-    """pages: sequences as Batches makes them -> {(kind, question): [n, whole, point, text]}, where
-    the first turn with loss of a page, the one in use, is counted under `kind` and question
-    `step`."""
+    """pages: sequences as Batches makes them -> {(kind, question): [n, whole, point, text]}."""
     table = collections.defaultdict(lambda: [0, 0, 0, 0])
     pages = sorted(pages, key=lambda q: len(q[0]))
     for i in range(0, len(pages), batch):
@@ -55,22 +85,7 @@ def score(model, pages, batch=8, near=1, dt=torch.bfloat16):
         for j, (_, _, _, r) in enumerate(group):
             at = torch.where(b["target"][j] != IGNORE)[0]
             guess = model.logits(f[j, at]).float().argmax(-1)
-            target, done = b["target"][j, at], 0
-            first = True
-            for t in r["turns"]:
-                if not t["loss"]:
-                    continue
-                n = len(tokenizer.spelled(t["a"])) + len(tokenizer.CLOSE)
-                ok = judge(target[done:done + n], guess[done:done + n], near)
-                names = [("all", question(t["a"])), (r["kind"], question(t["a"]))]
-                if first and r["kind"] != "text":
-                    names += [(r["kind"], "in use"), ("all", "in use")]
-                for name in names:
-                    row = table[name]
-                    row[0] += 1
-                    for k in range(3):
-                        row[1 + k] += ok[k]
-                done, first = done + n, False
+            tally(table, r, b["target"][j, at], guess, near)
     return table
 
 

@@ -48,8 +48,9 @@ def soft_bins(sigma):
     return w / w.sum(1, keepdim=True)
 
 
-def language_loss(model, f, target, bell):
-    """Mean over the answers' tokens, and the sums the log wants."""
+def language_loss(model, f, target, bell, points=1.0):
+    """Mean over the answers' tokens, those of points counting `points` times; and the sums the log
+    wants."""
     at = target != IGNORE
     want, logits = target[at], model.logits(f[at]).float()
     logp = logits.log_softmax(-1)
@@ -57,7 +58,7 @@ def language_loss(model, f, target, bell):
     is_bin = want >= tokenizer.BIN0
     w = want[is_bin] - tokenizer.BIN0
     soft = -(bell[w] * logp[is_bin][:, tokenizer.BIN0:]).sum(-1)
-    total = loss[~is_bin].sum() + soft.sum()
+    total = loss[~is_bin].sum() + points * soft.sum()
     guess = logits.argmax(-1)
     hit = guess == want
     near = (guess[is_bin] - want[is_bin]).abs() <= 1
@@ -177,9 +178,16 @@ class Run:
         saved = None
         if os.path.exists(self.last):
             saved = torch.load(self.last, map_location="cpu", weights_only=True)
-        self.model = Pocket(**saved["shape"]) if saved else \
+        first = None                     # weights to start from: model and perhaps reading head
+        if not saved and a.start and a.start.endswith(".pt"):
+            first = torch.load(a.start, map_location="cpu", weights_only=True)
+        self.model = Pocket(**(saved or first)["shape"]) if saved or first else \
             export.load_model(a.start) if a.start else Pocket()
+        if first:
+            self.model.load_state_dict(first["model"])
         self.head = ReadingHead(4 * self.model.shape["vit"]["hidden"], OFFSETS, data.CLASSES)
+        if first:
+            self.head.load_state_dict(first["head"])
         self.place = PlaceHead(self.model.shape["lm"]["hidden"], 3)
         self.average = {n: p.detach().clone() for n, p in self.model.named_parameters()}
         self.optim = *optimisers(self.model, self.head, a), torch.optim.AdamW(
@@ -226,11 +234,14 @@ class Run:
             loss = a.read_weight * loss
             picture = self.model.project(rows, HALF)
             f = self.model.language_model(self.model.embed(b["ids"], picture), HALF)
-            lm, more = language_loss(self.model, f, b["target"], self.bell)
-            told, most = hint_loss(self.model, b["hints"])
-            where, also = place_loss(self.model, self.place, picture, b["ids"])
-            loss = loss + lm + a.hint * told + a.where * where
-            seen = seen | more | most | also
+            lm, more = language_loss(self.model, f, b["target"], self.bell, a.points)
+            loss, seen = loss + lm, seen | more
+            if a.hint:
+                told, more = hint_loss(self.model, b["hints"])
+                loss, seen = loss + a.hint * told, seen | more
+            if a.where:
+                where, more = place_loss(self.model, self.place, picture, b["ids"])
+                loss, seen = loss + a.where * where, seen | more
             self.joint_step += 1
         loss.backward()
         rate = self.rate()
@@ -287,7 +298,7 @@ def main():
     p.add_argument("--data", nargs="+", required=True)
     p.add_argument("--heldout", nargs="*", default=[])
     p.add_argument("--run", required=True)
-    p.add_argument("--from", dest="start", help="directory of exported weights to start from")
+    p.add_argument("--from", dest="start", help="exported directory, or checkpoint of other training")
     p.add_argument("--minutes", type=float, required=True, help="of training, earlier ones included")
     p.add_argument("--read", type=float, default=4, help="minutes of reading alone")
     p.add_argument("--batch", type=int, default=4)
@@ -301,6 +312,7 @@ def main():
     p.add_argument("--context", type=float, default=0.5)
     p.add_argument("--read-weight", type=float, default=0.3)
     p.add_argument("--hint", type=float, default=0.5, help="weight of the told heads' loss")
+    p.add_argument("--points", type=float, default=3.0, help="weight of a coordinate's loss")
     p.add_argument("--where", type=float, default=0.3, help="weight of the image tokens' places")
     p.add_argument("--average", type=float, default=0.99)
     p.add_argument("--seed", type=int, default=1)
