@@ -13,11 +13,12 @@
  */
 #include "actions/tools.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_TOOLS = 64, MAX_ARGS = 16 };
+enum { MAX_TOOLS = 64, MAX_ARGS = 16, MAX_NAME = 64 };
 
 struct place { /* for messages */
     const char *dialect, *tool;
@@ -86,6 +87,51 @@ static int get_aliases(const struct place *p, json_t *object, json_t **out)
     return 0;
 }
 
+/* Names stand in schemas, grammars and prompts as they are. */
+static int check_name(const struct place *p, const char *name)
+{
+    size_t n = strlen(name);
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '.' && name[i] != '-')
+            return refuse(p, "only letters, digits and _.- may be in", name);
+    return n && n <= MAX_NAME ? 0 : refuse(p, "a name of 1 to 64 characters expected, not", name);
+}
+
+/* Whether every word of "a|b" is one of those in `of`. */
+static bool words_of(const char *values, const char *of)
+{
+    for (const char *s = values;; s++) {
+        size_t n = strcspn(s, "|");
+        bool found = false;
+        for (const char *w = of; w && !found; w = strchr(w, '|')) {
+            w += *w == '|';
+            found = n && strcspn(w, "|") == n && !strncmp(w, s, n);
+        }
+        if (!found)
+            return false;
+        s += n;
+        if (!*s)
+            return true;
+    }
+}
+
+/* A dialect may narrow a parameter, not widen it, but for a text's length and the sign of an amount. */
+static int check_range(const struct place *p, const struct tool_arg *a)
+{
+    const struct param *param = registry_param(a->id);
+    int least = a->id == P_AMOUNT ? -param->max : param->min;
+    if (a->min > a->max)
+        return refuse(p, "min is above max for", a->name);
+    if (param->type == PARAM_STRING && (a->min < 0 || a->min > GX_EXACT))
+        return refuse(p, "min must be from 0 to 256 for", a->name);
+    if (param->type != PARAM_STRING && (a->min < least || a->max > param->max))
+        return refuse(p, "min or max is outside what can be done for", a->name);
+    if (param->type == PARAM_ENUM &&
+        !words_of(a->values, a->id == P_BUTTON ? "left|right|middle|wheel|back|forward" : param->values))
+        return refuse(p, "values that do not exist for", a->name);
+    return 0;
+}
+
 static int parse_arg(const struct place *p, enum action_kind kind, json_t *item, struct tool_arg *a)
 {
     static const char *const known[] = {"name", "is",  "aliases", "required", "hidden", "default",
@@ -95,7 +141,7 @@ static int parse_arg(const struct place *p, enum action_kind kind, json_t *item,
     const char *is = json_string_value(json_object_get(object, "is"));
     if (!name)
         return refuse(p, "an argument without", "name");
-    if (object && check_keys(p, object, known))
+    if (check_name(p, name) || (object && check_keys(p, object, known)))
         return -1;
     int id = registry_param_id(is ? is : name);
     const struct use *use = id < 0 ? NULL : registry_use(kind, (enum param_id)id);
@@ -117,9 +163,7 @@ static int parse_arg(const struct place *p, enum action_kind kind, json_t *item,
         get_string(p, object, "values", param->values, &a->values) ||
         get_string(p, object, "help", param->help, &a->help) || get_aliases(p, object, &a->aliases))
         return -1;
-    if (a->min > a->max)
-        return refuse(p, "min is above max for", name);
-    return 0;
+    return check_range(p, a);
 }
 
 static int check_with(const struct place *p, enum action_kind kind, json_t *with)
@@ -145,6 +189,8 @@ static int parse_tool(const struct place *at, json_t *object, struct tool *t)
     struct place p = {at->dialect, name ? name : "?", at->e};
     if (!name || !kind)
         return refuse(&p, "a tool without", name ? "kind" : "name");
+    if (check_name(&p, name))
+        return -1;
     t->name = xstrdup(name);
     t->kind = registry_kind(kind);
     if (t->kind == ACT_NONE)

@@ -85,6 +85,28 @@ static void t_refusals(void **state)
             "takes no 'keys'");
     refused("{" BASE ", \"tools\": [{\"name\": \"a\", \"kind\": \"click\", \"with\": {\"text\": 1}}]}",
             "takes no 'text'");
+    static const struct {
+        const char *arg, *expected;
+    } args[] = {
+        {"{\"name\": \"x\", \"max\": \"1\"}", "an integer expected for 'max'"},
+        {"{\"name\": \"a b\", \"is\": \"x\"}", "letters"},
+        {"{\"name\": \"\", \"is\": \"x\"}", "1 to 64"},
+        {"{\"name\": \"count\", \"max\": 4}", "outside what can be done for 'count'"},
+        {"{\"name\": \"count\", \"min\": 3, \"max\": 2}", "min is above max"},
+        {"{\"name\": \"element\", \"min\": 300, \"max\": 400}", "from 0 to 256"},
+        {"{\"name\": \"button\", \"values\": \"left|fourth\"}", "values that do not exist"},
+        {"{\"name\": \"button\", \"values\": \"\"}", "values that do not exist"},
+        {"{\"name\": \"x\", \"aliases\": \"y\"}", "a list of strings expected for 'aliases'"},
+        {"{\"name\": \"x\", \"colour\": 1}", "unknown key 'colour'"},
+        {"{\"is\": \"x\"}", "without 'name'"},
+        {"5", "without 'name'"},
+    };
+    for (size_t i = 0; i < sizeof args / sizeof *args; i++) {
+        char *json = xasprintf("{%s, \"tools\": [{\"name\": \"a\", \"kind\": \"click\", \"args\": [%s]}]}",
+                               BASE, args[i].arg);
+        refused(json, args[i].expected);
+        free(json);
+    }
     refused("{" BASE ", \"name\": \"u\"}", "duplicate");
 }
 
