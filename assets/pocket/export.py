@@ -126,6 +126,7 @@ def main():
         saved = torch.load(a.checkpoint, map_location="cpu", weights_only=True)
         model = Pocket(**saved["shape"])
         model.load_state_dict(saved["model"])
+        model.load_state_dict(saved.get("average", {}), strict=False)   # the better of the two
     export(model, a.out)
     n = sum(p.numel() for p in model.parameters())
     assert all(math.isfinite(p.detach().sum()) for p in model.parameters())

@@ -1,21 +1,21 @@
-"""Where an answer's words come from: targets for a few attention heads, in training only.
+"""Where a copied letter comes from: targets for two attention heads, in training only.
 
-Design.  Finding a word on a page, and copying one, are circuits of several layers of which no part
-pays alone; left to the next-token loss they form late, after a long plateau.  But the place every
-answer comes from is known: the control's token, the label's last letter on the page, the letter in
-the task.  So three heads are told where to look (a cross entropy on their attention weights); the
-rest of the model then only has to use what they bring.  Nothing of this is exported.
+Design.  Copying a word is a circuit of several layers of which no part pays alone; left to the
+next-token loss it forms late, after a long plateau.  But the place every letter comes from is
+known: the same letter in the task, or the image token that holds it.  So two heads are told where
+to look (a cross entropy on their attention weights); the rest of the model then only has to use
+what they bring.  Nothing of this is exported.
 
-    LABEL  at a point's two bins: the image token with the last letter of the element's label
-    TASK   at every copied letter: the same letter in the user's text
-    PAGE   at a point's two bins: the image token of the point; at a letter read from the page: the
-           image token that holds it
+    TASK   at every letter copied from the user's text: the same letter there
+    PAGE   at every letter read from the page: the image token that holds it
+
+The heads are those that glyphs.py tells, so that training can go on from there.
 """
 import tokenizer
 from tokenizer import AT, BIN0, HEAD, IMAGE, USER
 
-LABEL, TASK, PAGE = range(3)
-HEADS = {LABEL: (6, 0), TASK: (10, 0), PAGE: (10, 2)}        # (layer, head) that is told
+TASK, PAGE = range(2)
+HEADS = {TASK: (6, 2), PAGE: (6, 0)}     # (layer, head) that is told
 
 
 def find_in_cells(cells, words, near=None):
@@ -71,15 +71,6 @@ class _Page:
                 self.out.extend((at + j - 1, TASK, start + k + j) for j in range(len(words)))
                 return
 
-    def point(self, at, x, y, label):
-        for q in (at, at + 1):
-            self.out.append((q, PAGE, self.first + y // 4 * 16 + x // 4))
-        place = find_in_cells(self.cells, label, (x, y))
-        if place:
-            key = self.token(place[0], place[1] + len(label) - 1)
-            self.out.extend((q, LABEL, key) for q in (at, at + 1))
-        return place
-
     def answer(self, at, u, a):
         ids = tokenizer.spelled(a)
         if AT in ids:
@@ -87,9 +78,8 @@ class _Page:
             x, y = ids[i + 1] - BIN0, ids[i + 2] - BIN0
             verb = max((k for k in range(i) if ids[k] >= IMAGE), default=-1)
             element = tokenizer.decode(ids[verb + 1:i])
-            label = element or u.split("\n")[0].removeprefix("Find ")
-            place = self.point(at + i, x, y, label)
             if element.isascii():
+                place = find_in_cells(self.cells, element, (x, y))
                 self.copied(at + verb + 1, element)
                 if place:
                     self.letters(at + verb + 1, element, *place)

@@ -301,7 +301,7 @@ class Attention(nn.Module):
         q, k, v = (f(u).view(b, T, -1, self.p).transpose(1, 2)
                    for f in (self.q_proj, self.k_proj, self.v_proj))
         k, v = (t.repeat_interleave(self.h // self.kv, 1) for t in (k, v))
-        self.seen = (u, q, k) if self.training else None        # for the hints
+        self.seen = (q, k) if self.training else None   # for the hints
         y = Attend.apply(q * self.p ** -0.5, k, v, True)
         return self.o_proj(y.transpose(1, 2).reshape(b, T, -1))
 
@@ -413,17 +413,6 @@ class ReadingHead(nn.Module):
     def forward(self, rows):                            # -> [B, n, offsets, classes]
         y = self.out(self.norm(rows).to(torch.bfloat16))
         return y.view(*y.shape[:-1], len(self.offsets), -1)
-
-
-class PlaceHead(nn.Module):
-    """Training only: from image tokens at several depths, the row and the column they stand in."""
-    def __init__(self, d, depths):
-        super().__init__()
-        self.out = nn.ModuleList(Linear(d, GRID, bias=False) for _ in range(depths))
-
-    def forward(self, depth, x):                        # [B, 256, d] -> rows, columns [B, 256, 16]
-        y = self.out[depth](x.to(torch.bfloat16)).float()
-        return y[..., :GRID // 2], y[..., GRID // 2:]
 
 
 # ---- initial values that know the grid ------------------------------------------------------

@@ -32,7 +32,7 @@ import export
 import hints
 import tokenizer
 from data import IGNORE
-from model import Pocket, PlaceHead, ReadingHead, rms, shuffle2
+from model import Pocket, ReadingHead, shuffle2
 
 HALF = torch.bfloat16
 OFFSETS = list(range(-3, 5))             # characters the auxiliary head reads: the token's two cells
@@ -93,7 +93,7 @@ def hint_loss(model, told):
         each, hit = [], 0
         for b in rows[:, 0].unique():
             query, key = rows[rows[:, 0] == b][:, 1], rows[rows[:, 0] == b][:, 3]
-            q, k = mixer.seen[1][b, head, query], mixer.seen[2][b, head]
+            q, k = mixer.seen[0][b, head, query], mixer.seen[1][b, head]
             w = (q @ k.T).float() * mixer.p ** -0.5
             w = w.masked_fill(torch.arange(len(k)) > query[:, None], -1e9)
             each.append(F.cross_entropy(w, key, reduction="none"))
@@ -102,23 +102,6 @@ def hint_loss(model, told):
             losses.append(torch.cat(each).mean())
             seen[f"hint{slot}"] = (hit, len(rows))
     return sum(losses) / max(1, len(losses)), seen
-
-
-def place_loss(model, head, picture, ids):
-    """Cross entropy of the image tokens' rows and columns, after the projector and before the
-    attention layers: a point can only be said if what attention brings tells where it is."""
-    b, n, d = picture.shape
-    at, token = ids == tokenizer.IMAGE, torch.arange(n)
-    depths = [picture * rms(picture, 1e-5)]
-    for layer in sorted({l for l, _ in hints.HEADS.values()}):
-        u = model.language_model.backbone.layers[layer].mixer.seen[0]
-        depths.append(u[:, :ids.shape[1]][at].view(b, n, d))
-    loss, hit = 0, 0
-    for i, x in enumerate(depths):
-        for y, want in zip(head(i, x), (token // 16, token % 16)):
-            loss = loss + F.cross_entropy(y.flatten(0, 1), want.repeat(b))
-            hit += (y.argmax(-1) == want).sum()
-    return loss / len(depths), dict(place=(hit, b * n * 2 * len(depths)))
 
 
 # ---- Muon -----------------------------------------------------------------------------------
@@ -188,15 +171,11 @@ class Run:
         self.head = ReadingHead(4 * self.model.shape["vit"]["hidden"], OFFSETS, data.CLASSES)
         if first:
             self.head.load_state_dict(first["head"])
-        self.place = PlaceHead(self.model.shape["lm"]["hidden"], 3)
         self.average = {n: p.detach().clone() for n, p in self.model.named_parameters()}
-        self.optim = *optimisers(self.model, self.head, a), torch.optim.AdamW(
-            self.place.parameters(), a.adam, (0.9, 0.95), weight_decay=0.0)
+        self.optim = optimisers(self.model, self.head, a)
         if saved:
             self.model.load_state_dict(saved["model"])
             self.head.load_state_dict(saved["head"])
-            if "place" in saved:
-                self.place.load_state_dict(saved["place"])
             self.average = saved["average"]
             for o, s in zip(self.optim, saved["optim"]):
                 o.load_state_dict(s)
@@ -209,7 +188,7 @@ class Run:
     def save(self):
         part = self.last + ".part"
         torch.save(dict(shape=self.model.shape, model=self.model.state_dict(),
-                        head=self.head.state_dict(), place=self.place.state_dict(), average=self.average,
+                        head=self.head.state_dict(), average=self.average,
                         optim=[o.state_dict() for o in self.optim], step=self.step,
                         minutes=self.minutes, joint_step=self.joint_step), part)
         os.replace(part, self.last)
@@ -239,9 +218,6 @@ class Run:
             if a.hint:
                 told, more = hint_loss(self.model, b["hints"])
                 loss, seen = loss + a.hint * told, seen | more
-            if a.where:
-                where, more = place_loss(self.model, self.place, picture, b["ids"])
-                loss, seen = loss + a.where * where, seen | more
             self.joint_step += 1
         loss.backward()
         rate = self.rate()
@@ -249,9 +225,6 @@ class Run:
             for g in o.param_groups:
                 g.setdefault("full", g["lr"])
                 g["lr"] = (a.muon if isinstance(o, Muon) else a.adam) * rate
-        for p in list(self.model.parameters()) + list(self.head.parameters()):
-            if p.grad is not None and p.ndim == 1:
-                p.grad.nan_to_num_(0.0)
         norm = torch.nn.utils.clip_grad_norm_(
             [p for p in self.optim[1].param_groups[0]["params"] if p.grad is not None], 1.0)
         for o in self.optim:
@@ -275,7 +248,7 @@ class Run:
         print("  held-out whole:point:text  " + "  ".join(brief), flush=True)
 
 
-NAMES = ["char", "near", "read", "lm", "text", "x", "y", "point", "norm", "hint0", "hint1", "hint2", "place"]
+NAMES = ["char", "near", "read", "lm", "text", "x", "y", "point", "norm", "hint0", "hint1"]
 
 
 def report(run, sums, pages, seconds):
@@ -312,8 +285,7 @@ def main():
     p.add_argument("--context", type=float, default=0.5)
     p.add_argument("--read-weight", type=float, default=0.3)
     p.add_argument("--hint", type=float, default=0.5, help="weight of the told heads' loss")
-    p.add_argument("--points", type=float, default=3.0, help="weight of a coordinate's loss")
-    p.add_argument("--where", type=float, default=0.3, help="weight of the image tokens' places")
+    p.add_argument("--points", type=float, default=1.0, help="weight of a coordinate's loss")
     p.add_argument("--average", type=float, default=0.99)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--held-pages", type=int, default=48)
