@@ -170,7 +170,8 @@ static int read_header(struct safetensors *s, const char *file, json_t *header, 
         if (read_entry(file, name, entry, data, len, t, e))
             return -1;
     }
-    return check_ranges(file, s->tensors + first, s->count - first, data, len, e);
+    struct st_tensor *added = s->count > first ? &s->tensors[first] : NULL;
+    return check_ranges(file, added, s->count - first, data, len, e);
 }
 
 static int read_file(struct safetensors *s, const char *file, const uint8_t *p, size_t len, struct err *e)

@@ -1,0 +1,26 @@
+/* fuzz_png.c - any bytes as a picture: decoded, cut into tiles and resized. */
+#include "base/image.h"
+#include "model/preprocess.h"
+
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct image im;
+    if (image_parse_png(&im, data, size, NULL))
+        return 0;
+    if (im.w <= 512 && im.h <= 512) { /* larger ones only cost time */
+        struct model_config c = {.max_tiles = 4, .thumbnail = true};
+        c.vit.tile = 32;
+        c.vit.patch = 16;
+        c.std[0] = c.std[1] = c.std[2] = 1;
+        struct tile_grid g = preprocess_grid(&c, im.w, im.h);
+        float *patches = malloc(preprocess_floats(&c, g.tiles) * sizeof *patches);
+        preprocess_image(&c, &im, false, NULL, patches);
+        free(patches);
+    }
+    image_free(&im);
+    return 0;
+}
