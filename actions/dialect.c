@@ -158,7 +158,7 @@ static int read_field(const struct field *f, json_t *v, struct dialect *d, struc
     case FIELD_BOOL:
         if (v && !json_is_boolean(v))
             return wrong(f, d->name, "true or false", e);
-        *(bool *)to = v && json_is_true(v);
+        *(bool *)to = json_is_true(v);
         return 0;
     case FIELD_TEXT:
         if (v && !json_is_string(v))
@@ -238,7 +238,7 @@ static int read_tools(json_t *root, struct dialect *d, struct err *e)
         json_t *v = json_object_get(root, keys[i]);
         if (v && !json_is_boolean(v))
             return err_set(e, ERR_USAGE, "dialect '%s': key '%s' must be true or false", d->name, keys[i]);
-        *to[i] = v && json_is_true(v);
+        *to[i] = json_is_true(v);
     }
     return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 /* clang-format off */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a symbol cannot stand in parentheses */
 #define EMBED(symbol, path)                                              \
     extern const char symbol[], symbol##_end[];                          \
     __asm__(".pushsection .rodata\n"                                     \
@@ -30,6 +31,7 @@ EMBED(prompt_pyautogui, "prompts/pyautogui.json");
 EMBED(prompt_pyautogui_text, "prompts/pyautogui.txt");
 EMBED(prompt_uitars, "prompts/uitars.json");
 EMBED(prompt_uitars_text, "prompts/uitars.txt");
+/* NOLINTEND(bugprone-macro-parentheses) */
 /* clang-format on */
 
 static const struct {

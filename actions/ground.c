@@ -71,7 +71,7 @@ static enum action_fault json_point(struct parse *p, const char *text, size_t le
 static enum action_fault read_point(struct parse *p, const char *text, size_t len)
 {
     char copy[MAX_REPLY + 1];
-    struct place n;
+    struct place n = {0};
     enum action_fault f = FAULT_NONE;
     if (len > MAX_REPLY)
         return parse_fault(p, FAULT_PARSE, "a place takes less than %d bytes", MAX_REPLY);

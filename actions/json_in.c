@@ -61,8 +61,11 @@ static int copy_word(struct reader *r)
 {
     static const char *const python[][2] = {{"True", "true"}, {"False", "false"}, {"None", "null"}};
     size_t from = r->at;
-    while (r->at < r->len && (isalnum((unsigned char)r->text[r->at]) || memchr("+-._", r->text[r->at], 4)))
-        r->at++;
+    for (; r->at < r->len; r->at++) {
+        char c = r->text[r->at];
+        if (!isalnum((unsigned char)c) && c != '+' && c != '-' && c != '.' && c != '_')
+            break;
+    }
     size_t n = r->at - from;
     const char *word = r->text + from;
     if (!n)

@@ -9,7 +9,7 @@
  */
 #include "actions/parse.h"
 
-#include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 
 static enum action_fault take_function(struct parse *p, json_t *call)
@@ -59,7 +59,7 @@ enum action_fault parse_function_object(struct parse *p, json_t *root)
 static enum action_fault take_tagged(struct parse *p, const char *text, size_t len)
 {
     json_t *root;
-    while (len && memchr(" \n\r\t", *text, 4))
+    while (len && isspace((unsigned char)*text))
         text++, len--;
     enum action_fault f = parse_json(p, text, len, &root);
     f = f ? f : parse_function_object(p, root);
@@ -86,7 +86,7 @@ enum action_fault parse_function(struct parse *p, const char *text, size_t len)
         return parse_fault(p, FAULT_NO_ACTION, "the reply holds no function call");
     const char *thought = text;
     size_t n = (size_t)(at - text);
-    while (n && memchr(" \n\r\t", thought[n - 1], 4))
+    while (n && isspace((unsigned char)thought[n - 1]))
         n--;
     if (n)
         f = parse_text(p, thought, n, &p->out->thought);

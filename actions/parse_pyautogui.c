@@ -17,6 +17,7 @@
 
 #include <X11/keysym.h>
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +111,7 @@ static enum action_fault bind_named(struct script *s, const struct tool *t, cons
     enum action_fault f = FAULT_NONE;
     json_t *args = named_args(p, t, call, &f);
     json_t *first = t->nargs ? json_object_get(args, t->args[0].name) : NULL;
-    if (!f && first && !strcmp(t->args[0].name, "keys") && t->args[0].id == P_KEY && json_is_array(first)) {
+    if (!f && json_is_array(first) && t->args[0].id == P_KEY) {
         json_incref(first);
         f = press_each(p, t, args, first);
         json_decref(first);
@@ -223,9 +224,9 @@ enum action_fault parse_pyautogui(struct parse *p, const char *text, size_t len)
     enum action_fault f = FAULT_NONE;
     if (find_code(&text, &len, &thought, &n))
         p->out->repairs |= REPAIR_TRAILING_TEXT;
-    while (n && memchr(" \n\r\t#", *thought, 5))
+    while (n && (isspace((unsigned char)*thought) || *thought == '#'))
         thought++, n--;
-    while (n && memchr(" \n\r\t", thought[n - 1], 4))
+    while (n && isspace((unsigned char)thought[n - 1]))
         n--;
     if (n)
         f = parse_text(p, thought, n, &p->out->thought);

@@ -142,9 +142,11 @@ static json_t *read_number(struct python_in *in)
 {
     char text[32], *end;
     size_t n = 0, have = (size_t)(in->end - in->at);
-    while (n < have && n < sizeof text - 1 &&
-           (isdigit((unsigned char)in->at[n]) || memchr("+-.eE", in->at[n], 5)))
-        n++;
+    for (; n < have && n < sizeof text - 1; n++) {
+        char c = in->at[n];
+        if (!isdigit((unsigned char)c) && c != '+' && c != '-' && c != '.' && c != 'e' && c != 'E')
+            break;
+    }
     memcpy(text, in->at, n);
     text[n] = 0;
     bool whole = strspn(text, "+-0123456789") == n;

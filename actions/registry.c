@@ -54,8 +54,8 @@ static const struct param params[P_COUNT_OF_PARAMS] = {
     }
 #define ENTRY(kind, name, flags, help, ...)                                                                  \
     [kind] = {                                                                                               \
-        name, help, flags, {__VA_ARGS__}, (int)(sizeof((struct use[]){__VA_ARGS__}) / sizeof(struct use))}
-#define BARE(kind, name, flags, help) [kind] = {name, help, flags, {{P_ELEMENT, false, NULL}}, 0}
+        name, help, flags, (int)(sizeof((struct use[]){__VA_ARGS__}) / sizeof(struct use)), {__VA_ARGS__}}
+#define BARE(kind, name, flags, help) [kind] = {name, help, flags, 0, {{P_ELEMENT, false, NULL}}}
 
 static const struct action_entry entries[ACT_COUNT] = {
     BARE(ACT_NONE, "none", 0, "Nothing"),

@@ -76,8 +76,8 @@ struct action_entry {
     const char *name; /* "click" */
     const char *help;
     unsigned flags;
-    struct use uses[ENTRY_MAX_USES];
     int nuses;
+    struct use uses[ENTRY_MAX_USES];
 };
 
 const struct action_entry *registry_entry(enum action_kind k);

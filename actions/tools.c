@@ -219,19 +219,13 @@ struct tools *tools_parse(json_t *array, const char *dialect, struct err *e)
 {
     struct tools *t = xcalloc(1, sizeof *t);
     struct place p = {dialect, "?", e};
-    json_t *item;
-    size_t i;
     int r = 0;
     if ((array && !json_is_array(array)) || json_array_size(array) > MAX_TOOLS)
         r = err_set(e, ERR_USAGE, "dialect '%s': 'tools' must be a list of at most %d tools", dialect,
                     MAX_TOOLS);
     t->list = xcalloc(json_array_size(array) + 1, sizeof *t->list);
-    if (!r)
-        json_array_foreach(array, i, item)
-        {
-            r = r ? r : parse_tool(&p, item, &t->list[t->n]);
-            t->n++;
-        }
+    for (; !r && (size_t)t->n < json_array_size(array); t->n++)
+        r = parse_tool(&p, json_array_get(array, (size_t)t->n), &t->list[t->n]);
     if (r) {
         tools_free(t);
         return NULL;
