@@ -69,7 +69,10 @@ static void t_config(void **state)
     refused_config("\"attention_bias\":false", "\"attention_bias\":7", "'attention_bias' is neither");
     refused_config("\"residual_in_fp32\":false", "\"residual_in_fp32\":true", "'residual_in_fp32'");
     refused_config("\"model_type\":\"nemotron_h\"", "\"model_type\":\"llama\"", "only 'nemotron_h'");
-    refused_config("\"eos_token_id\":12", "\"n_routed_experts\":128", "mixture of experts");
+    refused_config("\"hybrid_override_pattern\":\"M-*-M-\"", "\"layers_block_type\":[\"mamba\",\"moe\"]",
+                   "'E' at layer 1, a mixture of experts");
+    refused_config("\"hybrid_override_pattern\":\"M-*-M-\"", "\"layers_block_type\":[\"mamba\",7]",
+                   "'?' at layer 1");
     refused_config("[0.0,Infinity]", "[1,0]", "'time_step_limit'");
     refused_config("[0.0,Infinity]", "[0.0,\"many\"]", "'time_step_limit'");
     refused_config("\"ps_version\":\"v2\"", "\"ps_version\":\"v1\"", "only 'v2'");
@@ -112,6 +115,10 @@ static void t_config_values(void **state)
     assert_int_equal(c.eos[0], 12);
     assert_true(c.lm.ssm.dt_min == 0 && isinf(c.lm.ssm.dt_max));
     assert_int_equal(config_proj_rows(&c.lm), 166);
+    tiny_edit(&t.config, "\"hybrid_override_pattern\":\"M-*-M-\"",
+              "\"n_routed_experts\":8,\"layers_block_type\":[\"linear_attention\",\"mlp\",\"full_attention\","
+              "\"mlp\","
+              "\"mamba\",\"mlp\"]");
     tiny_edit(&t.config, "\"hidden_size\":24,", "");
     tiny_edit(&t.config, "\"num_hidden_layers\":2,\"num_attention_heads\":2,\"intermediate_size\":44,", "");
     tiny_edit(&t.config, "vit_tiny_patch16", "vit_huge_patch16_224");
@@ -121,6 +128,7 @@ static void t_config_values(void **state)
                              "{\"eos_token_id\":2,\"x\":\"\\\"Infinity\\\" NaN\",\"y\":-Infinity,\"z\":NaN}"};
     if (config_parse(&c, &text, &e))
         fail_msg("%s", e.text);
+    assert_string_equal(c.lm.pattern, "M-*-M-");
     assert_int_equal(c.vit.hidden, 1280);
     assert_int_equal(c.vit.blocks, 32);
     assert_int_equal(c.vit.heads, 16);

@@ -196,17 +196,46 @@ static struct reader inside(struct reader *r, const char *names)
 
 /* ---- language model ----------------------------------------------------------------------------- */
 
+static char letter_of(const char *kind)
+{
+    static const struct {
+        const char *kind;
+        char letter;
+    } kinds[] = {{"linear_attention", 'M'}, {"mamba", 'M'}, {"full_attention", '*'},
+                 {"attention", '*'},        {"mlp", '-'},   {"moe", 'E'}};
+    for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kind, kinds[i].kind))
+            return kinds[i].letter;
+    return '?';
+}
+
+/* A text of letters, or in newer files a list of words; empty when there is neither. */
+static void find_pattern(const struct reader *r, char out[CONFIG_MAX_LAYERS + 2])
+{
+    const json_t *words = get(r, "layers_block_type|layer_types");
+    const char *letters = json_string_value(get(r, "hybrid_override_pattern"));
+    size_t n = 0;
+    if (letters)
+        n = (size_t)snprintf(out, CONFIG_MAX_LAYERS + 2, "%s", letters);
+    else
+        for (size_t i = 0; i < json_array_size(words) && n <= CONFIG_MAX_LAYERS; i++)
+            out[n++] = letter_of(json_string_value(json_array_get(words, i)));
+    out[n <= CONFIG_MAX_LAYERS ? n : CONFIG_MAX_LAYERS + 1] = 0;
+}
+
 static void read_pattern(struct reader *r, struct lm_config *c)
 {
-    const char *s = json_string_value(get(r, "hybrid_override_pattern"));
-    size_t n = s ? strlen(s) : 0;
+    char s[CONFIG_MAX_LAYERS + 2];
+    find_pattern(r, s);
+    size_t n = strlen(s);
     if (!n || n > CONFIG_MAX_LAYERS) {
-        refuse(r, "'hybrid_override_pattern' is not a text of 1 to %d letters", CONFIG_MAX_LAYERS);
+        refuse(r, "'hybrid_override_pattern' does not name 1 to %d layers", CONFIG_MAX_LAYERS);
         return;
     }
     for (size_t i = 0; i < n; i++)
         if (!strchr("M*-", s[i]))
-            refuse(r, "'hybrid_override_pattern' has '%c' at layer %zu; known are M, * and -", s[i], i);
+            refuse(r, "'hybrid_override_pattern' has '%c' at layer %zu%s; implemented are M, * and -", s[i],
+                   i, s[i] == 'E' ? ", a mixture of experts" : "");
     memcpy(c->pattern, s, n + 1);
     c->layers = (int)n;
     int layers = get_int(r, "num_hidden_layers", 1, CONFIG_MAX_LAYERS, c->layers);
@@ -278,8 +307,6 @@ static void read_attention(struct reader *r, struct lm_config *c)
 
 static void read_language(struct reader *r, struct lm_config *c)
 {
-    if (get(r, "n_routed_experts"))
-        refuse(r, "'n_routed_experts' is set: a mixture of experts, which is not implemented");
     only_text(r, "model_type", "nemotron_h");
     read_pattern(r, c);
     c->hidden = get_int(r, "hidden_size", 1, MAX_SIZE, -1);
