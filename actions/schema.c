@@ -318,6 +318,62 @@ static void put_args(const struct tool *t, struct buf *out)
     }
 }
 
+/* What stands for a value in a pattern of a call. */
+static void put_pattern(struct buf *out, const struct tool_arg *a)
+{
+    switch (registry_param(a->id)->type) {
+    case PARAM_INT:
+    case PARAM_NUMBER:
+        buf_printf(out, "%d..%d", a->min, a->max);
+        return;
+    case PARAM_BOOL:
+        buf_puts(out, "true|false");
+        return;
+    case PARAM_ENUM:
+        buf_printf(out, "\"%s\"", a->values);
+        return;
+    case PARAM_COORD:
+        buf_puts(out, a->name);
+        return;
+    case PARAM_POINT:
+        buf_puts(out, "[x, y]");
+        return;
+    case PARAM_REGION:
+        buf_puts(out, "[left, top, right, bottom]");
+        return;
+    case PARAM_PATH:
+        buf_puts(out, "[{\"x\": x, \"y\": y}, ...]");
+        return;
+    case PARAM_KEY:
+        buf_puts(out, "\"ctrl+s\"");
+        return;
+    case PARAM_KEYS:
+        buf_puts(out, "[\"ctrl\", \"s\"]");
+        return;
+    case PARAM_GOALS:
+        buf_puts(out, "[{\"title\": \"...\", \"status\": \"todo|running|done|failed\"}, ...]");
+        return;
+    case PARAM_STRING:
+    case PARAM_ANY:
+        break;
+    }
+    buf_puts(out, "\"...\"");
+}
+
+/* {"action": "scroll", "coordinate"?: [x, y], ...}: a call whose arguments stand beside its name. */
+static void put_json_pattern(const struct tool *t, const char *tag, struct buf *out)
+{
+    buf_printf(out, "{\"%s\": \"%s\"", tag, t->name);
+    for (int i = 0; i < t->nargs; i++) {
+        const struct tool_arg *a = &t->args[i];
+        if (a->hidden)
+            continue;
+        buf_printf(out, ", \"%s\"%s: ", a->name, a->required ? "" : "?");
+        put_pattern(out, a);
+    }
+    buf_putc(out, '}');
+}
+
 char *tools_list(const struct dialect *d)
 {
     const struct tools *tools = dialect_tools(d);
@@ -327,9 +383,15 @@ char *tools_list(const struct dialect *d)
         const struct tool *t = &tools->list[i];
         if (t->hidden)
             continue;
-        buf_printf(&out, "%s%s(", out.len ? "\n" : "", t->name);
-        put_args(t, &out);
-        buf_printf(&out, "): %s.", t->help);
+        buf_puts(&out, out.len ? "\n" : "");
+        if (d->syntax == SYNTAX_ANTHROPIC || d->syntax == SYNTAX_OPENAI) {
+            put_json_pattern(t, d->syntax == SYNTAX_OPENAI ? "type" : "action", &out);
+        } else {
+            buf_printf(&out, "%s(", t->name);
+            put_args(t, &out);
+            buf_putc(&out, ')');
+        }
+        buf_printf(&out, ": %s.", t->help);
     }
     char *taken = buf_take(&out);
     buf_free(&out);

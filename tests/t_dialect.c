@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/sha256.h"
 
 #include <jansson.h>
 #include <unistd.h>
@@ -182,6 +183,51 @@ static void t_schema(void **state)
     assert_non_null(strstr(d->schema, "{'anyOf': [{'type': 'string'}, {'type': 'null'}], 'default': None,"));
     assert_null(strstr(d->schema, "write_element'"));
     dialect_free(d);
+}
+
+static void t_lists(void **state)
+{
+    (void)state;
+    struct dialect *d = load("anthropic");
+    assert_non_null(strstr(d->tool_list,
+                           "\n{\"action\": \"scroll\", \"coordinate\"?: [x, y], \"scroll_direction\": "
+                           "\"up|down|left|right\", \"scroll_amount\": 1..100}: Turn the mouse wheel"));
+    assert_null(strstr(d->tool_list, "cursor_position"));
+    assert_string_equal(d->schema, "");
+    dialect_free(d);
+    d = load("pyautogui");
+    assert_non_null(
+        strstr(d->tool_list, "\npyautogui.press(keys, presses=1): Press a key and release it.\n"));
+    dialect_free(d);
+    d = load("function");
+    assert_non_null(
+        strstr(d->schema, "{\"type\": \"function\", \"function\": {\"name\": \"click_desktop\", "));
+    dialect_free(d);
+}
+
+static void t_hash(void **state)
+{
+    (void)state;
+    static const char *const abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    static const char *const million = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+    struct sha256 s;
+    char hex[65];
+    sha256_begin(&s);
+    sha256_add(&s, "a", 1);
+    sha256_add(&s, "bc", 2);
+    sha256_end(&s, hex);
+    assert_string_equal(hex, abc);
+    sha256_begin(&s);
+    for (int i = 0; i < 100000; i++)
+        sha256_add(&s, "aaaaaaaaaa", 10);
+    sha256_end(&s, hex);
+    assert_string_equal(hex, million);
+    struct dialect *one = load("holo1"), *two = load("holo1-abs"), *same = load("holo1");
+    assert_string_equal(one->sha256, same->sha256);
+    assert_string_not_equal(one->sha256, two->sha256);
+    dialect_free(one);
+    dialect_free(two);
+    dialect_free(same);
 }
 
 /* ---- the grammar ----------------------------------------------------------------------------------- */
@@ -427,6 +473,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("dialects are found by name, by path, and by what a model asks for", t_names),
     CLAIM("slots are filled once and unknown ones refused", t_fill),
     CLAIM("the schema lists the tools of the table in its order", t_schema),
+    CLAIM("tools are listed the way the family writes them", t_lists),
+    CLAIM("a dialect is named by the SHA-256 of its bytes", t_hash),
     CLAIM("what the grammar lets through parses into one action on the screen, without repairs", t_samples),
     CLAIM("what the localizer's grammar lets through is a point on the screen", t_ground),
     CLAIM("points are read as written, anything else is refused", t_points),
