@@ -186,7 +186,7 @@ void manual_page(const struct command *const *commands, FILE *f)
     fputs(
         ".\\\" Written by 'holorun help --man' from the command tables.\n.TH HOLORUN 1 \"\" "
         "\"holorun " HOLORUN_VERSION "\" \"User Commands\"\n.SH NAME\nholorun \\- drive an X11 desktop with "
-                                     "a vision\\-language model in one "
+        "a vision\\-language model in one "
         "process\n.SH SYNOPSIS\n.B holorun\n.RI \\(dq TASK \\(dq\n.br\n.B holorun\n.I COMMAND\n"
         ".RI [ OPTION ...]\n.RI [ ARGUMENT ...]\n.SH DESCRIPTION\nLooks at the screen, lets the model decide "
         "on one "

@@ -12,19 +12,23 @@
 #ifndef HOLORUN_TESTS_CHECK_H
 #define HOLORUN_TESTS_CHECK_H
 
-/* clang-format off: cmocka wants these before itself */
+/* cmocka wants these before itself */
+// clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-/* clang-format on */
+// clang-format on
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define CLAIM(text, fn) {(text), (fn), NULL, NULL, NULL}
+#define CLAIM(text, fn)                                                                                      \
+    {                                                                                                        \
+        (text), (fn), NULL, NULL, NULL                                                                       \
+    }
 #define check_note(...) (printf("           "), printf(__VA_ARGS__), putchar('\n'))
 
 __attribute__((unused)) static uint64_t check_seed(void)

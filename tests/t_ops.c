@@ -5,7 +5,9 @@
  * the largest partial sum: 2e-5 relative to the largest output covers n up to 5000 with room.  With
  * bf16 outputs one rounding step is 2^-8 = 0.4 % of the value; a sum that falls to the other side of
  * a rounding boundary differs by one step, and an epilogue that squares doubles it: 1 % of the value plus
- * the f32 term.
+ * the f32 term.  Attention may round its weights to bf16 before they meet the values (as flash
+ * attention on a GPU does): each weight is off by up to 2^-9 of itself, so the sum may be off by
+ * 0.5 % of the largest value.
  */
 #include "check.h"
 
@@ -64,8 +66,9 @@ static void poison(struct tensor t)
     memset(t.data, 0xff, (size_t)t.rows * (size_t)t.stride * dtype_size(t.dtype)); /* NaN in both types */
 }
 
-/* Largest difference beyond the tolerance, as a multiple of it; 1 is the limit. */
-static double worst(struct tensor have, struct tensor want)
+/* Largest difference as a multiple of the tolerance; 1 is the limit.  loose: further tolerance, relative
+ * to the largest value of the result. */
+static double worst_within(struct tensor have, struct tensor want, double loose)
 {
     double most = 0, off = 0;
     for (int64_t r = 0; r < want.rows; r++)
@@ -74,13 +77,18 @@ static double worst(struct tensor have, struct tensor want)
     for (int64_t r = 0; r < want.rows; r++)
         for (int64_t c = 0; c < want.cols; c++) {
             double w = at(want, r, c),
-                   allowed = 2e-5 * most + 1e-6 + (want.dtype == DT_BF16 ? 0.01 * fabs(w) : 0);
+                   allowed = (2e-5 + loose) * most + 1e-6 + (want.dtype == DT_BF16 ? 0.01 * fabs(w) : 0);
             double d = fabs(at(have, r, c) - w) / allowed;
             off = d >= off ? d : off;
             if (isnan(d))
                 return INFINITY;
         }
     return off;
+}
+
+static double worst(struct tensor have, struct tensor want)
+{
+    return worst_within(have, want, 0);
 }
 
 /* ---- every operation on every instruction set ------------------------------------------------------ */
@@ -114,7 +122,8 @@ static double case_linear(const struct lab *l)
                   *wf = l->fast->ops->pack(l->fast, host, l->act);
     l->ref->ops->linear(l->ref, want, x, wr, biased ? bias : none, epi, add);
     l->fast->ops->linear(l->fast, have, x, wf, biased ? bias : none, epi, add);
-    double off = worst(have, want);
+    /* a product that is rounded before it is added may cancel: the step is one of the larger numbers */
+    double off = worst_within(have, want, add && l->act == DT_BF16 ? 0.005 : 0);
     l->ref->ops->unpack_free(l->ref, wr);
     l->fast->ops->unpack_free(l->fast, wf);
     drop(l->ref, 5, (struct tensor *const[]){&x, &host, &bias, &want, &have});
@@ -224,7 +233,7 @@ static double case_attend(const struct lab *l)
     poison(have);
     l->ref->ops->attend(l->ref, want, q, k, v, kv * group, kv, past);
     l->fast->ops->attend(l->fast, have, q, k, v, kv * group, kv, past);
-    double off = worst(have, want);
+    double off = worst_within(have, want, l->act == DT_BF16 ? 0.005 : 0);
     drop(l->ref, 5, (struct tensor *const[]){&q, &k, &v, &want, &have});
     return off;
 }
@@ -237,7 +246,7 @@ static double case_tiles(const struct lab *l)
     poison(have);
     l->ref->ops->attend_tiles(l->ref, want, qkv, heads, tiles);
     l->fast->ops->attend_tiles(l->fast, have, qkv, heads, tiles);
-    double off = worst(have, want);
+    double off = worst_within(have, want, l->act == DT_BF16 ? 0.005 : 0);
     drop(l->ref, 3, (struct tensor *const[]){&qkv, &want, &have});
     return off;
 }

@@ -12,7 +12,7 @@ clang-format --dry-run --Werror "${sources[@]}" "${headers[@]}" || bad=1
 
 echo "cppcheck: ${#product[@]} sources"
 cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 --suppress=missingInclude \
-    --suppress=missingIncludeSystem --suppress=unknownMacro -D_GNU_SOURCE -D__x86_64__ -Isrc -I. "${product[@]}" || bad=1
+    --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=internalAstError:src/ops/* -D_GNU_SOURCE -D__x86_64__ -Isrc -I. "${product[@]}" || bad=1
 
 echo "clang-tidy: ${#product[@]} sources"
 tidy() {
