@@ -144,7 +144,7 @@ struct session *session_load(struct engine *g, const char *path, struct err *e)
     if (file_map(&m, path, e))
         return NULL;
     struct session *s = session_new(g, 0);
-    struct header h;
+    struct header h = {0};
     int rc = check_file(s, &m, &h, path, e);
     if (rc == 0)
         rc = read_tokens(s, m.data + sizeof h, h.length, path, e);

@@ -216,7 +216,9 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
 void vision_free(struct vision *v)
 {
     struct tensor *scratch[] = {&v->patches, &v->x, &v->u, &v->a, &v->qkv, &v->m, &v->s, &v->p, &v->rows};
-    for (size_t i = 0; v->backend && i < sizeof scratch / sizeof *scratch; i++)
+    if (!v->backend) /* never set up */
+        return;
+    for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         v->backend->ops->free(v->backend, scratch[i]);
     for (int i = 0; i < v->cached; i++)
         v->backend->ops->free(v->backend, &v->cache[i].rows);

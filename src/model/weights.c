@@ -254,7 +254,7 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     const struct st_tensor *t = take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < x->c->lm.vocab || t->shape[0] > 1 << 22))
         fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
-    if (x->failed)
+    if (!t || x->failed)
         return;
     w->vocab = (int)t->shape[0];
     w->embed = uploaded(x, take_shape(x, embed, SHAPE(w->vocab, hidden)), activation(x), w->vocab, hidden);
