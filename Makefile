@@ -103,6 +103,10 @@ bench: holorun ## speed against the machine's own limits
 clean: ## remove everything that was built
 	rm -rf build holorun
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@echo '  make pocket       train the embedded model from nothing (hours; see assets/pocket/README.md)'
+
+# The embedded model made again from nothing: hours of training, never part of demo or test.
+include assets/pocket/pocket.mk
 
 -include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TESTS:=.d)
