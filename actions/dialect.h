@@ -84,6 +84,8 @@ int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, st
  * The reply ends with the end-of-turn token <SPECIAL_12>, which is part of the language: after a newline
  * in the pocket dialect, which was trained so; with or without it in the others.
  *
+ * With d->think a step begins inside an open think block: free text, "</think>", then the step.
+ *
  * w, h: size of the image the model sees, which bounds coordinates in pixels (0: dialect's screen, or
  * any; dialect_grammar passes 0). */
 enum dialect_goal { GOAL_STEP, GOAL_ANSWER, GOAL_GROUND, GOAL_TEXT };

@@ -115,6 +115,20 @@ static gx_node ground(const struct language *l)
                   gx_lit(x, close));
 }
 
+/* ---- reasoning --------------------------------------------------------------------------------------- */
+
+/* What follows an open think block up to its end: any text without "</". The closing mark is one token in
+ * some vocabularies and text in others. */
+static gx_node reasoning(struct gx *x, const struct tokenizer *t)
+{
+    static const char close[] = "</think>";
+    int32_t id = tokenizer_find(t, close);
+    gx_node scalar = GX_ALT(x, gx_utf8(x, "<", 1, 1), gx_set(x, "\\x0a\\x09"),
+                            GX_SEQ(x, gx_lit(x, "<"), gx_utf8(x, "</", 1, 1)));
+    gx_node mark = id >= 0 && tokenizer_is_special(t, id) ? gx_token(x, close) : gx_lit(x, close);
+    return GX_SEQ(x, gx_repeat(x, scalar, 0, -1), mark, gx_repeat(x, gx_lit(x, "\n"), 0, 2));
+}
+
 /* ---- the reply --------------------------------------------------------------------------------------- */
 
 static gx_node reply(const struct language *l, enum dialect_goal goal, struct err *e)
@@ -145,6 +159,8 @@ struct grammar *dialect_grammar_for(const struct dialect *d, enum dialect_goal g
     const struct language l = {x, d, w > 0 ? w : d->screen_w, h > 0 ? h : d->screen_h};
     gx_node text = reply(&l, goal, e);
     if (text >= 0) {
+        if (d->think && (goal == GOAL_STEP || goal == GOAL_ANSWER))
+            text = GX_SEQ(x, reasoning(x, t), text);
         gx_node last = gx_token(x, "<SPECIAL_12>"), end = GX_SEQ(x, gx_lit(x, "\n"), last);
         if (d->syntax != SYNTAX_POCKET)
             end = GX_ALT(x, last, end);

@@ -108,11 +108,12 @@ static void trim(const char **s, size_t *n)
 }
 
 /* Takes off "...</think>", also when the block was opened by the template; -1 when it is still open.
- * A text that begins with JSON has decided already: the mark is then somewhere in its strings. */
-static int strip_reasoning(const char **s, size_t *n)
+ * Unless the model is made to think, a text that begins with JSON has decided already: the mark is then
+ * somewhere in its strings. */
+static int strip_reasoning(const char **s, size_t *n, bool think)
 {
     static const char open[] = "<think>", close[] = "</think>";
-    if (*n && (**s == '{' || **s == '['))
+    if (!think && *n && (**s == '{' || **s == '['))
         return 0;
     const char *end = memmem(*s, *n, close, sizeof close - 1);
     if (end) {
@@ -152,7 +153,7 @@ enum action_fault action_parse(const char *text, size_t len, const struct dialec
         return parse_fault(&p, FAULT_PARSE, "the reply is longer than %d bytes", JSON_IN_MAX_LEN);
     if (d->syntax != SYNTAX_POCKET) {
         trim(&text, &len);
-        if (strip_reasoning(&text, &len))
+        if (strip_reasoning(&text, &len, d->think))
             f = parse_fault(&p, FAULT_PARSE, "the reply ends inside its reasoning");
         if (!f && strip_fence(&text, &len))
             out->repairs |= REPAIR_FENCE;

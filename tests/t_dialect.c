@@ -334,6 +334,34 @@ static void check_step(const struct dialect *d, const char *text, size_t len, en
     step_free(&s);
 }
 
+/* With reasoning: the step after it is the same language, and reasoning is no part of the step. */
+static void t_think(void **state)
+{
+    (void)state;
+    uint64_t seed = check_seed();
+    static const char *const added[] = {"<SPECIAL_12>", "</think>"};
+    struct tokenizer *vocab[] = {tiny_vocab_usual(), tiny_vocab(NULL, 0, added, 2)};
+    struct dialect *d = load("holo3");
+    struct buf text;
+    buf_init(&text, LONGEST + 100);
+    d->think = true;
+    for (int i = 0; i < 2; i++) {
+        struct err e = ERR_INIT;
+        unsigned kinds = 0;
+        struct grammar *g = dialect_grammar(d, GOAL_STEP, vocab[i], &e);
+        assert_non_null(g);
+        for (int k = 0; k < 100; k++) {
+            sample(g, vocab[i], &seed, k & 1, &text);
+            assert_non_null(strstr(text.data, "</think>"));
+            check_step(d, text.data, text.len, GOAL_STEP, W, H, &kinds);
+        }
+        grammar_free(g);
+        tokenizer_free(vocab[i]);
+    }
+    buf_free(&text);
+    dialect_free(d);
+}
+
 static struct tokenizer *pocket_vocab(void)
 {
     const char *added[80] = {"<SPECIAL_12>", "<click>", "<write>", "<done>", "<at>"};
@@ -476,6 +504,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("tools are listed the way the family writes them", t_lists),
     CLAIM("a dialect is named by the SHA-256 of its bytes", t_hash),
     CLAIM("what the grammar lets through parses into one action on the screen, without repairs", t_samples),
+    CLAIM("reasoning may come first and is taken off", t_think),
     CLAIM("what the localizer's grammar lets through is a point on the screen", t_ground),
     CLAIM("points are read as written, anything else is refused", t_points),
     CLAIM("a grammar that cannot be made says what is missing", t_needs),
