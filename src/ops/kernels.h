@@ -18,6 +18,50 @@
 #include "ops/kernels_rows.h"
 #include "ops/kernels_ssm.h"
 
+/* ---- limit ---------------------------------------------------------------------------------------- */
+
+struct probe_task {
+    enum dtype type;
+    int64_t rounds;
+};
+
+/* As many independent sums as a block of the matrix product has, and nothing else. */
+ALWAYS_INLINE void probe(int64_t rounds, const enum factor kind)
+{
+    vec acc[MR * 2];
+    float factor[2] = {1.5f, 0.5f};
+    uvec right = (uvec)splat(0.25f);
+    UNROLL for (int i = 0; i < MR * 2; i++) acc[i] = splat((float)i);
+    for (int64_t r = 0; r < rounds; r++) {
+        __asm__ volatile("" : "+m"(factor), "+v"(right)); /* the compiler shall not know the values */
+        UNROLL for (int i = 0; i < MR * 2; i++) acc[i] = multiply_word(acc[i], (char *)factor, right, kind);
+    }
+    UNROLL for (int i = 0; i < MR * 2; i++)
+    {
+        __asm__ volatile("" : : "v"(acc[i]));
+    }
+}
+
+static void probe_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    const struct probe_task *p = arg;
+    for (int64_t i = begin; i < end; i++) {
+        if (HAS_DOT && p->type == DT_BF16)
+            probe(p->rounds, PAIR);
+        else
+            probe(p->rounds, F32);
+    }
+}
+
+static double fast_probe(struct backend *b, enum dtype t, int64_t rounds)
+{
+    struct probe_task p = {t, rounds};
+    int threads = pool_threads(b->pool), per_lane = HAS_DOT && t == DT_BF16 ? 4 : 2;
+    pool_for(b->pool, threads, 1, probe_range, &p);
+    return (double)per_lane * VL * MR * 2 * (double)rounds * threads;
+}
+
 void KERNELS_FILL(struct ops *o)
 {
     o->upload = fast_copy;
@@ -36,4 +80,5 @@ void KERNELS_FILL(struct ops *o)
     o->attend = fast_attend;
     o->attend_tiles = fast_attend_tiles;
     o->pixel_shuffle = fast_pixel_shuffle;
+    o->probe = fast_probe;
 }

@@ -107,12 +107,12 @@ static void load_queries(const struct attention *a, struct queries *w, int64_t u
 static void score(const struct attention *a, const struct queries *w, const uint32_t *q, int64_t rows,
                   const uint32_t *keys, int64_t n)
 {
+    struct matrix left = {q, w->ldq, 1};
     for (int64_t s = 0; s < n; s += NR) {
-        struct matrix left = {q, w->ldq, 1};
         if (a->pair)
-            product_into(w->s + s, KEYS, left, keys + s * a->dw, NR, rows, a->dw, NR, true, false, PAIR);
+            product_pair(w->s + s, KEYS, left, keys + s * a->dw, NR, rows, a->dw, NR, FROM_ZERO);
         else
-            product_into(w->s + s, KEYS, left, keys + s * a->dw, NR, rows, a->dw, NR, true, false, F32);
+            product_f32(w->s + s, KEYS, left, keys + s * a->dw, NR, rows, a->dw, NR, FROM_ZERO);
     }
 }
 
@@ -121,9 +121,9 @@ static void gather_values(const struct attention *a, const struct queries *w, fl
 {
     struct matrix left = {w->p, KEYS, 1};
     if (a->pair)
-        product_into(out, a->dp, left, values, a->dp, rows, ceil_div(n, 2), a->dp, false, false, PAIR);
+        product_pair(out, a->dp, left, values, a->dp, rows, ceil_div(n, 2), a->dp, FROM_SUM);
     else
-        product_into(out, a->dp, left, values, a->dp, rows, n, a->dp, false, false, F32);
+        product_f32(out, a->dp, left, values, a->dp, rows, n, a->dp, FROM_SUM);
 }
 
 /* Largest score of every row, in its lane. */

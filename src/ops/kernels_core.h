@@ -31,7 +31,7 @@ typedef uint32_t uvec __attribute__((vector_size(VL * 4), aligned(2), may_alias)
 typedef uint16_t hvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
-#define UNROLL        _Pragma("GCC unroll 16")
+#define UNROLL        _Pragma("GCC unroll 32")
 
 #ifdef DOT_BF16
 enum { HAS_DOT = 1 };
@@ -361,14 +361,16 @@ ALWAYS_INLINE void multiply(vec *acc, const int M, const int N, const enum facto
     }
 }
 
-/* The left factor of a small product; strides in words. */
+/* The left factor of a product; strides in words. */
 struct matrix {
     const void *at;
     int64_t row, step; /* from row to row, from k to k */
 };
 
-ALWAYS_INLINE void block_into(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
-                              int64_t depth, bool fresh, const int M, const int N, const enum factor kind)
+enum start { FROM_ZERO, FROM_SUM, FROM_SUM_TRIANGLE };
+
+ALWAYS_INLINE void product_block(float *c, int64_t ldc, struct matrix a, const void *b, int64_t ldb,
+                                 int64_t depth, bool fresh, const int M, const int N, const enum factor kind)
 {
     vec acc[MR * 2];
     UNROLL for (int m = 0; m < M; m++)
@@ -376,44 +378,56 @@ ALWAYS_INLINE void block_into(float *c, int64_t ldc, struct matrix a, const uint
         UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
             fresh ? (vec){0} : *(const vec *)(c + m * ldc + j * VL);
     }
-    multiply(acc, M, N, kind, a.at, a.row * WORD, a.step * WORD, (const char *)b, ldb * WORD, 0, depth);
+    multiply(acc, M, N, kind, a.at, a.row * WORD, a.step * WORD, b, ldb * WORD, 0, depth);
     UNROLL for (int m = 0; m < M; m++)
     {
         UNROLL for (int j = 0; j < N; j++) * (vec *)(c + m * ldc + j * VL) = acc[m * N + j];
     }
 }
 
-ALWAYS_INLINE void block_rows(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
-                              int64_t depth, int64_t cols, bool fresh, const int M, const enum factor kind)
+ALWAYS_INLINE void product_rows(float *c, int64_t ldc, struct matrix a, const char *b, int64_t ldb,
+                                int64_t depth, int64_t cols, bool fresh, const int M, const enum factor kind)
 {
     int64_t n = 0;
     for (; n + NR <= cols; n += NR)
-        block_into(c + n, ldc, a, b + n, ldb, depth, fresh, M, 2, kind);
+        product_block(c + n, ldc, a, b + n * WORD, ldb, depth, fresh, M, 2, kind);
     if (n < cols)
-        block_into(c + n, ldc, a, b + n, ldb, depth, fresh, M, 1, kind);
+        product_block(c + n, ldc, a, b + n * WORD, ldb, depth, fresh, M, 1, kind);
 }
 
-/* c[m][n] (+)= sum_k a(m, k) b[k][n]; cols is a multiple of VL.  triangle: a(m, k) is zero for k > m, and
- * stored as zero as far as the block of MR rows that m is in. */
-ALWAYS_INLINE void product_into(float *c, int64_t ldc, struct matrix a, const uint32_t *b, int64_t ldb,
-                                int64_t rows, int64_t depth, int64_t cols, bool fresh, bool triangle,
-                                const enum factor kind)
+ALWAYS_INLINE void product(float *c, int64_t ldc, struct matrix a, const void *b, int64_t ldb, int64_t rows,
+                           int64_t depth, int64_t cols, enum start start, const enum factor kind)
 {
     for (int64_t i = 0; i < rows;) {
         int64_t left = rows - i, m = left >= MR ? MR : left >= 4 ? 4 : left >= 2 ? 2 : 1;
-        int64_t k = triangle ? least(depth, i + m) : depth;
+        int64_t k = start == FROM_SUM_TRIANGLE ? least(depth, i + m) : depth;
         struct matrix at = {(const char *)a.at + i * a.row * WORD, a.row, a.step};
         float *to = c + i * ldc;
+        bool fresh = start == FROM_ZERO;
         if (m == MR)
-            block_rows(to, ldc, at, b, ldb, k, cols, fresh, MR, kind);
+            product_rows(to, ldc, at, b, ldb, k, cols, fresh, MR, kind);
         else if (m == 4)
-            block_rows(to, ldc, at, b, ldb, k, cols, fresh, 4, kind);
+            product_rows(to, ldc, at, b, ldb, k, cols, fresh, 4, kind);
         else if (m == 2)
-            block_rows(to, ldc, at, b, ldb, k, cols, fresh, 2, kind);
+            product_rows(to, ldc, at, b, ldb, k, cols, fresh, 2, kind);
         else
-            block_rows(to, ldc, at, b, ldb, k, cols, fresh, 1, kind);
+            product_rows(to, ldc, at, b, ldb, k, cols, fresh, 1, kind);
         i += m;
     }
 }
+
+/* c[m][n] (+)= sum_k a(m, k) b[k][n] with cols a multiple of VL and ldb in words.  Of a lower triangle
+ * only the zeros that a block of MR rows reads need be there.  Functions of their own: among other code
+ * the compiler runs out of registers for the sums. */
+#define PRODUCT(name, kind)                                                                                  \
+    __attribute__((noinline, noclone)) static void name(float *c, int64_t ldc, struct matrix a,              \
+                                                        const void *b, int64_t ldb, int64_t rows,            \
+                                                        int64_t depth, int64_t cols, enum start start)       \
+    {                                                                                                        \
+        product(c, ldc, a, b, ldb, rows, depth, cols, start, kind);                                          \
+    }
+PRODUCT(product_f32, F32)
+PRODUCT(product_pair, PAIR)
+PRODUCT(product_wide, WIDE)
 
 #endif

@@ -73,7 +73,7 @@ static struct weight *fast_pack(struct backend *b, struct tensor host, enum dtyp
 
 /* ---- one block ------------------------------------------------------------------------------------ */
 
-struct product {
+struct linear {
     struct backend *b;
     struct tensor y;
     const struct weight *w;
@@ -89,7 +89,7 @@ struct product {
 };
 
 /* One vector of a row: bias, epilogue, sum, rounding. */
-ALWAYS_INLINE void finish_vec(const struct product *p, void *y, const float *bias, vec v, const bool bf16)
+ALWAYS_INLINE void finish_vec(const struct linear *p, void *y, const float *bias, vec v, const bool bf16)
 {
     if (bias)
         v += *(const vec *)bias;
@@ -105,7 +105,7 @@ ALWAYS_INLINE void finish_vec(const struct product *p, void *y, const float *bia
 }
 
 /* The last panel of a matrix has fewer than NR columns: through a padded copy. */
-static void finish_edge(const struct product *p, char *y, const float *bias, int64_t n, const vec v[2])
+static void finish_edge(const struct linear *p, char *y, const float *bias, int64_t n, const vec v[2])
 {
     const int64_t size = p->bf16 ? 2 : 4;
     uint32_t room[NR] = {0};
@@ -123,7 +123,7 @@ static void finish_edge(const struct product *p, char *y, const float *bias, int
     memcpy(y, room, (size_t)(n * size));
 }
 
-static void finish_rows(const struct product *p, int64_t row, int64_t panel, const vec *sums, int M)
+static void finish_rows(const struct linear *p, int64_t row, int64_t panel, const vec *sums, int M)
 {
     int64_t col = panel * NR, n = least(NR, p->w->rows - col);
     const float *bias = p->bias ? p->bias + col : NULL;
@@ -144,49 +144,32 @@ static void finish_rows(const struct product *p, int64_t row, int64_t panel, con
 struct slice { /* words [k, k + n) of a panel */
     const char *at;
     int64_t k, n;
-    bool first, last;
+    bool last;
 };
 
-/* Rows [row, row + M) of the chunk, which are inside one block of MR, against a slice. */
-ALWAYS_INLINE void run_block(const struct product *p, int64_t row, int64_t panel, struct slice s, float *tile,
-                             const int M, const enum factor kind)
+/* Rows [begin, end) of the chunk, which start at a block, against a slice. */
+static void run_rows(const struct linear *p, int64_t begin, int64_t end, int64_t panel, struct slice s,
+                     float *tile, enum factor kind)
 {
-    vec acc[MR * 2];
     const int64_t per = kind == WIDE ? 2 : 1; /* words of x for a word of the panel */
-    const char *x =
-        (const char *)p->x.at + (row / MR * p->block + row % MR * p->x.row + s.k * per * p->x.step) * WORD;
-    UNROLL for (int i = 0; i < 2 * M; i++) acc[i] = s.first ? (vec){0} : *(const vec *)(tile + i * VL);
-    multiply(acc, M, 2, kind, x, p->x.row * WORD, p->x.step * per * WORD, s.at, NR * WORD, 0, s.n);
-    if (s.last)
-        finish_rows(p, row, panel, acc, M);
-    else
-        UNROLL for (int i = 0; i < 2 * M; i++) * (vec *)(tile + i * VL) = acc[i];
-}
-
-ALWAYS_INLINE void run_rows(const struct product *p, int64_t begin, int64_t end, int64_t panel,
-                            struct slice s, float *tile, const enum factor kind)
-{
-    for (int64_t row = begin; row < end;) {
-        int64_t left = end - row, at = (row - begin) * NR;
-        if (left >= MR) {
-            run_block(p, row, panel, s, tile + at, MR, kind);
-            row += MR;
-        } else if (left >= 4) {
-            run_block(p, row, panel, s, tile + at, 4, kind);
-            row += 4;
-        } else if (left >= 2) {
-            run_block(p, row, panel, s, tile + at, 2, kind);
-            row += 2;
-        } else {
-            run_block(p, row, panel, s, tile + at, 1, kind);
-            row += 1;
-        }
+    enum start start = s.k ? FROM_SUM : FROM_ZERO;
+    for (int64_t row = begin; row < end; row += MR, tile += MR * NR) {
+        int64_t n = least(MR, end - row), at = row / MR * p->block + s.k * per * p->x.step;
+        struct matrix x = {(const char *)p->x.at + at * WORD, p->x.row, p->x.step * per};
+        if (kind == PAIR)
+            product_pair(tile, NR, x, s.at, NR, n, s.n, NR, start);
+        else if (kind == F32)
+            product_f32(tile, NR, x, s.at, NR, n, s.n, NR, start);
+        else
+            product_wide(tile, NR, x, s.at, NR, n, s.n, NR, start);
+        if (s.last)
+            finish_rows(p, row, panel, (const vec *)tile, (int)n);
     }
 }
 
 /* ---- blocks over strips ----------------------------------------------------------------------------- */
 
-static const char *panel_at(const struct product *p, int64_t panel)
+static const char *panel_at(const struct linear *p, int64_t panel)
 {
     return (const char *)p->w->plain.data + panel * p->w->words * NR * WORD;
 }
@@ -202,10 +185,10 @@ static void widen_slice(struct slice *s, float *room)
             *(vec *)(to + j) = (vec)(u << 16);
             *(vec *)(to + NR + j) = (vec)(u & 0xffff0000u);
         }
-    *s = (struct slice){(const char *)room, 2 * s->k, 2 * s->n, s->first, s->last};
+    *s = (struct slice){(const char *)room, 2 * s->k, 2 * s->n, s->last};
 }
 
-static void run_slice(const struct product *p, int64_t begin, int64_t end, int64_t panel, struct slice s,
+static void run_slice(const struct linear *p, int64_t begin, int64_t end, int64_t panel, struct slice s,
                       float *tile, float *room)
 {
     if (p->kind == PAIR)
@@ -222,7 +205,7 @@ static void run_slice(const struct product *p, int64_t begin, int64_t end, int64
 
 static void product_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    const struct product *p = arg;
+    const struct linear *p = arg;
     int64_t words = p->w->words, panels = ceil_div(p->w->rows, NR),
             depth = p->kind == WIDE ? DEPTH / 2 : DEPTH;
     float *tiles = cpu_scratch(p->b, thread, (size_t)(GROUP * STRIP + DEPTH) * NR * sizeof *tiles);
@@ -233,7 +216,7 @@ static void product_range(void *arg, int64_t begin, int64_t end, int thread)
         for (int64_t k = 0; k < words; k += depth) {
             int64_t n = least(depth, words - k);
             for (int64_t panel = p0; panel < p1; panel++) {
-                struct slice s = {panel_at(p, panel) + k * NR * WORD, k, n, k == 0, k + n == words};
+                struct slice s = {panel_at(p, panel) + k * NR * WORD, k, n, k + n == words};
                 run_slice(p, r0, r1, panel, s, tiles + (panel - p0) * STRIP * NR, room);
             }
         }
@@ -242,32 +225,34 @@ static void product_range(void *arg, int64_t begin, int64_t end, int thread)
 
 /* ---- one row ------------------------------------------------------------------------------------------ */
 
-ALWAYS_INLINE void run_vector(const struct product *p, int64_t panel, const enum factor kind)
+ALWAYS_INLINE void run_vector(const struct linear *p, int64_t panel, const enum factor kind)
 {
-    vec acc[2 * GROUP];
+    vec acc[2 * GROUP], sums[2 * GROUP];
     UNROLL for (int i = 0; i < 2 * GROUP; i++) acc[i] = (vec){0};
     multiply(acc, 1, 2 * GROUP, kind, p->x.at, 0, (kind == WIDE ? 2 : 1) * WORD, panel_at(p, panel),
              NR * WORD, p->w->words * NR * WORD, p->w->words);
+    UNROLL for (int i = 0; i < 2 * GROUP; i++) sums[i] = acc[i];
     for (int i = 0; i < GROUP; i++)
-        finish_rows(p, 0, panel + i, acc + 2 * i, 1);
+        finish_rows(p, 0, panel + i, sums + 2 * i, 1);
 }
 
-ALWAYS_INLINE void run_vectors(const struct product *p, int64_t begin, int64_t end, const enum factor kind)
+ALWAYS_INLINE void run_vectors(const struct linear *p, int64_t begin, int64_t end, const enum factor kind)
 {
-    struct slice s = {NULL, 0, p->w->words, true, true};
+    struct slice s = {NULL, 0, p->w->words, true};
+    float tile[NR];
     int64_t panel = begin;
     for (; panel + GROUP <= end; panel += GROUP)
         run_vector(p, panel, kind);
     for (; panel < end; panel++) {
         s.at = panel_at(p, panel);
-        run_block(p, 0, panel, s, NULL, 1, kind);
+        run_rows(p, 0, 1, panel, s, tile, kind);
     }
 }
 
 static void vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
-    const struct product *p = arg;
+    const struct linear *p = arg;
     if (p->kind == PAIR)
         run_vectors(p, begin, end, PAIR);
     else if (p->kind == F32)
@@ -311,7 +296,7 @@ static void gather_rows(const struct gathering *g)
 }
 
 /* A chunk of rows as words, in place where that is as good. */
-static void take_rows(struct product *p, struct tensor x, bool in_place)
+static void take_rows(struct linear *p, struct tensor x, bool in_place)
 {
     const bool pair = p->kind == PAIR, few = x.rows <= FEW_ROWS;
     int64_t row = pair ? x.stride / 2 : x.stride, blocks = ceil_div(x.rows, MR);
@@ -331,7 +316,7 @@ static void take_rows(struct product *p, struct tensor x, bool in_place)
     p->block = few ? MR * g.block : g.block;
 }
 
-static void run_chunk(struct product *p)
+static void run_chunk(struct linear *p)
 {
     int64_t panels = ceil_div(p->w->rows, NR), threads = pool_threads(p->b->pool);
     int64_t per_panel = p->rows * p->w->cols * NR; /* multiplications */
@@ -355,7 +340,7 @@ static void fast_linear(struct backend *b, struct tensor y, struct tensor x, con
         bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
     const bool bf16 = w->plain.dtype == DT_BF16;
-    struct product p = {.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
+    struct linear p = {.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
     p.bf16 = y.dtype == DT_BF16;
     p.kind = !bf16 ? F32 : HAS_DOT && x.dtype == DT_BF16 ? PAIR : WIDE;
     p.words = p.kind == WIDE ? 2 * w->words : w->words;

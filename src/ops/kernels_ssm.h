@@ -208,13 +208,6 @@ static void chunk_init(struct chunk *w, const struct ssm_task *k, int thread)
     w->decay = at;
 }
 
-/* c = a b, or c += a b with a lower triangle a. */
-static void product_f32(float *c, int64_t ldc, struct matrix a, const float *b, int64_t ldb, int64_t rows,
-                        int64_t depth, int64_t cols, bool more)
-{
-    product_into(c, ldc, a, (const uint32_t *)(const void *)b, ldb, rows, depth, cols, !more, more, F32);
-}
-
 /* out[c][r] = t[r][c] for any number of rows. */
 static void transposed(float *out, int64_t ld, struct tensor t)
 {
@@ -231,7 +224,8 @@ static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group,
         load_row(C, i, 0, C.cols, w->C + i * w->N);
     }
     transposed(w->Bt, w->Q, B);
-    product_f32(w->CB, w->Q, (struct matrix){w->C, w->N, 1}, w->Bt, w->Q, L, k->s->state, padded(L), false);
+    product_f32(w->CB, w->Q, (struct matrix){w->C, w->N, 1}, w->Bt, w->Q, L, k->s->state, padded(L),
+                FROM_ZERO);
     w->group = group;
 }
 
@@ -285,7 +279,7 @@ static void carry_state(const struct ssm_task *k, struct chunk *w, int64_t h, in
         for (int64_t p = 0; p < P; p += VL)
             *(vec *)(w->xf + j * w->P + p) = f * *(const vec *)(w->x + j * w->P + p);
     }
-    product_f32(w->U, w->N, (struct matrix){w->xf, 1, w->P}, w->B, w->N, P, L, w->N, false);
+    product_f32(w->U, w->N, (struct matrix){w->xf, 1, w->P}, w->B, w->N, P, L, w->N, FROM_ZERO);
     for (int64_t p = 0; p < P; p++) {
         float *S = (float *)k->state.data + (h * P + p) * k->state.stride;
         for (int64_t n = 0; n < N; n++)
@@ -301,7 +295,7 @@ static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int6
     for (int64_t i = 0; i < L; i++)
         load_row(ssm_x(k, h), t0 + i, 0, P, w->x + i * w->P);
     transposed(w->St, w->P, tensor_rows(k->state, h * P, P));
-    product_f32(w->y, w->P, (struct matrix){w->C, w->N, 1}, w->St, w->P, L, N, w->P, false);
+    product_f32(w->y, w->P, (struct matrix){w->C, w->N, 1}, w->St, w->P, L, N, w->P, FROM_ZERO);
     for (int64_t i = 0; i < L; i++) {
         float *y = w->y + i * w->P;
         const float *x = w->x + i * w->P;
@@ -310,7 +304,7 @@ static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int6
                 splat(w->decay[i]) * *(vec *)(y + p) + splat(k->c->d[h]) * *(const vec *)(x + p);
     }
     weigh(w, L);
-    product_f32(w->y, w->P, (struct matrix){w->M, w->Q, 1}, w->x, w->P, L, L, w->P, true);
+    product_f32(w->y, w->P, (struct matrix){w->M, w->Q, 1}, w->x, w->P, L, L, w->P, FROM_SUM_TRIANGLE);
     for (int64_t i = 0; i < L; i++)
         store_row(k->y, t0 + i, h * P, P, w->y + i * w->P);
     carry_state(k, w, h, L);

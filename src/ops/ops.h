@@ -129,6 +129,11 @@ struct ops {
 
     /* Pixel shuffle v2: x [g*g, C] raster order -> y [(g/2)*(g/2), 4*C]. */
     void (*pixel_shuffle)(struct backend *b, struct tensor y, struct tensor x, int g);
+
+    /* Multiplies and adds `rounds` times in registers, on every thread, with factors of type t; returns
+     * how many floating-point operations those were.  The caller takes the time: it is the limit that
+     * everything else is measured against. */
+    double (*probe)(struct backend *b, enum dtype t, int64_t rounds);
 };
 
 struct backend {
