@@ -8,14 +8,18 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "model/find.h"
 #include "model/model.h"
 #include "trace/report.h"
 #include "version.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
 
 struct settings {
     const char *model, *isa, *display, *view, *dialect, *fake, *runs;
@@ -30,17 +34,21 @@ struct settings {
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
     SCREEN_OPTIONS(struct settings),
+    {"monitor", 0, OPTION_TEXT, AT(view), "NAME", 0, 256, NULL, "the same as --view", NULL},
     {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
      "how to speak to the model, a built-in name or a file; without it as the model's directory says", NULL},
-    {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, "100", "steps before the run ends", NULL},
+    {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, NULL,
+     "steps before the run ends, 100 without it, 1 in a dry run", NULL},
     {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0.1, 1e6, "1800", "time before the run ends",
      NULL},
     {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0",
      "generated tokens before the run ends, 0 for no limit", NULL},
     {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
      "longest single reply, 0 for what the dialect says", NULL},
-    {"temperature", 't', OPTION_NUMBER, AT(temperature), "T", -1, 10, "-1",
-     "0 for the likeliest reply, more for variety; -1 for what the dialect says", NULL},
+    {"temperature", 't', OPTION_NUMBER, AT(temperature), "T", 0, 10, NULL,
+     "0 for the likeliest reply, more for variety; without it what the dialect says, a little more after an "
+     "action without effect",
+     NULL},
     {"seed", 's', OPTION_SEED, AT(seed), "N", 0, 0, "1", "seed of the dice", NULL},
     {"window", 'w', OPTION_CHOICE, AT(window), "auto|sawtooth|strict", 0, 0, "auto",
      "how old screenshots leave the model's view: all at once, one by one, or as the dialect says", NULL},
@@ -74,13 +82,14 @@ static const struct option_spec options[] = {
 
 const struct command run_command = {
     .name = "run",
-    .arguments = "TASK",
+    .arguments = "TASK|-",
     .purpose = "work on a task until it is done",
     .details =
         "Looks at the screen, thinks, acts, and again, until the model answers or a budget is used up. "
-        "Escape twice on the "
-        "display, or Ctrl-C here, stops at once, also in the middle of a word, and releases every key and "
-        "button.",
+        "The answer goes to stdout, what happens to stderr, and everything to a run directory with a report. "
+        "With - the task is read from stdin.\n\n"
+        "Escape twice on the display, or Ctrl-C here, stops at once, also in the middle of a word, and "
+        "releases every key and button.",
     .examples = "holorun run \"Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima\"\n"
                 "holorun run --display :1 --max-steps 20 --json \"Press Save\"\n",
     .options = options,
@@ -89,7 +98,10 @@ const struct command run_command = {
 
 struct job {
     struct settings s;
-    const char *task;
+    int argc;
+    char **argv; /* as given, for the record */
+    char *task;
+    bool warm_up;
     char *model_dir;
     struct dialect *dialect;
     struct engine *engine;
@@ -103,6 +115,44 @@ struct job {
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
+/* The task from the command line, or from stdin for "-". */
+static int read_task(struct job *j, const char *word, struct err *e)
+{
+    j->task = xcalloc(TASK_MAX + 2, 1);
+    if (strcmp(word, "-") != 0)
+        snprintf(j->task, TASK_MAX + 2, "%s", word);
+    else if (!fread(j->task, 1, TASK_MAX + 1, stdin))
+        return err_set(e, ERR_USAGE, "no task on stdin");
+    size_t n = strlen(j->task);
+    while (n && strchr(" \n\t", j->task[n - 1]))
+        j->task[--n] = 0;
+    if (n == 0)
+        return err_set(e, ERR_USAGE, "the task is empty");
+    if (n > TASK_MAX)
+        return err_set(e, ERR_USAGE, "the task is longer than %d bytes", TASK_MAX);
+    if (utf8_valid_prefix(j->task, n) != n)
+        return err_set(e, ERR_USAGE, "the task is not valid UTF-8 (byte %zu)", utf8_valid_prefix(j->task, n));
+    return 0;
+}
+
+/* What was not given is decided by the dialect; run.json shows the settings in force. */
+static void resolve(struct job *j)
+{
+    struct settings *s = &j->s;
+    const struct dialect *d = j->dialect;
+    j->warm_up = isnan(s->temperature);
+    if (j->warm_up)
+        s->temperature = (double)d->temperature;
+    if (!s->max_steps)
+        s->max_steps = s->dry_run ? STEPS_DRY : STEPS;
+    if (!s->max_images)
+        s->max_images = d->max_images;
+    if (!s->reply_tokens)
+        s->reply_tokens = d->max_tokens;
+    if (s->window == WINDOW_AUTO)
+        s->window = d->window == WINDOW_SAWTOOTH ? 1 : 2;
+}
+
 static int open_dialect(struct job *j, struct err *e)
 {
     char *name = NULL;
@@ -114,7 +164,10 @@ static int open_dialect(struct job *j, struct err *e)
         name = j->model_dir ? dialect_for_model(j->model_dir, e) : xstrdup("holo3");
     j->dialect = name ? dialect_load(name, e) : NULL;
     free(name);
-    return j->dialect ? 0 : -1;
+    if (!j->dialect)
+        return -1;
+    resolve(j);
+    return 0;
 }
 
 static int open_mind(struct job *j, struct err *e)
@@ -173,6 +226,12 @@ static int write_run_json(struct job *j, const char *status, int exit_code, stru
     buf_puts(&b, "{\"schema\": 1");
     put_pair(&b, "version", HOLORUN_VERSION);
     put_pair(&b, "task", j->task);
+    buf_puts(&b, ", \"argv\": [");
+    for (int i = 0; i < j->argc; i++) {
+        buf_puts(&b, i ? ", " : "");
+        buf_put_json(&b, j->argv[i], strlen(j->argv[i]));
+    }
+    buf_puts(&b, "]");
     put_pair(&b, "started", j->started);
     put_pair(&b, "status", status);
     if (exit_code >= 0)
@@ -210,7 +269,7 @@ static void print_json(const struct job *j, const struct agent_result *r, const 
     if (e->kind)
         put_pair(&b, "error", e->text);
     buf_printf(&b, ", \"steps\": %d, \"seconds\": %.3f", r->steps, r->seconds);
-    put_pair(&b, "run_dir", trace_dir(j->trace));
+    put_pair(&b, "run_dir", j->trace ? trace_dir(j->trace) : NULL);
     put_pair(&b, "report", j->report);
     buf_puts(&b, ", \"ms\": {");
     for (int p = 0; p < PHASES; p++)
@@ -254,12 +313,10 @@ static void fill_options(struct job *j, struct agent_options *o)
         .screen = j->screen,
         .trace = j->trace,
         .progress = &j->progress,
-        .window = s->window == 0   ? d->window
-                  : s->window == 1 ? WINDOW_SAWTOOTH
-                                   : WINDOW_STRICT,
-        .max_images = s->max_images ? s->max_images : d->max_images,
-        .sampling = {s->temperature < 0 ? d->temperature : (float)s->temperature, d->top_p,
-                     s->reply_tokens ? s->reply_tokens : d->max_tokens},
+        .window = s->window == 1 ? WINDOW_SAWTOOTH : WINDOW_STRICT,
+        .max_images = s->max_images,
+        .sampling = {(float)s->temperature, d->top_p, s->reply_tokens},
+        .warm_up = j->warm_up,
         .max_steps = s->max_steps,
         .max_seconds = s->max_time,
         .max_tokens = s->max_tokens,
@@ -311,38 +368,59 @@ static void job_close(struct job *j)
         dialect_free(j->dialect);
     free(j->model_dir);
     free(j->report);
+    for (int i = 0; i < j->argc; i++)
+        free(j->argv[i]);
+    free(j->argv);
+    free(j->task);
+}
+
+/* Parsing moves the words of argv: the record keeps them as they were. */
+static void keep_argv(struct job *j, int argc, char **argv)
+{
+    j->argc = argc;
+    j->argv = xcalloc((unsigned long)argc, sizeof *j->argv);
+    for (int i = 0; i < argc; i++)
+        j->argv[i] = xstrdup(argv[i]);
+}
+
+/* The screen is opened before the model: a missing display is known at once. */
+static int open_all(struct job *j, struct err *e)
+{
+    if (open_dialect(j, e) || open_screen(j, e) || open_mind(j, e))
+        return -1;
+    if (!(j->trace = trace_open(j->s.runs, e)))
+        return -1;
+    return write_run_json(j, "running", -1, e);
+}
+
+static int fail_to_open(const struct job *j, const struct err *e)
+{
+    const struct agent_result none = {.status = e->kind == ERR_STOPPED ? AGENT_STOPPED : AGENT_FAILED};
+    int code = e->kind ? (int)e->kind : ERR_ENV;
+    fprintf(stderr, "holorun: %s\n", e->text);
+    if (j->s.json)
+        print_json(j, &none, e, code);
+    return code;
 }
 
 int cmd_run(int argc, char **argv)
 {
     struct err e = ERR_INIT;
-    struct job j = {.s = {.force_answer = true, .report = true}};
-    int n = options_parse(&run_command, &j.s, argc, argv, &e);
-    if (n == OPTIONS_HELP)
-        return 0;
+    struct job j = {.s = {.temperature = NAN}};
+    keep_argv(&j, argc, argv);
+    int n = options_parse(&run_command, &j.s, argc, argv, &e), code = 0;
     if (n >= 0 && n != 1)
         n = err_set(&e, ERR_USAGE, n ? "one task at a time: put it in quotes" : "run takes a task");
-    if (n < 0)
-        return options_refuse(&run_command, &e);
-    j.task = argv[0];
-    clock_iso(j.started);
-    progress_open(&j.progress, stderr, j.s.quiet, j.s.verbose);
-    screen_install_signals();
-    int rc = open_dialect(&j, &e);
-    if (rc == 0)
-        rc = open_screen(&j, &e); /* before the model: a missing display is known at once */
-    if (rc == 0)
-        rc = open_mind(&j, &e);
-    if (rc == 0 && !(j.trace = trace_open(j.s.runs, &e)))
-        rc = -1;
-    if (rc == 0)
-        rc = write_run_json(&j, "running", -1, &e);
-    if (rc == 0)
-        rc = work(&j);
-    else {
-        fprintf(stderr, "holorun: %s\n", e.text);
-        rc = e.kind ? (int)e.kind : ERR_ENV;
+    if (n == 1 && read_task(&j, argv[0], &e))
+        n = -1;
+    if (n == 1) {
+        clock_iso(j.started);
+        progress_open(&j.progress, stderr, j.s.quiet, j.s.verbose);
+        screen_install_signals();
+        code = open_all(&j, &e) ? fail_to_open(&j, &e) : work(&j);
+    } else if (n != OPTIONS_HELP) {
+        code = options_refuse(&run_command, &e);
     }
     job_close(&j);
-    return rc;
+    return code;
 }

@@ -38,6 +38,7 @@ struct agent_options {
     enum window_policy window;
     int max_images;
     struct sampling sampling; /* of one reply */
+    bool warm_up;             /* a little hotter after an action that changed nothing */
     int max_steps;
     double max_seconds;
     int64_t max_tokens; /* generated in the whole run; 0: no limit */

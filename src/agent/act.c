@@ -1,0 +1,138 @@
+/* act.c - the third part of a step: each action is printed, written down and on disk before it is
+ * performed.  What the model did wrong is kept for its next turn; what is nobody's fault but the
+ * display's or the disk's ends the run.
+ */
+#include "agent/private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_ERRORS = 5 }; /* in a row */
+
+static bool should_change(enum action_kind k)
+{
+    return k == ACT_CLICK || k == ACT_TYPE || k == ACT_KEY || k == ACT_SCROLL || k == ACT_DRAG ||
+           k == ACT_HOLDTAP || k == ACT_GOTO || k == ACT_BACK || k == ACT_FORWARD || k == ACT_REFRESH;
+}
+
+/* Told to the model when the action was done; most say nothing, the next screenshot shows it. */
+static const char *result_of(const struct action *action)
+{
+    if (action->kind == ACT_PLAN)
+        return action->text ? action->text : "";
+    return action->kind == ACT_WAIT ? "Waited." : "";
+}
+
+/* Prints an action and writes it down; its canonical form goes to the end of `signature`. */
+static int record_action(struct agent *a, int index, struct buf *signature, struct err *e)
+{
+    const struct action *action = &a->step.actions[index];
+    struct trace *t = a->o->trace;
+    struct buf what;
+    size_t at = signature->len;
+    buf_init(&what, AGENT_TEXT_MAX);
+    action_describe(action, &what);
+    action_to_json(action, signature);
+    progress_action(a->o->progress, what.data);
+    trace_begin(t, a->number, "action");
+    trace_int(t, "index", index);
+    trace_text(t, "what", what.data);
+    trace_json(t, "action", signature->data + at);
+    buf_free(&what);
+    return trace_end(t, e);
+}
+
+/* Performs one action that was written down; a failure that the model can be told of is not ours. */
+static int perform(struct agent *a, int index, struct err *e)
+{
+    const struct agent_options *o = a->o;
+    struct screen_rect view = screen_view(o->screen);
+    struct exec_place place = {view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
+    struct exec_result done = {0};
+    struct err why = ERR_INIT;
+    enum action_fault fault = FAULT_NONE;
+    if (trace_sync(o->trace, e))
+        return -1;
+    if (!o->dry_run)
+        fault = action_execute(o->screen, &a->step.actions[index], &place, &done, &why);
+    a->ms[PHASE_ACT] += done.ms;
+    trace_begin(o->trace, a->number, "exec");
+    trace_int(o->trace, "index", index);
+    trace_bool(o->trace, "ok", fault == FAULT_NONE);
+    if (fault != FAULT_NONE)
+        trace_text(o->trace, "error", why.text);
+    trace_int(o->trace, "events", done.events);
+    trace_number(o->trace, "ms", done.ms);
+    if (trace_end(o->trace, e))
+        return -1;
+    if (fault == FAULT_NONE) {
+        agent_set_text(&a->result, xstrdup(result_of(&a->step.actions[index])));
+        return 0;
+    }
+    if (fault == FAULT_STOPPED || why.kind == ERR_STOPPED || why.kind == ERR_ENV) {
+        *e = why; /* stopped, or the display is lost */
+        return -1;
+    }
+    progress_trouble(o->progress, why.text);
+    agent_set_text(&a->result, xstrdup(why.text));
+    a->failed = true;
+    return 0;
+}
+
+static void finish(struct agent *a, const struct action *last)
+{
+    a->r->answer = xstrdup(last->text ? last->text : "");
+    bool cannot = last->kind == ACT_INFEASIBLE || strstr(a->r->answer, "[TASK=INFEASIBLE]");
+    if (a->budget != AGENT_RUNNING)
+        a->r->status = a->budget;
+    else
+        a->r->status = cannot ? AGENT_INFEASIBLE : AGENT_ANSWERED;
+}
+
+/* The actions of the step, up to the first that fails or ends the run. */
+static int perform_all(struct agent *a, struct buf *signature, struct err *e)
+{
+    for (int i = 0; i < a->step.nactions && !a->failed; i++) {
+        const struct action *action = &a->step.actions[i];
+        if (record_action(a, i, signature, e))
+            return -1;
+        if (action_ends_run(action->kind)) {
+            finish(a, action);
+            return 0;
+        }
+        if (a->budget != AGENT_RUNNING) { /* only an answer was asked for */
+            a->r->status = a->budget;
+            return 0;
+        }
+        a->expects_change |= should_change(action->kind);
+        if (perform(a, i, e))
+            return -1;
+    }
+    return 0;
+}
+
+int agent_act(struct agent *a, struct err *e)
+{
+    struct buf signature;
+    int rc = 0;
+    buf_init(&signature, AGENT_TEXT_MAX);
+    agent_set_text(&a->result, xstrdup(""));
+    a->failed = a->expects_change = false;
+    a->tool = wording_tool(a->o->dialect, a->step.nactions ? a->step.actions[0].kind : ACT_NONE, a->reply);
+    if (a->fault != FAULT_NONE) { /* a step, but one that cannot be done */
+        agent_set_text(&a->result, xstrdup(a->unread.text));
+        a->failed = true;
+        rc = agent_record_fault(a, "error", action_fault_name(a->fault), a->unread.text, e);
+        buf_puts(&signature, a->reply);
+    } else {
+        rc = perform_all(a, &signature, e);
+    }
+    a->errors = a->failed ? a->errors + 1 : 0;
+    if (a->errors >= MAX_ERRORS)
+        a->r->status = AGENT_ERRORS;
+    a->repeats = a->signature && !strcmp(a->signature, signature.data) ? a->repeats + 1 : 1;
+    agent_set_text(&a->signature, buf_take(&signature));
+    buf_free(&signature);
+    return rc;
+}

@@ -1,0 +1,109 @@
+/* observe.c - the first part of a step: wait until the screen rests, look, and say what came of the last
+ * step.  Whether an action had an effect is judged here, from the pictures before and after.
+ */
+#include "agent/private.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    REPEATS_TOLD = 3,  /* same action, same screen: say so */
+    REPEATS_ENDED = 5, /* ... and give up */
+};
+static const double tile_level = 3.0; /* a caret blinking or one character typed stays below */
+
+/* What the last step changed, and what the model is told about it. */
+static int judge_last_step(struct agent *a, struct err *e)
+{
+    const struct agent_options *o = a->o;
+    double tiles = image_tiles_changed(&a->before, &a->frame, tile_level);
+    bool changed = tiles > 0;
+    trace_begin(o->trace, a->number - 1, "effect");
+    trace_bool(o->trace, "changed", changed);
+    trace_number(o->trace, "tiles", tiles);
+    if (trace_end(o->trace, e))
+        return -1;
+    a->repeats = changed || o->dry_run ? 0 : a->repeats;
+    if (a->repeats >= REPEATS_ENDED) {
+        a->r->status = AGENT_LOOP;
+        return 0;
+    }
+    if (a->repeats >= REPEATS_TOLD && !a->failed) {
+        agent_set_text(
+            &a->result,
+            xasprintf("the same action was done %d times without any visible effect; try another way",
+                      a->repeats));
+        a->failed = true;
+    }
+    if (!changed && a->expects_change && !a->failed && !*a->result && !o->dry_run)
+        agent_set_text(&a->result, xstrdup(o->dialect->no_effect));
+    char *lead = (a->failed ? wording_error : wording_output)(o->dialect, a->tool, a->result, e);
+    if (!lead)
+        return -1;
+    agent_set_text(&a->lead, lead);
+    if (!*a->result)
+        return 0;
+    trace_begin(o->trace, a->number - 1, "tool_output");
+    trace_text(o->trace, "text", a->result);
+    trace_bool(o->trace, "error", a->failed);
+    return trace_end(o->trace, e);
+}
+
+static int record_observation(struct agent *a, const struct settled *settled, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    char hash[17], title[256] = "", class[128] = "";
+    struct buf json;
+    uint64_t h = image_hash(&a->frame);
+    int number;
+    if (trace_frame(t, &a->frame, h, &number, e))
+        return -1;
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)h);
+    screen_active_window(a->o->screen, title, sizeof title, class, sizeof class);
+    buf_init(&json, AGENT_TEXT_MAX);
+    buf_puts(&json, "{\"title\": ");
+    buf_put_json(&json, title, strlen(title));
+    buf_puts(&json, ", \"class\": ");
+    buf_put_json(&json, class, strlen(class));
+    buf_puts(&json, "}");
+    trace_begin(t, a->number, "observe");
+    trace_int(t, "frame", number);
+    trace_text(t, "hash", hash);
+    trace_number(t, "settle_ms", settled->ms);
+    trace_text(t, "settle_why", settled->why);
+    trace_number(t, "capture_ms", a->ms[PHASE_SEE]);
+    trace_json(t, "window", json.data);
+    buf_free(&json);
+    return trace_end(t, e);
+}
+
+/* Waits until the screen rests, looks, and shows it to the model. */
+int agent_observe(struct agent *a, struct err *e)
+{
+    const struct agent_options *o = a->o;
+    struct settled settled;
+    if (screen_settle(o->screen, &o->settle, &settled, e))
+        return -1;
+    int64_t start = clock_ns();
+    if (screen_capture(o->screen, &a->frame, e))
+        return -1;
+    a->ms[PHASE_SETTLE] = settled.ms;
+    a->ms[PHASE_SEE] = clock_ms_since(start);
+    if (record_observation(a, &settled, e) || (a->number > 1 && judge_last_step(a, e)))
+        return -1;
+    if (a->r->status != AGENT_RUNNING)
+        return 0;
+    if (context_observe(a->context, a->lead, &a->frame, &a->cost, e))
+        return -1;
+    a->ms[PHASE_READ] = a->cost.ms;
+    trace_begin(o->trace, a->number, "prompt");
+    trace_int(o->trace, "tokens_total", a->cost.total);
+    trace_int(o->trace, "tokens_reused", a->cost.reused);
+    trace_int(o->trace, "tokens_prefilled", a->cost.prefilled);
+    trace_int(o->trace, "images", a->cost.images);
+    trace_bool(o->trace, "cut", a->cost.cut);
+    trace_number(o->trace, "ms", a->cost.ms);
+    return trace_end(o->trace, e);
+}

@@ -1,0 +1,154 @@
+/* think.c - the second part of a step: a reply of the model that can be read.
+ *
+ * A reply that is no step is taken back, as if it had never been said, and asked for again with other
+ * dice.  What is accepted stays in the conversation in the model's own words.
+ */
+#include "agent/private.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ATTEMPTS = 4 };
+
+static int record_reply(struct agent *a, const struct generated *g, float temperature, struct err *e)
+{
+    static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
+    struct trace *t = a->o->trace;
+    trace_begin(t, a->number, "generate");
+    trace_text(t, "text", g->text.data ? g->text.data : "");
+    trace_int(t, "tokens", g->n);
+    trace_int(t, "forced", g->forced);
+    trace_text(t, "finish", finish[g->finish]);
+    trace_number(t, "temperature", (double)temperature);
+    trace_number(t, "ms", g->ms);
+    if (a->o->log_tokens) {
+        int64_t at;
+        int32_t *ids = xmalloc((unsigned long)g->n + 1, sizeof *ids);
+        for (int i = 0; i < g->n; i++)
+            ids[i] = g->choices[i].id;
+        int rc = trace_tokens(t, ids, g->n, &at, e);
+        free(ids);
+        if (rc)
+            return -1;
+        trace_int(t, "tokens_at", at);
+    }
+    return trace_end(t, e);
+}
+
+/* A first reply as the dialect wants it; the next ones a little cooler, then warmer.  After an action
+ * that changed nothing even the first is warmer: the same question would get the same answer. */
+static float temperature_of(const struct agent *a, int attempt)
+{
+    float t = a->o->sampling.temperature;
+    if (attempt == 0)
+        return a->o->warm_up && a->repeats ? fmaxf(t, 0.3f * (float)a->repeats) : t;
+    if (t == 0)
+        return 0.3f * (float)attempt;
+    return attempt == 1 ? fmaxf(t - 0.1f, 0.1f) : t + 0.1f * (float)(attempt - 1);
+}
+
+/* Looked at with every piece of text: a slow model must not outlast the time budget by a whole reply.
+ * The last answer, asked for because a budget is used up, is bounded by its length alone. */
+static void watch(void *arg, const char *text, size_t len)
+{
+    struct agent *a = arg;
+    (void)text;
+    (void)len;
+    if (*screen_stop_flag() || (a->budget == AGENT_RUNNING && agent_seconds(a) >= a->o->max_seconds))
+        a->cancel = 1;
+}
+
+enum attempted { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };
+
+/* What came of generating: is it a step, whatever is wrong with it?  A place off the screen or a key
+ * that does not exist is the model's mistake, which it is told of; text that is no step at all is not
+ * worth a turn. */
+static enum attempted read_reply(struct agent *a, const struct generated *g, struct err *e)
+{
+    if (g->finish == FINISH_CANCELLED && *screen_stop_flag())
+        return err_set(e, ERR_STOPPED, "stopped while the model was deciding");
+    if (g->finish == FINISH_CANCELLED)
+        return ATTEMPT_OUT_OF_TIME;
+    agent_set_text(&a->reply, wording_history(g->text.data));
+    a->as_said = !a->o->dialect->think;
+    a->unread = (struct err)ERR_INIT;
+    a->fault =
+        action_parse(g->text.data, g->text.len, a->o->dialect, a->frame.w, a->frame.h, &a->step, &a->unread);
+    if (g->finish == FINISH_LENGTH) { /* even if it reads well: its end is missing */
+        a->fault = FAULT_PARSE;
+        err_set(&a->unread, ERR_FAILED, "the reply was cut off after %d tokens", g->n);
+        a->longer = true;
+    }
+    bool unreadable = a->fault == FAULT_PARSE || a->fault == FAULT_NO_ACTION || a->fault == FAULT_SCHEMA;
+    return unreadable ? ATTEMPT_UNREADABLE : ATTEMPT_READ;
+}
+
+static enum attempted attempt(struct agent *a, int number, struct err *e)
+{
+    const struct agent_options *o = a->o;
+    struct mind_request r = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
+                             .sampling = o->sampling,
+                             .think = o->dialect->think,
+                             .reroll = number,
+                             .cancel = &a->cancel,
+                             .on_text = watch,
+                             .arg = a};
+    struct generated g;
+    enum attempted result = ATTEMPT_FAILED;
+    r.sampling.temperature = temperature_of(a, number);
+    r.sampling.max_tokens *= a->longer ? 2 : 1;
+    a->cancel = 0;
+    step_free(&a->step);
+    if (context_think(a->context, &r, &g, e) == 0 && record_reply(a, &g, r.sampling.temperature, e) == 0) {
+        a->ms[PHASE_WRITE] += g.ms;
+        a->generated += g.n;
+        a->forced += g.forced;
+        result = read_reply(a, &g, e);
+    }
+    generated_free(&g);
+    return result;
+}
+
+/* Attempts until a reply can be read; out of time, the next one must be the answer. */
+static enum attempted attempts(struct agent *a, struct err *e)
+{
+    enum attempted got = ATTEMPT_UNREADABLE;
+    a->longer = false;
+    for (int i = 0; i < ATTEMPTS && got == ATTEMPT_UNREADABLE; i++) {
+        got = attempt(a, i, e);
+        if (got == ATTEMPT_OUT_OF_TIME) {
+            a->budget = AGENT_TIME;
+            if (a->o->force_answer)
+                got = attempt(a, i, e);
+        }
+        if (got == ATTEMPT_UNREADABLE &&
+            agent_record_fault(a, "unreadable", action_fault_name(a->fault), a->unread.text, e))
+            return ATTEMPT_FAILED;
+    }
+    return got;
+}
+
+int agent_think(struct agent *a, struct err *e)
+{
+    enum attempted got = attempts(a, e);
+    if (got == ATTEMPT_OUT_OF_TIME) {
+        a->r->status = AGENT_TIME;
+        return 0;
+    }
+    if (got == ATTEMPT_UNREADABLE) {
+        a->r->status = AGENT_UNPARSABLE;
+        return err_set(e, ERR_MODEL, "no usable reply in %d attempts; the last one: %.200s", ATTEMPTS,
+                       a->reply);
+    }
+    if (got == ATTEMPT_FAILED || context_accept(a->context, a->reply, a->as_said, e))
+        return -1;
+    struct trace *t = a->o->trace;
+    progress_thought(a->o->progress, a->number, a->step.thought ? a->step.thought : "");
+    trace_begin(t, a->number, "step");
+    trace_text(t, "note", a->step.note);
+    trace_text(t, "thought", a->step.thought);
+    trace_int(t, "repairs", a->step.repairs);
+    return trace_end(t, e);
+}
