@@ -28,7 +28,7 @@ static int32_t summarise(const float *logits, int n, const uint64_t *set, const 
     for (int i = 0; i < n; i++)
         if (in_set(set, i) && (!also || in_set(also, i)))
             sum += expf(logits[i] - logits[best]);
-    *log_sum = (double)logits[best] + log(sum);
+    *log_sum = (double)logits[best] + log(fmax(sum, 1)); /* the best alone adds 1 */
     return isfinite(sum) ? best : -1;
 }
 
