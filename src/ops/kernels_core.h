@@ -32,6 +32,11 @@ typedef uint16_t hvec __attribute__((vector_size(VL * 2), aligned(2), may_alias)
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNROLL        _Pragma("GCC unroll 32")
+#ifdef __clang__
+#define OWN_FUNCTION static __attribute__((noinline))
+#else
+#define OWN_FUNCTION static __attribute__((noinline, noclone)) /* not for known arguments either */
+#endif
 
 #ifdef DOT_BF16
 enum { HAS_DOT = 1 };
@@ -420,9 +425,8 @@ ALWAYS_INLINE void product(float *c, int64_t ldc, struct matrix a, const void *b
  * only the zeros that a block of MR rows reads need be there.  Functions of their own: among other code
  * the compiler runs out of registers for the sums. */
 #define PRODUCT(name, kind)                                                                                  \
-    __attribute__((noinline, noclone)) static void name(float *c, int64_t ldc, struct matrix a,              \
-                                                        const void *b, int64_t ldb, int64_t rows,            \
-                                                        int64_t depth, int64_t cols, enum start start)       \
+    OWN_FUNCTION void name(float *c, int64_t ldc, struct matrix a, const void *b, int64_t ldb, int64_t rows, \
+                           int64_t depth, int64_t cols, enum start start)                                    \
     {                                                                                                        \
         product(c, ldc, a, b, ldb, rows, depth, cols, start, kind);                                          \
     }
