@@ -60,7 +60,7 @@ class Glyphs(nn.Module):
         turn = torch.linalg.qr(torch.randn(d, d))[0]
         self.row = nn.Parameter(size * _waves(ROWS, 32) @ turn[:32] * 1.5)
         self.column = nn.Parameter(size * _waves(ACROSS, 32) @ turn[32:64] * 1.5)
-        self.look = nn.Parameter(0.1 * torch.randn(LOOK, d))
+        self.look = nn.Parameter(0.04 * torch.randn(LOOK, d))      # as strong as a glyph
 
     def forward(self, chars, place, look):
         """chars [n,2], place [n] in raster order of the whole screen, look [n,LOOK] -> [n,d]"""

@@ -487,10 +487,10 @@ def train_language(a, stop):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("part", choices=("lm", "eyes", "merge"))
-    p.add_argument("--data", nargs="+", required=True)
+    p.add_argument("--data", nargs="+", default=[])
     p.add_argument("--heldout", nargs="*", default=[])
     p.add_argument("--run", required=True)
-    p.add_argument("--minutes", type=float, required=True)
+    p.add_argument("--minutes", type=float, default=60)
     p.add_argument("--vision", help="training checkpoint whose ViT and reading head are taken")
     p.add_argument("--frozen", type=float, default=3, help="minutes of the projector alone")
     p.add_argument("--context", type=float, default=1)
