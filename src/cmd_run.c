@@ -55,7 +55,7 @@ static const struct option_spec options[] = {
     {"max-images", 0, OPTION_INT, AT(max_images), "N", 0, 4, "0",
      "screenshots in the model's view, 0 for what the dialect says", NULL},
     {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
-     "when a budget is used up, ask for an answer once more", NULL},
+     "ask for an answer once more when a budget is used up", NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
     {"settle-min", 0, OPTION_NUMBER, AT(settle_min), "MS", 0, 60000, "150",
      "shortest wait for the screen after an action", NULL},

@@ -41,23 +41,21 @@ static void wrapped(FILE *f, const char *text, int column, int indent)
     fputc('\n', f);
 }
 
+static bool on_by_default(const struct option_spec *o)
+{
+    return o->type == OPTION_FLAG && o->standard && !strcmp(o->standard, "yes");
+}
+
 static void option_remark(const struct option_spec *o, char *out, size_t size)
 {
     bool number = o->type == OPTION_INT || o->type == OPTION_NUMBER;
-    size_t n = (size_t)snprintf(out, size, "%s", o->help ? o->help : "");
+    size_t n = (size_t)snprintf(out, size, "%s%s", on_by_default(o) ? "do not " : "", o->help ? o->help : "");
     if (number && n < size)
         n += (size_t)snprintf(out + n, size - n, "; %.12g to %.12g", o->min, o->max);
     if (o->standard && o->type != OPTION_FLAG && n < size)
         n += (size_t)snprintf(out + n, size - n, " [%s]", o->standard);
-    if (o->standard && o->type == OPTION_FLAG && !strcmp(o->standard, "yes") && n < size)
-        n += (size_t)snprintf(out + n, size - n, " [on]");
     if (o->variable && n < size)
         snprintf(out + n, size - n, " ($%s)", o->variable);
-}
-
-static bool on_by_default(const struct option_spec *o)
-{
-    return o->type == OPTION_FLAG && o->standard && !strcmp(o->standard, "yes");
 }
 
 /* "--max-steps N"; a flag that is on by default is shown as the way to switch it off. */

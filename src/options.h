@@ -48,7 +48,7 @@ struct option_spec { /* a table ends with {0} */
     const char *unit;     /* "N", "MS", "DIR" and "FILE" (which complete as paths), or the choices */
     double min, max;      /* OPTION_INT, OPTION_NUMBER */
     const char *standard; /* the default as it would be written; NULL: the settings are left alone */
-    const char *help;     /* one sentence, no full stop */
+    const char *help;     /* one sentence, no full stop; of a flag that is on: what it does when on */
     const char *variable; /* environment variable that stands in when the option is absent, or NULL */
 };
 
