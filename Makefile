@@ -75,7 +75,7 @@ build/fuzz/actions/%.o: actions/%.c
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 	clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ) $(LIBS)
 
-.PHONY: demo demo-many test tests fuzz lint format bench clean help
+.PHONY: demo demo-many test tests fuzz lint format bench install clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) --no-print-directory -j2 holorun
@@ -100,6 +100,13 @@ format: ## rewrite the sources with clang-format
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch])
 bench: holorun ## speed against the machine's own limits
 	./holorun bench
+PREFIX ?= /usr/local
+install: holorun ## program, embedded model, manual page and completion under PREFIX (default /usr/local)
+	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/holorun/pocket assets/pocket/model/*
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	./holorun help --man >$(DESTDIR)$(PREFIX)/share/man/man1/holorun.1
+	./holorun completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holorun
 clean: ## remove everything that was built
 	rm -rf build holorun
 help: ## this list
