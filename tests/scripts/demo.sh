@@ -32,7 +32,6 @@ else
     desktop_page "$page" '^Flights' || exit 3
 fi
 
-echo "task: $task" >&2
 ./holorun run --view "$view" "$task"
 code=$?
 title=$(if [ -n "${ON:-}" ]; then xprop -id "$window" _NET_WM_NAME | sed -n 's/^[^=]* = "\(.*\)"$/\1/p'; else desktop_title; fi)
