@@ -10,7 +10,7 @@ desktop_pids=()
 desktop_tmp=
 
 desktop_start() {
-    local size=$1 fd number
+    local size=$1 fd number i
     desktop_tmp=$(mktemp -d)
     trap desktop_stop EXIT
     mkfifo "$desktop_tmp/display"
@@ -27,6 +27,13 @@ desktop_start() {
     unset WAYLAND_DISPLAY
     openbox --sm-disable >"$desktop_tmp/openbox.log" 2>&1 &
     desktop_pids+=($!)
+    for ((i = 0; i < 100; i++)); do # a window opened before its manager is there may never become active
+        xprop -root _NET_SUPPORTING_WM_CHECK 2>/dev/null | grep -q 0x && return 0
+        sleep 0.1
+    done
+    echo "the window manager did not start:" >&2
+    tail -n 5 "$desktop_tmp/openbox.log" >&2
+    return 3
 }
 
 # Chromium with a fresh profile; its sandbox cannot work as root.
