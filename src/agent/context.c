@@ -29,7 +29,7 @@ struct context {
     int n, cap;
     struct mind_mark *before_reply;
     bool spoken;     /* a reply stands after before_reply, not accepted yet */
-    int64_t carried; /* tokens read while accepting, counted with the next observe */
+    int64_t carried; /* tokens read since the last observe (system text, a reply retold): the next one's */
 };
 
 struct context *context_new(struct mind *m, const struct dialect *d, enum window_policy window,
@@ -45,6 +45,7 @@ struct context *context_new(struct mind *m, const struct dialect *d, enum window
         context_free(c);
         return NULL;
     }
+    c->carried = m->ops->length(m);
     return c;
 }
 
@@ -141,7 +142,7 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
     int64_t start = clock_ns();
     if (c->n && !c->turns[c->n - 1].reply)
         bug("an observation before the last one was answered");
-    *cost = (struct context_cost){.reused = c->ops->length(c->mind)};
+    *cost = (struct context_cost){.reused = c->ops->length(c->mind) - c->carried};
     drop_mark(c, &c->before_reply);
     cost->cut = images_in_view(c) >= c->max_images;
     if (cost->cut && cut(c, &cost->reused, e))
@@ -155,7 +156,7 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
     c->spoken = false;
     cost->images = images_in_view(c);
     cost->total = c->ops->length(c->mind);
-    cost->prefilled = cost->total - cost->reused + c->carried;
+    cost->prefilled = cost->total - cost->reused;
     cost->ms = clock_ms_since(start);
     c->carried = 0;
     return 0;
