@@ -28,8 +28,8 @@ static int episode(const char *page, const char *replies, const char *options, c
     char runs[] = "/tmp/holorun-episode-XXXXXX";
     assert_non_null(mkdtemp(runs));
     char *p = program();
-    char *command = xasprintf("tests/scripts/episode.sh '%s' '%s' '%s' '%s' %s", p, page, replies,
-                              runs, options);
+    char *command =
+        xasprintf("tests/scripts/episode.sh '%s' '%s' '%s' '%s' %s", p, page, replies, runs, options);
     FILE *f = popen(command, "r");
     assert_non_null(f);
     title[0] = 0;
