@@ -24,22 +24,30 @@ PROGRAM     := $(if $(ASAN),$(B)/holorun,holorun)
 .PHONY: all
 all: $(PROGRAM) ## build ./holorun
 
+# V=1 shows the commands.
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-5s %s\n' $(1) '$(patsubst $(B)/%,%,$@)')
+
 $(PROGRAM): $(PROGRAM_OBJ) $(B)/libholorun.a
-	$(CC) $(FLAGS) -o $@ $^ $(LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS)
 
 $(B)/libholorun.a: $(LIB_OBJ)
+	$(call say,AR)
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
 # Tests share what stands beside them without the prefix t_ (a private X server, a tiny model).
 TEST_LIB := $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard tests/t_*.c),$(wildcard tests/*.c)))
 $(B)/tests/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
+	$(call say,CC)
+	$(Q)$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
 
 # Kernels are compiled once for each instruction set; which one runs is chosen at start.
 $(B)/src/ops/ops_avx2.o: FLAGS += -mavx2 -mfma -mf16c
@@ -58,7 +66,8 @@ SCRIPTS := tests/scripts
 
 $(B)/helpers/%: tests/helpers/%.c
 	@mkdir -p $(@D)
-	$(CC) $(FLAGS) -o $@ $< $(LIBS)
+	$(call say,CC)
+	$(Q)$(CC) $(FLAGS) -o $@ $< $(LIBS)
 
 # Fuzzing builds the library once more, with clang's coverage and sanitizers.
 FUZZ_FLAGS := $(filter-out $(WARN),$(FLAGS)) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -68,12 +77,15 @@ build/fuzz/src/ops/ops_avx512.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -
 build/fuzz/src/ops/ops_avx512bf16.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma
 build/fuzz/src/%.o: src/%.c
 	@mkdir -p $(@D)
-	clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
+	$(call say,CLANG)
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
 build/fuzz/actions/%.o: actions/%.c
 	@mkdir -p $(@D)
-	clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
+	$(call say,CLANG)
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
-	clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ) $(LIBS)
+	$(call say,CLANG)
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ) $(LIBS)
 
 .PHONY: demo demo-many test tests fuzz lint format bench install clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
