@@ -4,6 +4,7 @@
  */
 #include "agent/private.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,19 +44,29 @@ static int record_action(struct agent *a, int index, struct buf *signature, stru
     return trace_end(t, e);
 }
 
+/* Waiting must not outlast the run. */
+static struct action in_time(const struct agent *a, struct action action)
+{
+    double left = fmax(0, a->o->max_seconds - agent_seconds(a)) * 1000;
+    if (action.kind == ACT_WAIT && action.ms > left)
+        action.ms = (uint32_t)left;
+    return action;
+}
+
 /* Performs one action that was written down; a failure that the model can be told of is not ours. */
 static int perform(struct agent *a, int index, struct err *e)
 {
     const struct agent_options *o = a->o;
     struct screen_rect view = screen_view(o->screen);
     struct exec_place place = {view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
+    struct action action = in_time(a, a->step.actions[index]);
     struct exec_result done = {0};
     struct err why = ERR_INIT;
     enum action_fault fault = FAULT_NONE;
     if (trace_sync(o->trace, e))
         return -1;
     if (!o->dry_run)
-        fault = action_execute(o->screen, &a->step.actions[index], &place, &done, &why);
+        fault = action_execute(o->screen, &action, &place, &done, &why);
     a->ms[PHASE_ACT] += done.ms;
     trace_begin(o->trace, a->number, "exec");
     trace_int(o->trace, "index", index);
@@ -67,7 +78,7 @@ static int perform(struct agent *a, int index, struct err *e)
     if (trace_end(o->trace, e))
         return -1;
     if (fault == FAULT_NONE) {
-        agent_set_text(&a->result, xstrdup(result_of(&a->step.actions[index])));
+        agent_set_text(&a->result, xstrdup(result_of(&action)));
         return 0;
     }
     if (fault == FAULT_STOPPED || why.kind == ERR_STOPPED || why.kind == ERR_ENV) {
@@ -83,11 +94,7 @@ static int perform(struct agent *a, int index, struct err *e)
 static void finish(struct agent *a, const struct action *last)
 {
     a->r->answer = xstrdup(last->text ? last->text : "");
-    bool cannot = last->kind == ACT_INFEASIBLE || strstr(a->r->answer, "[TASK=INFEASIBLE]");
-    if (a->budget != AGENT_RUNNING)
-        a->r->status = a->budget;
-    else
-        a->r->status = cannot ? AGENT_INFEASIBLE : AGENT_ANSWERED;
+    a->r->status = last->kind == ACT_INFEASIBLE ? AGENT_INFEASIBLE : AGENT_ANSWERED;
 }
 
 /* The actions of the step, up to the first that fails or ends the run. */
@@ -101,10 +108,8 @@ static int perform_all(struct agent *a, struct buf *signature, struct err *e)
             finish(a, action);
             return 0;
         }
-        if (a->budget != AGENT_RUNNING) { /* only an answer was asked for */
-            a->r->status = a->budget;
+        if (a->budget != AGENT_RUNNING) /* only an answer was asked for */
             return 0;
-        }
         a->expects_change |= should_change(action->kind);
         if (perform(a, i, e))
             return -1;
@@ -129,7 +134,9 @@ int agent_act(struct agent *a, struct err *e)
         rc = perform_all(a, &signature, e);
     }
     a->errors = a->failed ? a->errors + 1 : 0;
-    if (a->errors >= MAX_ERRORS)
+    if (a->budget != AGENT_RUNNING) /* there is no further turn to do better in */
+        a->r->status = a->budget;
+    else if (a->errors >= MAX_ERRORS)
         a->r->status = AGENT_ERRORS;
     a->repeats = a->signature && !strcmp(a->signature, signature.data) ? a->repeats + 1 : 1;
     agent_set_text(&a->signature, buf_take(&signature));

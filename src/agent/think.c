@@ -133,8 +133,9 @@ static enum attempted attempts(struct agent *a, struct err *e)
 int agent_think(struct agent *a, struct err *e)
 {
     enum attempted got = attempts(a, e);
-    if (got == ATTEMPT_OUT_OF_TIME) {
-        a->r->status = AGENT_TIME;
+    /* Out of time without an answer wanted, or the answer that was wanted cannot be read. */
+    if (got == ATTEMPT_OUT_OF_TIME || (got == ATTEMPT_UNREADABLE && a->budget != AGENT_RUNNING)) {
+        a->r->status = a->budget;
         return 0;
     }
     if (got == ATTEMPT_UNREADABLE) {

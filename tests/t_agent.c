@@ -1,0 +1,564 @@
+/* t_agent.c - claims about the loop: what is asked again, what is told, what ends a run.
+ *
+ * The loop is the real one, on a real display with a window that writes down what reaches it; only the
+ * replies are scripted.  What the loop asked for and told is seen at the conversation partner, what it did
+ * at the window, how it ended in the record.
+ */
+#include "check.h"
+#include "stage.h"
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "trace/story.h"
+
+#include <math.h>
+#include <signal.h>
+
+#define STEP(call)    "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
+#define CLICK(x, y)   STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
+#define ANSWER(text)  STEP("\"answer\", \"content\": \"" text "\"")
+#define BAD_KEY       STEP("\"hotkey_desktop\", \"keys\": [\"hyperspace\"]")
+#define WAIT(seconds) STEP("\"wait_desktop\", \"seconds\": " #seconds)
+
+enum { MAX_ASKED = 64 };
+
+/* What the partner saw, and what it does beside replying. */
+static struct {
+    const struct mind_ops *script;
+    struct mind_request asked[MAX_ASKED];
+    int n_asked;
+    char *told[MAX_ASKED]; /* texts of each user's turn */
+    int n_told;
+    int downs[MAX_ASKED]; /* keys and buttons down when asked */
+
+    Display *dpy;
+    int stop_at, cut_off_at; /* the asking at which this happens, from 1; 0: never */
+    bool repaint;            /* the screen changes before each reply */
+    double slow_ms;
+} seen;
+
+static int see_user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place,
+                    struct err *e)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    for (int i = 0; i < n; i++)
+        buf_puts(&b, parts[i].text ? parts[i].text : "[image]");
+    assert_true(seen.n_told < MAX_ASKED);
+    seen.told[seen.n_told++] = buf_take(&b);
+    buf_free(&b);
+    return seen.script->user(m, parts, n, place, e);
+}
+
+static void repaint(void)
+{
+    GC gc = XCreateGC(seen.dpy, DefaultRootWindow(seen.dpy), 0, NULL);
+    XSetForeground(seen.dpy, gc, seen.n_asked % 2 ? 0xffffff : 0x2040c0);
+    XFillRectangle(seen.dpy, DefaultRootWindow(seen.dpy), gc, 640, 100, 150, 400);
+    XFreeGC(seen.dpy, gc);
+    XSync(seen.dpy, False);
+}
+
+static int see_speak(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e)
+{
+    assert_true(seen.n_asked < MAX_ASKED);
+    seen.downs[seen.n_asked] = pressed(seen.dpy);
+    seen.asked[seen.n_asked++] = *r;
+    if (seen.repaint)
+        repaint();
+    if (seen.stop_at == seen.n_asked)
+        *screen_stop_flag() = SIGINT;
+    clock_sleep_ms(seen.slow_ms);
+    int rc = seen.script->speak(m, r, out, e);
+    if (seen.cut_off_at == seen.n_asked)
+        out->finish = FINISH_LENGTH;
+    if (*r->cancel)
+        out->finish = FINISH_CANCELLED;
+    return rc;
+}
+
+/* ---- a run --------------------------------------------------------------------------------------------------- */
+
+struct play {
+    struct stage stage;
+    struct dialect *dialect;
+    struct progress progress; /* silent */
+    struct agent_options o;
+    struct agent_result r;
+    struct err e;
+    int rc;
+    char *transcript;
+    struct record record;
+    struct story story;
+};
+
+static void forget(void)
+{
+    for (int i = 0; i < seen.n_told; i++)
+        free(seen.told[i]);
+    memset(&seen, 0, sizeof seen);
+}
+
+static void use_dialect(struct play *p, struct dialect *d)
+{
+    assert_non_null(d);
+    dialect_free(p->dialect);
+    p->o.dialect = p->dialect = d;
+}
+
+static void play_open(struct play *p)
+{
+    memset(p, 0, sizeof *p);
+    stage_open(&p->stage);
+    struct dialect *holo3 = dialect_load("holo3", NULL);
+    p->o = (struct agent_options){
+        .task = "Press Save",
+        .dialect = holo3,
+        .screen = p->stage.s,
+        .progress = &p->progress,
+        .window = WINDOW_SAWTOOTH,
+        .max_images = MAX_ASKED, /* nothing is said twice because of a cut */
+        .sampling = {0.5f, 1, 100},
+        .max_steps = 30,
+        .max_seconds = 60,
+        .force_answer = true,
+        .settle = {1, 20, 200},
+    };
+    p->dialect = holo3;
+    forget();
+}
+
+static void forget_run(struct play *p)
+{
+    story_free(&p->story);
+    record_free(&p->record);
+    free(p->transcript);
+    free(p->r.answer);
+    p->transcript = p->r.answer = NULL;
+}
+
+static void play_close(struct play *p)
+{
+    forget_run(p);
+    forget();
+    dialect_free(p->dialect);
+    stage_close(&p->stage);
+}
+
+/* Runs the loop over these replies; what `seen` is to do is set before, what it saw is there after. */
+static void play(struct play *p, const char *replies)
+{
+    char *runs = xasprintf("%s/runs", p->stage.x.dir);
+    struct mind *m = mind_script(replies, strlen(replies));
+    struct mind_ops ops = *m->ops;
+    forget_run(p);
+    seen.script = m->ops;
+    seen.dpy = p->stage.other;
+    ops.user = see_user;
+    ops.speak = see_speak;
+    m->ops = &ops;
+    p->o.mind = m;
+    p->e = (struct err)ERR_INIT;
+    *screen_stop_flag() = 0;
+    struct trace *t = trace_open(runs, &p->e);
+    assert_non_null(t);
+    p->o.trace = t;
+    stage_clear(&p->stage);
+    p->rc = agent_run(&p->o, &p->r, &p->e);
+    *screen_stop_flag() = 0;
+    char *dir = xstrdup(trace_dir(t));
+    p->transcript = xstrdup(mind_script_transcript(m));
+    assert_int_equal(trace_close(t, NULL), 0);
+    assert_int_equal(record_open(&p->record, dir, NULL), 0);
+    story_make(&p->story, &p->record);
+    m->ops = seen.script;
+    mind_free(m);
+    free(dir);
+    free(runs);
+    /* Whatever the end: it is on record, and nothing is down. */
+    assert_string_equal(field_text(p->story.end, "status"), agent_status_name(p->r.status));
+    assert_int_equal(pressed(p->stage.other), 0);
+}
+
+static int events_of(const struct play *p, const char *kind)
+{
+    int n = 0;
+    for (int i = 0; i < p->record.n; i++)
+        n += !strcmp(p->record.events[i].kind, kind);
+    return n;
+}
+
+static int clicks(struct play *p)
+{
+    return (int)json_array_size(stage_events(&p->stage, "button_press"));
+}
+
+static void ended(const struct play *p, enum agent_status status, int code)
+{
+    if (p->r.status != status)
+        fail_msg("ended as '%s', not as '%s' (%s)", agent_status_name(p->r.status), agent_status_name(status),
+                 p->e.text);
+    assert_int_equal(agent_exit_code(p->r.status, &p->e), code);
+}
+
+static void told(int turn, const char *what)
+{
+    assert_true(turn < seen.n_told);
+    if (!strstr(seen.told[turn], what))
+        fail_msg("turn %d says '%s', not '%s'", turn, seen.told[turn], what);
+}
+
+static void asked_at(int i, double temperature, int reroll)
+{
+    if (fabs((double)seen.asked[i].sampling.temperature - temperature) > 1e-5)
+        fail_msg("asking %d was at temperature %g, not %g", i, (double)seen.asked[i].sampling.temperature,
+                 temperature);
+    assert_int_equal(seen.asked[i].reroll, reroll);
+}
+
+/* ---- replies that are no step ----------------------------------------------------------------------------------- */
+
+static void t_unreadable(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    play(&p, "nonsense one\n{\"thought\": \"nonsense two\"\n{\"thought\": \"nonsense three\"}\n" CLICK(
+                 500, 500) ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    assert_int_equal(seen.n_asked, 5);
+    assert_int_equal(seen.n_told, 2); /* asking again is no turn of its own */
+    static const double warmth[] = {0.5, 0.4, 0.6, 0.7, 0.5};
+    for (int i = 0; i < 5; i++)
+        asked_at(i, warmth[i], i % 4);
+    assert_null(strstr(p.transcript, "nonsense"));
+    assert_int_equal(events_of(&p, "unreadable"), 3);
+    assert_int_equal(events_of(&p, "generate"), 5);
+    assert_int_equal(clicks(&p), 1);
+
+    forget();
+    p.o.sampling.temperature = 0; /* the likeliest reply again would be the same again */
+    play(&p, CLICK(500, 500) "no\nno\nno\nno way\n" ANSWER("Never asked for."));
+    ended(&p, AGENT_UNPARSABLE, ERR_MODEL);
+    assert_int_equal(p.rc, -1);
+    assert_non_null(strstr(p.e.text, "4 attempts"));
+    assert_non_null(strstr(p.e.text, "no way"));
+    assert_int_equal(seen.n_asked, 5);
+    for (int i = 0; i < 4; i++)
+        asked_at(1 + i, 0.3 * i, i);
+    assert_null(p.r.answer);
+    assert_string_equal(field_text(p.story.end, "error"), p.e.text);
+    play_close(&p);
+}
+
+static void t_cut_off(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    seen.cut_off_at = 1; /* even a reply that reads well: its end is missing */
+    play(&p, CLICK(400, 400) "still too long\n" CLICK(500, 500) ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    static const int room[] = {100, 200, 200, 100};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(seen.asked[i].sampling.max_tokens, room[i]);
+    assert_int_equal(clicks(&p), 1);
+    play_close(&p);
+}
+
+static void t_reasoning(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    p.dialect->think = true;
+    play(&p, "Let me see. {\"example\": 1}</think>" CLICK(500, 500) "Well, well.</think>" ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    assert_true(seen.asked[0].think);
+    assert_null(strstr(p.transcript, "Let me see"));
+    assert_non_null(strstr(p.transcript, "\"x\": 500"));
+    assert_non_null(
+        strstr(field_text(p.story.steps[0].generate, "text"), "Let me see")); /* on record it is */
+    play_close(&p);
+}
+
+/* ---- mistakes ---------------------------------------------------------------------------------------------------- */
+
+static void t_told(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    play(&p, BAD_KEY CLICK(1500, 20) STEP("\"teleport\"") CLICK(500, 500) WAIT(0) ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    assert_int_equal(seen.n_asked, 6);
+    assert_string_equal(seen.told[0],
+                        "<message from=\"user\">\nPress Save\n</message>\n<observation>\n[image]\n"
+                        "</observation>");
+    told(1, "<error tool=\"hotkey_desktop\">\nunknown key 'hyperspace'\n</error>\n<observation>");
+    told(2, "<error tool=\"click_desktop\">\n");
+    told(2, "1500");
+    told(3, "'teleport'");
+    told(4, "<tool_output tool=\"click_desktop\">\nThe screen did not change.\n</tool_output>");
+    told(5, "<tool_output tool=\"wait_desktop\">\nWaited.\n</tool_output>");
+    assert_int_equal(events_of(&p, "error"), 3);
+    assert_int_equal(clicks(&p), 1);
+    assert_non_null(strstr(p.transcript, "hyperspace")); /* a step with a mistake stays in view */
+
+    forget();
+    use_dialect(&p, dialect_load("anthropic", NULL)); /* a mistake that only the executor sees */
+    play(&p,
+         "{\"action\": \"zoom\", \"region\": [0, 0, 100, 100]}\n{\"action\": \"answer\", \"text\": \"x\"}\n");
+    ended(&p, AGENT_ANSWERED, 0);
+    told(1, "Error: 'zoom' is not something that can be done on the screen");
+    play_close(&p);
+}
+
+static void t_many_mistakes(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY CLICK(500, 500) BAD_KEY BAD_KEY BAD_KEY BAD_KEY ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    forget();
+    play(&p, BAD_KEY CLICK(1500, 1) BAD_KEY CLICK(1600, 1) BAD_KEY ANSWER("Never asked for."));
+    ended(&p, AGENT_ERRORS, ERR_UNSURE);
+    assert_int_equal(seen.n_asked, 5);
+    play_close(&p);
+}
+
+static void t_batch(void **state)
+{
+    (void)state;
+    static const char batching[] =
+        "{\"name\": \"t\", \"syntax\": \"function\", \"coords\": \"px\", \"system\": \"\", \"max_images\": "
+        "1, "
+        "\"tool_error\": \"{tool}: {message}\\n\", \"run_all\": true, \"tools\": \"anthropic\"}";
+    struct play p;
+    play_open(&p);
+    use_dialect(&p, dialect_parse(batching, sizeof batching - 1, "t", &p.e));
+    play(&p, "[{\"name\": \"left_click\", \"arguments\": {\"coordinate\": [300, 300]}}, "
+             "{\"name\": \"zoom\", \"arguments\": {\"region\": [0, 0, 9, 9]}}, "
+             "{\"name\": \"left_click\", \"arguments\": {\"coordinate\": [310, 310]}}]\n"
+             "[{\"name\": \"left_click\", \"arguments\": {\"coordinate\": [320, 320]}}, "
+             "{\"name\": \"answer\", \"arguments\": {\"text\": \"Done.\"}}, "
+             "{\"name\": \"left_click\", \"arguments\": {\"coordinate\": [330, 330]}}]\n");
+    ended(&p, AGENT_ANSWERED, 0);
+    json_t *list = stage_events(&p.stage, "button_press");
+    assert_int_equal(json_array_size(list), 2);
+    assert_int_equal(field(list, 0, "x"), 300);
+    assert_int_equal(field(list, 1, "x"), 320);
+    told(1, "'zoom' is not something");
+    assert_string_equal(p.r.answer, "Done.");
+    play_close(&p);
+}
+
+/* ---- going in circles --------------------------------------------------------------------------------------------- */
+
+#define FIVE_CLICKS CLICK(500, 500) CLICK(500, 500) CLICK(500, 500) CLICK(500, 500) CLICK(500, 500)
+
+static void t_loop(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    p.o.warm_up = true;
+    play(&p, FIVE_CLICKS ANSWER("Never asked for."));
+    ended(&p, AGENT_LOOP, ERR_UNSURE);
+    assert_int_equal(p.rc, 0);
+    assert_int_equal(seen.n_asked, 5);
+    for (int k = 1; k < 3; k++)
+        told(k, "<tool_output tool=\"click_desktop\">\nThe screen did not change.\n</tool_output>");
+    for (int k = 3; k < 5; k++)
+        told(k, "<error tool=\"click_desktop\">\nthe same action was done");
+    told(3, "3 times without any visible effect");
+    told(4, "4 times");
+    for (int k = 1; k < 5; k++) /* warmer each time */
+        asked_at(k, fmax(0.5, 0.3 * k), 0);
+    assert_int_equal(clicks(&p), 5);
+
+    forget(); /* another action in between: not the same one again and again */
+    play(&p, CLICK(500, 500) CLICK(500, 500) CLICK(500, 501) CLICK(500, 500) CLICK(500, 500) CLICK(500, 501)
+                 ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    for (int k = 1; k < 7; k++)
+        told(k, "<tool_output");
+
+    forget(); /* the same action, but each time something happens: a "Next" button */
+    seen.repaint = true;
+    play(&p, FIVE_CLICKS CLICK(500, 500) CLICK(500, 500) ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    for (int k = 1; k < 8; k++)
+        told(k, "<tool_output tool=\"click_desktop\">\n\n</tool_output>");
+    for (int k = 0; k < 7; k++)
+        assert_true(field_bool(p.story.steps[k].effect, "changed"));
+    play_close(&p);
+}
+
+/* ---- budgets ------------------------------------------------------------------------------------------------------- */
+
+static void t_steps(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    p.o.max_steps = 2;
+    play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("So far."));
+    ended(&p, AGENT_STEPS, ERR_STEPS);
+    assert_string_equal(p.r.answer, "So far.");
+    assert_int_equal(seen.n_asked, 3);
+    assert_int_equal(seen.asked[1].goal, GOAL_STEP);
+    assert_int_equal(seen.asked[2].goal, GOAL_ANSWER);
+    assert_int_equal(clicks(&p), 2);
+
+    static const char *const no_answers[] = {
+        CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) CLICK(200, 200), /* an action: not performed */
+        CLICK(500, 500) CLICK(400, 400) BAD_KEY BAD_KEY BAD_KEY,         /* one that cannot be */
+        CLICK(500, 500) CLICK(400, 400) "no\nno\nno\nno\n",
+    };
+    for (int i = 0; i < 3; i++) {
+        forget();
+        play(&p, no_answers[i]);
+        ended(&p, AGENT_STEPS, ERR_STEPS); /* the budget ended it, whatever was said then */
+        assert_null(p.r.answer);
+        assert_int_equal(seen.n_asked, i == 2 ? 6 : 3);
+        assert_int_equal(clicks(&p), 2);
+    }
+
+    forget();
+    p.o.force_answer = false;
+    play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("Never asked for."));
+    ended(&p, AGENT_STEPS, ERR_STEPS);
+    assert_null(p.r.answer);
+    assert_int_equal(seen.n_asked, 2);
+    play_close(&p);
+}
+
+static void t_tokens(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    p.o.max_tokens = (int64_t)strlen(CLICK(500, 500)); /* a token is a byte here: two steps are beyond it */
+    play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("So far."));
+    ended(&p, AGENT_TOKENS, ERR_STEPS);
+    assert_string_equal(p.r.answer, "So far.");
+    assert_int_equal(seen.asked[2].goal, GOAL_ANSWER);
+    assert_int_equal(p.r.steps, 3);
+    play_close(&p);
+}
+
+static void t_time(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    p.o.max_seconds = 0.5;
+    seen.slow_ms = 600; /* cut off in the middle of the first reply; the answer may take its time */
+    play(&p, CLICK(500, 500) ANSWER("So far."));
+    ended(&p, AGENT_TIME, ERR_TIME);
+    assert_int_equal(seen.asked[1].goal, GOAL_ANSWER);
+    assert_string_equal(p.r.answer, "So far.");
+    assert_int_equal(clicks(&p), 0);
+
+    forget();
+    p.o.force_answer = false;
+    play(&p, WAIT(60) CLICK(500, 500)); /* waiting does not outlast the run either */
+    ended(&p, AGENT_TIME, ERR_TIME);
+    assert_true(p.r.seconds < 3);
+    assert_int_equal(seen.n_asked, 1);
+    play_close(&p);
+}
+
+/* ---- other ends ------------------------------------------------------------------------------------------------------ */
+
+static void t_dry_run(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    p.o.dry_run = true;
+    p.o.max_steps = 7;
+    play(&p, FIVE_CLICKS STEP("\"write_desktop\", \"content\": \"abc\"") BAD_KEY ANSWER("Never asked for."));
+    ended(&p, AGENT_DRY_RUN, 0);
+    assert_int_equal(json_array_size(stage_events(&p.stage, NULL)), 0);
+    assert_int_equal(json_array_size(stage_events(&p.stage, "motion")), 0);
+    assert_int_equal(events_of(&p, "action"), 6);
+    assert_int_equal(seen.n_asked, 7);
+    for (int k = 1; k < 7; k++) /* nothing changed because nothing was pressed: not the model's fault */
+        told(k, "<tool_output");
+    play_close(&p);
+}
+
+static void t_infeasible(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    play(&p, ANSWER("There is no such flight. [TASK=INFEASIBLE]"));
+    ended(&p, AGENT_INFEASIBLE, ERR_FAILED);
+    assert_int_equal(p.rc, 0);
+    assert_non_null(strstr(p.r.answer, "no such flight"));
+    forget();
+    use_dialect(&p, dialect_load("pyautogui", NULL));
+    play(&p, "FAIL\n");
+    ended(&p, AGENT_INFEASIBLE, ERR_FAILED);
+    play_close(&p);
+}
+
+static void t_stopped(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    seen.stop_at = 2;
+    play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("Never asked for."));
+    ended(&p, AGENT_STOPPED, ERR_STOPPED);
+    assert_int_equal(p.rc, -1);
+    assert_int_equal(seen.n_asked, 2);
+    assert_int_equal(clicks(&p), 1);
+    play_close(&p);
+}
+
+#define SHIFT_DOWN STEP("\"key_down_desktop\", \"key\": \"shift\"")
+
+static void t_held(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p);
+    seen.repaint = true;
+    play(&p, SHIFT_DOWN CLICK(500, 500) STEP("\"key_up_desktop\", \"key\": \"shift\"")
+                 SHIFT_DOWN FIVE_CLICKS CLICK(500, 500) CLICK(400, 400) SHIFT_DOWN ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    static const int down[] = {0, 1, 1, 0, 1, 1, 1,
+                               1, 1, 1, 0, 0, 1}; /* what is forgotten goes up after step 10 */
+    for (int i = 0; i < 13; i++)
+        assert_int_equal(seen.downs[i], down[i]);
+    json_t *list = stage_events(&p.stage, "button_press");
+    assert_int_equal(field(list, 0, "state") & ShiftMask, ShiftMask);
+    play_close(&p);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a reply that is no step is taken back and asked for again, four times at most", t_unreadable),
+    CLAIM("a reply that was cut off is asked for again with room for twice as much", t_cut_off),
+    CLAIM("reasoning is on record but does not stay in view", t_reasoning),
+    CLAIM("a mistake in a step, or of the executor, is told in the next turn", t_told),
+    CLAIM("five mistakes in a row end the run", t_many_mistakes),
+    CLAIM("a batch of actions ends at its first failure and at its answer", t_batch),
+    CLAIM("the same action without effect is told after three times and ends the run after five", t_loop),
+    CLAIM("out of steps: an answer is asked for, nothing else is done any more", t_steps),
+    CLAIM("out of tokens: the same", t_tokens),
+    CLAIM("out of time: the same, also in the middle of a reply or of waiting", t_time),
+    CLAIM("a dry run presses nothing and blames nobody", t_dry_run),
+    CLAIM("that it cannot be done is an answer with its own exit code", t_infeasible),
+    CLAIM("a stop while the model decides: nothing is done after it", t_stopped),
+    CLAIM("a held key spans steps, ten at most, and none outlasts the run", t_held),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
