@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""The episodes the embedded model is judged by: JSON lines {kind, url, task, expect}.
+"""The episodes the embedded model is judged by, one a line: kind, page, task, pattern of the title.
 
-    tests/scripts/demo_cases.py            20 flights, then 60 dialogs
-    tests/scripts/demo_cases.py --demo     only the task of the demo
+    tests/scripts/demo_cases.py >tests/cases/demo_many.tsv     20 flights, then 60 dialogs
+    tests/scripts/demo_cases.py --first 3000000                others of the same kind, to look for faults in
 
-Design.  An episode opens `url` (relative to assets/demo) in a kiosk window of 640 x 480, gives the
-agent `task`, and afterwards compares the document's title with the regular expression `expect`
-(POSIX extended and Python agree on it): the page is the referee.  The first title of a page never
+Design.  An episode opens the page (relative to assets/demo) in a kiosk window of 640 x 480, gives the
+agent the task, and afterwards compares the document's title with the pattern (POSIX extended and
+Python agree on it): the page is the referee.  The first title of a page never
 matches.  Seeds start at 1000000 and every name is of the held-out side of the lexicon, so neither
 layout nor words were seen in training.  The list is the same at every call.
 """
 import argparse
-import json
 import pathlib
 import random
 import sys
@@ -22,7 +21,7 @@ import pages       # noqa: E402
 import tasks       # noqa: E402
 import words       # noqa: E402
 
-FIRST_SEED, DEMO_SEED = 1_000_000, 1_000_102
+FIRST_SEED = 1_000_000
 FLIGHTS = 20
 DIALOGS = {"buttons": 20, "ticks": 15, "options": 10, "fields": 15}
 
@@ -33,7 +32,7 @@ def exactly(title):
 
 
 def case(kind, url, task, title):
-    return {"kind": kind, "url": url, "task": task.sentence, "expect": exactly(title)}
+    return "\t".join((kind, url, task.sentence, exactly(title)))
 
 
 def flight(seed, origin, destination, date, time, name, rng=None):
@@ -69,17 +68,16 @@ def dialog(rng, lex, seed, kind):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--demo", action="store_true", help="only the demo's own task")
-    if p.parse_args().demo:
-        print(json.dumps(flight(DEMO_SEED, "Paris", "Rome", "12 May", "9:40", "Ana Lima")))
-        return
-    rng = random.Random("episodes")
+    p.add_argument("--first", type=int, default=FIRST_SEED, help="seed of the first page")
+    first = p.parse_args().first
+    rng = random.Random("episodes" if first == FIRST_SEED else first)
     lex = words.Lexicon(rng, evaluation=True)
+    print("# kind\tpage\ttask\tpattern of the final title; made by tests/scripts/demo_cases.py")
     for k in range(FLIGHTS):
-        print(json.dumps(some_flight(rng, lex, FIRST_SEED + k)))
+        print(some_flight(rng, lex, first + k))
     kinds = [kind for kind, n in DIALOGS.items() for _ in range(n)]
     for k, kind in enumerate(kinds):
-        print(json.dumps(dialog(rng, lex, FIRST_SEED + 100_000 + k, kind)))
+        print(dialog(rng, lex, first + 100_000 + k, kind))
 
 
 if __name__ == "__main__":
