@@ -294,6 +294,8 @@ static void print_outcome(const struct job *j, const struct agent_result *r, con
     progress_head(p, "run", trace_dir(j->trace));
     if (j->report)
         progress_head(p, "see", j->report);
+    if (j->s.quiet && e->kind) /* quiet about progress, not about failure */
+        fprintf(stderr, "holorun: %s\n", e->text);
     if (j->s.json)
         print_json(j, r, e, code);
     else if (r->answer)
@@ -345,7 +347,8 @@ static int work(struct job *j)
     if (j->s.report) {
         j->report = xasprintf("%s/report.html", dir);
         if (trace_sync(j->trace, &late) || report_write(dir, j->report, &late)) {
-            warn("no report: %s", late.text);
+            if (strcmp(late.text, e.text) != 0) /* a full disk need not be told twice */
+                warn("no report: %s", late.text);
             free(j->report);
             j->report = NULL;
         }
@@ -389,7 +392,7 @@ static int open_all(struct job *j, struct err *e)
     if (open_dialect(j, e) || open_screen(j, e) || open_mind(j, e))
         return -1;
     if (!(j->trace = trace_open(j->s.runs, e)))
-        return -1;
+        return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
     return write_run_json(j, "running", -1, e);
 }
 

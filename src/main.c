@@ -10,6 +10,7 @@
 #include "manual.h"
 #include "version.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -131,7 +132,7 @@ static int run_task(int argc, char **argv)
     return cmd_run(argc, argv);
 }
 
-int main(int argc, char **argv)
+static int run_command_line(int argc, char **argv)
 {
     if (argc < 2) {
         manual_overview(commands, stderr);
@@ -150,4 +151,15 @@ int main(int argc, char **argv)
     if (first[0] == '-' || strchr(first, ' '))
         return run_task(argc, argv);
     return refuse_word(first);
+}
+
+/* An answer that could not be written is a failure, not a success that nobody saw. */
+int main(int argc, char **argv)
+{
+    int code = run_command_line(argc, argv);
+    if ((fflush(stdout) || ferror(stdout)) && code == ERR_NONE) {
+        fprintf(stderr, "holorun: cannot write to stdout: %s\n", strerror(errno));
+        code = ERR_ENV;
+    }
+    return code;
 }

@@ -2,6 +2,7 @@
  * the model's place.  What is asserted is what the page says in its window title, and the run directory.
  */
 #include "check.h"
+#include "xvfb.h"
 
 #include "base/err.h"
 #include "base/file.h"
@@ -11,25 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The program under test stands two folders above this test's, or is ./holorun of the source tree. */
-static char *program(void)
-{
-    char *here = file_exe_dir(), *beside = xasprintf("%s/../holorun", here);
-    free(here);
-    if (file_exists(beside))
-        return beside;
-    free(beside);
-    return xstrdup("./holorun");
-}
-
 /* Runs an episode; its last title in `title`, the run directory in *dir (the caller frees it). */
 static int episode(const char *page, const char *replies, const char *options, char title[256], char **dir)
 {
     char runs[] = "/tmp/holorun-episode-XXXXXX";
     assert_non_null(mkdtemp(runs));
-    char *p = program();
-    char *command =
-        xasprintf("tests/scripts/episode.sh '%s' '%s' '%s' '%s' %s", p, page, replies, runs, options);
+    char *command = xasprintf("tests/scripts/episode.sh '%s' '%s' '%s' '%s' %s", program_path(), page,
+                              replies, runs, options);
     FILE *f = popen(command, "r");
     assert_non_null(f);
     title[0] = 0;
@@ -38,7 +27,6 @@ static int episode(const char *page, const char *replies, const char *options, c
     title[strcspn(title, "\n")] = 0;
     int status = pclose(f);
     free(command);
-    free(p);
     if (WEXITSTATUS(status) == 77)
         skip();
     *dir = record_newest(runs, NULL);

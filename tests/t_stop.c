@@ -294,6 +294,7 @@ static void t_lost_while(void **state)
         static char text[4000];
         memset(text, 'a', sizeof text);
         int path[] = {1, 1, 400, 400};
+        must(screen_watch(t.s, &why)); /* its thread loses a connection too */
         pthread_create(&thread, NULL, kill_later, &t.x);
         int rc = i == 0   ? screen_type(t.s, text, sizeof text, &e)
                  : i == 1 ? screen_drag(t.s, path, 2, 1, 5000, &e)

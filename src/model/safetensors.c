@@ -182,7 +182,7 @@ static int read_file(struct safetensors *s, const char *file, const uint8_t *p, 
     for (int i = 0; i < 8; i++)
         header_len |= (uint64_t)p[i] << (8 * i);
     if (header_len > MAX_HEADER || header_len > len - 8)
-        return err_set(e, ERR_MODEL, "%s: the header claims %llu bytes of a file of %zu", file,
+        return err_set(e, ERR_MODEL, "%s: the header claims %llu bytes of a file of %zu; copy it again", file,
                        (unsigned long long)header_len, len);
     json_error_t why;
     json_t *header = json_loadb((const char *)p + 8, (size_t)header_len, JSON_REJECT_DUPLICATES, &why);

@@ -100,6 +100,11 @@ void screen_install_signals(void)
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGHUP, &sa, NULL);
+    /* A reader of our output that goes away, or a file at its limit: an error from write, not an end
+     * with a button down. */
+    sa.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &sa, NULL);
+    sigaction(SIGXFSZ, &sa, NULL);
     err_on_exit(held_emergency);
     atexit(held_emergency);
 }

@@ -144,6 +144,9 @@ static void *watch_thread(void *arg)
         if (!*screen_stop_flag() && file_time(w->path) > w->started)
             *screen_stop_flag() = STOP_FILE;
     }
+    /* Here and not by who joins: Xlib leaves a lost Display locked by the thread that noticed. */
+    XCloseDisplay(w->dpy);
+    w->dpy = NULL;
     return NULL;
 }
 

@@ -1,0 +1,605 @@
+/* t_run.c - claims about the whole program, as a process, when something is wrong: what it says in how many
+ * lines, with which exit code, what is on record, and what the X server has down afterwards.
+ */
+#include "check.h"
+#include "stage.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "screen/xtrap.h"
+#include "trace/read.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define POCKET        "assets/pocket/model"
+#define STEP(call)    "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
+#define CLICK(x, y)   STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
+#define WAIT(seconds) STEP("\"wait_desktop\", \"seconds\": " #seconds)
+#define ANSWER        STEP("\"answer\", \"content\": \"Done.\"")
+#define SHIFT_DOWN    STEP("\"key_down_desktop\", \"key\": \"shift\"")
+#define DRAG                                                                                                 \
+    STEP("\"drag_and_drop\", \"description\": \"it\", \"x1\": 200, \"y1\": 200, \"x2\": 600, \"y2\": 600, "  \
+         "\"hold_keys\": [\"ctrl\"]")
+/* Letters that are on no key stand among those that are. */
+#define TEN     "ab\xc5\x91 cd\xce\xa9 ef"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define TYPE    STEP("\"write_desktop\", \"content\": \"" HUNDRED HUNDRED HUNDRED HUNDRED "\"")
+
+enum { MAX_WORDS = 24, PATIENCE_MS = 20000 };
+
+/* ---- processes ------------------------------------------------------------------------------------------------- */
+
+struct outcome {
+    int code; /* -1: ended by a signal, or never */
+    char *out, *err;
+};
+
+static char *place(const struct xvfb *x, const char *name)
+{
+    return xasprintf("%s/%s", x->dir, name);
+}
+
+/* `words` after the program's name; out: where stdout goes. */
+static pid_t start_into(const struct xvfb *x, const char *out, const char *const *words)
+{
+    char *err = place(x, "err");
+    const char *argv[MAX_WORDS] = {program_path()};
+    for (int i = 0; words[i] && i + 2 < MAX_WORDS; i++)
+        argv[i + 1] = words[i];
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(open("/dev/null", O_RDONLY), 0);
+        dup2(open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
+        dup2(open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
+        execv(argv[0], (char *const *)argv);
+        _exit(127);
+    }
+    free(err);
+    return pid;
+}
+
+static pid_t start(const struct xvfb *x, const char *const *words)
+{
+    char *out = place(x, "out");
+    pid_t pid = start_into(x, out, words);
+    free(out);
+    return pid;
+}
+
+static char *text_of(const struct xvfb *x, const char *name)
+{
+    char *path = place(x, name), *text = NULL;
+    size_t len;
+    if (file_read(path, 16 << 20, &text, &len, NULL))
+        text = xstrdup("");
+    free(path);
+    return text;
+}
+
+static void finish(const struct xvfb *x, pid_t pid, struct outcome *o)
+{
+    int status = 0;
+    free(o->out);
+    free(o->err);
+    *o = (struct outcome){.code = -1};
+    int64_t begin = clock_ns();
+    pid_t got;
+    while ((got = waitpid(pid, &status, WNOHANG)) == 0 && clock_ms_since(begin) < PATIENCE_MS)
+        clock_sleep_ms(5);
+    if (got == 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, &status, 0);
+    } else if (WIFEXITED(status)) {
+        o->code = WEXITSTATUS(status);
+    }
+    o->out = text_of(x, "out");
+    o->err = text_of(x, "err");
+}
+
+static void run(const struct xvfb *x, struct outcome *o, const char *const *words)
+{
+    finish(x, start(x, words), o);
+}
+
+static void outcome_free(struct outcome *o)
+{
+    free(o->out);
+    free(o->err);
+    *o = (struct outcome){0};
+}
+
+/* Ended with this code and one line on stderr, which names these. */
+static void one_line(const struct outcome *o, int code, const char *const *names)
+{
+    size_t n = strlen(o->err);
+    if (o->code != code || strncmp(o->err, "holorun: ", 9) != 0 || strchr(o->err, '\n') != o->err + n - 1)
+        fail_msg("exit %d instead of %d, stderr: '%s'", o->code, code, o->err);
+    for (; *names; names++)
+        if (!strstr(o->err, *names))
+            fail_msg("'%s' is not in: %s", *names, o->err);
+    check_note("%d  %.*s", code, (int)n - 1, o->err);
+}
+
+#define ONE_LINE(o, code, ...) one_line(o, code, (const char *const[]){__VA_ARGS__, NULL})
+#define WORDS(...)             ((const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
+
+/* A display for the program alone, with a window that writes down what reaches it. */
+static void open_stage(struct stage *t)
+{
+    stage_open(t);
+    screen_close(t->s); /* it has the hands */
+    t->s = NULL;
+}
+
+static pid_t start_run(const struct stage *t, const char *replies)
+{
+    char *script = place(&t->x, "script"), *runs = place(&t->x, "runs");
+    assert_int_equal(file_write(script, replies, strlen(replies), NULL), 0);
+    pid_t pid = start(&t->x, WORDS("run", "Press Save", "--quiet", "--fake", script, "--runs", runs,
+                                   "--settle-min", "1", "--settle-quiet", "30"));
+    free(script);
+    free(runs);
+    return pid;
+}
+
+/* Waits until the window has seen n events of this name. */
+static void wait_events(const struct stage *t, const char *name, int n)
+{
+    char *what = xasprintf("\"event\":\"%s\"", name), *text = NULL;
+    int count = 0;
+    for (int i = 0; count < n && i < PATIENCE_MS / 5; i++) {
+        size_t len;
+        clock_sleep_ms(5);
+        free(text);
+        assert_int_equal(file_read(t->events, 16 << 20, &text, &len, NULL), 0);
+        count = 0;
+        for (const char *p = text; (p = strstr(p, what)); p++)
+            count++;
+    }
+    free(text);
+    free(what);
+    assert_true(count >= n);
+}
+
+/* The newest run as it is on disk; the caller frees it. */
+static void read_run(const struct stage *t, struct record *r)
+{
+    char *runs = place(&t->x, "runs"), *dir = record_newest(runs, NULL);
+    assert_non_null(dir);
+    assert_int_equal(record_open(r, dir, NULL), 0);
+    assert_int_equal(r->skipped, 0);
+    free(dir);
+    free(runs);
+}
+
+/* The last event of this kind, NULL when there is none. */
+static const json_t *last_event(const struct record *r, const char *kind)
+{
+    for (int i = r->n - 1; i >= 0; i--)
+        if (!strcmp(r->events[i].kind, kind))
+            return r->events[i].fields;
+    return NULL;
+}
+
+static void report_works(const struct stage *t)
+{
+    struct outcome o = {0};
+    char *runs = place(&t->x, "runs"), *page = place(&t->x, "page.html");
+    run(&t->x, &o, WORDS("report", "--runs", runs, "-o", page));
+    assert_int_equal(o.code, 0);
+    assert_string_equal(o.err, "");
+    assert_true(file_exists(page));
+    outcome_free(&o);
+    free(runs);
+    free(page);
+}
+
+/* ---- no display ---------------------------------------------------------------------------------------------------- */
+
+static void t_no_display(void **state)
+{
+    (void)state;
+    static const char *const no_xtest[] = {"-extension", "XTEST", NULL};
+    struct xvfb x;
+    struct outcome o = {0};
+    const char *const *words = WORDS("run", "Press Save", "--fake", "/dev/null");
+    if (xvfb_start(&x, "320x240x24", no_xtest))
+        skip();
+    run(&x, &o, words);
+    ONE_LINE(&o, ERR_ENV, x.display, "no XTEST", "start the X server without");
+    run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--display", ":987"));
+    ONE_LINE(&o, ERR_ENV, "cannot open display ':987'", "no X server there", "xauth");
+    unsetenv("DISPLAY");
+    run(&x, &o, words);
+    ONE_LINE(&o, ERR_ENV, "DISPLAY is not set", "use --display :0", "Xvfb :1");
+    setenv("WAYLAND_DISPLAY", "wayland-0", 1);
+    run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--json"));
+    ONE_LINE(&o, ERR_ENV, "Wayland session", "log in to an X11 session", "Xvfb :1");
+    json_t *json = json_loads(o.out, 0, NULL); /* a program that reads stdout learns of it too */
+    assert_int_equal(field_int(json, "exit"), ERR_ENV);
+    assert_non_null(strstr(field_text(json, "error"), "Wayland session"));
+    json_decref(json);
+    unsetenv("WAYLAND_DISPLAY");
+    outcome_free(&o);
+    xvfb_stop(&x);
+}
+
+static void t_doctor(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    open_stage(&t);
+    run(&t.x, &o, WORDS("doctor"));
+    assert_int_equal(o.code, 0);
+    assert_string_equal(o.err, "");
+    assert_non_null(strstr(o.out, "twice within 0.6 s"));
+    run(&t.x, &o, WORDS("doctor", "--json", "--model", "/nowhere"));
+    assert_int_equal(o.code, ERR_MODEL);
+    json_t *json = json_loads(o.out, 0, NULL);
+    assert_non_null(json);
+    json_decref(json);
+    unsetenv("DISPLAY");
+    run(&t.x, &o, WORDS("doctor", "--model", "/nowhere"));
+    assert_int_equal(o.code, ERR_ENV);
+    assert_non_null(strstr(o.out, "DISPLAY is not set"));
+    setenv("DISPLAY", t.x.display, 1);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static void t_lost(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {CLICK(500, 500) SHIFT_DOWN TYPE ANSWER, CLICK(500, 500) DRAG ANSWER,
+                                          CLICK(500, 500) WAIT(30) ANSWER};
+    static const char *const events[] = {"key_press", "button_press", "button_press"};
+    static const int n[] = {40, 2, 1};
+    for (int i = 0; i < 3; i++) {
+        struct stage t;
+        struct outcome o = {0};
+        struct record r;
+        open_stage(&t);
+        volatile bool lost = false;
+        xtrap_watch(t.other, &lost);
+        pid_t pid = start_run(&t, replies[i]);
+        wait_events(&t, events[i], n[i]);
+        xvfb_kill_server(&t.x);
+        finish(&t.x, pid, &o);
+        ONE_LINE(&o, ERR_ENV, t.x.display, "was lost");
+        read_run(&t, &r);
+        assert_string_equal(field_text(last_event(&r, "end"), "status"), "failed");
+        assert_non_null(strstr(field_text(last_event(&r, "end"), "error"), "was lost"));
+        assert_int_equal(field_int(r.run, "exit"), ERR_ENV);
+        record_free(&r);
+        report_works(&t);
+        outcome_free(&o);
+        stage_close(&t);
+    }
+}
+
+static void t_driven(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    stage_open(&t); /* this process keeps the hands */
+    finish(&t.x, start_run(&t, CLICK(500, 500) ANSWER), &o);
+    char *number = xasprintf("(process %d)", (int)getpid());
+    ONE_LINE(&o, ERR_ENV, "driven by another holorun", number, "stop that one first");
+    assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
+    free(number);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+/* ---- damaged models -------------------------------------------------------------------------------------------------- */
+
+/* Replaces the first occurrence by a text of the same length, in place. */
+static void damage(const char *file, const char *from, const char *to)
+{
+    char *data;
+    size_t len;
+    assert_int_equal(strlen(from), strlen(to));
+    assert_int_equal(file_read(file, 64 << 20, &data, &len, NULL), 0);
+    char *at = memmem(data, len, from, strlen(from));
+    assert_non_null(at);
+    memcpy(at, to, strlen(to));
+    assert_int_equal(file_write(file, data, len, NULL), 0);
+    free(data);
+}
+
+static void damage_model(const char *dir, int which)
+{
+    static const char index[] = "{\"weight_map\": {\"a\": \"model-00001-of-00002.safetensors\"}}";
+    char *weights = xasprintf("%s/model.safetensors", dir), *tokens = xasprintf("%s/tokenizer.json", dir),
+         *config = xasprintf("%s/config.json", dir),
+         *list = xasprintf("%s/model.safetensors.index.json", dir);
+    int fd = -1;
+    switch (which) {
+    case 0:
+        assert_int_equal(unlink(weights), 0);
+        assert_int_equal(file_write(list, index, sizeof index - 1, NULL), 0);
+        break;
+    case 1:
+        assert_int_equal(truncate(weights, 1000), 0);
+        break;
+    case 2: /* the header's length: 2^56 bytes and a few */
+        assert_true((fd = open(weights, O_WRONLY)) >= 0);
+        assert_int_equal(pwrite(fd, "\1", 1, 7), 1);
+        close(fd);
+        break;
+    case 3:
+        damage(weights, "\"shape\":[768,1,4]", "\"shape\":[384,2,4]");
+        break;
+    case 4:
+        damage(config, "\"M-*-M-", "\"M-X-M-");
+        break;
+    case 5:
+        assert_int_equal(truncate(tokens, 9000), 0);
+        break;
+    default:
+        assert_int_equal(unlink(config), 0);
+    }
+    free(weights);
+    free(tokens);
+    free(config);
+    free(list);
+}
+
+static void t_models(void **state)
+{
+    (void)state;
+    static const char *const names[][4] = {
+        {"model-00001-of-00002.safetensors", "No such file"},
+        {"model.safetensors", "12512 bytes of a file of 1000", "copy it again"},
+        {"model.safetensors", "the header claims", "copy it again"},
+        {"conv1d.weight", "[384, 2, 4]", "[768, 1, 4]"},
+        {"hybrid_override_pattern", "'X'"},
+        {"tokenizer.json", "line"},
+        {"config.json", "not a model directory"},
+    };
+    struct xvfb x = {0};
+    struct outcome o = {0};
+    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
+    assert_non_null(mkdtemp(x.dir));
+    char *dir = place(&x, "model"), *copy = xasprintf("rm -rf %s && cp -r %s %s", dir, POCKET, dir);
+    for (int i = 0; i < 7; i++) {
+        assert_int_equal(system(copy), 0);
+        damage_model(dir, i);
+        run(&x, &o, WORDS("ask", "What is this?", "--model", dir));
+        ONE_LINE(&o, ERR_MODEL, names[i][0], names[i][1], names[i][2] ? names[i][2] : "");
+        assert_string_equal(o.out, "");
+    }
+    outcome_free(&o);
+    free(copy);
+    free(dir);
+    xvfb_stop(&x);
+}
+
+/* ---- the disk ----------------------------------------------------------------------------------------------------------- */
+
+static void t_no_place(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    open_stage(&t);
+    const char *const *words =
+        WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/proc/holorun/runs");
+    run(&t.x, &o, words);
+    ONE_LINE(&o, ERR_ENV, "cannot make folder '/proc/holorun", "--runs");
+    run(&t.x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/dev/null"));
+    ONE_LINE(&o, ERR_ENV, "'/dev/null' is not a folder", "--runs");
+    char *script = place(&t.x, "script");
+    assert_int_equal(file_write(script, ANSWER, strlen(ANSWER), NULL), 0);
+    finish(&t.x, start_into(&t.x, "/dev/full", WORDS("run", "Press Save", "-q", "--fake", script)), &o);
+    ONE_LINE(&o, ERR_ENV, "cannot write to stdout", "No space left");
+    free(script);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+/* Many steps in a little room. */
+static char *long_script(void)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_puts(&b, SHIFT_DOWN);
+    for (int i = 0; i < 90; i++)
+        buf_printf(&b, STEP("\"click_desktop\", \"element\": \"number %d\", \"x\": %d, \"y\": 500"), i,
+                   100 + i);
+    char *text = buf_take(&b);
+    buf_free(&b);
+    return text;
+}
+
+static void t_full_disk(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r = {0};
+    open_stage(&t);
+    char *runs = place(&t.x, "runs"), *script = long_script();
+    assert_int_equal(mkdir(runs, 0700), 0);
+    if (mount("none", runs, "tmpfs", 0, "size=64k")) {
+        printf("           a small file system cannot be mounted here\n");
+        free(script);
+        free(runs);
+        stage_close(&t);
+        skip();
+    }
+    finish(&t.x, start_run(&t, script), &o);
+    char *dir = record_newest(runs, NULL);
+    int rc = dir ? record_open(&r, dir, NULL) : -1;
+    struct outcome page = {0};
+    char *file = place(&t.x, "page.html");
+    run(&t.x, &page, WORDS("report", "--runs", runs, "-o", file));
+    assert_int_equal(umount2(runs, MNT_DETACH), 0); /* first of all, whatever comes out */
+
+    ONE_LINE(&o, ERR_ENV, runs, "No space left", "--runs");
+    assert_int_equal(rc, 0);
+    assert_int_equal(r.skipped, 0);
+    assert_true(r.n > 40);
+    check_note("%d events of %d steps were on disk", r.n, r.events[r.n - 1].step);
+    assert_int_equal(page.code, 0);
+    assert_true(file_exists(file));
+    assert_int_equal(pressed(t.other), 0);
+    record_free(&r);
+    outcome_free(&o);
+    outcome_free(&page);
+    free(file);
+    free(dir);
+    free(script);
+    free(runs);
+    stage_close(&t);
+}
+
+/* ---- stopped and killed --------------------------------------------------------------------------------------------------- */
+
+static void t_signals(void **state)
+{
+    (void)state;
+    static const struct {
+        int signal;
+        const char *name, *replies, *event;
+        int n;
+    } cases[] = {
+        {SIGINT, "SIGINT", SHIFT_DOWN TYPE ANSWER, "key_press", 30},
+        {SIGTERM, "SIGTERM", TYPE ANSWER, "key_press", 30},
+        {SIGTERM, "SIGTERM", DRAG ANSWER, "button_press", 1},
+        {SIGINT, "SIGINT", DRAG ANSWER, "button_press", 1},
+        {SIGHUP, "SIGHUP", SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER, "button_release", 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct stage t;
+        struct outcome o = {0};
+        struct record r;
+        open_stage(&t);
+        pid_t pid = start_run(&t, cases[i].replies);
+        wait_events(&t, cases[i].event, cases[i].n);
+        if (strstr(cases[i].replies, "wait"))
+            clock_sleep_ms(500);                      /* it has begun to wait */
+        assert_true(i != 2 || pressed(t.other) == 2); /* Control and the button */
+        int64_t asked = clock_ns();
+        kill(pid, cases[i].signal);
+        finish(&t.x, pid, &o);
+        double ms = clock_ms_since(asked);
+        ONE_LINE(&o, ERR_STOPPED, "stopped by signal", cases[i].name);
+        assert_true(ms < 1500);
+        assert_int_equal(pressed(t.other), 0);
+        assert_int_equal(borrowed_keycodes(t.other), 0);
+        read_run(&t, &r);
+        assert_false(r.torn);
+        const json_t *exec = last_event(&r, "exec"), *end = last_event(&r, "end");
+        assert_non_null(last_event(&r, "action"));
+        assert_false(field_bool(exec, "ok"));
+        assert_non_null(strstr(field_text(exec, "error"), cases[i].name));
+        assert_string_equal(field_text(end, "status"), "stopped");
+        assert_string_equal(field_text(r.run, "status"), "stopped");
+        assert_int_equal(field_int(r.run, "exit"), ERR_STOPPED);
+        record_free(&r);
+        report_works(&t);
+        outcome_free(&o);
+        stage_close(&t);
+    }
+}
+
+static void t_killed(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {SHIFT_DOWN TYPE, DRAG};
+    static const char *const events[] = {"key_press", "button_press"};
+    static const int n[] = {30, 1}, least[] = {1, 2};
+    for (int i = 0; i < 2; i++) {
+        struct stage t;
+        struct outcome o = {0};
+        struct record r;
+        open_stage(&t);
+        pid_t pid = start_run(&t, replies[i]);
+        wait_events(&t, events[i], n[i]);
+        kill(pid, SIGKILL);
+        finish(&t.x, pid, &o);
+        assert_int_equal(o.code, -1);
+        assert_true(pressed(t.other) >= least[i]); /* the server keeps them down */
+
+        read_run(&t, &r); /* what it was about to do is on disk, that it was done is not */
+        assert_string_equal(r.events[r.n - 1].kind, "action");
+        assert_string_equal(field_text(json_object_get(last_event(&r, "action"), "action"), "kind"),
+                            i ? "drag" : "type");
+        assert_string_equal(field_text(r.run, "status"), "running");
+        record_free(&r);
+        report_works(&t);
+
+        run(&t.x, &o, WORDS("doctor"));
+        assert_int_equal(o.code, 0);
+        ONE_LINE(&o, 0, "an earlier run on display", t.x.display, "released");
+        assert_int_equal(pressed(t.other), 0);
+        assert_int_equal(borrowed_keycodes(t.other), 0);
+        outcome_free(&o);
+        stage_close(&t);
+    }
+}
+
+static void t_unread(void **state)
+{
+    (void)state;
+    struct stage t;
+    int fds[2], status = 0;
+    open_stage(&t);
+    char *script = place(&t.x, "script"), *runs = place(&t.x, "runs");
+    assert_int_equal(
+        file_write(script, CLICK(500, 500) DRAG ANSWER, strlen(CLICK(500, 500) DRAG ANSWER), NULL), 0);
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(fds[1], 2);
+        dup2(open("/dev/null", O_WRONLY), 1);
+        execl(program_path(), "holorun", "run", "Press Save", "--fake", script, "--runs", runs, NULL);
+        _exit(127);
+    }
+    close(fds[0]); /* nobody reads what it says */
+    close(fds[1]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(pressed(t.other), 0);
+    assert_int_equal(json_array_size(stage_events(&t, "button_release")), 2);
+    free(script);
+    free(runs);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("no display, no server, Wayland only, no XTEST: exit code 3 and one line that says what to do",
+          t_no_display),
+    CLAIM("doctor's exit code: 0 on a display, 3 without one, 4 without a model", t_doctor),
+    CLAIM("a display lost while typing, dragging, waiting: one line, and the record is complete", t_lost),
+    CLAIM("a display that another holorun drives is left alone", t_driven),
+    CLAIM("a damaged model directory: exit code 4 and one line that names file and fault", t_models),
+    CLAIM("nowhere to write runs or the answer: refused with what to do", t_no_place),
+    CLAIM("a disk that becomes full: one line, nothing pressed, what was recorded makes a report",
+          t_full_disk),
+    CLAIM("SIGINT, SIGTERM, SIGHUP while typing, dragging, waiting: nothing pressed, all on record",
+          t_signals),
+    CLAIM("SIGKILL while typing or dragging: the next start releases what stayed down", t_killed),
+    CLAIM("a run goes on when nobody reads what it says", t_unread),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
