@@ -211,6 +211,7 @@ static void check_cpu(struct report *r)
     bool fast = n > 0 && strcmp(names[n - 1], "ref") != 0;
     add(r, "processor", fast ? OK : WARNING, buf_take(&b),
         "only the plain reference runs here, slowly; use a machine with AVX2 or AVX-512");
+    buf_free(&b);
 }
 
 static void check_folders(struct report *r)

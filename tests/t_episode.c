@@ -2,7 +2,7 @@
  * the model's place.  What is asserted is what the page says in its window title, and the run directory.
  */
 #include "check.h"
-#include "xvfb.h"
+#include "program.h"
 
 #include "base/err.h"
 #include "base/file.h"

@@ -2,6 +2,7 @@
  * lines, with which exit code, what is on record, and what the X server has down afterwards.
  */
 #include "check.h"
+#include "program.h"
 #include "stage.h"
 
 #include "base/clock.h"
@@ -31,105 +32,7 @@
 #define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 #define TYPE    STEP("\"write_desktop\", \"content\": \"" HUNDRED HUNDRED HUNDRED HUNDRED "\"")
 
-enum { MAX_WORDS = 24, PATIENCE_MS = 20000 };
-
-/* ---- processes ------------------------------------------------------------------------------------------------- */
-
-struct outcome {
-    int code; /* -1: ended by a signal, or never */
-    char *out, *err;
-};
-
-static char *place(const struct xvfb *x, const char *name)
-{
-    return xasprintf("%s/%s", x->dir, name);
-}
-
-/* `words` after the program's name; out: where stdout goes. */
-static pid_t start_into(const struct xvfb *x, const char *out, const char *const *words)
-{
-    char *err = place(x, "err");
-    const char *argv[MAX_WORDS] = {program_path()};
-    for (int i = 0; words[i] && i + 2 < MAX_WORDS; i++)
-        argv[i + 1] = words[i];
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        dup2(open("/dev/null", O_RDONLY), 0);
-        dup2(open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-        dup2(open(err, O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-        execv(argv[0], (char *const *)argv);
-        _exit(127);
-    }
-    free(err);
-    return pid;
-}
-
-static pid_t start(const struct xvfb *x, const char *const *words)
-{
-    char *out = place(x, "out");
-    pid_t pid = start_into(x, out, words);
-    free(out);
-    return pid;
-}
-
-static char *text_of(const struct xvfb *x, const char *name)
-{
-    char *path = place(x, name), *text = NULL;
-    size_t len;
-    if (file_read(path, 16 << 20, &text, &len, NULL))
-        text = xstrdup("");
-    free(path);
-    return text;
-}
-
-static void finish(const struct xvfb *x, pid_t pid, struct outcome *o)
-{
-    int status = 0;
-    free(o->out);
-    free(o->err);
-    *o = (struct outcome){.code = -1};
-    int64_t begin = clock_ns();
-    pid_t got;
-    while ((got = waitpid(pid, &status, WNOHANG)) == 0 && clock_ms_since(begin) < PATIENCE_MS)
-        clock_sleep_ms(5);
-    if (got == 0) {
-        kill(pid, SIGKILL);
-        waitpid(pid, &status, 0);
-    } else if (WIFEXITED(status)) {
-        o->code = WEXITSTATUS(status);
-    }
-    o->out = text_of(x, "out");
-    o->err = text_of(x, "err");
-}
-
-static void run(const struct xvfb *x, struct outcome *o, const char *const *words)
-{
-    finish(x, start(x, words), o);
-}
-
-static void outcome_free(struct outcome *o)
-{
-    free(o->out);
-    free(o->err);
-    *o = (struct outcome){0};
-}
-
-/* Ended with this code and one line on stderr, which names these. */
-static void one_line(const struct outcome *o, int code, const char *const *names)
-{
-    size_t n = strlen(o->err);
-    if (o->code != code || strncmp(o->err, "holorun: ", 9) != 0 || strchr(o->err, '\n') != o->err + n - 1)
-        fail_msg("exit %d instead of %d, stderr: '%s'", o->code, code, o->err);
-    for (; *names; names++)
-        if (!strstr(o->err, *names))
-            fail_msg("'%s' is not in: %s", *names, o->err);
-    check_note("%d  %.*s", code, (int)n - 1, o->err);
-}
-
-#define ONE_LINE(o, code, ...) one_line(o, code, (const char *const[]){__VA_ARGS__, NULL})
-#define WORDS(...)             ((const char *const[]){__VA_ARGS__, NULL})
+enum { PATIENCE_MS = 20000 };
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
@@ -143,10 +46,10 @@ static void open_stage(struct stage *t)
 
 static pid_t start_run(const struct stage *t, const char *replies)
 {
-    char *script = place(&t->x, "script"), *runs = place(&t->x, "runs");
+    char *script = xvfb_place(&t->x, "script"), *runs = xvfb_place(&t->x, "runs");
     assert_int_equal(file_write(script, replies, strlen(replies), NULL), 0);
-    pid_t pid = start(&t->x, WORDS("run", "Press Save", "--quiet", "--fake", script, "--runs", runs,
-                                   "--settle-min", "1", "--settle-quiet", "30"));
+    pid_t pid = program_start(&t->x, WORDS("run", "Press Save", "--quiet", "--fake", script, "--runs", runs,
+                                           "--settle-min", "1", "--settle-quiet", "30"));
     free(script);
     free(runs);
     return pid;
@@ -174,7 +77,7 @@ static void wait_events(const struct stage *t, const char *name, int n)
 /* The newest run as it is on disk; the caller frees it. */
 static void read_run(const struct stage *t, struct record *r)
 {
-    char *runs = place(&t->x, "runs"), *dir = record_newest(runs, NULL);
+    char *runs = xvfb_place(&t->x, "runs"), *dir = record_newest(runs, NULL);
     assert_non_null(dir);
     assert_int_equal(record_open(r, dir, NULL), 0);
     assert_int_equal(r->skipped, 0);
@@ -194,8 +97,8 @@ static const json_t *last_event(const struct record *r, const char *kind)
 static void report_works(const struct stage *t)
 {
     struct outcome o = {0};
-    char *runs = place(&t->x, "runs"), *page = place(&t->x, "page.html");
-    run(&t->x, &o, WORDS("report", "--runs", runs, "-o", page));
+    char *runs = xvfb_place(&t->x, "runs"), *page = xvfb_place(&t->x, "page.html");
+    program_run(&t->x, &o, WORDS("report", "--runs", runs, "-o", page));
     assert_int_equal(o.code, 0);
     assert_string_equal(o.err, "");
     assert_true(file_exists(page));
@@ -215,15 +118,15 @@ static void t_no_display(void **state)
     const char *const *words = WORDS("run", "Press Save", "--fake", "/dev/null");
     if (xvfb_start(&x, "320x240x24", no_xtest))
         skip();
-    run(&x, &o, words);
+    program_run(&x, &o, words);
     ONE_LINE(&o, ERR_ENV, x.display, "no XTEST", "start the X server without");
-    run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--display", ":987"));
+    program_run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--display", ":987"));
     ONE_LINE(&o, ERR_ENV, "cannot open display ':987'", "no X server there", "xauth");
     unsetenv("DISPLAY");
-    run(&x, &o, words);
+    program_run(&x, &o, words);
     ONE_LINE(&o, ERR_ENV, "DISPLAY is not set", "use --display :0", "Xvfb :1");
     setenv("WAYLAND_DISPLAY", "wayland-0", 1);
-    run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--json"));
+    program_run(&x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--json"));
     ONE_LINE(&o, ERR_ENV, "Wayland session", "log in to an X11 session", "Xvfb :1");
     json_t *json = json_loads(o.out, 0, NULL); /* a program that reads stdout learns of it too */
     assert_int_equal(field_int(json, "exit"), ERR_ENV);
@@ -240,17 +143,17 @@ static void t_doctor(void **state)
     struct stage t;
     struct outcome o = {0};
     open_stage(&t);
-    run(&t.x, &o, WORDS("doctor"));
+    program_run(&t.x, &o, WORDS("doctor"));
     assert_int_equal(o.code, 0);
     assert_string_equal(o.err, "");
     assert_non_null(strstr(o.out, "twice within 0.6 s"));
-    run(&t.x, &o, WORDS("doctor", "--json", "--model", "/nowhere"));
+    program_run(&t.x, &o, WORDS("doctor", "--json", "--model", "/nowhere"));
     assert_int_equal(o.code, ERR_MODEL);
     json_t *json = json_loads(o.out, 0, NULL);
     assert_non_null(json);
     json_decref(json);
     unsetenv("DISPLAY");
-    run(&t.x, &o, WORDS("doctor", "--model", "/nowhere"));
+    program_run(&t.x, &o, WORDS("doctor", "--model", "/nowhere"));
     assert_int_equal(o.code, ERR_ENV);
     assert_non_null(strstr(o.out, "DISPLAY is not set"));
     setenv("DISPLAY", t.x.display, 1);
@@ -275,7 +178,7 @@ static void t_lost(void **state)
         pid_t pid = start_run(&t, replies[i]);
         wait_events(&t, events[i], n[i]);
         xvfb_kill_server(&t.x);
-        finish(&t.x, pid, &o);
+        program_finish(&t.x, pid, &o);
         ONE_LINE(&o, ERR_ENV, t.x.display, "was lost");
         read_run(&t, &r);
         assert_string_equal(field_text(last_event(&r, "end"), "status"), "failed");
@@ -294,7 +197,7 @@ static void t_driven(void **state)
     struct stage t;
     struct outcome o = {0};
     stage_open(&t); /* this process keeps the hands */
-    finish(&t.x, start_run(&t, CLICK(500, 500) ANSWER), &o);
+    program_finish(&t.x, start_run(&t, CLICK(500, 500) ANSWER), &o);
     char *number = xasprintf("(process %d)", (int)getpid());
     ONE_LINE(&o, ERR_ENV, "driven by another holorun", number, "stop that one first");
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
@@ -373,11 +276,11 @@ static void t_models(void **state)
     struct outcome o = {0};
     snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
     assert_non_null(mkdtemp(x.dir));
-    char *dir = place(&x, "model"), *copy = xasprintf("rm -rf %s && cp -r %s %s", dir, POCKET, dir);
+    char *dir = xvfb_place(&x, "model"), *copy = xasprintf("rm -rf %s && cp -r %s %s", dir, POCKET, dir);
     for (int i = 0; i < 7; i++) {
         assert_int_equal(system(copy), 0);
         damage_model(dir, i);
-        run(&x, &o, WORDS("ask", "What is this?", "--model", dir));
+        program_run(&x, &o, WORDS("ask", "What is this?", "--model", dir));
         ONE_LINE(&o, ERR_MODEL, names[i][0], names[i][1], names[i][2] ? names[i][2] : "");
         assert_string_equal(o.out, "");
     }
@@ -397,13 +300,14 @@ static void t_no_place(void **state)
     open_stage(&t);
     const char *const *words =
         WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/proc/holorun/runs");
-    run(&t.x, &o, words);
+    program_run(&t.x, &o, words);
     ONE_LINE(&o, ERR_ENV, "cannot make folder '/proc/holorun", "--runs");
-    run(&t.x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/dev/null"));
+    program_run(&t.x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/dev/null"));
     ONE_LINE(&o, ERR_ENV, "'/dev/null' is not a folder", "--runs");
-    char *script = place(&t.x, "script");
+    char *script = xvfb_place(&t.x, "script");
     assert_int_equal(file_write(script, ANSWER, strlen(ANSWER), NULL), 0);
-    finish(&t.x, start_into(&t.x, "/dev/full", WORDS("run", "Press Save", "-q", "--fake", script)), &o);
+    program_finish(
+        &t.x, program_start_into(&t.x, "/dev/full", WORDS("run", "Press Save", "-q", "--fake", script)), &o);
     ONE_LINE(&o, ERR_ENV, "cannot write to stdout", "No space left");
     free(script);
     outcome_free(&o);
@@ -431,7 +335,7 @@ static void t_full_disk(void **state)
     struct outcome o = {0};
     struct record r = {0};
     open_stage(&t);
-    char *runs = place(&t.x, "runs"), *script = long_script();
+    char *runs = xvfb_place(&t.x, "runs"), *script = long_script();
     assert_int_equal(mkdir(runs, 0700), 0);
     if (mount("none", runs, "tmpfs", 0, "size=64k")) {
         printf("           a small file system cannot be mounted here\n");
@@ -440,12 +344,12 @@ static void t_full_disk(void **state)
         stage_close(&t);
         skip();
     }
-    finish(&t.x, start_run(&t, script), &o);
+    program_finish(&t.x, start_run(&t, script), &o);
     char *dir = record_newest(runs, NULL);
     int rc = dir ? record_open(&r, dir, NULL) : -1;
     struct outcome page = {0};
-    char *file = place(&t.x, "page.html");
-    run(&t.x, &page, WORDS("report", "--runs", runs, "-o", file));
+    char *file = xvfb_place(&t.x, "page.html");
+    program_run(&t.x, &page, WORDS("report", "--runs", runs, "-o", file));
     assert_int_equal(umount2(runs, MNT_DETACH), 0); /* first of all, whatever comes out */
 
     ONE_LINE(&o, ERR_ENV, runs, "No space left", "--runs");
@@ -494,7 +398,7 @@ static void t_signals(void **state)
         assert_true(i != 2 || pressed(t.other) == 2); /* Control and the button */
         int64_t asked = clock_ns();
         kill(pid, cases[i].signal);
-        finish(&t.x, pid, &o);
+        program_finish(&t.x, pid, &o);
         double ms = clock_ms_since(asked);
         ONE_LINE(&o, ERR_STOPPED, "stopped by signal", cases[i].name);
         assert_true(ms < 1500);
@@ -530,7 +434,7 @@ static void t_killed(void **state)
         pid_t pid = start_run(&t, replies[i]);
         wait_events(&t, events[i], n[i]);
         kill(pid, SIGKILL);
-        finish(&t.x, pid, &o);
+        program_finish(&t.x, pid, &o);
         assert_int_equal(o.code, -1);
         assert_true(pressed(t.other) >= least[i]); /* the server keeps them down */
 
@@ -542,7 +446,7 @@ static void t_killed(void **state)
         record_free(&r);
         report_works(&t);
 
-        run(&t.x, &o, WORDS("doctor"));
+        program_run(&t.x, &o, WORDS("doctor"));
         assert_int_equal(o.code, 0);
         ONE_LINE(&o, 0, "an earlier run on display", t.x.display, "released");
         assert_int_equal(pressed(t.other), 0);
@@ -558,7 +462,7 @@ static void t_unread(void **state)
     struct stage t;
     int fds[2], status = 0;
     open_stage(&t);
-    char *script = place(&t.x, "script"), *runs = place(&t.x, "runs");
+    char *script = xvfb_place(&t.x, "script"), *runs = xvfb_place(&t.x, "runs");
     assert_int_equal(
         file_write(script, CLICK(500, 500) DRAG ANSWER, strlen(CLICK(500, 500) DRAG ANSWER), NULL), 0);
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);

@@ -41,15 +41,6 @@ const char *helper_path(const char *name)
     return path;
 }
 
-const char *program_path(void)
-{
-    static char path[4096];
-    char *dir = file_exe_dir();
-    snprintf(path, sizeof path, "%s/../holorun", dir);
-    free(dir);
-    return file_exists(path) ? path : "./holorun";
-}
-
 /* A failed assertion jumps over xvfb_stop(): what still runs is ended when the test program is. */
 enum { MAX_STARTED = 256 };
 static pid_t started[MAX_STARTED];

@@ -39,7 +39,5 @@ bool xvfb_wait_window(struct xvfb *x, const char *pattern, int ms); /* until a t
 
 /* Folder with the helper programs (xclient) beside the test program's own; static. */
 const char *helper_path(const char *name);
-/* The program under test: two folders above the test's own, or ./holorun of the source tree; static. */
-const char *program_path(void);
 
 #endif
