@@ -357,6 +357,8 @@ static void t_batch(void **state)
 /* ---- going in circles --------------------------------------------------------------------------------------------- */
 
 #define FIVE_CLICKS CLICK(500, 500) CLICK(500, 500) CLICK(500, 500) CLICK(500, 500) CLICK(500, 500)
+#define SIX_CLICKS                                                                                           \
+    CLICK(500, 500) CLICK(500, 501) CLICK(500, 500) CLICK(500, 501) CLICK(500, 500) CLICK(500, 501)
 
 static void t_loop(void **state)
 {
@@ -384,6 +386,11 @@ static void t_loop(void **state)
     ended(&p, AGENT_ANSWERED, 0);
     for (int k = 1; k < 7; k++)
         told(k, "<tool_output");
+
+    forget(); /* never the same action twice, and nothing ever happens */
+    play(&p, SIX_CLICKS SIX_CLICKS SIX_CLICKS ANSWER("Never asked for."));
+    ended(&p, AGENT_LOOP, ERR_UNSURE);
+    assert_int_equal(seen.n_asked, 12);
 
     forget(); /* the same action, but each time something happens: a "Next" button */
     seen.repaint = true;
@@ -548,7 +555,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a mistake in a step, or of the executor, is told in the next turn", t_told),
     CLAIM("five mistakes in a row end the run", t_many_mistakes),
     CLAIM("a batch of actions ends at its first failure and at its answer", t_batch),
-    CLAIM("the same action without effect is told after three times and ends the run after five", t_loop),
+    CLAIM("an action without effect is told after three times and ends the run after five; any twelve end it",
+          t_loop),
     CLAIM("out of steps: an answer is asked for, nothing else is done any more", t_steps),
     CLAIM("out of tokens: the same", t_tokens),
     CLAIM("out of time: the same, also in the middle of a reply or of waiting", t_time),

@@ -11,6 +11,7 @@
 enum {
     REPEATS_TOLD = 3,  /* same action, same screen: say so */
     REPEATS_ENDED = 5, /* ... and give up */
+    STILL_ENDED = 12,  /* different actions, and the screen never moved */
 };
 static const double tile_level = 3.0; /* a caret blinking or one character typed stays below */
 
@@ -26,7 +27,11 @@ static int judge_last_step(struct agent *a, struct err *e)
     if (trace_end(o->trace, e))
         return -1;
     a->repeats = changed || o->dry_run ? 0 : a->repeats;
-    if (a->repeats >= REPEATS_ENDED) {
+    if (changed || o->dry_run)
+        a->still = 0;
+    else
+        a->still += a->expects_change;
+    if (a->repeats >= REPEATS_ENDED || a->still >= STILL_ENDED) {
         a->r->status = AGENT_LOOP;
         return 0;
     }

@@ -38,6 +38,7 @@ struct agent {
     bool failed;         /* it is an error */
     bool expects_change;
     int repeats, errors;
+    int still; /* actions that should have changed the screen and did not */
 };
 
 /* Three of the four parts of a step (the last is in agent.c); -1 when the run breaks off. */
