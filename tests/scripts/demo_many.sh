@@ -27,7 +27,7 @@ while IFS=$'\t' read -r kind page task want; do
     start=$(date +%s%N)
     result=$(./holorun run --quiet --json --no-report --runs "$runs" --max-steps 16 --max-time 120 "$task" 2>"$runs/stderr")
     code=$?
-    seconds=$((($(date +%s%N) - start) / 100000000)) seconds=${seconds%?}.${seconds: -1}
+    tenths=$((($(date +%s%N) - start) / 100000000)) seconds=$((tenths / 10)).$((tenths % 10))
     title=$(desktop_title)
     steps=$(printf '%s' "$result" | sed -n 's/.*"steps": *\([0-9]*\).*/\1/p' | head -n 1)
     ok=no

@@ -23,7 +23,7 @@ order=$(printf '%s\n' "${programs[@]}" | shuf --random-source=<(yes "$seed"))
 
 echo "seed $seed (HOLORUN_TEST_SEED=$seed repeats this order)"
 for p in $order; do
-    name=$(basename "$p") log=$p.log start=$(date +%s.%N)
+    name=$(basename "$p") log=$p.log start=$(date +%s%N)
     timeout -k 5 "$limit" "$p" >"$log" 2>&1
     rc=$?
     ok=$(grep -c '^\[       OK \]' "$log")
@@ -34,8 +34,8 @@ for p in $order; do
     bad=${bad:-0} skip=${nskip:-$skip}
     if [ "$rc" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
     if [ "$rc" -eq 0 ] && [ $((ok + skip)) -eq 0 ]; then bad=1; fi
-    took=$(printf '%.1f' "$(echo "$(date +%s.%N) - $start" | bc 2>/dev/null || echo 0)")
-    printf '== %s: %d ok, %d failed, %d skipped (%s s)%s\n' "$name" "$ok" "$bad" "$skip" "$took" \
+    took=$((($(date +%s%N) - start) / 100000000))
+    printf '== %s: %d ok, %d failed, %d skipped (%d.%d s)%s\n' "$name" "$ok" "$bad" "$skip" $((took / 10)) $((took % 10)) \
         "$([ "$rc" -eq 124 ] && echo ", stopped after $limit s")"
     if [ "$bad" -gt 0 ]; then
         cat "$log"
