@@ -27,6 +27,7 @@ import signal
 import time
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 
 import data
@@ -205,8 +206,8 @@ def score(model, eyes, pages, batch=8):
 # ---- the language model ---------------------------------------------------------------------
 
 class LanguageRun:
-    def __init__(self, a):
-        self.a, self.step, self.minutes, self.level = a, 0, 0.0, a.level
+    def __init__(self, a, stop):
+        self.a, self.stop, self.step, self.minutes, self.level = a, stop, 0, 0.0, a.level
         self.last = os.path.join(a.run, "lm.pt")
         os.makedirs(a.run, exist_ok=True)
         saved = None
@@ -240,8 +241,8 @@ class LanguageRun:
             for o, s in zip(self.optim, saved["optim"]):
                 o.load_state_dict(s)
         self.bell = train.soft_bins(a.sigma)
-        self.source = Source(a, a.seed + self.step)
-        self.held = held_out(a.heldout, a.held_pages) if a.heldout else []
+        self.source = Source(a, a.seed + self.step + 1_000_003 * a.rank)
+        self.held = held_out(a.heldout, a.held_pages) if a.heldout and a.rank == 0 else []
         self.recent = collections.deque(maxlen=40)
 
     def named(self):
@@ -249,6 +250,8 @@ class LanguageRun:
         yield from self.glyphs.named_parameters(prefix="glyphs")
 
     def save(self):
+        if self.a.rank:
+            return
         part = self.last + ".part"
         torch.save(dict(shape=self.model.shape, model=self.model.state_dict(),
                         glyphs=self.glyphs.state_dict(), places=self.places.state_dict(), average=self.average,
@@ -259,6 +262,24 @@ class LanguageRun:
     def rate(self):
         left = 1 - self.minutes / self.a.minutes
         return max(0.02, min(1.0, left / self.a.decay)) * min(1.0, (self.step + 1) / self.a.warm)
+
+    def share(self):
+        """The mean gradient of all workers; the clock of the first is everybody's, so that rates agree
+        and the end is one."""
+        a = self.a
+        if a.rank == 0 and self.minutes >= a.minutes:
+            self.stop.append(1)
+        if a.workers == 1:
+            return
+        trained = [p for p in self.parameters if p.requires_grad]
+        flat = torch.cat([torch.zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in trained]
+                         + [torch.tensor([self.minutes if a.rank == 0 else 0.0, float(bool(self.stop))])])
+        dist.all_reduce(flat)
+        for p, g in zip(trained, flat[:-2].split([p.numel() for p in trained])):
+            p.grad = g.view_as(p) / a.workers
+        self.minutes = float(flat[-2])
+        if flat[-1] and not self.stop:
+            self.stop.append(1)
 
     def train_step(self):
         a, b = self.a, self.source.next(self.level)
@@ -274,6 +295,7 @@ class LanguageRun:
             place, also = self.places.loss(b["spots"])
             loss, seen = loss + a.guide * (guide + place), seen | more | also
         loss.backward()
+        self.share()
         norm = torch.nn.utils.clip_grad_norm_(self.parameters, 1.0)
         for o in self.optim:
             for g in o.param_groups:
@@ -458,10 +480,10 @@ def report(run, sums, tokens, seconds):
 
 
 def train_language(a, stop):
-    run = LanguageRun(a)
+    run = LanguageRun(a, stop)
     clock = saved = since = time.time()
     judged, sums, count = run.minutes, {}, 0
-    while run.minutes < a.minutes and not stop:
+    while not stop:                      # all workers see the end in the same step
         for k, (s, n) in run.train_step().items():
             old = sums.get(k, (0, 0))
             sums[k] = (old[0] + float(s), old[1] + float(n))
@@ -469,7 +491,7 @@ def train_language(a, stop):
         now = time.time()
         run.minutes += (now - clock) / 60
         clock = now
-        if run.step % 25 == 0:
+        if run.step % 25 == 0 and a.rank == 0:
             report(run, sums, count, now - since)
             sums, count, since = {}, 0, now
         if now - saved > 180:
@@ -480,8 +502,24 @@ def train_language(a, stop):
             judged, clock = run.minutes, time.time()
             since = clock
     run.save()
-    if run.held and not stop:
+    if run.held and run.minutes >= a.minutes:
         run.evaluate()
+
+
+def start_workers(a):
+    """-> the rank of this process; they meet at a file of the run directory and talk over loopback."""
+    rank, meeting = 0, os.path.join(os.path.abspath(a.run), "meeting")
+    if a.workers > 1:
+        os.makedirs(a.run, exist_ok=True)
+        if os.path.exists(meeting):
+            os.remove(meeting)
+        for r in range(1, a.workers):
+            if os.fork() == 0:
+                rank = r
+                break
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
+        dist.init_process_group("gloo", init_method="file://" + meeting, rank=rank, world_size=a.workers)
+    return rank
 
 
 def main():
@@ -500,7 +538,8 @@ def main():
     p.add_argument("--adam", type=float, default=1.5e-3)
     p.add_argument("--guide", type=float, default=0.5)
     p.add_argument("--level", type=int, default=0)
-    p.add_argument("--batch", type=int, default=4, help="pages in a batch")
+    p.add_argument("--batch", type=int, default=4, help="pages in a batch of one worker")
+    p.add_argument("--workers", type=int, default=1, help="processes that share a step, one core each")
     p.add_argument("--windows", type=float, default=0.1, help="share of windows among pages")
     p.add_argument("--use", type=float, default=0.5, help="extra weight of the turn in use")
     p.add_argument("--questions", type=int, default=5, help="questions about a page beside it")
@@ -513,6 +552,7 @@ def main():
     p.add_argument("--held-pages", type=int, default=64)
     p.add_argument("--every", type=float, default=5)
     a = p.parse_args()
+    a.rank = start_workers(a)
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     torch.manual_seed(a.seed)
