@@ -1,0 +1,52 @@
+/* bench.h - measuring speed beside the limit that bounds it.
+ *
+ * A figure is the median of several runs in one process, with the minimum beside it, on this machine and
+ * now.  Limits are measured by the same program: arithmetic in registers, and reading of memory.  What a
+ * figure is compared with stands in its row.
+ */
+#ifndef HOLORUN_BENCH_BENCH_H
+#define HOLORUN_BENCH_BENCH_H
+
+#include "base/err.h"
+#include "ops/ops.h"
+
+#include <stdbool.h>
+
+struct bench {
+    const char *model, *isa; /* NULL: the one that comes with holorun, the best */
+    const char *section;     /* "all" or one of them */
+    int threads, repeat;     /* repeat: at least so many runs of each figure */
+    bool json;
+    struct pool *pool;
+    struct backend *b;
+    double peak_f32, peak_bf16, memory; /* GFLOP/s, GFLOP/s, GB/s */
+};
+
+struct timing {
+    double median, least; /* ms for one call */
+    int runs;
+};
+
+struct rate { /* of one call; 0: does not apply */
+    double flop, bytes, count;
+    const char *unit;  /* of count: "tok", "shots" */
+    enum dtype factor; /* of the arithmetic: which peak it is compared with */
+};
+
+bool bench_wants(const struct bench *k, const char *section);
+
+/* Calls fn until there were `repeat` runs and a quarter of a second, after one that is not counted; what
+ * takes seconds is run twice, and with a repeat of 1 everything once. */
+struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg);
+
+void bench_heading(const struct bench *k);
+void bench_row(const struct bench *k, const char *section, const char *name, struct timing t, struct rate r);
+/* A value that is not a time. */
+void bench_value(const struct bench *k, const char *section, const char *name, double value,
+                 const char *unit);
+
+void bench_peak(struct bench *k);
+void bench_kernels(const struct bench *k);
+int bench_model(const struct bench *k, struct err *e); /* vision, prefill, decode, session, step, drift */
+
+#endif

@@ -1,0 +1,174 @@
+/* measure.c - runs, medians, rows, and the limits of the machine: see bench.h. */
+#include "bench/bench.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_RUNS = 2000, LEAST_MS = 250, MOST_MS = 2000, LIMIT_RUNS = 5 };
+
+bool bench_wants(const struct bench *k, const char *section)
+{
+    return !strcmp(k->section, "all") || !strcmp(k->section, section);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Enough: what was asked for and a quarter of a second, or two seconds and a second run to compare with. */
+static bool enough(const struct bench *k, int n, double total)
+{
+    if (n == MAX_RUNS || (n >= k->repeat && (total >= LEAST_MS || k->repeat == 1)))
+        return true;
+    return n > 1 && total > MOST_MS;
+}
+
+struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg)
+{
+    double ms[MAX_RUNS] = {0}, total = 0;
+    int n = 0;
+    fn(arg);
+    while (!enough(k, n, total)) {
+        int64_t start = clock_ns();
+        fn(arg);
+        total += ms[n++] = clock_ms_since(start);
+    }
+    qsort(ms, (size_t)n, sizeof *ms, by_value);
+    return (struct timing){ms[n / 2], ms[0], n};
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+void bench_heading(const struct bench *k)
+{
+    if (!k->json)
+        printf("%s, %d threads\n%-8s %-44s %9s %9s\n", k->b->ops->name, pool_threads(k->pool), "section", "",
+               "median ms", "min ms");
+}
+
+static void row_json(const struct bench *k, const char *section, const char *name, struct timing t,
+                     struct rate r, double gflops, double gbytes, double peak)
+{
+    printf("{\"section\": \"%s\", \"name\": \"%s\", \"isa\": \"%s\", \"threads\": %d, \"runs\": %d, "
+           "\"median_ms\": %.5f, \"min_ms\": %.5f",
+           section, name, k->b->ops->name, pool_threads(k->pool), t.runs, t.median, t.least);
+    if (gflops > 0)
+        printf(", \"gflop_s\": %.2f", gflops);
+    if (gflops > 0 && peak > 0)
+        printf(", \"of_peak\": %.4f", gflops / peak);
+    if (gbytes > 0)
+        printf(", \"gb_s\": %.2f", gbytes);
+    if (gbytes > 0 && k->memory > 0)
+        printf(", \"of_memory\": %.4f", gbytes / k->memory);
+    if (r.count > 0)
+        printf(", \"rate\": %.2f, \"unit\": \"%s/s\"", r.count / t.median * 1e3, r.unit);
+    puts("}");
+}
+
+void bench_row(const struct bench *k, const char *section, const char *name, struct timing t, struct rate r)
+{
+    bool timed = t.median > 0;
+    double gflops = timed ? r.flop / t.median * 1e-6 : 0, gbytes = timed ? r.bytes / t.median * 1e-6 : 0;
+    r.count = timed ? r.count : 0;
+    double peak = r.factor == DT_BF16 ? k->peak_bf16 : k->peak_f32;
+    if (k->json) {
+        row_json(k, section, name, t, r, gflops, gbytes, peak);
+    } else {
+        printf("%-8s %-44s %9.3f %9.3f", section, name, t.median, t.least);
+        if (r.count > 0)
+            printf(" %9.1f %s/s", r.count / t.median * 1e3, r.unit);
+        if (gflops > 0)
+            printf(" %8.1f GFLOP/s", gflops);
+        if (gflops > 0 && peak > 0)
+            printf(" %3.0f %% of peak", 100 * gflops / peak);
+        if (gbytes > 0)
+            printf(" %7.1f GB/s", gbytes);
+        if (gbytes > 0 && k->memory > 0)
+            printf(" %3.0f %% of memory", 100 * gbytes / k->memory);
+        putchar('\n');
+    }
+    fflush(stdout);
+}
+
+void bench_value(const struct bench *k, const char *section, const char *name, double value, const char *unit)
+{
+    char number[32] = "null"; /* JSON has no infinity */
+    if (isfinite(value))
+        snprintf(number, sizeof number, "%.6g", value);
+    if (k->json)
+        printf("{\"section\": \"%s\", \"name\": \"%s\", \"isa\": \"%s\", \"threads\": %d, \"value\": %s, "
+               "\"unit\": \"%s\"}\n",
+               section, name, k->b->ops->name, pool_threads(k->pool), number, unit);
+    else
+        printf("%-8s %-44s %19.6g %s\n", section, name, value, unit);
+    fflush(stdout);
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------ */
+
+struct arithmetic {
+    struct backend *b;
+    enum dtype type;
+    double flop;
+};
+
+static void run_arithmetic(void *arg)
+{
+    struct arithmetic *a = arg;
+    a->flop = a->b->ops->probe(a->b, a->type, 100000);
+}
+
+struct reading {
+    struct pool *pool;
+    const uint64_t *data;
+    int64_t words;
+    uint64_t sums[256]; /* of each thread: what is read must be used */
+};
+
+static void read_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    struct reading *r = arg;
+    uint64_t lane[16] = {0};
+    for (int64_t i = begin; i + 16 <= end; i += 16)
+        for (int j = 0; j < 16; j++)
+            lane[j] += r->data[i + j];
+    for (int j = 0; j < 16; j++)
+        r->sums[thread] += lane[j];
+}
+
+static void run_reading(void *arg)
+{
+    struct reading *r = arg;
+    pool_for(r->pool, r->words, 1 << 16, read_range, r);
+}
+
+/* Limits are what the machine can do: they come from the fastest run, and never from a single one. */
+void bench_peak(struct bench *k)
+{
+    struct bench often = *k;
+    often.repeat = k->repeat > LIMIT_RUNS ? k->repeat : LIMIT_RUNS;
+    static const char *const names[] = {"arithmetic in registers, f32", "arithmetic in registers, bf16"};
+    bool show = bench_wants(k, "peak");
+    for (int i = 0; i < 2; i++) {
+        struct arithmetic a = {k->b, i ? DT_BF16 : DT_F32, 0};
+        struct timing t = bench_measure(&often, run_arithmetic, &a);
+        if (show)
+            bench_row(k, "peak", names[i], t, (struct rate){.flop = a.flop, .factor = a.type});
+        *(i ? &k->peak_bf16 : &k->peak_f32) = a.flop / t.least * 1e-6;
+    }
+    enum { BYTES = 256 << 20 };
+    uint64_t *data = xmalloc(BYTES, 1);
+    memset(data, 1, BYTES);
+    struct reading r = {.pool = k->pool, .data = data, .words = BYTES / 8};
+    struct timing t = bench_measure(&often, run_reading, &r);
+    if (show)
+        bench_row(k, "peak", "reading 256 MiB of memory", t, (struct rate){.bytes = BYTES});
+    k->memory = BYTES / t.least * 1e-6;
+    free(data);
+}

@@ -1,0 +1,207 @@
+/* model.c - vision, prefill, decode: the model as it is used, see bench.h.
+ *
+ * Vision and prefill are bounded by arithmetic.  A decoded token is bounded by memory, since every weight
+ * and the whole state are read for it; a model that fits in the caches goes beyond that limit.
+ *
+ * Appending is lazy, so whatever is timed ends by asking for logits.
+ */
+#include "bench/subject.h"
+
+#include "model/preprocess.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE = 512, AT_ONCE = 16 };
+
+/* ---- vision ------------------------------------------------------------------------------------------- */
+
+struct looked {
+    struct subject *m;
+    void (*change)(struct subject *m); /* of the screen before each look; NULL: none */
+    float *patches;
+};
+
+static void run_preprocess(void *arg)
+{
+    struct looked *l = arg;
+    preprocess_image(l->m->c, &l->m->screen, false, l->m->k->pool, l->patches);
+}
+
+static void run_look(void *arg)
+{
+    struct looked *l = arg;
+    struct subject *m = l->m;
+    struct err e = ERR_INIT;
+    if (l->change)
+        l->change(m);
+    subject_need(session_rewind(m->s, m->start, &e), &e);
+    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+}
+
+static void vision(struct subject *m)
+{
+    char name[80];
+    struct looked l = {.m = m};
+    struct tile_grid grid = preprocess_grid(m->c, m->screen.w, m->screen.h);
+    l.patches = xmalloc(preprocess_floats(m->c, grid.tiles), sizeof *l.patches);
+    snprintf(name, sizeof name, "resize %dx%d to tiles of %d: %d", m->screen.w, m->screen.h, m->c->vit.tile,
+             grid.tiles);
+    struct rate shots = {.count = 1, .unit = "shots"};
+    bench_row(m->k, "vision", name, bench_measure(m->k, run_preprocess, &l), shots);
+    free(l.patches);
+
+    bench_row(m->k, "vision", "a screen, no tile changed", bench_measure(m->k, run_look, &l), shots);
+    shots.factor = DT_BF16;
+    if (grid.tiles > 1) {
+        int changed = 1 + m->c->thumbnail;
+        shots.flop = subject_tile_flop(m->c) * changed;
+        l.change = subject_new_corner;
+        snprintf(name, sizeof name, "a screen, tiles changed: %d of %d", changed, grid.tiles);
+        bench_row(m->k, "vision", name, bench_measure(m->k, run_look, &l), shots);
+    }
+    shots.flop = subject_tile_flop(m->c) * grid.tiles;
+    l.change = subject_new_screen;
+    snprintf(name, sizeof name, "a screen, tiles changed: %d of %d", grid.tiles, grid.tiles);
+    bench_row(m->k, "vision", name, bench_measure(m->k, run_look, &l), shots);
+}
+
+/* ---- prefill and decode ------------------------------------------------------------------------------- */
+
+struct timed {
+    struct subject *m;
+    struct checkpoint *from;
+};
+
+static void back(const struct timed *t)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_rewind(t->m->s, t->from, &e), &e);
+}
+
+static void append(struct subject *m, int64_t at, int64_t n)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_append(m->s, m->ids + at, n, &e), &e);
+}
+
+static void run_prefill(void *arg)
+{
+    const struct timed *t = arg;
+    back(t);
+    append(t->m, 0, t->m->n);
+    session_logits(t->m->s);
+}
+
+static void run_decode(void *arg)
+{
+    const struct timed *t = arg;
+    back(t);
+    for (int i = 0; i < AT_ONCE; i++) {
+        append(t->m, i, 1);
+        session_logits(t->m->s);
+    }
+}
+
+/* The session with `length` tokens; `extra` more must fit. */
+static bool go_to(struct timed *t, int64_t length, int64_t extra)
+{
+    struct subject *m = t->m;
+    if (length + extra > m->c->lm.max_tokens)
+        return false;
+    *t = (struct timed){m, m->start};
+    back(t);
+    while (session_length(m->s) < length) {
+        int64_t left = length - session_length(m->s);
+        append(m, 0, left < PIECE ? left : PIECE);
+        session_logits(m->s);
+    }
+    if (session_length(m->s) > checkpoint_length(m->start))
+        t->from = session_checkpoint(m->s);
+    return true;
+}
+
+static void leave(struct timed *t)
+{
+    if (t->from != t->m->start)
+        checkpoint_free(t->from);
+}
+
+static void prefill(struct subject *m)
+{
+    static const struct {
+        int tokens, past;
+    } cases[] = {{64, 0}, {256, 0}, {512, 0}, {1024, 0}, {3328, 0}, {512, 4096}, {3328, 12288}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct timed t = {.m = m};
+        if (!go_to(&t, cases[i].past, cases[i].tokens + checkpoint_length(m->start)))
+            continue;
+        m->n = cases[i].tokens;
+        char name[80];
+        if (cases[i].past)
+            snprintf(name, sizeof name, "%d tokens after %d", cases[i].tokens, cases[i].past);
+        else
+            snprintf(name, sizeof name, "%d tokens", cases[i].tokens);
+        bench_row(m->k, "prefill", name, bench_measure(m->k, run_prefill, &t),
+                  (struct rate){.flop = subject_text_flop(m->c, m->n, cases[i].past),
+                                .count = cases[i].tokens,
+                                .unit = "tok",
+                                .factor = DT_BF16});
+        leave(&t);
+    }
+}
+
+static void decode(struct subject *m)
+{
+    static const int contexts[] = {512, 4096, 12288};
+    for (size_t i = 0; i < sizeof contexts / sizeof *contexts; i++) {
+        struct timed t = {.m = m};
+        if (!go_to(&t, contexts[i], AT_ONCE))
+            continue;
+        char name[80];
+        struct timing ms = bench_measure(m->k, run_decode, &t);
+        ms.median /= AT_ONCE;
+        ms.least /= AT_ONCE;
+        snprintf(name, sizeof name, "one token after %d", contexts[i]);
+        bench_row(m->k, "decode", name, ms,
+                  (struct rate){.bytes = subject_token_bytes(m->c, engine_vocab(m->g), contexts[i]),
+                                .count = 1,
+                                .unit = "tok"});
+        leave(&t);
+    }
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------------- */
+
+static int needs_eyes(const struct subject *m, const char *section, struct err *e)
+{
+    if (m->c->vision || strcmp(m->k->section, section) != 0)
+        return 0;
+    return err_set(e, ERR_USAGE, "section '%s' needs a model that sees images; '%s' does not", section,
+                   m->dir);
+}
+
+int bench_model(const struct bench *k, struct err *e)
+{
+    struct subject m;
+    int rc = subject_open(&m, k, e);
+    if (rc == 0)
+        rc = needs_eyes(&m, "vision", e) || needs_eyes(&m, "step", e) ? -1 : 0;
+    if (rc == 0) {
+        if (bench_wants(k, "vision") && m.c->vision)
+            vision(&m);
+        if (bench_wants(k, "prefill"))
+            prefill(&m);
+        if (bench_wants(k, "decode"))
+            decode(&m);
+        if (bench_wants(k, "session"))
+            bench_sessions(&m);
+        if (bench_wants(k, "step") && m.c->vision)
+            bench_step(&m);
+        if (bench_wants(k, "drift"))
+            bench_drift(&m);
+    }
+    subject_close(&m);
+    return rc;
+}

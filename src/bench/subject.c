@@ -1,0 +1,152 @@
+/* subject.c - see subject.h. */
+#include "bench/subject.h"
+
+#include "model/find.h"
+#include "model/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANY_WIDTH = 1920, ANY_HEIGHT = 1080, GRID = 64 };
+
+void subject_need(int rc, const struct err *e)
+{
+    if (rc)
+        die(e->kind, "%s", e->text);
+}
+
+/* ---- what it reads ------------------------------------------------------------------------------------ */
+
+/* A page with rows of boxes: what it shows does not change how long it takes. */
+static void draw_screen(struct image *im)
+{
+    for (int y = 0; y < im->h; y++)
+        for (int x = 0; x < im->w; x++) {
+            bool box = x % 160 < 120 && y % 60 < 30, edge = x % 160 < 2 || y % 60 < 2;
+            memset(im->rgb + ((size_t)y * (size_t)im->w + (size_t)x) * 3, box ? (edge ? 40 : 255) : 230, 3);
+        }
+}
+
+static void mark_pixel(struct subject *m, int x, int y)
+{
+    uint8_t *p = m->screen.rgb + ((size_t)y * (size_t)m->screen.w + (size_t)x) * 3;
+    p[0] = (uint8_t)m->frame;
+    p[1] = (uint8_t)(m->frame >> 8);
+}
+
+void subject_new_corner(struct subject *m)
+{
+    m->frame++;
+    mark_pixel(m, 0, 0);
+}
+
+void subject_new_screen(struct subject *m)
+{
+    m->frame++;
+    for (int y = 0; y < m->screen.h; y += GRID)
+        for (int x = 0; x < m->screen.w; x += GRID)
+            mark_pixel(m, x, y);
+}
+
+static int32_t *read_text(const struct tokenizer *t)
+{
+    static const char text[] =
+        "Open the settings, find the row that says language, and choose the third one. ";
+    struct tokens all = {0};
+    while (all.n < SUBJECT_IDS)
+        tokenizer_encode(t, text, sizeof text - 1, false, &all);
+    return all.ids;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+int subject_open(struct subject *m, const struct bench *k, struct err *e)
+{
+    *m = (struct subject){.k = k};
+    if (!(m->dir = model_find(k->model, e)))
+        return -1;
+    char *name = dialect_for_model(m->dir, e);
+    m->dialect = name ? dialect_load(name, e) : NULL;
+    free(name);
+    if (!m->dialect)
+        return -1;
+    struct engine_options o = {.dir = m->dir, .isa = k->isa, .threads = k->threads};
+    if (!(m->g = engine_open(&o, e)))
+        return -1;
+    m->c = engine_config(m->g);
+    int w = m->dialect->screen_w, h = m->dialect->screen_h;
+    if (image_alloc(&m->screen, w ? w : ANY_WIDTH, h ? h : ANY_HEIGHT, e))
+        return -1;
+    draw_screen(&m->screen);
+    m->ids = read_text(engine_tokenizer(m->g));
+    m->s = session_new(m->g, 1);
+    if (session_append(m->s, m->ids, 4, e))
+        return -1;
+    m->start = session_checkpoint(m->s);
+    return 0;
+}
+
+void subject_close(struct subject *m)
+{
+    checkpoint_free(m->start);
+    session_free(m->s);
+    image_free(&m->screen);
+    engine_close(m->g);
+    if (m->dialect)
+        dialect_free(m->dialect);
+    free(m->ids);
+    free(m->dir);
+}
+
+/* ---- costs -------------------------------------------------------------------------------------------- */
+
+double subject_tile_flop(const struct model_config *c)
+{
+    const struct vit_config *v = &c->vit;
+    double w = v->hidden, n = (double)config_grid(c) * config_grid(c), patch = 3.0 * v->patch * v->patch;
+    double block = 2 * n * w * (4 * w + 2.0 * v->mlp) + 4 * n * n * w;
+    double projector = 2.0 * config_tile_tokens(c) * v->projector * (4 * w + c->lm.hidden);
+    return 2 * n * patch * w + v->blocks * block + projector;
+}
+
+/* Numbers in the matrices of layer i. */
+static double layer_weights(const struct lm_config *l, int i)
+{
+    double d = l->hidden, q = (double)l->q_heads * l->head_dim, kv = (double)l->kv_heads * l->head_dim;
+    switch (l->pattern[i]) {
+    case LAYER_MAMBA:
+        return d * (config_proj_rows(l) + config_inner(l));
+    case LAYER_ATTENTION:
+        return d * (2 * q + 2 * kv);
+    default:
+        return d * 2.0 * l->mlp[i];
+    }
+}
+
+double subject_text_flop(const struct model_config *c, int64_t n, int64_t past)
+{
+    const struct lm_config *l = &c->lm;
+    double flop = 0, T = (double)n, seen = T * (double)past + 0.5 * T * (T + 1);
+    for (int i = 0; i < l->layers; i++) {
+        flop += 2 * T * layer_weights(l, i);
+        if (l->pattern[i] == LAYER_MAMBA) /* decay, input and output of each number of the state */
+            flop += 5 * T * config_inner(l) * l->ssm.state;
+        else if (l->pattern[i] == LAYER_ATTENTION)
+            flop += 4 * seen * l->q_heads * l->head_dim;
+    }
+    return flop;
+}
+
+double subject_token_bytes(const struct model_config *c, int vocab, int64_t past)
+{
+    const struct lm_config *l = &c->lm;
+    double bytes = 2.0 * vocab * l->hidden;
+    for (int i = 0; i < l->layers; i++) {
+        bytes += 2 * layer_weights(l, i);
+        if (l->pattern[i] == LAYER_MAMBA)
+            bytes += 8.0 * config_inner(l) * l->ssm.state;
+        else if (l->pattern[i] == LAYER_ATTENTION)
+            bytes += 4.0 * (double)past * l->kv_heads * l->head_dim;
+    }
+    return bytes;
+}

@@ -1,0 +1,50 @@
+/* subject.h - the model that is measured: a session of it, a text, a screen, and what its work costs.
+ *
+ * Costs are exact for the matrices and leave out what is small beside them (norms, activations, the
+ * convolution), so that a fraction of a limit is never flattered.
+ */
+#ifndef HOLORUN_BENCH_SUBJECT_H
+#define HOLORUN_BENCH_SUBJECT_H
+
+#include "bench/bench.h"
+
+#include "actions/dialect.h"
+#include "model/config.h"
+#include "model/model.h"
+
+struct subject {
+    const struct bench *k;
+    char *dir;
+    struct engine *g;
+    const struct model_config *c;
+    struct dialect *dialect;
+    struct session *s;
+    struct checkpoint *start; /* a few tokens in */
+    struct image screen;
+    int frame;
+    int32_t *ids; /* SUBJECT_IDS tokens of plain text, the same sentence again and again */
+    int64_t n;    /* of ids, in what is being timed */
+};
+
+enum { SUBJECT_IDS = 4096 };
+
+int subject_open(struct subject *m, const struct bench *k, struct err *e);
+void subject_close(struct subject *m);
+void subject_new_screen(struct subject *m); /* no tile is as it was before */
+void subject_new_corner(struct subject *m); /* the first tile (and the thumbnail) differs */
+
+/* A failure in the middle of a measurement ends the program. */
+void subject_need(int rc, const struct err *e);
+
+/* One tile through the tower and the projector; `n` tokens through the language model behind `past` others. */
+double subject_tile_flop(const struct model_config *c);
+double subject_text_flop(const struct model_config *c, int64_t n, int64_t past);
+
+/* What one decoded token reads and writes: weights in bf16, state in f32, keys and values in bf16. */
+double subject_token_bytes(const struct model_config *c, int vocab, int64_t past);
+
+void bench_sessions(struct subject *m); /* section session: marks, copies, files */
+void bench_drift(struct subject *m);    /* section drift */
+void bench_step(struct subject *m);     /* section step: one turn of the agent, taken apart */
+
+#endif
