@@ -100,8 +100,7 @@ const Dialog = (() => {
     const above = st.form === "above" || st.col + longest + 2 + 14 > COLS - 1;
     s.labels.forEach((l, k) => {
       const col = above ? st.col : st.col + longest + 2;
-      out.push(Item.text(row, st.col, l));
-      out.push(Item.field(above ? row + 1 : row, col, Math.min(st.room, COLS - 1 - col), l, (s.values || [])[k] || "",
+      out.push(...Item.field(row, st.col, above ? row + 1 : row, col, Math.min(st.room, COLS - 1 - col), l, (s.values || [])[k] || "",
                           { index: k, snug: above, focus: s.focus === k }));
       row += above ? 3 : Math.max(2, st.pitch);
     });

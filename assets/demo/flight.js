@@ -83,20 +83,18 @@ const Flight = (() => {
   /* Fields with their labels from row `row` on; returns the items and the first free row. */
   function fields(st, s, keys, row, form) {
     const out = [], gap = keys.length > 2 && row > 3 ? 2 : st.pitch;
-    const place = (key, r, col, len, snug) =>
-      out.push(Item.field(r, col, len, st.say[key], s[key], { key, snug, focus: s.focus === key }));
+    const place = (key, at, r, col, len, snug) =>
+      out.push(...Item.field(...at, r, col, len, st.say[key], s[key], { key, snug, focus: s.focus === key }));
     if (form === "left") {
       const labels = Math.max(...keys.map(k => st.say[k].length)), col = st.col + labels + 2;
       for (const key of keys) {
-        out.push(Item.text(row, st.col, st.say[key]));
-        place(key, row, col, Math.min(st.wide + (key === "name" ? 6 : 0), COLS - 1 - col), false);
+        place(key, [row, st.col], row, col, Math.min(st.wide + (key === "name" ? 6 : 0), COLS - 1 - col), false);
         row += gap;
       }
     } else {
       keys.forEach((key, k) => {
         const second = form === "pairs" && k === 1, col = second ? 17 : st.col, r = second ? row - 3 : row;
-        out.push(Item.text(r, col, st.say[key]));
-        place(key, r + 1, col, form === "pairs" ? 12 : st.wide + 6, true);
+        place(key, [r, col], r + 1, col, form === "pairs" ? 12 : st.wide + 6, true);
         if (!second) row += 3;
       });
     }

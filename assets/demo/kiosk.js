@@ -2,7 +2,8 @@
  *
  * A page is a pure function from its state to a list of items; `Kiosk.draw` puts them on the
  * screen.  An item has a kind, a place in cells (row, col, len) and its text; `Kiosk.box` says which
- * pixels it occupies and `Kiosk.probe` reads back from the document what is really there.  Whoever
+ * pixels it occupies, `Kiosk.handle` where one points to act on it, and `Kiosk.probe` reads back from
+ * the document what is really there.  Whoever
  * needs the geometry of a page that is not shown asks for its items and their boxes.
  *
  * What varies between pages is drawn from named streams of one seed, so that adding a choice to
@@ -55,13 +56,27 @@ const Kiosk = {
     el.dataset.kind = it.kind;
     if (it.label !== undefined) el.dataset.label = it.label;
     if (it.key) el.dataset.key = it.key;
+    if (it.said) el.dataset.handle = JSON.stringify(Kiosk.handle(it));
     if (it.on) el.classList.add("on");
     if (it.pressed) el.classList.add("pressed");
     if (it.kind === "field") Kiosk.field(el, it, on);
     else if (it.kind === "text") el.textContent = it.text;
     else Kiosk.parts(el, it, x, y);
+    if (on && it.names) el.addEventListener("click", () => Kiosk.enter(it.names));
     if (on && !["field", "text", "band"].includes(it.kind)) el.addEventListener("click", () => on.press(it));
     return el;
+  },
+
+  /* A click on a field's label puts the caret into the field, as in any well-made form. */
+  enter(label) {
+    const field = [...document.querySelectorAll("input")].find(el => el.dataset.label === label);
+    field.focus();
+    field.select();
+  },
+
+  /* Where an element is pointed at: a field by its label, everything else by itself. */
+  handle(it) {
+    return it.said ? [it.said[1] * CELL_W, it.said[0] * CELL_H, it.said[2] * CELL_W, CELL_H] : Kiosk.box(it);
   },
 
   /* A text field.  Focus is a class, not :focus, so that a picture can be drawn of it anywhere. */
@@ -114,7 +129,8 @@ const Kiosk = {
         }
       }
       if (el.dataset.label === undefined) continue;
-      elements.push({ kind, label: el.dataset.label, key: el.dataset.key || "", box: [r.left, r.top, r.width, r.height],
+      const box = el.dataset.handle ? JSON.parse(el.dataset.handle) : [r.left, r.top, r.width, r.height];
+      elements.push({ kind, label: el.dataset.label, key: el.dataset.key || "", box,
                       value: kind === "field" ? el.value : el.classList.contains("on") });
     }
     return { cells: cells.map(r => r.join("")), elements };
@@ -127,7 +143,10 @@ const Item = {
   text: (row, col, text, look) => ({ kind: "text", row, col, len: cut(text, col).length, text: cut(text, col), look }),
   band: (row, col, text, rows = 1) => [{ kind: "band", row, col: 0, len: COLS, rows },
                                        Item.text(row + (rows >> 1), col, text, "light")],
-  field: (row, col, len, label, value, more) => ({ kind: "field", row, col, len, label, value, ...more }),
+  /* A field and its label, which stands at (r, c). */
+  field: (r, c, row, col, len, label, value, more) =>
+    [{ ...Item.text(r, c, label), names: label },
+     { kind: "field", row, col, len, label, value, said: [r, c, cut(label, c).length], ...more }],
   button: (row, col, len, label, more) =>
     ({ kind: "button", row, col, len, label, parts: [[col + ((len - label.length) >> 1), label]], ...more }),
   mark: (kind, row, col, label, on) =>
