@@ -31,11 +31,12 @@ struct rate { /* of one call; 0: does not apply */
     double flop, bytes, count;
     const char *unit;  /* of count: "tok", "shots" */
     enum dtype factor; /* of the arithmetic: which peak it is compared with */
+    bool limit;        /* the row is itself a limit: the rate of its fastest run */
 };
 
 bool bench_wants(const struct bench *k, const char *section);
 
-/* Calls fn until there were `repeat` runs and a quarter of a second, after one that is not counted; what
+/* Calls fn until there were `repeat` runs and a quarter of a second, after one that is not counted.  What
  * takes seconds is run twice, and with a repeat of 1 everything once. */
 struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg);
 

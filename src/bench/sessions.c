@@ -141,7 +141,7 @@ static double log_sum(const float *x, int n)
         most = fmax(most, (double)x[i]);
     for (int i = 0; i < n; i++)
         sum += exp((double)x[i] - most);
-    return most + log(sum);
+    return most + log(fmax(sum, 1)); /* the largest alone gives 1 */
 }
 
 /* Kullback-Leibler divergence of what q says comes next from what p says. */

@@ -1,0 +1,194 @@
+/* t_bench.c - claims about `holorun bench`: it runs, what it prints can be read by a program, and its parts
+ * add up.  Nothing is claimed about speed, which is the machine's.
+ */
+#include "check.h"
+#include "program.h"
+
+#include "base/err.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <unistd.h>
+
+#define MODEL    "assets/pocket/model"
+#define SECTIONS "peak", "vision", "prefill", "decode", "session", "step", "drift"
+
+/* A folder for what the program writes, and for the files it makes on its way. */
+static void open_place(struct xvfb *x)
+{
+    *x = (struct xvfb){.dir = "/tmp/holorun-bench-XXXXXX"};
+    assert_non_null(mkdtemp(x->dir));
+    setenv("XDG_RUNTIME_DIR", x->dir, 1);
+}
+
+/* Fails when the program has left a file of its own. */
+static void close_place(struct xvfb *x)
+{
+    static const char *const names[] = {"out", "err"};
+    for (int i = 0; i < 2; i++) {
+        char *path = xvfb_place(x, names[i]);
+        unlink(path);
+        free(path);
+    }
+    char *own = xvfb_place(x, "holorun");
+    rmdir(own);
+    free(own);
+    assert_int_equal(rmdir(x->dir), 0);
+}
+
+static json_t *known; /* section: its rows */
+
+/* The rows of one section as a JSON array, borrowed; each section runs once. */
+static json_t *rows_of(const char *section)
+{
+    json_t *rows = json_object_get(known, section);
+    if (rows)
+        return rows;
+    struct xvfb x;
+    struct outcome o = {0};
+    open_place(&x);
+    program_run(&x, &o, WORDS("bench", "--json", "--repeat", "1", "--section", section, "--model", MODEL));
+    if (o.code)
+        fail_msg("section %s: exit %d, %s", section, o.code, o.err);
+    rows = json_array();
+    for (char *rest = o.out, *line; (line = strsep(&rest, "\n")) && *line;) {
+        json_error_t why;
+        json_t *row = json_loads(line, JSON_REJECT_DUPLICATES, &why);
+        if (!row)
+            fail_msg("section %s: %s in: %s", section, why.text, line);
+        json_array_append_new(rows, row);
+    }
+    outcome_free(&o);
+    close_place(&x);
+    known = known ? known : json_object();
+    json_object_set_new(known, section, rows);
+    return rows;
+}
+
+static double number(const json_t *row, const char *key)
+{
+    const json_t *v = json_object_get(row, key);
+    if (!json_is_number(v))
+        fail_msg("'%s' of '%s' is no number", key, json_string_value(json_object_get(row, "name")));
+    return json_number_value(v);
+}
+
+static void check_row(const json_t *row, const char *section)
+{
+    const char *key;
+    json_t *value;
+    assert_string_equal(json_string_value(json_object_get(row, "section")), section);
+    assert_true(json_string_length(json_object_get(row, "name")) > 0);
+    assert_true(number(row, "threads") >= 1);
+    json_object_foreach((json_t *)(uintptr_t)row, key, value) if (json_is_number(value))
+        assert_true(isfinite(json_number_value(value)));
+    if (json_object_get(row, "value")) {
+        assert_true(number(row, "value") >= 0);
+        return;
+    }
+    assert_true(number(row, "runs") >= 1);
+    assert_true(number(row, "min_ms") >= 0 && number(row, "min_ms") <= number(row, "median_ms"));
+    if (json_object_get(row, "of_peak"))
+        assert_true(number(row, "gflop_s") > 0);
+    if (json_object_get(row, "of_memory"))
+        assert_true(number(row, "gb_s") > 0);
+}
+
+static void t_sections(void **state)
+{
+    (void)state;
+    static const char *const names[] = {SECTIONS};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        json_t *rows = rows_of(names[i]), *row;
+        size_t n;
+        json_array_foreach(rows, n, row) check_row(row, names[i]);
+        check_note("%s: %zu rows", names[i], json_array_size(rows));
+        assert_true(json_array_size(rows) > 1);
+    }
+}
+
+static void t_step_adds_up(void **state)
+{
+    (void)state;
+    json_t *rows = rows_of("step");
+    size_t last = json_array_size(rows) - 1;
+    double parts = 0, whole = number(json_array_get(rows, last), "median_ms");
+    for (size_t i = 0; i < last; i++)
+        parts += number(json_array_get(rows, i), "median_ms");
+    check_note("%zu parts: %.2f ms of %.2f ms", last, parts, whole);
+    assert_true(last > 1 && fabs(parts - whole) <= 0.02 * whole);
+}
+
+/* Appending is lazy: a time that does not grow with the tokens would be that of appending alone. */
+static void t_computed(void **state)
+{
+    (void)state;
+    json_t *rows = rows_of("prefill"), *few = json_array_get(rows, 0), *many = json_array_get(rows, 4);
+    const char *a = json_string_value(json_object_get(few, "name"));
+    const char *b = json_string_value(json_object_get(many, "name"));
+    check_note("%s: %.2f ms; %s: %.2f ms", a, number(few, "min_ms"), b, number(many, "min_ms"));
+    assert_string_equal(a, "64 tokens");
+    assert_string_equal(b, "3328 tokens");
+    assert_true(number(many, "min_ms") > 2 * number(few, "min_ms"));
+}
+
+static int lines(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void t_table(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    struct outcome o = {0};
+    open_place(&x);
+    size_t rows = json_array_size(rows_of("vision"));
+    program_run(&x, &o, WORDS("bench", "--repeat", "1", "-s", "vision", "--model", MODEL));
+    assert_int_equal(o.code, 0);
+    assert_int_equal(lines(o.out), (int)rows + 2); /* and two lines of heading */
+    assert_non_null(strstr(o.out, "of peak"));
+    outcome_free(&o);
+    close_place(&x);
+}
+
+static void refused(const struct xvfb *x, int code, const char *what, const char *const *words)
+{
+    struct outcome o = {0};
+    program_run(x, &o, words);
+    if (o.code != code || *o.out || !strstr(o.err, what))
+        fail_msg("exit %d, stdout '%s', stderr '%s'", o.code, o.out, o.err);
+    printf("           %d  %.*s\n", code, (int)strcspn(o.err, "\n"), o.err);
+    outcome_free(&o);
+}
+
+static void t_refused(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    open_place(&x);
+    refused(&x, ERR_USAGE, "no section 'nope'", WORDS("bench", "--section", "nope"));
+    refused(&x, ERR_USAGE, "'please'", WORDS("bench", "please"));
+    refused(&x, ERR_USAGE, "repeat", WORDS("bench", "--repeat", "0"));
+    refused(&x, ERR_USAGE, "z80", WORDS("bench", "--isa", "z80"));
+    refused(&x, ERR_MODEL, "/nowhere", WORDS("bench", "-s", "decode", "--json", "--model", "/nowhere"));
+    close_place(&x);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("every section runs, and each line of it is one JSON object with finite numbers", t_sections),
+    CLAIM("the parts of a step sum to the step within 2 %", t_step_adds_up),
+    CLAIM("52 times the tokens take more than twice the time: what is timed is computed", t_computed),
+    CLAIM("the table has a line for each JSON row, and names the limit", t_table),
+    CLAIM("an unknown section, argument, instruction set or model is refused with its name", t_refused),
+};
+
+int main(int argc, char **argv)
+{
+    int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    json_decref(known);
+    return failed;
+}
