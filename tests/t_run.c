@@ -314,14 +314,14 @@ static void t_no_place(void **state)
     stage_close(&t);
 }
 
-/* Many steps in a little room. */
+/* Many steps in a little room: moves, of which nobody expects that the screen changes. */
 static char *long_script(void)
 {
     struct buf b;
     buf_init(&b, 1 << 20);
     buf_puts(&b, SHIFT_DOWN);
     for (int i = 0; i < 90; i++)
-        buf_printf(&b, STEP("\"click_desktop\", \"element\": \"number %d\", \"x\": %d, \"y\": 500"), i,
+        buf_printf(&b, STEP("\"move_to_desktop\", \"element\": \"number %d\", \"x\": %d, \"y\": 500"), i,
                    100 + i);
     char *text = buf_take(&b);
     buf_free(&b);
