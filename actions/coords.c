@@ -14,7 +14,8 @@
 
 enum { BINS = 64 };
 
-int coords_map(enum coord_space space, double v, int size, int *pixel, bool *clamped)
+/* Where v lies along an extent, not yet a pixel; the last pixel's own far edge is in reach of the ends. */
+static int exact(enum coord_space space, double v, int size, double *place, bool *clamped)
 {
     double top = space == COORD_NORM1000 ? 1000
                  : space == COORD_NORM1  ? 1
@@ -25,12 +26,16 @@ int coords_map(enum coord_space space, double v, int size, int *pixel, bool *cla
         return -1;
     *clamped = *clamped || v < 0 || v > top;
     v = fmin(fmax(v, 0), top);
-    double px = v;
-    if (space == COORD_BIN64)
-        px = (v + 0.5) * size / BINS;
-    else if (space != COORD_PIXEL)
-        px = v * size / top;
-    *pixel = (int)fmin(floor(px), size - 1);
+    *place = space == COORD_BIN64 ? (v + 0.5) * size / BINS : space == COORD_PIXEL ? v : v * size / top;
+    return 0;
+}
+
+int coords_map(enum coord_space space, double v, int size, int *pixel, bool *clamped)
+{
+    double place;
+    if (exact(space, v, size, &place, clamped))
+        return -1;
+    *pixel = (int)fmin(floor(place), size - 1);
     return 0;
 }
 
@@ -40,21 +45,30 @@ int dialect_to_pixel(const struct dialect *d, double v, int size, int *pixel)
     return coords_map(d->coords, v, size, pixel, &clamped);
 }
 
+/* Where whole numbers are expected, fractions between 0 and 1 are parts of the whole, other fractions are
+ * rounded half up; true when there were any. */
+static bool settle_fractions(enum coord_space space, const struct place *n, double *nx, double *ny)
+{
+    *nx = n->x;
+    *ny = n->y;
+    if ((space != COORD_NORM1000 && space != COORD_PIXEL) || (!n->fx && !n->fy))
+        return false;
+    bool inside = *nx >= 0 && *nx <= 1 && *ny >= 0 && *ny <= 1 && (*nx != floor(*nx) || *ny != floor(*ny));
+    bool parts = n->fx && n->fy && inside && space == COORD_NORM1000;
+    *nx = parts ? *nx * 1000 : floor(*nx + 0.5);
+    *ny = parts ? *ny * 1000 : floor(*ny + 0.5);
+    return true;
+}
+
+static const char *const ranges[] = {"integers from 0 to 1000", "numbers from 0 to 1",
+                                     "pixels of the screenshot", "bins from 0 to 63"};
+
 enum action_fault coords_place(struct parse *p, const char *what, struct place n, int32_t *x, int32_t *y)
 {
-    static const char *const ranges[] = {"integers from 0 to 1000", "numbers from 0 to 1",
-                                         "pixels of the screenshot", "bins from 0 to 63"};
-    bool clamped = false, whole = p->space == COORD_NORM1000 || p->space == COORD_PIXEL;
-    double nx = n.x, ny = n.y;
+    bool clamped = false;
+    double nx, ny;
     int px, py;
-    if (whole && (n.fx || n.fy)) {
-        bool parts =
-            n.fx && n.fy && nx >= 0 && nx <= 1 && ny >= 0 && ny <= 1 && (nx != floor(nx) || ny != floor(ny));
-        parts = parts && p->space == COORD_NORM1000;
-        p->out->repairs |= REPAIR_FLOAT;
-        nx = parts ? nx * 1000 : floor(nx + 0.5);
-        ny = parts ? ny * 1000 : floor(ny + 0.5);
-    }
+    p->out->repairs |= settle_fractions(p->space, &n, &nx, &ny) ? REPAIR_FLOAT : 0;
     if (coords_map(p->space, nx, p->w, &px, &clamped) || coords_map(p->space, ny, p->h, &py, &clamped))
         return parse_fault(p, FAULT_RANGE, "%s = %g, %g is outside the screen: coordinates are %s", what, n.x,
                            n.y, ranges[p->space]);
@@ -62,4 +76,17 @@ enum action_fault coords_place(struct parse *p, const char *what, struct place n
     *y = py;
     p->out->repairs |= clamped ? REPAIR_CLAMP : 0;
     return FAULT_NONE;
+}
+
+int dialect_exact_place(enum coord_space space, const struct dialect_numbers *n, int w, int h, double *x,
+                        double *y, struct err *e)
+{
+    const struct place as_place = {n->x, n->y, n->fx, n->fy};
+    bool clamped = false;
+    double nx, ny;
+    settle_fractions(space, &as_place, &nx, &ny);
+    if (exact(space, nx, w, x, &clamped) || exact(space, ny, h, y, &clamped))
+        return err_set(e, ERR_FAILED, "%g, %g is outside the image: coordinates are %s", n->x, n->y,
+                       ranges[space]);
+    return 0;
 }

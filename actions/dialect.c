@@ -390,6 +390,11 @@ void dialect_free(struct dialect *d)
     free(d);
 }
 
+const char *dialect_space_name(enum coord_space space)
+{
+    return spaces[space];
+}
+
 char *dialect_for_model(const char *model_dir, struct err *e)
 {
     char *path = xasprintf("%s/holorun.json", model_dir), *data = NULL, *name = NULL;

@@ -98,6 +98,19 @@ struct grammar *dialect_grammar_for(const struct dialect *d, enum dialect_goal g
 int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
                         double *y, struct err *e);
 
+/* The same in two halves, for measuring.  First the model's own numbers, whatever their range; then where they
+ * are in an image when they are read in some space, exactly (no rounding to pixels).  -1 when out of range;
+ * NULL as an error is fine. */
+struct dialect_numbers {
+    double x, y;
+    bool fx, fy; /* written with a decimal point */
+};
+int dialect_parse_numbers(const struct dialect *d, const char *text, size_t len, struct dialect_numbers *out,
+                          struct err *e);
+int dialect_exact_place(enum coord_space space, const struct dialect_numbers *n, int w, int h, double *x,
+                        double *y, struct err *e);
+const char *dialect_space_name(enum coord_space space); /* "norm1000" */
+
 /* v in the dialect's space -> pixel, and back to text form; FAULT-free: returns -1 when out of range. */
 int dialect_to_pixel(const struct dialect *d, double v, int size, int *pixel);
 

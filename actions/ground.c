@@ -12,14 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_REPLY = 1000 };
+enum { MAX_REPLY = 1000, IMAGE_SIDE = 1 << 14 };
 
 /* "<at><x><y>" is the end of a click in the pocket dialect: read it as one. */
-static enum action_fault pocket_point(struct parse *p, const char *text, size_t len)
+static enum action_fault pocket_point(struct parse *p, const char *text, size_t len, struct place *n)
 {
     char step[MAX_REPLY + 16];
-    int n = snprintf(step, sizeof step, "<click>-%.*s", (int)len, text);
-    return parse_pocket(p, step, (size_t)n);
+    int size = snprintf(step, sizeof step, "<click>-%.*s", (int)len, text);
+    enum action_fault f = parse_pocket(p, step, (size_t)size);
+    if (!f)
+        *n = (struct place){.x = p->out->actions[0].nx, .y = p->out->actions[0].ny};
+    step_free(p->out);
+    *p->out = (struct step){0};
+    return f;
 }
 
 /* Blanks, then a number; NULL when there is none. */
@@ -68,25 +73,22 @@ static enum action_fault json_point(struct parse *p, const char *text, size_t le
     return f;
 }
 
-static enum action_fault read_point(struct parse *p, const char *text, size_t len)
+static enum action_fault read_numbers(struct parse *p, const char *text, size_t len, struct place *n)
 {
     char copy[MAX_REPLY + 1];
-    struct place n = {0};
-    enum action_fault f = FAULT_NONE;
+    while (len && isspace((unsigned char)*text))
+        text++, len--;
     if (len > MAX_REPLY)
         return parse_fault(p, FAULT_PARSE, "a place takes less than %d bytes", MAX_REPLY);
     memcpy(copy, text, len);
     copy[len] = 0;
     if (p->d->syntax == SYNTAX_POCKET)
-        return pocket_point(p, text, len);
+        return pocket_point(p, text, len, n);
     if (len && *text == '{')
-        f = json_point(p, text, len, &n);
-    else if (!two_numbers(copy, &n))
-        f = parse_fault(p, FAULT_PARSE, "a place was expected, two numbers");
-    if (f)
-        return f;
-    struct action *a = parse_add(p, ACT_MOVE);
-    return coords_place(p, "x, y", n, &a->x, &a->y);
+        return json_point(p, text, len, n);
+    if (!two_numbers(copy, n))
+        return parse_fault(p, FAULT_PARSE, "a place was expected, two numbers");
+    return FAULT_NONE;
 }
 
 int dialect_parse_point(const struct dialect *d, const char *text, size_t len, int w, int h, double *x,
@@ -94,13 +96,27 @@ int dialect_parse_point(const struct dialect *d, const char *text, size_t len, i
 {
     struct step step = {0};
     struct parse p = {d, w, h, d->coords, &step, e};
-    while (len && isspace((unsigned char)*text))
-        text++, len--;
-    enum action_fault f = read_point(&p, text, len);
+    struct place n = {0};
+    int32_t px = 0, py = 0;
+    enum action_fault f = read_numbers(&p, text, len, &n);
+    f = f ? f : coords_place(&p, "x, y", n, &px, &py);
     if (!f) {
-        *x = step.actions[0].x;
-        *y = step.actions[0].y;
+        *x = px;
+        *y = py;
     }
+    step_free(&step);
+    return f ? -1 : 0;
+}
+
+int dialect_parse_numbers(const struct dialect *d, const char *text, size_t len, struct dialect_numbers *out,
+                          struct err *e)
+{
+    /* As large as whatever number: nothing is out of its range yet. */
+    struct step step = {0};
+    struct parse p = {d, IMAGE_SIDE, IMAGE_SIDE, d->coords, &step, e};
+    struct place n = {0};
+    enum action_fault f = read_numbers(&p, text, len, &n);
+    *out = (struct dialect_numbers){n.x, n.y, n.fx, n.fy};
     step_free(&step);
     return f ? -1 : 0;
 }
