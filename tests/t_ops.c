@@ -493,6 +493,39 @@ static void t_threads(void **state)
     pool_free(pool);
 }
 
+/* One product with a weight that was packed and one with the same weight left where it is. */
+static void compare_borrowed(struct backend *b, enum dtype act, enum dtype kept)
+{
+    static const int rows[] = {1, 2, 5, 40, 130, 700};
+    int T = rows[between(0, 5)], N = between(1, T > 200 ? 90 : 400), K = between(1, 1300);
+    struct tensor x = make(b, act, T, K, -1, 1), host = make(b, kept, N, K, -1, 1), bias = {0};
+    struct tensor packed = make(b, between(0, 1) ? act : DT_F32, T, N, -1, 1), borrowed = twin(b, packed);
+    struct weight *p = b->ops->pack(b, host, kept), *q = b->ops->borrow(b, host, false);
+    enum epilogue epi = (enum epilogue)between(0, 2);
+    int add = between(0, 1);
+    b->ops->linear(b, packed, x, p, bias, epi, add);
+    b->ops->linear(b, borrowed, x, q, bias, epi, add);
+    assert_memory_equal(packed.data, borrowed.data, (size_t)(T * N) * dtype_size(packed.dtype));
+    b->ops->unpack_free(b, p);
+    b->ops->unpack_free(b, q);
+    drop(b, 4, (struct tensor *const[]){&x, &host, &packed, &borrowed});
+}
+
+static void t_borrowed(void **state)
+{
+    (void)state;
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    struct pool *pool = pool_new(2);
+    for (int i = 0; i < n; i++) {
+        struct backend *b = backend_cpu(isa[i], i % 2 ? pool : NULL, NULL);
+        for (int round = 0; round < (i ? 60 : 4); round++)
+            compare_borrowed(b, round % 2 ? DT_BF16 : DT_F32, round % 3 ? DT_BF16 : DT_F32);
+        backend_free(b);
+    }
+    pool_free(pool);
+}
+
 static void t_dtypes(void **state)
 {
     (void)state;
@@ -528,6 +561,7 @@ static void t_choice(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("matrix products with every epilogue equal the reference on every instruction set", t_linear),
+    CLAIM("a weight read where it lies gives the products of a packed one, bit for bit", t_borrowed),
     CLAIM("norms and sums equal the reference on every instruction set", t_norms),
     CLAIM("the convolution and its state equal the reference on every instruction set", t_conv),
     CLAIM("the state space step and scan equal the reference on every instruction set", t_ssm),

@@ -9,6 +9,8 @@
  *   chunk   rows of x that are packed at once (MR rows interleaved); short or narrow x is read in place
  *
  * One row takes four panels at once: there are too few sums otherwise to hide the latency of adding.
+ * A borrowed weight has its rows as they are in the file: a slice of a panel is put together when it is
+ * needed, and used for as many rows of x as possible (BORROWED_STRIP).
  * Without a dot instruction bf16 panels are widened: on the way for few rows, else slice by slice.
  */
 #ifndef HOLORUN_OPS_KERNELS_LINEAR_H
@@ -18,6 +20,7 @@
 
 enum {
     STRIP = 8 * MR,
+    BORROWED_STRIP = 48 * MR,
     GROUP = 4,
     DEPTH = 256,
     CHUNK_BYTES = 8 << 20,
@@ -85,6 +88,7 @@ struct linear {
     int64_t block;         /* words from one block of MR rows of x to the next */
     int64_t row0, rows;    /* rows of y that this chunk is */
     int64_t words;         /* depth in words of x: of f32 or pairs */
+    int64_t strip;         /* rows of a strip */
     int64_t strips, group; /* items: groups of `group` panels, times strips */
 };
 
@@ -174,6 +178,50 @@ static const char *panel_at(const struct linear *p, int64_t panel)
     return (const char *)p->w->plain.data + panel * p->w->words * NR * WORD;
 }
 
+/* VL whole rows, words [k, k + n): [n][NR].  The rows lie far apart, where the processor does not guess what
+ * is read next: it is told, one slice ahead. */
+OWN_FUNCTION void gather_rows_whole(const char *at, int64_t row_bytes, int64_t n, uint32_t *out)
+{
+    for (int64_t i = 0; i < n; i += VL, at += VL * WORD, out += VL * NR) {
+        uvec r[VL];
+        UNROLL for (int j = 0; j < VL; j++)
+        {
+            r[j] = *(const uvec *)(at + j * row_bytes);
+            __builtin_prefetch(at + j * row_bytes + (int64_t)DEPTH * WORD);
+        }
+        transpose(r);
+        UNROLL for (int j = 0; j < VL; j++)
+        {
+            *(uvec *)(out + j * NR) = r[j];
+        }
+    }
+}
+
+/* Words [k, k + n) of a panel of a borrowed weight: [n][NR]. */
+static void gather_panel(const struct linear *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
+{
+    const struct weight *w = p->w;
+    const bool pair = w->plain.dtype == DT_BF16;
+    int64_t first = pair ? 2 * k : k, cols = least(pair ? 2 * n : n, w->cols - first);
+    struct tensor part = tensor_cols(w->plain, first, cols);
+    for (int64_t half = 0; half < 2; half++) {
+        int64_t row = least(panel * NR + half * VL, w->rows);
+        struct tensor rows = tensor_rows(part, row, least(VL, w->rows - row));
+        if (rows.rows == VL && n % VL == 0 && cols == (pair ? 2 * n : n))
+            gather_rows_whole(rows.data, rows.stride * (pair ? 2 : 4), n, out + half * VL);
+        else
+            pack_rows(out + half * VL, NR, rows, pair);
+    }
+}
+
+static const char *slice_at(const struct linear *p, int64_t panel, int64_t k, int64_t n, uint32_t *room)
+{
+    if (!p->w->borrowed)
+        return panel_at(p, panel) + k * NR * WORD;
+    gather_panel(p, panel, k, n, room);
+    return (const char *)room;
+}
+
 /* A slice of a bf16 panel as f32: [2 n][NR]. */
 static void widen_slice(struct slice *s, float *room)
 {
@@ -208,16 +256,17 @@ static void product_range(void *arg, int64_t begin, int64_t end, int thread)
     const struct linear *p = arg;
     int64_t words = p->w->words, panels = ceil_div(p->w->rows, NR),
             depth = p->kind == WIDE ? DEPTH / 2 : DEPTH;
-    float *tiles = cpu_scratch(p->b, thread, (size_t)(GROUP * STRIP + DEPTH) * NR * sizeof *tiles);
-    float *room = tiles + (size_t)GROUP * STRIP * NR;
+    float *tiles = cpu_scratch(p->b, thread, (size_t)(GROUP * p->strip + 2 * DEPTH) * NR * sizeof *tiles);
+    float *room = tiles + GROUP * p->strip * NR;
+    uint32_t *gathered = (uint32_t *)(void *)(room + (size_t)DEPTH * NR);
     for (int64_t item = begin; item < end; item++) {
         int64_t p0 = item / p->strips * p->group, p1 = least(p0 + p->group, panels);
-        int64_t r0 = item % p->strips * STRIP, r1 = least(r0 + STRIP, p->rows);
+        int64_t r0 = item % p->strips * p->strip, r1 = least(r0 + p->strip, p->rows);
         for (int64_t k = 0; k < words; k += depth) {
             int64_t n = least(depth, words - k);
             for (int64_t panel = p0; panel < p1; panel++) {
-                struct slice s = {panel_at(p, panel) + k * NR * WORD, k, n, k + n == words};
-                run_slice(p, r0, r1, panel, s, tiles + (panel - p0) * STRIP * NR, room);
+                struct slice s = {slice_at(p, panel, k, n, gathered), k, n, k + n == words};
+                run_slice(p, r0, r1, panel, s, tiles + (panel - p0) * p->strip * NR, room);
             }
         }
     }
@@ -236,29 +285,35 @@ ALWAYS_INLINE void run_vector(const struct linear *p, int64_t panel, const enum 
         finish_rows(p, 0, panel + i, sums + 2 * i, 1);
 }
 
-ALWAYS_INLINE void run_vectors(const struct linear *p, int64_t begin, int64_t end, const enum factor kind)
+/* room: of a borrowed weight, for a slice of a panel. */
+ALWAYS_INLINE void run_vectors(const struct linear *p, int64_t begin, int64_t end, uint32_t *room,
+                               const enum factor kind)
 {
-    struct slice s = {NULL, 0, p->w->words, true};
+    const int64_t words = p->w->words, depth = room ? DEPTH : words;
     float tile[NR];
     int64_t panel = begin;
-    for (; panel + GROUP <= end; panel += GROUP)
+    for (; !room && panel + GROUP <= end; panel += GROUP)
         run_vector(p, panel, kind);
-    for (; panel < end; panel++) {
-        s.at = panel_at(p, panel);
-        run_rows(p, 0, 1, panel, s, tile, kind);
-    }
+    for (; panel < end; panel++)
+        for (int64_t k = 0; k < words; k += depth) {
+            int64_t n = least(depth, words - k);
+            struct slice s = {slice_at(p, panel, k, n, room), k, n, k + n == words};
+            run_rows(p, 0, 1, panel, s, tile, kind);
+        }
 }
 
 static void vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct linear *p = arg;
+    uint32_t *room = NULL;
+    if (p->w->borrowed)
+        room = cpu_scratch(p->b, thread, (size_t)DEPTH * NR * WORD);
     if (p->kind == PAIR)
-        run_vectors(p, begin, end, PAIR);
+        run_vectors(p, begin, end, room, PAIR);
     else if (p->kind == F32)
-        run_vectors(p, begin, end, F32);
+        run_vectors(p, begin, end, room, F32);
     else
-        run_vectors(p, begin, end, WIDE);
+        run_vectors(p, begin, end, room, WIDE);
 }
 
 /* ---- linear -------------------------------------------------------------------------------------------- */
@@ -324,7 +379,8 @@ static void run_chunk(struct linear *p)
         pool_for(p->b->pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), vector_range, p);
         return;
     }
-    p->strips = ceil_div(p->rows, STRIP);
+    p->strip = p->w->borrowed ? BORROWED_STRIP : STRIP;
+    p->strips = ceil_div(p->rows, p->strip);
     p->group = GROUP;
     while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * threads)
         p->group /= 2;
@@ -354,6 +410,7 @@ static void fast_linear(struct backend *b, struct tensor y, struct tensor x, con
         take_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)), in_place);
         run_chunk(&p);
     }
+    cpu_weight_read(w);
 }
 
 #endif

@@ -2,8 +2,9 @@
 #include "ops/ops_impl.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* ---- dtypes --------------------------------------------------------------------------------- */
 
@@ -172,9 +173,36 @@ static struct weight *cpu_pack(struct backend *b, struct tensor host, enum dtype
     return w;
 }
 
+static struct weight *cpu_borrow(struct backend *b, struct tensor host, bool once)
+{
+    (void)b;
+    if (host.stride != host.cols || (host.dtype != DT_BF16 && host.dtype != DT_F32))
+        bug("a borrowed weight of %s with %lld of %lld columns", dtype_name(host.dtype), (long long)host.cols,
+            (long long)host.stride);
+    struct weight *w = xcalloc(1, sizeof *w);
+    *w = (struct weight){.rows = host.rows, .cols = host.cols, .plain = host, .borrowed = true, .once = once};
+    w->words = host.dtype == DT_BF16 ? (host.cols + 1) / 2 : host.cols;
+    return w;
+}
+
+/* Whole pages only: the first and the last may hold a neighbour.  Reclaimed at once, they do not push other
+ * things out of memory that will be read again sooner. */
+void cpu_weight_read(const struct weight *w)
+{
+    if (!w->once)
+        return;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)w->plain.data;
+    size_t bytes = (size_t)w->rows * (size_t)w->cols * dtype_size(w->plain.dtype);
+    uintptr_t begin = (at + page - 1) / page * page, end = (at + bytes) / page * page;
+    if (end <= begin)
+        return;
+    madvise((void *)begin, end - begin, MADV_PAGEOUT);
+    madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 static void cpu_weight_free(struct backend *b, struct weight *w)
 {
-    if (w)
+    if (w && !w->borrowed)
         cpu_free(b, &w->plain);
     free(w);
 }
@@ -241,6 +269,7 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
                             .download = cpu_copy,
                             .copy = cpu_copy,
                             .pack = cpu_pack,
+                            .borrow = cpu_borrow,
                             .unpack_free = cpu_weight_free};
     ops_ref_fill(&cpu->ops);
     isas[chosen].fill(&cpu->ops);

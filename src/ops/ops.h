@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/pool.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,6 +79,11 @@ struct ops {
 
     /* weights: `host` (any float dtype, may be a mapped file) is read once; pack keeps `dtype` (bf16 or f32) */
     struct weight *(*pack)(struct backend *b, struct tensor host, enum dtype dtype);
+    /* The same values left where they are: `host` (bf16 or f32, rows without gaps, aligned to its elements) is
+     * read by every product and must outlive the weight; products equal those of a packed weight bit for
+     * bit.  once: `host` is a mapped file that does not fit in memory, so its pages are given back after
+     * each product.  NULL where a backend cannot read the host's memory. */
+    struct weight *(*borrow)(struct backend *b, struct tensor host, bool once);
     void (*unpack_free)(struct backend *b, struct weight *w);
 
     /* y[T,D] = E[ids[t], :] */

@@ -4,14 +4,20 @@
 
 #include "ops/ops.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
-/* plain: the reference keeps [N, K] row-major; fast backends keep panels (kernels_linear.h). */
+/* plain: the reference keeps [N, K] row-major; fast backends keep panels (kernels_linear.h), and what is
+ * borrowed is row-major and belongs to somebody else. */
 struct weight {
     int64_t rows, cols; /* N, K */
     int64_t words;      /* K as 32-bit words of a panel */
     struct tensor plain;
+    bool borrowed, once; /* once: its pages go back to the system after each product */
 };
+
+/* A product has read this weight. */
+void cpu_weight_read(const struct weight *w);
 
 /* Working memory of one thread, or of the whole call with SHARED_SCRATCH: aligned to 64 bytes, undefined
  * contents, valid until the same piece is asked for again.  It grows to the largest size ever asked for

@@ -73,6 +73,7 @@ static void ref_linear(struct backend *b, struct tensor y, struct tensor x, cons
             put(y, t, n, add ? get(y, t, n) + rounded(y, v) : v);
         }
     }
+    cpu_weight_read(w);
 }
 
 static void ref_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
