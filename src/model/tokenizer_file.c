@@ -294,13 +294,33 @@ static int read_merges(struct tokenizer *t, const json_t *merges, struct err *e)
 
 /* ---- pre-tokenizer ------------------------------------------------------------------------------------- */
 
-static int add_split(struct tokenizer *t, const char *pattern, bool literal, struct err *e)
+/* Published patterns are written for Oniguruma and Rust's regex, for which white space is Unicode's
+ * property of that name; PCRE2 counts U+180E too.  What else reads differently there is refused. */
+static int translate_pattern(struct buf *out, const char *p, struct err *e)
+{
+    int depth = 0; /* of character classes */
+    for (; *p; p++) {
+        if (*p == '\\' && (p[1] == 's' || p[1] == 'S')) {
+            buf_puts(out, *++p == 's' ? "\\p{White_Space}" : "\\P{White_Space}");
+            continue;
+        }
+        if ((*p == '\\' && (p[1] == 'h' || p[1] == 'H')) || (depth && p[0] == '&' && p[1] == '&'))
+            return err_set(e, ERR_MODEL, "tokenizer.json: '%.2s' in a split pattern is not implemented", p);
+        buf_putc(out, *p);
+        if (*p == '\\' && p[1])
+            buf_putc(out, *++p);
+        else if (*p == '[')
+            depth++;
+        else if (*p == ']' && depth)
+            depth--;
+    }
+    return 0;
+}
+
+static int compile_split(struct tokenizer *t, const char *pattern, uint32_t flags, struct err *e)
 {
     int code;
     PCRE2_SIZE at;
-    if (t->n_splits == TOKENIZER_MAX_SPLITS || strlen(pattern) > MAX_PATTERN)
-        return bad(e, "too many split steps or too long a pattern");
-    uint32_t flags = literal ? PCRE2_UTF | PCRE2_LITERAL : PCRE2_UTF | PCRE2_UCP;
     pcre2_code *re = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, flags, &code, &at, NULL);
     if (!re) {
         PCRE2_UCHAR why[128];
@@ -310,6 +330,20 @@ static int add_split(struct tokenizer *t, const char *pattern, bool literal, str
     t->splits[t->n_splits++] = re;
     pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* where there is no JIT, matching is only slower */
     return 0;
+}
+
+static int add_split(struct tokenizer *t, const char *pattern, bool literal, struct err *e)
+{
+    if (t->n_splits == TOKENIZER_MAX_SPLITS || strlen(pattern) > MAX_PATTERN)
+        return bad(e, "too many split steps or too long a pattern");
+    if (literal)
+        return compile_split(t, pattern, PCRE2_UTF | PCRE2_LITERAL, e);
+    struct buf translated;
+    buf_init(&translated, 16 * MAX_PATTERN);
+    int rc = translate_pattern(&translated, pattern, e);
+    rc = rc ? rc : compile_split(t, translated.data, PCRE2_UTF | PCRE2_UCP, e);
+    buf_free(&translated);
+    return rc;
 }
 
 /* Every byte must come out again: a split that drops what it matches would lose text. */
