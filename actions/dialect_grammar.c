@@ -23,14 +23,35 @@ static gx_node pocket_place(struct gx *x)
     return GX_SEQ(x, gx_token(x, "<at>"), bin, bin);
 }
 
+static gx_node pocket_thought(struct gx *x)
+{
+    return gx_utf8(x, "<", 0, 40);
+}
+
+static gx_node pocket_click(struct gx *x, gx_node target)
+{
+    return GX_SEQ(x, gx_token(x, "<click>"), target);
+}
+
+static gx_node pocket_target(struct gx *x)
+{
+    return GX_SEQ(x, gx_utf8(x, "<", 1, 60), pocket_place(x));
+}
+
+/* A place alone, or the click that would press it: what a screen that was just shown is asked with. */
+static gx_node pocket_ground(struct gx *x)
+{
+    return GX_ALT(x, pocket_place(x), GX_SEQ(x, pocket_thought(x), pocket_click(x, pocket_target(x))));
+}
+
 static gx_node pocket_step(struct gx *x, enum dialect_goal goal)
 {
-    gx_node thought = gx_utf8(x, "<", 0, 40);
+    gx_node thought = pocket_thought(x);
     gx_node done = GX_SEQ(x, gx_token(x, "<done>"), gx_utf8(x, "", 1, 200));
     if (goal == GOAL_ANSWER)
         return GX_SEQ(x, thought, done);
-    gx_node target = GX_SEQ(x, gx_utf8(x, "<", 1, 60), pocket_place(x));
-    gx_node click = GX_SEQ(x, gx_token(x, "<click>"), target);
+    gx_node target = pocket_target(x);
+    gx_node click = pocket_click(x, target);
     gx_node write = GX_SEQ(x, gx_token(x, "<write>"), target, gx_utf8(x, "", 1, 200));
     return GX_SEQ(x, thought, GX_ALT(x, click, write, done));
 }
@@ -101,7 +122,7 @@ static gx_node ground(const struct language *l)
     struct gx *x = l->x;
     const char *open = "{\"x\": ", *between = ", \"y\": ", *close = "}";
     if (l->d->syntax == SYNTAX_POCKET)
-        return pocket_place(x);
+        return pocket_ground(x);
     if (l->d->syntax == SYNTAX_HOLO1) {
         open = "Click(";
         between = ", ";

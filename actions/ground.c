@@ -2,7 +2,7 @@
  *
  *   {"x": 552, "y": 404}      also with "action"
  *   Click(552, 404)           (552, 404)     start_box='(552,404)'     <point>552 404</point>
- *   <at><12><33>              pocket
+ *   <at><12><33>              pocket, also as a click: only step<click>Save<at><12><33>
  *
  * Anything else is an error: a guess would be a click somewhere.
  */
@@ -14,16 +14,18 @@
 
 enum { MAX_REPLY = 1000, IMAGE_SIDE = 1 << 14 };
 
-/* "<at><x><y>" is the end of a click in the pocket dialect: read it as one. */
+/* A click, or its end alone, "<at><x><y>", which is read as one. */
 static enum action_fault pocket_point(struct parse *p, const char *text, size_t len, struct place *n)
 {
     char step[MAX_REPLY + 16];
-    int size = snprintf(step, sizeof step, "<click>-%.*s", (int)len, text);
+    bool place_alone = len >= 4 && !memcmp(text, "<at>", 4);
+    int size = snprintf(step, sizeof step, "%s%.*s", place_alone ? "<click>-" : "", (int)len, text);
     enum action_fault f = parse_pocket(p, step, (size_t)size);
+    if (!f && p->out->actions[0].kind != ACT_CLICK)
+        f = parse_fault(p, FAULT_SCHEMA, "a place was expected, or a click");
     if (!f)
         *n = (struct place){.x = p->out->actions[0].nx, .y = p->out->actions[0].ny};
     step_free(p->out);
-    *p->out = (struct step){0};
     return f;
 }
 

@@ -456,6 +456,9 @@ static void t_points(void **state)
         {"uitars", "Thought: there\nAction: click(start_box='(500,500)')", 640, 360},
         {"uitars", "<point>500 250</point>", 640, 180},
         {"pocket", "<at><0><63>\n", 10, 714},
+        {"pocket", "only step<click>Save<at><0><63>\n", 10, 714},
+        {"pocket", "<done>Done.", -1, 0},
+        {"pocket", "only step<write>From<at><0><63>Oslo", -1, 0},
         {"pocket", "<at><0><64>", -1, 0},
         {"pocket", "<at><0>", -1, 0},
     };
