@@ -15,9 +15,10 @@ int cmd_ground(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_eval(int argc, char **argv);
 
 extern const struct command run_command, ask_command, ground_command, report_command, doctor_command,
-    bench_command;
+    bench_command, eval_command;
 
 /* Rows that several commands share; T has the fields named here. */
 
@@ -30,6 +31,12 @@ extern const struct command run_command, ask_command, ground_command, report_com
      "threads for the model, 0 for one on every core", "HOLORUN_THREADS"},                                   \
     {"isa", 0, OPTION_TEXT, offsetof(T, isa), "NAME", 0, 32, NULL,                                           \
      "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL}
+
+/* int weights; */
+#define WEIGHTS_OPTION(T)                                                                                    \
+    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|packed|mapped", 0, 0, "auto",                  \
+     "packed copies them into memory at the start, mapped reads them where they lie in the files, auto packs " \
+     "them when memory allows", "HOLORUN_WEIGHTS"}
 
 /* const char *display, *view; bool cursor; */
 #define SCREEN_OPTIONS(T)                                                                                    \

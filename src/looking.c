@@ -25,6 +25,13 @@ int looking_open(struct looking *l, const char *model, const char *dialect, cons
     return 0;
 }
 
+static struct grammar *grammar_for(struct looking *l, enum dialect_goal goal, struct err *e)
+{
+    if (!l->grammars[goal])
+        l->grammars[goal] = dialect_grammar(l->dialect, goal, engine_tokenizer(l->engine), e);
+    return l->grammars[goal];
+}
+
 int looking_ask(struct looking *l, const char *question, const struct image *images, int n,
                 enum dialect_goal goal, const struct sampling *sampling, struct err *e)
 {
@@ -33,7 +40,7 @@ int looking_ask(struct looking *l, const char *question, const struct image *ima
         return err_set(e, ERR_USAGE, "%d images; at most 6 fit", n);
     for (int i = 0; i < n; i++)
         parts[2 + i] = (struct chat_part){.image = &images[i]};
-    struct grammar *g = dialect_grammar(l->dialect, goal, engine_tokenizer(l->engine), e);
+    struct grammar *g = grammar_for(l, goal, e);
     if (!g)
         return -1;
     enum chat_place place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
@@ -46,12 +53,22 @@ int looking_ask(struct looking *l, const char *question, const struct image *ima
         rc = generate(l->session, g, sampling, screen_stop_flag(), NULL, NULL, &l->reply, e);
     if (rc == 0 && l->reply.finish == FINISH_CANCELLED)
         rc = err_set(e, ERR_STOPPED, "stopped");
-    grammar_free(g);
     return rc;
+}
+
+void looking_again(struct looking *l, uint64_t seed)
+{
+    generated_free(&l->reply);
+    l->reply = (struct generated){0};
+    session_free(l->session);
+    l->session = session_new(l->engine, seed);
 }
 
 void looking_close(struct looking *l)
 {
+    for (int i = 0; i <= GOAL_TEXT; i++)
+        if (l->grammars[i])
+            grammar_free(l->grammars[i]);
     generated_free(&l->reply);
     session_free(l->session);
     engine_close(l->engine);

@@ -1,4 +1,4 @@
-/* looking.h - what `ask` and `ground` share: a model, a dialect, images, one question, one reply. */
+/* looking.h - what `ask`, `ground`, `eval` and `calibrate` share: a model, a dialect, images, one question, one reply. */
 #ifndef HOLORUN_LOOKING_H
 #define HOLORUN_LOOKING_H
 
@@ -12,6 +12,7 @@ struct looking {
     struct engine *engine;
     struct dialect *dialect;
     struct session *session;
+    struct grammar *grammars[GOAL_TEXT + 1]; /* compiled when first needed */
     struct generated reply;
 };
 
@@ -23,6 +24,9 @@ int looking_open(struct looking *l, const char *model, const char *dialect, cons
  * reply in l->reply. */
 int looking_ask(struct looking *l, const char *question, const struct image *images, int n,
                 enum dialect_goal goal, const struct sampling *sampling, struct err *e);
+
+/* Forgets question and reply: the next question is the first of its conversation again. */
+void looking_again(struct looking *l, uint64_t seed);
 
 void looking_close(struct looking *l);
 

@@ -1,0 +1,55 @@
+/* bar.c - see bar.h. */
+#include "eval/bar.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WIDTH = 30 };
+
+void bar_time(double seconds, char out[32])
+{
+    long s = seconds > 0 ? (long)(seconds + 0.5) : 0;
+    if (s >= 3600)
+        snprintf(out, 32, "%ld h %02ld min", s / 3600, s % 3600 / 60);
+    else if (s >= 60)
+        snprintf(out, 32, "%ld min %02ld s", s / 60, s % 60);
+    else
+        snprintf(out, 32, "%ld s", s);
+}
+
+void bar_begin(struct bar *b, int total, int skipped, bool quiet)
+{
+    *b = (struct bar){
+        .total = total, .skipped = skipped, .start = clock_ns(), .terminal = isatty(2) == 1, .quiet = quiet};
+    b->shown = b->start;
+}
+
+void bar_show(struct bar *b, int done, const char *note)
+{
+    static const char full[] = "##############################", empty[] = "..............................";
+    double pause = b->terminal ? 100 : 30000, elapsed = clock_ms_since(b->start) / 1000;
+    if (b->quiet || (done < b->total && clock_ms_since(b->shown) < pause))
+        return;
+    if (!b->terminal && elapsed * 1000 < pause)
+        return; /* over before anybody wondered */
+    b->shown = clock_ns();
+    int fresh = done - b->skipped, filled = b->total > 0 ? done * WIDTH / b->total : 0;
+    char left[32] = "?";
+    if (fresh > 0)
+        bar_time(elapsed / fresh * (b->total - done), left);
+    if (b->terminal)
+        fprintf(stderr, "\r[%.*s%.*s] %d/%d  %s  %s left\033[K", filled, full, WIDTH - filled, empty, done,
+                b->total, note, left);
+    else
+        fprintf(stderr, "holorun: %d of %d, %s, %s left\n", done, b->total, note, left);
+    fflush(stderr);
+}
+
+void bar_end(const struct bar *b)
+{
+    if (b->terminal && !b->quiet)
+        fputs("\r\033[K", stderr);
+}

@@ -1,0 +1,179 @@
+/* results.c - see results.h. */
+#include "eval/results.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A line is that of the item and an answer, whose bytes may take six each. */
+enum { MAX_RESULTS = 512 << 20, MAX_LINE = EVAL_MAX_LINE + 8 * RESULTS_MAX_RAW };
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+static int write_line(const struct eval_results *r, const json_t *v, struct err *e)
+{
+    char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(12)), *line = NULL;
+    if (!text)
+        bug("a result is not JSON");
+    line = xasprintf("%s\n", text);
+    /* One write for a line: what is torn is torn at the end. */
+    int rc = file_write_all(r->fd, r->path, line, strlen(line), e);
+    free(line);
+    free(text);
+    return rc;
+}
+
+/* Bytes that are no text have no place in JSON. */
+static json_t *text_json(const char *s)
+{
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    buf_put_json(&out, s, strlen(s));
+    json_t *v = json_loadb(out.data, out.len, JSON_DECODE_ANY, NULL);
+    buf_free(&out);
+    return v ? v : json_string("");
+}
+
+static json_t *answer_json(const struct eval_answer *a)
+{
+    json_t *v = json_object();
+    if (*a->error) {
+        json_object_set_new(v, "error", text_json(a->error));
+        return v;
+    }
+    json_object_set_new(v, "pred", a->placed ? json_pack("[f, f]", a->x, a->y) : json_null());
+    json_object_set_new(v, "raw", text_json(a->raw));
+    json_object_set_new(v, "correct", json_boolean(a->correct));
+    json_object_set_new(v, "wrong_format", json_boolean(a->wrong_format));
+    json_object_set_new(v, "dist_px", a->placed && a->distance < 1e9 ? json_real(a->distance) : json_null());
+    json_object_set_new(v, "ms", json_real(a->ms));
+    json_object_set_new(v, "tokens", json_integer(a->tokens));
+    return v;
+}
+
+int results_add(struct eval_results *r, const struct eval_set *set, int item, const struct eval_answer *a,
+                struct err *e)
+{
+    json_t *line = json_copy(set->items[item].fields), *answer = answer_json(a);
+    json_object_update(line, answer);
+    int rc = write_line(r, line, e);
+    json_decref(answer);
+    json_decref(line);
+    r->outcomes[item] =
+        (struct eval_outcome){true, a->correct, a->wrong_format, *a->error != 0, (float)a->ms, a->tokens};
+    return rc;
+}
+
+/* ---- reading again ------------------------------------------------------------------------------ */
+
+/* Names the first thing that was otherwise when the file was begun. */
+static int same_head(const json_t *then, const json_t *now, struct err *e)
+{
+    const char *key;
+    json_t *v;
+    json_object_foreach((json_t *)now, key, v)
+    {
+        const json_t *was = json_object_get(then, key);
+        if (json_equal(was, v))
+            continue;
+        if (!was)
+            return err_set(e, ERR_USAGE, "it is not a results file of 'holorun eval'");
+        char *a = json_dumps(was, JSON_ENCODE_ANY), *b = json_dumps(v, JSON_ENCODE_ANY);
+        err_set(e, ERR_USAGE, "it was begun with another %s: %.100s then, %.100s now", key, a ? a : "?",
+                b ? b : "?");
+        free(a);
+        free(b);
+        return -1;
+    }
+    return 0;
+}
+
+static int take_result(struct eval_results *r, const json_t *line, const json_t *ids, struct err *e)
+{
+    const char *id = json_string_value(json_object_get(line, "id"));
+    const json_t *at = id ? json_object_get(ids, id) : NULL;
+    if (!id)
+        return err_set(e, ERR_USAGE, "a result without an id");
+    if (!at)
+        return 0; /* of an item that is not wanted this time */
+    struct eval_outcome *o = &r->outcomes[json_integer_value(at)];
+    if (o->done)
+        return err_set(e, ERR_USAGE, "a second result of '%s'", id);
+    *o = (struct eval_outcome){
+        .done = true,
+        .correct = json_is_true(json_object_get(line, "correct")),
+        .wrong_format = json_is_true(json_object_get(line, "wrong_format")),
+        .broken = json_object_get(line, "error") != NULL,
+        .ms = (float)json_number_value(json_object_get(line, "ms")),
+        .tokens = (int)json_integer_value(json_object_get(line, "tokens")),
+    };
+    r->resumed++;
+    return 0;
+}
+
+int results_parse(struct eval_results *r, const char *data, size_t len, const struct eval_set *set,
+                  const json_t *head, size_t *whole, struct err *e)
+{
+    json_t *ids = json_object();
+    int rc = 0, number = 0;
+    *whole = 0;
+    for (int i = 0; i < set->n; i++)
+        json_object_set_new(ids, set->items[i].id, json_integer(i));
+    const char *stop;
+    while (rc == 0 && (stop = memchr(data + *whole, '\n', len - *whole))) {
+        const char *line = data + *whole;
+        json_t *v = eval_line(line, (size_t)(stop - line), MAX_LINE, e);
+        rc = v ? 0 : -1;
+        if (rc == 0)
+            rc = number ? take_result(r, v, ids, e) : same_head(v, head, e);
+        json_decref(v);
+        if (rc)
+            err_prefix(e, "line %d", number + 1);
+        number++;
+        *whole = (size_t)(stop + 1 - data);
+    }
+    json_decref(ids);
+    return rc;
+}
+
+static int resume_from(struct eval_results *r, const struct eval_set *set, const json_t *head, struct err *e)
+{
+    char *data;
+    size_t len, whole;
+    if (file_read(r->path, MAX_RESULTS, &data, &len, e))
+        return -1;
+    int rc = results_parse(r, data, len, set, head, &whole, e);
+    free(data);
+    if (rc)
+        return err_prefix(e, "cannot go on with '%s'", r->path);
+    if (ftruncate(r->fd, (off_t)whole) || lseek(r->fd, 0, SEEK_END) < 0)
+        return err_set(e, ERR_ENV, "cannot go on with '%s': %s", r->path, strerror(errno));
+    return whole ? 0 : write_line(r, head, e);
+}
+
+int results_open(struct eval_results *r, const char *path, const struct eval_set *set, const json_t *head,
+                 bool resume, struct err *e)
+{
+    *r = (struct eval_results){.path = xstrdup(path)};
+    r->outcomes = xcalloc((unsigned long)set->n, sizeof *r->outcomes);
+    r->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (resume ? 0 : O_EXCL), 0600);
+    if (r->fd < 0 && errno == EEXIST)
+        return err_set(e, ERR_USAGE, "'%s' exists: --resume goes on with it, --results names another", path);
+    if (r->fd < 0)
+        return err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+    return resume ? resume_from(r, set, head, e) : write_line(r, head, e);
+}
+
+void results_close(struct eval_results *r)
+{
+    if (r->path && r->fd >= 0)
+        close(r->fd);
+    free(r->path);
+    free(r->outcomes);
+    *r = (struct eval_results){.fd = -1};
+}
