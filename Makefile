@@ -64,10 +64,10 @@ FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c
 FUZZ_SECONDS ?= 10
 SCRIPTS := tests/scripts
 
-$(B)/helpers/%: tests/helpers/%.c
+$(B)/helpers/%: tests/helpers/%.c $(TEST_LIB) $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(FLAGS) -o $@ $< $(LIBS)
+	$(Q)$(CC) $(FLAGS) -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
 
 # Fuzzing builds the library once more, with clang's coverage and sanitizers.
 FUZZ_FLAGS := $(filter-out $(WARN),$(FLAGS)) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all

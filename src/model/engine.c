@@ -6,8 +6,10 @@
 #include "model/engine.h"
 
 #include "base/file.h"
+#include "model/plan.h"
 #include "model/preprocess.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -27,6 +29,7 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s)
     size_t len;
     if (file_read(path, 4 << 20, &text, &len, NULL) == 0)
         XXH3_64bits_update(x, text, len);
+    safetensors_scattered(s, true);
     for (int i = 0; i < safetensors_count(s); i++) {
         const struct st_tensor *t = safetensors_at(s, i);
         XXH3_64bits_update(x, t->name, strlen(t->name) + 1);
@@ -34,6 +37,7 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s)
         XXH3_64bits_update(x, t->shape, (size_t)t->dims * sizeof *t->shape);
         XXH3_64bits_update(x, t->data, t->bytes < SAMPLE ? t->bytes : SAMPLE);
     }
+    safetensors_scattered(s, false);
     uint64_t hash = XXH3_64bits_digest(x);
     XXH3_freeState(x);
     free(text);
@@ -95,7 +99,13 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     if (!s)
         return -1;
     g->hash = hash_model(o->dir, s);
-    struct bind_options bind = {o->f32, o->allow_extra, o->progress, o->progress_arg};
+    struct plan_holding hold = plan_hold(&g->config, s, o);
+    struct bind_options bind = {.f32 = o->f32,
+                                .allow_extra = o->allow_extra,
+                                .progress = o->progress,
+                                .progress_arg = o->progress_arg,
+                                .mapped = hold.mapped,
+                                .resident = hold.resident};
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);
     if (rc == 0)
         rc = check_ids(g, e);
@@ -103,7 +113,13 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
         rc = check_image_ids(g, e);
     if (rc)
         err_prefix(e, "model '%s'", o->dir);
-    safetensors_close(s);
+    if (hold.mapped) { /* pages that came in with what was copied go again */
+        safetensors_release_all(s);
+        g->files = s;
+    } else {
+        safetensors_close(s);
+    }
+    malloc_trim(0); /* what the readers of JSON have left */
     return rc;
 }
 
@@ -136,6 +152,7 @@ void engine_close(struct engine *g)
         language_free(&g->language);
         weights_free(&g->weights, &g->config, g->backend);
     }
+    safetensors_close(g->files);
     backend_free(g->backend);
     pool_free(g->pool);
     tokenizer_free(g->tokenizer);
@@ -173,6 +190,11 @@ int engine_threads(const struct engine *g)
 int engine_vocab(const struct engine *g)
 {
     return g->weights.vocab;
+}
+
+bool engine_mapped(const struct engine *g)
+{
+    return g->files != NULL;
 }
 
 uint64_t engine_hash(const struct engine *g)

@@ -18,6 +18,7 @@ struct engine {
     struct pool *pool;
     struct backend *backend;
     enum dtype act;
+    struct safetensors *files; /* NULL: the weights are packed and need them no more */
     struct model_weights weights;
     struct language language;
     struct vision vision;

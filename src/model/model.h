@@ -28,13 +28,22 @@ struct model_config;
 
 /* ---- engine ------------------------------------------------------------------------------- */
 
+/* Where the weights are while the model runs; see weights.h. */
+enum weight_store {
+    WEIGHTS_AUTO,   /* packed when that leaves memory to spare, else mapped */
+    WEIGHTS_PACKED, /* copied into memory at the start, in the form that multiplies fastest */
+    WEIGHTS_MAPPED, /* left in the files, which are read as they are needed */
+};
+
 struct engine_options {
     const char *dir;  /* model directory in the published layout */
     const char *isa;  /* NULL: best; "ref" for the scalar reference */
     int threads;      /* 0: one per core */
     bool f32;         /* activations and weights in f32 instead of bf16 */
     bool allow_extra; /* unknown tensors are a warning, not a refusal */
-    bool round8;      /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
+    enum weight_store weights;
+    size_t memory; /* bytes that may be used, to choose between them; 0: what the system has free */
+    bool round8;   /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;
 };
@@ -46,7 +55,8 @@ const struct tokenizer *engine_tokenizer(const struct engine *g);
 const char *engine_isa(const struct engine *g);
 const char *engine_dir(const struct engine *g);
 int engine_threads(const struct engine *g);
-int engine_vocab(const struct engine *g); /* V: length of a logits row */
+int engine_vocab(const struct engine *g);   /* V: length of a logits row */
+bool engine_mapped(const struct engine *g); /* its weights are read from the files, which must not change */
 uint64_t
 engine_hash(const struct engine *g); /* of config and tensor table: what a saved session must match */
 

@@ -93,8 +93,10 @@ static int read_entry(const char *file, const char *name, const json_t *entry, c
         read_shape(file, name, json_object_get(entry, "shape"), t, &bytes, e))
         return -1;
     if (read_range(json_object_get(entry, "data_offsets"), data_len, &begin, &end))
-        return err_set(e, ERR_MODEL, "%s: tensor '%s' lies outside the %zu bytes of data", file, name,
-                       data_len);
+        return err_set(e, ERR_MODEL,
+                       "%s: tensor '%s' lies outside the %zu bytes of data; the file is cut short, copy "
+                       "or download it again",
+                       file, name, data_len);
     if (end - begin != bytes)
         return err_set(e, ERR_MODEL, "%s: tensor '%s' has %zu bytes where its shape needs %zu", file, name,
                        end - begin, bytes);
@@ -182,7 +184,8 @@ static int read_file(struct safetensors *s, const char *file, const uint8_t *p, 
     for (int i = 0; i < 8; i++)
         header_len |= (uint64_t)p[i] << (8 * i);
     if (header_len > MAX_HEADER || header_len > len - 8)
-        return err_set(e, ERR_MODEL, "%s: the header claims %llu bytes of a file of %zu; copy it again", file,
+        return err_set(e, ERR_MODEL,
+                       "%s: the header claims %llu bytes of a file of %zu; copy or download it again", file,
                        (unsigned long long)header_len, len);
     json_error_t why;
     json_t *header = json_loadb((const char *)p + 8, (size_t)header_len, JSON_REJECT_DUPLICATES, &why);
@@ -296,7 +299,8 @@ static int check_index(const struct safetensors *s, const json_t *weight_map, st
     {
         const struct st_tensor *t = safetensors_find(s, name);
         if (!t || strcmp(t->file, json_string_value(value)) != 0)
-            return err_set(e, ERR_MODEL, "tensor '%s' is not in %s, where the index has it", name,
+            return err_set(e, ERR_MODEL,
+                           "tensor '%s' is not in %s, where the index has it; download both again", name,
                            json_string_value(value));
     }
     for (int i = 0; i < s->count; i++)
@@ -315,6 +319,9 @@ struct safetensors *safetensors_open(const char *dir, struct err *e)
     for (int i = 0; i < s->shards && rc == 0; i++) {
         char *path = xasprintf("%s/%s", dir, s->files[i]);
         rc = file_map(&s->maps[i], path, e);
+        if (rc && !file_exists(path))
+            err_set(e, ERR_MODEL, "shard %d of %d, '%s': %s; copy or download it into this folder", i + 1,
+                    s->shards, s->files[i], strerror(ENOENT));
         free(path);
         if (rc == 0)
             rc = read_file(s, s->files[i], s->maps[i].data, s->maps[i].len, e);
@@ -396,6 +403,34 @@ void safetensors_release(const struct safetensors *s, const struct st_tensor *t)
               end = ((uintptr_t)t->data + t->bytes) / page * page;
     if (s->maps && end > begin) /* whole pages only: the first and the last may hold a neighbour */
         madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+void safetensors_release_all(const struct safetensors *s)
+{
+    for (int i = 0; s->maps && i < s->shards; i++)
+        if (s->maps[i].len)
+            madvise((void *)(uintptr_t)s->maps[i].data, s->maps[i].len, MADV_DONTNEED);
+}
+
+void safetensors_scattered(const struct safetensors *s, bool scattered)
+{
+    for (int i = 0; s->maps && i < s->shards; i++)
+        if (s->maps[i].len)
+            madvise((void *)(uintptr_t)s->maps[i].data, s->maps[i].len,
+                    scattered ? MADV_RANDOM : MADV_NORMAL);
+}
+
+int safetensors_files(const struct safetensors *s)
+{
+    return s->shards;
+}
+
+size_t safetensors_bytes(const struct safetensors *s)
+{
+    size_t all = 0;
+    for (int i = 0; s->maps && i < s->shards; i++)
+        all += s->maps[i].len;
+    return all;
 }
 
 void safetensors_shape_text(const struct st_tensor *t, char *out, size_t size)

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "ops/ops.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,14 @@ const struct st_tensor *safetensors_find(const struct safetensors *s, const char
 
 /* The tensor has been read and its pages are not needed any more. */
 void safetensors_release(const struct safetensors *s, const struct st_tensor *t);
+
+void safetensors_release_all(const struct safetensors *s); /* all of them */
+
+/* What is read next is a little here and there: nothing around it is brought in. */
+void safetensors_scattered(const struct safetensors *s, bool scattered);
+
+int safetensors_files(const struct safetensors *s);
+size_t safetensors_bytes(const struct safetensors *s); /* of all files together */
 
 /* "[2, 3]" */
 void safetensors_shape_text(const struct st_tensor *t, char *out, size_t size);

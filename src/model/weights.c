@@ -22,6 +22,7 @@ struct binder {
     bool failed;
     bool *used;       /* by index of the tensor */
     size_t done, all; /* bytes */
+    size_t resident;  /* mapped bytes that stay in memory so far */
     char body[64];    /* "language_model.backbone." */
     char head[64];    /* "language_model." */
 };
@@ -38,28 +39,36 @@ static void fail(struct binder *x, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    if (x->o->problem)
+        x->o->problem(x->o->look_arg, text);
     if (!x->failed)
         err_set(x->e, ERR_MODEL, "%s", text);
     x->failed = true;
 }
 
+/* Whoever wants to hear of every problem has the rest looked at too. */
+static bool stopped(const struct binder *x)
+{
+    return x->failed && !x->o->problem;
+}
+
 /* The tensor of this name, which must be there and hold numbers we can read; NULL on failure. */
 static const struct st_tensor *take(struct binder *x, const char *name)
 {
-    if (x->failed)
+    if (stopped(x))
         return NULL;
     const struct st_tensor *t = safetensors_find(x->s, name);
     if (!t) {
         fail(x, "tensor '%s' is missing", name);
         return NULL;
     }
+    x->used[t - safetensors_at(x->s, 0)] = true;
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16) {
         fail(x, "tensor '%s' is stored as %s; expected bf16, f16 or f32%s", name, dtype_name(t->dtype),
              t->dtype == DT_F8E4M3 || t->dtype == DT_U8 ? " (quantised checkpoints are not implemented)"
                                                         : "");
         return NULL;
     }
-    x->used[t - safetensors_at(x->s, 0)] = true;
     return t;
 }
 
@@ -84,13 +93,18 @@ static const struct st_tensor *take_shape(struct binder *x, const char *name, in
         __VA_ARGS__                                                                                          \
     }
 
+static bool is_aligned(const struct st_tensor *t)
+{
+    return (uintptr_t)t->data % dtype_size(t->dtype) == 0;
+}
+
 /* The tensor as a matrix on the host.  A header may leave the data at an odd address: then *copy is set
  * to an aligned copy that the caller frees. */
 static struct tensor host_view(const struct st_tensor *t, int64_t rows, int64_t cols, void **copy)
 {
     const void *data = t->data;
     *copy = NULL;
-    if ((uintptr_t)data % dtype_size(t->dtype)) {
+    if (!is_aligned(t)) {
         *copy = xmalloc(t->bytes, 1);
         memcpy(*copy, data, t->bytes);
         data = *copy;
@@ -100,7 +114,8 @@ static struct tensor host_view(const struct st_tensor *t, int64_t rows, int64_t 
 
 static void tensor_done(struct binder *x, const struct st_tensor *t)
 {
-    safetensors_release(x->s, t);
+    if (!x->o->shapes_only)
+        safetensors_release(x->s, t);
     x->done += t->bytes;
     if (x->o->progress)
         x->o->progress(x->o->progress_arg, (double)x->done / (double)x->all, t->name);
@@ -111,15 +126,43 @@ static enum dtype activation(const struct binder *x)
     return x->o->f32 ? DT_F32 : DT_BF16;
 }
 
+/* Whether a tensor can be used from the file as it is. */
+static bool stays_mapped(const struct binder *x, const struct st_tensor *t, enum dtype wanted)
+{
+    return x->o->mapped && x->b->ops->borrow && t->dtype == wanted && is_aligned(t);
+}
+
+/* A mapped tensor stays in memory as long as the ones before it have left room; they come in the order in
+ * which a token needs them, so that those read for every token stay before the tower does. */
+static bool keeps_resident(struct binder *x, const struct st_tensor *t)
+{
+    if (t->bytes > x->o->resident - x->resident)
+        return false;
+    x->resident += t->bytes;
+    return true;
+}
+
+/* The one place where a stored tensor becomes a matrix that can be multiplied. */
+static struct weight *stored_weight(struct binder *x, const struct st_tensor *t, int64_t rows, int64_t cols)
+{
+    enum dtype kept = x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16;
+    struct tensor host = {(void *)(uintptr_t)t->data, t->dtype, rows, cols, cols};
+    if (stays_mapped(x, t, kept))
+        return x->b->ops->borrow(x->b, host, !keeps_resident(x, t));
+    if (x->o->shapes_only)
+        return x->b->ops->pack(x->b, host, kept);
+    void *copy;
+    struct weight *w = x->b->ops->pack(x->b, host_view(t, rows, cols, &copy), kept);
+    free(copy);
+    return w;
+}
+
 static struct weight *matrix(struct binder *x, const char *name, int64_t rows, int64_t cols)
 {
     const struct st_tensor *t = take_shape(x, name, SHAPE(rows, cols));
     if (!t)
         return NULL;
-    void *copy;
-    struct tensor host = host_view(t, rows, cols, &copy);
-    struct weight *w = x->b->ops->pack(x->b, host, x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16);
-    free(copy);
+    struct weight *w = stored_weight(x, t, rows, cols);
     tensor_done(x, t);
     return w;
 }
@@ -129,10 +172,12 @@ static struct tensor uploaded(struct binder *x, const struct st_tensor *t, enum 
 {
     if (!t)
         return (struct tensor){0};
-    void *copy;
-    struct tensor host = host_view(t, rows, cols, &copy), out = x->b->ops->alloc(x->b, dtype, rows, cols);
-    x->b->ops->upload(x->b, out, host);
-    free(copy);
+    struct tensor out = x->b->ops->alloc(x->b, dtype, rows, cols);
+    if (!x->o->shapes_only) {
+        void *copy;
+        x->b->ops->upload(x->b, out, host_view(t, rows, cols, &copy));
+        free(copy);
+    }
     tensor_done(x, t);
     return out;
 }
@@ -148,8 +193,10 @@ static float *numbers(struct binder *x, const struct st_tensor *t)
     if (!t)
         return NULL;
     size_t n = t->bytes / dtype_size(t->dtype);
-    float *out = xmalloc(n + 1, sizeof *out);
+    float *out = xcalloc(n + 1, sizeof *out);
     void *copy;
+    if (x->o->shapes_only)
+        return out;
     const void *p = host_view(t, 1, (int64_t)n, &copy).data;
     for (size_t i = 0; i < n; i++)
         out[i] = t->dtype == DT_F32    ? ((const float *)p)[i]
@@ -167,7 +214,8 @@ static struct tensor from_numbers(struct binder *x, float *values, enum dtype dt
     if (!values)
         return (struct tensor){0};
     struct tensor t = x->b->ops->alloc(x->b, dtype, rows, cols);
-    x->b->ops->upload(x->b, t, (struct tensor){values, DT_F32, rows, cols, cols});
+    if (!x->o->shapes_only)
+        x->b->ops->upload(x->b, t, (struct tensor){values, DT_F32, rows, cols, cols});
     free(values);
     return t;
 }
@@ -229,20 +277,36 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
     }
 }
 
-/* Which of the spellings this checkpoint uses: told by its embedding. */
-static void find_names(struct binder *x)
+/* Which of the spellings this checkpoint uses: told by its embedding, or should that be missing by its first
+ * layer. */
+static bool find_names(struct binder *x)
 {
     static const char *const fronts[] = {"language_model.", ""};
     static const char *const bodies[] = {"backbone.", "model."};
-    for (int i = 0; i < 4; i++) {
+    static const char *const witnesses[] = {"embeddings.weight", "layers.0.norm.weight"};
+    for (int i = 0; i < 8; i++) {
         char name[128];
-        snprintf(x->head, sizeof x->head, "%s", fronts[i / 2]);
-        snprintf(x->body, sizeof x->body, "%s%s", fronts[i / 2], bodies[i % 2]);
-        snprintf(name, sizeof name, "%sembeddings.weight", x->body);
+        snprintf(x->head, sizeof x->head, "%s", fronts[i / 2 % 2]);
+        snprintf(x->body, sizeof x->body, "%s%s", fronts[i / 2 % 2], bodies[i % 2]);
+        snprintf(name, sizeof name, "%s%s", x->body, witnesses[i / 4]);
         if (safetensors_find(x->s, name))
-            return;
+            return true;
     }
     fail(x, "tensor 'language_model.backbone.embeddings.weight' is missing");
+    return false;
+}
+
+/* Of the embedding a token needs one row: a mapped one costs next to nothing. */
+static void bind_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
+{
+    int64_t hidden = x->c->lm.hidden;
+    w->embed_mapped = t && stays_mapped(x, t, activation(x));
+    if (w->embed_mapped) {
+        w->embed = (struct tensor){(void *)(uintptr_t)t->data, t->dtype, w->vocab, hidden, hidden};
+        tensor_done(x, t);
+    } else {
+        w->embed = uploaded(x, t, activation(x), w->vocab, hidden);
+    }
 }
 
 /* V is the rows of the embedding: published files pad it beyond what the tokenizer uses. */
@@ -254,10 +318,10 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     const struct st_tensor *t = take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < x->c->lm.vocab || t->shape[0] > 1 << 22))
         fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
-    if (!t || x->failed)
+    if (!t || stopped(x) || t->dims != 2)
         return;
     w->vocab = (int)t->shape[0];
-    w->embed = uploaded(x, take_shape(x, embed, SHAPE(w->vocab, hidden)), activation(x), w->vocab, hidden);
+    bind_embedding(x, take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
     snprintf(name, sizeof name, "%snorm_f.weight", x->body);
     w->norm = vector(x, name, hidden);
     snprintf(name, sizeof name, "%slm_head.weight", x->head);
@@ -301,8 +365,9 @@ static struct tensor bind_position(struct binder *x, const char *name)
     }
     float *table = numbers(x, t), *out = NULL;
     if (table) {
-        out = xmalloc((unsigned long)grid * (unsigned long)grid * (unsigned long)width, sizeof *out);
-        weights_resize_grid(table, side, out, grid, width);
+        out = xcalloc((unsigned long)grid * (unsigned long)grid * (unsigned long)width, sizeof *out);
+        if (!x->o->shapes_only)
+            weights_resize_grid(table, side, out, grid, width);
     }
     free(table);
     return from_numbers(x, out, activation(x), (int64_t)grid * grid, width);
@@ -315,7 +380,7 @@ static struct tensor bind_prefix(struct binder *x, const char *name)
     const struct st_tensor *t = take(x, name);
     if (t && (t->dims != 2 || t->shape[0] > 1024))
         fail(x, "tensor '%s' is not a list of at most 1024 tokens", name);
-    int64_t n = t && !x->failed ? t->shape[0] : 0;
+    int64_t n = t && t->dims == 2 && !stopped(x) ? t->shape[0] : 0;
     return uploaded(x, take_shape(x, name, SHAPE(n, width)), activation(x), n, width);
 }
 
@@ -371,6 +436,8 @@ static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
         return false;
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16)
         return false;
+    if (x->o->shapes_only)
+        return true;
     float *v = numbers(x, t);
     size_t n = t->bytes / dtype_size(t->dtype), ones = 0;
     for (size_t i = 0; i < n; i++)
@@ -401,10 +468,15 @@ static bool is_unused(struct binder *x, const struct st_tensor *t)
 static void check_extra(struct binder *x)
 {
     int n = safetensors_count(x->s);
-    for (int i = 0; i < n && !x->failed; i++) {
+    for (int i = 0; i < n && !stopped(x); i++) {
         const struct st_tensor *t = safetensors_at(x->s, i);
-        if (x->used[i] || is_unused(x, t))
+        if (x->used[i])
             continue;
+        if (is_unused(x, t)) {
+            if (x->o->ignored)
+                x->o->ignored(x->o->look_arg, t);
+            continue;
+        }
         if (!x->o->allow_extra)
             fail(x, "tensor '%s' of %s belongs to no part of this model", t->name, t->file);
         else
@@ -425,13 +497,14 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
     *w = (struct model_weights){0};
     w->layers = xcalloc((unsigned long)c->lm.layers, sizeof *w->layers);
     w->vision.blocks = xcalloc((unsigned long)c->vit.blocks + 1, sizeof *w->vision.blocks);
-    find_names(&x);
-    bind_ends(&x, w);
-    for (int i = 0; i < c->lm.layers; i++)
-        bind_layer(&x, i, &w->layers[i]);
-    if (c->vision)
-        bind_vision(&x, &w->vision);
-    check_extra(&x);
+    if (find_names(&x)) {
+        bind_ends(&x, w);
+        for (int i = 0; i < c->lm.layers; i++)
+            bind_layer(&x, i, &w->layers[i]);
+        if (c->vision)
+            bind_vision(&x, &w->vision);
+        check_extra(&x);
+    }
     free(x.used);
     if (x.failed)
         weights_free(w, c, b);
@@ -474,6 +547,8 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
                      &v->fc1_bias, &v->fc2_bias);
         FREE_MATRICES(b, v->qkv, v->proj, v->fc1, v->fc2);
     }
+    if (w->embed_mapped)
+        w->embed.data = NULL;
     FREE_TENSORS(b, &w->embed, &w->norm, &w->vision.prefix, &w->vision.position, &w->vision.norm);
     FREE_MATRICES(b, w->head, w->vision.embedder, w->vision.up, w->vision.down);
     free(w->layers);

@@ -5,9 +5,14 @@
  * what was expected and what was found; so is a tensor nobody asked for, unless it is known to be of no
  * use at run time.
  *
- * Matrices go through pack into the form the backend multiplies fastest, tensor by tensor out of the
- * mapped file, whose pages are given back: a model is in memory once.  They are kept in bf16 (f32 when
- * the run is in f32 and the file has more than bf16).  Vectors and small constants are f32.
+ * Packed: matrices go into the form the backend multiplies fastest, tensor by tensor out of the mapped file,
+ * whose pages are given back: a model is in memory once.  They are kept in bf16 (f32 when the run is in
+ * f32 and the file has more than bf16).
+ *
+ * Mapped: matrices and embeddings that are stored in the type wanted stay in the file, which must stay
+ * open; nothing is read at the start, so that a model larger than memory opens at once.  Those that do
+ * not fit in `resident` bytes are read again for every product.  Vectors and small constants are copied
+ * to f32 in both cases.
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_H
 #define HOLORUN_MODEL_WEIGHTS_H
@@ -63,6 +68,7 @@ struct vision_weights {
 struct model_weights {
     int vocab;           /* V: rows of embed and head */
     struct tensor embed; /* [V, D] */
+    bool embed_mapped;   /* it belongs to the file */
     struct weight *head; /* [V, D] */
     struct tensor norm;  /* [1, D] before the head */
     struct layer_weights *layers;
@@ -74,6 +80,15 @@ struct bind_options {
     bool allow_extra; /* unknown tensors are a warning */
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
+    bool mapped;     /* matrices stay in the file where they can */
+    size_t resident; /* bytes of them that may stay in memory */
+
+    /* To look at a checkpoint rather than run it: no value is read, so that the backend has to be one that
+     * only counts; a failure is told to `problem`, when there is one, and the next tensor looked at. */
+    bool shapes_only;
+    void (*problem)(void *arg, const char *text);
+    void (*ignored)(void *arg, const struct st_tensor *t); /* of no use at run time */
+    void *look_arg;
 };
 
 int weights_bind(struct model_weights *w, const struct model_config *c, const struct safetensors *s,

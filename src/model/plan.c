@@ -1,0 +1,282 @@
+/* plan.c - see plan.h. */
+#include "model/plan.h"
+
+#include "model/language.h"
+#include "model/memory.h"
+#include "model/vision.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PANEL = 32,          /* packed rows are padded to this many */
+    PROGRAM = 256 << 10, /* heap and stacks without any model */
+    SAMPLE = 4096,       /* tokens whose keys and values are counted */
+};
+
+/* ---- parts ------------------------------------------------------------------------------------------ */
+
+const char *plan_kind_name(enum plan_kind k)
+{
+    static const char *const names[PLAN_KINDS] = {"embeddings", "output head", "Mamba layers",
+                                                  "attention",  "MLP layers",  "expert layers",
+                                                  "vision",     "projector",   "unused"};
+    return names[k];
+}
+
+enum plan_kind plan_kind_of(const struct lm_config *c, const char *name)
+{
+    const char *layer = strstr(name, "layers.");
+    if (!strncmp(name, "vision_model.", 13))
+        return strncmp(name, "vision_model.radio_model.model.", 31) ? PLAN_OTHER : PLAN_VISION;
+    if (!strncmp(name, "mlp1.", 5))
+        return PLAN_PROJECTOR;
+    if (strstr(name, "embeddings."))
+        return PLAN_EMBEDDINGS;
+    if (strstr(name, "lm_head.") || strstr(name, "norm_f."))
+        return PLAN_HEAD;
+    int i = layer && strncmp(name, "mtp.", 4) != 0 ? atoi(layer + 7) : -1;
+    if (i < 0 || i >= c->layers)
+        return PLAN_OTHER;
+    switch ((int)c->pattern[i]) {
+    case LAYER_MAMBA:
+        return PLAN_MAMBA;
+    case LAYER_ATTENTION:
+        return PLAN_ATTENTION;
+    case LAYER_MLP:
+        return PLAN_MLP;
+    default:
+        return PLAN_EXPERTS;
+    }
+}
+
+/* ---- a backend that counts ---------------------------------------------------------------------------- */
+
+struct counter {
+    struct backend backend;
+    struct ops ops;
+    size_t own, mapped, streamed;
+    const struct lm_config *config;
+    struct plan_part *parts; /* NULL: not by part */
+    struct plan_part seen;   /* own and mapped when the last tensor was done */
+    char nothing[64] __attribute__((aligned(64)));
+};
+
+static struct counter *counter_of(const struct backend *b)
+{
+    return b->priv;
+}
+
+static struct tensor count_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
+{
+    struct counter *k = counter_of(b);
+    k->own += (size_t)rows * (size_t)cols * dtype_size(t);
+    return (struct tensor){k->nothing, t, rows, cols, cols};
+}
+
+static void count_free(struct backend *b, struct tensor *t)
+{
+    (void)b;
+    *t = (struct tensor){0};
+}
+
+static void count_copy(struct backend *b, struct tensor dst, struct tensor src)
+{
+    (void)b;
+    (void)dst;
+    (void)src;
+}
+
+static struct weight *count_pack(struct backend *b, struct tensor host, enum dtype dtype)
+{
+    struct counter *k = counter_of(b);
+    int64_t rows = (host.rows + PANEL - 1) / PANEL * PANEL;
+    int64_t cols = dtype == DT_BF16 ? (host.cols + 1) / 2 * 2 : host.cols;
+    k->own += (size_t)rows * (size_t)cols * dtype_size(dtype);
+    return (struct weight *)(void *)k->nothing;
+}
+
+static struct weight *count_borrow(struct backend *b, struct tensor host, bool once)
+{
+    struct counter *k = counter_of(b);
+    size_t bytes = (size_t)host.rows * (size_t)host.cols * dtype_size(host.dtype);
+    k->mapped += bytes;
+    k->streamed += once ? bytes : 0;
+    return (struct weight *)(void *)k->nothing;
+}
+
+static void count_unpack(struct backend *b, struct weight *w)
+{
+    (void)b;
+    (void)w;
+}
+
+static void counter_init(struct counter *k, const struct lm_config *c)
+{
+    *k = (struct counter){.config = c,
+                          .ops = {.name = "count",
+                                  .alloc = count_alloc,
+                                  .free = count_free,
+                                  .upload = count_copy,
+                                  .download = count_copy,
+                                  .copy = count_copy,
+                                  .pack = count_pack,
+                                  .borrow = count_borrow,
+                                  .unpack_free = count_unpack}};
+    k->backend = (struct backend){&k->ops, NULL, k};
+}
+
+/* What was counted since the tensor before belongs to this one. */
+static void count_part(void *arg, double fraction, const char *name)
+{
+    (void)fraction;
+    struct counter *k = arg;
+    struct plan_part *p = &k->parts[plan_kind_of(k->config, name)];
+    p->own += k->own - k->seen.own;
+    p->mapped += k->mapped - k->seen.mapped;
+    k->seen.own = k->own;
+    k->seen.mapped = k->mapped;
+}
+
+/* ---- counting ------------------------------------------------------------------------------------------- */
+
+static void count_stored(struct plan *p, const struct model_config *c, const struct safetensors *s)
+{
+    for (int i = 0; i < safetensors_count(s); i++) {
+        const struct st_tensor *t = safetensors_at(s, i);
+        struct plan_part *part = &p->parts[plan_kind_of(&c->lm, t->name)];
+        part->tensors++;
+        part->stored += t->bytes;
+    }
+}
+
+static size_t bytes_of(struct tensor t)
+{
+    return t.data ? (size_t)t.rows * (size_t)t.cols * dtype_size(t.dtype) : 0;
+}
+
+static void count_session(struct plan *p, const struct model_config *c, enum dtype act)
+{
+    struct counter k;
+    struct lm_state s;
+    counter_init(&k, &c->lm);
+    state_init(&s, &c->lm, &k.backend, act);
+    for (int i = 0; i < c->lm.layers; i++) {
+        p->ssm += bytes_of(s.now.ssm[i]);
+        p->conv += bytes_of(s.now.conv[i]);
+    }
+    p->session = k.own - p->ssm - p->conv + (size_t)p->vocab * sizeof(float);
+    k.own = 0;
+    state_reserve(&s, &c->lm, &k.backend, SAMPLE);
+    p->kv_token = k.own / SAMPLE + sizeof(int32_t) + sizeof(uint32_t); /* its id and its epoch */
+    state_free(&s, &c->lm, &k.backend);
+}
+
+static void count_engine(struct plan *p, const struct model_config *c, const struct model_weights *w,
+                         struct counter *k, enum dtype act)
+{
+    struct language language;
+    struct vision vision;
+    k->own = 0;
+    language_init(&language, &c->lm, w, &k->backend, act);
+    p->language = k->own;
+    language_free(&language);
+    if (!c->vision)
+        return;
+    k->own = 0;
+    vision_init(&vision, c, &w->vision, &k->backend, act);
+    p->vision = k->own;
+    p->tile = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
+    p->tile_cache = p->tile * (size_t)vision.cache_max;
+    p->prefix = (int)w->vision.prefix.rows;
+    vision_free(&vision);
+}
+
+static int count_all(struct plan *p, const struct model_config *c, const struct safetensors *s,
+                     const struct engine_options *o, struct plan_holding hold, struct err *e)
+{
+    struct counter k;
+    struct model_weights w;
+    enum dtype act = o->f32 ? DT_F32 : DT_BF16;
+    *p = (struct plan){.base = PROGRAM};
+    counter_init(&k, &c->lm);
+    k.parts = p->parts;
+    struct bind_options bind = {.f32 = o->f32,
+                                .allow_extra = true,
+                                .progress = count_part,
+                                .progress_arg = &k,
+                                .mapped = hold.mapped,
+                                .resident = hold.resident,
+                                .shapes_only = true};
+    if (weights_bind(&w, c, s, &k.backend, &bind, e))
+        return -1;
+    p->vocab = w.vocab;
+    p->streamed = k.streamed;
+    p->resident = k.mapped - k.streamed;
+    count_stored(p, c, s);
+    count_engine(p, c, &w, &k, act);
+    weights_free(&w, c, &k.backend);
+    count_session(p, c, act);
+    for (int i = 0; i < PLAN_KINDS; i++) {
+        p->weights.tensors += p->parts[i].tensors;
+        p->weights.stored += p->parts[i].stored;
+        p->weights.own += p->parts[i].own;
+        p->weights.mapped += p->parts[i].mapped;
+    }
+    return 0;
+}
+
+/* ---- choosing ------------------------------------------------------------------------------------------- */
+
+/* A quarter is left to the system, to other programs and to what grows. */
+static size_t usable(const struct engine_options *o)
+{
+    size_t memory = o->memory ? o->memory : memory_available(NULL);
+    return memory / 4 * 3;
+}
+
+struct plan_holding plan_hold(const struct model_config *c, const struct safetensors *s,
+                              const struct engine_options *o)
+{
+    struct plan p;
+    struct plan_holding packed = {false, 0}, mapped = {true, 0};
+    size_t room = usable(o);
+    if (o->weights == WEIGHTS_PACKED || count_all(&p, c, s, o, packed, NULL))
+        return packed; /* what is wrong with the tensors is said when they are bound */
+    if (o->weights == WEIGHTS_AUTO && plan_own(&p, 1, SAMPLE) <= room)
+        return packed;
+    if (count_all(&p, c, s, o, mapped, NULL) == 0 && plan_own(&p, 1, SAMPLE) < room)
+        mapped.resident = room - plan_own(&p, 1, SAMPLE);
+    return mapped;
+}
+
+int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,
+              const struct engine_options *o, struct err *e)
+{
+    return count_all(p, c, s, o, plan_hold(c, s, o), e);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------- */
+
+size_t plan_session(const struct plan *p, int64_t tokens)
+{
+    return p->ssm + p->conv + p->session + p->kv_token * (size_t)tokens;
+}
+
+size_t plan_own(const struct plan *p, int sessions, int64_t tokens)
+{
+    return p->weights.own + p->language + p->vision + p->tokenizer + p->base +
+           (size_t)sessions * plan_session(p, tokens);
+}
+
+int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens)
+{
+    size_t engine = plan_own(p, 0, 0);
+    return memory < engine ? -1 : (int64_t)((memory - engine) / plan_session(p, tokens));
+}
+
+int64_t plan_tokens(const struct plan *p, size_t memory, int sessions)
+{
+    size_t fixed = plan_own(p, sessions, 0);
+    return memory < fixed ? -1 : (int64_t)((memory - fixed) / ((size_t)sessions * p->kv_token));
+}

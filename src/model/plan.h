@@ -1,0 +1,74 @@
+/* plan.h - what a model takes before it is loaded: memory by part, arithmetic and bytes for each step.
+ *
+ * Nothing is estimated from a table: the model is bound, and an engine and a session are set up, on a backend
+ * that only counts what it is asked for.  A number here is wrong only when the program would do something else.
+ * No weight is read, headers are enough.
+ */
+#ifndef HOLORUN_MODEL_PLAN_H
+#define HOLORUN_MODEL_PLAN_H
+
+#include "model/model.h"
+#include "model/weights.h"
+
+enum plan_kind {
+    PLAN_EMBEDDINGS, /* one row of it for each token */
+    PLAN_HEAD,       /* logits */
+    PLAN_MAMBA,
+    PLAN_ATTENTION,
+    PLAN_MLP,
+    PLAN_EXPERTS,
+    PLAN_VISION,
+    PLAN_PROJECTOR,
+    PLAN_OTHER, /* of no use at run time */
+    PLAN_KINDS,
+};
+const char *plan_kind_name(enum plan_kind k);
+
+/* To which part of the model a tensor belongs, by its name. */
+enum plan_kind plan_kind_of(const struct lm_config *c, const char *name);
+
+struct plan_part {
+    int tensors;
+    size_t stored; /* bytes in the files */
+    size_t own;    /* bytes of memory that are ours alone */
+    size_t mapped; /* bytes used where they lie in the files */
+};
+
+struct plan {
+    struct plan_part parts[PLAN_KINDS], weights; /* the last one is their sum */
+    size_t resident; /* of the mapped bytes: what stays in memory once it was read */
+    size_t streamed; /* and what is read again each time; embeddings are neither */
+    size_t language; /* working memory of an engine */
+    size_t vision;
+    size_t tokenizer;
+    size_t base; /* the program itself */
+
+    size_t ssm, conv;  /* of a session: fixed */
+    size_t session;    /* the rest that is fixed: last row, logits */
+    size_t kv_token;   /* of a session: for each token */
+    size_t tile;       /* of the vision cache: one tile */
+    size_t tile_cache; /* and at most */
+    int vocab, prefix; /* rows of the embedding, of the tower's prefix */
+};
+
+/* f32, weights (AUTO chooses) and memory count, as does allow_extra.  -1 when the checkpoint would be refused. */
+int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,
+              const struct engine_options *o, struct err *e);
+
+/* How the weights are held with these options: what engine_open and plan_make go by. */
+struct plan_holding {
+    bool mapped;
+    size_t resident; /* see weights.h */
+};
+struct plan_holding plan_hold(const struct model_config *c, const struct safetensors *s,
+                              const struct engine_options *o);
+
+/* Memory of our own with n sessions of so many tokens each; 0 sessions: of the engine alone. */
+size_t plan_own(const struct plan *p, int sessions, int64_t tokens);
+size_t plan_session(const struct plan *p, int64_t tokens); /* one of them */
+
+/* Bytes that memory is good for: -1 when not even the engine fits. */
+int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens); /* of so many tokens */
+int64_t plan_tokens(const struct plan *p, size_t memory, int sessions);     /* of each of so many sessions */
+
+#endif

@@ -1,0 +1,47 @@
+/* full_model.h - a model directory of the published size whose weights are holes.
+ *
+ * Config, tokenizer, index and headers are written out; the tensors behind them, 26 GB, are never written, so
+ * that the files take no room on the disk and read as zeros.  One thing may be spoilt before it is written.
+ */
+#ifndef HOLORUN_TESTS_FULL_MODEL_H
+#define HOLORUN_TESTS_FULL_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FULL_SHARDS = 6, FULL_TENSORS = 759, FULL_VOCAB = 132096 };
+
+struct full_tensor {
+    char name[96];
+    const char *dtype; /* as in the file: "BF16" */
+    int dims;
+    int64_t shape[4];
+    int shard;         /* from 0 */
+    int64_t begin_off; /* added to its first and last offset, in the header only */
+    int64_t end_off;
+    int index_shard;    /* where the index has it; -1: nowhere, -2: where it is */
+    bool only_in_index; /* in no shard */
+};
+
+struct full_model {
+    char dir[64];
+    struct full_tensor *tensors;
+    int n;
+    int64_t cut; /* bytes that the last shard is too short */
+    int without; /* shard that is not written; -1: none */
+};
+
+void full_init(struct full_model *m); /* as published: FULL_TENSORS tensors */
+void full_free(struct full_model *m); /* the directory too */
+struct full_tensor *full_find(struct full_model *m, const char *name);
+struct full_tensor *full_add(struct full_model *m, const char *name, int shard, int dims,
+                             const int64_t *shape);
+void full_drop(struct full_model *m, const char *name);
+
+/* Writes the directory: `dir` when that is set, else one of its own under /tmp. */
+void full_write(struct full_model *m);
+void full_write_shards(const struct full_model *m); /* the weights only, into the directory that is there */
+
+int64_t full_bytes(const struct full_tensor *t);
+
+#endif
