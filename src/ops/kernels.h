@@ -8,6 +8,7 @@
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and state space
  *   kernels_attend.h   attention
+ *   kernels_moe.h      mixture of experts
  *
  * Work is split over independent outputs only, and no sum depends on how it was split: the number of
  * threads never changes a bit.
@@ -15,6 +16,7 @@
 #include "ops/kernels_attend.h"
 #include "ops/kernels_core.h"
 #include "ops/kernels_linear.h"
+#include "ops/kernels_moe.h"
 #include "ops/kernels_rows.h"
 #include "ops/kernels_ssm.h"
 
@@ -80,5 +82,7 @@ void KERNELS_FILL(struct ops *o)
     o->attend = fast_attend;
     o->attend_tiles = fast_attend_tiles;
     o->pixel_shuffle = fast_pixel_shuffle;
+    o->resize_grid = fast_resize_grid;
+    o->experts = fast_experts;
     o->probe = fast_probe;
 }

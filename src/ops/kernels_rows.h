@@ -1,4 +1,4 @@
-/* kernels_rows.h - what treats every row alone: norms, sums, copies, embedding, pixel shuffle.
+/* kernels_rows.h - what treats every row alone: norms, sums, copies, embedding, pixel shuffle, positions.
  *
  * A row is brought into f32 scratch, worked on there, and rounded once on the way out.  Threads take
  * ranges of rows.
@@ -201,6 +201,47 @@ static void fast_pixel_shuffle(struct backend *b, struct tensor y, struct tensor
 {
     struct rows_task k = {.b = b, .y = y, .x = x, .grid = g};
     run_rows_task(&k, y.rows, y.cols, shuffle_range);
+}
+
+/* ---- position table ------------------------------------------------------------------------------------ */
+
+/* Neighbours of output i of `out` on a line of `in` values, and the second one's share. */
+static float neighbours(int64_t i, int64_t in, int64_t out, int64_t at[2])
+{
+    float x = ((float)i + 0.5f) * ((float)in / (float)out) - 0.5f;
+    x = x > 0 ? x : 0;
+    at[0] = (int64_t)x;
+    at[1] = at[0] + (at[0] < in - 1);
+    return x - (float)at[0];
+}
+
+/* grid: columns of y; groups: side of the square it is cut from. */
+static void resize_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct rows_task *k = arg;
+    int64_t n = k->x.cols, side = lrint(sqrt((double)k->x.rows)), r[2], q[2];
+    float *room = cpu_scratch(k->b, thread, (size_t)padded(n) * sizeof *room);
+    for (int64_t i = begin; i < end; i++) {
+        vec fy = splat(neighbours(i / k->grid, side, k->groups, r)), one = splat(1.0f);
+        vec fx = splat(neighbours(i % k->grid, side, k->groups, q));
+        const float *in[4];
+        for (int j = 0; j < 4; j++)
+            in[j] = (const float *)(const void *)element(k->x, r[j / 2] * side + q[j % 2], 0);
+        for (int64_t c = 0; c < n; c += VL) {
+            vec v[4];
+            for (int j = 0; j < 4; j++)
+                v[j] = weights_at(in[j], c, n);
+            *(vec *)(room + c) =
+                (one - fy) * ((one - fx) * v[0] + fx * v[1]) + fy * ((one - fx) * v[2] + fx * v[3]);
+        }
+        store_row(k->y, i, 0, n, room);
+    }
+}
+
+static void fast_resize_grid(struct backend *b, struct tensor y, struct tensor table, int rows, int cols)
+{
+    struct rows_task k = {.b = b, .y = y, .x = table, .grid = cols, .groups = rows > cols ? rows : cols};
+    run_rows_task(&k, y.rows, y.cols, resize_range);
 }
 
 #endif

@@ -97,7 +97,7 @@ static void cpu_free(struct backend *b, struct tensor *t)
     *t = (struct tensor){0};
 }
 
-/* Pieces of scratch memory: the shared one, then one for each thread. */
+/* Pieces of scratch memory: the outer and the shared one, then one for each thread. */
 struct cpu {
     struct ops ops;
     struct piece {
@@ -109,7 +109,7 @@ struct cpu {
 
 void *cpu_scratch(struct backend *b, int thread, size_t bytes)
 {
-    struct piece *p = &((struct cpu *)b->priv)->pieces[thread + 1];
+    struct piece *p = &((struct cpu *)b->priv)->pieces[thread + 2];
     if (p->size < bytes) {
         free(p->data);
         p->size = bytes + bytes / 4;
@@ -260,7 +260,7 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
         return err_set(e, ERR_USAGE, "this CPU cannot run the kernels '%s'; best here is '%s'", isa,
                        names[n - 1]),
                NULL;
-    unsigned long pieces = (unsigned long)pool_threads(pool) + 1;
+    unsigned long pieces = (unsigned long)pool_threads(pool) + 2;
     struct cpu *cpu = xcalloc(1, sizeof *cpu + pieces * sizeof *cpu->pieces);
     cpu->ops = (struct ops){.name = names[chosen],
                             .alloc = cpu_alloc,
@@ -283,7 +283,7 @@ void backend_free(struct backend *b)
     if (!b)
         return;
     struct cpu *cpu = b->priv;
-    for (int i = 0; i <= pool_threads(b->pool); i++)
+    for (int i = 0; i <= pool_threads(b->pool) + 1; i++)
         free(cpu->pieces[i].data);
     free(cpu);
     free(b);

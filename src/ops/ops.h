@@ -65,6 +65,21 @@ struct ssm_const {
     const float *d;       /* [H] */
 };
 
+/* How the router of a mixture of experts chooses. */
+struct route_shape {
+    int experts, chosen;     /* E, k */
+    int groups, groups_kept; /* runs of E / groups experts, of which so many may be chosen from */
+    bool normalise;          /* the weights of a row are divided by their sum */
+    float scale;             /* and multiplied by this */
+};
+
+/* The matrices of E experts of equal sizes. */
+struct experts {
+    int count;
+    struct weight *const *up;   /* E of [M, K] */
+    struct weight *const *down; /* E of [N, M] */
+};
+
 struct backend;
 
 struct ops {
@@ -133,8 +148,24 @@ struct ops {
      * qkv [tiles*n, 3*heads*d] with all q, all k, all v; y [tiles*n, heads*d]. */
     void (*attend_tiles)(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles);
 
-    /* Pixel shuffle v2: x [g*g, C] raster order -> y [(g/2)*(g/2), 4*C]. */
+    /* Pixel shuffle v2: x [h*g, C], h rows of g in raster order -> y [(h/2)*(g/2), 4*C]. */
     void (*pixel_shuffle)(struct backend *b, struct tensor y, struct tensor x, int g);
+
+    /* A table of side x side rows, f32 [side^2, C], resized to a square of the longer of rows and cols
+     * (bilinear, half-pixel centres, edges repeated, in f32); y [rows*cols, C] is its upper left part. */
+    void (*resize_grid)(struct backend *b, struct tensor y, struct tensor table, int rows, int cols);
+
+    /* s = sigmoid(logits[t]); the k experts with the largest s + bias, among equals the first, of the groups
+     * whose two largest s + bias sum to most.  ids i32 [T,k] rising; weights f32 [T,k] = s of each,
+     * normalised and scaled as the shape says.  logits f32 [T,E]; bias f32 [1,E]. */
+    void (*route)(struct backend *b, struct tensor ids, struct tensor weights, struct tensor logits,
+                  struct tensor bias, const struct route_shape *s);
+
+    /* y[t] = sum_j weights[t,j] Down_e . max(0, Up_e . x[t])^2 with e = ids[t,j], summed in f32 in the order
+     * of j; Up . x and its square are rounded to x's type, the sum once.  ids of a row rise; y, x of
+     * one type. */
+    void (*experts)(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
+                    struct tensor weights, const struct experts *e);
 
     /* Multiplies and adds `rounds` times in registers, on every thread, with factors of type t; returns
      * how many floating-point operations those were.  The caller takes the time: it is the limit that

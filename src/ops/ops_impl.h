@@ -19,10 +19,10 @@ struct weight {
 /* A product has read this weight. */
 void cpu_weight_read(const struct weight *w);
 
-/* Working memory of one thread, or of the whole call with SHARED_SCRATCH: aligned to 64 bytes, undefined
- * contents, valid until the same piece is asked for again.  It grows to the largest size ever asked for
- * and belongs to the backend. */
-enum { SHARED_SCRATCH = -1 };
+/* Working memory of one thread, or of the whole call with SHARED_SCRATCH, or of an operation that is made of
+ * others with OUTER_SCRATCH: aligned to 64 bytes, undefined contents, valid until the same piece is asked for
+ * again.  It grows to the largest size ever asked for and belongs to the backend. */
+enum { SHARED_SCRATCH = -1, OUTER_SCRATCH = -2 };
 void *cpu_scratch(struct backend *b, int thread, size_t bytes);
 
 /* Copy between any two float types, one value after the other. */

@@ -1,0 +1,341 @@
+/* t_experts.c - claims about the operations of a mixture of experts and of images of any size: the router,
+ * the experts, the table of positions.  Reference against formulas in double precision, every instruction
+ * set against the reference, threads and rows against each other.
+ *
+ * Tolerances as in t_ops.c: 2e-5 of the largest value in f32; in bf16 one rounding of what was computed
+ * inside (squared: twice) and one of the result, 2 % of the largest value. */
+#include "check.h"
+
+#include "model/weights.h"
+#include "ops/ops.h"
+
+#include <math.h>
+
+enum { MAX_EXPERTS = 40 };
+
+static uint64_t rng;
+
+static int between(int lo, int hi)
+{
+    return lo + (int)(check_random(&rng) * (hi - lo + 1));
+}
+
+static float at(struct tensor t, int64_t r, int64_t c)
+{
+    int64_t i = r * t.stride + c;
+    return t.dtype == DT_BF16 ? bf16_to_f32(((uint16_t *)t.data)[i]) : ((float *)t.data)[i];
+}
+
+static struct tensor make(struct backend *b, enum dtype d, int64_t rows, int64_t cols, double scale)
+{
+    struct tensor t = b->ops->alloc(b, d, rows, cols), f = b->ops->alloc(b, DT_F32, rows, cols);
+    for (int64_t i = 0; i < rows * cols; i++)
+        ((float *)f.data)[i] = (float)(scale * (2 * check_random(&rng) - 1));
+    b->ops->copy(b, t, f);
+    b->ops->free(b, &f);
+    return t;
+}
+
+/* Relative to the largest value, or to 1 where all are small. */
+static double largest_difference(struct tensor have, struct tensor want)
+{
+    double most = 1, off = 0;
+    for (int64_t r = 0; r < want.rows; r++)
+        for (int64_t c = 0; c < want.cols; c++) {
+            most = fmax(most, fabs((double)at(want, r, c)));
+            off = fmax(off, fabs((double)at(have, r, c) - at(want, r, c)));
+        }
+    return off / most;
+}
+
+/* ---- router ------------------------------------------------------------------------------------------- */
+
+struct routing {
+    struct route_shape s;
+    struct tensor logits, bias, ids, weights;
+};
+
+static void routing_make(struct routing *k, struct backend *b, int rows)
+{
+    int groups = 1 << between(0, 3), size = between(2, MAX_EXPERTS / 8), kept = between(1, groups);
+    k->s = (struct route_shape){groups * size, between(1, kept * size), groups, kept, between(0, 1), 2.5f};
+    k->logits = make(b, DT_F32, rows, k->s.experts, 4);
+    k->bias = make(b, DT_F32, 1, k->s.experts, 0.5);
+    k->ids = b->ops->alloc(b, DT_I32, rows, k->s.chosen);
+    k->weights = b->ops->alloc(b, DT_F32, rows, k->s.chosen);
+}
+
+static void routing_free(struct routing *k, struct backend *b)
+{
+    b->ops->free(b, &k->logits);
+    b->ops->free(b, &k->bias);
+    b->ops->free(b, &k->ids);
+    b->ops->free(b, &k->weights);
+}
+
+/* How many of v[0..n) are larger than v[i], or equal and before it. */
+static int rank_of(const double *v, int n, int i)
+{
+    int rank = 0;
+    for (int j = 0; j < n; j++)
+        rank += v[j] > v[i] || (v[j] == v[i] && j < i);
+    return rank;
+}
+
+/* The chosen experts of one row are those whose rank, after the groups have been ranked, is below k. */
+static void check_row(const struct routing *k, int64_t t)
+{
+    const struct route_shape *s = &k->s;
+    int size = s->experts / s->groups, j = 0;
+    double choice[MAX_EXPERTS], sums[8], total = 0;
+    for (int e = 0; e < s->experts; e++)
+        choice[e] = (float)(1 / (1 + exp(-(double)at(k->logits, t, e)))) + at(k->bias, 0, e);
+    for (int g = 0; g < s->groups; g++) {
+        sums[g] = 0;
+        for (int i = 0; i < size; i++)
+            sums[g] += rank_of(choice + (ptrdiff_t)g * size, size, i) < 2 ? choice[g * size + i] : 0;
+    }
+    for (int e = 0; e < s->experts; e++)
+        if (rank_of(sums, s->groups, e / size) >= s->groups_kept)
+            choice[e] = -1e9;
+    const int32_t *ids = (const int32_t *)k->ids.data + t * k->ids.stride;
+    for (int e = 0; e < s->experts; e++)
+        if (rank_of(choice, s->experts, e) < s->chosen) {
+            assert_int_equal(ids[j++], e);
+            total += 1 / (1 + exp(-(double)at(k->logits, t, e)));
+        }
+    assert_int_equal(j, s->chosen);
+    for (j = 0; j < s->chosen; j++) {
+        double want = 2.5 / (1 + exp(-(double)at(k->logits, t, ids[j]))) / (s->normalise ? total : 1);
+        assert_true(fabs(at(k->weights, t, j) - want) < 1e-5);
+    }
+}
+
+static void t_route(void **state)
+{
+    (void)state;
+    struct backend *b = backend_cpu(NULL, NULL, NULL);
+    for (int round = 0; round < 200; round++) {
+        struct routing k;
+        routing_make(&k, b, 7);
+        b->ops->route(b, k.ids, k.weights, k.logits, k.bias, &k.s);
+        for (int t = 0; t < 7; t++)
+            check_row(&k, t);
+        routing_free(&k, b);
+    }
+    backend_free(b);
+}
+
+/* What is no number still chooses different experts: nothing is written where it must not be. */
+static void t_route_nan(void **state)
+{
+    (void)state;
+    struct backend *b = backend_cpu(NULL, NULL, NULL);
+    for (int round = 0; round < 50; round++) {
+        struct routing k;
+        routing_make(&k, b, 3);
+        for (int64_t i = 0; i < k.logits.cols; i++)
+            ((float *)k.logits.data)[i] = NAN;
+        b->ops->route(b, k.ids, k.weights, k.logits, k.bias, &k.s);
+        const int32_t *ids = k.ids.data;
+        for (int j = 0; j < k.s.chosen; j++)
+            assert_true(ids[j] >= 0 && ids[j] < k.s.experts && (j == 0 || ids[j] > ids[j - 1]));
+        routing_free(&k, b);
+    }
+    backend_free(b);
+}
+
+/* ---- experts ---------------------------------------------------------------------------------------------- */
+
+struct lab {
+    struct routing r;
+    struct tensor x, up[MAX_EXPERTS], down[MAX_EXPERTS];
+};
+
+static void lab_make(struct lab *l, struct backend *b, enum dtype act, int rows, int K, int M, int N)
+{
+    routing_make(&l->r, b, rows);
+    b->ops->route(b, l->r.ids, l->r.weights, l->r.logits, l->r.bias, &l->r.s);
+    l->x = make(b, act, rows, K, 1);
+    for (int e = 0; e < l->r.s.experts; e++) {
+        l->up[e] = make(b, act, M, K, 1);
+        l->down[e] = make(b, act, N, M, 0.5);
+    }
+}
+
+static void lab_free(struct lab *l, struct backend *b)
+{
+    for (int e = 0; e < l->r.s.experts; e++) {
+        b->ops->free(b, &l->up[e]);
+        b->ops->free(b, &l->down[e]);
+    }
+    b->ops->free(b, &l->x);
+    routing_free(&l->r, b);
+}
+
+/* What a backend computes for rows [first, first + rows). */
+static struct tensor run_experts(struct backend *b, const struct lab *l, int64_t first, int64_t rows)
+{
+    struct weight *up[MAX_EXPERTS], *down[MAX_EXPERTS];
+    struct experts e = {l->r.s.experts, up, down};
+    struct tensor y = b->ops->alloc(b, l->x.dtype, rows, l->down[0].rows);
+    for (int i = 0; i < e.count; i++) {
+        up[i] = b->ops->pack(b, l->up[i], l->x.dtype);
+        down[i] = b->ops->pack(b, l->down[i], l->x.dtype);
+    }
+    b->ops->experts(b, y, tensor_rows(l->x, first, rows), tensor_rows(l->r.ids, first, rows),
+                    tensor_rows(l->r.weights, first, rows), &e);
+    for (int i = 0; i < e.count; i++) {
+        b->ops->unpack_free(b, up[i]);
+        b->ops->unpack_free(b, down[i]);
+    }
+    return y;
+}
+
+/* The formula in double precision; inner values rounded as the operation says. */
+static double formula(const struct lab *l, int64_t t, int64_t n)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < l->r.ids.cols; j++) {
+        int e = ((const int32_t *)l->r.ids.data)[t * l->r.ids.stride + j];
+        double out = 0;
+        for (int64_t m = 0; m < l->up[e].rows; m++) {
+            double v = 0;
+            for (int64_t k = 0; k < l->x.cols; k++)
+                v += (double)at(l->x, t, k) * at(l->up[e], m, k);
+            out += v > 0 ? v * v * at(l->down[e], n, m) : 0;
+        }
+        sum += out * at(l->r.weights, t, j);
+    }
+    return sum;
+}
+
+static void t_formula(void **state)
+{
+    (void)state;
+    struct backend *b = backend_cpu("ref", NULL, NULL);
+    struct lab l;
+    lab_make(&l, b, DT_F32, 5, 9, 7, 11);
+    struct tensor y = run_experts(b, &l, 0, 5);
+    double off = 0;
+    for (int64_t t = 0; t < 5; t++)
+        for (int64_t n = 0; n < 11; n++)
+            off = fmax(off, fabs(at(y, t, n) - formula(&l, t, n)));
+    assert_true(off < 1e-4);
+    b->ops->free(b, &y);
+    lab_free(&l, b);
+    backend_free(b);
+}
+
+static void compare_experts(struct backend *ref, struct backend *fast, enum dtype act, double *worst)
+{
+    static const int rows[] = {1, 1, 2, 9, 60};
+    struct lab l;
+    int T = rows[between(0, 4)];
+    lab_make(&l, ref, act, T, between(1, 70), between(1, 60), between(1, 70));
+    struct tensor want = run_experts(ref, &l, 0, T), have = run_experts(fast, &l, 0, T);
+    *worst = fmax(*worst, largest_difference(have, want));
+    ref->ops->free(ref, &want);
+    fast->ops->free(fast, &have);
+    lab_free(&l, ref);
+}
+
+static void t_experts(void **state)
+{
+    (void)state;
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    struct pool *pool = pool_new(2);
+    struct backend *ref = backend_cpu("ref", NULL, NULL);
+    for (int i = 1; i < n; i++) {
+        struct backend *fast = backend_cpu(isa[i], pool, NULL);
+        for (int act = 0; act < 2; act++) {
+            double worst = 0;
+            for (int round = 0; round < 25; round++)
+                compare_experts(ref, fast, act ? DT_BF16 : DT_F32, &worst);
+            check_note("%-10s %-4s worst difference %.1e of the largest value", isa[i], act ? "bf16" : "f32",
+                       worst);
+            assert_true(worst < (act ? 2e-2 : 2e-5));
+        }
+        backend_free(fast);
+    }
+    backend_free(ref);
+    pool_free(pool);
+}
+
+/* Alone, in a piece and all together; one thread and three: the same bits. */
+static void t_together(void **state)
+{
+    (void)state;
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    struct pool *pool = pool_new(3);
+    for (int i = 0; i < n; i++) {
+        struct backend *one = backend_cpu(isa[i], NULL, NULL), *three = backend_cpu(isa[i], pool, NULL);
+        for (int act = 0; act < 2; act++) {
+            struct lab l;
+            int T = 37, N = between(1, 60);
+            lab_make(&l, one, act ? DT_BF16 : DT_F32, T, between(1, 80), between(1, 60), N);
+            struct tensor all = run_experts(one, &l, 0, T), threads = run_experts(three, &l, 0, T);
+            size_t row = (size_t)N * dtype_size(all.dtype);
+            assert_memory_equal(all.data, threads.data, row * (size_t)T);
+            for (int64_t first = 0, size = 1; first < T; first += size, size = between(1, 9)) {
+                size = size < T - first ? size : T - first;
+                struct tensor part = run_experts(one, &l, first, size);
+                assert_memory_equal(part.data, (char *)all.data + row * (size_t)first, row * (size_t)size);
+                one->ops->free(one, &part);
+            }
+            one->ops->free(one, &all);
+            one->ops->free(one, &threads);
+            lab_free(&l, one);
+        }
+        backend_free(one);
+        backend_free(three);
+    }
+    pool_free(pool);
+}
+
+/* ---- positions ----------------------------------------------------------------------------------------- */
+
+static void t_positions(void **state)
+{
+    (void)state;
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    struct backend *ref = backend_cpu("ref", NULL, NULL);
+    for (int i = 0; i < n; i++) {
+        struct backend *b = backend_cpu(isa[i], NULL, NULL);
+        for (int round = 0; round < 40; round++) {
+            int side = between(1, 12), rows = between(1, 20), cols = between(1, 20), width = between(1, 40);
+            int square = rows > cols ? rows : cols;
+            struct tensor table = make(ref, DT_F32, (int64_t)side * side, width, 1);
+            struct tensor want = make(ref, DT_F32, (int64_t)square * square, width, 0);
+            struct tensor have = make(ref, DT_F32, (int64_t)rows * cols, width, 0);
+            weights_resize_grid(table.data, side, want.data, square, width);
+            b->ops->resize_grid(b, have, table, rows, cols);
+            for (int r = 0; r < rows; r++)
+                assert_true(largest_difference(tensor_rows(have, (int64_t)r * cols, cols),
+                                               tensor_rows(want, (int64_t)r * square, cols)) < 1e-6);
+            ref->ops->free(ref, &table);
+            ref->ops->free(ref, &want);
+            ref->ops->free(ref, &have);
+        }
+        backend_free(b);
+    }
+    backend_free(ref);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("the router chooses the experts that a ranking in double precision chooses", t_route),
+    CLAIM("the router chooses different experts even where the scores are no numbers", t_route_nan),
+    CLAIM("the reference of the experts equals their formula in double precision", t_formula),
+    CLAIM("the experts equal the reference on every instruction set", t_experts),
+    CLAIM("experts give a row the same bits alone, among others and on three threads", t_together),
+    CLAIM("a table of positions for any canvas is cut from that of the square around it", t_positions),
+};
+
+int main(int argc, char **argv)
+{
+    rng = check_seed();
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
