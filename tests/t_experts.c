@@ -315,7 +315,7 @@ static void t_positions(void **state)
             b->ops->resize_grid(b, have, table, rows, cols);
             for (int r = 0; r < rows; r++)
                 assert_true(largest_difference(tensor_rows(have, (int64_t)r * cols, cols),
-                                               tensor_rows(want, (int64_t)r * square, cols)) < 1e-6);
+                                               tensor_rows(want, (int64_t)r * square, cols)) < 1e-5);
             ref->ops->free(ref, &table);
             ref->ops->free(ref, &want);
             ref->ops->free(ref, &have);
