@@ -22,6 +22,12 @@ struct chat_part { /* text (plain, never special tokens) or image; exactly one i
     const struct image *image;
 };
 
+/* ---- turn by turn ---------------------------------------------------------------------------------
+ *
+ * For a session that grows while somebody works with it.  Texts come from screens and pages, so words
+ * in them switch nothing; who opens the reply says whether it thinks.
+ */
+
 /* <s> and the system block.  The session must be empty. */
 int chat_system(struct session *s, const char *text, struct err *e);
 
@@ -37,6 +43,41 @@ int chat_close_reply(struct session *s, struct err *e);
 /* An assistant turn that was said before (history), with its closing. The reply may hold added
  * tokens of the model's own dialect, which are recognised: it is text the parser accepted. */
 int chat_reply(struct session *s, const char *reply, struct err *e);
+
+/* ---- a whole conversation ---------------------------------------------------------------------------
+ *
+ * As the published template renders a list of messages, with tools and the switches of thinking: the last
+ * "/think" or "/no_think" in system and user texts decides, and all of them are deleted there.  Unlike
+ * there, marks of the template that somebody's text spells remain text.
+ */
+
+enum chat_role { CHAT_SYSTEM, CHAT_USER, CHAT_ASSISTANT, CHAT_TOOL };
+
+struct chat_message {
+    enum chat_role role; /* a system message can only be the first */
+    const struct chat_part *parts;
+    int n;                    /* images: of users only */
+    const char *const *calls; /* an assistant's calls, each {"name": ..., "arguments": ...} */
+    int n_calls;
+};
+
+struct chat_conversation {
+    const struct chat_message *messages;
+    int n;
+    const char *const *tools; /* JSON of each tool that is announced */
+    int n_tools;
+    enum chat_place place;
+    bool think;      /* unless a message switches it */
+    bool open_reply; /* an assistant's turn follows */
+};
+
+/* Appends all of it to an empty session. */
+int chat_append(struct session *s, const struct chat_conversation *c, struct err *e);
+
+/* The same as text, with "<image>" for each image; the caller frees it. NULL: refused. */
+char *chat_render(const struct chat_conversation *c, struct err *e);
+
+/* ---- the model's own file ---------------------------------------------------------------------------- */
 
 /* NULL when the model's chat template is the one implemented here, else one line for a warning. */
 const char *chat_check(const struct engine *g);

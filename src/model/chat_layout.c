@@ -1,0 +1,140 @@
+/* chat_layout.c - see chat_layout.h. */
+#include "model/chat_layout.h"
+
+#include "model/tokenizer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 64 << 20 };
+
+struct layout layout_new(void)
+{
+    struct layout l = {0};
+    buf_init(&l.texts, TEXT_MAX);
+    return l;
+}
+
+void layout_free(struct layout *l)
+{
+    buf_free(&l->texts);
+    free(l->pieces);
+}
+
+/* ---- pieces ------------------------------------------------------------------------------------------- */
+
+static void add(struct layout *l, const char *text, size_t len, bool special, const struct image *im)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 8;
+        l->pieces = xrealloc(l->pieces, (unsigned long)l->cap, sizeof *l->pieces);
+    }
+    l->pieces[l->n++] = (struct layout_piece){l->texts.len, len, special, im};
+    buf_put(&l->texts, text, len);
+}
+
+void layout_template(struct layout *l, const char *text)
+{
+    add(l, text, strlen(text), true, NULL);
+}
+
+void layout_text(struct layout *l, const char *text, size_t len)
+{
+    add(l, text, len, false, NULL);
+}
+
+void layout_image(struct layout *l, const struct image *im)
+{
+    add(l, "", 0, false, im);
+}
+
+void layout_images_first(struct layout *l, const struct chat_part *parts, int n)
+{
+    int images = 0, k = 0;
+    char label[48];
+    for (int i = 0; i < n; i++)
+        images += parts[i].image != NULL;
+    for (int i = 0; i < n; i++) {
+        if (!parts[i].image)
+            continue;
+        k++;
+        snprintf(label, sizeof label, "%s<image %d>", k > 1 ? " " : "", k);
+        if (images > 1)
+            layout_text(l, label, strlen(label));
+        layout_image(l, parts[i].image);
+    }
+    if (images)
+        layout_template(l, "\n");
+}
+
+/* Marks that mean something to the template: in a reply they can only be text. */
+static size_t mark_at(const char *s)
+{
+    static const char *const marks[] = {"<s>",          "</s>",    "<SPECIAL_10>", "<SPECIAL_11>",
+                                        "<SPECIAL_12>", "<image>", "<img>",        "</img>"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (!strncmp(s, marks[i], strlen(marks[i])))
+            return strlen(marks[i]);
+    return 0;
+}
+
+void layout_reply(struct layout *l, const char *text)
+{
+    const char *from = text, *p = text;
+    while (*p) {
+        size_t mark = mark_at(p);
+        if (mark) {
+            add(l, from, (size_t)(p - from), true, NULL);
+            layout_text(l, p, mark);
+            from = p + mark;
+        }
+        p += mark ? mark : 1;
+    }
+    add(l, from, (size_t)(p - from), true, NULL);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------ */
+
+/* Pieces [from, to) are texts. */
+static int append_texts(const struct layout *l, int from, int to, struct session *s, struct err *e)
+{
+    struct text_part *parts = xcalloc((unsigned long)(to - from) + 1, sizeof *parts);
+    struct tokens ids = {0};
+    for (int i = from; i < to; i++)
+        parts[i - from] =
+            (struct text_part){l->texts.data + l->pieces[i].at, l->pieces[i].len, l->pieces[i].special};
+    tokenizer_encode_parts(engine_tokenizer(session_engine(s)), parts, to - from, &ids);
+    int rc = session_append(s, ids.ids, ids.n, e);
+    tokens_free(&ids);
+    free(parts);
+    return rc;
+}
+
+int layout_append(const struct layout *l, struct session *s, struct err *e)
+{
+    if (l->texts.full)
+        return err_set(e, ERR_USAGE, "the conversation has more than %d bytes of text", TEXT_MAX);
+    for (int i = 0, from = 0; i <= l->n; i++) {
+        if (i < l->n && !l->pieces[i].image)
+            continue;
+        if (append_texts(l, from, i, s, e) || (i < l->n && session_append_image(s, l->pieces[i].image, e)))
+            return -1;
+        from = i + 1;
+    }
+    return 0;
+}
+
+char *layout_render(const struct layout *l)
+{
+    struct buf out;
+    buf_init(&out, 2 * (size_t)TEXT_MAX);
+    for (int i = 0; i < l->n; i++) {
+        if (l->pieces[i].image)
+            buf_puts(&out, "<image>");
+        buf_put(&out, l->texts.data + l->pieces[i].at, l->pieces[i].len);
+    }
+    char *text = buf_take(&out);
+    buf_free(&out);
+    return text;
+}

@@ -1,0 +1,38 @@
+/* chat_layout.h - turns of a conversation being put together: private to chat*.c.
+ *
+ * A list of texts and images.  Texts between two images are encoded together, as they would be in the
+ * rendered template, but only our own pieces may hold added tokens.
+ */
+#ifndef HOLORUN_MODEL_CHAT_LAYOUT_H
+#define HOLORUN_MODEL_CHAT_LAYOUT_H
+
+#include "base/buf.h"
+#include "model/chat.h"
+
+struct layout_piece {
+    size_t at, len; /* of the texts */
+    bool special;   /* added tokens are recognised in it */
+    const struct image *image;
+};
+
+struct layout {
+    struct buf texts;
+    struct layout_piece *pieces;
+    int n, cap;
+};
+
+struct layout layout_new(void);
+void layout_free(struct layout *l);
+
+void layout_template(struct layout *l, const char *text);         /* our own words */
+void layout_text(struct layout *l, const char *text, size_t len); /* somebody else's: never a mark */
+void layout_reply(struct layout *l, const char *text);            /* the model's: no mark of the template */
+void layout_image(struct layout *l, const struct image *im);
+
+/* The published order: all images, numbered when there are several, then a newline; the text follows. */
+void layout_images_first(struct layout *l, const struct chat_part *parts, int n);
+
+int layout_append(const struct layout *l, struct session *s, struct err *e);
+char *layout_render(const struct layout *l); /* "<image>" for an image; the caller frees it */
+
+#endif

@@ -1,0 +1,278 @@
+/* t_chat.c - whole conversations against what Jinja2 renders and Hugging Face tokenizers encodes
+ * (tests/golden/chat, tests/reference/make_chat.py and chat_template.jinja): the text byte for byte, and the
+ * ids with every image in its place, at the full vocabulary on a tiny model. */
+#include "check.h"
+#include "tekken.h"
+#include "tiny_model.h"
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "model/chat.h"
+
+#include <jansson.h>
+
+enum { V = TEKKEN_IDS + TEKKEN_ADDED, MAX_MESSAGES = 32, MAX_PARTS = 8, MAX_TOOLS = 4 };
+
+static json_t *golden;
+static struct tiny tiny;
+static struct engine *engine;
+
+/* ---- a tiny model with the full vocabulary --------------------------------------------------------------- */
+
+static void widen(const char *name)
+{
+    struct tiny_tensor *x = tiny_find(&tiny, name);
+    free(x->data);
+    x->bytes = (size_t)V * (size_t)x->shape[1] * 2;
+    x->shape[0] = V;
+    x->data = calloc(1, x->bytes);
+}
+
+static void open_all(void)
+{
+    size_t len;
+    if (engine)
+        return;
+    golden = json_load_file("tests/golden/chat/chat.json", 0, NULL);
+    assert_non_null(golden);
+    tiny_init(&tiny, 1);
+    free(tiny.tokenizer);
+    tiny.tokenizer = tekken_json(&len);
+    tiny_edit(&tiny.config, "\"img_context_token_id\":272", "\"img_context_token_id\":131072");
+    tiny_edit(&tiny.config, "\"vocab_size\":288", "\"vocab_size\":131082");
+    tiny_edit(&tiny.preprocessor, "6", "12");
+    widen("language_model.backbone.embeddings.weight");
+    widen("language_model.lm_head.weight");
+    tiny_write(&tiny);
+    engine = tiny_open(&tiny, NULL, 1, false);
+}
+
+/* ---- a case as a conversation ------------------------------------------------------------------------------ */
+
+struct talk {
+    struct chat_conversation c;
+    struct chat_message messages[MAX_MESSAGES];
+    struct chat_part parts[MAX_MESSAGES][MAX_PARTS];
+    struct image images[MAX_MESSAGES * MAX_PARTS];
+    int n_images;
+    char *calls[MAX_MESSAGES][MAX_TOOLS], *tools[MAX_TOOLS];
+};
+
+static enum chat_role role_of(const char *name)
+{
+    static const char *const names[] = {"system", "user", "assistant", "tool"};
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(name, names[i]))
+            return (enum chat_role)i;
+    fail_msg("no role '%s'", name);
+    return CHAT_USER;
+}
+
+static void read_part(struct talk *t, struct chat_part *to, const json_t *part)
+{
+    const json_t *size = json_object_get(part, "size");
+    to->text = json_string_value(json_object_get(part, "text"));
+    if (!size)
+        return;
+    t->images[t->n_images] = tiny_image((int)json_integer_value(json_array_get(size, 0)),
+                                        (int)json_integer_value(json_array_get(size, 1)), 7);
+    to->image = &t->images[t->n_images++];
+}
+
+static void read_message(struct talk *t, int i, const json_t *m)
+{
+    const json_t *content = json_object_get(m, "content"), *calls = json_object_get(m, "tool_calls");
+    struct chat_message *to = &t->messages[i];
+    to->role = role_of(json_string_value(json_object_get(m, "role")));
+    to->parts = t->parts[i];
+    to->n = json_is_string(content) ? 1 : (int)json_array_size(content);
+    assert_true(to->n <= MAX_PARTS && json_array_size(calls) <= MAX_TOOLS);
+    t->parts[i][0].text = json_string_value(content);
+    for (size_t k = 0; k < json_array_size(content); k++)
+        read_part(t, &t->parts[i][k], json_array_get(content, k));
+    for (size_t k = 0; k < json_array_size(calls); k++)
+        t->calls[i][k] = json_dumps(json_array_get(calls, k), 0);
+    to->calls = (const char *const *)t->calls[i];
+    to->n_calls = (int)json_array_size(calls);
+}
+
+static struct talk *read_talk(const json_t *v)
+{
+    struct talk *t = calloc(1, sizeof *t);
+    const json_t *messages = json_object_get(v, "messages"), *tools = json_object_get(v, "tools");
+    t->c = (struct chat_conversation){
+        .messages = t->messages,
+        .n = (int)json_array_size(messages),
+        .tools = (const char *const *)t->tools,
+        .n_tools = (int)json_array_size(tools),
+        .place = json_is_true(json_object_get(v, "inline")) ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE,
+        .think = json_is_true(json_object_get(v, "thinking")),
+        .open_reply = !json_is_false(json_object_get(v, "open"))};
+    assert_true(t->c.n <= MAX_MESSAGES && t->c.n_tools <= MAX_TOOLS);
+    for (int i = 0; i < t->c.n; i++)
+        read_message(t, i, json_array_get(messages, (size_t)i));
+    for (int i = 0; i < t->c.n_tools; i++)
+        t->tools[i] = json_dumps(json_array_get(tools, (size_t)i), 0);
+    return t;
+}
+
+static void free_talk(struct talk *t)
+{
+    for (int i = 0; i < t->n_images; i++)
+        image_free(&t->images[i]);
+    for (int i = 0; i < MAX_MESSAGES; i++)
+        for (int k = 0; k < MAX_TOOLS; k++)
+            free(t->calls[i][k]);
+    for (int i = 0; i < MAX_TOOLS; i++)
+        free(t->tools[i]);
+    free(t);
+}
+
+/* ---- claims --------------------------------------------------------------------------------------------------- */
+
+static void t_text(void **state)
+{
+    (void)state;
+    open_all();
+    size_t i;
+    json_t *v;
+    int bad = 0;
+    json_array_foreach(json_object_get(golden, "cases"), i, v)
+    {
+        struct err e = ERR_INIT;
+        struct talk *t = read_talk(v);
+        const char *want = json_string_value(json_object_get(v, "rendered"));
+        char *got = chat_render(&t->c, &e);
+        if (!got || strcmp(got, want) != 0) {
+            printf("%s:\n%s\ninstead of\n%s\n", json_string_value(json_object_get(v, "name")),
+                   got ? got : e.text, want);
+            bad++;
+        }
+        free(got);
+        free_talk(t);
+    }
+    assert_int_equal(bad, 0);
+    check_note("%zu conversations", i);
+}
+
+static bool same_ids(const struct session *s, const json_t *v)
+{
+    uint32_t n = (uint32_t)session_length(s);
+    struct sha256 sum;
+    char hex[65];
+    sha256_begin(&sum);
+    sha256_add(&sum, &n, sizeof n);
+    sha256_add(&sum, session_tokens(s), n * sizeof(int32_t));
+    sha256_end(&sum, hex);
+    return n == json_integer_value(json_object_get(v, "n")) &&
+           !strcmp(hex, json_string_value(json_object_get(v, "ids")));
+}
+
+static void t_ids(void **state)
+{
+    (void)state;
+    open_all();
+    size_t i, images = 0;
+    json_t *v;
+    int bad = 0;
+    json_array_foreach(json_object_get(golden, "cases"), i, v)
+    {
+        struct err e = ERR_INIT;
+        struct talk *t = read_talk(v);
+        struct session *s = session_new(engine, 1);
+        assert_int_equal(chat_append(s, &t->c, &e), 0);
+        const json_t *rows = json_object_get(v, "rows");
+        assert_int_equal(t->n_images, json_array_size(rows));
+        for (int k = 0; k < t->n_images; k++)
+            assert_int_equal(engine_image_tokens(engine, t->images[k].w, t->images[k].h, NULL, NULL),
+                             json_integer_value(json_array_get(rows, (size_t)k)));
+        if (!same_ids(s, v)) {
+            printf("%s: other ids, %lld instead of %lld\n", json_string_value(json_object_get(v, "name")),
+                   (long long)session_length(s), (long long)json_integer_value(json_object_get(v, "n")));
+            bad++;
+        }
+        images += (size_t)t->n_images;
+        session_free(s);
+        free_talk(t);
+    }
+    assert_int_equal(bad, 0);
+    check_note("%zu conversations with %zu images", i, images);
+}
+
+/* Turn by turn is the same timeline as the whole, where no switch and no history is involved. */
+static void t_turns(void **state)
+{
+    (void)state;
+    open_all();
+    struct err e = ERR_INIT;
+    struct image im = tiny_image(200, 130, 3);
+    const struct chat_part system = {.text = "Be brief."},
+                           user[] = {{.text = "What is in To?"}, {.image = &im}};
+    const struct chat_message messages[] = {{CHAT_SYSTEM, &system, 1, NULL, 0},
+                                            {CHAT_USER, user, 2, NULL, 0}};
+    struct session *a = session_new(engine, 1), *b = session_new(engine, 1);
+    struct chat_conversation c = {.messages = messages, .n = 2, .open_reply = true};
+    assert_int_equal(chat_append(a, &c, &e), 0);
+    assert_int_equal(chat_system(b, system.text, &e), 0);
+    assert_int_equal(chat_user(b, user, 2, CHAT_PLACE_TEMPLATE, &e), 0);
+    assert_int_equal(chat_open_reply(b, false, &e), 0);
+    assert_int_equal(session_length(a), session_length(b));
+    assert_memory_equal(session_tokens(a), session_tokens(b), (size_t)session_length(a) * sizeof(int32_t));
+    session_free(a);
+    session_free(b);
+    image_free(&im);
+}
+
+static void t_refusals(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct image im = {0};
+    const struct chat_part text = {.text = "a"}, image = {.image = &im};
+    const struct chat_message late[] = {{CHAT_USER, &text, 1, NULL, 0}, {CHAT_SYSTEM, &text, 1, NULL, 0}};
+    const struct chat_message odd[] = {{CHAT_ASSISTANT, &image, 1, NULL, 0}};
+    assert_null(chat_render(&(struct chat_conversation){.messages = late, .n = 2}, &e));
+    assert_non_null(strstr(e.text, "message 2"));
+    assert_null(chat_render(&(struct chat_conversation){.messages = odd, .n = 1}, &e));
+    assert_non_null(strstr(e.text, "message 1"));
+}
+
+static void write_template(const char *text)
+{
+    char *path = xasprintf("%s/chat_template.jinja", tiny.dir);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+    free(path);
+}
+
+static void t_check(void **state)
+{
+    (void)state;
+    open_all();
+    char *text;
+    size_t len;
+    assert_int_equal(file_read("tests/reference/chat_template.jinja", 1 << 20, &text, &len, NULL), 0);
+    write_template(text);
+    assert_non_null(strstr(chat_check(engine), "has the marks"));
+    free(text);
+    write_template("{{ '<|im_start|>user' }}");
+    assert_non_null(strstr(chat_check(engine), "other marks"));
+    write_template("<SPECIAL_10>System <SPECIAL_11>User <SPECIAL_11>Assistant"); /* no end of turn */
+    assert_non_null(strstr(chat_check(engine), "other marks"));
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("conversations are rendered as Jinja2 renders the template", t_text),
+    CLAIM("their ids are those of tokenizers, images expanded, marks in texts inert", t_ids),
+    CLAIM("turn by turn gives the same ids as the whole conversation", t_turns),
+    CLAIM("a message in the wrong place is refused and numbered", t_refusals),
+    CLAIM("a template without the marks of the family is told from one that has them", t_check),
+};
+
+int main(int argc, char **argv)
+{
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    engine_close(engine);
+    tiny_free(&tiny);
+    json_decref(golden);
+    return rc;
+}
