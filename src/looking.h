@@ -1,4 +1,5 @@
-/* looking.h - what `ask`, `ground`, `eval` and `calibrate` share: a model, a dialect, images, one question, one reply. */
+/* looking.h - what `ask`, `ground`, `eval` and `calibrate` share: a model, a dialect, images, one question, one
+ * reply. */
 #ifndef HOLORUN_LOOKING_H
 #define HOLORUN_LOOKING_H
 
