@@ -18,7 +18,7 @@ enum { MAX_IMAGES = 6 };
 
 struct settings {
     const char *model, *isa, *dialect;
-    int threads, max_tokens;
+    int threads, weights, max_tokens;
     double temperature;
     uint64_t seed;
     bool json;
@@ -139,11 +139,12 @@ int cmd_ask(int argc, char **argv)
     screen_install_signals();
     struct looking l = {0};
     struct image images[MAX_IMAGES] = {{0}};
+    struct engine_options model = MODEL_ENGINE(s);
     int rc = 0;
     for (int i = 0; i < nfiles && rc == 0; i++)
         rc = image_read_png(&images[i], files[i], &e);
     if (rc == 0)
-        rc = looking_open(&l, s.model, s.dialect, s.isa, s.threads, s.seed, &e);
+        rc = looking_open(&l, s.dialect, &model, s.seed, &e);
     if (rc == 0)
         rc = ask(&l, &s, question, images, nfiles, &e);
     if (rc == 0 && s.json)

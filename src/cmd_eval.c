@@ -23,7 +23,7 @@ enum { NAMED = 20, MAX_TOKENS = 256 };
 
 struct settings {
     const char *model, *isa, *dialect, *results, *only;
-    int threads, limit;
+    int threads, weights, limit;
     bool json, resume, free, quiet;
 };
 
@@ -310,10 +310,11 @@ static void print_totals(const struct evaluation *v)
 static int evaluate(struct evaluation *v, const char *file, struct err *e)
 {
     const struct settings *s = v->s;
+    struct engine_options model = MODEL_ENGINE(*s);
     if (eval_set_read(&v->set, file, e) || narrow(&v->set, s, e))
         return -1;
     tell_unknown(&v->set);
-    if (looking_open(&v->l, s->model, s->dialect, s->isa, s->threads, 1, e))
+    if (looking_open(&v->l, s->dialect, &model, 1, e))
         return -1;
     if (!*v->l.dialect->ground)
         return err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", v->l.dialect->name);

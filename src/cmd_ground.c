@@ -15,7 +15,7 @@
 
 struct settings {
     const char *model, *isa, *dialect, *overlay;
-    int threads;
+    int threads, weights;
     bool json;
 };
 
@@ -96,9 +96,10 @@ int cmd_ground(int argc, char **argv)
     struct looking l = {0};
     struct image im = {0};
     double x = 0, y = 0;
+    struct engine_options model = MODEL_ENGINE(s);
     int rc = image_read_png(&im, argv[0], &e);
     if (rc == 0)
-        rc = looking_open(&l, s.model, s.dialect, s.isa, s.threads, 1, &e);
+        rc = looking_open(&l, s.dialect, &model, 1, &e);
     if (rc == 0)
         rc = find_point(&l, &im, argv[1], &x, &y, &e);
     if (rc == 0)

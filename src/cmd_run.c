@@ -23,7 +23,7 @@ enum { TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
 
 struct settings {
     const char *model, *isa, *display, *view, *dialect, *fake, *runs;
-    int threads, max_steps, max_tokens, reply_tokens, window, max_images;
+    int threads, weights, max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle;
     uint64_t seed;
     bool cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
@@ -176,8 +176,9 @@ static int open_mind(struct job *j, struct err *e)
         j->mind = mind_script_file(j->s.fake, e);
         return j->mind ? 0 : -1;
     }
-    struct engine_options o = {
-        .dir = j->model_dir, .isa = j->s.isa, .threads = j->s.threads, .f32 = j->s.f32};
+    struct engine_options o = MODEL_ENGINE(j->s);
+    o.dir = j->model_dir;
+    o.f32 = j->s.f32;
     if (!(j->engine = engine_open(&o, e)))
         return -1;
     const char *odd = chat_check(j->engine);

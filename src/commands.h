@@ -23,20 +23,27 @@ extern const struct command run_command, ask_command, ground_command, report_com
 /* Rows that several commands share; T has the fields named here. */
 
 /* clang-format off */
-/* const char *model, *isa; int threads; */
+/* const char *model, *isa; int threads, weights; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
      "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
     {"threads", 0, OPTION_INT, offsetof(T, threads), "N", 0, 256, "0",                                       \
      "threads for the model, 0 for one on every core", "HOLORUN_THREADS"},                                   \
     {"isa", 0, OPTION_TEXT, offsetof(T, isa), "NAME", 0, 32, NULL,                                           \
-     "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL}
+     "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL},         \
+    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|packed|mapped", 0, 0, "auto",                  \
+     "packed: copied into memory at the start; mapped: read where they lie in the files; auto: packed when "   \
+     "memory allows", "HOLORUN_WEIGHTS"}
 
 /* int weights; */
 #define WEIGHTS_OPTION(T)                                                                                    \
     {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|packed|mapped", 0, 0, "auto",                  \
      "packed copies them into memory at the start, mapped reads them where they lie in the files, auto packs " \
      "them when memory allows", "HOLORUN_WEIGHTS"}
+
+/* The same as engine_open wants them; S is one of T. */
+#define MODEL_ENGINE(S)                                                                                      \
+    {.dir = (S).model, .isa = (S).isa, .threads = (S).threads, .weights = (enum weight_store)(S).weights}
 
 /* const char *display, *view; bool cursor; */
 #define SCREEN_OPTIONS(T)                                                                                    \

@@ -7,18 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-int looking_open(struct looking *l, const char *model, const char *dialect, const char *isa, int threads,
-                 uint64_t seed, struct err *e)
+int looking_open(struct looking *l, const char *dialect, const struct engine_options *model, uint64_t seed,
+                 struct err *e)
 {
     *l = (struct looking){0};
-    if (!(l->dir = model_find(model, e)))
+    if (!(l->dir = model_find(model->dir, e)))
         return -1;
     char *name = dialect ? xstrdup(dialect) : dialect_for_model(l->dir, e);
     l->dialect = name ? dialect_load(name, e) : NULL;
     free(name);
     if (!l->dialect)
         return -1;
-    struct engine_options o = {.dir = l->dir, .isa = isa, .threads = threads};
+    struct engine_options o = *model;
+    o.dir = l->dir;
     if (!(l->engine = engine_open(&o, e)))
         return -1;
     l->session = session_new(l->engine, seed);

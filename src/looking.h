@@ -17,9 +17,9 @@ struct looking {
     struct generated reply;
 };
 
-/* Opens the model (option NULL: the embedded one) and its dialect (NULL: the one the model asks for). */
-int looking_open(struct looking *l, const char *model, const char *dialect, const char *isa, int threads,
-                 uint64_t seed, struct err *e);
+/* Opens the model (dir NULL: the embedded one) and its dialect (NULL: the one the model asks for). */
+int looking_open(struct looking *l, const char *dialect, const struct engine_options *model, uint64_t seed,
+                 struct err *e);
 
 /* Asks `question` about n images (in order, before the text or where the dialect wants them) and keeps the
  * reply in l->reply. */

@@ -15,6 +15,7 @@
 struct bench {
     const char *model, *isa; /* NULL: the one that comes with holorun, the best */
     const char *section;     /* "all" or one of them */
+    int weights;             /* enum weight_store */
     int threads, repeat;     /* repeat: at least so many runs of each figure */
     bool json;
     struct pool *pool;

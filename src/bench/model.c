@@ -56,12 +56,12 @@ static void vision(struct subject *m)
     shots.factor = DT_BF16;
     if (grid.tiles > 1) {
         int changed = 1 + m->c->thumbnail;
-        shots.flop = subject_tile_flop(m->c) * changed;
+        shots.flop = cost_tile_flop(m->c, 0) * changed;
         l.change = subject_new_corner;
         snprintf(name, sizeof name, "a screen, tiles changed: %d of %d", changed, grid.tiles);
         bench_row(m->k, "vision", name, bench_measure(m->k, run_look, &l), shots);
     }
-    shots.flop = subject_tile_flop(m->c) * grid.tiles;
+    shots.flop = cost_tile_flop(m->c, 0) * grid.tiles;
     l.change = subject_new_screen;
     snprintf(name, sizeof name, "a screen, tiles changed: %d of %d", grid.tiles, grid.tiles);
     bench_row(m->k, "vision", name, bench_measure(m->k, run_look, &l), shots);
@@ -144,7 +144,7 @@ static void prefill(struct subject *m)
         else
             snprintf(name, sizeof name, "%d tokens", cases[i].tokens);
         bench_row(m->k, "prefill", name, bench_measure(m->k, run_prefill, &t),
-                  (struct rate){.flop = subject_text_flop(m->c, m->n, cases[i].past),
+                  (struct rate){.flop = cost_text_flop(m->c, m->n, cases[i].past),
                                 .count = cases[i].tokens,
                                 .unit = "tok",
                                 .factor = DT_BF16});
@@ -165,7 +165,8 @@ static void decode(struct subject *m)
         ms.least /= AT_ONCE;
         snprintf(name, sizeof name, "one token after %d", contexts[i]);
         bench_row(m->k, "decode", name, ms,
-                  (struct rate){.bytes = subject_token_bytes(m->c, engine_vocab(m->g), contexts[i]),
+                  (struct rate){.bytes = cost_weight_bytes(m->c, engine_vocab(m->g)) +
+                                         cost_session_bytes(m->c, contexts[i]),
                                 .count = 1,
                                 .unit = "tok"});
         leave(&t);

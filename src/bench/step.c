@@ -88,9 +88,9 @@ static void print(const struct subject *m, struct turns *t)
     snprintf(prefill, sizeof prefill, "prefill, %lld tokens (%lld kept)", (long long)t->read,
              (long long)t->kept);
     snprintf(reply, sizeof reply, "reply, %d tokens (%d forced)", t->reply, t->forced);
-    double tower = subject_tile_flop(m->c) * (double)t->tiles;
-    double text = subject_text_flop(m->c, t->read, t->kept);
-    double bytes = subject_token_bytes(m->c, engine_vocab(m->g), t->past);
+    double tower = cost_tile_flop(m->c, 0) * (double)t->tiles;
+    double text = cost_text_flop(m->c, t->read, t->kept);
+    double bytes = cost_weight_bytes(m->c, engine_vocab(m->g)) + cost_session_bytes(m->c, t->past);
     const struct {
         const char *name;
         struct rate rate;

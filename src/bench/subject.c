@@ -70,7 +70,8 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
     free(name);
     if (!m->dialect)
         return -1;
-    struct engine_options o = {.dir = m->dir, .isa = k->isa, .threads = k->threads};
+    struct engine_options o = {
+        .dir = m->dir, .isa = k->isa, .threads = k->threads, .weights = (enum weight_store)k->weights};
     if (!(m->g = engine_open(&o, e)))
         return -1;
     m->c = engine_config(m->g);
@@ -96,57 +97,4 @@ void subject_close(struct subject *m)
         dialect_free(m->dialect);
     free(m->ids);
     free(m->dir);
-}
-
-/* ---- costs -------------------------------------------------------------------------------------------- */
-
-double subject_tile_flop(const struct model_config *c)
-{
-    const struct vit_config *v = &c->vit;
-    double w = v->hidden, n = (double)config_grid(c) * config_grid(c), patch = 3.0 * v->patch * v->patch;
-    double block = 2 * n * w * (4 * w + 2.0 * v->mlp) + 4 * n * n * w;
-    double projector = 2.0 * config_tile_tokens(c) * v->projector * (4 * w + c->lm.hidden);
-    return 2 * n * patch * w + v->blocks * block + projector;
-}
-
-/* Numbers in the matrices of layer i. */
-static double layer_weights(const struct lm_config *l, int i)
-{
-    double d = l->hidden, q = (double)l->q_heads * l->head_dim, kv = (double)l->kv_heads * l->head_dim;
-    switch (l->pattern[i]) {
-    case LAYER_MAMBA:
-        return d * (config_proj_rows(l) + config_inner(l));
-    case LAYER_ATTENTION:
-        return d * (2 * q + 2 * kv);
-    default:
-        return d * 2.0 * l->mlp[i];
-    }
-}
-
-double subject_text_flop(const struct model_config *c, int64_t n, int64_t past)
-{
-    const struct lm_config *l = &c->lm;
-    double flop = 0, T = (double)n, seen = T * (double)past + 0.5 * T * (T + 1);
-    for (int i = 0; i < l->layers; i++) {
-        flop += 2 * T * layer_weights(l, i);
-        if (l->pattern[i] == LAYER_MAMBA) /* decay, input and output of each number of the state */
-            flop += 5 * T * config_inner(l) * l->ssm.state;
-        else if (l->pattern[i] == LAYER_ATTENTION)
-            flop += 4 * seen * l->q_heads * l->head_dim;
-    }
-    return flop;
-}
-
-double subject_token_bytes(const struct model_config *c, int vocab, int64_t past)
-{
-    const struct lm_config *l = &c->lm;
-    double bytes = 2.0 * vocab * l->hidden;
-    for (int i = 0; i < l->layers; i++) {
-        bytes += 2 * layer_weights(l, i);
-        if (l->pattern[i] == LAYER_MAMBA)
-            bytes += 8.0 * config_inner(l) * l->ssm.state;
-        else if (l->pattern[i] == LAYER_ATTENTION)
-            bytes += 4.0 * (double)past * l->kv_heads * l->head_dim;
-    }
-    return bytes;
 }

@@ -1,8 +1,4 @@
-/* subject.h - the model that is measured: a session of it, a text, a screen, and what its work costs.
- *
- * Costs are exact for the matrices and leave out what is small beside them (norms, activations, the
- * convolution), so that a fraction of a limit is never flattered.
- */
+/* subject.h - the model that is measured: a session of it, a text, a screen. */
 #ifndef HOLORUN_BENCH_SUBJECT_H
 #define HOLORUN_BENCH_SUBJECT_H
 
@@ -10,6 +6,7 @@
 
 #include "actions/dialect.h"
 #include "model/config.h"
+#include "model/cost.h"
 #include "model/model.h"
 
 struct subject {
@@ -35,13 +32,6 @@ void subject_new_corner(struct subject *m); /* the first tile (and the thumbnail
 
 /* A failure in the middle of a measurement ends the program. */
 void subject_need(int rc, const struct err *e);
-
-/* One tile through the tower and the projector; `n` tokens through the language model behind `past` others. */
-double subject_tile_flop(const struct model_config *c);
-double subject_text_flop(const struct model_config *c, int64_t n, int64_t past);
-
-/* What one decoded token reads and writes: weights in bf16, state in f32, keys and values in bf16. */
-double subject_token_bytes(const struct model_config *c, int vocab, int64_t past);
 
 void bench_sessions(struct subject *m); /* section session: marks, copies, files */
 void bench_drift(struct subject *m);    /* section drift */

@@ -1,0 +1,65 @@
+/* cost.c - see cost.h. */
+#include "model/cost.h"
+
+/* Numbers in the matrices of layer i. */
+static double layer_numbers(const struct lm_config *l, int i)
+{
+    double d = l->hidden, q = (double)l->q_heads * l->head_dim, kv = (double)l->kv_heads * l->head_dim;
+    switch (l->pattern[i]) {
+    case LAYER_MAMBA:
+        return d * (config_proj_rows(l) + config_inner(l));
+    case LAYER_ATTENTION:
+        return d * (2 * q + 2 * kv);
+    default:
+        return d * 2.0 * l->mlp[i];
+    }
+}
+
+double cost_tile_flop(const struct model_config *c, int prefix)
+{
+    const struct vit_config *v = &c->vit;
+    double w = v->hidden, patches = (double)config_grid(c) * config_grid(c), n = patches + prefix;
+    double block = 2 * n * w * (4 * w + 2.0 * v->mlp) + 4 * n * n * w;
+    double projector = 2.0 * config_tile_tokens(c) * v->projector * (4 * w + c->lm.hidden);
+    return 2 * patches * 3.0 * v->patch * v->patch * w + v->blocks * block + projector;
+}
+
+double cost_text_flop(const struct model_config *c, int64_t n, int64_t past)
+{
+    const struct lm_config *l = &c->lm;
+    double flop = 0, T = (double)n, seen = T * (double)past + 0.5 * T * (T + 1);
+    for (int i = 0; i < l->layers; i++) {
+        flop += 2 * T * layer_numbers(l, i);
+        if (l->pattern[i] == LAYER_MAMBA) /* decay, input and output of each number of the state */
+            flop += 6 * T * config_inner(l) * l->ssm.state;
+        else if (l->pattern[i] == LAYER_ATTENTION)
+            flop += 4 * seen * l->q_heads * l->head_dim;
+    }
+    return flop;
+}
+
+double cost_head_flop(const struct model_config *c, int vocab)
+{
+    return 2.0 * vocab * c->lm.hidden;
+}
+
+double cost_weight_bytes(const struct model_config *c, int vocab)
+{
+    double numbers = (double)vocab * c->lm.hidden;
+    for (int i = 0; i < c->lm.layers; i++)
+        numbers += layer_numbers(&c->lm, i);
+    return 2 * numbers;
+}
+
+double cost_session_bytes(const struct model_config *c, int64_t past)
+{
+    const struct lm_config *l = &c->lm;
+    double bytes = 2.0 * l->hidden; /* a row of the embedding */
+    for (int i = 0; i < l->layers; i++) {
+        if (l->pattern[i] == LAYER_MAMBA)
+            bytes += 8.0 * config_inner(l) * l->ssm.state + 4.0 * config_conv_dim(l) * (l->ssm.conv - 1);
+        else if (l->pattern[i] == LAYER_ATTENTION)
+            bytes += 4.0 * (double)(past + 1) * l->kv_heads * l->head_dim;
+    }
+    return bytes;
+}
