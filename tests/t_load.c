@@ -49,7 +49,7 @@ static void refused_config(const char *from, const char *to, const char *naming)
 static void t_config(void **state)
 {
     (void)state;
-    refused_config("M-*-M-", "M-E-M-", "'E' at layer 2");
+    refused_config("M-*-M-", "M-X-M-", "'X' at layer 2");
     refused_config("M-*-M-", "M-*-M", "5 letters");
     refused_config("M-*-M-", "", "hybrid_override_pattern");
     refused_config("\"hidden_size\":40,", "", "'hidden_size' is missing");
@@ -70,7 +70,7 @@ static void t_config(void **state)
     refused_config("\"residual_in_fp32\":false", "\"residual_in_fp32\":true", "'residual_in_fp32'");
     refused_config("\"model_type\":\"nemotron_h\"", "\"model_type\":\"llama\"", "only 'nemotron_h'");
     refused_config("\"hybrid_override_pattern\":\"M-*-M-\"", "\"layers_block_type\":[\"mamba\",\"moe\"]",
-                   "'E' at layer 1, a mixture of experts");
+                   "'num_hidden_layers' is 6");
     refused_config("\"hybrid_override_pattern\":\"M-*-M-\"", "\"layers_block_type\":[\"mamba\",7]",
                    "'?' at layer 1");
     refused_config("[0.0,Infinity]", "[1,0]", "'time_step_limit'");
@@ -82,7 +82,8 @@ static void t_config(void **state)
     refused_config("\"norm_std\":[0.27,0.26,0.28]", "\"norm_std\":[0.27,0,0.28]", "'norm_std'");
     refused_config("\"norm_mean\":[0.48,0.46,0.41]", "\"norm_mean\":[0.48,0.46]", "'norm_mean' is not three");
     refused_config("\"model_norm\":false", "\"model_norm\":true", "model_norm");
-    refused_config("\"model_norm\":false", "\"min_num_patches\":256", "images of any size");
+    refused_config("\"model_norm\":false", "\"min_num_patches\":256,\"max_num_patches\":128",
+                   "'max_num_patches' is 128, less than");
     refused_config("\"hidden_size\":24,", "", "'vit_tiny_patch16', whose sizes are not known");
     refused_config("\"num_attention_heads\":2", "\"num_attention_heads\":5", "24 columns");
     refused_config("\"llm_config\"", "\"other_config\"", "'llm_config' is missing");

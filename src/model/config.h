@@ -17,7 +17,15 @@
 enum { CONFIG_MAX_LAYERS = 512, CONFIG_MAX_EOS = 16 };
 
 /* One layer is one sub-layer: h = h + mixer(RMSNorm(h)). */
-enum layer_kind { LAYER_MAMBA = 'M', LAYER_ATTENTION = '*', LAYER_MLP = '-' };
+enum layer_kind { LAYER_MAMBA = 'M', LAYER_ATTENTION = '*', LAYER_MLP = '-', LAYER_MOE = 'E' };
+
+/* A mixture of experts. */
+struct moe_config {
+    struct route_shape route; /* how many there are, and how they are chosen */
+    int width;                /* inside an expert */
+    int shared;               /* inside the one that every token goes through; 0: there is none */
+    int latent;               /* what experts read and write; 0: the hidden size */
+};
 
 struct lm_config {
     char pattern[CONFIG_MAX_LAYERS + 1]; /* a layer_kind for each layer, in order */
@@ -27,10 +35,12 @@ struct lm_config {
     int q_heads, kv_heads, head_dim;
     struct ssm_shape ssm; /* H, P, N, G, K, chunk, limits of the time step */
     bool conv_bias;
-    bool tied;      /* the output matrix is the embedding */
-    float eps;      /* of every RMSNorm, the gated one included */
-    int vocab;      /* what the file says; the rows of the embedding are what counts */
-    int max_tokens; /* longest conversation the model was made for */
+    struct moe_config moe;
+    int extra_predictors; /* layers that guess further tokens: left out, but they tell how a tower was made */
+    bool tied;            /* the output matrix is the embedding */
+    float eps;            /* of every RMSNorm, the gated one included */
+    int vocab;            /* what the file says; the rows of the embedding are what counts */
+    int max_tokens;       /* longest conversation the model was made for */
 };
 
 struct vit_config {
@@ -38,6 +48,10 @@ struct vit_config {
     int patch;     /* side of a patch in pixels */
     int tile;      /* side of a tile in pixels */
     int projector; /* width between the two matrices of the projector */
+
+    /* Images of any size: one canvas of so many patches instead of tiles; max_patches 0: tiles. */
+    int min_patches, max_patches;
+    bool final_norm; /* a LayerNorm without weights follows the tower */
 };
 
 struct model_config {

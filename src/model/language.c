@@ -43,6 +43,9 @@ static void run_layers(struct language *m, struct lm_state *s, struct tensor h)
         case LAYER_ATTENTION:
             attention_layer(m, &w->att, s, i, h, u);
             break;
+        case LAYER_MOE:
+            moe_layer(m, &w->moe, h, u);
+            break;
         default:
             mlp_layer(m, &w->mlp, c->mlp[i], h, u);
         }
@@ -78,7 +81,7 @@ void language_logits(struct language *m, const struct lm_state *s, float *logits
 
 static int widest_mlp(const struct lm_config *c)
 {
-    int widest = 0;
+    int widest = c->moe.shared;
     for (int i = 0; i < c->layers; i++)
         widest = c->mlp[i] > widest ? c->mlp[i] : widest;
     return widest;
@@ -104,6 +107,8 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         *scratch[i].t = b->ops->alloc(b, act, LANGUAGE_ROWS, scratch[i].cols);
     m->logits = b->ops->alloc(b, DT_F32, 1, w->vocab);
+    if (c->moe.width)
+        moe_init(m);
 }
 
 void language_free(struct language *m)
@@ -112,4 +117,5 @@ void language_free(struct language *m)
     for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
         if (scratch[i]->data)
             m->backend->ops->free(m->backend, scratch[i]);
+    moe_free(m);
 }

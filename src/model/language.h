@@ -10,10 +10,11 @@
  *   M  Mamba-2 (Dao and Gu 2024), mamba.c
  *   *  attention over all earlier positions, grouped queries, no position embedding, attention.c
  *   -  W_down . max(0, W_up . u)^2
+ *   E  a mixture of experts, moe.c
  *
  * Rounding: h, u, every matrix product and everything stored between two steps have the activation
  * type; in bf16 each is rounded once when it is stored (the residual sum too, at every layer; the square
- * of the MLP before and after).  Norms, time steps, the state space recurrence, softmax and all sums run
+ * of an MLP before and after; the sum over experts once).  The router, norms, time steps, the state space recurrence, softmax and all sums run
  * in f32; the recurrent state is kept in f32.
  *
  * A prompt goes through in pieces of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each
@@ -27,6 +28,15 @@
 #include "model/weights.h"
 
 enum { LANGUAGE_ROWS = 512 };
+
+/* Scratch of a mixture of experts, LANGUAGE_ROWS rows of each; what the last layer chose stays in it. */
+struct moe_scratch {
+    struct tensor logits;       /* [T, E] f32 */
+    struct tensor ids, weights; /* [T, k] i32 and f32 */
+    struct tensor in;           /* [T, X] latent input of the experts; data NULL where X is D */
+    struct tensor out;          /* [T, X] */
+    struct tensor sum;          /* [T, D] with the shared expert; data NULL where X is D */
+};
 
 struct language { /* one for each engine */
     const struct lm_config *config;
@@ -44,6 +54,7 @@ struct language { /* one for each engine */
     struct tensor a;      /* [T, Hq * d] attended */
     struct tensor m;      /* [T, M] inside the MLP */
     struct tensor logits; /* [1, V] f32 */
+    struct moe_scratch moe;
 
     void (*watch)(void *arg, int layer, struct tensor h); /* after each layer; for tests, may be NULL */
     void *watch_arg;
@@ -71,5 +82,10 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct recur
                  struct tensor h, struct tensor u);
 void attention_layer(struct language *m, const struct attention_weights *w, struct lm_state *s, int layer,
                      struct tensor h, struct tensor u);
+void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
+
+/* Scratch of the latter. */
+void moe_init(struct language *m);
+void moe_free(struct language *m);
 
 #endif

@@ -260,6 +260,66 @@ static void bind_attention(struct binder *x, int i, struct attention_weights *w)
     w->o = matrix(x, layer_name(x, i, "mixer.o_proj.weight"), c->hidden, q);
 }
 
+/* The router works in f32 whatever the run's type. */
+static struct weight *gate_matrix(struct binder *x, const char *name, int64_t rows, int64_t cols)
+{
+    const struct st_tensor *t = take_shape(x, name, SHAPE(rows, cols));
+    if (!t)
+        return NULL;
+    void *copy;
+    struct weight *w = x->b->ops->pack(x->b, host_view(t, rows, cols, &copy), DT_F32);
+    free(copy);
+    tensor_done(x, t);
+    return w;
+}
+
+/* One matrix for each expert: tensors of their own, or one of three dimensions. */
+static struct weight **expert_matrices(struct binder *x, int layer, const char *part, int64_t rows,
+                                       int64_t cols)
+{
+    int count = x->c->lm.moe.route.experts;
+    struct weight **w = xcalloc((unsigned long)count, sizeof *w);
+    char name[64];
+    snprintf(name, sizeof name, "mixer.experts.%s", part);
+    bool stacked = safetensors_find(x->s, layer_name(x, layer, name));
+    const struct st_tensor *all =
+        stacked ? take_shape(x, layer_name(x, layer, name), SHAPE(count, rows, cols)) : NULL;
+    for (int i = 0; i < count && !stopped(x); i++) {
+        if (all) {
+            struct st_tensor one = *all;
+            one.bytes = all->bytes / (size_t)count;
+            one.data = (const char *)all->data + (size_t)i * one.bytes;
+            w[i] = stored_weight(x, &one, rows, cols);
+            tensor_done(x, &one);
+        } else if (!stacked) {
+            snprintf(name, sizeof name, "mixer.experts.%d.%s.weight", i, part);
+            w[i] = matrix(x, layer_name(x, layer, name), rows, cols);
+        }
+    }
+    return w;
+}
+
+static void bind_moe(struct binder *x, int i, struct moe_weights *w)
+{
+    const struct lm_config *c = &x->c->lm;
+    int64_t inner = c->moe.latent ? c->moe.latent : c->hidden;
+    w->gate = gate_matrix(x, layer_name(x, i, "mixer.gate.weight"), c->moe.route.experts, c->hidden);
+    w->bias = vector(x, layer_name(x, i, "mixer.gate.e_score_correction_bias"), c->moe.route.experts);
+    w->up = expert_matrices(x, i, "up_proj", c->moe.width, inner);
+    w->down = expert_matrices(x, i, "down_proj", inner, c->moe.width);
+    w->experts = (struct experts){c->moe.route.experts, w->up, w->down};
+    if (c->moe.shared) {
+        w->shared.up =
+            matrix(x, layer_name(x, i, "mixer.shared_experts.up_proj.weight"), c->moe.shared, c->hidden);
+        w->shared.down =
+            matrix(x, layer_name(x, i, "mixer.shared_experts.down_proj.weight"), c->hidden, c->moe.shared);
+    }
+    if (c->moe.latent) {
+        w->narrow = matrix(x, layer_name(x, i, "mixer.fc1_latent_proj.weight"), inner, c->hidden);
+        w->widen = matrix(x, layer_name(x, i, "mixer.fc2_latent_proj.weight"), c->hidden, inner);
+    }
+}
+
 static void bind_layer(struct binder *x, int i, struct layer_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
@@ -270,6 +330,9 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
         break;
     case LAYER_ATTENTION:
         bind_attention(x, i, &w->att);
+        break;
+    case LAYER_MOE:
+        bind_moe(x, i, &w->moe);
         break;
     default:
         w->mlp.up = matrix(x, layer_name(x, i, "mixer.up_proj.weight"), c->mlp[i], c->hidden);
@@ -458,6 +521,7 @@ static bool is_unused(struct binder *x, const struct st_tensor *t)
         "sound_encoder.",
         "sound_projection.",
         "mtp.",
+        "language_model.mtp.",
     };
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
         if (starts(t->name, fronts[i]))
@@ -532,6 +596,18 @@ static void free_matrices(struct backend *b, int n, struct weight *const *list)
     free_matrices(b, (int)(sizeof((struct weight *[]){__VA_ARGS__}) / sizeof(struct weight *)),              \
                   (struct weight *[]){__VA_ARGS__})
 
+static void free_moe(struct backend *b, struct moe_weights *w)
+{
+    FREE_TENSORS(b, &w->bias);
+    FREE_MATRICES(b, w->gate, w->shared.up, w->shared.down, w->narrow, w->widen);
+    if (w->up)
+        free_matrices(b, w->experts.count, w->up);
+    if (w->down)
+        free_matrices(b, w->experts.count, w->down);
+    free(w->up);
+    free(w->down);
+}
+
 void weights_free(struct model_weights *w, const struct model_config *c, struct backend *b)
 {
     for (int i = 0; w->layers && i < c->lm.layers; i++) {
@@ -540,6 +616,7 @@ void weights_free(struct model_weights *w, const struct model_config *c, struct 
         FREE_TENSORS(b, &l->norm, &m->conv, &m->conv_bias, &m->norm, &m->a, &m->dt_bias, &m->d);
         FREE_MATRICES(b, m->in_proj, m->out_proj, l->att.q, l->att.k, l->att.v, l->att.o, l->mlp.up,
                       l->mlp.down);
+        free_moe(b, &l->moe);
     }
     for (int i = 0; w->vision.blocks && i < c->vit.blocks; i++) {
         struct vit_block *v = &w->vision.blocks[i];

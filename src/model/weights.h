@@ -43,11 +43,21 @@ struct mlp_weights {
     struct weight *down; /* [D, M] */
 };
 
+struct moe_weights {
+    struct weight *gate;           /* [E, D] f32 */
+    struct tensor bias;            /* [1, E] only for choosing */
+    struct weight **up, **down;    /* E of [M, X] and [X, M]; X is D or the latent size */
+    struct mlp_weights shared;     /* of every token; NULL: there is none */
+    struct weight *narrow, *widen; /* [X, D], [D, X] around the experts; NULL where X is D */
+    struct experts experts;        /* up and down for the operation */
+};
+
 struct layer_weights {
     struct tensor norm;           /* [1, D] */
-    struct mamba_weights mamba;   /* of these three, the one */
+    struct mamba_weights mamba;   /* of these four, the one */
     struct attention_weights att; /* that the pattern names */
     struct mlp_weights mlp;
+    struct moe_weights moe;
 };
 
 struct vit_block {

@@ -1,0 +1,174 @@
+/* config_reader.c - see config_impl.h.
+ *
+ * Python's json module writes Infinity and NaN, which JSON does not have; they are put in quotes before
+ * parsing and reader_number understands them.
+ */
+#include "model/config_impl.h"
+
+#include "base/buf.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- JSON as it is found ---------------------------------------------------------------------- */
+
+static bool is_word(const char *s, const char *word)
+{
+    return !strncmp(s, word, strlen(word));
+}
+
+/* Copies JSON text, with bare Infinity, -Infinity and NaN quoted. */
+static int quote_infinities(const char *s, struct buf *out)
+{
+    static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
+    bool inside = false;
+    for (; *s; s++) {
+        const char *word = NULL;
+        if (inside && *s == '\\' && s[1]) {
+            buf_putc(out, *s++);
+        } else if (*s == '"') {
+            inside = !inside;
+        } else if (!inside) {
+            for (size_t i = 0; i < sizeof words / sizeof *words && !word; i++)
+                word = is_word(s, words[i]) ? words[i] : NULL;
+        }
+        if (word) {
+            buf_printf(out, "\"%s\"", word);
+            s += strlen(word) - 1;
+        } else {
+            buf_putc(out, *s);
+        }
+    }
+    return out->full ? -1 : 0;
+}
+
+json_t *reader_parse(const char *text, const char *file, struct err *e)
+{
+    struct buf quoted;
+    buf_init(&quoted, 2 * (size_t)CONFIG_TEXT_MAX);
+    json_t *root = NULL;
+    json_error_t why;
+    if (quote_infinities(text, &quoted))
+        err_set(e, ERR_MODEL, "%s: too long", file);
+    else if (!(root = json_loads(quoted.data, JSON_REJECT_DUPLICATES, &why)))
+        err_set(e, ERR_MODEL, "%s: line %d: %s", file, why.line, why.text);
+    else if (!json_is_object(root)) {
+        err_set(e, ERR_MODEL, "%s: not a JSON object", file);
+        json_decref(root);
+        root = NULL;
+    }
+    buf_free(&quoted);
+    return root;
+}
+
+/* ---- reader ------------------------------------------------------------------------------------ */
+
+bool reader_failed(const struct reader *r)
+{
+    return r->e->kind != ERR_NONE;
+}
+
+void reader_refuse(struct reader *r, const char *fmt, ...)
+{
+    if (reader_failed(r))
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    char text[ERR_TEXT];
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    err_set(r->e, ERR_MODEL, "%s: %s", r->where, text);
+}
+
+/* The value of the first spelling that is there and not null. */
+json_t *reader_get(const struct reader *r, const char *names)
+{
+    char name[64];
+    for (const char *p = names;; p++) {
+        size_t n = strcspn(p, "|");
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        json_t *v = json_object_get(r->object, name);
+        if (v && !json_is_null(v))
+            return v;
+        p += n;
+        if (!*p)
+            return NULL;
+    }
+}
+
+/* A number, also spelled "Infinity" or {"__float__": "Infinity"}; NAN when it is none. */
+double reader_number(const json_t *v)
+{
+    if (json_is_number(v))
+        return json_number_value(v);
+    if (json_is_object(v))
+        v = json_object_get(v, "__float__");
+    const char *s = json_string_value(v);
+    if (!s)
+        return NAN;
+    char *end;
+    double x = strtod(s, &end);
+    return *end || end == s ? NAN : x;
+}
+
+/* A whole number in [lo, hi]; `absent` when the key is missing, which is an error when absent < 0. */
+int reader_int(struct reader *r, const char *names, int lo, int hi, int absent)
+{
+    const json_t *v = reader_get(r, names);
+    if (!v && absent >= 0)
+        return absent;
+    if (!v)
+        reader_refuse(r, "'%s' is missing", names);
+    double x = v ? reader_number(v) : lo;
+    if (!(x >= lo && x <= hi) || x != floor(x))
+        reader_refuse(r, "'%s' is not a whole number from %d to %d", names, lo, hi);
+    return reader_failed(r) ? lo : (int)x;
+}
+
+float reader_float(struct reader *r, const char *names, double lo, double hi, double absent)
+{
+    const json_t *v = reader_get(r, names);
+    double x = v ? reader_number(v) : absent;
+    if (!(x >= lo && x <= hi)) {
+        reader_refuse(r, "'%s' is not a number from %g to %g", names, lo, hi);
+        return (float)absent;
+    }
+    return (float)x;
+}
+
+bool reader_bool(struct reader *r, const char *names, bool absent)
+{
+    const json_t *v = reader_get(r, names);
+    if (v && !json_is_boolean(v))
+        reader_refuse(r, "'%s' is neither true nor false", names);
+    return v ? json_is_true(v) : absent;
+}
+
+/* A value of which one meaning is implemented. */
+void reader_only_text(struct reader *r, const char *names, const char *known)
+{
+    const json_t *v = reader_get(r, names);
+    const char *s = json_string_value(v);
+    if (v && (!s || strcmp(s, known)))
+        reader_refuse(r, "'%s' is '%s'; only '%s' is implemented", names, s ? s : "not a text", known);
+}
+
+void reader_only_bool(struct reader *r, const char *names, bool known)
+{
+    if (reader_bool(r, names, known) != known)
+        reader_refuse(r, "'%s' is %s, which is not implemented", names, known ? "false" : "true");
+}
+
+/* A nested object as a reader of its own; its object is NULL when it is missing. */
+struct reader reader_inside(struct reader *r, const char *names)
+{
+    const json_t *v = reader_get(r, names);
+    if (v && !json_is_object(v))
+        reader_refuse(r, "'%s' is not an object", names);
+    struct reader in = {.object = json_is_object(v) ? v : NULL, .e = r->e};
+    snprintf(in.where, sizeof in.where, "%.60s: %.*s", r->where, (int)(strcspn(names, "|") & 31), names);
+    return in;
+}

@@ -1,0 +1,122 @@
+/* config_vision.c - the numbers of the tower, of the projector and of images. */
+#include "model/config_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- vision ------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    int hidden, blocks, heads, mlp;
+} known_vits[] = {
+    {"vit_base_patch16_224", 768, 12, 12, 3072},
+    {"vit_large_patch16_224", 1024, 24, 16, 4096},
+    {"vit_huge_patch16_224", 1280, 32, 16, 5120},
+};
+
+/* Sizes as numbers, or by the name timm gives this shape. */
+static void read_vit(struct reader *r, struct vit_config *v)
+{
+    struct reader args = reader_inside(r, "args");
+    if (args.object && reader_bool(&args, "model_norm", false))
+        reader_refuse(r, "'args.model_norm' is true, which is not implemented");
+    const char *name = args.object ? json_string_value(reader_get(&args, "model")) : NULL;
+    int base[4] = {-1, -1, -1, -1};
+    for (size_t i = 0; name && i < sizeof known_vits / sizeof *known_vits; i++)
+        if (!strcmp(name, known_vits[i].name))
+            memcpy(base, &known_vits[i].hidden, sizeof base);
+    if (name && base[0] < 0 && !reader_get(r, "hidden_size"))
+        reader_refuse(r, "'args.model' is '%s', whose sizes are not known, and 'hidden_size' is missing",
+                      name);
+    v->hidden = reader_int(r, "hidden_size", 1, CONFIG_MAX_SIZE, base[0]);
+    v->blocks = reader_int(r, "num_hidden_layers", 1, CONFIG_MAX_LAYERS, base[1]);
+    v->heads = reader_int(r, "num_attention_heads", 1, CONFIG_MAX_HEADS, base[2]);
+    if (reader_get(r, "mlp_ratio"))
+        base[3] = (int)lrintf((float)v->hidden * reader_float(r, "mlp_ratio", 0.01, 64, 4));
+    v->mlp = reader_int(r, "intermediate_size", 1, CONFIG_MAX_SIZE, base[3]);
+    if (v->hidden % v->heads)
+        reader_refuse(r, "%d columns cannot be split into %d heads", v->hidden, v->heads);
+}
+
+/* Limits of a canvas make the difference between images of any size and tiles.  Where the preprocessor's file
+ * has them alone, they count too; 0 at the top is no limit. */
+static void read_canvas(struct reader *vit, struct reader *pre, struct vit_config *v)
+{
+    struct reader args = reader_inside(vit, "args"), *from = &args;
+    if (!args.object || !reader_get(&args, "min_num_patches"))
+        from = pre->object && reader_get(pre, "min_num_patches") ? pre : NULL;
+    if (!from)
+        return;
+    v->min_patches = reader_int(from, "min_num_patches", 4, CONFIG_MAX_PATCHES, -1);
+    v->max_patches = reader_int(from, "max_num_patches", 0, CONFIG_MAX_PATCHES, 0);
+    v->max_patches = v->max_patches ? v->max_patches : CONFIG_MAX_PATCHES;
+    if (v->max_patches < v->min_patches)
+        reader_refuse(from, "'max_num_patches' is %d, less than 'min_num_patches', %d", v->max_patches,
+                      v->min_patches);
+}
+
+static void read_image(struct reader *r, struct model_config *c)
+{
+    struct vit_config *v = &c->vit;
+    v->tile = reader_int(r, "force_image_size", 32, 1024, v->max_patches ? 512 : -1);
+    v->patch = reader_int(r, "patch_size", 16, 16, 16);
+    if (v->tile % (2 * v->patch))
+        reader_refuse(r, "'force_image_size' is %d, not a multiple of %d", v->tile, 2 * v->patch);
+    if (reader_float(r, "downsample_ratio", 0, 1, 0.5) != 0.5f)
+        reader_refuse(r, "'downsample_ratio' is not 0.5; nothing else is implemented");
+    reader_only_text(r, "ps_version", "v2");
+    reader_only_text(r, "image_tag_type", "internvl");
+    v->projector = reader_int(r, "projector_hidden_size", 1, CONFIG_MAX_SIZE, -1);
+    c->image_token =
+        reader_int(r, "img_context_token_id|image_context_token_id|image_token_id", 0, CONFIG_MAX_VOCAB, -1);
+    c->thumbnail = reader_bool(r, "use_thumbnail", true);
+}
+
+/* The published constants of CLIP, which the tower was trained with. */
+static const float clip_mean[3] = {0.48145466f, 0.4578275f, 0.40821073f};
+static const float clip_std[3] = {0.26862954f, 0.26130258f, 0.27577711f};
+
+static bool read_triple(struct reader *r, const char *names, float out[3])
+{
+    const json_t *v = r->object ? reader_get(r, names) : NULL;
+    if (!v)
+        return false;
+    for (size_t i = 0; i < 3; i++) {
+        out[i] = (float)reader_number(json_array_get(v, i));
+        if (json_array_size(v) != 3 || !(fabsf(out[i]) < 1e6f))
+            reader_refuse(r, "'%s' is not three numbers", names);
+    }
+    return true;
+}
+
+static void read_norm(struct reader *config, struct reader *pre, struct model_config *c)
+{
+    memcpy(c->mean, clip_mean, sizeof clip_mean);
+    memcpy(c->std, clip_std, sizeof clip_std);
+    bool mean =
+        read_triple(config, "norm_mean", c->mean) || read_triple(pre, "norm_mean|image_mean", c->mean);
+    bool std = read_triple(config, "norm_std", c->std) || read_triple(pre, "norm_std|image_std", c->std);
+    if (!mean || !std)
+        warn("%s: no 'norm_mean' and 'norm_std'; going on with those of CLIP", config->where);
+    for (int i = 0; i < 3; i++)
+        if (!(c->std[i] > 1e-6f))
+            reader_refuse(config, "'norm_std' has an entry that is not positive");
+}
+
+void config_read_vision(struct reader *config, struct reader *pre, struct model_config *c)
+{
+    struct reader vit = reader_inside(config, "vision_config");
+    read_canvas(&vit, pre, &c->vit);
+    read_image(config, c);
+    read_vit(&vit, &c->vit);
+    read_norm(config, pre, c);
+    c->max_tiles = 12;
+    if (pre->object) {
+        c->max_tiles = reader_int(pre, "max_num_tiles", 1, 64, 12);
+        c->thumbnail = reader_bool(pre, "use_thumbnail", c->thumbnail);
+    }
+    if (c->vit.max_patches)
+        c->max_tiles = 1;
+    c->vit.final_norm = c->vit.max_patches && c->lm.extra_predictors;
+}

@@ -1,0 +1,70 @@
+/* moe.c - a mixture of experts (Nemotron 3), as one layer of the model.
+ *
+ *   s       = sigmoid( W_gate . u )                   in f32, whatever the run's type
+ *   chosen  = the k experts with the largest s + bias, perhaps of the best groups only
+ *   w       = s of the chosen, divided by their sum, times a factor: the bias takes no part
+ *   x       = u, or W_narrow . u                      experts may read and write fewer channels
+ *   y       = sum over the chosen of w Down . max(0, Up . x)^2
+ *   h       = h + (y, or W_widen . y) + Down_s . max(0, Up_s . u)^2
+ *
+ * with the shared expert s, which every token goes through.  Of the weights a single token reads those of
+ * the experts chosen; many tokens are brought together by expert.
+ */
+#include "model/language.h"
+
+static const struct tensor no_bias = {0};
+
+void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u)
+{
+    const struct moe_config *c = &m->config->moe;
+    const struct ops *ops = m->backend->ops;
+    struct backend *b = m->backend;
+    struct moe_scratch *s = &m->moe;
+    int64_t rows = h.rows;
+    struct tensor logits = tensor_rows(s->logits, 0, rows), ids = tensor_rows(s->ids, 0, rows),
+                  weights = tensor_rows(s->weights, 0, rows);
+    struct tensor x = u, y = tensor_rows(s->out, 0, rows), sum = y;
+
+    ops->linear(b, logits, u, w->gate, no_bias, EPI_NONE, 0);
+    ops->route(b, ids, weights, logits, w->bias, &c->route);
+    if (c->latent) {
+        x = tensor_rows(s->in, 0, rows);
+        ops->linear(b, x, u, w->narrow, no_bias, EPI_NONE, 0);
+    }
+    ops->experts(b, y, x, ids, weights, &w->experts);
+    if (c->latent) {
+        sum = tensor_rows(s->sum, 0, rows);
+        ops->linear(b, sum, y, w->widen, no_bias, EPI_NONE, 0);
+    }
+    if (c->shared) {
+        struct tensor t = tensor_cols(tensor_rows(m->m, 0, rows), 0, c->shared);
+        ops->linear(b, t, u, w->shared.up, no_bias, EPI_RELU2, 0);
+        ops->linear(b, sum, t, w->shared.down, no_bias, EPI_NONE, 1);
+    }
+    ops->add(b, h, sum);
+}
+
+void moe_init(struct language *m)
+{
+    const struct lm_config *c = m->config;
+    struct backend *b = m->backend;
+    struct moe_scratch *s = &m->moe;
+    int64_t inner = c->moe.latent ? c->moe.latent : c->hidden;
+    s->logits = b->ops->alloc(b, DT_F32, LANGUAGE_ROWS, c->moe.route.experts);
+    s->ids = b->ops->alloc(b, DT_I32, LANGUAGE_ROWS, c->moe.route.chosen);
+    s->weights = b->ops->alloc(b, DT_F32, LANGUAGE_ROWS, c->moe.route.chosen);
+    s->out = b->ops->alloc(b, m->act, LANGUAGE_ROWS, inner);
+    if (c->moe.latent) {
+        s->in = b->ops->alloc(b, m->act, LANGUAGE_ROWS, inner);
+        s->sum = b->ops->alloc(b, m->act, LANGUAGE_ROWS, c->hidden);
+    }
+}
+
+void moe_free(struct language *m)
+{
+    struct moe_scratch *s = &m->moe;
+    struct tensor *const all[] = {&s->logits, &s->ids, &s->weights, &s->in, &s->out, &s->sum};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i]->data)
+            m->backend->ops->free(m->backend, all[i]);
+}
