@@ -99,7 +99,11 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     if (!s)
         return -1;
     g->hash = hash_model(o->dir, s);
-    struct plan_holding hold = plan_hold(&g->config, s, o);
+    struct plan_holding hold;
+    if (plan_hold(&hold, &g->config, s, o, e)) {
+        safetensors_close(s);
+        return err_prefix(e, "model '%s'", o->dir);
+    }
     struct bind_options bind = {.f32 = o->f32,
                                 .allow_extra = o->allow_extra,
                                 .progress = o->progress,

@@ -1,6 +1,7 @@
 /* memory.c - see memory.h. */
 #include "model/memory.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,4 +54,10 @@ struct memory_use memory_use(void)
                            proc_bytes("/proc/self/status", "RssAnon"),
                            proc_bytes("/proc/self/status", "RssFile")};
     return u;
+}
+
+size_t memory_heap(void)
+{
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
 }

@@ -15,4 +15,8 @@ struct memory_use {
 };
 struct memory_use memory_use(void);
 
+/* Bytes that malloc has handed out and not got back: the difference of two readings is what something
+ * takes.  0 where another malloc is in its place, as under a sanitizer. */
+size_t memory_heap(void);
+
 #endif

@@ -202,7 +202,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     counter_init(&k, &c->lm);
     k.parts = p->parts;
     struct bind_options bind = {.f32 = o->f32,
-                                .allow_extra = true,
+                                .allow_extra = o->allow_extra,
                                 .progress = count_part,
                                 .progress_arg = &k,
                                 .mapped = hold.mapped,
@@ -235,25 +235,28 @@ static size_t usable(const struct engine_options *o)
     return memory / 4 * 3;
 }
 
-struct plan_holding plan_hold(const struct model_config *c, const struct safetensors *s,
-                              const struct engine_options *o)
+int plan_hold(struct plan_holding *h, const struct model_config *c, const struct safetensors *s,
+              const struct engine_options *o, struct err *e)
 {
     struct plan p;
-    struct plan_holding packed = {false, 0}, mapped = {true, 0};
     size_t room = usable(o);
-    if (o->weights == WEIGHTS_PACKED || count_all(&p, c, s, o, packed, NULL))
-        return packed; /* what is wrong with the tensors is said when they are bound */
-    if (o->weights == WEIGHTS_AUTO && plan_own(&p, 1, SAMPLE) <= room)
-        return packed;
-    if (count_all(&p, c, s, o, mapped, NULL) == 0 && plan_own(&p, 1, SAMPLE) < room)
-        mapped.resident = room - plan_own(&p, 1, SAMPLE);
-    return mapped;
+    *h = (struct plan_holding){false, 0};
+    if (count_all(&p, c, s, o, *h, e))
+        return -1;
+    if (o->weights == WEIGHTS_PACKED || (o->weights == WEIGHTS_AUTO && plan_own(&p, 1, SAMPLE) <= room))
+        return 0;
+    h->mapped = true;
+    if (count_all(&p, c, s, o, *h, e))
+        return -1;
+    h->resident = plan_own(&p, 1, SAMPLE) < room ? room - plan_own(&p, 1, SAMPLE) : 0;
+    return 0;
 }
 
 int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,
               const struct engine_options *o, struct err *e)
 {
-    return count_all(p, c, s, o, plan_hold(c, s, o), e);
+    struct plan_holding h;
+    return plan_hold(&h, c, s, o, e) ? -1 : count_all(p, c, s, o, h, e);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------- */

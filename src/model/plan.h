@@ -55,13 +55,14 @@ struct plan {
 int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,
               const struct engine_options *o, struct err *e);
 
-/* How the weights are held with these options: what engine_open and plan_make go by. */
+/* How the weights are held with these options: what engine_open and plan_make go by.  Fails like plan_make, so
+ * that a checkpoint is refused before the first weight is read. */
 struct plan_holding {
     bool mapped;
     size_t resident; /* see weights.h */
 };
-struct plan_holding plan_hold(const struct model_config *c, const struct safetensors *s,
-                              const struct engine_options *o);
+int plan_hold(struct plan_holding *h, const struct model_config *c, const struct safetensors *s,
+              const struct engine_options *o, struct err *e);
 
 /* Memory of our own with n sessions of so many tokens each; 0 sessions: of the engine alone. */
 size_t plan_own(const struct plan *p, int sessions, int64_t tokens);

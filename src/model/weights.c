@@ -543,7 +543,7 @@ static void check_extra(struct binder *x)
         }
         if (!x->o->allow_extra)
             fail(x, "tensor '%s' of %s belongs to no part of this model", t->name, t->file);
-        else
+        else if (!x->o->shapes_only)
             warn("tensor '%s' of %s belongs to no part of this model and is left out", t->name, t->file);
     }
 }
