@@ -146,49 +146,13 @@ static int show_image(struct evaluation *v, const struct eval_item *item, struct
     return 0;
 }
 
-/* "none", in any case and with a full stop: how a model says that there is nothing. */
-static bool says_none(const char *text)
-{
-    static const char *const words[] = {"none", "null", "nothing", "not found", NULL};
-    text += strspn(text, " \n\t\"");
-    for (const char *const *w = words; *w; w++) {
-        size_t n = strlen(*w);
-        if (!strncasecmp(text, *w, n) && !text[n + strspn(text + n, " \n\t.\"")])
-            return true;
-    }
-    return false;
-}
-
-static void judge(const struct evaluation *v, const struct eval_item *item, struct eval_answer *a)
-{
-    const struct buf *reply = &v->l.reply.text;
-    const struct target *t = &item->target;
-    struct dialect_numbers n;
-    double x, y;
-    snprintf(a->raw, sizeof a->raw, "%.*s",
-             (int)(reply->len < sizeof a->raw ? reply->len : sizeof a->raw - 1), reply->data);
-    if (v->s->free && says_none(reply->data)) {
-        a->correct = t->kind == TARGET_NONE;
-        return;
-    }
-    a->wrong_format = dialect_parse_numbers(v->l.dialect, reply->data, reply->len, &n, NULL) ||
-                      dialect_exact_place(v->l.dialect->coords, &n, v->image.w, v->image.h, &x, &y, NULL);
-    if (a->wrong_format)
-        return;
-    a->placed = true;
-    a->x = t->w > 0 ? x * t->w / v->image.w : x;
-    a->y = t->h > 0 ? y * t->h / v->image.h : y;
-    a->distance = target_distance(t, a->x, a->y);
-    a->correct = target_holds(t, a->x, a->y);
-}
-
 /* -1 only when the whole evaluation must end. */
 static int ask_item(struct evaluation *v, const struct eval_item *item, struct eval_answer *a, struct err *e)
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = MAX_TOKENS};
     struct err why = ERR_INIT;
     struct buf question;
-    *a = (struct eval_answer){.done = true};
+    *a = (struct eval_answer){0};
     buf_init(&question, 1 << 20);
     looking_again(&v->l, 1);
     int64_t start = clock_ns();
@@ -207,7 +171,7 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     if (rc)
         snprintf(a->error, sizeof a->error, "%s", why.text);
     else
-        judge(v, item, a);
+        eval_judge(&item->target, v->l.dialect, v->l.reply.text.data, v->image.w, v->image.h, a);
     return 0;
 }
 

@@ -16,18 +16,23 @@
 #ifndef HOLORUN_EVAL_RESULTS_H
 #define HOLORUN_EVAL_RESULTS_H
 
+#include "actions/dialect.h"
 #include "eval/eval.h"
 
 enum { RESULTS_MAX_RAW = 4096 };
 
 struct eval_answer {
-    bool done, correct, wrong_format, placed;
-    double x, y, distance;
+    bool correct, wrong_format, placed;
+    double x, y, distance; /* in the target's picture */
     double ms;
     int tokens;
     char raw[RESULTS_MAX_RAW];
     char error[ERR_TEXT]; /* "": the picture was shown */
 };
+
+/* What a reply about an image of w x h pixels is worth: fills all but ms, tokens and error. */
+void eval_judge(const struct target *t, const struct dialect *d, const char *reply, int w, int h,
+                struct eval_answer *a);
 
 /* What the tables are made of: the small part of an answer, kept for each item of the set. */
 struct eval_outcome {
