@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "model/find.h"
 #include "model/model.h"
+#include "model/tokenizer.h"
 #include "trace/report.h"
 #include "version.h"
 
@@ -182,6 +183,9 @@ static int open_mind(struct job *j, struct err *e)
     if (!(j->engine = engine_open(&o, e)))
         return -1;
     const char *odd = chat_check(j->engine);
+    if (odd)
+        warn("%s", odd);
+    odd = j->s.verbose ? tokenizer_check(engine_tokenizer(j->engine)) : NULL;
     if (odd)
         warn("%s", odd);
     j->mind = mind_model(j->engine, j->dialect, j->s.seed);

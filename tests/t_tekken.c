@@ -92,6 +92,7 @@ static void t_known(void **state)
     (void)state;
     open_all();
     assert_int_equal(tokenizer_size(tk), TEKKEN_IDS + TEKKEN_ADDED);
+    assert_null(tokenizer_check(tk));
     assert_int_equal(tokenizer_find(tk, "<SPECIAL_11>"), 11);
     assert_int_equal(tokenizer_find(tk, "<image>"), 131072);
     assert_int_equal(tokenizer_find(tk, "</img>"), 131074);

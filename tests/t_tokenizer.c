@@ -207,17 +207,29 @@ static void t_refusals(void **state)
     SPOILT(without_byte, 200, "byte 0xc8 has no token");
     SPOILT(words, "\"ab\":256,\"bc\":256", "id 256");
     SPOILT(words, "\"ab\":256,\"ab\":257", "duplicate");
-    SPOILT(words, "\"ab\":-1", "no vocabulary");
-    SPOILT(words, "\"ab\":99999999", "no vocabulary");
+    SPOILT(words, "\"ab\":-1", "'ab' has no id");
+    SPOILT(words, "\"ab\":99999999", "'ab' has no id");
+    SPOILT(words, "\"ab\":256.5", "'ab' has no id");
+    SPOILT(words, "\"ab\":\"256\"", "'ab' has no id");
+    SPOILT(words, "\"ab\" 256", "entry 256");
+    SPOILT(words, "\"a\\qb\":256", "entry 256");
+    SPOILT(words, "7", "entry 256");
     SPOILT(words, "\"a b\":256", "'a b'");
     SPOILT(words, "\"\":256", "token 256");
     SPOILT(merges, "\"a\"", "merge 0");
     SPOILT(merges, "\"b c\",\"a z\"", "merge 1");
     SPOILT(merges, "[\"a\"]", "merge 0");
     SPOILT(merges, "7", "merge 0");
+    SPOILT(merges, "[\"a\",\"b\",\"c\"]", "merge 0");
+    SPOILT(merges, "[\"a\",\"\"]", "merge 0");
+    SPOILT(merges, "\"b c\" \"a b\"", "'merges'");
+    SPOILT(merges, "\"b c\",", "merge 1");
+    SPOILT(merges, "\"\xe6\x9d\xb1 b\"", "byte alphabet");
     SPOILT(added, "{\"id\":3,\"content\":\"<x>\"}", "id 3");
     SPOILT(added, "{\"id\":300,\"content\":\"<x>\"},{\"id\":300,\"content\":\"<y>\"}", "300");
     SPOILT(added, "{\"id\":300,\"content\":\"<x>\"},{\"id\":301,\"content\":\"<x>\"}", "same name");
+    SPOILT(added, "{\"id\":-1,\"content\":\"<x>\"}", "no vocabulary");
+    SPOILT(added, "{\"id\":9999999,\"content\":\"<x>\"}", "no vocabulary");
     SPOILT(added, "{\"id\":300,\"content\":\"\"}", "added token 300");
     SPOILT(added, "{\"id\":300,\"content\":\"<x>\",\"single_word\":true}", "'<x>'");
     SPOILT(pre, "null", "pre-tokenizer");
@@ -241,10 +253,56 @@ static void t_refusals(void **state)
     assert_non_null(strstr(e.text, "/nonexistent"));
 }
 
+/* ---- how files may be written ------------------------------------------------------------------------------ */
+
+static void t_spellings(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct parts p = whole();
+    p.words = " \"\\u0061b\" : 256 ,\n\t\"b\\u0063\":257,\"\\u0120a\":300";
+    p.merges = " [ \"a\" , \"b\" ] ,\r\n\"b c\",[\"\\u0120\",\"a\"],\"b c\" ";
+    p.added = "{\"id\":310,\"content\":\"<x>\"}";
+    struct tokenizer *t = make(&p, &e);
+    if (!t)
+        printf("%s\n", e.text);
+    assert_non_null(t);
+    assert_int_equal(tokenizer_size(t), 311);
+    ENCODES(t, "ab", false, 256);
+    ENCODES(t, "bc a", false, 257, 300);
+    for (int32_t id = 258; id < 310; id++) { /* gaps are no tokens */
+        size_t n;
+        tokenizer_bytes(t, id, &n);
+        assert_int_equal(n, id == 300 ? 2 : 0);
+        assert_false(tokenizer_is_special(t, id));
+    }
+    assert_non_null(tokenizer_check(t)); /* GPT-2's pattern is not the one of the training */
+    tokenizer_free(t);
+}
+
+static void t_truncated(void **state)
+{
+    (void)state;
+    struct parts p = whole();
+    char *json = make_json(&p);
+    for (size_t n = 0, len = strlen(json); n < len; n++) {
+        char *head = malloc(n ? n : 1); /* of its own, so that reading past the end is seen */
+        memcpy(head, json, n);
+        struct err e = ERR_INIT;
+        assert_null(tokenizer_parse(head, n, &e));
+        assert_int_equal(e.kind, ERR_MODEL);
+        assert_non_null(strstr(e.text, "tokenizer.json: "));
+        free(head);
+    }
+    free(json);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("the pair of lowest rank is joined first, leftmost of equals; any bytes are encoded", t_merges),
     CLAIM("added tokens: longest first, only where they are asked for, never across parts", t_added),
     CLAIM("decoding gives back the bytes that were encoded; long pieces stay fast", t_round_trip),
+    CLAIM("words and merges in every spelling that JSON has; ids may have gaps", t_spellings),
+    CLAIM("a file that ends too early is refused wherever it ends", t_truncated),
     CLAIM("whatever would change the ids is refused and named", t_refusals),
 };
 

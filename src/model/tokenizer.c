@@ -301,6 +301,13 @@ int32_t tokenizer_find(const struct tokenizer *t, const char *token)
     return id >= 0 && t->tokens[id].len == n ? id : tokenizer_find_plain(t, token, n);
 }
 
+const char *tokenizer_check(const struct tokenizer *t)
+{
+    return t->trained_split && t->n_splits == 1 ? NULL
+                                                : "the tokenizer cuts text by another pattern than the one "
+                                                  "of the training; the file's is used";
+}
+
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id)
 {
     return id >= 0 && id < t->size && t->tokens[id].added;

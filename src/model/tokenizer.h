@@ -26,6 +26,10 @@ struct tokenizer *tokenizer_open(const char *model_dir, struct err *e);
 struct tokenizer *tokenizer_parse(const char *json, size_t len, struct err *e); /* for tests and fuzzing */
 void tokenizer_free(struct tokenizer *t);
 
+/* NULL when text is cut the way this family was trained, else one line that says it is not: what the file
+ * says counts, but published files of the family are known to carry an older pattern. */
+const char *tokenizer_check(const struct tokenizer *t);
+
 /* Appends the ids of text[0..len) to out.  Adds no <s>. Never fails on any bytes. */
 void tokenizer_encode(const struct tokenizer *t, const char *text, size_t len, bool special,
                       struct tokens *out);

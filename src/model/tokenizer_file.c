@@ -4,6 +4,7 @@
  * normaliser, a pre-tokenizer made of Split steps and ByteLevel.  Anything else changes the ids and is
  * refused with the part named.
  *
+ * The vocabulary and the merges are read from the text itself (tokenizer_json.h), the rest as JSON values.
  * A byte-level vocabulary spells each byte as one printable character (GPT-2's table): printable Latin-1
  * bytes as themselves, the others as U+0100 and following.  Added tokens are spelled as they are.
  */
@@ -11,6 +12,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
+#include "model/tokenizer_json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -30,6 +32,12 @@ enum {
 static const char gpt2_split[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
+/* Tekken's: digits one by one, words by their case. */
+static const char trained_split[] =
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
+    "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
+    "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
+
 static int bad(struct err *e, const char *what)
 {
     return err_set(e, ERR_MODEL, "tokenizer.json: %s", what);
@@ -37,40 +45,36 @@ static int bad(struct err *e, const char *what)
 
 /* ---- bytes as characters ---------------------------------------------------------------------------- */
 
-/* The byte that a character of a byte-level vocabulary stands for, or -1. */
-static int char_to_byte(uint32_t cp)
+/* The byte that each character below U+0144 stands for, -1: none. */
+struct alphabet {
+    int16_t byte[256 + 68];
+};
+
+static struct alphabet make_alphabet(void)
 {
-    static const struct {
-        uint32_t from, to; /* printable: these stand for themselves */
-    } plain[] = {{33, 126}, {161, 172}, {174, 255}};
-    uint32_t byte = 0, rank = cp - 256;
-    for (size_t i = 0; i < 3; i++)
-        if (cp >= plain[i].from && cp <= plain[i].to)
-            return (int)cp;
-    if (cp < 256)
-        return -1;
-    for (size_t i = 0; i < 3; i++) { /* the rank-th of the bytes that do not */
-        uint32_t gap = plain[i].from - byte;
-        if (rank < gap)
-            return (int)(byte + rank);
-        rank -= gap;
-        byte = plain[i].to + 1;
+    struct alphabet a;
+    memset(&a, -1, sizeof a);
+    for (int byte = 0, hidden = 0; byte < 256; byte++) {
+        bool shown = (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
+        a.byte[shown ? byte : 256 + hidden++] = (int16_t)byte;
     }
-    return -1;
+    return a;
 }
 
 /* Bytes of a spelled token; -1 when a character stands for none or it is too long. */
-static int unspell(const char *s, size_t n, char out[MAX_TOKEN])
+static int unspell(const struct alphabet *a, const char *s, int n, char out[MAX_TOKEN])
 {
     int len = 0;
-    while (n) {
-        uint32_t cp;
-        int k = utf8_decode(s, n, &cp), byte = k > 0 ? char_to_byte(cp) : -1;
-        if (byte < 0 || len == MAX_TOKEN)
+    for (int i = 0; i < n; len++) {
+        uint32_t cp = (unsigned char)s[i++];
+        if (cp >= 0x80) { /* the alphabet has characters of two bytes at most */
+            if ((cp & 0xe0) != 0xc0 || i == n || (s[i] & 0xc0) != 0x80)
+                return -1;
+            cp = (cp & 0x1f) << 6 | ((unsigned char)s[i++] & 0x3f);
+        }
+        if (len == MAX_TOKEN || cp >= sizeof a->byte / sizeof *a->byte || a->byte[cp] < 0)
             return -1;
-        out[len++] = (char)byte;
-        s += k;
-        n -= (size_t)k;
+        out[len] = (char)a->byte[cp];
     }
     return len;
 }
@@ -91,28 +95,20 @@ static int token_id(const json_t *v)
                : -1;
 }
 
-/* Highest id + 1 of vocabulary and added tokens, -1 when one is impossible. */
-static int count_ids(json_t *vocab, const json_t *added)
+/* Highest id of the added tokens, -1 without any, -2 when one is impossible. */
+static int top_added(const json_t *added)
 {
     int top = -1;
-    const char *key;
-    json_t *v;
     size_t i;
-    json_object_foreach(vocab, key, v)
-    {
-        int id = token_id(v);
-        if (id < 0)
-            return -1;
-        top = id > top ? id : top;
-    }
+    json_t *v;
     json_array_foreach(added, i, v)
     {
         int id = token_id(json_object_get(v, "id"));
         if (id < 0)
-            return -1;
+            return -2;
         top = id > top ? id : top;
     }
-    return top + 1;
+    return top;
 }
 
 static int read_added(struct tokenizer *t, const json_t *added, struct err *e)
@@ -142,31 +138,52 @@ static int read_added(struct tokenizer *t, const json_t *added, struct err *e)
     return 0;
 }
 
-static int read_vocab(struct tokenizer *t, json_t *vocab, struct err *e)
+/* One token of the vocabulary, spelled as `key`. */
+static int read_word(struct tokenizer *t, const struct alphabet *a, const char *key, int n, int id,
+                     struct err *e)
 {
-    const char *key;
-    json_t *v;
     char bytes[MAX_TOKEN];
-    json_object_foreach(vocab, key, v)
-    {
-        int id = token_id(v), len;
-        struct token *k = &t->tokens[id];
-        if (k->added) {
-            if (strlen(key) != k->len || memcmp(key, t->arena.data + k->at, k->len) != 0)
-                return err_set(e, ERR_MODEL,
-                               "tokenizer.json: id %d is '%s' and an added token of another name", id, key);
-            continue;
-        }
-        if (k->len)
-            return err_set(e, ERR_MODEL, "tokenizer.json: id %d is there twice, the second time as '%s'", id,
-                           key);
-        if ((len = unspell(key, strlen(key), bytes)) <= 0)
-            return err_set(e, ERR_MODEL, "tokenizer.json: token %d '%s' is not spelled in the byte alphabet",
+    struct token *k = &t->tokens[id];
+    if (k->added) {
+        if ((uint32_t)n != k->len || memcmp(key, t->arena.data + k->at, k->len) != 0)
+            return err_set(e, ERR_MODEL, "tokenizer.json: id %d is '%s' and an added token of another name",
                            id, key);
-        if (set_token(t, id, bytes, (size_t)len, e))
-            return -1;
+        return 0;
     }
-    return 0;
+    if (k->len)
+        return err_set(e, ERR_MODEL, "tokenizer.json: id %d is there twice, the second time as '%s'", id,
+                       key);
+    int len = unspell(a, key, n, bytes);
+    if (len <= 0)
+        return err_set(e, ERR_MODEL, "tokenizer.json: token %d '%s' is not spelled in the byte alphabet", id,
+                       key);
+    return set_token(t, id, bytes, (size_t)len, e);
+}
+
+/* Reads {"word": id, ...}: with `t` sets the tokens, without only finds the highest id. */
+static int read_vocab(struct tokenizer *t, struct json_reader r, int *top, struct err *e)
+{
+    struct alphabet alphabet = make_alphabet();
+    char key[2 * MAX_TOKEN + 8];
+    if (!json_next(&r, '{'))
+        return bad(e, "'vocab' is no object");
+    if (json_next(&r, '}'))
+        return 0;
+    for (int count = 0;; count++) {
+        int n = json_read_string(&r, key, sizeof key), id;
+        if (n < 0 || !json_next(&r, ':'))
+            return err_set(e, ERR_MODEL,
+                           "tokenizer.json: entry %d of the vocabulary has no name of 1 to %d bytes", count,
+                           MAX_TOKEN);
+        if ((id = json_read_count(&r, MAX_ID - 1)) < 0)
+            return err_set(e, ERR_MODEL, "tokenizer.json: '%s' has no id from 0 to %d", key, MAX_ID - 1);
+        if (t && read_word(t, &alphabet, key, n, id, e))
+            return -1;
+        *top = id > *top ? id : *top;
+        if (!json_next(&r, ','))
+            break;
+    }
+    return json_next(&r, '}') ? 0 : bad(e, "something in the vocabulary is no entry");
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
@@ -189,8 +206,12 @@ static int index_plain(struct tokenizer *t, struct err *e)
         if (!k->len || k->added)
             continue;
         uint32_t i = (uint32_t)XXH3_64bits(t->arena.data + k->at, k->len) & t->by_bytes_mask;
-        while (t->by_bytes[i] >= 0)
-            i = (i + 1) & t->by_bytes_mask;
+        for (; t->by_bytes[i] >= 0; i = (i + 1) & t->by_bytes_mask) {
+            const struct token *other = &t->tokens[t->by_bytes[i]];
+            if (other->len == k->len && !memcmp(t->arena.data + other->at, t->arena.data + k->at, k->len))
+                return err_set(e, ERR_MODEL, "tokenizer.json: tokens %d and %d are duplicates",
+                               t->by_bytes[i], id);
+        }
         t->by_bytes[i] = id;
     }
     for (int b = 0; b < 256; b++) {
@@ -233,63 +254,91 @@ static int index_added(struct tokenizer *t, struct err *e)
 
 /* ---- merges -------------------------------------------------------------------------------------------- */
 
-/* The two halves of a merge, which is "left right" or ["left", "right"]. */
-static int split_merge(const json_t *v, const char *half[2], size_t len[2])
+enum { HALF_MAX = 2 * MAX_TOKEN + 8 };
+
+struct merge_list {
+    struct merge *items;
+    size_t n, cap;
+};
+
+/* The two spelled halves of a merge, which is "left right" or ["left", "right"]; false when it is neither. */
+static bool read_halves(struct json_reader *r, char left[2 * HALF_MAX], char right[HALF_MAX], int len[2])
 {
-    const char *s = json_string_value(v);
-    const char *space = s ? strchr(s, ' ') : NULL;
-    if (s) {
-        half[0] = s;
-        len[0] = space ? (size_t)(space - s) : 0;
-        half[1] = space ? space + 1 : s;
-        len[1] = space ? strlen(space + 1) : 0;
-    } else {
-        for (size_t i = 0; i < 2; i++) {
-            half[i] = json_string_value(json_array_get(v, i));
-            len[i] = half[i] ? strlen(half[i]) : 0;
-        }
+    if (json_next(r, '[')) {
+        len[0] = json_read_string(r, left, HALF_MAX);
+        len[1] = json_next(r, ',') ? json_read_string(r, right, HALF_MAX) : -1;
+        return len[0] > 0 && len[1] > 0 && json_next(r, ']');
     }
-    return len[0] && len[1] ? 0 : -1;
+    int n = json_read_string(r, left, 2 * HALF_MAX);
+    char *space = n > 0 ? memchr(left, ' ', (size_t)n) : NULL;
+    if (!space)
+        return false;
+    *space = 0;
+    len[0] = (int)(space - left);
+    len[1] = n - len[0] - 1;
+    if (len[1] >= HALF_MAX)
+        return false;
+    memcpy(right, space + 1, (size_t)len[1] + 1);
+    return len[0] > 0 && len[1] > 0;
 }
 
-static int read_merge(struct tokenizer *t, const json_t *v, int rank, struct err *e)
+static int read_merge(const struct tokenizer *t, const struct alphabet *a, struct json_reader *r,
+                      struct merge_list *list, struct err *e)
 {
-    const char *half[2];
-    size_t len[2];
-    char both[2 * MAX_TOKEN];
-    if (split_merge(v, half, len))
+    char left[2 * HALF_MAX], right[HALF_MAX], both[2 * MAX_TOKEN];
+    int len[2];
+    int32_t rank = (int32_t)list->n;
+    if (!read_halves(r, left, right, len))
         return err_set(e, ERR_MODEL, "tokenizer.json: merge %d is not a pair", rank);
-    int n = unspell(half[0], len[0], both), m = n < 0 ? -1 : unspell(half[1], len[1], both + n);
+    int n = unspell(a, left, len[0], both), m = n < 0 ? -1 : unspell(a, right, len[1], both + n);
     if (m < 0)
         return err_set(e, ERR_MODEL, "tokenizer.json: merge %d is not spelled in the byte alphabet", rank);
-    int32_t left = tokenizer_find_plain(t, both, (size_t)n);
-    int32_t right = tokenizer_find_plain(t, both + n, (size_t)m);
-    int32_t result = tokenizer_find_plain(t, both, (size_t)(n + m));
-    if (left < 0 || right < 0 || result < 0)
-        return err_set(e, ERR_MODEL, "tokenizer.json: merge %d, '%.*s' and '%.*s', is not in the vocabulary",
-                       rank, (int)len[0], half[0], (int)len[1], half[1]);
-    struct merge *slot = &t->merges[tokenizer_merge_slot(t, left, right)];
-    if (slot->result < 0) /* a pair that comes again would never be used */
-        *slot = (struct merge){left, right, result, rank};
+    struct merge merge = {.left = tokenizer_find_plain(t, both, (size_t)n),
+                          .right = tokenizer_find_plain(t, both + n, (size_t)m),
+                          .result = tokenizer_find_plain(t, both, (size_t)(n + m)),
+                          .rank = rank};
+    if (merge.left < 0 || merge.right < 0 || merge.result < 0)
+        return err_set(e, ERR_MODEL, "tokenizer.json: merge %d, '%s' and '%s', is not in the vocabulary",
+                       rank, left, right);
+    if (list->n == MAX_MERGES)
+        return err_set(e, ERR_MODEL, "tokenizer.json: more than %d merges", MAX_MERGES);
+    if (list->n == list->cap) {
+        list->cap = list->cap ? list->cap * 2 : 1024;
+        list->items = xrealloc(list->items, list->cap, sizeof *list->items);
+    }
+    list->items[list->n++] = merge;
     return 0;
 }
 
-static int read_merges(struct tokenizer *t, const json_t *merges, struct err *e)
+static int read_list(const struct tokenizer *t, struct json_reader r, struct merge_list *list, struct err *e)
 {
-    size_t n = json_array_size(merges), i;
-    json_t *v;
-    if (!json_is_array(merges) || n > MAX_MERGES)
-        return bad(e, "'merges' is not a list of at most 2097152");
-    t->merges_mask = table_mask((int)n);
+    struct alphabet alphabet = make_alphabet();
+    if (!r.at || !json_next(&r, '['))
+        return bad(e, "'merges' is no list");
+    if (json_next(&r, ']'))
+        return 0;
+    do {
+        if (read_merge(t, &alphabet, &r, list, e))
+            return -1;
+    } while (json_next(&r, ','));
+    return json_next(&r, ']') ? 0 : bad(e, "something in 'merges' is no merge");
+}
+
+static int read_merges(struct tokenizer *t, struct json_reader r, struct err *e)
+{
+    struct merge_list list = {0};
+    int rc = read_list(t, r, &list, e);
+    t->merges_mask = table_mask((int)list.n);
     t->merges = xmalloc((unsigned long)t->merges_mask + 1, sizeof *t->merges);
     for (uint32_t k = 0; k <= t->merges_mask; k++)
         t->merges[k].result = -1;
-    json_array_foreach(merges, i, v)
-    {
-        if (read_merge(t, v, (int)i, e))
-            return -1;
+    for (size_t i = 0; i < list.n; i++) {
+        struct merge *slot = &t->merges[tokenizer_merge_slot(t, list.items[i].left, list.items[i].right)];
+        if (slot->result < 0) /* a pair that comes again would never be used */
+            *slot = list.items[i];
     }
-    return 0;
+    free(list.items);
+    return rc;
 }
 
 /* ---- pre-tokenizer ------------------------------------------------------------------------------------- */
@@ -359,6 +408,7 @@ static int read_split(struct tokenizer *t, const json_t *step, struct err *e)
                        behavior ? behavior : "none");
     if (!regex && !literal)
         return bad(e, "a split step has no pattern");
+    t->trained_split = regex && !strcmp(regex, trained_split);
     return add_split(t, regex ? regex : literal, !regex, e);
 }
 
@@ -414,36 +464,50 @@ static int check_kind(const json_t *root, const json_t *model, struct err *e)
     return 0;
 }
 
-static int read_root(struct tokenizer *t, const json_t *root, struct err *e)
+struct parts {    /* of the file */
+    json_t *root; /* all but these two */
+    struct json_reader vocab, merges;
+};
+
+static int read_parts(struct tokenizer *t, const struct parts *p, struct err *e)
 {
-    const json_t *model = json_object_get(root, "model"), *added = json_object_get(root, "added_tokens");
-    json_t *vocab = json_object_get(model, "vocab");
-    if (check_kind(root, model, e))
+    const json_t *model = json_object_get(p->root, "model"),
+                 *added = json_object_get(p->root, "added_tokens");
+    int top = top_added(added);
+    if (check_kind(p->root, model, e) || (p->vocab.at && top >= -1 && read_vocab(NULL, p->vocab, &top, e)))
         return -1;
-    t->size = json_is_object(vocab) ? count_ids(vocab, added) : 0;
-    if (t->size <= 0)
+    if (!p->vocab.at || top < 0) /* -2: an added token has an impossible id */
         return err_set(e, ERR_MODEL, "tokenizer.json: no vocabulary with ids from 0 to %d", MAX_ID - 1);
+    t->size = top + 1;
     t->tokens = xcalloc((unsigned long)t->size, sizeof *t->tokens);
     t->ignore_merges = json_is_true(json_object_get(model, "ignore_merges"));
-    if (read_added(t, added, e) || read_vocab(t, vocab, e) || index_plain(t, e) || index_added(t, e) ||
-        read_merges(t, json_object_get(model, "merges"), e))
+    if (read_added(t, added, e) || read_vocab(t, p->vocab, &top, e) || index_plain(t, e) ||
+        index_added(t, e) || read_merges(t, p->merges, e))
         return -1;
-    return read_pre_tokenizer(t, json_object_get(root, "pre_tokenizer"), e);
+    return read_pre_tokenizer(t, json_object_get(p->root, "pre_tokenizer"), e);
 }
 
 struct tokenizer *tokenizer_parse(const char *json, size_t len, struct err *e)
 {
     json_error_t why;
-    json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES, &why);
-    if (!root)
+    struct parts p;
+    struct buf rest;
+    buf_init(&rest, TEXT_MAX);
+    json_cut(json, len, &rest, &p.vocab, &p.merges);
+    p.root = json_loadb(rest.data, rest.len, JSON_REJECT_DUPLICATES, &why);
+    buf_free(&rest);
+    if (!p.root) { /* once more, for the line to be that of the file */
+        json_t *whole = json_loadb(json, len, JSON_REJECT_DUPLICATES, &why);
+        json_decref(whole);
         return err_set(e, ERR_MODEL, "tokenizer.json: line %d: %s", why.line, why.text), NULL;
+    }
     struct tokenizer *t = xcalloc(1, sizeof *t);
     buf_init(&t->arena, ARENA_MAX);
-    if (read_root(t, root, e)) {
+    if (read_parts(t, &p, e)) {
         tokenizer_free(t);
         t = NULL;
     }
-    json_decref(root);
+    json_decref(p.root);
     return t;
 }
 

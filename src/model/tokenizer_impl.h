@@ -38,6 +38,7 @@ struct tokenizer {
     int added_from[257]; /* those that start with byte b: added[added_from[b] .. added_from[b + 1]) */
     pcre2_code *splits[TOKENIZER_MAX_SPLITS];
     int n_splits;
+    bool trained_split; /* the pattern is the one of the training */
     bool ignore_merges; /* a piece that is a token needs no merging */
 };
 
