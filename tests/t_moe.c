@@ -227,6 +227,127 @@ static void t_language(void **state)
     each_isa(check_both);
 }
 
+/* ---- images of any size ------------------------------------------------------------------------------------------ */
+
+/* The sizes that the published processor picks for many images under several limits. */
+static void t_canvas(void **state)
+{
+    (void)state;
+    struct run r;
+    run_open(&r, "omni", NULL, NULL, DT_F32);
+    struct tensor table = find_tensor(&r, "canvases", DT_I32);
+    struct model_config c = r.config;
+    c.lm.max_tokens = 1 << 20;
+    assert_true(table.rows > 500 && table.cols == 6);
+    for (int64_t i = 0; i < table.rows; i++) {
+        const int32_t *k = (const int32_t *)table.data + i * 6;
+        c.vit.min_patches = k[2];
+        c.vit.max_patches = k[3];
+        struct tile_grid g = preprocess_grid(&c, k[0], k[1]);
+        if (g.patch_rows != k[4] || g.patch_cols != k[5])
+            fail_msg("%dx%d within %d..%d: %dx%d patches, not %dx%d", k[0], k[1], k[2], k[3], g.patch_cols,
+                     g.patch_rows, k[5], k[4]);
+        assert_int_equal(preprocess_tokens(&g), k[4] * k[5] / 4);
+    }
+    c.vit.min_patches =
+        16; /* 4 tokens of context are left: the limit from above gives way to the one below */
+    c.lm.max_tokens = 8;
+    struct tile_grid g = preprocess_grid(&c, 1000, 1000);
+    assert_int_equal(g.patch_rows * g.patch_cols, 16);
+    run_close(&r);
+}
+
+/* Our patches of golden image i against those of transformers; the caller frees them. */
+static float *check_pixels(struct run *r, int i, struct tile_grid *g)
+{
+    char name[32];
+    int64_t shape[2], grids[2];
+    snprintf(name, sizeof name, "image%d", i);
+    const uint8_t *rgb = find(r, name, shape);
+    const int32_t *grid = (const int32_t *)find(r, "grids", grids) + 2 * (ptrdiff_t)i;
+    struct image im = {.rgb = (uint8_t *)(uintptr_t)rgb, .w = (int)shape[1] / 3, .h = (int)shape[0]};
+    *g = preprocess_grid(&r->config, im.w, im.h);
+    assert_true(g->patch_rows == grid[0] && g->patch_cols == grid[1] && g->patch_rows != g->patch_cols);
+    float *patches = malloc(preprocess_image_floats(&r->config, g) * sizeof *patches);
+    preprocess_image(&r->config, &im, false, NULL, patches);
+    snprintf(name, sizeof name, "pixels%d", i);
+    struct tensor want = find_tensor(r, name, DT_F32);
+    for (int64_t k = 0; k < want.rows * want.cols; k++)
+        assert_true(fabsf(patches[k] - ((const float *)want.data)[k]) < 2e-5f);
+    return patches;
+}
+
+struct looking {
+    struct run *r;
+    int64_t first, rows; /* of the golden blocks, which hold all images */
+};
+
+static void watch_block(void *arg, int block, struct tensor x)
+{
+    const struct looking *l = arg;
+    char name[32];
+    snprintf(name, sizeof name, "block%d", block);
+    if (block >= 0)
+        check_values(l->r, name, x, tensor_rows(find_tensor(l->r, name, DT_F32), l->first, l->rows));
+}
+
+static void check_vision(const char *isa)
+{
+    struct run r;
+    struct vision v;
+    struct looking l = {.r = &r};
+    run_open(&r, "omni", isa, NULL, DT_F32);
+    vision_init(&v, &r.config, &r.weights.vision, r.b, DT_F32);
+    v.watch_arg = &l;
+    assert_null(v.x.data);        /* no scratch before the first image */
+    for (int i = 0; i < 4; i++) { /* the second time from the cache */
+        struct tile_grid g;
+        char name[32];
+        float *patches = check_pixels(&r, i % 2, &g);
+        struct tensor rows = r.b->ops->alloc(r.b, DT_F32, preprocess_tokens(&g), r.config.lm.hidden);
+        l.rows = (int64_t)g.patch_rows * g.patch_cols + r.weights.vision.prefix.rows;
+        v.watch = i < 2 ? watch_block : NULL;
+        assert_int_equal(vision_encode_canvas(&v, patches, g.patch_rows, g.patch_cols, rows), i < 2);
+        snprintf(name, sizeof name, "rows%d", i % 2);
+        check_stage(&r, name, rows);
+        l.first += l.rows;
+        r.b->ops->free(r.b, &rows);
+        free(patches);
+    }
+    vision_free(&v);
+    check_note("%-10s %d stages, worst relative difference %.1e at %s", isa, r.seen, r.worst, r.at);
+    assert_true(r.worst < 1e-5);
+    assert_int_equal(r.seen, 2 * 2 + 4);
+    run_close(&r);
+}
+
+static void t_vision(void **state)
+{
+    (void)state;
+    each_isa(check_vision);
+}
+
+/* Towers that were made beside a language model with further predictors end with a norm that no file holds. */
+static void t_final_norm(void **state)
+{
+    (void)state;
+    struct run r;
+    struct vision v;
+    struct tile_grid g;
+    run_open(&r, "omni", NULL, NULL, DT_F32);
+    r.config.vit.final_norm = true;
+    vision_init(&v, &r.config, &r.weights.vision, r.b, DT_F32);
+    float *patches = check_pixels(&r, 0, &g);
+    struct tensor rows = r.b->ops->alloc(r.b, DT_F32, preprocess_tokens(&g), r.config.lm.hidden);
+    vision_encode_canvas(&v, patches, g.patch_rows, g.patch_cols, rows);
+    check_stage(&r, "normed0", rows);
+    assert_true(r.worst < 1e-5);
+    r.b->ops->free(r.b, &rows);
+    free(patches);
+    vision_free(&v);
+    run_close(&r);
+}
+
 /* ---- against itself -------------------------------------------------------------------------------------------- */
 
 /* Logits after all ids, which go through the model in pieces of `piece`, on a pool of so many threads. */
@@ -292,6 +413,9 @@ static void t_itself(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("routers, layers, logits and a greedy continuation agree with transformers", t_language),
+    CLAIM("the canvas of an image has the size that the published processor picks", t_canvas),
+    CLAIM("pixels, tower and rows of canvases that are no squares agree with transformers", t_vision),
+    CLAIM("a final norm without weights agrees with transformers", t_final_norm),
     CLAIM("two threads give the bits of one; a prompt in pieces gives the same answer", t_itself),
 };
 

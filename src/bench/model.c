@@ -45,7 +45,7 @@ static void vision(struct subject *m)
     char name[80];
     struct looked l = {.m = m};
     struct tile_grid grid = preprocess_grid(m->c, m->screen.w, m->screen.h);
-    l.patches = xmalloc(preprocess_floats(m->c, grid.tiles), sizeof *l.patches);
+    l.patches = xmalloc(preprocess_image_floats(m->c, &grid), sizeof *l.patches);
     snprintf(name, sizeof name, "resize %dx%d to tiles of %d: %d", m->screen.w, m->screen.h, m->c->vit.tile,
              grid.tiles);
     struct rate shots = {.count = 1, .unit = "shots"};

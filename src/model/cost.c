@@ -1,7 +1,16 @@
 /* cost.c - see cost.h. */
 #include "model/cost.h"
 
-/* Numbers in the matrices of layer i. */
+/* Of a mixture of experts what one token goes through. */
+static double moe_numbers(const struct lm_config *l)
+{
+    const struct moe_config *m = &l->moe;
+    double d = l->hidden, inner = m->latent ? m->latent : d;
+    return d * (m->route.experts + 2.0 * m->shared + 2.0 * m->latent) +
+           2.0 * inner * m->width * m->route.chosen;
+}
+
+/* Numbers in the matrices of layer i that a token is multiplied with. */
 static double layer_numbers(const struct lm_config *l, int i)
 {
     double d = l->hidden, q = (double)l->q_heads * l->head_dim, kv = (double)l->kv_heads * l->head_dim;
@@ -10,6 +19,8 @@ static double layer_numbers(const struct lm_config *l, int i)
         return d * (config_proj_rows(l) + config_inner(l));
     case LAYER_ATTENTION:
         return d * (2 * q + 2 * kv);
+    case LAYER_MOE:
+        return moe_numbers(l);
     default:
         return d * 2.0 * l->mlp[i];
     }
@@ -18,9 +29,10 @@ static double layer_numbers(const struct lm_config *l, int i)
 double cost_tile_flop(const struct model_config *c, int prefix)
 {
     const struct vit_config *v = &c->vit;
-    double w = v->hidden, patches = (double)config_grid(c) * config_grid(c), n = patches + prefix;
+    double w = v->hidden, grid = config_grid(c), patches = v->max_patches ? v->max_patches : grid * grid;
+    double n = patches + prefix;
     double block = 2 * n * w * (4 * w + 2.0 * v->mlp) + 4 * n * n * w;
-    double projector = 2.0 * config_tile_tokens(c) * v->projector * (4 * w + c->lm.hidden);
+    double projector = 2.0 * (patches / 4) * v->projector * (4 * w + c->lm.hidden);
     return 2 * patches * 3.0 * v->patch * v->patch * w + v->blocks * block + projector;
 }
 

@@ -208,14 +208,14 @@ uint64_t engine_hash(const struct engine *g)
 
 int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows)
 {
-    struct tile_grid grid = {0, 0, 0};
+    struct tile_grid grid = {0};
     if (g->config.vision)
         grid = preprocess_grid(&g->config, w, h);
     if (cols)
         *cols = grid.cols;
     if (rows)
         *rows = grid.rows;
-    return grid.tiles * config_tile_tokens(&g->config);
+    return (int)preprocess_tokens(&grid);
 }
 
 bool engine_is_stop(const struct engine *g, int32_t id)

@@ -185,9 +185,14 @@ static void count_engine(struct plan *p, const struct model_config *c, const str
         return;
     k->own = 0;
     vision_init(&vision, c, &w->vision, &k->backend, act);
-    p->vision = k->own;
     p->tile = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     p->tile_cache = p->tile * (size_t)vision.cache_max;
+    if (c->vit.max_patches) { /* what the largest canvas takes, once one is seen */
+        vision_reserve(&vision, 1, 2, c->vit.max_patches / 2);
+        p->tile = (size_t)c->vit.max_patches / 4 * (size_t)c->lm.hidden * dtype_size(act);
+        p->tile_cache = VISION_CACHE_BYTES;
+    }
+    p->vision = k->own;
     p->prefix = (int)w->vision.prefix.rows;
     vision_free(&vision);
 }

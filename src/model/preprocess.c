@@ -15,11 +15,41 @@
 
 /* ---- tiles ------------------------------------------------------------------------------------------ */
 
+/* Makes one side even: up where the limit allows it, else down. */
+static double even_side(double side, double other, double most)
+{
+    if (fmod(side, 2) == 0)
+        return side;
+    return (side + 1) * other <= most ? side + 1 : fmax(2, side - 1);
+}
+
+/* The patches of an image, as the published processor counts them: Python's round() is to even, like rint. */
+static struct tile_grid canvas(const struct model_config *c, int w, int h)
+{
+    double least = c->vit.min_patches, patch = c->vit.patch, most = 4.0 * (c->lm.max_tokens - 4.0);
+    most = fmax(fmin(fmax(most, least), c->vit.max_patches), least);
+    double rows = rint(h / patch + 0.5), cols = rint(w / patch + 0.5);
+    double factor = fmin(sqrt(most / (rows * cols)), 1);
+    rows = fmax(floor(factor * rows), 1);
+    cols = fmax(floor(factor * cols), 1);
+    if (most > least && rows * cols < least) {
+        factor = sqrt(least / (rows * cols));
+        rows = ceil(factor * rows);
+        cols = ceil(factor * cols);
+    }
+    rows = even_side(rows, cols, most);
+    cols = even_side(cols, rows, most);
+    return (struct tile_grid){1, 1, 1, (int)cols, (int)rows};
+}
+
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
 {
+    if (c->vit.max_patches)
+        return canvas(c, w, h);
     double ratio = (double)w / (double)h, best = INFINITY, area = (double)w * (double)h;
     double half_tile = 0.5 * c->vit.tile * c->vit.tile;
-    struct tile_grid g = {1, 1, 1};
+    int grid = config_grid(c);
+    struct tile_grid g = {1, 1, 1, grid, grid};
     for (int n = 1; n <= c->max_tiles; n++) {
         for (int cols = 1; cols <= n; cols++) {
             if (n % cols)
@@ -28,7 +58,7 @@ struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
             double diff = fabs(ratio - (double)cols / (double)rows);
             if (diff < best || (diff == best && area > half_tile * n)) {
                 best = diff;
-                g = (struct tile_grid){cols, rows, n + (n > 1 && c->thumbnail)};
+                g = (struct tile_grid){cols, rows, n + (n > 1 && c->thumbnail), grid, grid};
             }
         }
     }
@@ -38,6 +68,16 @@ struct tile_grid preprocess_grid(const struct model_config *c, int w, int h)
 int preprocess_patch_size(const struct model_config *c)
 {
     return 3 * c->vit.patch * c->vit.patch;
+}
+
+int64_t preprocess_tokens(const struct tile_grid *g)
+{
+    return (int64_t)g->tiles * g->patch_rows * g->patch_cols / 4;
+}
+
+size_t preprocess_image_floats(const struct model_config *c, const struct tile_grid *g)
+{
+    return (size_t)g->tiles * (size_t)(g->patch_rows * g->patch_cols) * (size_t)preprocess_patch_size(c);
 }
 
 size_t preprocess_floats(const struct model_config *c, int tiles)
@@ -97,7 +137,8 @@ struct job {
     const struct model_config *c;
     const struct image *im;
     bool round8;
-    int w, h; /* new size: a multiple of the tile's side */
+    int tile_w, tile_h; /* in pixels */
+    int w, h;           /* new size: so many tiles */
     struct taps across, down;
     float value[256]; /* byte / 255 */
     float *wide;      /* [im->h][w][4] */
@@ -144,10 +185,11 @@ static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
 static void deal_row(const struct job *k, int y, const float *row)
 {
     const struct model_config *c = k->c;
-    int side = c->vit.tile, patch = c->vit.patch, grid = side / patch, area = patch * patch;
+    int patch = c->vit.patch, grid = k->tile_w / patch, area = patch * patch;
     for (int x0 = 0; x0 < k->w; x0 += patch) {
-        int tile = y / side * (k->w / side) + x0 / side;
-        int index = tile * grid * grid + y % side / patch * grid + x0 % side / patch;
+        int tile = y / k->tile_h * (k->w / k->tile_w) + x0 / k->tile_w;
+        int line = tile * (k->tile_h / patch) + y % k->tile_h / patch;
+        int index = line * grid + x0 % k->tile_w / patch;
         float *to = k->patches + (size_t)index * (size_t)(3 * area) + (size_t)(y % patch * patch);
         for (int ch = 0; ch < 3; ch++) {
             float mean = c->mean[ch], scale = 1.0f / c->std[ch];
@@ -181,8 +223,8 @@ static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
 /* The image resized to cols x rows tiles. */
 static void resize_tiles(struct job *k, int cols, int rows, struct pool *pool)
 {
-    k->w = cols * k->c->vit.tile;
-    k->h = rows * k->c->vit.tile;
+    k->w = cols * k->tile_w;
+    k->h = rows * k->tile_h;
     k->across = make_taps(k->im->w, k->w);
     k->down = make_taps(k->im->h, k->h);
     k->wide = xmalloc((unsigned long)k->im->h * (unsigned long)k->w * 4, sizeof *k->wide);
@@ -198,6 +240,8 @@ void preprocess_image(const struct model_config *c, const struct image *im, bool
 {
     struct tile_grid g = preprocess_grid(c, im->w, im->h);
     struct job k = {.c = c, .im = im, .round8 = round8, .patches = patches};
+    k.tile_w = g.patch_cols * c->vit.patch;
+    k.tile_h = g.patch_rows * c->vit.patch;
     for (int i = 0; i < 256; i++)
         k.value[i] = (float)i / 255.0f;
     resize_tiles(&k, g.cols, g.rows, pool);

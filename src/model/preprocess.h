@@ -5,6 +5,9 @@
  * The whole image is resized to the grid, proportions not kept, and cut row by row; more than one tile
  * are followed by one of the whole image.
  *
+ * Canvas (models whose config limits the patches of an image): the image's own patches, scaled into the
+ * limits where they are outside, both sides made even; the image is resized to that, as one tile.
+ *
  * Resizing: bicubic (a = -0.5) with the filter widened when it shrinks, half-pixel centres, horizontal
  * pass first: what torchvision does to a float tensor with antialias, nothing rounded or clamped.  With
  * `round8` both passes are rounded to 8 bits and clamped, as Pillow does to an image of bytes.
@@ -17,17 +20,22 @@
 #include "model/config.h"
 
 struct tile_grid {
-    int cols, rows; /* of tiles */
-    int tiles;      /* cols * rows, and one more for the thumbnail */
+    int cols, rows;             /* of tiles */
+    int tiles;                  /* cols * rows, and one more for the thumbnail */
+    int patch_cols, patch_rows; /* of each */
 };
 
 struct tile_grid preprocess_grid(const struct model_config *c, int w, int h);
+
+/* Rows that the language model gets for an image, and floats that its patches need. */
+int64_t preprocess_tokens(const struct tile_grid *g);
+size_t preprocess_image_floats(const struct model_config *c, const struct tile_grid *g);
 
 /* Numbers in a patch (channel, row, column), and floats that the patches of n tiles need. */
 int preprocess_patch_size(const struct model_config *c);
 size_t preprocess_floats(const struct model_config *c, int tiles);
 
-/* patches [tiles * grid^2, 3 * patch^2]: (value / 255 - mean) / std; column ch * patch^2 + y * patch + x;
+/* patches [tiles * patch_rows * patch_cols, 3 * patch^2]: (value / 255 - mean) / std; column ch * patch^2 + y * patch + x;
  * patches of a tile row by row, tiles in order.  The pool may be NULL. */
 void preprocess_image(const struct model_config *c, const struct image *im, bool round8, struct pool *pool,
                       float *patches);

@@ -119,19 +119,21 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     if (!im->rgb || im->w < 1 || im->h < 1)
         return err_set(e, ERR_FAILED, "the image is empty");
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
-    int64_t rows = (int64_t)grid.tiles * config_tile_tokens(&g->config);
+    int64_t rows = preprocess_tokens(&grid);
     if (check_room(s, rows + 2, e))
         return -1;
 
     int64_t start = clock_ns();
-    float *patches = xmalloc(preprocess_floats(&g->config, grid.tiles), sizeof *patches);
+    float *patches = xmalloc(preprocess_image_floats(&g->config, &grid), sizeof *patches);
     preprocess_image(&g->config, im, g->round8, g->pool, patches);
     s->stats.preprocess_ms += clock_ms_since(start);
 
     start = clock_ns();
     push(s, g->image_open);
     struct image_rows image = {s->n, g->backend->ops->alloc(g->backend, g->act, rows, g->config.lm.hidden)};
-    int computed = vision_encode(&g->vision, patches, grid.tiles, image.rows);
+    int computed = g->config.vit.max_patches ? vision_encode_canvas(&g->vision, patches, grid.patch_rows,
+                                                                    grid.patch_cols, image.rows)
+                                             : vision_encode(&g->vision, patches, grid.tiles, image.rows);
     free(patches);
     for (int64_t i = 0; i < rows; i++)
         push(s, g->config.image_token);

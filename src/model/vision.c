@@ -4,6 +4,7 @@
 #include "model/preprocess.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct tensor no_bias = {0};
 static const float norm_eps = 1e-6f, projector_eps = 1e-5f;
@@ -12,7 +13,12 @@ static const float norm_eps = 1e-6f, projector_eps = 1e-5f;
 
 static int64_t patches_of(const struct vision *v)
 {
-    return (int64_t)config_grid(v->config) * config_grid(v->config);
+    return (int64_t)v->patch_rows * v->patch_cols;
+}
+
+static int64_t tokens_of(const struct vision *v)
+{
+    return patches_of(v) / 4;
 }
 
 static int64_t sequence_of(const struct vision *v)
@@ -32,7 +38,7 @@ static void embed_tiles(struct vision *v, int tiles)
         struct tensor x = tensor_rows(v->x, t * n + skip, count);
         if (skip)
             b->ops->copy(b, tensor_rows(v->x, t * n, skip), w->prefix);
-        b->ops->copy(b, x, w->position);
+        b->ops->copy(b, x, v->position);
         b->ops->linear(b, x, tensor_rows(v->patches, t * count, count), w->embedder, no_bias, EPI_NONE, 1);
     }
 }
@@ -56,17 +62,28 @@ static void run_block(struct vision *v, const struct vit_block *w, int tiles)
     ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, 1);
 }
 
-/* The tower's output without its prefix, four patches to a row, through the projector. */
+/* The tower's output without its prefix. */
+static struct tensor features(struct vision *v, int tile)
+{
+    struct backend *b = v->backend;
+    int64_t first = tile * sequence_of(v) + v->weights->prefix.rows;
+    struct tensor x = tensor_rows(v->x, first, patches_of(v)), u = tensor_rows(v->u, first, patches_of(v));
+    if (!v->config->vit.final_norm)
+        return x;
+    b->ops->layernorm(b, u, x, v->ones, v->zeros, norm_eps);
+    return u;
+}
+
+/* Four patches to a row, through the projector. */
 static void project_tiles(struct vision *v, int tiles)
 {
     const struct ops *ops = v->backend->ops;
     struct backend *b = v->backend;
     const struct vision_weights *w = v->weights;
-    int64_t n = sequence_of(v), tokens = config_tile_tokens(v->config);
+    int64_t tokens = tokens_of(v);
     struct tensor s = tensor_rows(v->s, 0, tiles * tokens), p = tensor_rows(v->p, 0, tiles * tokens);
     for (int t = 0; t < tiles; t++)
-        ops->pixel_shuffle(b, tensor_rows(v->s, t * tokens, tokens),
-                           tensor_rows(v->x, t * n + w->prefix.rows, patches_of(v)), config_grid(v->config));
+        ops->pixel_shuffle(b, tensor_rows(v->s, t * tokens, tokens), features(v, t), v->patch_cols);
     ops->rmsnorm(b, s, s, w->norm, projector_eps);
     ops->linear(b, p, s, w->up, no_bias, EPI_RELU2, 0);
     ops->linear(b, tensor_rows(v->rows, 0, tiles * tokens), p, w->down, no_bias, EPI_NONE, 0);
@@ -91,6 +108,11 @@ static void run_tower(struct vision *v, int tiles)
 
 /* ---- cache ------------------------------------------------------------------------------------------- */
 
+static size_t bytes_of(struct tensor t)
+{
+    return (size_t)t.rows * (size_t)t.cols * dtype_size(t.dtype);
+}
+
 static struct vision_entry *find(struct vision *v, XXH128_hash_t hash)
 {
     for (int i = 0; i < v->cached; i++)
@@ -101,20 +123,28 @@ static struct vision_entry *find(struct vision *v, XXH128_hash_t hash)
     return NULL;
 }
 
+static void forget(struct vision *v, struct vision_entry *old)
+{
+    v->cache_bytes -= bytes_of(old->rows);
+    v->backend->ops->free(v->backend, &old->rows);
+    *old = v->cache[--v->cached];
+}
+
+/* The oldest go until there is room; a few stay whatever they take. */
 static void keep(struct vision *v, XXH128_hash_t hash, struct tensor rows)
 {
-    struct vision_entry *slot = &v->cache[0];
-    if (v->cached < v->cache_max) {
-        slot = &v->cache[v->cached++];
-        slot->rows = v->backend->ops->alloc(v->backend, v->act, rows.rows, rows.cols);
-    } else {
+    while (v->cached == v->cache_max ||
+           (v->cached >= VISION_BATCH && v->cache_bytes + bytes_of(rows) > VISION_CACHE_BYTES)) {
+        struct vision_entry *oldest = &v->cache[0];
         for (int i = 1; i < v->cached; i++)
-            if (v->cache[i].used < slot->used)
-                slot = &v->cache[i];
+            if (v->cache[i].used < oldest->used)
+                oldest = &v->cache[i];
+        forget(v, oldest);
     }
-    slot->hash = hash;
-    slot->used = ++v->clock;
-    v->backend->ops->copy(v->backend, slot->rows, rows);
+    struct tensor kept = v->backend->ops->alloc(v->backend, v->act, rows.rows, rows.cols);
+    v->backend->ops->copy(v->backend, kept, rows);
+    v->cache[v->cached++] = (struct vision_entry){hash, kept, ++v->clock};
+    v->cache_bytes += bytes_of(rows);
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------- */
@@ -155,13 +185,14 @@ static void upload_tile(struct vision *v, int place, const float *patches)
 
 int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out)
 {
-    size_t floats = preprocess_floats(v->config, 1);
-    int64_t tokens = config_tile_tokens(v->config);
+    size_t floats = (size_t)patches_of(v) * (size_t)preprocess_patch_size(v->config);
+    uint64_t shape = (uint64_t)v->patch_rows << 32 | (uint64_t)v->patch_cols;
+    int64_t tokens = tokens_of(v);
     XXH128_hash_t *hash = xmalloc((unsigned long)tiles, sizeof *hash);
     bool *done = xcalloc((unsigned long)tiles, sizeof *done);
     int computed = 0, n, batch[VISION_BATCH];
     for (int t = 0; t < tiles; t++) {
-        hash[t] = XXH3_128bits(patches + (size_t)t * floats, floats * sizeof *patches);
+        hash[t] = XXH3_128bits_withSeed(patches + (size_t)t * floats, floats * sizeof *patches, shape);
         struct vision_entry *known = find(v, hash[t]);
         if (known)
             hand_out(v, hash, done, t + 1, hash[t], known->rows, out);
@@ -183,19 +214,37 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
     return computed;
 }
 
+int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out)
+{
+    struct backend *b = v->backend;
+    vision_reserve(v, 1, rows, cols);
+    if (!v->position.data || rows != v->patch_rows || cols != v->patch_cols) {
+        if (v->position.data)
+            b->ops->free(b, &v->position);
+        v->position = b->ops->alloc(b, v->act, (int64_t)rows * cols, v->config->vit.hidden);
+        b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
+        v->patch_rows = rows;
+        v->patch_cols = cols;
+    }
+    return vision_encode(v, patches, 1, out);
+}
+
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
-void vision_init(struct vision *v, const struct model_config *c, const struct vision_weights *w,
-                 struct backend *b, enum dtype act)
+struct scratch {
+    struct tensor *t;
+    int64_t rows, cols;
+};
+
+enum { SCRATCH = 9 };
+
+static void list_scratch(struct vision *v, int tiles, int64_t patches, struct scratch out[SCRATCH])
 {
-    *v = (struct vision){.config = c, .weights = w, .backend = b, .act = act};
-    int64_t tokens = config_tile_tokens(c), n = sequence_of(v), width = c->vit.hidden;
-    v->batch = c->max_tiles > 1 ? VISION_BATCH : 1;
-    const struct {
-        struct tensor *t;
-        int64_t rows, cols;
-    } scratch[] = {
-        {&v->patches, patches_of(v), preprocess_patch_size(c)},
+    const struct model_config *c = v->config;
+    int64_t n = tiles * (patches + v->weights->prefix.rows), width = c->vit.hidden,
+            tokens = tiles * patches / 4;
+    const struct scratch all[SCRATCH] = {
+        {&v->patches, tiles * patches, preprocess_patch_size(c)},
         {&v->x, n, width},
         {&v->u, n, width},
         {&v->a, n, width},
@@ -205,21 +254,69 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
         {&v->p, tokens, c->vit.projector},
         {&v->rows, tokens, c->lm.hidden},
     };
-    for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
-        *scratch[i].t = b->ops->alloc(b, act, v->batch * scratch[i].rows, scratch[i].cols);
-    size_t bytes = (size_t)tokens * (size_t)c->lm.hidden * dtype_size(act);
+    memcpy(out, all, sizeof all);
+}
+
+void vision_reserve(struct vision *v, int tiles, int rows, int cols)
+{
+    struct scratch all[SCRATCH];
+    list_scratch(v, tiles, (int64_t)rows * cols, all);
+    if (v->patches.rows >= all[0].rows)
+        return;
+    for (int i = 0; i < SCRATCH; i++) {
+        if (all[i].t->data)
+            v->backend->ops->free(v->backend, all[i].t);
+        *all[i].t = v->backend->ops->alloc(v->backend, v->act, all[i].rows, all[i].cols);
+    }
+}
+
+static void make_final_norm(struct vision *v)
+{
+    int width = v->config->vit.hidden;
+    float *ones = xmalloc((unsigned long)width, sizeof *ones);
+    for (int i = 0; i < width; i++)
+        ones[i] = 1;
+    v->ones = v->backend->ops->alloc(v->backend, DT_F32, 1, width);
+    v->zeros = v->backend->ops->alloc(v->backend, DT_F32, 1, width);
+    v->backend->ops->upload(v->backend, v->ones, (struct tensor){ones, DT_F32, 1, width, width});
+    free(ones);
+}
+
+void vision_init(struct vision *v, const struct model_config *c, const struct vision_weights *w,
+                 struct backend *b, enum dtype act)
+{
+    *v = (struct vision){.config = c, .weights = w, .backend = b, .act = act};
+    v->batch = c->max_tiles > 1 ? VISION_BATCH : 1;
+    size_t bytes = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     size_t fit = VISION_CACHE_BYTES / (bytes ? bytes : 1);
     v->cache_max = fit > VISION_CACHE_MAX ? VISION_CACHE_MAX : fit < VISION_BATCH ? VISION_BATCH : (int)fit;
+    if (c->vit.final_norm)
+        make_final_norm(v);
+    if (c->vit.max_patches) {
+        v->cache_max = VISION_CACHE_MAX;
+    } else {
+        v->patch_rows = v->patch_cols = config_grid(c);
+        v->position = w->position;
+        vision_reserve(v, v->batch, v->patch_rows, v->patch_cols);
+    }
     v->cache = xcalloc((unsigned long)v->cache_max, sizeof *v->cache);
 }
 
 void vision_free(struct vision *v)
 {
-    struct tensor *scratch[] = {&v->patches, &v->x, &v->u, &v->a, &v->qkv, &v->m, &v->s, &v->p, &v->rows};
     if (!v->backend) /* never set up */
         return;
-    for (size_t i = 0; i < sizeof scratch / sizeof *scratch; i++)
-        v->backend->ops->free(v->backend, scratch[i]);
+    struct scratch all[SCRATCH];
+    list_scratch(v, 1, 1, all);
+    for (int i = 0; i < SCRATCH; i++)
+        if (all[i].t->data)
+            v->backend->ops->free(v->backend, all[i].t);
+    if (v->config->vit.max_patches && v->position.data)
+        v->backend->ops->free(v->backend, &v->position);
+    if (v->ones.data) {
+        v->backend->ops->free(v->backend, &v->ones);
+        v->backend->ops->free(v->backend, &v->zeros);
+    }
     for (int i = 0; i < v->cached; i++)
         v->backend->ops->free(v->backend, &v->cache[i].rows);
     free(v->cache);

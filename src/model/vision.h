@@ -1,11 +1,16 @@
 /* vision.h - patches of a tile into rows that stand among the token embeddings.
  *
- *   x      = [ prefix tokens ; W_patch . patch + position ]          n = n_skip + grid^2 rows of width W
+ *   x      = [ prefix tokens ; W_patch . patch + position ]          n = n_skip + patches, rows of width W
  *   for each block:   x = x + proj( Attn( LN1(x) ) )                 inside a tile only, all to all
  *                     x = x + fc2( GELU( fc1( LN2(x) ) ) )
- *   X      = x without the prefix                                    (a ViT of timm, no final norm)
+ *   X      = x without the prefix                                    (a ViT of timm, no final norm; where the
+ *                                                                     config says so one without weights)
  *   Y[p][q][dr*2W + dc*W + ch] = X[2p+dr][2q+dc][ch]                 2x2 patches become one row of 4W
  *   rows   = W3 . max(0, W1 . RMSNorm(Y, 1e-5))^2                    grid^2 / 4 rows of D for each tile
+ *
+ * A tile is a square of grid x grid patches, and its positions are made once.  A canvas is an image of any even
+ * number of patches both ways; its positions are cut from the table as it comes, and scratch memory grows to
+ * the largest that was seen.
  *
  * LayerNorm eps 1e-6, exact GELU, biases everywhere in the tower and none in the projector; rounding as
  * in language.h.
@@ -29,7 +34,7 @@ enum {
 
 struct vision_entry {
     XXH128_hash_t hash;
-    struct tensor rows; /* [tile tokens, D] */
+    struct tensor rows; /* [tokens, D] */
     uint64_t used;      /* when last: the smallest goes first */
 };
 
@@ -38,9 +43,13 @@ struct vision { /* one for each engine */
     const struct vision_weights *weights;
     struct backend *backend;
     enum dtype act;
-    int batch; /* tiles there is scratch for */
+    int batch; /* tiles that go through together */
 
-    /* scratch for `batch` tiles, n rows or tile tokens of each */
+    int patch_rows, patch_cols; /* of what goes through now */
+    struct tensor position;     /* [patch_rows * patch_cols, W]; of tiles the weights' */
+    struct tensor ones, zeros;  /* [1, W] f32 for a final norm without weights */
+
+    /* scratch for `batch` tiles, n rows or tile tokens of each, or for the largest canvas seen */
     struct tensor patches; /* [batch * grid^2, 3 * patch^2] */
     struct tensor x, u, a; /* [batch * n, W] */
     struct tensor qkv;     /* [batch * n, 3W] */
@@ -51,6 +60,7 @@ struct vision { /* one for each engine */
 
     struct vision_entry *cache;
     int cached, cache_max;
+    size_t cache_bytes;
     uint64_t clock;
 
     void (*watch)(void *arg, int block, struct tensor x); /* -1: before the first; for tests, may be NULL */
@@ -64,5 +74,11 @@ void vision_free(struct vision *v);
 /* patches on the host as preprocess_image leaves them; out [tiles * tokens, D].
  * Returns how many tiles had to be computed. */
 int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out);
+
+/* The same for one canvas: out [rows * cols / 4, D]; 1 or, when it was in the cache, 0. */
+int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out);
+
+/* Makes room for so many tiles of rows x cols patches: what encoding does by itself. */
+void vision_reserve(struct vision *v, int tiles, int rows, int cols);
 
 #endif

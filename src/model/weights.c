@@ -427,6 +427,8 @@ static struct tensor bind_position(struct binder *x, const char *name)
         return (struct tensor){0};
     }
     float *table = numbers(x, t), *out = NULL;
+    if (x->c->vit.max_patches)
+        return from_numbers(x, table, DT_F32, (int64_t)side * side, width);
     if (table) {
         out = xcalloc((unsigned long)grid * (unsigned long)grid * (unsigned long)width, sizeof *out);
         if (!x->o->shapes_only)

@@ -69,7 +69,8 @@ struct vit_block {
 struct vision_weights {
     struct weight *embedder; /* [W, 3 * patch^2] */
     struct tensor prefix;    /* [n_skip, W] class and register tokens, activation dtype */
-    struct tensor position;  /* [grid^2, W] resized to the grid of a tile, activation dtype */
+    struct tensor position;  /* [grid^2, W] resized to the grid of a tile, activation dtype; for images of
+                              * any size the table itself, f32 [side^2, W] */
     struct vit_block *blocks;
     struct tensor norm;       /* [1, 4W] of the projector */
     struct weight *up, *down; /* [P, 4W], [D, P] */
