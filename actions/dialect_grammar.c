@@ -4,6 +4,7 @@
  * contract is in dialect.h: exactly the canonical form of what action_parse reads.
  */
 #include "actions/grammar_values.h"
+#include "model/chat.h"
 
 #include <string.h>
 
@@ -182,7 +183,7 @@ struct grammar *dialect_grammar_for(const struct dialect *d, enum dialect_goal g
     if (text >= 0) {
         if (d->think && (goal == GOAL_STEP || goal == GOAL_ANSWER))
             text = GX_SEQ(x, reasoning(x, t), text);
-        gx_node last = gx_token(x, "<SPECIAL_12>"), end = GX_SEQ(x, gx_lit(x, "\n"), last);
+        gx_node last = gx_token(x, chat_end_mark(t)), end = GX_SEQ(x, gx_lit(x, "\n"), last);
         if (d->syntax != SYNTAX_POCKET)
             end = GX_ALT(x, last, end);
         g = grammar_compile(x, GX_SEQ(x, text, end), t, e);

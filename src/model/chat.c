@@ -21,6 +21,11 @@ static int finish(struct session *s, struct layout *l, struct err *e)
     return rc;
 }
 
+static const struct layout_marks *marks_of(const struct session *s)
+{
+    return layout_marks_of(engine_tokenizer(session_engine(s)));
+}
+
 /* ---- system and user ------------------------------------------------------------------------------------- */
 
 int chat_system(struct session *s, const char *text, struct err *e)
@@ -28,16 +33,16 @@ int chat_system(struct session *s, const char *text, struct err *e)
     if (session_length(s))
         bug("the system block comes first");
     struct layout l = layout_new();
-    layout_template(&l, "<s><SPECIAL_10>System\n");
+    layout_template(&l, marks_of(s)->system);
     layout_text(&l, text, strlen(text));
-    layout_template(&l, "\n");
+    layout_template(&l, marks_of(s)->close);
     return finish(s, &l, e);
 }
 
 int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
 {
     struct layout l = layout_new();
-    layout_template(&l, "<SPECIAL_11>User\n");
+    layout_template(&l, marks_of(s)->user);
     if (place == CHAT_PLACE_TEMPLATE)
         layout_images_first(&l, parts, n);
     for (int i = 0; i < n; i++) {
@@ -46,7 +51,7 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
         else if (parts[i].image && place == CHAT_PLACE_INLINE)
             layout_image(&l, parts[i].image);
     }
-    layout_template(&l, "\n");
+    layout_template(&l, marks_of(s)->close);
     return finish(s, &l, e);
 }
 
@@ -55,9 +60,18 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
 int chat_open_reply(struct session *s, bool think, struct err *e)
 {
     struct layout l = layout_new();
-    layout_template(&l,
-                    think ? "<SPECIAL_11>Assistant\n<think>\n" : "<SPECIAL_11>Assistant\n<think></think>");
+    layout_template(&l, marks_of(s)->reply);
+    layout_template(&l, think ? "<think>\n" : "<think></think>");
     return finish(s, &l, e);
+}
+
+/* What is missing of a reply's end, when its last byte is `last`. */
+static void layout_end(struct layout *l, const struct layout_marks *m, char last)
+{
+    if (last != '\n')
+        layout_template(l, m->newline);
+    layout_template(l, m->end);
+    layout_template(l, "\n");
 }
 
 int chat_close_reply(struct session *s, struct err *e)
@@ -67,12 +81,10 @@ int chat_close_reply(struct session *s, struct err *e)
     size_t len;
     const char *bytes = tokenizer_bytes(tk, last, &len);
     struct layout l = layout_new();
-    if (last >= 0 && last == tokenizer_find(tk, "<SPECIAL_12>"))
+    if (last >= 0 && last == tokenizer_find(tk, marks_of(s)->end))
         layout_template(&l, "\n");
-    else if (len && bytes[len - 1] == '\n')
-        layout_template(&l, "<SPECIAL_12>\n");
     else
-        layout_template(&l, "\n<SPECIAL_12>\n");
+        layout_end(&l, marks_of(s), len ? bytes[len - 1] : 0);
     return finish(s, &l, e);
 }
 
@@ -84,8 +96,13 @@ int chat_reply(struct session *s, const char *reply, struct err *e)
     size_t n = strlen(reply);
     struct layout l = layout_new();
     layout_reply(&l, reply);
-    layout_template(&l, n && reply[n - 1] == '\n' ? "<SPECIAL_12>\n" : "\n<SPECIAL_12>\n");
+    layout_end(&l, marks_of(s), n ? reply[n - 1] : 0);
     return finish(s, &l, e);
+}
+
+const char *chat_end_mark(const struct tokenizer *t)
+{
+    return layout_marks_of(t)->end;
 }
 
 /* ---- is this the model's own template? --------------------------------------------------------------------- */
@@ -113,8 +130,12 @@ const char *chat_check(const struct engine *g)
     static const char *const known[] = {
         "7c20622a3c7cca9ddafa3b7934bda1afdc3a82b4f278d5b9c73178bfca7d357c", /* the pocket model */
     };
-    static const char *const marks[] = {"<SPECIAL_10>System", "<SPECIAL_11>User", "<SPECIAL_11>Assistant",
-                                        "<SPECIAL_12>"};
+    const struct layout_marks *m = layout_marks_of(engine_tokenizer(g));
+    bool chatml = !strcmp(m->end, "<|im_end|>");
+    static const char *const known_marks[2][4] = {
+        {"<SPECIAL_10>System", "<SPECIAL_11>User", "<SPECIAL_11>Assistant", "<SPECIAL_12>"},
+        {"<|im_start|>system", "<|im_start|>", "<|im_start|>assistant", "<|im_end|>"}};
+    const char *const *marks = known_marks[chatml];
     char *text = read_template(engine_dir(g));
     if (!text)
         return "the model has no chat template; the layout of Nemotron VL is used";
@@ -126,11 +147,15 @@ const char *chat_check(const struct engine *g)
     bool same = false, alike = true;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         same = same || !strcmp(hex, known[i]);
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+    for (size_t i = 0; i < 4; i++)
         alike = alike && strstr(text, marks[i]);
     free(text);
     if (same)
         return NULL;
+    if (chatml && alike)
+        return "the model's chat template is not one known here, but it has the marks of ChatML, whose "
+               "layout "
+               "as Nemotron 3 has it is used";
     return alike ? "the model's chat template is not one known here, but it has the marks of Nemotron VL, "
                    "whose layout is used"
                  : "the model's chat template has other marks than Nemotron VL, whose layout is used: "

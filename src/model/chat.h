@@ -6,6 +6,12 @@
  *   <s><SPECIAL_10>System\n{system}\n
  *   <SPECIAL_11>User\n{text}\n
  *   <SPECIAL_11>Assistant\n<think></think>{reply}\n<SPECIAL_12>\n
+ *
+ * or, for models with ChatML's tokens, turn by turn:
+ *
+ *   <|im_start|>system\n{system}<|im_end|>\n
+ *   <|im_start|>user\n{text}<|im_end|>\n
+ *   <|im_start|>assistant\n<think></think>{reply}<|im_end|>\n
  */
 #ifndef HOLORUN_MODEL_CHAT_H
 #define HOLORUN_MODEL_CHAT_H
@@ -37,12 +43,15 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
 /* Opens the assistant's turn: generation goes on from here. think: leave the think block open. */
 int chat_open_reply(struct session *s, bool think, struct err *e);
 
-/* Closes the assistant's turn after generation: appends what of "\n<SPECIAL_12>\n" is missing. */
+/* Closes the assistant's turn after generation: appends what of its end is missing. */
 int chat_close_reply(struct session *s, struct err *e);
 
 /* An assistant turn that was said before (history), with its closing. The reply may hold added
  * tokens of the model's own dialect, which are recognised: it is text the parser accepted. */
 int chat_reply(struct session *s, const char *reply, struct err *e);
+
+/* The token that ends a reply. */
+const char *chat_end_mark(const struct tokenizer *t);
 
 /* ---- a whole conversation ---------------------------------------------------------------------------
  *
@@ -71,7 +80,7 @@ struct chat_conversation {
     bool open_reply; /* an assistant's turn follows */
 };
 
-/* Appends all of it to an empty session. */
+/* Appends all of it to an empty session; refuses models with other marks than these. */
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e);
 
 /* The same as text, with "<image>" for each image; the caller frees it. NULL: refused. */

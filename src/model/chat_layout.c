@@ -9,6 +9,25 @@
 
 enum { TEXT_MAX = 64 << 20 };
 
+const struct layout_marks *layout_marks_of(const struct tokenizer *t)
+{
+    static const struct layout_marks vl = {"<s><SPECIAL_10>System\n",
+                                           "<SPECIAL_11>User\n",
+                                           "<SPECIAL_11>Assistant\n",
+                                           "\n",
+                                           "\n",
+                                           "<SPECIAL_12>"};
+    static const struct layout_marks chatml = {"<|im_start|>system\n",
+                                               "<|im_start|>user\n",
+                                               "<|im_start|>assistant\n",
+                                               "<|im_end|>\n",
+                                               "",
+                                               "<|im_end|>"};
+    bool both = tokenizer_is_special(t, tokenizer_find(t, "<|im_start|>")) &&
+                tokenizer_is_special(t, tokenizer_find(t, "<|im_end|>"));
+    return both ? &chatml : &vl;
+}
+
 struct layout layout_new(void)
 {
     struct layout l = {0};
@@ -71,8 +90,8 @@ void layout_images_first(struct layout *l, const struct chat_part *parts, int n)
 /* Marks that mean something to the template: in a reply they can only be text. */
 static size_t mark_at(const char *s)
 {
-    static const char *const marks[] = {"<s>",          "</s>",    "<SPECIAL_10>", "<SPECIAL_11>",
-                                        "<SPECIAL_12>", "<image>", "<img>",        "</img>"};
+    static const char *const marks[] = {"<s>",     "</s>",  "<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>",
+                                        "<image>", "<img>", "</img>",       "<|im_start|>", "<|im_end|>"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (!strncmp(s, marks[i], strlen(marks[i])))
             return strlen(marks[i]);

@@ -9,6 +9,16 @@
 #include "base/buf.h"
 #include "model/chat.h"
 
+/* What stands around the turns.  Nemotron 3 has ChatML, told by its tokens; everything else Nemotron VL's. */
+struct layout_marks {
+    const char *system, *user, *reply; /* open a turn */
+    const char *close;                 /* of system and user */
+    const char *newline;               /* before the end of a reply */
+    const char *end;                   /* of a reply: a token */
+};
+
+const struct layout_marks *layout_marks_of(const struct tokenizer *t);
+
 struct layout_piece {
     size_t at, len; /* of the texts */
     bool special;   /* added tokens are recognised in it */

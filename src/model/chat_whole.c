@@ -222,6 +222,9 @@ int chat_append(struct session *s, const struct chat_conversation *c, struct err
 {
     if (session_length(s))
         bug("a whole conversation needs an empty session");
+    if (strcmp(chat_end_mark(engine_tokenizer(session_engine(s))), "<SPECIAL_12>") != 0)
+        return err_set(e, ERR_USAGE,
+                       "whole conversations are not implemented for this model's ChatML layout");
     struct layout l = layout_new();
     int rc = lay_out(&l, c, e) || layout_append(&l, s, e) ? -1 : 0;
     layout_free(&l);

@@ -66,7 +66,7 @@ static int check_ids(struct engine *g, struct err *e)
                            vocab);
         add_stop(g, c->eos[i]);
     }
-    static const char *const ends[] = {"<SPECIAL_12>", "<SPECIAL_11>", "</s>"};
+    static const char *const ends[] = {"<SPECIAL_12>", "<SPECIAL_11>", "</s>", "<|im_end|>", "<|endoftext|>"};
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         int32_t id = tokenizer_find(g->tokenizer, ends[i]);
         add_stop(g, tokenizer_is_special(g->tokenizer, id) ? id : -1);

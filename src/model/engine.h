@@ -9,7 +9,7 @@
 #include "model/vision.h"
 #include "model/weights.h"
 
-enum { ENGINE_MAX_STOPS = CONFIG_MAX_EOS + 4 };
+enum { ENGINE_MAX_STOPS = CONFIG_MAX_EOS + 5 };
 
 struct engine {
     char *dir;
