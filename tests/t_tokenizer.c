@@ -213,6 +213,7 @@ static void t_refusals(void **state)
     SPOILT(words, "\"ab\":\"256\"", "'ab' has no id");
     SPOILT(words, "\"ab\" 256", "entry 256");
     SPOILT(words, "\"a\\qb\":256", "entry 256");
+    SPOILT(words, "\"a\nb\":256", "entry 256");
     SPOILT(words, "7", "entry 256");
     SPOILT(words, "\"a b\":256", "'a b'");
     SPOILT(words, "\"\":256", "token 256");
@@ -260,9 +261,9 @@ static void t_spellings(void **state)
     (void)state;
     struct err e = ERR_INIT;
     struct parts p = whole();
-    p.words = " \"\\u0061b\" : 256 ,\n\t\"b\\u0063\":257,\"\\u0120a\":300";
+    p.words = " \"\\u0061b\" : 256 ,\n\t\"b\\u0063\":257,\"\\u0120a\":300,\"\\ud83d\\ude42\":310";
     p.merges = " [ \"a\" , \"b\" ] ,\r\n\"b c\",[\"\\u0120\",\"a\"],\"b c\" ";
-    p.added = "{\"id\":310,\"content\":\"<x>\"}";
+    p.added = "{\"id\":310,\"content\":\"\xf0\x9f\x99\x82\"}";
     struct tokenizer *t = make(&p, &e);
     if (!t)
         printf("%s\n", e.text);
@@ -277,6 +278,41 @@ static void t_spellings(void **state)
         assert_false(tokenizer_is_special(t, id));
     }
     assert_non_null(tokenizer_check(t)); /* GPT-2's pattern is not the one of the training */
+    tokenizer_free(t);
+}
+
+#define SPLIT(regex) "{\"type\":\"Split\",\"pattern\":{\"Regex\":\"" regex "\"},\"behavior\":\"Isolated\"}"
+
+static void t_patterns(void **state)
+{
+    (void)state;
+    struct parts p = whole();
+    p.words = "\"a\xc3\x83\":256,\"b\xc4\xa0\":257,\"xyz\":258";
+    p.merges = "\"a \xc3\x83\",\"b \xc4\xa0\"";
+    p.added = "";
+    p.pre = SPLIT("\\\\w+");
+    struct tokenizer *t = make(&p, NULL);
+    assert_non_null(t);
+    ENCODES(t, "a\xc3\xa9", false, 256, 0xa9); /* a letter beyond ASCII is one */
+    ENCODES(t, "xyz", false, 'x', 'y', 'z');   /* no merge leads there */
+    tokenizer_free(t);
+
+    /* A match that needs more stack than the compiled form has is still made. */
+    p.pre = SPLIT("(?:ab|b)+| cd");
+    p.model = "\"ignore_merges\":true,";
+    t = make(&p, NULL);
+    assert_non_null(t);
+    ENCODES(t, "xyz", false, 258); /* a piece that is a token */
+    enum { PAIRS = 50000 };
+    char *text = malloc(2 * PAIRS + 4);
+    for (int i = 0; i < PAIRS; i++)
+        memcpy(text + 2 * (size_t)i, "ab", 2);
+    strcpy(text + (size_t)2 * PAIRS, " cd");
+    struct tokens out = {0};
+    tokenizer_encode(t, text, 2 * PAIRS + 3, false, &out);
+    assert_int_equal(out.n, 2 * PAIRS + 3); /* "b" and the space are in two pieces */
+    tokens_free(&out);
+    free(text);
     tokenizer_free(t);
 }
 
@@ -302,6 +338,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("added tokens: longest first, only where they are asked for, never across parts", t_added),
     CLAIM("decoding gives back the bytes that were encoded; long pieces stay fast", t_round_trip),
     CLAIM("words and merges in every spelling that JSON has; ids may have gaps", t_spellings),
+    CLAIM("patterns see Unicode and have no depth; whole tokens where the file asks for them", t_patterns),
     CLAIM("a file that ends too early is refused wherever it ends", t_truncated),
     CLAIM("whatever would change the ids is refused and named", t_refusals),
 };
