@@ -47,8 +47,8 @@ static const struct command completion_command = {"completion",
                                                   cmd_completion};
 
 static const struct command *const commands[] = {
-    &run_command,   &ask_command,  &ground_command, &report_command,  &doctor_command,
-    &bench_command, &eval_command, &help_command,   &version_command, &completion_command,
+    &run_command,  &ask_command,     &ground_command, &report_command, &doctor_command,  &bench_command,
+    &plan_command, &inspect_command, &eval_command,   &help_command,   &version_command, &completion_command,
     NULL,
 };
 
@@ -62,9 +62,9 @@ static const struct command *find_command(const char *name)
 
 static int refuse_word(const char *word)
 {
-    const char *names[16];
+    const char *names[32];
     int n = 0;
-    for (const struct command *const *c = commands; *c && n < 16; c++)
+    for (const struct command *const *c = commands; *c && n < 32; c++)
         names[n++] = (*c)->name;
     const char *near = options_nearest(word, names, n);
     if (near)

@@ -18,6 +18,7 @@ struct bench {
     int weights;             /* enum weight_store */
     int threads, repeat;     /* repeat: at least so many runs of each figure */
     bool json;
+    bool brief; /* limits to within some percent, in a quarter of a second */
     struct pool *pool;
     struct backend *b;
     double peak_f32, peak_bf16, memory; /* GFLOP/s, GFLOP/s, GB/s */

@@ -24,7 +24,7 @@ static int by_value(const void *a, const void *b)
 /* Enough: what was asked for and a quarter of a second, or two seconds and a second run to compare with. */
 static bool enough(const struct bench *k, int n, double total)
 {
-    if (n == MAX_RUNS || (n >= k->repeat && (total >= LEAST_MS || k->repeat == 1)))
+    if (n == MAX_RUNS || (n >= k->repeat && (total >= LEAST_MS || k->repeat == 1 || k->brief)))
         return true;
     return n > 1 && total > MOST_MS;
 }

@@ -165,7 +165,7 @@ static void decode(struct subject *m)
         ms.least /= AT_ONCE;
         snprintf(name, sizeof name, "one token after %d", contexts[i]);
         bench_row(m->k, "decode", name, ms,
-                  (struct rate){.bytes = cost_weight_bytes(m->c, engine_vocab(m->g)) +
+                  (struct rate){.bytes = cost_weight_bytes(m->c, engine_vocab(m->g), 1) +
                                          cost_session_bytes(m->c, contexts[i]),
                                 .count = 1,
                                 .unit = "tok"});

@@ -1,17 +1,24 @@
 /* cost.c - see cost.h. */
 #include "model/cost.h"
 
-/* Of a mixture of experts what one token goes through. */
-static double moe_numbers(const struct lm_config *l)
+#include <math.h>
+
+/* Numbers in the matrices of a mixture of experts when so many of them are used. */
+static double moe_numbers(const struct lm_config *l, double experts)
 {
     const struct moe_config *m = &l->moe;
     double d = l->hidden, inner = m->latent ? m->latent : d;
-    return d * (m->route.experts + 2.0 * m->shared + 2.0 * m->latent) +
-           2.0 * inner * m->width * m->route.chosen;
+    return d * m->route.experts + 2 * experts * m->width * inner + 2 * d * m->shared + 2 * d * m->latent;
 }
 
-/* Numbers in the matrices of layer i that a token is multiplied with. */
-static double layer_numbers(const struct lm_config *l, int i)
+/* How many experts are chosen by at least one of n tokens, if all are equally likely. */
+static double experts_used(const struct route_shape *r, double n)
+{
+    return r->experts * (1 - pow(1 - (double)r->chosen / r->experts, n));
+}
+
+/* Numbers in the matrices of layer i, of whose experts so many are used. */
+static double layer_numbers(const struct lm_config *l, int i, double experts)
 {
     double d = l->hidden, q = (double)l->q_heads * l->head_dim, kv = (double)l->kv_heads * l->head_dim;
     switch (l->pattern[i]) {
@@ -20,20 +27,25 @@ static double layer_numbers(const struct lm_config *l, int i)
     case LAYER_ATTENTION:
         return d * (2 * q + 2 * kv);
     case LAYER_MOE:
-        return moe_numbers(l);
+        return moe_numbers(l, experts);
     default:
         return d * 2.0 * l->mlp[i];
     }
 }
 
-double cost_tile_flop(const struct model_config *c, int prefix)
+double cost_patches_flop(const struct model_config *c, int prefix, int64_t patches)
 {
     const struct vit_config *v = &c->vit;
-    double w = v->hidden, grid = config_grid(c), patches = v->max_patches ? v->max_patches : grid * grid;
-    double n = patches + prefix;
+    double w = v->hidden, p = (double)patches, n = p + prefix;
     double block = 2 * n * w * (4 * w + 2.0 * v->mlp) + 4 * n * n * w;
-    double projector = 2.0 * (patches / 4) * v->projector * (4 * w + c->lm.hidden);
-    return 2 * patches * 3.0 * v->patch * v->patch * w + v->blocks * block + projector;
+    double projector = 2.0 * (p / 4) * v->projector * (4 * w + c->lm.hidden);
+    return 2 * p * 3.0 * v->patch * v->patch * w + v->blocks * block + projector;
+}
+
+double cost_tile_flop(const struct model_config *c, int prefix)
+{
+    int64_t grid = config_grid(c);
+    return cost_patches_flop(c, prefix, c->vit.max_patches ? c->vit.max_patches : grid * grid);
 }
 
 double cost_text_flop(const struct model_config *c, int64_t n, int64_t past)
@@ -41,7 +53,7 @@ double cost_text_flop(const struct model_config *c, int64_t n, int64_t past)
     const struct lm_config *l = &c->lm;
     double flop = 0, T = (double)n, seen = T * (double)past + 0.5 * T * (T + 1);
     for (int i = 0; i < l->layers; i++) {
-        flop += 2 * T * layer_numbers(l, i);
+        flop += 2 * T * layer_numbers(l, i, l->moe.route.chosen);
         if (l->pattern[i] == LAYER_MAMBA) /* decay, input and output of each number of the state */
             flop += 6 * T * config_inner(l) * l->ssm.state;
         else if (l->pattern[i] == LAYER_ATTENTION)
@@ -55,11 +67,12 @@ double cost_head_flop(const struct model_config *c, int vocab)
     return 2.0 * vocab * c->lm.hidden;
 }
 
-double cost_weight_bytes(const struct model_config *c, int vocab)
+double cost_weight_bytes(const struct model_config *c, int vocab, int sessions)
 {
+    double experts = c->lm.moe.route.experts ? experts_used(&c->lm.moe.route, sessions) : 0;
     double numbers = (double)vocab * c->lm.hidden;
     for (int i = 0; i < c->lm.layers; i++)
-        numbers += layer_numbers(&c->lm, i);
+        numbers += layer_numbers(&c->lm, i, experts);
     return 2 * numbers;
 }
 

@@ -9,16 +9,19 @@
 
 #include "model/config.h"
 
-/* One tile through the tower, in front of whose patches `prefix` tokens stand, and through the projector. */
+/* So many patches together through the tower, where `prefix` tokens stand in front of them, and through the
+ * projector; and one tile, or the largest canvas of a model without tiles. */
+double cost_patches_flop(const struct model_config *c, int prefix, int64_t patches);
 double cost_tile_flop(const struct model_config *c, int prefix);
 
 /* n tokens behind `past` others, without logits; and the logits of one token. */
 double cost_text_flop(const struct model_config *c, int64_t n, int64_t past);
 double cost_head_flop(const struct model_config *c, int vocab);
 
-/* One decoding step reads all weights once, whatever the number of sessions, and for each of them reads and
- * writes the state, reads the keys and values of `past` tokens, and writes those of one. */
-double cost_weight_bytes(const struct model_config *c, int vocab);
+/* One decoding step reads all weights once, whatever the number of sessions (of experts those that are likely to
+ * be chosen for so many tokens), and for each of them reads and writes the state, reads the keys and values
+ * of `past` tokens, and writes those of one. */
+double cost_weight_bytes(const struct model_config *c, int vocab, int sessions);
 double cost_session_bytes(const struct model_config *c, int64_t past);
 
 #endif

@@ -91,6 +91,11 @@ static int check_image_ids(struct engine *g, struct err *e)
     return 0;
 }
 
+int engine_agree(struct engine *g, struct err *e)
+{
+    return check_ids(g, e) || check_image_ids(g, e) ? -1 : 0;
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static int open_weights(struct engine *g, const struct engine_options *o, struct err *e)
@@ -112,9 +117,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
                                 .resident = hold.resident};
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);
     if (rc == 0)
-        rc = check_ids(g, e);
-    if (rc == 0)
-        rc = check_image_ids(g, e);
+        rc = engine_agree(g, e);
     if (rc)
         err_prefix(e, "model '%s'", o->dir);
     if (hold.mapped) { /* pages that came in with what was copied go again */

@@ -29,4 +29,7 @@ struct engine {
     int32_t image_open, image_close; /* <img> and </img>; -1 for a text model */
 };
 
+/* Whether tokenizer, config and V agree; collects what ends a reply. */
+int engine_agree(struct engine *g, struct err *e);
+
 #endif

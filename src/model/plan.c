@@ -1,6 +1,7 @@
 /* plan.c - see plan.h. */
 #include "model/plan.h"
 
+#include "model/engine.h"
 #include "model/language.h"
 #include "model/memory.h"
 #include "model/vision.h"
@@ -38,15 +39,15 @@ enum plan_kind plan_kind_of(const struct lm_config *c, const char *name)
     int i = layer && strncmp(name, "mtp.", 4) != 0 ? atoi(layer + 7) : -1;
     if (i < 0 || i >= c->layers)
         return PLAN_OTHER;
-    switch ((int)c->pattern[i]) {
+    switch (c->pattern[i]) {
     case LAYER_MAMBA:
         return PLAN_MAMBA;
     case LAYER_ATTENTION:
         return PLAN_ATTENTION;
-    case LAYER_MLP:
-        return PLAN_MLP;
-    default:
+    case LAYER_MOE:
         return PLAN_EXPERTS;
+    default:
+        return PLAN_MLP;
     }
 }
 
@@ -140,6 +141,11 @@ static void count_part(void *arg, double fraction, const char *name)
 
 /* ---- counting ------------------------------------------------------------------------------------------- */
 
+static size_t bytes_of(struct tensor t)
+{
+    return t.data ? (size_t)t.rows * (size_t)t.cols * dtype_size(t.dtype) : 0;
+}
+
 static void count_stored(struct plan *p, const struct model_config *c, const struct safetensors *s)
 {
     for (int i = 0; i < safetensors_count(s); i++) {
@@ -148,11 +154,6 @@ static void count_stored(struct plan *p, const struct model_config *c, const str
         part->tensors++;
         part->stored += t->bytes;
     }
-}
-
-static size_t bytes_of(struct tensor t)
-{
-    return t.data ? (size_t)t.rows * (size_t)t.cols * dtype_size(t.dtype) : 0;
 }
 
 static void count_session(struct plan *p, const struct model_config *c, enum dtype act)
@@ -168,7 +169,7 @@ static void count_session(struct plan *p, const struct model_config *c, enum dty
     p->session = k.own - p->ssm - p->conv + (size_t)p->vocab * sizeof(float);
     k.own = 0;
     state_reserve(&s, &c->lm, &k.backend, SAMPLE);
-    p->kv_token = k.own / SAMPLE + sizeof(int32_t) + sizeof(uint32_t); /* its id and its epoch */
+    p->kv_token = k.own / SAMPLE + PLAN_TOKEN_BYTES;
     state_free(&s, &c->lm, &k.backend);
 }
 
@@ -216,6 +217,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     if (weights_bind(&w, c, s, &k.backend, &bind, e))
         return -1;
     p->vocab = w.vocab;
+    p->parts[PLAN_EMBEDDINGS].mapped += w.embed_mapped ? bytes_of(w.embed) : 0;
     p->streamed = k.streamed;
     p->resident = k.mapped - k.streamed;
     count_stored(p, c, s);
@@ -229,6 +231,44 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
         p->weights.mapped += p->parts[i].mapped;
     }
     return 0;
+}
+
+/* ---- looking --------------------------------------------------------------------------------------------- */
+
+struct looker {
+    const struct plan_look *look;
+    int problems;
+};
+
+static void tell_problem(void *arg, const char *text)
+{
+    struct looker *l = arg;
+    l->problems++;
+    l->look->problem(l->look->arg, text);
+}
+
+static void tell_ignored(void *arg, const struct st_tensor *t)
+{
+    const struct looker *l = arg;
+    l->look->ignored(l->look->arg, t);
+}
+
+int plan_look(const struct plan_look *look, const struct model_config *c, const struct safetensors *s,
+              const struct tokenizer *t)
+{
+    struct counter k;
+    struct looker l = {look, 0};
+    struct err e = ERR_INIT;
+    counter_init(&k, &c->lm);
+    struct bind_options bind = {
+        .shapes_only = true, .problem = tell_problem, .ignored = tell_ignored, .look_arg = &l};
+    struct engine g = {.config = *c, .tokenizer = (struct tokenizer *)(uintptr_t)t};
+    int rc = weights_bind(&g.weights, c, s, &k.backend, &bind, NULL);
+    if (t && rc == 0 && engine_agree(&g, &e))
+        tell_problem(&l, e.text);
+    if (rc == 0)
+        weights_free(&g.weights, c, &k.backend);
+    return l.problems;
 }
 
 /* ---- choosing ------------------------------------------------------------------------------------------- */

@@ -10,6 +10,8 @@
 #include "model/model.h"
 #include "model/weights.h"
 
+enum { PLAN_TOKEN_BYTES = 8 }; /* of a token beside its keys and values: its id and its epoch */
+
 enum plan_kind {
     PLAN_EMBEDDINGS, /* one row of it for each token */
     PLAN_HEAD,       /* logits */
@@ -50,6 +52,16 @@ struct plan {
     size_t tile_cache; /* and at most */
     int vocab, prefix; /* rows of the embedding, of the tower's prefix */
 };
+
+/* Everything engine_open would refuse, one problem after the other, and every tensor it would leave out; the
+ * tokenizer may be NULL.  Returns how many problems there were. */
+struct plan_look {
+    void (*problem)(void *arg, const char *text);
+    void (*ignored)(void *arg, const struct st_tensor *t);
+    void *arg;
+};
+int plan_look(const struct plan_look *l, const struct model_config *c, const struct safetensors *s,
+              const struct tokenizer *t);
 
 /* f32, weights (AUTO chooses) and memory count, as does allow_extra.  -1 when the checkpoint would be refused. */
 int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,

@@ -1,0 +1,506 @@
+/* cmd_plan.c - `holorun plan MODEL`: what it takes to run a model, what fits, and how fast it could be.
+ *
+ * Memory is counted by setting the model up on a backend that only counts (model/plan.h); no weight is read.
+ * Limits are what the work costs (model/cost.h) against the machine's own arithmetic and memory, measured in a
+ * quarter of a second, or against numbers given.  They are upper limits: nothing can be faster.
+ *
+ * Everything is gathered in one JSON object, which is printed as it is or as tables.
+ */
+#include "commands.h"
+
+#include "base/buf.h"
+#include "base/pool.h"
+#include "bench/bench.h"
+#include "model/config.h"
+#include "model/cost.h"
+#include "model/find.h"
+#include "model/memory.h"
+#include "model/plan.h"
+#include "model/preprocess.h"
+#include "model/tokenizer.h"
+
+#include <jansson.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTEXT = 12288, PIECE = 512, WORDS = 64 /* of a step beside its screenshot */ };
+
+struct settings {
+    const char *model, *gpu, *memory, *screen;
+    int weights, sessions, context, generated, threads;
+    double bandwidth, flops;
+    bool json;
+};
+
+static const struct option_spec options[] = {
+    {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
+     "the same as the argument; without either the model that comes with holorun", "HOLORUN_MODEL"},
+    {"gpu", 0, OPTION_TEXT, offsetof(struct settings, gpu), "SIZE", 0, 32, NULL,
+     "plan for a GPU with so much memory, as 24G, instead of this machine", NULL},
+    {"memory", 0, OPTION_TEXT, offsetof(struct settings, memory), "SIZE", 0, 32, NULL,
+     "plan for a machine with so much free memory, as 32G, instead of what is free now", NULL},
+    {"weights", 0, OPTION_CHOICE, offsetof(struct settings, weights), "auto|packed|mapped", 0, 0, "auto",
+     "as the commands that run the model take it", "HOLORUN_WEIGHTS"},
+    {"sessions", 'n', OPTION_INT, offsetof(struct settings, sessions), "N", 1, 100000, "1",
+     "conversations in memory at once", NULL},
+    {"context", 'c', OPTION_INT, offsetof(struct settings, context), "T", 0, 1 << 28, "0",
+     "tokens of each of them; 0 for 12288, or as many as the model was made for", NULL},
+    {"screen", 0, OPTION_TEXT, offsetof(struct settings, screen), "WxH", 0, 32, "1920x1080",
+     "size of the screenshot of a step", NULL},
+    {"generated", 0, OPTION_INT, offsetof(struct settings, generated), "N", 1, 100000, "100",
+     "tokens that a step generates", NULL},
+    {"bandwidth", 0, OPTION_NUMBER, offsetof(struct settings, bandwidth), "GB/S", 0, 1e6, "0",
+     "of the memory; 0 to measure this machine's", NULL},
+    {"flops", 0, OPTION_NUMBER, offsetof(struct settings, flops), "TFLOP/S", 0, 1e6, "0",
+     "of bf16 products; 0 to measure this machine's", NULL},
+    {"threads", 0, OPTION_INT, offsetof(struct settings, threads), "N", 0, 256, "0",
+     "threads that measure, 0 for one on every core", "HOLORUN_THREADS"},
+    {"json", 0, OPTION_FLAG, offsetof(struct settings, json), .help = "one JSON object on stdout, in bytes"},
+    {0},
+};
+
+const struct command plan_command = {
+    "plan",
+    "[MODEL]",
+    "tell what a model needs: memory by part, what fits, upper limits of speed",
+    "Reads headers only, no weights. A size is a number with K, M, G or T (1024, 1024^2, ...) behind it. On "
+    "this "
+    "machine a quarter of the free memory is left to the system, on a GPU a twentieth to its driver.\n"
+    "Limits are upper ones: arithmetic and bytes that cannot be avoided against the peak of the machine. For "
+    "a "
+    "GPU they need --bandwidth and --flops. The exit code is 1 when it does not fit.",
+    "holorun plan\nholorun plan ~/models/Holotron-12B --sessions 4 --context 32768\n"
+    "holorun plan DIR --gpu 80G --bandwidth 3350 --flops 990 --json\n",
+    options,
+    cmd_plan};
+
+/* ---- settings ------------------------------------------------------------------------------------------ */
+
+/* "24G", "1.5T"; 0 for an absent text. */
+static int read_size(const char *option, const char *text, size_t *out, struct err *e)
+{
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    *out = 0;
+    if (!text)
+        return 0;
+    double n = strtod(text, &end);
+    const char *unit = end != text && *end ? strchr(units, *end) : NULL;
+    if (!unit || !(n > 0 && n < 1e6) || (end[1] && strcmp(end + 1, "B") != 0 && strcmp(end + 1, "iB") != 0))
+        return err_set(e, ERR_USAGE, "%s wants a size like 24G, not '%s'", option, text);
+    for (long k = unit - units; k >= 0; k--)
+        n *= 1024;
+    *out = (size_t)n;
+    return 0;
+}
+
+static int read_screen(const char *text, int *w, int *h, struct err *e)
+{
+    char end = 0;
+    if (sscanf(text, "%dx%d%c", w, h, &end) != 2 || *w < 1 || *h < 1 || *w > 1 << 16 || *h > 1 << 16)
+        return err_set(e, ERR_USAGE, "--screen wants a size like 1920x1080, not '%s'", text);
+    return 0;
+}
+
+/* ---- what is planned ------------------------------------------------------------------------------------- */
+
+struct planning {
+    const struct settings *set;
+    char *dir;
+    struct model_config c;
+    struct plan p;
+    size_t memory, usable; /* there is, and may be used */
+    size_t files;          /* pages of the program and its libraries */
+    int screen_w, screen_h;
+    int64_t context;
+    double bandwidth, flops; /* per second; 0: not known */
+    json_t *root;
+};
+
+static json_t *words(const struct planning *g)
+{
+    return json_object_get(g->root, "notes");
+}
+
+static void note(struct planning *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void note(struct planning *g, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    json_array_append_new(words(g), json_vsprintf(fmt, ap));
+    va_end(ap);
+}
+
+static double gib(size_t bytes)
+{
+    return (double)bytes / (1 << 30);
+}
+
+static void put(json_t *o, const char *key, size_t bytes)
+{
+    json_object_set_new(o, key, json_integer((json_int_t)bytes));
+}
+
+static void put_rate(json_t *o, const char *key, double rate)
+{
+    json_object_set_new(o, key, json_real(rate));
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------- */
+
+static void put_weights(const struct planning *g)
+{
+    json_t *list = json_array();
+    for (enum plan_kind k = 0; k < PLAN_KINDS; k++) {
+        const struct plan_part *part = &g->p.parts[k];
+        if (part->tensors)
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:i, s:I, s:I, s:I}", "name", plan_kind_name(k), "tensors",
+                                            part->tensors, "stored", (json_int_t)part->stored, "own",
+                                            (json_int_t)part->own, "mapped", (json_int_t)part->mapped));
+    }
+    const struct plan_part *all = &g->p.weights;
+    json_t *w = json_pack("{s:s, s:i}", "held", all->mapped ? "mapped" : "packed", "tensors", all->tensors);
+    put(w, "stored", all->stored);
+    put(w, "own", all->own);
+    put(w, "mapped", all->mapped);
+    put(w, "resident", g->p.resident);
+    put(w, "streamed", g->p.streamed);
+    json_object_set_new(g->root, "weights", w);
+    json_object_set_new(g->root, "parts", list);
+}
+
+static void put_memory(const struct planning *g)
+{
+    const struct plan *p = &g->p;
+    json_t *engine = json_object(), *session = json_object();
+    put(engine, "language", p->language);
+    put(engine, "vision", p->vision);
+    put(engine, "tokenizer", p->tokenizer);
+    put(engine, "program", p->base);
+    put(engine, "vision_cache_most", p->tile_cache);
+    put(session, "ssm", p->ssm);
+    put(session, "conv", p->conv);
+    put(session, "other", p->session);
+    put(session, "kv_per_token", p->kv_token - PLAN_TOKEN_BYTES);
+    put(session, "ids_per_token", PLAN_TOKEN_BYTES);
+    put(session, "at_context", plan_session(p, g->context));
+    put(session, "checkpoint", p->ssm + p->conv);
+    json_object_set_new(g->root, "engine", engine);
+    json_object_set_new(g->root, "session", session);
+}
+
+/* Sessions or tokens that fit; 0 when not even the engine does. */
+static int64_t at_least_none(int64_t n)
+{
+    return n < 0 ? 0 : n;
+}
+
+static void put_fit(struct planning *g)
+{
+    const struct plan *p = &g->p;
+    int n = g->set->sessions;
+    size_t need = plan_own(p, n, g->context) + p->tile_cache;
+    size_t room = g->usable > p->tile_cache ? g->usable - p->tile_cache : 0;
+    int64_t sessions = at_least_none(plan_sessions(p, room, g->context)),
+            tokens = at_least_none(plan_tokens(p, room, n));
+    bool fits = need <= g->usable && g->context <= g->c.lm.max_tokens;
+    tokens = tokens < g->c.lm.max_tokens ? tokens : g->c.lm.max_tokens;
+    put(g->root, "ready_own", plan_own(p, 1, 0));
+    put(g->root, "ready_resident", plan_own(p, 1, 0) + g->files);
+    put(g->root, "in_use_own", need);
+    put(g->root, "most_sessions", (size_t)sessions);
+    put(g->root, "most_context", (size_t)tokens);
+    json_object_set_new(g->root, "fits", json_boolean(fits));
+    if (g->context > g->c.lm.max_tokens)
+        note(g, "%lld tokens do not fit: the model was made for %d", (long long)g->context,
+             g->c.lm.max_tokens);
+    if (need > g->usable)
+        note(g, "%d session%s of %lld tokens do not fit: %.2f GiB are missing", n, n == 1 ? "" : "s",
+             (long long)g->context, gib(need - g->usable));
+    if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
+        note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
+             gib(plan_own(p, 0, 0)), gib(g->usable));
+    if (p->weights.mapped && g->set->weights == WEIGHTS_AUTO)
+        note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
+    if (p->streamed)
+        note(g,
+             "%.2f GiB of them do not fit in memory and are read from the disk again for every token and "
+             "every "
+             "%d tokens of a prompt",
+             gib(p->streamed), PIECE);
+    note(g, "keys and values grow by halves: a session may hold up to half as much again of them");
+}
+
+/* ---- limits ------------------------------------------------------------------------------------------------- */
+
+static int measure(struct planning *g, struct err *e)
+{
+    struct bench k = {.section = "", .repeat = 1, .brief = true};
+    g->bandwidth = g->set->bandwidth * 1e9;
+    g->flops = g->set->flops * 1e12;
+    if (g->set->gpu || (g->bandwidth > 0 && g->flops > 0))
+        return 0;
+    k.pool = pool_new(g->set->threads);
+    k.b = backend_cpu(NULL, k.pool, e);
+    if (k.b) {
+        bench_peak(&k);
+        g->bandwidth = g->bandwidth > 0 ? g->bandwidth : k.memory * 1e9;
+        g->flops = g->flops > 0 ? g->flops : (k.peak_bf16 > k.peak_f32 ? k.peak_bf16 : k.peak_f32) * 1e9;
+    }
+    backend_free(k.b);
+    pool_free(k.pool);
+    return k.b ? 0 : -1;
+}
+
+static double decode_bytes(const struct planning *g, int sessions)
+{
+    return cost_weight_bytes(&g->c, g->p.vocab, sessions) + sessions * cost_session_bytes(&g->c, g->context);
+}
+
+/* One look at the screen, read and answered, in seconds. */
+static double step_time(const struct planning *g, json_t *o)
+{
+    struct tile_grid grid = preprocess_grid(&g->c, g->screen_w, g->screen_h);
+    int64_t tokens = preprocess_tokens(&grid), patches = (int64_t)grid.patch_cols * grid.patch_rows;
+    double tower = cost_patches_flop(&g->c, g->p.prefix, patches) * grid.tiles,
+           text = cost_text_flop(&g->c, tokens + WORDS, g->context);
+    put(o, "screen_tiles", (size_t)grid.tiles);
+    put(o, "screen_tokens", (size_t)tokens);
+    put_rate(o, "flop_screen", tower + text);
+    return (tower + text) / g->flops + g->set->generated * decode_bytes(g, 1) / g->bandwidth;
+}
+
+static void put_limits(struct planning *g)
+{
+    const struct model_config *c = &g->c;
+    json_t *o = json_object();
+    double token = cost_text_flop(c, 1, g->context) + cost_head_flop(c, g->p.vocab);
+    double prompt = cost_text_flop(c, PIECE, g->context) / PIECE;
+    put_rate(o, "flop_token", token);
+    put_rate(o, "flop_prompt_token", prompt);
+    put_rate(o, "bytes_step", decode_bytes(g, 1));
+    put_rate(o, "bytes_step_sessions", decode_bytes(g, g->set->sessions));
+    if (c->vision)
+        put_rate(o, "flop_tile", cost_tile_flop(c, g->p.prefix));
+    json_object_set_new(g->root, "limits", o);
+    if (!(g->bandwidth > 0 && g->flops > 0)) {
+        note(g, "no limits in time: give --bandwidth and --flops of the GPU");
+        return;
+    }
+    put_rate(o, "bandwidth", g->bandwidth);
+    put_rate(o, "flops", g->flops);
+    int n = g->set->sessions;
+    double memory = decode_bytes(g, n) / g->bandwidth, arithmetic = n * token / g->flops;
+    put_rate(o, "decode", g->bandwidth / decode_bytes(g, 1));
+    put_rate(o, "decode_sessions", n / (memory > arithmetic ? memory : arithmetic));
+    put_rate(o, "prefill", g->flops / prompt);
+    if (c->vision) {
+        put_rate(o, "tiles", g->flops / cost_tile_flop(c, g->p.prefix));
+        put_rate(o, "steps", 1 / step_time(g, o));
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------ */
+
+static int read_model(struct planning *g, struct err *e)
+{
+    struct engine_options o = {.dir = g->dir, .weights = (enum weight_store)g->set->weights};
+    if (config_load(&g->c, g->dir, e))
+        return -1;
+    size_t heap = memory_heap();
+    struct tokenizer *t = tokenizer_open(g->dir, e);
+    size_t tokenizer = memory_heap() - heap;
+    tokenizer_free(t);
+    struct safetensors *s = t ? safetensors_open(g->dir, e) : NULL;
+    if (!s)
+        return -1;
+    o.memory = g->memory;
+    if (g->set->gpu)
+        o.weights = WEIGHTS_PACKED;
+    int rc = plan_make(&g->p, &g->c, s, &o, e);
+    safetensors_close(s);
+    if (rc)
+        return err_prefix(e, "model '%s'", g->dir);
+    g->p.tokenizer = tokenizer;
+    return 0;
+}
+
+static int make(struct planning *g, struct err *e)
+{
+    const struct settings *set = g->set;
+    size_t gpu = 0, given = 0;
+    if (read_size("--gpu", set->gpu, &gpu, e) || read_size("--memory", set->memory, &given, e) ||
+        read_screen(set->screen, &g->screen_w, &g->screen_h, e))
+        return -1;
+    if (gpu && given)
+        return err_set(e, ERR_USAGE, "give --gpu or --memory, not both");
+    g->memory = gpu ? gpu : given ? given : memory_available(NULL);
+    g->usable = gpu ? gpu / 20 * 19 : g->memory / 4 * 3;
+    struct memory_use now = memory_use();
+    g->files = now.file;
+    if (read_model(g, e) || measure(g, e))
+        return -1;
+    g->p.base = now.own;
+    int most = g->c.lm.max_tokens;
+    g->context = set->context ? set->context : most < CONTEXT ? most : CONTEXT;
+    g->root = json_pack("{s:s, s:s, s:i, s:I, s:[]}", "model", g->dir, "for", gpu ? "gpu" : "machine",
+                        "sessions", set->sessions, "context", (json_int_t)g->context, "notes");
+    put(g->root, "memory", g->memory);
+    put(g->root, "usable", g->usable);
+    put_weights(g);
+    put_memory(g);
+    put_fit(g);
+    put_limits(g);
+    return 0;
+}
+
+/* ---- output ----------------------------------------------------------------------------------------------------- */
+
+static double mib(json_int_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+static void print_parts(const struct planning *g)
+{
+    size_t i;
+    json_t *part;
+    printf("\n%-16s %8s %14s %14s %14s\n", "weights, MiB", "tensors", "in the files", "in memory",
+           "read in place");
+    json_array_foreach(json_object_get(g->root, "parts"), i, part)
+    {
+        json_int_t tensors, stored, own, mapped;
+        const char *name;
+        json_unpack(part, "{s:s, s:I, s:I, s:I, s:I}", "name", &name, "tensors", &tensors, "stored", &stored,
+                    "own", &own, "mapped", &mapped);
+        printf("  %-14s %8lld %14.2f %14.2f %14.2f\n", name, (long long)tensors, mib(stored), mib(own),
+               mib(mapped));
+    }
+    const struct plan_part *all = &g->p.weights;
+    printf("  %-14s %8d %14.2f %14.2f %14.2f\n", "together", all->tensors, mib((json_int_t)all->stored),
+           mib((json_int_t)all->own), mib((json_int_t)all->mapped));
+}
+
+static void print_row(const char *what, size_t bytes, const char *remark)
+{
+    printf("  %-38s %12.2f  %s\n", what, mib((json_int_t)bytes), remark);
+}
+
+static void print_memory(const struct planning *g)
+{
+    const struct plan *p = &g->p;
+    char remark[96];
+    printf("\nmemory, MiB\n");
+    print_row("weights", p->weights.own, p->weights.mapped ? "copied" : "");
+    if (p->weights.mapped) {
+        print_row("read in place and kept", p->resident, "not counted below: the system may take it back");
+        print_row("read in place each time", p->streamed, "");
+    }
+    print_row("working memory of the language model", p->language, "");
+    if (g->c.vision)
+        print_row("working memory of the tower", p->vision, "");
+    print_row("tokenizer", p->tokenizer, "");
+    print_row("program", p->base, "");
+    print_row("session: SSM state", p->ssm, "");
+    print_row("session: convolution state", p->conv, "");
+    print_row("session: last row and logits", p->session, "");
+    snprintf(remark, sizeof remark, "%.2f KiB a token", (double)(p->kv_token - PLAN_TOKEN_BYTES) / 1024);
+    print_row("session: keys and values", (p->kv_token - PLAN_TOKEN_BYTES) * (size_t)g->context, remark);
+    print_row("a checkpoint of a session", p->ssm + p->conv, "each");
+    if (g->c.vision)
+        print_row("tiles seen before", p->tile_cache, "at most");
+    print_row("ready, with one empty session", plan_own(p, 1, 0), "and the program's own files");
+    snprintf(remark, sizeof remark, "%d of %lld tokens", g->set->sessions, (long long)g->context);
+    print_row("in use, with sessions", plan_own(p, g->set->sessions, g->context) + p->tile_cache, remark);
+}
+
+static void print_fit(const struct planning *g)
+{
+    printf("\nfits\n  %lld sessions of %lld tokens\n  %lld tokens in each of %d session%s (the model was "
+           "made for %d)\n",
+           (long long)json_integer_value(json_object_get(g->root, "most_sessions")), (long long)g->context,
+           (long long)json_integer_value(json_object_get(g->root, "most_context")), g->set->sessions,
+           g->set->sessions == 1 ? "" : "s", g->c.lm.max_tokens);
+}
+
+static double rate(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+static void print_limits(const struct planning *g)
+{
+    const json_t *o = json_object_get(g->root, "limits");
+    printf("\nwork\n  %-38s %12.3f GFLOP\n  %-38s %12.3f GFLOP\n  %-38s %12.3f GB\n", "a generated token",
+           rate(o, "flop_token") * 1e-9, "a token of a prompt", rate(o, "flop_prompt_token") * 1e-9,
+           "moved for a generated token", rate(o, "bytes_step") * 1e-9);
+    if (rate(o, "flop_tile") > 0)
+        printf("  %-38s %12.3f GFLOP\n", g->c.vit.max_patches ? "the largest picture" : "a tile of a picture",
+               rate(o, "flop_tile") * 1e-9);
+    if (!(rate(o, "flops") > 0))
+        return;
+    printf("\nupper limits, with %.1f GB/s and %.3f TFLOP/s\n", g->bandwidth * 1e-9, g->flops * 1e-12);
+    printf("  %-38s %12.2f tok/s\n", "generating, one session", rate(o, "decode"));
+    if (g->set->sessions > 1)
+        printf("  generating, %-26d %12.2f tok/s\n", g->set->sessions, rate(o, "decode_sessions"));
+    printf("  %-38s %12.2f tok/s\n", "reading a prompt", rate(o, "prefill"));
+    if (rate(o, "steps") > 0)
+        printf("  %-38s %12.3f tiles/s\n  %-38s %12.4f steps/s  (%s: %d tiles, %d tokens; %d generated)\n",
+               "looking", rate(o, "tiles"), "steps of the agent", rate(o, "steps"), g->set->screen,
+               (int)rate(o, "screen_tiles"), (int)rate(o, "screen_tokens"), g->set->generated);
+}
+
+static void print_text(const struct planning *g)
+{
+    size_t i;
+    json_t *v;
+    printf("%s: %d tensors, %.2f GB; weights %s\n", g->dir, g->p.weights.tensors,
+           (double)g->p.weights.stored * 1e-9, g->p.weights.mapped ? "read in place" : "packed in memory");
+    printf("%s: %.2f GiB, of which %.2f GiB may be used\n",
+           g->set->gpu      ? "GPU"
+           : g->set->memory ? "free memory, as given"
+                            : "free memory of this machine",
+           gib(g->memory), gib(g->usable));
+    print_parts(g);
+    print_memory(g);
+    print_fit(g);
+    print_limits(g);
+    putchar('\n');
+    json_array_foreach(words(g), i, v)
+    {
+        puts(json_string_value(v));
+    }
+}
+
+int cmd_plan(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings set = {0};
+    struct planning g = {.set = &set};
+    int n = options_parse(&plan_command, &set, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 1)
+        err_set(&e, ERR_USAGE, "'%s' is one argument too many", argv[1]);
+    if (n < 0 || n > 1)
+        return options_refuse(&plan_command, &e);
+    g.dir = model_find(n ? argv[0] : set.model, &e);
+    int code = ERR_NONE;
+    if (!g.dir || make(&g, &e)) {
+        fprintf(stderr, "holorun: %s\n", e.text);
+        code = (int)e.kind;
+    } else if (set.json) {
+        json_dumpf(g.root, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+        putchar('\n');
+    } else {
+        print_text(&g);
+    }
+    if (code == ERR_NONE && !json_is_true(json_object_get(g.root, "fits")))
+        code = ERR_FAILED;
+    json_decref(g.root);
+    free(g.dir);
+    return code;
+}
