@@ -1,5 +1,5 @@
-/* tokenizer_impl.h - what the reader of tokenizer.json (tokenizer_file.c) builds and the encoder
- * (tokenizer.c) uses; private to the two. */
+/* tokenizer_impl.h - what the readers of tokenizer.json (tokenizer_file.c, tokenizer_split.c) build and
+ * the encoder (tokenizer.c) uses; private to them. */
 #ifndef HOLORUN_MODEL_TOKENIZER_IMPL_H
 #define HOLORUN_MODEL_TOKENIZER_IMPL_H
 
@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "model/tokenizer.h"
 
+#include <jansson.h>
 #include <pcre2.h>
 
 enum { TOKENIZER_MAX_SPLITS = 8 };
@@ -46,5 +47,7 @@ int32_t tokenizer_find_plain(const struct tokenizer *t, const char *bytes, size_
 const struct merge *tokenizer_find_merge(const struct tokenizer *t, int32_t left, int32_t right); /* NULL */
 uint32_t tokenizer_merge_slot(const struct tokenizer *t, int32_t left,
                               int32_t right); /* its slot or a free one */
+
+int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, struct err *e);
 
 #endif
