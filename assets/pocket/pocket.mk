@@ -1,5 +1,5 @@
-# The embedded model, made again from nothing: pages, language on glyph tokens, eyes, both together.
-# `make pocket` needs Python with requirements.txt, Chromium and Xvfb; it takes hours on one core,
+# The embedded model, made again from nothing: pages, language on glyph tokens, eyes for it.
+# `make pocket` needs Python with requirements.txt, Chromium and Xvfb; it takes hours on two cores,
 # and every stage goes on where it stopped.
 
 POCKET      := assets/pocket
@@ -11,11 +11,10 @@ POCKET_DATA := $(POCKET_RUN)/train
 
 pocket: $(POCKET_DATA)/shard-00000.jsonl
 	cd $(POCKET) && $(POCKET_PY) train.py --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN))/eyes --minutes 5 --read 5 --context 2
-	cd $(POCKET) && $(POCKET_PY) lm_first.py lm --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN)) --minutes 120 --adam 1e-3
-	cd $(POCKET) && $(POCKET_PY) lm_first.py eyes --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN)) --vision $(abspath $(POCKET_RUN))/eyes/last.pt --minutes 24
-	cd $(POCKET) && $(POCKET_PY) lm_first.py merge --run $(abspath $(POCKET_RUN)) --vision $(abspath $(POCKET_RUN))/eyes/last.pt
-	cd $(POCKET) && $(POCKET_PY) train.py --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN))/joint --from $(abspath $(POCKET_RUN))/merged.pt --read 0 --muon 5e-4 --adam 5e-4 --minutes 240
-	cd $(POCKET) && $(POCKET_PY) export.py --checkpoint $(abspath $(POCKET_RUN))/joint/last.pt --out model
+	cd $(POCKET) && $(POCKET_PY) lm_first.py lm --workers 2 --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN)) --minutes 160 --adam 1e-3 --decay 0.7 --use 1.5 --questions 4 --windows 0.05
+	cd $(POCKET) && $(POCKET_PY) lm_first.py eyes --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN)) --vision $(abspath $(POCKET_RUN))/eyes/last.pt --minutes 16
+	cd $(POCKET) && $(POCKET_PY) lm_first.py merge --run $(abspath $(POCKET_RUN))
+	cd $(POCKET) && $(POCKET_PY) export.py --checkpoint $(abspath $(POCKET_RUN))/merged.pt --out model
 	cd $(POCKET) && $(POCKET_PY) golden.py
 
 $(POCKET_DATA)/shard-00000.jsonl:
