@@ -36,7 +36,7 @@ static void find_pattern(const struct reader *r, char out[CONFIG_MAX_LAYERS + 2]
 
 static void read_pattern(struct reader *r, struct lm_config *c)
 {
-    char s[CONFIG_MAX_LAYERS + 2];
+    char s[CONFIG_MAX_LAYERS + 2] = "";
     find_pattern(r, s);
     size_t n = strlen(s);
     if (!n || n > CONFIG_MAX_LAYERS) {

@@ -76,6 +76,7 @@ class Files:
         os.makedirs(folder, exist_ok=True)
 
     def keep(self, name, x):
+        self.blob.extend(bytes(-len(self.blob) % 8))            # aligned, whatever came before
         self.arrays.append({"name": name, "shape": list(x.shape), "offset": len(self.blob)})
         self.blob.extend(x.contiguous().numpy().tobytes())
 
