@@ -57,6 +57,7 @@ $(B)/src/ops/ops_avx512bf16.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512
 # A dialect is data in the source tree and bytes in the binary.
 $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
 $(B)/src/trace/report.o: src/trace/report.html
+$(B)/src/calibrate/screen.o: assets/calibrate/glyphs.png
 
 # Programs that tests run beside themselves, and fuzz targets (clang's libFuzzer).
 HELPERS := $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c))

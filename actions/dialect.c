@@ -395,6 +395,33 @@ const char *dialect_space_name(enum coord_space space)
     return spaces[space];
 }
 
+char *dialect_in_space(const char *name, enum coord_space space, struct err *e)
+{
+    size_t len;
+    char *file = xasprintf("%s.json", name), *text = NULL;
+    const char *json = is_path(name) ? NULL : builtin_file(file, &len);
+    free(file);
+    if (!json) {
+        err_set(e, ERR_USAGE, "'%s' is no built-in dialect: in its file, \"coords\" should be \"%s\"", name,
+                spaces[space]);
+        return NULL;
+    }
+    json_t *root = json_loadb(json, len, 0, NULL);
+    const char *system = json_string_value(json_object_get(root, "system_file"));
+    const char *prompt = system ? builtin_file(system, &len) : NULL;
+    if (prompt) {
+        json_object_set_new(root, "system", json_stringn(prompt, len));
+        json_object_del(root, "system_file");
+    }
+    char *named = xasprintf("%s-%s", name, spaces[space]);
+    json_object_set_new(root, "name", json_string(named));
+    json_object_set_new(root, "coords", json_string(spaces[space]));
+    text = json_dumps(root, JSON_INDENT(2));
+    free(named);
+    json_decref(root);
+    return text;
+}
+
 char *dialect_for_model(const char *model_dir, struct err *e)
 {
     char *path = xasprintf("%s/holorun.json", model_dir), *data = NULL, *name = NULL;

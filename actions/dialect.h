@@ -70,6 +70,10 @@ const char *const *dialect_names(void); /* NULL-terminated */
  * dialect_load takes. */
 char *dialect_for_model(const char *model_dir, struct err *e);
 
+/* A built-in dialect as a file of its own, complete, whose coordinates are in another space: what a model asks for
+ * that was taught one thing and says another.  The caller frees the text; NULL for a dialect that is a file. */
+char *dialect_in_space(const char *name, enum coord_space space, struct err *e);
+
 /* Fills {slots} of a template; slots is NULL-terminated pairs name, value.  Unknown slots are refused;
  * a brace that does not open a {lower_case_name} stands for itself. */
 int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, struct err *e);

@@ -161,8 +161,7 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     if (rc == 0)
         rc = dialect_fill(v->l.dialect->ground, slots, &question, &why);
     if (rc == 0)
-        rc = looking_ask(&v->l, question.data, &v->image, 1, v->s->free ? GOAL_TEXT : GOAL_GROUND, &greedy,
-                         &why);
+        rc = looking_ask(&v->l, question.data, &v->image, 1, GOAL_GROUND, &greedy, &why);
     buf_free(&question);
     a->ms = clock_ms_since(start);
     a->tokens = v->l.reply.n;
@@ -280,6 +279,7 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
     tell_unknown(&v->set);
     if (looking_open(&v->l, s->dialect, &model, 1, e))
         return -1;
+    v->l.free = s->free;
     if (!*v->l.dialect->ground)
         return err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", v->l.dialect->name);
     struct grammar *g = dialect_grammar(v->l.dialect, GOAL_GROUND, engine_tokenizer(v->l.engine), e);

@@ -41,8 +41,8 @@ int looking_ask(struct looking *l, const char *question, const struct image *ima
         return err_set(e, ERR_USAGE, "%d images; at most 6 fit", n);
     for (int i = 0; i < n; i++)
         parts[2 + i] = (struct chat_part){.image = &images[i]};
-    struct grammar *g = grammar_for(l, goal, e);
-    if (!g)
+    struct grammar *g = l->free ? NULL : grammar_for(l, goal, e);
+    if (!g && !l->free)
         return -1;
     enum chat_place place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
     int rc = chat_system(l->session, "", e);
@@ -65,16 +65,33 @@ void looking_again(struct looking *l, uint64_t seed)
     l->session = session_new(l->engine, seed);
 }
 
-void looking_close(struct looking *l)
+static void forget_dialect(struct looking *l)
 {
-    for (int i = 0; i <= GOAL_TEXT; i++)
+    for (int i = 0; i <= GOAL_TEXT; i++) {
         if (l->grammars[i])
             grammar_free(l->grammars[i]);
+        l->grammars[i] = NULL;
+    }
+    dialect_free(l->dialect);
+    l->dialect = NULL;
+}
+
+int looking_speak(struct looking *l, const char *dialect, struct err *e)
+{
+    struct dialect *d = dialect_load(dialect, e);
+    if (!d)
+        return -1;
+    forget_dialect(l);
+    l->dialect = d;
+    return 0;
+}
+
+void looking_close(struct looking *l)
+{
     generated_free(&l->reply);
     session_free(l->session);
+    forget_dialect(l);
     engine_close(l->engine);
-    if (l->dialect)
-        dialect_free(l->dialect);
     free(l->dir);
     *l = (struct looking){0};
 }

@@ -13,6 +13,7 @@ struct looking {
     struct engine *engine;
     struct dialect *dialect;
     struct session *session;
+    bool free; /* replies are not held to a grammar: the model writes what it likes */
     struct grammar *grammars[GOAL_TEXT + 1]; /* compiled when first needed */
     struct generated reply;
 };
@@ -28,6 +29,9 @@ int looking_ask(struct looking *l, const char *question, const struct image *ima
 
 /* Forgets question and reply: the next question is the first of its conversation again. */
 void looking_again(struct looking *l, uint64_t seed);
+
+/* Another dialect for the questions from now on. */
+int looking_speak(struct looking *l, const char *dialect, struct err *e);
 
 void looking_close(struct looking *l);
 

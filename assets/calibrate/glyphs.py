@@ -1,0 +1,40 @@
+"""The letters that `holorun calibrate` writes: glyphs.py, which makes glyphs.png beside it.
+
+Design.  Letters and digits in the typeface of the kiosk theme, one in each cell of 20x30 px, in the
+order of CHARS, black on white: a picture of coverage that screens are composed of in any two
+colours.  The browser draws them, as it draws the demo, so that the embedded model reads them too.
+
+Needs the browser and the packages of assets/pocket.
+"""
+import pathlib
+import sys
+import time
+
+from PIL import Image
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "pocket"))
+from screens import DEMO, Browser               # noqa: E402
+
+CHARS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+PAGE = """<link rel="stylesheet" href="{css}"><style>html,body{{width:1300px;background:white}}
+#screen span{{color:black !important}}</style><div id="screen">{glyphs}</div>"""
+
+
+def main():
+    width = 20 * len(CHARS)
+    page = HERE / "glyphs.html"
+    spans = "".join(f'<span style="left:{20 * k}px;top:0;width:20px">{c}</span>' for k, c in enumerate(CHARS))
+    page.write_text(PAGE.format(css=(DEMO / "kiosk.css").as_uri(), glyphs=spans))
+    window = Browser(page.as_uri(), 1300, 60)
+    try:
+        window.until("document.readyState === 'complete'")
+        time.sleep(2)                            # the page is drawn; nothing on it says so
+        Image.fromarray(window.grab(0, 0, width, 30).copy()).convert("L").save(HERE / "glyphs.png", optimize=True)
+    finally:
+        window.close()
+        page.unlink()
+
+
+if __name__ == "__main__":
+    main()
