@@ -101,10 +101,14 @@ void golden_draw(uint64_t seed, const char *name, int64_t first, int64_t n, int6
     }
 }
 
+uint64_t golden_mixed(uint64_t seed, const char *name, int64_t i)
+{
+    return mixed(key_of(name) ^ (seed * GAMMA), i);
+}
+
 float golden_sign(uint64_t column, int64_t c)
 {
-    static const char name[] = "signs";
-    return mixed(key_of(name) ^ (column * GAMMA), c) >> 63 ? -1.0f : 1.0f;
+    return golden_mixed(column, "signs", c) >> 63 ? -1.0f : 1.0f;
 }
 
 /* ---- the checkpoint ------------------------------------------------------------------------------------- */

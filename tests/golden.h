@@ -38,6 +38,8 @@ int64_t golden_number(const struct golden *g, const char *key);
 /* n numbers of a tensor from number `first` on, as bf16. */
 void golden_draw(uint64_t seed, const char *name, int64_t first, int64_t n, int64_t offset, float unit,
                  uint16_t *out);
+/* The 64 bits that number i of a tensor is made of. */
+uint64_t golden_mixed(uint64_t seed, const char *name, int64_t i);
 /* +1 or -1 for column c of the sums. */
 float golden_sign(uint64_t column, int64_t c);
 

@@ -102,22 +102,31 @@ static double cubic(double x)
     return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
 }
 
-static struct taps make_taps(int in, int out)
+/* A number as it is once it has been stored in f32, when it is. */
+static double kept(double v, bool single)
 {
-    double step = (double)in / (double)out, wide = step > 1 ? step : 1, support = 2 * wide;
+    return single ? (double)(float)v : v;
+}
+
+/* single: coordinates are kept in f32, as torch does when it resizes floats; a centre at 3000 is then off by
+ * up to 1e-4 of a pixel, which shows in the result.  Pillow, and torch for bytes, keep them in f64. */
+static struct taps make_taps(int in, int out, bool single)
+{
+    double step = kept((double)in / (double)out, single), wide = step > 1 ? step : 1, support = 2 * wide;
+    double narrow = kept(1 / wide, single);
     struct taps t = {.most = (int)ceil(2 * support) + 2};
     t.first = xmalloc((unsigned long)out, sizeof *t.first);
     t.count = xmalloc((unsigned long)out, sizeof *t.count);
     t.weight = xcalloc((unsigned long)out * (unsigned long)t.most, sizeof *t.weight);
     for (int o = 0; o < out; o++) {
-        double centre = (o + 0.5) * step, sum = 0;
-        int lo = (int)fmax(0, floor(centre - support + 0.5)),
-            hi = (int)fmin(in, floor(centre + support + 0.5));
+        double centre = kept(step * (o + 0.5), single), sum = 0;
+        int lo = (int)fmax(0, floor(kept(centre - support, single) + 0.5)),
+            hi = (int)fmin(in, floor(kept(centre + support, single) + 0.5));
         for (int j = lo; j < hi; j++)
-            sum += cubic((j - centre + 0.5) / wide);
+            sum += cubic((kept(j - centre, single) + 0.5) * narrow);
         for (int j = lo; j < hi; j++)
             t.weight[(size_t)o * (size_t)t.most + (size_t)(j - lo)] =
-                (float)(cubic((j - centre + 0.5) / wide) / sum);
+                (float)(cubic((kept(j - centre, single) + 0.5) * narrow) / sum);
         t.first[o] = lo;
         t.count[o] = hi - lo;
     }
@@ -225,8 +234,8 @@ static void resize_tiles(struct job *k, int cols, int rows, struct pool *pool)
 {
     k->w = cols * k->tile_w;
     k->h = rows * k->tile_h;
-    k->across = make_taps(k->im->w, k->w);
-    k->down = make_taps(k->im->h, k->h);
+    k->across = make_taps(k->im->w, k->w, !k->round8);
+    k->down = make_taps(k->im->h, k->h, !k->round8);
     k->wide = xmalloc((unsigned long)k->im->h * (unsigned long)k->w * 4, sizeof *k->wide);
     pool_for(pool, k->im->h, 16, across_rows, k);
     pool_for(pool, k->h, 16, down_rows, k);
