@@ -115,6 +115,19 @@ static void say(char out[128], const struct dialect *d, enum coord_space space, 
     snprintf(out, 128, forms[form], a, b);
 }
 
+/* Drawn once: what is on them does not depend on who is asked. */
+static const struct calibration_target *target_of(int i)
+{
+    static struct calibration_target targets[24];
+    if (!targets[i].label[0]) {
+        struct calibration_screen s;
+        assert_int_equal(calibration_draw(&s, 1280, 800, 1, (uint64_t)i, NULL), 0);
+        targets[i] = s.targets[0];
+        image_free(&s.image);
+    }
+    return &targets[i];
+}
+
 /* A model that speaks one dialect in one space, and babbles each `babble`th time; asked in every dialect. */
 static struct verdict made_up(struct candidate *c, int *n, const char *speaks, enum coord_space space,
                               int babble)
@@ -127,16 +140,13 @@ static struct verdict made_up(struct candidate *c, int *n, const char *speaks, e
             *k = (struct candidate){
                 .dialect = (char *)(uintptr_t)*name, .own = d->coords, .w = 1280, .h = 800};
             for (int i = 0; i < 24; i++) {
-                struct calibration_screen s;
                 struct dialect_numbers numbers;
                 char reply[128] = "I see a page";
-                assert_int_equal(calibration_draw(&s, k->w, k->h, 1, (uint64_t)i, NULL), 0);
-                const double *b = s.targets[0].box;
+                const double *b = target_of(i)->box;
                 if (!strcmp(*name, speaks) && i % babble)
                     say(reply, d, space, (b[0] + b[2]) / 2, (b[1] + b[3]) / 2, k->w, k->h);
                 bool read = !dialect_parse_numbers(d, reply, strlen(reply), &numbers, NULL);
-                candidate_hear(k, ASK_PLACE, &s.targets[0], read ? &numbers : NULL, false);
-                image_free(&s.image);
+                candidate_hear(k, ASK_PLACE, target_of(i), read ? &numbers : NULL, false);
             }
         }
         dialect_free(d);

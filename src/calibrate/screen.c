@@ -134,7 +134,8 @@ int calibration_draw(struct calibration_screen *s, int w, int h, int n, uint64_t
     if (w < CALIBRATE_MIN_W || h < CALIBRATE_MIN_H || n < 1 || n > CALIBRATE_ON_SCREEN)
         return err_set(e, ERR_USAGE, "no screen of %d x %d with %d buttons: at least %d x %d, at most %d", w,
                        h, n, CALIBRATE_MIN_W, CALIBRATE_MIN_H, CALIBRATE_ON_SCREEN);
-    if (image_parse_png(&glyphs, calibrate_glyphs, (uint64_t)(calibrate_glyphs_end - calibrate_glyphs), e) ||
+    if (image_parse_png(&glyphs, calibrate_glyphs,
+                        (uintptr_t)calibrate_glyphs_end - (uintptr_t)calibrate_glyphs, e) ||
         image_alloc(&s->image, w, h, e)) {
         image_free(&glyphs);
         return -1;
