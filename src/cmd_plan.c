@@ -192,20 +192,13 @@ static void put_memory(const struct planning *g)
     json_object_set_new(g->root, "session", session);
 }
 
-/* Sessions or tokens that fit; 0 when not even the engine does. */
-static int64_t at_least_none(int64_t n)
-{
-    return n < 0 ? 0 : n;
-}
-
 static void put_fit(struct planning *g)
 {
     const struct plan *p = &g->p;
     int n = g->set->sessions;
     size_t need = plan_own(p, n, g->context) + p->tile_cache;
     size_t room = g->usable > p->tile_cache ? g->usable - p->tile_cache : 0;
-    int64_t sessions = at_least_none(plan_sessions(p, room, g->context)),
-            tokens = at_least_none(plan_tokens(p, room, n));
+    int64_t sessions = plan_sessions(p, room, g->context), tokens = plan_tokens(p, room, n);
     bool fits = need <= g->usable && g->context <= g->c.lm.max_tokens;
     tokens = tokens < g->c.lm.max_tokens ? tokens : g->c.lm.max_tokens;
     put(g->root, "ready_own", plan_own(p, 1, 0));

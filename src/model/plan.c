@@ -320,11 +320,11 @@ size_t plan_own(const struct plan *p, int sessions, int64_t tokens)
 int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens)
 {
     size_t engine = plan_own(p, 0, 0);
-    return memory < engine ? -1 : (int64_t)((memory - engine) / plan_session(p, tokens));
+    return memory < engine ? 0 : (int64_t)((memory - engine) / plan_session(p, tokens));
 }
 
 int64_t plan_tokens(const struct plan *p, size_t memory, int sessions)
 {
     size_t fixed = plan_own(p, sessions, 0);
-    return memory < fixed ? -1 : (int64_t)((memory - fixed) / ((size_t)sessions * p->kv_token));
+    return memory < fixed ? 0 : (int64_t)((memory - fixed) / ((size_t)sessions * p->kv_token));
 }

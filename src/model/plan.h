@@ -80,7 +80,7 @@ int plan_hold(struct plan_holding *h, const struct model_config *c, const struct
 size_t plan_own(const struct plan *p, int sessions, int64_t tokens);
 size_t plan_session(const struct plan *p, int64_t tokens); /* one of them */
 
-/* Bytes that memory is good for: -1 when not even the engine fits. */
+/* What fits in so much memory; 0 when not even the engine does. */
 int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens); /* of so many tokens */
 int64_t plan_tokens(const struct plan *p, size_t memory, int sessions);     /* of each of so many sessions */
 

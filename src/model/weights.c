@@ -5,220 +5,14 @@
  * checks of their own.  Names: the published checkpoint says language_model.backbone.X; a text model
  * alone leaves the first word out, and newer tools say model.X for backbone.X.
  */
-#include "model/weights.h"
+#include "model/weights_impl.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct binder {
-    const struct model_config *c;
-    const struct safetensors *s;
-    struct backend *b;
-    const struct bind_options *o;
-    struct err *e;
-    bool failed;
-    bool *used;       /* by index of the tensor */
-    size_t done, all; /* bytes */
-    size_t resident;  /* mapped bytes that stay in memory so far */
-    char body[64];    /* "language_model.backbone." */
-    char head[64];    /* "language_model." */
-};
-
 #define VIT "vision_model.radio_model.model."
-
-/* ---- taking one tensor ---------------------------------------------------------------------------- */
-
-static void fail(struct binder *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void fail(struct binder *x, const char *fmt, ...)
-{
-    char text[ERR_TEXT];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    if (x->o->problem)
-        x->o->problem(x->o->look_arg, text);
-    if (!x->failed)
-        err_set(x->e, ERR_MODEL, "%s", text);
-    x->failed = true;
-}
-
-/* Whoever wants to hear of every problem has the rest looked at too. */
-static bool stopped(const struct binder *x)
-{
-    return x->failed && !x->o->problem;
-}
-
-/* The tensor of this name, which must be there and hold numbers we can read; NULL on failure. */
-static const struct st_tensor *take(struct binder *x, const char *name)
-{
-    if (stopped(x))
-        return NULL;
-    const struct st_tensor *t = safetensors_find(x->s, name);
-    if (!t) {
-        fail(x, "tensor '%s' is missing", name);
-        return NULL;
-    }
-    x->used[t - safetensors_at(x->s, 0)] = true;
-    if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16) {
-        fail(x, "tensor '%s' is stored as %s; expected bf16, f16 or f32%s", name, dtype_name(t->dtype),
-             t->dtype == DT_F8E4M3 || t->dtype == DT_U8 ? " (quantised checkpoints are not implemented)"
-                                                        : "");
-        return NULL;
-    }
-    return t;
-}
-
-/* The same with a shape; sizes that do not matter are 1 in front or behind, as published. */
-static const struct st_tensor *take_shape(struct binder *x, const char *name, int dims, const int64_t *shape)
-{
-    const struct st_tensor *t = take(x, name);
-    if (!t || (t->dims == dims && !memcmp(t->shape, shape, (size_t)dims * sizeof *shape)))
-        return t;
-    struct st_tensor want = {.dims = dims};
-    memcpy(want.shape, shape, (size_t)dims * sizeof *shape);
-    char expected[128], found[128];
-    safetensors_shape_text(&want, expected, sizeof expected);
-    safetensors_shape_text(t, found, sizeof found);
-    fail(x, "tensor '%s' has shape %s; the config asks for %s", name, found, expected);
-    return NULL;
-}
-
-#define SHAPE(...)                                                                                           \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])                             \
-    {                                                                                                        \
-        __VA_ARGS__                                                                                          \
-    }
-
-static bool is_aligned(const struct st_tensor *t)
-{
-    return (uintptr_t)t->data % dtype_size(t->dtype) == 0;
-}
-
-/* The tensor as a matrix on the host.  A header may leave the data at an odd address: then *copy is set
- * to an aligned copy that the caller frees. */
-static struct tensor host_view(const struct st_tensor *t, int64_t rows, int64_t cols, void **copy)
-{
-    const void *data = t->data;
-    *copy = NULL;
-    if (!is_aligned(t)) {
-        *copy = xmalloc(t->bytes, 1);
-        memcpy(*copy, data, t->bytes);
-        data = *copy;
-    }
-    return (struct tensor){(void *)(uintptr_t)data, t->dtype, rows, cols, cols};
-}
-
-static void tensor_done(struct binder *x, const struct st_tensor *t)
-{
-    if (!x->o->shapes_only)
-        safetensors_release(x->s, t);
-    x->done += t->bytes;
-    if (x->o->progress)
-        x->o->progress(x->o->progress_arg, (double)x->done / (double)x->all, t->name);
-}
-
-static enum dtype activation(const struct binder *x)
-{
-    return x->o->f32 ? DT_F32 : DT_BF16;
-}
-
-/* Whether a tensor can be used from the file as it is. */
-static bool stays_mapped(const struct binder *x, const struct st_tensor *t, enum dtype wanted)
-{
-    return x->o->mapped && x->b->ops->borrow && t->dtype == wanted && is_aligned(t);
-}
-
-/* A mapped tensor stays in memory as long as the ones before it have left room; they come in the order in
- * which a token needs them, so that those read for every token stay before the tower does. */
-static bool keeps_resident(struct binder *x, const struct st_tensor *t)
-{
-    if (t->bytes > x->o->resident - x->resident)
-        return false;
-    x->resident += t->bytes;
-    return true;
-}
-
-/* The one place where a stored tensor becomes a matrix that can be multiplied. */
-static struct weight *stored_weight(struct binder *x, const struct st_tensor *t, int64_t rows, int64_t cols)
-{
-    enum dtype kept = x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16;
-    struct tensor host = {(void *)(uintptr_t)t->data, t->dtype, rows, cols, cols};
-    if (stays_mapped(x, t, kept))
-        return x->b->ops->borrow(x->b, host, !keeps_resident(x, t));
-    if (x->o->shapes_only)
-        return x->b->ops->pack(x->b, host, kept);
-    void *copy;
-    struct weight *w = x->b->ops->pack(x->b, host_view(t, rows, cols, &copy), kept);
-    free(copy);
-    return w;
-}
-
-static struct weight *matrix(struct binder *x, const char *name, int64_t rows, int64_t cols)
-{
-    const struct st_tensor *t = take_shape(x, name, SHAPE(rows, cols));
-    if (!t)
-        return NULL;
-    struct weight *w = stored_weight(x, t, rows, cols);
-    tensor_done(x, t);
-    return w;
-}
-
-static struct tensor uploaded(struct binder *x, const struct st_tensor *t, enum dtype dtype, int64_t rows,
-                              int64_t cols)
-{
-    if (!t)
-        return (struct tensor){0};
-    struct tensor out = x->b->ops->alloc(x->b, dtype, rows, cols);
-    if (!x->o->shapes_only) {
-        void *copy;
-        x->b->ops->upload(x->b, out, host_view(t, rows, cols, &copy));
-        free(copy);
-    }
-    tensor_done(x, t);
-    return out;
-}
-
-static struct tensor vector(struct binder *x, const char *name, int64_t n)
-{
-    return uploaded(x, take_shape(x, name, SHAPE(n)), DT_F32, 1, n);
-}
-
-/* The numbers of a tensor in f32 on the host; the caller frees them. NULL stays NULL. */
-static float *numbers(struct binder *x, const struct st_tensor *t)
-{
-    if (!t)
-        return NULL;
-    size_t n = t->bytes / dtype_size(t->dtype);
-    float *out = xcalloc(n + 1, sizeof *out);
-    void *copy;
-    if (x->o->shapes_only)
-        return out;
-    const void *p = host_view(t, 1, (int64_t)n, &copy).data;
-    for (size_t i = 0; i < n; i++)
-        out[i] = t->dtype == DT_F32    ? ((const float *)p)[i]
-                 : t->dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)p)[i])
-                                       : f16_to_f32(((const uint16_t *)p)[i]);
-    free(copy);
-    tensor_done(x, t);
-    return out;
-}
-
-/* Puts numbers from the host where the backend wants them and frees them. */
-static struct tensor from_numbers(struct binder *x, float *values, enum dtype dtype, int64_t rows,
-                                  int64_t cols)
-{
-    if (!values)
-        return (struct tensor){0};
-    struct tensor t = x->b->ops->alloc(x->b, dtype, rows, cols);
-    if (!x->o->shapes_only)
-        x->b->ops->upload(x->b, t, (struct tensor){values, DT_F32, rows, cols, cols});
-    free(values);
-    return t;
-}
 
 /* ---- language model --------------------------------------------------------------------------------- */
 
@@ -233,43 +27,43 @@ static void bind_mamba(struct binder *x, int i, struct mamba_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t inner = config_inner(c), channels = config_conv_dim(c), heads = c->ssm.heads, taps = c->ssm.conv;
-    w->in_proj = matrix(x, layer_name(x, i, "mixer.in_proj.weight"), config_proj_rows(c), c->hidden);
+    w->in_proj = binder_matrix(x, layer_name(x, i, "mixer.in_proj.weight"), config_proj_rows(c), c->hidden);
     const struct st_tensor *conv =
-        take_shape(x, layer_name(x, i, "mixer.conv1d.weight"), SHAPE(channels, 1, taps));
-    w->conv = uploaded(x, conv, DT_F32, channels, taps);
+        binder_take_shape(x, layer_name(x, i, "mixer.conv1d.weight"), SHAPE(channels, 1, taps));
+    w->conv = binder_upload(x, conv, DT_F32, channels, taps);
     if (c->conv_bias)
-        w->conv_bias = vector(x, layer_name(x, i, "mixer.conv1d.bias"), channels);
-    w->dt_bias = vector(x, layer_name(x, i, "mixer.dt_bias"), heads);
-    w->d = vector(x, layer_name(x, i, "mixer.D"), heads);
-    float *a = numbers(x, take_shape(x, layer_name(x, i, "mixer.A_log"), SHAPE(heads)));
+        w->conv_bias = binder_vector(x, layer_name(x, i, "mixer.conv1d.bias"), channels);
+    w->dt_bias = binder_vector(x, layer_name(x, i, "mixer.dt_bias"), heads);
+    w->d = binder_vector(x, layer_name(x, i, "mixer.D"), heads);
+    float *a = binder_numbers(x, binder_take_shape(x, layer_name(x, i, "mixer.A_log"), SHAPE(heads)));
     for (int64_t h = 0; a && h < heads; h++)
         a[h] = -expf(a[h]);
-    w->a = from_numbers(x, a, DT_F32, 1, heads);
+    w->a = binder_put_numbers(x, a, DT_F32, 1, heads);
     w->constants = (struct ssm_const){w->a.data, w->dt_bias.data, w->d.data};
-    w->norm = vector(x, layer_name(x, i, "mixer.norm.weight"), inner);
-    w->out_proj = matrix(x, layer_name(x, i, "mixer.out_proj.weight"), c->hidden, inner);
+    w->norm = binder_vector(x, layer_name(x, i, "mixer.norm.weight"), inner);
+    w->out_proj = binder_matrix(x, layer_name(x, i, "mixer.out_proj.weight"), c->hidden, inner);
 }
 
 static void bind_attention(struct binder *x, int i, struct attention_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t q = (int64_t)c->q_heads * c->head_dim, kv = (int64_t)c->kv_heads * c->head_dim;
-    w->q = matrix(x, layer_name(x, i, "mixer.q_proj.weight"), q, c->hidden);
-    w->k = matrix(x, layer_name(x, i, "mixer.k_proj.weight"), kv, c->hidden);
-    w->v = matrix(x, layer_name(x, i, "mixer.v_proj.weight"), kv, c->hidden);
-    w->o = matrix(x, layer_name(x, i, "mixer.o_proj.weight"), c->hidden, q);
+    w->q = binder_matrix(x, layer_name(x, i, "mixer.q_proj.weight"), q, c->hidden);
+    w->k = binder_matrix(x, layer_name(x, i, "mixer.k_proj.weight"), kv, c->hidden);
+    w->v = binder_matrix(x, layer_name(x, i, "mixer.v_proj.weight"), kv, c->hidden);
+    w->o = binder_matrix(x, layer_name(x, i, "mixer.o_proj.weight"), c->hidden, q);
 }
 
 /* The router works in f32 whatever the run's type. */
 static struct weight *gate_matrix(struct binder *x, const char *name, int64_t rows, int64_t cols)
 {
-    const struct st_tensor *t = take_shape(x, name, SHAPE(rows, cols));
+    const struct st_tensor *t = binder_take_shape(x, name, SHAPE(rows, cols));
     if (!t)
         return NULL;
     void *copy;
-    struct weight *w = x->b->ops->pack(x->b, host_view(t, rows, cols, &copy), DT_F32);
+    struct weight *w = x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
     free(copy);
-    tensor_done(x, t);
+    binder_done(x, t);
     return w;
 }
 
@@ -283,17 +77,17 @@ static struct weight **expert_matrices(struct binder *x, int layer, const char *
     snprintf(name, sizeof name, "mixer.experts.%s", part);
     bool stacked = safetensors_find(x->s, layer_name(x, layer, name));
     const struct st_tensor *all =
-        stacked ? take_shape(x, layer_name(x, layer, name), SHAPE(count, rows, cols)) : NULL;
-    for (int i = 0; i < count && !stopped(x); i++) {
+        stacked ? binder_take_shape(x, layer_name(x, layer, name), SHAPE(count, rows, cols)) : NULL;
+    for (int i = 0; i < count && !binder_stopped(x); i++) {
         if (all) {
             struct st_tensor one = *all;
             one.bytes = all->bytes / (size_t)count;
             one.data = (const char *)all->data + (size_t)i * one.bytes;
-            w[i] = stored_weight(x, &one, rows, cols);
-            tensor_done(x, &one);
+            w[i] = binder_weight(x, &one, rows, cols);
+            binder_done(x, &one);
         } else if (!stacked) {
             snprintf(name, sizeof name, "mixer.experts.%d.%s.weight", i, part);
-            w[i] = matrix(x, layer_name(x, layer, name), rows, cols);
+            w[i] = binder_matrix(x, layer_name(x, layer, name), rows, cols);
         }
     }
     return w;
@@ -304,26 +98,26 @@ static void bind_moe(struct binder *x, int i, struct moe_weights *w)
     const struct lm_config *c = &x->c->lm;
     int64_t inner = c->moe.latent ? c->moe.latent : c->hidden;
     w->gate = gate_matrix(x, layer_name(x, i, "mixer.gate.weight"), c->moe.route.experts, c->hidden);
-    w->bias = vector(x, layer_name(x, i, "mixer.gate.e_score_correction_bias"), c->moe.route.experts);
+    w->bias = binder_vector(x, layer_name(x, i, "mixer.gate.e_score_correction_bias"), c->moe.route.experts);
     w->up = expert_matrices(x, i, "up_proj", c->moe.width, inner);
     w->down = expert_matrices(x, i, "down_proj", inner, c->moe.width);
     w->experts = (struct experts){c->moe.route.experts, w->up, w->down};
     if (c->moe.shared) {
-        w->shared.up =
-            matrix(x, layer_name(x, i, "mixer.shared_experts.up_proj.weight"), c->moe.shared, c->hidden);
-        w->shared.down =
-            matrix(x, layer_name(x, i, "mixer.shared_experts.down_proj.weight"), c->hidden, c->moe.shared);
+        w->shared.up = binder_matrix(x, layer_name(x, i, "mixer.shared_experts.up_proj.weight"),
+                                     c->moe.shared, c->hidden);
+        w->shared.down = binder_matrix(x, layer_name(x, i, "mixer.shared_experts.down_proj.weight"),
+                                       c->hidden, c->moe.shared);
     }
     if (c->moe.latent) {
-        w->narrow = matrix(x, layer_name(x, i, "mixer.fc1_latent_proj.weight"), inner, c->hidden);
-        w->widen = matrix(x, layer_name(x, i, "mixer.fc2_latent_proj.weight"), c->hidden, inner);
+        w->narrow = binder_matrix(x, layer_name(x, i, "mixer.fc1_latent_proj.weight"), inner, c->hidden);
+        w->widen = binder_matrix(x, layer_name(x, i, "mixer.fc2_latent_proj.weight"), c->hidden, inner);
     }
 }
 
 static void bind_layer(struct binder *x, int i, struct layer_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
-    w->norm = vector(x, layer_name(x, i, "norm.weight"), c->hidden);
+    w->norm = binder_vector(x, layer_name(x, i, "norm.weight"), c->hidden);
     switch (c->pattern[i]) {
     case LAYER_MAMBA:
         bind_mamba(x, i, &w->mamba);
@@ -335,8 +129,8 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
         bind_moe(x, i, &w->moe);
         break;
     default:
-        w->mlp.up = matrix(x, layer_name(x, i, "mixer.up_proj.weight"), c->mlp[i], c->hidden);
-        w->mlp.down = matrix(x, layer_name(x, i, "mixer.down_proj.weight"), c->hidden, c->mlp[i]);
+        w->mlp.up = binder_matrix(x, layer_name(x, i, "mixer.up_proj.weight"), c->mlp[i], c->hidden);
+        w->mlp.down = binder_matrix(x, layer_name(x, i, "mixer.down_proj.weight"), c->hidden, c->mlp[i]);
     }
 }
 
@@ -355,7 +149,7 @@ static bool find_names(struct binder *x)
         if (safetensors_find(x->s, name))
             return true;
     }
-    fail(x, "tensor 'language_model.backbone.embeddings.weight' is missing");
+    binder_fail(x, "tensor 'language_model.backbone.embeddings.weight' is missing");
     return false;
 }
 
@@ -363,12 +157,12 @@ static bool find_names(struct binder *x)
 static void bind_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     int64_t hidden = x->c->lm.hidden;
-    w->embed_mapped = t && stays_mapped(x, t, activation(x));
+    w->embed_mapped = t && binder_stays_mapped(x, t, binder_activation(x));
     if (w->embed_mapped) {
         w->embed = (struct tensor){(void *)(uintptr_t)t->data, t->dtype, w->vocab, hidden, hidden};
-        tensor_done(x, t);
+        binder_done(x, t);
     } else {
-        w->embed = uploaded(x, t, activation(x), w->vocab, hidden);
+        w->embed = binder_upload(x, t, binder_activation(x), w->vocab, hidden);
     }
 }
 
@@ -378,17 +172,18 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     char embed[128], name[128];
     int64_t hidden = x->c->lm.hidden;
     snprintf(embed, sizeof embed, "%sembeddings.weight", x->body);
-    const struct st_tensor *t = take(x, embed);
+    const struct st_tensor *t = binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < x->c->lm.vocab || t->shape[0] > 1 << 22))
-        fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
-    if (!t || stopped(x) || t->dims != 2)
+        binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
+    if (!t || binder_stopped(x) || t->dims != 2)
         return;
     w->vocab = (int)t->shape[0];
-    bind_embedding(x, take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
+    bind_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
     snprintf(name, sizeof name, "%snorm_f.weight", x->body);
-    w->norm = vector(x, name, hidden);
+    w->norm = binder_vector(x, name, hidden);
     snprintf(name, sizeof name, "%slm_head.weight", x->head);
-    w->head = matrix(x, x->c->lm.tied && !safetensors_find(x->s, name) ? embed : name, w->vocab, hidden);
+    w->head =
+        binder_matrix(x, x->c->lm.tied && !safetensors_find(x->s, name) ? embed : name, w->vocab, hidden);
 }
 
 /* ---- vision -------------------------------------------------------------------------------------------- */
@@ -417,36 +212,36 @@ void weights_resize_grid(const float *table, int side, float *out, int grid, int
 static struct tensor bind_position(struct binder *x, const char *name)
 {
     int width = x->c->vit.hidden, grid = config_grid(x->c), side = 0;
-    const struct st_tensor *t = take(x, name);
+    const struct st_tensor *t = binder_take(x, name);
     if (t && t->dims == 3 && t->shape[0] == 1 && t->shape[2] == width && t->shape[1] <= 1 << 24)
         side = (int)lrint(sqrt((double)t->shape[1]));
     if (t && (side < 1 || (int64_t)side * side != t->shape[1])) {
         char found[128];
         safetensors_shape_text(t, found, sizeof found);
-        fail(x, "tensor '%s' has shape %s; expected [1, a square, %d]", name, found, width);
+        binder_fail(x, "tensor '%s' has shape %s; expected [1, a square, %d]", name, found, width);
         return (struct tensor){0};
     }
-    float *table = numbers(x, t), *out = NULL;
+    float *table = binder_numbers(x, t), *out = NULL;
     if (x->c->vit.max_patches)
-        return from_numbers(x, table, DT_F32, (int64_t)side * side, width);
+        return binder_put_numbers(x, table, DT_F32, (int64_t)side * side, width);
     if (table) {
         out = xcalloc((unsigned long)grid * (unsigned long)grid * (unsigned long)width, sizeof *out);
         if (!x->o->shapes_only)
             weights_resize_grid(table, side, out, grid, width);
     }
     free(table);
-    return from_numbers(x, out, activation(x), (int64_t)grid * grid, width);
+    return binder_put_numbers(x, out, binder_activation(x), (int64_t)grid * grid, width);
 }
 
 /* cls_token.token [n_skip, W]: how many there are is told by the tensor alone. */
 static struct tensor bind_prefix(struct binder *x, const char *name)
 {
     int64_t width = x->c->vit.hidden;
-    const struct st_tensor *t = take(x, name);
+    const struct st_tensor *t = binder_take(x, name);
     if (t && (t->dims != 2 || t->shape[0] > 1024))
-        fail(x, "tensor '%s' is not a list of at most 1024 tokens", name);
-    int64_t n = t && t->dims == 2 && !stopped(x) ? t->shape[0] : 0;
-    return uploaded(x, take_shape(x, name, SHAPE(n, width)), activation(x), n, width);
+        binder_fail(x, "tensor '%s' is not a list of at most 1024 tokens", name);
+    int64_t n = t && t->dims == 2 && !binder_stopped(x) ? t->shape[0] : 0;
+    return binder_upload(x, binder_take_shape(x, name, SHAPE(n, width)), binder_activation(x), n, width);
 }
 
 static const char *block_name(int block, const char *part)
@@ -459,32 +254,32 @@ static const char *block_name(int block, const char *part)
 static void bind_block(struct binder *x, int i, struct vit_block *w)
 {
     int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
-    w->norm1 = vector(x, block_name(i, "norm1.weight"), width);
-    w->norm1_bias = vector(x, block_name(i, "norm1.bias"), width);
-    w->qkv = matrix(x, block_name(i, "attn.qkv.weight"), 3 * width, width);
-    w->qkv_bias = vector(x, block_name(i, "attn.qkv.bias"), 3 * width);
-    w->proj = matrix(x, block_name(i, "attn.proj.weight"), width, width);
-    w->proj_bias = vector(x, block_name(i, "attn.proj.bias"), width);
-    w->norm2 = vector(x, block_name(i, "norm2.weight"), width);
-    w->norm2_bias = vector(x, block_name(i, "norm2.bias"), width);
-    w->fc1 = matrix(x, block_name(i, "mlp.fc1.weight"), mlp, width);
-    w->fc1_bias = vector(x, block_name(i, "mlp.fc1.bias"), mlp);
-    w->fc2 = matrix(x, block_name(i, "mlp.fc2.weight"), width, mlp);
-    w->fc2_bias = vector(x, block_name(i, "mlp.fc2.bias"), width);
+    w->norm1 = binder_vector(x, block_name(i, "norm1.weight"), width);
+    w->norm1_bias = binder_vector(x, block_name(i, "norm1.bias"), width);
+    w->qkv = binder_matrix(x, block_name(i, "attn.qkv.weight"), 3 * width, width);
+    w->qkv_bias = binder_vector(x, block_name(i, "attn.qkv.bias"), 3 * width);
+    w->proj = binder_matrix(x, block_name(i, "attn.proj.weight"), width, width);
+    w->proj_bias = binder_vector(x, block_name(i, "attn.proj.bias"), width);
+    w->norm2 = binder_vector(x, block_name(i, "norm2.weight"), width);
+    w->norm2_bias = binder_vector(x, block_name(i, "norm2.bias"), width);
+    w->fc1 = binder_matrix(x, block_name(i, "mlp.fc1.weight"), mlp, width);
+    w->fc1_bias = binder_vector(x, block_name(i, "mlp.fc1.bias"), mlp);
+    w->fc2 = binder_matrix(x, block_name(i, "mlp.fc2.weight"), width, mlp);
+    w->fc2_bias = binder_vector(x, block_name(i, "mlp.fc2.bias"), width);
 }
 
 static void bind_vision(struct binder *x, struct vision_weights *w)
 {
     const struct vit_config *v = &x->c->vit;
     w->embedder =
-        matrix(x, VIT "patch_generator.embedder.weight", v->hidden, (int64_t)3 * v->patch * v->patch);
+        binder_matrix(x, VIT "patch_generator.embedder.weight", v->hidden, (int64_t)3 * v->patch * v->patch);
     w->position = bind_position(x, VIT "patch_generator.pos_embed");
     w->prefix = bind_prefix(x, VIT "patch_generator.cls_token.token");
     for (int i = 0; i < v->blocks; i++)
         bind_block(x, i, &w->blocks[i]);
-    w->norm = vector(x, "mlp1.0.weight", (int64_t)4 * v->hidden);
-    w->up = matrix(x, "mlp1.1.weight", v->projector, (int64_t)4 * v->hidden);
-    w->down = matrix(x, "mlp1.3.weight", x->c->lm.hidden, v->projector);
+    w->norm = binder_vector(x, "mlp1.0.weight", (int64_t)4 * v->hidden);
+    w->up = binder_matrix(x, "mlp1.1.weight", v->projector, (int64_t)4 * v->hidden);
+    w->down = binder_matrix(x, "mlp1.3.weight", x->c->lm.hidden, v->projector);
 }
 
 /* ---- what nobody asked for ------------------------------------------------------------------------------- */
@@ -503,7 +298,7 @@ static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
         return false;
     if (x->o->shapes_only)
         return true;
-    float *v = numbers(x, t);
+    float *v = binder_numbers(x, t);
     size_t n = t->bytes / dtype_size(t->dtype), ones = 0;
     for (size_t i = 0; i < n; i++)
         ones += v[i] == 1.0f;
@@ -534,7 +329,7 @@ static bool is_unused(struct binder *x, const struct st_tensor *t)
 static void check_extra(struct binder *x)
 {
     int n = safetensors_count(x->s);
-    for (int i = 0; i < n && !stopped(x); i++) {
+    for (int i = 0; i < n && !binder_stopped(x); i++) {
         const struct st_tensor *t = safetensors_at(x->s, i);
         if (x->used[i])
             continue;
@@ -544,7 +339,7 @@ static void check_extra(struct binder *x)
             continue;
         }
         if (!x->o->allow_extra)
-            fail(x, "tensor '%s' of %s belongs to no part of this model", t->name, t->file);
+            binder_fail(x, "tensor '%s' of %s belongs to no part of this model", t->name, t->file);
         else if (!x->o->shapes_only)
             warn("tensor '%s' of %s belongs to no part of this model and is left out", t->name, t->file);
     }
