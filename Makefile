@@ -117,6 +117,7 @@ PREFIX ?= /usr/local
 install: holorun ## program, embedded model, manual page and completion under PREFIX (default /usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/holorun/pocket assets/pocket/model/*
+	install -D -m 755 -t $(DESTDIR)$(PREFIX)/share/holorun/eval assets/eval/convert.sh assets/eval/parquet.py
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	./holorun help --man >$(DESTDIR)$(PREFIX)/share/man/man1/holorun.1
 	./holorun completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holorun

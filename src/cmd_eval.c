@@ -57,7 +57,7 @@ const struct command eval_command = {
     "also id, w and h (the size that the box speaks of, when it is not the image's), and tags, an object of "
     "texts: each value of each tag is a group that is counted apart. Public sets are brought into this form "
     "by "
-    "assets/eval/convert.sh.\n\n"
+    "convert.sh, in assets/eval or, installed, in share/holorun/eval.\n\n"
     "A place on the edge of a target counts as inside. A reply that cannot be read counts as wrong. Images "
     "that "
     "cannot be read are named, are no part of the rate, and make the exit code 3.",
