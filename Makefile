@@ -88,7 +88,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 	$(call say,CLANG)
 	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ) $(LIBS)
 
-.PHONY: demo demo-many test tests fuzz lint format bench install clean help
+.PHONY: demo demo-many test tests fuzz mutants lint format bench install clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) --no-print-directory -j2 holorun
@@ -106,6 +106,9 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds
 	@$(SCRIPTS)/install.sh build lint
 	@$(MAKE) --no-print-directory -j2 $(FUZZERS)
 	@$(SCRIPTS)/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
+mutants: ## put known mistakes into a copy of the sources, one by one: which test notices?
+	@$(SCRIPTS)/install.sh build test
+	@$(SCRIPTS)/mutants.sh
 lint: ## clang-format (check only), cppcheck, clang-tidy
 	@$(SCRIPTS)/install.sh build test lint
 	@$(SCRIPTS)/lint.sh
