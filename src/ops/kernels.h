@@ -5,6 +5,7 @@
  *
  *   kernels_core.h     vectors, exponentials, packing, the one multiplication that everything uses
  *   kernels_linear.h   matrix products
+ *   kernels_quant.h    matrix products with small numbers
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and state space
  *   kernels_attend.h   attention
@@ -17,6 +18,7 @@
 #include "ops/kernels_core.h"
 #include "ops/kernels_linear.h"
 #include "ops/kernels_moe.h"
+#include "ops/kernels_quant.h"
 #include "ops/kernels_rows.h"
 #include "ops/kernels_ssm.h"
 
@@ -71,7 +73,11 @@ void KERNELS_FILL(struct ops *o)
     o->copy = fast_copy;
     o->pack = fast_pack;
     o->embed = fast_embed;
-    o->linear = fast_linear;
+    o->linear = any_linear;
+    o->quant_layout = VL == 16 ? "panels 1 of 32" : "panels 1 of 16";
+    o->quant_bytes = small_bytes;
+    o->quant_pack = small_pack;
+    o->quant_weight = small_weight;
     o->rmsnorm = fast_rmsnorm;
     o->layernorm = fast_layernorm;
     o->gated_norm = fast_gated_norm;

@@ -202,8 +202,11 @@ void cpu_weight_read(const struct weight *w)
 
 static void cpu_weight_free(struct backend *b, struct weight *w)
 {
-    if (w && !w->borrowed)
+    if (!w)
+        return;
+    if (!w->borrowed)
         cpu_free(b, &w->plain);
+    free(w->owned);
     free(w);
 }
 

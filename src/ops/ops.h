@@ -80,6 +80,18 @@ struct experts {
     struct weight *const *down; /* E of [N, M] */
 };
 
+/* Forms of matrices of small numbers (quant.h): integers of 8 and 4 bits made from other numbers, and the
+ * e4m3 and e2m1 numbers of published checkpoints. */
+enum quant_form { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_FORMS };
+
+/* A matrix on the host to make one of. */
+struct quant_source {
+    int64_t rows, cols;    /* N, K */
+    struct tensor stored;  /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
+    const uint8_t *groups; /* of e2m1: e4m3 [N, K/16] */
+    float scale;           /* of e4m3 and e2m1 */
+};
+
 struct backend;
 
 struct ops {
@@ -100,6 +112,16 @@ struct ops {
      * each product.  NULL where a backend cannot read the host's memory. */
     struct weight *(*borrow)(struct backend *b, struct tensor host, bool once);
     void (*unpack_free)(struct backend *b, struct weight *w);
+
+    /* The same of small numbers, in three steps so that the result can be kept in a file: how many bytes such a
+     * matrix takes, these bytes (aligned to 64) filled, and a weight made of them.  owned: they came from malloc
+     * and are freed with the weight; else they must outlive it.  quant_layout names the order of the bytes,
+     * which is not the same in all backends. */
+    const char *quant_layout;
+    size_t (*quant_bytes)(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols);
+    void (*quant_pack)(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s);
+    struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_form form,
+                                   int64_t rows, int64_t cols);
 
     /* y[T,D] = E[ids[t], :] */
     void (*embed)(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids);

@@ -3,6 +3,7 @@
 #define HOLORUN_OPS_OPS_IMPL_H
 
 #include "ops/ops.h"
+#include "ops/quant.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -14,6 +15,12 @@ struct weight {
     int64_t words;      /* K as 32-bit words of a panel */
     struct tensor plain;
     bool borrowed, once; /* once: its pages go back to the system after each product */
+
+    enum quant_form form; /* small numbers: then `plain` is empty */
+    const uint8_t *codes;
+    const uint16_t *groups; /* bf16 */
+    const float *scales;
+    void *owned; /* all of them, or NULL */
 };
 
 /* A product has read this weight. */
@@ -27,6 +34,10 @@ void *cpu_scratch(struct backend *b, int thread, size_t bytes);
 
 /* Copy between any two float types, one value after the other. */
 void cpu_convert(struct tensor dst, struct tensor src);
+
+/* W[n, k] of a weight of the reference, whatever its form; and its forms of small numbers, row by row. */
+float ref_number(const struct weight *w, int64_t n, int64_t k);
+void ops_ref_quant_fill(struct ops *o);
 
 /* Fill in operations: the reference all of them, an instruction set those that it does better. */
 void ops_ref_fill(struct ops *o);

@@ -66,7 +66,7 @@ static void ref_linear(struct backend *b, struct tensor y, struct tensor x, cons
         for (int64_t n = 0; n < y.cols; n++) {
             float sum = 0;
             for (int64_t k = 0; k < x.cols; k++)
-                sum += get(x, t, k) * get(w->plain, n, k);
+                sum += get(x, t, k) * ref_number(w, n, k);
             if (bias.data)
                 sum += get(bias, 0, n);
             float v = epilogue(y, sum, epi);
@@ -423,17 +423,17 @@ static void ref_experts(struct backend *b, struct tensor y, struct tensor x, str
         memset(sum, 0, (size_t)y.cols * sizeof *sum);
         for (int64_t j = 0; j < ids.cols; j++) {
             int32_t id = ((const int32_t *)ids.data)[t * ids.stride + j];
-            const struct tensor up = e->up[id]->plain, down = e->down[id]->plain;
+            const struct weight *up = e->up[id], *down = e->down[id];
             for (int64_t m = 0; m < width; m++) {
                 float v = 0;
                 for (int64_t k = 0; k < x.cols; k++)
-                    v += get(x, t, k) * get(up, m, k);
+                    v += get(x, t, k) * ref_number(up, m, k);
                 inner[m] = rounded(x, epilogue(x, v, EPI_RELU2));
             }
             for (int64_t n = 0; n < y.cols; n++) {
                 float v = 0;
                 for (int64_t m = 0; m < width; m++)
-                    v += inner[m] * get(down, n, m);
+                    v += inner[m] * ref_number(down, n, m);
                 sum[n] += get(weights, t, j) * v;
             }
         }
@@ -474,4 +474,5 @@ void ops_ref_fill(struct ops *o)
     o->route = ref_route;
     o->experts = ref_experts;
     o->probe = ref_probe;
+    ops_ref_quant_fill(o);
 }

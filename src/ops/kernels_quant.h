@@ -1,0 +1,494 @@
+/* kernels_quant.h - products with matrices of small numbers (quant.h): as in kernels_linear.h, from a quarter to
+ * a half of the bytes.
+ *
+ * Only the weights are small.  Their values are exact in bf16, so a panel's slice becomes, on its way to the
+ * registers (one row) or in the first-level cache (more rows), what a packed bf16 panel would hold, and
+ * the same multiplications follow; activations are not rounded any further.  Scales come afterwards: a
+ * group's when its sum is complete, the column's at the end.
+ *
+ *   codes   panels of NR columns: byte k of all NR columns together, or for two codes in a byte, byte k/2
+ *   groups  of each panel, bf16 [groups][NR]
+ *   scales  f32 [NR] of each panel
+ *
+ * Columns past the last have zeros, as have k past the last up to a whole word or group.  Every sum runs in one
+ * accumulator (one for each group) whatever the number of rows, so that a token has the same bits alone and
+ * among others.
+ */
+#ifndef HOLORUN_OPS_KERNELS_QUANT_H
+#define HOLORUN_OPS_KERNELS_QUANT_H
+
+#include "ops/kernels_core.h"
+#include "ops/kernels_linear.h"
+
+enum {
+    SMALL_DEPTH = 256,     /* k of a slice: whole groups */
+    SMALL_STRIP = 8 * MR,  /* rows that share a widened slice */
+    SMALL_PANELS = VL / 4, /* panels of an item of work, and of one row at once */
+    SMALL_FEW = 4,         /* rows up to which x is not interleaved */
+    SMALL_CHUNK = 8 << 20, /* bytes of x that are interleaved at once */
+};
+
+typedef int8_t bvec __attribute__((vector_size(VL), aligned(1), may_alias));
+typedef uint8_t ubvec __attribute__((vector_size(VL), aligned(1), may_alias));
+typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
+typedef int16_t shvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
+
+/* Entry (idx & 15) of a table of 16 words, lane by lane; f16 to f32. */
+#if VL == 16
+typedef struct {
+    uvec words;
+} table16;
+ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
+{
+    return (uvec)_mm512_permutexvar_epi32((__m512i)idx, (__m512i)t.words);
+}
+#define VEC_F16(h) ((vec)_mm512_cvtph_ps((__m256i)(h)))
+#else
+typedef struct {
+    uvec low, high;
+} table16;
+ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
+{
+    __m256i low = _mm256_permutevar8x32_epi32((__m256i)t.low, (__m256i)idx);
+    __m256i high = _mm256_permutevar8x32_epi32((__m256i)t.high, (__m256i)idx);
+    return (uvec)_mm256_blendv_ps((__m256)low, (__m256)high, (__m256)(idx << 28));
+}
+#define VEC_F16(h) ((vec)_mm256_cvtph_ps((__m128i)(h)))
+#endif
+
+static table16 table_of(enum quant_form form, int shift)
+{
+    uint32_t word[16];
+    table16 t;
+    for (int i = 0; i < 16; i++) {
+        float v = quant_value(form, i);
+        memcpy(&word[i], &v, 4);
+        word[i] >>= shift;
+    }
+    memcpy(&t, word, sizeof t);
+    return t;
+}
+
+/* ---- the order of the bytes --------------------------------------------------------------------------- */
+
+struct small_shape {
+    bool narrow;
+    int64_t panels, lines, groups; /* lines: of NR bytes, in a panel */
+    size_t groups_at, scales_at, end;
+};
+
+static struct small_shape small_shape(enum quant_form form, int64_t rows, int64_t cols)
+{
+    struct small_shape s = {.narrow = quant_is_narrow(form), .panels = ceil_div(rows, NR)};
+    int64_t size = quant_group(form) ? quant_group(form) : 2;
+    s.groups = quant_groups(form, cols);
+    s.lines = ceil_div(cols, size) * size / (s.narrow ? 2 : 1);
+    s.groups_at = (size_t)(s.panels * s.lines * NR + 63) / 64 * 64;
+    s.scales_at = (s.groups_at + (size_t)(s.panels * s.groups * NR) * sizeof(uint16_t) + 63) / 64 * 64;
+    s.end = s.scales_at + (size_t)(s.panels * NR) * sizeof(float);
+    return s;
+}
+
+static size_t small_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
+{
+    (void)b;
+    return small_shape(form, rows, cols).end;
+}
+
+struct small_packing {
+    struct backend *b;
+    char *bytes;
+    enum quant_form form;
+    const struct quant_source *s;
+    struct small_shape shape;
+};
+
+/* Codes of one column, where they belong among those of the others. */
+static void put_codes(const struct small_packing *p, int64_t n, const uint8_t *codes)
+{
+    const struct small_shape *h = &p->shape;
+    uint8_t *to = (uint8_t *)p->bytes + n / NR * h->lines * NR + n % NR;
+    int64_t cols = p->s->cols;
+    if (!h->narrow)
+        for (int64_t k = 0; k < cols; k++)
+            to[k * NR] = codes[k];
+    else
+        for (int64_t k = 0; k < cols; k += 2)
+            to[k / 2 * NR] = (uint8_t)(codes[k] | (k + 1 < cols ? codes[k + 1] << 4 : 0));
+}
+
+static void small_pack_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct small_packing *p = arg;
+    const struct small_shape *h = &p->shape;
+    int64_t cols = p->s->cols;
+    char *room = cpu_scratch(p->b, thread, (size_t)(cols * 5 + h->groups * 2 + 64));
+    struct quant_row row = {.room = (float *)(void *)room,
+                            .groups = (uint16_t *)(void *)(room + cols * 4),
+                            .codes = (uint8_t *)room + cols * 4 + h->groups * 2};
+    for (int64_t n = begin * NR; n < least(end * NR, p->s->rows); n++) {
+        quant_make_row(p->form, p->s, n, &row);
+        put_codes(p, n, row.codes);
+        uint16_t *groups = (uint16_t *)(void *)(p->bytes + h->groups_at) + n / NR * h->groups * NR + n % NR;
+        for (int64_t g = 0; g < h->groups; g++)
+            groups[g * NR] = row.groups[g];
+        ((float *)(void *)(p->bytes + h->scales_at))[n] = row.scale * (p->form == QUANT_F8 ? 256 : 1);
+    }
+}
+
+static void small_pack(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s)
+{
+    struct small_packing p = {b, bytes, form, s, small_shape(form, s->rows, s->cols)};
+    memset(bytes, 0, p.shape.end);
+    pool_for(b->pool, p.shape.panels, 1 + SMALL_PRODUCT / (s->cols * NR + 1), small_pack_range, &p);
+}
+
+static struct weight *small_weight(struct backend *b, void *bytes, bool owned, enum quant_form form,
+                                   int64_t rows, int64_t cols)
+{
+    (void)b;
+    struct small_shape h = small_shape(form, rows, cols);
+    struct weight *w = xcalloc(1, sizeof *w);
+    *w = (struct weight){.rows = rows, .cols = cols, .form = form, .codes = bytes};
+    w->groups = (const uint16_t *)(const void *)((const char *)bytes + h.groups_at);
+    w->scales = (const float *)(const void *)((const char *)bytes + h.scales_at);
+    w->owned = owned ? bytes : NULL;
+    return w;
+}
+
+/* ---- codes become factors ------------------------------------------------------------------------------ */
+
+/* VL numbers of a line of 8 bits.  e4m3: sign and magnitude at the places of an f16 of another bias, which is
+ * 2^-8 of the value; the column's scale has the rest. */
+ALWAYS_INLINE vec wide_value(const char *p, const enum quant_form form)
+{
+    if (form == QUANT_I8)
+        return __builtin_convertvector(__builtin_convertvector(*(const bvec *)p, ivec), vec);
+    shvec h = __builtin_convertvector(*(const bvec *)p, shvec) << 7 & (int16_t)0xbf80;
+    return VEC_F16(h);
+}
+
+/* Two bf16 of neighbouring k; both halves of a table for the even and the odd one. */
+ALWAYS_INLINE uvec pair_of(vec even, vec odd)
+{
+    return (uvec)even >> 16 | ((uvec)odd & 0xffff0000u);
+}
+
+ALWAYS_INLINE uvec narrow_codes(const char *p)
+{
+    return __builtin_convertvector(*(const ubvec *)p, uvec);
+}
+
+/* Word `word` (a pair of k) of VL columns. */
+ALWAYS_INLINE uvec small_word(const char *at, int64_t word, table16 even, table16 odd,
+                              const enum quant_form form)
+{
+    if (form == QUANT_I4 || form == QUANT_F4) {
+        uvec u = narrow_codes(at + word * NR);
+        return lookup(even, u) | lookup(odd, u >> 4);
+    }
+    return pair_of(wide_value(at + 2 * word * NR, form), wide_value(at + (2 * word + 1) * NR, form));
+}
+
+/* The same two numbers as f32. */
+ALWAYS_INLINE void small_both(const char *at, int64_t word, table16 table, const enum quant_form form,
+                              vec out[2])
+{
+    if (form == QUANT_I4 || form == QUANT_F4) {
+        uvec u = narrow_codes(at + word * NR);
+        out[0] = (vec)lookup(table, u);
+        out[1] = (vec)lookup(table, u >> 4);
+    } else {
+        out[0] = wide_value(at + 2 * word * NR, form);
+        out[1] = wide_value(at + (2 * word + 1) * NR, form);
+    }
+}
+
+/* ---- products ------------------------------------------------------------------------------------------ */
+
+struct small {
+    struct linear out; /* what becomes of sums: bias, epilogue, rounding */
+    const struct weight *w;
+    struct small_shape shape;
+    table16 even, odd; /* odd: also the table of f32 */
+    bool dot;          /* words of x are pairs of bf16, else f32 */
+    int64_t pairs;     /* of k, in x and in the lines */
+    const char *x;
+    int64_t row, step, block; /* words of x: to the next row, the next k, the next MR rows */
+    int64_t rows, strips, group;
+};
+
+ALWAYS_INLINE vec group_scale(const uint16_t *p)
+{
+    return widen(*(const hvec *)p);
+}
+
+static const char *small_lines(const struct small *p, int64_t panel)
+{
+    return (const char *)p->w->codes + panel * p->shape.lines * NR;
+}
+
+static const uint16_t *small_groups(const struct small *p, int64_t panel)
+{
+    return p->w->groups + panel * p->shape.groups * NR;
+}
+
+/* Sums of M rows and a panel get the columns' scales and go where they belong. */
+static void small_finish(const struct small *p, int64_t row, int64_t panel, vec *sums, int M)
+{
+    const vec *scale = (const vec *)(p->w->scales + panel * NR);
+    for (int i = 0; i < 2 * M; i++)
+        sums[i] *= scale[i % 2];
+    finish_rows(&p->out, row, panel, sums, M);
+}
+
+/* One row and N vectors side by side, two for each panel: pairs [k, end). */
+ALWAYS_INLINE void small_run(const struct small *p, vec *acc, const int N, const char *lines, int64_t k,
+                             int64_t end, const bool dot, const enum quant_form form)
+{
+    const int64_t apart = p->shape.lines * NR;
+    for (; k < end; k++) {
+        const char *x = p->x + k * (dot ? WORD : 2 * WORD);
+        UNROLL for (int j = 0; j < N; j++)
+        {
+            const char *at = lines + (j / 2) * apart + (j % 2) * VL;
+            if (dot) {
+                uint32_t word;
+                memcpy(&word, x, 4);
+                acc[j] = DOT_BF16(acc[j], word, small_word(at, k, p->even, p->odd, form));
+            } else {
+                float f[2];
+                vec w[2];
+                memcpy(f, x, 8);
+                small_both(at, k, p->odd, form, w);
+                acc[j] += f[0] * w[0];
+                acc[j] += f[1] * w[1];
+            }
+        }
+    }
+}
+
+ALWAYS_INLINE void small_vector(const struct small *p, int64_t panel, const int N, const bool dot,
+                                const enum quant_form form)
+{
+    const int64_t size = form == QUANT_I4 ? QUANT_I4_GROUP / 2 : form == QUANT_F4 ? QUANT_F4_GROUP / 2 : 0;
+    const char *lines = small_lines(p, panel);
+    vec acc[2 * SMALL_PANELS], sums[2 * SMALL_PANELS];
+    UNROLL for (int j = 0; j < N; j++) acc[j] = sums[j] = (vec){0};
+    if (!size) {
+        small_run(p, acc, N, lines, 0, p->pairs, dot, form);
+        UNROLL for (int j = 0; j < N; j++) sums[j] = acc[j];
+    }
+    for (int64_t g = 0; size && g < p->shape.groups; g++) {
+        UNROLL for (int j = 0; j < N; j++) acc[j] = (vec){0};
+        small_run(p, acc, N, lines, g * size, (g + 1) * size, dot, form);
+        UNROLL for (int j = 0; j < N; j++) sums[j] +=
+            acc[j] * group_scale(small_groups(p, panel + j / 2) + g * NR + (j % 2) * VL);
+    }
+    for (int j = 0; j < N; j += 2)
+        small_finish(p, 0, panel + j / 2, sums + j, 1);
+}
+
+/* A function for each form, with and without the dot product. */
+#define EACH_FORM(what)                                                                                      \
+    switch (p->w->form) {                                                                                    \
+    case QUANT_I8:                                                                                           \
+        what(QUANT_I8);                                                                                      \
+        break;                                                                                               \
+    case QUANT_I4:                                                                                           \
+        what(QUANT_I4);                                                                                      \
+        break;                                                                                               \
+    case QUANT_F8:                                                                                           \
+        what(QUANT_F8);                                                                                      \
+        break;                                                                                               \
+    default:                                                                                                 \
+        what(QUANT_F4);                                                                                      \
+    }
+
+ALWAYS_INLINE void small_vectors(const struct small *p, int64_t begin, int64_t end, const bool dot,
+                                 const enum quant_form form)
+{
+    int64_t panel = begin;
+    for (; panel + SMALL_PANELS <= end; panel += SMALL_PANELS)
+        small_vector(p, panel, 2 * SMALL_PANELS, dot, form);
+    for (; panel < end; panel++)
+        small_vector(p, panel, 2, dot, form);
+}
+
+static void small_vector_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    const struct small *p = arg;
+#define RUN(form)                                                                                            \
+    if (p->dot)                                                                                              \
+        small_vectors(p, begin, end, true, form);                                                            \
+    else                                                                                                     \
+        small_vectors(p, begin, end, false, form)
+    EACH_FORM(RUN)
+#undef RUN
+}
+
+/* ---- many rows ------------------------------------------------------------------------------------------ */
+
+/* Pairs [k, k + n) of a panel as words [n][NR], or as f32 [2 n][NR]. */
+ALWAYS_INLINE void small_widen(const struct small *p, const char *lines, int64_t k, int64_t n, uint32_t *out,
+                               const enum quant_form form)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < NR; j += VL) {
+            if (p->dot) {
+                *(uvec *)(out + i * NR + j) = small_word(lines + j, k + i, p->even, p->odd, form);
+            } else {
+                vec w[2];
+                small_both(lines + j, k + i, p->odd, form, w);
+                *(vec *)(out + 2 * i * NR + j) = w[0];
+                *(vec *)(out + (2 * i + 1) * NR + j) = w[1];
+            }
+        }
+}
+
+OWN_FUNCTION void small_slice(const struct small *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
+{
+    const char *lines = small_lines(p, panel);
+#define RUN(form) small_widen(p, lines, k, n, out, form)
+    EACH_FORM(RUN)
+#undef RUN
+}
+
+/* tile [M][NR] += sums [M][NR] times the scales of a group */
+static void small_gather(float *tile, const float *sums, const uint16_t *scales, int64_t M)
+{
+    for (int j = 0; j < NR; j += VL) {
+        vec scale = group_scale(scales + j);
+        for (int64_t m = 0; m < M; m++)
+            *(vec *)(tile + m * NR + j) += *(const vec *)(sums + m * NR + j) * scale;
+    }
+}
+
+/* At most MR rows from `row` on against a widened slice: pairs [k, k + n). */
+static void small_block(const struct small *p, int64_t row, int64_t panel, int64_t k, int64_t n,
+                        const uint32_t *slice, float *tile)
+{
+    const int64_t per = p->dot ? 1 : 2, m = least(MR, p->rows - row);
+    const int64_t size = quant_group(p->w->form) ? quant_group(p->w->form) / 2 : n;
+    float sums[MR * NR] __attribute__((aligned(64)));
+    for (int64_t g = 0; g < n; g += size) {
+        struct matrix x = {p->x + (row / MR * p->block + (k + g) * per * p->step) * WORD, p->row, p->step};
+        const uint32_t *w = slice + g * per * NR;
+        bool grouped = p->shape.groups > 0;
+        float *to = grouped ? sums : tile;
+        enum start start = grouped || k == 0 ? FROM_ZERO : FROM_SUM;
+        if (p->dot)
+            product_pair(to, NR, x, w, NR, m, least(size, n - g), NR, start);
+        else
+            product_f32(to, NR, x, w, NR, m, 2 * least(size, n - g), NR, start);
+        if (grouped && k + g == 0)
+            memset(tile, 0, (size_t)(m * NR) * sizeof *tile);
+        if (grouped)
+            small_gather(tile, sums, small_groups(p, panel) + (k + g) / size * NR, m);
+    }
+    if (k + n == p->pairs)
+        small_finish(p, row, panel, (vec *)tile, (int)m);
+}
+
+static void small_product_range(void *arg, int64_t begin, int64_t end, int thread)
+{
+    const struct small *p = arg;
+    const size_t slice_bytes = (size_t)SMALL_DEPTH * NR * sizeof(float);
+    char *room = cpu_scratch(p->out.b, thread,
+                             slice_bytes + (size_t)(SMALL_PANELS * SMALL_STRIP * NR) * sizeof(float));
+    uint32_t *slice = (uint32_t *)(void *)room;
+    float *tiles = (float *)(void *)(room + slice_bytes);
+    for (int64_t item = begin; item < end; item++) {
+        int64_t p0 = item / p->strips * p->group, p1 = least(p0 + p->group, p->shape.panels);
+        int64_t r0 = item % p->strips * SMALL_STRIP, r1 = least(r0 + SMALL_STRIP, p->rows);
+        for (int64_t k = 0; k < p->pairs; k += SMALL_DEPTH / 2) {
+            int64_t n = least(SMALL_DEPTH / 2, p->pairs - k);
+            for (int64_t panel = p0; panel < p1; panel++) {
+                float *tile = tiles + (panel - p0) * SMALL_STRIP * NR;
+                small_slice(p, panel, k, n, slice);
+                for (int64_t r = r0; r < r1; r += MR)
+                    small_block(p, r, panel, k, n, slice, tile + (r - r0) * NR);
+            }
+        }
+    }
+}
+
+/* ---- the operation --------------------------------------------------------------------------------------- */
+
+/* Rows of x as words, with zeros up to the last pair: row after row for few, else interleaved by MR. */
+static void small_take(struct small *p, struct tensor x)
+{
+    const bool few = x.rows <= SMALL_FEW;
+    int64_t words = p->dot ? p->pairs : 2 * p->pairs, have = p->dot ? ceil_div(x.cols, 2) : x.cols;
+    int64_t blocks = ceil_div(x.rows, MR), wide = few ? padded(words) : words * MR + VL;
+    uint32_t *out = cpu_scratch(p->out.b, SHARED_SCRATCH, (size_t)((few ? x.rows : blocks) * wide) * WORD);
+    p->x = (const char *)out;
+    p->rows = x.rows;
+    p->row = few ? wide : 1;
+    p->step = few ? 1 : MR;
+    p->block = few ? MR * wide : wide;
+    for (int64_t i = 0; i < (few ? x.rows : blocks); i++, out += wide) {
+        if (few && p->dot) {
+            memset(out + have - 1, 0, (size_t)(wide - have + 1) * WORD);
+            memcpy(out, element(x, i, 0), (size_t)x.cols * 2);
+        } else if (few) {
+            memset(out, 0, (size_t)wide * WORD);
+            load_row(x, i, 0, x.cols, (float *)(void *)out);
+        } else {
+            pack_rows(out, MR, tensor_rows(x, i * MR, least(MR, x.rows - i * MR)), p->dot);
+            memset(out + have * MR, 0, (size_t)((words - have) * MR) * WORD);
+        }
+    }
+}
+
+static void small_chunk(struct small *p)
+{
+    int64_t panels = p->shape.panels, threads = pool_threads(p->out.b->pool), per_panel = p->w->cols * NR;
+    if (p->rows == 1) {
+        pool_for(p->out.b->pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), small_vector_range, p);
+        return;
+    }
+    p->strips = ceil_div(p->rows, SMALL_STRIP);
+    p->group = SMALL_PANELS;
+    while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * threads)
+        p->group /= 2;
+    int64_t per_item = per_panel * p->group * p->rows / p->strips;
+    pool_for(p->out.b->pool, ceil_div(panels, p->group) * p->strips, 1 + SMALL_PRODUCT / (per_item + 1),
+             small_product_range, p);
+}
+
+static void small_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
+                         struct tensor bias, enum epilogue epi, int add)
+{
+    struct small p = {.w = w, .shape = small_shape(w->form, w->rows, w->cols)};
+    p.out = (struct linear){.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
+    p.out.bf16 = y.dtype == DT_BF16;
+    p.dot = HAS_DOT && x.dtype == DT_BF16;
+    p.pairs = p.shape.lines / (p.shape.narrow ? 1 : 2);
+    if (p.shape.narrow) {
+        p.even = table_of(w->form, 16);
+        p.odd = table_of(w->form, 0);
+    }
+    int64_t chunk = ceil_div(SMALL_CHUNK / (2 * WORD) / p.pairs, SMALL_STRIP) * SMALL_STRIP;
+    for (int64_t r = 0; r < x.rows; r += chunk) {
+        p.out.row0 = r;
+        small_take(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
+        small_chunk(&p);
+    }
+}
+
+static void any_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
+                       struct tensor bias, enum epilogue epi, int add)
+{
+    if (w->form == QUANT_NONE) {
+        fast_linear(b, y, x, w, bias, epi, add);
+        return;
+    }
+    if (x.cols != w->cols || y.cols != w->rows || x.rows != y.rows)
+        bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
+            (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
+    small_linear(b, y, x, w, bias, epi, add);
+}
+
+#endif

@@ -1,0 +1,202 @@
+/* quant.c - see quant.h. */
+#include "ops/quant.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *quant_name(enum quant_form form)
+{
+    static const char *const names[QUANT_FORMS] = {"", "i8", "i4", "f8", "f4"};
+    return names[form];
+}
+
+bool quant_is_narrow(enum quant_form form)
+{
+    return form == QUANT_I4 || form == QUANT_F4;
+}
+
+int64_t quant_group(enum quant_form form)
+{
+    return form == QUANT_I4 ? QUANT_I4_GROUP : form == QUANT_F4 ? QUANT_F4_GROUP : 0;
+}
+
+int64_t quant_groups(enum quant_form form, int64_t cols)
+{
+    int64_t g = quant_group(form);
+    return g ? (cols + g - 1) / g : 0;
+}
+
+static float e2m1(int code)
+{
+    static const float size[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    return code & 8 ? -size[code & 7] : size[code & 7];
+}
+
+float quant_value(enum quant_form form, int code)
+{
+    switch (form) {
+    case QUANT_I8:
+        return (float)(int8_t)code;
+    case QUANT_I4:
+        return (float)((code & 15) - (code & 8) * 2);
+    case QUANT_F8:
+        return f8e4m3_to_f32((uint8_t)code);
+    case QUANT_F4:
+        return e2m1(code);
+    default:
+        bug("no codes of form %d", (int)form);
+    }
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------ */
+
+static const uint8_t *stored_row(const struct quant_source *s, int64_t n)
+{
+    return (const uint8_t *)s->stored.data + (size_t)(n * s->stored.stride) * dtype_size(s->stored.dtype);
+}
+
+static int stored_nibble(const uint8_t *row, int64_t k)
+{
+    return row[k / 2] >> (k % 2 ? 4 : 0) & 15;
+}
+
+static void read_f8(const struct quant_source *s, int64_t n, float *out)
+{
+    float value[256];
+    const uint8_t *row = stored_row(s, n);
+    for (int i = 0; i < 256; i++)
+        value[i] = f8e4m3_to_f32((uint8_t)i) * s->scale;
+    for (int64_t k = 0; k < s->cols; k++)
+        out[k] = value[row[k]];
+}
+
+static void read_f4(const struct quant_source *s, int64_t n, float *out)
+{
+    const uint8_t *row = stored_row(s, n), *groups = s->groups + n * quant_groups(QUANT_F4, s->cols);
+    for (int64_t k = 0; k < s->cols; k++)
+        out[k] = e2m1(stored_nibble(row, k)) * f8e4m3_to_f32(groups[k / QUANT_F4_GROUP]) * s->scale;
+}
+
+void quant_source_row(const struct quant_source *s, int64_t n, float *out)
+{
+    const uint16_t *half = (const uint16_t *)(const void *)stored_row(s, n);
+    switch (s->stored.dtype) {
+    case DT_F32:
+        memcpy(out, half, (size_t)s->cols * sizeof *out);
+        break;
+    case DT_BF16:
+        for (int64_t k = 0; k < s->cols; k++)
+            out[k] = bf16_to_f32(half[k]);
+        break;
+    case DT_F16:
+        for (int64_t k = 0; k < s->cols; k++)
+            out[k] = f16_to_f32(half[k]);
+        break;
+    case DT_F8E4M3:
+        read_f8(s, n, out);
+        break;
+    default:
+        read_f4(s, n, out);
+    }
+}
+
+/* ---- making ------------------------------------------------------------------------------------------- */
+
+/* Adding it leaves a number rounded to nearest even in the low bits: 1.5 * 2^23. */
+static const float rounding = 12582912.0f;
+
+static int code_between(float x, float lo, float hi)
+{
+    x = x > lo ? x : lo; /* NaN becomes lo */
+    x = x < hi ? x : hi;
+    return (int)((x + rounding) - rounding);
+}
+
+static void make_i8(struct quant_row *r, int64_t cols)
+{
+    float most = 0;
+    for (int64_t k = 0; k < cols; k++)
+        most = fabsf(r->room[k]) > most ? fabsf(r->room[k]) : most;
+    float each = most > 0 ? 127 / most : 0;
+    if (!(each < INFINITY)) /* a row of denormals: all the same to bf16 */
+        each = 0;
+    for (int64_t k = 0; k < cols; k++)
+        r->codes[k] = (uint8_t)code_between(r->room[k] * each, -127, 127);
+    r->scale = each > 0 ? most / 127 : 0;
+}
+
+static float group_error(const float *x, int64_t n, float step)
+{
+    float error = 0, each = 1 / step;
+    for (int64_t k = 0; k < n; k++) {
+        float off = x[k] - step * (float)code_between(x[k] * each, -8, 7);
+        error += off * off;
+    }
+    return error;
+}
+
+/* The number of largest magnitude would be -8 or 7 exactly; a smaller step cuts it off and is finer for the
+ * others.  The step is signed, so that whichever side reaches further gets the eighth step. */
+static uint16_t best_step(const float *x, int64_t n)
+{
+    static const float divisors[] = {-8.0f, -7.4f, -8.7f, -9.4f, -10.2f, -11.0f};
+    float far = 0, least = INFINITY;
+    uint16_t best = 0;
+    for (int64_t k = 0; k < n; k++)
+        far = fabsf(x[k]) > fabsf(far) ? x[k] : far;
+    for (size_t i = 0; i < sizeof divisors / sizeof *divisors; i++) {
+        uint16_t step = bf16_from_f32(far / divisors[i]);
+        float error = fabsf(bf16_to_f32(step)) > 1e-37f ? group_error(x, n, bf16_to_f32(step)) : INFINITY;
+        if (error < least) {
+            least = error;
+            best = step;
+        }
+    }
+    return best;
+}
+
+static void make_i4(struct quant_row *r, int64_t cols)
+{
+    for (int64_t g = 0; g < quant_groups(QUANT_I4, cols); g++) {
+        int64_t first = g * QUANT_I4_GROUP, n = cols - first < QUANT_I4_GROUP ? cols - first : QUANT_I4_GROUP;
+        r->groups[g] = best_step(r->room + first, n);
+        float each = r->groups[g] ? 1 / bf16_to_f32(r->groups[g]) : 0;
+        for (int64_t k = first; k < first + n; k++)
+            r->codes[k] = (uint8_t)code_between(r->room[k] * each, -8, 7) & 15;
+    }
+    r->scale = 1;
+}
+
+static void take_f8(const struct quant_source *s, int64_t n, struct quant_row *r)
+{
+    memcpy(r->codes, stored_row(s, n), (size_t)s->cols);
+    r->scale = s->scale;
+}
+
+static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r)
+{
+    const uint8_t *row = stored_row(s, n);
+    int64_t groups = quant_groups(QUANT_F4, s->cols);
+    for (int64_t k = 0; k < s->cols; k++)
+        r->codes[k] = (uint8_t)stored_nibble(row, k);
+    for (int64_t g = 0; g < groups; g++)
+        r->groups[g] = bf16_from_f32(f8e4m3_to_f32(s->groups[n * groups + g]));
+    r->scale = s->scale;
+}
+
+void quant_make_row(enum quant_form form, const struct quant_source *s, int64_t n, struct quant_row *out)
+{
+    bool stored = form == QUANT_F8 ? s->stored.dtype == DT_F8E4M3 : s->stored.dtype == DT_U8;
+    if ((form == QUANT_F8 || form == QUANT_F4) && !stored)
+        bug("a matrix of %s as %s", dtype_name(s->stored.dtype), quant_name(form));
+    if (form == QUANT_F8)
+        take_f8(s, n, out);
+    else if (form == QUANT_F4)
+        take_f4(s, n, out);
+    else
+        quant_source_row(s, n, out->room);
+    if (form == QUANT_I8)
+        make_i8(out, s->cols);
+    else if (form == QUANT_I4)
+        make_i4(out, s->cols);
+}

@@ -1,0 +1,378 @@
+/* t_quant.c - claims about matrices of small numbers: what codes mean, how codes are made, and that products
+ * with them are what the numbers say on every instruction set.
+ *
+ * Sums in another order may differ by 2e-5 of the largest output, as in t_ops.c; for bf16 see worst().
+ */
+#include "check.h"
+#include "golden.h"
+
+#include "ops/quant.h"
+
+#include <math.h>
+
+static uint64_t rng;
+
+static int between(int lo, int hi)
+{
+    return lo + (int)(check_random(&rng) * (hi - lo + 1));
+}
+
+static const enum quant_form forms[] = {QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4};
+enum { FORMS = 4 };
+
+/* ---- matrices ------------------------------------------------------------------------------------------- */
+
+struct matrix {
+    struct quant_source source;
+    void *data;
+    uint8_t *groups;
+};
+
+/* As a file would hold one that ends in this form. */
+static struct matrix make(enum quant_form form, int64_t rows, int64_t cols)
+{
+    struct matrix m = {.source = {.rows = rows, .cols = cols, .scale = 0.037f}};
+    if (form == QUANT_F8) {
+        uint8_t *p = m.data = malloc((size_t)(rows * cols));
+        for (int64_t i = 0; i < rows * cols; i++)
+            while (((p[i] = (uint8_t)between(0, 255)) & 127) == 127) /* no NaN */
+                ;
+        m.source.stored = (struct tensor){p, DT_F8E4M3, rows, cols, cols};
+    } else if (form == QUANT_F4) {
+        int64_t bytes = (cols + 1) / 2, groups = rows * quant_groups(form, cols);
+        uint8_t *p = m.data = malloc((size_t)(rows * bytes));
+        for (int64_t i = 0; i < rows * bytes; i++)
+            p[i] = (uint8_t)between(0, 255);
+        m.groups = malloc((size_t)groups);
+        for (int64_t i = 0; i < groups; i++)
+            m.groups[i] = (uint8_t)between(0x20, 0x50);
+        m.source.stored = (struct tensor){p, DT_U8, rows, bytes, bytes};
+        m.source.groups = m.groups;
+    } else {
+        float *p = m.data = malloc((size_t)(rows * cols) * sizeof *p);
+        for (int64_t i = 0; i < rows * cols; i++)
+            p[i] = (float)(check_random(&rng) * 2 - 1);
+        m.source.stored = (struct tensor){p, DT_F32, rows, cols, cols};
+    }
+    return m;
+}
+
+static void drop(struct matrix *m)
+{
+    free(m->data);
+    free(m->groups);
+}
+
+static struct weight *pack(struct backend *b, enum quant_form form, const struct quant_source *s)
+{
+    void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, form, s->rows, s->cols) + 63) / 64 * 64);
+    b->ops->quant_pack(b, bytes, form, s);
+    return b->ops->quant_weight(b, bytes, true, form, s->rows, s->cols);
+}
+
+static struct tensor filled(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
+{
+    struct tensor x = b->ops->alloc(b, t, rows, cols);
+    for (int64_t i = 0; i < rows * cols; i++) {
+        float v = (float)(check_random(&rng) * 2 - 1);
+        if (t == DT_BF16)
+            ((uint16_t *)x.data)[i] = bf16_from_f32(v);
+        else
+            ((float *)x.data)[i] = v;
+    }
+    return x;
+}
+
+static double at(struct tensor t, int64_t r, int64_t c)
+{
+    int64_t i = r * t.stride + c;
+    return (double)(t.dtype == DT_BF16 ? bf16_to_f32(((uint16_t *)t.data)[i]) : ((float *)t.data)[i]);
+}
+
+/* Largest difference as a multiple of the tolerance.  A sum that falls to the other side of a rounding boundary is
+ * one step of bf16 off, 2^-7 of the smallest number with that exponent; a square doubles it. */
+static double worst(struct tensor have, struct tensor want, bool added)
+{
+    double most = 0, off = 0;
+    for (int64_t r = 0; r < want.rows; r++)
+        for (int64_t c = 0; c < want.cols; c++)
+            most = fmax(most, fabs(at(want, r, c)));
+    for (int64_t r = 0; r < want.rows; r++)
+        for (int64_t c = 0; c < want.cols; c++) {
+            bool half = want.dtype == DT_BF16;
+            double allowed = (2e-5 + (half && added ? 0.005 : 0)) * most + 1e-6 +
+                             (half ? 0.017 * fabs(at(want, r, c)) : 0);
+            double d = fabs(at(have, r, c) - at(want, r, c)) / allowed;
+            off = d >= off ? d : off;
+            if (isnan(d))
+                return INFINITY;
+        }
+    return off;
+}
+
+/* ---- products -------------------------------------------------------------------------------------------- */
+
+static double product(struct backend *ref, struct backend *fast, enum quant_form form, enum dtype act)
+{
+    static const int rows[] = {1, 2, 4, 5, 13, 64, 150, 240};
+    int64_t T = rows[between(0, 7)], N = between(1, 150), K = between(1, 700);
+    enum epilogue epi = (enum epilogue)between(0, 2);
+    int add = between(0, 1), biased = between(0, 1);
+    struct matrix m = make(form, N, K);
+    struct weight *wr = pack(ref, form, &m.source), *wf = pack(fast, form, &m.source);
+    struct tensor x = filled(ref, act, T, K), bias = filled(ref, DT_F32, 1, N), none = {0};
+    struct tensor want = filled(ref, between(0, 3) ? act : DT_F32, T, N),
+                  have = ref->ops->alloc(ref, want.dtype, T, N);
+    ref->ops->copy(ref, have, want);
+    ref->ops->linear(ref, want, x, wr, biased ? bias : none, epi, add);
+    fast->ops->linear(fast, have, x, wf, biased ? bias : none, epi, add);
+    double off = worst(have, want, add);
+    ref->ops->unpack_free(ref, wr);
+    fast->ops->unpack_free(fast, wf);
+    struct tensor *all[] = {&x, &bias, &want, &have};
+    for (int i = 0; i < 4; i++)
+        ref->ops->free(ref, all[i]);
+    drop(&m);
+    return off;
+}
+
+static void t_products(void **state)
+{
+    (void)state;
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    struct pool *pool = pool_new(2);
+    struct backend *ref = backend_cpu("ref", NULL, NULL);
+    for (int i = 1; i < n; i++) {
+        struct backend *fast = backend_cpu(isa[i], pool, NULL);
+        for (int f = 0; f < FORMS; f++)
+            for (int act = 0; act < 2; act++) {
+                double off = 0;
+                for (int r = 0; r < 16; r++)
+                    off = fmax(off, product(ref, fast, forms[f], act ? DT_BF16 : DT_F32));
+                check_note("%-10s %s x %-4s worst difference %.2f of the tolerance", isa[i],
+                           quant_name(forms[f]), act ? "bf16" : "f32", off);
+                assert_true(off <= 1);
+            }
+        backend_free(fast);
+    }
+    backend_free(ref);
+    pool_free(pool);
+}
+
+/* Rows together, one after the other, on two threads and on one. */
+static void t_alone(void **state)
+{
+    (void)state;
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    struct pool *pool = pool_new(2);
+    for (int round = 0; round < 8 * FORMS * n; round++) {
+        struct backend *one = backend_cpu(isa[round % n], NULL, NULL),
+                       *two = backend_cpu(isa[round % n], pool, NULL);
+        enum quant_form form = forms[round / n % FORMS];
+        bool big = round % n > 0; /* so that two threads have something to do */
+        int64_t T = big ? between(2, 60) : 3, N = big ? between(200, 400) : 40, K = between(200, 700);
+        struct matrix m = make(form, N, K);
+        struct weight *w = pack(one, form, &m.source), *v = pack(two, form, &m.source);
+        struct tensor x = filled(one, round & 1 ? DT_BF16 : DT_F32, T, K), none = {0};
+        struct tensor a = one->ops->alloc(one, DT_F32, T, N), b = one->ops->alloc(one, DT_F32, T, N),
+                      c = one->ops->alloc(one, DT_F32, T, N);
+        one->ops->linear(one, a, x, w, none, EPI_NONE, 0);
+        two->ops->linear(two, b, x, v, none, EPI_NONE, 0);
+        for (int64_t t = 0; t < T; t++)
+            two->ops->linear(two, tensor_rows(c, t, 1), tensor_rows(x, t, 1), v, none, EPI_NONE, 0);
+        assert_memory_equal(a.data, b.data, (size_t)(T * N) * sizeof(float));
+        assert_memory_equal(a.data, c.data, (size_t)(T * N) * sizeof(float));
+        struct tensor *all[] = {&x, &a, &b, &c};
+        for (int i = 0; i < 4; i++)
+            one->ops->free(one, all[i]);
+        one->ops->unpack_free(one, w);
+        two->ops->unpack_free(two, v);
+        drop(&m);
+        backend_free(one);
+        backend_free(two);
+    }
+    pool_free(pool);
+}
+
+/* e4m3 numbers are bf16 numbers: with a scale of one both matrices are the same. */
+static void t_exact(void **state)
+{
+    (void)state;
+    struct backend *b = backend_cpu(NULL, NULL, NULL);
+    int64_t T = 30, N = 70, K = 333;
+    struct matrix m = make(QUANT_F8, N, K);
+    m.source.scale = 1;
+    struct tensor host = b->ops->alloc(b, DT_BF16, N, K), none = {0};
+    for (int64_t i = 0; i < N * K; i++)
+        ((uint16_t *)host.data)[i] = bf16_from_f32(f8e4m3_to_f32(((uint8_t *)m.data)[i]));
+    struct weight *w = b->ops->pack(b, host, DT_BF16), *v = pack(b, QUANT_F8, &m.source);
+    struct tensor x = filled(b, DT_BF16, T, K), y = b->ops->alloc(b, DT_F32, T, N),
+                  z = b->ops->alloc(b, DT_F32, T, N);
+    b->ops->linear(b, y, x, w, none, EPI_NONE, 0);
+    b->ops->linear(b, z, x, v, none, EPI_NONE, 0);
+    double most = 0, off = 0;
+    for (int64_t i = 0; i < T * N; i++) {
+        most = fmax(most, fabs(at(y, i / N, i % N)));
+        off = fmax(off, fabs(at(y, i / N, i % N) - at(z, i / N, i % N)));
+    }
+    assert_true(off <= 1e-6 * most);
+    check_note("largest difference %.1e of the largest sum", off / most);
+    struct tensor *all[] = {&host, &x, &y, &z};
+    for (int i = 0; i < 4; i++)
+        b->ops->free(b, all[i]);
+    b->ops->unpack_free(b, w);
+    b->ops->unpack_free(b, v);
+    drop(&m);
+    backend_free(b);
+}
+
+/* ---- codes ------------------------------------------------------------------------------------------------- */
+
+static void t_codes(void **state)
+{
+    (void)state;
+    struct golden g;
+    golden_open(&g, "quant");
+    struct golden_array e4m3 = golden_find(&g, "e4m3"), e2m1 = golden_find(&g, "e2m1");
+    assert_int_equal(e4m3.rows * e4m3.cols, 256);
+    assert_int_equal(e2m1.rows * e2m1.cols, 16);
+    for (int i = 0; i < 256; i++) {
+        float want = ((const float *)e4m3.data)[i], have = f8e4m3_to_f32((uint8_t)i);
+        assert_true(isnan(want) ? isnan(have) : have == want && signbit(have) == signbit(want));
+        assert_true(isnan(want) || bf16_to_f32(bf16_from_f32(have)) == have);
+        if (!isnan(want))
+            assert_true(quant_value(QUANT_F8, i) == want);
+    }
+    for (int i = 0; i < 16; i++)
+        assert_true(quant_value(QUANT_F4, i) == ((const float *)e2m1.data)[i]);
+    for (int i = 0; i < 16; i++)
+        assert_true(quant_value(QUANT_I4, i) == (float)(i < 8 ? i : i - 16));
+    golden_close(&g);
+}
+
+/* Matrices that others have quantised, and what they say their numbers are. */
+static void t_stored(void **state)
+{
+    (void)state;
+    struct golden g;
+    golden_open(&g, "quant");
+    struct golden_array codes = golden_find(&g, "nvfp4.packed"), scales = golden_find(&g, "nvfp4.scales"),
+                        want = golden_find(&g, "nvfp4.values"), global = golden_find(&g, "nvfp4.global");
+    int64_t rows = want.rows, cols = want.cols;
+    struct quant_source s = {.rows = rows,
+                             .cols = cols,
+                             .stored = {(void *)(uintptr_t)codes.data, DT_U8, rows, cols / 2, cols / 2},
+                             .groups = scales.data,
+                             .scale = *(const float *)global.data};
+    float *row = malloc((size_t)cols * sizeof *row);
+    double off = 0, most = 0;
+    for (int64_t n = 0; n < rows; n++) {
+        quant_source_row(&s, n, row);
+        for (int64_t k = 0; k < cols; k++) {
+            double v = (double)((const float *)want.data)[n * cols + k];
+            off = fmax(off, fabs((double)row[k] - v));
+            most = fmax(most, fabs(v));
+        }
+    }
+    check_note("NVFP4 %lldx%lld: largest difference %.1e of the largest number", (long long)rows,
+               (long long)cols, off / most);
+    assert_true(off <= 1e-6 * most); /* three factors in another order */
+    free(row);
+    codes = golden_find(&g, "fp8.codes");
+    want = golden_find(&g, "fp8.values");
+    global = golden_find(&g, "fp8.scale");
+    s = (struct quant_source){
+        .rows = want.rows,
+        .cols = want.cols,
+        .stored = {(void *)(uintptr_t)codes.data, DT_F8E4M3, want.rows, want.cols, want.cols},
+        .scale = *(const float *)global.data};
+    row = malloc((size_t)want.cols * sizeof *row);
+    for (int64_t n = 0; n < want.rows; n++) {
+        quant_source_row(&s, n, row);
+        assert_memory_equal(row, (const float *)want.data + n * want.cols, (size_t)want.cols * sizeof *row);
+    }
+    free(row);
+    golden_close(&g);
+}
+
+/* Root mean square of what is lost, of the numbers' own. */
+static double lost(enum quant_form form, const float *x, int64_t cols)
+{
+    struct quant_source s = {
+        .rows = 1, .cols = cols, .stored = {(void *)(uintptr_t)x, DT_F32, 1, cols, cols}};
+    struct backend *b = backend_cpu("ref", NULL, NULL);
+    struct weight *w = pack(b, form, &s);
+    struct tensor unit = b->ops->alloc(b, DT_F32, 1, cols), y = b->ops->alloc(b, DT_F32, 1, 1), none = {0};
+    double off = 0, all = 0;
+    for (int64_t k = 0; k < cols; k++) {
+        ((float *)unit.data)[k] = 1;
+        b->ops->linear(b, y, unit, w, none, EPI_NONE, 0);
+        ((float *)unit.data)[k] = 0;
+        off += pow((double)x[k] - at(y, 0, 0), 2);
+        all += pow((double)x[k], 2);
+    }
+    b->ops->free(b, &unit);
+    b->ops->free(b, &y);
+    b->ops->unpack_free(b, w);
+    backend_free(b);
+    return sqrt(off / all);
+}
+
+static double normal(void)
+{
+    double u = check_random(&rng), v = check_random(&rng);
+    return sqrt(-2 * log(u + 1e-300)) * cos(6.283185307179586 * v);
+}
+
+static void t_making(void **state)
+{
+    (void)state;
+    enum { N = 512 };
+    float x[N];
+    double i8 = 0, i4 = 0;
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < N; i++)
+            x[i] = (float)(normal() * 0.02);
+        i8 = fmax(i8, lost(QUANT_I8, x, N));
+        i4 = fmax(i4, lost(QUANT_I4, x, N));
+    }
+    check_note("of normal numbers int8 loses %.2f %%, int4 %.2f %%", 100 * i8, 100 * i4);
+    assert_true(i8 < 0.012);    /* 1/127 of about 3.3 deviations, evenly spread: 1 / sqrt 12 of a step */
+    assert_true(i4 < 0.095);    /* the same with 2 * 2.1 deviations in 15 steps */
+    for (int i = 0; i < N; i++) /* what the codes can say is kept */
+        x[i] = (float)(i % 32 == 0 ? -8 : i % 15 - 7) * 0.125f;
+    assert_true(lost(QUANT_I4, x, N) == 0);
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i % 255 - 127) * 0.5f;
+    assert_true(lost(QUANT_I8, x, N) < 1e-7);
+    memset(x, 0, sizeof x); /* nothing, nearly nothing */
+    x[5] = 1e-42f;
+    for (int f = 0; f < 2; f++) {
+        struct quant_source s = {.rows = 1, .cols = N, .stored = {x, DT_F32, 1, N, N}};
+        uint8_t codes[N];
+        uint16_t groups[N / QUANT_I4_GROUP];
+        float room[N];
+        struct quant_row r = {codes, groups, 0, room};
+        quant_make_row(forms[f], &s, 0, &r);
+        assert_true(isfinite(r.scale));
+        for (int i = 0; i < N; i++)
+            assert_int_equal(codes[i], 0);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("every e4m3 and every e2m1 code has the value that torch gives it", t_codes),
+    CLAIM("matrices quantised by others have the numbers that they say", t_stored),
+    CLAIM("int8 and int4 lose what their steps cost and no more", t_making),
+    CLAIM("products with small numbers equal the reference on every instruction set", t_products),
+    CLAIM("a row alone, among others, on one thread or two: the same bits", t_alone),
+    CLAIM("e4m3 numbers multiply like the same numbers in bf16", t_exact),
+};
+
+int main(int argc, char **argv)
+{
+    rng = check_seed();
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
