@@ -7,6 +7,8 @@
  */
 #include "bench/bench.h"
 
+#include "ops/quant.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -96,6 +98,30 @@ static void linear(const struct bench *k, const char *model, const char *what, i
     snprintf(name, sizeof name, "%s %lldx%lldx%lld", what, (long long)T, (long long)N, (long long)K);
     bool one = T == 1;
     finish(&s, model, name, run_linear, one ? 0 : 2.0 * (double)(T * N * K), one ? 2.0 * (double)(N * K) : 0);
+}
+
+/* The same with a matrix of small numbers. */
+static void small_linear(const struct bench *k, const char *model, const char *what, enum quant_form form,
+                         int64_t T, int64_t N, int64_t K)
+{
+    struct subject s = begin(k);
+    struct tensor host = filled(&s, DT_BF16, N, K);
+    struct quant_source source = {.rows = N, .cols = K, .stored = host, .scale = 1};
+    if (form == QUANT_F8)
+        source.stored.dtype = DT_F8E4M3; /* whatever the bytes say */
+    size_t bytes = s.o->quant_bytes(s.b, form, N, K);
+    void *room = NULL;
+    if (posix_memalign(&room, 64, bytes))
+        die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+    s.o->quant_pack(s.b, room, form, &source);
+    s.weight = s.o->quant_weight(s.b, room, true, form, N, K);
+    s.o->free(s.b, &host);
+    s.x = filled(&s, DT_BF16, T, K);
+    s.y = filled(&s, DT_BF16, T, N);
+    char name[64];
+    snprintf(name, sizeof name, "%s, %s %lldx%lldx%lld", what, quant_name(form), (long long)T, (long long)N,
+             (long long)K);
+    finish(&s, model, name, run_linear, T == 1 ? 0 : 2.0 * (double)(T * N * K), T == 1 ? (double)bytes : 0);
 }
 
 static void run_rmsnorm(void *arg)
@@ -257,11 +283,22 @@ static void language(const struct bench *k, const struct shapes *m, int64_t T)
         linear(k, m->name, "head", 1, m->vocab, m->hidden, EPI_NONE, 0);
 }
 
+static void small_numbers(const struct bench *k, const struct shapes *m)
+{
+    static const enum quant_form forms[] = {QUANT_I8, QUANT_F8, QUANT_I4};
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        small_linear(k, m->name, "MLP up", forms[i], m->prefill, m->mlp, m->hidden);
+        small_linear(k, m->name, "MLP up", forms[i], 1, m->mlp, m->hidden);
+        small_linear(k, m->name, "MLP down", forms[i], 1, m->hidden, m->mlp);
+    }
+}
+
 void bench_kernels(const struct bench *k)
 {
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         vision(k, &models[i]);
         language(k, &models[i], models[i].prefill);
         language(k, &models[i], 1);
+        small_numbers(k, &models[i]);
     }
 }

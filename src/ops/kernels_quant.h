@@ -28,12 +28,10 @@ enum {
     SMALL_CHUNK = 8 << 20, /* bytes of x that are interleaved at once */
 };
 
-typedef int8_t bvec __attribute__((vector_size(VL), aligned(1), may_alias));
-typedef uint8_t ubvec __attribute__((vector_size(VL), aligned(1), may_alias));
 typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 typedef int16_t shvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
 
-/* Entry (idx & 15) of a table of 16 words, lane by lane; f16 to f32. */
+/* Entry (idx & 15) of a table of 16 words, lane by lane; f16 to f32; VL bytes, signed or not, as 32 or 16 bits. */
 #if VL == 16
 typedef struct {
     uvec words;
@@ -42,7 +40,10 @@ ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
 {
     return (uvec)_mm512_permutexvar_epi32((__m512i)idx, (__m512i)t.words);
 }
-#define VEC_F16(h) ((vec)_mm512_cvtph_ps((__m256i)(h)))
+#define VEC_F16(h)      ((vec)_mm512_cvtph_ps((__m256i)(h)))
+#define SIGNED_BYTES(p) ((ivec)_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))))
+#define BYTES(p)        ((uvec)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p))))
+#define SHORT_BYTES(p)  ((shvec)_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(p))))
 #else
 typedef struct {
     uvec low, high;
@@ -53,7 +54,10 @@ ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
     __m256i high = _mm256_permutevar8x32_epi32((__m256i)t.high, (__m256i)idx);
     return (uvec)_mm256_blendv_ps((__m256)low, (__m256)high, (__m256)(idx << 28));
 }
-#define VEC_F16(h) ((vec)_mm256_cvtph_ps((__m128i)(h)))
+#define VEC_F16(h)      ((vec)_mm256_cvtph_ps((__m128i)(h)))
+#define SIGNED_BYTES(p) ((ivec)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
+#define BYTES(p)        ((uvec)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
+#define SHORT_BYTES(p)  ((shvec)_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
 #endif
 
 static table16 table_of(enum quant_form form, int shift)
@@ -163,9 +167,8 @@ static struct weight *small_weight(struct backend *b, void *bytes, bool owned, e
 ALWAYS_INLINE vec wide_value(const char *p, const enum quant_form form)
 {
     if (form == QUANT_I8)
-        return __builtin_convertvector(__builtin_convertvector(*(const bvec *)p, ivec), vec);
-    shvec h = __builtin_convertvector(*(const bvec *)p, shvec) << 7 & (int16_t)0xbf80;
-    return VEC_F16(h);
+        return __builtin_convertvector(SIGNED_BYTES(p), vec);
+    return VEC_F16(SHORT_BYTES(p) << 7 & (int16_t)0xbf80);
 }
 
 /* Two bf16 of neighbouring k; both halves of a table for the even and the odd one. */
@@ -174,17 +177,12 @@ ALWAYS_INLINE uvec pair_of(vec even, vec odd)
     return (uvec)even >> 16 | ((uvec)odd & 0xffff0000u);
 }
 
-ALWAYS_INLINE uvec narrow_codes(const char *p)
-{
-    return __builtin_convertvector(*(const ubvec *)p, uvec);
-}
-
 /* Word `word` (a pair of k) of VL columns. */
 ALWAYS_INLINE uvec small_word(const char *at, int64_t word, table16 even, table16 odd,
                               const enum quant_form form)
 {
     if (form == QUANT_I4 || form == QUANT_F4) {
-        uvec u = narrow_codes(at + word * NR);
+        uvec u = BYTES(at + word * NR);
         return lookup(even, u) | lookup(odd, u >> 4);
     }
     return pair_of(wide_value(at + 2 * word * NR, form), wide_value(at + (2 * word + 1) * NR, form));
@@ -195,7 +193,7 @@ ALWAYS_INLINE void small_both(const char *at, int64_t word, table16 table, const
                               vec out[2])
 {
     if (form == QUANT_I4 || form == QUANT_F4) {
-        uvec u = narrow_codes(at + word * NR);
+        uvec u = BYTES(at + word * NR);
         out[0] = (vec)lookup(table, u);
         out[1] = (vec)lookup(table, u >> 4);
     } else {
