@@ -10,7 +10,8 @@
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct bench),
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
-     "peak, kernels, vision, prefill, decode, session, step, drift or all", NULL},
+     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; or peers, to compare",
+     NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
      "runs of each figure at least; 1 to see that everything runs", NULL},
     {"json", 0, OPTION_FLAG, offsetof(struct bench, json), .help = "one JSON object a line on stdout"},
@@ -38,8 +39,8 @@ static bool is_one_of(const char *section, const char *const *names)
 
 static int check(const struct bench *k, int n, char **argv, struct err *e)
 {
-    static const char *const names[] = {"all",    "peak",    "kernels", "vision", "prefill",
-                                        "decode", "session", "step",    "drift",  NULL};
+    static const char *const names[] = {"all",         "peak",    "kernels", "vision", "prefill", "decode",
+                                        "concurrency", "session", "step",    "drift",  "peers",   NULL};
     if (n > 0)
         return err_set(e, ERR_USAGE, "bench takes no argument '%s'", argv[0]);
     if (n == 0 && !is_one_of(k->section, names))

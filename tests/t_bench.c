@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define MODEL    "assets/pocket/model"
-#define SECTIONS "peak", "vision", "prefill", "decode", "session", "step", "drift"
+#define SECTIONS "peak", "vision", "prefill", "decode", "concurrency", "peers", "session", "step", "drift"
 
 /* A folder for what the program writes, and for the files it makes on its way. */
 static void open_place(struct xvfb *x)

@@ -1,9 +1,13 @@
 /* pool.c - see pool.h.
  *
- * A loop is published by storing its description and raising `epoch`.  Workers wait for a new epoch:
- * they spin for a few tens of microseconds, because the loops of one forward pass follow each other
- * closely, then sleep on a futex-backed condition.  Range i belongs to thread i, so there is no
- * sharing of counters and the split depends on (n, grain, threads) only.
+ * A loop is published by storing its description and then a ticket: how many of its ranges nobody has taken
+ * yet.  Whoever is free takes the next, the caller too, so that a thread that lost its core to another program
+ * holds up at most the range it was in, and nobody waits for a thread that has not even begun.  The upper half
+ * of the ticket counts loops: a thread that comes late cannot take a range of a loop it has not seen, and who
+ * has taken one knows that the description stays until it is done.
+ *
+ * Workers spin for some tens of microseconds, because the loops of one forward pass follow each other closely,
+ * then sleep on a condition.
  */
 #include "base/pool.h"
 
@@ -12,23 +16,24 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { MAX_THREADS = 256, SPIN = 4000 };
+enum { MAX_THREADS = 256, SPIN = 4000, RANGES = 8 /* for each thread */ };
 
 struct pool {
     int threads; /* the caller's included */
     pthread_t *ids;
     pthread_mutex_t lock;
     pthread_cond_t wake;
-    atomic_uint epoch;  /* raised for each loop */
-    atomic_int running; /* workers still in the loop */
-    atomic_int asleep;  /* workers on the condition */
     atomic_bool quit;
-    pool_fn *fn; /* the loop */
+    atomic_int asleep; /* workers on the condition */
+    pool_fn *fn;       /* the loop */
     void *arg;
-    int64_t n;
-    int ranges;
+    int64_t n, ranges;
+    _Alignas(64) atomic_uint_least64_t ticket; /* loops so far in the upper half, ranges left in the lower */
+    _Alignas(64) atomic_int_least64_t done;    /* ranges */
 };
 
 struct worker {
@@ -43,46 +48,53 @@ static void pause_cpu(void)
 #endif
 }
 
-static void run_range(struct pool *p, int i)
+static bool any_left(struct pool *p)
 {
-    int64_t begin = p->n * i / p->ranges, end = p->n * (i + 1) / p->ranges;
-    if (i < p->ranges && begin < end)
-        p->fn(p->arg, begin, end, i);
+    return (uint32_t)atomic_load(&p->ticket) > 0;
 }
 
-static unsigned wait_for_epoch(struct pool *p, unsigned seen)
+/* Takes one range and runs it; false when there is none. */
+static bool run_next(struct pool *p, int thread)
 {
-    unsigned now;
+    uint64_t now = atomic_load_explicit(&p->ticket, memory_order_acquire);
+    do {
+        if (!(uint32_t)now)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&p->ticket, &now, now - 1, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    int64_t i = p->ranges - (int64_t)(uint32_t)now;
+    p->fn(p->arg, p->n * i / p->ranges, p->n * (i + 1) / p->ranges, thread);
+    atomic_fetch_add_explicit(&p->done, 1, memory_order_release);
+    return true;
+}
+
+static void wait_for_loop(struct pool *p)
+{
     for (int i = 0; i < SPIN; i++) {
-        if ((now = atomic_load_explicit(&p->epoch, memory_order_acquire)) != seen)
-            return now;
+        if (any_left(p) || atomic_load_explicit(&p->quit, memory_order_relaxed))
+            return;
         pause_cpu();
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->asleep, 1);
-    while ((now = atomic_load(&p->epoch)) == seen)
+    while (!any_left(p) && !atomic_load(&p->quit))
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->asleep, 1);
     pthread_mutex_unlock(&p->lock);
-    return now;
 }
 
 static void *work(void *arg)
 {
     struct worker w = *(struct worker *)arg;
     free(arg);
-    for (unsigned seen = 0;;) {
-        seen = wait_for_epoch(w.pool, seen);
-        if (atomic_load(&w.pool->quit))
-            return NULL;
-        run_range(w.pool, w.index);
-        atomic_fetch_sub_explicit(&w.pool->running, 1, memory_order_release);
-    }
+    while (!atomic_load(&w.pool->quit))
+        if (!run_next(w.pool, w.index))
+            wait_for_loop(w.pool);
+    return NULL;
 }
 
-static void raise_epoch(struct pool *p)
+static void wake_sleepers(struct pool *p)
 {
-    atomic_fetch_add(&p->epoch, 1);
     if (atomic_load(&p->asleep)) {
         pthread_mutex_lock(&p->lock);
         pthread_cond_broadcast(&p->wake);
@@ -103,7 +115,10 @@ struct pool *pool_new(int threads)
         threads = usable_cores();
     if (threads > MAX_THREADS)
         threads = MAX_THREADS;
-    struct pool *p = xcalloc(1, sizeof *p);
+    struct pool *p = NULL; /* aligned as its members ask */
+    if (posix_memalign((void **)&p, _Alignof(struct pool), sizeof *p))
+        die(ERR_ENV, "out of memory: %zu bytes asked for", sizeof *p);
+    memset(p, 0, sizeof *p);
     p->threads = 1;
     p->ids = xcalloc((unsigned long)threads, sizeof *p->ids);
     pthread_mutex_init(&p->lock, NULL);
@@ -125,7 +140,7 @@ void pool_free(struct pool *p)
     if (!p)
         return;
     atomic_store(&p->quit, true);
-    raise_epoch(p);
+    wake_sleepers(p);
     for (int i = 1; i < p->threads; i++)
         pthread_join(p->ids[i], NULL);
     pthread_cond_destroy(&p->wake);
@@ -143,21 +158,23 @@ void pool_for(struct pool *p, int64_t n, int64_t grain, pool_fn *fn, void *arg)
 {
     if (n <= 0)
         return;
-    int64_t ranges = grain > 0 ? n / grain : n;
-    if (ranges > pool_threads(p))
-        ranges = pool_threads(p);
-    if (ranges <= 1) {
+    int64_t ranges = grain > 0 ? n / grain : n, most = (int64_t)pool_threads(p) * RANGES;
+    ranges = ranges > most ? most : ranges;
+    if (ranges <= 1 || pool_threads(p) == 1) {
         fn(arg, 0, n, 0);
         return;
     }
     p->fn = fn;
     p->arg = arg;
     p->n = n;
-    p->ranges = (int)ranges;
-    atomic_store(&p->running, p->threads - 1);
-    raise_epoch(p);
-    run_range(p, 0);
-    for (int i = 0; atomic_load_explicit(&p->running, memory_order_acquire) > 0; i++) {
+    p->ranges = ranges;
+    atomic_store_explicit(&p->done, 0, memory_order_relaxed);
+    uint64_t loops = (atomic_load(&p->ticket) >> 32) + 1;
+    atomic_store(&p->ticket, loops << 32 | (uint64_t)ranges);
+    wake_sleepers(p);
+    while (run_next(p, 0))
+        ;
+    for (int i = 0; atomic_load_explicit(&p->done, memory_order_acquire) < ranges; i++) {
         if (i < SPIN)
             pause_cpu();
         else

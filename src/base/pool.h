@@ -1,8 +1,9 @@
 /* pool.h - a fixed set of threads for data-parallel loops.
  *
- * pool_for splits [0, n) into ranges of at least `grain` and runs fn on them, the caller's thread
- * included; it returns when all are done.  Ranges are fixed by (n, grain, threads): which thread runs
- * which range never changes a result as long as fn's ranges are independent.
+ * pool_for splits [0, n) into ranges of at least `grain`, several for each thread, which the threads take as
+ * they are free, the caller's included; it returns when all are done.  Ranges are fixed by (n, grain,
+ * threads); which thread runs which is not, and never changes a result as long as fn's ranges are
+ * independent.
  * One loop at a time per pool; fn must not call pool_for.
  */
 #ifndef HOLORUN_BASE_POOL_H

@@ -196,6 +196,10 @@ int bench_model(const struct bench *k, struct err *e)
             prefill(&m);
         if (bench_wants(k, "decode"))
             decode(&m);
+        if (bench_wants(k, "concurrency"))
+            bench_concurrency(&m);
+        if (!strcmp(k->section, "peers"))
+            bench_peers(&m);
         if (bench_wants(k, "session"))
             bench_sessions(&m);
         if (bench_wants(k, "step") && m.c->vision)

@@ -33,8 +33,10 @@ void subject_new_corner(struct subject *m); /* the first tile (and the thumbnail
 /* A failure in the middle of a measurement ends the program. */
 void subject_need(int rc, const struct err *e);
 
-void bench_sessions(struct subject *m); /* section session: marks, copies, files */
-void bench_drift(struct subject *m);    /* section drift */
-void bench_step(struct subject *m);     /* section step: one turn of the agent, taken apart */
+void bench_sessions(struct subject *m);    /* section session: marks, copies, files */
+void bench_concurrency(struct subject *m); /* section concurrency: sessions that decode together */
+void bench_peers(struct subject *m); /* section peers: what other programs can be asked, too; not in all */
+void bench_drift(struct subject *m); /* section drift */
+void bench_step(struct subject *m);  /* section step: one turn of the agent, taken apart */
 
 #endif

@@ -28,7 +28,7 @@ static void place_images(struct language *m, struct tensor h, int64_t first, con
     }
 }
 
-static void run_layers(struct language *m, struct lm_state *s, struct tensor h)
+static void run_layers(struct language *m, struct language_batch of, struct tensor h)
 {
     const struct lm_config *c = m->config;
     struct backend *b = m->backend;
@@ -38,10 +38,10 @@ static void run_layers(struct language *m, struct lm_state *s, struct tensor h)
         b->ops->rmsnorm(b, u, h, w->norm, c->eps);
         switch (c->pattern[i]) {
         case LAYER_MAMBA:
-            mamba_layer(m, &w->mamba, &s->now, i, h, u);
+            mamba_layer(m, &w->mamba, of, i, h, u);
             break;
         case LAYER_ATTENTION:
-            attention_layer(m, &w->att, s, i, h, u);
+            attention_layer(m, &w->att, of, i, h, u);
             break;
         case LAYER_MOE:
             moe_layer(m, &w->moe, h, u);
@@ -52,8 +52,12 @@ static void run_layers(struct language *m, struct lm_state *s, struct tensor h)
         if (m->watch)
             m->watch(m->watch_arg, i, h);
     }
-    s->length += h.rows;
-    b->ops->rmsnorm(b, s->now.last, tensor_rows(h, h.rows - 1, 1), m->weights->norm, c->eps);
+    int64_t each = h.rows / of.sessions;
+    for (int i = 0; i < of.sessions; i++) {
+        of.states[i]->length += each;
+        b->ops->rmsnorm(b, of.states[i]->now.last, tensor_rows(h, (i + 1) * each - 1, 1), m->weights->norm,
+                        c->eps);
+    }
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
@@ -67,16 +71,44 @@ void language_forward(struct language *m, struct lm_state *s, const int32_t *ids
         struct tensor h = tensor_rows(m->h, 0, rows);
         m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
         place_images(m, h, first, images, n_images);
-        run_layers(m, s, h);
+        run_layers(m, (struct language_batch){&s, 1}, h);
     }
+}
+
+void language_step_each(struct language *m, struct lm_state *const *s, int n, const int32_t *ids)
+{
+    struct tensor h = tensor_rows(m->h, 0, n);
+    for (int i = 0; i < n; i++)
+        state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
+    m->backend->ops->embed(m->backend, h, m->weights->embed, ids);
+    run_layers(m, (struct language_batch){s, n}, h);
+}
+
+static void project(struct language *m, struct tensor last, float *const *logits)
+{
+    struct backend *b = m->backend;
+    int64_t vocab = m->weights->vocab;
+    if (m->logits.rows < last.rows) {
+        b->ops->free(b, &m->logits);
+        m->logits = b->ops->alloc(b, DT_F32, last.rows, vocab);
+    }
+    struct tensor y = tensor_rows(m->logits, 0, last.rows);
+    b->ops->linear(b, y, last, m->weights->head, no_bias, EPI_NONE, 0);
+    for (int64_t i = 0; i < last.rows; i++)
+        b->ops->download(b, (struct tensor){logits[i], DT_F32, 1, vocab, vocab}, tensor_rows(y, i, 1));
 }
 
 void language_logits(struct language *m, const struct lm_state *s, float *logits)
 {
-    struct backend *b = m->backend;
-    int64_t vocab = m->weights->vocab;
-    b->ops->linear(b, m->logits, s->now.last, m->weights->head, no_bias, EPI_NONE, 0);
-    b->ops->download(b, (struct tensor){logits, DT_F32, 1, vocab, vocab}, m->logits);
+    project(m, s->now.last, &logits);
+}
+
+void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits)
+{
+    struct tensor last = tensor_rows(m->u, 0, n);
+    for (int i = 0; i < n; i++)
+        m->backend->ops->copy(m->backend, tensor_rows(last, i, 1), s[i]->now.last);
+    project(m, last, logits);
 }
 
 static int widest_mlp(const struct lm_config *c)

@@ -18,7 +18,8 @@
  * in f32; the recurrent state is kept in f32.
  *
  * A prompt goes through in pieces of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each
- * piece continues from the state that the one before left.
+ * piece continues from the state that the one before left.  One token of each of several sessions goes
+ * through together, with one pass over the weights; no row's result depends on which others there are.
  */
 #ifndef HOLORUN_MODEL_LANGUAGE_H
 #define HOLORUN_MODEL_LANGUAGE_H
@@ -53,8 +54,9 @@ struct language { /* one for each engine */
     struct tensor q;      /* [T, Hq * d] */
     struct tensor a;      /* [T, Hq * d] attended */
     struct tensor m;      /* [T, M] inside the MLP */
-    struct tensor logits; /* [1, V] f32 */
+    struct tensor logits; /* [n, V] f32 of as many sessions as were ever asked for together */
     struct moe_scratch moe;
+    struct tensor slots[2][LANGUAGE_ROWS]; /* states of each session, of the layer that runs */
 
     void (*watch)(void *arg, int layer, struct tensor h); /* after each layer; for tests, may be NULL */
     void *watch_arg;
@@ -66,6 +68,12 @@ struct image_rows {
     struct tensor rows; /* [n, D] */
 };
 
+/* Whose tokens go through: all rows are of one session, or one row is of each of several. */
+struct language_batch {
+    struct lm_state *const *states;
+    int sessions;
+};
+
 void language_init(struct language *m, const struct lm_config *c, const struct model_weights *w,
                    struct backend *b, enum dtype act);
 void language_free(struct language *m);
@@ -74,14 +82,18 @@ void language_free(struct language *m);
 void language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                       const struct image_rows *images, int n_images);
 
-/* Logits after the last token of s, [V] on the host. */
+/* Continues each of n <= LANGUAGE_ROWS states by one text token: the same bits as one by one. */
+void language_step_each(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
+
+/* Logits after the last token of s, [V] on the host; and of several. */
 void language_logits(struct language *m, const struct lm_state *s, float *logits);
+void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits);
 
 /* The mixers: h += mixer(u); T rows. */
-void mamba_layer(struct language *m, const struct mamba_weights *w, struct recurrent *s, int layer,
+void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
                  struct tensor h, struct tensor u);
-void attention_layer(struct language *m, const struct attention_weights *w, struct lm_state *s, int layer,
-                     struct tensor h, struct tensor u);
+void attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
+                     int layer, struct tensor h, struct tensor u);
 void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
 
 /* Scratch of the latter. */

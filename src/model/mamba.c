@@ -9,12 +9,32 @@
  *   h          = h + W_out . out
  *
  * Many tokens at once go through the chunked form of the recurrence, which is the same mathematics with
- * matrix products; one token goes through the recurrence itself.  Both start from the state before and
- * leave the state after.
+ * matrix products; one token, of one session or of each of several, goes through the recurrence itself.  Both
+ * start from the state before and leave the state after.
  */
 #include "model/language.h"
 
-void mamba_layer(struct language *m, const struct mamba_weights *w, struct recurrent *s, int layer,
+/* What stands between the two projections. */
+static void mix_each(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
+                     struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+{
+    struct tensor *conv = m->slots[0], *ssm = m->slots[1];
+    for (int i = 0; i < of.sessions; i++) {
+        conv[i] = of.states[i]->now.conv[layer];
+        ssm[i] = of.states[i]->now.ssm[layer];
+    }
+    m->backend->ops->conv_each(m->backend, v, xbc, w->conv, w->conv_bias, conv);
+    m->backend->ops->ssm_each(m->backend, y, v, dt, ssm, &m->config->ssm, &w->constants);
+}
+
+static void mix_many(struct language *m, const struct mamba_weights *w, struct recurrent *s, int layer,
+                     struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+{
+    m->backend->ops->conv(m->backend, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
+    m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer], &m->config->ssm, &w->constants);
+}
+
+void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
                  struct tensor h, struct tensor u)
 {
     static const struct tensor no_bias = {0};
@@ -28,8 +48,10 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct recur
                   dt = tensor_cols(p, inner + channels, c->ssm.heads);
 
     ops->linear(b, p, u, w->in_proj, no_bias, EPI_NONE, 0);
-    ops->conv(b, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
-    (rows == 1 ? ops->ssm_step : ops->ssm_scan)(b, y, v, dt, s->ssm[layer], &c->ssm, &w->constants);
+    if (rows == of.sessions)
+        mix_each(m, w, of, layer, xbc, dt, v, y);
+    else
+        mix_many(m, w, &of.states[0]->now, layer, xbc, dt, v, y);
     ops->gated_norm(b, y, y, z, w->norm, c->ssm.groups, c->eps);
     ops->linear(b, h, y, w->out_proj, no_bias, EPI_NONE, 1);
 }

@@ -78,6 +78,12 @@ int64_t session_length(const struct session *s);        /* tokens so far, image 
 const int32_t *session_tokens(const struct session *s); /* [length], borrowed until the next append */
 const float *
 session_logits(const struct session *s); /* [V] after the last token, borrowed; NULL when empty */
+
+/* Afterwards session_logits of each of n different sessions of one engine costs nothing.  Those with one token
+ * that waits go through the model together, the weights being read once for all of them; logits and states have
+ * the same bits as one after the other. */
+void session_step_many(struct session *const *s, int n);
+
 struct engine *session_engine(const struct session *s);
 
 /* Counters since session_new; the caller subtracts two readings. */

@@ -177,6 +177,50 @@ const float *session_logits(const struct session *look)
     return s->logits;
 }
 
+/* n <= LANGUAGE_ROWS sessions with one text token waiting in each. */
+static void step_together(struct session *const *s, int n)
+{
+    struct lm_state *states[LANGUAGE_ROWS];
+    int32_t ids[LANGUAGE_ROWS];
+    float *logits[LANGUAGE_ROWS];
+    struct language *m = &s[0]->engine->language;
+    int64_t start = clock_ns();
+    for (int i = 0; i < n; i++) {
+        states[i] = &s[i]->state;
+        ids[i] = s[i]->tokens[s[i]->n - 1];
+        logits[i] = s[i]->logits;
+    }
+    language_step_each(m, states, n, ids);
+    language_logits_each(m, states, n, logits);
+    double ms = clock_ms_since(start) / n;
+    for (int i = 0; i < n; i++) {
+        s[i]->logits_at = s[i]->n;
+        s[i]->stats.decoded++;
+        s[i]->stats.decode_ms += ms;
+    }
+}
+
+void session_step_many(struct session *const *s, int n)
+{
+    struct session *together[LANGUAGE_ROWS];
+    int k = 0;
+    for (int i = 0; i < n; i++) {
+        if (s[i]->engine != s[0]->engine)
+            bug("sessions of two engines at once");
+        if (s[i]->n - s[i]->state.length != 1 || s[i]->n_images) {
+            session_logits(s[i]);
+            continue;
+        }
+        together[k++] = s[i];
+        if (k == LANGUAGE_ROWS) {
+            step_together(together, k);
+            k = 0;
+        }
+    }
+    if (k)
+        step_together(together, k);
+}
+
 /* ---- going back and copying ------------------------------------------------------------------------------ */
 
 struct checkpoint *session_checkpoint(struct session *s)

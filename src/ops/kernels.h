@@ -83,9 +83,12 @@ void KERNELS_FILL(struct ops *o)
     o->gated_norm = fast_gated_norm;
     o->add = fast_add;
     o->conv = fast_conv;
+    o->conv_each = fast_conv_each;
     o->ssm_step = fast_ssm_step;
+    o->ssm_each = fast_ssm_each;
     o->ssm_scan = fast_ssm_scan;
     o->attend = fast_attend;
+    o->attend_each = fast_attend_each;
     o->attend_tiles = fast_attend_tiles;
     o->pixel_shuffle = fast_pixel_shuffle;
     o->resize_grid = fast_resize_grid;

@@ -27,28 +27,65 @@ enum {
 struct attention {
     struct backend *b;
     struct tensor y, q, k, v;
-    int64_t units, heads;  /* units = tiles * heads */
-    int64_t n, keys;       /* queries and keys of a tile */
-    int64_t past;          /* query t sees past + t + 1 keys; -1: it sees all */
-    int64_t group, d;      /* queries for a key head, width of a head */
-    bool pair;             /* bf16 words */
-    int64_t dw, dp;        /* words of a query or key, padded width of a value */
-    int64_t block, blocks; /* words of a packed block, blocks of a unit */
-    uint32_t *packed;      /* of the units from `first` on; NULL: pack on the way */
-    int64_t first, last;   /* units of this round */
+    const struct tensor *ks, *vs; /* keys and values of each session, of one query each; NULL: k and v */
+    int64_t units, heads;         /* units = tiles * heads */
+    int64_t n, keys;              /* queries and keys of a tile */
+    int64_t past;                 /* query t sees past + t + 1 keys; -1: it sees all */
+    int64_t group, d;             /* queries for a key head, width of a head */
+    bool pair;                    /* bf16 words */
+    int64_t dw, dp;               /* words of a query or key, padded width of a value */
+    int64_t block, blocks;        /* words of a packed block, blocks of a unit */
+    uint32_t *packed;             /* of the units from `first` on; NULL: pack on the way */
+    int64_t first, last;          /* units of this round */
 };
 
+/* What a unit looks at. */
+struct sequence {
+    struct tensor k, v;
+    int64_t keys, past;
+};
+
+static struct sequence sequence_of(const struct attention *a, int64_t unit)
+{
+    int64_t i = unit / a->heads;
+    if (a->ks)
+        return (struct sequence){a->ks[i], a->vs[i], a->ks[i].rows, a->ks[i].rows - 1};
+    return (struct sequence){tensor_rows(a->k, i * a->keys, a->keys), tensor_rows(a->v, i * a->keys, a->keys),
+                             a->keys, a->past};
+}
+
 /* ---- packing ---------------------------------------------------------------------------------------- */
+
+/* Rows of one head in a cache lie far apart, where the processor does not guess what is read next: it is told,
+ * so many rows ahead, past the last one too. */
+enum { AHEAD = 48 };
+
+ALWAYS_INLINE void expect_rows(struct tensor t, int64_t r, int64_t n)
+{
+    const char *p = (const char *)t.data + (r + AHEAD) * t.stride * (t.dtype == DT_BF16 ? 2 : 4);
+    int64_t bytes = t.cols * (t.dtype == DT_BF16 ? 2 : 4);
+    for (int64_t i = 0; i < n; i++, p += t.stride * (t.dtype == DT_BF16 ? 2 : 4))
+        for (int64_t at = 0; at < bytes; at += 64)
+            __builtin_prefetch(p + at);
+}
 
 /* Block j of a unit: [KEYS / NR panels][dw][NR] keys, then [KEYS words][dp] values. */
 static void pack_keys(const struct attention *a, int64_t unit, int64_t j, uint32_t *out)
 {
-    int64_t s = j * KEYS, n = least(KEYS, a->keys - s), row = unit / a->heads * a->keys + s;
-    int64_t col = unit % a->heads * a->d;
-    struct tensor k = tensor_cols(tensor_rows(a->k, row, n), col, a->d);
-    for (int64_t i = 0; i < n; i += VL)
-        pack_rows(out + i / NR * NR * a->dw + i % NR, NR, tensor_rows(k, i, least(VL, n - i)), a->pair);
-    pack_columns(out + KEYS * a->dw, a->dp, tensor_cols(tensor_rows(a->v, row, n), col, a->d), a->pair);
+    const struct sequence s = sequence_of(a, unit);
+    int64_t first = j * KEYS, n = least(KEYS, s.keys - first), col = unit % a->heads * a->d;
+    struct tensor k = tensor_cols(tensor_rows(s.k, first, n), col, a->d);
+    struct tensor v = tensor_cols(tensor_rows(s.v, first, n), col, a->d);
+    for (int64_t i = 0; i < n; i += VL) {
+        struct tensor rows = tensor_rows(k, i, least(VL, n - i));
+        expect_rows(k, i, rows.rows);
+        pack_rows(out + i / NR * NR * a->dw + i % NR, NR, rows, a->pair);
+    }
+    for (int64_t i = 0; i < n; i += VL) {
+        struct tensor rows = tensor_rows(v, i, least(VL, n - i));
+        expect_rows(v, i, rows.rows);
+        pack_columns(out + KEYS * a->dw + (a->pair ? i / 2 : i) * a->dp, a->dp, rows, a->pair);
+    }
 }
 
 static void pack_units(void *arg, int64_t begin, int64_t end, int thread)
@@ -208,7 +245,8 @@ static void store_queries(const struct attention *a, struct queries *w, int64_t 
 
 static void attend_queries(const struct attention *a, struct queries *w, int64_t unit, int64_t row, int64_t n)
 {
-    int64_t stop = a->past < 0 ? a->keys : a->past + (row + n - 1) / a->group + 1;
+    const struct sequence of = sequence_of(a, unit);
+    int64_t stop = of.past < 0 ? of.keys : of.past + (row + n - 1) / a->group + 1;
     load_queries(a, w, unit, row, n);
     for (int64_t s = 0; s < stop; s += KEYS) {
         int64_t keys = least(KEYS, stop - s);
@@ -220,7 +258,7 @@ static void attend_queries(const struct attention *a, struct queries *w, int64_t
         for (int64_t r = 0; r * MR < n; r++) {
             int64_t rows = least(MR, n - r * MR), limit[MR];
             for (int64_t i = 0; i < rows; i++) {
-                int64_t sees = a->past < 0 ? keys : a->past + (row + r * MR + i) / a->group + 1 - s;
+                int64_t sees = of.past < 0 ? keys : of.past + (row + r * MR + i) / a->group + 1 - s;
                 limit[i] = sees < 0 ? 0 : least(sees, keys);
             }
             score(a, w, w->q + r * MR * w->ldq, rows, block, keys);
@@ -234,16 +272,18 @@ static void attend_queries(const struct attention *a, struct queries *w, int64_t
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
 /* Blocks of queries of a unit from both ends by turns: late ones see more keys, and every thread shall
- * have some of both. */
+ * have some of both.  Of several sessions every thread has some heads of each. */
 static void attend_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct attention *a = arg;
-    int64_t rows = a->n * a->group, blocks = ceil_div(rows, QUERIES);
+    int64_t rows = a->n * a->group, blocks = ceil_div(rows, QUERIES), sessions = a->units / a->heads;
     struct queries w;
     queries_init(&w, a, thread);
     for (int64_t item = begin; item < end; item++) {
-        int64_t i = item % blocks, at = i % 2 ? blocks - 1 - i / 2 : i / 2;
-        attend_queries(a, &w, a->first + item / blocks, at * QUERIES, least(QUERIES, rows - at * QUERIES));
+        int64_t i = item % blocks, at = i % 2 ? blocks - 1 - i / 2 : i / 2, unit = a->first + item / blocks;
+        if (a->ks)
+            unit = unit % sessions * a->heads + unit / sessions;
+        attend_queries(a, &w, unit, at * QUERIES, least(QUERIES, rows - at * QUERIES));
     }
 }
 
@@ -255,7 +295,7 @@ static void run_attention(struct attention *a)
     a->block = KEYS * (a->dw + a->dp);
     a->blocks = ceil_div(a->keys, KEYS);
     int64_t queries = ceil_div(a->n * a->group, QUERIES), round = a->units;
-    bool share = queries > 1;
+    bool share = queries > 1 && !a->ks;
     if (share)
         round = least(a->units, 1 + PACKED_BYTES / (a->block * a->blocks * WORD));
     int64_t work = least(QUERIES, a->n * a->group) * a->keys * a->d;
@@ -277,6 +317,20 @@ static void fast_attend(struct backend *b, struct tensor y, struct tensor q, str
     a.units = a.heads = kv_heads;
     a.n = q.rows;
     a.keys = past + q.rows;
+    a.group = q_heads / kv_heads;
+    a.d = q.cols / q_heads;
+    run_attention(&a);
+}
+
+static void fast_attend_each(struct backend *b, struct tensor y, struct tensor q, const struct tensor *ks,
+                             const struct tensor *vs, int q_heads, int kv_heads)
+{
+    struct attention a = {.b = b, .y = y, .q = q, .k = ks[0], .v = vs[0], .ks = ks, .vs = vs};
+    a.heads = kv_heads;
+    a.units = q.rows * kv_heads;
+    a.n = 1;
+    for (int64_t i = 0; i < q.rows; i++)
+        a.keys = ks[i].rows > a.keys ? ks[i].rows : a.keys;
     a.group = q_heads / kv_heads;
     a.d = q.cols / q_heads;
     run_attention(&a);

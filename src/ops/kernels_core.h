@@ -404,15 +404,23 @@ ALWAYS_INLINE void product(float *c, int64_t ldc, struct matrix a, const void *b
                            int64_t depth, int64_t cols, enum start start, const enum factor kind)
 {
     for (int64_t i = 0; i < rows;) {
-        int64_t left = rows - i, m = left >= MR ? MR : left >= 4 ? 4 : left >= 2 ? 2 : 1;
+        int64_t left = rows - i, m = left >= MR ? MR : left > 8 ? 8 : left == 7 ? 6 : left;
         int64_t k = start == FROM_SUM_TRIANGLE ? least(depth, i + m) : depth;
         struct matrix at = {(const char *)a.at + i * a.row * WORD, a.row, a.step};
         float *to = c + i * ldc;
         bool fresh = start == FROM_ZERO;
         if (m == MR)
             product_rows(to, ldc, at, b, ldb, k, cols, fresh, MR, kind);
+        else if (MR > 8 && m == 8)
+            product_rows(to, ldc, at, b, ldb, k, cols, fresh, 8, kind);
+        else if (MR > 6 && m == 6)
+            product_rows(to, ldc, at, b, ldb, k, cols, fresh, 6, kind);
+        else if (m == 5)
+            product_rows(to, ldc, at, b, ldb, k, cols, fresh, 5, kind);
         else if (m == 4)
             product_rows(to, ldc, at, b, ldb, k, cols, fresh, 4, kind);
+        else if (m == 3)
+            product_rows(to, ldc, at, b, ldb, k, cols, fresh, 3, kind);
         else if (m == 2)
             product_rows(to, ldc, at, b, ldb, k, cols, fresh, 2, kind);
         else

@@ -1,7 +1,8 @@
 /* kernels_ssm.h - the Mamba-2 mixer between its projections: convolution, one step, a scan in chunks.
  *
  * Convolution: threads take blocks of channels and walk down the rows with the last K of them in a ring.
- * Step: threads take heads; a state row is updated and multiplied by C in one pass over memory.
+ * Step: threads take heads; a state row is updated and multiplied by C in one pass over memory.  Both work
+ * for one token of each of several sessions, too: threads take the heads of all of them.
  * Scan: threads take heads; inside a chunk everything is a product of small f32 matrices, and C B^T is
  * computed once for all heads of a group.  The equations stand at ref_ssm_scan's scan_chunk.
  */
@@ -20,24 +21,33 @@ enum {
 
 struct conv_task {
     struct backend *b;
-    struct tensor v, xbc, state, w, bias;
+    struct tensor v, xbc, w, bias;
+    const struct tensor *states; /* of each sequence */
+    int64_t sequences, rows;     /* one behind the other, `rows` rows of each */
 };
 
-/* Channels [c, c + n): `ring` holds row t - K + 1 + k at slot (t + k) mod K. */
-static void conv_block(const struct conv_task *a, int64_t c, int64_t n, float *taps, float *ring, float *sum)
+/* Taps and bias of channels [c, c + n), by tap; zeros where there is nothing. */
+static void load_taps(const struct conv_task *a, int64_t c, int64_t n, float *taps)
 {
-    int64_t K = a->w.cols, T = a->v.rows;
-    float *bias = taps + K * CHANNELS;
+    int64_t K = a->w.cols;
     memset(taps, 0, (size_t)(K + 1) * CHANNELS * sizeof *taps);
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < K; k++)
             taps[k * CHANNELS + i] = ((const float *)a->w.data)[(c + i) * a->w.stride + k];
     if (a->bias.data)
-        load_row(a->bias, 0, c, n, bias);
+        load_row(a->bias, 0, c, n, taps + K * CHANNELS);
+}
+
+/* Channels [c, c + n) of one sequence: `ring` holds row t - K + 1 + k at slot (t + k) mod K. */
+static void conv_block(const struct conv_task *a, int64_t sequence, int64_t c, int64_t n, const float *taps,
+                       float *ring, float *sum)
+{
+    int64_t K = a->w.cols, T = a->rows, first = sequence * T;
+    const float *bias = taps + K * CHANNELS;
     for (int64_t k = 0; k < K - 1; k++)
-        load_row(a->state, k, c, n, ring + k * CHANNELS);
+        load_row(a->states[sequence], k, c, n, ring + k * CHANNELS);
     for (int64_t t = 0; t < T; t++) {
-        load_row(a->xbc, t, c, n, ring + (t + K - 1) % K * CHANNELS);
+        load_row(a->xbc, first + t, c, n, ring + (t + K - 1) % K * CHANNELS);
         for (int64_t i = 0; i < n; i += VL) {
             vec s = *(const vec *)(bias + i);
             for (int64_t k = 0; k < K; k++)
@@ -45,10 +55,10 @@ static void conv_block(const struct conv_task *a, int64_t c, int64_t n, float *t
                      *(const vec *)(ring + (t + k) % K * CHANNELS + i);
             *(vec *)(sum + i) = silu_vec(s);
         }
-        store_row(a->v, t, c, n, sum);
+        store_row(a->v, first + t, c, n, sum);
     }
     for (int64_t k = 0; k < K - 1; k++)
-        store_row(a->state, k, c, n, ring + (T + k) % K * CHANNELS);
+        store_row(a->states[sequence], k, c, n, ring + (T + k) % K * CHANNELS);
 }
 
 static void conv_range(void *arg, int64_t begin, int64_t end, int thread)
@@ -57,22 +67,38 @@ static void conv_range(void *arg, int64_t begin, int64_t end, int thread)
     int64_t K = a->w.cols;
     float *taps = cpu_scratch(a->b, thread, (size_t)(2 * K + 2) * CHANNELS * sizeof *taps);
     float *ring = taps + (K + 1) * CHANNELS, *sum = ring + K * CHANNELS;
-    for (int64_t i = begin; i < end; i++)
-        conv_block(a, i * CHANNELS, least(CHANNELS, a->v.cols - i * CHANNELS), taps, ring, sum);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t c = i * CHANNELS, n = least(CHANNELS, a->v.cols - c);
+        load_taps(a, c, n, taps);
+        for (int64_t s = 0; s < a->sequences; s++)
+            conv_block(a, s, c, n, taps, ring, sum);
+    }
+}
+
+static void run_conv(const struct conv_task *a)
+{
+    pool_for(a->b->pool, ceil_div(a->v.cols, CHANNELS), 1 + SMALL_CONV / (a->v.rows * CHANNELS + 1),
+             conv_range, (void *)(uintptr_t)a);
 }
 
 static void fast_conv(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                       struct tensor bias, struct tensor state)
 {
-    struct conv_task a = {b, v, xbc, state, w, bias};
-    pool_for(b->pool, ceil_div(v.cols, CHANNELS), 1 + SMALL_CONV / (v.rows * CHANNELS + 1), conv_range, &a);
+    run_conv(&(struct conv_task){b, v, xbc, w, bias, &state, 1, v.rows});
+}
+
+static void fast_conv_each(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                           struct tensor bias, const struct tensor *states)
+{
+    run_conv(&(struct conv_task){b, v, xbc, w, bias, states, v.rows, 1});
 }
 
 /* ---- state space: what step and scan share ------------------------------------------------------------ */
 
 struct ssm_task {
     struct backend *b;
-    struct tensor y, v, dt, state;
+    struct tensor y, v, dt;
+    const struct tensor *states; /* a step has one for each row, a scan one */
     const struct ssm_shape *s;
     const struct ssm_const *c;
 };
@@ -113,15 +139,15 @@ ALWAYS_INLINE vec time_steps(const struct ssm_shape *s, vec raw)
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
 /* Rows of S for up to VL values of x:  S = decay S + (d x) B^T;  returns S C. */
-static vec step_rows(const struct ssm_task *k, int64_t row, int64_t n, float decay, const float *dx,
+static vec step_rows(const struct tensor *state, int64_t row, int64_t n, float decay, const float *dx,
                      const float *B, const float *C)
 {
     uvec sums[VL];
-    int64_t N = k->s->state;
+    int64_t N = state->cols;
     for (int64_t i = 0; i < VL; i++)
         sums[i] = (uvec){0};
     for (int64_t i = 0; i < n; i++) {
-        float *S = (float *)k->state.data + (row + i) * k->state.stride;
+        float *S = (float *)state->data + (row + i) * state->stride;
         vec sum = {0}, by = splat(decay), x = splat(dx[i]);
         int64_t j = 0;
         for (; j + VL <= N; j += VL) {
@@ -143,35 +169,43 @@ static vec step_rows(const struct ssm_task *k, int64_t row, int64_t n, float dec
     return total;
 }
 
+/* Head after head of row after row. */
 static void step_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct ssm_task *k = arg;
     int64_t P = k->s->head_dim, N = padded(k->s->state), per = k->s->heads / k->s->groups;
     float *B = cpu_scratch(k->b, thread, (size_t)(2 * N + 2 * padded(P)) * sizeof *B);
     float *C = B + N, *x = C + N, *y = x + padded(P);
-    for (int64_t h = begin; h < end; h++) {
+    for (int64_t item = begin; item < end; item++) {
+        int64_t t = item / k->s->heads, h = item % k->s->heads;
         float raw[VL] = {0};
-        load_row(tensor_cols(k->dt, h, 1), 0, 0, 1, raw);
+        load_row(tensor_cols(k->dt, h, 1), t, 0, 1, raw);
         vec d = time_steps(k->s, splat(raw[0] + k->c->dt_bias[h])), decay = exp_vec(d * splat(k->c->a[h]));
-        load_row(ssm_b(k, h / per), 0, 0, k->s->state, B);
-        load_row(ssm_c(k, h / per), 0, 0, k->s->state, C);
-        load_row(ssm_x(k, h), 0, 0, P, x);
+        load_row(ssm_b(k, h / per), t, 0, k->s->state, B);
+        load_row(ssm_c(k, h / per), t, 0, k->s->state, C);
+        load_row(ssm_x(k, h), t, 0, P, x);
         for (int64_t p = 0; p < P; p += VL) {
             float dx[VL];
             vec xs = *(const vec *)(x + p), scaled = d * xs;
             memcpy(dx, &scaled, sizeof dx);
-            vec sum = step_rows(k, h * P + p, least(VL, P - p), decay[0], dx, B, C);
+            vec sum = step_rows(&k->states[t], h * P + p, least(VL, P - p), decay[0], dx, B, C);
             *(vec *)(y + p) = sum + splat(k->c->d[h]) * xs;
         }
-        store_row(k->y, 0, h * P, P, y);
+        store_row(k->y, t, h * P, P, y);
     }
+}
+
+static void fast_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                          const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c)
+{
+    struct ssm_task k = {b, y, v, dt, states, s, c};
+    pool_for(b->pool, y.rows * s->heads, 1 + SMALL_STATE / (s->head_dim * s->state + 1), step_range, &k);
 }
 
 static void fast_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                           struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
 {
-    struct ssm_task k = {b, y, v, dt, state, s, c};
-    pool_for(b->pool, s->heads, 1 + SMALL_STATE / (s->head_dim * s->state + 1), step_range, &k);
+    fast_ssm_each(b, y, v, dt, &state, s, c);
 }
 
 /* ---- scan ------------------------------------------------------------------------------------------------ */
@@ -281,7 +315,7 @@ static void carry_state(const struct ssm_task *k, struct chunk *w, int64_t h, in
     }
     product_f32(w->U, w->N, (struct matrix){w->xf, 1, w->P}, w->B, w->N, P, L, w->N, FROM_ZERO);
     for (int64_t p = 0; p < P; p++) {
-        float *S = (float *)k->state.data + (h * P + p) * k->state.stride;
+        float *S = (float *)k->states->data + (h * P + p) * k->states->stride;
         for (int64_t n = 0; n < N; n++)
             S[n] = w->decay[L - 1] * S[n] + w->U[p * w->N + n];
     }
@@ -294,7 +328,7 @@ static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int6
     load_times(k, w, h, t0, L);
     for (int64_t i = 0; i < L; i++)
         load_row(ssm_x(k, h), t0 + i, 0, P, w->x + i * w->P);
-    transposed(w->St, w->P, tensor_rows(k->state, h * P, P));
+    transposed(w->St, w->P, tensor_rows(*k->states, h * P, P));
     product_f32(w->y, w->P, (struct matrix){w->C, w->N, 1}, w->St, w->P, L, N, w->P, FROM_ZERO);
     for (int64_t i = 0; i < L; i++) {
         float *y = w->y + i * w->P;
@@ -330,7 +364,7 @@ static void scan_range(void *arg, int64_t begin, int64_t end, int thread)
 static void fast_ssm_scan(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                           struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
 {
-    struct ssm_task k = {b, y, v, dt, state, s, c};
+    struct ssm_task k = {b, y, v, dt, &state, s, c};
     int64_t per_head = y.rows * s->head_dim * s->state;
     pool_for(b->pool, s->heads, 1 + SMALL_STATE / (per_head + 1), scan_range, &k);
 }

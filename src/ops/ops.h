@@ -160,11 +160,22 @@ struct ops {
     void (*ssm_scan)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                      struct tensor state, const struct ssm_shape *s, const struct ssm_const *c);
 
+    /* One token of each of several sessions: row t belongs to session t, whose state is states[t].  The same
+     * bits as conv and ssm_step of each row alone. */
+    void (*conv_each)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                      struct tensor bias, const struct tensor *states);
+    void (*ssm_each)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                     const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c);
+
     /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.
      * scale d^-0.5, softmax in f32, scores never stored whole. */
     void (*attend)(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
                    int q_heads, int kv_heads, int64_t past);
+
+    /* Likewise: row t sees all of k[t] and v[t], its own the last of them. */
+    void (*attend_each)(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
+                        const struct tensor *v, int q_heads, int kv_heads);
 
     /* Bidirectional attention inside each of `tiles` sequences of equal length.
      * qkv [tiles*n, 3*heads*d] with all q, all k, all v; y [tiles*n, heads*d]. */

@@ -257,6 +257,20 @@ static void ref_ssm_scan(struct backend *b, struct tensor y, struct tensor v, st
     free(work);
 }
 
+static void ref_conv_each(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                          struct tensor bias, const struct tensor *states)
+{
+    for (int64_t t = 0; t < v.rows; t++)
+        ref_conv(b, tensor_rows(v, t, 1), tensor_rows(xbc, t, 1), w, bias, states[t]);
+}
+
+static void ref_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                         const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c)
+{
+    for (int64_t t = 0; t < y.rows; t++)
+        ref_ssm_step(b, tensor_rows(y, t, 1), tensor_rows(v, t, 1), tensor_rows(dt, t, 1), states[t], s, c);
+}
+
 /* softmax(q k / sqrt d) v for one query over `n` keys; columns of one head start at the given ones. */
 static void attend_one(struct tensor y, struct tensor q, struct tensor k, struct tensor v, int64_t t,
                        int64_t row0, int64_t n, int64_t yc, int64_t qc, int64_t kc, int64_t vc, int d,
@@ -292,6 +306,14 @@ static void ref_attend(struct backend *b, struct tensor y, struct tensor q, stru
             attend_one(y, q, k, v, t, 0, past + t + 1, (int64_t)h * d, (int64_t)h * d, kc, kc, d, p);
         }
     free(p);
+}
+
+static void ref_attend_each(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
+                            const struct tensor *v, int q_heads, int kv_heads)
+{
+    for (int64_t t = 0; t < q.rows; t++)
+        ref_attend(b, tensor_rows(y, t, 1), tensor_rows(q, t, 1), k[t], v[t], q_heads, kv_heads,
+                   k[t].rows - 1);
 }
 
 static void ref_attend_tiles(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles)
@@ -465,9 +487,12 @@ void ops_ref_fill(struct ops *o)
     o->gated_norm = ref_gated_norm;
     o->add = ref_add;
     o->conv = ref_conv;
+    o->conv_each = ref_conv_each;
     o->ssm_step = ref_ssm_step;
+    o->ssm_each = ref_ssm_each;
     o->ssm_scan = ref_ssm_scan;
     o->attend = ref_attend;
+    o->attend_each = ref_attend_each;
     o->attend_tiles = ref_attend_tiles;
     o->pixel_shuffle = ref_pixel_shuffle;
     o->resize_grid = ref_resize_grid;

@@ -1,0 +1,149 @@
+/* together.c - several sessions that decode at once, and what other programs can be asked, too: see bench.h.
+ *
+ * Sessions are copies of one.  A step appends a token to each and asks for all logits: the weights are read
+ * once, the states of all are read and written.  Their text grows while they are measured, from AFTER tokens to
+ * at most twice as many.
+ */
+#include "bench/subject.h"
+
+#include "model/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { AFTER = 512, STEPS = 16, MOST = 128 };
+
+/* ---- decoding together ---------------------------------------------------------------------------------- */
+
+struct many {
+    struct subject *m;
+    struct session *s[MOST];
+    int n;
+};
+
+static void drop(struct many *k)
+{
+    for (int i = 0; i < k->n; i++) {
+        session_free(k->s[i]);
+        k->s[i] = NULL;
+    }
+}
+
+static void append(struct session *s, const int32_t *ids, int64_t n)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_append(s, ids, n, &e), &e);
+}
+
+/* Copies of a session with AFTER tokens. */
+static void make(struct many *k)
+{
+    k->s[0] = session_new(k->m->g, 1);
+    append(k->s[0], k->m->ids, AFTER);
+    session_logits(k->s[0]);
+    for (int i = 1; i < k->n; i++)
+        k->s[i] = session_fork(k->s[0]);
+}
+
+static void run_steps(void *arg)
+{
+    struct many *k = arg;
+    if (session_length(k->s[0]) + STEPS > 2 * AFTER) {
+        drop(k);
+        make(k);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        for (int i = 0; i < k->n; i++)
+            append(k->s[i], k->m->ids + step + i, 1);
+        session_step_many(k->s, k->n);
+    }
+}
+
+/* More copies than half of what is free would take other programs' memory. */
+static bool fits(const struct subject *m, int n)
+{
+    size_t room = memory_available(NULL);
+    return n == 1 || !room || cost_session_bytes(m->c, 2 * AFTER) * n < (double)room / 2;
+}
+
+static void decode_together(struct subject *m, const char *section, int n)
+{
+    if (m->c->lm.max_tokens < 2 * AFTER || !fits(m, n))
+        return;
+    struct many k = {.m = m, .n = n};
+    char name[80];
+    make(&k);
+    struct timing t = bench_measure(m->k, run_steps, &k);
+    drop(&k);
+    t.median /= STEPS;
+    t.least /= STEPS;
+    snprintf(name, sizeof name, "%d session%s after %d, one token each", n, n > 1 ? "s" : "", AFTER);
+    bench_row(
+        m->k, section, name, t,
+        (struct rate){
+            .flop =
+                n > 1 ? n * (cost_text_flop(m->c, 1, AFTER) + cost_head_flop(m->c, engine_vocab(m->g))) : 0,
+            .bytes = cost_weight_bytes(m->c, engine_vocab(m->g), n) + n * cost_session_bytes(m->c, AFTER),
+            .count = n,
+            .unit = "tok",
+            .factor = DT_BF16});
+}
+
+void bench_concurrency(struct subject *m)
+{
+    static const int sessions[] = {1, 4, 16, 64, MOST};
+    for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++)
+        decode_together(m, "concurrency", sessions[i]);
+}
+
+/* ---- what others do, too ---------------------------------------------------------------------------------- */
+
+static void run_prefill(void *arg)
+{
+    struct subject *m = arg;
+    struct err e = ERR_INIT;
+    subject_need(session_rewind(m->s, m->start, &e), &e);
+    append(m->s, m->ids, m->n);
+    session_logits(m->s);
+}
+
+static void run_tile(void *arg)
+{
+    struct subject *m = arg;
+    struct err e = ERR_INIT;
+    subject_new_corner(m);
+    subject_need(session_rewind(m->s, m->start, &e), &e);
+    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+}
+
+static void one_tile(struct subject *m)
+{
+    struct image screen = m->screen, tile = {0};
+    struct err e = ERR_INIT;
+    subject_need(image_alloc(&tile, m->c->vit.tile, m->c->vit.tile, &e), &e);
+    m->screen = tile;
+    struct timing t = bench_measure(m->k, run_tile, m);
+    m->screen = screen;
+    image_free(&tile);
+    bench_row(m->k, "peers", "one tile through tower and projector", t,
+              (struct rate){.flop = cost_tile_flop(m->c, 0), .count = 1, .unit = "tiles", .factor = DT_BF16});
+}
+
+void bench_peers(struct subject *m)
+{
+    static const int prompts[] = {512, 3328}, sessions[] = {1, 16};
+    for (int i = 0; i < 2; i++) {
+        char name[80];
+        m->n = prompts[i];
+        snprintf(name, sizeof name, "prompt of %d tokens", prompts[i]);
+        bench_row(m->k, "peers", name, bench_measure(m->k, run_prefill, m),
+                  (struct rate){.flop = cost_text_flop(m->c, m->n, 0),
+                                .count = (double)m->n,
+                                .unit = "tok",
+                                .factor = DT_BF16});
+    }
+    for (int i = 0; i < 2; i++)
+        decode_together(m, "peers", sessions[i]);
+    if (m->c->vision && !m->c->vit.max_patches)
+        one_tile(m);
+}
