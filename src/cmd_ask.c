@@ -18,10 +18,10 @@ enum { MAX_IMAGES = 6 };
 
 struct settings {
     const char *model, *isa, *dialect;
-    int threads, weights, max_tokens;
+    int threads, hold, weights, max_tokens;
     double temperature;
     uint64_t seed;
-    bool json;
+    bool weight_cache, json;
 };
 
 static const struct option_spec options[] = {

@@ -18,9 +18,9 @@ enum { MAX_CANDIDATES = 16 };
 
 struct settings {
     const char *model, *isa, *dialect, *size;
-    int threads, weights, targets;
+    int threads, hold, weights, targets;
     uint64_t seed;
-    bool json, write, steps, quiet;
+    bool weight_cache, json, write, steps, quiet;
 };
 
 static const struct option_spec options[] = {

@@ -23,8 +23,8 @@ enum { NAMED = 20, MAX_TOKENS = 256 };
 
 struct settings {
     const char *model, *isa, *dialect, *results, *only;
-    int threads, weights, limit;
-    bool json, resume, free, quiet;
+    int threads, hold, weights, limit;
+    bool weight_cache, json, resume, free, quiet;
 };
 
 static const struct option_spec options[] = {

@@ -15,8 +15,8 @@
 
 struct settings {
     const char *model, *isa, *dialect, *overlay;
-    int threads, weights;
-    bool json;
+    int threads, hold, weights;
+    bool weight_cache, json;
 };
 
 static const struct option_spec options[] = {

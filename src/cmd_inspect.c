@@ -235,6 +235,8 @@ static void look(json_t *root, const char *dir)
     } else {
         put_language(config, &c.lm);
         put_vision(config, &c);
+        if (c.quant[0])
+            json_object_set_new(config, "quantised", json_string(c.quant));
     }
     if (!(s = safetensors_open(dir, &e)))
         add_problem(root, e.text);

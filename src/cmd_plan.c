@@ -29,7 +29,7 @@ enum { CONTEXT = 12288, PIECE = 512, WORDS = 64 /* of a step beside its screensh
 
 struct settings {
     const char *model, *gpu, *memory, *screen;
-    int weights, sessions, context, generated, threads;
+    int hold, weights, sessions, context, generated, threads;
     double bandwidth, flops;
     bool json;
 };
@@ -41,8 +41,7 @@ static const struct option_spec options[] = {
      "plan for a GPU with so much memory, as 24G, instead of this machine", NULL},
     {"memory", 0, OPTION_TEXT, offsetof(struct settings, memory), "SIZE", 0, 32, NULL,
      "plan for a machine with so much free memory, as 32G, instead of what is free now", NULL},
-    {"weights", 0, OPTION_CHOICE, offsetof(struct settings, weights), "auto|packed|mapped", 0, 0, "auto",
-     "as the commands that run the model take it", "HOLORUN_WEIGHTS"},
+    WEIGHTS_OPTIONS(struct settings),
     {"sessions", 'n', OPTION_INT, offsetof(struct settings, sessions), "N", 1, 100000, "1",
      "conversations in memory at once", NULL},
     {"context", 'c', OPTION_INT, offsetof(struct settings, context), "T", 0, 1 << 28, "0",
@@ -216,7 +215,7 @@ static void put_fit(struct planning *g)
     if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
         note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
              gib(plan_own(p, 0, 0)), gib(g->usable));
-    if (p->weights.mapped && g->set->weights == WEIGHTS_AUTO)
+    if (p->weights.mapped && g->set->hold == HOLD_AUTO)
         note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
     if (p->streamed)
         note(g,
@@ -300,7 +299,9 @@ static void put_limits(struct planning *g)
 
 static int read_model(struct planning *g, struct err *e)
 {
-    struct engine_options o = {.dir = g->dir, .weights = (enum weight_store)g->set->weights};
+    struct engine_options o = {.dir = g->dir,
+                               .hold = (enum weight_hold)g->set->hold,
+                               .weights = (enum weight_numbers)g->set->weights};
     if (config_load(&g->c, g->dir, e))
         return -1;
     size_t heap = memory_heap();
@@ -312,7 +313,7 @@ static int read_model(struct planning *g, struct err *e)
         return -1;
     o.memory = g->memory;
     if (g->set->gpu)
-        o.weights = WEIGHTS_PACKED;
+        o.hold = HOLD_PACKED;
     int rc = plan_make(&g->p, &g->c, s, &o, e);
     safetensors_close(s);
     if (rc)

@@ -7,6 +7,7 @@
 #ifndef HOLORUN_COMMANDS_H
 #define HOLORUN_COMMANDS_H
 
+#include "loading.h"
 #include "options.h"
 
 int cmd_run(int argc, char **argv);
@@ -26,7 +27,7 @@ extern const struct command run_command, ask_command, ground_command, report_com
 /* Rows that several commands share; T has the fields named here. */
 
 /* clang-format off */
-/* const char *model, *isa; int threads, weights; */
+/* const char *model, *isa; int threads, hold, weights; bool weight_cache; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
      "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
@@ -34,19 +35,25 @@ extern const struct command run_command, ask_command, ground_command, report_com
      "threads for the model, 0 for one on every core", "HOLORUN_THREADS"},                                   \
     {"isa", 0, OPTION_TEXT, offsetof(T, isa), "NAME", 0, 32, NULL,                                           \
      "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL},         \
-    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|packed|mapped", 0, 0, "auto",                  \
-     "packed: copied into memory at the start; mapped: read where they lie in the files; auto: packed when "   \
-     "memory allows", "HOLORUN_WEIGHTS"}
+    WEIGHTS_OPTIONS(T),                                                                                      \
+    {"weight-cache", 0, OPTION_FLAG, offsetof(T, weight_cache), NULL, 0, 0, "yes",                           \
+     "keep what int8 and int4 have made in a file, so that the next start need not make it again",            \
+     "HOLORUN_WEIGHT_CACHE"}
 
-/* int weights; */
-#define WEIGHTS_OPTION(T)                                                                                    \
-    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|packed|mapped", 0, 0, "auto",                  \
-     "packed copies them into memory at the start, mapped reads them where they lie in the files, auto packs " \
-     "them when memory allows", "HOLORUN_WEIGHTS"}
+/* int hold, weights; */
+#define WEIGHTS_OPTIONS(T)                                                                                   \
+    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4", 0, 0, "auto",                 \
+     "numbers that large matrices are held in: those of the checkpoint, or smaller ones made of them at the "  \
+     "first start", "HOLORUN_WEIGHTS"},                                                                      \
+    {"hold", 0, OPTION_CHOICE, offsetof(T, hold), "auto|packed|mapped", 0, 0, "auto",                        \
+     "where they are: packed in memory at the start, mapped and read where they lie in the files, or packed "  \
+     "when memory allows", "HOLORUN_HOLD"}
 
 /* The same as engine_open wants them; S is one of T. */
 #define MODEL_ENGINE(S)                                                                                      \
-    {.dir = (S).model, .isa = (S).isa, .threads = (S).threads, .weights = (enum weight_store)(S).weights}
+    {.dir = (S).model, .isa = (S).isa, .threads = (S).threads, .hold = (enum weight_hold)(S).hold,           \
+     .weights = (enum weight_numbers)(S).weights, .cache = (S).weight_cache,                             \
+     .progress = loading_progress}
 
 /* const char *display, *view; bool cursor; */
 #define SCREEN_OPTIONS(T)                                                                                    \

@@ -82,15 +82,15 @@ static void t_start(void **state)
 /* ---- weights that stay in the files ------------------------------------------------------------------------ */
 
 /* Logits after a text, an image and one more token. */
-static float *look(const struct tiny *t, const char *isa, bool f32, enum weight_store weights, size_t memory)
+static float *look(const struct tiny *t, const char *isa, bool f32, enum weight_hold hold, size_t memory)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {
-        .dir = t->dir, .isa = isa, .threads = 2, .f32 = f32, .weights = weights, .memory = memory};
+        .dir = t->dir, .isa = isa, .threads = 2, .f32 = f32, .hold = hold, .memory = memory};
     struct engine *g = engine_open(&o, &e);
     if (!g)
         fail_msg("%s", e.text);
-    assert_true(engine_mapped(g) == (weights == WEIGHTS_MAPPED));
+    assert_true(engine_mapped(g) == (hold == HOLD_MAPPED));
     struct session *s = session_new(g, 1);
     struct image im = tiny_image(130, 70, 3);
     const int32_t ids[] = {30, 60, 90, 41, 52};
@@ -117,9 +117,9 @@ static void t_mapped(void **state)
         tiny_init(&t, 5);
         tiny_write(&t);
         for (int i = 0; i < n; i++) {
-            float *packed = look(&t, isa[i], f32, WEIGHTS_PACKED, 0),
-                  *mapped = look(&t, isa[i], f32, WEIGHTS_MAPPED, machine),
-                  *streamed = look(&t, isa[i], f32, WEIGHTS_MAPPED, 1);
+            float *packed = look(&t, isa[i], f32, HOLD_PACKED, 0),
+                  *mapped = look(&t, isa[i], f32, HOLD_MAPPED, machine),
+                  *streamed = look(&t, isa[i], f32, HOLD_MAPPED, 1);
             assert_memory_equal(packed, mapped, 2 * 288 * sizeof(float));
             assert_memory_equal(packed, streamed, 2 * 288 * sizeof(float));
             free(packed);
@@ -202,7 +202,7 @@ static void t_spellings(void **state)
                 snprintf(t.tensors[i].name, sizeof old, "%s%s", heads[k], old + strlen(heads[0]));
         }
         tiny_write(&t);
-        float *logits = look(&t, NULL, false, WEIGHTS_PACKED, 0);
+        float *logits = look(&t, NULL, false, HOLD_PACKED, 0);
         if (first)
             assert_memory_equal(first, logits, 2 * 288 * sizeof(float));
         if (k)

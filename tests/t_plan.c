@@ -50,7 +50,7 @@ static void t_published_memory(void **state)
 {
     (void)state;
     struct model_config c;
-    struct engine_options o = {.weights = WEIGHTS_PACKED};
+    struct engine_options o = {.hold = HOLD_PACKED};
     struct plan p = plan_of(full.dir, &c, &o);
     assert_int_equal(p.ssm, 28 * 128 * 80 * 128 * 4);
     about("SSM state in MiB", (double)p.ssm / (1 << 20), 140.0, 1e-9);
@@ -75,7 +75,7 @@ static void t_published_work(void **state)
 {
     (void)state;
     struct model_config c;
-    struct engine_options o = {.weights = WEIGHTS_MAPPED};
+    struct engine_options o = {.hold = HOLD_MAPPED};
     struct plan p = plan_of(full.dir, &c, &o);
     double weights = cost_weight_bytes(&c, p.vocab, 1);
     about("bytes of weights", weights, 2 * (10965483520.0 + 676331520.0), 1e-12);
@@ -94,11 +94,11 @@ static void t_published_work(void **state)
 static void t_pocket_memory(void **state)
 {
     (void)state;
-    static const enum weight_store stores[] = {WEIGHTS_PACKED, WEIGHTS_MAPPED};
+    static const enum weight_hold holds[] = {HOLD_PACKED, HOLD_MAPPED};
     for (int i = 0; i < 2; i++) {
         struct model_config c;
         struct err e = ERR_INIT;
-        struct engine_options o = {.dir = POCKET, .weights = stores[i], .memory = (size_t)8 << 30};
+        struct engine_options o = {.dir = POCKET, .hold = holds[i], .memory = (size_t)8 << 30};
         struct plan p = plan_of(POCKET, &c, &o);
         malloc_trim(0);
         size_t before = memory_use().own;
@@ -229,7 +229,7 @@ static void t_fits(void **state)
     PLAN(1, "--sessions", "20", "--context", more);
     j = PLAN(1, "--context", "131073");
     assert_true(mentions(json_object_get(j, "notes"), "made for 131072"));
-    j = PLAN(0, "--weights", "mapped");
+    j = PLAN(0, "--hold", "mapped");
     assert_true(number(j, "weights", "resident") > 16e9);
     close_place(&p);
 }

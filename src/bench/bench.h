@@ -15,8 +15,9 @@
 struct bench {
     const char *model, *isa; /* NULL: the one that comes with holorun, the best */
     const char *section;     /* "all" or one of them */
-    int weights;             /* enum weight_store */
-    int threads, repeat;     /* repeat: at least so many runs of each figure */
+    int hold, weights;       /* enum weight_hold, weight_numbers */
+    bool weight_cache;
+    int threads, repeat; /* repeat: at least so many runs of each figure */
     bool json;
     bool brief; /* limits to within some percent, in a quarter of a second */
     struct pool *pool;

@@ -70,8 +70,12 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
     free(name);
     if (!m->dialect)
         return -1;
-    struct engine_options o = {
-        .dir = m->dir, .isa = k->isa, .threads = k->threads, .weights = (enum weight_store)k->weights};
+    struct engine_options o = {.dir = m->dir,
+                               .isa = k->isa,
+                               .threads = k->threads,
+                               .hold = (enum weight_hold)k->hold,
+                               .weights = (enum weight_numbers)k->weights,
+                               .cache = k->weight_cache};
     if (!(m->g = engine_open(&o, e)))
         return -1;
     m->c = engine_config(m->g);

@@ -1,5 +1,5 @@
 /* config.c - see config.h.  The files are read by config_reader.c, their parts by config_lm.c and
- * config_vision.c.
+ * config_vision.c and config_quant.c.
  */
 #include "model/config_impl.h"
 
@@ -35,9 +35,14 @@ static void read_generation(struct reader *gen, struct reader *config, struct re
         add_eos(lm, c);
 }
 
+enum { FILES = 4 };
+static const char *const files[FILES] = {"config.json", "preprocessor_config.json", "generation_config.json",
+                                         "hf_quant_config.json"};
+
 /* ---- the whole ----------------------------------------------------------------------------------- */
 
-static void read_all(struct reader *config, struct reader *pre, struct reader *gen, struct model_config *c)
+static void read_all(struct reader *config, struct reader *pre, struct reader *gen, struct reader *quant,
+                     struct model_config *c)
 {
     struct reader lm = reader_inside(config, "llm_config|text_config");
     struct reader vit = reader_inside(config, "vision_config");
@@ -50,38 +55,37 @@ static void read_all(struct reader *config, struct reader *pre, struct reader *g
     if (c->vision)
         config_read_vision(config, pre, c);
     read_generation(gen, config, &lm, c);
+    config_read_quant(config, &lm, quant, c);
 }
 
 int config_parse(struct model_config *c, const struct config_text *t, struct err *e)
 {
     *c = (struct model_config){0};
     struct err first = ERR_INIT;
-    json_t *roots[3] = {0};
-    const char *const texts[3] = {t->config, t->preprocessor, t->generation};
-    static const char *const files[3] = {"config.json", "preprocessor_config.json", "generation_config.json"};
+    json_t *roots[FILES] = {0};
+    const char *const texts[FILES] = {t->config, t->preprocessor, t->generation, t->quant};
     int rc = -1;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < FILES; i++)
         if (texts[i] && !(roots[i] = reader_parse(texts[i], files[i], e)))
             goto out;
-    struct reader r[3];
-    for (int i = 0; i < 3; i++) {
+    struct reader r[FILES];
+    for (int i = 0; i < FILES; i++) {
         r[i] = (struct reader){.object = roots[i], .e = &first};
         snprintf(r[i].where, sizeof r[i].where, "%s", files[i]);
     }
-    read_all(&r[0], &r[1], &r[2], c);
+    read_all(&r[0], &r[1], &r[2], &r[3], c);
     rc = first.kind ? err_set(e, ERR_MODEL, "%s", first.text) : 0;
 out:
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < FILES; i++)
         json_decref(roots[i]);
     return rc;
 }
 
 int config_load(struct model_config *c, const char *dir, struct err *e)
 {
-    static const char *const files[3] = {"config.json", "preprocessor_config.json", "generation_config.json"};
-    char *texts[3] = {0};
+    char *texts[FILES] = {0};
     int rc = 0;
-    for (int i = 0; i < 3 && rc == 0; i++) {
+    for (int i = 0; i < FILES && rc == 0; i++) {
         char *path = xasprintf("%s/%s", dir, files[i]);
         size_t len;
         if (i == 0 || file_exists(path))
@@ -89,12 +93,12 @@ int config_load(struct model_config *c, const char *dir, struct err *e)
         free(path);
     }
     if (rc == 0)
-        rc = config_parse(c, &(struct config_text){texts[0], texts[1], texts[2]}, e);
+        rc = config_parse(c, &(struct config_text){texts[0], texts[1], texts[2], texts[3]}, e);
     if (rc && e) {
         e->kind = ERR_MODEL;
         err_prefix(e, "model '%s'", dir);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < FILES; i++)
         free(texts[i]);
     return rc;
 }

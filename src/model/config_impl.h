@@ -51,5 +51,6 @@ struct reader reader_inside(struct reader *r, const char *names);
 /* The parts.  config is the whole file, pre the preprocessor's. */
 void config_read_language(struct reader *r, struct lm_config *c);
 void config_read_vision(struct reader *config, struct reader *pre, struct model_config *c);
+void config_read_quant(struct reader *config, struct reader *lm, struct reader *file, struct model_config *c);
 
 #endif

@@ -113,13 +113,18 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
                                 .allow_extra = o->allow_extra,
                                 .progress = o->progress,
                                 .progress_arg = o->progress_arg,
+                                .numbers = o->weights,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident};
+    if (o->cache && (o->weights == WEIGHTS_INT8 || o->weights == WEIGHTS_INT4))
+        bind.cache = g->cache =
+            weight_cache_open(o->dir, s, g->hash, o->weights, g->backend->ops->quant_layout);
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);
     if (rc == 0)
         rc = engine_agree(g, e);
     if (rc)
         err_prefix(e, "model '%s'", o->dir);
+    weight_cache_finish(g->cache, rc == 0);
     if (hold.mapped) { /* pages that came in with what was copied go again */
         safetensors_release_all(s);
         g->files = s;
@@ -160,6 +165,7 @@ void engine_close(struct engine *g)
         weights_free(&g->weights, &g->config, g->backend);
     }
     safetensors_close(g->files);
+    weight_cache_close(g->cache);
     backend_free(g->backend);
     pool_free(g->pool);
     tokenizer_free(g->tokenizer);

@@ -8,6 +8,7 @@
 #include "model/tokenizer.h"
 #include "model/vision.h"
 #include "model/weights.h"
+#include "model/weights_cache.h"
 
 enum { ENGINE_MAX_STOPS = CONFIG_MAX_EOS + 5 };
 
@@ -19,6 +20,7 @@ struct engine {
     struct backend *backend;
     enum dtype act;
     struct safetensors *files; /* NULL: the weights are packed and need them no more */
+    struct weight_cache *cache; /* NULL: no weight lies in it */
     struct model_weights weights;
     struct language language;
     struct vision vision;

@@ -29,10 +29,18 @@ struct model_config;
 /* ---- engine ------------------------------------------------------------------------------- */
 
 /* Where the weights are while the model runs; see weights.h. */
-enum weight_store {
-    WEIGHTS_AUTO,   /* packed when that leaves memory to spare, else mapped */
-    WEIGHTS_PACKED, /* copied into memory at the start, in the form that multiplies fastest */
-    WEIGHTS_MAPPED, /* left in the files, which are read as they are needed */
+enum weight_hold {
+    HOLD_AUTO,   /* packed when that leaves memory to spare, else mapped */
+    HOLD_PACKED, /* copied into memory at the start, in the form that multiplies fastest */
+    HOLD_MAPPED, /* left in the files, which are read as they are needed */
+};
+
+/* What numbers the large matrices are held in; see weights.h. */
+enum weight_numbers {
+    WEIGHTS_AUTO, /* those of the checkpoint */
+    WEIGHTS_BF16,
+    WEIGHTS_INT8, /* at most 8 bits: a scale for each output */
+    WEIGHTS_INT4, /* at most 4 bits: a scale for 32 numbers */
 };
 
 struct engine_options {
@@ -41,8 +49,10 @@ struct engine_options {
     int threads;      /* 0: one per core */
     bool f32;         /* activations and weights in f32 instead of bf16 */
     bool allow_extra; /* unknown tensors are a warning, not a refusal */
-    enum weight_store weights;
-    size_t memory; /* bytes that may be used, to choose between them; 0: what the system has free */
+    enum weight_hold hold;
+    enum weight_numbers weights;
+    bool cache;    /* what int8 and int4 make is kept in a file, so that the next start maps it */
+    size_t memory; /* bytes that may be used, to choose how to hold them; 0: what the system has free */
     bool round8;   /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;

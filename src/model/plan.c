@@ -5,6 +5,7 @@
 #include "model/language.h"
 #include "model/memory.h"
 #include "model/vision.h"
+#include "ops/quant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,22 @@ static struct weight *count_borrow(struct backend *b, struct tensor host, bool o
     return (struct weight *)(void *)k->nothing;
 }
 
+static size_t count_quant_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
+{
+    (void)b;
+    return quant_panels(form, rows, cols, PANEL).end;
+}
+
+static struct weight *count_quant(struct backend *b, void *bytes, bool owned, enum quant_form form,
+                                  int64_t rows, int64_t cols)
+{
+    (void)bytes;
+    (void)owned;
+    struct counter *k = counter_of(b);
+    k->own += count_quant_bytes(b, form, rows, cols);
+    return (struct weight *)(void *)k->nothing;
+}
+
 static void count_unpack(struct backend *b, struct weight *w)
 {
     (void)b;
@@ -123,6 +140,8 @@ static void counter_init(struct counter *k, const struct lm_config *c)
                                   .copy = count_copy,
                                   .pack = count_pack,
                                   .borrow = count_borrow,
+                                  .quant_bytes = count_quant_bytes,
+                                  .quant_weight = count_quant,
                                   .unpack_free = count_unpack}};
     k->backend = (struct backend){&k->ops, NULL, k};
 }
@@ -211,6 +230,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
                                 .allow_extra = o->allow_extra,
                                 .progress = count_part,
                                 .progress_arg = &k,
+                                .numbers = o->weights,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .shapes_only = true};
@@ -288,7 +308,7 @@ int plan_hold(struct plan_holding *h, const struct model_config *c, const struct
     *h = (struct plan_holding){false, 0};
     if (count_all(&p, c, s, o, *h, e))
         return -1;
-    if (o->weights == WEIGHTS_PACKED || (o->weights == WEIGHTS_AUTO && plan_own(&p, 1, SAMPLE) <= room))
+    if (o->hold == HOLD_PACKED || (o->hold == HOLD_AUTO && plan_own(&p, 1, SAMPLE) <= room))
         return 0;
     h->mapped = true;
     if (count_all(&p, c, s, o, *h, e))

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VIT "vision_model.radio_model.model."
-
 /* ---- language model --------------------------------------------------------------------------------- */
 
 static const char *layer_name(const struct binder *x, int layer, const char *part)
@@ -27,7 +25,8 @@ static void bind_mamba(struct binder *x, int i, struct mamba_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t inner = config_inner(c), channels = config_conv_dim(c), heads = c->ssm.heads, taps = c->ssm.conv;
-    w->in_proj = binder_matrix(x, layer_name(x, i, "mixer.in_proj.weight"), config_proj_rows(c), c->hidden);
+    w->in_proj = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.in_proj.weight"), config_proj_rows(c),
+                               c->hidden);
     const struct st_tensor *conv =
         binder_take_shape(x, layer_name(x, i, "mixer.conv1d.weight"), SHAPE(channels, 1, taps));
     w->conv = binder_upload(x, conv, DT_F32, channels, taps);
@@ -41,17 +40,17 @@ static void bind_mamba(struct binder *x, int i, struct mamba_weights *w)
     w->a = binder_put_numbers(x, a, DT_F32, 1, heads);
     w->constants = (struct ssm_const){w->a.data, w->dt_bias.data, w->d.data};
     w->norm = binder_vector(x, layer_name(x, i, "mixer.norm.weight"), inner);
-    w->out_proj = binder_matrix(x, layer_name(x, i, "mixer.out_proj.weight"), c->hidden, inner);
+    w->out_proj = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.out_proj.weight"), c->hidden, inner);
 }
 
 static void bind_attention(struct binder *x, int i, struct attention_weights *w)
 {
     const struct lm_config *c = &x->c->lm;
     int64_t q = (int64_t)c->q_heads * c->head_dim, kv = (int64_t)c->kv_heads * c->head_dim;
-    w->q = binder_matrix(x, layer_name(x, i, "mixer.q_proj.weight"), q, c->hidden);
-    w->k = binder_matrix(x, layer_name(x, i, "mixer.k_proj.weight"), kv, c->hidden);
-    w->v = binder_matrix(x, layer_name(x, i, "mixer.v_proj.weight"), kv, c->hidden);
-    w->o = binder_matrix(x, layer_name(x, i, "mixer.o_proj.weight"), c->hidden, q);
+    w->q = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.q_proj.weight"), q, c->hidden);
+    w->k = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.k_proj.weight"), kv, c->hidden);
+    w->v = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.v_proj.weight"), kv, c->hidden);
+    w->o = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.o_proj.weight"), c->hidden, q);
 }
 
 /* The router works in f32 whatever the run's type. */
@@ -80,14 +79,18 @@ static struct weight **expert_matrices(struct binder *x, int layer, const char *
         stacked ? binder_take_shape(x, layer_name(x, layer, name), SHAPE(count, rows, cols)) : NULL;
     for (int i = 0; i < count && !binder_stopped(x); i++) {
         if (all) {
+            char each[160];
+            snprintf(each, sizeof each, "%s.%d", all->name, i);
             struct st_tensor one = *all;
+            one.name = each;
             one.bytes = all->bytes / (size_t)count;
             one.data = (const char *)all->data + (size_t)i * one.bytes;
-            w[i] = binder_weight(x, &one, rows, cols);
+            struct stored m = binder_plain(&one, rows, cols);
+            w[i] = binder_weight(x, ROLE_LINEAR, &m);
             binder_done(x, &one);
         } else if (!stacked) {
             snprintf(name, sizeof name, "mixer.experts.%d.%s.weight", i, part);
-            w[i] = binder_matrix(x, layer_name(x, layer, name), rows, cols);
+            w[i] = binder_matrix(x, ROLE_LINEAR, layer_name(x, layer, name), rows, cols);
         }
     }
     return w;
@@ -103,14 +106,17 @@ static void bind_moe(struct binder *x, int i, struct moe_weights *w)
     w->down = expert_matrices(x, i, "down_proj", inner, c->moe.width);
     w->experts = (struct experts){c->moe.route.experts, w->up, w->down};
     if (c->moe.shared) {
-        w->shared.up = binder_matrix(x, layer_name(x, i, "mixer.shared_experts.up_proj.weight"),
+        w->shared.up = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.shared_experts.up_proj.weight"),
                                      c->moe.shared, c->hidden);
-        w->shared.down = binder_matrix(x, layer_name(x, i, "mixer.shared_experts.down_proj.weight"),
-                                       c->hidden, c->moe.shared);
+        w->shared.down =
+            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.shared_experts.down_proj.weight"),
+                          c->hidden, c->moe.shared);
     }
     if (c->moe.latent) {
-        w->narrow = binder_matrix(x, layer_name(x, i, "mixer.fc1_latent_proj.weight"), inner, c->hidden);
-        w->widen = binder_matrix(x, layer_name(x, i, "mixer.fc2_latent_proj.weight"), c->hidden, inner);
+        w->narrow =
+            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.fc1_latent_proj.weight"), inner, c->hidden);
+        w->widen =
+            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.fc2_latent_proj.weight"), c->hidden, inner);
     }
 }
 
@@ -129,8 +135,10 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
         bind_moe(x, i, &w->moe);
         break;
     default:
-        w->mlp.up = binder_matrix(x, layer_name(x, i, "mixer.up_proj.weight"), c->mlp[i], c->hidden);
-        w->mlp.down = binder_matrix(x, layer_name(x, i, "mixer.down_proj.weight"), c->hidden, c->mlp[i]);
+        w->mlp.up =
+            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.up_proj.weight"), c->mlp[i], c->hidden);
+        w->mlp.down =
+            binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.down_proj.weight"), c->hidden, c->mlp[i]);
     }
 }
 
@@ -182,104 +190,8 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     snprintf(name, sizeof name, "%snorm_f.weight", x->body);
     w->norm = binder_vector(x, name, hidden);
     snprintf(name, sizeof name, "%slm_head.weight", x->head);
-    w->head =
-        binder_matrix(x, x->c->lm.tied && !safetensors_find(x->s, name) ? embed : name, w->vocab, hidden);
-}
-
-/* ---- vision -------------------------------------------------------------------------------------------- */
-
-void weights_resize_grid(const float *table, int side, float *out, int grid, int width)
-{
-    for (int r = 0; r < grid; r++) {
-        for (int q = 0; q < grid; q++) {
-            float step = (float)side / (float)grid;
-            float y = fmaxf(((float)r + 0.5f) * step - 0.5f, 0),
-                  x = fmaxf(((float)q + 0.5f) * step - 0.5f, 0);
-            int y0 = (int)y, x0 = (int)x, y1 = y0 + (y0 < side - 1), x1 = x0 + (x0 < side - 1);
-            float fy = y - (float)y0, fx = x - (float)x0;
-            const float *a = table + ((size_t)y0 * (size_t)side + (size_t)x0) * (size_t)width;
-            const float *b = table + ((size_t)y0 * (size_t)side + (size_t)x1) * (size_t)width;
-            const float *c = table + ((size_t)y1 * (size_t)side + (size_t)x0) * (size_t)width;
-            const float *d = table + ((size_t)y1 * (size_t)side + (size_t)x1) * (size_t)width;
-            float *to = out + ((size_t)r * (size_t)grid + (size_t)q) * (size_t)width;
-            for (int k = 0; k < width; k++)
-                to[k] = (1 - fy) * ((1 - fx) * a[k] + fx * b[k]) + fy * ((1 - fx) * c[k] + fx * d[k]);
-        }
-    }
-}
-
-/* pos_embed [1, side^2, W] -> [grid^2, W]. */
-static struct tensor bind_position(struct binder *x, const char *name)
-{
-    int width = x->c->vit.hidden, grid = config_grid(x->c), side = 0;
-    const struct st_tensor *t = binder_take(x, name);
-    if (t && t->dims == 3 && t->shape[0] == 1 && t->shape[2] == width && t->shape[1] <= 1 << 24)
-        side = (int)lrint(sqrt((double)t->shape[1]));
-    if (t && (side < 1 || (int64_t)side * side != t->shape[1])) {
-        char found[128];
-        safetensors_shape_text(t, found, sizeof found);
-        binder_fail(x, "tensor '%s' has shape %s; expected [1, a square, %d]", name, found, width);
-        return (struct tensor){0};
-    }
-    float *table = binder_numbers(x, t), *out = NULL;
-    if (x->c->vit.max_patches)
-        return binder_put_numbers(x, table, DT_F32, (int64_t)side * side, width);
-    if (table) {
-        out = xcalloc((unsigned long)grid * (unsigned long)grid * (unsigned long)width, sizeof *out);
-        if (!x->o->shapes_only)
-            weights_resize_grid(table, side, out, grid, width);
-    }
-    free(table);
-    return binder_put_numbers(x, out, binder_activation(x), (int64_t)grid * grid, width);
-}
-
-/* cls_token.token [n_skip, W]: how many there are is told by the tensor alone. */
-static struct tensor bind_prefix(struct binder *x, const char *name)
-{
-    int64_t width = x->c->vit.hidden;
-    const struct st_tensor *t = binder_take(x, name);
-    if (t && (t->dims != 2 || t->shape[0] > 1024))
-        binder_fail(x, "tensor '%s' is not a list of at most 1024 tokens", name);
-    int64_t n = t && t->dims == 2 && !binder_stopped(x) ? t->shape[0] : 0;
-    return binder_upload(x, binder_take_shape(x, name, SHAPE(n, width)), binder_activation(x), n, width);
-}
-
-static const char *block_name(int block, const char *part)
-{
-    static _Thread_local char name[128];
-    snprintf(name, sizeof name, VIT "blocks.%d.%s", block, part);
-    return name;
-}
-
-static void bind_block(struct binder *x, int i, struct vit_block *w)
-{
-    int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
-    w->norm1 = binder_vector(x, block_name(i, "norm1.weight"), width);
-    w->norm1_bias = binder_vector(x, block_name(i, "norm1.bias"), width);
-    w->qkv = binder_matrix(x, block_name(i, "attn.qkv.weight"), 3 * width, width);
-    w->qkv_bias = binder_vector(x, block_name(i, "attn.qkv.bias"), 3 * width);
-    w->proj = binder_matrix(x, block_name(i, "attn.proj.weight"), width, width);
-    w->proj_bias = binder_vector(x, block_name(i, "attn.proj.bias"), width);
-    w->norm2 = binder_vector(x, block_name(i, "norm2.weight"), width);
-    w->norm2_bias = binder_vector(x, block_name(i, "norm2.bias"), width);
-    w->fc1 = binder_matrix(x, block_name(i, "mlp.fc1.weight"), mlp, width);
-    w->fc1_bias = binder_vector(x, block_name(i, "mlp.fc1.bias"), mlp);
-    w->fc2 = binder_matrix(x, block_name(i, "mlp.fc2.weight"), width, mlp);
-    w->fc2_bias = binder_vector(x, block_name(i, "mlp.fc2.bias"), width);
-}
-
-static void bind_vision(struct binder *x, struct vision_weights *w)
-{
-    const struct vit_config *v = &x->c->vit;
-    w->embedder =
-        binder_matrix(x, VIT "patch_generator.embedder.weight", v->hidden, (int64_t)3 * v->patch * v->patch);
-    w->position = bind_position(x, VIT "patch_generator.pos_embed");
-    w->prefix = bind_prefix(x, VIT "patch_generator.cls_token.token");
-    for (int i = 0; i < v->blocks; i++)
-        bind_block(x, i, &w->blocks[i]);
-    w->norm = binder_vector(x, "mlp1.0.weight", (int64_t)4 * v->hidden);
-    w->up = binder_matrix(x, "mlp1.1.weight", v->projector, (int64_t)4 * v->hidden);
-    w->down = binder_matrix(x, "mlp1.3.weight", x->c->lm.hidden, v->projector);
+    w->head = binder_matrix(x, ROLE_HEAD, x->c->lm.tied && !safetensors_find(x->s, name) ? embed : name,
+                            w->vocab, hidden);
 }
 
 /* ---- what nobody asked for ------------------------------------------------------------------------------- */
@@ -323,7 +235,7 @@ static bool is_unused(struct binder *x, const struct st_tensor *t)
     for (size_t i = 0; i < sizeof fronts / sizeof *fronts; i++)
         if (starts(t->name, fronts[i]))
             return true;
-    return is_unit_scale(x, t);
+    return binder_unused_scale(x, t) || is_unit_scale(x, t);
 }
 
 static void check_extra(struct binder *x)
@@ -353,8 +265,12 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
     struct binder x = {.c = c, .s = s, .b = b, .o = o, .e = e};
     int n = safetensors_count(s);
     x.used = xcalloc((unsigned long)n + 1, sizeof *x.used);
-    for (int i = 0; i < n; i++)
-        x.all += safetensors_at(s, i)->bytes;
+    for (int i = 0; i < n; i++) {
+        const struct st_tensor *t = safetensors_at(s, i);
+        x.all += t->bytes;
+        bool whole = t->dims == 2 && !strstr(t->name, "embeddings."); /* of those a row is read */
+        x.awaited += whole && !binder_is_expert(t) ? t->bytes : 0;
+    }
     *w = (struct model_weights){0};
     w->layers = xcalloc((unsigned long)c->lm.layers, sizeof *w->layers);
     w->vision.blocks = xcalloc((unsigned long)c->vit.blocks + 1, sizeof *w->vision.blocks);
@@ -363,7 +279,7 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
         for (int i = 0; i < c->lm.layers; i++)
             bind_layer(&x, i, &w->layers[i]);
         if (c->vision)
-            bind_vision(&x, &w->vision);
+            binder_vision(&x, &w->vision);
         check_extra(&x);
     }
     free(x.used);

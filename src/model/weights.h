@@ -7,17 +7,32 @@
  *
  * Packed: matrices go into the form the backend multiplies fastest, tensor by tensor out of the mapped file,
  * whose pages are given back: a model is in memory once.  They are kept in bf16 (f32 when the run is in
- * f32 and the file has more than bf16).
+ * f32 and the file has more than bf16), or in smaller numbers (ops/quant.h).
  *
  * Mapped: matrices and embeddings that are stored in the type wanted stay in the file, which must stay
  * open; nothing is read at the start, so that a model larger than memory opens at once.  Those that do
- * not fit in `resident` bytes are read again for every product.  Vectors and small constants are copied
- * to f32 in both cases.
+ * not fit in `resident` bytes are read again for every product: experts, of which a token needs a few, before
+ * anything else.  Vectors and small constants are copied to f32 in both cases.
+ *
+ * Small numbers.  A checkpoint may store matrices as FP8 or NVFP4: those with a tensor of scales beside them,
+ * whatever the config says.  They are held as they are, in 8 or 4 bits, and multiplied with activations that are
+ * not rounded any further; scales of activations (input_scale) and of keys and values are left out.  Other
+ * matrices may be made smaller at the start:
+ *
+ *   int8   matrices of the layers, experts, output head
+ *   int4   matrices of the layers, experts; output head in int8
+ *
+ * Not made smaller are embeddings (a row of them is read for a token), norms, the convolution, the router and
+ * constants, all too small to matter, and the tower and the projector: an error in what is seen is
+ * the same in all tokens of an image, and they are 7 % of the published model.  The head is no smaller than
+ * int8, because its rows compete with each other.  Nothing becomes wider than it is stored, except by asking for
+ * bf16, where stored numbers times their scales are rounded to bf16.
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_H
 #define HOLORUN_MODEL_WEIGHTS_H
 
 #include "model/config.h"
+#include "model/model.h"
 #include "model/safetensors.h"
 #include "ops/ops.h"
 
@@ -86,13 +101,17 @@ struct model_weights {
     struct vision_weights vision;
 };
 
+struct weight_cache;
+
 struct bind_options {
     bool f32;         /* activations in f32 */
     bool allow_extra; /* unknown tensors are a warning */
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
-    bool mapped;     /* matrices stay in the file where they can */
-    size_t resident; /* bytes of them that may stay in memory */
+    enum weight_numbers numbers;
+    struct weight_cache *cache; /* of what int8 and int4 have become; NULL: none */
+    bool mapped;                /* matrices stay in the file where they can */
+    size_t resident;            /* bytes of them that may stay in memory */
 
     /* To look at a checkpoint rather than run it: no value is read, so that the backend has to be one that
      * only counts; a failure is told to `problem`, when there is one, and the next tensor looked at. */

@@ -45,9 +45,9 @@ const struct st_tensor *binder_take(struct binder *x, const char *name)
     }
     x->used[t - safetensors_at(x->s, 0)] = true;
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16) {
-        binder_fail(
-            x, "tensor '%s' is stored as %s; expected bf16, f16 or f32%s", name, dtype_name(t->dtype),
-            t->dtype == DT_F8E4M3 || t->dtype == DT_U8 ? " (quantised checkpoints are not implemented)" : "");
+        bool small = t->dtype == DT_F8E4M3 || t->dtype == DT_U8;
+        binder_fail(x, "tensor '%s' is stored as %s%s; expected bf16, f16 or f32", name, dtype_name(t->dtype),
+                    small ? " without a 'weight_scale' beside it" : "");
         return NULL;
     }
     return t;
@@ -108,37 +108,55 @@ bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum
 }
 
 /* A mapped tensor stays in memory as long as the ones before it have left room; they come in the order in
- * which a token needs them, so that those read for every token stay before the tower does. */
+ * which a token needs them, so that those read for every token stay before the tower does.  Experts stay only
+ * where there is room beside everything else. */
 static bool keeps_resident(struct binder *x, const struct st_tensor *t)
 {
-    if (t->bytes > x->o->resident - x->resident)
+    size_t room = x->o->resident - x->resident;
+    if (binder_is_expert(t))
+        room = room > x->awaited ? room - x->awaited : 0;
+    else
+        x->awaited -= t->bytes < x->awaited ? t->bytes : x->awaited;
+    if (t->bytes > room)
         return false;
     x->resident += t->bytes;
     return true;
 }
 
-/* The one place where a stored tensor becomes a matrix that can be multiplied. */
-struct weight *binder_weight(struct binder *x, const struct st_tensor *t, int64_t rows, int64_t cols)
+bool binder_is_expert(const struct st_tensor *t)
 {
+    return strstr(t->name, ".experts.");
+}
+
+struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m)
+{
+    enum quant_form form = binder_form(x, role, m);
+    if (form)
+        return binder_small(x, form, m);
+    const struct st_tensor *t = m->t;
     enum dtype kept = x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16;
-    struct tensor host = {(void *)(uintptr_t)t->data, t->dtype, rows, cols, cols};
-    if (binder_stays_mapped(x, t, kept))
+    struct tensor host = m->source.stored;
+    if (!m->form && binder_stays_mapped(x, t, kept))
         return x->b->ops->borrow(x->b, host, !keeps_resident(x, t));
     if (x->o->shapes_only)
-        return x->b->ops->pack(x->b, host, kept);
+        return x->b->ops->pack(x->b, (struct tensor){NULL, kept, host.rows, m->source.cols, 0}, kept);
     void *copy;
-    struct weight *w = x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), kept);
+    if (m->form)
+        copy = (host = binder_widened(m)).data;
+    else
+        host = binder_host_view(t, host.rows, host.cols, &copy);
+    struct weight *w = x->b->ops->pack(x->b, host, kept);
     free(copy);
     return w;
 }
 
-struct weight *binder_matrix(struct binder *x, const char *name, int64_t rows, int64_t cols)
+struct weight *binder_matrix(struct binder *x, enum role role, const char *name, int64_t rows, int64_t cols)
 {
-    const struct st_tensor *t = binder_take_shape(x, name, SHAPE(rows, cols));
-    if (!t)
+    struct stored m;
+    if (!binder_stored(x, name, rows, cols, &m))
         return NULL;
-    struct weight *w = binder_weight(x, t, rows, cols);
-    binder_done(x, t);
+    struct weight *w = binder_weight(x, role, &m);
+    binder_done(x, m.t);
     return w;
 }
 

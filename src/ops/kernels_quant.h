@@ -6,11 +6,7 @@
  * the same multiplications follow; activations are not rounded any further.  Scales come afterwards: a
  * group's when its sum is complete, the column's at the end.
  *
- *   codes   panels of NR columns: byte k of all NR columns together, or for two codes in a byte, byte k/2
- *   groups  of each panel, bf16 [groups][NR]
- *   scales  f32 [NR] of each panel
- *
- * Columns past the last have zeros, as have k past the last up to a whole word or group.  Every sum runs in one
+ * Bytes are ordered as quant_panels says, with NR columns to a panel.  Every sum runs in one
  * accumulator (one for each group) whatever the number of rows, so that a token has the same bits alone and
  * among others.
  */
@@ -75,28 +71,10 @@ static table16 table_of(enum quant_form form, int shift)
 
 /* ---- the order of the bytes --------------------------------------------------------------------------- */
 
-struct small_shape {
-    bool narrow;
-    int64_t panels, lines, groups; /* lines: of NR bytes, in a panel */
-    size_t groups_at, scales_at, end;
-};
-
-static struct small_shape small_shape(enum quant_form form, int64_t rows, int64_t cols)
-{
-    struct small_shape s = {.narrow = quant_is_narrow(form), .panels = ceil_div(rows, NR)};
-    int64_t size = quant_group(form) ? quant_group(form) : 2;
-    s.groups = quant_groups(form, cols);
-    s.lines = ceil_div(cols, size) * size / (s.narrow ? 2 : 1);
-    s.groups_at = (size_t)(s.panels * s.lines * NR + 63) / 64 * 64;
-    s.scales_at = (s.groups_at + (size_t)(s.panels * s.groups * NR) * sizeof(uint16_t) + 63) / 64 * 64;
-    s.end = s.scales_at + (size_t)(s.panels * NR) * sizeof(float);
-    return s;
-}
-
 static size_t small_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
 {
     (void)b;
-    return small_shape(form, rows, cols).end;
+    return quant_panels(form, rows, cols, NR).end;
 }
 
 struct small_packing {
@@ -104,13 +82,13 @@ struct small_packing {
     char *bytes;
     enum quant_form form;
     const struct quant_source *s;
-    struct small_shape shape;
+    struct quant_panels shape;
 };
 
 /* Codes of one column, where they belong among those of the others. */
 static void put_codes(const struct small_packing *p, int64_t n, const uint8_t *codes)
 {
-    const struct small_shape *h = &p->shape;
+    const struct quant_panels *h = &p->shape;
     uint8_t *to = (uint8_t *)p->bytes + n / NR * h->lines * NR + n % NR;
     int64_t cols = p->s->cols;
     if (!h->narrow)
@@ -124,7 +102,7 @@ static void put_codes(const struct small_packing *p, int64_t n, const uint8_t *c
 static void small_pack_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct small_packing *p = arg;
-    const struct small_shape *h = &p->shape;
+    const struct quant_panels *h = &p->shape;
     int64_t cols = p->s->cols;
     char *room = cpu_scratch(p->b, thread, (size_t)(cols * 5 + h->groups * 2 + 64));
     struct quant_row row = {.room = (float *)(void *)room,
@@ -142,7 +120,7 @@ static void small_pack_range(void *arg, int64_t begin, int64_t end, int thread)
 
 static void small_pack(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s)
 {
-    struct small_packing p = {b, bytes, form, s, small_shape(form, s->rows, s->cols)};
+    struct small_packing p = {b, bytes, form, s, quant_panels(form, s->rows, s->cols, NR)};
     memset(bytes, 0, p.shape.end);
     pool_for(b->pool, p.shape.panels, 1 + SMALL_PRODUCT / (s->cols * NR + 1), small_pack_range, &p);
 }
@@ -151,7 +129,7 @@ static struct weight *small_weight(struct backend *b, void *bytes, bool owned, e
                                    int64_t rows, int64_t cols)
 {
     (void)b;
-    struct small_shape h = small_shape(form, rows, cols);
+    struct quant_panels h = quant_panels(form, rows, cols, NR);
     struct weight *w = xcalloc(1, sizeof *w);
     *w = (struct weight){.rows = rows, .cols = cols, .form = form, .codes = bytes};
     w->groups = (const uint16_t *)(const void *)((const char *)bytes + h.groups_at);
@@ -207,7 +185,7 @@ ALWAYS_INLINE void small_both(const char *at, int64_t word, table16 table, const
 struct small {
     struct linear out; /* what becomes of sums: bias, epilogue, rounding */
     const struct weight *w;
-    struct small_shape shape;
+    struct quant_panels shape;
     table16 even, odd; /* odd: also the table of f32 */
     bool dot;          /* words of x are pairs of bf16, else f32 */
     int64_t pairs;     /* of k, in x and in the lines */
@@ -459,7 +437,7 @@ static void small_chunk(struct small *p)
 static void small_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                          struct tensor bias, enum epilogue epi, int add)
 {
-    struct small p = {.w = w, .shape = small_shape(w->form, w->rows, w->cols)};
+    struct small p = {.w = w, .shape = quant_panels(w->form, w->rows, w->cols, NR)};
     p.out = (struct linear){.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
     p.out.bf16 = y.dtype == DT_BF16;
     p.dot = HAS_DOT && x.dtype == DT_BF16;

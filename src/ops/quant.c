@@ -200,3 +200,22 @@ void quant_make_row(enum quant_form form, const struct quant_source *s, int64_t 
     else if (form == QUANT_I4)
         make_i4(out, s->cols);
 }
+
+/* ---- panels ------------------------------------------------------------------------------------------- */
+
+static int64_t up_to(int64_t n, int64_t whole)
+{
+    return (n + whole - 1) / whole * whole;
+}
+
+struct quant_panels quant_panels(enum quant_form form, int64_t rows, int64_t cols, int64_t columns)
+{
+    int64_t n = up_to(rows, columns), size = quant_group(form) ? quant_group(form) : 2;
+    struct quant_panels p = {.narrow = quant_is_narrow(form), .panels = n / columns};
+    p.lines = up_to(cols, size) / (p.narrow ? 2 : 1);
+    p.groups = quant_groups(form, cols);
+    p.groups_at = (size_t)up_to(n * p.lines, 64);
+    p.scales_at = p.groups_at + (size_t)up_to(n * p.groups * (int64_t)sizeof(uint16_t), 64);
+    p.end = p.scales_at + (size_t)n * sizeof(float);
+    return p;
+}

@@ -1,0 +1,312 @@
+/* weights_cache.c - see weights_cache.h. */
+#include "model/weights_cache.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum {
+    VERSION = 1,
+    PAGE = 4096,
+    NAME = 160,
+    MAX_ENTRIES = 1 << 18,
+    CHECK_ALL = 256 << 20, /* files up to here are read at opening */
+    CHECK_FIRST = 64 << 10,
+};
+
+static const char magic[16] = "holorun weights";
+
+struct header {
+    char magic[16];
+    uint32_t version, count;
+    uint64_t identity, size, table; /* table: where the entries begin */
+    uint64_t table_sum, header_sum; /* the last of all before it */
+};
+
+struct entry {
+    char name[NAME];
+    int64_t rows, cols;
+    uint64_t form, at, bytes;
+    uint64_t first, whole; /* checksums of the first CHECK_FIRST bytes and of all */
+};
+
+struct weight_cache {
+    char *path, *temporary;
+    bool named; /* the new file has its temporary name: it has none before, where that is possible */
+    uint64_t identity;
+    struct file_map map;
+    const struct entry *found; /* sorted by name; NULL: nothing is mapped */
+    int fd;                    /* of the new file; -1: none is written */
+    uint64_t at;
+    struct entry *entries;
+    unsigned long count, room;
+};
+
+/* ---- whose it is ------------------------------------------------------------------------------------------ */
+
+static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t identity)
+{
+    uint64_t seed = identity;
+    const char *file = NULL;
+    for (int i = 0; i < safetensors_count(s); i++) {
+        const struct st_tensor *t = safetensors_at(s, i);
+        if (t->file == file)
+            continue;
+        file = t->file;
+        char *path = xasprintf("%s/%s", dir, file);
+        struct stat st = {0};
+        if (stat(path, &st))
+            st.st_size = -1;
+        int64_t facts[] = {st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+        seed = XXH3_64bits_withSeed(facts, sizeof facts, XXH3_64bits_withSeed(file, strlen(file), seed));
+        free(path);
+    }
+    return seed;
+}
+
+static char *choose_path(const char *dir, enum weight_numbers numbers, const char *layout, struct err *e)
+{
+    char real[PATH_MAX];
+    char *place = file_place(PLACE_CACHE, e);
+    if (!place)
+        return NULL;
+    char *folder = xasprintf("%s/weights", place), *path = NULL;
+    char *what = xasprintf("%s\n%d\n%s", realpath(dir, real) ? real : dir, (int)numbers, layout);
+    if (dir_make(folder, e) == 0)
+        path = xasprintf("%s/%016llx.weights", folder, (unsigned long long)XXH3_64bits(what, strlen(what)));
+    free(what);
+    free(folder);
+    free(place);
+    return path;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+static uint64_t header_sum(const struct header *h)
+{
+    return XXH3_64bits(h, offsetof(struct header, header_sum));
+}
+
+static uint64_t first_sum(const void *data, size_t bytes)
+{
+    return XXH3_64bits(data, bytes < CHECK_FIRST ? bytes : CHECK_FIRST);
+}
+
+/* p: the file, whose entries end before `end`. */
+static bool is_entry_sound(const struct entry *x, const uint8_t *p, size_t end, bool all)
+{
+    if (x->name[NAME - 1] || x->at % PAGE || x->at > end || x->bytes > end - x->at)
+        return false;
+    return all ? XXH3_64bits(p + x->at, x->bytes) == x->whole : first_sum(p + x->at, x->bytes) == x->first;
+}
+
+static bool is_sound(const struct weight_cache *c, const struct header *h)
+{
+    const uint8_t *p = c->map.data;
+    size_t len = c->map.len;
+    if (memcmp(h->magic, magic, sizeof magic) != 0 || h->header_sum != header_sum(h) || h->version != VERSION)
+        return false;
+    if (h->size != len || h->count > MAX_ENTRIES || h->table % PAGE || h->table > len ||
+        (len - h->table) / sizeof(struct entry) < h->count)
+        return false;
+    const struct entry *list = (const struct entry *)(const void *)(p + h->table);
+    if (XXH3_64bits(list, h->count * sizeof *list) != h->table_sum)
+        return false;
+    for (uint32_t i = 0; i < h->count; i++)
+        if (!is_entry_sound(&list[i], p, h->table, len <= CHECK_ALL))
+            return false;
+    return true;
+}
+
+/* Nothing is said about a file that is not there or stale: it will be written. */
+static void map_old(struct weight_cache *c)
+{
+    struct header h;
+    if (file_map(&c->map, c->path, NULL))
+        return;
+    if (c->map.len >= sizeof h) {
+        memcpy(&h, c->map.data, sizeof h);
+        if (is_sound(c, &h) && h.identity == c->identity) {
+            c->found = (const struct entry *)(const void *)(c->map.data + h.table);
+            c->count = h.count;
+            madvise((void *)(uintptr_t)c->map.data, c->map.len, MADV_WILLNEED);
+            return;
+        }
+    }
+    file_unmap(&c->map);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
+}
+
+void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_form form, int64_t rows,
+                        int64_t cols, size_t bytes)
+{
+    if (!c || !c->found || strlen(name) >= NAME)
+        return NULL;
+    struct entry key;
+    strcpy(key.name, name);
+    const struct entry *x = bsearch(&key, c->found, c->count, sizeof *x, by_name);
+    bool same = x && x->form == form && x->rows == rows && x->cols == cols && x->bytes == bytes;
+    return same ? (void *)(uintptr_t)(c->map.data + x->at) : NULL;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------- */
+
+static void drop(struct weight_cache *c)
+{
+    if (c->fd >= 0)
+        close(c->fd);
+    if (c->named)
+        unlink(c->temporary);
+    c->named = false;
+    c->fd = -1;
+}
+
+/* One line, and nothing more is written. */
+static void give_up(struct weight_cache *c, const char *why)
+{
+    warn("the small weights are not kept in '%s': %s; they are made again at the next start", c->path, why);
+    drop(c);
+}
+
+static bool put(struct weight_cache *c, const void *data, size_t bytes)
+{
+    static const uint8_t zeros[PAGE];
+    struct err e = ERR_INIT;
+    size_t gap = (PAGE - (c->at + bytes) % PAGE) % PAGE;
+    if (file_write_all(c->fd, c->temporary, data, bytes, &e) ||
+        file_write_all(c->fd, c->temporary, zeros, gap, &e)) {
+        give_up(c, strerror(errno));
+        return false;
+    }
+    c->at += bytes + gap;
+    return true;
+}
+
+static void begin(struct weight_cache *c)
+{
+    struct header empty = {0};
+    c->temporary = xasprintf("%s.%d.tmp", c->path, (int)getpid());
+    char *folder = xasprintf("%.*s", (int)(strrchr(c->path, '/') - c->path), c->path);
+    c->fd =
+        open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); /* gone with this process, if that is killed */
+    free(folder);
+    if (c->fd < 0) {
+        c->fd = open(c->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+        c->named = c->fd >= 0;
+    }
+    if (c->fd < 0)
+        give_up(c, strerror(errno));
+    else
+        put(c, &empty, sizeof empty);
+}
+
+void weight_cache_add(struct weight_cache *c, const char *name, enum quant_form form, int64_t rows,
+                      int64_t cols, const void *data, size_t bytes)
+{
+    if (!c || c->fd < 0 || strlen(name) >= NAME)
+        return;
+    if (c->count == c->room) {
+        c->room = c->room ? 2 * c->room : 64;
+        c->entries = xrealloc(c->entries, c->room, sizeof *c->entries);
+    }
+    struct entry *x = &c->entries[c->count++];
+    *x = (struct entry){.rows = rows, .cols = cols, .form = form, .at = c->at, .bytes = bytes};
+    strcpy(x->name, name);
+    x->first = first_sum(data, bytes);
+    x->whole = XXH3_64bits(data, bytes);
+    put(c, data, bytes);
+}
+
+/* The complete file under its name. */
+static int publish(struct weight_cache *c)
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", c->fd);
+    if (fsync(c->fd))
+        return -1;
+    if (!c->named) {
+        unlink(c->temporary);
+        if (linkat(AT_FDCWD, link, AT_FDCWD, c->temporary, AT_SYMLINK_FOLLOW))
+            return -1;
+        c->named = true;
+    }
+    if (rename(c->temporary, c->path))
+        return -1;
+    c->named = false;
+    return 0;
+}
+
+void weight_cache_finish(struct weight_cache *c, bool complete)
+{
+    if (!c || c->fd < 0)
+        return;
+    if (!complete) {
+        drop(c);
+        return;
+    }
+    struct header h = {
+        .version = VERSION, .identity = c->identity, .count = (uint32_t)c->count, .table = c->at};
+    size_t bytes = c->count * sizeof *c->entries;
+    if (c->count)
+        qsort(c->entries, c->count, sizeof *c->entries, by_name);
+    if (c->count > MAX_ENTRIES || !put(c, c->entries, bytes))
+        return;
+    memcpy(h.magic, magic, sizeof magic);
+    h.size = c->at;
+    h.table_sum = XXH3_64bits(c->entries, bytes);
+    h.header_sum = header_sum(&h);
+    if (pwrite(c->fd, &h, sizeof h, 0) != (ssize_t)sizeof h || publish(c))
+        give_up(c, strerror(errno));
+    else
+        drop(c);
+}
+
+/* ---- life --------------------------------------------------------------------------------------------------- */
+
+struct weight_cache *weight_cache_open(const char *dir, const struct safetensors *s, uint64_t identity,
+                                       enum weight_numbers numbers, const char *layout)
+{
+    struct err e = ERR_INIT;
+    char *path = choose_path(dir, numbers, layout, &e);
+    if (!path) {
+        warn("the small weights are not kept: %s; they are made again at the next start", e.text);
+        return NULL;
+    }
+    struct weight_cache *c = xcalloc(1, sizeof *c);
+    *c = (struct weight_cache){.path = path, .fd = -1};
+    c->identity = identify(dir, s, identity);
+    map_old(c);
+    if (!c->found)
+        begin(c);
+    return c;
+}
+
+bool weight_cache_mapped(const struct weight_cache *c)
+{
+    return c && c->found;
+}
+
+void weight_cache_close(struct weight_cache *c)
+{
+    if (!c)
+        return;
+    weight_cache_finish(c, false);
+    file_unmap(&c->map);
+    free(c->entries);
+    free(c->temporary);
+    free(c->path);
+    free(c);
+}

@@ -1,0 +1,100 @@
+/* weights_vision.c - tensors of the tower and the projector; see weights.h. */
+#include "model/weights_impl.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void weights_resize_grid(const float *table, int side, float *out, int grid, int width)
+{
+    for (int r = 0; r < grid; r++) {
+        for (int q = 0; q < grid; q++) {
+            float step = (float)side / (float)grid;
+            float y = fmaxf(((float)r + 0.5f) * step - 0.5f, 0),
+                  x = fmaxf(((float)q + 0.5f) * step - 0.5f, 0);
+            int y0 = (int)y, x0 = (int)x, y1 = y0 + (y0 < side - 1), x1 = x0 + (x0 < side - 1);
+            float fy = y - (float)y0, fx = x - (float)x0;
+            const float *a = table + ((size_t)y0 * (size_t)side + (size_t)x0) * (size_t)width;
+            const float *b = table + ((size_t)y0 * (size_t)side + (size_t)x1) * (size_t)width;
+            const float *c = table + ((size_t)y1 * (size_t)side + (size_t)x0) * (size_t)width;
+            const float *d = table + ((size_t)y1 * (size_t)side + (size_t)x1) * (size_t)width;
+            float *to = out + ((size_t)r * (size_t)grid + (size_t)q) * (size_t)width;
+            for (int k = 0; k < width; k++)
+                to[k] = (1 - fy) * ((1 - fx) * a[k] + fx * b[k]) + fy * ((1 - fx) * c[k] + fx * d[k]);
+        }
+    }
+}
+
+/* pos_embed [1, side^2, W] -> [grid^2, W]. */
+static struct tensor bind_position(struct binder *x, const char *name)
+{
+    int width = x->c->vit.hidden, grid = config_grid(x->c), side = 0;
+    const struct st_tensor *t = binder_take(x, name);
+    if (t && t->dims == 3 && t->shape[0] == 1 && t->shape[2] == width && t->shape[1] <= 1 << 24)
+        side = (int)lrint(sqrt((double)t->shape[1]));
+    if (t && (side < 1 || (int64_t)side * side != t->shape[1])) {
+        char found[128];
+        safetensors_shape_text(t, found, sizeof found);
+        binder_fail(x, "tensor '%s' has shape %s; expected [1, a square, %d]", name, found, width);
+        return (struct tensor){0};
+    }
+    float *table = binder_numbers(x, t), *out = NULL;
+    if (x->c->vit.max_patches)
+        return binder_put_numbers(x, table, DT_F32, (int64_t)side * side, width);
+    if (table) {
+        out = xcalloc((unsigned long)grid * (unsigned long)grid * (unsigned long)width, sizeof *out);
+        if (!x->o->shapes_only)
+            weights_resize_grid(table, side, out, grid, width);
+    }
+    free(table);
+    return binder_put_numbers(x, out, binder_activation(x), (int64_t)grid * grid, width);
+}
+
+/* cls_token.token [n_skip, W]: how many there are is told by the tensor alone. */
+static struct tensor bind_prefix(struct binder *x, const char *name)
+{
+    int64_t width = x->c->vit.hidden;
+    const struct st_tensor *t = binder_take(x, name);
+    if (t && (t->dims != 2 || t->shape[0] > 1024))
+        binder_fail(x, "tensor '%s' is not a list of at most 1024 tokens", name);
+    int64_t n = t && t->dims == 2 && !binder_stopped(x) ? t->shape[0] : 0;
+    return binder_upload(x, binder_take_shape(x, name, SHAPE(n, width)), binder_activation(x), n, width);
+}
+
+static const char *block_name(int block, const char *part)
+{
+    static _Thread_local char name[128];
+    snprintf(name, sizeof name, VIT "blocks.%d.%s", block, part);
+    return name;
+}
+
+static void bind_block(struct binder *x, int i, struct vit_block *w)
+{
+    int64_t width = x->c->vit.hidden, mlp = x->c->vit.mlp;
+    w->norm1 = binder_vector(x, block_name(i, "norm1.weight"), width);
+    w->norm1_bias = binder_vector(x, block_name(i, "norm1.bias"), width);
+    w->qkv = binder_matrix(x, ROLE_OTHER, block_name(i, "attn.qkv.weight"), 3 * width, width);
+    w->qkv_bias = binder_vector(x, block_name(i, "attn.qkv.bias"), 3 * width);
+    w->proj = binder_matrix(x, ROLE_OTHER, block_name(i, "attn.proj.weight"), width, width);
+    w->proj_bias = binder_vector(x, block_name(i, "attn.proj.bias"), width);
+    w->norm2 = binder_vector(x, block_name(i, "norm2.weight"), width);
+    w->norm2_bias = binder_vector(x, block_name(i, "norm2.bias"), width);
+    w->fc1 = binder_matrix(x, ROLE_OTHER, block_name(i, "mlp.fc1.weight"), mlp, width);
+    w->fc1_bias = binder_vector(x, block_name(i, "mlp.fc1.bias"), mlp);
+    w->fc2 = binder_matrix(x, ROLE_OTHER, block_name(i, "mlp.fc2.weight"), width, mlp);
+    w->fc2_bias = binder_vector(x, block_name(i, "mlp.fc2.bias"), width);
+}
+
+void binder_vision(struct binder *x, struct vision_weights *w)
+{
+    const struct vit_config *v = &x->c->vit;
+    w->embedder = binder_matrix(x, ROLE_OTHER, VIT "patch_generator.embedder.weight", v->hidden,
+                                (int64_t)3 * v->patch * v->patch);
+    w->position = bind_position(x, VIT "patch_generator.pos_embed");
+    w->prefix = bind_prefix(x, VIT "patch_generator.cls_token.token");
+    for (int i = 0; i < v->blocks; i++)
+        bind_block(x, i, &w->blocks[i]);
+    w->norm = binder_vector(x, "mlp1.0.weight", (int64_t)4 * v->hidden);
+    w->up = binder_matrix(x, ROLE_OTHER, "mlp1.1.weight", v->projector, (int64_t)4 * v->hidden);
+    w->down = binder_matrix(x, ROLE_OTHER, "mlp1.3.weight", x->c->lm.hidden, v->projector);
+}

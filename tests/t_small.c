@@ -1,0 +1,560 @@
+/* t_small.c - claims about models whose weights are small: checkpoints that are published so, and ones made small at
+ * the start, with the file that keeps them.
+ *
+ * A quantised tiny model is made from a plain one by storing matrices of its layers in codes.  What it must
+ * compute is known exactly: in f32 the same as a model that stores those numbers in f32.
+ */
+#include "check.h"
+#include "tiny_model.h"
+
+#include "base/file.h"
+#include "model/config.h"
+#include "model/plan.h"
+#include "ops/quant.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LAYER "language_model.backbone.layers."
+
+/* ---- quantised checkpoints ---------------------------------------------------------------------------------- */
+
+static int nearest(enum quant_form form, float x)
+{
+    int best = 0, n = form == QUANT_F4 ? 16 : 256;
+    for (int i = 1; i < n; i++)
+        if (fabsf(quant_value(form, i) - x) < fabsf(quant_value(form, best) - x))
+            best = i;
+    return best;
+}
+
+static struct tiny_tensor *add(struct tiny *t, const char *name, const char *suffix, const char *type,
+                               const void *data, size_t bytes, int64_t rows, int64_t cols)
+{
+    char full[128];
+    snprintf(full, sizeof full, "%.*s.%s", (int)(strlen(name) - strlen(".weight")), name, suffix);
+    struct tiny_tensor *x = tiny_add(t, full, 0, 1, (const int64_t[]){1, 0});
+    x->type = type;
+    x->dims = rows ? 2 : 0;
+    x->shape[0] = rows;
+    x->shape[1] = cols;
+    x->bytes = bytes;
+    x->data = realloc(x->data, bytes);
+    memcpy(x->data, data, bytes);
+    return x;
+}
+
+static void add_scale(struct tiny *t, const char *name, const char *suffix, float v)
+{
+    add(t, name, suffix, "F32", &v, sizeof v, 0, 0);
+}
+
+/* Stores a matrix in codes; in `plain`, which holds f32, the numbers that they mean. */
+static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum quant_form form)
+{
+    struct tiny_tensor *x = tiny_find(t, name), *y = tiny_find(plain, name);
+    int64_t rows = x->shape[0], cols = x->shape[1], groups = cols / 16;
+    float *out = (float *)(void *)y->data, scale = form == QUANT_F8 ? 0.0027f : 0.013f;
+    uint8_t *codes = calloc((size_t)(rows * cols), 1), *marks = malloc((size_t)(rows * groups + 1));
+    for (int64_t i = 0; i < rows * groups; i++)
+        marks[i] = (uint8_t)(0x30 + i % 24); /* 1/2 to 3.75 */
+    for (int64_t i = 0; i < rows * cols; i++) {
+        int64_t n = i / cols, k = i % cols;
+        float group = form == QUANT_F4 ? quant_value(QUANT_F8, marks[n * groups + k / 16]) : 1;
+        int code = nearest(form, out[i] / (scale * group));
+        out[i] = quant_value(form, code) * group * scale;
+        if (form == QUANT_F8)
+            codes[i] = (uint8_t)code;
+        else
+            codes[i / 2] |= (uint8_t)(code << (k % 2 ? 4 : 0));
+    }
+    x->type = form == QUANT_F8 ? "F8_E4M3" : "U8";
+    x->shape[1] = form == QUANT_F8 ? cols : cols / 2;
+    x->bytes = (size_t)(rows * x->shape[1]);
+    memcpy(x->data, codes, x->bytes);
+    if (form == QUANT_F8) {
+        add_scale(t, name, "weight_scale", scale);
+    } else {
+        add(t, name, "weight_scale", "F8_E4M3", marks, (size_t)(rows * groups), rows, groups);
+        add_scale(t, name, "weight_scale_2", scale);
+    }
+    add_scale(t, name, "input_scale", 0.5f);
+    free(codes);
+    free(marks);
+}
+
+/* Two of the same model: `t` with codes, `plain` with their values in f32.  Hidden size 40 is no multiple of 16, so
+ * only matrices with 48 columns can be NVFP4. */
+static void make(struct tiny *t, struct tiny *plain, enum quant_form form)
+{
+    static const char *const eight[] = {LAYER "0.mixer.in_proj.weight", LAYER "0.mixer.out_proj.weight",
+                                        LAYER "1.mixer.up_proj.weight", LAYER "1.mixer.down_proj.weight",
+                                        LAYER "2.mixer.q_proj.weight",  LAYER "2.mixer.k_proj.weight",
+                                        LAYER "2.mixer.v_proj.weight",  LAYER "2.mixer.o_proj.weight"};
+    static const char *const four[] = {LAYER "0.mixer.out_proj.weight", LAYER "2.mixer.o_proj.weight",
+                                       LAYER "4.mixer.out_proj.weight"};
+    tiny_init(t, 5);
+    tiny_init(plain, 5);
+    for (int i = 0; i < plain->n; i++) { /* the same numbers in f32 */
+        struct tiny_tensor *x = &plain->tensors[i];
+        size_t n = x->bytes / 2;
+        float *wide = malloc(n * sizeof *wide);
+        for (size_t k = 0; k < n; k++)
+            wide[k] = bf16_to_f32(((const uint16_t *)(const void *)x->data)[k]);
+        free(x->data);
+        x->data = (uint8_t *)wide;
+        x->bytes = n * sizeof *wide;
+        x->type = "F32";
+    }
+    const char *const *names = form == QUANT_F8 ? eight : four;
+    for (size_t i = 0; i < (form == QUANT_F8 ? 8 : 3); i++)
+        shrink(t, plain, names[i], form);
+}
+
+static struct engine *open_with(const struct tiny *t, const char *isa, bool f32, enum weight_numbers numbers,
+                                bool cache)
+{
+    struct err e = ERR_INIT;
+    struct engine_options o = {
+        .dir = t->dir, .isa = isa, .threads = 2, .f32 = f32, .weights = numbers, .cache = cache};
+    struct engine *g = engine_open(&o, &e);
+    if (!g)
+        fail_msg("%s", e.text);
+    return g;
+}
+
+enum { V = 288, TOKENS = 12 };
+
+/* Logits after a text with an image. */
+static void look(struct engine *g, float out[V])
+{
+    struct err e = ERR_INIT;
+    struct session *s = session_new(g, 1);
+    struct image im = tiny_image(130, 70, 3);
+    int32_t ids[TOKENS];
+    for (int i = 0; i < TOKENS; i++)
+        ids[i] = 30 + 7 * i;
+    assert_int_equal(session_append(s, ids, TOKENS, &e), 0);
+    assert_int_equal(session_append_image(s, &im, &e), 0);
+    for (int i = 0; i < TOKENS; i++) {
+        assert_int_equal(session_append(s, ids + i, 1, &e), 0);
+        memcpy(out, session_logits(s), V * sizeof *out);
+    }
+    image_free(&im);
+    session_free(s);
+    engine_close(g);
+}
+
+static double difference(const float *a, const float *b)
+{
+    double off = 0, most = 0;
+    for (int i = 0; i < V; i++) {
+        off = fmax(off, fabs((double)a[i] - (double)b[i]));
+        most = fmax(most, fabs((double)b[i]));
+    }
+    return off / most;
+}
+
+static void t_published(void **state)
+{
+    (void)state;
+    static const enum quant_form forms[] = {QUANT_F8, QUANT_F4};
+    const char *isa[8];
+    int n = backend_cpu_list(isa, 8);
+    for (int f = 0; f < 2; f++) {
+        struct tiny t, plain;
+        float want[V], have[V], rough[V], wide[V];
+        make(&t, &plain, forms[f]);
+        tiny_edit(&t.config, "{\"architectures\"",
+                  f ? "{\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"},"
+                      "\"architectures\""
+                    : "{\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"},"
+                      "\"architectures\"");
+        tiny_write(&t);
+        tiny_write(&plain);
+        look(open_with(&plain, "ref", true, WEIGHTS_AUTO, false), want);
+        double off = 0;
+        for (int i = 0; i < n; i++) {
+            look(open_with(&t, isa[i], true, WEIGHTS_AUTO, false), have);
+            off = fmax(off, difference(have, want));
+        }
+        look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), rough);
+        look(open_with(&t, NULL, false, WEIGHTS_BF16, false), wide);
+        check_note("%s: in f32 %.1e from the numbers meant, in bf16 %.1e, widened to bf16 %.1e",
+                   f ? "NVFP4" : "FP8", off, difference(rough, want), difference(wide, want));
+        assert_true(off < 2e-5);
+        assert_true(difference(rough, want) < 0.06 && difference(wide, want) < 0.06);
+        tiny_free(&t);
+        tiny_free(&plain);
+    }
+}
+
+/* What int8 and int4 make of stored codes: nothing becomes wider. */
+static void t_smaller(void **state)
+{
+    (void)state;
+    struct tiny t, plain;
+    float stored[V], have[V], plain8[V], plain4[V], bf16[V];
+    make(&t, &plain, QUANT_F4);
+    tiny_write(&t);
+    look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), stored);
+    look(open_with(&t, NULL, false, WEIGHTS_INT8, false), have);
+    assert_true(difference(have, stored) > 0 && difference(have, stored) < 0.1);
+    tiny_free(&t);
+    tiny_free(&plain);
+    tiny_init(&t, 5);
+    tiny_write(&t);
+    look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), bf16);
+    look(open_with(&t, NULL, false, WEIGHTS_INT8, false), plain8);
+    look(open_with(&t, NULL, false, WEIGHTS_INT4, false), plain4);
+    check_note("logits of a random model: int8 differs by %.1f %%, int4 by %.1f %%",
+               100 * difference(plain8, bf16), 100 * difference(plain4, bf16));
+    assert_true(difference(plain8, bf16) > 0 && difference(plain8, bf16) < 0.1);
+    assert_true(difference(plain4, bf16) > difference(plain8, bf16) && difference(plain4, bf16) < 0.8);
+    tiny_free(&t);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------------- */
+
+static void refused(struct tiny *t, const char *naming, const char *also)
+{
+    struct err e = ERR_INIT;
+    tiny_write(t);
+    struct engine_options o = {.dir = t->dir, .isa = "ref", .threads = 1};
+    struct engine *g = engine_open(&o, &e);
+    if (g || !strstr(e.text, naming) || !strstr(e.text, also))
+        fail_msg("expected %s ... %s; got '%s'", naming, also, g ? "an engine" : e.text);
+    assert_null(strchr(e.text, '\n'));
+    assert_int_equal(e.kind, ERR_MODEL);
+    tiny_free(t);
+}
+
+static void refused_config(const char *inside, const char *also)
+{
+    struct tiny t;
+    tiny_init(&t, 5);
+    char *text = xasprintf("{\"quantization_config\":{%s},\"architectures\"", inside);
+    tiny_edit(&t.config, "{\"architectures\"", text);
+    free(text);
+    refused(&t, "config.json: quantization_config", also);
+}
+
+static void t_refused(void **state)
+{
+    (void)state;
+    refused_config("\"quant_algo\":\"W4A8_AWQ\"", "'quant_algo' is 'W4A8_AWQ'; only 'FP8' and 'NVFP4'");
+    refused_config("\"quant_algo\":8", "'quant_algo' is 'no text'");
+    refused_config("\"quant_method\":\"gptq\"", "'quant_method' is 'gptq'; only 'modelopt'");
+    refused_config("\"quant_algo\":\"NVFP4\",\"group_size\":32", "'group_size' is 32");
+    static const char out[] = LAYER "0.mixer.out_proj.weight",
+                      scale[] = LAYER "0.mixer.out_proj.weight_scale";
+    struct tiny t, plain;
+#define SPOILT(form, what, naming, also)                                                                     \
+    make(&t, &plain, form);                                                                                  \
+    tiny_free(&plain);                                                                                       \
+    what;                                                                                                    \
+    refused(&t, naming, also)
+    SPOILT(QUANT_F8, tiny_drop(&t, scale), out, "f8e4m3 without a 'weight_scale'");
+    SPOILT(QUANT_F4, tiny_drop(&t, scale), out, "u8 without a 'weight_scale'");
+    SPOILT(QUANT_F4, tiny_drop(&t, LAYER "0.mixer.out_proj.weight_scale_2"), out, "no 'weight_scale_2'");
+    SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0, 4), scale, "expected a scale above 0");
+    SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0xff, 4), scale, "expected a scale above 0");
+    SPOILT(QUANT_F8, tiny_find(&t, out)->data[77] = 0xff, out, "1 values that are no numbers");
+    SPOILT(QUANT_F4, tiny_find(&t, scale)->data[5] = 0x7f, scale, "1 values that are no numbers");
+    SPOILT(QUANT_F8, tiny_find(&t, out)->type = "U8", out, "u8 [40, 48]; expected u8 [40, 24]");
+    SPOILT(QUANT_F8, tiny_find(&t, scale)->type = "I32", scale, "expected one f32");
+    SPOILT(QUANT_F4, tiny_find(&t, scale)->type = "U8", scale, "expected f8e4m3 [40, 3]");
+#undef SPOILT
+    tiny_init(&t, 5);
+    add_scale(&t, LAYER "1.mixer.up_proj.weight", "weight_scale", 1);
+    refused(&t, LAYER "1.mixer.up_proj.weight", "bf16 [56, 40]; expected f8e4m3");
+    tiny_init(&t, 5); /* scales of keys and values: a warning */
+    add_scale(&t, LAYER "2.mixer.k_proj.weight", "k_scale", 1);
+    add_scale(&t, LAYER "2.mixer.v_proj.weight", "v_scale", 1);
+    tiny_write(&t);
+    engine_close(tiny_open(&t, "ref", 1, false));
+    char *path = xasprintf("%s/hf_quant_config.json", t.dir);
+    static const char odd[] = "{\"quantization\":{\"quant_algo\":\"INT4_AWQ\"}}";
+    assert_int_equal(file_write(path, odd, sizeof odd - 1, NULL), 0);
+    free(path);
+    refused(&t, "hf_quant_config.json: quantization", "'INT4_AWQ'");
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+
+static char home[64];
+
+static void new_home(void)
+{
+    strcpy(home, "/tmp/holorun-cache-XXXXXX");
+    assert_non_null(mkdtemp(home));
+    setenv("XDG_CACHE_HOME", home, 1);
+}
+
+static void end_home(void)
+{
+    char *rm = xasprintf("chmod -R u+w '%s' && rm -rf '%s'", home, home);
+    assert_int_equal(system(rm), 0);
+    free(rm);
+}
+
+/* Files in the folder of weights; *path gets the last one's. */
+static int kept(char **path)
+{
+    char *folder = xasprintf("%s/holorun/weights", home);
+    DIR *d = opendir(folder);
+    int n = 0;
+    for (const struct dirent *x; d && (x = readdir(d));)
+        if (x->d_name[0] != '.') {
+            n++;
+            if (path) {
+                free(*path);
+                *path = xasprintf("%s/%s", folder, x->d_name);
+            }
+        }
+    if (d)
+        closedir(d);
+    free(folder);
+    return n;
+}
+
+static void count_progress(void *arg, double fraction, const char *what)
+{
+    (void)fraction;
+    (void)what;
+    ++*(int *)arg;
+}
+
+static struct timespec written(const char *path)
+{
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    return st.st_mtim;
+}
+
+/* Opens with int4 and a cache, looks; true when the file at `path` is another one afterwards. */
+static bool opened(const struct tiny *t, const char *path, float out[V])
+{
+    struct stat before = {0}, after = {0};
+    bool was = path && stat(path, &before) == 0;
+    look(open_with(t, NULL, false, WEIGHTS_INT4, true), out);
+    return !was || stat(path, &after) || before.st_ino != after.st_ino ||
+           before.st_mtim.tv_nsec != after.st_mtim.tv_nsec || before.st_mtim.tv_sec != after.st_mtim.tv_sec;
+}
+
+static void t_cache(void **state)
+{
+    (void)state;
+    struct tiny t;
+    float want[V], have[V];
+    char *path = NULL;
+    new_home();
+    tiny_init(&t, 5);
+    tiny_write(&t);
+    look(open_with(&t, NULL, false, WEIGHTS_INT4, false), want);
+    assert_int_equal(kept(NULL), 0);
+    opened(&t, NULL, have);
+    assert_memory_equal(have, want, sizeof want);
+    assert_int_equal(kept(&path), 1);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_false(opened(&t, path, have)); /* mapped */
+    assert_memory_equal(have, want, sizeof want);
+    look(open_with(&t, NULL, false, WEIGHTS_INT8, true), have); /* others have files of their own */
+    assert_int_equal(kept(NULL), 2);
+    /* another model in the same folder is not taken for this one */
+    struct tiny u;
+    tiny_init(&u, 6);
+    strcpy(u.dir, t.dir);
+    tiny_write(&u);
+    u.dir[0] = 0;
+    tiny_free(&u);
+    assert_true(opened(&t, path, have));
+    assert_true(difference(have, want) > 0.01);
+    assert_int_equal(kept(NULL), 2);
+    tiny_write(&t); /* the same numbers, written again: by its time another */
+    assert_true(opened(&t, path, have));
+    assert_memory_equal(have, want, sizeof want);
+    free(path);
+    tiny_free(&t);
+    end_home();
+}
+
+/* That the second start takes what is in the file: there it can be told from what is made. */
+static void t_mapped(void **state)
+{
+    (void)state;
+    struct tiny t;
+    float want[V], have[V];
+    int steps[2] = {0};
+    char *path = NULL;
+    new_home();
+    tiny_init(&t, 5);
+    tiny_write(&t);
+    opened(&t, NULL, want);
+    assert_int_equal(kept(&path), 1);
+    struct timespec first = written(path);
+    for (int i = 0; i < 2; i++) {
+        struct err e = ERR_INIT;
+        struct engine_options o = {.dir = t.dir,
+                                   .threads = 1,
+                                   .weights = WEIGHTS_INT4,
+                                   .cache = true,
+                                   .progress = count_progress,
+                                   .progress_arg = &steps[i]};
+        struct engine *g = engine_open(&o, &e);
+        assert_non_null(g);
+        char line[512];
+        int maps = 0;
+        FILE *f = fopen("/proc/self/maps", "r");
+        while (fgets(line, sizeof line, f))
+            maps += strstr(line, path) != NULL;
+        fclose(f);
+        assert_true(maps >= 1);
+        look(g, have);
+        assert_memory_equal(have, want, sizeof want);
+    }
+    struct timespec last = written(path);
+    assert_true(first.tv_sec == last.tv_sec && first.tv_nsec == last.tv_nsec);
+    assert_true(steps[0] > 10);
+    free(path);
+    tiny_free(&t);
+    end_home();
+}
+
+static void t_damaged(void **state)
+{
+    (void)state;
+    uint64_t rng = check_seed();
+    struct tiny t;
+    float want[V], have[V];
+    char *path = NULL, *data;
+    size_t len;
+    new_home();
+    tiny_init(&t, 5);
+    tiny_write(&t);
+    opened(&t, NULL, want);
+    assert_int_equal(kept(&path), 1);
+    assert_int_equal(file_read(path, 1 << 26, &data, &len, NULL), 0);
+    for (int round = 0; round < 12; round++) {
+        size_t at = (size_t)(check_random(&rng) * (double)len), cut = 0;
+        if (round < 3)
+            at = (size_t)(check_random(&rng) * 64); /* the header */
+        else if (round == 3)
+            cut = 1;
+        else if (round == 4)
+            cut = len;
+        else if (round == 5)
+            cut = len - 4096;
+        char old = data[at];
+        data[at] ^= 0x10;
+        assert_int_equal(file_write(path, data, len - cut, NULL), 0);
+        data[at] = old;
+        bool rebuilt = opened(&t, path, have), inside = at < 64 || cut;
+        assert_true(rebuilt || !inside); /* a flip in what fills a page is none */
+        assert_memory_equal(have, want, sizeof want);
+        assert_false(opened(&t, path, have));
+    }
+    free(data);
+    free(path);
+    tiny_free(&t);
+    end_home();
+}
+
+/* Runs the same in a child whose files may not grow beyond so much, or whose cache is a plain file. */
+static void alone(const struct tiny *t, rlim_t limit, const float *want)
+{
+    pid_t pid = fork();
+    if (pid == 0) {
+        float have[V];
+        struct rlimit r = {limit, limit};
+        signal(SIGXFSZ, SIG_IGN);
+        if (limit)
+            setrlimit(RLIMIT_FSIZE, &r);
+        freopen("/dev/null", "w", stderr);
+        look(open_with(t, NULL, false, WEIGHTS_INT4, true), have);
+        _exit(memcmp(have, want, sizeof have) ? 1 : 0);
+    }
+    int status;
+    waitpid(pid, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void t_unwritable(void **state)
+{
+    (void)state;
+    struct tiny t;
+    float want[V];
+    new_home();
+    tiny_init(&t, 5);
+    tiny_write(&t);
+    look(open_with(&t, NULL, false, WEIGHTS_INT4, false), want);
+    for (rlim_t limit = 10; limit < 40000; limit = limit * 7 / 2) { /* the disk is full, sooner or later */
+        alone(&t, limit, want);
+        assert_int_equal(kept(NULL), 0);
+    }
+    char *weights = xasprintf("%s/holorun/weights", home);
+    assert_int_equal(rmdir(weights), 0);
+    assert_int_equal(file_write(weights, "", 0, NULL), 0); /* no folder can be made there */
+    alone(&t, 0, want);
+    unlink(weights);
+    assert_int_equal(mkdir(weights, 0500), 0);
+    if (getuid()) { /* root may write anywhere */
+        alone(&t, 0, want);
+        assert_int_equal(kept(NULL), 0);
+    }
+    free(weights);
+    tiny_free(&t);
+    end_home();
+}
+
+static void t_together(void **state)
+{
+    (void)state;
+    struct tiny t;
+    float want[V], have[V];
+    char *path = NULL;
+    new_home();
+    tiny_init(&t, 5);
+    tiny_write(&t);
+    look(open_with(&t, NULL, false, WEIGHTS_INT4, false), want);
+    pid_t pids[4];
+    for (int i = 0; i < 4; i++)
+        if ((pids[i] = fork()) == 0) {
+            look(open_with(&t, NULL, false, WEIGHTS_INT4, true), have);
+            _exit(memcmp(have, want, sizeof have) ? 1 : 0);
+        }
+    for (int i = 0; i < 4; i++) {
+        int status;
+        waitpid(pids[i], &status, 0);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_int_equal(kept(&path), 1); /* and nothing half done beside it */
+    assert_false(opened(&t, path, have));
+    assert_memory_equal(have, want, sizeof want);
+    free(path);
+    tiny_free(&t);
+    end_home();
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("FP8 and NVFP4 checkpoints compute what their numbers say", t_published),
+    CLAIM("int8 and int4 make smaller what is larger and leave the rest", t_smaller),
+    CLAIM("quantised in another way, without scales, with wrong ones: refused in one line", t_refused),
+    CLAIM("small weights are kept in a private file and belong to one state of one model", t_cache),
+    CLAIM("the second start maps the file and writes nothing", t_mapped),
+    CLAIM("a damaged or truncated file is noticed and written anew", t_damaged),
+    CLAIM("where no file can be written the model runs without", t_unwritable),
+    CLAIM("several processes at once leave one whole file", t_together),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
