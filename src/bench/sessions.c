@@ -1,4 +1,4 @@
-/* sessions.c - what going back, copying and keeping a session cost, and how far bf16 drifts: see bench.h.
+/* sessions.c - what going back, copying and keeping a session cost: see bench.h.
  *
  * The recurrent state has one size whatever the length; keys and values grow with every token.  The two
  * parts are read off the file of a saved session at two lengths.
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SHORT = 512, LONG = 2048, AFTER = 64, DRIFT_TOKENS = 2048, DRIFT_TRIAL = 64 };
+enum { SHORT = 512, LONG = 2048, AFTER = 64 };
 
 struct kept {
     struct subject *m;
@@ -130,55 +130,4 @@ void bench_sessions(struct subject *m)
     session_free(k.s);
     free(k.path);
     free(dir);
-}
-
-/* ---- drift -------------------------------------------------------------------------------------------- */
-
-static double log_sum(const float *x, int n)
-{
-    double most = -INFINITY, sum = 0;
-    for (int i = 0; i < n; i++)
-        most = fmax(most, (double)x[i]);
-    for (int i = 0; i < n; i++)
-        sum += exp((double)x[i] - most);
-    return most + log(fmax(sum, 1)); /* the largest alone gives 1 */
-}
-
-/* Kullback-Leibler divergence of what q says comes next from what p says. */
-static double divergence(const float *p, const float *q, int n)
-{
-    double zp = log_sum(p, n), zq = log_sum(q, n), kl = 0;
-    for (int i = 0; i < n; i++)
-        kl += exp((double)p[i] - zp) * ((double)p[i] - zp - (double)q[i] + zq);
-    return kl;
-}
-
-/* Both read the same text one token at a time, so that errors gather in the state. */
-void bench_drift(struct subject *m)
-{
-    struct err e = ERR_INIT;
-    struct engine_options o = {.dir = m->dir, .isa = m->k->isa, .threads = m->k->threads, .f32 = true};
-    struct engine *exact = engine_open(&o, &e);
-    subject_need(exact ? 0 : -1, &e);
-    struct session *a = session_new(m->g, 1), *b = session_new(exact, 1);
-    int steps = m->k->repeat > 1 ? DRIFT_TOKENS : DRIFT_TRIAL;
-    if (steps > m->c->lm.max_tokens)
-        steps = m->c->lm.max_tokens;
-    double sum = 0, most = 0, last = 0;
-    for (int i = 0; i < steps; i++) {
-        append(a, m->ids + i, 1);
-        append(b, m->ids + i, 1);
-        double kl = divergence(session_logits(b), session_logits(a), engine_vocab(exact));
-        sum += kl;
-        most = fmax(most, kl);
-        last += i >= steps - steps / 4 ? kl : 0;
-    }
-    char name[80];
-    snprintf(name, sizeof name, "bf16 from f32, mean KL over %d tokens", steps);
-    bench_value(m->k, "drift", name, sum / steps, "nat");
-    bench_value(m->k, "drift", "bf16 from f32, mean KL over the last quarter", 4 * last / steps, "nat");
-    bench_value(m->k, "drift", "bf16 from f32, largest KL", most, "nat");
-    session_free(a);
-    session_free(b);
-    engine_close(exact);
 }
