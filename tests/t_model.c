@@ -150,7 +150,8 @@ static void t_isas(void **state)
             engine_close(g);
         }
         check_note("%s: f32 differs from the reference by %.1e, bf16 by %.1e", names[i], d[1], d[0]);
-        assert_true(d[1] < 5e-5); /* some random models multiply an error a hundred times; a mistake gives 1 */
+        assert_true(d[1] <
+                    5e-5); /* some random models multiply an error a hundred times; a mistake gives 1 */
         assert_true(d[0] < 0.3);
     }
     free(ref);
