@@ -1,4 +1,5 @@
-/* cmd_ask.c - `holorun ask QUESTION --image FILE`: a question about pictures, or about nothing but words.
+/* cmd_ask.c - `holorun ask QUESTION --image FILE`: a question about pictures, or about nothing but words;
+ * `holorun ask --chat FILE` goes on with a whole conversation.
  *
  * Prints the answer as it comes out of the model; with --json also each token with the logarithm of its
  * probability.
@@ -7,6 +8,7 @@
 
 #include "base/image.h"
 #include "looking.h"
+#include "model/conversation.h"
 #include "screen/screen.h"
 
 #include <stdbool.h>
@@ -17,17 +19,21 @@
 enum { MAX_IMAGES = 6 };
 
 struct settings {
-    const char *model, *isa, *dialect;
+    const char *model, *isa, *dialect, *chat;
     int threads, hold, weights, max_tokens;
     double temperature;
     uint64_t seed;
-    bool weight_cache, json;
+    bool weight_cache, think, json;
 };
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
     {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
      "how to speak to the model; without it as its directory says", NULL},
+    {"chat", 'c', OPTION_TEXT, offsetof(struct settings, chat), "FILE", 0, 4096, NULL,
+     "a conversation in JSON to go on with, instead of a question", NULL},
+    {"think", 0, OPTION_FLAG, offsetof(struct settings, think),
+     .help = "with --chat: let the model think first, unless a message says /no_think"},
     {"max-tokens", 0, OPTION_INT, offsetof(struct settings, max_tokens), "N", 1, 100000, "512",
      "longest answer", NULL},
     {"temperature", 't', OPTION_NUMBER, offsetof(struct settings, temperature), "T", 0, 10, "0",
@@ -43,8 +49,10 @@ const struct command ask_command = {
     "QUESTION [IMAGE...]",
     "answer a question about pictures",
     "Pictures are PNG files, in order, after the question; --image FILE may be written before "
-    "each of them.",
-    "holorun ask \"What is in To?\" screen.png\nholorun ask --json \"Read row 2\" --image a.png\n",
+    "each of them. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
+    "assistant and tool; pictures stand in a user's content as {\"type\": \"image\", \"image\": \"FILE\"}.",
+    "holorun ask \"What is in To?\" screen.png\nholorun ask --json \"Read row 2\" --image a.png\n"
+    "holorun ask --chat conversation.json\n",
     options,
     cmd_ask};
 
@@ -64,6 +72,19 @@ static bool is_png(const char *name)
 {
     size_t n = strlen(name);
     return n > 4 && !strcasecmp(name + n - 4, ".png");
+}
+
+static int go_on(struct looking *l, const struct settings *s, struct err *e)
+{
+    struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
+    struct conversation v;
+    int rc = conversation_read(&v, s->chat, e);
+    v.chat.place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
+    v.chat.think = s->think;
+    if (rc == 0)
+        rc = looking_converse(l, &v.chat, &sampling, e);
+    conversation_free(&v);
+    return rc;
 }
 
 static int ask(struct looking *l, const struct settings *s, const char *question, const struct image *images,
@@ -132,7 +153,9 @@ int cmd_ask(int argc, char **argv)
         else
             n = err_set(&e, ERR_USAGE, "more than %d pictures", MAX_IMAGES);
     }
-    if (n >= 0 && !question)
+    if (n >= 0 && s.chat && (question || nfiles))
+        n = err_set(&e, ERR_USAGE, "a conversation or a question, not both");
+    if (n >= 0 && !s.chat && !question)
         n = err_set(&e, ERR_USAGE, "ask what?");
     if (n < 0)
         return options_refuse(&ask_command, &e);
@@ -146,7 +169,7 @@ int cmd_ask(int argc, char **argv)
     if (rc == 0)
         rc = looking_open(&l, s.dialect, &model, s.seed, &e);
     if (rc == 0)
-        rc = ask(&l, &s, question, images, nfiles, &e);
+        rc = s.chat ? go_on(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
     if (rc == 0 && s.json)
         print_json(&l);
     else if (rc == 0)

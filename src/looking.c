@@ -33,6 +33,13 @@ static struct grammar *grammar_for(struct looking *l, enum dialect_goal goal, st
     return l->grammars[goal];
 }
 
+static int take_reply(struct looking *l, struct grammar *g, const struct sampling *sampling, struct err *e)
+{
+    if (generate(l->session, g, sampling, screen_stop_flag(), NULL, NULL, &l->reply, e))
+        return -1;
+    return l->reply.finish == FINISH_CANCELLED ? err_set(e, ERR_STOPPED, "stopped") : 0;
+}
+
 int looking_ask(struct looking *l, const char *question, const struct image *images, int n,
                 enum dialect_goal goal, const struct sampling *sampling, struct err *e)
 {
@@ -50,11 +57,13 @@ int looking_ask(struct looking *l, const char *question, const struct image *ima
         rc = chat_user(l->session, parts, n ? 2 + n : 1, place, e);
     if (rc == 0)
         rc = chat_open_reply(l->session, false, e);
-    if (rc == 0)
-        rc = generate(l->session, g, sampling, screen_stop_flag(), NULL, NULL, &l->reply, e);
-    if (rc == 0 && l->reply.finish == FINISH_CANCELLED)
-        rc = err_set(e, ERR_STOPPED, "stopped");
-    return rc;
+    return rc ? rc : take_reply(l, g, sampling, e);
+}
+
+int looking_converse(struct looking *l, const struct chat_conversation *c, const struct sampling *sampling,
+                     struct err *e)
+{
+    return chat_append(l->session, c, e) ? -1 : take_reply(l, NULL, sampling, e);
 }
 
 void looking_again(struct looking *l, uint64_t seed)

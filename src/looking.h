@@ -27,6 +27,10 @@ int looking_open(struct looking *l, const char *dialect, const struct engine_opt
 int looking_ask(struct looking *l, const char *question, const struct image *images, int n,
                 enum dialect_goal goal, const struct sampling *sampling, struct err *e);
 
+/* Goes on with a conversation, free of any grammar, and keeps the reply in l->reply. */
+int looking_converse(struct looking *l, const struct chat_conversation *c, const struct sampling *sampling,
+                     struct err *e);
+
 /* Forgets question and reply: the next question is the first of its conversation again. */
 void looking_again(struct looking *l, uint64_t seed);
 

@@ -1,0 +1,149 @@
+/* t_conversation.c - conversations in files: what the published template makes of them (values by Jinja2 in
+ * tests/golden/chat), and what is refused. */
+#include "check.h"
+
+#include "base/file.h"
+#include "model/conversation.h"
+#include "program.h"
+
+#include <unistd.h>
+
+#define MODEL "assets/pocket/model"
+
+/* ---- as the template renders them ------------------------------------------------------------------------------- */
+
+/* Pictures are drawn to a size there; here they have a name. */
+static void name_pictures(json_t *messages)
+{
+    size_t i, k;
+    json_t *m, *part;
+    json_array_foreach(messages, i, m)
+    {
+        json_t *content = json_object_get(m, "content");
+        json_array_foreach(content, k, part)
+        {
+            if (json_object_get(part, "size"))
+                json_object_set_new(part, "image", json_string("a.png"));
+        }
+    }
+}
+
+static void t_rendered(void **state)
+{
+    (void)state;
+    json_t *golden = json_load_file("tests/golden/chat/chat.json", 0, NULL), *c;
+    assert_non_null(golden);
+    size_t i;
+    int told = 0;
+    json_array_foreach(json_object_get(golden, "cases"), i, c)
+    {
+        name_pictures(json_object_get(c, "messages"));
+        char *text = json_dumps(c, 0);
+        struct conversation v;
+        struct err e = ERR_INIT;
+        if (conversation_parse(&v, text, strlen(text), &e))
+            fail_msg("%s: %s", json_string_value(json_object_get(c, "name")), e.text);
+        v.chat.place = json_is_true(json_object_get(c, "inline")) ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
+        v.chat.think = json_is_true(json_object_get(c, "thinking"));
+        v.chat.open_reply = !json_is_false(json_object_get(c, "open"));
+        char *got = chat_render(&v.chat, &e);
+        assert_non_null(got);
+        assert_string_equal(got, json_string_value(json_object_get(c, "rendered")));
+        free(got);
+        free(text);
+        conversation_free(&v);
+        told++;
+    }
+    check_note("%d conversations", told);
+    assert_true(told >= 100);
+    json_decref(golden);
+}
+
+/* ---- what is refused -------------------------------------------------------------------------------------------- */
+
+static void t_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *why;
+    } cases[] = {
+        {"", "no JSON"},
+        {"{\"messages\": []}", "a list of 1 to"},
+        {"{\"tools\": []}", "a list of 1 to"},
+        {"[{\"role\": \"user\", \"role\": \"user\"}]", "no JSON"},
+        {"[{\"role\": \"robot\"}]", "message 1: 'role' must be"},
+        {"[{\"role\": \"user\", \"content\": 3}]", "message 1: 'content'"},
+        {"[{\"role\": \"user\", \"content\": [{\"type\": \"audio\"}]}]", "type text, image"},
+        {"[{\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}]", "without 'text'"},
+        {"[{\"role\": \"user\", \"content\": [{\"type\": \"image\"}]}]", "without a file name"},
+        {"[{\"role\": \"user\"}, {\"role\": \"tool\", \"content\": [{\"type\": \"image\", \"image\": "
+         "\"a\"}]}]",
+         "message 2: a picture in a message"},
+        {"[{\"role\": \"user\", \"tool_calls\": [{}]}]", "message 1: 'tool_calls'"},
+        {"[{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"a\"}]}]", "a call needs"},
+        {"[{\"role\": \"assistant\", \"tool_calls\": [{\"name\": \"a\", \"arguments\": \"x\"}]}]",
+         "a call needs"},
+        {"{\"messages\": [{\"role\": \"user\"}], \"tools\": [3]}", "tool 1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct conversation v;
+        struct err e = ERR_INIT;
+        assert_int_not_equal(conversation_parse(&v, cases[i].text, strlen(cases[i].text), &e), 0);
+        assert_int_equal(e.kind, ERR_USAGE);
+        if (!strstr(e.text, cases[i].why))
+            fail_msg("'%s' is not in: %s", cases[i].why, e.text);
+        conversation_free(&v);
+    }
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------ */
+
+static void t_asked(void **state)
+{
+    (void)state;
+    struct xvfb x;
+    struct outcome one = {0}, whole = {0};
+    x = (struct xvfb){.dir = "/tmp/holorun-chat-XXXXXX"};
+    assert_non_null(mkdtemp(x.dir));
+    setenv("XDG_RUNTIME_DIR", x.dir, 1);
+    char *chat = xvfb_place(&x, "chat.json");
+    char *picture = realpath("tests/golden/pocket/page.png", NULL);
+    char *text = xasprintf("[{\"role\": \"user\", \"content\": [{\"type\": \"image\", \"image\": \"%s\"}, "
+                           "{\"type\": \"text\", \"text\": \"Read row 6\"}]}]",
+                           picture);
+    assert_int_equal(file_write(chat, text, strlen(text), NULL), 0);
+    program_run(&x, &one, WORDS("ask", "Read row 6", picture, "--model", MODEL));
+    program_run(&x, &whole, WORDS("ask", "--chat", chat, "--model", MODEL));
+    assert_int_equal(one.code, 0);
+    assert_int_equal(whole.code, 0);
+    check_note("the picture says: %s", whole.out);
+    assert_string_equal(one.out, whole.out);
+    assert_int_equal(file_write(chat, "[]", 2, NULL), 0);
+    program_run(&x, &whole, WORDS("ask", "--chat", chat, "--model", MODEL));
+    ONE_LINE(&whole, ERR_USAGE, chat, "'messages' must be a list");
+    free(text);
+    free(picture);
+    free(chat);
+    outcome_free(&one);
+    outcome_free(&whole);
+    static const char *const left[] = {"out", "err", "chat.json"};
+    for (int i = 0; i < 3; i++) {
+        char *path = xvfb_place(&x, left[i]);
+        unlink(path);
+        free(path);
+    }
+    char *own = xvfb_place(&x, "holorun");
+    rmdir(own);
+    free(own);
+    assert_int_equal(rmdir(x.dir), 0);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        CLAIM("conversations in files are rendered as Jinja2 renders the template", t_rendered),
+        CLAIM("what is no conversation is refused with its place", t_refused),
+        CLAIM("a question in a conversation gets the answer it gets alone", t_asked),
+    };
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
