@@ -108,8 +108,8 @@ static void t_asked(void **state)
     setenv("XDG_RUNTIME_DIR", x.dir, 1);
     char *chat = xvfb_place(&x, "chat.json");
     char *picture = realpath("tests/golden/pocket/page.png", NULL);
-    char *text = xasprintf("[{\"role\": \"user\", \"content\": [{\"type\": \"image\", \"image\": \"%s\"}, "
-                           "{\"type\": \"text\", \"text\": \"Read row 6\"}]}]",
+    char *text = xasprintf("[{\"role\": \"user\", \"content\": [{\"type\": \"text\", \"text\": "
+                           "\"Read row 6\\n\"}, {\"type\": \"image\", \"image\": \"%s\"}]}]",
                            picture);
     assert_int_equal(file_write(chat, text, strlen(text), NULL), 0);
     program_run(&x, &one, WORDS("ask", "Read row 6", picture, "--model", MODEL));
