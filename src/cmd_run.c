@@ -207,8 +207,10 @@ static int open_screen(struct job *j, struct err *e)
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
     if (d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
-        warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes", d->screen_w,
-             d->screen_h, view.w, view.h);
+        warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes, or give it a "
+             "window "
+             "of that size with --view",
+             d->screen_w, d->screen_h, view.w, view.h);
     return 0;
 }
 
@@ -290,17 +292,16 @@ static void print_outcome(const struct job *j, const struct agent_result *r, con
 {
     const struct progress *p = &j->progress;
     char text[128];
-    if (r->status == AGENT_ANSWERED)
-        progress_tail(p, true, "done", r->answer);
-    else
-        progress_tail(p, false, agent_status_name(r->status), e->kind ? e->text : r->answer ? r->answer : "");
-    snprintf(text, sizeof text, "%d steps in %.1f s", r->steps, r->seconds);
+    bool done = r->status == AGENT_ANSWERED;
+    const char *why = e->kind ? e->text : agent_status_meaning(r->status);
+    progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
+    snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);
     progress_head(p, "took", text);
     progress_head(p, "run", trace_dir(j->trace));
     if (j->report)
         progress_head(p, "see", j->report);
-    if (j->s.quiet && e->kind) /* quiet about progress, not about failure */
-        fprintf(stderr, "holorun: %s\n", e->text);
+    if (j->s.quiet && code) /* quiet about progress, not about failure */
+        fprintf(stderr, "holorun: %s\n", why);
     if (j->s.json)
         print_json(j, r, e, code);
     else if (r->answer)

@@ -26,24 +26,30 @@ enum { HELD_STEPS = 10 }; /* longest that a key may stay down */
 static const struct {
     const char *name;
     int exit;
+    const char *meaning;
 } statuses[] = {
-    [AGENT_RUNNING] = {"running", 0},
-    [AGENT_ANSWERED] = {"answered", 0},
-    [AGENT_INFEASIBLE] = {"infeasible", ERR_FAILED},
-    [AGENT_DRY_RUN] = {"dry-run", 0},
-    [AGENT_STEPS] = {"steps", ERR_STEPS},
-    [AGENT_TOKENS] = {"tokens", ERR_STEPS},
-    [AGENT_TIME] = {"time", ERR_TIME},
-    [AGENT_LOOP] = {"loop", ERR_UNSURE},
-    [AGENT_ERRORS] = {"errors", ERR_UNSURE},
-    [AGENT_UNPARSABLE] = {"unparsable", ERR_MODEL},
-    [AGENT_STOPPED] = {"stopped", ERR_STOPPED},
-    [AGENT_FAILED] = {"failed", ERR_ENV},
+    [AGENT_RUNNING] = {"running", 0, "is running"},
+    [AGENT_ANSWERED] = {"answered", 0, "answered"},
+    [AGENT_INFEASIBLE] = {"infeasible", ERR_FAILED, "cannot be done"},
+    [AGENT_DRY_RUN] = {"dry-run", 0, "decided, and did nothing"},
+    [AGENT_STEPS] = {"steps", ERR_STEPS, "used up its steps"},
+    [AGENT_TOKENS] = {"tokens", ERR_STEPS, "used up its tokens"},
+    [AGENT_TIME] = {"time", ERR_TIME, "used up its time"},
+    [AGENT_LOOP] = {"loop", ERR_UNSURE, "went in circles"},
+    [AGENT_ERRORS] = {"errors", ERR_UNSURE, "too many errors in a row"},
+    [AGENT_UNPARSABLE] = {"unparsable", ERR_MODEL, "no usable reply after several attempts"},
+    [AGENT_STOPPED] = {"stopped", ERR_STOPPED, "was stopped"},
+    [AGENT_FAILED] = {"failed", ERR_ENV, "failed"},
 };
 
 const char *agent_status_name(enum agent_status s)
 {
     return statuses[s].name;
+}
+
+const char *agent_status_meaning(enum agent_status s)
+{
+    return statuses[s].meaning;
 }
 
 int agent_exit_code(enum agent_status s, const struct err *e)

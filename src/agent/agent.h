@@ -25,7 +25,8 @@ enum agent_status {
     AGENT_STOPPED,    /* by a person */
     AGENT_FAILED,     /* display lost, disk full, ... */
 };
-const char *agent_status_name(enum agent_status s); /* "answered" */
+const char *agent_status_name(enum agent_status s);    /* "loop", for programs */
+const char *agent_status_meaning(enum agent_status s); /* "went in circles", for people */
 int agent_exit_code(enum agent_status s, const struct err *e);
 
 struct agent_options {

@@ -224,7 +224,7 @@ void weight_cache_add(struct weight_cache *c, const char *name, enum quant_form 
     }
     struct entry *x = &c->entries[c->count++];
     *x = (struct entry){.rows = rows, .cols = cols, .form = form, .at = c->at, .bytes = bytes};
-    strcpy(x->name, name);
+    memcpy(x->name, name, strlen(name) + 1);
     x->first = first_sum(data, bytes);
     x->whole = XXH3_64bits(data, bytes);
     put(c, data, bytes);

@@ -5,7 +5,8 @@
 #   ON=:0      use this display instead of a private one (the page opens in a window of its own)
 #
 # Exit code 0 only if the page's own window title confirms a booking, and, for the task as
-# shipped, exactly the booking that was asked for.
+# shipped, exactly the booking that was asked for.  What another sentence asks for is not known here:
+# then the booking is shown.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . tests/scripts/desktop.sh
@@ -15,16 +16,24 @@ task=${TASK:-$shipped}
 page="file://$PWD/assets/demo/flight.html?seed=${SEED:-1000102}"
 view=all
 
+flights() { xwininfo -root -tree 2>/dev/null | sed -n 's/^ *\(0x[0-9a-f]*\) "Flights.*/\1/p'; }
+
 if [ -n "${ON:-}" ]; then
     export DISPLAY=$ON
+    xprop -root >/dev/null 2>&1 || { echo "cannot open display '$ON'; is it running, and may you use it?" >&2; exit 3; }
     trap desktop_stop EXIT
+    others=$(flights)
     desktop_browser --app="$page" --window-size=640,480
     for ((i = 0; i < 200; i++)); do
-        window=$(xwininfo -root -tree 2>/dev/null | sed -n 's/^ *\(0x[0-9a-f]*\) "Flights.*/\1/p' | head -n 1)
+        window=$(flights | grep -vxF -- "${others:-none}" | head -n 1)
         [ -n "$window" ] && break
         sleep 0.1
     done
-    [ -n "${window:-}" ] || { echo "the page did not open on display $ON" >&2; exit 3; }
+    if [ -z "${window:-}" ]; then
+        echo "the page did not open on display $ON:" >&2
+        tail -n 5 "$desktop_tmp/chromium.log" >&2
+        exit 3
+    fi
     sleep 0.5
     view=window:$window
 else
@@ -34,12 +43,13 @@ fi
 
 ./holorun run --view "$view" "$task"
 code=$?
+[ "$code" -eq 130 ] && exit 130
 title=$(if [ -n "${ON:-}" ]; then xprop -id "$window" _NET_WM_NAME | sed -n 's/^[^=]* = "\(.*\)"$/\1/p'; else desktop_title; fi)
 
 want='^BOOKED '
 [ "$task" = "$shipped" ] && want='^BOOKED Paris>Rome\|12 May\|9:40\|Ana Lima'
 if printf '%s' "$title" | grep -qE -- "$want"; then
-    echo "the page confirms: $title"
+    [ "$task" = "$shipped" ] && echo "the page confirms: $title" || echo "the page says what it has booked: $title"
     exit 0
 fi
 echo "the page does not confirm a booking as asked; its title is: $title"

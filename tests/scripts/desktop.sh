@@ -1,5 +1,6 @@
 # desktop.sh - a private desktop for demos and tests: Xvfb, a small window manager, a page in Chromium.
-# To be sourced; everything it starts ends with the shell that sourced it.
+# To be sourced; everything it starts ends with the shell that sourced it.  Each program has a process
+# group of its own: Ctrl-C is for the agent, which then says what it did.
 #
 #   desktop_start WIDTHxHEIGHT       sets DISPLAY
 #   desktop_page URL PATTERN         opens URL full screen, waits until a window title matches
@@ -15,7 +16,7 @@ desktop_start() {
     trap desktop_stop EXIT
     mkfifo "$desktop_tmp/display"
     exec {fd}<>"$desktop_tmp/display"
-    Xvfb -displayfd "$fd" -screen 0 "${size}x24" -dpi 96 -nolisten tcp >"$desktop_tmp/xvfb.log" 2>&1 &
+    setsid Xvfb -displayfd "$fd" -screen 0 "${size}x24" -dpi 96 -nolisten tcp >"$desktop_tmp/xvfb.log" 2>&1 &
     desktop_pids+=($!)
     if ! read -r -t 20 -u "$fd" number; then
         echo "the private X server did not start:" >&2
@@ -25,7 +26,7 @@ desktop_start() {
     exec {fd}>&-
     export DISPLAY=:$number
     unset WAYLAND_DISPLAY
-    openbox --sm-disable >"$desktop_tmp/openbox.log" 2>&1 &
+    setsid openbox --sm-disable >"$desktop_tmp/openbox.log" 2>&1 &
     desktop_pids+=($!)
     for ((i = 0; i < 100; i++)); do # a window opened before its manager is there may never become active
         xprop -root _NET_SUPPORTING_WM_CHECK 2>/dev/null | grep -q 0x && return 0
@@ -40,7 +41,8 @@ desktop_start() {
 desktop_browser() {
     local sandbox=()
     [ "$(id -u)" -eq 0 ] && sandbox=(--no-sandbox --test-type)
-    HOME="${desktop_tmp:=$(mktemp -d)}" chromium "${sandbox[@]}" --user-data-dir="$desktop_tmp/profile" --no-first-run \
+    : "${desktop_tmp:=$(mktemp -d)}"
+    HOME=$desktop_tmp setsid chromium "${sandbox[@]}" --user-data-dir="$desktop_tmp/profile" --no-first-run \
         --no-default-browser-check --password-store=basic --disable-gpu --disable-dev-shm-usage \
         --force-device-scale-factor=1 --disable-features=Translate --disable-sync --disable-background-networking \
         --allow-file-access-from-files "$@" >"$desktop_tmp/chromium.log" 2>&1 &
