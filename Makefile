@@ -116,6 +116,8 @@ format: ## rewrite the sources with clang-format
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch])
 bench: holorun ## speed against the machine's own limits
 	./holorun bench
+bench-peers: holorun $(B)/helpers/peer_model ## beside llama.cpp on the same random weights, if there is one ($LLAMA_CPP or PATH)
+	@$(SCRIPTS)/bench_peers.sh ./holorun $(B)/helpers/peer_model
 PREFIX ?= /usr/local
 install: holorun ## program, embedded model, manual page and completion under PREFIX (default /usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun

@@ -205,6 +205,47 @@ static void t_sessions(void **state)
     tiny_free(&t);
 }
 
+/* A look at a layer; what is looked at has to be there. */
+static void count_rows(void *arg, int layer, struct tensor h)
+{
+    (void)layer;
+    *(int64_t *)arg += h.rows;
+}
+
+/* Prompts of one piece and of several, before which there is something or nothing. */
+static void t_unread(void **state)
+{
+    (void)state;
+    static const int prompts[] = {1, 2, 77, LANGUAGE_ROWS, LANGUAGE_ROWS + 1, LANGUAGE_ROWS + 200};
+    struct tiny t;
+    rng = check_seed();
+    tiny_init(&t, check_seed());
+    tiny_write(&t);
+    for (int f32 = 0; f32 < 2; f32++) {
+        struct engine *g = tiny_open(&t, NULL, 2, f32);
+        struct session *some = session_new(g, 1), *all = session_new(g, 1);
+        for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
+            int first = between(0, 255);
+            int64_t rows = 0;
+            append(some, first, prompts[i]);
+            append(all, first, prompts[i]);
+            session_logits(some);
+            g->language.watch = count_rows;
+            g->language.watch_arg = &rows;
+            session_logits(all);
+            g->language.watch = NULL;
+            assert_int_equal(rows, (int64_t)prompts[i] * engine_config(g)->lm.layers);
+            assert_memory_equal(session_logits(some), session_logits(all),
+                                (size_t)engine_vocab(g) * sizeof(float));
+            assert_true(same_state(&some->state, &all->state, &engine_config(g)->lm));
+        }
+        session_free(some);
+        session_free(all);
+        engine_close(g);
+    }
+    tiny_free(&t);
+}
+
 /* One pass over the weights: the others' tokens count as decoded, and cost a share of the time. */
 static void t_counted(void **state)
 {
@@ -235,6 +276,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("one token of each of several sessions has the bits of each alone, in every operation",
           t_operations),
     CLAIM("sessions that step together have the logits and states of sessions that step alone", t_sessions),
+    CLAIM("rows that nobody reads are left out without a trace in logits and state", t_unread),
     CLAIM("what goes through together is counted where it belongs", t_counted),
 };
 

@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { AFTER = 512, STEPS = 16, MOST = 128 };
+enum { STEPS = 16, GROWN = 512, MOST = 128 };
 
 /* ---- decoding together ---------------------------------------------------------------------------------- */
 
 struct many {
     struct subject *m;
     struct session *s[MOST];
-    int n;
+    int n, after; /* so many, with so many tokens at first */
 };
 
 static void drop(struct many *k)
@@ -35,11 +35,10 @@ static void append(struct session *s, const int32_t *ids, int64_t n)
     subject_need(session_append(s, ids, n, &e), &e);
 }
 
-/* Copies of a session with AFTER tokens. */
 static void make(struct many *k)
 {
     k->s[0] = session_new(k->m->g, 1);
-    append(k->s[0], k->m->ids, AFTER);
+    append(k->s[0], k->m->ids, k->after);
     session_logits(k->s[0]);
     for (int i = 1; i < k->n; i++)
         k->s[i] = session_fork(k->s[0]);
@@ -48,7 +47,7 @@ static void make(struct many *k)
 static void run_steps(void *arg)
 {
     struct many *k = arg;
-    if (session_length(k->s[0]) + STEPS > 2 * AFTER) {
+    if (session_length(k->s[0]) + STEPS > k->after + GROWN) {
         drop(k);
         make(k);
     }
@@ -60,30 +59,30 @@ static void run_steps(void *arg)
 }
 
 /* More copies than half of what is free would take other programs' memory. */
-static bool fits(const struct subject *m, int n)
+static bool fits(const struct many *k)
 {
     size_t room = memory_available(NULL);
-    return n == 1 || !room || cost_session_bytes(m->c, 2 * AFTER) * n < (double)room / 2;
+    return k->n == 1 || !room || cost_session_bytes(k->m->c, k->after + GROWN) * k->n < (double)room / 2;
 }
 
-static void decode_together(struct subject *m, const char *section, int n)
+static void decode_together(struct subject *m, const char *section, int n, int after)
 {
-    if (m->c->lm.max_tokens < 2 * AFTER || !fits(m, n))
+    struct many k = {.m = m, .n = n, .after = after};
+    if (m->c->lm.max_tokens < after + GROWN || !fits(&k))
         return;
-    struct many k = {.m = m, .n = n};
     char name[80];
     make(&k);
     struct timing t = bench_measure(m->k, run_steps, &k);
     drop(&k);
     t.median /= STEPS;
     t.least /= STEPS;
-    snprintf(name, sizeof name, "%d session%s after %d, one token each", n, n > 1 ? "s" : "", AFTER);
+    snprintf(name, sizeof name, "%d session%s after %d, one token each", n, n > 1 ? "s" : "", after);
     bench_row(
         m->k, section, name, t,
         (struct rate){
             .flop =
-                n > 1 ? n * (cost_text_flop(m->c, 1, AFTER) + cost_head_flop(m->c, engine_vocab(m->g))) : 0,
-            .bytes = cost_weight_bytes(m->c, engine_vocab(m->g), n) + n * cost_session_bytes(m->c, AFTER),
+                n > 1 ? n * (cost_text_flop(m->c, 1, after) + cost_head_flop(m->c, engine_vocab(m->g))) : 0,
+            .bytes = cost_weight_bytes(m->c, engine_vocab(m->g), n) + n * cost_session_bytes(m->c, after),
             .count = n,
             .unit = "tok",
             .factor = DT_BF16});
@@ -93,7 +92,7 @@ void bench_concurrency(struct subject *m)
 {
     static const int sessions[] = {1, 4, 16, 64, MOST};
     for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++)
-        decode_together(m, "concurrency", sessions[i]);
+        decode_together(m, "concurrency", sessions[i], 512);
 }
 
 /* ---- what others do, too ---------------------------------------------------------------------------------- */
@@ -143,7 +142,7 @@ void bench_peers(struct subject *m)
                                 .factor = DT_BF16});
     }
     for (int i = 0; i < 2; i++)
-        decode_together(m, "peers", sessions[i]);
+        decode_together(m, "peers", sessions[i], 128);
     if (m->c->vision && !m->c->vit.max_patches)
         one_tile(m);
 }

@@ -12,7 +12,7 @@
 
 static const struct tensor no_bias = {0};
 
-/* Rows of one session behind those it has. */
+/* New rows of one session, behind those it has; the last of them, as many as q has, attend. */
 static void attend_many(struct language *m, const struct attention_weights *w, struct lm_state *s, int layer,
                         struct tensor q, struct tensor a, struct tensor u)
 {
@@ -22,7 +22,8 @@ static void attend_many(struct language *m, const struct attention_weights *w, s
     struct tensor k = tensor_rows(s->k[layer], 0, past + rows), v = tensor_rows(s->v[layer], 0, past + rows);
     b->ops->linear(b, tensor_rows(k, past, rows), u, w->k, no_bias, EPI_NONE, 0);
     b->ops->linear(b, tensor_rows(v, past, rows), u, w->v, no_bias, EPI_NONE, 0);
-    b->ops->attend(b, a, q, k, v, c->q_heads, c->kv_heads, past);
+    if (q.rows)
+        b->ops->attend(b, a, q, k, v, c->q_heads, c->kv_heads, past + rows - q.rows);
 }
 
 /* One new row of each of several caches, through scratch; `out` gets the caches up to it. */
@@ -60,10 +61,12 @@ void attention_layer(struct language *m, const struct attention_weights *w, stru
     struct backend *b = m->backend;
     struct tensor q = tensor_rows(m->q, 0, h.rows), a = tensor_rows(m->a, 0, h.rows);
 
-    b->ops->linear(b, q, u, w->q, no_bias, EPI_NONE, 0);
+    if (h.rows)
+        b->ops->linear(b, q, tensor_rows(u, u.rows - h.rows, h.rows), w->q, no_bias, EPI_NONE, 0);
     if (of.sessions > 1)
         attend_each(m, w, of, layer, q, a, u);
     else
         attend_many(m, w, of.states[0], layer, q, a, u);
-    b->ops->linear(b, h, a, w->o, no_bias, EPI_NONE, 1);
+    if (h.rows)
+        b->ops->linear(b, h, a, w->o, no_bias, EPI_NONE, 1);
 }

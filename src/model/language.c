@@ -28,35 +28,62 @@ static void place_images(struct language *m, struct tensor h, int64_t first, con
     }
 }
 
-static void run_layers(struct language *m, struct language_batch of, struct tensor h)
+/* The last layer where tokens meet; of those behind it only rows that somebody will look at are computed. */
+static int last_mixer(const struct lm_config *c)
+{
+    int i = c->layers - 1;
+    while (i >= 0 && c->pattern[i] != LAYER_MAMBA && c->pattern[i] != LAYER_ATTENTION)
+        i--;
+    return i;
+}
+
+static struct tensor last_rows(struct tensor t, int64_t n)
+{
+    return tensor_rows(t, t.rows - n, n);
+}
+
+/* Layer i for the last rows of u that h has; a mixer learns from all of u. */
+static void run_layer(struct language *m, struct language_batch of, int i, struct tensor h, struct tensor u)
+{
+    const struct layer_weights *w = &m->weights->layers[i];
+    switch (m->config->pattern[i]) {
+    case LAYER_MAMBA:
+        mamba_layer(m, &w->mamba, of, i, h, u);
+        break;
+    case LAYER_ATTENTION:
+        attention_layer(m, &w->att, of, i, h, u);
+        break;
+    case LAYER_MOE:
+        moe_layer(m, &w->moe, h, u);
+        break;
+    default:
+        mlp_layer(m, &w->mlp, m->config->mlp[i], h, u);
+    }
+}
+
+/* wanted: 1 where the row of the last token is looked at; else 0. */
+static void run_layers(struct language *m, struct language_batch of, struct tensor h, int wanted)
 {
     const struct lm_config *c = m->config;
     struct backend *b = m->backend;
-    struct tensor u = tensor_rows(m->u, 0, h.rows);
-    for (int i = 0; i < c->layers; i++) {
-        const struct layer_weights *w = &m->weights->layers[i];
-        b->ops->rmsnorm(b, u, h, w->norm, c->eps);
-        switch (c->pattern[i]) {
-        case LAYER_MAMBA:
-            mamba_layer(m, &w->mamba, of, i, h, u);
-            break;
-        case LAYER_ATTENTION:
-            attention_layer(m, &w->att, of, i, h, u);
-            break;
-        case LAYER_MOE:
-            moe_layer(m, &w->moe, h, u);
-            break;
-        default:
-            mlp_layer(m, &w->mlp, c->mlp[i], h, u);
-        }
+    int mixer = last_mixer(c);
+    int64_t each = h.rows / of.sessions;
+    for (int i = 0; i < c->layers && h.rows > 0; i++) {
+        bool all = m->watch || i < mixer;
+        struct tensor out = all ? h : last_rows(h, (int64_t)wanted * of.sessions);
+        struct tensor in = i > mixer ? out : h, u = tensor_rows(m->u, 0, in.rows);
+        b->ops->rmsnorm(b, u, in, m->weights->layers[i].norm, c->eps);
+        run_layer(m, of, i, out, u);
+        h = out;
         if (m->watch)
             m->watch(m->watch_arg, i, h);
     }
-    int64_t each = h.rows / of.sessions;
     for (int i = 0; i < of.sessions; i++) {
         of.states[i]->length += each;
-        b->ops->rmsnorm(b, of.states[i]->now.last, tensor_rows(h, (i + 1) * each - 1, 1), m->weights->norm,
-                        c->eps);
+        if (wanted)
+            b->ops->rmsnorm(b, of.states[i]->now.last,
+                            tensor_rows(h, (i + 1) * (h.rows / of.sessions) - 1, 1), m->weights->norm,
+                            c->eps);
     }
 }
 
@@ -71,7 +98,7 @@ void language_forward(struct language *m, struct lm_state *s, const int32_t *ids
         struct tensor h = tensor_rows(m->h, 0, rows);
         m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
         place_images(m, h, first, images, n_images);
-        run_layers(m, (struct language_batch){&s, 1}, h);
+        run_layers(m, (struct language_batch){&s, 1}, h, first + rows == n);
     }
 }
 
@@ -81,7 +108,7 @@ void language_step_each(struct language *m, struct lm_state *const *s, int n, co
     for (int i = 0; i < n; i++)
         state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
     m->backend->ops->embed(m->backend, h, m->weights->embed, ids);
-    run_layers(m, (struct language_batch){s, n}, h);
+    run_layers(m, (struct language_batch){s, n}, h, 1);
 }
 
 static void project(struct language *m, struct tensor last, float *const *logits)

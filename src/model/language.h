@@ -20,6 +20,7 @@
  * A prompt goes through in pieces of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each
  * piece continues from the state that the one before left.  One token of each of several sessions goes
  * through together, with one pass over the weights; no row's result depends on which others there are.
+ * Behind the last layer where tokens meet only the last row of a prompt is computed: nobody sees the others.
  */
 #ifndef HOLORUN_MODEL_LANGUAGE_H
 #define HOLORUN_MODEL_LANGUAGE_H
@@ -89,7 +90,7 @@ void language_step_each(struct language *m, struct lm_state *const *s, int n, co
 void language_logits(struct language *m, const struct lm_state *s, float *logits);
 void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits);
 
-/* The mixers: h += mixer(u); T rows. */
+/* The mixers: h += mixer(u).  h has the last rows of those that u has: all that the layers behind want to know. */
 void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
                  struct tensor h, struct tensor u);
 void attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,

@@ -41,7 +41,7 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct langu
     const struct lm_config *c = m->config;
     const struct ops *ops = m->backend->ops;
     struct backend *b = m->backend;
-    int64_t rows = h.rows, inner = config_inner(c), channels = config_conv_dim(c);
+    int64_t rows = u.rows, inner = config_inner(c), channels = config_conv_dim(c);
     struct tensor p = tensor_rows(m->p, 0, rows), v = tensor_rows(m->v, 0, rows),
                   y = tensor_rows(m->y, 0, rows);
     struct tensor z = tensor_cols(p, 0, inner), xbc = tensor_cols(p, inner, channels),
@@ -52,6 +52,10 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct langu
         mix_each(m, w, of, layer, xbc, dt, v, y);
     else
         mix_many(m, w, &of.states[0]->now, layer, xbc, dt, v, y);
+    if (h.rows == 0)
+        return;
+    y = tensor_rows(y, rows - h.rows, h.rows);
+    z = tensor_rows(z, rows - h.rows, h.rows);
     ops->gated_norm(b, y, y, z, w->norm, c->ssm.groups, c->eps);
     ops->linear(b, h, y, w->out_proj, no_bias, EPI_NONE, 1);
 }

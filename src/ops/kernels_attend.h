@@ -62,11 +62,8 @@ enum { AHEAD = 48 };
 
 ALWAYS_INLINE void expect_rows(struct tensor t, int64_t r, int64_t n)
 {
-    const char *p = (const char *)t.data + (r + AHEAD) * t.stride * (t.dtype == DT_BF16 ? 2 : 4);
-    int64_t bytes = t.cols * (t.dtype == DT_BF16 ? 2 : 4);
-    for (int64_t i = 0; i < n; i++, p += t.stride * (t.dtype == DT_BF16 ? 2 : 4))
-        for (int64_t at = 0; at < bytes; at += 64)
-            __builtin_prefetch(p + at);
+    for (int64_t i = 0; i < n; i++)
+        expect_columns(t, r + AHEAD + i, 0, t.cols);
 }
 
 /* Block j of a unit: [KEYS / NR panels][dw][NR] keys, then [KEYS words][dp] values. */

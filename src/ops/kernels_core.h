@@ -162,6 +162,21 @@ ALWAYS_INLINE char *element(struct tensor t, int64_t r, int64_t c)
     return (char *)t.data + (r * t.stride + c) * (t.dtype == DT_BF16 ? 2 : 4);
 }
 
+ALWAYS_INLINE float load_value(struct tensor t, int64_t r, int64_t c)
+{
+    const char *p = element(t, r, c);
+    return t.dtype == DT_BF16 ? bf16_to_f32(*(const uint16_t *)(const void *)p)
+                              : *(const float *)(const void *)p;
+}
+
+/* Columns [c, c + n) of row r will be read soon; it may lie behind the last. */
+ALWAYS_INLINE void expect_columns(struct tensor t, int64_t r, int64_t c, int64_t n)
+{
+    const char *p = element(t, r, c);
+    for (int64_t at = 0; at < n * (t.dtype == DT_BF16 ? 2 : 4); at += 64)
+        __builtin_prefetch(p + at);
+}
+
 /* VL values at p. */
 ALWAYS_INLINE vec load_vec(const void *p, const bool bf16)
 {
@@ -355,14 +370,16 @@ ALWAYS_INLINE void multiply(vec *acc, const int M, const int N, const enum facto
                             int64_t row, int64_t step, const char *b, int64_t ld, int64_t apart,
                             int64_t depth)
 {
-    for (int64_t k = 0; k < depth; k++, a += step, b += ld) {
+    const char *rows[4] = {a, a + 4 * row, a + 8 * row, a + 12 * row}; /* more would not fit in registers */
+    for (int64_t k = 0; k < depth; k++, b += ld) {
         uvec right[8];
         UNROLL for (int j = 0; j < N; j++) right[j] = *(const uvec *)(b + (j / 2) * apart + (j % 2) * VL * 4);
         UNROLL for (int m = 0; m < M; m++)
         {
             UNROLL for (int j = 0; j < N; j++) acc[m * N + j] =
-                multiply_word(acc[m * N + j], a + m * row, right[j], kind);
+                multiply_word(acc[m * N + j], rows[m / 4] + m % 4 * row, right[j], kind);
         }
+        UNROLL for (int i = 0; 4 * i < M; i++) rows[i] += step;
     }
 }
 

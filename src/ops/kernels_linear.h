@@ -3,9 +3,10 @@
  * Weights are packed once into panels of NR output columns: word k of all NR columns stands together.
  * A block is MR rows of x against one panel; its MR x NR sums stay in registers while k runs.  Around it:
  *
- *   strip   STRIP rows of x and GROUP panels, one item of work for a thread
- *   depth   DEPTH words of k at a time, so that a panel's slice stays in the first-level cache while all
- *           blocks of the strip pass; the sums wait in a tile of f32 meanwhile
+ *   strip   STRIP rows of x and PANELS panels, one item of work for a thread
+ *   depth   DEPTH words of k at a time, so that a panel's slice stays in the second-level cache while all
+ *           blocks of the strip pass; the sums wait in a tile of f32 meanwhile.  It comes from there fast
+ *           enough, and a shorter one pays more often for the beginning and the end of a block
  *   chunk   rows of x that are packed at once (MR rows interleaved); short or narrow x is read in place
  *
  * One row takes four panels at once: there are too few sums otherwise to hide the latency of adding.
@@ -21,10 +22,12 @@
 enum {
     STRIP = 8 * MR,
     BORROWED_STRIP = 48 * MR,
-    GROUP = 4,
-    DEPTH = 256,
+    GROUP = 4,  /* panels at once for one row */
+    PANELS = 2, /* of an item, for several rows */
+    DEPTH = 1280,
+    GATHERED = 256, /* depth of a borrowed weight */
     CHUNK_BYTES = 8 << 20,
-    IN_PLACE = 1024,       /* words of a row up to which x is not packed */
+    IN_PLACE = 2560,       /* words of a row up to which x is not packed */
     FEW_ROWS = 4,          /* rows up to which widening on the way is cheaper */
     SMALL_PRODUCT = 200000 /* multiplications not worth waking another thread for */
 };
@@ -187,7 +190,7 @@ OWN_FUNCTION void gather_rows_whole(const char *at, int64_t row_bytes, int64_t n
         UNROLL for (int j = 0; j < VL; j++)
         {
             r[j] = *(const uvec *)(at + j * row_bytes);
-            __builtin_prefetch(at + j * row_bytes + (int64_t)DEPTH * WORD);
+            __builtin_prefetch(at + j * row_bytes + (int64_t)GATHERED * WORD);
         }
         transpose(r);
         UNROLL for (int j = 0; j < VL; j++)
@@ -254,10 +257,10 @@ static void run_slice(const struct linear *p, int64_t begin, int64_t end, int64_
 static void product_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct linear *p = arg;
-    int64_t words = p->w->words, panels = ceil_div(p->w->rows, NR),
-            depth = p->kind == WIDE ? DEPTH / 2 : DEPTH;
-    float *tiles = cpu_scratch(p->b, thread, (size_t)(GROUP * p->strip + 2 * DEPTH) * NR * sizeof *tiles);
-    float *room = tiles + GROUP * p->strip * NR;
+    int64_t words = p->w->words, panels = ceil_div(p->w->rows, NR), most = p->w->borrowed ? GATHERED : DEPTH,
+            depth = p->kind == WIDE ? most / 2 : most;
+    float *tiles = cpu_scratch(p->b, thread, (size_t)(PANELS * p->strip + 2 * DEPTH) * NR * sizeof *tiles);
+    float *room = tiles + PANELS * p->strip * NR;
     uint32_t *gathered = (uint32_t *)(void *)(room + (size_t)DEPTH * NR);
     for (int64_t item = begin; item < end; item++) {
         int64_t p0 = item / p->strips * p->group, p1 = least(p0 + p->group, panels);
@@ -289,7 +292,7 @@ ALWAYS_INLINE void run_vector(const struct linear *p, int64_t panel, const enum 
 ALWAYS_INLINE void run_vectors(const struct linear *p, int64_t begin, int64_t end, uint32_t *room,
                                const enum factor kind)
 {
-    const int64_t words = p->w->words, depth = room ? DEPTH : words;
+    const int64_t words = p->w->words, depth = room ? GATHERED : words;
     float tile[NR];
     int64_t panel = begin;
     for (; !room && panel + GROUP <= end; panel += GROUP)
@@ -307,7 +310,7 @@ static void vector_range(void *arg, int64_t begin, int64_t end, int thread)
     const struct linear *p = arg;
     uint32_t *room = NULL;
     if (p->w->borrowed)
-        room = cpu_scratch(p->b, thread, (size_t)DEPTH * NR * WORD);
+        room = cpu_scratch(p->b, thread, (size_t)GATHERED * NR * WORD);
     if (p->kind == PAIR)
         run_vectors(p, begin, end, room, PAIR);
     else if (p->kind == F32)
@@ -381,7 +384,7 @@ static void run_chunk(struct linear *p)
     }
     p->strip = p->w->borrowed ? BORROWED_STRIP : STRIP;
     p->strips = ceil_div(p->rows, p->strip);
-    p->group = GROUP;
+    p->group = PANELS;
     while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * threads)
         p->group /= 2;
     int64_t per_item = per_panel * p->group / p->strips;

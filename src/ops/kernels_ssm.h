@@ -15,6 +15,8 @@
 
 enum {
     CHANNELS = 128,         /* of a block */
+    CONV_AHEAD = 8,         /* rows: they lie so far apart that the processor has to be told */
+    MOST_TAPS = 16,         /* that a config may ask for */
     SMALL_CONV = 8 << 10,   /* outputs not worth waking another thread for */
     SMALL_STATE = 64 << 10, /* state values, likewise */
 };
@@ -47,12 +49,15 @@ static void conv_block(const struct conv_task *a, int64_t sequence, int64_t c, i
     for (int64_t k = 0; k < K - 1; k++)
         load_row(a->states[sequence], k, c, n, ring + k * CHANNELS);
     for (int64_t t = 0; t < T; t++) {
+        expect_columns(a->xbc, first + t + CONV_AHEAD, c, n);
         load_row(a->xbc, first + t, c, n, ring + (t + K - 1) % K * CHANNELS);
+        const float *rows[MOST_TAPS];
+        for (int64_t k = 0; k < K; k++)
+            rows[k] = ring + (t + k) % K * CHANNELS;
         for (int64_t i = 0; i < n; i += VL) {
             vec s = *(const vec *)(bias + i);
             for (int64_t k = 0; k < K; k++)
-                s += *(const vec *)(taps + k * CHANNELS + i) *
-                     *(const vec *)(ring + (t + k) % K * CHANNELS + i);
+                s += *(const vec *)(taps + k * CHANNELS + i) * *(const vec *)(rows[k] + i);
             *(vec *)(sum + i) = silu_vec(s);
         }
         store_row(a->v, first + t, c, n, sum);
@@ -178,9 +183,8 @@ static void step_range(void *arg, int64_t begin, int64_t end, int thread)
     float *C = B + N, *x = C + N, *y = x + padded(P);
     for (int64_t item = begin; item < end; item++) {
         int64_t t = item / k->s->heads, h = item % k->s->heads;
-        float raw[VL] = {0};
-        load_row(tensor_cols(k->dt, h, 1), t, 0, 1, raw);
-        vec d = time_steps(k->s, splat(raw[0] + k->c->dt_bias[h])), decay = exp_vec(d * splat(k->c->a[h]));
+        vec d = time_steps(k->s, splat(load_value(k->dt, t, h) + k->c->dt_bias[h])),
+            decay = exp_vec(d * splat(k->c->a[h]));
         load_row(ssm_b(k, h / per), t, 0, k->s->state, B);
         load_row(ssm_c(k, h / per), t, 0, k->s->state, C);
         load_row(ssm_x(k, h), t, 0, P, x);
@@ -249,6 +253,22 @@ static void transposed(float *out, int64_t ld, struct tensor t)
         pack_rows((uint32_t *)(void *)out + r, ld, tensor_rows(t, r, least(VL, t.rows - r)), false);
 }
 
+/* C B^T; of bf16 the products are exact either way. */
+static void group_product(const struct ssm_task *k, struct chunk *w, struct tensor B, struct tensor C)
+{
+    int64_t L = B.rows;
+    if (HAS_DOT && B.dtype == DT_BF16 && B.cols % 2 == 0 && B.stride % 2 == 0) {
+        for (int64_t r = 0; r < L; r += VL)
+            pack_rows((uint32_t *)(void *)w->Bt + r, w->Q, tensor_rows(B, r, least(VL, L - r)), true);
+        product_pair(w->CB, w->Q, (struct matrix){C.data, C.stride / 2, 1}, w->Bt, w->Q, L, B.cols / 2,
+                     padded(L), FROM_ZERO);
+    } else {
+        transposed(w->Bt, w->Q, B);
+        product_f32(w->CB, w->Q, (struct matrix){w->C, w->N, 1}, w->Bt, w->Q, L, k->s->state, padded(L),
+                    FROM_ZERO);
+    }
+}
+
 /* B, C and C B^T of a group over L tokens from t0 on. */
 static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group, int64_t t0, int64_t L)
 {
@@ -257,20 +277,15 @@ static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group,
         load_row(B, i, 0, B.cols, w->B + i * w->N);
         load_row(C, i, 0, C.cols, w->C + i * w->N);
     }
-    transposed(w->Bt, w->Q, B);
-    product_f32(w->CB, w->Q, (struct matrix){w->C, w->N, 1}, w->Bt, w->Q, L, k->s->state, padded(L),
-                FROM_ZERO);
+    group_product(k, w, B, C);
     w->group = group;
 }
 
 /* Time steps and running sums of a head, zero up to whole vectors. */
 static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t t0, int64_t L)
 {
-    float raw[VL];
-    for (int64_t i = 0; i < L; i++) {
-        load_row(tensor_cols(k->dt, h, 1), t0 + i, 0, 1, raw);
-        w->d[i] = raw[0] + k->c->dt_bias[h];
-    }
+    for (int64_t i = 0; i < L; i++)
+        w->d[i] = load_value(k->dt, t0 + i, h) + k->c->dt_bias[h];
     for (int64_t i = L; i < padded(L); i++)
         w->d[i] = 0;
     float acc = 0;
@@ -326,8 +341,9 @@ static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int6
 {
     int64_t P = k->s->head_dim, N = k->s->state;
     load_times(k, w, h, t0, L);
+    const struct tensor x_of_head = ssm_x(k, h);
     for (int64_t i = 0; i < L; i++)
-        load_row(ssm_x(k, h), t0 + i, 0, P, w->x + i * w->P);
+        load_row(x_of_head, t0 + i, 0, P, w->x + i * w->P);
     transposed(w->St, w->P, tensor_rows(*k->states, h * P, P));
     product_f32(w->y, w->P, (struct matrix){w->C, w->N, 1}, w->St, w->P, L, N, w->P, FROM_ZERO);
     for (int64_t i = 0; i < L; i++) {

@@ -467,6 +467,7 @@ static void vocabulary(struct gguf *g)
 static void text_keys(struct gguf *g)
 {
     key_text(g, "general.architecture", "nemotron_h");
+    key_int(g, "general.file_type", 32); /* mostly bf16 */
     key_int(g, "nemotron_h.block_count", LAYERS);
     key_int(g, "nemotron_h.context_length", 131072);
     key_int(g, "nemotron_h.embedding_length", HIDDEN);
@@ -490,6 +491,7 @@ static void text_keys(struct gguf *g)
 static void eyes_keys(struct gguf *g)
 {
     key_text(g, "general.architecture", "clip");
+    key_int(g, "general.file_type", 32);
     key_flag(g, "clip.has_vision_encoder");
     key_flag(g, "clip.use_gelu");
     key_text(g, "clip.projector_type", "nemotron_v2_vl");

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# holorun beside llama.cpp on the same random weights, in turn: A B A B ...
+#
+#   bench_peers.sh HOLORUN PEER_MODEL        (make bench-peers builds both and calls this)
+#
+#   LLAMA_CPP=DIR    where llama-bench, llama-batched-bench and llama-mtmd-cli are; else they are looked for on PATH
+#   ROUNDS=5         how many times each program runs; THREADS=2; ROWS='prompt decode tile': which rows
+#   PEERS=DIR        where the model is kept (4.7 GB): ~/.cache/holorun/peers
+#
+# Nothing is fetched: without a llama.cpp this says so and ends.  A row is the median of the rounds of either
+# program and the median of the ratios of neighbouring runs, with the smallest and the largest; JSON lines follow.
+# Both run with the same number of threads, weights in bf16 and the state in f32.  The prompts are not the
+# same tokens: llama-bench draws its own; in a dense model which token it is costs nothing.
+set -euo pipefail
+holorun=$1 maker=$2
+rounds=${ROUNDS:-5} threads=${THREADS:-2} rows=${ROWS:-prompt decode tile}
+dir=${PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/holorun/peers}
+
+find_tool() {
+    local p
+    for p in "${LLAMA_CPP:-}" "${LLAMA_CPP:-}/bin" "${LLAMA_CPP:-}/build/bin"; do
+        if [ -n "${LLAMA_CPP:-}" ] && [ -x "$p/$1" ]; then echo "$p/$1"; return; fi
+    done
+    command -v "$1" || true
+}
+bench=$(find_tool llama-bench) batched=$(find_tool llama-batched-bench) eyes=$(find_tool llama-mtmd-cli)
+if [ -z "$bench" ] || [ -z "$batched" ] || [ -z "$eyes" ]; then
+    echo "bench-peers: no llama.cpp here: llama-bench, llama-batched-bench and llama-mtmd-cli are wanted on PATH or in"
+    echo "             \$LLAMA_CPP; README tells how to put one there. Nothing was compared."
+    exit 0
+fi
+command -v jq >/dev/null || { echo "bench-peers: jq is missing" >&2; exit 3; }
+
+if [ ! -f "$dir/complete" ]; then
+    mkdir -p "$dir"
+    free_kib=$(df -Pk "$dir" | awk 'NR == 2 { print $4 }')
+    if [ "$free_kib" -lt 5500000 ]; then
+        echo "bench-peers: the model takes 4.7 GB and '$dir' has $((free_kib / 1000000)) GB free; name another place with PEERS" >&2
+        exit 3
+    fi
+    "$maker" "$dir" && touch "$dir/complete"
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Each prints lines "ROW RATE" with rates in tokens or tiles a second.
+run_holorun() {
+    "$holorun" bench --section peers --model "$dir/model" --threads "$threads" --repeat 2 --json |
+        jq -r 'select(.section == "peers") | "\(.name)\t\(.rate)\t\(.of_peak // 0)\t\(.of_memory // 0)"' |
+        awk -F '\t' -v OFS='\t' '
+            /^prompt of 512 /  { print "prompt of 512 tokens", $2, $3 }
+            /^prompt of 3328 / { print "prompt of 3328 tokens", $2, $3 }
+            /^1 session /      { print "decode, 1 session", $2, $4 }
+            /^16 sessions /    { print "decode, 16 sessions", $2, $4 }
+            /^one tile /       { print "tile of 512x512", $2, $3 }'
+}
+
+run_llama() {
+    case " $rows " in *" prompt "*)
+        "$bench" -m "$dir/text.gguf" -t "$threads" -p 512,3328 -n 0 -r 2 -o jsonl 2>/dev/null |
+            jq -r '"prompt of \(.n_prompt) tokens\t\(.samples_ts | max)"' ;;
+    esac
+    case " $rows " in *" decode "*)
+        "$bench" -m "$dir/text.gguf" -t "$threads" -p 0 -n 32 -d 128 -r 2 -o jsonl 2>/dev/null |
+            jq -r '"decode, 1 session\t\(.samples_ts | max)"'
+        "$batched" -m "$dir/text.gguf" -t "$threads" -c 4096 -npp 128 -ntg 32 -npl 16 --output-format jsonl 2>/dev/null |
+            jq -Rr 'fromjson? | select(.speed_tg) | "decode, 16 sessions\t\(.speed_tg)"' ;;
+    esac
+    case " $rows " in *" tile "*)
+        "$eyes" -m "$dir/text.gguf" --mmproj "$dir/eyes.gguf" --image "$dir/tile.ppm" -p x -n 1 -t "$threads" \
+            --chat-template chatml 2>&1 </dev/null |
+            sed -n 's/.*encod[a-z]* \(done \)\{0,1\}in \([0-9][0-9]*\) ms.*/\2/p' | tail -n 1 |
+            awk '$1 > 0 { printf "tile of 512x512\t%.6f\n", 1000 / $1 }' ;;
+    esac
+}
+
+"$holorun" bench --section peak --threads "$threads"
+for ((i = 1; i <= rounds; i++)); do
+    echo "round $i of $rounds" >&2
+    run_holorun | sed "s/^/$i\tholorun\t/" >>"$work/rates"
+    run_llama | sed "s/^/$i\tllama\t/" >>"$work/rates"
+done
+
+# Median, least and most of a column of numbers.
+jq -Rn -r --arg threads "$threads" '
+    def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
+    [inputs | split("\t") | {round: .[0], who: .[1], row: .[2], rate: (.[3] | tonumber), limit: ((.[4] // "0") | tonumber)}] as $all
+    | ["prompt of 512 tokens", "prompt of 3328 tokens", "decode, 1 session", "decode, 16 sessions", "tile of 512x512"][] as $row
+    | [$all[] | select(.row == $row)] as $mine
+    | [$mine[] | select(.who == "holorun")] as $a
+    | [$mine[] | select(.who == "llama")] as $b
+    | select(($a | length) > 0 and ($b | length) > 0)
+    | [$a[] as $x | $b[] | select(.round == $x.round) | $x.rate / .rate] as $ratios
+    | {row: $row, threads: ($threads | tonumber), rounds: ($ratios | length),
+       holorun: ([$a[].rate] | median), llama_cpp: ([$b[].rate] | median), of_limit: ([$a[].limit] | median),
+       ratio: ($ratios | median), ratio_min: ($ratios | min), ratio_max: ($ratios | max)}
+    | tojson' <"$work/rates" >"$work/json"
+
+printf '%-24s %12s %12s %8s %15s %9s\n' 'per second' holorun llama.cpp ratio 'from to' 'of limit'
+jq -r '[.row, .holorun, .llama_cpp, .ratio, .ratio_min, .ratio_max, .of_limit * 100] | @tsv' "$work/json" |
+    awk -F '\t' '{ printf "%-24s %12.2f %12.2f %7.2fx %7.2f %7.2f %7.0f %%\n", $1, $2, $3, $4, $5, $6, $7 }'
+cat "$work/json"
