@@ -19,7 +19,7 @@ struct engine {
     struct pool *pool;
     struct backend *backend;
     enum dtype act;
-    struct safetensors *files; /* NULL: the weights are packed and need them no more */
+    struct safetensors *files;  /* NULL: the weights are packed and need them no more */
     struct weight_cache *cache; /* NULL: no weight lies in it */
     struct model_weights weights;
     struct language language;

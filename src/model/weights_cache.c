@@ -155,8 +155,8 @@ void *weight_cache_find(const struct weight_cache *c, const char *name, enum qua
 {
     if (!c || !c->found || strlen(name) >= NAME)
         return NULL;
-    struct entry key;
-    strcpy(key.name, name);
+    struct entry key = {0};
+    memcpy(key.name, name, strlen(name) + 1);
     const struct entry *x = bsearch(&key, c->found, c->count, sizeof *x, by_name);
     bool same = x && x->form == form && x->rows == rows && x->cols == cols && x->bytes == bytes;
     return same ? (void *)(uintptr_t)(c->map.data + x->at) : NULL;
