@@ -52,7 +52,7 @@ $(B)/tests/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
 # Kernels are compiled once for each instruction set; which one runs is chosen at start.
 $(B)/src/ops/ops_avx2.o: FLAGS += -mavx2 -mfma -mf16c
 $(B)/src/ops/ops_avx512.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
-$(B)/src/ops/ops_avx512bf16.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma
+$(B)/src/ops/ops_avx512bf16.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mavx512vnni -mfma
 
 # A dialect is data in the source tree and bytes in the binary.
 $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
@@ -75,7 +75,7 @@ FUZZ_FLAGS := $(filter-out $(WARN),$(FLAGS)) -O1 -fsanitize=address,undefined -f
 FUZZ_OBJ   := $(LIB_SRC:%.c=build/fuzz/%.o)
 build/fuzz/src/ops/ops_avx2.o: FUZZ_FLAGS += -mavx2 -mfma -mf16c
 build/fuzz/src/ops/ops_avx512.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
-build/fuzz/src/ops/ops_avx512bf16.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma
+build/fuzz/src/ops/ops_avx512bf16.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mavx512vnni -mfma
 build/fuzz/src/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(call say,CLANG)

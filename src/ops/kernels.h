@@ -1,11 +1,12 @@
 /* kernels.h - the fast CPU kernels, written once and compiled once for each instruction set.
  *
- * The including file defines VL, MR, VEC_MAX, DOT_BF16 and VEC_BF16 as kernels_core.h says, and
+ * The including file defines VL, MR, VEC_MAX, DOT_BF16, VEC_BF16 and DOT_BYTES as kernels_core.h says, and
  * KERNELS_FILL, the name of the function that enters these kernels into a table.
  *
  *   kernels_core.h     vectors, exponentials, packing, the one multiplication that everything uses
  *   kernels_linear.h   matrix products
  *   kernels_quant.h    matrix products with small numbers
+ *   kernels_bytes.h    the same by the dot product of bytes
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and state space
  *   kernels_attend.h   attention
@@ -15,10 +16,10 @@
  * threads never changes a bit.
  */
 #include "ops/kernels_attend.h"
+#include "ops/kernels_bytes.h"
 #include "ops/kernels_core.h"
 #include "ops/kernels_linear.h"
 #include "ops/kernels_moe.h"
-#include "ops/kernels_quant.h"
 #include "ops/kernels_rows.h"
 #include "ops/kernels_ssm.h"
 
@@ -74,7 +75,7 @@ void KERNELS_FILL(struct ops *o)
     o->pack = fast_pack;
     o->embed = fast_embed;
     o->linear = any_linear;
-    o->quant_layout = VL == 16 ? "panels 1 of 32" : "panels 1 of 16";
+    o->quant_layout = HAS_BYTES ? "words 1 of 32" : VL == 16 ? "lines 1 of 32" : "lines 1 of 16";
     o->quant_bytes = small_bytes;
     o->quant_pack = small_pack;
     o->quant_weight = small_weight;

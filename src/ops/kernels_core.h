@@ -6,6 +6,8 @@
  *   VEC_MAX   (a, b): lane by lane; b where either is NaN
  *   DOT_BF16  optional, (acc, word, v): acc += the dot product of the two pairs of bf16, lane by lane
  *   VEC_BF16  optional, (v): VL floats rounded to bf16
+ *   DOT_BYTES optional, (acc, u, word): acc of integers += the dot product of four bytes without sign of u and the
+ *             four bytes with sign of a word, lane by lane
  *
  * Word: 32 bits that are multiplied at once, either one f32 or, where DOT_BF16 exists and both factors
  * are bf16, two neighbouring bf16.  Packing, blocking and loops are the same for both; only the

@@ -6,6 +6,9 @@
  * the same multiplications follow; activations are not rounded any further.  Scales come afterwards: a
  * group's when its sum is complete, the column's at the end.
  *
+ * With a dot product of bytes there is a shorter way for most forms, kernels_bytes.h; this one is then for f32
+ * activations and for e4m3.
+ *
  * Bytes are ordered as quant_panels says, with NR columns to a panel.  Every sum runs in one
  * accumulator (one for each group) whatever the number of rows, so that a token has the same bits alone and
  * among others.
@@ -23,6 +26,12 @@ enum {
     SMALL_FEW = 4,         /* rows up to which x is not interleaved */
     SMALL_CHUNK = 8 << 20, /* bytes of x that are interleaved at once */
 };
+
+#ifdef DOT_BYTES
+enum { HAS_BYTES = 1 };
+#else
+enum { HAS_BYTES = 0 };
+#endif
 
 typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 typedef int16_t shvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
@@ -56,12 +65,28 @@ ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
 #define SHORT_BYTES(p)  ((shvec)_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
 #endif
 
+/* With a dot product of bytes the codes of integers, and of e2m1 numbers, which are halves of integers, stand in
+ * words instead of lines: four neighbouring k of a column together, or eight, of which the first four have the
+ * low halves.  Signs are taken off: i8 is the code + 128, i4 the code + 8. */
+static bool in_words(enum quant_form form)
+{
+    return HAS_BYTES && form != QUANT_F8;
+}
+
+/* What a column's scale has to make up for, where factors are a power of two off their codes' values. */
+static float scale_unit(enum quant_form form)
+{
+    return form == QUANT_F8 ? 256 : form == QUANT_F4 && in_words(form) ? 0.5f : 1;
+}
+
+/* Factors of the codes of a form in half a byte, as they stand in memory. */
 static table16 table_of(enum quant_form form, int shift)
 {
     uint32_t word[16];
     table16 t;
     for (int i = 0; i < 16; i++) {
-        float v = quant_value(form, i);
+        int code = form == QUANT_I4 && in_words(form) ? i ^ 8 : i;
+        float v = quant_value(form, code) / scale_unit(form);
         memcpy(&word[i], &v, 4);
         word[i] >>= shift;
     }
@@ -86,17 +111,36 @@ struct small_packing {
 };
 
 /* Codes of one column, where they belong among those of the others. */
-static void put_codes(const struct small_packing *p, int64_t n, const uint8_t *codes)
+static void put_lines(uint8_t *to, bool narrow, const uint8_t *codes, int64_t cols)
 {
-    const struct quant_panels *h = &p->shape;
-    uint8_t *to = (uint8_t *)p->bytes + n / NR * h->lines * NR + n % NR;
-    int64_t cols = p->s->cols;
-    if (!h->narrow)
+    if (!narrow)
         for (int64_t k = 0; k < cols; k++)
             to[k * NR] = codes[k];
     else
         for (int64_t k = 0; k < cols; k += 2)
             to[k / 2 * NR] = (uint8_t)(codes[k] | (k + 1 < cols ? codes[k + 1] << 4 : 0));
+}
+
+/* The same as words. */
+static void put_words(uint8_t *to, enum quant_form form, const uint8_t *codes, int64_t cols)
+{
+    if (form == QUANT_I8)
+        for (int64_t k = 0; k < cols; k++)
+            to[k / 4 * NR * WORD + k % 4] = codes[k] ^ 0x80;
+    else
+        for (int64_t k = 0; k < cols; k++)
+            to[k / 8 * NR * WORD + k % 4] |=
+                (uint8_t)((codes[k] ^ (form == QUANT_I4 ? 8 : 0)) << (k % 8 < 4 ? 0 : 4));
+}
+
+static void put_codes(const struct small_packing *p, int64_t n, const uint8_t *codes)
+{
+    const struct quant_panels *h = &p->shape;
+    uint8_t *to = (uint8_t *)p->bytes + n / NR * h->lines * NR;
+    if (in_words(p->form))
+        put_words(to + n % NR * WORD, p->form, codes, p->s->cols);
+    else
+        put_lines(to + n % NR, h->narrow, codes, p->s->cols);
 }
 
 static void small_pack_range(void *arg, int64_t begin, int64_t end, int thread)
@@ -114,7 +158,7 @@ static void small_pack_range(void *arg, int64_t begin, int64_t end, int thread)
         uint16_t *groups = (uint16_t *)(void *)(p->bytes + h->groups_at) + n / NR * h->groups * NR + n % NR;
         for (int64_t g = 0; g < h->groups; g++)
             groups[g * NR] = row.groups[g];
-        ((float *)(void *)(p->bytes + h->scales_at))[n] = row.scale * (p->form == QUANT_F8 ? 256 : 1);
+        ((float *)(void *)(p->bytes + h->scales_at))[n] = row.scale * scale_unit(p->form);
     }
 }
 
@@ -323,9 +367,28 @@ ALWAYS_INLINE void small_widen(const struct small *p, const char *lines, int64_t
         }
 }
 
+/* The same of words, always as f32. */
+static void small_unpack(const struct small *p, const char *lines, int64_t k, int64_t n, float *out)
+{
+    const int each = p->shape.narrow ? 8 : 4;
+    for (int64_t i = 0; i < 2 * n; i += each, out += (ptrdiff_t)each * NR)
+        for (int j = 0; j < NR; j += VL) {
+            uvec u = *(const uvec *)(lines + ((2 * k + i) / each * NR + j) * WORD);
+            for (int c = 0; c < each; c++) {
+                uvec code = u >> (uint32_t)(c % 4 * 8 + c / 4 * 4);
+                vec v = __builtin_convertvector((ivec)(code & 255), vec) - splat(128);
+                *(vec *)(out + c * NR + j) = p->shape.narrow ? (vec)lookup(p->odd, code) : v;
+            }
+        }
+}
+
 OWN_FUNCTION void small_slice(const struct small *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
 {
     const char *lines = small_lines(p, panel);
+    if (in_words(p->w->form)) {
+        small_unpack(p, lines, k, n, (float *)(void *)out);
+        return;
+    }
 #define RUN(form) small_widen(p, lines, k, n, out, form)
     EACH_FORM(RUN)
 #undef RUN
@@ -421,7 +484,7 @@ static void small_take(struct small *p, struct tensor x)
 static void small_chunk(struct small *p)
 {
     int64_t panels = p->shape.panels, threads = pool_threads(p->out.b->pool), per_panel = p->w->cols * NR;
-    if (p->rows == 1) {
+    if (p->rows == 1 && !in_words(p->w->form)) {
         pool_for(p->out.b->pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), small_vector_range, p);
         return;
     }
@@ -434,14 +497,21 @@ static void small_chunk(struct small *p)
              small_product_range, p);
 }
 
-static void small_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                         struct tensor bias, enum epilogue epi, int add)
+static struct small small_begin(struct backend *b, struct tensor y, const struct weight *w,
+                                struct tensor bias, enum epilogue epi, int add)
 {
     struct small p = {.w = w, .shape = quant_panels(w->form, w->rows, w->cols, NR)};
     p.out = (struct linear){.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
     p.out.bf16 = y.dtype == DT_BF16;
-    p.dot = HAS_DOT && x.dtype == DT_BF16;
     p.pairs = p.shape.lines / (p.shape.narrow ? 1 : 2);
+    return p;
+}
+
+static void small_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
+                         struct tensor bias, enum epilogue epi, int add)
+{
+    struct small p = small_begin(b, y, w, bias, epi, add);
+    p.dot = HAS_DOT && x.dtype == DT_BF16 && !in_words(w->form);
     if (p.shape.narrow) {
         p.even = table_of(w->form, 16);
         p.odd = table_of(w->form, 0);
@@ -452,19 +522,6 @@ static void small_linear(struct backend *b, struct tensor y, struct tensor x, co
         small_take(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
         small_chunk(&p);
     }
-}
-
-static void any_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                       struct tensor bias, enum epilogue epi, int add)
-{
-    if (w->form == QUANT_NONE) {
-        fast_linear(b, y, x, w, bias, epi, add);
-        return;
-    }
-    if (x.cols != w->cols || y.cols != w->rows || x.rows != y.rows)
-        bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
-            (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
-    small_linear(b, y, x, w, bias, epi, add);
 }
 
 #endif

@@ -230,7 +230,7 @@ static bool has_avx512(void)
 
 static bool has_avx512bf16(void)
 {
-    return has_avx512() && __builtin_cpu_supports("avx512bf16");
+    return has_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
 }
 
 static const struct isa { /* slowest first; each needs all that those before it need */

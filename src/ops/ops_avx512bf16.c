@@ -1,4 +1,5 @@
-/* ops_avx512bf16.c - the kernels for AVX-512 with the bf16 dot product: two multiplications a lane. */
+/* ops_avx512bf16.c - the kernels for AVX-512 with dot products: two multiplications a lane of bf16, four of
+ * bytes. */
 #include <immintrin.h>
 
 #define VL            16
@@ -8,4 +9,6 @@
 #define VEC_BF16(v)   ((hvec)_mm512_cvtneps_pbh((__m512)(v)))
 #define DOT_BF16(acc, word, v)                                                                               \
     ((vec)_mm512_dpbf16_ps((__m512)(acc), (__m512bh)_mm512_set1_epi32((int)(word)), (__m512bh)(v)))
+#define DOT_BYTES(acc, u, word)                                                                              \
+    ((ivec)_mm512_dpbusd_epi32((__m512i)(acc), (__m512i)(u), _mm512_set1_epi32((int)(word))))
 #include "ops/kernels.h"

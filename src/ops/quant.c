@@ -102,51 +102,92 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
 
 /* ---- making ------------------------------------------------------------------------------------------- */
 
-/* Adding it leaves a number rounded to nearest even in the low bits: 1.5 * 2^23. */
-static const float rounding = 12582912.0f;
+/* Four numbers side by side: the same on every machine, and a quarter of the instructions. */
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int32_t mask __attribute__((vector_size(16)));
 
-static int code_between(float x, float lo, float hi)
+static inline four splat(float x)
 {
-    x = x > lo ? x : lo; /* NaN becomes lo */
-    x = x < hi ? x : hi;
-    return (int)((x + rounding) - rounding);
+    return (four){x, x, x, x};
+}
+
+static inline four choose(mask m, four a, four b)
+{
+    return (four)((m & (mask)a) | (~m & (mask)b));
+}
+
+/* The nearest whole numbers in [lo, hi], among two the even one; NaN becomes lo.  Adding 1.5 * 2^23 leaves a number
+ * rounded. */
+static inline four nearest(four x, float lo, float hi)
+{
+    x = choose(x > splat(lo), x, splat(lo));
+    x = choose(x < splat(hi), x, splat(hi));
+    return (x + splat(12582912.0f)) - splat(12582912.0f);
+}
+
+/* The same of n numbers times `each`, as the low bits of bytes. */
+static void round_to(uint8_t *out, const float *x, int64_t n, float each, float lo, float hi, int bits)
+{
+    int64_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        mask v = __builtin_convertvector(nearest(*(const four *)(x + k) * splat(each), lo, hi), mask) & bits;
+        for (int i = 0; i < 4; i++)
+            out[k + i] = (uint8_t)v[i];
+    }
+    for (; k < n; k++)
+        out[k] = (uint8_t)((int)nearest(splat(x[k] * each), lo, hi)[0] & bits);
+}
+
+/* Largest magnitude; NaN does not count. */
+static float furthest(const float *x, int64_t n)
+{
+    const mask size = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
+    four lane = splat(0);
+    int64_t k = 0;
+    for (; k + 4 <= n; k += 4) {
+        four a = (four)((mask) * (const four *)(x + k) & size);
+        lane = choose(a > lane, a, lane);
+    }
+    for (; k < n; k++)
+        lane[0] = fabsf(x[k]) > lane[0] ? fabsf(x[k]) : lane[0];
+    for (int i = 1; i < 4; i++)
+        lane[0] = lane[i] > lane[0] ? lane[i] : lane[0];
+    return lane[0];
 }
 
 static void make_i8(struct quant_row *r, int64_t cols)
 {
-    float most = 0;
-    for (int64_t k = 0; k < cols; k++)
-        most = fabsf(r->room[k]) > most ? fabsf(r->room[k]) : most;
-    float each = most > 0 ? 127 / most : 0;
+    float most = furthest(r->room, cols), each = most > 0 ? 127 / most : 0;
     if (!(each < INFINITY)) /* a row of denormals: all the same to bf16 */
         each = 0;
-    for (int64_t k = 0; k < cols; k++)
-        r->codes[k] = (uint8_t)code_between(r->room[k] * each, -127, 127);
+    round_to(r->codes, r->room, cols, each, -127, 127, 255);
     r->scale = each > 0 ? most / 127 : 0;
 }
 
-static float group_error(const float *x, int64_t n, float step)
+/* x: a whole group. */
+static float group_error(const float *x, float step)
 {
-    float error = 0, each = 1 / step;
-    for (int64_t k = 0; k < n; k++) {
-        float off = x[k] - step * (float)code_between(x[k] * each, -8, 7);
-        error += off * off;
+    four lane = splat(0), each = splat(1 / step);
+    for (int k = 0; k < QUANT_I4_GROUP; k += 4) {
+        four v = *(const four *)(x + k), off = v - splat(step) * nearest(v * each, -8, 7);
+        lane += off * off;
     }
-    return error;
+    return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
 /* The number of largest magnitude would be -8 or 7 exactly; a smaller step cuts it off and is finer for the
  * others.  The step is signed, so that whichever side reaches further gets the eighth step. */
-static uint16_t best_step(const float *x, int64_t n)
+static uint16_t best_step(const float *x)
 {
-    static const float divisors[] = {-8.0f, -7.4f, -8.7f, -9.4f, -10.2f, -11.0f};
-    float far = 0, least = INFINITY;
+    static const float divisors[] = {-8.0f, -7.4f, -8.7f, -9.4f, -10.2f};
+    float far = furthest(x, QUANT_I4_GROUP), least = INFINITY;
     uint16_t best = 0;
-    for (int64_t k = 0; k < n; k++)
-        far = fabsf(x[k]) > fabsf(far) ? x[k] : far;
+    bool positive = false;
+    for (int k = 0; k < QUANT_I4_GROUP; k++)
+        positive |= x[k] == far;
     for (size_t i = 0; i < sizeof divisors / sizeof *divisors; i++) {
-        uint16_t step = bf16_from_f32(far / divisors[i]);
-        float error = fabsf(bf16_to_f32(step)) > 1e-37f ? group_error(x, n, bf16_to_f32(step)) : INFINITY;
+        uint16_t step = bf16_from_f32((positive ? far : -far) / divisors[i]);
+        float error = fabsf(bf16_to_f32(step)) > 1e-37f ? group_error(x, bf16_to_f32(step)) : INFINITY;
         if (error < least) {
             least = error;
             best = step;
@@ -158,11 +199,12 @@ static uint16_t best_step(const float *x, int64_t n)
 static void make_i4(struct quant_row *r, int64_t cols)
 {
     for (int64_t g = 0; g < quant_groups(QUANT_I4, cols); g++) {
+        float x[QUANT_I4_GROUP] = {0};
         int64_t first = g * QUANT_I4_GROUP, n = cols - first < QUANT_I4_GROUP ? cols - first : QUANT_I4_GROUP;
-        r->groups[g] = best_step(r->room + first, n);
+        memcpy(x, r->room + first, (size_t)n * sizeof *x);
+        r->groups[g] = best_step(x);
         float each = r->groups[g] ? 1 / bf16_to_f32(r->groups[g]) : 0;
-        for (int64_t k = first; k < first + n; k++)
-            r->codes[k] = (uint8_t)code_between(r->room[k] * each, -8, 7) & 15;
+        round_to(r->codes + first, x, n, each, -8, 7, 15);
     }
     r->scale = 1;
 }
@@ -210,7 +252,7 @@ static int64_t up_to(int64_t n, int64_t whole)
 
 struct quant_panels quant_panels(enum quant_form form, int64_t rows, int64_t cols, int64_t columns)
 {
-    int64_t n = up_to(rows, columns), size = quant_group(form) ? quant_group(form) : 2;
+    int64_t n = up_to(rows, columns), size = quant_group(form) ? quant_group(form) : 4;
     struct quant_panels p = {.narrow = quant_is_narrow(form), .panels = n / columns};
     p.lines = up_to(cols, size) / (p.narrow ? 2 : 1);
     p.groups = quant_groups(form, cols);

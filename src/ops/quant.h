@@ -42,9 +42,10 @@ struct quant_row {
 };
 void quant_make_row(enum quant_form form, const struct quant_source *s, int64_t n, struct quant_row *out);
 
-/* Panels of so many columns of W^T, as the fast kernels keep them: byte k (of two codes in a byte, k / 2) of all
- * columns of a panel together, bf16 group scales likewise, then an f32 scale for each column.  What is missing up
- * to whole panels and whole groups (without groups, pairs of k) is zero. */
+/* Panels of so many columns of W^T, as the fast kernels keep them: as many bytes for each column of a panel as it
+ * has codes (of two codes in a byte, half as many), in an order of their own; bf16 scales of each group of all
+ * columns of a panel together; then an f32 scale for each column.  What is missing up
+ * to whole panels and whole groups (without groups, fours of k) is zero. */
 struct quant_panels {
     bool narrow;
     int64_t panels, lines, groups; /* lines: of a byte for each column of a panel */
