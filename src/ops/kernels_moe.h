@@ -7,8 +7,8 @@
 #ifndef HOLORUN_OPS_KERNELS_MOE_H
 #define HOLORUN_OPS_KERNELS_MOE_H
 
-#include "ops/kernels_core.h"
 #include "ops/kernels_bytes.h"
+#include "ops/kernels_core.h"
 #include "ops/kernels_rows.h"
 
 struct moe {
