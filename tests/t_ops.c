@@ -128,8 +128,8 @@ static double case_linear(const struct lab *l)
                   *wf = l->fast->ops->pack(l->fast, host, l->act);
     l->ref->ops->linear(l->ref, want, x, wr, biased ? bias : none, epi, add);
     l->fast->ops->linear(l->fast, have, x, wf, biased ? bias : none, epi, add);
-    /* a product is rounded before it is added to what is at most 1 */
-    double off = worst_within(have, want, add && l->act == DT_BF16 ? 0.005 * (1 + largest(want)) : 0);
+    /* a product is rounded, to one side or the other, before it is added to what is at most 1 */
+    double off = worst_within(have, want, add && l->act == DT_BF16 ? 0x1p-7 * (1 + largest(want)) : 0);
     l->ref->ops->unpack_free(l->ref, wr);
     l->fast->ops->unpack_free(l->fast, wf);
     drop(l->ref, 5, (struct tensor *const[]){&x, &host, &bias, &want, &have});
