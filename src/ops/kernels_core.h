@@ -4,6 +4,9 @@
  *   VL        floats in a vector: 8 or 16
  *   MR        rows of the block of sums that multiply() keeps in registers
  *   VEC_MAX   (a, b): lane by lane; b where either is NaN
+ *   VEC_WIDEN optional, (h): VL numbers of 16 bits moved to the upper halves of words
+ *   VEC_LESS  optional, (x): x minus the nearest whole number, 0 for infinities
+ *   VEC_SCALE optional, with the former, (x, n): x 2^n for whole numbers n, 0 where n is -infinity
  *   DOT_BF16  optional, (acc, word, v): acc += the dot product of the two pairs of bf16, lane by lane
  *   VEC_BF16  optional, (v): VL floats rounded to bf16
  *   DOT_BYTES optional, (acc, u, word): acc of integers += the dot product of four bytes without sign of u and the
@@ -31,6 +34,7 @@ enum { NR = 2 * VL, WORD = 4 };
 typedef float vec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 typedef uint32_t uvec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 typedef uint16_t hvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
+typedef uint16_t pairvec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define UNROLL        _Pragma("GCC unroll 32")
@@ -66,7 +70,11 @@ ALWAYS_INLINE vec splat(float x)
 
 ALWAYS_INLINE vec widen(hvec h)
 {
+#ifdef VEC_WIDEN
+    return VEC_WIDEN(h);
+#else
     return (vec)(__builtin_convertvector(h, uvec) << 16);
+#endif
 }
 
 /* Round to nearest even; a NaN stays one. */
@@ -100,9 +108,8 @@ ALWAYS_INLINE float max_lanes(vec v)
     return lane[0];
 }
 
-/* 2^(n + f) = (1 + f q(f)) 2^n, |f| <= 1/2: relative error 1e-7, or 3e-6 where the result is rounded to
- * bf16 anyway.  n = -127 makes the factor 2^n zero; 2^0 is exactly 1. */
-ALWAYS_INLINE vec scaled_power(vec f, uvec n_biased, const bool rough)
+/* 2^f = 1 + f q(f), |f| <= 1/2: relative error 1e-7, or 3e-6 where the result is rounded to bf16 anyway. */
+ALWAYS_INLINE vec small_power(vec f, const bool rough)
 {
     vec q;
     if (rough) {
@@ -115,10 +122,26 @@ ALWAYS_INLINE vec scaled_power(vec f, uvec n_biased, const bool rough)
         q = q * f + splat(0.240222421f);
         q = q * f + splat(0.693146978f);
     }
-    return (q * f + splat(1.0f)) * (vec)((n_biased + 127) << 23);
+    return q * f + splat(1.0f);
 }
 
-/* Adding it leaves round(x) in the low bits of the sum: 1.5 * 2^23. */
+#ifdef VEC_SCALE
+/* 2^x for x <= 127 */
+ALWAYS_INLINE vec exp2_vec(vec x, const bool rough)
+{
+    vec f = VEC_LESS(x);
+    return VEC_SCALE(small_power(f, rough), x - f);
+}
+
+/* e^x for x <= 88; log2 e in two parts, so that large |x| lose nothing. */
+ALWAYS_INLINE vec exp_vec(vec x)
+{
+    vec y = x * splat(1.44269502f), n = y - VEC_LESS(y);
+    vec f = x * splat(1.44269502f) - n + x * splat(1.92596303e-8f);
+    return VEC_SCALE(small_power(f, false), n);
+}
+#else
+/* Adding it leaves round(x) in the low bits of the sum: 1.5 * 2^23.  n = -127 makes the factor 2^n zero. */
 #define ROUNDING 12582912.0f
 
 /* 2^x for x <= 127; 0 below 2^-126. */
@@ -126,7 +149,7 @@ ALWAYS_INLINE vec exp2_vec(vec x, const bool rough)
 {
     x = VEC_MAX(splat(-127.0f), x);
     vec shifted = x + splat(ROUNDING);
-    return scaled_power(x - (shifted - splat(ROUNDING)), (uvec)shifted, rough);
+    return small_power(x - (shifted - splat(ROUNDING)), rough) * (vec)(((uvec)shifted + 127) << 23);
 }
 
 /* e^x for x <= 88; log2 e in two parts, so that large |x| lose nothing. */
@@ -135,8 +158,9 @@ ALWAYS_INLINE vec exp_vec(vec x)
     x = VEC_MAX(splat(-88.0f), x);
     vec shifted = x * splat(1.44269502f) + splat(ROUNDING);
     vec f = x * splat(1.44269502f) - (shifted - splat(ROUNDING));
-    return scaled_power(f + x * splat(1.92596303e-8f), (uvec)shifted, false);
+    return small_power(f + x * splat(1.92596303e-8f), false) * (vec)(((uvec)shifted + 127) << 23);
 }
+#endif
 
 ALWAYS_INLINE vec silu_vec(vec x)
 {
@@ -301,13 +325,31 @@ ALWAYS_INLINE void transpose(uvec r[VL])
 #endif
 }
 
+/* The same for VL rows of whole vectors; returns how many words of each were. */
+ALWAYS_INLINE int64_t pack_whole(uint32_t *out, int64_t ld, const char *at, int64_t row_bytes, int64_t words)
+{
+    int64_t k = 0;
+    for (; k + VL <= words; k += VL, at += VL * WORD) {
+        uvec r[VL];
+        UNROLL for (int i = 0; i < VL; i++) r[i] = *(const uvec *)(at + i * row_bytes);
+        transpose(r);
+        UNROLL for (int i = 0; i < VL; i++)
+        {
+            *(uvec *)(out + (k + i) * ld) = r[i];
+        }
+    }
+    return k;
+}
+
 /* out[k * ld + i] = word k of row i of t, which has at most VL rows; lanes of missing rows are zero.
  * Each k stores VL words: with ld < VL the next one puts its own over them, and `out` needs room for
  * a whole vector at the last. */
 static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pair)
 {
-    int64_t words = pair ? ceil_div(t.cols, 2) : t.cols;
-    for (int64_t k = 0; k < words; k += VL) {
+    int64_t words = pair ? ceil_div(t.cols, 2) : t.cols, k = 0;
+    if (t.rows == VL && (pair || t.dtype == DT_F32))
+        k = pack_whole(out, ld, t.data, t.stride * (pair ? 2 : 4), pair ? t.cols / 2 : t.cols);
+    for (; k < words; k += VL) {
         uvec r[VL];
         for (int i = 0; i < VL; i++)
             r[i] = i < t.rows ? load_words(t, i, k, pair) : (uvec){0};
@@ -318,12 +360,39 @@ static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pai
     }
 }
 
+#if VL == 16
+#define LOW_PAIRS                                                                                            \
+    0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45,    \
+        14, 46, 15, 47
+#define HIGH_PAIRS                                                                                           \
+    16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60,  \
+        29, 61, 30, 62, 31, 63
+#else
+#define LOW_PAIRS  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#endif
+
+/* Two rows of bf16 as pairs, as far as there are whole vectors of both; returns how many columns that were. */
+ALWAYS_INLINE int64_t pair_rows(uint32_t *out, const char *a, const char *b, int64_t cols)
+{
+    int64_t c = 0;
+    for (; c + 2 * VL <= cols; c += 2 * VL, out += 2 * VL) {
+        pairvec x = *(const pairvec *)(a + 2 * c), y = *(const pairvec *)(b + 2 * c);
+        *(pairvec *)out = __builtin_shufflevector(x, y, LOW_PAIRS);
+        *(pairvec *)(out + VL) = __builtin_shufflevector(x, y, HIGH_PAIRS);
+    }
+    return c;
+}
+
 /* out[w * ld + c] = column c of row w, or as a pair of rows 2w and 2w + 1 (the missing one is zero);
  * ld >= padded(cols). */
 static void pack_columns(uint32_t *out, int64_t ld, struct tensor t, const bool pair)
 {
     for (int64_t r = 0; r < t.rows; r += pair ? 2 : 1) {
-        for (int64_t c = 0; c < t.cols; c += VL) {
+        int64_t c = 0;
+        if (pair && r + 1 < t.rows)
+            c = pair_rows(out + r / 2 * ld, element(t, r, 0), element(t, r + 1, 0), t.cols);
+        for (; c < t.cols; c += VL) {
             int64_t n = least(VL, t.cols - c);
             bool bf16 = t.dtype == DT_BF16, lone = r + 1 == t.rows;
             uvec a =

@@ -79,6 +79,17 @@ struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
+/* Large blocks in large pages, as far as whole ones lie in them: a page that is looked up at every row costs more
+ * than reading it.  The system may say no, and nothing is lost. */
+static void large_pages(void *data, size_t bytes)
+{
+    enum { LARGE = 2 << 20 };
+    uintptr_t begin = ((uintptr_t)data + LARGE - 1) / LARGE * LARGE,
+              end = ((uintptr_t)data + bytes) / LARGE * LARGE;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+}
+
 static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
     (void)b;
@@ -86,6 +97,7 @@ static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, in
     size_t bytes = (size_t)rows * (size_t)cols * dtype_size(t);
     if (posix_memalign(&x.data, 64, bytes ? bytes : 64))
         die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+    large_pages(x.data, bytes);
     memset(x.data, 0, bytes);
     return x;
 }
@@ -115,6 +127,7 @@ void *cpu_scratch(struct backend *b, int thread, size_t bytes)
         p->size = bytes + bytes / 4;
         if (posix_memalign(&p->data, 64, p->size))
             die(ERR_ENV, "out of memory: %zu bytes asked for", p->size);
+        large_pages(p->data, p->size);
     }
     return p->data;
 }

@@ -5,4 +5,5 @@
 #define MR            6
 #define KERNELS_FILL  ops_avx2_fill
 #define VEC_MAX(a, b) ((vec)_mm256_max_ps((__m256)(a), (__m256)(b)))
+#define VEC_WIDEN(h)  ((vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)(h)), 16))
 #include "ops/kernels.h"
