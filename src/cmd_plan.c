@@ -167,6 +167,7 @@ static void put_weights(const struct planning *g)
     put(w, "mapped", all->mapped);
     put(w, "resident", g->p.resident);
     put(w, "streamed", g->p.streamed);
+    json_object_set_new(w, "bits", json_real(8 * g->p.number));
     json_object_set_new(g->root, "weights", w);
     json_object_set_new(g->root, "parts", list);
 }
@@ -249,7 +250,8 @@ static int measure(struct planning *g, struct err *e)
 
 static double decode_bytes(const struct planning *g, int sessions)
 {
-    return cost_weight_bytes(&g->c, g->p.vocab, sessions) + sessions * cost_session_bytes(&g->c, g->context);
+    return cost_weight_bytes(&g->c, g->p.vocab, sessions, g->p.number) +
+           sessions * cost_session_bytes(&g->c, g->context);
 }
 
 /* One look at the screen, read and answered, in seconds. */
@@ -451,8 +453,9 @@ static void print_text(const struct planning *g)
 {
     size_t i;
     json_t *v;
-    printf("%s: %d tensors, %.2f GB; weights %s\n", g->dir, g->p.weights.tensors,
-           (double)g->p.weights.stored * 1e-9, g->p.weights.mapped ? "read in place" : "packed in memory");
+    printf("%s: %d tensors, %.2f GB; weights %s, %.1f bits each in the language model\n", g->dir,
+           g->p.weights.tensors, (double)g->p.weights.stored * 1e-9,
+           g->p.weights.mapped ? "read in place" : "packed in memory", 8 * g->p.number);
     printf("%s: %.2f GiB, of which %.2f GiB may be used\n",
            g->set->gpu      ? "GPU"
            : g->set->memory ? "free memory, as given"

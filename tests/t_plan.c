@@ -77,9 +77,9 @@ static void t_published_work(void **state)
     struct model_config c;
     struct engine_options o = {.hold = HOLD_MAPPED};
     struct plan p = plan_of(full.dir, &c, &o);
-    double weights = cost_weight_bytes(&c, p.vocab, 1);
+    double weights = cost_weight_bytes(&c, p.vocab, 1, p.number);
     about("bytes of weights", weights, 2 * (10965483520.0 + 676331520.0), 1e-12);
-    assert_true(weights == cost_weight_bytes(&c, p.vocab, 100)); /* no experts */
+    assert_true(weights == cost_weight_bytes(&c, p.vocab, 100, 2)); /* no experts */
     about("bytes, 1 session of 4 k", weights + cost_session_bytes(&c, 4096), 23.68e9, 1e-3);
     about("bytes, 32 sessions of 16 k", weights + 32 * cost_session_bytes(&c, 16384), 45.7e9, 2e-3);
     about("bytes, 100 sessions of 20 k", weights + 100 * cost_session_bytes(&c, 20000), 102e9, 3e-3);
@@ -90,15 +90,41 @@ static void t_published_work(void **state)
     about("FLOP of a tile", cost_tile_flop(&c, p.prefix), 1.595e12, 1e-3);
 }
 
+/* Small numbers: what the matrices of the language model take, and what a step moves. */
+static void t_small_memory(void **state)
+{
+    (void)state;
+    struct model_config c;
+    double layers = 10965483520.0, head = 676331520.0;
+    struct engine_options o = {.hold = HOLD_PACKED, .weights = WEIGHTS_BF16};
+    double tower = (double)plan_of(full.dir, &c, &o).parts[PLAN_VISION].own;
+    o.weights = WEIGHTS_INT8;
+    struct plan p = plan_of(full.dir, &c, &o);
+    about("int8: bytes of a number", p.number, 1, 1e-3); /* and a scale for thousands of them */
+    about("int8: MLP layers", (double)p.parts[PLAN_MLP].own, 5872168960.0, 1e-3);
+    about("int8: head", (double)p.parts[PLAN_HEAD].own, head, 2e-3);
+    about("int8: embeddings stay", (double)p.parts[PLAN_EMBEDDINGS].own, 2 * head, 1e-9);
+    about("int8: so does the tower", (double)p.parts[PLAN_VISION].own, tower, 1e-9);
+    o.weights = WEIGHTS_INT4;
+    p = plan_of(full.dir, &c, &o);
+    about("int4: MLP layers, 4.5 bits", (double)p.parts[PLAN_MLP].own, 5872168960.0 * 4.5 / 8, 2e-3);
+    about("int4: head in int8", (double)p.parts[PLAN_HEAD].own, head, 2e-3);
+    about("int4: bytes of a step", cost_weight_bytes(&c, p.vocab, 1, p.number), layers * 4.5 / 8 + head,
+          2e-3);
+}
+
 /* What has been set up takes the memory that was planned. */
 static void t_pocket_memory(void **state)
 {
     (void)state;
-    static const enum weight_hold holds[] = {HOLD_PACKED, HOLD_MAPPED};
-    for (int i = 0; i < 2; i++) {
+    static const enum weight_hold holds[] = {HOLD_PACKED, HOLD_MAPPED, HOLD_PACKED, HOLD_PACKED};
+    static const enum weight_numbers numbers[] = {WEIGHTS_AUTO, WEIGHTS_AUTO, WEIGHTS_INT8, WEIGHTS_INT4};
+    static const char *const names[] = {"packed", "mapped", "int8", "int4"};
+    for (int i = 0; i < 4; i++) {
         struct model_config c;
         struct err e = ERR_INIT;
-        struct engine_options o = {.dir = POCKET, .hold = holds[i], .memory = (size_t)8 << 30};
+        struct engine_options o = {
+            .dir = POCKET, .hold = holds[i], .weights = numbers[i], .memory = (size_t)8 << 30};
         struct plan p = plan_of(POCKET, &c, &o);
         malloc_trim(0);
         size_t before = memory_use().own;
@@ -107,7 +133,7 @@ static void t_pocket_memory(void **state)
             fail_msg("%s", e.text);
         struct session *s = session_new(g, 1);
         double have = (double)(memory_use().own - before), want = (double)(plan_own(&p, 1, 0) - p.base);
-        check_note("%s: %.2f MB, planned %.2f MB", i ? "mapped" : "packed", have * 1e-6, want * 1e-6);
+        check_note("%s: %.2f MB, planned %.2f MB", names[i], have * 1e-6, want * 1e-6);
         if (!sanitized)
             about("memory", have, want, 0.05);
         session_free(s);
@@ -367,6 +393,7 @@ static void t_inspect_faults(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("memory of the published model is what its shapes say", t_published_memory),
     CLAIM("work of the published model is what its shapes say", t_published_work),
+    CLAIM("int8 and int4 take a half and less than a third, embeddings and tower stay", t_small_memory),
     CLAIM("the embedded model takes the memory that was planned, within 5 %", t_pocket_memory),
     CLAIM("limits on a GPU are those of its bandwidth, and what does not fit is said", t_gpu),
     CLAIM("as many sessions and tokens fit as is said, and not one more", t_fits),

@@ -164,11 +164,12 @@ static void decode(struct subject *m)
         ms.median /= AT_ONCE;
         ms.least /= AT_ONCE;
         snprintf(name, sizeof name, "one token after %d", contexts[i]);
-        bench_row(m->k, "decode", name, ms,
-                  (struct rate){.bytes = cost_weight_bytes(m->c, engine_vocab(m->g), 1) +
-                                         cost_session_bytes(m->c, contexts[i]),
-                                .count = 1,
-                                .unit = "tok"});
+        bench_row(
+            m->k, "decode", name, ms,
+            (struct rate){.bytes = cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_number_bytes(m->g)) +
+                                   cost_session_bytes(m->c, contexts[i]),
+                          .count = 1,
+                          .unit = "tok"});
         leave(&t);
     }
 }

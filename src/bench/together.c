@@ -82,7 +82,8 @@ static void decode_together(struct subject *m, const char *section, int n, int a
         (struct rate){
             .flop =
                 n > 1 ? n * (cost_text_flop(m->c, 1, after) + cost_head_flop(m->c, engine_vocab(m->g))) : 0,
-            .bytes = cost_weight_bytes(m->c, engine_vocab(m->g), n) + n * cost_session_bytes(m->c, after),
+            .bytes = cost_weight_bytes(m->c, engine_vocab(m->g), n, engine_number_bytes(m->g)) +
+                     n * cost_session_bytes(m->c, after),
             .count = n,
             .unit = "tok",
             .factor = DT_BF16});

@@ -67,13 +67,13 @@ double cost_head_flop(const struct model_config *c, int vocab)
     return 2.0 * vocab * c->lm.hidden;
 }
 
-double cost_weight_bytes(const struct model_config *c, int vocab, int sessions)
+double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, double bytes)
 {
     double experts = c->lm.moe.route.experts ? experts_used(&c->lm.moe.route, sessions) : 0;
     double numbers = (double)vocab * c->lm.hidden;
     for (int i = 0; i < c->lm.layers; i++)
         numbers += layer_numbers(&c->lm, i, experts);
-    return 2 * numbers;
+    return bytes * numbers;
 }
 
 double cost_session_bytes(const struct model_config *c, int64_t past)

@@ -1,8 +1,8 @@
 /* cost.h - what the model's work costs: arithmetic, and bytes that have to be moved.
  *
  * A multiplication and an addition are 2.  Left out is what is small beside the rest (norms, activations, the
- * convolution), so that a fraction of a limit is never flattered.  Weights count as bf16, the state as f32,
- * keys and values as bf16.
+ * convolution), so that a fraction of a limit is never flattered.  The state counts as f32, keys and values as
+ * bf16.
  */
 #ifndef HOLORUN_MODEL_COST_H
 #define HOLORUN_MODEL_COST_H
@@ -19,9 +19,9 @@ double cost_text_flop(const struct model_config *c, int64_t n, int64_t past);
 double cost_head_flop(const struct model_config *c, int vocab);
 
 /* One decoding step reads all weights once, whatever the number of sessions (of experts those that are likely to
- * be chosen for so many tokens), and for each of them reads and writes the state, reads the keys and values
- * of `past` tokens, and writes those of one. */
-double cost_weight_bytes(const struct model_config *c, int vocab, int sessions);
+ * be chosen for so many tokens), each number of `bytes` (engine_number_bytes), and for each of them reads and
+ * writes the state, reads the keys and values of `past` tokens, and writes those of one. */
+double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, double bytes);
 double cost_session_bytes(const struct model_config *c, int64_t past);
 
 #endif

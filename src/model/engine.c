@@ -205,6 +205,11 @@ int engine_vocab(const struct engine *g)
     return g->weights.vocab;
 }
 
+double engine_number_bytes(const struct engine *g)
+{
+    return g->weights.number;
+}
+
 bool engine_mapped(const struct engine *g)
 {
     return g->files != NULL;

@@ -65,7 +65,8 @@ const struct tokenizer *engine_tokenizer(const struct engine *g);
 const char *engine_isa(const struct engine *g);
 const char *engine_dir(const struct engine *g);
 int engine_threads(const struct engine *g);
-int engine_vocab(const struct engine *g);   /* V: length of a logits row */
+double engine_number_bytes(const struct engine *g); /* of a number in the matrices of its language model */
+int engine_vocab(const struct engine *g);           /* V: length of a logits row */
 bool engine_mapped(const struct engine *g); /* its weights are read from the files, which must not change */
 uint64_t
 engine_hash(const struct engine *g); /* of config and tensor table: what a saved session must match */

@@ -237,6 +237,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     if (weights_bind(&w, c, s, &k.backend, &bind, e))
         return -1;
     p->vocab = w.vocab;
+    p->number = w.number;
     p->parts[PLAN_EMBEDDINGS].mapped += w.embed_mapped ? bytes_of(w.embed) : 0;
     p->streamed = k.streamed;
     p->resident = k.mapped - k.streamed;

@@ -51,6 +51,7 @@ struct plan {
     size_t tile;       /* of the vision cache: one tile */
     size_t tile_cache; /* and at most */
     int vocab, prefix; /* rows of the embedding, of the tower's prefix */
+    double number;     /* bytes of a number in the matrices of the language model */
 };
 
 /* Everything engine_open would refuse, one problem after the other, and every tensor it would leave out; the

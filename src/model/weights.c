@@ -283,6 +283,7 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
         check_extra(&x);
     }
     free(x.used);
+    w->number = x.numbers > 0 ? x.held / x.numbers : 0;
     if (x.failed)
         weights_free(w, c, b);
     return x.failed ? -1 : 0;

@@ -99,6 +99,7 @@ struct model_weights {
     struct tensor norm;  /* [1, D] before the head */
     struct layer_weights *layers;
     struct vision_weights vision;
+    double number; /* bytes of a number in the matrices of the language model, on average */
 };
 
 struct weight_cache;

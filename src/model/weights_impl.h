@@ -20,13 +20,14 @@ struct binder {
     const struct bind_options *o;
     struct err *e;
     bool failed;
-    bool *used;       /* by index of the tensor */
-    size_t done, all; /* bytes */
-    size_t resident;  /* mapped bytes that stay in memory so far */
-    size_t awaited;   /* and of matrices that every token needs and that are still to come */
-    bool told_scales; /* that scales of keys and values are left out */
-    char body[64];    /* "language_model.backbone." */
-    char head[64];    /* "language_model." */
+    bool *used;           /* by index of the tensor */
+    size_t done, all;     /* bytes */
+    size_t resident;      /* mapped bytes that stay in memory so far */
+    size_t awaited;       /* and of matrices that every token needs and that are still to come */
+    double numbers, held; /* of matrices of the language model: how many, and their bytes */
+    bool told_scales;     /* that scales of keys and values are left out */
+    char body[64];        /* "language_model.backbone." */
+    char head[64];        /* "language_model." */
 };
 
 /* Dimensions for binder_take_shape. */

@@ -5,6 +5,7 @@
  * in is dealt with in binder_weight alone.
  */
 #include "model/weights_impl.h"
+#include "ops/quant.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -130,12 +131,18 @@ bool binder_is_expert(const struct st_tensor *t)
 
 struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m)
 {
-    enum quant_form form = binder_form(x, role, m);
-    if (form)
-        return binder_small(x, form, m);
     const struct st_tensor *t = m->t;
+    enum quant_form form = binder_form(x, role, m);
     enum dtype kept = x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16;
     struct tensor host = m->source.stored;
+    if (role != ROLE_OTHER) {
+        double numbers = (double)m->source.rows * (double)m->source.cols;
+        x->numbers += numbers;
+        x->held +=
+            form ? quant_size(form, m->source.rows, m->source.cols) : numbers * (double)dtype_size(kept);
+    }
+    if (form)
+        return binder_small(x, form, m);
     if (!m->form && binder_stays_mapped(x, t, kept))
         return x->b->ops->borrow(x->b, host, !keeps_resident(x, t));
     if (x->o->shapes_only)

@@ -26,6 +26,12 @@ int64_t quant_groups(enum quant_form form, int64_t cols)
     return g ? (cols + g - 1) / g : 0;
 }
 
+double quant_size(enum quant_form form, int64_t rows, int64_t cols)
+{
+    double code = quant_is_narrow(form) ? 0.5 : 1, groups = (double)quant_groups(form, cols);
+    return (double)rows * ((double)cols * code + groups * sizeof(uint16_t) + sizeof(float));
+}
+
 static float e2m1(int code)
 {
     static const float size[8] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};

@@ -27,6 +27,9 @@ bool quant_is_narrow(enum quant_form form); /* two codes in a byte, the even k i
 int64_t quant_group(enum quant_form form);  /* G; 0: no groups */
 int64_t quant_groups(enum quant_form form, int64_t cols);
 
+/* Bytes of codes and scales, whatever is added for a backend's order. */
+double quant_size(enum quant_form form, int64_t rows, int64_t cols);
+
 float quant_value(enum quant_form form, int code);
 
 /* Row n of a matrix as numbers. */
