@@ -286,7 +286,7 @@ static enum action_fault check_targets(const struct run *r)
 
 static enum action_fault fault_of(const struct err *e, enum action_kind kind)
 {
-    if (e->kind == ERR_STOPPED)
+    if (e->kind == ERR_STOPPED || e->kind == ERR_TIME)
         return FAULT_STOPPED;
     if (e->kind == ERR_USAGE)
         return kind == ACT_TYPE || kind == ACT_GOTO ? FAULT_TEXT : FAULT_KEY;

@@ -204,6 +204,8 @@ static int open_screen(struct job *j, struct err *e)
     struct err unwatched = ERR_INIT;
     if (screen_watch(j->screen, &unwatched))
         warn("Escape twice will not stop this run (%s); Ctrl-C does", unwatched.text);
+    if (!j->s.dry_run && screen_hands(j->screen, e))
+        return -1;
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
     if (d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
@@ -292,9 +294,11 @@ static void print_outcome(const struct job *j, const struct agent_result *r, con
 {
     const struct progress *p = &j->progress;
     char text[128];
-    bool done = r->status == AGENT_ANSWERED;
+    bool done = r->status == AGENT_ANSWERED, own = done || r->status == AGENT_INFEASIBLE;
     const char *why = e->kind ? e->text : agent_status_meaning(r->status);
     progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
+    if (r->answer && !own) /* asked for because a budget was used up: no result */
+        progress_head(p, "said", r->answer);
     snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);
     progress_head(p, "took", text);
     progress_head(p, "run", trace_dir(j->trace));
@@ -304,7 +308,7 @@ static void print_outcome(const struct job *j, const struct agent_result *r, con
         fprintf(stderr, "holorun: %s\n", why);
     if (j->s.json)
         print_json(j, r, e, code);
-    else if (r->answer)
+    else if (own)
         puts(r->answer);
 }
 
@@ -392,7 +396,7 @@ static void keep_argv(struct job *j, int argc, char **argv)
         j->argv[i] = xstrdup(argv[i]);
 }
 
-/* The screen is opened before the model: a missing display is known at once. */
+/* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
 static int open_all(struct job *j, struct err *e)
 {
     if (open_dialect(j, e) || open_screen(j, e) || open_mind(j, e))

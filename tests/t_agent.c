@@ -19,6 +19,7 @@
 #define ANSWER(text)  STEP("\"answer\", \"content\": \"" text "\"")
 #define BAD_KEY       STEP("\"hotkey_desktop\", \"keys\": [\"hyperspace\"]")
 #define WAIT(seconds) STEP("\"wait_desktop\", \"seconds\": " #seconds)
+#define SHIFT_DOWN    STEP("\"key_down_desktop\", \"key\": \"shift\"")
 
 enum { MAX_ASKED = 64 };
 
@@ -414,6 +415,9 @@ static void t_steps(void **state)
     play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("So far."));
     ended(&p, AGENT_STEPS, ERR_STEPS);
     assert_string_equal(p.r.answer, "So far.");
+    assert_int_equal(p.r.steps, 2); /* being asked for an answer is no step */
+    assert_int_equal(p.story.counted, 2);
+    assert_true(p.story.n == 3 && p.story.steps[2].beyond && !p.story.steps[1].beyond);
     assert_int_equal(seen.n_asked, 3);
     assert_int_equal(seen.asked[1].goal, GOAL_STEP);
     assert_int_equal(seen.asked[2].goal, GOAL_ANSWER);
@@ -452,7 +456,7 @@ static void t_tokens(void **state)
     ended(&p, AGENT_TOKENS, ERR_STEPS);
     assert_string_equal(p.r.answer, "So far.");
     assert_int_equal(seen.asked[2].goal, GOAL_ANSWER);
-    assert_int_equal(p.r.steps, 3);
+    assert_int_equal(p.r.steps, 2);
     play_close(&p);
 }
 
@@ -475,6 +479,48 @@ static void t_time(void **state)
     ended(&p, AGENT_TIME, ERR_TIME);
     assert_true(p.r.seconds < 3);
     assert_int_equal(seen.n_asked, 1);
+    play_close(&p);
+}
+
+#define TEN      "ab\xc5\x91 cd\xce\xa9 ef"
+#define HUNDRED  TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define THOUSAND HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+
+static void t_time_within(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {
+        SHIFT_DOWN STEP("\"write_desktop\", \"content\": \"" THOUSAND "\"") CLICK(500, 500),
+        STEP(
+            "\"drag_and_drop\", \"description\": \"it\", \"x1\": 200, \"y1\": 200, \"x2\": 600, \"y2\": 600, "
+            "\"hold_keys\": [\"ctrl\"]") CLICK(500, 500),
+        WAIT(60) CLICK(500, 500),
+    };
+    struct play p;
+    play_open(&p);
+    p.o.force_answer = false;
+    for (int i = 0; i < 3; i++) {
+        forget();
+        p.o.max_seconds = i == 1 ? 0.4 : 0.7;
+        play(&p, replies[i]);
+        ended(&p, AGENT_TIME, ERR_TIME);
+        assert_int_equal(p.rc, 0);
+        check_note("%.1f s given, ended after %.3f s", p.o.max_seconds, p.r.seconds);
+        assert_true(p.r.seconds < p.o.max_seconds + 0.25);
+        assert_int_equal(borrowed_keycodes(p.stage.other), 0);
+        const struct story_step *last = &p.story.steps[p.story.n - 1];
+        assert_int_equal(last->nactions, 1);
+        assert_non_null(strstr(last->actions[0].failure, "the time is over"));
+        assert_int_equal(clicks(&p), i == 1); /* the drag's own press */
+    }
+
+    forget(); /* one that is cut off is no mistake of the model, and an answer can still be asked for */
+    p.o.force_answer = true;
+    p.o.max_seconds = 1.5;
+    play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY WAIT(60) ANSWER("So far."));
+    ended(&p, AGENT_TIME, ERR_TIME);
+    assert_string_equal(p.r.answer, "So far.");
+    assert_int_equal(p.r.steps, 5);
     play_close(&p);
 }
 
@@ -528,8 +574,6 @@ static void t_stopped(void **state)
     play_close(&p);
 }
 
-#define SHIFT_DOWN STEP("\"key_down_desktop\", \"key\": \"shift\"")
-
 static void t_held(void **state)
 {
     (void)state;
@@ -560,6 +604,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("out of steps: an answer is asked for, nothing else is done any more", t_steps),
     CLAIM("out of tokens: the same", t_tokens),
     CLAIM("out of time: the same, also in the middle of a reply or of waiting", t_time),
+    CLAIM("a long action ends when the time is over, in the middle of it, with nothing pressed",
+          t_time_within),
     CLAIM("a dry run presses nothing and blames nobody", t_dry_run),
     CLAIM("that it cannot be done is an answer with its own exit code", t_infeasible),
     CLAIM("a stop while the model decides: nothing is done after it", t_stopped),

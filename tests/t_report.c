@@ -115,6 +115,23 @@ static void t_complete(void **state)
     free(page);
 }
 
+static void t_beyond(void **state)
+{
+    (void)state;
+    char *page =
+        page_of(EVENT(1, "observe", ", \"frame\": 0") EVENT(1, "step", ", \"thought\": \"still looking\"")
+                    EVENT(2, "observe", ", \"frame\": 0, \"beyond_budget\": true")
+                        EVENT(2, "step", ", \"thought\": \"what shall I say\"")
+                            EVENT(2, "end", ", \"status\": \"steps\", \"answer\": \"Perhaps 12.\""),
+                "{}", NULL);
+    assert_has(page, "Step 1 of 1");
+    assert_null(strstr(page, "Step 2"));
+    assert_has(page, "After the last step");
+    assert_has(page, "the model said: Perhaps 12.");
+    assert_has(page, "<dt>steps</dt><dd>1</dd>");
+    free(page);
+}
+
 static void t_hostile(void **state)
 {
     (void)state;
@@ -229,6 +246,7 @@ static void t_unfinished(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("an answer that was asked for at the end is neither a step nor the result", t_beyond),
     CLAIM("events are sorted into steps with their times, attempts and failures", t_story),
     CLAIM("the page tells task, outcome, thoughts, actions, effects and times", t_complete),
     CLAIM("hostile text from task, screen and model stays text", t_hostile),

@@ -200,6 +200,12 @@ static void t_driven(void **state)
     program_finish(&t.x, start_run(&t, CLICK(500, 500) ANSWER), &o);
     char *number = xasprintf("(process %d)", (int)getpid());
     ONE_LINE(&o, ERR_ENV, "driven by another holorun", number, "stop that one first");
+    char *runs = xvfb_place(&t.x, "runs");
+    assert_null(record_newest(runs, NULL)); /* refused before anything is opened that takes long */
+    program_run(&t.x, &o, WORDS("run", "Press Save", "--model", POCKET, "--json", "--runs", runs));
+    assert_int_equal(o.code, ERR_ENV);
+    assert_null(record_newest(runs, NULL));
+    free(runs);
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
     free(number);
     outcome_free(&o);
@@ -420,6 +426,41 @@ static void t_signals(void **state)
     }
 }
 
+/* What is on stdout is a result. */
+static void t_no_result(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    open_stage(&t);
+    char *script = xvfb_place(&t.x, "script"), *runs = xvfb_place(&t.x, "runs");
+    const char *text = CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) ANSWER;
+    assert_int_equal(file_write(script, text, strlen(text), NULL), 0);
+#define THREE                                                                                                \
+    "run", "Press Save", "-n", "3", "--fake", script, "--runs", runs, "--settle-min", "1", "--settle-quiet", \
+        "30"
+    program_run(&t.x, &o, WORDS(THREE));
+    assert_int_equal(o.code, ERR_STEPS);
+    assert_string_equal(o.out, "");
+    assert_non_null(strstr(o.err, "used up its steps"));
+    assert_non_null(strstr(o.err, "said  Done."));
+    assert_non_null(strstr(o.err, "3 steps in"));
+    assert_null(strstr(o.err, "   4  "));
+    program_run(&t.x, &o, WORDS(THREE, "--json"));
+    json_t *json = json_loads(o.out, 0, NULL);
+    assert_string_equal(field_text(json, "status"), "steps");
+    assert_string_equal(field_text(json, "answer"), "Done.");
+    assert_int_equal(field_int(json, "steps"), 3);
+    json_decref(json);
+    program_run(&t.x, &o, WORDS(THREE, "-n", "4", "-q"));
+    assert_int_equal(o.code, 0);
+    assert_string_equal(o.out, "Done.\n");
+    outcome_free(&o);
+    free(script);
+    free(runs);
+    stage_close(&t);
+}
+
 static void t_killed(void **state)
 {
     (void)state;
@@ -499,6 +540,7 @@ static const struct CMUnitTest tests[] = {
           t_full_disk),
     CLAIM("SIGINT, SIGTERM, SIGHUP while typing, dragging, waiting: nothing pressed, all on record",
           t_signals),
+    CLAIM("an answer that was asked for at the end is no result: not on stdout, and no step", t_no_result),
     CLAIM("SIGKILL while typing or dragging: the next start releases what stayed down", t_killed),
     CLAIM("a run goes on when nobody reads what it says", t_unread),
 };

@@ -4,7 +4,6 @@
  */
 #include "agent/private.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,29 +43,22 @@ static int record_action(struct agent *a, int index, struct buf *signature, stru
     return trace_end(t, e);
 }
 
-/* Waiting must not outlast the run. */
-static struct action in_time(const struct agent *a, struct action action)
-{
-    double left = fmax(0, a->o->max_seconds - agent_seconds(a)) * 1000;
-    if (action.kind == ACT_WAIT && action.ms > left)
-        action.ms = (uint32_t)left;
-    return action;
-}
-
 /* Performs one action that was written down; a failure that the model can be told of is not ours. */
 static int perform(struct agent *a, int index, struct err *e)
 {
     const struct agent_options *o = a->o;
     struct screen_rect view = screen_view(o->screen);
     struct exec_place place = {view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
-    struct action action = in_time(a, a->step.actions[index]);
+    const struct action *action = &a->step.actions[index];
     struct exec_result done = {0};
     struct err why = ERR_INIT;
     enum action_fault fault = FAULT_NONE;
     if (trace_sync(o->trace, e))
         return -1;
+    screen_deadline(a->start + (int64_t)(o->max_seconds * 1e9));
     if (!o->dry_run)
-        fault = action_execute(o->screen, &action, &place, &done, &why);
+        fault = action_execute(o->screen, action, &place, &done, &why);
+    screen_deadline(0);
     a->ms[PHASE_ACT] += done.ms;
     trace_begin(o->trace, a->number, "exec");
     trace_int(o->trace, "index", index);
@@ -78,10 +70,10 @@ static int perform(struct agent *a, int index, struct err *e)
     if (trace_end(o->trace, e))
         return -1;
     if (fault == FAULT_NONE) {
-        agent_set_text(&a->result, xstrdup(result_of(&action)));
+        agent_set_text(&a->result, xstrdup(result_of(action)));
         return 0;
     }
-    if (fault == FAULT_STOPPED || why.kind == ERR_STOPPED || why.kind == ERR_ENV) {
+    if (why.kind == ERR_STOPPED || why.kind == ERR_ENV) {
         *e = why; /* stopped, or the display is lost */
         return -1;
     }
@@ -136,7 +128,7 @@ int agent_act(struct agent *a, struct err *e)
     a->errors = a->failed ? a->errors + 1 : 0;
     if (a->budget != AGENT_RUNNING) /* there is no further turn to do better in */
         a->r->status = a->budget;
-    else if (a->errors >= MAX_ERRORS)
+    else if (a->errors >= MAX_ERRORS && agent_seconds(a) < a->o->max_seconds) /* cut off is no mistake */
         a->r->status = AGENT_ERRORS;
     a->repeats = a->signature && !strcmp(a->signature, signature.data) ? a->repeats + 1 : 1;
     agent_set_text(&a->signature, buf_take(&signature));

@@ -86,7 +86,7 @@ int agent_record_fault(struct agent *a, const char *kind, const char *code, cons
 static void add_up(struct agent *a)
 {
     struct agent_result *r = a->r;
-    r->steps += a->generated > 0;
+    r->steps += a->generated > 0 && !a->beyond;
     r->generated += a->generated;
     r->forced += a->forced;
     r->prefilled += a->cost.prefilled;
@@ -138,6 +138,7 @@ static int parts_of_step(struct agent *a, struct err *e)
 static int one_step(struct agent *a, struct err *e)
 {
     a->number++;
+    a->beyond = a->budget != AGENT_RUNNING;
     a->generated = a->forced = 0;
     a->cost = (struct context_cost){0};
     memset(a->ms, 0, sizeof a->ms);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,8 @@ static int record_observation(struct agent *a, const struct settled *settled, st
     buf_put_json(&json, class, strlen(class));
     buf_puts(&json, "}");
     trace_begin(t, a->number, "observe");
+    if (a->beyond)
+        trace_bool(t, "beyond_budget", true);
     trace_int(t, "frame", number);
     trace_text(t, "hash", hash);
     trace_number(t, "settle_ms", settled->ms);
@@ -84,12 +87,23 @@ static int record_observation(struct agent *a, const struct settled *settled, st
     return trace_end(t, e);
 }
 
+/* Waiting for the screen does not outlast the run; before the answer that is asked for then it may. */
+static struct settle in_time(const struct agent *a)
+{
+    struct settle p = a->o->settle;
+    double left = fmax(1, 1000 * (a->o->max_seconds - agent_seconds(a)));
+    if (a->budget == AGENT_RUNNING && left < (p.max_ms > 0 ? p.max_ms : 3000)) /* the standard one */
+        p.max_ms = left;
+    return p;
+}
+
 /* Waits until the screen rests, looks, and shows it to the model. */
 int agent_observe(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
+    struct settle patience = in_time(a);
     struct settled settled;
-    if (screen_settle(o->screen, &o->settle, &settled, e))
+    if (screen_settle(o->screen, &patience, &settled, e))
         return -1;
     int64_t start = clock_ns();
     if (screen_capture(o->screen, &a->frame, e))

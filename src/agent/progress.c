@@ -70,7 +70,10 @@ void progress_thought(const struct progress *p, int step, const char *thought)
     if (!p->f)
         return;
     char number[16];
-    snprintf(number, sizeof number, "%4d  ", step);
+    if (step)
+        snprintf(number, sizeof number, "%4d  ", step);
+    else
+        snprintf(number, sizeof number, "%4s  ", "end");
     fputc('\n', p->f);
     put_text(p, INK_SOFT, number);
     put_text(p, INK_PLAIN, thought);

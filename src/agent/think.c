@@ -146,7 +146,7 @@ int agent_think(struct agent *a, struct err *e)
     if (got == ATTEMPT_FAILED || context_accept(a->context, a->reply, a->as_said, e))
         return -1;
     struct trace *t = a->o->trace;
-    progress_thought(a->o->progress, a->number, a->step.thought ? a->step.thought : "");
+    progress_thought(a->o->progress, a->beyond ? 0 : a->number, a->step.thought ? a->step.thought : "");
     trace_begin(t, a->number, "step");
     trace_text(t, "note", a->step.note);
     trace_text(t, "thought", a->step.thought);

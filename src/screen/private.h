@@ -181,6 +181,7 @@ void watch_close(struct screen *s);
 
 /* ---- stop.c ------------------------------------------------------------------------------------ */
 
-int stop_check(struct err *e); /* -1 with ERR_STOPPED when the flag is set */
+int stop_check(
+    struct err *e); /* -1 with ERR_STOPPED when the flag is set, with ERR_TIME after the deadline */
 
 #endif

@@ -165,6 +165,11 @@ int screen_may_act(struct screen *s, struct err *e)
     return held_own(&s->held, s->dpy, e);
 }
 
+int screen_hands(struct screen *s, struct err *e)
+{
+    return screen_alive(s, e) ? -1 : held_own(&s->held, s->dpy, e);
+}
+
 void screen_pump(struct screen *s)
 {
     while (!s->lost && XPending(s->dpy)) {

@@ -66,6 +66,9 @@ int screen_pointer(struct screen *s, int *x, int *y);
 
 /* ---- hands: 0 done, -1 failed (e->kind ERR_STOPPED when the stop flag was seen) ---------------- */
 
+/* Whether they are ours to move: -1 with the number of the process that has them. */
+int screen_hands(struct screen *s, struct err *e);
+
 int screen_move(struct screen *s, int x, int y, struct err *e);
 int screen_button(struct screen *s, int button, bool down, struct err *e);
 int screen_click(struct screen *s, int x, int y, int button, int count, struct err *e); /* x < 0: in place */
@@ -88,6 +91,9 @@ int64_t screen_events_sent(const struct screen *s);
  * 0 go on, else why: a signal number, or STOP_* below. */
 enum { STOP_FILE = 1000, STOP_HUMAN = 1001 };
 volatile int *screen_stop_flag(void);
+
+/* From this time on (clock_ns()) hands and waits fail with ERR_TIME, in the middle of what they do; 0: never. */
+void screen_deadline(int64_t ns);
 
 /* From now on a person stops the run with Escape twice within 0.6 s on this display (what we press does
  * not count), or by writing the file "stop" into the runtime folder.  Ends with screen_close().  -1

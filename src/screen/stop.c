@@ -6,9 +6,13 @@
  * handler writes to a pipe and a thread that does nothing else releases what is held through a
  * connection of its own and exits; if even that takes two seconds (the X server hangs), SIGALRM ends
  * the process.
+ *
+ * A deadline stops hands at the same place as the flag, but only them, and only until it is taken back.
  */
 #include "screen/held.h"
 #include "screen/private.h"
+
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +24,7 @@
 
 static volatile int stop_flag;
 static volatile sig_atomic_t signals_seen;
+static _Atomic int64_t deadline; /* clock_ns(); 0: none */
 static int force_pipe[2] = {-1, -1};
 
 volatile int *screen_stop_flag(void)
@@ -27,9 +32,16 @@ volatile int *screen_stop_flag(void)
     return &stop_flag;
 }
 
+void screen_deadline(int64_t ns)
+{
+    deadline = ns;
+}
+
 int stop_check(struct err *e)
 {
     int why = stop_flag;
+    if (!why && deadline && clock_ns() >= deadline)
+        return err_set(e, ERR_TIME, "the time is over");
     if (!why)
         return 0;
     if (why == STOP_HUMAN)

@@ -274,7 +274,9 @@ static void slot_answer(struct page *p)
 {
     const char *answer = field_text(p->story.end, "answer"), *error = field_text(p->story.end, "error");
     if (*answer || *error) {
+        bool asked = *answer && strcmp(outcome(p), "answered") != 0 && strcmp(outcome(p), "infeasible") != 0;
         fputs("<p class=\"answer\">", p->f);
+        fputs(asked ? "Asked for an answer at the end, the model said: " : "", p->f);
         put_text(p->f, *answer ? answer : error);
         fputs("</p>\n", p->f);
     }
@@ -284,7 +286,7 @@ static void slot_facts(struct page *p)
 {
     const json_t *run = p->record->run, *display = json_object_get(run, "display"), *end = p->story.end;
     char text[96] = "";
-    snprintf(text, sizeof text, "%d", p->story.n);
+    snprintf(text, sizeof text, "%d", p->story.counted);
     put_pair(p->f, "steps", text);
     double seconds = field_number(json_object_get(end, "totals"), "seconds");
     if (seconds > 0) {
@@ -386,14 +388,26 @@ static void put_figure(struct page *p, int i)
     fputs("</figure>\n", p->f);
 }
 
+static int last_number(const struct story *s)
+{
+    int i = s->n - 1;
+    while (i > 0 && s->steps[i].beyond)
+        i--;
+    return s->steps[i].number;
+}
+
 static void slot_steps(struct page *p)
 {
     for (int i = 0; i < p->story.n; i++) {
         const struct story_step *s = &p->story.steps[i];
         fprintf(p->f, "<section class=\"step\" id=\"step-%d\">\n", s->number);
         put_figure(p, i);
-        fprintf(p->f, "<div class=\"told\"><h2>Step %d of %d</h2>\n<p class=\"thought\">", s->number,
-                p->story.steps[p->story.n - 1].number);
+        fputs("<div class=\"told\"><h2>", p->f);
+        if (s->beyond)
+            fputs("After the last step: an answer was asked for", p->f);
+        else
+            fprintf(p->f, "Step %d of %d", s->number, last_number(&p->story));
+        fputs("</h2>\n<p class=\"thought\">", p->f);
         put_text(p->f, field_text(s->step, "thought"));
         fputs("</p>\n", p->f);
         const char *note = field_text(s->step, "note"), *raw = field_text(s->generate, "text");
@@ -428,7 +442,10 @@ static void slot_strip(struct page *p)
             put_picture(p, i, .06, false);
         else
             fputs("<span class=\"blank\"></span>", p->f);
-        fprintf(p->f, "<span><b class=\"number\">%d</b><em>", s->number);
+        if (s->beyond)
+            fputs("<span><b class=\"number\">end</b><em>", p->f);
+        else
+            fprintf(p->f, "<span><b class=\"number\">%d</b><em>", s->number);
         put_text(p->f, s->nactions ? field_text(s->actions[0].action, "kind") : failed ? "error" : "");
         fputs("</em></span></a>\n", p->f);
     }

@@ -49,6 +49,7 @@ static void take_event(struct story_step *s, const char *kind, const json_t *fie
     if (!strcmp(kind, "observe")) {
         const json_t *frame = json_object_get(fields, "frame");
         s->observe = fields;
+        s->beyond = field_bool(fields, "beyond_budget");
         s->frame = json_is_integer(frame) && field_int(fields, "frame") < 1000000
                        ? (int)field_int(fields, "frame")
                        : -1;
@@ -87,6 +88,8 @@ void story_make(struct story *s, const struct record *r)
         if (step)
             take_event(step, v->kind, v->fields);
     }
+    for (int i = 0; i < s->n; i++)
+        s->counted += !s->steps[i].beyond;
     for (int i = 0; i < s->n; i++)
         for (int p = 0; p < PHASES; p++)
             s->ms[p] += s->steps[i].ms[p];

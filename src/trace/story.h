@@ -24,12 +24,14 @@ struct story_step {
     const json_t *observe, *prompt, *generate, *step, *effect, *output, *error;
     struct story_action actions[STORY_MAX_ACTIONS];
     int nactions, attempts;
+    bool beyond; /* no step: an answer was asked for when a budget was used up */
     double ms[PHASES];
 };
 
 struct story {
     struct story_step *steps; /* ordered by number */
     int n, cap;
+    int counted;       /* of them real steps */
     const json_t *end; /* NULL: the run did not end by itself */
     double ms[PHASES]; /* sums */
 };
