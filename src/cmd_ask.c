@@ -48,6 +48,7 @@ const struct command ask_command = {
     "ask",
     "QUESTION [IMAGE...]",
     "answer a question about pictures",
+    "A question alone is for models that know more than screens; the embedded one wants a picture. "
     "Pictures are PNG files, in order, after the question; --image FILE may be written before "
     "each of them. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
     "assistant and tool; pictures stand in a user's content as {\"type\": \"image\", \"image\": \"FILE\"}.",
@@ -68,10 +69,16 @@ static int drop_image_words(int argc, char **argv)
     return n;
 }
 
-static bool is_png(const char *name)
+/* A picture by its name, also of a kind that will be refused: it is no question. */
+static bool is_picture(const char *name)
 {
-    size_t n = strlen(name);
-    return n > 4 && !strcasecmp(name + n - 4, ".png");
+    static const char *const kinds[] = {".png",  ".jpg", ".jpeg", ".gif",  ".webp", ".bmp",
+                                        ".tiff", ".ppm", ".avif", ".heic", ".svg"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcasecmp(dot, kinds[i]))
+            return true;
+    return false;
 }
 
 static int go_on(struct looking *l, const struct settings *s, struct err *e)
@@ -92,8 +99,14 @@ static int ask(struct looking *l, const struct settings *s, const char *question
 {
     struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
     struct buf text;
-    buf_init(&text, 1 << 20);
     int rc = 0;
+    if (!n && l->dialect->screen_w)
+        return err_set(
+            e, ERR_USAGE,
+            "this model only answers questions about screens (of %dx%d): give a picture, a PNG, after the "
+            "question",
+            l->dialect->screen_w, l->dialect->screen_h);
+    buf_init(&text, 1 << 20);
     if (l->dialect->ask && *l->dialect->ask)
         rc = dialect_fill(l->dialect->ask, (const char *const[]){"question", question, NULL}, &text, e);
     else
@@ -104,13 +117,29 @@ static int ask(struct looking *l, const struct settings *s, const char *question
     return rc;
 }
 
+/* No answer is a failure, not an empty success; one that was cut off is told of. */
+static int check_answer(const struct looking *l, const struct settings *s, struct err *e)
+{
+    const struct buf *text = &l->reply.text;
+    size_t i = 0;
+    while (i < text->len && strchr(" \t\r\n", text->data[i]))
+        i++;
+    if (i == text->len)
+        return err_set(e, ERR_UNSURE, "the model said nothing");
+    if (l->reply.finish == FINISH_LENGTH)
+        warn("the answer was cut off after %d tokens; --max-tokens gives it more room", s->max_tokens);
+    return 0;
+}
+
 static void print_json(const struct looking *l)
 {
+    static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
     struct buf out;
     buf_init(&out, 64 << 20);
-    buf_puts(&out, "{\"answer\": ");
+    buf_puts(&out, "{\"status\": \"answered\", \"answer\": ");
     buf_put_json(&out, l->reply.text.data, l->reply.text.len);
-    buf_printf(&out, ", \"ms\": %.1f, \"tokens\": [", l->reply.ms);
+    buf_printf(&out, ", \"finish\": \"%s\", \"ms\": %.1f, \"tokens\": [", finish[l->reply.finish],
+               l->reply.ms);
     for (int i = 0; i < l->reply.n; i++) {
         const struct token_choice *c = &l->reply.choices[i];
         size_t len;
@@ -146,7 +175,7 @@ int cmd_ask(int argc, char **argv)
     const char *question = NULL, *files[MAX_IMAGES];
     int nfiles = 0;
     for (int i = 0; i < n; i++) {
-        if (!is_png(argv[i]) && !question)
+        if (!is_picture(argv[i]) && !question)
             question = argv[i];
         else if (nfiles < MAX_IMAGES)
             files[nfiles++] = argv[i];
@@ -156,7 +185,7 @@ int cmd_ask(int argc, char **argv)
     if (n >= 0 && s.chat && (question || nfiles))
         n = err_set(&e, ERR_USAGE, "a conversation or a question, not both");
     if (n >= 0 && !s.chat && !question)
-        n = err_set(&e, ERR_USAGE, "ask what?");
+        n = err_set(&e, ERR_USAGE, "ask what? A question in quotes, and pictures (PNG) after it");
     if (n < 0)
         return options_refuse(&ask_command, &e);
     screen_install_signals();
@@ -170,6 +199,8 @@ int cmd_ask(int argc, char **argv)
         rc = looking_open(&l, s.dialect, &model, s.seed, &e);
     if (rc == 0)
         rc = s.chat ? go_on(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
+    if (rc == 0)
+        rc = check_answer(&l, &s, &e);
     if (rc == 0 && s.json)
         print_json(&l);
     else if (rc == 0)
@@ -177,7 +208,5 @@ int cmd_ask(int argc, char **argv)
     looking_close(&l);
     for (int i = 0; i < nfiles; i++)
         image_free(&images[i]);
-    if (rc)
-        fprintf(stderr, "holorun: %s\n", e.text);
-    return rc ? (int)e.kind : 0;
+    return rc ? options_failed(&e) : 0;
 }

@@ -75,9 +75,5 @@ int cmd_bench(int argc, char **argv)
     int rc = measure(&k, &e);
     backend_free(k.b);
     pool_free(k.pool);
-    if (rc) {
-        fprintf(stderr, "holorun: %s\n", e.text);
-        return (int)e.kind;
-    }
-    return 0;
+    return rc ? options_failed(&e) : 0;
 }

@@ -67,6 +67,7 @@ struct calibration {
     int n;
     struct bar bar;
     const char *at; /* dialect that is being asked */
+    bool told;      /* the table or the object is on stdout */
     int before;     /* answers of earlier candidates, given up or not */
 };
 
@@ -248,6 +249,7 @@ static int calibrate(struct calibration *k, int w, int h, struct err *e)
         ask(k, w, h, e))
         return -1;
     struct verdict v = calibration_verdict(k->candidates, k->n);
+    k->told = true;
     if (s->json) {
         print_json(k, &v);
     } else {
@@ -286,6 +288,8 @@ int cmd_calibrate(int argc, char **argv)
         free(k.candidates[i].dialect);
     free(k.candidates);
     looking_close(&k.l);
+    if (rc && !k.told)
+        return options_failed(&e);
     if (rc)
         fprintf(stderr, "holorun: %s\n", e.text);
     return rc ? (int)e.kind : 0;

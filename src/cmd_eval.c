@@ -74,6 +74,7 @@ struct evaluation {
     struct image image; /* of the item at hand, kept for the next */
     char *image_path;
     int done, hits, shown, broken;
+    bool told; /* the totals, and in them what went wrong */
 };
 
 /* ---- which items ------------------------------------------------------------------------------ */
@@ -247,7 +248,7 @@ static char *results_path(const char *option, const char *set)
     return xasprintf("%.*s.results.jsonl", (int)n, base);
 }
 
-static void print_totals(const struct evaluation *v)
+static void print_totals(struct evaluation *v, const struct err *e)
 {
     struct tally t;
     tally_make(&t, &v->set, &v->results);
@@ -257,6 +258,12 @@ static void print_totals(const struct evaluation *v)
         json_object_set_new(out, "dialect", json_string(v->l.dialect->name));
         json_object_set_new(out, "results", json_string(v->results.path));
         json_object_set_new(out, "wanted", json_integer(v->set.n));
+        json_object_set_new(out, "status",
+                            json_string(e->kind == ERR_STOPPED ? "stopped"
+                                        : e->kind              ? "failed"
+                                                               : "done"));
+        if (e->kind)
+            json_object_set_new(out, "error", json_string(e->text));
         json_dumpf(out, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
         putchar('\n');
         json_decref(out);
@@ -268,6 +275,7 @@ static void print_totals(const struct evaluation *v)
     if (t.nothing && !v->s->free)
         warn("in %d items there is nothing to be found, which a model can only say with --free", t.nothing);
     tally_free(&t);
+    v->told = true;
 }
 
 static int evaluate(struct evaluation *v, const char *file, struct err *e)
@@ -294,10 +302,10 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
     if (rc)
         return -1;
     rc = ask_all(v, e);
-    print_totals(v);
     if (rc == 0 && v->broken)
         rc = err_set(e, ERR_ENV, "%d of %d items are not counted: their images could not be shown", v->broken,
                      v->set.n);
+    print_totals(v, e);
     return rc;
 }
 
@@ -320,6 +328,8 @@ int cmd_eval(int argc, char **argv)
     image_free(&v.image);
     free(v.image_path);
     looking_close(&v.l);
+    if (rc && !v.told)
+        return options_failed(&e);
     if (rc)
         fprintf(stderr, "holorun: %s\n", e.text);
     return rc ? (int)e.kind : 0;

@@ -54,31 +54,34 @@ static int find_point(struct looking *l, const struct image *im, const char *tar
     return rc;
 }
 
-static int print_point(const struct settings *s, const struct looking *l, struct image *im,
-                       const char *target, double x, double y, struct err *e)
+static int write_overlay(const struct settings *s, struct image *im, double x, double y, struct err *e)
 {
     static const uint8_t red[3] = {230, 30, 60};
-    if (s->json) {
-        double sum = 0;
-        for (int i = 0; i < l->reply.n; i++)
-            sum += l->reply.choices[i].forced ? 0 : (double)l->reply.choices[i].logprob;
-        struct buf out;
-        buf_init(&out, 1 << 20);
-        buf_puts(&out, "{\"target\": ");
-        buf_put_json(&out, target, strlen(target));
-        buf_printf(
-            &out,
-            ", \"x\": %.0f, \"y\": %.0f, \"width\": %d, \"height\": %d, \"logprob\": %.4f, \"ms\": %.1f}", x,
-            y, im->w, im->h, sum, l->reply.ms);
-        puts(out.data);
-        buf_free(&out);
-    } else {
-        printf("%.0f %.0f\n", x, y);
-    }
     if (!s->overlay)
         return 0;
     image_draw_ring(im, (int)x, (int)y, 14, 4, red);
     return image_write_png(im, s->overlay, e);
+}
+
+static void print_point(const struct settings *s, const struct looking *l, const struct image *im,
+                        const char *target, double x, double y)
+{
+    if (!s->json) {
+        printf("%.0f %.0f\n", x, y);
+        return;
+    }
+    double sum = 0;
+    for (int i = 0; i < l->reply.n; i++)
+        sum += l->reply.choices[i].forced ? 0 : (double)l->reply.choices[i].logprob;
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    buf_puts(&out, "{\"status\": \"found\", \"target\": ");
+    buf_put_json(&out, target, strlen(target));
+    buf_printf(&out,
+               ", \"x\": %.0f, \"y\": %.0f, \"width\": %d, \"height\": %d, \"logprob\": %.4f, \"ms\": %.1f}",
+               x, y, im->w, im->h, sum, l->reply.ms);
+    puts(out.data);
+    buf_free(&out);
 }
 
 int cmd_ground(int argc, char **argv)
@@ -103,10 +106,10 @@ int cmd_ground(int argc, char **argv)
     if (rc == 0)
         rc = find_point(&l, &im, argv[1], &x, &y, &e);
     if (rc == 0)
-        rc = print_point(&s, &l, &im, argv[1], x, y, &e);
+        rc = write_overlay(&s, &im, x, y, &e);
+    if (rc == 0)
+        print_point(&s, &l, &im, argv[1], x, y);
     looking_close(&l);
     image_free(&im);
-    if (rc)
-        fprintf(stderr, "holorun: %s\n", e.text);
-    return rc ? (int)e.kind : 0;
+    return rc ? options_failed(&e) : 0;
 }

@@ -335,10 +335,8 @@ int cmd_inspect(int argc, char **argv)
     if (n < 0 || n > 1)
         return options_refuse(&inspect_command, &e);
     char *dir = model_find(n ? argv[0] : set.model, &e);
-    if (!dir) {
-        fprintf(stderr, "holorun: %s\n", e.text);
-        return (int)e.kind;
-    }
+    if (!dir)
+        return options_failed(&e);
     json_t *root = json_pack("{s:s, s:b, s:[], s:[]}", "model", dir, "ok", 0, "ignored", "refused");
     look(root, dir);
     bool ok = json_array_size(json_object_get(root, "refused")) == 0;

@@ -487,8 +487,7 @@ int cmd_plan(int argc, char **argv)
     g.dir = model_find(n ? argv[0] : set.model, &e);
     int code = ERR_NONE;
     if (!g.dir || make(&g, &e)) {
-        fprintf(stderr, "holorun: %s\n", e.text);
-        code = (int)e.kind;
+        code = options_failed(&e);
     } else if (set.json) {
         json_dumpf(g.root, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
         putchar('\n');

@@ -422,8 +422,13 @@ int cmd_run(int argc, char **argv)
     struct job j = {.s = {.temperature = NAN}};
     keep_argv(&j, argc, argv);
     int n = options_parse(&run_command, &j.s, argc, argv, &e), code = 0;
-    if (n >= 0 && n != 1)
-        n = err_set(&e, ERR_USAGE, n ? "one task at a time: put it in quotes" : "run takes a task");
+    if (n > 1) {
+        char *quoted = options_quoted(argv, n);
+        n = err_set(&e, ERR_USAGE, "a task is one argument; put it in quotes: holorun run %s", quoted);
+        free(quoted);
+    } else if (n == 0) {
+        n = err_set(&e, ERR_USAGE, "run takes a task");
+    }
     if (n == 1 && read_task(&j, argv[0], &e))
         n = -1;
     if (n == 1) {

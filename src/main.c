@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int cmd_version(int argc, char **argv);
@@ -64,8 +65,11 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static int refuse_word(const char *word)
+/* `words` were to be a command, or a task that was not put in quotes: it ends where options begin. */
+static int refuse_words(char *const *words, int count)
 {
+    const char *word = words[0];
+    int task = 1;
     const char *names[32];
     int n = 0;
     for (const struct command *const *c = commands; *c && n < 32; c++)
@@ -75,7 +79,14 @@ static int refuse_word(const char *word)
         fprintf(stderr, "holorun: there is no command '%s'; did you mean '%s'?\n", word, near);
     else
         fprintf(stderr, "holorun: there is no command '%s'\n", word);
-    fprintf(stderr, "holorun: if it is a task, write: holorun run '%s'\n", word);
+    while (task < count && words[task][0] != '-')
+        task++;
+    char *quoted = options_quoted(words, task);
+    fprintf(stderr, "holorun: if it is a task, write: holorun run %s", quoted);
+    for (int i = task; i < count; i++)
+        fprintf(stderr, " %s", words[i]);
+    fputc('\n', stderr);
+    free(quoted);
     return ERR_USAGE;
 }
 
@@ -108,7 +119,7 @@ static int cmd_help(int argc, char **argv)
     }
     const struct command *c = find_command(argv[0]);
     if (!c)
-        return refuse_word(argv[0]);
+        return refuse_words(argv, 1);
     manual_help(c, stdout);
     return 0;
 }
@@ -155,7 +166,7 @@ static int run_command_line(int argc, char **argv)
         return cmd_version(1, argv);
     if (first[0] == '-' || strchr(first, ' '))
         return run_task(argc, argv);
-    return refuse_word(first);
+    return refuse_words(argv + 1, argc - 1);
 }
 
 /* An answer that could not be written is a failure, not a success that nobody saw. */

@@ -240,8 +240,24 @@ static int take_letters(struct walk *w, const char *word, struct err *e)
     return 0;
 }
 
+/* Whoever reads stdout is told of a failure too.  Of the one command line that this process has. */
+static bool json_asked;
+
+/* Asked for anywhere on the line, as parsing may end at a word before. */
+static bool asks_for_json(const struct command *c, int argc, char **argv)
+{
+    const struct option_spec *o = find_name(c->options, "json", 4);
+    bool asked = false;
+    for (int i = 1; o && o->type == OPTION_FLAG && i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool letter = o->letter && argv[i][0] == '-' && argv[i][1] == o->letter && !argv[i][2];
+        asked = letter || !strcmp(argv[i], "--json") || (asked && strcmp(argv[i], "--no-json") != 0);
+    }
+    return asked;
+}
+
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e)
 {
+    json_asked = asks_for_json(c, argc, argv);
     struct walk w = {.table = c->options, .settings = settings, .argc = argc, .argv = argv};
     if (set_defaults(c->options, settings, e))
         return -1;
@@ -266,11 +282,54 @@ int options_parse(const struct command *c, void *settings, int argc, char **argv
     return n;
 }
 
+static int print_failure(const struct err *e, int otherwise)
+{
+    int code = e->kind ? (int)e->kind : otherwise;
+    if (!json_asked)
+        return code;
+    struct buf b;
+    buf_init(&b, TEXT_MAX);
+    buf_printf(&b,
+               "{\"status\": \"%s\", \"exit\": %d, \"error\": ", code == ERR_STOPPED ? "stopped" : "failed",
+               code);
+    buf_put_json(&b, e->text, strlen(e->text));
+    printf("%s}\n", b.data);
+    buf_free(&b);
+    return code;
+}
+
 int options_refuse(const struct command *c, const struct err *e)
 {
     fprintf(stderr, "holorun %s: %s\nholorun %s: 'holorun %s --help' lists the options\n", c->name, e->text,
             c->name, c->name);
-    return e->kind ? (int)e->kind : ERR_USAGE;
+    return print_failure(e, ERR_USAGE);
+}
+
+int options_failed(const struct err *e)
+{
+    fprintf(stderr, "holorun: %s\n", e->text);
+    return print_failure(e, ERR_ENV);
+}
+
+char *options_quoted(char *const *words, int n)
+{
+    struct buf plain, quoted;
+    buf_init(&plain, TEXT_MAX);
+    buf_init(&quoted, 5 * TEXT_MAX);
+    for (int i = 0; i < n; i++)
+        buf_printf(&plain, "%s%s", i ? " " : "", words[i]);
+    bool special = plain.len && strpbrk(plain.data, "\"$`\\!");
+    buf_putc(&quoted, special ? '\'' : '"');
+    for (const char *p = plain.len ? plain.data : ""; *p; p++)
+        if (special && *p == '\'')
+            buf_puts(&quoted, "'\\''");
+        else
+            buf_putc(&quoted, *p);
+    buf_putc(&quoted, special ? '\'' : '"');
+    char *text = buf_take(&quoted);
+    buf_free(&plain);
+    buf_free(&quoted);
+    return text;
 }
 
 void options_to_json(const struct option_spec *table, const void *settings, struct buf *out)

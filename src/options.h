@@ -68,8 +68,15 @@ enum { OPTIONS_HELP = -2 };
  * to the front of argv, -1 with a message, or OPTIONS_HELP after printing the help. */
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e);
 
-/* Says what was wrong and where the help is, on stderr; returns the exit code. */
+/* Says what was wrong and where the help is, on stderr; returns the exit code.  A command line that asked
+ * for --json gets {"status": "failed", "exit": 2, "error": "..."} on stdout as well. */
 int options_refuse(const struct command *c, const struct err *e);
+
+/* The same for what went wrong later: one line on stderr, with --json one object on stdout. */
+int options_failed(const struct err *e);
+
+/* Words joined by spaces, in quotes for a shell; the caller frees it. */
+char *options_quoted(char *const *words, int n);
 
 /* The values in force as one JSON object, in table order. */
 void options_to_json(const struct option_spec *table, const void *settings, struct buf *out);

@@ -296,6 +296,98 @@ static void t_models(void **state)
     xvfb_stop(&x);
 }
 
+/* ---- without a result ------------------------------------------------------------------------------------------ */
+
+/* stdout must be one object that says the same as the exit code and stderr. */
+static void one_object(const struct outcome *o, int code, const char *status)
+{
+    json_t *json = json_loads(o->out, 0, NULL);
+    if (!json || o->code != code || field_int(json, "exit") != code)
+        fail_msg("exit %d instead of %d, stdout '%s'", o->code, code, o->out);
+    assert_string_equal(field_text(json, "status"), status);
+    assert_non_null(strstr(o->err, field_text(json, "error")));
+    json_decref(json);
+}
+
+static void t_json_failures(void **state)
+{
+    (void)state;
+    static const struct {
+        int code;
+        const char *words[8];
+    } cases[] = {
+        {ERR_USAGE, {"ask", "--json"}},
+        {ERR_USAGE, {"ask", "--bogus", "--json"}},
+        {ERR_USAGE, {"ask", "Hello", "--model", POCKET, "--json"}},
+        {ERR_ENV, {"ask", "What?", "nowhere.png", "--json"}},
+        {ERR_USAGE, {"ground", "--json"}},
+        {ERR_ENV, {"ground", "nowhere.png", "it", "--json"}},
+        {ERR_ENV,
+         {"ground", "tests/cases/eval/pocket/dialog-ticks.png", "it", "--json", "-o", "/no/where.png"}},
+        {ERR_MODEL, {"plan", "/nowhere", "--json"}},
+        {ERR_USAGE, {"plan", POCKET, "--gpu", "0G", "--json"}},
+        {ERR_MODEL, {"inspect", "/nowhere", "--json"}},
+        {ERR_USAGE, {"eval", "nowhere.jsonl", "--json"}},
+        {ERR_MODEL, {"calibrate", "--json", "-m", "/nowhere"}},
+        {ERR_USAGE, {"run", "--json"}},
+        {ERR_USAGE, {"run", "one", "two", "-j"}},
+        {ERR_ENV, {"run", "one", "-d", ":987", "-j"}},
+    };
+    struct xvfb x = {0};
+    struct outcome o = {0};
+    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
+    assert_non_null(mkdtemp(x.dir));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        program_run(&x, &o, cases[i].words);
+        one_object(&o, cases[i].code, "failed");
+    }
+    program_run(&x, &o, WORDS("ground", "nowhere.png", "it"));
+    assert_string_equal(o.out, "");
+    outcome_free(&o);
+    xvfb_stop(&x);
+}
+
+static void t_pictures(void **state)
+{
+    (void)state;
+    static const char jpeg[] = "\xff\xd8\xff\xe0 and more", ppm[] = "P6 1 1 255 abc";
+    struct xvfb x = {0};
+    struct outcome o = {0};
+    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
+    assert_non_null(mkdtemp(x.dir));
+    char *photo = xvfb_place(&x, "photo.jpg"), *plain = xvfb_place(&x, "picture.png");
+    assert_int_equal(file_write(photo, jpeg, sizeof jpeg - 1, NULL), 0);
+    assert_int_equal(file_write(plain, ppm, sizeof ppm - 1, NULL), 0);
+    program_run(&x, &o, WORDS("ask", photo, "What?"));
+    ONE_LINE(&o, ERR_ENV, "photo.jpg", "a JPEG", "only PNG is read", "convert");
+    program_run(&x, &o, WORDS("ground", plain, "it"));
+    ONE_LINE(&o, ERR_ENV, "picture.png", "a PPM", "only PNG is read");
+    program_run(&x, &o, WORDS("ask", "What is the capital of France?", "--model", POCKET));
+    ONE_LINE(&o, ERR_USAGE, "only answers questions about screens", "640x480");
+    assert_string_equal(o.out, "");
+    outcome_free(&o);
+    free(photo);
+    free(plain);
+    xvfb_stop(&x);
+}
+
+static void t_quotes(void **state)
+{
+    (void)state;
+    struct xvfb x = {0};
+    struct outcome o = {0};
+    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
+    assert_non_null(mkdtemp(x.dir));
+    program_run(&x, &o, WORDS("book", "a", "flight", "--dry-run"));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "holorun run \"book a flight\" --dry-run\n"));
+    program_run(&x, &o, WORDS("run", "--dry-run", "pay", "$5", "for", "Ana's", "book"));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "holorun run 'pay $5 for Ana'\\''s book'\n"));
+    outcome_free(&o);
+    xvfb_stop(&x);
+}
+
 /* ---- the disk ----------------------------------------------------------------------------------------------------------- */
 
 static void t_no_place(void **state)
@@ -535,6 +627,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a display lost while typing, dragging, waiting: one line, and the record is complete", t_lost),
     CLAIM("a display that another holorun drives is left alone", t_driven),
     CLAIM("a damaged model directory: exit code 4 and one line that names file and fault", t_models),
+    CLAIM("with --json a failure is one object with status, exit code and error", t_json_failures),
+    CLAIM("a picture that is no PNG, or none at all: refused with what to do", t_pictures),
+    CLAIM("a task without quotes is suggested with them, whole", t_quotes),
     CLAIM("nowhere to write runs or the answer: refused with what to do", t_no_place),
     CLAIM("a disk that becomes full: one line, nothing pressed, what was recorded makes a report",
           t_full_disk),
