@@ -88,23 +88,26 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 	$(call say,CLANG)
 	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ) $(LIBS)
 
-.PHONY: demo demo-many test tests fuzz mutants lint format bench install clean help
+# A make within this one need not say where it is, nor that there is nothing to do.
+QUIET := --no-print-directory $(if $(V),,-s)
+
+.PHONY: demo demo-many test tests fuzz mutants lint format bench install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
-	@$(MAKE) --no-print-directory -j2 holorun
+	@$(MAKE) $(QUIET) -j2 holorun
 	@$(SCRIPTS)/demo.sh
 demo-many: ## 20 flight tasks and 60 dialogs with unseen words, scored by the pages
 	@$(SCRIPTS)/install.sh build demo
-	@$(MAKE) --no-print-directory -j2 holorun
+	@$(MAKE) $(QUIET) -j2 holorun
 	@$(SCRIPTS)/demo_many.sh
 test: ## install what is missing, build, run every test (ASAN=1: with sanitizers)
 	@$(SCRIPTS)/install.sh build demo test
-	@$(MAKE) --no-print-directory -j2 all tests
+	@$(MAKE) $(QUIET) -j2 all tests
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
 tests: $(TESTS) $(HELPERS)
 fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds
 	@$(SCRIPTS)/install.sh build lint
-	@$(MAKE) --no-print-directory -j2 $(FUZZERS)
+	@$(MAKE) $(QUIET) -j2 $(FUZZERS)
 	@$(SCRIPTS)/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
 mutants: ## put known mistakes into a copy of the sources, one by one: which test notices?
 	@$(SCRIPTS)/install.sh build test
@@ -126,6 +129,10 @@ install: holorun ## program, embedded model, manual page and completion under PR
 	install -d $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	./holorun help --man >$(DESTDIR)$(PREFIX)/share/man/man1/holorun.1
 	./holorun completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/holorun
+uninstall: ## remove what install has put there (the same PREFIX and DESTDIR)
+	rm -f $(DESTDIR)$(PREFIX)/bin/holorun $(DESTDIR)$(PREFIX)/share/man/man1/holorun.1
+	rm -f $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holorun
+	rm -rf $(DESTDIR)$(PREFIX)/share/holorun
 clean: ## remove everything that was built
 	rm -rf build holorun
 help: ## this list

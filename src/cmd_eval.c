@@ -7,6 +7,7 @@
 #include "commands.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/image.h"
 #include "eval/bar.h"
 #include "eval/results.h"
@@ -36,9 +37,10 @@ static const struct option_spec options[] = {
     {"only", 0, OPTION_TEXT, offsetof(struct settings, only), "GROUP", 0, 512, NULL,
      "only items with this tag: TAG=VALUE, or a value of any tag", NULL},
     {"results", 'o', OPTION_TEXT, offsetof(struct settings, results), "FILE", 0, 4096, NULL,
-     "where each answer is written; without it NAME.results.jsonl in the current folder", NULL},
+     "where each answer is written; without it NAME-TIME.jsonl in eval of the user's state folder", NULL},
     {"resume", 0, OPTION_FLAG, offsetof(struct settings, resume),
-     .help = "go on with the results file of a run that was stopped"},
+     .help = "go on with the results of a run that was stopped: the file of --results, or the newest of this "
+             "set"},
     {"free", 0, OPTION_FLAG, offsetof(struct settings, free),
      .help =
          "let the model write what it likes: shows how often it keeps to the format, and lets it say none"},
@@ -236,16 +238,52 @@ static json_t *head_of(const struct evaluation *v)
                      "dialect_sha256", v->l.dialect->sha256, "free", v->s->free);
 }
 
-static char *results_path(const char *option, const char *set)
+/* NAME-20261121T054500Z.jsonl for a set NAME.jsonl: its length without the time. */
+static bool is_results_of(const char *name, const char *stem)
 {
+    size_t n = strlen(stem);
+    return strlen(name) == n + 17 + 6 && !strncmp(name, stem, n) && name[n] == '-' &&
+           strspn(name + n + 1, "0123456789") == 8 && name[n + 9] == 'T' && !strcmp(name + n + 16, "Z.jsonl");
+}
+
+/* The newest results of this set; the caller frees it, NULL when there are none. */
+static char *newest_results(const char *dir, const char *stem)
+{
+    char *newest = NULL;
+    DIR *d = opendir(dir);
+    for (struct dirent *entry; d && (entry = readdir(d));)
+        if (is_results_of(entry->d_name, stem) && (!newest || strcmp(entry->d_name, newest) > 0)) {
+            free(newest);
+            newest = xstrdup(entry->d_name);
+        }
+    if (d)
+        closedir(d);
+    char *path = newest ? xasprintf("%s/%s", dir, newest) : NULL;
+    free(newest);
+    return path;
+}
+
+/* As given, else in the user's state folder: the newest of this set to resume, or a new one. */
+static char *results_path(const struct settings *s, const char *set, struct err *e)
+{
+    if (s->results)
+        return xstrdup(s->results);
     const char *base = strrchr(set, '/');
     base = base ? base + 1 : set;
     size_t n = strlen(base);
-    if (option)
-        return xstrdup(option);
-    if (n > 6 && !strcmp(base + n - 6, ".jsonl"))
-        n -= 6;
-    return xasprintf("%.*s.results.jsonl", (int)n, base);
+    char *state = file_place(PLACE_STATE, e), *dir = state ? xasprintf("%s/eval", state) : NULL, *path = NULL;
+    char *stem = xasprintf("%.*s", (int)(n > 6 && !strcmp(base + n - 6, ".jsonl") ? n - 6 : n), base),
+         now[20];
+    clock_utc(now);
+    if (dir && dir_make(dir, e) == 0) {
+        path = s->resume ? newest_results(dir, stem) : xasprintf("%s/%s-%s.jsonl", dir, stem, now);
+        if (!path)
+            err_set(e, ERR_USAGE, "there are no results of '%s' in '%s' to go on with", stem, dir);
+    }
+    free(stem);
+    free(dir);
+    free(state);
+    return path;
 }
 
 static void print_totals(struct evaluation *v, const struct err *e)
@@ -269,6 +307,8 @@ static void print_totals(struct evaluation *v, const struct err *e)
         json_decref(out);
     } else {
         tally_print(&t, stdout);
+        if (!v->s->quiet)
+            fprintf(stderr, "holorun: each answer is in '%s'\n", v->results.path);
     }
     if (v->broken > NAMED)
         warn("%d items are not counted; '%s' names them all", v->broken, v->results.path);
@@ -295,8 +335,8 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
         return -1;
     grammar_free(g);
     json_t *head = head_of(v);
-    char *path = results_path(s->results, file);
-    int rc = results_open(&v->results, path, &v->set, head, s->resume, e);
+    char *path = results_path(s, file, e);
+    int rc = path ? results_open(&v->results, path, &v->set, head, s->resume, e) : -1;
     free(path);
     json_decref(head);
     if (rc)

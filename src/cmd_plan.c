@@ -64,9 +64,9 @@ const struct command plan_command = {
     "plan",
     "[MODEL]",
     "tell what a model needs: memory by part, what fits, upper limits of speed",
-    "Reads headers only, no weights. A size is a number with K, M, G or T (1024, 1024^2, ...) behind it. On "
-    "this "
-    "machine a quarter of the free memory is left to the system, on a GPU a twentieth to its driver.\n"
+    "Reads headers only, no weights. A size is a number with K, M, G or T (1024, 1024^2, ...) behind it; a "
+    "small one without is G. On this machine a quarter of the free memory is left to the system, on a GPU a "
+    "twentieth to its driver.\n"
     "Limits are upper ones: arithmetic and bytes that cannot be avoided against the peak of the machine. For "
     "a "
     "GPU they need --bandwidth and --flops. The exit code is 1 when it does not fit.",
@@ -77,7 +77,12 @@ const struct command plan_command = {
 
 /* ---- settings ------------------------------------------------------------------------------------------ */
 
-/* "24G", "1.5T"; 0 for an absent text. */
+static int refuse_size(const char *option, const char *text, struct err *e)
+{
+    return err_set(e, ERR_USAGE, "%s wants a size like 24G, not '%s'", option, text);
+}
+
+/* "24G", "1.5T", and "24" for 24 GiB; 0 for an absent text. */
 static int read_size(const char *option, const char *text, size_t *out, struct err *e)
 {
     static const char units[] = "KMGT";
@@ -86,9 +91,13 @@ static int read_size(const char *option, const char *text, size_t *out, struct e
     if (!text)
         return 0;
     double n = strtod(text, &end);
-    const char *unit = end != text && *end ? strchr(units, *end) : NULL;
+    const char *unit = end == text ? NULL : *end ? strchr(units, *end) : n < 10000 ? "G" : NULL;
+    if (unit && !*end) {
+        *out = (size_t)(n * (1 << 30));
+        return n > 0 ? 0 : refuse_size(option, text, e);
+    }
     if (!unit || !(n > 0 && n < 1e6) || (end[1] && strcmp(end + 1, "B") != 0 && strcmp(end + 1, "iB") != 0))
-        return err_set(e, ERR_USAGE, "%s wants a size like 24G, not '%s'", option, text);
+        return refuse_size(option, text, e);
     for (long k = unit - units; k >= 0; k--)
         n *= 1024;
     *out = (size_t)n;
@@ -204,7 +213,7 @@ static void put_fit(struct planning *g)
     put(g->root, "ready_own", plan_own(p, 1, 0));
     put(g->root, "ready_resident", plan_own(p, 1, 0) + g->files);
     put(g->root, "in_use_own", need);
-    put(g->root, "most_sessions", (size_t)sessions);
+    put(g->root, "most_sessions", g->context > g->c.lm.max_tokens ? 0 : (size_t)sessions);
     put(g->root, "most_context", (size_t)tokens);
     json_object_set_new(g->root, "fits", json_boolean(fits));
     if (g->context > g->c.lm.max_tokens)
@@ -224,7 +233,9 @@ static void put_fit(struct planning *g)
              "every "
              "%d tokens of a prompt",
              gib(p->streamed), PIECE);
-    note(g, "keys and values grow by halves: a session may hold up to half as much again of them");
+    note(g, "keys and values lie in a buffer that grows by half its size when it is full: up to half as much "
+            "again "
+            "may be taken");
 }
 
 /* ---- limits ------------------------------------------------------------------------------------------------- */
@@ -382,7 +393,7 @@ static void print_parts(const struct planning *g)
 
 static void print_row(const char *what, size_t bytes, const char *remark)
 {
-    printf("  %-38s %12.2f  %s\n", what, mib((json_int_t)bytes), remark);
+    printf("  %-40s %10.2f%s%s\n", what, mib((json_int_t)bytes), *remark ? "  " : "", remark);
 }
 
 static void print_memory(const struct planning *g)
@@ -407,19 +418,37 @@ static void print_memory(const struct planning *g)
     print_row("session: keys and values", (p->kv_token - PLAN_TOKEN_BYTES) * (size_t)g->context, remark);
     print_row("a checkpoint of a session", p->ssm + p->conv, "each");
     if (g->c.vision)
-        print_row("tiles seen before", p->tile_cache, "at most");
-    print_row("ready, with one empty session", plan_own(p, 1, 0), "and the program's own files");
-    snprintf(remark, sizeof remark, "%d of %lld tokens", g->set->sessions, (long long)g->context);
-    print_row("in use, with sessions", plan_own(p, g->set->sessions, g->context) + p->tile_cache, remark);
+        print_row("pictures seen before", p->tile_cache, "at most");
+    print_row("together at the start, one empty session", plan_own(p, 1, 0), "and the program's own files");
+    snprintf(remark, sizeof remark, "%d session%s of %lld tokens", g->set->sessions,
+             g->set->sessions == 1 ? "" : "s", (long long)g->context);
+    print_row("together in use", plan_own(p, g->set->sessions, g->context) + p->tile_cache, remark);
 }
 
+/* The verdict, why, and what would fit. */
 static void print_fit(const struct planning *g)
 {
-    printf("\nfits\n  %lld sessions of %lld tokens\n  %lld tokens in each of %d session%s (the model was "
-           "made for %d)\n",
-           (long long)json_integer_value(json_object_get(g->root, "most_sessions")), (long long)g->context,
-           (long long)json_integer_value(json_object_get(g->root, "most_context")), g->set->sessions,
-           g->set->sessions == 1 ? "" : "s", g->c.lm.max_tokens);
+    size_t i;
+    json_t *v;
+    int n = g->set->sessions, most = g->c.lm.max_tokens;
+    long long sessions = json_integer_value(json_object_get(g->root, "most_sessions")),
+              tokens = json_integer_value(json_object_get(g->root, "most_context"));
+    bool fits = json_is_true(json_object_get(g->root, "fits"));
+    printf("\n%s: %d session%s of %lld tokens\n", fits ? "fits" : "does not fit", n, n == 1 ? "" : "s",
+           (long long)g->context);
+    printf("  %.2f GiB needed, %.2f GiB may be used (%s %.2f GiB, of which a %s is left to %s)\n",
+           gib((size_t)json_integer_value(json_object_get(g->root, "in_use_own"))), gib(g->usable),
+           g->set->gpu      ? "the GPU has"
+           : g->set->memory ? "free as given"
+                            : "free now",
+           gib(g->memory), g->set->gpu ? "twentieth" : "quarter", g->set->gpu ? "its driver" : "the system");
+    json_array_foreach(words(g), i, v) printf("  %s\n", json_string_value(v));
+    if (g->context <= most && sessions)
+        printf("  at most %lld session%s of %lld tokens\n", sessions, sessions == 1 ? "" : "s",
+               (long long)g->context);
+    if (tokens)
+        printf("  at most %lld tokens in %s%s\n", tokens, n == 1 ? "the session" : "each session",
+               tokens == most ? ", which is what the model was made for" : "");
 }
 
 static double rate(const json_t *o, const char *key)
@@ -427,49 +456,60 @@ static double rate(const json_t *o, const char *key)
     return json_number_value(json_object_get(o, key));
 }
 
+static void print_work(const char *what, double gflop, double gb, double per_second, const char *unit)
+{
+    printf("  %-30s %12.3f GFLOP", what, gflop);
+    if (gb > 0)
+        printf(" %9.3f GB", gb);
+    else if (per_second > 0)
+        printf("%13s", "");
+    if (per_second > 0)
+        printf(" %12.*f %s/s", per_second < 100 ? 2 : 0, per_second, unit);
+    putchar('\n');
+}
+
 static void print_limits(const struct planning *g)
 {
     const json_t *o = json_object_get(g->root, "limits");
-    printf("\nwork\n  %-38s %12.3f GFLOP\n  %-38s %12.3f GFLOP\n  %-38s %12.3f GB\n", "a generated token",
-           rate(o, "flop_token") * 1e-9, "a token of a prompt", rate(o, "flop_prompt_token") * 1e-9,
-           "moved for a generated token", rate(o, "bytes_step") * 1e-9);
+    const struct settings *s = g->set;
+    bool timed = rate(o, "flops") > 0;
+    char what[64];
+    printf("\n%s, each session holding its %lld tokens\n", timed ? "work, and upper limits of speed" : "work",
+           (long long)g->context);
+    if (timed)
+        printf("  with %.1f GB/s (%s) and %.3f TFLOP/s (%s); nothing can be faster, real runs reach a part "
+               "of it\n",
+               g->bandwidth * 1e-9, s->bandwidth > 0 ? "given" : "measured now", g->flops * 1e-12,
+               s->flops > 0 ? "given" : "measured now");
+    print_work("a generated token", rate(o, "flop_token") * 1e-9, rate(o, "bytes_step") * 1e-9,
+               rate(o, "decode"), "tokens");
+    if (s->sessions > 1) {
+        snprintf(what, sizeof what, "one in each of %d sessions", s->sessions);
+        print_work(what, s->sessions * rate(o, "flop_token") * 1e-9, rate(o, "bytes_step_sessions") * 1e-9,
+                   rate(o, "decode_sessions"), "tokens");
+    }
+    print_work("a token of a prompt", rate(o, "flop_prompt_token") * 1e-9, 0, rate(o, "prefill"), "tokens");
     if (rate(o, "flop_tile") > 0)
-        printf("  %-38s %12.3f GFLOP\n", g->c.vit.max_patches ? "the largest picture" : "a tile of a picture",
-               rate(o, "flop_tile") * 1e-9);
-    if (!(rate(o, "flops") > 0))
-        return;
-    printf("\nupper limits, with %.1f GB/s and %.3f TFLOP/s\n", g->bandwidth * 1e-9, g->flops * 1e-12);
-    printf("  %-38s %12.2f tok/s\n", "generating, one session", rate(o, "decode"));
-    if (g->set->sessions > 1)
-        printf("  generating, %-26d %12.2f tok/s\n", g->set->sessions, rate(o, "decode_sessions"));
-    printf("  %-38s %12.2f tok/s\n", "reading a prompt", rate(o, "prefill"));
+        print_work(g->c.vit.max_patches ? "the largest picture" : "a tile of a picture",
+                   rate(o, "flop_tile") * 1e-9, 0, rate(o, "tiles"),
+                   g->c.vit.max_patches ? "pictures" : "tiles");
     if (rate(o, "steps") > 0)
-        printf("  %-38s %12.3f tiles/s\n  %-38s %12.4f steps/s  (%s: %d tiles, %d tokens; %d generated)\n",
-               "looking", rate(o, "tiles"), "steps of the agent", rate(o, "steps"), g->set->screen,
-               (int)rate(o, "screen_tiles"), (int)rate(o, "screen_tokens"), g->set->generated);
+        printf("  a step of the agent: at most %.2f in a second, looking at %s (%d tile%s, %d tokens), "
+               "writing %d "
+               "tokens\n",
+               rate(o, "steps"), s->screen, (int)rate(o, "screen_tiles"),
+               rate(o, "screen_tiles") > 1 ? "s" : "", (int)rate(o, "screen_tokens"), s->generated);
 }
 
 static void print_text(const struct planning *g)
 {
-    size_t i;
-    json_t *v;
-    printf("%s: %d tensors, %.2f GB; weights %s, %.1f bits each in the language model\n", g->dir,
+    printf("%s\n%d tensors, %.2f GB in files; weights %s, %.1f bits each in the language model\n", g->dir,
            g->p.weights.tensors, (double)g->p.weights.stored * 1e-9,
            g->p.weights.mapped ? "read in place" : "packed in memory", 8 * g->p.number);
-    printf("%s: %.2f GiB, of which %.2f GiB may be used\n",
-           g->set->gpu      ? "GPU"
-           : g->set->memory ? "free memory, as given"
-                            : "free memory of this machine",
-           gib(g->memory), gib(g->usable));
     print_parts(g);
     print_memory(g);
-    print_fit(g);
     print_limits(g);
-    putchar('\n');
-    json_array_foreach(words(g), i, v)
-    {
-        puts(json_string_value(v));
-    }
+    print_fit(g);
 }
 
 int cmd_plan(int argc, char **argv)

@@ -395,6 +395,45 @@ static void t_resume(void **state)
     place_end(&x);
 }
 
+static void t_standard_place(void **state)
+{
+    (void)state;
+    struct xvfb x = place_begin();
+    struct outcome o = {0};
+    char *home = xvfb_place(&x, "state"),
+         *before = getenv("XDG_STATE_HOME") ? xstrdup(getenv("XDG_STATE_HOME")) : NULL;
+    setenv("XDG_STATE_HOME", home, 1);
+    program_run(&x, &o, WORDS("eval", POCKET, "--resume", "--json"));
+    ONE_LINE(&o, ERR_USAGE, "no results of 'eval'", "to go on with");
+    char *paths[2];
+    for (int i = 0; i < 2; i++) { /* again is no obstacle */
+        if (i)
+            clock_sleep_ms(1001);
+        program_run(&x, &o, WORDS("eval", POCKET, "-n", "1", "--json"));
+        assert_int_equal(o.code, 0);
+        json_t *json = json_loads(o.out, 0, NULL);
+        paths[i] = xstrdup(json_string_value(json_object_get(json, "results")));
+        json_decref(json);
+        assert_memory_equal(paths[i], home, strlen(home));
+        assert_non_null(strstr(paths[i], "/holorun/eval/eval-2"));
+        assert_true(file_exists(paths[i]));
+    }
+    assert_string_not_equal(paths[0], paths[1]);
+    program_run(&x, &o, WORDS("eval", POCKET, "-n", "2", "--json", "--resume"));
+    assert_int_equal(o.code, 0);
+    assert_non_null(strstr(o.out, paths[1])); /* the newest */
+    if (before)
+        setenv("XDG_STATE_HOME", before, 1);
+    else
+        unsetenv("XDG_STATE_HOME");
+    for (int i = 0; i < 2; i++)
+        free(paths[i]);
+    free(before);
+    free(home);
+    outcome_free(&o);
+    place_end(&x);
+}
+
 static void t_resume_refused(void **state)
 {
     (void)state;
@@ -596,6 +635,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the embedded model finds what is asked for on screens with unseen words", t_embedded),
     CLAIM("a group or the first items alone are asked", t_only),
     CLAIM("a run that was killed and resumed leaves the same results", t_resume),
+    CLAIM("results lie in the state folder with their time, and --resume takes the newest", t_standard_place),
     CLAIM("results of another set or another way of asking are not gone on with", t_resume_refused),
     CLAIM("images that cannot be read are named and are no part of the rate", t_broken),
     CLAIM("what cannot be read or written ends with one line", t_usage),

@@ -282,6 +282,28 @@ static void t_quick(void **state)
     close_place(&p);
 }
 
+/* What a person reads must not contradict itself. */
+static void t_text(void **state)
+{
+    (void)state;
+    struct place p;
+    open_place(&p);
+    program_run(&p.x, &p.o, WORDS("plan", POCKET, "--memory", "24"));
+    assert_int_equal(p.o.code, 0);
+    assert_non_null(strstr(p.o.out, "\nfits: 1 session of 8192 tokens\n"));
+    assert_non_null(strstr(p.o.out, "18.00 GiB may be used (free as given 24.00 GiB"));
+    assert_null(strstr(p.o.out, "not fit"));
+    assert_null(strstr(p.o.out, ".."));
+    program_run(&p.x, &p.o, WORDS("plan", POCKET, "--context", "20000", "--sessions", "100"));
+    assert_int_equal(p.o.code, 1);
+    assert_non_null(strstr(p.o.out, "\ndoes not fit: 100 sessions of 20000 tokens\n"));
+    assert_non_null(strstr(p.o.out, "the model was made for 8192"));
+    assert_non_null(strstr(p.o.out, "at most 8192 tokens in each session"));
+    assert_null(strstr(p.o.out, "\nfits"));
+    assert_null(strstr(p.o.out, "sessions of 20000 tokens\n  at most"));
+    close_place(&p);
+}
+
 static void t_usage(void **state)
 {
     (void)state;
@@ -291,7 +313,9 @@ static void t_usage(void **state)
         const char *words[6], *naming;
         int code;
     } wrong[] = {
-        {{"plan", POCKET, "--gpu", "24"}, "--gpu wants a size", 2},
+        {{"plan", POCKET, "--gpu", "24000"}, "--gpu wants a size", 2},
+        {{"plan", POCKET, "--gpu", "0"}, "--gpu wants a size", 2},
+        {{"plan", "assets/pocket"}, "but 'assets/pocket/model' is", 4},
         {{"plan", POCKET, "--gpu", "-1G"}, "--gpu wants a size", 2},
         {{"plan", POCKET, "--gpu", "24Gx"}, "--gpu wants a size", 2},
         {{"plan", POCKET, "--gpu=8G", "--memory", "8G"}, "not both", 2},
@@ -391,6 +415,7 @@ static void t_inspect_faults(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("the text of a plan says once whether it fits, and why not", t_text),
     CLAIM("memory of the published model is what its shapes say", t_published_memory),
     CLAIM("work of the published model is what its shapes say", t_published_work),
     CLAIM("int8 and int4 take a half and less than a third, embeddings and tower stay", t_small_memory),

@@ -3,6 +3,8 @@
 
 #include "base/file.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +16,36 @@ static bool is_model(const char *dir)
     return found;
 }
 
+/* Folders that often lie between the one that people name and the model itself. */
+static void refuse(const char *dir, struct err *e)
+{
+    DIR *d = opendir(dir);
+    char *below = NULL;
+    if (!d) {
+        err_set(e, ERR_MODEL, "'%s' is not a model directory: %s", dir, strerror(errno));
+        return;
+    }
+    for (struct dirent *entry; !below && (entry = readdir(d));) {
+        char *sub = xasprintf("%s/%s", dir, entry->d_name);
+        if (entry->d_name[0] != '.' && is_model(sub))
+            below = sub;
+        else
+            free(sub);
+    }
+    closedir(d);
+    if (below)
+        err_set(e, ERR_MODEL, "'%s' is not a model directory, but '%s' is", dir, below);
+    else
+        err_set(e, ERR_MODEL, "'%s' is not a model directory: it has no config.json", dir);
+    free(below);
+}
+
 char *model_find(const char *option, struct err *e)
 {
     if (option && *option) {
         if (is_model(option))
             return xstrdup(option);
-        err_set(e, ERR_MODEL, "'%s' is not a model directory: it has no config.json", option);
+        refuse(option, e);
         return NULL;
     }
     /* build/VARIANT/holorun lies deeper than ./holorun; an installed one in PREFIX/bin */
@@ -28,10 +54,9 @@ char *model_find(const char *option, struct err *e)
     char *exe = file_exe_dir(), *found = NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
         char *dir = xasprintf("%s/%s", exe, places[i]);
-        if (is_model(dir))
-            found = dir;
-        else
-            free(dir);
+        if (is_model(dir)) /* without the "..", as it is shown */
+            found = realpath(dir, NULL);
+        free(dir);
     }
     if (!found)
         err_set(e, ERR_MODEL,
