@@ -3,13 +3,15 @@
  *     peer_model DIR
  *
  * writes DIR/model (the published layout, which holorun reads), DIR/text.gguf and DIR/eyes.gguf (which llama.cpp
- * reads), and DIR/tile.ppm, a picture of one tile.  A quarter of Holotron in every width of the language model
+ * reads), DIR/text-8bit.gguf with every matrix of the first in Q8_0, and DIR/tile.ppm, a picture of one tile.  A quarter of Holotron in every width of the language model
  * and 27 of its layers are 403 million parameters; the tower is whole: 32 blocks of width 1280.
  *
  * Every tensor is one row of a table, with its name in both layouts.  Values come from a generator seeded by the
  * tensor's place and are bf16 in both; llama.cpp wants vectors and what it convolves as f32, and -exp(A_log)
  * where the published layout has A_log.
  */
+#include "../gguf.h"
+
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/utf8.h"
@@ -226,23 +228,15 @@ static void finish(struct out *o)
     free(o->path);
 }
 
-static void put_values(struct out *o, int item, bool peer)
+static void put_values(struct out *o, int item)
 {
     static uint16_t narrow[VALUES];
-    static float wide[VALUES];
     struct values v = values_of(item);
     for (int64_t left = count(v.part), n; left > 0; left -= n) {
         n = left < VALUES ? left : VALUES;
-        for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n; i++)
             narrow[i] = next_value(&v);
-            wide[i] = bf16_to_f32(narrow[i]);
-            if (v.part->form == DECAY)
-                wide[i] = -expf(wide[i]);
-        }
-        if (peer && v.part->form != MATRIX)
-            put(o, wide, (size_t)n * sizeof *wide);
-        else
-            put(o, narrow, (size_t)n * sizeof *narrow);
+        put(o, narrow, (size_t)n * sizeof *narrow);
     }
 }
 
@@ -338,7 +332,7 @@ static void write_weights(const char *dir)
     put(&o, b.data, b.len);
     buf_free(&b);
     for (int i = 0; i < n_items; i++)
-        put_values(&o, i, false);
+        put_values(&o, i);
     finish(&o);
 }
 
@@ -356,213 +350,141 @@ static void write_published(const char *dir)
     write_weights(dir);
 }
 
-/* ---- GGUF, version 3 ------------------------------------------------------------------------------------ */
+/* ---- the peer's layout ----------------------------------------------------------------------------------- */
 
-enum {
-    G_U32 = 4,
-    G_I32 = 5,
-    G_F32 = 6,
-    G_BOOL = 7,
-    G_STRING = 8,
-    G_ARRAY = 9,
-    T_F32 = 0,
-    T_BF16 = 30,
-    ALIGN = 32
-};
-
-struct gguf {
-    struct buf keys, tensors;
-    uint64_t n_keys, n_tensors, at;
-};
-
-static void put_u32(struct buf *b, uint32_t v)
-{
-    buf_put(b, &v, sizeof v);
-}
-
-static void put_u64(struct buf *b, uint64_t v)
-{
-    buf_put(b, &v, sizeof v);
-}
-
-static void put_string(struct buf *b, const char *s, size_t n)
-{
-    put_u64(b, n);
-    buf_put(b, s, n);
-}
-
-static void key(struct gguf *g, const char *name, uint32_t type)
-{
-    put_string(&g->keys, name, strlen(name));
-    put_u32(&g->keys, type);
-    g->n_keys++;
-}
-
-static void key_int(struct gguf *g, const char *name, uint32_t v)
-{
-    key(g, name, G_U32);
-    put_u32(&g->keys, v);
-}
-
-static void key_float(struct gguf *g, const char *name, float v)
-{
-    key(g, name, G_F32);
-    buf_put(&g->keys, &v, sizeof v);
-}
-
-static void key_text(struct gguf *g, const char *name, const char *v)
-{
-    key(g, name, G_STRING);
-    put_string(&g->keys, v, strlen(v));
-}
-
-static void key_flag(struct gguf *g, const char *name)
-{
-    key(g, name, G_BOOL);
-    buf_putc(&g->keys, 1);
-}
-
-static void key_array(struct gguf *g, const char *name, uint32_t type, uint64_t n)
-{
-    key(g, name, G_ARRAY);
-    put_u32(&g->keys, type);
-    put_u64(&g->keys, n);
-}
+enum peer_file { TEXT, TEXT_8BIT, EYES };
 
 /* For each layer what it has where its letter is `letter`, and 0 where it is not. */
-static void key_layers(struct gguf *g, const char *name, char letter, uint32_t v)
+static void of_layers(struct gguf *g, const char *name, char letter, uint32_t v)
 {
-    key_array(g, name, G_I32, LAYERS);
+    uint32_t all[LAYERS];
     for (int i = 0; i < LAYERS; i++)
-        put_u32(&g->keys, PATTERN[i] == letter ? v : 0);
-}
-
-static void key_colours(struct gguf *g, const char *name, const float v[3])
-{
-    key_array(g, name, G_F32, 3);
-    buf_put(&g->keys, v, 3 * sizeof *v);
+        all[i] = PATTERN[i] == letter ? v : 0;
+    gguf_ints(g, name, all, LAYERS);
 }
 
 static void vocabulary(struct gguf *g)
 {
-    key_text(g, "tokenizer.ggml.model", "gpt2");
-    key_text(g, "tokenizer.ggml.pre", "gpt-2");
-    key_array(g, "tokenizer.ggml.tokens", G_STRING, VOCAB);
+    static uint32_t types[VOCAB];
+    gguf_text(g, "tokenizer.ggml.model", "gpt2");
+    gguf_text(g, "tokenizer.ggml.pre", "gpt-2");
+    gguf_texts(g, "tokenizer.ggml.tokens", VOCAB);
     for (int i = 0; i < VOCAB; i++) {
         char s[8];
         if (i < MARKS)
-            put_string(&g->keys, s, (size_t)spell(i, s));
+            gguf_item(g, s, (size_t)spell(i, s));
         else
-            put_string(&g->keys, marks[i - MARKS], strlen(marks[i - MARKS]));
+            gguf_item(g, marks[i - MARKS], strlen(marks[i - MARKS]));
+        types[i] = i < MARKS ? 1 : 3; /* normal, control */
     }
-    key_array(g, "tokenizer.ggml.token_type", G_I32, VOCAB);
-    for (int i = 0; i < VOCAB; i++)
-        put_u32(&g->keys, i < MARKS ? 1 : 3); /* normal, control */
-    key_array(g, "tokenizer.ggml.merges", G_STRING, 1);
-    put_string(&g->keys, "a b", 3);
-    key_int(g, "tokenizer.ggml.bos_token_id", MARKS + 3);
-    key_int(g, "tokenizer.ggml.eos_token_id", MARKS + 4);
+    gguf_ints(g, "tokenizer.ggml.token_type", types, VOCAB);
+    gguf_texts(g, "tokenizer.ggml.merges", 1);
+    gguf_item(g, "a b", 3);
+    gguf_int(g, "tokenizer.ggml.bos_token_id", MARKS + 3);
+    gguf_int(g, "tokenizer.ggml.eos_token_id", MARKS + 4);
 }
 
-static void text_keys(struct gguf *g)
+static void text_keys(struct gguf *g, bool small)
 {
-    key_text(g, "general.architecture", "nemotron_h");
-    key_int(g, "general.file_type", 32); /* mostly bf16 */
-    key_int(g, "nemotron_h.block_count", LAYERS);
-    key_int(g, "nemotron_h.context_length", 131072);
-    key_int(g, "nemotron_h.embedding_length", HIDDEN);
-    key_int(g, "nemotron_h.vocab_size", VOCAB);
-    key_layers(g, "nemotron_h.feed_forward_length", '-', MLP);
-    key_int(g, "nemotron_h.attention.head_count", Q / 128);
-    key_layers(g, "nemotron_h.attention.head_count_kv", '*', KV / 128);
-    key_int(g, "nemotron_h.attention.key_length", 128);
-    key_int(g, "nemotron_h.attention.value_length", 128);
-    key_float(g, "nemotron_h.attention.layer_norm_rms_epsilon", 1e-5f);
-    key_float(g, "nemotron_h.attention.layer_norm_epsilon", 1e-5f);
-    key_int(g, "nemotron_h.ssm.conv_kernel", 4);
-    key_int(g, "nemotron_h.ssm.inner_size", INNER);
-    key_int(g, "nemotron_h.ssm.state_size", 128);
-    key_int(g, "nemotron_h.ssm.time_step_rank", HEADS);
-    key_int(g, "nemotron_h.ssm.group_count", GROUPS);
-    key_int(g, "nemotron_h.rope.dimension_count", 128);
+    gguf_text(g, "general.architecture", "nemotron_h");
+    gguf_int(g, "general.file_type", small ? 7 : 32); /* mostly Q8_0, bf16 */
+    gguf_int(g, "nemotron_h.block_count", LAYERS);
+    gguf_int(g, "nemotron_h.context_length", 131072);
+    gguf_int(g, "nemotron_h.embedding_length", HIDDEN);
+    gguf_int(g, "nemotron_h.vocab_size", VOCAB);
+    of_layers(g, "nemotron_h.feed_forward_length", '-', MLP);
+    gguf_int(g, "nemotron_h.attention.head_count", Q / 128);
+    of_layers(g, "nemotron_h.attention.head_count_kv", '*', KV / 128);
+    gguf_int(g, "nemotron_h.attention.key_length", 128);
+    gguf_int(g, "nemotron_h.attention.value_length", 128);
+    gguf_float(g, "nemotron_h.attention.layer_norm_rms_epsilon", 1e-5f);
+    gguf_float(g, "nemotron_h.attention.layer_norm_epsilon", 1e-5f);
+    gguf_int(g, "nemotron_h.ssm.conv_kernel", 4);
+    gguf_int(g, "nemotron_h.ssm.inner_size", INNER);
+    gguf_int(g, "nemotron_h.ssm.state_size", 128);
+    gguf_int(g, "nemotron_h.ssm.time_step_rank", HEADS);
+    gguf_int(g, "nemotron_h.ssm.group_count", GROUPS);
+    gguf_int(g, "nemotron_h.rope.dimension_count", 128);
     vocabulary(g);
 }
 
 static void eyes_keys(struct gguf *g)
 {
-    key_text(g, "general.architecture", "clip");
-    key_int(g, "general.file_type", 32);
-    key_flag(g, "clip.has_vision_encoder");
-    key_flag(g, "clip.use_gelu");
-    key_text(g, "clip.projector_type", "nemotron_v2_vl");
-    key_int(g, "clip.vision.image_size", TILE);
-    key_int(g, "clip.vision.patch_size", 16);
-    key_int(g, "clip.vision.embedding_length", WIDTH);
-    key_int(g, "clip.vision.feed_forward_length", VIT_MLP);
-    key_int(g, "clip.vision.projection_dim", HIDDEN);
-    key_int(g, "clip.vision.block_count", BLOCKS);
-    key_int(g, "clip.vision.attention.head_count", 16);
-    key_float(g, "clip.vision.attention.layer_norm_epsilon", 1e-6f);
-    key_int(g, "clip.vision.projector.scale_factor", 2);
-    key_colours(g, "clip.vision.image_mean", (const float[]){0.48145466f, 0.4578275f, 0.40821073f});
-    key_colours(g, "clip.vision.image_std", (const float[]){0.26862954f, 0.26130258f, 0.27577711f});
+    gguf_text(g, "general.architecture", "clip");
+    gguf_int(g, "general.file_type", 32);
+    gguf_flag(g, "clip.has_vision_encoder");
+    gguf_flag(g, "clip.use_gelu");
+    gguf_text(g, "clip.projector_type", "nemotron_v2_vl");
+    gguf_int(g, "clip.vision.image_size", TILE);
+    gguf_int(g, "clip.vision.patch_size", 16);
+    gguf_int(g, "clip.vision.embedding_length", WIDTH);
+    gguf_int(g, "clip.vision.feed_forward_length", VIT_MLP);
+    gguf_int(g, "clip.vision.projection_dim", HIDDEN);
+    gguf_int(g, "clip.vision.block_count", BLOCKS);
+    gguf_int(g, "clip.vision.attention.head_count", 16);
+    gguf_float(g, "clip.vision.attention.layer_norm_epsilon", 1e-6f);
+    gguf_int(g, "clip.vision.projector.scale_factor", 2);
+    gguf_floats(g, "clip.vision.image_mean", (const float[]){0.48145466f, 0.4578275f, 0.40821073f}, 3);
+    gguf_floats(g, "clip.vision.image_std", (const float[]){0.26862954f, 0.26130258f, 0.27577711f}, 3);
 }
 
-static uint64_t peer_bytes(const struct part *p)
+static bool is_in(int item, enum peer_file f)
 {
-    uint64_t bytes = (uint64_t)count(p) * (p->form == MATRIX ? 2 : 4);
-    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return items[item].eyes == (f == EYES);
 }
 
-static void list_peer(struct gguf *g, bool eyes)
+static enum gguf_type type_of(const struct part *p, enum peer_file f)
 {
-    for (int i = 0; i < n_items; i++) {
-        if (items[i].eyes != eyes)
-            continue;
-        int64_t shape[4];
-        int dims = shape_of(items[i].part, shape, true);
-        put_string(&g->tensors, items[i].peer, strlen(items[i].peer));
-        put_u32(&g->tensors, (uint32_t)dims);
-        for (int k = dims - 1; k >= 0; k--)
-            put_u64(&g->tensors, (uint64_t)shape[k]);
-        put_u32(&g->tensors, items[i].part->form == MATRIX ? T_BF16 : T_F32);
-        put_u64(&g->tensors, g->at);
-        g->at += peer_bytes(items[i].part);
-        g->n_tensors++;
+    return p->form != MATRIX ? GGUF_F32 : f == TEXT_8BIT ? GGUF_Q8_0 : GGUF_BF16;
+}
+
+static void put_peer_values(struct out *o, int item, enum gguf_type type)
+{
+    static float wide[VALUES];
+    static uint16_t narrow[VALUES];
+    static struct gguf_q8 blocks[VALUES / GGUF_BLOCK];
+    static const char zeros[GGUF_ALIGN];
+    const void *const data[] = {[GGUF_F32] = wide, [GGUF_Q8_0] = blocks, [GGUF_BF16] = narrow};
+    struct values v = values_of(item);
+    for (int64_t left = count(v.part), n; left > 0; left -= n) {
+        n = left < VALUES ? left : VALUES;
+        for (int64_t i = 0; i < n; i++) {
+            narrow[i] = next_value(&v);
+            wide[i] = bf16_to_f32(narrow[i]);
+            if (v.part->form == DECAY)
+                wide[i] = -expf(wide[i]);
+        }
+        for (int64_t i = 0; type == GGUF_Q8_0 && i < n; i += GGUF_BLOCK)
+            gguf_make_q8(wide + i, &blocks[i / GGUF_BLOCK]);
+        put(o, data[type], gguf_bytes(type, (uint64_t)n));
     }
+    put(o, zeros, -gguf_bytes(type, (uint64_t)count(v.part)) % GGUF_ALIGN);
 }
 
-static void put_padding(struct out *o, uint64_t bytes)
+static void write_peer(const char *dir, const char *name, enum peer_file f)
 {
-    static const char zeros[ALIGN];
-    put(o, zeros, (ALIGN - bytes % ALIGN) % ALIGN);
-}
-
-static void write_gguf(const char *dir, const char *name, bool eyes)
-{
-    struct gguf g = {0};
-    buf_init(&g.keys, TEXT_MAX);
-    buf_init(&g.tensors, TEXT_MAX);
-    (eyes ? eyes_keys : text_keys)(&g);
-    list_peer(&g, eyes);
+    struct gguf g;
+    struct buf head;
+    int64_t shape[4];
+    gguf_init(&g);
+    if (f == EYES)
+        eyes_keys(&g);
+    else
+        text_keys(&g, f == TEXT_8BIT);
+    for (int i = 0; i < n_items; i++)
+        if (is_in(i, f)) {
+            int dims = shape_of(items[i].part, shape, true);
+            gguf_tensor(&g, items[i].peer, type_of(items[i].part, f), shape, dims);
+        }
+    gguf_head(&g, &head);
+    gguf_free(&g);
     struct out o = create(dir, name);
-    uint32_t version = 3;
-    put(&o, "GGUF", 4);
-    put(&o, &version, sizeof version);
-    put(&o, &g.n_tensors, sizeof g.n_tensors);
-    put(&o, &g.n_keys, sizeof g.n_keys);
-    put(&o, g.keys.data, g.keys.len);
-    put(&o, g.tensors.data, g.tensors.len);
-    put_padding(&o, 24 + g.keys.len + g.tensors.len);
-    for (int i = 0; i < n_items; i++) {
-        if (items[i].eyes != eyes)
-            continue;
-        put_values(&o, i, true);
-        put_padding(&o, (uint64_t)count(items[i].part) * (items[i].part->form == MATRIX ? 2 : 4));
-    }
+    put(&o, head.data, head.len);
+    buf_free(&head);
+    for (int i = 0; i < n_items; i++)
+        if (is_in(i, f))
+            put_peer_values(&o, i, type_of(items[i].part, f));
     finish(&o);
-    buf_free(&g.keys);
-    buf_free(&g.tensors);
 }
 
 /* ---- all ------------------------------------------------------------------------------------------------ */
@@ -591,8 +513,9 @@ int main(int argc, char **argv)
     char *model = xasprintf("%s/model", argv[1]);
     list_tensors();
     write_published(model);
-    write_gguf(argv[1], "text.gguf", false);
-    write_gguf(argv[1], "eyes.gguf", true);
+    write_peer(argv[1], "text.gguf", TEXT);
+    write_peer(argv[1], "text-8bit.gguf", TEXT_8BIT);
+    write_peer(argv[1], "eyes.gguf", EYES);
     write_picture(argv[1]);
     int64_t text = 0, eyes = 0;
     for (int i = 0; i < n_items; i++)

@@ -4,16 +4,17 @@
 #   bench_peers.sh HOLORUN PEER_MODEL        (make bench-peers builds both and calls this)
 #
 #   LLAMA_CPP=DIR    where llama-bench, llama-batched-bench and llama-mtmd-cli are; else they are looked for on PATH
-#   ROUNDS=5         how many times each program runs; THREADS=2; ROWS='prompt decode tile': which rows
-#   PEERS=DIR        where the model is kept (4.7 GB): ~/.cache/holorun/peers
+#   ROUNDS=5         how many times each program runs; THREADS=2; ROWS='prompt decode 8bit tile': which of llama.cpp's rows
+#   PEERS=DIR        where the model is kept (5.1 GB): ~/.cache/holorun/peers
 #
 # Nothing is fetched: without a llama.cpp this says so and ends.  A row is the median of the rounds of either
 # program and the median of the ratios of neighbouring runs, with the smallest and the largest; JSON lines follow.
-# Both run with the same number of threads, weights in bf16 and the state in f32.  The prompts are not the
-# same tokens: llama-bench draws its own; in a dense model which token it is costs nothing.
+# Both run with the same number of threads, weights in bf16 and the state in f32; in the rows of 8 bits every
+# matrix is int8 with a scale for each row in holorun, Q8_0 in llama.cpp.  The prompts are not the same tokens:
+# llama-bench draws its own; in a dense model which token it is costs nothing.
 set -euo pipefail
 holorun=$1 maker=$2
-rounds=${ROUNDS:-5} threads=${THREADS:-2} rows=${ROWS:-prompt decode tile}
+rounds=${ROUNDS:-5} threads=${THREADS:-2} rows=${ROWS:-prompt decode 8bit tile}
 dir=${PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/holorun/peers}
 
 find_tool() {
@@ -31,11 +32,11 @@ if [ -z "$bench" ] || [ -z "$batched" ] || [ -z "$eyes" ]; then
 fi
 command -v jq >/dev/null || { echo "bench-peers: jq is missing" >&2; exit 3; }
 
-if [ ! -f "$dir/complete" ]; then
+if [ ! -f "$dir/complete" ] || [ ! -f "$dir/text-8bit.gguf" ]; then
     mkdir -p "$dir"
     free_kib=$(df -Pk "$dir" | awk 'NR == 2 { print $4 }')
-    if [ "$free_kib" -lt 5500000 ]; then
-        echo "bench-peers: the model takes 4.7 GB and '$dir' has $((free_kib / 1000000)) GB free; name another place with PEERS" >&2
+    if [ "$free_kib" -lt 5900000 ]; then
+        echo "bench-peers: the model takes 5.1 GB and '$dir' has $((free_kib / 1000000)) GB free; name another place with PEERS" >&2
         exit 3
     fi
     "$maker" "$dir" && touch "$dir/complete"
@@ -44,8 +45,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Each prints lines "ROW RATE" with rates in tokens or tiles a second.
-run_holorun() {
-    "$holorun" bench --section peers --model "$dir/model" --threads "$threads" --repeat 2 --json |
+measure_holorun() { # more options
+    "$holorun" bench --section peers --model "$dir/model" --threads "$threads" --repeat 2 --json "$@" |
         jq -r 'select(.section == "peers") | "\(.name)\t\(.rate)\t\(.of_peak // 0)\t\(.of_memory // 0)"' |
         awk -F '\t' -v OFS='\t' '
             /^prompt of 512 /  { print "prompt of 512 tokens", $2, $3 }
@@ -54,18 +55,24 @@ run_holorun() {
             /^16 sessions /    { print "decode, 16 sessions", $2, $4 }
             /^one tile /       { print "tile of 512x512", $2, $3 }'
 }
+run_holorun() {
+    case " $rows " in *" prompt "* | *" decode "* | *" tile "*) measure_holorun ;; esac
+    case " $rows " in *" 8bit "*) measure_holorun --weights int8 | awk -F '\t' -v OFS='\t' '{ $1 = $1 ", 8 bit"; print }' ;; esac
+}
 
+decode_llama() { # model, what to add to the names of rows
+    "$bench" -m "$1" -t "$threads" -p 0 -n 32 -d 128 -r 2 -o jsonl 2>/dev/null |
+        jq -r --arg more "$2" '"decode, 1 session\($more)\t\(.samples_ts | max)"'
+    "$batched" -m "$1" -t "$threads" -c 4096 -npp 128 -ntg 32 -npl 16 --output-format jsonl 2>/dev/null |
+        jq -Rr --arg more "$2" 'fromjson? | select(.speed_tg) | "decode, 16 sessions\($more)\t\(.speed_tg)"'
+}
 run_llama() {
     case " $rows " in *" prompt "*)
         "$bench" -m "$dir/text.gguf" -t "$threads" -p 512,3328 -n 0 -r 2 -o jsonl 2>/dev/null |
             jq -r '"prompt of \(.n_prompt) tokens\t\(.samples_ts | max)"' ;;
     esac
-    case " $rows " in *" decode "*)
-        "$bench" -m "$dir/text.gguf" -t "$threads" -p 0 -n 32 -d 128 -r 2 -o jsonl 2>/dev/null |
-            jq -r '"decode, 1 session\t\(.samples_ts | max)"'
-        "$batched" -m "$dir/text.gguf" -t "$threads" -c 4096 -npp 128 -ntg 32 -npl 16 --output-format jsonl 2>/dev/null |
-            jq -Rr 'fromjson? | select(.speed_tg) | "decode, 16 sessions\t\(.speed_tg)"' ;;
-    esac
+    case " $rows " in *" decode "*) decode_llama "$dir/text.gguf" '' ;; esac
+    case " $rows " in *" 8bit "*) decode_llama "$dir/text-8bit.gguf" ', 8 bit' ;; esac
     case " $rows " in *" tile "*)
         "$eyes" -m "$dir/text.gguf" --mmproj "$dir/eyes.gguf" --image "$dir/tile.ppm" -p x -n 1 -t "$threads" \
             --chat-template chatml 2>&1 </dev/null |
@@ -85,7 +92,8 @@ done
 jq -Rn -r --arg threads "$threads" '
     def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
     [inputs | split("\t") | {round: .[0], who: .[1], row: .[2], rate: (.[3] | tonumber), limit: ((.[4] // "0") | tonumber)}] as $all
-    | ["prompt of 512 tokens", "prompt of 3328 tokens", "decode, 1 session", "decode, 16 sessions", "tile of 512x512"][] as $row
+    | ["prompt of 512 tokens", "prompt of 3328 tokens", "decode, 1 session", "decode, 16 sessions",
+       "decode, 1 session, 8 bit", "decode, 16 sessions, 8 bit", "tile of 512x512"][] as $row
     | [$all[] | select(.row == $row)] as $mine
     | [$mine[] | select(.who == "holorun")] as $a
     | [$mine[] | select(.who == "llama")] as $b
@@ -96,7 +104,7 @@ jq -Rn -r --arg threads "$threads" '
        ratio: ($ratios | median), ratio_min: ($ratios | min), ratio_max: ($ratios | max)}
     | tojson' <"$work/rates" >"$work/json"
 
-printf '%-24s %12s %12s %8s %15s %9s\n' 'per second' holorun llama.cpp ratio 'from to' 'of limit'
+printf '%-26s %12s %12s %8s %15s %9s\n' 'per second' holorun llama.cpp ratio 'from to' 'of limit'
 jq -r '[.row, .holorun, .llama_cpp, .ratio, .ratio_min, .ratio_max, .of_limit * 100] | @tsv' "$work/json" |
-    awk -F '\t' '{ printf "%-24s %12.2f %12.2f %7.2fx %7.2f %7.2f %7.0f %%\n", $1, $2, $3, $4, $5, $6, $7 }'
+    awk -F '\t' '{ printf "%-26s %12.2f %12.2f %7.2fx %7.2f %7.2f %7.0f %%\n", $1, $2, $3, $4, $5, $6, $7 }'
 cat "$work/json"
