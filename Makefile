@@ -54,6 +54,18 @@ $(B)/src/ops/ops_avx2.o: FLAGS += -mavx2 -mfma -mf16c
 $(B)/src/ops/ops_avx512.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
 $(B)/src/ops/ops_avx512bf16.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mavx512vnni -mfma
 
+# What `holorun version` says of this build: written again only when it says something else.
+KERNELS := ref $(filter-out ref impl,$(patsubst src/ops/ops_%.c,%,$(wildcard src/ops/ops_*.c)))
+$(B)/build.h: always
+	@mkdir -p $(@D)
+	@{ echo '#define HOLORUN_BUILD "$(if $(wildcard .git),$(shell git describe --tags --always --dirty 2>/dev/null))"'; \
+	   echo '#define HOLORUN_KERNELS "$(KERNELS)"'; \
+	   echo '#define HOLORUN_PACKAGES "$(foreach p,$(PKGS),$(p) $(shell pkg-config --modversion $(p) 2>/dev/null))"'; } >$@.new
+	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
+$(B)/src/cmd_version.o: $(B)/build.h
+$(B)/src/cmd_version.o: FLAGS += -I$(B)
+.PHONY: always
+
 # A dialect is data in the source tree and bytes in the binary.
 $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
 $(B)/src/trace/report.o: src/trace/report.html

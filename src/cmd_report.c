@@ -33,17 +33,30 @@ const struct command report_command = {
     .run = cmd_report,
 };
 
-/* A path as it is, else a name below `runs`. */
+/* A path as it is, else a name below `runs`; what is no run is told before it is read. */
 static char *find_run(const char *name, const char *runs, struct err *e)
 {
     if (!name)
         return record_newest(runs, e);
     char *below = xasprintf("%s/%s", runs, name);
-    if (strchr(name, '/') || file_exists(name) || !file_exists(below)) {
-        free(below);
-        return xstrdup(name);
+    bool is_path = strchr(name, '/') || file_exists(name) || !file_exists(below);
+    char *dir = xstrdup(is_path ? name : below), *events = xasprintf("%s/events.jsonl", dir);
+    if (!file_exists(events)) {
+        struct err none = ERR_INIT;
+        char *newest = record_newest(runs, &none);
+        if (file_exists(dir))
+            err_set(e, ERR_USAGE, "'%s' is no run: it has no events.jsonl", dir);
+        else if (newest)
+            err_set(e, ERR_USAGE, "there is no run '%s'; the newest is '%s'", name, newest);
+        else
+            err_set(e, ERR_USAGE, "there is no run '%s', and %s", name, none.text);
+        free(newest);
+        free(dir);
+        dir = NULL;
     }
-    return below;
+    free(events);
+    free(below);
+    return dir;
 }
 
 int cmd_report(int argc, char **argv)
@@ -61,7 +74,7 @@ int cmd_report(int argc, char **argv)
     char *dir = runs ? find_run(n ? argv[0] : NULL, runs, &e) : NULL;
     int rc = dir ? report_write(dir, s.output, &e) : -1;
     if (rc)
-        fprintf(stderr, "holorun report: %s\n", e.text);
+        fprintf(stderr, "holorun: %s\n", e.text);
     else if (s.output)
         printf("%s\n", s.output);
     else

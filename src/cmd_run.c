@@ -234,6 +234,7 @@ static int write_run_json(struct job *j, const char *status, int exit_code, stru
     buf_init(&b, 1 << 20);
     buf_puts(&b, "{\"schema\": 1");
     put_pair(&b, "version", HOLORUN_VERSION);
+    put_pair(&b, "build", *version_build() ? version_build() : NULL);
     put_pair(&b, "task", j->task);
     buf_puts(&b, ", \"argv\": [");
     for (int i = 0; i < j->argc; i++) {

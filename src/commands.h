@@ -20,9 +20,10 @@ int cmd_plan(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
+int cmd_version(int argc, char **argv);
 
 extern const struct command run_command, ask_command, ground_command, report_command, doctor_command,
-    bench_command, plan_command, inspect_command, eval_command, calibrate_command;
+    bench_command, plan_command, inspect_command, eval_command, calibrate_command, version_command;
 
 /* Rows that several commands share; T has the fields named here. */
 
@@ -33,7 +34,7 @@ extern const struct command run_command, ask_command, ground_command, report_com
      "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
     {"threads", 0, OPTION_INT, offsetof(T, threads), "N", 0, 256, "0",                                       \
      "threads for the model, 0 for one on every core", "HOLORUN_THREADS"},                                   \
-    {"isa", 0, OPTION_TEXT, offsetof(T, isa), "NAME", 0, 32, NULL,                                           \
+    {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                                           \
      "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL},         \
     WEIGHTS_OPTIONS(T),                                                                                      \
     {"weight-cache", 0, OPTION_FLAG, offsetof(T, weight_cache), NULL, 0, 0, "yes",                           \

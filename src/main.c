@@ -8,20 +8,14 @@
  */
 #include "commands.h"
 #include "manual.h"
-#include "version.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int cmd_version(int argc, char **argv);
 static int cmd_help(int argc, char **argv);
 static int cmd_completion(int argc, char **argv);
-
-static const struct command version_command = {
-    "version",  "", "print the version and what this program was built with", NULL, "holorun version\n", NULL,
-    cmd_version};
 
 struct help_settings {
     bool man;
@@ -91,16 +85,6 @@ static int refuse_words(char *const *words, int count)
 }
 
 /* ---- small commands ------------------------------------------------------------------------- */
-
-static int cmd_version(int argc, char **argv)
-{
-    struct err e = ERR_INIT;
-    int n = options_parse(&version_command, NULL, argc, argv, &e);
-    if (n < 0)
-        return n == OPTIONS_HELP ? 0 : options_refuse(&version_command, &e);
-    printf("holorun %s (%s)\n", HOLORUN_VERSION, __VERSION__);
-    return 0;
-}
 
 static int cmd_help(int argc, char **argv)
 {

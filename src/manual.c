@@ -15,7 +15,27 @@ enum { COLUMN = 26, WIDTH = 96 };
 static const char general_exit[] =
     "0 answered; 1 answered that it cannot be done; 2 wrong usage; 3 the environment failed (no display, "
     "disk full); 4 the model failed; 5 inconclusive (going in circles); 6 step or token budget used up; "
-    "124 time budget used up; 130 stopped by a person";
+    "124 time budget used up; 130 stopped, by a person or a signal";
+
+static const char general_environment[] =
+    ".TP\n.B XDG_STATE_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR\nwhere the folders below are.\n"
+    ".TP\n.B NO_COLOR\nwhen it is not empty, progress has no colours.\n";
+
+static const char general_files[] =
+    ".SH FILES\n"
+    ".TP\n.I $XDG_STATE_HOME/holorun/runs\nrun directories (by default below ~/.local/state); each holds "
+    "run.json, "
+    "events.jsonl, frames/ and report.html.\n"
+    ".TP\n.I $XDG_STATE_HOME/holorun/eval\nresults of holorun eval, one file for each time.\n"
+    ".TP\n.I $XDG_CACHE_HOME/holorun\nweights in smaller numbers, made once (by default below ~/.cache); may "
+    "be "
+    "deleted.\n"
+    ".TP\n.I $XDG_RUNTIME_DIR/holorun/held\\-DISPLAY.json\nlock of a display, and what is pressed on it "
+    "(without XDG_RUNTIME_DIR in /tmp/holorun\\-UID).\n"
+    ".TP\n.I $XDG_RUNTIME_DIR/holorun/stop\na number of seconds since 1970 in it, later than a run began, "
+    "stops that "
+    "run.\n"
+    ".TP\n.I MODEL/holorun.json\ndialect and coordinates of a model, as holorun calibrate has kept them.\n";
 
 /* Text in lines of at most WIDTH columns, each after the first indented. */
 static void wrapped(FILE *f, const char *text, int column, int indent)
@@ -179,6 +199,42 @@ static void page_command(FILE *f, const struct command *c)
     }
 }
 
+/* One paragraph for each code. */
+static void page_exit(FILE *f)
+{
+    fputs(".SH EXIT STATUS\n", f);
+    for (const char *p = general_exit; *p;) {
+        int code = (int)strcspn(p, " "), all = (int)strcspn(p, ";");
+        fprintf(f, ".TP\n.B %.*s\n%.*s\n", code, p, all - code - 1, p + code + 1);
+        p += all;
+        p += strspn(p, "; ");
+    }
+}
+
+/* Each variable once, with the first option that it stands in for. */
+static void page_environment(const struct command *const *commands, FILE *f)
+{
+    const char *seen[64];
+    int n = 0;
+    fputs(".SH ENVIRONMENT\n", f);
+    for (const struct command *const *c = commands; *c; c++)
+        for (const struct option_spec *o = (*c)->options; o && o->name; o++) {
+            bool known = !o->variable || n == 64;
+            for (int i = 0; i < n && !known; i++)
+                known = !strcmp(seen[i], o->variable);
+            if (known)
+                continue;
+            seen[n++] = o->variable;
+            fprintf(f, ".TP\n.B %s\nstands in for ", o->variable);
+            roff(f, "--");
+            roff(f, o->name);
+            fputs(": ", f);
+            roff(f, o->help);
+            fputs(".\n", f);
+        }
+    fputs(general_environment, f);
+}
+
 void manual_page(const struct command *const *commands, FILE *f)
 {
     fputs(
@@ -196,14 +252,20 @@ void manual_page(const struct command *const *commands, FILE *f)
         f);
     for (const struct command *const *c = commands; *c; c++)
         page_command(f, *c);
-    fputs(".SH EXIT STATUS\n", f);
-    roff(f, general_exit);
-    fputs(".\n.SH FILES\n.TP\n.I $XDG_STATE_HOME/holorun/runs\nrun directories (by default below "
-          "~/.local/state); each holds run.json, events.jsonl, frames/ and report.html.\n",
-          f);
+    page_exit(f);
+    page_environment(commands, f);
+    fputs(general_files, f);
 }
 
 /* ---- completion ----------------------------------------------------------------------------- */
+
+static void bash_words(FILE *f, const char *choices)
+{
+    fputs(") words=\"", f);
+    for (const char *p = choices; *p; p++)
+        fputc(*p == '|' ? ' ' : *p, f);
+    fputs("\" ;;\n", f);
+}
 
 /* One case of the script for each option that takes a value: its words, paths, or nothing to offer. */
 static void bash_values(FILE *f, const struct command *c)
@@ -214,18 +276,39 @@ static void bash_values(FILE *f, const struct command *c)
         fprintf(f, "    %s:--%s", c->name, o->name);
         if (o->letter)
             fprintf(f, "|%s:-%c", c->name, o->letter);
-        if (o->type == OPTION_CHOICE) {
-            fputs(") words=\"", f);
-            for (const char *p = o->unit; *p; p++)
-                fputc(*p == '|' ? ' ' : *p, f);
-            fputs("\" ;;\n", f);
-        } else if (o->unit && !strcmp(o->unit, "DIR")) {
-            fputs(") COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", f);
-        } else if (o->unit && !strcmp(o->unit, "FILE")) {
-            fputs(") COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", f);
-        } else {
+        if (o->type == OPTION_CHOICE || (o->unit && strchr(o->unit, '|')))
+            bash_words(f, o->unit);
+        else if (o->unit && !strcmp(o->unit, "DIR"))
+            fputs(") compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", f);
+        else if (o->unit && !strcmp(o->unit, "FILE"))
+            fputs(") compopt -o filenames; COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", f);
+        else
             fputs(") compopt +o default; return ;;\n", f);
-        }
+    }
+}
+
+/* What stands in the place of an argument: a command, a word, a run, a folder, else files. */
+static void bash_arguments(FILE *f, const struct command *c, const struct command *const *commands)
+{
+    const char *a = c->arguments;
+    fprintf(f, "        %s", c->name);
+    if (!strcmp(a, "[COMMAND]")) {
+        fputs(") words=\"", f);
+        for (; *commands; commands++)
+            fprintf(f, "%s ", (*commands)->name);
+        fputs("\" ;;\n", f);
+    } else if (!strcmp(a, "[RUN]")) {
+        fputs(") words=$(ls \"${HOLORUN_RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/holorun/runs}\" "
+              "2>/dev/null) ;;\n",
+              f);
+    } else if (!strcmp(a, "[MODEL]") || !strcmp(a, "[DIR]") || !strcmp(a, "DIR")) {
+        fputs(") compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", f);
+    } else if (!*a || !strncmp(a, "TASK", 4)) {
+        fputs(") compopt +o default; return ;;\n", f);
+    } else if (!strchr(a, ' ') && !strpbrk(a, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
+        bash_words(f, a);
+    } else {
+        fputs(") return ;;\n", f); /* files, by bash itself */
     }
 }
 
@@ -243,18 +326,30 @@ void manual_bash(const struct command *const *commands, FILE *f)
           "_holorun() {\n"
           "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} words=\n"
           "    COMPREPLY=()\n"
+          "    if [ \"$word\" = = ]; then\n"
+          "        word=\n"
+          "    elif [ \"$previous\" = = ]; then\n"
+          "        previous=${COMP_WORDS[COMP_CWORD - 2]}\n"
+          "    fi\n"
           "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
           "        COMPREPLY=($(compgen -W \"",
           f);
     for (const struct command *const *c = commands; *c; c++)
         fprintf(f, "%s ", (*c)->name);
-    fputs("\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]}:$previous in\n", f);
+    fputs(
+        "--help --version\" -- \"$word\"))\n        return\n    fi\n    case ${COMP_WORDS[1]}:$previous in\n",
+        f);
     for (const struct command *const *c = commands; *c; c++)
         bash_values(f, *c);
-    fputs("    *)\n        [[ $word == -* ]] || return\n        case ${COMP_WORDS[1]} in\n", f);
+    fputs("    esac\n    if [ -z \"$words\" ] && [[ $word == -* ]]; then\n        case ${COMP_WORDS[1]} in\n",
+          f);
     for (const struct command *const *c = commands; *c; c++)
         bash_names(f, *c);
-    fputs("        esac ;;\n    esac\n    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\n"
+    fputs("        esac\n    elif [ -z \"$words\" ]; then\n        case ${COMP_WORDS[1]} in\n", f);
+    for (const struct command *const *c = commands; *c; c++)
+        bash_arguments(f, *c, commands);
+    fputs("        *) return ;;\n        esac\n    fi\n    COMPREPLY=($(compgen -W \"$words\" -- "
+          "\"$word\"))\n}\n"
           "complete -o default -F _holorun holorun\n",
           f);
 }

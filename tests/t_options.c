@@ -1,4 +1,5 @@
 /* t_options.c - the command line: values, ranges, spellings, suggestions, and what is written from the tables. */
+#include "base/file.h"
 #include "manual.h"
 #include "options.h"
 
@@ -139,7 +140,13 @@ static void t_json(void **state)
 /* What one of the writers prints; the caller frees it. */
 static char *written(void (*page)(const struct command *const *, FILE *))
 {
-    static const struct command *const commands[] = {&command, NULL};
+    static const struct option_spec from[] = {{"from", 0, OPTION_TEXT, 0, "FILE", 0, 8, NULL, "a file", NULL},
+                                              {0}};
+    static const struct command choose = {"choose", "one|two", "", NULL, NULL, table, NULL},
+                                explain = {"explain", "[COMMAND]", "", NULL, NULL, NULL, NULL},
+                                page_of = {"page", "[RUN]", "", NULL, NULL, NULL, NULL},
+                                look = {"look", "[MODEL]", "", NULL, NULL, from, NULL};
+    static const struct command *const commands[] = {&command, &choose, &explain, &page_of, &look, NULL};
     char *text;
     size_t size;
     FILE *f = open_memstream(&text, &size);
@@ -166,34 +173,65 @@ static void t_documents(void **state)
     assert_non_null(strstr(help, "1 to 100 [7]"));
     assert_non_null(strstr(help, "holorun probe -n 3 a"));
     assert_non_null(strstr(bash, "probe:--window) words=\"strict sawtooth\""));
+    static const char *const sections[] = {".SH EXIT STATUS\n.TP\n.B 0\nanswered\n", ".B 130\nstopped",
+                                           ".SH ENVIRONMENT\n.TP\n.B HOLORUN_T_NAME\nstands in for ",
+                                           ".SH FILES\n"};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
+        if (!strstr(man, sections[i]))
+            fail_msg("the manual lacks %s", sections[i]);
     free(help);
     free(man);
     free(bash);
 }
 
-static void t_completion(void **state)
+/* What bash offers for the last of these words, from a folder with a file and a folder in it. */
+static void offers(const char *script, const char *line, const char *want)
 {
-    (void)state;
-    char *bash = written(manual_bash), path[] = "/tmp/holorun-t-options-XXXXXX", command_line[512],
-         got[256] = "";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    FILE *f = fdopen(fd, "w");
-    fputs(bash, f);
-    fclose(f);
-    snprintf(command_line, sizeof command_line,
-             "bash -c 'source %s; COMP_WORDS=(holorun probe --window sa); COMP_CWORD=3; _holorun; echo "
-             "${COMPREPLY[@]}; "
-             "COMP_WORDS=(holorun probe --no); COMP_CWORD=2; _holorun; echo ${COMPREPLY[@]}'",
-             path);
-    f = popen(command_line, "r");
+    char *command_line =
+             xasprintf("cd %s && bash -c 'source ./script; COMP_WORDS=(%s); "
+                       "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _holorun 2>/dev/null; echo ${COMPREPLY[@]}'",
+                       script, line),
+         got[512] = "";
+    FILE *f = popen(command_line, "r");
     assert_non_null(f);
     size_t n = fread(got, 1, sizeof got - 1, f);
     assert_int_equal(pclose(f), 0);
     got[n] = 0;
-    assert_string_equal(got, "sawtooth\n--no-report\n");
-    remove(path);
+    if (strncmp(got, want, strlen(want)) != 0 || strcmp(got + strlen(want), "\n") != 0)
+        fail_msg("for '%s' bash offers '%s', not '%s'", line, got, want);
+    free(command_line);
+}
+
+static void t_completion(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/holorun-t-options-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    char *bash = written(manual_bash), *script = xasprintf("%s/script", dir),
+         *folder = xasprintf("%s/runs/one", dir), *clean = xasprintf("rm -rf %s", dir);
+    assert_int_equal(file_write(script, bash, strlen(bash), NULL), 0);
+    assert_int_equal(dir_make(folder, NULL), 0);
+    setenv("HOLORUN_RUNS", "runs", 1);
+    offers(dir, "holorun pr", "probe");
+    offers(dir, "holorun --v", "--version");
+    offers(dir, "holorun probe --window sa", "sawtooth");
+    offers(dir, "holorun probe --window = sa", "sawtooth");
+    offers(dir, "holorun probe --window = ", "strict sawtooth");
+    offers(dir, "holorun probe --no", "--no-report");
+    offers(dir, "holorun probe --steps \"\"", "");
+    offers(dir, "holorun probe s", ""); /* a file: bash knows */
+    offers(dir, "holorun choose o", "one");
+    offers(dir, "holorun choose --report x -- t", "two");
+    offers(dir, "holorun explain pr", "probe");
+    offers(dir, "holorun page o", "one");
+    offers(dir, "holorun look r", "runs");
+    offers(dir, "holorun look --from s", "script");
+    unsetenv("HOLORUN_RUNS");
+    assert_int_equal(system(clean), 0);
     free(bash);
+    free(script);
+    free(folder);
+    free(clean);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -203,7 +241,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an environment variable stands in for an absent option and is checked too", t_variable),
     CLAIM("the settings in force are written as JSON", t_json),
     CLAIM("help, manual and completion name every option of the table", t_documents),
-    CLAIM("bash completes choices and option names", t_completion),
+    CLAIM("bash completes commands, choices, option names, and what a command takes", t_completion),
 };
 
 int main(int argc, char **argv)

@@ -371,6 +371,29 @@ static void t_pictures(void **state)
     xvfb_stop(&x);
 }
 
+static void t_facts(void **state)
+{
+    (void)state;
+    struct xvfb x = {0};
+    struct outcome o = {0};
+    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
+    assert_non_null(mkdtemp(x.dir));
+    program_run(&x, &o, WORDS("version"));
+    assert_int_equal(o.code, 0);
+    static const char *const lines[] = {"holorun 0.", "\ncompiler   ", "\nkernels    ref ",
+                                        "glibc 2.",   "jansson 2.",    "/" POCKET "\n"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!strstr(o.out, lines[i]))
+            fail_msg("version lacks '%s': %s", lines[i], o.out);
+    assert_null(strstr(o.out, ".."));
+    program_run(&x, &o, WORDS("report", "nonsense", "--runs", x.dir));
+    ONE_LINE(&o, ERR_USAGE, "there is no run 'nonsense'", x.dir);
+    program_run(&x, &o, WORDS("report", x.dir));
+    ONE_LINE(&o, ERR_USAGE, "is no run", "events.jsonl");
+    outcome_free(&o);
+    xvfb_stop(&x);
+}
+
 static void t_quotes(void **state)
 {
     (void)state;
@@ -629,6 +652,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a damaged model directory: exit code 4 and one line that names file and fault", t_models),
     CLAIM("with --json a failure is one object with status, exit code and error", t_json_failures),
     CLAIM("a picture that is no PNG, or none at all: refused with what to do", t_pictures),
+    CLAIM("version tells what was built with what; a run that is none is told as that", t_facts),
     CLAIM("a task without quotes is suggested with them, whole", t_quotes),
     CLAIM("nowhere to write runs or the answer: refused with what to do", t_no_place),
     CLAIM("a disk that becomes full: one line, nothing pressed, what was recorded makes a report",
