@@ -24,6 +24,8 @@ PROGRAM     := $(if $(ASAN),$(B)/holorun,holorun)
 .PHONY: all
 all: $(PROGRAM) ## build ./holorun
 
+include cuda/rules.mk
+
 # V=1 shows the commands.
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-5s %s\n' $(1) '$(patsubst $(B)/%,%,$@)')
@@ -32,7 +34,7 @@ $(PROGRAM): $(PROGRAM_OBJ) $(B)/libholorun.a
 	$(call say,LINK)
 	$(Q)$(CC) $(FLAGS) -o $@ $^ $(LIBS)
 
-$(B)/libholorun.a: $(LIB_OBJ)
+$(B)/libholorun.a: $(LIB_OBJ) $(CUDA_OBJ)
 	$(call say,AR)
 	@rm -f $@
 	$(Q)ar rcs $@ $^
@@ -48,6 +50,12 @@ $(B)/tests/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
+
+# Tests of the GPU's kernels run them on the host.
+$(B)/tests/t_cuda_%: tests/t_cuda_%.c $(TEST_LIB) $(B)/libemu.a $(B)/libholorun.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libemu.a $(B)/libholorun.a $(LIBS) -lcmocka -lstdc++
 
 # Kernels are compiled once for each instruction set; which one runs is chosen at start.
 $(B)/src/ops/ops_avx2.o: FLAGS += -mavx2 -mfma -mf16c

@@ -51,7 +51,7 @@ __attribute__((unused)) static double check_random(uint64_t *state)
     return (double)((*state * 0x2545F4914F6CDD1Dull) >> 11) / 9007199254740992.0;
 }
 
-static int check_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
+__attribute__((unused)) static int check_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
 {
     struct CMUnitTest *run = malloc(n * sizeof *run);
     size_t m = 0;

@@ -56,7 +56,7 @@ static void pack_range(void *arg, int64_t begin, int64_t end, int thread)
         struct tensor rows = tensor_rows(p->host, half * VL, n);
         if (!plain) {
             room.rows = n;
-            cpu_convert(room, rows);
+            tensor_convert(room, rows);
             rows = room;
         }
         char *panel = (char *)p->w->plain.data + half / 2 * p->w->words * NR * WORD;

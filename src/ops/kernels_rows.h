@@ -172,7 +172,7 @@ static void fast_copy(struct backend *b, struct tensor y, struct tensor x)
 {
     struct rows_task k = {.b = b, .y = y, .x = x};
     if (!is_float(y) || !is_float(x) || y.rows != x.rows || y.cols != x.cols)
-        cpu_convert(y, x);
+        tensor_convert(y, x);
     else
         run_rows_task(&k, y.rows, y.cols, copy_range);
 }

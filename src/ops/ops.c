@@ -148,7 +148,7 @@ static float load(const void *p, enum dtype t, int64_t i)
     }
 }
 
-void cpu_convert(struct tensor dst, struct tensor src)
+void tensor_convert(struct tensor dst, struct tensor src)
 {
     if (dst.rows != src.rows || dst.cols != src.cols)
         bug("copy of %lldx%lld to %lldx%lld", (long long)src.rows, (long long)src.cols, (long long)dst.rows,
@@ -173,7 +173,7 @@ void cpu_convert(struct tensor dst, struct tensor src)
 static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
 {
     (void)b;
-    cpu_convert(dst, src);
+    tensor_convert(dst, src);
 }
 
 static struct weight *cpu_pack(struct backend *b, struct tensor host, enum dtype dtype)
@@ -265,6 +265,14 @@ int backend_cpu_list(const char *names[], int max)
     return n;
 }
 
+static void cpu_close(struct backend *b)
+{
+    struct cpu *cpu = b->priv;
+    for (int i = 0; i <= pool_threads(b->pool) + 1; i++)
+        free(cpu->pieces[i].data);
+    free(cpu);
+}
+
 struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
 {
     const char *names[8] = {0};
@@ -279,6 +287,7 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
     unsigned long pieces = (unsigned long)pool_threads(pool) + 2;
     struct cpu *cpu = xcalloc(1, sizeof *cpu + pieces * sizeof *cpu->pieces);
     cpu->ops = (struct ops){.name = names[chosen],
+                            .close = cpu_close,
                             .alloc = cpu_alloc,
                             .free = cpu_free,
                             .upload = cpu_copy,
@@ -298,9 +307,6 @@ void backend_free(struct backend *b)
 {
     if (!b)
         return;
-    struct cpu *cpu = b->priv;
-    for (int i = 0; i <= pool_threads(b->pool) + 1; i++)
-        free(cpu->pieces[i].data);
-    free(cpu);
+    b->ops->close(b);
     free(b);
 }

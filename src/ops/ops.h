@@ -39,6 +39,10 @@ struct tensor {
 struct tensor tensor_rows(struct tensor t, int64_t r, int64_t n);
 struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n);
 
+/* Both on the host: the values of src, one after the other, in dst's type; src is of any float type, dst of its own
+ * or f32 or bf16. */
+void tensor_convert(struct tensor dst, struct tensor src);
+
 /* A weight matrix [N, K] in whatever form the backend multiplies fastest. */
 struct weight;
 
@@ -95,7 +99,8 @@ struct quant_source {
 struct backend;
 
 struct ops {
-    const char *name; /* "ref", "avx2", "avx512", "avx512bf16" */
+    const char *name; /* "ref", "avx2", "avx512", "avx512bf16", "cuda" */
+    void (*close)(struct backend *b); /* everything of it but *b */
 
     /* memory; upload and download convert between dtypes when they differ */
     struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */

@@ -1,0 +1,239 @@
+/* backend.cu - devices, memory, and the table of operations on a GPU. */
+#include "host.cuh"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors ------------------------------------------------------------------------------------------- */
+
+static const char *what_to_do(cudaError_t error)
+{
+    switch (error) {
+    case cudaErrorMemoryAllocation:
+        return "; 'holorun plan' says what fits on this card";
+#ifndef CUDA_EMULATED
+    case cudaErrorInsufficientDriver:
+        return "; the driver is older than this program wants, update it or use --device cpu";
+    case cudaErrorNoDevice:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorStubLibrary:
+        return "; use --device cpu, or see what 'nvidia-smi' says";
+    case cudaErrorNoKernelImageForDevice:
+        return "; this card is older than those this program was built for, use --device cpu";
+    case cudaErrorECCUncorrectable:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorLaunchFailure:
+    case cudaErrorIllegalAddress:
+        return "; the card has to be asked anew: start again, and see what 'nvidia-smi' says";
+#endif
+    default:
+        return "";
+    }
+}
+
+void cuda_die(cudaError_t error, const char *what, const char *file, int line)
+{
+    const char *name = strrchr(file, '/');
+    die(ERR_ENV, "GPU: %s%s (%s in %s:%d)", cudaGetErrorString(error), what_to_do(error), what,
+        name ? name + 1 : file, line);
+}
+
+void cuda_launched(struct backend *b, const char *file, int line)
+{
+    cudaError_t error = cudaGetLastError();
+    if (error == cudaSuccess && cuda_of(b)->managed)
+        error = cudaStreamSynchronize(cuda_of(b)->stream);
+    if (error != cudaSuccess)
+        cuda_die(error, "a kernel", file, line);
+}
+
+/* ---- devices ------------------------------------------------------------------------------------------- */
+
+extern "C" int cuda_devices(struct cuda_device *out, int max, struct err *e)
+{
+    int n = 0, driver = 0, runtime = 0;
+    cudaError_t error = cudaGetDeviceCount(&n);
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    if (driver == 0)
+        return err_set(e, ERR_ENV, "there is no NVIDIA driver on this machine");
+    if (error != cudaSuccess && driver < runtime)
+        return err_set(e, ERR_ENV,
+                       "the NVIDIA driver is for CUDA %d.%d, this program wants %d.%d: update the driver",
+                       driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    if (error != cudaSuccess)
+        return err_set(e, ERR_ENV, "no usable NVIDIA GPU: %s", cudaGetErrorString(error));
+    for (int i = 0; i < n && i < max; i++) {
+        cudaDeviceProp p;
+        CUDA(cudaSetDevice(i));
+        CUDA(cudaGetDeviceProperties(&p, i));
+        memset(&out[i], 0, sizeof out[i]);
+        snprintf(out[i].name, sizeof out[i].name, "%.63s", p.name);
+        out[i].major = p.major;
+        out[i].minor = p.minor;
+        CUDA(cudaMemGetInfo(&out[i].free, &out[i].memory));
+    }
+    return n;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static void *device_memory(struct backend *b, size_t bytes)
+{
+    void *p = nullptr;
+    bytes = bytes ? bytes : 1;
+    cudaError_t error = cuda_of(b)->managed ? cudaMallocManaged(&p, bytes) : cudaMalloc(&p, bytes);
+    if (error != cudaSuccess)
+        die(ERR_ENV, "GPU: %s: %zu bytes asked for%s", cudaGetErrorString(error), bytes, what_to_do(error));
+    return p;
+}
+
+static struct tensor cuda_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
+{
+    size_t bytes = static_cast<size_t>(rows) * static_cast<size_t>(cols) * dtype_size(t);
+    struct tensor x = {device_memory(b, bytes), t, rows, cols, cols};
+    CUDA(cudaMemsetAsync(x.data, 0, bytes, cuda_of(b)->stream));
+    LAUNCHED(b);
+    return x;
+}
+
+static void cuda_free(struct backend *b, struct tensor *t)
+{
+    (void)b;
+    CUDA(cudaFree(t->data));
+    memset(t, 0, sizeof *t);
+}
+
+static void move(struct backend *b, struct tensor dst, struct tensor src, cudaMemcpyKind kind)
+{
+    size_t size = dtype_size(dst.dtype), width = static_cast<size_t>(dst.cols) * size;
+    if (dst.rows == 0 || dst.cols == 0)
+        return;
+    CUDA(cudaMemcpy2DAsync(dst.data, static_cast<size_t>(dst.stride) * size, src.data,
+                           static_cast<size_t>(src.stride) * size, width, static_cast<size_t>(dst.rows), kind,
+                           cuda_of(b)->stream));
+    LAUNCHED(b);
+}
+
+static void same_shape(struct tensor dst, struct tensor src)
+{
+    if (dst.rows != src.rows || dst.cols != src.cols)
+        bug("copy of %lldx%lld to %lldx%lld", (long long)src.rows, (long long)src.cols, (long long)dst.rows,
+            (long long)dst.cols);
+}
+
+static void finish(struct backend *b)
+{
+    CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
+}
+
+/* A tensor on the host, and the same values in another type. */
+static struct tensor host_twin(struct tensor t, enum dtype type)
+{
+    struct tensor x = {xmalloc(static_cast<unsigned long>(t.rows * t.cols), dtype_size(type)), type, t.rows,
+                       t.cols, t.cols};
+    return x;
+}
+
+static void cuda_upload(struct backend *b, struct tensor dst, struct tensor src)
+{
+    same_shape(dst, src);
+    if (dst.dtype == src.dtype) {
+        move(b, dst, src, cudaMemcpyHostToDevice);
+        finish(b); /* the caller may write to src again */
+        return;
+    }
+    struct tensor x = host_twin(src, dst.dtype);
+    tensor_convert(x, src);
+    move(b, dst, x, cudaMemcpyHostToDevice);
+    finish(b);
+    free(x.data);
+}
+
+static void cuda_download(struct backend *b, struct tensor dst, struct tensor src)
+{
+    same_shape(dst, src);
+    if (dst.dtype == src.dtype) {
+        move(b, dst, src, cudaMemcpyDeviceToHost);
+        finish(b);
+        return;
+    }
+    struct tensor x = host_twin(src, src.dtype);
+    move(b, x, src, cudaMemcpyDeviceToHost);
+    finish(b);
+    tensor_convert(dst, x);
+    free(x.data);
+}
+
+template <class D, class S> __global__ void convert(view<D> dst, view<S> src)
+{
+    for (int64_t c = blockIdx.x * blockDim.x + threadIdx.x; c < dst.cols; c += gridDim.x * blockDim.x)
+        store(dst.row(blockIdx.y) + c, number(src.row(blockIdx.y)[c]));
+}
+
+static void cuda_copy(struct backend *b, struct tensor dst, struct tensor src)
+{
+    same_shape(dst, src);
+    if (dst.dtype == src.dtype) {
+        move(b, dst, src, cudaMemcpyDeviceToDevice);
+        return;
+    }
+    for (int64_t r = 0; r < dst.rows; r += 32768) {
+        int64_t n = dst.rows - r < 32768 ? dst.rows - r : 32768;
+        dim3 grid(blocks_for(dst.cols, 256), static_cast<unsigned>(n));
+        struct tensor to = tensor_rows(dst, r, n), from = tensor_rows(src, r, n);
+        WITH_TYPE(D, to.dtype,
+                  WITH_TYPE(S, from.dtype,
+                            LAUNCH((convert<D, S>), grid, 256, 0, cuda_of(b)->stream, view_of<D>(to),
+                                   view_of<S>(from))));
+        LAUNCHED(b);
+    }
+}
+
+/* ---- the backend --------------------------------------------------------------------------------------- */
+
+static void cuda_close(struct backend *b)
+{
+    struct cuda *c = cuda_of(b);
+    cudaStreamSynchronize(c->stream);
+    cudaFree(c->ids);
+    cudaStreamDestroy(c->stream);
+    delete c;
+}
+
+extern "C" struct backend *backend_cuda(int device, struct err *e)
+{
+    struct cuda_device found[64];
+    int n = cuda_devices(found, 64, e);
+    if (n < 0)
+        return nullptr;
+    if (device < 0 || device >= n)
+        return err_set(e, ERR_USAGE, "there is no GPU %d; this machine has %d, counted from 0", device, n),
+               nullptr;
+    if (found[device].major < 8)
+        return err_set(e, ERR_ENV,
+                       "GPU %d (%s) has compute capability %d.%d; 8.0 is wanted, so use --device cpu", device,
+                       found[device].name, found[device].major, found[device].minor),
+               nullptr;
+    struct cuda *c = new cuda();
+    cudaDeviceProp p;
+    CUDA(cudaSetDevice(device));
+    CUDA(cudaGetDeviceProperties(&p, device));
+    CUDA(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking));
+    c->device = device;
+    c->processors = p.multiProcessorCount;
+    c->managed = getenv("HOLORUN_CUDA_MANAGED") != nullptr;
+    c->ops.name = "cuda";
+    c->ops.close = cuda_close;
+    c->ops.alloc = cuda_alloc;
+    c->ops.free = cuda_free;
+    c->ops.upload = cuda_upload;
+    c->ops.download = cuda_download;
+    c->ops.copy = cuda_copy;
+    rows_fill(&c->ops);
+    struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
+    b->ops = &c->ops;
+    b->priv = c;
+    return b;
+}

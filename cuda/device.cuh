@@ -1,0 +1,139 @@
+/* device.cuh - what all kernels share: numbers, vectors of them, sums over a warp and a block.
+ *
+ * Kernels are written so that they also compile as ordinary C++ and run on the host (tests/emu), so two things
+ * have names of their own: LAUNCH(kernel, grid, block, shared, stream, arguments...) starts a kernel, with
+ * parentheses around a kernel that has template arguments, and SHARED(type, name, n) declares an array that the
+ * threads of a block share.
+ *
+ * Kernels read and write numbers of type T (float or bf16) and compute in f32; each result is rounded once.
+ */
+#ifndef HOLORUN_CUDA_DEVICE_CUH
+#define HOLORUN_CUDA_DEVICE_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#ifdef CUDA_EMULATED
+#define LAUNCH(kernel, grid, block, shared, stream, ...)                                                     \
+    emu::launch(#kernel, kernel, grid, block, shared, __VA_ARGS__)
+#define SHARED(type, name, n)                                                                                \
+    static char name##_here;                                                                                 \
+    type *const name = static_cast<type *>(emu::shared(&name##_here, sizeof(type) * (n)))
+#define DYNAMIC_SHARED(type, name) type *const name = static_cast<type *>(emu::dynamic_shared())
+#else
+#define LAUNCH(kernel, grid, block, shared, stream, ...) kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
+#define SHARED(type, name, n)                            __shared__ type name[n]
+#define DYNAMIC_SHARED(type, name)                                                                           \
+    extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];                                   \
+    type *const name = reinterpret_cast<type *>(dynamic_shared_memory)
+#endif
+
+enum { WARP = 32 };
+static const unsigned ALL_LANES = 0xffffffffu;
+
+/* ---- numbers -------------------------------------------------------------------------------------- */
+
+struct bf16 {
+    uint16_t bits;
+};
+
+__device__ __forceinline__ float number(float v)
+{
+    return v;
+}
+
+__device__ __forceinline__ float number(bf16 v)
+{
+    return __uint_as_float((unsigned)v.bits << 16);
+}
+
+/* Round to nearest, ties to even; a NaN stays one. */
+__device__ __forceinline__ bf16 bf16_of(float v)
+{
+    unsigned u = __float_as_uint(v);
+    bf16 r;
+    r.bits = (u & 0x7fffffffu) > 0x7f800000u ? (uint16_t)(u >> 16 | 0x40)
+                                             : (uint16_t)((u + 0x7fffu + (u >> 16 & 1)) >> 16);
+    return r;
+}
+
+__device__ __forceinline__ void store(float *p, float v)
+{
+    *p = v;
+}
+
+__device__ __forceinline__ void store(bf16 *p, float v)
+{
+    *p = bf16_of(v);
+}
+
+/* The value v has once it is stored as a T. */
+template <class T> __device__ __forceinline__ float rounded(float v);
+template <> __device__ __forceinline__ float rounded<float>(float v)
+{
+    return v;
+}
+template <> __device__ __forceinline__ float rounded<bf16>(float v)
+{
+    return number(bf16_of(v));
+}
+
+__device__ __forceinline__ float silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
+/* Eight numbers at once, from an address that is a multiple of 16 bytes (32 for f32: two loads). */
+__device__ __forceinline__ void load8(float out[8], const float *p)
+{
+    const float4 a = *reinterpret_cast<const float4 *>(p), b = *reinterpret_cast<const float4 *>(p + 4);
+    out[0] = a.x, out[1] = a.y, out[2] = a.z, out[3] = a.w;
+    out[4] = b.x, out[5] = b.y, out[6] = b.z, out[7] = b.w;
+}
+
+__device__ __forceinline__ void load8(float out[8], const bf16 *p)
+{
+    const uint4 v = *reinterpret_cast<const uint4 *>(p);
+    const unsigned w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        out[2 * i] = __uint_as_float(w[i] << 16);
+        out[2 * i + 1] = __uint_as_float(w[i] & 0xffff0000u);
+    }
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------ */
+
+__device__ __forceinline__ float warp_sum(float v)
+{
+#pragma unroll
+    for (int lane = WARP / 2; lane > 0; lane /= 2)
+        v += __shfl_xor_sync(ALL_LANES, v, lane);
+    return v;
+}
+
+__device__ __forceinline__ float warp_max(float v)
+{
+#pragma unroll
+    for (int lane = WARP / 2; lane > 0; lane /= 2)
+        v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, lane));
+    return v;
+}
+
+/* Over the block, which is one row of threads; every thread gets it, in the same order whatever ran first. */
+__device__ __forceinline__ float block_sum(float v)
+{
+    SHARED(float, sums, 32);
+    int warps = blockDim.x / WARP;
+    v = warp_sum(v);
+    __syncthreads(); /* those of the sum before have been read */
+    if (threadIdx.x % WARP == 0)
+        sums[threadIdx.x / WARP] = v;
+    __syncthreads();
+    float total = 0;
+    for (int i = 0; i < warps; i++)
+        total += sums[i];
+    return total;
+}
+
+#endif

@@ -1,0 +1,92 @@
+/* host.cuh - what the launching side shares: the backend on the device, checks, and views for kernels. */
+#ifndef HOLORUN_CUDA_HOST_CUH
+#define HOLORUN_CUDA_HOST_CUH
+
+#include "device.cuh"
+
+extern "C" {
+#define _Noreturn [[noreturn]]
+#include "cuda/cuda.h"
+#include "ops/quant.h"
+#undef _Noreturn
+}
+
+struct weight {
+    int64_t rows, cols;  /* N, K */
+    struct tensor plain; /* on the device, bf16 or f32; or empty */
+    enum quant_form form;
+    void *bytes; /* of small numbers, on the device */
+};
+
+struct cuda {
+    struct ops ops;
+    int device;
+    cudaStream_t stream;
+    int processors; /* streaming multiprocessors */
+    bool managed;   /* memory that the host can read too, and every operation waited for: for tests */
+    void *ids;      /* of embed, on the device */
+    int64_t ids_room;
+};
+
+/* What failed, and what it means for a person; ends the process. */
+[[noreturn]] void cuda_die(cudaError_t error, const char *what, const char *file, int line);
+
+#define CUDA(call)                                                                                           \
+    do {                                                                                                     \
+        cudaError_t error_ = (call);                                                                         \
+        if (error_ != cudaSuccess)                                                                           \
+            cuda_die(error_, #call, __FILE__, __LINE__);                                                     \
+    } while (0)
+
+static inline struct cuda *cuda_of(struct backend *b)
+{
+    return static_cast<struct cuda *>(b->priv);
+}
+
+/* After every launch: whether it could be started. */
+void cuda_launched(struct backend *b, const char *file, int line);
+#define LAUNCHED(b) cuda_launched(b, __FILE__, __LINE__)
+
+/* A matrix as a kernel gets it. */
+template <class T> struct view {
+    T *at;
+    int64_t rows, cols, stride;
+    __device__ __forceinline__ T *row(int64_t r) const
+    {
+        return at + r * stride;
+    }
+};
+
+template <class T> static inline view<T> view_of(struct tensor t)
+{
+    return view<T>{static_cast<T *>(t.data), t.rows, t.cols, t.stride};
+}
+
+/* Runs a statement with T as the type of a tensor's numbers: f32 or bf16. */
+#define WITH_TYPE(T, dtype_, ...)                                                                            \
+    do {                                                                                                     \
+        if ((dtype_) == DT_BF16) {                                                                           \
+            using T = bf16;                                                                                  \
+            __VA_ARGS__;                                                                                     \
+        } else if ((dtype_) == DT_F32) {                                                                     \
+            using T = float;                                                                                 \
+            __VA_ARGS__;                                                                                     \
+        } else {                                                                                             \
+            bug("no operation on the device for %s", dtype_name(dtype_));                                    \
+        }                                                                                                    \
+    } while (0)
+
+static inline unsigned blocks_for(int64_t n, int64_t each)
+{
+    return static_cast<unsigned>((n + each - 1) / each);
+}
+
+/* Each file enters its operations. */
+void rows_fill(struct ops *o);   /* rows.cu: embed, norms, sums, shuffles */
+void linear_fill(struct ops *o); /* linear.cu: weights and products */
+void ssm_fill(struct ops *o);    /* ssm.cu: convolution and state space, one token */
+void scan_fill(struct ops *o);   /* scan.cu: the same for many tokens */
+void attend_fill(struct ops *o); /* attend.cu: attention */
+void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
+
+#endif

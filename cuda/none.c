@@ -1,0 +1,16 @@
+/* none.c - what a program says that was built without CUDA. */
+#include "cuda/cuda.h"
+
+int cuda_devices(struct cuda_device *out, int max, struct err *e)
+{
+    (void)out;
+    (void)max;
+    return err_set(e, ERR_ENV, "this program was built without CUDA: build it where nvcc is found");
+}
+
+struct backend *backend_cuda(int device, struct err *e)
+{
+    (void)device;
+    cuda_devices(NULL, 0, e);
+    return NULL;
+}

@@ -1,0 +1,209 @@
+/* rows.cu - operations that go over rows: embeddings, norms, sums, shuffles.
+ *
+ * Limited by memory: each number is read once or twice (the second time from the cache) and written once.  A block
+ * has one row, or of a norm in groups one group of one row; its threads go along it side by side.
+ */
+#include "host.cuh"
+
+#include <math.h>
+
+enum { THREADS = 256 };
+
+/* ---- embeddings ---------------------------------------------------------------------------------------- */
+
+template <class T, class E> __global__ void embed(view<T> y, view<E> table, const int32_t *ids)
+{
+    const E *from = table.row(ids[blockIdx.x]);
+    for (int64_t c = threadIdx.x; c < y.cols; c += THREADS)
+        store(y.row(blockIdx.x) + c, number(from[c]));
+}
+
+static void cuda_embed(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids)
+{
+    struct cuda *c = cuda_of(b);
+    if (y.rows == 0)
+        return;
+    if (c->ids_room < y.rows) {
+        CUDA(cudaFree(c->ids));
+        CUDA(cudaMalloc(&c->ids, static_cast<size_t>(y.rows) * sizeof *ids));
+        c->ids_room = y.rows;
+    }
+    CUDA(cudaMemcpyAsync(c->ids, ids, static_cast<size_t>(y.rows) * sizeof *ids, cudaMemcpyHostToDevice,
+                         c->stream));
+    WITH_TYPE(T, y.dtype,
+              WITH_TYPE(E, table.dtype,
+                        LAUNCH((embed<T, E>), static_cast<unsigned>(y.rows), THREADS, 0, c->stream,
+                               view_of<T>(y), view_of<E>(table), static_cast<const int32_t *>(c->ids))));
+    LAUNCHED(b);
+}
+
+/* ---- norms ----------------------------------------------------------------------------------------------- */
+
+template <class T> __global__ void rmsnorm(view<T> y, view<T> x, const float *w, float eps)
+{
+    const T *from = x.row(blockIdx.x);
+    T *to = y.row(blockIdx.x);
+    float sum = 0;
+    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+        sum += number(from[c]) * number(from[c]);
+    float r = 1.0f / sqrtf(block_sum(sum) / (float)x.cols + eps);
+    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+        store(to + c, w[c] * (number(from[c]) * r));
+}
+
+static void cuda_rmsnorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps)
+{
+    if (x.rows == 0)
+        return;
+    WITH_TYPE(T, x.dtype,
+              LAUNCH((rmsnorm<T>), static_cast<unsigned>(x.rows), THREADS, 0, cuda_of(b)->stream,
+                     view_of<T>(y), view_of<T>(x), static_cast<const float *>(w.data), eps));
+    LAUNCHED(b);
+}
+
+template <class T>
+__global__ void layernorm(view<T> y, view<T> x, const float *w, const float *bias, float eps)
+{
+    const T *from = x.row(blockIdx.x);
+    T *to = y.row(blockIdx.x);
+    float sum = 0, square = 0;
+    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+        sum += number(from[c]);
+    float mean = block_sum(sum) / (float)x.cols;
+    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+        square += (number(from[c]) - mean) * (number(from[c]) - mean);
+    float r = 1.0f / sqrtf(block_sum(square) / (float)x.cols + eps);
+    for (int64_t c = threadIdx.x; c < x.cols; c += THREADS)
+        store(to + c, (number(from[c]) - mean) * r * w[c] + bias[c]);
+}
+
+static void cuda_layernorm(struct backend *b, struct tensor y, struct tensor x, struct tensor w,
+                           struct tensor bias, float eps)
+{
+    if (x.rows == 0)
+        return;
+    WITH_TYPE(T, x.dtype,
+              LAUNCH((layernorm<T>), static_cast<unsigned>(x.rows), THREADS, 0, cuda_of(b)->stream,
+                     view_of<T>(y), view_of<T>(x), static_cast<const float *>(w.data),
+                     static_cast<const float *>(bias.data), eps));
+    LAUNCHED(b);
+}
+
+template <class T>
+__global__ void gated_norm(view<T> out, view<T> y, view<T> z, const float *w, int size, float eps)
+{
+    int64_t first = (int64_t)blockIdx.y * size;
+    const T *from = y.row(blockIdx.x) + first, *gate = z.row(blockIdx.x) + first;
+    T *to = out.row(blockIdx.x) + first;
+    float sum = 0;
+    for (int c = threadIdx.x; c < size; c += THREADS) {
+        float q = number(from[c]) * silu(number(gate[c]));
+        sum += q * q;
+    }
+    float r = 1.0f / sqrtf(block_sum(sum) / (float)size + eps);
+    for (int c = threadIdx.x; c < size; c += THREADS)
+        store(to + c, w[first + c] * (number(from[c]) * silu(number(gate[c])) * r));
+}
+
+static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
+                            struct tensor w, int groups, float eps)
+{
+    if (y.rows == 0)
+        return;
+    dim3 grid(static_cast<unsigned>(y.rows), static_cast<unsigned>(groups));
+    WITH_TYPE(T, y.dtype,
+              LAUNCH((gated_norm<T>), grid, THREADS, 0, cuda_of(b)->stream, view_of<T>(out), view_of<T>(y),
+                     view_of<T>(z), static_cast<const float *>(w.data), static_cast<int>(y.cols / groups),
+                     eps));
+    LAUNCHED(b);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------- */
+
+template <class T> __global__ void add(view<T> h, view<T> y)
+{
+    T *to = h.row(blockIdx.x);
+    const T *from = y.row(blockIdx.x);
+    for (int64_t c = threadIdx.x; c < h.cols; c += THREADS)
+        store(to + c, number(to[c]) + number(from[c]));
+}
+
+static void cuda_add(struct backend *b, struct tensor h, struct tensor y)
+{
+    if (h.rows == 0)
+        return;
+    WITH_TYPE(T, h.dtype,
+              LAUNCH((add<T>), static_cast<unsigned>(h.rows), THREADS, 0, cuda_of(b)->stream, view_of<T>(h),
+                     view_of<T>(y)));
+    LAUNCHED(b);
+}
+
+/* ---- images ------------------------------------------------------------------------------------------------ */
+
+/* y[p][q][(2 dr + dc) C + ch] = x[2p + dr][2q + dc][ch] */
+template <class T> __global__ void pixel_shuffle(view<T> y, view<T> x, int g)
+{
+    int p = blockIdx.x / (g / 2), q = blockIdx.x % (g / 2);
+    for (int64_t c = threadIdx.x; c < y.cols; c += THREADS) {
+        int quarter = (int)(c / x.cols);
+        y.row(blockIdx.x)[c] = x.row((int64_t)(2 * p + quarter / 2) * g + 2 * q + quarter % 2)[c % x.cols];
+    }
+}
+
+static void cuda_pixel_shuffle(struct backend *b, struct tensor y, struct tensor x, int g)
+{
+    if (y.rows == 0)
+        return;
+    WITH_TYPE(T, x.dtype,
+              LAUNCH((pixel_shuffle<T>), static_cast<unsigned>(y.rows), THREADS, 0, cuda_of(b)->stream,
+                     view_of<T>(y), view_of<T>(x), g));
+    LAUNCHED(b);
+}
+
+struct neighbours { /* of output i in a line of input values, the edges repeated */
+    int first, second;
+    float part; /* of the second */
+};
+
+__device__ __forceinline__ neighbours between(int i, int in, int out)
+{
+    float x = fmaxf(((float)i + 0.5f) * ((float)in / (float)out) - 0.5f, 0.0f);
+    int first = (int)x;
+    return neighbours{first, first + (first < in - 1), x - (float)first};
+}
+
+template <class T> __global__ void resize_grid(view<T> y, view<float> table, int side, int grid, int cols)
+{
+    neighbours v = between(blockIdx.x / cols, side, grid), h = between(blockIdx.x % cols, side, grid);
+    const float *a = table.row((int64_t)v.first * side + h.first),
+                *b = table.row((int64_t)v.first * side + h.second),
+                *c = table.row((int64_t)v.second * side + h.first),
+                *d = table.row((int64_t)v.second * side + h.second);
+    for (int64_t i = threadIdx.x; i < y.cols; i += THREADS) {
+        float above = (1 - h.part) * a[i] + h.part * b[i], below = (1 - h.part) * c[i] + h.part * d[i];
+        store(y.row(blockIdx.x) + i, (1 - v.part) * above + v.part * below);
+    }
+}
+
+static void cuda_resize_grid(struct backend *b, struct tensor y, struct tensor table, int rows, int cols)
+{
+    int side = static_cast<int>(lrint(sqrt(static_cast<double>(table.rows)))),
+        grid = rows > cols ? rows : cols;
+    if (y.rows == 0)
+        return;
+    WITH_TYPE(T, y.dtype,
+              LAUNCH((resize_grid<T>), static_cast<unsigned>(rows * cols), THREADS, 0, cuda_of(b)->stream,
+                     view_of<T>(y), view_of<float>(table), side, grid, cols));
+    LAUNCHED(b);
+}
+
+void rows_fill(struct ops *o)
+{
+    o->embed = cuda_embed;
+    o->rmsnorm = cuda_rmsnorm;
+    o->layernorm = cuda_layernorm;
+    o->gated_norm = cuda_gated_norm;
+    o->add = cuda_add;
+    o->pixel_shuffle = cuda_pixel_shuffle;
+    o->resize_grid = cuda_resize_grid;
+}

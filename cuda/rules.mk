@@ -1,0 +1,42 @@
+# What the Makefile knows of CUDA.
+#
+# Where nvcc is found (or with CUDA=1) the kernels are compiled for every card from Ampere on and become part of the
+# program; the runtime is linked statically, so that the same file starts where there is no NVIDIA driver.
+# Elsewhere (or with CUDA=0) cuda/none.c answers instead.  Tests have the same sources once more as ordinary
+# C++, which runs on the host: see tests/emu.
+
+NVCC  ?= $(shell command -v nvcc)
+CUDA  ?= $(if $(NVCC),1,0)
+CUDA_SRC  := $(wildcard cuda/*.cu)
+CUDA_DEPS := $(wildcard cuda/*.cuh cuda/*.h)
+
+ifeq ($(CUDA),1)
+CARDS      ?= 80 86 89 90 100 120
+CUDA_HOME  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/.*_HERE_=//p')/..
+GENCODE    := $(foreach c,$(CARDS),-gencode arch=compute_$(c),code=sm_$(c)) -gencode arch=compute_$(lastword $(CARDS)),code=compute_$(lastword $(CARDS))
+NVCC_FLAGS := -std=c++17 -O3 -lineinfo -Isrc -I. -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter $(GENCODE)
+CUDA_OBJ   := $(CUDA_SRC:cuda/%.cu=build/cuda/%.o)
+CUDA_LIBS  := $(foreach d,lib lib64 targets/x86_64-linux/lib,-L$(CUDA_HOME)/$(d)) -lcudart_static -ldl -lrt -lpthread -lstdc++
+LIBS       += $(CUDA_LIBS)
+build/cuda/%.o: cuda/%.cu $(CUDA_DEPS)
+	@mkdir -p $(@D)
+	$(if $(V),,@printf '  %-5s %s\n' NVCC cuda/$*)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -c -o $@ $<
+else
+CUDA_OBJ  := $(B)/cuda/none.o
+endif
+
+# The kernels on the host.
+EMU_FLAGS := -std=c++17 -D_GNU_SOURCE -Itests/emu -Isrc -I. $(or $(EMU_OPT),-O2) -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unknown-pragmas $(SAN)
+EMU_OBJ   := $(CUDA_SRC:cuda/%.cu=$(B)/emu/%.o) $(B)/emu/emu.o
+$(B)/emu/%.o: cuda/%.cu $(CUDA_DEPS) tests/emu/cuda_runtime.h
+	@mkdir -p $(@D)
+	$(call say,C++)
+	$(Q)$(CXX) -x c++ $(EMU_FLAGS) -c -o $@ $<
+$(B)/emu/emu.o: tests/emu/emu.cc tests/emu/cuda_runtime.h
+	@mkdir -p $(@D)
+	$(call say,C++)
+	$(Q)$(CXX) $(EMU_FLAGS) -c -o $@ $<
+$(B)/libemu.a: $(EMU_OBJ)
+	@rm -f $@
+	$(Q)ar rcs $@ $^

@@ -1,0 +1,310 @@
+/* cuda_runtime.h - CUDA on the host, so that kernels can be run where there is no GPU.
+ *
+ * Compiled with this folder in front of the include path, the sources of cuda/ are ordinary C++: a kernel is a
+ * function, and a launch runs it for every thread of every block.  Threads are coroutines.  One block runs
+ * after the other; in a block the threads run in an order drawn anew at each barrier, so that a missing
+ * barrier shows as a wrong number.  What a GPU would let pass is an error here, with the name of the
+ * kernel: a barrier that some threads never reach, warp functions without all lanes, more shared memory than
+ * every supported card has, blocks that are no multiple of a warp.  Shared and device memory begin as NaN;
+ * under AddressSanitizer an index beyond either is caught.
+ *
+ * Left out: anything about time.  Streams finish at once, events measure nothing.
+ */
+#ifndef HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
+#define HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <tuple>
+
+#define CUDA_EMULATED 1
+
+#define __global__
+#define __device__
+#define __host__
+#define __forceinline__ inline
+#define __launch_bounds__(...)
+#define __restrict__ __restrict
+#define __align__(n) alignas(n)
+
+struct dim3 {
+    unsigned x, y, z;
+    constexpr dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c)
+    {
+    }
+};
+struct uint2 {
+    unsigned x, y;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct float2 {
+    float x, y;
+};
+
+/* ---- inside a kernel ------------------------------------------------------------------------------- */
+
+namespace emu
+{
+
+struct place {
+    dim3 thread, block, block_size, grid;
+    int lane;
+};
+extern place here; /* of the thread that runs */
+
+void barrier(const char *file, int line);
+
+/* Every lane of the warp gives `bytes` (at most 64) and sees those of all 32, until its next exchange. */
+const unsigned char (*exchange(const void *mine, size_t bytes))[64];
+
+/* The same memory for all threads of a block, for one declaration. */
+void *shared(const void *declaration, size_t bytes);
+void *dynamic_shared();
+
+template <class T> T from_lane(T v, int lane)
+{
+    T out;
+    memcpy(&out, exchange(&v, sizeof v)[lane & 31], sizeof out);
+    return out;
+}
+
+} // namespace emu
+
+#define threadIdx (emu::here.thread)
+#define blockIdx  (emu::here.block)
+#define blockDim  (emu::here.block_size)
+#define gridDim   (emu::here.grid)
+
+#define __syncthreads() emu::barrier(__FILE__, __LINE__)
+
+inline void __syncwarp(unsigned = ~0u)
+{
+    char nothing = 0;
+    emu::exchange(&nothing, 1);
+}
+
+template <class T> T __shfl_sync(unsigned, T v, int lane)
+{
+    return emu::from_lane(v, lane);
+}
+
+template <class T> T __shfl_xor_sync(unsigned, T v, int mask)
+{
+    return emu::from_lane(v, emu::here.lane ^ mask);
+}
+
+template <class T> T __shfl_down_sync(unsigned, T v, int by)
+{
+    int lane = emu::here.lane + by;
+    return emu::from_lane(v, lane < 32 ? lane : emu::here.lane);
+}
+
+template <class T> T __shfl_up_sync(unsigned, T v, int by)
+{
+    int lane = emu::here.lane - by;
+    return emu::from_lane(v, lane >= 0 ? lane : emu::here.lane);
+}
+
+inline unsigned __ballot_sync(unsigned, int yes)
+{
+    unsigned all = 0;
+    unsigned char mine = yes != 0;
+    const unsigned char(*lanes)[64] = emu::exchange(&mine, 1);
+    for (int i = 0; i < 32; i++)
+        all |= (unsigned)lanes[i][0] << i;
+    return all;
+}
+
+template <class T> T atomicAdd(T *p, T v)
+{
+    T old = *p;
+    *p += v;
+    return old;
+}
+
+template <class T> T atomicMax(T *p, T v)
+{
+    T old = *p;
+    *p = v > old ? v : old;
+    return old;
+}
+
+inline unsigned long long atomicMax(unsigned long long *p, unsigned long long v)
+{
+    unsigned long long old = *p;
+    *p = v > old ? v : old;
+    return old;
+}
+
+inline float rsqrtf(float x)
+{
+    return 1.0f / sqrtf(x);
+}
+inline float __expf(float x)
+{
+    return expf(x);
+}
+inline unsigned __float_as_uint(float f)
+{
+    unsigned u;
+    memcpy(&u, &f, 4);
+    return u;
+}
+inline float __uint_as_float(unsigned u)
+{
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+inline int __popc(unsigned v)
+{
+    return __builtin_popcount(v);
+}
+inline int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
+inline int __clz(int v)
+{
+    return v ? __builtin_clz((unsigned)v) : 32;
+}
+template <class T> T __ldg(const T *p)
+{
+    return *p;
+}
+template <class T> T min(T a, T b)
+{
+    return b < a ? b : a;
+}
+template <class T> T max(T a, T b)
+{
+    return a < b ? b : a;
+}
+
+/* ---- the host's side ----------------------------------------------------------------------------------- */
+
+typedef enum {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorNoDevice = 100
+} cudaError_t;
+typedef enum {
+    cudaMemcpyHostToHost,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
+} cudaMemcpyKind;
+typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
+typedef struct emu_stream *cudaStream_t;
+typedef struct emu_event *cudaEvent_t;
+
+struct cudaDeviceProp {
+    char name[256];
+    size_t totalGlobalMem, sharedMemPerBlockOptin;
+    int major, minor, multiProcessorCount, l2CacheSize;
+};
+
+enum {
+    cudaStreamNonBlocking = 1,
+    cudaEventDisableTiming = 2,
+    cudaHostAllocDefault = 0,
+    cudaMemAttachGlobal = 1
+};
+
+cudaError_t cudaMalloc(void **p, size_t bytes);
+cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned flags = cudaMemAttachGlobal);
+cudaError_t cudaMallocHost(void **p, size_t bytes);
+cudaError_t cudaFree(void *p);
+cudaError_t cudaFreeHost(void *p);
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
+const char *cudaGetErrorString(cudaError_t e);
+const char *cudaGetErrorName(cudaError_t e);
+cudaError_t cudaGetDeviceCount(int *n);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
+cudaError_t cudaDriverGetVersion(int *v);
+cudaError_t cudaRuntimeGetVersion(int *v);
+
+inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind,
+                                   cudaStream_t = nullptr)
+{
+    memmove(to, from, n);
+    return cudaSuccess;
+}
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t rows, cudaMemcpyKind kind, cudaStream_t = nullptr);
+inline cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t = nullptr)
+{
+    memset(p, v, n);
+    return cudaSuccess;
+}
+inline cudaError_t cudaSetDevice(int)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
+{
+    *s = nullptr;
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamDestroy(cudaStream_t)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSynchronize()
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaGetLastError()
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
+{
+    *e = nullptr;
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventDestroy(cudaEvent_t)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
+    return cudaSuccess;
+}
+template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)
+{
+    return cudaSuccess;
+}
+
+namespace emu
+{
+
+void run(const char *kernel, dim3 grid, dim3 block, size_t shared, const std::function<void()> &body);
+
+template <class... P, class... A>
+void launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args)
+{
+    std::tuple<P...> a{args...};
+    run(name, grid, block, shared, [&] { std::apply(kernel, a); });
+}
+
+} // namespace emu
+
+#endif

@@ -1,0 +1,358 @@
+/* emu.cc - blocks of coroutines: see cuda_runtime.h.
+ *
+ * A thread has a stack of its own and gives up the processor at barriers only.  The scheduler goes round the
+ * threads of a block, each time in another order, and resumes those that wait for nothing; a round in which
+ * none could be resumed means that some wait for threads which will never come.
+ */
+#include "cuda_runtime.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <sys/mman.h>
+#include <utility>
+#include <vector>
+
+namespace emu
+{
+
+place here;
+
+namespace
+{
+
+enum { MAX_THREADS = 1024, STACK = 256 << 10, SHARED_LIMIT = 99 << 10, WARPS = MAX_THREADS / 32 };
+
+struct coroutine {
+    void *sp; /* where it stopped */
+    char *stack;
+    place at;
+    bool done;
+    long waits; /* barrier it waits for: it goes on when that many have been passed; -1: none */
+    long warp_waits;
+    int next; /* which of the two exchange buffers */
+};
+
+struct warp {
+    unsigned char lanes[2][32][64];
+    int arrived;
+    long passed;
+};
+
+struct {
+    const char *kernel;
+    const std::function<void()> *body;
+    coroutine threads[MAX_THREADS];
+    warp warps[WARPS];
+    int n, running, arrived, finished;
+    long passed;
+    const char *file; /* of the barrier that threads wait at */
+    int line;
+    void *host; /* the scheduler's own stack pointer */
+    std::map<const void *, std::pair<void *, size_t>> shared;
+    void *dynamic;
+    size_t shared_bytes;
+    uint64_t random = 88172645463325252ull;
+} now;
+
+[[noreturn]] void fail(const char *what)
+{
+    fprintf(stderr, "kernel %s, block %u,%u,%u, thread %u: %s\n", now.kernel, here.block.x, here.block.y,
+            here.block.z, here.thread.x, what);
+    abort();
+}
+
+/* ---- coroutines ---------------------------------------------------------------------------------------- */
+
+/* Saves what a call must keep, leaves the stack pointer in *from, and goes on at `to`. */
+extern "C" void emu_switch(void **from, void *to);
+__asm__(R"(
+    .text
+    .globl emu_switch
+    .type emu_switch, @function
+emu_switch:
+    pushq %rbp
+    pushq %rbx
+    pushq %r12
+    pushq %r13
+    pushq %r14
+    pushq %r15
+    movq %rsp, (%rdi)
+    movq %rsi, %rsp
+    popq %r15
+    popq %r14
+    popq %r13
+    popq %r12
+    popq %rbx
+    popq %rbp
+    ret
+    .size emu_switch, . - emu_switch
+    .section .note.GNU-stack,"",@progbits
+    .text
+)");
+
+void leave()
+{
+    emu_switch(&now.threads[now.running].sp, now.host);
+}
+
+void enter()
+{
+    (*now.body)();
+    now.threads[now.running].done = true;
+    now.finished++;
+    leave();
+    abort();
+}
+
+void prepare(coroutine *c)
+{
+    if (!c->stack) {
+        void *p =
+            mmap(nullptr, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED)
+            fail("no memory for its stack");
+        c->stack = static_cast<char *>(p);
+    }
+    void **sp = reinterpret_cast<void **>(c->stack + STACK) -
+                1; /* a call leaves the stack 8 beyond a multiple of 16 */
+    *--sp = reinterpret_cast<void *>(enter);
+    for (int i = 0; i < 6; i++)
+        *--sp = nullptr;
+    c->sp = sp;
+    c->done = false;
+    c->waits = c->warp_waits = -1;
+    c->next = 0;
+}
+
+bool can_run(const coroutine *c, int i)
+{
+    return !c->done && c->waits < now.passed && c->warp_waits < now.warps[i / 32].passed;
+}
+
+uint64_t draw()
+{
+    now.random ^= now.random << 13;
+    now.random ^= now.random >> 7;
+    now.random ^= now.random << 17;
+    return now.random;
+}
+
+/* ---- blocks --------------------------------------------------------------------------------------------- */
+
+void *poisoned(size_t bytes)
+{
+    void *p = nullptr;
+    if (posix_memalign(&p, 128, bytes ? bytes : 1))
+        fail("no memory");
+    memset(p, 0xff, bytes);
+    return p;
+}
+
+void round_of_threads(std::vector<int> &order)
+{
+    bool moved = false;
+    for (size_t i = order.size(); i > 1; i--)
+        std::swap(order[i - 1], order[draw() % i]);
+    for (int i : order) {
+        coroutine *c = &now.threads[i];
+        if (!can_run(c, i))
+            continue;
+        moved = true;
+        now.running = i;
+        here = c->at;
+        emu_switch(&now.host, c->sp);
+    }
+    if (!moved) {
+        char text[256];
+        snprintf(
+            text, sizeof text,
+            "%d of %d threads wait at the barrier of %s:%d, or a warp lacks lanes; the others never come",
+            now.arrived, now.n, now.file ? now.file : "-", now.line);
+        fail(text);
+    }
+}
+
+void run_block(dim3 at, dim3 grid, dim3 block, size_t dynamic)
+{
+    now.n = static_cast<int>(block.x * block.y * block.z);
+    now.arrived = now.finished = 0;
+    now.passed = 0;
+    now.shared_bytes = dynamic;
+    now.dynamic = poisoned(dynamic);
+    std::vector<int> order(static_cast<size_t>(now.n));
+    for (int i = 0; i < now.n; i++) {
+        unsigned u = static_cast<unsigned>(i);
+        dim3 thread(u % block.x, u / block.x % block.y, u / block.x / block.y);
+        now.threads[i].at = {thread, at, block, grid, i % 32};
+        prepare(&now.threads[i]);
+        order[static_cast<size_t>(i)] = i;
+    }
+    for (int i = 0; i < now.n / 32; i++)
+        now.warps[i].arrived = 0, now.warps[i].passed = 0;
+    while (now.finished < now.n)
+        round_of_threads(order);
+    for (auto &piece : now.shared)
+        free(piece.second.first);
+    now.shared.clear();
+    free(now.dynamic);
+}
+
+} // namespace
+
+void run(const char *kernel, dim3 grid, dim3 block, size_t shared, const std::function<void()> &body)
+{
+    now.kernel = kernel;
+    now.body = &body;
+    unsigned n = block.x * block.y * block.z;
+    if (n == 0 || n % 32 || n > MAX_THREADS)
+        fail("a block has whole warps, at most 1024 threads");
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.y > 65535 || grid.z > 65535)
+        fail("such a grid cannot be launched");
+    if (shared > SHARED_LIMIT)
+        fail("more shared memory than every supported card has");
+    for (unsigned z = 0; z < grid.z; z++)
+        for (unsigned y = 0; y < grid.y; y++)
+            for (unsigned x = 0; x < grid.x; x++)
+                run_block(dim3(x, y, z), grid, block, shared);
+}
+
+/* ---- what threads ask for --------------------------------------------------------------------------------- */
+
+void barrier(const char *file, int line)
+{
+    if (now.arrived && (now.line != line || strcmp(now.file, file) != 0))
+        fail("threads of a block wait at two different barriers");
+    now.file = file;
+    now.line = line;
+    now.threads[now.running].waits = now.passed;
+    if (++now.arrived == now.n) {
+        now.arrived = 0;
+        now.passed++;
+    }
+    leave();
+}
+
+/* A lane that is ahead cannot come round to the buffer that others still read: before that it needs them. */
+const unsigned char (*exchange(const void *mine, size_t bytes))[64]
+{
+    coroutine *c = &now.threads[now.running];
+    warp *w = &now.warps[now.running / 32];
+    int buffer = c->next;
+    if (bytes > 64)
+        fail("an exchange of more than 64 bytes");
+    memcpy(w->lanes[buffer][here.lane], mine, bytes);
+    c->next = !buffer;
+    c->warp_waits = w->passed;
+    if (++w->arrived == 32) {
+        w->arrived = 0;
+        w->passed++;
+    }
+    leave();
+    return w->lanes[buffer];
+}
+
+void *shared(const void *declaration, size_t bytes)
+{
+    auto &piece = now.shared[declaration];
+    if (!piece.first) {
+        now.shared_bytes += bytes;
+        if (now.shared_bytes > SHARED_LIMIT)
+            fail("more shared memory than every supported card has");
+        piece = {poisoned(bytes), bytes};
+    }
+    return piece.first;
+}
+
+void *dynamic_shared()
+{
+    return now.dynamic;
+}
+
+} // namespace emu
+
+/* ---- the host's side ------------------------------------------------------------------------------------- */
+
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+    if (posix_memalign(p, 256, bytes ? bytes : 1))
+        return cudaErrorMemoryAllocation;
+    memset(*p, 0xff, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
+{
+    return cudaMalloc(p, bytes);
+}
+
+cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+    return cudaMalloc(p, bytes);
+}
+
+cudaError_t cudaFree(void *p)
+{
+    free(p);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+    free(p);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    *free_bytes = *total = static_cast<size_t>(8) << 30;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t rows, cudaMemcpyKind, cudaStream_t)
+{
+    for (size_t i = 0; i < rows; i++)
+        memmove(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch,
+                width);
+    return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t e)
+{
+    return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : "an error";
+}
+
+const char *cudaGetErrorName(cudaError_t e)
+{
+    return e == cudaSuccess ? "cudaSuccess" : "cudaError";
+}
+
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
+{
+    *p = cudaDeviceProp{};
+    strcpy(p->name, "emulated");
+    p->totalGlobalMem = static_cast<size_t>(8) << 30;
+    p->sharedMemPerBlockOptin = emu::SHARED_LIMIT;
+    p->major = 8;
+    p->multiProcessorCount = 4;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *v)
+{
+    *v = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *v)
+{
+    *v = 13000;
+    return cudaSuccess;
+}

@@ -1,0 +1,55 @@
+/* lab.h - operations of two backends side by side, on random shapes and numbers.
+ *
+ * Tolerances.  In f32 two orders of summation over n terms differ by about sqrt(n) roundings of 6e-8 of
+ * the largest partial sum: 2e-5 relative to the largest output covers n up to 5000 with room.  With
+ * bf16 outputs one rounding step is 2^-8 to 2^-7 of the value; a sum that falls to the other side of
+ * a rounding boundary differs by one step: 1 % of the value plus the f32 term, and twice that where an epilogue
+ * squares.  Attention may round its weights to bf16 before they meet the values (as flash
+ * attention on a GPU does): each weight is off by up to 2^-9 of itself, so the sum may be off by
+ * 0.5 % of the largest value.
+ */
+#ifndef HOLORUN_TESTS_LAB_H
+#define HOLORUN_TESTS_LAB_H
+
+#include "ops/ops.h"
+
+struct lab {
+    struct backend *ref, *fast;
+    struct backend *mem; /* whose memory both read, and the host too */
+    enum dtype act;
+};
+
+/* Each draws a shape and numbers, runs both, and returns the largest difference as a multiple of the tolerance. */
+typedef double lab_case(const struct lab *l);
+lab_case lab_linear, lab_norms, lab_conv, lab_ssm, lab_attend, lab_tiles;
+
+/* Numbers come from here: set it first. */
+extern uint64_t lab_random;
+double lab_uniform(double lo, double hi);
+int lab_between(int lo, int hi); /* both included */
+
+/* Tensors that the host can read. */
+float lab_at(struct tensor t, int64_t r, int64_t c);
+void lab_fill(struct tensor t, double lo, double hi);
+struct tensor lab_make(struct backend *b, enum dtype d, int64_t rows, int64_t cols, double lo, double hi);
+struct tensor lab_twin(struct backend *b, struct tensor t);
+void lab_poison(struct tensor t); /* NaN */
+void lab_drop(struct backend *b, int n, struct tensor *const t[]);
+double lab_largest(struct tensor t);
+
+/* Largest difference as a multiple of the tolerance; 1 is the limit.  slack: further tolerance, for what
+ * was rounded to bf16 before it could cancel: it has to do with the terms, not with the result. */
+double lab_worst(struct tensor have, struct tensor want);
+double lab_worst_within(struct tensor have, struct tensor want, double slack);
+
+/* A Mamba-2 layer of random shape. */
+struct lab_ssm {
+    struct ssm_shape s;
+    struct ssm_const c;
+    struct tensor a, dt_bias, d, v, dt, state;
+    int T, inner;
+};
+void lab_ssm_make(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int P, int N);
+void lab_ssm_drop(struct lab_ssm *k, struct backend *b);
+
+#endif
