@@ -19,7 +19,7 @@
 enum { MAX_IMAGES = 6 };
 
 struct settings {
-    const char *model, *isa, *dialect, *chat;
+    const char *model, *device, *isa, *dialect, *chat;
     int threads, hold, weights, max_tokens;
     double temperature;
     uint64_t seed;
@@ -184,7 +184,7 @@ int cmd_ask(int argc, char **argv)
     }
     if (n >= 0 && s.chat && (question || nfiles))
         n = err_set(&e, ERR_USAGE, "a conversation or a question, not both");
-    if (n >= 0 && !s.chat && !question)
+    if (n >= 0 && !s.chat && (!question || !*question))
         n = err_set(&e, ERR_USAGE, "ask what? A question in quotes, and pictures (PNG) after it");
     if (n < 0)
         return options_refuse(&ask_command, &e);

@@ -4,6 +4,7 @@
  */
 #include "commands.h"
 
+#include "base/file.h"
 #include "base/image.h"
 #include "looking.h"
 #include "screen/screen.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 struct settings {
-    const char *model, *isa, *dialect, *overlay;
+    const char *model, *device, *isa, *dialect, *overlay;
     int threads, hold, weights;
     bool weight_cache, json;
 };
@@ -93,6 +94,11 @@ int cmd_ground(int argc, char **argv)
         return 0;
     if (n >= 0 && n != 2)
         n = err_set(&e, ERR_USAGE, "ground takes an image and what to find in it");
+    if (n == 2 && !*argv[1])
+        n = err_set(&e, ERR_USAGE, "what is to be found is empty");
+    if (n == 2 && !file_exists(argv[0]) && file_exists(argv[1]))
+        n = err_set(&e, ERR_USAGE,
+                    "there is no picture '%s'; the picture comes first, then what to find in it", argv[0]);
     if (n < 0)
         return options_refuse(&ground_command, &e);
     screen_install_signals();

@@ -23,7 +23,7 @@
 enum { TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
 
 struct settings {
-    const char *model, *isa, *display, *view, *dialect, *fake, *runs;
+    const char *model, *device, *isa, *display, *view, *dialect, *fake, *runs;
     int threads, hold, weights, max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle;
     uint64_t seed;
@@ -40,8 +40,8 @@ static const struct option_spec options[] = {
      "how to speak to the model, a built-in name or a file; without it as the model's directory says", NULL},
     {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, NULL,
      "steps before the run ends, 100 without it, 1 in a dry run", NULL},
-    {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0.1, 1e6, "1800", "time before the run ends",
-     NULL},
+    {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0.1, 1e6, "1800",
+     "time before the run ends, in the middle of an action if need be", NULL},
     {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0",
      "generated tokens before the run ends, 0 for no limit", NULL},
     {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
@@ -56,7 +56,7 @@ static const struct option_spec options[] = {
     {"max-images", 0, OPTION_INT, AT(max_images), "N", 0, 4, "0",
      "screenshots in the model's view, 0 for what the dialect says", NULL},
     {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
-     "ask for an answer once more when a budget is used up", NULL},
+     "ask for an answer once more when a budget is used up; it is shown, but is no result", NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
     {"settle-min", 0, OPTION_NUMBER, AT(settle_min), "MS", 0, 60000, "150",
      "shortest wait for the screen after an action", NULL},
@@ -87,7 +87,9 @@ const struct command run_command = {
     .purpose = "work on a task until it is done",
     .details =
         "Looks at the screen, thinks, acts, and again, until the model answers or a budget is used up. "
-        "The answer goes to stdout, what happens to stderr, and everything to a run directory with a report. "
+        "The answer, when the model gives one by itself, goes to stdout, what happens to stderr, and "
+        "everything to a run "
+        "directory with a report. "
         "With - the task is read from stdin.\n\n"
         "Escape twice on the display, or Ctrl-C here, stops at once, also in the middle of a word, and "
         "releases every key and button.",
@@ -428,7 +430,7 @@ int cmd_run(int argc, char **argv)
         n = err_set(&e, ERR_USAGE, "a task is one argument; put it in quotes: holorun run %s", quoted);
         free(quoted);
     } else if (n == 0) {
-        n = err_set(&e, ERR_USAGE, "run takes a task");
+        n = err_set(&e, ERR_USAGE, "run takes a task in quotes, or - to read it from stdin");
     }
     if (n == 1 && read_task(&j, argv[0], &e))
         n = -1;

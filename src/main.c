@@ -59,11 +59,8 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* `words` were to be a command, or a task that was not put in quotes: it ends where options begin. */
-static int refuse_words(char *const *words, int count)
+static void refuse_name(const char *word)
 {
-    const char *word = words[0];
-    int task = 1;
     const char *names[32];
     int n = 0;
     for (const struct command *const *c = commands; *c && n < 32; c++)
@@ -73,6 +70,13 @@ static int refuse_words(char *const *words, int count)
         fprintf(stderr, "holorun: there is no command '%s'; did you mean '%s'?\n", word, near);
     else
         fprintf(stderr, "holorun: there is no command '%s'\n", word);
+}
+
+/* `words` were to be a command, or a task that was not put in quotes: it ends where options begin. */
+static int refuse_words(char *const *words, int count)
+{
+    int task = 1;
+    refuse_name(words[0]);
     while (task < count && words[task][0] != '-')
         task++;
     char *quoted = options_quoted(words, task);
@@ -102,8 +106,11 @@ static int cmd_help(int argc, char **argv)
         return 0;
     }
     const struct command *c = find_command(argv[0]);
-    if (!c)
-        return refuse_words(argv, 1);
+    if (!c) {
+        refuse_name(argv[0]);
+        fputs("holorun: 'holorun help' lists them all\n", stderr);
+        return ERR_USAGE;
+    }
     manual_help(c, stdout);
     return 0;
 }

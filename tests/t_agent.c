@@ -471,6 +471,7 @@ static void t_time(void **state)
     ended(&p, AGENT_TIME, ERR_TIME);
     assert_int_equal(seen.asked[1].goal, GOAL_ANSWER);
     assert_string_equal(p.r.answer, "So far.");
+    assert_true(p.r.steps == 0 && p.story.counted == 0 && p.story.n == 1);
     assert_int_equal(clicks(&p), 0);
 
     forget();

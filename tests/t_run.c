@@ -362,6 +362,13 @@ static void t_pictures(void **state)
     ONE_LINE(&o, ERR_ENV, "photo.jpg", "a JPEG", "only PNG is read", "convert");
     program_run(&x, &o, WORDS("ground", plain, "it"));
     ONE_LINE(&o, ERR_ENV, "picture.png", "a PPM", "only PNG is read");
+    program_run(&x, &o, WORDS("ground", "Search", plain));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "no picture 'Search'; the picture comes first"));
+    program_run(&x, &o, WORDS("ground", plain, ""));
+    assert_int_equal(o.code, ERR_USAGE);
+    program_run(&x, &o, WORDS("ask", "", plain));
+    assert_int_equal(o.code, ERR_USAGE);
     program_run(&x, &o, WORDS("ask", "What is the capital of France?", "--model", POCKET));
     ONE_LINE(&o, ERR_USAGE, "only answers questions about screens", "640x480");
     assert_string_equal(o.out, "");
@@ -404,6 +411,9 @@ static void t_quotes(void **state)
     program_run(&x, &o, WORDS("book", "a", "flight", "--dry-run"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "holorun run \"book a flight\" --dry-run\n"));
+    program_run(&x, &o, WORDS("help", "nonsense"));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_null(strstr(o.err, "holorun run"));
     program_run(&x, &o, WORDS("run", "--dry-run", "pay", "$5", "for", "Ana's", "book"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "holorun run 'pay $5 for Ana'\\''s book'\n"));

@@ -19,7 +19,7 @@ struct agent {
     int number;
     struct image frame;
     enum agent_status budget; /* the one that is used up, or RUNNING */
-    bool beyond;              /* it was used up before: only an answer is asked for, and that is no step */
+    bool beyond;              /* it is used up: only an answer is asked for, and that is no step */
     struct step step;
     enum action_fault fault; /* of reading the reply */
     struct err unread;       /* what was wrong with it */

@@ -120,6 +120,7 @@ static enum attempted attempts(struct agent *a, struct err *e)
         got = attempt(a, i, e);
         if (got == ATTEMPT_OUT_OF_TIME) {
             a->budget = AGENT_TIME;
+            a->beyond = true;
             if (a->o->force_answer)
                 got = attempt(a, i, e);
         }
@@ -150,6 +151,8 @@ int agent_think(struct agent *a, struct err *e)
     trace_begin(t, a->number, "step");
     trace_text(t, "note", a->step.note);
     trace_text(t, "thought", a->step.thought);
+    if (a->beyond)
+        trace_bool(t, "beyond_budget", true);
     trace_int(t, "repairs", a->step.repairs);
     return trace_end(t, e);
 }

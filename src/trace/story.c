@@ -64,6 +64,7 @@ static void take_event(struct story_step *s, const char *kind, const json_t *fie
         s->ms[PHASE_WRITE] += milliseconds(fields, "ms");
     } else if (!strcmp(kind, "step")) {
         s->step = fields;
+        s->beyond |= field_bool(fields, "beyond_budget"); /* used up only after the screen was seen */
     } else if (!strcmp(kind, "action")) {
         take_action(s, fields);
     } else if (!strcmp(kind, "exec")) {
