@@ -68,6 +68,11 @@ const unsigned char (*exchange(const void *mine, size_t bytes))[64];
 void *shared(const void *declaration, size_t bytes);
 void *dynamic_shared();
 
+/* Copies that a thread need not wait for: done when it waits, not before, so that a missing wait shows. */
+void copy_later(void *to, const void *from, size_t bytes, size_t wanted); /* the rest is zeros */
+void copies_end();
+void copies_wait(size_t groups);
+
 template <class T> T from_lane(T v, int lane)
 {
     T out;

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <map>
 #include <sys/mman.h>
 #include <utility>
@@ -23,6 +24,12 @@ namespace
 
 enum { MAX_THREADS = 1024, STACK = 256 << 10, SHARED_LIMIT = 99 << 10, WARPS = MAX_THREADS / 32 };
 
+struct late_copy {
+    void *to;
+    const void *from;
+    size_t bytes, wanted;
+};
+
 struct coroutine {
     void *sp; /* where it stopped */
     char *stack;
@@ -30,7 +37,9 @@ struct coroutine {
     bool done;
     long waits; /* barrier it waits for: it goes on when that many have been passed; -1: none */
     long warp_waits;
-    int next; /* which of the two exchange buffers */
+    int next;                                  /* which of the two exchange buffers */
+    std::vector<late_copy> copies;             /* of the group that is open */
+    std::deque<std::vector<late_copy>> groups; /* under way */
 };
 
 struct warp {
@@ -123,6 +132,8 @@ void prepare(coroutine *c)
     c->done = false;
     c->waits = c->warp_waits = -1;
     c->next = 0;
+    c->copies.clear();
+    c->groups.clear();
 }
 
 bool can_run(const coroutine *c, int i)
@@ -250,6 +261,31 @@ const unsigned char (*exchange(const void *mine, size_t bytes))[64]
     }
     leave();
     return w->lanes[buffer];
+}
+
+void copy_later(void *to, const void *from, size_t bytes, size_t wanted)
+{
+    if (reinterpret_cast<uintptr_t>(to) % bytes || reinterpret_cast<uintptr_t>(from) % bytes)
+        fail("a copy of 16 bytes from or to an address that is no multiple of it");
+    memset(to, 0xff, bytes);
+    now.threads[now.running].copies.push_back({to, from, bytes, wanted});
+}
+
+void copies_end()
+{
+    coroutine *c = &now.threads[now.running];
+    c->groups.push_back(std::move(c->copies));
+    c->copies.clear();
+}
+
+void copies_wait(size_t groups)
+{
+    coroutine *c = &now.threads[now.running];
+    for (; c->groups.size() > groups; c->groups.pop_front())
+        for (const late_copy &l : c->groups.front()) {
+            memset(l.to, 0, l.bytes);
+            memcpy(l.to, l.from, l.wanted);
+        }
 }
 
 void *shared(const void *declaration, size_t bytes)

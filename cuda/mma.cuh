@@ -1,0 +1,148 @@
+/* mma.cuh - products of small matrices by a warp, and copies into shared memory that do not wait.
+ *
+ * One function for each instruction that C++ has no words for; on the host (tests/emu) the same is done with the
+ * numbers of the 32 lanes put together.  All lanes of a warp call them together.
+ *
+ * Fragments are laid out as the PTX ISA says, with g = lane / 4 and t = lane % 4:
+ *   A [16, 16]  a[0], a[1]: rows g and g + 8, columns 2t and 2t + 1;  a[2], a[3]: likewise, columns + 8
+ *   B [16, 8]   b[0], b[1]: rows 2t and 2t + 1, and these + 8, of column g
+ *   D [16, 8]   d[0], d[1]: row g, columns 2t and 2t + 1;  d[2], d[3]: row g + 8
+ * The lower half of a word is the number with the lower index.
+ */
+#ifndef HOLORUN_CUDA_MMA_CUH
+#define HOLORUN_CUDA_MMA_CUH
+
+#include "device.cuh"
+
+/* Two numbers rounded to bf16; a in the lower half. */
+__device__ __forceinline__ unsigned pack2(float a, float b)
+{
+#ifdef CUDA_EMULATED
+    return bf16_of(a).bits | (unsigned)bf16_of(b).bits << 16;
+#else
+    unsigned r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
+    return r;
+#endif
+}
+
+#ifdef CUDA_EMULATED
+namespace emu
+{
+/* Number i of a fragment's words. */
+inline float half_of(const unsigned char *words, int i)
+{
+    bf16 h;
+    memcpy(&h, words + 2 * i, sizeof h);
+    return number(h);
+}
+} // namespace emu
+#endif
+
+/* d += A B of bf16 numbers, summed in f32. */
+__device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const unsigned b[2])
+{
+#ifdef CUDA_EMULATED
+    unsigned mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+    const unsigned char(*lanes)[64] = emu::exchange(mine, sizeof mine);
+    int g = emu::here.lane / 4, t = emu::here.lane % 4;
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 16; k++) {
+            const unsigned char *left = lanes[4 * g + k % 8 / 2],
+                                *right = lanes[4 * (2 * t + i % 2) + k % 8 / 2];
+            d[i] += emu::half_of(left, 2 * (k / 8 * 2 + i / 2) + k % 2) *
+                    emu::half_of(right, 8 + 2 * (k / 8) + k % 2);
+        }
+#else
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+/* Four matrices of 8 x 8 bf16 from shared memory: lane l names row l % 8 of matrix l / 8 (16 bytes, aligned);
+ * r[m] is row g, columns 2t and 2t + 1 of matrix m; or with TURNED rows 2t and 2t + 1 of column g. */
+template <bool TURNED> __device__ __forceinline__ void load_matrices(unsigned r[4], const void *row)
+{
+#ifdef CUDA_EMULATED
+    const unsigned char(*lanes)[64] = emu::exchange(row, 16);
+    int g = emu::here.lane / 4, t = emu::here.lane % 4;
+    for (int m = 0; m < 4; m++) {
+        unsigned char *to = reinterpret_cast<unsigned char *>(&r[m]);
+        for (int i = 0; i < 2; i++)
+            memcpy(to + 2 * i, TURNED ? lanes[8 * m + 2 * t + i] + 2 * g : lanes[8 * m + g] + 2 * (2 * t + i),
+                   2);
+    }
+#else
+    unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    if (TURNED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(at));
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(at));
+#endif
+}
+
+/* A [16, 16] of a row-major matrix in shared memory, `pitch` numbers from row to row. */
+__device__ __forceinline__ void load_a(unsigned a[4], const bf16 *at, int pitch)
+{
+    int lane = threadIdx.x % WARP;
+    load_matrices<false>(a, at + lane % 16 * pitch + lane / 16 * 8);
+}
+
+/* Two B side by side, b[0..1] and b[2..3], of a matrix that lies with its columns as rows: rows n..n+15 of
+ * [N, K], columns k..k+15. */
+__device__ __forceinline__ void load_b_columns(unsigned b[4], const bf16 *at, int pitch)
+{
+    int lane = threadIdx.x % WARP;
+    load_matrices<false>(b, at + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 8);
+}
+
+/* The same of a matrix [K, N] as it is: rows k..k+15, columns n..n+15. */
+__device__ __forceinline__ void load_b_rows(unsigned b[4], const bf16 *at, int pitch)
+{
+    int lane = threadIdx.x % WARP;
+    load_matrices<true>(b, at + lane % 16 * pitch + lane / 16 * 8);
+}
+
+/* ---- copies that do not wait ---------------------------------------------------------------------------- */
+
+/* 16 bytes into shared memory, both addresses multiples of 16; zeros where `wanted` is false (`from` must be an
+ * address all the same).  They are there for this thread after copies_wait, for others after a barrier. */
+__device__ __forceinline__ void copy16(void *to, const void *from, bool wanted)
+{
+#ifdef CUDA_EMULATED
+    emu::copy_later(to, from, 16, wanted ? 16 : 0);
+#else
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
+                     static_cast<unsigned>(__cvta_generic_to_shared(to))),
+                 "l"(from), "r"(wanted ? 16 : 0)
+                 : "memory");
+#endif
+}
+
+/* Ends a group of copies. */
+__device__ __forceinline__ void copies_end()
+{
+#ifdef CUDA_EMULATED
+    emu::copies_end();
+#else
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Waits until at most so many groups, the latest, are under way. */
+template <int GROUPS> __device__ __forceinline__ void copies_wait()
+{
+#ifdef CUDA_EMULATED
+    emu::copies_wait(GROUPS);
+#else
+    asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS) : "memory");
+#endif
+}
+
+#endif
