@@ -162,4 +162,4 @@ help: ## this list
 # The embedded model made again from nothing: hours of training, never part of demo or test.
 include assets/pocket/pocket.mk
 
--include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TESTS:=.d)
+-include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TEST_LIB:.o=.d) $(TESTS:=.d) $(EMU_OBJ:.o=.d)

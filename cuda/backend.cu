@@ -50,7 +50,7 @@ void cuda_launched(struct backend *b, const char *file, int line)
 
 /* ---- devices ------------------------------------------------------------------------------------------- */
 
-extern "C" int cuda_devices(struct cuda_device *out, int max, struct err *e)
+extern "C" int cuda_devices(struct gpu *out, int max, struct err *e)
 {
     int n = 0, driver = 0, runtime = 0;
     cudaError_t error = cudaGetDeviceCount(&n);
@@ -204,7 +204,7 @@ static void cuda_close(struct backend *b)
 
 extern "C" struct backend *backend_cuda(int device, struct err *e)
 {
-    struct cuda_device found[64];
+    struct gpu found[64];
     int n = cuda_devices(found, 64, e);
     if (n < 0)
         return nullptr;

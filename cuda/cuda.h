@@ -11,15 +11,8 @@
 
 #include "ops/ops.h"
 
-struct cuda_device {
-    char name[64];
-    int major, minor;    /* compute capability */
-    size_t memory, free; /* bytes */
-};
-
-/* Devices of this machine, at most max; how many there are.  -1 and why: no driver, one that is too old, a program
- * without CUDA. */
-int cuda_devices(struct cuda_device *out, int max, struct err *e);
+/* backend_gpu_list, which see. */
+int cuda_devices(struct gpu *out, int max, struct err *e);
 
 /* A backend on device 0, 1, ...; freed with backend_free.  NULL and why. */
 struct backend *backend_cuda(int device, struct err *e);

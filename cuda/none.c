@@ -1,7 +1,7 @@
 /* none.c - what a program says that was built without CUDA. */
 #include "cuda/cuda.h"
 
-int cuda_devices(struct cuda_device *out, int max, struct err *e)
+int cuda_devices(struct gpu *out, int max, struct err *e)
 {
     (void)out;
     (void)max;

@@ -32,11 +32,11 @@ EMU_OBJ   := $(CUDA_SRC:cuda/%.cu=$(B)/emu/%.o) $(B)/emu/emu.o
 $(B)/emu/%.o: cuda/%.cu $(CUDA_DEPS) tests/emu/cuda_runtime.h
 	@mkdir -p $(@D)
 	$(call say,C++)
-	$(Q)$(CXX) -x c++ $(EMU_FLAGS) -c -o $@ $<
+	$(Q)$(CXX) -x c++ $(EMU_FLAGS) -MMD -MP -c -o $@ $<
 $(B)/emu/emu.o: tests/emu/emu.cc tests/emu/cuda_runtime.h
 	@mkdir -p $(@D)
 	$(call say,C++)
-	$(Q)$(CXX) $(EMU_FLAGS) -c -o $@ $<
+	$(Q)$(CXX) $(EMU_FLAGS) -MMD -MP -c -o $@ $<
 $(B)/libemu.a: $(EMU_OBJ)
 	@rm -f $@
 	$(Q)ar rcs $@ $^

@@ -10,7 +10,8 @@
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct bench),
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
-     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; or peers, to compare",
+     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; or to compare: "
+     "peers, or of it peers-prompt, peers-decode or peers-tile",
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
      "runs of each figure at least; 1 to see that everything runs", NULL},
@@ -39,8 +40,9 @@ static bool is_one_of(const char *section, const char *const *names)
 
 static int check(const struct bench *k, int n, char **argv, struct err *e)
 {
-    static const char *const names[] = {"all",         "peak",    "kernels", "vision", "prefill", "decode",
-                                        "concurrency", "session", "step",    "drift",  "peers",   NULL};
+    static const char *const names[] = {"all",    "peak",         "kernels",      "vision",     "prefill",
+                                        "decode", "concurrency",  "session",      "step",       "drift",
+                                        "peers",  "peers-prompt", "peers-decode", "peers-tile", NULL};
     if (n > 0)
         return err_set(e, ERR_USAGE, "bench takes no argument '%s'", argv[0]);
     if (n == 0 && !is_one_of(k->section, names))
@@ -51,7 +53,7 @@ static int check(const struct bench *k, int n, char **argv, struct err *e)
 static int measure(struct bench *k, struct err *e)
 {
     static const char *const without_model[] = {"peak", "kernels", NULL};
-    k->b = backend_cpu(k->isa, k->pool, e);
+    k->b = backend_open(k->device, k->isa, 0, k->pool, e);
     if (!k->b)
         return -1;
     bench_heading(k);

@@ -17,7 +17,7 @@
 enum { MAX_CANDIDATES = 16 };
 
 struct settings {
-    const char *model, *isa, *dialect, *size;
+    const char *model, *device, *isa, *dialect, *size;
     int threads, hold, weights, targets;
     uint64_t seed;
     bool weight_cache, json, write, steps, quiet;

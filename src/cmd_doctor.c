@@ -214,6 +214,26 @@ static void check_cpu(struct report *r)
     buf_free(&b);
 }
 
+static void check_gpus(struct report *r)
+{
+    enum { MAX_GPUS = 8 };
+    struct gpu found[MAX_GPUS];
+    struct err e = ERR_INIT;
+    int n = backend_gpu_list(found, MAX_GPUS, &e);
+    if (n <= 0) {
+        add(r, "GPU", OK,
+            xasprintf("none, the model runs on the processor: %s", n < 0 ? e.text : "no device"), NULL);
+        return;
+    }
+    for (int i = 0; i < n && i < MAX_GPUS; i++) {
+        const struct gpu *g = &found[i];
+        add(r, "GPU", g->major >= 8 ? OK : WARNING,
+            xasprintf("cuda:%d %s, compute capability %d.%d, %.1f of %.1f GB free", i, g->name, g->major,
+                      g->minor, (double)g->free * 1e-9, (double)g->memory * 1e-9),
+            "it is older than what the kernels run on (8.0): the model runs on the processor");
+    }
+}
+
 static void check_folders(struct report *r)
 {
     static const struct {
@@ -283,6 +303,7 @@ int cmd_doctor(int argc, char **argv)
     check_display(&r, &set);
     check_model(&r, set.model);
     check_cpu(&r);
+    check_gpus(&r);
     check_folders(&r);
     if (set.json)
         print_json(&r);

@@ -23,7 +23,7 @@
 enum { NAMED = 20, MAX_TOKENS = 256 };
 
 struct settings {
-    const char *model, *isa, *dialect, *results, *only;
+    const char *model, *device, *isa, *dialect, *results, *only;
     int threads, hold, weights, limit;
     bool weight_cache, json, resume, free, quiet;
 };

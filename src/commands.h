@@ -28,12 +28,15 @@ extern const struct command run_command, ask_command, ground_command, report_com
 /* Rows that several commands share; T has the fields named here. */
 
 /* clang-format off */
-/* const char *model, *isa; int threads, hold, weights; bool weight_cache; */
+/* const char *model, *device, *isa; int threads, hold, weights; bool weight_cache; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
      "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
     {"threads", 0, OPTION_INT, offsetof(T, threads), "N", 0, 256, "0",                                       \
      "threads for the model, 0 for one on every core", "HOLORUN_THREADS"},                                   \
+    {"device", 0, OPTION_TEXT, offsetof(T, device), "auto|cpu|cuda[:N]", 0, 32, "auto",                       \
+     "where the model runs: a GPU if there is one that has room for it, the processor, or that GPU",            \
+     "HOLORUN_DEVICE"},                                                                                       \
     {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                                           \
      "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL},         \
     WEIGHTS_OPTIONS(T),                                                                                      \
@@ -52,7 +55,7 @@ extern const struct command run_command, ask_command, ground_command, report_com
 
 /* The same as engine_open wants them; S is one of T. */
 #define MODEL_ENGINE(S)                                                                                      \
-    {.dir = (S).model, .isa = (S).isa, .threads = (S).threads, .hold = (enum weight_hold)(S).hold,           \
+    {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .hold = (enum weight_hold)(S).hold,           \
      .weights = (enum weight_numbers)(S).weights, .cache = (S).weight_cache,                             \
      .progress = loading_progress}
 

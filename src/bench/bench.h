@@ -13,7 +13,7 @@
 #include <stdbool.h>
 
 struct bench {
-    const char *model, *isa; /* NULL: the one that comes with holorun, the best */
+    const char *model, *device, *isa; /* NULL: the one that comes with holorun, the best */
     const char *section;     /* "all" or one of them */
     int hold, weights;       /* enum weight_hold, weight_numbers */
     bool weight_cache;

@@ -60,6 +60,7 @@ static struct engine *open(const struct subject *m, bool f32, enum weight_number
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = m->dir,
+                               .device = m->k->device,
                                .isa = m->k->isa,
                                .threads = m->k->threads,
                                .f32 = f32,

@@ -71,6 +71,7 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
     if (!m->dialect)
         return -1;
     struct engine_options o = {.dir = m->dir,
+                               .device = k->device,
                                .isa = k->isa,
                                .threads = k->threads,
                                .hold = (enum weight_hold)k->hold,

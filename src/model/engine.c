@@ -98,6 +98,22 @@ int engine_agree(struct engine *g, struct err *e)
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
+/* Weights on a GPU are copied into its memory; those of the CPU may stay in the files. */
+static int open_backend(struct engine *g, const struct engine_options *o, const struct safetensors *s,
+                        struct plan_holding *hold, struct err *e)
+{
+    struct plan p = {0};
+    struct engine_options packed = *o;
+    packed.hold = HOLD_PACKED;
+    if ((backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(&p, &g->config, s, &packed, e)) ||
+        plan_hold(hold, &g->config, s, o, e))
+        return err_prefix(e, "model '%s'", o->dir);
+    g->backend = backend_open(o->device, o->isa, plan_own(&p, 1, 0), g->pool, e);
+    if (g->backend && !g->backend->ops->borrow)
+        *hold = (struct plan_holding){false, 0};
+    return g->backend ? 0 : -1;
+}
+
 static int open_weights(struct engine *g, const struct engine_options *o, struct err *e)
 {
     struct safetensors *s = safetensors_open(o->dir, e);
@@ -105,9 +121,9 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
         return -1;
     g->hash = hash_model(o->dir, s);
     struct plan_holding hold;
-    if (plan_hold(&hold, &g->config, s, o, e)) {
+    if (open_backend(g, o, s, &hold, e)) {
         safetensors_close(s);
-        return err_prefix(e, "model '%s'", o->dir);
+        return -1;
     }
     struct bind_options bind = {.f32 = o->f32,
                                 .allow_extra = o->allow_extra,
@@ -144,7 +160,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     if (config_load(&g->config, o->dir, e) || !(g->tokenizer = tokenizer_open(o->dir, e)))
         goto fail;
     g->pool = pool_new(o->threads);
-    if (!(g->backend = backend_cpu(o->isa, g->pool, e)) || open_weights(g, o, e))
+    if (open_weights(g, o, e))
         goto fail;
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)

@@ -44,11 +44,12 @@ enum weight_numbers {
 };
 
 struct engine_options {
-    const char *dir;  /* model directory in the published layout */
-    const char *isa;  /* NULL: best; "ref" for the scalar reference */
-    int threads;      /* 0: one per core */
-    bool f32;         /* activations and weights in f32 instead of bf16 */
-    bool allow_extra; /* unknown tensors are a warning, not a refusal */
+    const char *dir;    /* model directory in the published layout */
+    const char *device; /* "auto" or NULL, "cpu", "cuda", "cuda:N": see backend_open */
+    const char *isa;    /* of the CPU; NULL: best; "ref" for the scalar reference */
+    int threads;        /* 0: one per core */
+    bool f32;           /* activations and weights in f32 instead of bf16 */
+    bool allow_extra;   /* unknown tensors are a warning, not a refusal */
     enum weight_hold hold;
     enum weight_numbers weights;
     bool cache;    /* what int8 and int4 make is kept in a file, so that the next start maps it */

@@ -99,7 +99,7 @@ struct quant_source {
 struct backend;
 
 struct ops {
-    const char *name; /* "ref", "avx2", "avx512", "avx512bf16", "cuda" */
+    const char *name;                 /* "ref", "avx2", "avx512", "avx512bf16", "cuda" */
     void (*close)(struct backend *b); /* everything of it but *b */
 
     /* memory; upload and download convert between dtypes when they differ */
@@ -222,6 +222,22 @@ struct backend {
  * not supported by this CPU. */
 struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e);
 void backend_free(struct backend *b);
+
+/* A graphics processor that the kernels of cuda/ could run on. */
+struct gpu {
+    char name[64];
+    int major, minor;    /* compute capability */
+    size_t memory, free; /* bytes */
+};
+
+/* Those of this machine, at most max; returns how many there are.  -1 and why: no driver, one that is too old, a
+ * program without CUDA. */
+int backend_gpu_list(struct gpu *out, int max, struct err *e);
+
+/* device: "cpu"; "cuda" or "cuda:N", refused with the reason where it cannot be; "auto" or NULL: the first GPU that
+ * can run the kernels and has `need` bytes free, else the CPU, and always the CPU when an isa is named. */
+struct backend *backend_open(const char *device, const char *isa, size_t need, struct pool *pool,
+                             struct err *e);
 
 /* Names of the instruction sets this CPU runs, best last, for doctor and tests. */
 int backend_cpu_list(const char *names[], int max);
