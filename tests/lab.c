@@ -165,7 +165,12 @@ double lab_conv(const struct lab *l)
 
 void lab_ssm_make(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int P, int N)
 {
-    int G = 1 << lab_between(0, 1), H = G * lab_between(1, 3);
+    int G = 1 << lab_between(0, 1);
+    lab_ssm_of(k, b, act, T, G, G * lab_between(1, 3), P, N);
+}
+
+void lab_ssm_of(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int G, int H, int P, int N)
+{
     k->s = (struct ssm_shape){H, P, N, G, 4, lab_between(2, 40), 0, INFINITY};
     struct tensor *constants[] = {&k->a, &k->dt_bias, &k->d};
     for (int i = 0; i < 3; i++)

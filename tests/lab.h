@@ -50,6 +50,7 @@ struct lab_ssm {
     int T, inner;
 };
 void lab_ssm_make(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int P, int N);
+void lab_ssm_of(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int G, int H, int P, int N);
 void lab_ssm_drop(struct lab_ssm *k, struct backend *b);
 
 #endif

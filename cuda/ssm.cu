@@ -1,0 +1,198 @@
+/* ssm.cu - the Mamba-2 mixer token by token: the convolution, and the recurrence.
+ *
+ * Both are limited by memory.  The convolution reads each input once from memory (and for each run of RUN rows the
+ * K - 1 rows before them again, from the cache) and writes each output once: 4 bytes a channel and token in
+ * bf16.  A thread has 8 channels, 16 bytes, and walks down RUN rows with the last K - 1 in registers; the one that
+ * has the first rows reads the old state and is the one that writes the new, so that no other can come between.
+ *
+ * A step reads and writes the state of a session once, 8 H P N bytes (10.5 MB for 128 heads of 80 by 128); all
+ * else together is less than 1 % of that.  A block has one head of one session; each of its 8 warps has P / 8
+ * whole rows, which lie in registers at 16 bytes a lane and row: with P = 80 a block has all of its 40 KiB on
+ * their way at once, and two blocks fit on a multiprocessor.  H blocks for one session are about as many
+ * as a card has multiprocessors; more sessions are more blocks.
+ *
+ * The same kernel takes many tokens: the state stays in registers between them.  That is the scan of f32 numbers
+ * and of shapes that scan.cu has no products for, and gives the bits of single steps.
+ */
+#include "ssm.cuh"
+
+enum { RUN = 8, RUN_ANY = 16, CONV_THREADS = 64 };
+
+/* ---- convolution -------------------------------------------------------------------------------------------- */
+
+/* One output after the other, up to RUN_ANY taps more than one: rows that need the state are all in the first run. */
+template <class T> __global__ void conv_any(view<T> v, view<T> x, taps k, states of, int64_t rows)
+{
+    int64_t c = (int64_t)blockIdx.x * CONV_THREADS + threadIdx.x, first = blockIdx.z * rows;
+    if (c >= v.cols)
+        return;
+    view<T> in = {x.row(first), rows, x.cols, x.stride}, state = of.of<T>(blockIdx.z);
+    int64_t t0 = (int64_t)blockIdx.y * RUN_ANY, end = min(t0 + RUN_ANY, rows);
+    for (int64_t t = t0; t < end; t++)
+        store(v.row(first + t) + c, conv_one(k, in, state, t, c));
+    if (blockIdx.y == 0)
+        conv_keep(k.count - 1, in, state, rows, c);
+}
+
+/* Eight channels a thread, four taps. */
+template <class T> __global__ void conv_four(view<T> v, view<T> x, taps k, states of, int64_t rows)
+{
+    int64_t c = ((int64_t)blockIdx.x * CONV_THREADS + threadIdx.x) * 8, first = blockIdx.z * rows;
+    if (c >= v.cols)
+        return;
+    view<T> in = {x.row(first), rows, x.cols, x.stride}, state = of.of<T>(blockIdx.z);
+    int64_t t0 = (int64_t)blockIdx.y * RUN, end = min(t0 + RUN, rows);
+    float w[8][4], bias[8], seen[3][8], next[8], sum[8];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        float4 four = load4(k.w + (c + i) * 4);
+        w[i][0] = four.x, w[i][1] = four.y, w[i][2] = four.z, w[i][3] = four.w;
+        bias[i] = k.bias ? k.bias[c + i] : 0.0f;
+    }
+#pragma unroll
+    for (int r = 0; r < 3; r++)
+        load8(seen[r], t0 - 3 + r >= 0 ? in.row(t0 - 3 + r) + c : state.row(t0 + r) + c);
+    for (int64_t t = t0; t < end; t++) {
+        load8(next, in.row(t) + c);
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            float s =
+                fmaf(w[i][2], seen[2][i], fmaf(w[i][1], seen[1][i], fmaf(w[i][0], seen[0][i], bias[i])));
+            sum[i] = silu(fmaf(w[i][3], next[i], s));
+            seen[0][i] = seen[1][i], seen[1][i] = seen[2][i], seen[2][i] = next[i];
+        }
+        store8(v.row(first + t) + c, sum);
+    }
+    if (blockIdx.y > 0)
+        return;
+    if (rows <= RUN) { /* what was read last is what stays */
+#pragma unroll
+        for (int r = 0; r < 3; r++)
+            store8(state.row(r) + c, seen[r]);
+    } else {
+        for (int i = 0; i < 8; i++)
+            conv_keep(3, in, state, rows, c + i);
+    }
+}
+
+/* Sequences one behind the other, each with a state of its own. */
+static void conv_run(struct backend *b, struct tensor v, struct tensor x, struct tensor w, struct tensor bias,
+                     const struct tensor *state, int64_t sequences)
+{
+    if (v.rows == 0)
+        return;
+    int64_t rows = v.rows / sequences;
+    taps k = taps_of(w, bias);
+    if (k.count < 1 || k.count > RUN_ANY + 1)
+        bug("a convolution of %d taps", k.count);
+    for (int64_t s = 0; s < sequences;) {
+        states of;
+        int n = states_take(&of, state + s, sequences - s);
+        struct tensor to = tensor_rows(v, s * rows, n * rows), from = tensor_rows(x, s * rows, n * rows);
+        bool fast = k.count == 4 && k.stride == 4 && v.cols % 8 == 0 && aligned(to) && aligned(from) &&
+                    aligned(w) && aligned(&of, n, dtype_size(v.dtype));
+        dim3 grid(blocks_for(v.cols, fast ? 8 * CONV_THREADS : CONV_THREADS),
+                  blocks_for(rows, fast ? RUN : RUN_ANY), static_cast<unsigned>(n));
+        WITH_TYPE(T, v.dtype,
+                  LAUNCH((fast ? conv_four<T> : conv_any<T>), grid, CONV_THREADS, 0, cuda_of(b)->stream,
+                         view_of<T>(to), view_of<T>(from), k, of, rows));
+        LAUNCHED(b);
+        s += n;
+    }
+}
+
+static void cuda_conv(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                      struct tensor bias, struct tensor state)
+{
+    conv_run(b, v, xbc, w, bias, &state, 1);
+}
+
+static void cuda_conv_each(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                           struct tensor bias, const struct tensor *states)
+{
+    conv_run(b, v, xbc, w, bias, states, v.rows);
+}
+
+/* ---- recurrence --------------------------------------------------------------------------------------------- */
+
+/* P: head dimension of heads by 128; 0: any sizes. */
+template <class T, int P>
+__global__ void __launch_bounds__(SSM_THREADS)
+    ssm_walk(view<T> y, view<T> v, view<T> dt, layer k, states of, int64_t rows)
+{
+    int h = blockIdx.x, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    int64_t first = blockIdx.y * rows, x0 = (int64_t)h * k.head_dim,
+            b0 = k.inner + (int64_t)k.group_of(h) * k.state, c0 = b0 + (int64_t)k.groups * k.state;
+    view<float> state = of.of<float>(blockIdx.y);
+    if (P > 0) {
+        const int R = P > 0 ? P / SSM_WARPS : 1;
+        rows128<R> S;
+        x0 += warp * R;
+        S.load(state, x0);
+        for (int64_t t = first; t < first + rows; t++) {
+            const T *in = v.row(t);
+            float4 B = load4(in + b0 + 4 * lane), C = load4(in + c0 + 4 * lane);
+            float x = lane < R ? number(in[x0 + lane]) : 0.0f;
+            float d = time_step(k, number(dt.row(t)[h]), h);
+            float sum = S.step(expf(d * k.a[h]), d, x, B, C);
+            if (lane < R)
+                store(y.row(t) + x0 + lane, fmaf(k.d[h], x, sum));
+        }
+        S.store(state, x0);
+    } else {
+        for (int64_t row = x0 + warp; row < x0 + k.head_dim; row += SSM_WARPS)
+            for (int64_t t = first; t < first + rows; t++) {
+                const T *in = v.row(t);
+                float x = number(in[row]), d = time_step(k, number(dt.row(t)[h]), h);
+                float sum = step_row(state.row(row), k.state, expf(d * k.a[h]), d * x, in + b0, in + c0);
+                if (lane == 0)
+                    store(y.row(t) + row, fmaf(k.d[h], x, sum));
+            }
+    }
+}
+
+void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                  const struct tensor *state, int64_t sequences, const struct ssm_shape *s,
+                  const struct ssm_const *c)
+{
+    if (y.rows == 0)
+        return;
+    int64_t rows = y.rows / sequences;
+    for (int64_t i = 0; i < sequences;) {
+        states of;
+        int n = states_take(&of, state + i, sequences - i);
+        struct tensor to = tensor_rows(y, i * rows, n * rows), from = tensor_rows(v, i * rows, n * rows),
+                      steps = tensor_rows(dt, i * rows, n * rows);
+        bool fast = s->state == 128 && s->heads * s->head_dim % 8 == 0 && aligned(from) &&
+                    aligned(&of, n, sizeof(float));
+        dim3 grid(static_cast<unsigned>(s->heads), static_cast<unsigned>(n));
+        WITH_TYPE(T, y.dtype,
+                  LAUNCH((fast && s->head_dim == 80   ? ssm_walk<T, 80>
+                          : fast && s->head_dim == 64 ? ssm_walk<T, 64>
+                                                      : ssm_walk<T, 0>),
+                         grid, SSM_THREADS, 0, cuda_of(b)->stream, view_of<T>(to), view_of<T>(from),
+                         view_of<T>(steps), layer_of(s, c), of, rows));
+        LAUNCHED(b);
+        i += n;
+    }
+}
+
+static void cuda_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                          struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+{
+    ssm_walk_run(b, y, v, dt, &state, 1, s, c);
+}
+
+static void cuda_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                          const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c)
+{
+    ssm_walk_run(b, y, v, dt, states, y.rows, s, c);
+}
+
+void ssm_fill(struct ops *o)
+{
+    o->conv = cuda_conv;
+    o->conv_each = cuda_conv_each;
+    o->ssm_step = cuda_ssm_step;
+    o->ssm_each = cuda_ssm_each;
+}

@@ -1,0 +1,228 @@
+/* ssm.cuh - what the kernels of the Mamba-2 layer share: its sizes, the states of sessions, one step of a row.
+ *
+ * A row of the state is N numbers of one channel.  Whichever kernel updates it, for N = 128 or any other, lane l
+ * of a warp has numbers 4l..4l+3 of each 128, and sums are taken in the same order: so the bits of a step do not
+ * depend on which kernel ran it.
+ */
+#ifndef HOLORUN_CUDA_SSM_CUH
+#define HOLORUN_CUDA_SSM_CUH
+
+#include "host.cuh"
+
+enum {
+    SSM_THREADS = 256, /* of the kernels that walk through a state */
+    SSM_WARPS = SSM_THREADS / WARP,
+    SESSIONS = 128, /* of one launch */
+};
+
+/* States of the sessions of a launch: a kernel gets the addresses by value. */
+struct states {
+    void *at[SESSIONS];
+    int64_t stride;
+    template <class S> __device__ __forceinline__ view<S> of(int session) const
+    {
+        return view<S>{static_cast<S *>(at[session]), 0, 0, stride};
+    }
+};
+
+/* The first of n states that one launch can take: as many as fit, all of one stride. */
+static inline int states_take(states *out, const struct tensor *t, int64_t n)
+{
+    int taken = 0;
+    out->stride = t[0].stride;
+    for (; taken < n && taken < SESSIONS && t[taken].stride == out->stride; taken++)
+        out->at[taken] = t[taken].data;
+    return taken;
+}
+
+/* Whether all rows begin at multiples of 16 bytes. */
+static inline bool rows_aligned(const void *at, int64_t stride, size_t size)
+{
+    return reinterpret_cast<uintptr_t>(at) % 16 == 0 && static_cast<size_t>(stride) * size % 16 == 0;
+}
+
+static inline bool aligned(struct tensor t)
+{
+    return rows_aligned(t.data, t.stride, dtype_size(t.dtype));
+}
+
+static inline bool aligned(const states *s, int n, size_t size)
+{
+    for (int i = 0; i < n; i++)
+        if (!rows_aligned(s->at[i], s->stride, size))
+            return false;
+    return true;
+}
+
+/* Sizes and constants of a layer on the device. */
+struct layer {
+    int heads, head_dim, state, groups, inner; /* H, P, N, G, H P */
+    float dt_min, dt_max;
+    const float *a, *dt_bias, *d; /* [H] */
+    __device__ __forceinline__ int group_of(int head) const
+    {
+        return head / (heads / groups);
+    }
+};
+
+static inline layer layer_of(const struct ssm_shape *s, const struct ssm_const *c)
+{
+    return layer{s->heads,  s->head_dim, s->state, s->groups,  s->heads * s->head_dim,
+                 s->dt_min, s->dt_max,   c->a,     c->dt_bias, c->d};
+}
+
+/* clamp(softplus(raw + bias)) */
+__device__ __forceinline__ float time_step(const layer &k, float raw, int head)
+{
+    float v = raw + k.dt_bias[head], d = v > 20.0f ? v : log1pf(expf(v));
+    return d < k.dt_min ? k.dt_min : d > k.dt_max ? k.dt_max : d;
+}
+
+/* ssm.cu: sequences of y.rows / sequences tokens, one behind the other, each with a state of its own. */
+void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                  const struct tensor *state, int64_t sequences, const struct ssm_shape *s,
+                  const struct ssm_const *c);
+
+/* ---- numbers in fours and eights ------------------------------------------------------------------------ */
+
+__device__ __forceinline__ float4 load4(const float *p)
+{
+    return *reinterpret_cast<const float4 *>(p);
+}
+
+__device__ __forceinline__ float4 load4(const bf16 *p)
+{
+    const uint2 v = *reinterpret_cast<const uint2 *>(p);
+    return float4{__uint_as_float(v.x << 16), __uint_as_float(v.x & 0xffff0000u), __uint_as_float(v.y << 16),
+                  __uint_as_float(v.y & 0xffff0000u)};
+}
+
+/* The first n of four, zeros behind them. */
+template <class T> __device__ __forceinline__ float4 load_some(const T *p, int n)
+{
+    return float4{n > 0 ? number(p[0]) : 0.0f, n > 1 ? number(p[1]) : 0.0f, n > 2 ? number(p[2]) : 0.0f,
+                  n > 3 ? number(p[3]) : 0.0f};
+}
+
+__device__ __forceinline__ void store_some(float *p, int n, float4 v)
+{
+    if (n > 0)
+        p[0] = v.x;
+    if (n > 1)
+        p[1] = v.y;
+    if (n > 2)
+        p[2] = v.z;
+    if (n > 3)
+        p[3] = v.w;
+}
+
+__device__ __forceinline__ void store8(float *p, const float v[8])
+{
+    *reinterpret_cast<float4 *>(p) = float4{v[0], v[1], v[2], v[3]};
+    *reinterpret_cast<float4 *>(p + 4) = float4{v[4], v[5], v[6], v[7]};
+}
+
+__device__ __forceinline__ void store8(bf16 *p, const float v[8])
+{
+    unsigned w[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        w[i] = (unsigned)bf16_of(v[2 * i + 1]).bits << 16 | bf16_of(v[2 * i]).bits;
+    *reinterpret_cast<uint4 *>(p) = uint4{w[0], w[1], w[2], w[3]};
+}
+
+/* ---- a step of one row ----------------------------------------------------------------------------------- */
+
+/* S = decay S + dx B */
+__device__ __forceinline__ float4 advance(float4 S, float decay, float dx, float4 B)
+{
+    return float4{fmaf(decay, S.x, dx * B.x), fmaf(decay, S.y, dx * B.y), fmaf(decay, S.z, dx * B.z),
+                  fmaf(decay, S.w, dx * B.w)};
+}
+
+__device__ __forceinline__ float dot(float4 S, float4 C)
+{
+    return fmaf(S.w, C.w, fmaf(S.z, C.z, fmaf(S.y, C.y, S.x * C.x)));
+}
+
+/* Of any length, in memory; every lane gets S C. */
+template <class T>
+__device__ __forceinline__ float step_row(float *S, int N, float decay, float dx, const T *B, const T *C)
+{
+    float sum = 0;
+    for (int n = threadIdx.x % WARP * 4; n < N; n += 4 * WARP) {
+        float4 next = advance(load_some(S + n, N - n), decay, dx, load_some(B + n, N - n));
+        store_some(S + n, N - n, next);
+        sum += dot(next, load_some(C + n, N - n));
+    }
+    return warp_sum(sum);
+}
+
+/* R rows of 128 in registers: all are on their way before the first is used. */
+template <int R> struct rows128 {
+    float4 S[R];
+    __device__ __forceinline__ void load(view<float> state, int64_t row)
+    {
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            S[r] = load4(state.row(row + r) + 4 * (threadIdx.x % WARP));
+    }
+    __device__ __forceinline__ void store(view<float> state, int64_t row) const
+    {
+#pragma unroll
+        for (int r = 0; r < R; r++)
+            *reinterpret_cast<float4 *>(state.row(row + r) + 4 * (threadIdx.x % WARP)) = S[r];
+    }
+    /* Lane r < R has x of row r and gets its S C; dt is the time step. */
+    __device__ __forceinline__ float step(float decay, float dt, float x, float4 B, float4 C)
+    {
+        float mine = 0, dx = dt * x;
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            S[r] = advance(S[r], decay, __shfl_sync(ALL_LANES, dx, r), B);
+            float sum = warp_sum(dot(S[r], C));
+            mine = (int)threadIdx.x % WARP == r ? sum : mine;
+        }
+        return mine;
+    }
+};
+
+/* ---- the convolution of one output ------------------------------------------------------------------------- */
+
+struct taps {
+    const float *w, *bias; /* [C, K], [C] or NULL */
+    int64_t stride;
+    int count; /* K */
+};
+
+static inline taps taps_of(struct tensor w, struct tensor bias)
+{
+    return taps{static_cast<const float *>(w.data), static_cast<const float *>(bias.data), w.stride,
+                static_cast<int>(w.cols)};
+}
+
+/* Of channel c and row t; rows before the first are those of the state. */
+template <class T>
+__device__ __forceinline__ float conv_one(const taps &k, view<T> x, view<T> state, int64_t t, int64_t c)
+{
+    float sum = k.bias ? k.bias[c] : 0.0f;
+    int64_t keep = k.count - 1;
+    for (int64_t i = 0; i <= keep; i++) {
+        int64_t from = t - keep + i;
+        sum =
+            fmaf(k.w[c * k.stride + i], number(from >= 0 ? x.row(from)[c] : state.row(keep + from)[c]), sum);
+    }
+    return silu(sum);
+}
+
+/* The last rows of what channel c has seen, after `rows` rows of x. */
+template <class T>
+__device__ __forceinline__ void conv_keep(int keep, view<T> x, view<T> state, int64_t rows, int64_t c)
+{
+    for (int64_t r = 0; r < keep; r++) { /* oldest first: what is read lies behind what is written */
+        int64_t from = rows - keep + r;
+        state.row(r)[c] = from >= 0 ? x.row(from)[c] : state.row(rows + r)[c];
+    }
+}
+
+#endif

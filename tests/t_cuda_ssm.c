@@ -1,0 +1,263 @@
+/* t_cuda_ssm.c - claims about the Mamba-2 layer on the GPU (cuda/ssm.cu, scan.cu, mamba.cu), run on the host.
+ *
+ * Against the scalar reference on random shapes and on those of Holotron (heads of 80 by 128, eight to a group, chunks of
+ * 128), at the ends of a chunk; and what holds without a reference: cuts, sessions together and alone.
+ */
+#include "check.h"
+#include "lab.h"
+
+#include "cuda/cuda.h"
+
+#include <math.h>
+
+static struct backend *ref, *gpu;
+
+static void compare(lab_case *fn, int rounds)
+{
+    struct lab l = {.ref = ref, .fast = gpu, .mem = gpu};
+    for (int act = 0; act < 2; act++) {
+        l.act = act ? DT_BF16 : DT_F32;
+        double off = 0;
+        for (int r = 0; r < rounds; r++)
+            off = fmax(off, fn(&l));
+        check_note("%-4s %d cases, worst difference %.2f of the tolerance", dtype_name(l.act), rounds, off);
+        assert_true(off <= 1);
+    }
+}
+
+static void same_bits(struct tensor have, struct tensor want)
+{
+    for (int64_t r = 0; r < want.rows; r++)
+        assert_memory_equal((char *)have.data + (size_t)(r * have.stride) * dtype_size(have.dtype),
+                            (char *)want.data + (size_t)(r * want.stride) * dtype_size(want.dtype),
+                            (size_t)want.cols * dtype_size(want.dtype));
+}
+
+/* ---- convolution ---------------------------------------------------------------------------------------- */
+
+/* Input and output as columns of wider matrices, at addresses for 16 bytes at a time or not. */
+struct conv_case {
+    struct tensor room, in, w, bias, state, v;
+};
+
+static struct conv_case conv_case(enum dtype act, int T, int C, int K, int begin, int sessions)
+{
+    struct conv_case k = {.room = lab_make(gpu, act, T, begin + C + 8 + C % 2, -2, 2),
+                          .w = lab_make(gpu, DT_F32, C, K, -1, 1),
+                          .bias = lab_make(gpu, DT_F32, 1, C, -1, 1),
+                          .state = lab_make(gpu, act, (int64_t)(K - 1) * sessions, C, -2, 2),
+                          .v = gpu->ops->alloc(gpu, act, T, C)};
+    k.in = tensor_cols(k.room, begin, C);
+    lab_poison(k.v);
+    return k;
+}
+
+static void conv_drop(struct conv_case *k)
+{
+    lab_drop(gpu, 5, (struct tensor *const[]){&k->room, &k->w, &k->bias, &k->state, &k->v});
+}
+
+static void t_conv(void **state)
+{
+    (void)state;
+    static const int shapes[][4] = {/* T, C, K, first column */
+                                    {1, 528, 4, 16}, {2, 96, 4, 8},  {3, 40, 4, 0},  {8, 64, 4, 8},
+                                    {9, 64, 4, 24},  {33, 24, 4, 8}, {17, 24, 4, 3}, {40, 21, 4, 5},
+                                    {50, 5, 16, 1},  {12, 5, 16, 1}, {4, 9, 2, 0}};
+    compare(lab_conv, 20);
+    for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
+        const int *s = shapes[i / 2];
+        struct conv_case k = conv_case(i % 2 ? DT_BF16 : DT_F32, s[0], s[1], s[2], s[3], 1);
+        struct tensor want = lab_twin(gpu, k.v), s2 = lab_twin(gpu, k.state), none = {0};
+        ref->ops->conv(ref, want, k.in, k.w, i % 3 ? k.bias : none, s2);
+        gpu->ops->conv(gpu, k.v, k.in, k.w, i % 3 ? k.bias : none, k.state);
+        assert_true(lab_worst(k.v, want) <= 1);
+        same_bits(k.state, s2);
+        lab_drop(gpu, 2, (struct tensor *const[]){&want, &s2});
+        conv_drop(&k);
+    }
+}
+
+static void t_conv_split(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        int T = lab_between(2, 30), C = round % 2 ? 33 : 32, cut = lab_between(1, T - 1);
+        struct conv_case k = conv_case(DT_BF16, T, C, 4, 8, 1);
+        struct tensor s2 = lab_twin(gpu, k.state), parts = lab_twin(gpu, k.v);
+        gpu->ops->conv(gpu, k.v, k.in, k.w, k.bias, k.state);
+        gpu->ops->conv(gpu, tensor_rows(parts, 0, cut), tensor_rows(k.in, 0, cut), k.w, k.bias, s2);
+        gpu->ops->conv(gpu, tensor_rows(parts, cut, T - cut), tensor_rows(k.in, cut, T - cut), k.w, k.bias,
+                       s2);
+        same_bits(parts, k.v);
+        same_bits(s2, k.state);
+        lab_drop(gpu, 2, (struct tensor *const[]){&s2, &parts});
+        conv_drop(&k);
+    }
+}
+
+/* More sessions than one launch takes; one of them at an odd place. */
+static void t_conv_each(void **state)
+{
+    (void)state;
+    enum { B = 131, C = 24 };
+    struct conv_case k = conv_case(DT_BF16, B, C, 4, 8, B);
+    struct tensor s2 = lab_twin(gpu, k.state), alone = lab_twin(gpu, k.v), each[B];
+    struct tensor odd = lab_make(gpu, DT_BF16, 3, C + 1, -1, 1), odd2 = lab_twin(gpu, odd);
+    for (int i = 0; i < B; i++)
+        each[i] = i == 5 ? tensor_cols(odd, 1, C) : tensor_rows(k.state, 3 * i, 3);
+    gpu->ops->conv_each(gpu, k.v, k.in, k.w, k.bias, each);
+    for (int i = 0; i < B; i++)
+        gpu->ops->conv(gpu, tensor_rows(alone, i, 1), tensor_rows(k.in, i, 1), k.w, k.bias,
+                       i == 5 ? tensor_cols(odd2, 1, C) : tensor_rows(s2, 3 * i, 3));
+    same_bits(k.v, alone);
+    same_bits(k.state, s2);
+    same_bits(odd, odd2);
+    lab_drop(gpu, 4, (struct tensor *const[]){&s2, &alone, &odd, &odd2});
+    conv_drop(&k);
+}
+
+/* ---- state space ----------------------------------------------------------------------------------------- */
+
+/* The layer's numbers with x, B, C and dt as columns of wider matrices, as the model has them. */
+struct ssm_case {
+    struct lab_ssm k;
+    struct tensor y;
+};
+
+static struct ssm_case ssm_case(enum dtype act, int T, int G, int H, int P, int N)
+{
+    struct ssm_case c;
+    lab_ssm_of(&c.k, gpu, act, T, G, H, P, N);
+    c.k.s.chunk = 128;
+    c.y = gpu->ops->alloc(gpu, act, T, c.k.inner);
+    lab_poison(c.y);
+    return c;
+}
+
+static void ssm_drop(struct ssm_case *c)
+{
+    lab_ssm_drop(&c->k, gpu);
+    lab_drop(gpu, 1, (struct tensor *const[]){&c->y});
+}
+
+static void scan(struct backend *b, const struct ssm_case *c, struct tensor y, struct tensor state, int from,
+                 int n)
+{
+    (n == 1 ? b->ops->ssm_step : b->ops->ssm_scan)(b, tensor_rows(y, from, n), tensor_rows(c->k.v, from, n),
+                                                   tensor_rows(c->k.dt, from, n), state, &c->k.s, &c->k.c);
+}
+
+static void t_ssm(void **state)
+{
+    (void)state;
+    compare(lab_ssm, 20);
+}
+
+/* Largest difference to the recurrence of the reference, token by token, as a multiple of the tolerance. */
+static double off_recurrence(const struct ssm_case *c, struct tensor before, struct tensor after)
+{
+    struct tensor want = lab_twin(gpu, c->y), s2 = lab_twin(gpu, before);
+    for (int t = 0; t < c->k.T; t++)
+        scan(ref, c, want, s2, t, 1);
+    double off = fmax(lab_worst(c->y, want), lab_worst(after, s2));
+    lab_drop(gpu, 2, (struct tensor *const[]){&want, &s2});
+    return off;
+}
+
+static void t_true_sizes(void **state)
+{
+    (void)state;
+    static const int shapes[][5] = {/* T, G, H, P, N */
+                                    {1, 1, 8, 80, 128},   {5, 1, 2, 80, 128},   {127, 1, 1, 80, 128},
+                                    {128, 1, 8, 80, 128}, {129, 2, 2, 80, 128}, {300, 1, 1, 80, 128},
+                                    {150, 2, 4, 64, 128}, {70, 1, 1, 32, 128},  {40, 1, 2, 48, 128},
+                                    {140, 1, 1, 80, 64},  {20, 1, 1, 20, 128},  {30, 2, 2, 7, 130}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const int *s = shapes[i];
+        double off = 0;
+        for (int act = 0; act < 2; act++) {
+            struct ssm_case c = ssm_case(act ? DT_BF16 : DT_F32, s[0], s[1], s[2], s[3], s[4]);
+            struct tensor before = lab_twin(gpu, c.k.state);
+            scan(gpu, &c, c.y, c.k.state, 0, c.k.T);
+            off = fmax(off, off_recurrence(&c, before, c.k.state));
+            lab_drop(gpu, 1, (struct tensor *const[]){&before});
+            ssm_drop(&c);
+        }
+        check_note("%3d tokens, %d heads of %d by %d: %.2f of the tolerance", s[0], s[2], s[3], s[4], off);
+        assert_true(off <= 1);
+    }
+}
+
+/* In f32 the bits of single steps; in bf16 near to them, and the same bits for every cut at whole chunks. */
+static void t_cuts(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 4; round++) {
+        enum dtype act = round % 2 ? DT_BF16 : DT_F32;
+        struct ssm_case c = ssm_case(act, 290, 1, 1, round / 2 ? 64 : 80, 128);
+        struct tensor before = lab_twin(gpu, c.k.state), s2 = lab_twin(gpu, before), y2 = lab_twin(gpu, c.y);
+        int cut = act == DT_BF16 && round / 2 ? 128 * lab_between(1, 2) : lab_between(1, 289);
+        scan(gpu, &c, c.y, c.k.state, 0, 290);
+        scan(gpu, &c, y2, s2, 0, cut);
+        scan(gpu, &c, y2, s2, cut, 290 - cut);
+        if (act == DT_F32 || cut % 128 == 0) {
+            same_bits(y2, c.y);
+            same_bits(s2, c.k.state);
+        }
+        struct ssm_case parts = c;
+        parts.y = y2;
+        assert_true(off_recurrence(&parts, before, s2) <= 1);
+        lab_drop(gpu, 3, (struct tensor *const[]){&before, &s2, &y2});
+        ssm_drop(&c);
+    }
+}
+
+/* More sessions than one launch takes; one state at an odd place, one with another stride. */
+static void t_ssm_each(void **state)
+{
+    (void)state;
+    static const int shapes[][3] = {{131, 2, 3}, {4, 80, 128}, {3, 64, 128}};
+    for (int i = 0; i < 6; i++) {
+        int B = shapes[i / 2][0], P = shapes[i / 2][1], N = shapes[i / 2][2];
+        struct ssm_case c = ssm_case(i % 2 ? DT_BF16 : DT_F32, B, 1, 2, P, N);
+        int64_t rows = c.k.state.rows;
+        struct tensor all = lab_make(gpu, DT_F32, rows * B, N, -1, 1), all2 = lab_twin(gpu, all),
+                      wide = lab_make(gpu, DT_F32, rows, N + 5, -1, 1), wide2 = lab_twin(gpu, wide),
+                      alone = lab_twin(gpu, c.y), each[131];
+        for (int s = 0; s < B; s++)
+            each[s] = s == 1 ? tensor_cols(wide, 1, N) : tensor_rows(all, rows * s, rows);
+        gpu->ops->ssm_each(gpu, c.y, c.k.v, c.k.dt, each, &c.k.s, &c.k.c);
+        for (int s = 0; s < B; s++)
+            scan(gpu, &c, alone, s == 1 ? tensor_cols(wide2, 1, N) : tensor_rows(all2, rows * s, rows), s, 1);
+        same_bits(c.y, alone);
+        same_bits(all, all2);
+        same_bits(wide, wide2);
+        lab_drop(gpu, 5, (struct tensor *const[]){&all, &all2, &wide, &wide2, &alone});
+        ssm_drop(&c);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("the convolution and its state equal the reference, at any address and width", t_conv),
+    CLAIM("a convolution cut anywhere equals an uncut one, bit for bit", t_conv_split),
+    CLAIM("convolutions of many sessions together give the bits of each alone", t_conv_each),
+    CLAIM("the state space step and scan equal the reference", t_ssm),
+    CLAIM("with true sizes a scan equals the recurrence of the reference, token by token", t_true_sizes),
+    CLAIM("a scan, cut anywhere, equals the recurrence; cut at chunks, itself bit for bit", t_cuts),
+    CLAIM("steps of many sessions together give the bits of each alone", t_ssm_each),
+};
+
+int main(int argc, char **argv)
+{
+    lab_random = check_seed();
+    struct err e = ERR_INIT;
+    ref = backend_cpu("ref", NULL, NULL);
+    gpu = backend_cuda(0, &e);
+    if (!gpu)
+        die(e.kind, "%s", e.text);
+    int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    backend_free(gpu);
+    backend_free(ref);
+    return failed;
+}
