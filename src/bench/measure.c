@@ -47,7 +47,7 @@ struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg
     while (!enough(k, n, total))
         total += ms[n++] = run_once(fn, arg);
     qsort(ms, (size_t)n, sizeof *ms, by_value);
-    return (struct timing){ms[n / 2], ms[0], n};
+    return (struct timing){(ms[(n - 1) / 2] + ms[n / 2]) / 2, ms[0], n};
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */

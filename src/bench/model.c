@@ -199,7 +199,7 @@ int bench_model(const struct bench *k, struct err *e)
             decode(&m);
         if (bench_wants(k, "concurrency"))
             bench_concurrency(&m);
-        if (!strcmp(k->section, "peers"))
+        if (!strncmp(k->section, "peers", strlen("peers")))
             bench_peers(&m);
         if (bench_wants(k, "session"))
             bench_sessions(&m);

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEPS = 16, GROWN = 512, MOST = 128 };
 
@@ -129,23 +130,30 @@ static void one_tile(struct subject *m)
               (struct rate){.flop = cost_tile_flop(m->c, 0), .count = 1, .unit = "tiles", .factor = DT_BF16});
 }
 
-/* Matrices of small integers are there to be read faster: of them only decoding is compared. */
-void bench_peers(struct subject *m)
+static void prompts(struct subject *m)
 {
-    static const int prompts[] = {512, 3328}, sessions[] = {1, 16};
-    bool whole = engine_number_bytes(m->g) >= 2;
-    for (int i = 0; whole && i < 2; i++) {
+    static const int tokens[] = {512, 3328};
+    for (int i = 0; i < 2; i++) {
         char name[80];
-        m->n = prompts[i];
-        snprintf(name, sizeof name, "prompt of %d tokens", prompts[i]);
+        m->n = tokens[i];
+        snprintf(name, sizeof name, "prompt of %d tokens", tokens[i]);
         bench_row(m->k, "peers", name, bench_measure(m->k, run_prefill, m),
                   (struct rate){.flop = cost_text_flop(m->c, m->n, 0),
                                 .count = (double)m->n,
                                 .unit = "tok",
                                 .factor = DT_BF16});
     }
-    for (int i = 0; i < 2; i++)
+}
+
+/* Parts are sections of their own, so that programs can take turns in each. */
+void bench_peers(struct subject *m)
+{
+    static const int sessions[] = {1, 16};
+    const char *part = strchr(m->k->section, '-');
+    if (!part || !strcmp(part, "-prompt"))
+        prompts(m);
+    for (int i = 0; i < 2 && (!part || !strcmp(part, "-decode")); i++)
         decode_together(m, "peers", sessions[i], 128);
-    if (whole && m->c->vision && !m->c->vit.max_patches)
+    if ((!part || !strcmp(part, "-tile")) && m->c->vision && !m->c->vit.max_patches)
         one_tile(m);
 }

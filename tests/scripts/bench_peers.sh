@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# holorun beside llama.cpp on the same random weights, in turn: A B A B ...
+# holorun beside llama.cpp on the same random weights, in turn for each kind of row: A B A B ...
 #
 #   bench_peers.sh HOLORUN PEER_MODEL        (make bench-peers builds both and calls this)
 #
 #   LLAMA_CPP=DIR    where llama-bench, llama-batched-bench and llama-mtmd-cli are; else they are looked for on PATH
-#   ROUNDS=5         how many times each program runs; THREADS=2; ROWS='prompt decode 8bit tile': which of llama.cpp's rows
+#   ROUNDS=5         how many times each program runs; THREADS=2; ROWS='prompt decode 8bit tile': which rows
 #   PEERS=DIR        where the model is kept (5.1 GB): ~/.cache/holorun/peers
 #
 # Nothing is fetched: without a llama.cpp this says so and ends.  A row is the median of the rounds of either
-# program and the median of the ratios of neighbouring runs, with the smallest and the largest; JSON lines follow.
+# program, each of them the median of two or three runs, and the median of the ratios of neighbouring rounds,
+# with the smallest and the largest; JSON lines follow.
 # Both run with the same number of threads, weights in bf16 and the state in f32; in the rows of 8 bits every
 # matrix is int8 with a scale for each row in holorun, Q8_0 in llama.cpp.  The prompts are not the same tokens:
 # llama-bench draws its own; in a dense model which token it is costs nothing.
@@ -44,36 +45,34 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Each prints lines "ROW RATE" with rates in tokens or tiles a second.
-measure_holorun() { # more options
-    "$holorun" bench --section peers --model "$dir/model" --threads "$threads" --repeat 2 --json "$@" |
+# Each prints lines "ROW RATE" with rates in tokens or tiles a second; $1: prompt, decode, 8bit or tile.
+run_holorun() {
+    local more='' options=(--section "peers-$1")
+    [ "$1" != 8bit ] || more=', 8 bit' options=(--section peers-decode --weights int8)
+    "$holorun" bench "${options[@]}" --model "$dir/model" --threads "$threads" --repeat 3 --json |
         jq -r 'select(.section == "peers") | "\(.name)\t\(.rate)\t\(.of_peak // 0)\t\(.of_memory // 0)"' |
-        awk -F '\t' -v OFS='\t' '
+        awk -F '\t' -v OFS='\t' -v more="$more" '
             /^prompt of 512 /  { print "prompt of 512 tokens", $2, $3 }
             /^prompt of 3328 / { print "prompt of 3328 tokens", $2, $3 }
-            /^1 session /      { print "decode, 1 session", $2, $4 }
-            /^16 sessions /    { print "decode, 16 sessions", $2, $4 }
+            /^1 session /      { print "decode, 1 session" more, $2, $4 }
+            /^16 sessions /    { print "decode, 16 sessions" more, $2, $4 }
             /^one tile /       { print "tile of 512x512", $2, $3 }'
-}
-run_holorun() {
-    case " $rows " in *" prompt "* | *" decode "* | *" tile "*) measure_holorun ;; esac
-    case " $rows " in *" 8bit "*) measure_holorun --weights int8 | awk -F '\t' -v OFS='\t' '{ $1 = $1 ", 8 bit"; print }' ;; esac
 }
 
 decode_llama() { # model, what to add to the names of rows
-    "$bench" -m "$1" -t "$threads" -p 0 -n 32 -d 128 -r 2 -o jsonl 2>/dev/null |
-        jq -r --arg more "$2" '"decode, 1 session\($more)\t\(.samples_ts | max)"'
+    "$bench" -m "$1" -t "$threads" -p 0 -n 32 -d 128 -r 3 -o jsonl 2>/dev/null |
+        jq -r --arg more "$2" '"decode, 1 session\($more)\t\(.samples_ts | sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2)"'
     "$batched" -m "$1" -t "$threads" -c 4096 -npp 128 -ntg 32 -npl 16 --output-format jsonl 2>/dev/null |
         jq -Rr --arg more "$2" 'fromjson? | select(.speed_tg) | "decode, 16 sessions\($more)\t\(.speed_tg)"'
 }
 run_llama() {
-    case " $rows " in *" prompt "*)
+    case $1 in
+    prompt)
         "$bench" -m "$dir/text.gguf" -t "$threads" -p 512,3328 -n 0 -r 2 -o jsonl 2>/dev/null |
-            jq -r '"prompt of \(.n_prompt) tokens\t\(.samples_ts | max)"' ;;
-    esac
-    case " $rows " in *" decode "*) decode_llama "$dir/text.gguf" '' ;; esac
-    case " $rows " in *" 8bit "*) decode_llama "$dir/text-8bit.gguf" ', 8 bit' ;; esac
-    case " $rows " in *" tile "*)
+            jq -r '"prompt of \(.n_prompt) tokens\t\(.samples_ts | sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2)"' ;;
+    decode) decode_llama "$dir/text.gguf" '' ;;
+    8bit) decode_llama "$dir/text-8bit.gguf" ', 8 bit' ;;
+    tile)
         "$eyes" -m "$dir/text.gguf" --mmproj "$dir/eyes.gguf" --image "$dir/tile.ppm" -p x -n 1 -t "$threads" \
             --chat-template chatml 2>&1 </dev/null |
             sed -n 's/.*encod[a-z]* \(done \)\{0,1\}in \([0-9][0-9]*\) ms.*/\2/p' | tail -n 1 |
@@ -84,8 +83,10 @@ run_llama() {
 "$holorun" bench --section peak --threads "$threads"
 for ((i = 1; i <= rounds; i++)); do
     echo "round $i of $rounds" >&2
-    run_holorun | sed "s/^/$i\tholorun\t/" >>"$work/rates"
-    run_llama | sed "s/^/$i\tllama\t/" >>"$work/rates"
+    for row in $rows; do
+        run_holorun "$row" | sed "s/^/$i\tholorun\t/" >>"$work/rates"
+        run_llama "$row" | sed "s/^/$i\tllama\t/" >>"$work/rates"
+    done
 done
 
 # Median, least and most of a column of numbers.
