@@ -89,6 +89,18 @@ static void *device_memory(struct backend *b, size_t bytes)
     return p;
 }
 
+void *cuda_scratch(struct backend *b, size_t bytes)
+{
+    struct cuda *c = cuda_of(b);
+    if (c->scratch_room < bytes) {
+        CUDA(cudaFree(c->scratch)); /* waits for who uses it */
+        c->scratch = nullptr;
+        c->scratch = device_memory(b, bytes);
+        c->scratch_room = bytes;
+    }
+    return c->scratch;
+}
+
 static struct tensor cuda_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
     size_t bytes = static_cast<size_t>(rows) * static_cast<size_t>(cols) * dtype_size(t);
@@ -198,6 +210,7 @@ static void cuda_close(struct backend *b)
     struct cuda *c = cuda_of(b);
     cudaStreamSynchronize(c->stream);
     cudaFree(c->ids);
+    cudaFree(c->scratch);
     cudaStreamDestroy(c->stream);
     delete c;
 }
@@ -232,6 +245,8 @@ extern "C" struct backend *backend_cuda(int device, struct err *e)
     c->ops.download = cuda_download;
     c->ops.copy = cuda_copy;
     rows_fill(&c->ops);
+    ssm_fill(&c->ops);
+    scan_fill(&c->ops);
     ssm_fill(&c->ops);
     scan_fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));

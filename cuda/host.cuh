@@ -13,9 +13,12 @@ extern "C" {
 
 struct weight {
     int64_t rows, cols;  /* N, K */
+    int64_t stride;      /* numbers from row to row; of small numbers blocks of a tile (forms.cuh) */
     struct tensor plain; /* on the device, bf16 or f32; or empty */
     enum quant_form form;
-    void *bytes; /* of small numbers, on the device */
+    void *bytes;         /* of small numbers, on the device */
+    const float *scales; /* theirs of the rows, on the device */
+    float scale;         /* that of all rows, or NaN where they differ */
 };
 
 struct cuda {
@@ -26,6 +29,9 @@ struct cuda {
     bool managed;   /* memory that the host can read too, and every operation waited for: for tests */
     void *ids;      /* of embed, on the device */
     int64_t ids_room;
+    void *scratch; /* of cuda_scratch */
+    size_t scratch_room;
+    struct products *products; /* what linear.cu keeps from call to call */
 };
 
 /* What failed, and what it means for a person; ends the process. */
@@ -46,6 +52,17 @@ static inline struct cuda *cuda_of(struct backend *b)
 /* After every launch: whether it could be started. */
 void cuda_launched(struct backend *b, const char *file, int line);
 #define LAUNCHED(b) cuda_launched(b, __FILE__, __LINE__)
+
+/* Working memory on the device for one operation, aligned to 256 bytes, undefined contents: valid until the next
+ * operation asks. */
+void *cuda_scratch(struct backend *b, size_t bytes);
+
+/* Lets a kernel have that much shared memory, at most 99 KiB. */
+template <class K> static inline void allow_shared(K kernel, size_t bytes)
+{
+    if (bytes > 48 << 10)
+        CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+}
 
 /* A matrix as a kernel gets it. */
 template <class T> struct view {
@@ -80,6 +97,8 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
 {
     return static_cast<unsigned>((n + each - 1) / each);
 }
+
+void products_close(struct cuda *c);
 
 /* Each file enters its operations. */
 void rows_fill(struct ops *o);   /* rows.cu: embed, norms, sums, shuffles */
