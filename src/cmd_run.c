@@ -300,8 +300,9 @@ static void print_outcome(const struct job *j, const struct agent_result *r, con
     bool done = r->status == AGENT_ANSWERED, own = done || r->status == AGENT_INFEASIBLE;
     const char *why = e->kind ? e->text : agent_status_meaning(r->status);
     progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
-    if (r->answer && !own) /* asked for because a budget was used up: no result */
-        progress_head(p, "said", r->answer);
+    const char *asked = own ? NULL : r->answer; /* for because a budget was used up: no result */
+    if (asked)
+        progress_head(p, "said", asked);
     snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);
     progress_head(p, "took", text);
     progress_head(p, "run", trace_dir(j->trace));

@@ -259,11 +259,16 @@ void manual_page(const struct command *const *commands, FILE *f)
 
 /* ---- completion ----------------------------------------------------------------------------- */
 
+/* The words of "a|b|c[:N]": a, b and c. */
 static void bash_words(FILE *f, const char *choices)
 {
+    bool optional = false;
     fputs(") words=\"", f);
-    for (const char *p = choices; *p; p++)
-        fputc(*p == '|' ? ' ' : *p, f);
+    for (const char *p = choices; *p; p++) {
+        optional = *p == '[' || (optional && *p != '|');
+        if (!optional)
+            fputc(*p == '|' ? ' ' : *p, f);
+    }
     fputs("\" ;;\n", f);
 }
 

@@ -142,7 +142,7 @@ static char *written(void (*page)(const struct command *const *, FILE *))
 {
     static const struct option_spec from[] = {{"from", 0, OPTION_TEXT, 0, "FILE", 0, 8, NULL, "a file", NULL},
                                               {0}};
-    static const struct command choose = {"choose", "one|two", "", NULL, NULL, table, NULL},
+    static const struct command choose = {"choose", "one|two[:n]", "", NULL, NULL, table, NULL},
                                 explain = {"explain", "[COMMAND]", "", NULL, NULL, NULL, NULL},
                                 page_of = {"page", "[RUN]", "", NULL, NULL, NULL, NULL},
                                 look = {"look", "[MODEL]", "", NULL, NULL, from, NULL};
