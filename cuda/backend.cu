@@ -210,6 +210,7 @@ static void cuda_close(struct backend *b)
     struct cuda *c = cuda_of(b);
     cudaStreamSynchronize(c->stream);
     cudaFree(c->ids);
+    products_close(c);
     cudaFree(c->scratch);
     cudaStreamDestroy(c->stream);
     delete c;
@@ -245,6 +246,7 @@ extern "C" struct backend *backend_cuda(int device, struct err *e)
     c->ops.download = cuda_download;
     c->ops.copy = cuda_copy;
     rows_fill(&c->ops);
+    linear_fill(&c->ops);
     ssm_fill(&c->ops);
     scan_fill(&c->ops);
     ssm_fill(&c->ops);

@@ -1,0 +1,15 @@
+/* cublas.cuh - products of many rows: one function of NVIDIA's library. */
+#ifndef HOLORUN_CUDA_CUBLAS_CUH
+#define HOLORUN_CUDA_CUBLAS_CUH
+
+#include "host.cuh"
+
+struct cublas;
+
+/* y[T,N] = factor x[T,K] w[N,K]^T, or y += that; x and w bf16, y bf16 or f32, sums in f32.  Everything begins at
+ * multiples of 16 bytes, and so do rows.  Ends the process where there is no library, saying which one to install. */
+void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add);
+
+void cublas_close(struct cublas *c);
+
+#endif

@@ -1,0 +1,228 @@
+/* linear.cu - weights on the device, and which way a product is done.
+ *
+ * Few rows are limited by reading the weights: kernels of our own (matvec.cu).  Many rows are limited by the tensor
+ * cores: cuBLASLt (cublas.cu), which of what follows a product can do the sum only.  So squares of bf16 outputs, which
+ * are defined on rounded numbers, are a pass over y afterwards (4 bytes for each number of y, beside 2 K
+ * operations for it); biases, GELU and the scales of rows come between the sum and its rounding, and take
+ * a detour of 8 bytes through f32, in pieces that fit in the cache of a large card.  Matrices of small numbers are
+ * widened part by part (small.cu), which costs 4 bytes for each weight beside 2 T operations.
+ *
+ * What cuBLASLt does not take (f32, rows that are no multiples of 16 bytes) goes to the kernels of our own, with any
+ * number of rows.  A row's bits are the same for any number of rows up to `few`, and depend on it beyond.
+ */
+#include "cublas.cuh"
+#include "forms.cuh"
+#include "linear.cuh"
+#include "small.cuh"
+
+#include <stdlib.h>
+
+enum {
+    FEW = 16,                /* rows that are done by our own kernels; */
+    FEW_SMALL = 64,          /* of small numbers, which are read again for every 32 of them */
+    WIDE_BYTES = 64 << 20,   /* of a widened part of a matrix */
+    SUM_BYTES = 32 << 20,    /* of sums in f32 */
+    STAGED_BYTES = 16 << 20, /* of a matrix that is converted on the host */
+    ALIGNED = 16 / 2         /* numbers of bf16 */
+};
+
+/* ---- weights ------------------------------------------------------------------------------------------------- */
+
+/* Rows in pieces, so that converting takes little memory; f32 is as wide as it gets. */
+static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtype dtype)
+{
+    struct ops *o = &cuda_of(b)->ops;
+    struct weight *w = new weight();
+    w->rows = host.rows;
+    w->cols = host.cols;
+    w->stride = (host.cols + ALIGNED - 1) / ALIGNED * ALIGNED;
+    w->plain = o->alloc(b, dtype, host.rows, w->stride);
+    struct tensor there = tensor_cols(w->plain, 0, host.cols);
+    int64_t piece = STAGED_BYTES / 4 / (host.cols + 1) + 1;
+    for (int64_t r = 0; r < host.rows; r += piece) {
+        int64_t n = host.rows - r < piece ? host.rows - r : piece;
+        o->upload(b, tensor_rows(there, r, n), tensor_rows(host, r, n));
+    }
+    return w;
+}
+
+static void cuda_unpack_free(struct backend *b, struct weight *w)
+{
+    (void)b;
+    CUDA(cudaFree(w->form == QUANT_NONE ? w->plain.data : w->bytes));
+    delete w;
+}
+
+struct products *products_of(struct backend *b)
+{
+    struct cuda *c = cuda_of(b);
+    if (!c->products)
+        c->products = new products();
+    return c->products;
+}
+
+void products_close(struct cuda *c)
+{
+    if (!c->products)
+        return;
+    cublas_close(c->products->cublas);
+    delete c->products;
+}
+
+/* ---- after a product -------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 256, EACH = 4 };
+
+/* y = epi(sums * scales + bias), or y += that; sums may be y itself. */
+template <class S, class Y>
+__global__ void finish(view<Y> y, view<const S> sums, const float *scales, const float *bias, int epi,
+                       int add)
+{
+    int64_t first = (int64_t)blockIdx.x * THREADS * EACH + threadIdx.x;
+    for (int i = 0; i < EACH; i++) {
+        int64_t c = first + i * THREADS;
+        if (c < y.cols)
+            finish_sum(y.row(blockIdx.y) + c,
+                       number(sums.row(blockIdx.y)[c]) * (scales ? scales[c] : 1.0f) +
+                           (bias ? bias[c] : 0.0f),
+                       epi, add);
+    }
+}
+
+static void launch_finish(struct backend *b, const struct product &p, struct tensor sums, const float *scales)
+{
+    for (int64_t t = 0; t < p.y.rows; t += 32768) {
+        int64_t n = p.y.rows - t < 32768 ? p.y.rows - t : 32768;
+        struct tensor y = tensor_rows(p.y, t, n), s = tensor_rows(sums, t, n);
+        dim3 grid(blocks_for(y.cols, THREADS * EACH), static_cast<unsigned>(n));
+        WITH_TYPE(S, s.dtype,
+                  WITH_TYPE(Y, y.dtype,
+                            LAUNCH((finish<S, Y>), grid, THREADS, 0, cuda_of(b)->stream, view_of<Y>(y),
+                                   view_of<const S>(s), scales, p.bias, (int)p.epi, p.add)));
+        LAUNCHED(b);
+    }
+}
+
+/* ---- many rows -------------------------------------------------------------------------------------------------- */
+
+/* Some columns of y with the rows of w that belong to them, as bf16; or with `rest` the sum of two. */
+struct part {
+    struct product p; /* its w is not used */
+    struct tensor w, rest;
+    const float *scales; /* of these rows, or NULL: */
+    float scale;         /* one for all */
+    void *sums;          /* SUM_BYTES, or one row if that is more */
+};
+
+static bool needs_sums(const struct product &p, bool two, bool scales)
+{
+    bool square_later = p.epi == EPI_RELU2 && !p.add;
+    return two || scales || p.bias || !(p.epi == EPI_NONE || square_later);
+}
+
+static void through_sums(struct backend *b, const struct part &m)
+{
+    int64_t width = (m.p.y.cols + 3) / 4 * 4, rows = SUM_BYTES / 4 / width;
+    rows = rows < 1 ? 1 : rows;
+    for (int64_t t = 0; t < m.p.y.rows; t += rows) {
+        struct product p = m.p;
+        int64_t n = p.y.rows - t < rows ? p.y.rows - t : rows;
+        struct tensor sums = {m.sums, DT_F32, n, p.y.cols, width};
+        p.y = tensor_rows(p.y, t, n);
+        p.x = tensor_rows(p.x, t, n);
+        gemm(b, sums, p.x, m.w, m.scale, false);
+        if (m.rest.data)
+            gemm(b, sums, p.x, m.rest, m.scale, true);
+        launch_finish(b, p, sums, m.scales);
+    }
+}
+
+static void multiply_part(struct backend *b, const struct part &m)
+{
+    if (needs_sums(m.p, m.rest.data != nullptr, m.scales != nullptr))
+        return through_sums(b, m);
+    gemm(b, m.p.y, m.p.x, m.w, m.scale, m.p.add);
+    if (m.p.epi != EPI_NONE)
+        launch_finish(b, m.p, m.p.y, nullptr);
+}
+
+static size_t sum_room(int64_t cols)
+{
+    size_t row = (static_cast<size_t>(cols) + 3) * sizeof(float);
+    return row > size_t{SUM_BYTES} ? row : size_t{SUM_BYTES};
+}
+
+static void multiply_plain(struct backend *b, const struct product &p)
+{
+    struct part m = {};
+    m.p = p;
+    m.w = tensor_cols(p.w->plain, 0, p.w->cols);
+    m.scale = 1;
+    if (needs_sums(p, false, false))
+        m.sums = cuda_scratch(b, sum_room(p.y.cols));
+    multiply_part(b, m);
+}
+
+static void multiply_small(struct backend *b, const struct product &p)
+{
+    const struct weight *w = p.w;
+    bool two = w->form == QUANT_I4, scales = !(w->scale == w->scale);
+    int64_t room = small_room(w), rows = WIDE_BYTES / 2 / room / TILE * TILE;
+    rows = rows < TILE ? int64_t{TILE} : rows;
+    size_t wide = static_cast<size_t>(rows * room) * sizeof(uint16_t);
+    char *scratch = static_cast<char *>(cuda_scratch(b, (two ? 2 : 1) * wide + sum_room(rows)));
+    for (int64_t n = 0; n < w->rows; n += rows) {
+        int64_t some = w->rows - n < rows ? w->rows - n : rows;
+        struct tensor to = {scratch, DT_BF16, (some + TILE - 1) / TILE * TILE, room, room}, rest = to;
+        rest.data = two ? scratch + wide : nullptr;
+        small_widen(b, to, rest.data, w, n);
+        struct part m = {};
+        m.p = p;
+        m.p.y = tensor_cols(p.y, n, some);
+        m.p.bias = p.bias ? p.bias + n : nullptr;
+        m.w = tensor_cols(tensor_rows(to, 0, some), 0, w->cols);
+        m.rest = two ? tensor_cols(tensor_rows(rest, 0, some), 0, w->cols) : tensor{};
+        m.scales = scales ? w->scales + n : nullptr;
+        m.scale = scales ? 1.0f : w->scale;
+        m.sums = scratch + (two ? 2 : 1) * wide;
+        multiply_part(b, m);
+    }
+}
+
+/* ---- choice ------------------------------------------------------------------------------------------------------- */
+
+static bool suits_library(const struct product &p)
+{
+    bool full = p.w->form == QUANT_NONE && p.w->plain.dtype == DT_F32;
+    return p.x.dtype == DT_BF16 && !full && in_sixteens(p.x) && in_sixteens(p.y);
+}
+
+static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
+                        struct tensor bias, enum epilogue epi, int add)
+{
+    struct product p = {y, x, w, static_cast<const float *>(bias.data), epi, add};
+    if (y.rows != x.rows || y.cols != w->rows || x.cols != w->cols)
+        bug("a product of %lldx%lld and %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
+            (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
+    if (y.rows == 0 || y.cols == 0)
+        return;
+    bool many = y.rows > (w->form == QUANT_NONE ? FEW : FEW_SMALL) && suits_library(p);
+    if (!many)
+        matvec(b, p);
+    else if (w->form == QUANT_NONE)
+        multiply_plain(b, p);
+    else
+        multiply_small(b, p);
+}
+
+void linear_fill(struct ops *o)
+{
+    o->pack = cuda_pack;
+    o->borrow = nullptr; /* a kernel cannot read the memory of the host as fast as its own */
+    o->unpack_free = cuda_unpack_free;
+    o->quant_layout = "cuda 1";
+    o->quant_bytes = small_bytes;
+    o->quant_pack = small_pack;
+    o->quant_weight = small_weight;
+    o->linear = cuda_linear;
+}

@@ -1,0 +1,153 @@
+/* matvec.cu - products of few rows, which are limited by reading the weights.
+ *
+ * Each weight is read once for up to 32 rows of x, 16 bytes at a time, each lane with several loads on their way; a
+ * block of eight warps has 16 rows of the weight (forms.cuh).  Per weight that is 2 bytes in bf16, 1 in i8 and
+ * f8, 0.5625 in i4 and f4; beside it x is read from the cache, 2 bytes for each 16 weights and row, and y is
+ * written once.  The products are done by the tensor cores also of a single row: seven of eight columns are
+ * then zeros, but what counts is that a warp needs one instruction for 256 weights, where multiplying in f32 would
+ * take two for each (one to widen it), more than the cards can issue while the bytes arrive.
+ *
+ * A row's bits are the same for any number of rows.  Between f32 numbers, for checking, there is a plain kernel: a
+ * warp has one row of the weight and eight of x.
+ */
+#include "forms.cuh"
+#include "linear.cuh"
+
+/* ---- tensor cores ----------------------------------------------------------------------------------------- */
+
+/* y of either type: what is written once per sum need not double the kernels. */
+struct output {
+    void *at;
+    int64_t rows, cols, stride;
+    bool full; /* f32 */
+};
+
+template <int FORM, int NT, bool ALIGNED>
+__global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf16> x, matrix<FORM> w,
+                                                        const float *bias, int epi, int add)
+{
+    SHARED(float, sums, WARPS * 8 * NT * TILE);
+    int64_t first = (int64_t)blockIdx.y * 8 * NT, tile = blockIdx.x;
+    columns<NT, ALIGNED> c;
+    c.cols = x.cols;
+#pragma unroll
+    for (int n = 0; n < NT; n++) {
+        int64_t r = first + 8 * n + threadIdx.x % WARP / 4;
+        c.row[n] = r < x.rows ? x.row(r) : nullptr;
+    }
+    sum_tile<NT == 1 ? 4 : 2, NT, ALIGNED>(sums, w, tile, c);
+    for (int i = threadIdx.x; i < 8 * NT * TILE; i += SUM_THREADS) {
+        int64_t t = first + i / TILE, n = tile * TILE + i % TILE;
+        if (t >= y.rows || n >= y.cols)
+            continue;
+        float v = sum_of_warps<NT>(sums, i) * w.scale(n) + (bias ? bias[n] : 0.0f);
+        if (y.full)
+            finish_sum(static_cast<float *>(y.at) + t * y.stride + n, v, epi, add);
+        else
+            finish_sum(static_cast<bf16 *>(y.at) + t * y.stride + n, v, epi, add);
+    }
+}
+
+template <int FORM, int NT, bool ALIGNED> static void launch_few(struct backend *b, const struct product &p)
+{
+    const output y = {p.y.data, p.y.rows, p.y.cols, p.y.stride, p.y.dtype == DT_F32};
+    dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
+    LAUNCH((few_rows<FORM, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b)->stream, y,
+           view_of<const bf16>(p.x), matrix_of<FORM>(p.w), p.bias, (int)p.epi, p.add);
+    LAUNCHED(b);
+}
+
+/* What is not aligned is slow anyway. */
+template <int FORM> static void choose_rows(struct backend *b, const struct product &p)
+{
+    if (!in_sixteens(p.x))
+        launch_few<FORM, 1, false>(b, p);
+    else if (p.y.rows <= 8)
+        launch_few<FORM, 1, true>(b, p);
+    else if (p.y.rows <= 16)
+        launch_few<FORM, 2, true>(b, p);
+    else
+        launch_few<FORM, 4, true>(b, p);
+}
+
+static void choose_form(struct backend *b, const struct product &p)
+{
+    switch (p.w->form) {
+    case QUANT_I8:
+        return choose_rows<QUANT_I8>(b, p);
+    case QUANT_I4:
+        return choose_rows<QUANT_I4>(b, p);
+    case QUANT_F8:
+        return choose_rows<QUANT_F8>(b, p);
+    case QUANT_F4:
+        return choose_rows<QUANT_F4>(b, p);
+    default:
+        return choose_rows<QUANT_NONE>(b, p);
+    }
+}
+
+/* ---- plain -------------------------------------------------------------------------------------------------- */
+
+enum { PLAIN_ROWS = 8, PLAIN_WARPS = 4 };
+
+template <class X, class Y>
+__global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float *bias, int epi, int add)
+{
+    int lane = threadIdx.x % WARP, rows = (int)(y.rows - (int64_t)blockIdx.y * PLAIN_ROWS);
+    int64_t n = (int64_t)blockIdx.x * PLAIN_WARPS + threadIdx.x / WARP,
+            first = (int64_t)blockIdx.y * PLAIN_ROWS;
+    float sum[PLAIN_ROWS] = {};
+    if (n >= y.cols)
+        return; /* the whole warp, and there is no barrier */
+    for (int64_t k = lane; k < x.cols; k += WARP) {
+        float v = w.number_at(n, k);
+#pragma unroll
+        for (int r = 0; r < PLAIN_ROWS; r++)
+            if (r < rows)
+                sum[r] += number(x.row(first + r)[k]) * v;
+    }
+#pragma unroll
+    for (int r = 0; r < PLAIN_ROWS; r++) {
+        float v = warp_sum(sum[r]) * w.scale(n) + (bias ? bias[n] : 0.0f);
+        if (r < rows && lane == 0)
+            finish_sum(y.row(first + r) + n, v, epi, add);
+    }
+}
+
+template <class X, class Y> static void launch_plain(struct backend *b, const struct product &p)
+{
+    dim3 grid(blocks_for(p.y.cols, PLAIN_WARPS), blocks_for(p.y.rows, PLAIN_ROWS));
+    LAUNCH((plain_rows<X, Y>), grid, PLAIN_WARPS * WARP, 0, cuda_of(b)->stream, view_of<Y>(p.y),
+           view_of<const X>(p.x), any_matrix_of(p.w), p.bias, (int)p.epi, p.add);
+    LAUNCHED(b);
+}
+
+/* ---- choice -------------------------------------------------------------------------------------------------- */
+
+bool in_sixteens(struct tensor x)
+{
+    int64_t numbers = 16 / static_cast<int64_t>(dtype_size(x.dtype));
+    return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.stride % numbers == 0 && x.cols % numbers == 0;
+}
+
+/* A grid has at most 65535 blocks in its second direction. */
+static void some_rows(struct backend *b, const struct product &p)
+{
+    bool full = p.w->form == QUANT_NONE && p.w->plain.dtype == DT_F32;
+    if (p.x.dtype == DT_BF16 && !full)
+        choose_form(b, p);
+    else
+        WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_plain<X, Y>(b, p)));
+}
+
+void matvec(struct backend *b, const struct product &p)
+{
+    const int64_t most = 65535 * PLAIN_ROWS;
+    for (int64_t t = 0; t < p.y.rows; t += most) {
+        struct product part = p;
+        int64_t n = p.y.rows - t < most ? p.y.rows - t : most;
+        part.y = tensor_rows(p.y, t, n);
+        part.x = tensor_rows(p.x, t, n);
+        some_rows(b, part);
+    }
+}

@@ -1,0 +1,284 @@
+/* t_cuda_linear.c - claims about the matrix products of cuda/, run on the host: every form of weights, few rows and
+ * many, against the scalar reference; see t_cuda_ops.c.
+ *
+ * The library that multiplies many rows on a GPU is a plain loop here: what is claimed of it is that it gets
+ * the right matrices and that the right is done with its sums.  What is allowed is explained at lab_worst (lab.h);
+ * a product is rounded before it is added, to one side or the other.
+ */
+#include "check.h"
+#include "lab.h"
+
+#include "cuda/cuda.h"
+#include "ops/quant.h"
+
+#include <math.h>
+
+static struct lab lab_open(enum dtype act)
+{
+    struct err e = ERR_INIT;
+    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, &e), .act = act};
+    if (!l.fast)
+        fail_msg("%s", e.text);
+    l.mem = l.fast;
+    return l;
+}
+
+static void lab_close(struct lab *l)
+{
+    backend_free(l->fast);
+    backend_free(l->ref);
+}
+
+/* ---- weights ------------------------------------------------------------------------------------------------- */
+
+/* As a file would hold one that ends in this form. */
+struct matrix {
+    struct quant_source source;
+    void *data;
+    uint8_t *groups;
+};
+
+static struct matrix make(enum quant_form form, int64_t rows, int64_t cols)
+{
+    struct matrix m = {.source = {.rows = rows, .cols = cols, .scale = 0.037f}};
+    if (form == QUANT_F8 || form == QUANT_F4) {
+        int64_t bytes = form == QUANT_F8 ? cols : (cols + 1) / 2, groups = rows * quant_groups(form, cols);
+        uint8_t *p = m.data = malloc((size_t)(rows * bytes));
+        for (int64_t i = 0; i < rows * bytes; i++) /* no NaN */
+            do
+                p[i] = (uint8_t)lab_between(0, 255);
+            while (form == QUANT_F8 && (p[i] & 127) == 127);
+        m.groups = malloc((size_t)groups + 1);
+        for (int64_t i = 0; i < groups; i++)
+            m.groups[i] = (uint8_t)lab_between(0x04, 0x50);
+        m.source.stored = (struct tensor){p, form == QUANT_F8 ? DT_F8E4M3 : DT_U8, rows, bytes, bytes};
+        m.source.groups = m.groups;
+        return m;
+    }
+    float *p = m.data = malloc((size_t)(rows * cols) * sizeof *p);
+    for (int64_t i = 0; i < rows * cols; i++)
+        p[i] = (float)lab_uniform(-1, 1);
+    m.source.stored = (struct tensor){p, DT_F32, rows, cols, cols};
+    return m;
+}
+
+static void drop(struct matrix *m)
+{
+    free(m->data);
+    free(m->groups);
+}
+
+static struct weight *pack(struct backend *b, enum quant_form form, const struct matrix *m, enum dtype kept)
+{
+    const struct quant_source *s = &m->source;
+    if (form == QUANT_NONE)
+        return b->ops->pack(b, s->stored, kept);
+    void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, form, s->rows, s->cols) + 63) / 64 * 64);
+    b->ops->quant_pack(b, bytes, form, s);
+    return b->ops->quant_weight(b, bytes, true, form, s->rows, s->cols);
+}
+
+/* ---- products -------------------------------------------------------------------------------------------------- */
+
+struct shape {
+    int64_t T, N, K;
+    enum quant_form form;
+    enum dtype kept, out;
+    int skip; /* columns before x and y in what they are views of, and behind them */
+    enum epilogue epi;
+    bool add, biased;
+};
+
+/* A matrix in the middle of another one, whose other columns are NaN. */
+static struct tensor inside(struct tensor *whole, struct backend *b, enum dtype t, int64_t rows, int64_t cols,
+                            int skip)
+{
+    *whole = b->ops->alloc(b, t, rows, cols + 2 * skip);
+    lab_poison(*whole);
+    struct tensor x = tensor_cols(*whole, skip, cols);
+    lab_fill(x, -1, 1);
+    return x;
+}
+
+static bool edges_are_nan(struct tensor whole, int skip)
+{
+    for (int64_t r = 0; r < whole.rows; r++)
+        for (int c = 0; c < skip; c++)
+            if (!isnan(lab_at(whole, r, c)) || !isnan(lab_at(whole, r, whole.cols - 1 - c)))
+                return false;
+    return true;
+}
+
+static double product(const struct lab *l, const struct shape *s)
+{
+    struct matrix m = make(s->form, s->N, s->K);
+    struct weight *wr = pack(l->ref, s->form, &m, s->kept), *wf = pack(l->fast, s->form, &m, s->kept);
+    struct tensor X, Y, none = {0}, x = inside(&X, l->mem, l->act, s->T, s->K, s->skip),
+                        have = inside(&Y, l->mem, s->out, s->T, s->N, s->skip);
+    struct tensor bias = lab_make(l->mem, DT_F32, 1, s->N, -1, 1), want = lab_twin(l->mem, have);
+    l->ref->ops->linear(l->ref, want, x, wr, s->biased ? bias : none, s->epi, s->add);
+    l->fast->ops->linear(l->fast, have, x, wf, s->biased ? bias : none, s->epi, s->add);
+    assert_true(edges_are_nan(Y, s->skip));
+    bool rounded = s->add && s->out == DT_BF16;
+    double off = lab_worst_within(have, want, rounded ? 0x1p-7 * (1 + lab_largest(want)) : 0);
+    l->ref->ops->unpack_free(l->ref, wr);
+    l->fast->ops->unpack_free(l->fast, wf);
+    lab_drop(l->mem, 4, (struct tensor *const[]){&X, &Y, &bias, &want});
+    drop(&m);
+    return s->epi == EPI_RELU2 ? off / 2 : off;
+}
+
+static void random_rest(struct shape *s, enum dtype act)
+{
+    s->epi = (enum epilogue)lab_between(0, 2);
+    s->add = lab_between(0, 1);
+    s->biased = lab_between(0, 1);
+    s->out = lab_between(0, 2) ? act : DT_F32;
+    s->kept = act;
+}
+
+static void compare(enum dtype act, enum quant_form form, const int64_t *rows, int n, bool whole)
+{
+    struct lab l = lab_open(act);
+    double worst = 0;
+    for (int i = 0; i < n; i++) {
+        struct shape s = {.T = rows[i], .form = form};
+        int unit = whole ? 8 : 1;
+        s.N = unit * lab_between(1, 90 / unit);
+        s.K = unit * lab_between(1, 330 / unit);
+        s.skip = whole ? 8 * lab_between(0, 2) : lab_between(0, 3);
+        random_rest(&s, act);
+        double off = product(&l, &s);
+        if (off > 1)
+            check_note("%lldx%lldx%lld, %d aside, to %s, epilogue %d%s%s: %.2f", (long long)s.T,
+                       (long long)s.N, (long long)s.K, s.skip, dtype_name(s.out), (int)s.epi,
+                       s.add ? ", added" : "", s.biased ? ", bias" : "", off);
+        worst = fmax(worst, off);
+    }
+    check_note("%-4s x %-4s %s: %d cases, worst difference %.2f of the tolerance", dtype_name(act),
+               form ? quant_name(form) : "own", whole ? "whole" : "odd", n, worst);
+    assert_true(worst <= 1);
+    lab_close(&l);
+}
+
+static const int64_t few[] = {1, 2, 5, 8, 9, 13, 16}, many[] = {17, 33, 65, 70};
+
+static void t_plain(void **state)
+{
+    (void)state;
+    for (int whole = 0; whole < 2; whole++) {
+        compare(DT_F32, QUANT_NONE, few, 7, whole);
+        compare(DT_BF16, QUANT_NONE, few, 7, whole);
+        compare(DT_BF16, QUANT_NONE, few, 7, whole);
+    }
+}
+
+static void t_many(void **state)
+{
+    (void)state;
+    compare(DT_F32, QUANT_NONE, many, 2, true);
+    compare(DT_BF16, QUANT_NONE, many, 4, false);
+    for (int i = 0; i < 5; i++)
+        compare(DT_BF16, QUANT_NONE, many, 4, true);
+}
+
+static void t_small(void **state)
+{
+    (void)state;
+    for (enum quant_form f = QUANT_I8; f < QUANT_FORMS; f++) {
+        compare(DT_F32, f, few, 3, false);
+        compare(DT_BF16, f, few, 7, false);
+        compare(DT_BF16, f, few, 7, true);
+    }
+}
+
+static void t_small_many(void **state)
+{
+    (void)state;
+    for (enum quant_form f = QUANT_I8; f < QUANT_FORMS; f++) {
+        compare(DT_BF16, f, many, 4, false);
+        for (int i = 0; i < 3; i++)
+            compare(DT_BF16, f, many, 4, true);
+    }
+}
+
+/* Long rows: every warp has several blocks of k, more than one round of loads. */
+static void t_long(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    for (enum quant_form f = QUANT_NONE; f < QUANT_FORMS; f++) {
+        struct shape s = {
+            .T = 3, .N = 16, .K = f >= QUANT_I8 ? 10264 : 5120, .form = f, .out = DT_F32, .kept = DT_BF16};
+        double off = product(&l, &s);
+        check_note("%-4s K = %lld: %.2f of the tolerance", f ? quant_name(f) : "bf16", (long long)s.K, off);
+        assert_true(off <= 1);
+    }
+    lab_close(&l);
+}
+
+/* The router's weights stay in f32. */
+static void t_mixed(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    for (int T = 1; T < 40; T += 19) {
+        struct shape s = {.T = T, .N = 24, .K = 136, .out = DT_F32, .kept = DT_F32};
+        assert_true(product(&l, &s) <= 1);
+    }
+    lab_close(&l);
+    l = lab_open(DT_F32);
+    struct shape s = {.T = 3, .N = 24, .K = 136, .out = DT_F32, .kept = DT_BF16};
+    assert_true(product(&l, &s) <= 1);
+    lab_close(&l);
+}
+
+/* ---- bits ------------------------------------------------------------------------------------------------------- */
+
+static void same_bits(const struct lab *l, enum quant_form form, int64_t T, int64_t K)
+{
+    struct matrix m = make(form, 40, K);
+    struct weight *w = pack(l->fast, form, &m, l->act);
+    struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1), none = {0},
+                  all = lab_make(l->mem, DT_F32, T, 40, 0, 0), one = lab_make(l->mem, DT_F32, T, 40, 0, 0);
+    l->fast->ops->linear(l->fast, all, x, w, none, EPI_NONE, 0);
+    for (int64_t t = 0, n = 1; t < T; t += n) {
+        n = lab_between(1, 3) == 3 && T - t > 2 ? 3 : 1;
+        l->fast->ops->linear(l->fast, tensor_rows(one, t, n), tensor_rows(x, t, n), w, none, EPI_NONE, 0);
+    }
+    assert_memory_equal(all.data, one.data, (size_t)(T * 40) * sizeof(float));
+    l->fast->ops->unpack_free(l->fast, w);
+    lab_drop(l->mem, 3, (struct tensor *const[]){&x, &all, &one});
+    drop(&m);
+}
+
+static void t_bits(void **state)
+{
+    (void)state;
+    for (int act = 0; act < 2; act++) {
+        struct lab l = lab_open(act ? DT_BF16 : DT_F32);
+        for (enum quant_form f = QUANT_NONE; f < QUANT_FORMS; f++) {
+            same_bits(&l, f, lab_between(2, 16), 8 * lab_between(20, 60));
+            same_bits(&l, f, lab_between(2, 16), lab_between(20, 400));
+            if (f)
+                same_bits(&l, f, lab_between(17, 64), 8 * lab_between(20, 40));
+        }
+        lab_close(&l);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("products of few rows equal the reference, in views and to f32", t_plain),
+    CLAIM("products of many rows equal the reference", t_many),
+    CLAIM("products of few rows with small numbers equal the reference", t_small),
+    CLAIM("products of many rows with small numbers equal the reference", t_small_many),
+    CLAIM("products of long rows equal the reference", t_long),
+    CLAIM("weights of another type than the activations multiply too", t_mixed),
+    CLAIM("a row alone or among up to 16 others, of small numbers 64: the same bits", t_bits),
+};
+
+int main(int argc, char **argv)
+{
+    lab_random = check_seed();
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
