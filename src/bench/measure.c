@@ -74,7 +74,7 @@ static void row_json(const struct bench *k, const char *section, const char *nam
     if (gbytes > 0 && k->memory > 0)
         printf(", \"of_memory\": %.4f", gbytes / k->memory);
     if (count > 0)
-        printf(", \"rate\": %.2f, \"unit\": \"%s/s\"", count, unit);
+        printf(", \"rate\": %.6g, \"unit\": \"%s/s\"", count, unit);
     puts("}");
 }
 
