@@ -212,6 +212,7 @@ static void cuda_close(struct backend *b)
     cudaFree(c->ids);
     products_close(c);
     cudaFree(c->scratch);
+    cudaFree(c->counts);
     cudaStreamDestroy(c->stream);
     delete c;
 }
@@ -249,8 +250,7 @@ extern "C" struct backend *backend_cuda(int device, struct err *e)
     linear_fill(&c->ops);
     ssm_fill(&c->ops);
     scan_fill(&c->ops);
-    ssm_fill(&c->ops);
-    scan_fill(&c->ops);
+    mamba_fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;
     b->priv = c;

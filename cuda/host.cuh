@@ -31,6 +31,8 @@ struct cuda {
     int64_t ids_room;
     void *scratch; /* of cuda_scratch */
     size_t scratch_room;
+    unsigned *counts; /* of blocks that are done, zero between launches (mamba.cu) */
+    size_t counts_room;
     struct products *products; /* what linear.cu keeps from call to call */
 };
 
@@ -105,6 +107,7 @@ void rows_fill(struct ops *o);   /* rows.cu: embed, norms, sums, shuffles */
 void linear_fill(struct ops *o); /* linear.cu: weights and products */
 void ssm_fill(struct ops *o);    /* ssm.cu: convolution and state space, one token */
 void scan_fill(struct ops *o);   /* scan.cu: the same for many tokens */
+void mamba_fill(struct ops *o);  /* mamba.cu: all between the projections, one token */
 void attend_fill(struct ops *o); /* attend.cu: attention */
 void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
 

@@ -1,10 +1,338 @@
-/* scan.cu - the Mamba-2 recurrence of many tokens at once. */
+/* scan.cu - the Mamba-2 recurrence of many tokens at once: products of small matrices, chunk after chunk.
+ *
+ * For a chunk of L <= 128 tokens of one head, with c_i the sum of dt a up to token i and S the state before:
+ *
+ *   y_i = e^(c_i) S C_i + sum_(j <= i) M_ij x_j + D x_i     M_ij = e^(c_i - c_j) dt_j (C_i . B_j)
+ *   S'  = e^(c_L) S + sum_j x_j (f_j B_j)^T                 f_j = e^(c_L - c_j) dt_j
+ *
+ * Layout.  Heads do not know of each other, nor do the rows of a state: a block takes one head, or some of its rows,
+ * through all chunks and keeps the state in registers from the first to the last.  So nothing goes to memory but what
+ * the operation reads and writes: x, B, C, dt, y, and the state once each way; B and C, shared by the heads of a group,
+ * come from the L2 cache.  The form of the paper (states of all chunks first, then passed on, then outputs) has more
+ * blocks, but moves 4 P N bytes a head and chunk four times; with 128 heads there are as many blocks as
+ * multiprocessors without it.  A warp has 16 rows of the outputs, as in flash attention: M never leaves its
+ * registers, and tiles above the diagonal are not computed.  Rows are dealt so that each scheduler's two warps have
+ * the same number of tiles.  Of the state a warp has 16 of the 128 columns.
+ *
+ * Rounding.  x, B and C are bf16 and enter the tensor cores as they are; sums are in f32.  M, S (for the outputs) and
+ * f B are f32, and their rounding to bf16 would show: a sum that cancels has the error of its terms.  Each is
+ * a sum of two bf16 instead, which leaves 2^-18 of a term, and takes two products instead of one.  f goes to B
+ * because a warp then splits only the columns that are its own.  The state that stays is f32 in registers:
+ * it is multiplied by e^(c_L) and added to, and never rounded, so nothing gathers from chunk to chunk but what each
+ * chunk's own sum is off by.
+ *
+ * Work for a head and chunk of 128 by 80 by 128: 2.6 MFLOP for each of C B^T (its half), M x (its half, twice), S C
+ * (twice), and x B^T (twice); about 16 MFLOP on tensor cores for 84 KB read and written.
+ *
+ * The chunk is 128 here, whatever the shape says: the mathematics is the same.  A rest of a few tokens goes
+ * through the recurrence (ssm.cu), and so does what has no tensor cores: f32 numbers, other sizes.  Both are
+ * chosen by the number of tokens left alone, so that a cut at whole chunks changes no bit.
+ */
+#include "mma.cuh"
 #include "ssm.cuh"
+
+enum {
+    CHUNK = 128,
+    STATE = 128,
+    TILES = CHUNK / 16,
+    FEW = 16, /* tokens that are not worth a chunk */
+};
+
+/* Where number (row, column) of a matrix with 128 columns lies: pieces of 16 bytes change places within a row, so that
+ * eight rows of one column lie in different banks. */
+__device__ __forceinline__ int at128(int row, int column)
+{
+    return row * 128 + ((column / 8 ^ row % 8) * 8) + column % 8;
+}
+
+/* What the threads of a block share; P: rows of the state. */
+template <int P> struct chunk {
+    enum { PITCH = P + 8 }; /* of x: likewise */
+    bf16 B[CHUNK * STATE];  /* at128 */
+    bf16 most[P * STATE];   /* at128: the state before, as two numbers */
+    bf16 rest[P * STATE];
+    bf16 x[CHUNK * PITCH];
+    float sum[CHUNK];  /* c */
+    float step[CHUNK]; /* dt, zero behind the last token */
+    float left[CHUNK]; /* f */
+};
+
+/* A pair as the sum of two pairs of bf16. */
+__device__ __forceinline__ void split(unsigned *most, unsigned *rest, float a, float b)
+{
+    *most = pack2(a, b);
+    *rest = pack2(a - __uint_as_float(*most << 16), b - __uint_as_float(*most & 0xffff0000u));
+}
+
+struct scan_place {
+    int head, x0, b0, c0; /* columns of v */
+    int64_t t0;           /* first token of the chunk */
+    int count;            /* tokens of it */
+};
+
+/* x and B on their way into shared memory, zeros behind the last token. */
+template <int P> __device__ __forceinline__ void fetch(chunk<P> *w, view<bf16> v, const scan_place &at)
+{
+    for (int i = threadIdx.x; i < CHUNK * STATE / 8; i += SSM_THREADS) {
+        int j = i / (STATE / 8), n = i % (STATE / 8) * 8;
+        bool there = j < at.count;
+        copy16(w->B + at128(j, n), v.row(at.t0 + (there ? j : 0)) + at.b0 + n, there);
+    }
+    for (int i = threadIdx.x; i < CHUNK * P / 8; i += SSM_THREADS) {
+        int j = i / (P / 8), p = i % (P / 8) * 8;
+        bool there = j < at.count;
+        copy16(w->x + j * chunk<P>::PITCH + p, v.row(at.t0 + (there ? j : 0)) + at.x0 + p, there);
+    }
+    copies_end();
+}
+
+/* One warp: time steps, their sums, what is left of each token at the end.  A lane has four tokens. */
+template <int P>
+__device__ __forceinline__ void time_steps(chunk<P> *w, view<bf16> dt, const layer &k, const scan_place &at)
+{
+    int lane = threadIdx.x % WARP;
+    float d[4], sum[4], before = 0, a = k.a[at.head];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        int j = 4 * lane + i;
+        d[i] = j < at.count ? time_step(k, number(dt.row(at.t0 + j)[at.head]), at.head) : 0.0f;
+        sum[i] = (i ? sum[i - 1] : 0.0f) + d[i] * a;
+    }
+    float total = sum[3];
+#pragma unroll
+    for (int by = 1; by < WARP; by *= 2) {
+        float other = __shfl_up_sync(ALL_LANES, total, by);
+        total += lane >= by ? other : 0.0f;
+    }
+    before = __shfl_up_sync(ALL_LANES, total, 1);
+    float all = __shfl_sync(ALL_LANES, total, WARP - 1);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float c = (lane ? before : 0.0f) + sum[i];
+        w->sum[4 * lane + i] = c;
+        w->step[4 * lane + i] = d[i];
+        w->left[4 * lane + i] = expf(fminf(all - c, 0.0f)) * d[i];
+    }
+}
+
+/* Sixteen rows of C as the left side of products. */
+__device__ __forceinline__ void load_c(unsigned C[STATE / 16][4], view<bf16> v, const scan_place &at, int i0)
+{
+    int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int i = i0 + g + 8 * half;
+        const unsigned *from =
+            reinterpret_cast<const unsigned *>(v.row(at.t0 + (i < at.count ? i : 0)) + at.c0) + t;
+#pragma unroll
+        for (int n = 0; n < STATE / 16; n++) {
+            C[n][half] = i < at.count ? from[8 * n] : 0;
+            C[n][half + 2] = i < at.count ? from[8 * n + 4] : 0;
+        }
+    }
+}
+
+/* y = S C for sixteen tokens. */
+template <int P>
+__device__ __forceinline__ void carried(float y[P / 8][4], const chunk<P> *w, const unsigned C[STATE / 16][4])
+{
+    int lane = threadIdx.x % WARP, row = lane / 16 * 8 + lane % 8, column = lane / 8 % 2 * 8;
+#pragma unroll
+    for (int n = 0; n < STATE / 16; n++)
+#pragma unroll
+        for (int p = 0; p < P / 16; p++) {
+            unsigned b[4];
+            load_matrices<false>(b, w->most + at128(16 * p + row, 16 * n + column));
+            mma_16816(y[2 * p], C[n], b);
+            mma_16816(y[2 * p + 1], C[n], b + 2);
+            load_matrices<false>(b, w->rest + at128(16 * p + row, 16 * n + column));
+            mma_16816(y[2 * p], C[n], b);
+            mma_16816(y[2 * p + 1], C[n], b + 2);
+        }
+}
+
+/* y += M x for sixteen tokens from i0 and sixteen from j0 <= i0. */
+template <int P>
+__device__ __forceinline__ void seen(float y[P / 8][4], const chunk<P> *w, const unsigned C[STATE / 16][4],
+                                     int i0, int j0)
+{
+    int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+    float M[2][4] = {};
+#pragma unroll
+    for (int n = 0; n < STATE / 16; n++) {
+        unsigned b[4];
+        load_matrices<false>(b, w->B + at128(j0 + lane / 16 * 8 + lane % 8, 16 * n + lane / 8 % 2 * 8));
+        mma_16816(M[0], C[n], b);
+        mma_16816(M[1], C[n], b + 2);
+    }
+#pragma unroll
+    for (int q = 0; q < 2; q++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            int i = i0 + g + e / 2 * 8, j = j0 + 8 * q + 2 * t + e % 2;
+            M[q][e] = j <= i ? M[q][e] * (__expf(w->sum[i] - w->sum[j]) * w->step[j]) : 0.0f;
+        }
+    unsigned most[4], rest[4];
+#pragma unroll
+    for (int q = 0; q < 4; q++) /* rows g and g + 8 of the left half, then of the right */
+        split(&most[q], &rest[q], M[q / 2][q % 2 * 2], M[q / 2][q % 2 * 2 + 1]);
+#pragma unroll
+    for (int p = 0; p < P / 16; p++) {
+        unsigned b[4];
+        load_b_rows(b, w->x + j0 * chunk<P>::PITCH + 16 * p, chunk<P>::PITCH);
+        mma_16816(y[2 * p], most, b);
+        mma_16816(y[2 * p + 1], most, b + 2);
+        mma_16816(y[2 * p], rest, b);
+        mma_16816(y[2 * p + 1], rest, b + 2);
+    }
+}
+
+/* Outputs of the sixteen tokens from i0. */
+template <int P>
+__device__ __forceinline__ void outputs(view<bf16> out, const chunk<P> *w, const unsigned C[STATE / 16][4],
+                                        const layer &k, const scan_place &at, int i0)
+{
+    int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+    float y[P / 8][4] = {};
+    carried<P>(y, w, C);
+    float now[2] = {expf(w->sum[i0 + g]), expf(w->sum[i0 + g + 8])};
+#pragma unroll
+    for (int p = 0; p < P / 8; p++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            y[p][e] *= now[e / 2];
+    for (int j0 = 0; j0 <= i0; j0 += 16)
+        seen<P>(y, w, C, i0, j0);
+    float D = k.d[at.head];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int i = i0 + g + 8 * half;
+        if (i >= at.count)
+            continue;
+        const bf16 *x = w->x + i * chunk<P>::PITCH + 2 * t;
+        bf16 *to = out.row(at.t0 + i) + at.x0 + 2 * t;
+#pragma unroll
+        for (int p = 0; p < P / 8; p++)
+            *reinterpret_cast<unsigned *>(to + 8 * p) = pack2(
+                fmaf(D, number(x[8 * p]), y[p][2 * half]), fmaf(D, number(x[8 * p + 1]), y[p][2 * half + 1]));
+    }
+}
+
+/* The sixteen columns of the state that a warp has: 16 m + g and + 8, columns 8 q + 2t and + 1. */
+template <int P> struct columns16 {
+    float S[P / 16][2][4];
+
+    template <class F> __device__ __forceinline__ void each_pair(F f)
+    {
+        int g = threadIdx.x % WARP / 4, n = threadIdx.x / WARP * 16 + threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int m = 0; m < P / 16; m++)
+#pragma unroll
+            for (int q = 0; q < 2; q++)
+#pragma unroll
+                for (int half = 0; half < 2; half++)
+                    f(16 * m + g + 8 * half, n + 8 * q, S[m][q] + 2 * half);
+    }
+
+    __device__ __forceinline__ void advance(const chunk<P> *w, int count)
+    {
+        int lane = threadIdx.x % WARP, t = lane % 4, n0 = threadIdx.x / WARP * 16;
+        float all = expf(w->sum[CHUNK - 1]);
+        each_pair([&](int, int, float *s) { s[0] *= all, s[1] *= all; });
+        for (int j0 = 0; j0 < count; j0 += 16) {
+            unsigned b[4], most[4], rest[4];
+            load_matrices<true>(b, w->B + at128(j0 + lane % 16, n0 + lane / 16 * 8));
+#pragma unroll
+            for (int i = 0; i < 4; i++) { /* rows 2t, 2t + 1; the same + 8; then of the columns + 8 */
+                const float *f = w->left + j0 + 2 * t + i % 2 * 8;
+                split(&most[i], &rest[i], f[0] * __uint_as_float(b[i] << 16),
+                      f[1] * __uint_as_float(b[i] & 0xffff0000u));
+            }
+            const bf16 *x = w->x + (j0 + lane / 16 * 8 + lane % 8) * chunk<P>::PITCH +
+                            lane / 8 % 2 * 8; /* turned: [p][j] */
+#pragma unroll
+            for (int m = 0; m < P / 16; m++) {
+                unsigned a[4];
+                load_matrices<true>(a, x + 16 * m);
+                mma_16816(S[m][0], a, most);
+                mma_16816(S[m][1], a, most + 2);
+                mma_16816(S[m][0], a, rest);
+                mma_16816(S[m][1], a, rest + 2);
+            }
+        }
+    }
+};
+
+template <int P>
+__global__ void __launch_bounds__(SSM_THREADS, 1)
+    ssm_chunks(view<bf16> y, view<bf16> v, view<bf16> dt, layer k, view<float> state)
+{
+    DYNAMIC_SHARED(chunk<P>, w);
+    int warp = threadIdx.x / WARP, i0 = 16 * (warp < TILES / 2 ? warp : TILES / 2 - 1 + TILES - warp);
+    scan_place at;
+    at.head = blockIdx.x;
+    at.x0 = at.head * k.head_dim + blockIdx.y * P;
+    at.b0 = k.inner + k.group_of(at.head) * STATE;
+    at.c0 = at.b0 + k.groups * STATE;
+    columns16<P> S;
+    S.each_pair([&](int p, int n, float *s) {
+        float2 two = *reinterpret_cast<const float2 *>(state.row(at.x0 + p) + n);
+        s[0] = two.x, s[1] = two.y;
+    });
+    for (at.t0 = 0; at.t0 < y.rows; at.t0 += CHUNK) {
+        at.count = (int)min((int64_t)CHUNK, y.rows - at.t0);
+        __syncthreads(); /* the chunk before has been read */
+        fetch<P>(w, v, at);
+        S.each_pair([&](int p, int n, float *s) {
+            unsigned most, rest;
+            split(&most, &rest, s[0], s[1]);
+            *reinterpret_cast<unsigned *>(w->most + at128(p, n)) = most;
+            *reinterpret_cast<unsigned *>(w->rest + at128(p, n)) = rest;
+        });
+        if (warp == 0)
+            time_steps<P>(w, dt, k, at);
+        unsigned C[STATE / 16][4];
+        load_c(C, v, at, i0);
+        copies_wait<0>();
+        __syncthreads();
+        if (i0 < at.count)
+            outputs<P>(y, w, C, k, at, i0);
+        S.advance(w, at.count);
+    }
+    S.each_pair([&](int p, int n, float *s) {
+        *reinterpret_cast<float2 *>(state.row(at.x0 + p) + n) = float2{s[0], s[1]};
+    });
+}
+
+template <int P>
+static void chunks(struct backend *b, struct tensor y, struct tensor v, struct tensor dt, struct tensor state,
+                   const struct ssm_shape *s, const struct ssm_const *c)
+{
+    dim3 grid(static_cast<unsigned>(s->heads), static_cast<unsigned>(s->head_dim / P));
+    allow_shared(ssm_chunks<P>, sizeof(chunk<P>));
+    LAUNCH((ssm_chunks<P>), grid, SSM_THREADS, sizeof(chunk<P>), cuda_of(b)->stream, view_of<bf16>(y),
+           view_of<bf16>(v), view_of<bf16>(dt), layer_of(s, c), view_of<float>(state));
+    LAUNCHED(b);
+}
 
 static void cuda_ssm_scan(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                           struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
 {
-    ssm_walk_run(b, y, v, dt, &state, 1, s, c);
+    bool fast = y.dtype == DT_BF16 && s->state == STATE && s->head_dim % 16 == 0 && aligned(v) &&
+                aligned(y) && aligned(state);
+    int64_t rest = y.rows % CHUNK, rows = !fast ? 0 : rest <= FEW ? y.rows - rest : y.rows;
+    if (rows > 0) {
+        struct tensor to = tensor_rows(y, 0, rows), from = tensor_rows(v, 0, rows),
+                      steps = tensor_rows(dt, 0, rows);
+        /* rows of a state for a block: as many as can be, but a block for every multiprocessor */
+        bool wide = s->heads * s->head_dim / 64 >= cuda_of(b)->processors;
+        (s->head_dim % 80 == 0           ? chunks<80>
+         : s->head_dim % 64 == 0 && wide ? chunks<64>
+         : s->head_dim % 32 == 0         ? chunks<32>
+                                         : chunks<16>)(b, to, from, steps, state, s, c);
+    }
+    ssm_walk_run(b, tensor_rows(y, rows, y.rows - rows), tensor_rows(v, rows, y.rows - rows),
+                 tensor_rows(dt, rows, y.rows - rows), &state, 1, s, c);
 }
 
 void scan_fill(struct ops *o)

@@ -238,6 +238,88 @@ static void t_ssm_each(void **state)
     }
 }
 
+/* ---- all between the projections -------------------------------------------------------------------------- */
+
+struct mixer_case {
+    struct ssm_case c;
+    struct tensor p, w, bias, norm, conv, ssm; /* p: z, x B C, dt, as the model has them */
+    struct tensor convs[131], ssms[131];
+    int sessions, channels;
+};
+
+static struct mixer_case mixer_case(enum dtype act, int B, int G, int H, int P, int N, int K)
+{
+    struct mixer_case m = {.c = ssm_case(act, B, G, H, P, N), .sessions = B};
+    int inner = m.c.k.inner;
+    m.channels = inner + 2 * G * N;
+    m.p = lab_make(gpu, act, B, inner + m.channels + H, -2, 2);
+    m.w = lab_make(gpu, DT_F32, m.channels, K, -1, 1);
+    m.bias = lab_make(gpu, DT_F32, 1, m.channels, -1, 1);
+    m.norm = lab_make(gpu, DT_F32, 1, inner, 0.5, 2);
+    m.conv = lab_make(gpu, act, (int64_t)B * (K - 1), m.channels, -1, 1);
+    m.ssm = lab_make(gpu, DT_F32, (int64_t)B * inner, N, -1, 1);
+    return m;
+}
+
+/* Rows [from, from + n) by the one operation or by the three. */
+static void mix(struct backend *b, struct mixer_case *m, bool fused, struct tensor out, struct tensor conv,
+                struct tensor ssm, int from, int n)
+{
+    const struct ssm_shape *s = &m->c.k.s;
+    int keep = (int)m->w.cols - 1, inner = m->c.k.inner;
+    for (int i = 0; i < n; i++) {
+        m->convs[i] = tensor_rows(conv, (int64_t)(from + i) * keep, keep);
+        m->ssms[i] = tensor_rows(ssm, (int64_t)(from + i) * inner, inner);
+    }
+    struct tensor p = tensor_rows(m->p, from, n), y = tensor_rows(out, from, n), z = tensor_cols(p, 0, inner),
+                  xbc = tensor_cols(p, inner, m->channels),
+                  dt = tensor_cols(p, inner + m->channels, s->heads);
+    struct mamba_each e = {m->w, m->bias, m->norm, 1e-5f, m->convs, m->ssms, s, &m->c.k.c};
+    if (fused) {
+        b->ops->mamba_each(b, y, z, xbc, dt, &e);
+        return;
+    }
+    struct tensor v = gpu->ops->alloc(gpu, p.dtype, n, m->channels);
+    b->ops->conv_each(b, v, xbc, m->w, m->bias, m->convs);
+    b->ops->ssm_each(b, y, v, dt, m->ssms, s, &m->c.k.c);
+    b->ops->gated_norm(b, y, y, z, m->norm, s->groups, 1e-5f);
+    gpu->ops->free(gpu, &v);
+}
+
+/* Against the separate operations, of this backend bit for bit and of the reference, and each session alone. */
+static void t_fused(void **state)
+{
+    (void)state;
+    static const int shapes[][6] = {/* sessions, G, H, P, N, K */
+                                    {1, 2, 16, 80, 128, 4}, {8, 1, 8, 80, 128, 4}, {5, 2, 8, 64, 128, 4},
+                                    {131, 2, 4, 3, 5, 3},   {9, 1, 3, 20, 128, 2}, {5, 1, 2, 70, 130, 4}};
+    for (size_t i = 0; i < 2 * sizeof shapes / sizeof *shapes; i++) {
+        const int *s = shapes[i / 2];
+        struct mixer_case m = mixer_case(i % 2 ? DT_BF16 : DT_F32, s[0], s[1], s[2], s[3], s[4], s[5]);
+        struct tensor out[4], conv[4], ssm[4]; /* fused, separate, reference, fused one by one */
+        for (int j = 0; j < 4; j++) {
+            out[j] = lab_twin(gpu, m.c.y), conv[j] = lab_twin(gpu, m.conv), ssm[j] = lab_twin(gpu, m.ssm);
+            for (int from = 0, n = j == 3 ? 1 : s[0]; from < s[0]; from += n)
+                mix(j == 2 ? ref : gpu, &m, j == 0 || j == 3, out[j], conv[j], ssm[j], from, n);
+        }
+        double off = fmax(lab_worst(out[0], out[2]), lab_worst(ssm[0], ssm[2]));
+        check_note("%3d sessions, %d heads of %d by %d, %s: %.2f of the tolerance", s[0], s[2], s[3], s[4],
+                   dtype_name(m.p.dtype), off);
+        assert_true(off <= 1);
+        for (int j = 1; j < 4; j++) {
+            same_bits(conv[0], conv[j]);
+            if (j == 2)
+                continue;
+            same_bits(out[0], out[j]);
+            same_bits(ssm[0], ssm[j]);
+        }
+        for (int j = 0; j < 4; j++)
+            lab_drop(gpu, 3, (struct tensor *const[]){&out[j], &conv[j], &ssm[j]});
+        lab_drop(gpu, 6, (struct tensor *const[]){&m.p, &m.w, &m.bias, &m.norm, &m.conv, &m.ssm});
+        ssm_drop(&m.c);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("the convolution and its state equal the reference, at any address and width", t_conv),
     CLAIM("a convolution cut anywhere equals an uncut one, bit for bit", t_conv_split),
@@ -245,6 +327,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the state space step and scan equal the reference", t_ssm),
     CLAIM("with true sizes a scan equals the recurrence of the reference, token by token", t_true_sizes),
     CLAIM("a scan, cut anywhere, equals the recurrence; cut at chunks, itself bit for bit", t_cuts),
+    CLAIM("one launch for all between the projections gives the bits of its operations", t_fused),
     CLAIM("steps of many sessions together give the bits of each alone", t_ssm_each),
 };
 

@@ -14,17 +14,24 @@
  */
 #include "model/language.h"
 
-/* What stands between the two projections. */
-static void mix_each(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
-                     struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+/* What stands between the two projections; true if the norm has been done, too. */
+static bool mix_each(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
+                     struct tensor z, struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
 {
     struct tensor *conv = m->slots[0], *ssm = m->slots[1];
     for (int i = 0; i < of.sessions; i++) {
         conv[i] = of.states[i]->now.conv[layer];
         ssm[i] = of.states[i]->now.ssm[layer];
     }
+    if (m->backend->ops->mamba_each) {
+        m->backend->ops->mamba_each(m->backend, y, z, xbc, dt,
+                                    &(struct mamba_each){w->conv, w->conv_bias, w->norm, m->config->eps, conv,
+                                                         ssm, &m->config->ssm, &w->constants});
+        return true;
+    }
     m->backend->ops->conv_each(m->backend, v, xbc, w->conv, w->conv_bias, conv);
     m->backend->ops->ssm_each(m->backend, y, v, dt, ssm, &m->config->ssm, &w->constants);
+    return false;
 }
 
 static void mix_many(struct language *m, const struct mamba_weights *w, struct recurrent *s, int layer,
@@ -47,15 +54,17 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct langu
     struct tensor z = tensor_cols(p, 0, inner), xbc = tensor_cols(p, inner, channels),
                   dt = tensor_cols(p, inner + channels, c->ssm.heads);
 
+    bool normed = false;
     ops->linear(b, p, u, w->in_proj, no_bias, EPI_NONE, 0);
     if (rows == of.sessions)
-        mix_each(m, w, of, layer, xbc, dt, v, y);
+        normed = mix_each(m, w, of, layer, z, xbc, dt, v, y);
     else
         mix_many(m, w, &of.states[0]->now, layer, xbc, dt, v, y);
     if (h.rows == 0)
         return;
     y = tensor_rows(y, rows - h.rows, h.rows);
     z = tensor_rows(z, rows - h.rows, h.rows);
-    ops->gated_norm(b, y, y, z, w->norm, c->ssm.groups, c->eps);
+    if (!normed)
+        ops->gated_norm(b, y, y, z, w->norm, c->ssm.groups, c->eps);
     ops->linear(b, h, y, w->out_proj, no_bias, EPI_NONE, 1);
 }

@@ -69,6 +69,15 @@ struct ssm_const {
     const float *d;       /* [H] */
 };
 
+/* A Mamba-2 layer and the states of sessions, of which row t is one token of session t. */
+struct mamba_each {
+    struct tensor conv, conv_bias, norm; /* weights: f32 [C,K], [1,C] or data NULL, [1,H*P] */
+    float eps;
+    const struct tensor *conv_states, *ssm_states;
+    const struct ssm_shape *shape;
+    const struct ssm_const *constants;
+};
+
 /* How the router of a mixture of experts chooses. */
 struct route_shape {
     int experts, chosen;     /* E, k */
@@ -171,6 +180,11 @@ struct ops {
                       struct tensor bias, const struct tensor *states);
     void (*ssm_each)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                      const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c);
+
+    /* What stands between the projections of a Mamba-2 layer, for one token of each of several sessions, at once:
+     * conv_each, ssm_each and gated_norm, rounded in the same places.  NULL where nothing is gained. */
+    void (*mamba_each)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc, struct tensor dt,
+                       const struct mamba_each *e);
 
     /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.

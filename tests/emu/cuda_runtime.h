@@ -89,6 +89,10 @@ template <class T> T from_lane(T v, int lane)
 
 #define __syncthreads() emu::barrier(__FILE__, __LINE__)
 
+inline void __threadfence()
+{
+}
+
 inline void __syncwarp(unsigned = ~0u)
 {
     char nothing = 0;

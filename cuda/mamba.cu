@@ -1,0 +1,191 @@
+/* mamba.cu - all of a Mamba-2 layer between its projections, for one token of each of several sessions, in one launch:
+ * convolution, time step, step of the state, D x, gate, norm.
+ *
+ * Limited by the states, which are read and written once: 8 H P N bytes a session (10.5 MB for 128 heads of 80 by 128).
+ * The rest, in bf16: z, x, B, C, dt and the output, and the convolution's state twice, 0.24 MB.  Against the
+ * separate operations it saves three launches and the way of v and y through memory; v is never stored.
+ *
+ * A block has some heads of one group of one session: with one session one head, so that H blocks keep the card busy,
+ * with many sessions more, since each block computes the B and C of its group anew.  It asks for its first rows of the
+ * state before anything else, and the convolution happens while they are on their way.  The norm goes over all
+ * heads of a group: the block that is the last of its group to finish (a count in memory) finds their outputs in the
+ * L2 cache, and norms them.  It also writes the new state of the convolution for B and C, which until then
+ * all blocks of the group read.  Which block is last changes no bit.
+ *
+ * Rounding: x, B, C and y are rounded to the activation type where the separate operations store them, sums
+ * have the same order: the same bits.
+ */
+#include "norm.cuh"
+#include "ssm.cuh"
+
+template <class T> struct mixer {
+    view<T> out, z, xbc, dt;
+    taps conv;
+    const float *norm;
+    float eps;
+    layer k;
+    int part;          /* heads of a block */
+    unsigned *arrived; /* [sessions][groups], zero before and after */
+};
+
+/* What a block shares: B, C [N], x [part P], time steps and decays [part]. */
+struct mixer_room {
+    float *B, *C, *x, *dt, *decay;
+    __device__ __forceinline__ mixer_room(float *at, const layer &k, int part)
+        : B(at), C(at + k.state), x(C + k.state), dt(x + part * k.head_dim), decay(dt + part)
+    {
+    }
+};
+
+/* x, B and C behind the convolution; the new state of x, which nobody else reads. */
+template <class T>
+__device__ __forceinline__ void convolve(const mixer<T> &m, const mixer_room &w, view<T> in, view<T> state,
+                                         int group, int head)
+{
+    const layer &k = m.k;
+    int N = k.state, width = m.part * k.head_dim;
+    for (int i = threadIdx.x; i < 2 * N; i += SSM_THREADS) { /* B, and behind it C */
+        int64_t c = k.inner + (int64_t)(i < N ? group : k.groups + group) * N + i % N;
+        w.B[i] = rounded<T>(conv_one(m.conv, in, state, 0, c));
+    }
+    for (int i = threadIdx.x; i < width; i += SSM_THREADS) {
+        int64_t c = (int64_t)head * k.head_dim + i;
+        w.x[i] = rounded<T>(conv_one(m.conv, in, state, 0, c));
+        conv_keep(m.conv.count - 1, in, state, 1, c);
+    }
+}
+
+/* Whether all other blocks of the group are done; the same answer for the whole block. */
+__device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
+{
+    SHARED(unsigned, before, 1);
+    __threadfence(); /* what this thread wrote is seen by whoever sees the count */
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        before[0] = atomicAdd(arrived, 1u);
+        if (before[0] == blocks - 1)
+            *arrived = 0;
+        __threadfence();
+    }
+    __syncthreads();
+    return before[0] == blocks - 1;
+}
+
+/* P: head dimension of heads by 128; 0: any sizes. */
+template <class T, int P>
+__global__ void __launch_bounds__(SSM_THREADS) mamba_each(mixer<T> m, states convs, states ssms)
+{
+    DYNAMIC_SHARED(float, room);
+    const int R = P > 0 ? P / SSM_WARPS : 1;
+    const layer &k = m.k;
+    mixer_room w(room, k, m.part);
+    int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, per = k.heads / k.groups, parts = per / m.part,
+        group = blockIdx.x / parts, head = group * per + blockIdx.x % parts * m.part, session = blockIdx.y;
+    view<T> in = {m.xbc.row(session), 1, m.xbc.cols, m.xbc.stride}, conv = convs.of<T>(session);
+    view<float> state = ssms.of<float>(session);
+    T *y = m.out.row(session);
+    rows128<R> S;
+    if (P > 0)
+        S.load(state, (int64_t)head * P + warp * R);
+    convolve(m, w, in, conv, group, head);
+    for (int i = threadIdx.x; i < m.part; i += SSM_THREADS) {
+        w.dt[i] = time_step(k, number(m.dt.row(session)[head + i]), head + i);
+        w.decay[i] = expf(w.dt[i] * k.a[head + i]);
+    }
+    __syncthreads();
+    for (int i = 0; i < m.part; i++) {
+        int64_t row = (int64_t)(head + i) * k.head_dim;
+        const float *x = w.x + i * k.head_dim;
+        if (P > 0) {
+            row += warp * R;
+            if (i > 0)
+                S.load(state, row);
+            float mine = lane < R ? x[warp * R + lane] : 0.0f;
+            float sum = S.step(w.decay[i], w.dt[i], mine, load4(w.B + 4 * lane), load4(w.C + 4 * lane));
+            S.store(state, row);
+            if (lane < R)
+                store(y + row + lane, fmaf(k.d[head + i], mine, sum));
+        } else {
+            for (int p = warp; p < k.head_dim; p += SSM_WARPS) {
+                float sum = step_row(state.row(row + p), k.state, w.decay[i], w.dt[i] * x[p], w.B, w.C);
+                if (lane == 0)
+                    store(y + row + p, fmaf(k.d[head + i], x[p], sum));
+            }
+        }
+    }
+    if (!last_of(m.arrived + session * k.groups + group, parts))
+        return;
+    int size = per * k.head_dim;
+    gated_norm_group<SSM_THREADS>(y + (int64_t)group * size, y + (int64_t)group * size,
+                                  m.z.row(session) + (int64_t)group * size, m.norm + (int64_t)group * size,
+                                  size, m.eps);
+    for (int i = threadIdx.x; i < 2 * k.state; i += SSM_THREADS)
+        conv_keep(m.conv.count - 1, in, conv, 1,
+                  k.inner + (int64_t)(i < k.state ? group : k.groups + group) * k.state + i % k.state);
+}
+
+/* Counts of blocks, zero between launches. */
+static unsigned *counts(struct backend *b, int64_t n)
+{
+    struct cuda *c = cuda_of(b);
+    size_t bytes = static_cast<size_t>(n) * sizeof(unsigned);
+    if (c->counts_room < bytes) {
+        CUDA(cudaFree(c->counts)); /* waits for who uses it */
+        CUDA(cudaMalloc(reinterpret_cast<void **>(&c->counts), bytes));
+        CUDA(cudaMemsetAsync(c->counts, 0, bytes, c->stream));
+        c->counts_room = bytes;
+    }
+    return c->counts;
+}
+
+/* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit. */
+static int heads_together(const struct cuda *c, const struct ssm_shape *s, int64_t sessions)
+{
+    int per = s->heads / s->groups, best = 1;
+    for (int n = 2; n <= per; n++)
+        if (per % n == 0 && s->heads / n * sessions >= 4 * c->processors &&
+            2 * s->state + n * (s->head_dim + 2) <= 8192)
+            best = n;
+    return best;
+}
+
+template <class T, int P>
+static void launch(struct backend *b, const mixer<T> &m, const states &conv, const states &ssm, int sessions)
+{
+    dim3 grid(static_cast<unsigned>(m.k.heads / m.part), static_cast<unsigned>(sessions));
+    size_t shared = (2 * m.k.state + m.part * (m.k.head_dim + 2)) * sizeof(float);
+    allow_shared(mamba_each<T, P>, shared);
+    LAUNCH((mamba_each<T, P>), grid, SSM_THREADS, shared, cuda_of(b)->stream, m, conv, ssm);
+    LAUNCHED(b);
+}
+
+static void cuda_mamba_each(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
+                            struct tensor dt, const struct mamba_each *e)
+{
+    for (int64_t i = 0; i < out.rows;) {
+        states conv, ssm;
+        int64_t left = out.rows - i;
+        int n = states_take(&ssm, e->ssm_states + i, states_take(&conv, e->conv_states + i, left));
+        bool fast = e->shape->state == 128 && aligned(&ssm, n, sizeof(float));
+        int P = fast ? e->shape->head_dim : 0;
+        WITH_TYPE(T, out.dtype, {
+            mixer<T> m = {view_of<T>(tensor_rows(out, i, n)),
+                          view_of<T>(tensor_rows(z, i, n)),
+                          view_of<T>(tensor_rows(xbc, i, n)),
+                          view_of<T>(tensor_rows(dt, i, n)),
+                          taps_of(e->conv, e->conv_bias),
+                          static_cast<const float *>(e->norm.data),
+                          e->eps,
+                          layer_of(e->shape, e->constants),
+                          heads_together(cuda_of(b), e->shape, n),
+                          counts(b, static_cast<int64_t>(SESSIONS) * e->shape->groups)};
+            (P == 80 ? launch<T, 80> : P == 64 ? launch<T, 64> : launch<T, 0>)(b, m, conv, ssm, n);
+        });
+        i += n;
+    }
+}
+
+void mamba_fill(struct ops *o)
+{
+    o->mamba_each = cuda_mamba_each;
+}
