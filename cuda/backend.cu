@@ -247,6 +247,7 @@ extern "C" struct backend *backend_cuda(int device, struct err *e)
     c->ops.download = cuda_download;
     c->ops.copy = cuda_copy;
     rows_fill(&c->ops);
+    attend_fill(&c->ops);
     linear_fill(&c->ops);
     ssm_fill(&c->ops);
     scan_fill(&c->ops);

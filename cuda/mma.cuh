@@ -54,7 +54,8 @@ __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const
                     emu::half_of(right, 8 + 2 * (k / 8) + k % 2);
         }
 #else
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -85,6 +86,32 @@ template <bool TURNED> __device__ __forceinline__ void load_matrices(unsigned r[
                      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                      : "r"(at));
 #endif
+}
+
+/* A matrix of 8 x 8 bf16, of which a lane has row g, columns 2t and 2t + 1, with rows and columns exchanged. */
+__device__ __forceinline__ unsigned turned(unsigned v)
+{
+    unsigned r;
+#ifdef CUDA_EMULATED
+    const unsigned char(*lanes)[64] = emu::exchange(&v, sizeof v);
+    int g = emu::here.lane / 4, t = emu::here.lane % 4;
+    for (int i = 0; i < 2; i++)
+        memcpy(reinterpret_cast<unsigned char *>(&r) + 2 * i, lanes[4 * (2 * t + i) + g / 2] + g % 2 * 2, 2);
+#else
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(r) : "r"(v));
+#endif
+    return r;
+}
+
+/* Halves of two words as one, a's below. */
+__device__ __forceinline__ unsigned lower_halves(unsigned a, unsigned b)
+{
+    return (a & 0xffffu) | b << 16;
+}
+
+__device__ __forceinline__ unsigned upper_halves(unsigned a, unsigned b)
+{
+    return a >> 16 | (b & 0xffff0000u);
 }
 
 /* A [16, 16] of a row-major matrix in shared memory, `pitch` numbers from row to row. */

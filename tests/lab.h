@@ -42,6 +42,18 @@ double lab_largest(struct tensor t);
 double lab_worst(struct tensor have, struct tensor want);
 double lab_worst_within(struct tensor have, struct tensor want, double slack);
 
+/* Attention with given sizes (lab_attend.c): queries of so many heads * group heads of d numbers, each at most
+ * `score`, over keys and values of at most 1; result as of lab_case. */
+struct lab_attention {
+    int queries, past, heads, group, d;
+    double score;
+};
+double lab_attend_sizes(const struct lab *l, struct lab_attention s);
+double lab_tiles_sizes(const struct lab *l, int heads, int d, int tiles, int n);
+
+/* Query t over keys[t] keys; NAN if a session alone, by attend_each or attend, has not the same bits. */
+double lab_each_sizes(const struct lab *l, struct lab_attention s, const int *keys);
+
 /* A Mamba-2 layer of random shape. */
 struct lab_ssm {
     struct ssm_shape s;

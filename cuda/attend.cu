@@ -1,0 +1,156 @@
+/* attend.cu - attention: causal over a cache, and inside tiles.  Which kernel does it: flash.cuh for many queries,
+ * attend_each.cu for few over many keys, attend_plain.cu for other sizes.
+ *
+ * Holotron's prefill of T queries with heads of 128: 4 * 40 * 128 operations for each pair of query and key seen,
+ * so 20480 (T past + T^2 / 2).  The 5 query heads of a key head are rows of one block, and a block reads the
+ * keys that it sees once for its 128 rows, 25 positions.  A tile of the vision tower: 1040 queries
+ * and keys, 16 heads of 80, 5.5 GFLOP; 96 rows make 11 blocks of which the last is nearly full, where 128
+ * would leave most of a ninth empty.
+ */
+#include "attend.cuh"
+
+bool attend_aligned(struct tensor t)
+{
+    return t.stride % 8 == 0 && reinterpret_cast<uintptr_t>(t.data) % 16 == 0;
+}
+
+/* ---- many queries --------------------------------------------------------------------------------------- */
+
+template <int D, int M, int WARPS> static void launch(struct backend *b, const struct attention *a)
+{
+    using shape = flash_shape<D, M, WARPS>;
+    auto at = [](struct tensor t) { return static_cast<bf16 *>(t.data); };
+    flash f = {at(a->q),
+               at(a->y),
+               {at(a->k), a->k.stride},
+               {at(a->v), a->v.stride},
+               a->q.stride,
+               a->y.stride,
+               a->n,
+               a->keys,
+               a->past,
+               a->group,
+               1.44269504f / sqrtf(static_cast<float>(a->d))};
+    dim3 grid(blocks_for(static_cast<int64_t>(a->n) * a->group, shape::ROWS), static_cast<unsigned>(a->heads),
+              static_cast<unsigned>(a->tiles));
+    allow_shared(flash_attention<D, M, WARPS>, shape::BYTES);
+    LAUNCH((flash_attention<D, M, WARPS>), grid, shape::THREADS, shape::BYTES, cuda_of(b)->stream, f);
+    LAUNCHED(b);
+}
+
+/* Blocks of 64 rows where there would be too few of 128 for the card. */
+template <int D> static void launch_causal(struct backend *b, const struct attention *a)
+{
+    int64_t blocks = static_cast<int64_t>(blocks_for(static_cast<int64_t>(a->n) * a->group, 128)) * a->heads;
+    if (blocks >= cuda_of(b)->processors)
+        launch<D, 2, 4>(b, a);
+    else
+        launch<D, 1, 4>(b, a);
+}
+
+/* Head sizes are those of known models; each kernel more is another for every card in the program. */
+static bool attend_many(struct backend *b, const struct attention *a)
+{
+    bool causal = a->past >= 0;
+    if (a->q.dtype != DT_BF16 || !attend_aligned(a->q) || !attend_aligned(a->k) || !attend_aligned(a->v) ||
+        !attend_aligned(a->y))
+        return false;
+    if (causal && a->d == 128)
+        launch_causal<128>(b, a);
+    else if (causal && a->d == 64)
+        launch_causal<64>(b, a);
+    else if (!causal && a->d == 80)
+        launch<80, 2, 3>(b, a);
+    else if (!causal && a->d == 64)
+        launch<64, 2, 3>(b, a);
+    else
+        return false;
+    return true;
+}
+
+/* ---- the operations --------------------------------------------------------------------------------------- */
+
+static int whole(int64_t n)
+{
+    if (n < 0 || n > 1 << 30)
+        bug("attention over %lld positions", (long long)n);
+    return static_cast<int>(n);
+}
+
+static void same_types(const struct attention *a)
+{
+    if (a->k.dtype != a->q.dtype || a->v.dtype != a->q.dtype || a->y.dtype != a->q.dtype)
+        bug("attention of %s over keys of %s", dtype_name(a->q.dtype), dtype_name(a->k.dtype));
+}
+
+static void cuda_attend(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
+                        int q_heads, int kv_heads, int64_t past)
+{
+    struct attention a = {y,
+                          q,
+                          k,
+                          v,
+                          nullptr,
+                          nullptr,
+                          1,
+                          whole(q.rows),
+                          whole(past + q.rows),
+                          whole(past),
+                          kv_heads,
+                          q_heads / kv_heads,
+                          static_cast<int>(q.cols / q_heads)};
+    same_types(&a);
+    if (q.rows && !attend_pieces(b, &a) && !attend_many(b, &a))
+        attend_plain(b, &a);
+}
+
+static void cuda_attend_each(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
+                             const struct tensor *v, int q_heads, int kv_heads)
+{
+    if (q.rows == 0)
+        return;
+    struct attention a = {y,
+                          q,
+                          k[0],
+                          v[0],
+                          k,
+                          v,
+                          whole(q.rows),
+                          1,
+                          0,
+                          -1,
+                          kv_heads,
+                          q_heads / kv_heads,
+                          static_cast<int>(q.cols / q_heads)};
+    same_types(&a);
+    if (!attend_pieces(b, &a))
+        attend_plain(b, &a);
+}
+
+static void cuda_attend_tiles(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles)
+{
+    int n = whole(y.rows / tiles);
+    struct attention a = {y,
+                          tensor_cols(qkv, 0, y.cols),
+                          tensor_cols(qkv, y.cols, y.cols),
+                          tensor_cols(qkv, 2 * y.cols, y.cols),
+                          nullptr,
+                          nullptr,
+                          tiles,
+                          n,
+                          n,
+                          -1,
+                          heads,
+                          1,
+                          static_cast<int>(y.cols / heads)};
+    same_types(&a);
+    if (n && !attend_many(b, &a))
+        attend_plain(b, &a);
+}
+
+void attend_fill(struct ops *o)
+{
+    o->attend = cuda_attend;
+    o->attend_each = cuda_attend_each;
+    o->attend_tiles = cuda_attend_tiles;
+}

@@ -1,0 +1,422 @@
+/* attend_each.cu - attention of few queries over many keys: one token of each of many sessions.
+ *
+ * Limited by memory: K and V are read once, 4 D bytes for each key and key head, and that is all there is to read: a
+ * query and a result are 4 D bytes for each query head.  4 D operations for each key and query head are one for each
+ * byte and head of the group.  Plain arithmetic would need a third to a half of a card's peak for 5 heads; the tensor cores do
+ * it with room to spare, though they compute 8 heads (or 16) for whatever the group has.
+ *
+ * The keys of a session are cut into pieces, as many blocks work on each key head; how long they are depends
+ * on the session's own length alone, so its bits do not depend on who else is there.  A block's four warps
+ * take 16 keys each by turns.  Everything stays in registers, by choosing what the products' indices stand
+ * for (which dimension of a head, which key: sums do not mind, if both sides agree) such that a lane reads 16 bytes
+ * of a row at a time and has what it needs:
+ *
+ *   S^T = K Q^T     lane (g, t) reads keys g and g + 8, dimensions 32 i + 8t..8t+7: A of two products
+ *   P^T             S^T rounded and its 8 x 8 parts turned: B, as the next product wants it
+ *   O^T += V^T P^T  lane (g, t) reads keys 2t, 2t+1, 2t+8, 2t+9, dimensions 64 i + 8g..8g+7, whose halves of
+ *                   words, one key beside the next, are A of four products
+ *
+ * The next K is on its way while V is used, the next V while K is.  At the end the warps' results become one, and
+ * where a session has several pieces these go to scratch: (D + 2) * 4 bytes for each query head, with 5 heads of
+ * 128 4 % of what a piece of 128 keys reads, 2 % of 256.  A second kernel reads them and puts them together.
+ *
+ * What the host knows of the sessions comes as arguments of a kernel which writes them down as a table: no copy
+ * that the host would have to wait for.
+ */
+#include "attend.cuh"
+
+enum {
+    WARPS = 4,
+    THREADS = WARPS * WARP,
+    STEP = 16,       /* keys of a warp at a time */
+    PIECE = 128,     /* keys, at least */
+    PIECES = 32,     /* of a session, at most */
+    TABLE_ROWS = 96, /* sessions as arguments of one launch: 4 KiB */
+    FEW = 16,        /* queries of one sequence that are worth it */
+    MANY_KEYS = 512,
+};
+
+__host__ __device__ static inline int piece_length(int keys)
+{
+    int n = PIECE;
+    while (keys > (int64_t)n * PIECES)
+        n *= 2;
+    return n;
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+struct table_rows {
+    session_keys s[TABLE_ROWS];
+};
+
+__global__ void table_write(session_keys *to, int *owner, int first, table_rows rows)
+{
+    session_keys s = rows.s[blockIdx.x];
+    int length = piece_length(s.keys), pieces = (s.keys + length - 1) / length;
+    if (threadIdx.x == 0)
+        to[first + blockIdx.x] = s;
+    for (int i = threadIdx.x; i < pieces; i += WARP)
+        owner[s.piece + i] = first + blockIdx.x;
+}
+
+static struct session_keys session_of(const struct attention *a, int i)
+{
+    struct tensor k = a->ks ? a->ks[i] : a->k, v = a->ks ? a->vs[i] : a->v;
+    int keys = a->ks ? static_cast<int>(k.rows) : a->past + i + 1;
+    return session_keys{k.data, v.data, k.stride, v.stride, keys, 0};
+}
+
+static size_t rounded_up(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+struct attention_table attend_table(struct backend *b, const struct attention *a, size_t floats_each)
+{
+    struct attention_table t = {};
+    int n = static_cast<int>(a->q.rows), piece = 0;
+    for (int i = 0; i < n; i++) {
+        int keys = session_of(a, i).keys;
+        if (keys < 1)
+            bug("attention over no keys");
+        t.pieces += static_cast<int>(blocks_for(keys, piece_length(keys)));
+    }
+    size_t pieces = static_cast<size_t>(t.pieces),
+           sessions = rounded_up(static_cast<size_t>(n) * sizeof *t.sessions),
+           owners = rounded_up(pieces * sizeof *t.owner);
+    char *at = static_cast<char *>(cuda_scratch(b, sessions + owners + pieces * floats_each * sizeof(float)));
+    t.sessions = reinterpret_cast<session_keys *>(at);
+    t.owner = reinterpret_cast<int *>(at + sessions);
+    t.partial = reinterpret_cast<float *>(at + sessions + owners);
+    for (int first = 0; first < n; first += TABLE_ROWS) {
+        table_rows rows = {};
+        int m = n - first < TABLE_ROWS ? n - first : static_cast<int>(TABLE_ROWS);
+        for (int i = 0; i < m; i++) {
+            rows.s[i] = session_of(a, first + i);
+            rows.s[i].piece = piece;
+            piece += static_cast<int>(blocks_for(rows.s[i].keys, piece_length(rows.s[i].keys)));
+        }
+        LAUNCH(table_write, static_cast<unsigned>(m), WARP, 0, cuda_of(b)->stream, t.sessions, t.owner, first,
+               rows);
+        LAUNCHED(b);
+    }
+    return t;
+}
+
+/* ---- a piece -------------------------------------------------------------------------------------------------- */
+
+struct pieces {
+    const session_keys *sessions;
+    const int *owner;
+    const bf16 *q;
+    bf16 *y;
+    int64_t q_stride, y_stride;
+    float
+        *partial; /* [pieces][heads][group] of D sums, then the largest score and the weights' sum of each */
+    int group;
+    float by; /* log2(e) / sqrt(d) */
+};
+
+/* Over the eight lanes with the same t. */
+__device__ __forceinline__ float column_max(float v)
+{
+#pragma unroll
+    for (int lane = 4; lane < WARP; lane *= 2)
+        v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, lane));
+    return v;
+}
+
+__device__ __forceinline__ float column_sum(float v)
+{
+#pragma unroll
+    for (int lane = 4; lane < WARP; lane *= 2)
+        v += __shfl_xor_sync(ALL_LANES, v, lane);
+    return v;
+}
+
+/* A warp's part; heads are columns, NQ times 8 of them, this lane's 8 n + 2t and 8 n + 2t + 1. */
+template <int D, int NQ> struct piece_state {
+    uint4 q[NQ][D / 32], k[2][D / 32], v[4][D / 64];
+    float out[NQ][D / 16][4];
+    float most[NQ][2], sum[NQ][2]; /* sum: of this lane's keys */
+
+    __device__ __forceinline__ void clear()
+    {
+#pragma unroll
+        for (int n = 0; n < NQ; n++) {
+            most[n][0] = most[n][1] = -INFINITY;
+            sum[n][0] = sum[n][1] = 0;
+#pragma unroll
+            for (int i = 0; i < D / 16 * 4; i++)
+                out[n][i / 4][i % 4] = 0;
+        }
+    }
+
+    /* Rows beyond the last are the last: their weight is nothing. */
+    __device__ __forceinline__ void fetch_keys(const key_rows<bf16> &rows, int first, int stop)
+    {
+        int lane = threadIdx.x % WARP;
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const bf16 *row = rows.row(min(first + 8 * h + lane / 4, stop - 1)) + lane % 4 * 8;
+#pragma unroll
+            for (int i = 0; i < D / 32; i++)
+                k[h][i] = *reinterpret_cast<const uint4 *>(row + 32 * i);
+        }
+    }
+
+    __device__ __forceinline__ void fetch_values(const key_rows<bf16> &rows, int first, int stop)
+    {
+        int lane = threadIdx.x % WARP;
+#pragma unroll
+        for (int h = 0; h < 4; h++) {
+            const bf16 *row =
+                rows.row(min(first + lane % 4 * 2 + h % 2 + h / 2 * 8, stop - 1)) + lane / 4 * 8;
+#pragma unroll
+            for (int i = 0; i < D / 64; i++)
+                v[h][i] = *reinterpret_cast<const uint4 *>(row + 64 * i);
+        }
+    }
+
+    __device__ __forceinline__ void fetch_queries(const bf16 *at, int group)
+    {
+        int lane = threadIdx.x % WARP;
+#pragma unroll
+        for (int n = 0; n < NQ; n++)
+#pragma unroll
+            for (int i = 0; i < D / 32; i++) {
+                int head = 8 * n + lane / 4;
+                q[n][i] = *reinterpret_cast<const uint4 *>(at + (int64_t)min(head, group - 1) * D + 32 * i +
+                                                           lane % 4 * 8);
+            }
+    }
+
+    /* S^T of 16 keys */
+    __device__ __forceinline__ void scores(float s[NQ][4]) const
+    {
+#pragma unroll
+        for (int n = 0; n < NQ; n++) {
+            s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0;
+#pragma unroll
+            for (int i = 0; i < D / 32; i++) {
+                const uint4 a = k[0][i], c = k[1][i];
+                const unsigned left[8] = {a.x, c.x, a.y, c.y, a.z, c.z, a.w, c.w},
+                               right[4] = {q[n][i].x, q[n][i].y, q[n][i].z, q[n][i].w};
+                mma_16816(s[n], left, right);
+                mma_16816(s[n], left + 4, right + 2);
+            }
+        }
+    }
+
+    /* Weights of the first `some` of 16 keys, and what was summed before to the same measure. */
+    __device__ __forceinline__ void soften(float s[4], unsigned p[2], int n, int some, float by)
+    {
+        float scale[2], weight[4];
+        int key = threadIdx.x % WARP / 4;
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if (key + i / 2 * 8 >= some)
+                s[i] = -INFINITY;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            float now = fmaxf(most[n][i], column_max(fmaxf(s[i], s[i + 2]))), at = now * by;
+            scale[i] = power2((most[n][i] - now) * by);
+            most[n][i] = now;
+            weight[i] = power2(s[i] * by - at);
+            weight[i + 2] = power2(s[i + 2] * by - at);
+            sum[n][i] = sum[n][i] * scale[i] + weight[i] + weight[i + 2];
+        }
+#pragma unroll
+        for (int m = 0; m < D / 16; m++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                out[n][m][i] *= scale[i % 2];
+        p[0] = turned(pack2(weight[0], weight[1]));
+        p[1] = turned(pack2(weight[2], weight[3]));
+    }
+
+    /* O^T += V^T P^T; of product i the rows g are dimension 2i of the lane's eight, the rows g + 8 the one after. */
+    __device__ __forceinline__ void add_values(int n, const unsigned p[2])
+    {
+#pragma unroll
+        for (int h = 0; h < D / 64; h++) {
+            const unsigned w[4][4] = {{v[0][h].x, v[0][h].y, v[0][h].z, v[0][h].w},
+                                      {v[1][h].x, v[1][h].y, v[1][h].z, v[1][h].w},
+                                      {v[2][h].x, v[2][h].y, v[2][h].z, v[2][h].w},
+                                      {v[3][h].x, v[3][h].y, v[3][h].z, v[3][h].w}};
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                const unsigned a[4] = {lower_halves(w[0][i], w[1][i]), upper_halves(w[0][i], w[1][i]),
+                                       lower_halves(w[2][i], w[3][i]), upper_halves(w[2][i], w[3][i])};
+                mma_16816(out[n][4 * h + i], a, p);
+            }
+        }
+    }
+};
+
+/* The warps' results of each head as one: to y if there is nothing else of the session, else to scratch. */
+template <int D, int NQ>
+__device__ __forceinline__ void piece_store(const piece_state<D, NQ> &w, const pieces &a, int session,
+                                            bool alone)
+{
+    enum { HEADS = 8 * NQ };
+    DYNAMIC_SHARED(float, out); /* [WARPS][HEADS][D] */
+    SHARED(float, most, WARPS *HEADS);
+    SHARED(float, sum, WARPS *HEADS);
+    const int warp = threadIdx.x / WARP, g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int n = 0; n < NQ; n++)
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            int head = warp * HEADS + 8 * n + 2 * t + i;
+            float total = column_sum(w.sum[n][i]);
+            if (g == 0) {
+                most[head] = w.most[n][i];
+                sum[head] = total;
+            }
+#pragma unroll
+            for (int m = 0; m < D / 16; m++)
+                *reinterpret_cast<float2 *>(out + head * D + m / 4 * 64 + g * 8 + m % 4 * 2) =
+                    float2{w.out[n][m][i], w.out[n][m][i + 2]};
+        }
+    __syncthreads();
+    for (int i = threadIdx.x; i < a.group * D; i += THREADS) {
+        int head = i / D, c = i % D;
+        float top = most[head], total = 0, value = 0;
+        for (int j = 1; j < WARPS; j++)
+            top = fmaxf(top, most[j * HEADS + head]);
+        for (int j = 0; j < WARPS; j++) {
+            float scale = power2((most[j * HEADS + head] - top) * a.by);
+            total += sum[j * HEADS + head] * scale;
+            value += out[(j * HEADS + head) * D + c] * scale;
+        }
+        int64_t row = (int64_t)blockIdx.y * a.group + head; /* of the query's */
+        if (alone) {
+            store(a.y + session * a.y_stride + row * D + c, value / total);
+            continue;
+        }
+        row += (int64_t)blockIdx.x * gridDim.y * a.group;
+        a.partial[row * D + c] = value;
+        float *of = a.partial + (int64_t)gridDim.x * gridDim.y * a.group * D + 2 * row;
+        if (c == 0) {
+            of[0] = top;
+            of[1] = total;
+        }
+    }
+}
+
+template <int D, int NQ> __global__ void __launch_bounds__(THREADS) attend_piece(pieces a)
+{
+    const int session = a.owner[blockIdx.x], head = blockIdx.y;
+    const session_keys s = a.sessions[session];
+    const int length = piece_length(s.keys), begin = ((int)blockIdx.x - s.piece) * length,
+              stop = min(begin + length, s.keys);
+    const key_rows<bf16> keys = {static_cast<const bf16 *>(s.k) + (int64_t)head * D, s.k_stride},
+                         values = {static_cast<const bf16 *>(s.v) + (int64_t)head * D, s.v_stride};
+    int first = begin + (int)threadIdx.x / WARP * STEP;
+    piece_state<D, NQ> w;
+    w.clear();
+    w.fetch_keys(keys, first, stop);
+    w.fetch_values(values, first, stop);
+    w.fetch_queries(a.q + session * a.q_stride + (int64_t)head * a.group * D, a.group);
+    for (; first < stop; first += WARPS * STEP) {
+        float score[NQ][4];
+        unsigned p[NQ][2];
+        w.scores(score);
+        w.fetch_keys(keys, first + WARPS * STEP, stop);
+#pragma unroll
+        for (int n = 0; n < NQ; n++)
+            w.soften(score[n], p[n], n, stop - first, a.by);
+#pragma unroll
+        for (int n = 0; n < NQ; n++)
+            w.add_values(n, p[n]);
+        w.fetch_values(values, first + WARPS * STEP, stop);
+    }
+    piece_store<D, NQ>(w, a, session, s.keys <= length);
+}
+
+/* The pieces of a session as one. */
+template <int D> __global__ void __launch_bounds__(D) attend_join(pieces a, int pieces_of_all)
+{
+    const int session = blockIdx.x, row = blockIdx.y, rows = gridDim.y;
+    const session_keys s = a.sessions[session];
+    const int length = piece_length(s.keys), n = (s.keys + length - 1) / length;
+    const float *of = a.partial + (int64_t)pieces_of_all * rows * D;
+    float top = -INFINITY, total = 0, value = 0;
+    if (n == 1)
+        return;
+    for (int i = 0; i < n; i++)
+        top = fmaxf(top, of[2 * ((int64_t)(s.piece + i) * rows + row)]);
+    for (int i = 0; i < n; i++) {
+        int64_t at = (int64_t)(s.piece + i) * rows + row;
+        float scale = power2((of[2 * at] - top) * a.by);
+        total += of[2 * at + 1] * scale;
+        value += a.partial[at * D + threadIdx.x] * scale;
+    }
+    store(a.y + session * a.y_stride + (int64_t)row * D + threadIdx.x, value / total);
+}
+
+/* ---- on the host ----------------------------------------------------------------------------------------------- */
+
+template <int D, int NQ> static void launch(struct backend *b, const struct attention *a)
+{
+    const unsigned rows = static_cast<unsigned>(a->heads * a->group);
+    struct attention_table t = attend_table(b, a, static_cast<size_t>(rows) * (D + 2));
+    pieces p = {t.sessions,
+                t.owner,
+                static_cast<const bf16 *>(a->q.data),
+                static_cast<bf16 *>(a->y.data),
+                a->q.stride,
+                a->y.stride,
+                t.partial,
+                a->group,
+                1.44269504f / sqrtf(static_cast<float>(a->d))};
+    size_t shared = WARPS * 8 * NQ * D * sizeof(float);
+    allow_shared(attend_piece<D, NQ>, shared);
+    LAUNCH((attend_piece<D, NQ>), dim3(static_cast<unsigned>(t.pieces), static_cast<unsigned>(a->heads)),
+           THREADS, shared, cuda_of(b)->stream, p);
+    LAUNCHED(b);
+    if (t.pieces == a->q.rows)
+        return;
+    LAUNCH((attend_join<D>), dim3(static_cast<unsigned>(a->q.rows), rows), D, 0, cuda_of(b)->stream, p,
+           t.pieces);
+    LAUNCHED(b);
+}
+
+static bool keys_aligned(const struct attention *a)
+{
+    if (!a->ks)
+        return attend_aligned(a->k) && attend_aligned(a->v);
+    for (int64_t i = 0; i < a->q.rows; i++)
+        if (!attend_aligned(a->ks[i]) || !attend_aligned(a->vs[i]))
+            return false;
+    return true;
+}
+
+bool attend_pieces(struct backend *b, const struct attention *a)
+{
+    bool few = a->ks || a->q.rows == 1 || (a->q.rows <= FEW && a->past >= MANY_KEYS);
+    if (!few || a->q.dtype != DT_BF16 || (a->d != 64 && a->d != 128) || a->group > 16 ||
+        !attend_aligned(a->q))
+        return false;
+    if (keys_aligned(a)) {
+        if (a->d == 128)
+            (a->group <= 8 ? launch<128, 1> : launch<128, 2>)(b, a);
+        else
+            (a->group <= 8 ? launch<64, 1> : launch<64, 2>)(b, a);
+        return true;
+    }
+    if (!a->ks || a->q.rows == 1)
+        return false;
+    for (int64_t i = 0; i < a->q.rows; i++) { /* each as if it were alone */
+        struct attention one = *a;
+        one.q = tensor_rows(a->q, i, 1);
+        one.y = tensor_rows(a->y, i, 1);
+        one.ks = a->ks + i;
+        one.vs = a->vs + i;
+        if (!attend_pieces(b, &one))
+            attend_plain(b, &one);
+    }
+    return true;
+}

@@ -1,0 +1,84 @@
+/* attend_plain.cu - attention of any sizes, in f32: for checking, and for heads that the fast kernels do not know.
+ *
+ * A block has one query of one head.  Keys go by as many at a time as there are threads, each with the score of
+ * one; then each thread has every so many-th channel of the sum.  Keys and values are read once for each query:
+ * nothing is shared.
+ */
+#include "attend.cuh"
+
+enum { THREADS = 128 };
+
+__device__ __forceinline__ float block_max(float v)
+{
+    SHARED(float, most, THREADS / WARP);
+    v = warp_max(v);
+    __syncthreads(); /* those of the time before have been read */
+    if (threadIdx.x % WARP == 0)
+        most[threadIdx.x / WARP] = v;
+    __syncthreads();
+    return fmaxf(fmaxf(most[0], most[1]), fmaxf(most[2], most[3]));
+}
+
+struct plain {
+    const session_keys *sessions; /* of each query, or NULL: then */
+    session_keys one;             /* of all tiles */
+    int n, past, group, d;
+};
+
+template <class T> __global__ void attend_rows(view<T> y, view<T> q, plain a)
+{
+    DYNAMIC_SHARED(float, own);
+    float *query = own, *out = query + a.d, *p = out + a.d;
+    int row = blockIdx.x, head = blockIdx.y, tile = row / a.n, t = row % a.n;
+    session_keys s = a.sessions ? a.sessions[row] : a.one;
+    int64_t shift = a.sessions ? 0 : (int64_t)tile * s.keys;
+    int stop = a.past < 0 ? s.keys : min(s.keys, a.past + t + 1);
+    const T *k = static_cast<const T *>(s.k) + shift * s.k_stride + head / a.group * a.d;
+    const T *v = static_cast<const T *>(s.v) + shift * s.v_stride + head / a.group * a.d;
+    const key_rows<T> keys = {k, s.k_stride}, values = {v, s.v_stride};
+    for (int c = threadIdx.x; c < a.d; c += THREADS) {
+        query[c] = number(q.row(row)[(int64_t)head * a.d + c]) / sqrtf((float)a.d);
+        out[c] = 0;
+    }
+    __syncthreads();
+    float most = -INFINITY, sum = 0;
+    for (int first = 0; first < stop; first += THREADS) {
+        int n = min(stop - first, (int)THREADS);
+        float score = -INFINITY;
+        if ((int)threadIdx.x < n) {
+            const T *key = keys.row(first + threadIdx.x);
+            score = 0;
+            for (int c = 0; c < a.d; c++)
+                score += query[c] * number(key[c]);
+        }
+        float now = fmaxf(most, block_max(score)), scale = expf(most - now);
+        p[threadIdx.x] = expf(score - now);
+        sum = sum * scale + block_sum(p[threadIdx.x]);
+        for (int c = threadIdx.x; c < a.d; c += THREADS) {
+            float add = 0;
+            for (int i = 0; i < n; i++)
+                add += p[i] * number(values.row(first + i)[c]);
+            out[c] = out[c] * scale + add;
+        }
+        most = now;
+        __syncthreads(); /* the weights have been read */
+    }
+    for (int c = threadIdx.x; c < a.d; c += THREADS)
+        store(y.row(row) + (int64_t)head * a.d + c, out[c] / sum);
+}
+
+void attend_plain(struct backend *b, const struct attention *a)
+{
+    const session_keys *sessions = a->ks ? attend_table(b, a, 0).sessions : nullptr;
+    plain p = {sessions, session_keys{a->k.data, a->v.data, a->k.stride, a->v.stride, a->keys, 0},
+               a->n,     a->past,
+               a->group, a->d};
+    size_t shared = (2 * static_cast<size_t>(a->d) + THREADS) * sizeof(float);
+    if (shared > 48 << 10)
+        bug("attention with heads of %d", a->d);
+    WITH_TYPE(T, a->q.dtype,
+              LAUNCH((attend_rows<T>),
+                     dim3(static_cast<unsigned>(a->q.rows), static_cast<unsigned>(a->heads * a->group)),
+                     THREADS, shared, cuda_of(b)->stream, view_of<T>(a->y), view_of<T>(a->q), p));
+    LAUNCHED(b);
+}

@@ -1,0 +1,309 @@
+/* flash.cuh - attention in one pass over the keys by the tensor cores, scores never stored whole.
+ *
+ * A unit is what shares keys: one key head of one tile (or of the one causal sequence).  Its queries are the rows
+ * t * group + g of the `group` query heads that use the head, so one read of K and V serves them all.  A block
+ * has ROWS = 16 M WARPS of these rows, each warp 16 M of them, and goes along the keys in steps of KEYS:
+ *
+ *   scores   S = Q K^T           Q and K by ldmatrix from shared memory
+ *   softmax  P = 2^(c S - c m)   in the registers where S is; m the largest so far, sums are scaled when it grows
+ *   values   O += P V            two tiles of S side by side are a left operand as they lie; O stays in registers
+ *
+ * V is on its way while S is made, the next K while V is used, so one buffer of each is enough: 68 KiB with heads
+ * of 128, and two blocks fit on the large cards.  With M = 2 a fragment of K or V that was read
+ * from shared memory serves two products; that read is what limits M = 1.
+ *
+ * For each block K and V are read once, 4 D KEYS bytes for 4 D KEYS ROWS operations: ROWS operations a byte, from
+ * the second level cache, since neighbouring blocks go along the same keys.  Q is read and Y written once.
+ * Rows in shared memory are 16 bytes longer than a head, so that eight of them lie in different banks.
+ *
+ * Steps begin at the same keys whatever is asked and a row's numbers meet no other row's: a result does not depend
+ * on which queries came together, nor on M and WARPS.
+ */
+#ifndef HOLORUN_CUDA_FLASH_CUH
+#define HOLORUN_CUDA_FLASH_CUH
+
+#include "mma.cuh"
+
+#include <math.h>
+
+enum { KEYS = 64 };
+
+/* Keys or values of one head. Every kernel finds row s here and nowhere else. */
+template <class T> struct key_rows {
+    const T *at;
+    int64_t stride;
+    __device__ __forceinline__ const T *row(int s) const
+    {
+        return at + s * stride;
+    }
+};
+
+/* 2^x; 0 for -inf. */
+__device__ __forceinline__ float power2(float x)
+{
+#ifdef CUDA_EMULATED
+    return exp2f(x);
+#else
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+#endif
+}
+
+/* Over the four lanes that have a row of a fragment together. */
+__device__ __forceinline__ float quad_max(float v)
+{
+    v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 1));
+    return fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 2));
+}
+
+__device__ __forceinline__ float quad_sum(float v)
+{
+    v += __shfl_xor_sync(ALL_LANES, v, 1);
+    return v + __shfl_xor_sync(ALL_LANES, v, 2);
+}
+
+/* What a warp knows of its rows; [..][0] of row g, [..][1] of row g + 8 of each 16. */
+template <int D, int M> struct flash_state {
+    float out[M][D / 8][4];
+    float most[M][2], sum[M][2]; /* sum: of this lane's columns */
+    int limit[M][2];             /* keys that the row sees */
+
+    __device__ __forceinline__ void clear()
+    {
+#pragma unroll
+        for (int m = 0; m < M; m++) {
+            most[m][0] = most[m][1] = -INFINITY;
+            sum[m][0] = sum[m][1] = 0;
+#pragma unroll
+            for (int i = 0; i < D / 8 * 4; i++)
+                out[m][i / 4][i % 4] = 0;
+        }
+    }
+};
+
+/* S of the warp's rows at q and the keys at k.  EDGE: only the first n keys are wanted, the others' are 0. */
+template <int D, int M, bool EDGE>
+__device__ __forceinline__ void flash_scores(float s[M][KEYS / 8][4], const bf16 *q, const bf16 *k, int n)
+{
+    enum { PITCH = D + 8 };
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int i = 0; i < KEYS / 8 * 4; i++)
+            s[m][i / 4][i % 4] = 0;
+#pragma unroll
+    for (int d = 0; d < D; d += 16) {
+        unsigned a[M][4], b[4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            load_a(a[m], q + m * 16 * PITCH + d, PITCH);
+#pragma unroll
+        for (int j = 0; j < KEYS / 16; j++) {
+            if (EDGE && 16 * j >= n)
+                continue;
+            load_b_columns(b, k + j * 16 * PITCH + d, PITCH);
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                mma_16816(s[m][2 * j], a[m], b);
+                mma_16816(s[m][2 * j + 1], a[m], b + 2);
+            }
+        }
+    }
+}
+
+/* Scores to weights, in words of two as the next product wants them; `first` is the first key of the step. */
+template <int D, int M, bool EDGE>
+__device__ __forceinline__ void flash_soften(flash_state<D, M> &w, float s[M][KEYS / 8][4],
+                                             unsigned p[M][KEYS / 8][2], int first, float by)
+{
+    int column = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float most = w.most[m][h];
+#pragma unroll
+            for (int j = 0; j < KEYS / 8; j++)
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    if (EDGE && first + 8 * j + column + i >= w.limit[m][h])
+                        s[m][j][2 * h + i] = -INFINITY;
+                    most = fmaxf(most, s[m][j][2 * h + i]);
+                }
+            most = quad_max(most);
+            float scale = power2((w.most[m][h] - most) * by), sum = 0, at = most * by;
+#pragma unroll
+            for (int j = 0; j < KEYS / 8; j++) {
+                float a = power2(s[m][j][2 * h] * by - at), b = power2(s[m][j][2 * h + 1] * by - at);
+                sum += a + b;
+                p[m][j][h] = pack2(a, b);
+            }
+            w.most[m][h] = most;
+            w.sum[m][h] = w.sum[m][h] * scale + sum;
+#pragma unroll
+            for (int i = 0; i < D / 8; i++) {
+                w.out[m][i][2 * h] *= scale;
+                w.out[m][i][2 * h + 1] *= scale;
+            }
+        }
+}
+
+template <int D, int M, bool EDGE>
+__device__ __forceinline__ void flash_weights(flash_state<D, M> &w, unsigned p[M][KEYS / 8][2], const bf16 *q,
+                                              const bf16 *k, int first, int n, float by)
+{
+    float s[M][KEYS / 8][4];
+    flash_scores<D, M, EDGE>(s, q, k, n);
+    flash_soften<D, M, EDGE>(w, s, p, first, by);
+}
+
+/* O += P V */
+template <int D, int M, bool EDGE>
+__device__ __forceinline__ void flash_values(flash_state<D, M> &w, unsigned p[M][KEYS / 8][2], const bf16 *v,
+                                             int n)
+{
+    enum { PITCH = D + 8 };
+#pragma unroll
+    for (int j = 0; j < KEYS / 16; j++) {
+        if (EDGE && 16 * j >= n)
+            continue;
+#pragma unroll
+        for (int d = 0; d < D; d += 16) {
+            unsigned b[4];
+            load_b_rows(b, v + j * 16 * PITCH + d, PITCH);
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                unsigned a[4] = {p[m][2 * j][0], p[m][2 * j][1], p[m][2 * j + 1][0], p[m][2 * j + 1][1]};
+                mma_16816(w.out[m][d / 8], a, b);
+                mma_16816(w.out[m][d / 8 + 1], a, b + 2);
+            }
+        }
+    }
+}
+
+/* ---- a block ------------------------------------------------------------------------------------------------ */
+
+struct flash {
+    const bf16 *q;
+    bf16 *y;
+    key_rows<bf16> k, v;
+    int64_t q_stride, y_stride;
+    int n, keys; /* queries and keys of a tile */
+    int past;    /* query t sees past + t + 1 keys; -1: it sees all */
+    int group;   /* queries for a key head */
+    float by;    /* log2(e) / sqrt(d) */
+};
+
+template <int D, int M, int WARPS> struct flash_shape {
+    enum { ROWS = 16 * M * WARPS, THREADS = 32 * WARPS, PITCH = D + 8, CHUNKS = D / 8 };
+    enum { BYTES = (ROWS + 2 * KEYS) * PITCH * 2 };
+};
+
+/* Row r of a unit in q or y. */
+template <int D> __device__ __forceinline__ int64_t flash_place(const flash &a, int r, int64_t stride)
+{
+    int64_t t = (int64_t)blockIdx.z * a.n + r / a.group;
+    return t * stride + (int64_t)(blockIdx.y * a.group + r % a.group) * D;
+}
+
+/* Rows [first, first + KEYS) of keys or values, zeros beyond the last. */
+template <int D, int THREADS>
+__device__ __forceinline__ void flash_fetch(bf16 *to, const key_rows<bf16> &from, int first, int keys)
+{
+    enum { CHUNKS = D / 8 };
+#pragma unroll
+    for (int at = 0; at < KEYS * CHUNKS; at += THREADS) {
+        int i = at + threadIdx.x, r = i / CHUNKS, c = i % CHUNKS * 8;
+        bool there = first + r < keys;
+        if (KEYS * CHUNKS % THREADS == 0 || i < KEYS * CHUNKS)
+            copy16(to + r * (D + 8) + c, from.row(there ? first + r : first) + c, there);
+    }
+    copies_end();
+}
+
+/* The warp's rows, through the shared memory that its queries were in, 16 bytes at a time. */
+template <int D, int M>
+__device__ __forceinline__ void flash_store(flash_state<D, M> &w, const flash &a, bf16 *own, int first,
+                                            int rows)
+{
+    enum { PITCH = D + 8, CHUNKS = D / 8 };
+    int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+    __syncwarp();
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            float by = 1.0f / quad_sum(w.sum[m][h]);
+#pragma unroll
+            for (int i = 0; i < D / 8; i++)
+                *reinterpret_cast<unsigned *>(own + (m * 16 + h * 8 + g) * PITCH + 8 * i + 2 * t) =
+                    pack2(w.out[m][i][2 * h] * by, w.out[m][i][2 * h + 1] * by);
+        }
+    __syncwarp();
+    for (int i = lane; i < 16 * M * CHUNKS; i += WARP) {
+        int r = i / CHUNKS, c = i % CHUNKS * 8;
+        if (first + r < rows)
+            *reinterpret_cast<uint4 *>(a.y + flash_place<D>(a, first + r, a.y_stride) + c) =
+                *reinterpret_cast<const uint4 *>(own + r * PITCH + c);
+    }
+}
+
+template <int D, int M, int WARPS> __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
+{
+    using shape = flash_shape<D, M, WARPS>;
+    DYNAMIC_SHARED(bf16, q);
+    bf16 *k = q + shape::ROWS * shape::PITCH, *v = k + KEYS * shape::PITCH;
+    const int block = (int)(gridDim.x - 1 - blockIdx.x) * shape::ROWS,
+              rows = a.n * a.group; /* long ones first */
+    const int own = threadIdx.x / WARP * 16 * M, lane = threadIdx.x % WARP;
+    const int last = min(block + (int)shape::ROWS, rows) - 1;
+    const int stop = a.past < 0 ? a.keys : min(a.keys, a.past + last / a.group + 1);
+    const key_rows<bf16> keys = {a.k.at + (int64_t)blockIdx.z * a.keys * a.k.stride + blockIdx.y * D,
+                                 a.k.stride},
+                         values = {a.v.at + (int64_t)blockIdx.z * a.keys * a.v.stride + blockIdx.y * D,
+                                   a.v.stride};
+    for (int i = threadIdx.x; i < shape::ROWS * shape::CHUNKS; i += shape::THREADS) {
+        int r = i / shape::CHUNKS, c = i % shape::CHUNKS * 8;
+        bool there = block + r < rows;
+        copy16(q + r * shape::PITCH + c, a.q + flash_place<D>(a, there ? block + r : block, a.q_stride) + c,
+               there);
+    }
+    flash_fetch<D, shape::THREADS>(k, keys, 0, stop);
+
+    flash_state<D, M> w;
+    w.clear();
+#pragma unroll
+    for (int i = 0; i < 2 * M; i++) {
+        int r = block + own + i / 2 * 16 + i % 2 * 8 + lane / 4;
+        w.limit[i / 2][i % 2] = a.past < 0 ? a.keys : min(stop, a.past + r / a.group + 1);
+    }
+    /* what all rows of the warp see, and the last of them */
+    const int all = a.past < 0 ? a.keys : min(stop, a.past + (block + own) / a.group + 1),
+              some = block + own > last ? 0 /* no rows */
+                     : a.past < 0       ? a.keys
+                                  : min(stop, a.past + min(block + own + 16 * M - 1, last) / a.group + 1);
+    for (int first = 0; first < stop; first += KEYS) {
+        copies_wait<0>();
+        __syncthreads(); /* K is there, and V has been used */
+        flash_fetch<D, shape::THREADS>(v, values, first, stop);
+        const bf16 *mine = q + own * shape::PITCH;
+        const bool whole = first + KEYS <= all, part = !whole && first < some;
+        unsigned p[M][KEYS / 8][2];
+        if (whole)
+            flash_weights<D, M, false>(w, p, mine, k, first, KEYS, a.by);
+        else if (part)
+            flash_weights<D, M, true>(w, p, mine, k, first, some - first, a.by);
+        copies_wait<0>();
+        __syncthreads(); /* V is there, and K has been used */
+        if (first + KEYS < stop)
+            flash_fetch<D, shape::THREADS>(k, keys, first + KEYS, stop);
+        if (whole)
+            flash_values<D, M, false>(w, p, v, KEYS);
+        else if (part)
+            flash_values<D, M, true>(w, p, v, some - first);
+    }
+    flash_store<D, M>(w, a, q + own * shape::PITCH, block + own, rows);
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* lab_attend.c - attention with the sizes of real heads, on views as the model has them: see lab.h. */
+#include "lab.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Attention is a mean of values of at most 1, whose weights are rounded to bf16: half a step each. */
+static const double weights_rounded = 0x1p-8;
+
+static double slack(const struct lab *l)
+{
+    return l->act == DT_BF16 ? weights_rounded : 0;
+}
+
+/* Rows with a gap behind each, so that what is written there would show; gap 8 keeps them aligned. */
+static struct tensor with_gap(struct tensor *block, const struct lab *l, int64_t rows, int64_t cols,
+                              double most)
+{
+    int gap = lab_between(0, 3) ? 8 * lab_between(0, 2) : lab_between(0, 5);
+    *block = l->mem->ops->alloc(l->mem, l->act, rows, cols + gap);
+    lab_poison(*block);
+    struct tensor view = tensor_cols(*block, 0, cols);
+    if (most > 0)
+        lab_fill(view, -most, most);
+    return view;
+}
+
+double lab_attend_sizes(const struct lab *l, struct lab_attention s)
+{
+    struct tensor block[4];
+    int64_t width = (int64_t)s.heads * s.d;
+    struct tensor q = with_gap(&block[0], l, s.queries, width * s.group, s.score),
+                  k = with_gap(&block[1], l, s.past + s.queries + 3, width, 1),
+                  v = with_gap(&block[2], l, s.past + s.queries + 3, width, 1),
+                  have = with_gap(&block[3], l, s.queries, width * s.group, 0);
+    struct tensor want = l->mem->ops->alloc(l->mem, l->act, have.rows, have.cols);
+    lab_poison(tensor_rows(k, s.past + s.queries, 3)); /* of tokens yet to come */
+    lab_poison(tensor_rows(v, s.past + s.queries, 3));
+    k.rows = v.rows = s.past + s.queries;
+    l->ref->ops->attend(l->ref, want, q, k, v, s.heads * s.group, s.heads, s.past);
+    l->fast->ops->attend(l->fast, have, q, k, v, s.heads * s.group, s.heads, s.past);
+    double off = lab_worst_within(have, want, slack(l));
+    for (int i = 0; i < 4; i++)
+        l->mem->ops->free(l->mem, &block[i]);
+    l->mem->ops->free(l->mem, &want);
+    return off;
+}
+
+double lab_tiles_sizes(const struct lab *l, int heads, int d, int tiles, int n)
+{
+    struct tensor block[2];
+    int64_t width = (int64_t)heads * d;
+    struct tensor qkv = with_gap(&block[0], l, (int64_t)tiles * n, 3 * width, 1),
+                  have = with_gap(&block[1], l, qkv.rows, width, 0);
+    struct tensor want = l->mem->ops->alloc(l->mem, l->act, have.rows, have.cols);
+    l->ref->ops->attend_tiles(l->ref, want, qkv, heads, tiles);
+    l->fast->ops->attend_tiles(l->fast, have, qkv, heads, tiles);
+    double off = lab_worst_within(have, want, slack(l));
+    for (int i = 0; i < 2; i++)
+        l->mem->ops->free(l->mem, &block[i]);
+    l->mem->ops->free(l->mem, &want);
+    return off;
+}
+
+/* Every session alone has the bits that it has among the others; NAN if not. */
+static double bits_alone(const struct lab *l, struct lab_attention s, struct tensor have, struct tensor q,
+                         const struct tensor *k, const struct tensor *v)
+{
+    struct tensor one = l->mem->ops->alloc(l->mem, l->act, 1, have.cols);
+    double off = 0;
+    for (int i = 0; i < s.queries; i++)
+        for (int way = 0; way < 2; way++) {
+            struct tensor qi = tensor_rows(q, i, 1);
+            lab_poison(one);
+            if (way)
+                l->fast->ops->attend_each(l->fast, one, qi, k + i, v + i, s.heads * s.group, s.heads);
+            else
+                l->fast->ops->attend(l->fast, one, qi, k[i], v[i], s.heads * s.group, s.heads, k[i].rows - 1);
+            for (int64_t c = 0; c < one.cols; c++)
+                if (lab_at(one, 0, c) != lab_at(have, i, c))
+                    off = NAN;
+        }
+    l->mem->ops->free(l->mem, &one);
+    return off;
+}
+
+double lab_each_sizes(const struct lab *l, struct lab_attention s, const int *keys)
+{
+    int n = s.queries;
+    struct tensor *block = malloc((size_t)(2 * n + 2) * sizeof *block);
+    struct tensor *k = malloc((size_t)n * sizeof *k), *v = malloc((size_t)n * sizeof *v);
+    int64_t width = (int64_t)s.heads * s.d;
+    for (int i = 0; i < n; i++) {
+        k[i] = tensor_rows(with_gap(&block[2 * i], l, keys[i] + 1, width, 1), 0, keys[i]);
+        v[i] = tensor_rows(with_gap(&block[2 * i + 1], l, keys[i] + 1, width, 1), 0, keys[i]);
+        lab_poison(tensor_rows(tensor_cols(block[2 * i], 0, width), keys[i], 1));
+        lab_poison(tensor_rows(tensor_cols(block[2 * i + 1], 0, width), keys[i], 1));
+    }
+    struct tensor q = with_gap(&block[2 * n], l, n, width * s.group, s.score),
+                  have = with_gap(&block[2 * n + 1], l, n, width * s.group, 0);
+    struct tensor want = l->mem->ops->alloc(l->mem, l->act, n, have.cols);
+    l->ref->ops->attend_each(l->ref, want, q, k, v, s.heads * s.group, s.heads);
+    l->fast->ops->attend_each(l->fast, have, q, k, v, s.heads * s.group, s.heads);
+    double off = lab_worst_within(have, want, slack(l)), alone = bits_alone(l, s, have, q, k, v);
+    for (int i = 0; i < 2 * n + 2; i++)
+        l->mem->ops->free(l->mem, &block[i]);
+    l->mem->ops->free(l->mem, &want);
+    free(block);
+    free(k);
+    free(v);
+    return isnan(alone) ? alone : off;
+}

@@ -1,0 +1,180 @@
+/* t_cuda_attend.c - claims about attention on the device, its kernels run on the host against the reference.
+ *
+ * Sizes are those of real heads (128 with five query heads, 80, 64) where the fast kernels are at work, and odd ones
+ * where others are; lengths lie on both sides of blocks and pieces.  See t_cuda_ops.c.
+ */
+#include "check.h"
+#include "lab.h"
+
+#include "cuda/cuda.h"
+
+#include <math.h>
+
+static struct lab begin(enum dtype act)
+{
+    struct err e = ERR_INIT;
+    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, &e), .act = act};
+    if (!l.fast)
+        fail_msg("%s", e.text);
+    l.mem = l.fast;
+    return l;
+}
+
+static void end(struct lab *l, double off)
+{
+    backend_free(l->fast);
+    backend_free(l->ref);
+    check_note("%-4s worst difference %.2f of the tolerance", dtype_name(l->act), off);
+    assert_true(off <= 1);
+}
+
+/* NAN, too, is more than anything. */
+static double worse(double a, double b)
+{
+    return b <= a ? a : isnan(b) ? INFINITY : b;
+}
+
+static void t_attend(void **state)
+{
+    (void)state;
+    static const struct lab_attention sizes[] = {
+        {1, 0, 1, 5, 128, 1},  {2, 0, 2, 5, 128, 1},   {26, 37, 2, 5, 128, 1},
+        {70, 0, 1, 5, 128, 1}, {40, 200, 1, 5, 64, 1}, {3, 130, 1, 16, 128, 1},
+        {33, 64, 2, 1, 80, 1}, {64, 0, 1, 2, 64, 1},   {4, 700, 1, 5, 128, 1},
+    };
+    struct lab l = begin(DT_BF16);
+    double off = 0;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        off = worse(off, lab_attend_sizes(&l, sizes[i]));
+    end(&l, off);
+}
+
+static void t_attend_wide(void **state) /* more blocks than processors */
+{
+    (void)state;
+    struct lab l = begin(DT_BF16);
+    end(&l, lab_attend_sizes(&l, (struct lab_attention){90, 10, 3, 3, 128, 1}));
+}
+
+static void t_attend_odd(void **state)
+{
+    (void)state;
+    for (int act = 0; act < 2; act++) {
+        struct lab l = begin(act ? DT_BF16 : DT_F32);
+        double off = 0;
+        for (int i = 0; i < 3; i++)
+            off = worse(off, lab_attend(&l));
+        off = worse(off, lab_attend_sizes(&l, (struct lab_attention){5, 140, 2, 3, 128, 1}));
+        end(&l, off);
+    }
+}
+
+static void t_tiles(void **state)
+{
+    (void)state;
+    struct lab l = begin(DT_BF16);
+    double off = lab_tiles_sizes(&l, 2, 80, 2, 81);
+    off = worse(off, lab_tiles_sizes(&l, 1, 80, 1, 200));
+    off = worse(off, lab_tiles_sizes(&l, 2, 64, 3, 17));
+    off = worse(off, lab_tiles_sizes(&l, 1, 64, 1, 130));
+    off = worse(off, lab_tiles_sizes(&l, 3, 80, 2, 1));
+    end(&l, off);
+}
+
+static void t_tiles_odd(void **state)
+{
+    (void)state;
+    for (int act = 0; act < 2; act++) {
+        struct lab l = begin(act ? DT_BF16 : DT_F32);
+        double off = 0;
+        for (int i = 0; i < 3; i++)
+            off = worse(off, lab_tiles(&l));
+        off = worse(off, lab_tiles_sizes(&l, 2, 80, 2, 33));
+        end(&l, off);
+    }
+}
+
+static void t_each(void **state)
+{
+    (void)state;
+    static const int keys[] = {1, 400, 15, 16, 17, 128, 129, 255, 300, 2, 63, 65};
+    struct lab l = begin(DT_BF16);
+    double off = lab_each_sizes(&l, (struct lab_attention){12, 0, 2, 5, 128, 1}, keys);
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 16, 128, 1}, keys));
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){5, 0, 2, 9, 64, 1}, keys));
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){4, 0, 3, 1, 64, 1}, keys));
+    end(&l, off);
+}
+
+static void t_each_long(void **state) /* where pieces grow */
+{
+    (void)state;
+    static const int keys[] = {4200, 7};
+    struct lab l = begin(DT_BF16);
+    end(&l, lab_each_sizes(&l, (struct lab_attention){2, 0, 1, 3, 64, 1}, keys));
+}
+
+static void t_each_many(void **state) /* more than one launch of the table's rows */
+{
+    (void)state;
+    int keys[200];
+    for (int i = 0; i < 200; i++)
+        keys[i] = lab_between(1, 40);
+    struct lab l = begin(DT_BF16);
+    end(&l, lab_each_sizes(&l, (struct lab_attention){200, 0, 1, 2, 64, 1}, keys));
+}
+
+static void t_each_odd(void **state)
+{
+    (void)state;
+    static const int keys[] = {130, 1, 7, 129};
+    for (int act = 0; act < 2; act++) {
+        struct lab l = begin(act ? DT_BF16 : DT_F32);
+        double off = lab_each_sizes(&l, (struct lab_attention){4, 0, 2, 3, 80, 1}, keys);
+        off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 3, 1, 37, 1}, keys));
+        off = worse(off, lab_each_sizes(&l, (struct lab_attention){2, 0, 1, 5, 128, 1}, keys));
+        end(&l, off);
+    }
+}
+
+/* Scores up to +-80: one key takes all, and it must be the right one. */
+static void t_large(void **state)
+{
+    (void)state;
+    static const int keys[] = {200, 1, 70};
+    struct lab l = begin(DT_BF16);
+    double off = lab_attend_sizes(&l, (struct lab_attention){30, 50, 1, 5, 128, 120});
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 120}, keys));
+    end(&l, off);
+}
+
+/* Equal scores: the result is the mean of the values; with one key it is the value itself. */
+static void t_equal(void **state)
+{
+    (void)state;
+    static const int keys[] = {256, 1, 100};
+    struct lab l = begin(DT_BF16);
+    double off = lab_attend_sizes(&l, (struct lab_attention){20, 108, 1, 5, 128, 0x1p-100});
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 0x1p-100}, keys));
+    end(&l, off);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("attention of real heads over a cache equals the reference", t_attend),
+    CLAIM("so it does in large blocks", t_attend_wide),
+    CLAIM("so it does with any sizes, in f32 and bf16", t_attend_odd),
+    CLAIM("attention inside tiles equals the reference", t_tiles),
+    CLAIM("so it does with any sizes, in f32 and bf16 (tiles)", t_tiles_odd),
+    CLAIM("of several sessions each has the bits it has alone", t_each),
+    CLAIM("so it has with thousands of keys", t_each_long),
+    CLAIM("so it has among hundreds", t_each_many),
+    CLAIM("so it has with any sizes, in f32 and bf16", t_each_odd),
+    CLAIM("large scores choose one key", t_large),
+    CLAIM("equal scores give the mean", t_equal),
+};
+
+int main(int argc, char **argv)
+{
+    lab_random = check_seed();
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
