@@ -55,7 +55,7 @@ $(B)/tests/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
 $(B)/tests/t_cuda_%: tests/t_cuda_%.c $(TEST_LIB) $(B)/libemu.a $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libemu.a $(B)/libholorun.a $(LIBS) -lcmocka -lstdc++
+	$(Q)$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) -Wl,--whole-archive $(B)/libemu.a -Wl,--no-whole-archive $(B)/libholorun.a $(LIBS) -lcmocka -lstdc++
 
 # Kernels are compiled once for each instruction set; which one runs is chosen at start.
 $(B)/src/ops/ops_avx2.o: FLAGS += -mavx2 -mfma -mf16c

@@ -4,6 +4,7 @@
  * has one row, or of a norm in groups one group of one row; its threads go along it side by side.
  */
 #include "host.cuh"
+#include "norm.cuh"
 
 #include <math.h>
 
@@ -93,16 +94,8 @@ template <class T>
 __global__ void gated_norm(view<T> out, view<T> y, view<T> z, const float *w, int size, float eps)
 {
     int64_t first = (int64_t)blockIdx.y * size;
-    const T *from = y.row(blockIdx.x) + first, *gate = z.row(blockIdx.x) + first;
-    T *to = out.row(blockIdx.x) + first;
-    float sum = 0;
-    for (int c = threadIdx.x; c < size; c += THREADS) {
-        float q = number(from[c]) * silu(number(gate[c]));
-        sum += q * q;
-    }
-    float r = 1.0f / sqrtf(block_sum(sum) / (float)size + eps);
-    for (int c = threadIdx.x; c < size; c += THREADS)
-        store(to + c, w[first + c] * (number(from[c]) * silu(number(gate[c])) * r));
+    gated_norm_group<THREADS>(out.row(blockIdx.x) + first, y.row(blockIdx.x) + first, z.row(blockIdx.x) + first,
+                              w + first, size, eps);
 }
 
 static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
@@ -197,8 +190,76 @@ static void cuda_resize_grid(struct backend *b, struct tensor y, struct tensor t
     LAUNCHED(b);
 }
 
+/* ---- rows of many tensors ------------------------------------------------------------------------------------ */
+
+enum { MOST_ROWS = 128 };
+
+struct places {
+    void *at[MOST_ROWS];
+};
+
+/* One row for a block, words of 4 bytes or halves of them: the rows may begin anywhere. */
+template <class W> __global__ void scatter_rows(places dst, const W *src, int64_t stride, int64_t n)
+{
+    W *to = static_cast<W *>(dst.at[blockIdx.x]);
+    for (int64_t c = threadIdx.x; c < n; c += THREADS)
+        to[c] = src[blockIdx.x * stride + c];
+}
+
+template <class W> __global__ void gather_rows(W *dst, int64_t stride, places src, int64_t n)
+{
+    const W *from = static_cast<const W *>(src.at[blockIdx.x]);
+    for (int64_t c = threadIdx.x; c < n; c += THREADS)
+        dst[blockIdx.x * stride + c] = from[c];
+}
+
+static int take_places(places *p, const struct tensor *t, struct tensor all, int64_t first)
+{
+    int n = 0;
+    for (; n < MOST_ROWS && first + n < all.rows; n++) {
+        if (t[first + n].rows != 1 || t[first + n].cols != all.cols || t[first + n].dtype != all.dtype)
+            bug("row %lld is not like the others", (long long)(first + n));
+        p->at[n] = t[first + n].data;
+    }
+    return n;
+}
+
+static void cuda_scatter(struct backend *b, const struct tensor *dst, struct tensor src)
+{
+    places p;
+    for (int64_t r = 0; r < src.rows; r += MOST_ROWS) {
+        unsigned n = static_cast<unsigned>(take_places(&p, dst, src, r));
+        struct tensor from = tensor_rows(src, r, n);
+        if (dtype_size(src.dtype) == 2)
+            LAUNCH((scatter_rows<uint16_t>), n, THREADS, 0, cuda_of(b)->stream, p,
+                   static_cast<const uint16_t *>(from.data), from.stride, from.cols);
+        else
+            LAUNCH((scatter_rows<uint32_t>), n, THREADS, 0, cuda_of(b)->stream, p,
+                   static_cast<const uint32_t *>(from.data), from.stride, from.cols);
+        LAUNCHED(b);
+    }
+}
+
+static void cuda_gather(struct backend *b, struct tensor dst, const struct tensor *src)
+{
+    places p;
+    for (int64_t r = 0; r < dst.rows; r += MOST_ROWS) {
+        unsigned n = static_cast<unsigned>(take_places(&p, src, dst, r));
+        struct tensor to = tensor_rows(dst, r, n);
+        if (dtype_size(dst.dtype) == 2)
+            LAUNCH((gather_rows<uint16_t>), n, THREADS, 0, cuda_of(b)->stream,
+                   static_cast<uint16_t *>(to.data), to.stride, p, to.cols);
+        else
+            LAUNCH((gather_rows<uint32_t>), n, THREADS, 0, cuda_of(b)->stream,
+                   static_cast<uint32_t *>(to.data), to.stride, p, to.cols);
+        LAUNCHED(b);
+    }
+}
+
 void rows_fill(struct ops *o)
 {
+    o->scatter = cuda_scatter;
+    o->gather = cuda_gather;
     o->embed = cuda_embed;
     o->rmsnorm = cuda_rmsnorm;
     o->layernorm = cuda_layernorm;

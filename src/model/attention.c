@@ -31,12 +31,14 @@ static void extend_each(struct language *m, struct language_batch of, const stru
                         struct tensor scratch, struct tensor *const caches[], struct tensor *out)
 {
     struct backend *b = m->backend;
+    struct tensor row[LANGUAGE_ROWS];
     b->ops->linear(b, scratch, u, w, no_bias, EPI_NONE, 0);
     for (int i = 0; i < of.sessions; i++) {
         int64_t past = of.states[i]->length;
         out[i] = tensor_rows(*caches[i], 0, past + 1);
-        b->ops->copy(b, tensor_rows(out[i], past, 1), tensor_rows(scratch, i, 1));
+        row[i] = tensor_rows(out[i], past, 1);
     }
+    b->ops->scatter(b, row, scratch);
 }
 
 static void attend_each(struct language *m, const struct attention_weights *w, struct language_batch of,

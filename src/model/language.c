@@ -61,6 +61,19 @@ static void run_layer(struct language *m, struct language_batch of, int i, struc
     }
 }
 
+/* The last row of each session, behind the last norm: what logits are made of. */
+static void keep_last(struct language *m, struct language_batch of, struct tensor h)
+{
+    struct backend *b = m->backend;
+    struct tensor last[LANGUAGE_ROWS];
+    h = last_rows(h,
+                  of.sessions); /* of one session all but the last row have gone through for others to see */
+    b->ops->rmsnorm(b, tensor_rows(m->u, 0, h.rows), h, m->weights->norm, m->config->eps);
+    for (int i = 0; i < of.sessions; i++)
+        last[i] = of.states[i]->now.last;
+    b->ops->scatter(b, last, tensor_rows(m->u, 0, h.rows));
+}
+
 /* wanted: 1 where the row of the last token is looked at; else 0. */
 static void run_layers(struct language *m, struct language_batch of, struct tensor h, int wanted)
 {
@@ -78,13 +91,10 @@ static void run_layers(struct language *m, struct language_batch of, struct tens
         if (m->watch)
             m->watch(m->watch_arg, i, h);
     }
-    for (int i = 0; i < of.sessions; i++) {
+    for (int i = 0; i < of.sessions; i++)
         of.states[i]->length += each;
-        if (wanted)
-            b->ops->rmsnorm(b, of.states[i]->now.last,
-                            tensor_rows(h, (i + 1) * (h.rows / of.sessions) - 1, 1), m->weights->norm,
-                            c->eps);
-    }
+    if (wanted)
+        keep_last(m, of, h);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
@@ -132,10 +142,11 @@ void language_logits(struct language *m, const struct lm_state *s, float *logits
 
 void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits)
 {
-    struct tensor last = tensor_rows(m->u, 0, n);
+    struct tensor last[LANGUAGE_ROWS], rows = tensor_rows(m->u, 0, n);
     for (int i = 0; i < n; i++)
-        m->backend->ops->copy(m->backend, tensor_rows(last, i, 1), s[i]->now.last);
-    project(m, last, logits);
+        last[i] = s[i]->now.last;
+    m->backend->ops->gather(m->backend, rows, last);
+    project(m, rows, logits);
 }
 
 static int widest_mlp(const struct lm_config *c)

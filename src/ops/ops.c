@@ -176,6 +176,18 @@ static void cpu_copy(struct backend *b, struct tensor dst, struct tensor src)
     tensor_convert(dst, src);
 }
 
+static void cpu_scatter(struct backend *b, const struct tensor *dst, struct tensor src)
+{
+    for (int64_t t = 0; t < src.rows; t++)
+        b->ops->copy(b, dst[t], tensor_rows(src, t, 1));
+}
+
+static void cpu_gather(struct backend *b, struct tensor dst, const struct tensor *src)
+{
+    for (int64_t t = 0; t < dst.rows; t++)
+        b->ops->copy(b, tensor_rows(dst, t, 1), src[t]);
+}
+
 static struct weight *cpu_pack(struct backend *b, struct tensor host, enum dtype dtype)
 {
     struct weight *w = xcalloc(1, sizeof *w);
@@ -293,6 +305,8 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
                             .upload = cpu_copy,
                             .download = cpu_copy,
                             .copy = cpu_copy,
+                            .scatter = cpu_scatter,
+                            .gather = cpu_gather,
                             .pack = cpu_pack,
                             .borrow = cpu_borrow,
                             .unpack_free = cpu_weight_free};

@@ -117,6 +117,9 @@ struct ops {
     void (*upload)(struct backend *b, struct tensor dst, struct tensor host_src);
     void (*download)(struct backend *b, struct tensor host_dst, struct tensor src);
     void (*copy)(struct backend *b, struct tensor dst, struct tensor src); /* same shape; converts */
+    /* Row t of src to dst[t], and row t of dst from src[t]: one row each, all of one type and width. */
+    void (*scatter)(struct backend *b, const struct tensor *dst, struct tensor src);
+    void (*gather)(struct backend *b, struct tensor dst, const struct tensor *src);
 
     /* weights: `host` (any float dtype, may be a mapped file) is read once; pack keeps `dtype` (bf16 or f32) */
     struct weight *(*pack)(struct backend *b, struct tensor host, enum dtype dtype);
