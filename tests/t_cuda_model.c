@@ -1,0 +1,236 @@
+/* t_cuda_model.c - claims about a whole model on the device: the kernels of cuda/, run on the host by tests/emu.
+ *
+ * In f32 processor and device differ by the order of sums: 2e-5 of the logits, as between two instruction sets.
+ * In bf16 each stage rounds, and a difference of one step in a small random model without training reaches a
+ * few per cent at its end: what the processor's own kernels differ by from the reference is printed beside.
+ */
+#include "check.h"
+#include "tiny_model.h"
+
+#include "model/model.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static struct tiny tiny;
+static uint64_t rng;
+
+static int between(int lo, int hi)
+{
+    return lo + (int)(check_random(&rng) * (hi - lo + 1));
+}
+
+static struct engine *open_on(const char *device, const char *isa, bool f32)
+{
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = tiny.dir, .device = device, .isa = isa, .threads = 1, .f32 = f32};
+    struct engine *g = engine_open(&o, &e);
+    if (!g)
+        fail_msg("%s", e.text);
+    return g;
+}
+
+static void append(struct session *s, int first, int n)
+{
+    struct err e = ERR_INIT;
+    int32_t ids[512];
+    for (int i = 0; i < n; i++)
+        ids[i] = 16 + (first * 31 + i * 7) % 256;
+    if (session_append(s, ids, n, &e))
+        fail_msg("%s", e.text);
+}
+
+static void append_image(struct session *s, uint64_t seed)
+{
+    struct err e = ERR_INIT;
+    struct image im = tiny_image(150, 90, seed);
+    if (session_append_image(s, &im, &e))
+        fail_msg("%s", e.text);
+    image_free(&im);
+}
+
+/* Root mean square of the difference relative to that of the logits. */
+static double distance(const float *a, const float *b, int n)
+{
+    double diff = 0, sum = 0;
+    for (int i = 0; i < n; i++) {
+        diff += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        sum += (double)a[i] * a[i];
+    }
+    assert_true(isfinite(diff) && sum > 0);
+    return sqrt(diff / sum);
+}
+
+static double apart(struct session *a, struct session *b)
+{
+    return distance(session_logits(a), session_logits(b), engine_vocab(session_engine(a)));
+}
+
+static void same_logits(struct session *a, struct session *b)
+{
+    assert_memory_equal(session_logits(a), session_logits(b),
+                        (size_t)engine_vocab(session_engine(a)) * sizeof(float));
+}
+
+/* A conversation: text, a picture, more text, and some single tokens. */
+static struct session *converse(struct engine *g)
+{
+    struct session *s = session_new(g, 1);
+    append(s, 1, 23);
+    append_image(s, 5);
+    append(s, 2, 11);
+    session_logits(s);
+    for (int i = 0; i < 5; i++) {
+        append(s, 3 + i, 1);
+        session_logits(s);
+    }
+    return s;
+}
+
+static void t_forward(void **state)
+{
+    (void)state;
+    for (int f32 = 1; f32 >= 0; f32--) {
+        struct engine *ref = open_on("cpu", "ref", f32), *best = open_on("cpu", NULL, f32),
+                      *gpu = open_on("cuda", NULL, f32);
+        struct session *r = converse(ref), *b = converse(best), *g = converse(gpu);
+        double gap = apart(r, g), own = apart(r, b);
+        check_note("%s: logits differ by %.1e of their size (%s: %.1e)", f32 ? "f32" : "bf16", gap,
+                   engine_isa(best), own);
+        assert_true(gap < (f32 ? 2e-5 : 0.05));
+        session_free(r);
+        session_free(b);
+        session_free(g);
+        engine_close(ref);
+        engine_close(best);
+        engine_close(gpu);
+    }
+}
+
+static void t_rewind(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct engine *g = open_on("cuda", NULL, false);
+    struct session *s = converse(g), *straight = converse(g);
+    struct checkpoint *c = session_checkpoint(s);
+    append(s, 9, between(1, 30));
+    session_logits(s);
+    if (session_rewind(s, c, &e))
+        fail_msg("%s", e.text);
+    append(s, 4, 17);
+    append(straight, 4, 17);
+    same_logits(s, straight);
+    struct session *fork = session_fork(s);
+    append(fork, 8, 1);
+    append(s, 8, 1);
+    same_logits(fork, s);
+    struct session_stats stats = session_stats(straight);
+    assert_true(stats.tiles_computed == 0 && stats.tiles_cached > 0); /* the other had them computed */
+    checkpoint_free(c);
+    session_free(fork);
+    session_free(s);
+    session_free(straight);
+    engine_close(g);
+}
+
+static void t_saved(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    char path[128];
+    snprintf(path, sizeof path, "%s/saved", tiny.dir);
+    struct engine *cpu = open_on("cpu", "ref", true), *gpu = open_on("cuda", NULL, true);
+    struct session *s = converse(gpu);
+    if (session_save(s, path, &e))
+        fail_msg("%s", e.text);
+    struct session *here = session_load(gpu, path, &e), *there = session_load(cpu, path, &e);
+    if (!here || !there)
+        fail_msg("%s", e.text);
+    append(s, 6, 3);
+    append(here, 6, 3);
+    append(there, 6, 3);
+    same_logits(s, here);
+    double gap = apart(s, there);
+    check_note("goes on elsewhere with a difference of %.1e", gap);
+    assert_true(gap < 2e-5);
+    unlink(path);
+    session_free(s);
+    session_free(here);
+    session_free(there);
+    engine_close(cpu);
+    engine_close(gpu);
+}
+
+static void t_together(void **state)
+{
+    (void)state;
+    enum { MOST = 6 };
+    for (int f32 = 0; f32 < 2; f32++) {
+        struct engine *g = open_on("cuda", NULL, f32);
+        struct session *alone[MOST], *together[MOST];
+        int n = between(2, MOST);
+        for (int i = 0; i < n; i++) {
+            alone[i] = session_new(g, 1);
+            append(alone[i], i, between(1, 40));
+            together[i] = session_fork(alone[i]);
+        }
+        for (int step = 0; step < 3; step++) {
+            for (int i = 0; i < n; i++) {
+                append(alone[i], step + i, 1);
+                append(together[i], step + i, 1);
+                session_logits(alone[i]);
+            }
+            session_step_many(together, n);
+            for (int i = 0; i < n; i++)
+                same_logits(together[i], alone[i]);
+        }
+        for (int i = 0; i < n; i++) {
+            session_free(alone[i]);
+            session_free(together[i]);
+        }
+        engine_close(g);
+    }
+}
+
+static void t_numbers(void **state)
+{
+    (void)state;
+    for (int numbers = WEIGHTS_INT8; numbers <= WEIGHTS_INT4; numbers++) {
+        struct err e = ERR_INIT;
+        struct engine_options o = {
+            .dir = tiny.dir, .isa = "ref", .threads = 1, .weights = (enum weight_numbers)numbers};
+        struct engine *cpu = engine_open(&o, &e);
+        o.isa = NULL;
+        o.device = "cuda";
+        struct engine *gpu = engine_open(&o, &e);
+        if (!cpu || !gpu)
+            fail_msg("%s", e.text);
+        struct session *r = converse(cpu), *s = converse(gpu);
+        double gap = apart(r, s);
+        check_note("%s: logits differ by %.1e of their size", numbers == WEIGHTS_INT8 ? "int8" : "int4", gap);
+        assert_true(gap < 0.05);
+        session_free(r);
+        session_free(s);
+        engine_close(cpu);
+        engine_close(gpu);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a conversation with a picture has the logits of the reference", t_forward),
+    CLAIM("checkpoint, rewind, fork and cached tiles give the bits of a run without", t_rewind),
+    CLAIM("a session saved on the device goes on there, and on the processor", t_saved),
+    CLAIM("sessions that step together have the bits of each alone", t_together),
+    CLAIM("int8 and int4 weights have the logits of the same weights on the processor", t_numbers),
+};
+
+int main(int argc, char **argv)
+{
+    rng = check_seed();
+    tiny_init(&tiny, rng);
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    tiny_free(&tiny);
+    return rc;
+}
