@@ -249,6 +249,7 @@ extern "C" struct backend *backend_cuda(int device, struct err *e)
     rows_fill(&c->ops);
     attend_fill(&c->ops);
     linear_fill(&c->ops);
+    moe_fill(&c->ops);
     ssm_fill(&c->ops);
     scan_fill(&c->ops);
     mamba_fill(&c->ops);

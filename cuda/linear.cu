@@ -66,6 +66,7 @@ void products_close(struct cuda *c)
     if (!c->products)
         return;
     cublas_close(c->products->cublas);
+    tables_close(c->products->tables);
     delete c->products;
 }
 

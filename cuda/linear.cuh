@@ -22,7 +22,9 @@ bool in_sixteens(struct tensor x);
 /* What stays from call to call. */
 struct products {
     struct cublas *cublas;
+    struct tables *tables; /* of moe.cu */
 };
 struct products *products_of(struct backend *b);
+void tables_close(struct tables *t);
 
 #endif

@@ -1,0 +1,448 @@
+/* moe.cu - a mixture of experts: the router, and products with the matrices of those that were chosen.
+ *
+ * A choice is a pair of a row and one of its experts.  Choices are sorted by expert, rows rising within one, so that the
+ * weights of an expert are read once for up to 16 of its rows; a block has 16 rows of the matrix of one expert, which
+ * for further rows comes from the cache.  Inner numbers lie in the order of the choices, and so do the results
+ * in f32; at last each row gathers its own in the order of j.  A row's sums are those of matvec.cu, whatever
+ * other rows there are: its bits do not depend on them.
+ *
+ *   sort     a warp for each expert goes over all ids: how many are smaller says where its own begin
+ *   up       x of a choice -> inner (squares), by expert
+ *   down     inner -> results, by expert
+ *   gather   y = sum of a row's results times its weights
+ *
+ * With few choices a block of up and down is found by a choice that is the first of its expert, with many by expert: so
+ * a single row starts k, not E times as many blocks as one matrix.  Rows are taken in parts whose results fit in
+ * SCRATCH_BYTES.
+ */
+#include "forms.cuh"
+#include "linear.cuh"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- router ------------------------------------------------------------------------------------------------ */
+
+enum { MOST_EACH = 32, MOST_EXPERTS = MOST_EACH * WARP }; /* experts of a lane: lane, lane + 32, ... */
+
+/* The largest over the warp, among equals the one with the smallest index; all lanes get it. */
+struct best {
+    float value;
+    int index;
+};
+
+__device__ __forceinline__ best warp_best(best b)
+{
+#pragma unroll
+    for (int lane = WARP / 2; lane > 0; lane /= 2) {
+        best o = {__shfl_xor_sync(ALL_LANES, b.value, lane), __shfl_xor_sync(ALL_LANES, b.index, lane)};
+        if (o.value > b.value || (o.value == b.value && o.index < b.index))
+            b = o;
+    }
+    return b;
+}
+
+/* Of a list in shared memory from `first` on, without index `but`. */
+__device__ __forceinline__ best best_of(const float *v, int first, int n, int but)
+{
+    best b = {-INFINITY, 0x7fffffff};
+    for (int i = first + (int)threadIdx.x; i < first + n; i += WARP)
+        if (i != but && (v[i] > b.value || b.index == 0x7fffffff))
+            b = best{v[i], i};
+    return warp_best(b);
+}
+
+/* Leaves the groups with the largest sums of their two best; the choice of all others becomes -inf. */
+__device__ void drop_groups(float *choice, float *sums, const route_shape &s)
+{
+    int size = s.experts / s.groups, lane = threadIdx.x;
+    for (int g = 0; g < s.groups; g++) {
+        best first = best_of(choice, g * size, size, -1),
+             second = best_of(choice, g * size, size, first.index);
+        if (lane == 0)
+            sums[g] = first.value + second.value;
+    }
+    __syncwarp();
+    for (int i = 0; i < s.groups_kept; i++) {
+        best b = best_of(sums, 0, s.groups, -1);
+        __syncwarp();
+        if (lane == 0)
+            sums[b.index] = -INFINITY;
+        __syncwarp();
+    }
+    for (int e = lane; e < s.experts; e += WARP)
+        if (sums[e / size] > -INFINITY)
+            choice[e] = -INFINITY;
+    __syncwarp();
+}
+
+/* A warp, the whole block, has one row. */
+__global__ void route(view<int32_t> ids, view<float> weights, view<const float> logits, const float *bias,
+                      route_shape s)
+{
+    DYNAMIC_SHARED(float, choice);
+    float *score = choice + s.experts, *sums = score + s.experts, total = 0;
+    int lane = threadIdx.x, found = 0;
+    const float *from = logits.row(blockIdx.x);
+    for (int e = lane; e < s.experts; e += WARP) {
+        score[e] = 1.0f / (1.0f + expf(-from[e]));
+        choice[e] = score[e] + bias[e];
+        if (choice[e] != choice[e])
+            choice[e] = -1e30f; /* a choice is always of different experts */
+    }
+    __syncwarp();
+    if (s.groups > 1)
+        drop_groups(choice, sums, s);
+    unsigned mine = 0; /* which of this lane's experts were chosen */
+    for (int j = 0; j < s.chosen; j++) {
+        best b = best_of(choice, 0, s.experts, -1);
+        __syncwarp();
+        if (b.index % WARP == lane) {
+            choice[b.index] = -INFINITY;
+            mine |= 1u << b.index / WARP;
+        }
+        __syncwarp();
+    }
+    int32_t *id = ids.row(blockIdx.x);
+    for (int i = 0; i * WARP < s.experts; i++) { /* rising */
+        unsigned here = __ballot_sync(ALL_LANES, (int)(mine >> i & 1));
+        if (mine >> i & 1)
+            id[found + __popc(here & ((1u << lane) - 1))] = i * WARP + lane;
+        for (unsigned left = here; left; left &= left - 1)
+            total += score[i * WARP + __ffs((int)left) - 1];
+        found += __popc(here);
+    }
+    __syncwarp();
+    for (int j = lane; j < s.chosen; j += WARP)
+        weights.row(blockIdx.x)[j] = score[id[j]] / (s.normalise ? total + 1e-20f : 1.0f) * s.scale;
+}
+
+static void cuda_route(struct backend *b, struct tensor ids, struct tensor weights, struct tensor logits,
+                       struct tensor bias, const struct route_shape *s)
+{
+    if (s->experts > MOST_EXPERTS)
+        bug("%d experts, %d are provided for", s->experts, (int)MOST_EXPERTS);
+    if (logits.rows == 0)
+        return;
+    size_t bytes = (2 * static_cast<size_t>(s->experts) + static_cast<size_t>(s->groups)) * sizeof(float);
+    LAUNCH(route, static_cast<unsigned>(logits.rows), WARP, bytes, cuda_of(b)->stream, view_of<int32_t>(ids),
+           view_of<float>(weights), view_of<const float>(logits), static_cast<const float *>(bias.data), *s);
+    LAUNCHED(b);
+}
+
+/* ---- order of the choices ------------------------------------------------------------------------------------ */
+
+struct choices {
+    int32_t *begin;  /* [E + 1] */
+    int32_t *expert; /* of place p in the order */
+    int32_t *row;    /* likewise: its row of x */
+    int32_t *place;  /* of choice t * k + j */
+    int count, experts;
+};
+
+/* A warp, the whole block, has one expert. */
+__global__ void sort_choices(choices c, view<const int32_t> ids)
+{
+    int e = blockIdx.x, lane = threadIdx.x, k = (int)ids.cols, smaller = 0, at;
+    for (int first = 0; first < c.count; first += WARP) {
+        int i = first + lane, id = i < c.count ? ids.row(i / k)[i % k] : 0x7fffffff;
+        smaller += __popc(__ballot_sync(ALL_LANES, id < e));
+    }
+    at = smaller;
+    for (int first = 0; first < c.count; first += WARP) {
+        int i = first + lane;
+        bool is = i < c.count && ids.row(i / k)[i % k] == e;
+        unsigned all = __ballot_sync(ALL_LANES, is);
+        if (is) {
+            int p = at + __popc(all & ((1u << lane) - 1));
+            c.place[i] = p;
+            c.row[p] = i / k;
+            c.expert[p] = e;
+        }
+        at += __popc(all);
+    }
+    if (lane == 0) {
+        c.begin[e] = smaller;
+        if (e == c.experts - 1)
+            c.begin[e + 1] = at;
+    }
+}
+
+/* Which expert a block of the second direction of the grid has, or -1. */
+__device__ __forceinline__ int expert_of(const choices &c)
+{
+    int i = blockIdx.y;
+    if ((int)gridDim.y == c.experts)
+        return i;
+    return c.begin[c.expert[i]] == i ? c.expert[i] : -1;
+}
+
+/* ---- products -------------------------------------------------------------------------------------------------- */
+
+struct pointers { /* of the matrix of an expert */
+    const void *at;
+    const float *scales;
+};
+
+/* out[p] = W_e x of every choice p of the block's expert, x's row being that of the choice or, with `rows` NULL, p;
+ * squared and in bf16, or as it is in f32. */
+template <int FORM, int NT, bool ALIGNED>
+__global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const bf16> x, const int32_t *rows,
+                                                           choices c, matrix<FORM> w, const pointers *table,
+                                                           bool square)
+{
+    SHARED(float, sums, WARPS * 8 * NT * TILE);
+    int e = expert_of(c);
+    int64_t tile = blockIdx.x;
+    if (e < 0)
+        return; /* the whole block */
+    w.at = table[e].at;
+    w.scales = table[e].scales;
+    for (int first = c.begin[e]; first < c.begin[e + 1]; first += 8 * NT) {
+        int end = first + 8 * NT < c.begin[e + 1] ? first + 8 * NT : c.begin[e + 1];
+        columns<NT, ALIGNED> cols;
+        cols.cols = x.cols;
+#pragma unroll
+        for (int n = 0; n < NT; n++) {
+            int p = first + 8 * n + threadIdx.x % WARP / 4;
+            cols.row[n] = p < end ? x.row(rows ? rows[p] : p) : nullptr;
+        }
+        sum_tile<2, NT, ALIGNED>(sums, w, tile, cols);
+        for (int i = threadIdx.x; i < 8 * NT * TILE; i += SUM_THREADS) {
+            int64_t p = first + i / TILE, n = tile * TILE + i % TILE;
+            if (p >= end || n >= w.rows)
+                continue;
+            float v = sum_of_warps<NT>(sums, i) * w.scale(n);
+            if (square)
+                finish_sum(static_cast<bf16 *>(out) + p * w.rows + n, v, EPI_RELU2, 0);
+            else
+                static_cast<float *>(out)[p * w.rows + n] = v;
+        }
+        __syncthreads(); /* before the next sums */
+    }
+}
+
+/* The same between numbers of any type, for checking: a warp has one number. */
+template <class X>
+__global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, choices c, any_matrix w,
+                             const pointers *table, bool square)
+{
+    int64_t n = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, p = blockIdx.y;
+    if (n >= w.rows)
+        return; /* the whole warp, and there is no barrier */
+    for (; p < c.count; p += gridDim.y) {
+        w.at = table[c.expert[p]].at;
+        w.scales = table[c.expert[p]].scales;
+        const X *from = x.row(rows ? rows[p] : p);
+        float sum = 0;
+        for (int64_t k = threadIdx.x % WARP; k < x.cols; k += WARP)
+            sum += number(from[k]) * w.number_at(n, k);
+        sum = warp_sum(sum) * w.scale(n);
+        if (threadIdx.x % WARP == 0 && square)
+            finish_sum(static_cast<X *>(out) + p * w.rows + n, sum, EPI_RELU2, 0);
+        else if (threadIdx.x % WARP == 0)
+            static_cast<float *>(out)[p * w.rows + n] = sum;
+    }
+}
+
+template <class Y>
+__global__ void gather(view<Y> y, view<const float> weights, const float *results, choices c)
+{
+    const int32_t *place = c.place + (int64_t)blockIdx.x * weights.cols;
+    const float *share = weights.row(blockIdx.x);
+    for (int64_t n = threadIdx.x; n < y.cols; n += blockDim.x) {
+        float sum = 0;
+        for (int64_t j = 0; j < weights.cols; j++)
+            sum += share[j] * results[place[j] * y.cols + n];
+        store(y.row(blockIdx.x) + n, sum);
+    }
+}
+
+/* ---- tables on the device -------------------------------------------------------------------------------------- */
+
+/* Pointers of the experts of a layer, kept from call to call: looked for by the list on the host, and used as long
+ * as the list's contents are the same. */
+struct table {
+    struct weight *const *list;
+    int count;
+    pointers *host, *device;
+    struct table *next;
+};
+
+struct tables {
+    struct table *first;
+};
+
+void tables_close(struct tables *t)
+{
+    while (t && t->first) {
+        struct table *next = t->first->next;
+        cudaFree(t->first->device);
+        free(t->first->host);
+        delete t->first;
+        t->first = next;
+    }
+    delete t;
+}
+
+static struct table *table_of(struct backend *b, struct weight *const *list, int count)
+{
+    struct tables *&all = products_of(b)->tables;
+    if (!all)
+        all = new tables();
+    for (struct table *t = all->first; t; t = t->next)
+        if (t->list == list && t->count == count)
+            return t;
+    size_t bytes = static_cast<size_t>(count) * sizeof(pointers);
+    struct table *t = new table();
+    t->list = list;
+    t->count = count;
+    t->host = static_cast<pointers *>(xcalloc(static_cast<unsigned long>(count), sizeof(pointers)));
+    CUDA(cudaMalloc(reinterpret_cast<void **>(&t->device), bytes));
+    t->next = all->first;
+    return all->first = t;
+}
+
+static const pointers *pointers_of(struct backend *b, struct weight *const *list, int count)
+{
+    struct table *t = table_of(b, list, count);
+    const struct weight *w = list[0];
+    bool same = true;
+    for (int i = 0; i < count; i++) {
+        const struct weight *v = list[i];
+        const pointers p = {v->form == QUANT_NONE ? v->plain.data : v->bytes, v->scales};
+        if (v->form != w->form || v->rows != w->rows || v->cols != w->cols ||
+            v->plain.dtype != w->plain.dtype)
+            bug("expert %d is no matrix like that of expert 0", i);
+        same &= t->host[i].at == p.at && t->host[i].scales == p.scales;
+        t->host[i] = p;
+    }
+    if (!same) {
+        CUDA(cudaMemcpyAsync(t->device, t->host, static_cast<size_t>(count) * sizeof(pointers),
+                             cudaMemcpyHostToDevice, cuda_of(b)->stream));
+        CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
+    }
+    return t->device;
+}
+
+/* ---- experts ---------------------------------------------------------------------------------------------------- */
+
+struct step { /* up or down */
+    void *out;
+    struct tensor x;
+    const int32_t *rows;
+    const struct weight *w; /* one like all */
+    const pointers *table;
+    bool square;
+};
+
+template <int FORM, int NT, bool ALIGNED>
+static void launch_experts(struct backend *b, const step &s, const choices &c)
+{
+    unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
+    dim3 grid(blocks_for(s.w->rows, TILE), groups);
+    LAUNCH((expert_rows<FORM, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b)->stream, s.out,
+           view_of<const bf16>(s.x), s.rows, c, matrix_of<FORM>(s.w), s.table, s.square);
+    LAUNCHED(b);
+}
+
+template <int FORM> static void choose_width(struct backend *b, const step &s, const choices &c)
+{
+    if (!in_sixteens(s.x))
+        launch_experts<FORM, 1, false>(b, s, c);
+    else if (c.count < 4 * c.experts)
+        launch_experts<FORM, 1, true>(b, s, c);
+    else
+        launch_experts<FORM, 2, true>(b, s, c);
+}
+
+template <class X> static void launch_plain(struct backend *b, const step &s, const choices &c)
+{
+    const int warps = 4;
+    dim3 grid(blocks_for(s.w->rows, warps), static_cast<unsigned>(c.count < 65535 ? c.count : 65535));
+    LAUNCH((expert_plain<X>), grid, warps * WARP, 0, cuda_of(b)->stream, s.out, view_of<const X>(s.x), s.rows,
+           c, any_matrix_of(s.w), s.table, s.square);
+    LAUNCHED(b);
+}
+
+static void run_step(struct backend *b, const step &s, const choices &c)
+{
+    if (s.x.dtype != DT_BF16 || (s.w->form == QUANT_NONE && s.w->plain.dtype == DT_F32)) {
+        WITH_TYPE(X, s.x.dtype, launch_plain<X>(b, s, c));
+        return;
+    }
+    switch (s.w->form) {
+    case QUANT_I8:
+        return choose_width<QUANT_I8>(b, s, c);
+    case QUANT_I4:
+        return choose_width<QUANT_I4>(b, s, c);
+    case QUANT_F8:
+        return choose_width<QUANT_F8>(b, s, c);
+    case QUANT_F4:
+        return choose_width<QUANT_F4>(b, s, c);
+    default:
+        return choose_width<QUANT_NONE>(b, s, c);
+    }
+}
+
+enum { SCRATCH_BYTES = 256 << 20 };
+
+struct room { /* bytes of the pieces of scratch memory for so many choices */
+    size_t list, inner, results;
+};
+
+static room room_for(int64_t choices, int64_t experts, int64_t inner, int64_t out, enum dtype type)
+{
+    const size_t whole = 255;
+    size_t n = static_cast<size_t>(choices);
+    room r;
+    r.list = ((n + static_cast<size_t>(experts) + 1) * sizeof(int32_t) + whole) & ~whole;
+    r.inner = (n * static_cast<size_t>(inner) * dtype_size(type) + whole) & ~whole;
+    r.results = n * static_cast<size_t>(out) * sizeof(float);
+    return r;
+}
+
+/* Rows few enough for the scratch memory. */
+static void some_rows(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
+                      struct tensor weights, const struct experts *e)
+{
+    int64_t count = ids.rows * ids.cols, width = e->up[0]->rows;
+    room r = room_for(count, e->count, width, y.cols, x.dtype);
+    char *p = static_cast<char *>(cuda_scratch(b, 4 * r.list + r.inner + r.results));
+    choices c = {reinterpret_cast<int32_t *>(p),
+                 reinterpret_cast<int32_t *>(p + r.list),
+                 reinterpret_cast<int32_t *>(p + 2 * r.list),
+                 reinterpret_cast<int32_t *>(p + 3 * r.list),
+                 static_cast<int>(count),
+                 e->count};
+    struct tensor inner = {p + 4 * r.list, x.dtype, count, width, width};
+    float *results = reinterpret_cast<float *>(p + 4 * r.list + r.inner);
+    LAUNCH(sort_choices, static_cast<unsigned>(e->count), WARP, 0, cuda_of(b)->stream, c,
+           view_of<const int32_t>(ids));
+    LAUNCHED(b);
+    run_step(b, step{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), true}, c);
+    run_step(b, step{results, inner, nullptr, e->down[0], pointers_of(b, e->down, e->count), false}, c);
+    WITH_TYPE(Y, y.dtype,
+              LAUNCH((gather<Y>), static_cast<unsigned>(y.rows), 256, 0, cuda_of(b)->stream, view_of<Y>(y),
+                     view_of<const float>(weights), static_cast<const float *>(results), c));
+    LAUNCHED(b);
+}
+
+static void cuda_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
+                         struct tensor weights, const struct experts *e)
+{
+    room one = room_for(ids.cols, 0, e->up[0]->rows, y.cols, x.dtype);
+    int64_t rows = static_cast<int64_t>(SCRATCH_BYTES / (4 * one.list + one.inner + one.results)) + 1;
+    for (int64_t t = 0; t < x.rows; t += rows) {
+        int64_t n = x.rows - t < rows ? x.rows - t : rows;
+        some_rows(b, tensor_rows(y, t, n), tensor_rows(x, t, n), tensor_rows(ids, t, n),
+                  tensor_rows(weights, t, n), e);
+    }
+}
+
+void moe_fill(struct ops *o)
+{
+    o->route = cuda_route;
+    o->experts = cuda_experts;
+}
