@@ -213,6 +213,30 @@ static void t_cuts(void **state)
     }
 }
 
+/* Heads that forget little: chunk after chunk the state stays as near to the recurrence in f32. */
+static void t_drift(void **state)
+{
+    (void)state;
+    enum { CHUNKS = 5 };
+    struct ssm_case c = ssm_case(DT_BF16, 128 * CHUNKS, 1, 1, 16, 128);
+    ((float *)c.k.a.data)[0] = -0.002f;
+    struct tensor want = lab_twin(gpu, c.y), s2 = lab_twin(gpu, c.k.state);
+    double off[CHUNKS];
+    for (int i = 0; i < CHUNKS; i++) {
+        scan(gpu, &c, c.y, c.k.state, 128 * i, 128);
+        scan(ref, &c, want, s2, 128 * i, 128);
+        off[i] = 0;
+        for (int64_t r = 0; r < s2.rows; r++)
+            for (int64_t n = 0; n < s2.cols; n++)
+                off[i] = fmax(off[i], fabs((double)lab_at(c.k.state, r, n) - lab_at(s2, r, n)));
+        off[i] /= lab_largest(s2);
+    }
+    check_note("relative difference after 1 chunk %.1e, after %d %.1e", off[0], CHUNKS, off[CHUNKS - 1]);
+    assert_true(off[0] < 5e-6 && off[CHUNKS - 1] < 5e-6);
+    lab_drop(gpu, 2, (struct tensor *const[]){&want, &s2});
+    ssm_drop(&c);
+}
+
 /* More sessions than one launch takes; one state at an odd place, one with another stride. */
 static void t_ssm_each(void **state)
 {
@@ -327,6 +351,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the state space step and scan equal the reference", t_ssm),
     CLAIM("with true sizes a scan equals the recurrence of the reference, token by token", t_true_sizes),
     CLAIM("a scan, cut anywhere, equals the recurrence; cut at chunks, itself bit for bit", t_cuts),
+    CLAIM("the state of a scan in bf16 stays as near to the recurrence from chunk to chunk", t_drift),
     CLAIM("one launch for all between the projections gives the bits of its operations", t_fused),
     CLAIM("steps of many sessions together give the bits of each alone", t_ssm_each),
 };
