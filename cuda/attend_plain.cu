@@ -52,7 +52,7 @@ template <class T> __global__ void attend_rows(view<T> y, view<T> q, plain a)
                 score += query[c] * number(key[c]);
         }
         float now = fmaxf(most, block_max(score)), scale = expf(most - now);
-        p[threadIdx.x] = expf(score - now);
+        p[threadIdx.x] = expf(score - now); /* all have read those before: block_max waits for them */
         sum = sum * scale + block_sum(p[threadIdx.x]);
         for (int c = threadIdx.x; c < a.d; c += THREADS) {
             float add = 0;
@@ -61,7 +61,6 @@ template <class T> __global__ void attend_rows(view<T> y, view<T> q, plain a)
             out[c] = out[c] * scale + add;
         }
         most = now;
-        __syncthreads(); /* the weights have been read */
     }
     for (int c = threadIdx.x; c < a.d; c += THREADS)
         store(y.row(row) + (int64_t)head * a.d + c, out[c] / sum);

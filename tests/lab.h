@@ -47,9 +47,10 @@ double lab_worst_within(struct tensor have, struct tensor want, double slack);
 struct lab_attention {
     int queries, past, heads, group, d;
     double score;
+    bool loose; /* rows at any addresses */
 };
 double lab_attend_sizes(const struct lab *l, struct lab_attention s);
-double lab_tiles_sizes(const struct lab *l, int heads, int d, int tiles, int n);
+double lab_tiles_sizes(const struct lab *l, int heads, int d, int tiles, int n, bool loose);
 
 /* Query t over keys[t] keys; NAN if a session alone, by attend_each or attend, has not the same bits. */
 double lab_each_sizes(const struct lab *l, struct lab_attention s, const int *keys);

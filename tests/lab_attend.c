@@ -12,11 +12,11 @@ static double slack(const struct lab *l)
     return l->act == DT_BF16 ? weights_rounded : 0;
 }
 
-/* Rows with a gap behind each, so that what is written there would show; gap 8 keeps them aligned. */
-static struct tensor with_gap(struct tensor *block, const struct lab *l, int64_t rows, int64_t cols,
-                              double most)
+/* Rows with a gap behind each: of whole 16 bytes, as the fast kernels want it, or loose: of any width. */
+static struct tensor with_gap(struct tensor *block, const struct lab *l, bool loose, int64_t rows,
+                              int64_t cols, double most)
 {
-    int gap = lab_between(0, 3) ? 8 * lab_between(0, 2) : lab_between(0, 5);
+    int gap = loose && lab_between(0, 1) ? lab_between(1, 7) : 8 * lab_between(0, 2);
     *block = l->mem->ops->alloc(l->mem, l->act, rows, cols + gap);
     lab_poison(*block);
     struct tensor view = tensor_cols(*block, 0, cols);
@@ -29,10 +29,10 @@ double lab_attend_sizes(const struct lab *l, struct lab_attention s)
 {
     struct tensor block[4];
     int64_t width = (int64_t)s.heads * s.d;
-    struct tensor q = with_gap(&block[0], l, s.queries, width * s.group, s.score),
-                  k = with_gap(&block[1], l, s.past + s.queries + 3, width, 1),
-                  v = with_gap(&block[2], l, s.past + s.queries + 3, width, 1),
-                  have = with_gap(&block[3], l, s.queries, width * s.group, 0);
+    struct tensor q = with_gap(&block[0], l, s.loose, s.queries, width * s.group, s.score),
+                  k = with_gap(&block[1], l, s.loose, s.past + s.queries + 3, width, 1),
+                  v = with_gap(&block[2], l, s.loose, s.past + s.queries + 3, width, 1),
+                  have = with_gap(&block[3], l, s.loose, s.queries, width * s.group, 0);
     struct tensor want = l->mem->ops->alloc(l->mem, l->act, have.rows, have.cols);
     lab_poison(tensor_rows(k, s.past + s.queries, 3)); /* of tokens yet to come */
     lab_poison(tensor_rows(v, s.past + s.queries, 3));
@@ -46,12 +46,12 @@ double lab_attend_sizes(const struct lab *l, struct lab_attention s)
     return off;
 }
 
-double lab_tiles_sizes(const struct lab *l, int heads, int d, int tiles, int n)
+double lab_tiles_sizes(const struct lab *l, int heads, int d, int tiles, int n, bool loose)
 {
     struct tensor block[2];
     int64_t width = (int64_t)heads * d;
-    struct tensor qkv = with_gap(&block[0], l, (int64_t)tiles * n, 3 * width, 1),
-                  have = with_gap(&block[1], l, qkv.rows, width, 0);
+    struct tensor qkv = with_gap(&block[0], l, loose, (int64_t)tiles * n, 3 * width, 1),
+                  have = with_gap(&block[1], l, loose, qkv.rows, width, 0);
     struct tensor want = l->mem->ops->alloc(l->mem, l->act, have.rows, have.cols);
     l->ref->ops->attend_tiles(l->ref, want, qkv, heads, tiles);
     l->fast->ops->attend_tiles(l->fast, have, qkv, heads, tiles);
@@ -91,13 +91,14 @@ double lab_each_sizes(const struct lab *l, struct lab_attention s, const int *ke
     struct tensor *k = malloc((size_t)n * sizeof *k), *v = malloc((size_t)n * sizeof *v);
     int64_t width = (int64_t)s.heads * s.d;
     for (int i = 0; i < n; i++) {
-        k[i] = tensor_rows(with_gap(&block[2 * i], l, keys[i] + 1, width, 1), 0, keys[i]);
-        v[i] = tensor_rows(with_gap(&block[2 * i + 1], l, keys[i] + 1, width, 1), 0, keys[i]);
+        k[i] = tensor_rows(with_gap(&block[2 * i], l, s.loose, keys[i] + 1, width, 1), 0, keys[i]);
+        v[i] = tensor_rows(with_gap(&block[2 * i + 1], l, s.loose, keys[i] + 1, width, 1), 0, keys[i]);
         lab_poison(tensor_rows(tensor_cols(block[2 * i], 0, width), keys[i], 1));
         lab_poison(tensor_rows(tensor_cols(block[2 * i + 1], 0, width), keys[i], 1));
     }
-    struct tensor q = with_gap(&block[2 * n], l, n, width * s.group, s.score),
-                  have = with_gap(&block[2 * n + 1], l, n, width * s.group, 0);
+    struct tensor q = with_gap(&block[2 * n], l, s.loose && lab_between(0, 3) == 0, n, width * s.group,
+                               s.score),
+                  have = with_gap(&block[2 * n + 1], l, s.loose, n, width * s.group, 0);
     struct tensor want = l->mem->ops->alloc(l->mem, l->act, n, have.cols);
     l->ref->ops->attend_each(l->ref, want, q, k, v, s.heads * s.group, s.heads);
     l->fast->ops->attend_each(l->fast, have, q, k, v, s.heads * s.group, s.heads);

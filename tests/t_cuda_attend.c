@@ -38,9 +38,10 @@ static void t_attend(void **state)
 {
     (void)state;
     static const struct lab_attention sizes[] = {
-        {1, 0, 1, 5, 128, 1},  {2, 0, 2, 5, 128, 1},   {26, 37, 2, 5, 128, 1},
-        {70, 0, 1, 5, 128, 1}, {40, 200, 1, 5, 64, 1}, {3, 130, 1, 16, 128, 1},
-        {33, 64, 2, 1, 80, 1}, {64, 0, 1, 2, 64, 1},   {4, 700, 1, 5, 128, 1},
+        {1, 0, 1, 5, 128, 1, false},  {2, 0, 2, 5, 128, 1, false},   {26, 37, 2, 5, 128, 1, false},
+        {70, 0, 1, 5, 128, 1, false}, {40, 200, 1, 5, 64, 1, false}, {3, 130, 1, 16, 128, 1, false},
+        {33, 64, 2, 1, 80, 1, false}, {64, 0, 1, 2, 64, 1, false},   {4, 700, 1, 5, 128, 1, false},
+        {5, 62, 1, 5, 128, 1, false},
     };
     struct lab l = begin(DT_BF16);
     double off = 0;
@@ -53,7 +54,7 @@ static void t_attend_wide(void **state) /* more blocks than processors */
 {
     (void)state;
     struct lab l = begin(DT_BF16);
-    end(&l, lab_attend_sizes(&l, (struct lab_attention){90, 10, 3, 3, 128, 1}));
+    end(&l, lab_attend_sizes(&l, (struct lab_attention){90, 10, 3, 3, 128, 1, false}));
 }
 
 static void t_attend_odd(void **state)
@@ -64,7 +65,7 @@ static void t_attend_odd(void **state)
         double off = 0;
         for (int i = 0; i < 3; i++)
             off = worse(off, lab_attend(&l));
-        off = worse(off, lab_attend_sizes(&l, (struct lab_attention){5, 140, 2, 3, 128, 1}));
+        off = worse(off, lab_attend_sizes(&l, (struct lab_attention){5, 140, 2, 3, 128, 1, true}));
         end(&l, off);
     }
 }
@@ -73,11 +74,11 @@ static void t_tiles(void **state)
 {
     (void)state;
     struct lab l = begin(DT_BF16);
-    double off = lab_tiles_sizes(&l, 2, 80, 2, 81);
-    off = worse(off, lab_tiles_sizes(&l, 1, 80, 1, 200));
-    off = worse(off, lab_tiles_sizes(&l, 2, 64, 3, 17));
-    off = worse(off, lab_tiles_sizes(&l, 1, 64, 1, 130));
-    off = worse(off, lab_tiles_sizes(&l, 3, 80, 2, 1));
+    double off = lab_tiles_sizes(&l, 2, 80, 2, 81, false);
+    off = worse(off, lab_tiles_sizes(&l, 1, 80, 1, 200, false));
+    off = worse(off, lab_tiles_sizes(&l, 2, 64, 3, 63, false));
+    off = worse(off, lab_tiles_sizes(&l, 1, 64, 1, 130, false));
+    off = worse(off, lab_tiles_sizes(&l, 3, 80, 2, 1, false));
     end(&l, off);
 }
 
@@ -89,7 +90,7 @@ static void t_tiles_odd(void **state)
         double off = 0;
         for (int i = 0; i < 3; i++)
             off = worse(off, lab_tiles(&l));
-        off = worse(off, lab_tiles_sizes(&l, 2, 80, 2, 33));
+        off = worse(off, lab_tiles_sizes(&l, 2, 80, 2, 33, true));
         end(&l, off);
     }
 }
@@ -99,10 +100,10 @@ static void t_each(void **state)
     (void)state;
     static const int keys[] = {1, 400, 15, 16, 17, 128, 129, 255, 300, 2, 63, 65};
     struct lab l = begin(DT_BF16);
-    double off = lab_each_sizes(&l, (struct lab_attention){12, 0, 2, 5, 128, 1}, keys);
-    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 16, 128, 1}, keys));
-    off = worse(off, lab_each_sizes(&l, (struct lab_attention){5, 0, 2, 9, 64, 1}, keys));
-    off = worse(off, lab_each_sizes(&l, (struct lab_attention){4, 0, 3, 1, 64, 1}, keys));
+    double off = lab_each_sizes(&l, (struct lab_attention){12, 0, 2, 5, 128, 1, false}, keys);
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 16, 128, 1, false}, keys));
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){5, 0, 2, 9, 64, 1, false}, keys));
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){4, 0, 3, 1, 64, 1, false}, keys));
     end(&l, off);
 }
 
@@ -111,7 +112,7 @@ static void t_each_long(void **state) /* where pieces grow */
     (void)state;
     static const int keys[] = {4200, 7};
     struct lab l = begin(DT_BF16);
-    end(&l, lab_each_sizes(&l, (struct lab_attention){2, 0, 1, 3, 64, 1}, keys));
+    end(&l, lab_each_sizes(&l, (struct lab_attention){2, 0, 1, 3, 64, 1, false}, keys));
 }
 
 static void t_each_many(void **state) /* more than one launch of the table's rows */
@@ -121,18 +122,19 @@ static void t_each_many(void **state) /* more than one launch of the table's row
     for (int i = 0; i < 200; i++)
         keys[i] = lab_between(1, 40);
     struct lab l = begin(DT_BF16);
-    end(&l, lab_each_sizes(&l, (struct lab_attention){200, 0, 1, 2, 64, 1}, keys));
+    end(&l, lab_each_sizes(&l, (struct lab_attention){200, 0, 1, 2, 64, 1, false}, keys));
 }
 
 static void t_each_odd(void **state)
 {
     (void)state;
-    static const int keys[] = {130, 1, 7, 129};
+    static const int keys[] = {130, 1, 100, 129};
     for (int act = 0; act < 2; act++) {
         struct lab l = begin(act ? DT_BF16 : DT_F32);
-        double off = lab_each_sizes(&l, (struct lab_attention){4, 0, 2, 3, 80, 1}, keys);
-        off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 3, 1, 37, 1}, keys));
-        off = worse(off, lab_each_sizes(&l, (struct lab_attention){2, 0, 1, 5, 128, 1}, keys));
+        double off = lab_each_sizes(&l, (struct lab_attention){4, 0, 2, 3, 80, 1, false}, keys);
+        off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 3, 1, 37, 1, true}, keys));
+        for (int i = 0; i < 8; i++) /* with q and some of the keys aligned, others not */
+            off = worse(off, lab_each_sizes(&l, (struct lab_attention){4, 0, 1, 5, 128, 1, true}, keys));
         end(&l, off);
     }
 }
@@ -143,8 +145,8 @@ static void t_large(void **state)
     (void)state;
     static const int keys[] = {200, 1, 70};
     struct lab l = begin(DT_BF16);
-    double off = lab_attend_sizes(&l, (struct lab_attention){30, 50, 1, 5, 128, 120});
-    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 120}, keys));
+    double off = lab_attend_sizes(&l, (struct lab_attention){30, 50, 1, 5, 128, 120, false});
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 120, false}, keys));
     end(&l, off);
 }
 
@@ -154,8 +156,8 @@ static void t_equal(void **state)
     (void)state;
     static const int keys[] = {256, 1, 100};
     struct lab l = begin(DT_BF16);
-    double off = lab_attend_sizes(&l, (struct lab_attention){20, 108, 1, 5, 128, 0x1p-100});
-    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 0x1p-100}, keys));
+    double off = lab_attend_sizes(&l, (struct lab_attention){20, 108, 1, 5, 128, 0x1p-100, false});
+    off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 0x1p-100, false}, keys));
     end(&l, off);
 }
 
