@@ -114,7 +114,8 @@ template <class F> static void find(void *library, const char *name, F *f)
 
 static void *open_library()
 {
-    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
+    static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
+                                        "/usr/local/cuda/lib64/libcublasLt.so"};
     for (const char *name : names) {
         void *p = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (p)

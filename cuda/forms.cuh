@@ -311,6 +311,23 @@ __device__ __forceinline__ void matrix<FORM>::multiply(float d[NT][4], const hel
 
 enum { WARPS = 8, SUM_THREADS = WARPS * WARP };
 
+/* Some blocks of k of a warp, all read before the first is used; with WHOLE all of them are there, and nothing
+ * stands between the loads. */
+template <bool WHOLE, int DEPTH, int NT, bool ALIGNED, int FORM>
+__device__ __forceinline__ void sum_blocks(float d[NT][4], const matrix<FORM> &w, int64_t tile, int64_t first,
+                                           int64_t blocks, const columns<NT, ALIGNED> &x)
+{
+    held h[DEPTH];
+#pragma unroll
+    for (int i = 0; i < DEPTH; i++)
+        if (WHOLE || first + i * WARPS < blocks)
+            h[i] = w.read(tile, first + i * WARPS);
+#pragma unroll
+    for (int i = 0; i < DEPTH; i++)
+        if (WHOLE || first + i * WARPS < blocks)
+            w.template multiply<NT, ALIGNED>(d, h[i], x, first + i * WARPS);
+}
+
 /* Sums of 16 rows of a weight with 8 NT columns, into sums [WARPS][8 NT][16].  The warps of the block share the
  * blocks of k; how, does not depend on the number of columns, so a column's sum has the same bits among
  * any others.  Each lane has DEPTH x 32 bytes on their way from memory before it uses the first. */
@@ -319,19 +336,12 @@ __device__ __forceinline__ void sum_tile(float *sums, const matrix<FORM> &w, int
                                          const columns<NT, ALIGNED> &x)
 {
     int warp = threadIdx.x / WARP, g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
-    int64_t blocks = (w.cols + form_span(FORM) - 1) / form_span(FORM);
+    int64_t blocks = (w.cols + form_span(FORM) - 1) / form_span(FORM), first = warp;
     float d[NT][4] = {};
-    for (int64_t first = warp; first < blocks; first += DEPTH * WARPS) {
-        held h[DEPTH];
-#pragma unroll
-        for (int i = 0; i < DEPTH; i++)
-            if (first + i * WARPS < blocks)
-                h[i] = w.read(tile, first + i * WARPS);
-#pragma unroll
-        for (int i = 0; i < DEPTH; i++)
-            if (first + i * WARPS < blocks)
-                w.template multiply<NT, ALIGNED>(d, h[i], x, first + i * WARPS);
-    }
+    for (; first + (DEPTH - 1) * WARPS < blocks; first += DEPTH * WARPS)
+        sum_blocks<true, DEPTH, NT, ALIGNED>(d, w, tile, first, blocks, x);
+    if (DEPTH > 1)
+        sum_blocks<false, DEPTH - 1, NT, ALIGNED>(d, w, tile, first, blocks, x);
     float *mine = sums + warp * 8 * NT * TILE;
 #pragma unroll
     for (int n = 0; n < NT; n++)

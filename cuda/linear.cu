@@ -8,7 +8,8 @@
  * widened part by part (small.cu), which costs 4 bytes for each weight beside 2 T operations.
  *
  * What cuBLASLt does not take (f32, rows that are no multiples of 16 bytes) goes to the kernels of our own, with any
- * number of rows.  A row's bits are the same for any number of rows up to `few`, and depend on it beyond.
+ * number of rows.  A row's bits are the same for any number of rows up to FEW, or FEW_SMALL, and beyond them what
+ * the library makes of the shape.
  */
 #include "cublas.cuh"
 #include "forms.cuh"
@@ -20,11 +21,18 @@
 enum {
     FEW = 16,                /* rows that are done by our own kernels; */
     FEW_SMALL = 64,          /* of small numbers, which are read again for every 32 of them */
-    WIDE_BYTES = 64 << 20,   /* of a widened part of a matrix */
-    SUM_BYTES = 32 << 20,    /* of sums in f32 */
     STAGED_BYTES = 16 << 20, /* of a matrix that is converted on the host */
     ALIGNED = 16 / 2         /* numbers of bf16 */
 };
+
+#ifdef CUDA_EMULATED /* small, so that tests have several parts */
+enum { WIDE_BYTES = 16 << 10, SUM_BYTES = 8 << 10 };
+#else
+enum {
+    WIDE_BYTES = 64 << 20, /* of a widened part of a matrix */
+    SUM_BYTES = 32 << 20   /* of sums in f32 */
+};
+#endif
 
 /* ---- weights ------------------------------------------------------------------------------------------------- */
 

@@ -386,7 +386,11 @@ static void run_step(struct backend *b, const step &s, const choices &c)
     }
 }
 
+#ifdef CUDA_EMULATED /* small, so that tests have several parts */
+enum { SCRATCH_BYTES = 64 << 10 };
+#else
 enum { SCRATCH_BYTES = 256 << 20 };
+#endif
 
 struct room { /* bytes of the pieces of scratch memory for so many choices */
     size_t list, inner, results;

@@ -207,13 +207,15 @@ static void t_long(void **state)
 {
     (void)state;
     struct lab l = lab_open(DT_BF16);
-    for (enum quant_form f = QUANT_NONE; f < QUANT_FORMS; f++) {
-        struct shape s = {
-            .T = 3, .N = 16, .K = f >= QUANT_I8 ? 10264 : 5120, .form = f, .out = DT_F32, .kept = DT_BF16};
-        double off = product(&l, &s);
-        check_note("%-4s K = %lld: %.2f of the tolerance", f ? quant_name(f) : "bf16", (long long)s.K, off);
-        assert_true(off <= 1);
-    }
+    for (enum quant_form f = QUANT_NONE; f < QUANT_FORMS; f++)
+        for (int T = 4; T <= 20; T += 8) { /* 1, 2 and 4 tiles of x */
+            int64_t K = f == QUANT_NONE ? 1288 : f == QUANT_I4 || f == QUANT_F4 ? 3864 : 2576;
+            struct shape s = {.T = T, .N = 8, .K = K, .form = f, .out = DT_F32, .kept = DT_BF16};
+            double off = product(&l, &s);
+            check_note("%-4s %dx%lld: %.2f of the tolerance", f ? quant_name(f) : "bf16", T, (long long)K,
+                       off);
+            assert_true(off <= 1);
+        }
     lab_close(&l);
 }
 
@@ -230,6 +232,48 @@ static void t_mixed(void **state)
     l = lab_open(DT_F32);
     struct shape s = {.T = 3, .N = 24, .K = 136, .out = DT_F32, .kept = DT_BF16};
     assert_true(product(&l, &s) <= 1);
+    lab_close(&l);
+}
+
+/* Whole numbers, whose sums are exact in any order: what is left is rounding, which has rules.  cuBLASLt adds to y before
+ * it rounds. */
+static void whole_numbers(struct tensor t, int most)
+{
+    for (int64_t r = 0; r < t.rows; r++)
+        for (int64_t c = 0; c < t.cols; c++) {
+            float v = (float)lab_between(-most, most);
+            if (t.dtype == DT_BF16)
+                ((uint16_t *)t.data)[r * t.stride + c] = bf16_from_f32(v);
+            else
+                ((float *)t.data)[r * t.stride + c] = v;
+        }
+}
+
+static void t_rounding(void **state)
+{
+    (void)state;
+    struct lab l = lab_open(DT_BF16);
+    for (int round = 0; round < 16; round++) {
+        int64_t T = round % 4 == 3 ? 24 : lab_between(1, 16), N = 24, K = 104;
+        int add = T <= 16 && round % 2;
+        enum epilogue epi = round / 2 % 2 ? EPI_RELU2 : EPI_NONE;
+        struct tensor x = lab_make(l.mem, DT_BF16, T, K, 0, 0), host = lab_make(l.mem, DT_BF16, N, K, 0, 0);
+        struct tensor want = lab_make(l.mem, DT_BF16, T, N, 0, 0), bias = lab_make(l.mem, DT_F32, 1, N, 0, 0),
+                      none = {0};
+        whole_numbers(x, 9);
+        whole_numbers(host, 30);
+        whole_numbers(want, 200);
+        whole_numbers(bias, 300);
+        struct tensor have = lab_twin(l.mem, want);
+        struct weight *wr = l.ref->ops->pack(l.ref, host, DT_BF16),
+                      *wf = l.fast->ops->pack(l.fast, host, DT_BF16);
+        l.ref->ops->linear(l.ref, want, x, wr, round / 4 % 2 ? bias : none, epi, add);
+        l.fast->ops->linear(l.fast, have, x, wf, round / 4 % 2 ? bias : none, epi, add);
+        assert_memory_equal(have.data, want.data, (size_t)(T * N) * sizeof(uint16_t));
+        l.ref->ops->unpack_free(l.ref, wr);
+        l.fast->ops->unpack_free(l.fast, wf);
+        lab_drop(l.mem, 5, (struct tensor *const[]){&x, &host, &want, &have, &bias});
+    }
     lab_close(&l);
 }
 
@@ -399,6 +443,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("products of many rows with small numbers equal the reference", t_small_many),
     CLAIM("products of long rows equal the reference", t_long),
     CLAIM("weights of another type than the activations multiply too", t_mixed),
+    CLAIM("a product is rounded when and where the reference rounds it", t_rounding),
     CLAIM("a row alone or among up to 16 others, of small numbers 64: the same bits", t_bits),
     CLAIM("the router chooses what the reference chooses, also among equals and of what is no number",
           t_route),
