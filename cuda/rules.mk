@@ -14,7 +14,8 @@ ifeq ($(CUDA),1)
 CARDS      ?= 80 86 89 90 100 120
 CUDA_HOME  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/.*_HERE_=//p')/..
 GENCODE    := $(foreach c,$(CARDS),-gencode arch=compute_$(c),code=sm_$(c)) -gencode arch=compute_$(lastword $(CARDS)),code=compute_$(lastword $(CARDS))
-NVCC_FLAGS := -std=c++17 -O3 -lineinfo -Isrc -I. -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter $(GENCODE)
+SQUEEZE    := $(if $(shell $(NVCC) --help | grep -e --compress-mode),--compress-mode=size)
+NVCC_FLAGS := -std=c++17 -O3 $(SQUEEZE) -Isrc -I. -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-unused-parameter $(GENCODE)
 CUDA_OBJ   := $(CUDA_SRC:cuda/%.cu=build/cuda/%.o)
 CUDA_LIBS  := $(foreach d,lib lib64 targets/x86_64-linux/lib,-L$(CUDA_HOME)/$(d)) -lcudart_static -ldl -lrt -lpthread -lstdc++
 LIBS       += $(CUDA_LIBS)
