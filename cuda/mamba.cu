@@ -73,7 +73,7 @@ __device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
 
 /* P: head dimension of heads by 128; 0: any sizes. */
 template <class T, int P>
-__global__ void __launch_bounds__(SSM_THREADS) mamba_each(mixer<T> m, states convs, states ssms)
+__global__ void __launch_bounds__(SSM_THREADS, 2) mamba_each(mixer<T> m, states convs, states ssms)
 {
     DYNAMIC_SHARED(float, room);
     const int R = P > 0 ? P / SSM_WARPS : 1;

@@ -2,8 +2,8 @@
  *
  * Compiled with this folder in front of the include path, the sources of cuda/ are ordinary C++: a kernel is a
  * function, and a launch runs it for every thread of every block.  Threads are coroutines.  One block runs
- * after the other; in a block the threads run in an order drawn anew at each barrier, so that a missing
- * barrier shows as a wrong number.  What a GPU would let pass is an error here, with the name of the
+ * after the other, in an order drawn anew at each launch, and in a block the threads, at each barrier: so
+ * that a missing barrier, or a block that counts on another, shows as a wrong number.  What a GPU would let pass is an error here, with the name of the
  * kernel: a barrier that some threads never reach, warp functions without all lanes, more shared memory than
  * every supported card has, blocks that are no multiple of a warp.  Shared and device memory begin as NaN;
  * under AddressSanitizer an index beyond either is caught.

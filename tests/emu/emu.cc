@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <sys/mman.h>
 #include <utility>
 #include <vector>
@@ -222,10 +223,15 @@ void run(const char *kernel, dim3 grid, dim3 block, size_t shared, const std::fu
         fail("such a grid cannot be launched");
     if (shared > SHARED_LIMIT)
         fail("more shared memory than every supported card has");
-    for (unsigned z = 0; z < grid.z; z++)
-        for (unsigned y = 0; y < grid.y; y++)
-            for (unsigned x = 0; x < grid.x; x++)
-                run_block(dim3(x, y, z), grid, block, shared);
+    /* blocks in another order each time, too: all of them once, by steps that have no divisor in common with n */
+    uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z, at = draw() % blocks, step;
+    do
+        step = 1 + draw() % blocks;
+    while (std::gcd(step, blocks) != 1);
+    for (uint64_t i = 0; i < blocks; i++, at = (at + step) % blocks)
+        run_block(dim3(static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
+                       static_cast<unsigned>(at / grid.x / grid.y)),
+                  grid, block, shared);
 }
 
 /* ---- what threads ask for --------------------------------------------------------------------------------- */
