@@ -57,6 +57,13 @@ $(B)/tests/t_cuda_%: tests/t_cuda_%.c $(TEST_LIB) $(B)/libemu.a $(B)/libholorun.
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) -Wl,--whole-archive $(B)/libemu.a -Wl,--no-whole-archive $(B)/libholorun.a $(LIBS) -lcmocka -lstdc++
 
+# The tests of the kernels once more with the kernels themselves, for a machine with a GPU (make test-gpu).
+GPU_TESTS := $(patsubst tests/%.c,$(B)/gpu/%,$(wildcard tests/t_cuda_*.c))
+$(B)/gpu/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(CC) $(FLAGS) -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
+
 # Kernels are compiled once for each instruction set; which one runs is chosen at start.
 $(B)/src/ops/ops_avx2.o: FLAGS += -mavx2 -mfma -mf16c
 $(B)/src/ops/ops_avx512.o: FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
@@ -111,7 +118,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: demo demo-many test tests fuzz mutants lint format bench install uninstall clean help
+.PHONY: demo demo-many test tests test-gpu fuzz mutants lint format bench install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -125,6 +132,12 @@ test: ## install what is missing, build, run every test (ASAN=1: with sanitizers
 	@$(MAKE) $(QUIET) -j2 all tests
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
 tests: $(TESTS) $(HELPERS)
+test-gpu: ## the tests of the kernels on a GPU, then under compute-sanitizer where that is installed
+	@$(SCRIPTS)/gpu.sh '$(NVCC)'
+	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun gpu-tests
+	@$(SCRIPTS)/test_gpu.sh $(B)/gpu
+.PHONY: gpu-tests
+gpu-tests: $(GPU_TESTS)
 fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds
 	@$(SCRIPTS)/install.sh build lint
 	@$(MAKE) $(QUIET) -j2 $(FUZZERS)

@@ -8,6 +8,7 @@
  * Each test prints its claim; figures go through check_note and stand under it.  The order is
  * shuffled; the seed is printed and `HOLORUN_TEST_SEED=n` repeats it (check_seed() for random data
  * inside a test).  An argument runs only the claims that contain it; --list lists them.
+ * `HOLORUN_TEST_ROUNDS=n` runs all of it n times, with random numbers that go on.
  */
 #ifndef HOLORUN_TESTS_CHECK_H
 #define HOLORUN_TESTS_CHECK_H
@@ -68,12 +69,15 @@ __attribute__((unused)) static int check_main(int argc, char **argv, const struc
         run[i - 1] = run[j];
         run[j] = t;
     }
-    int failed = 0;
-    if (m) {
+    const char *rounds = getenv("HOLORUN_TEST_ROUNDS");
+    int failed = 0, left = rounds ? atoi(rounds) : 1;
+    if (m)
         printf("seed %llu\n", (unsigned long long)check_seed());
+    do {
         fflush(stdout);
-        failed = _cmocka_run_group_tests(argv[0], run, m, NULL, NULL);
-    }
+        if (m)
+            failed = _cmocka_run_group_tests(argv[0], run, m, NULL, NULL);
+    } while (!failed && --left > 0);
     free(run);
     return failed != 0;
 }
