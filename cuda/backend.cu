@@ -122,6 +122,11 @@ static void move(struct backend *b, struct tensor dst, struct tensor src, cudaMe
     size_t size = dtype_size(dst.dtype), width = static_cast<size_t>(dst.cols) * size;
     if (dst.rows == 0 || dst.cols == 0)
         return;
+    if (dst.rows == 1 || (dst.stride == dst.cols && src.stride == src.cols)) {
+        CUDA(cudaMemcpyAsync(dst.data, src.data, width * static_cast<size_t>(dst.rows), kind, cuda_of(b)->stream));
+        LAUNCHED(b);
+        return;
+    }
     CUDA(cudaMemcpy2DAsync(dst.data, static_cast<size_t>(dst.stride) * size, src.data,
                            static_cast<size_t>(src.stride) * size, width, static_cast<size_t>(dst.rows), kind,
                            cuda_of(b)->stream));

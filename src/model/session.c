@@ -231,7 +231,7 @@ struct checkpoint *session_checkpoint(struct session *s)
     *c = (struct checkpoint){.engine = g, .session = s->id, .length = s->n, .random = s->random};
     c->epoch = s->n ? s->epochs[s->n - 1] : 0;
     recurrent_init(&c->then, lm(s), g->backend, g->act);
-    recurrent_copy(&c->then, &s->state.now, lm(s), g->backend);
+    g->backend->ops->copy(g->backend, c->then.block, s->state.now.block);
     return c;
 }
 
@@ -242,7 +242,7 @@ int session_rewind(struct session *s, const struct checkpoint *c, struct err *e)
     if (c->length > s->n || (c->length && s->epochs[c->length - 1] != c->epoch))
         return err_set(e, ERR_FAILED, "the session has been rewound to before this checkpoint");
     drop_images(s, 0);
-    recurrent_copy(&s->state.now, &c->then, lm(s), s->engine->backend);
+    s->engine->backend->ops->copy(s->engine->backend, s->state.now.block, c->then.block);
     s->state.length = s->n = c->length;
     s->random = c->random;
     s->logits_at = 0;
@@ -259,7 +259,7 @@ void checkpoint_free(struct checkpoint *c)
 {
     if (!c)
         return;
-    recurrent_free(&c->then, &c->engine->config.lm, c->engine->backend);
+    recurrent_free(&c->then, c->engine->backend);
     free(c);
 }
 

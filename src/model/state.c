@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 512 };
+enum { FIRST_CAPACITY = 512, VIEW_ALIGN = 256 };
 
 static void drop(struct backend *b, struct tensor *t)
 {
@@ -13,41 +13,43 @@ static void drop(struct backend *b, struct tensor *t)
 
 /* ---- the fixed part ------------------------------------------------------------------------------- */
 
-void recurrent_init(struct recurrent *r, const struct lm_config *c, struct backend *b, enum dtype act)
+/* A view of the next bytes of the block. */
+static struct tensor place(const struct recurrent *r, size_t *at, enum dtype t, int64_t rows, int64_t cols)
 {
-    r->ssm = xcalloc((unsigned long)c->layers, sizeof *r->ssm);
-    r->conv = xcalloc((unsigned long)c->layers, sizeof *r->conv);
+    struct tensor view = {r->block.data ? (char *)r->block.data + *at : NULL, t, rows, cols, cols};
+    size_t end = *at + (size_t)rows * (size_t)cols * dtype_size(t);
+    *at = (end + VIEW_ALIGN - 1) / VIEW_ALIGN * VIEW_ALIGN;
+    return view;
+}
+
+/* All views of the block; returns how many bytes they take. */
+static size_t place_all(struct recurrent *r, const struct lm_config *c, enum dtype act)
+{
+    size_t at = 0;
     for (int i = 0; i < c->layers; i++) {
         if (c->pattern[i] != LAYER_MAMBA)
             continue;
-        r->ssm[i] = b->ops->alloc(b, DT_F32, config_inner(c), c->ssm.state);
-        r->conv[i] = b->ops->alloc(b, act, c->ssm.conv - 1, config_conv_dim(c));
+        r->ssm[i] = place(r, &at, DT_F32, config_inner(c), c->ssm.state);
+        r->conv[i] = place(r, &at, act, c->ssm.conv - 1, config_conv_dim(c));
     }
-    r->last = b->ops->alloc(b, act, 1, c->hidden);
+    r->last = place(r, &at, act, 1, c->hidden);
+    return at;
 }
 
-void recurrent_free(struct recurrent *r, const struct lm_config *c, struct backend *b)
+void recurrent_init(struct recurrent *r, const struct lm_config *c, struct backend *b, enum dtype act)
 {
-    for (int i = 0; r->ssm && i < c->layers; i++) {
-        drop(b, &r->ssm[i]);
-        drop(b, &r->conv[i]);
-    }
-    drop(b, &r->last);
+    *r = (struct recurrent){.ssm = xcalloc((unsigned long)c->layers, sizeof *r->ssm),
+                            .conv = xcalloc((unsigned long)c->layers, sizeof *r->conv)};
+    r->block = b->ops->alloc(b, DT_U8, 1, (int64_t)place_all(r, c, act));
+    place_all(r, c, act);
+}
+
+void recurrent_free(struct recurrent *r, struct backend *b)
+{
+    drop(b, &r->block);
     free(r->ssm);
     free(r->conv);
     *r = (struct recurrent){0};
-}
-
-void recurrent_copy(struct recurrent *to, const struct recurrent *from, const struct lm_config *c,
-                    struct backend *b)
-{
-    for (int i = 0; i < c->layers; i++) {
-        if (c->pattern[i] != LAYER_MAMBA)
-            continue;
-        b->ops->copy(b, to->ssm[i], from->ssm[i]);
-        b->ops->copy(b, to->conv[i], from->conv[i]);
-    }
-    b->ops->copy(b, to->last, from->last);
 }
 
 /* ---- keys and values -------------------------------------------------------------------------------- */
@@ -62,7 +64,7 @@ void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b
 
 void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b)
 {
-    recurrent_free(&s->now, c, b);
+    recurrent_free(&s->now, b);
     for (int i = 0; s->k && i < c->layers; i++) {
         drop(b, &s->k[i]);
         drop(b, &s->v[i]);
@@ -101,7 +103,7 @@ void state_reserve(struct lm_state *s, const struct lm_config *c, struct backend
 void state_copy(struct lm_state *to, const struct lm_state *from, const struct lm_config *c,
                 struct backend *b)
 {
-    recurrent_copy(&to->now, &from->now, c, b);
+    b->ops->copy(b, to->now.block, from->now.block);
     to->length = 0;
     state_reserve(to, c, b, from->length);
     to->length = from->length;

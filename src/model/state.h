@@ -11,7 +11,10 @@
 #include "model/config.h"
 #include "ops/ops.h"
 
-struct recurrent {       /* the fixed part */
+/* The fixed part: one piece of memory, so that it is copied at once, and views of it.  Each begins at a multiple
+ * of 256 bytes. */
+struct recurrent {
+    struct tensor block; /* u8 [1, bytes] */
     struct tensor *ssm;  /* by layer: [H * P, N] f32; empty for other kinds */
     struct tensor *conv; /* by layer: [K - 1, C], oldest first */
     struct tensor last;  /* [1, D]: RMSNorm(h) of the last token */
@@ -24,9 +27,7 @@ struct lm_state {
 };
 
 void recurrent_init(struct recurrent *r, const struct lm_config *c, struct backend *b, enum dtype act);
-void recurrent_free(struct recurrent *r, const struct lm_config *c, struct backend *b);
-void recurrent_copy(struct recurrent *to, const struct recurrent *from, const struct lm_config *c,
-                    struct backend *b);
+void recurrent_free(struct recurrent *r, struct backend *b);
 
 void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, enum dtype act);
 void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b);
