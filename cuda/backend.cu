@@ -258,6 +258,7 @@ extern "C" struct backend *backend_cuda(int device, struct err *e)
     ssm_fill(&c->ops);
     scan_fill(&c->ops);
     mamba_fill(&c->ops);
+    made_fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;
     b->priv = c;

@@ -110,5 +110,6 @@ void scan_fill(struct ops *o);   /* scan.cu: the same for many tokens */
 void mamba_fill(struct ops *o);  /* mamba.cu: all between the projections, one token */
 void attend_fill(struct ops *o); /* attend.cu: attention */
 void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
+void made_fill(struct ops *o);   /* made.cu: made numbers, limits */
 
 #endif

@@ -106,6 +106,7 @@ struct quant_source {
 };
 
 struct backend;
+struct made;
 
 struct ops {
     const char *name;                 /* "ref", "avx2", "avx512", "avx512bf16", "cuda" */
@@ -139,6 +140,13 @@ struct ops {
     void (*quant_pack)(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s);
     struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_form form,
                                    int64_t rows, int64_t cols);
+
+    /* For measuring without a checkpoint, numbers made from a counter where they are needed (made.h): number
+     * r * cols + c of dst; and a matrix of them that can be multiplied, in bf16 or f32, or in a form of small
+     * numbers whose codes fill their range. */
+    void (*make)(struct backend *b, struct tensor dst, const struct made *m);
+    struct weight *(*make_weight)(struct backend *b, enum quant_form form, enum dtype dtype, int64_t rows,
+                                  int64_t cols, const struct made *m);
 
     /* y[T,D] = E[ids[t], :] */
     void (*embed)(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids);
@@ -224,8 +232,11 @@ struct ops {
 
     /* Multiplies and adds `rounds` times in registers, on every thread, with factors of type t; returns
      * how many floating-point operations those were.  The caller takes the time: it is the limit that
-     * everything else is measured against. */
+     * everything else is measured against.  On a GPU bf16 is large matrix products. */
     double (*probe)(struct backend *b, enum dtype t, int64_t rounds);
+
+    /* Waits until all that was asked of the device is done.  NULL where an operation returns when it is done. */
+    void (*finish)(struct backend *b);
 };
 
 struct backend {
