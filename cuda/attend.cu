@@ -34,7 +34,7 @@ template <int D, int M, int WARPS> static void launch(struct backend *b, const s
     dim3 grid(blocks_for(static_cast<int64_t>(a->n) * a->group, shape::ROWS), static_cast<unsigned>(a->heads),
               static_cast<unsigned>(a->tiles));
     allow_shared(flash_attention<D, M, WARPS>, shape::BYTES);
-    LAUNCH((flash_attention<D, M, WARPS>), grid, shape::THREADS, shape::BYTES, cuda_of(b)->stream, f);
+    LAUNCH((flash_attention<D, M, WARPS>), grid, shape::THREADS, shape::BYTES, cuda_of(b), f);
     LAUNCHED(b);
 }
 

@@ -97,8 +97,7 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
             rows.s[i].piece = piece;
             piece += static_cast<int>(blocks_for(rows.s[i].keys, piece_length(rows.s[i].keys)));
         }
-        LAUNCH(table_write, static_cast<unsigned>(m), WARP, 0, cuda_of(b)->stream, t.sessions, t.owner, first,
-               rows);
+        LAUNCH(table_write, static_cast<unsigned>(m), WARP, 0, cuda_of(b), t.sessions, t.owner, first, rows);
         LAUNCHED(b);
     }
     return t;
@@ -375,12 +374,11 @@ template <int D, int NQ> static void launch(struct backend *b, const struct atte
     size_t shared = WARPS * 8 * NQ * D * sizeof(float);
     allow_shared(attend_piece<D, NQ>, shared);
     LAUNCH((attend_piece<D, NQ>), dim3(static_cast<unsigned>(t.pieces), static_cast<unsigned>(a->heads)),
-           THREADS, shared, cuda_of(b)->stream, p);
+           THREADS, shared, cuda_of(b), p);
     LAUNCHED(b);
     if (t.pieces == a->q.rows)
         return;
-    LAUNCH((attend_join<D>), dim3(static_cast<unsigned>(a->q.rows), rows), D, 0, cuda_of(b)->stream, p,
-           t.pieces);
+    LAUNCH((attend_join<D>), dim3(static_cast<unsigned>(a->q.rows), rows), D, 0, cuda_of(b), p, t.pieces);
     LAUNCHED(b);
 }
 

@@ -78,6 +78,6 @@ void attend_plain(struct backend *b, const struct attention *a)
     WITH_TYPE(T, a->q.dtype,
               LAUNCH((attend_rows<T>),
                      dim3(static_cast<unsigned>(a->q.rows), static_cast<unsigned>(a->heads * a->group)),
-                     THREADS, shared, cuda_of(b)->stream, view_of<T>(a->y), view_of<T>(a->q), p));
+                     THREADS, shared, cuda_of(b), view_of<T>(a->y), view_of<T>(a->q), p));
     LAUNCHED(b);
 }

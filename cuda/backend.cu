@@ -42,7 +42,7 @@ void cuda_die(cudaError_t error, const char *what, const char *file, int line)
 void cuda_launched(struct backend *b, const char *file, int line)
 {
     cudaError_t error = cudaGetLastError();
-    if (error == cudaSuccess && cuda_of(b)->managed)
+    if (error == cudaSuccess && cuda_of(b)->managed && !cuda_recording(cuda_of(b)))
         error = cudaStreamSynchronize(cuda_of(b)->stream);
     if (error != cudaSuccess)
         cuda_die(error, "a kernel", file, line);
@@ -89,12 +89,29 @@ static void *device_memory(struct backend *b, size_t bytes)
     return p;
 }
 
+/* A step that is being put together may have launches that use the old memory: it goes when the next one is as
+ * large, after waiting for who uses it. */
+static void retire(struct cuda *c)
+{
+    if (cuda_recording(c) && c->old_scratches < 8) {
+        c->old_scratch[c->old_scratches++] = c->scratch;
+        c->scratch = nullptr;
+        return;
+    }
+    if (cuda_recording(c))
+        bug("working memory that grows and grows within a step");
+    while (c->old_scratches > 0)
+        CUDA(cudaFree(c->old_scratch[--c->old_scratches]));
+    CUDA(cudaFree(c->scratch));
+    c->scratch = nullptr;
+}
+
 void *cuda_scratch(struct backend *b, size_t bytes)
 {
     struct cuda *c = cuda_of(b);
     if (c->scratch_room < bytes) {
-        CUDA(cudaFree(c->scratch)); /* waits for who uses it */
-        c->scratch = nullptr;
+        retire(c);
+        bytes += bytes / 2;
         c->scratch = device_memory(b, bytes);
         c->scratch_room = bytes;
     }
@@ -122,14 +139,23 @@ static void move(struct backend *b, struct tensor dst, struct tensor src, cudaMe
     size_t size = dtype_size(dst.dtype), width = static_cast<size_t>(dst.cols) * size;
     if (dst.rows == 0 || dst.cols == 0)
         return;
-    if (dst.rows == 1 || (dst.stride == dst.cols && src.stride == src.cols)) {
-        CUDA(cudaMemcpyAsync(dst.data, src.data, width * static_cast<size_t>(dst.rows), kind, cuda_of(b)->stream));
-        LAUNCHED(b);
-        return;
-    }
-    CUDA(cudaMemcpy2DAsync(dst.data, static_cast<size_t>(dst.stride) * size, src.data,
-                           static_cast<size_t>(src.stride) * size, width, static_cast<size_t>(dst.rows), kind,
-                           cuda_of(b)->stream));
+    cudaStream_t stream = cuda_of(b)->stream;
+    const int64_t what[] = {reinterpret_cast<intptr_t>(dst.data),
+                            reinterpret_cast<intptr_t>(src.data),
+                            dst.rows,
+                            dst.cols,
+                            dst.stride,
+                            src.stride,
+                            dst.dtype,
+                            kind};
+    cuda_also(cuda_of(b), what, sizeof what, [=] {
+        if (dst.rows == 1 || (dst.stride == dst.cols && src.stride == src.cols))
+            CUDA(cudaMemcpyAsync(dst.data, src.data, width * static_cast<size_t>(dst.rows), kind, stream));
+        else
+            CUDA(cudaMemcpy2DAsync(dst.data, static_cast<size_t>(dst.stride) * size, src.data,
+                                   static_cast<size_t>(src.stride) * size, width,
+                                   static_cast<size_t>(dst.rows), kind, stream));
+    });
     LAUNCHED(b);
 }
 
@@ -142,6 +168,8 @@ static void same_shape(struct tensor dst, struct tensor src)
 
 static void finish(struct backend *b)
 {
+    if (cuda_recording(cuda_of(b)))
+        bug("a step waits for the host");
     CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
 }
 
@@ -200,10 +228,10 @@ static void cuda_copy(struct backend *b, struct tensor dst, struct tensor src)
         int64_t n = dst.rows - r < 32768 ? dst.rows - r : 32768;
         dim3 grid(blocks_for(dst.cols, 256), static_cast<unsigned>(n));
         struct tensor to = tensor_rows(dst, r, n), from = tensor_rows(src, r, n);
-        WITH_TYPE(D, to.dtype,
-                  WITH_TYPE(S, from.dtype,
-                            LAUNCH((convert<D, S>), grid, 256, 0, cuda_of(b)->stream, view_of<D>(to),
-                                   view_of<S>(from))));
+        WITH_TYPE(
+            D, to.dtype,
+            WITH_TYPE(S, from.dtype,
+                      LAUNCH((convert<D, S>), grid, 256, 0, cuda_of(b), view_of<D>(to), view_of<S>(from))));
         LAUNCHED(b);
     }
 }
@@ -214,15 +242,17 @@ static void cuda_close(struct backend *b)
 {
     struct cuda *c = cuda_of(b);
     cudaStreamSynchronize(c->stream);
-    cudaFree(c->ids);
     products_close(c);
+    steps_close(c);
     cudaFree(c->scratch);
+    for (int i = 0; i < c->old_scratches; i++)
+        cudaFree(c->old_scratch[i]);
     cudaFree(c->counts);
     cudaStreamDestroy(c->stream);
     delete c;
 }
 
-extern "C" struct backend *backend_cuda(int device, struct err *e)
+extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct err *e)
 {
     struct gpu found[64];
     int n = cuda_devices(found, 64, e);
@@ -251,6 +281,8 @@ extern "C" struct backend *backend_cuda(int device, struct err *e)
     c->ops.upload = cuda_upload;
     c->ops.download = cuda_download;
     c->ops.copy = cuda_copy;
+    steps_open(c);
+    step_fill(&c->ops);
     rows_fill(&c->ops);
     attend_fill(&c->ops);
     linear_fill(&c->ops);
@@ -261,6 +293,7 @@ extern "C" struct backend *backend_cuda(int device, struct err *e)
     made_fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;
+    b->pool = pool;
     b->priv = c;
     return b;
 }

@@ -8,12 +8,33 @@
 #include "cublas.cuh"
 #include "linear.cuh"
 
+#include <array>
+#include <string.h>
+
+/* What tells one product from another. */
+static std::array<int64_t, 11> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
+                                           bool add)
+{
+    int64_t scale = 0;
+    memcpy(&scale, &factor, sizeof factor);
+    return {reinterpret_cast<intptr_t>(y.data),
+            reinterpret_cast<intptr_t>(x.data),
+            reinterpret_cast<intptr_t>(w.data),
+            y.rows,
+            y.cols,
+            x.cols,
+            y.stride,
+            x.stride,
+            w.stride,
+            scale,
+            y.dtype * 2 + add};
+}
+
 #ifdef CUDA_EMULATED
 
 /* A matrix product of the host's, in the place of the library's. */
-void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
+static void multiply(struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
 {
-    (void)b;
     for (int64_t t = 0; t < y.rows; t++)
         for (int64_t n = 0; n < y.cols; n++) {
             const bf16 *a = static_cast<bf16 *>(x.data) + t * x.stride,
@@ -26,6 +47,13 @@ void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, 
         }
 }
 
+void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
+{
+    const std::array<int64_t, 11> what = product_key(y, x, w, factor, add);
+    cuda_also(cuda_of(b), what.data(), sizeof what,
+              [=] { emu::enqueue([=] { multiply(y, x, w, factor, add); }); });
+}
+
 void cublas_close(struct cublas *c)
 {
     (void)c;
@@ -33,11 +61,9 @@ void cublas_close(struct cublas *c)
 
 #else
 
-#include <array>
 #include <dlfcn.h>
 #include <map>
 #include <stdio.h>
-#include <string.h>
 
 /* ---- its interface ---------------------------------------------------------------------------------------- */
 
@@ -219,10 +245,14 @@ void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, 
 {
     struct cublas *&at = products_of(b)->cublas, *c = at ? at : (at = cublas_open());
     const struct plan *p = plan_for(c, y, x, w, add);
-    const float beta = add;
-    check(c->f.Matmul(c->library, c->desc, &factor, w.data, p->w, x.data, p->x, &beta, y.data, p->y, y.data,
-                      p->y, &p->algo, c->workspace, p->workspace, cuda_of(b)->stream),
-          "a product");
+    const std::array<int64_t, 11> what = product_key(y, x, w, factor, add);
+    cudaStream_t stream = cuda_of(b)->stream;
+    cuda_also(cuda_of(b), what.data(), sizeof what, [=] {
+        const float beta = add;
+        check(c->f.Matmul(c->library, c->desc, &factor, w.data, p->w, x.data, p->x, &beta, y.data, p->y,
+                          y.data, p->y, &p->algo, c->workspace, p->workspace, stream),
+              "a product");
+    });
     LAUNCHED(b);
 }
 

@@ -14,7 +14,8 @@
 /* backend_gpu_list, which see. */
 int cuda_devices(struct gpu *out, int max, struct err *e);
 
-/* A backend on device 0, 1, ...; freed with backend_free.  NULL and why. */
-struct backend *backend_cuda(int device, struct err *e);
+/* A backend on device 0, 1, ...; freed with backend_free.  The pool is borrowed, for what the host does.  NULL and
+ * why. */
+struct backend *backend_cuda(int device, struct pool *pool, struct err *e);
 
 #endif

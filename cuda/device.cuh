@@ -1,9 +1,8 @@
 /* device.cuh - what all kernels share: numbers, vectors of them, sums over a warp and a block.
  *
  * Kernels are written so that they also compile as ordinary C++ and run on the host (tests/emu), so two things
- * have names of their own: LAUNCH(kernel, grid, block, shared, stream, arguments...) starts a kernel, with
- * parentheses around a kernel that has template arguments, and SHARED(type, name, n) declares an array that the
- * threads of a block share.
+ * have names of their own: SHARED(type, name, n) declares an array that the threads of a block share, and LAUNCH
+ * (host.cuh) starts a kernel.
  *
  * Kernels read and write numbers of type T (float or bf16) and compute in f32; each result is rounded once.
  */
@@ -14,15 +13,12 @@
 #include <stdint.h>
 
 #ifdef CUDA_EMULATED
-#define LAUNCH(kernel, grid, block, shared, stream, ...)                                                     \
-    emu::launch(#kernel, kernel, grid, block, shared, __VA_ARGS__)
 #define SHARED(type, name, n)                                                                                \
     static char name##_here;                                                                                 \
     type *const name = static_cast<type *>(emu::shared(&name##_here, sizeof(type) * (n)))
 #define DYNAMIC_SHARED(type, name) type *const name = static_cast<type *>(emu::dynamic_shared())
 #else
-#define LAUNCH(kernel, grid, block, shared, stream, ...) kernel<<<grid, block, shared, stream>>>(__VA_ARGS__)
-#define SHARED(type, name, n)                            __shared__ type name[n]
+#define SHARED(type, name, n) __shared__ type name[n]
 #define DYNAMIC_SHARED(type, name)                                                                           \
     extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];                                   \
     type *const name = reinterpret_cast<type *>(dynamic_shared_memory)

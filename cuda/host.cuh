@@ -4,6 +4,10 @@
 
 #include "device.cuh"
 
+#include <array>
+#include <functional>
+#include <tuple>
+
 extern "C" {
 #define _Noreturn [[noreturn]]
 #include "cuda/cuda.h"
@@ -27,12 +31,13 @@ struct cuda {
     cudaStream_t stream;
     int processors; /* streaming multiprocessors */
     bool managed;   /* memory that the host can read too, and every operation waited for: for tests */
-    void *ids;      /* of embed, on the device */
-    int64_t ids_room;
-    void *scratch; /* of cuda_scratch */
+    void *scratch;  /* of cuda_scratch */
     size_t scratch_room;
     unsigned *counts; /* of blocks that are done, zero between launches (mamba.cu) */
     size_t counts_room;
+    struct steps *steps;  /* of step.cu */
+    void *old_scratch[8]; /* that a step still uses */
+    int old_scratches;
     struct products *products; /* what linear.cu keeps from call to call */
 };
 
@@ -51,6 +56,56 @@ static inline struct cuda *cuda_of(struct backend *b)
     return static_cast<struct cuda *>(b->priv);
 }
 
+/* ---- launches ------------------------------------------------------------------------------------------ */
+
+/* LAUNCH(kernel, grid, block, shared, c, arguments...) starts a kernel, with parentheses around one that has template
+ * arguments; c is the struct cuda.  Within a step that was recorded it is compared instead: see step.cu. */
+struct launch {
+    const void *kernel;
+    dim3 grid, block;
+    size_t shared;
+    void **args;        /* n addresses within `values` */
+    const void *values; /* of `bytes` bytes */
+    size_t n, bytes;
+};
+
+void cuda_start(struct cuda *c, const struct launch *l);
+
+/* The same for work that is no kernel of ours; `what` tells it from other work. */
+void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other);
+
+template <class... P, class... A>
+static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
+                          size_t shared, const A &...args)
+{
+    std::tuple<P...> values(args...);
+    std::array<void *, sizeof...(P)> each = std::apply(
+        [](auto &...v) { return std::array<void *, sizeof...(P)>{static_cast<void *>(&v)...}; }, values);
+    const struct launch l = {reinterpret_cast<const void *>(kernel),
+                             grid,
+                             block,
+                             shared,
+                             each.data(),
+                             &values,
+                             sizeof...(P),
+                             sizeof values};
+#ifdef CUDA_EMULATED
+    emu::known(kernel, name);
+#else
+    (void)name;
+#endif
+    cuda_start(c, &l);
+}
+
+#define LAUNCH(kernel, grid, block, shared, c, ...)                                                          \
+    launch_kernel(c, #kernel, kernel, grid, block, shared, __VA_ARGS__)
+
+/* Whether the operations of a step are recorded or compared: none of them may wait, nor use the host's memory. */
+bool cuda_recording(const struct cuda *c);
+
+void steps_open(struct cuda *c);
+void steps_close(struct cuda *c);
+
 /* After every launch: whether it could be started. */
 void cuda_launched(struct backend *b, const char *file, int line);
 #define LAUNCHED(b) cuda_launched(b, __FILE__, __LINE__)
@@ -63,7 +118,8 @@ void *cuda_scratch(struct backend *b, size_t bytes);
 template <class K> static inline void allow_shared(K kernel, size_t bytes)
 {
     if (bytes > 48 << 10)
-        CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+        CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                  static_cast<int>(bytes)));
 }
 
 /* A matrix as a kernel gets it. */
@@ -103,6 +159,7 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
 void products_close(struct cuda *c);
 
 /* Each file enters its operations. */
+void step_fill(struct ops *o);   /* step.cu: steps that come again */
 void rows_fill(struct ops *o);   /* rows.cu: embed, norms, sums, shuffles */
 void linear_fill(struct ops *o); /* linear.cu: weights and products */
 void ssm_fill(struct ops *o);    /* ssm.cu: convolution and state space, one token */

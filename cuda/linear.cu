@@ -106,7 +106,7 @@ static void launch_finish(struct backend *b, const struct product &p, struct ten
         dim3 grid(blocks_for(y.cols, THREADS * EACH), static_cast<unsigned>(n));
         WITH_TYPE(S, s.dtype,
                   WITH_TYPE(Y, y.dtype,
-                            LAUNCH((finish<S, Y>), grid, THREADS, 0, cuda_of(b)->stream, view_of<Y>(y),
+                            LAUNCH((finish<S, Y>), grid, THREADS, 0, cuda_of(b), view_of<Y>(y),
                                    view_of<const S>(s), scales, p.bias, (int)p.epi, p.add)));
         LAUNCHED(b);
     }

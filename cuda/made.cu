@@ -35,7 +35,7 @@ static void cuda_make(struct backend *b, struct tensor dst, const struct made *m
         int64_t n = dst.rows - r < 32768 ? dst.rows - r : 32768;
         dim3 grid(blocks_for(dst.cols, THREADS), static_cast<unsigned>(n));
         WITH_TYPE(T, dst.dtype,
-                  LAUNCH(make_numbers<T>, grid, THREADS, 0, cuda_of(b)->stream, view_of<T>(dst), *m, r));
+                  LAUNCH(make_numbers<T>, grid, THREADS, 0, cuda_of(b), view_of<T>(dst), *m, r));
         LAUNCHED(b);
     }
 }
@@ -73,7 +73,8 @@ template <int FORM> __global__ void make_codes(codes to, made m, int64_t first)
                     << bits * (place_of(FORM, row, in + i).code - start.code);
     *reinterpret_cast<unsigned *>(block + start.code * bits / 8) = word;
     if (FORM == QUANT_I4 && k % QUANT_I4_GROUP == 0)
-        *reinterpret_cast<bf16 *>(block + start.scale) = bf16_of(n < to.rows && k < to.cols ? m.spread / made_i4 : 0.0f);
+        *reinterpret_cast<bf16 *>(block + start.scale) =
+            bf16_of(n < to.rows && k < to.cols ? m.spread / made_i4 : 0.0f);
 }
 
 template <int FORM> static void launch_codes(struct backend *b, const codes &to, int64_t tiles, const made &m)
@@ -82,7 +83,7 @@ template <int FORM> static void launch_codes(struct backend *b, const codes &to,
     for (int64_t n = 0; n < tiles * TILE; n += 32768) {
         int64_t some = tiles * TILE - n < 32768 ? tiles * TILE - n : 32768;
         dim3 grid(blocks_for(words, THREADS), static_cast<unsigned>(some));
-        LAUNCH(make_codes<FORM>, grid, THREADS, 0, cuda_of(b)->stream, to, m, n);
+        LAUNCH(make_codes<FORM>, grid, THREADS, 0, cuda_of(b), to, m, n);
         LAUNCHED(b);
     }
 }
@@ -117,8 +118,8 @@ static struct weight *make_small(struct backend *b, enum quant_form form, int64_
     return w;
 }
 
-static struct weight *cuda_make_weight(struct backend *b, enum quant_form form, enum dtype dtype, int64_t rows,
-                                       int64_t cols, const struct made *m)
+static struct weight *cuda_make_weight(struct backend *b, enum quant_form form, enum dtype dtype,
+                                       int64_t rows, int64_t cols, const struct made *m)
 {
     if (form == QUANT_F4)
         return made_weight(b, form, dtype, rows, cols, m);
@@ -167,7 +168,7 @@ static double probe_f32(struct backend *b, int64_t rounds)
     unsigned blocks = 8 * static_cast<unsigned>(cuda_of(b)->processors);
     rounds = rounds / LESS + 1;
     float *out = static_cast<float *>(cuda_scratch(b, static_cast<size_t>(blocks) * THREADS * sizeof(float)));
-    LAUNCH(multiply_add, blocks, THREADS, 0, cuda_of(b)->stream, out, 0.5f, rounds);
+    LAUNCH(multiply_add, blocks, THREADS, 0, cuda_of(b), out, 0.5f, rounds);
     LAUNCHED(b);
     return 2.0 * 8 * static_cast<double>(rounds) * blocks * THREADS;
 }

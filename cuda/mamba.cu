@@ -155,7 +155,7 @@ static void launch(struct backend *b, const mixer<T> &m, const states &conv, con
     dim3 grid(static_cast<unsigned>(m.k.heads / m.part), static_cast<unsigned>(sessions));
     size_t shared = (2 * m.k.state + m.part * (m.k.head_dim + 2)) * sizeof(float);
     allow_shared(mamba_each<T, P>, shared);
-    LAUNCH((mamba_each<T, P>), grid, SSM_THREADS, shared, cuda_of(b)->stream, m, conv, ssm);
+    LAUNCH((mamba_each<T, P>), grid, SSM_THREADS, shared, cuda_of(b), m, conv, ssm);
     LAUNCHED(b);
 }
 

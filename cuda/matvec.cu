@@ -52,8 +52,8 @@ template <int FORM, int NT, bool ALIGNED> static void launch_few(struct backend 
 {
     const output y = {p.y.data, p.y.rows, p.y.cols, p.y.stride, p.y.dtype == DT_F32};
     dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
-    LAUNCH((few_rows<FORM, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b)->stream, y,
-           view_of<const bf16>(p.x), matrix_of<FORM>(p.w), p.bias, (int)p.epi, p.add);
+    LAUNCH((few_rows<FORM, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), y, view_of<const bf16>(p.x),
+           matrix_of<FORM>(p.w), p.bias, (int)p.epi, p.add);
     LAUNCHED(b);
 }
 
@@ -117,7 +117,7 @@ __global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float
 template <class X, class Y> static void launch_plain(struct backend *b, const struct product &p)
 {
     dim3 grid(blocks_for(p.y.cols, PLAIN_WARPS), blocks_for(p.y.rows, PLAIN_ROWS));
-    LAUNCH((plain_rows<X, Y>), grid, PLAIN_WARPS * WARP, 0, cuda_of(b)->stream, view_of<Y>(p.y),
+    LAUNCH((plain_rows<X, Y>), grid, PLAIN_WARPS * WARP, 0, cuda_of(b), view_of<Y>(p.y),
            view_of<const X>(p.x), any_matrix_of(p.w), p.bias, (int)p.epi, p.add);
     LAUNCHED(b);
 }

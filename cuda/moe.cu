@@ -126,7 +126,7 @@ static void cuda_route(struct backend *b, struct tensor ids, struct tensor weigh
     if (logits.rows == 0)
         return;
     size_t bytes = (2 * static_cast<size_t>(s->experts) + static_cast<size_t>(s->groups)) * sizeof(float);
-    LAUNCH(route, static_cast<unsigned>(logits.rows), WARP, bytes, cuda_of(b)->stream, view_of<int32_t>(ids),
+    LAUNCH(route, static_cast<unsigned>(logits.rows), WARP, bytes, cuda_of(b), view_of<int32_t>(ids),
            view_of<float>(weights), view_of<const float>(logits), static_cast<const float *>(bias.data), *s);
     LAUNCHED(b);
 }
@@ -342,7 +342,7 @@ static void launch_experts(struct backend *b, const step &s, const choices &c)
 {
     unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
     dim3 grid(blocks_for(s.w->rows, TILE), groups);
-    LAUNCH((expert_rows<FORM, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b)->stream, s.out,
+    LAUNCH((expert_rows<FORM, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), s.out,
            view_of<const bf16>(s.x), s.rows, c, matrix_of<FORM>(s.w), s.table, s.square);
     LAUNCHED(b);
 }
@@ -361,8 +361,8 @@ template <class X> static void launch_plain(struct backend *b, const step &s, co
 {
     const int warps = 4;
     dim3 grid(blocks_for(s.w->rows, warps), static_cast<unsigned>(c.count < 65535 ? c.count : 65535));
-    LAUNCH((expert_plain<X>), grid, warps * WARP, 0, cuda_of(b)->stream, s.out, view_of<const X>(s.x), s.rows,
-           c, any_matrix_of(s.w), s.table, s.square);
+    LAUNCH((expert_plain<X>), grid, warps * WARP, 0, cuda_of(b), s.out, view_of<const X>(s.x), s.rows, c,
+           any_matrix_of(s.w), s.table, s.square);
     LAUNCHED(b);
 }
 
@@ -422,13 +422,13 @@ static void some_rows(struct backend *b, struct tensor y, struct tensor x, struc
                  e->count};
     struct tensor inner = {p + 4 * r.list, x.dtype, count, width, width};
     float *results = reinterpret_cast<float *>(p + 4 * r.list + r.inner);
-    LAUNCH(sort_choices, static_cast<unsigned>(e->count), WARP, 0, cuda_of(b)->stream, c,
+    LAUNCH(sort_choices, static_cast<unsigned>(e->count), WARP, 0, cuda_of(b), c,
            view_of<const int32_t>(ids));
     LAUNCHED(b);
     run_step(b, step{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), true}, c);
     run_step(b, step{results, inner, nullptr, e->down[0], pointers_of(b, e->down, e->count), false}, c);
     WITH_TYPE(Y, y.dtype,
-              LAUNCH((gather<Y>), static_cast<unsigned>(y.rows), 256, 0, cuda_of(b)->stream, view_of<Y>(y),
+              LAUNCH((gather<Y>), static_cast<unsigned>(y.rows), 256, 0, cuda_of(b), view_of<Y>(y),
                      view_of<const float>(weights), static_cast<const float *>(results), c));
     LAUNCHED(b);
 }

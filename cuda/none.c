@@ -8,9 +8,10 @@ int cuda_devices(struct gpu *out, int max, struct err *e)
     return err_set(e, ERR_ENV, "this program was built without CUDA: build it where nvcc is found");
 }
 
-struct backend *backend_cuda(int device, struct err *e)
+struct backend *backend_cuda(int device, struct pool *pool, struct err *e)
 {
     (void)device;
+    (void)pool;
     cuda_devices(NULL, 0, e);
     return NULL;
 }

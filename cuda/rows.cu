@@ -7,35 +7,39 @@
 #include "norm.cuh"
 
 #include <math.h>
+#include <string.h>
 
 enum { THREADS = 256 };
 
 /* ---- embeddings ---------------------------------------------------------------------------------------- */
 
-template <class T, class E> __global__ void embed(view<T> y, view<E> table, const int32_t *ids)
+/* Token ids come as arguments, so that the host need not keep them until the card has read them. */
+enum { MOST_IDS = 512 };
+
+struct token_ids {
+    int32_t id[MOST_IDS];
+};
+
+template <class T, class E> __global__ void embed(view<T> y, view<E> table, token_ids ids)
 {
-    const E *from = table.row(ids[blockIdx.x]);
+    const E *from = table.row(ids.id[blockIdx.x]);
     for (int64_t c = threadIdx.x; c < y.cols; c += THREADS)
         store(y.row(blockIdx.x) + c, number(from[c]));
 }
 
 static void cuda_embed(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids)
 {
-    struct cuda *c = cuda_of(b);
-    if (y.rows == 0)
-        return;
-    if (c->ids_room < y.rows) {
-        CUDA(cudaFree(c->ids));
-        CUDA(cudaMalloc(&c->ids, static_cast<size_t>(y.rows) * sizeof *ids));
-        c->ids_room = y.rows;
+    for (int64_t r = 0; r < y.rows; r += MOST_IDS) {
+        int64_t n = y.rows - r < MOST_IDS ? y.rows - r : static_cast<int64_t>(MOST_IDS);
+        struct tensor to = tensor_rows(y, r, n);
+        token_ids some = {};
+        memcpy(some.id, ids + r, static_cast<size_t>(n) * sizeof *ids);
+        WITH_TYPE(T, y.dtype,
+                  WITH_TYPE(E, table.dtype,
+                            LAUNCH((embed<T, E>), static_cast<unsigned>(n), THREADS, 0, cuda_of(b),
+                                   view_of<T>(to), view_of<E>(table), some)));
+        LAUNCHED(b);
     }
-    CUDA(cudaMemcpyAsync(c->ids, ids, static_cast<size_t>(y.rows) * sizeof *ids, cudaMemcpyHostToDevice,
-                         c->stream));
-    WITH_TYPE(T, y.dtype,
-              WITH_TYPE(E, table.dtype,
-                        LAUNCH((embed<T, E>), static_cast<unsigned>(y.rows), THREADS, 0, c->stream,
-                               view_of<T>(y), view_of<E>(table), static_cast<const int32_t *>(c->ids))));
-    LAUNCHED(b);
 }
 
 /* ---- norms ----------------------------------------------------------------------------------------------- */
@@ -57,8 +61,8 @@ static void cuda_rmsnorm(struct backend *b, struct tensor y, struct tensor x, st
     if (x.rows == 0)
         return;
     WITH_TYPE(T, x.dtype,
-              LAUNCH((rmsnorm<T>), static_cast<unsigned>(x.rows), THREADS, 0, cuda_of(b)->stream,
-                     view_of<T>(y), view_of<T>(x), static_cast<const float *>(w.data), eps));
+              LAUNCH((rmsnorm<T>), static_cast<unsigned>(x.rows), THREADS, 0, cuda_of(b), view_of<T>(y),
+                     view_of<T>(x), static_cast<const float *>(w.data), eps));
     LAUNCHED(b);
 }
 
@@ -84,9 +88,9 @@ static void cuda_layernorm(struct backend *b, struct tensor y, struct tensor x, 
     if (x.rows == 0)
         return;
     WITH_TYPE(T, x.dtype,
-              LAUNCH((layernorm<T>), static_cast<unsigned>(x.rows), THREADS, 0, cuda_of(b)->stream,
-                     view_of<T>(y), view_of<T>(x), static_cast<const float *>(w.data),
-                     static_cast<const float *>(bias.data), eps));
+              LAUNCH((layernorm<T>), static_cast<unsigned>(x.rows), THREADS, 0, cuda_of(b), view_of<T>(y),
+                     view_of<T>(x), static_cast<const float *>(w.data), static_cast<const float *>(bias.data),
+                     eps));
     LAUNCHED(b);
 }
 
@@ -94,8 +98,8 @@ template <class T>
 __global__ void gated_norm(view<T> out, view<T> y, view<T> z, const float *w, int size, float eps)
 {
     int64_t first = (int64_t)blockIdx.y * size;
-    gated_norm_group<THREADS>(out.row(blockIdx.x) + first, y.row(blockIdx.x) + first, z.row(blockIdx.x) + first,
-                              w + first, size, eps);
+    gated_norm_group<THREADS>(out.row(blockIdx.x) + first, y.row(blockIdx.x) + first,
+                              z.row(blockIdx.x) + first, w + first, size, eps);
 }
 
 static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor y, struct tensor z,
@@ -105,7 +109,7 @@ static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor 
         return;
     dim3 grid(static_cast<unsigned>(y.rows), static_cast<unsigned>(groups));
     WITH_TYPE(T, y.dtype,
-              LAUNCH((gated_norm<T>), grid, THREADS, 0, cuda_of(b)->stream, view_of<T>(out), view_of<T>(y),
+              LAUNCH((gated_norm<T>), grid, THREADS, 0, cuda_of(b), view_of<T>(out), view_of<T>(y),
                      view_of<T>(z), static_cast<const float *>(w.data), static_cast<int>(y.cols / groups),
                      eps));
     LAUNCHED(b);
@@ -126,7 +130,7 @@ static void cuda_add(struct backend *b, struct tensor h, struct tensor y)
     if (h.rows == 0)
         return;
     WITH_TYPE(T, h.dtype,
-              LAUNCH((add<T>), static_cast<unsigned>(h.rows), THREADS, 0, cuda_of(b)->stream, view_of<T>(h),
+              LAUNCH((add<T>), static_cast<unsigned>(h.rows), THREADS, 0, cuda_of(b), view_of<T>(h),
                      view_of<T>(y)));
     LAUNCHED(b);
 }
@@ -148,8 +152,8 @@ static void cuda_pixel_shuffle(struct backend *b, struct tensor y, struct tensor
     if (y.rows == 0)
         return;
     WITH_TYPE(T, x.dtype,
-              LAUNCH((pixel_shuffle<T>), static_cast<unsigned>(y.rows), THREADS, 0, cuda_of(b)->stream,
-                     view_of<T>(y), view_of<T>(x), g));
+              LAUNCH((pixel_shuffle<T>), static_cast<unsigned>(y.rows), THREADS, 0, cuda_of(b), view_of<T>(y),
+                     view_of<T>(x), g));
     LAUNCHED(b);
 }
 
@@ -185,7 +189,7 @@ static void cuda_resize_grid(struct backend *b, struct tensor y, struct tensor t
     if (y.rows == 0)
         return;
     WITH_TYPE(T, y.dtype,
-              LAUNCH((resize_grid<T>), static_cast<unsigned>(rows * cols), THREADS, 0, cuda_of(b)->stream,
+              LAUNCH((resize_grid<T>), static_cast<unsigned>(rows * cols), THREADS, 0, cuda_of(b),
                      view_of<T>(y), view_of<float>(table), side, grid, cols));
     LAUNCHED(b);
 }
@@ -231,10 +235,10 @@ static void cuda_scatter(struct backend *b, const struct tensor *dst, struct ten
         unsigned n = static_cast<unsigned>(take_places(&p, dst, src, r));
         struct tensor from = tensor_rows(src, r, n);
         if (dtype_size(src.dtype) == 2)
-            LAUNCH((scatter_rows<uint16_t>), n, THREADS, 0, cuda_of(b)->stream, p,
+            LAUNCH((scatter_rows<uint16_t>), n, THREADS, 0, cuda_of(b), p,
                    static_cast<const uint16_t *>(from.data), from.stride, from.cols);
         else
-            LAUNCH((scatter_rows<uint32_t>), n, THREADS, 0, cuda_of(b)->stream, p,
+            LAUNCH((scatter_rows<uint32_t>), n, THREADS, 0, cuda_of(b), p,
                    static_cast<const uint32_t *>(from.data), from.stride, from.cols);
         LAUNCHED(b);
     }
@@ -247,11 +251,11 @@ static void cuda_gather(struct backend *b, struct tensor dst, const struct tenso
         unsigned n = static_cast<unsigned>(take_places(&p, src, dst, r));
         struct tensor to = tensor_rows(dst, r, n);
         if (dtype_size(dst.dtype) == 2)
-            LAUNCH((gather_rows<uint16_t>), n, THREADS, 0, cuda_of(b)->stream,
-                   static_cast<uint16_t *>(to.data), to.stride, p, to.cols);
+            LAUNCH((gather_rows<uint16_t>), n, THREADS, 0, cuda_of(b), static_cast<uint16_t *>(to.data),
+                   to.stride, p, to.cols);
         else
-            LAUNCH((gather_rows<uint32_t>), n, THREADS, 0, cuda_of(b)->stream,
-                   static_cast<uint32_t *>(to.data), to.stride, p, to.cols);
+            LAUNCH((gather_rows<uint32_t>), n, THREADS, 0, cuda_of(b), static_cast<uint32_t *>(to.data),
+                   to.stride, p, to.cols);
         LAUNCHED(b);
     }
 }

@@ -310,7 +310,7 @@ static void chunks(struct backend *b, struct tensor y, struct tensor v, struct t
 {
     dim3 grid(static_cast<unsigned>(s->heads), static_cast<unsigned>(s->head_dim / P));
     allow_shared(ssm_chunks<P>, sizeof(chunk<P>));
-    LAUNCH((ssm_chunks<P>), grid, SSM_THREADS, sizeof(chunk<P>), cuda_of(b)->stream, view_of<bf16>(y),
+    LAUNCH((ssm_chunks<P>), grid, SSM_THREADS, sizeof(chunk<P>), cuda_of(b), view_of<bf16>(y),
            view_of<bf16>(v), view_of<bf16>(dt), layer_of(s, c), view_of<float>(state));
     LAUNCHED(b);
 }

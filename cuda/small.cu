@@ -179,8 +179,8 @@ static void launch_widen(struct backend *b, struct tensor to, void *rest, const 
 {
     const int warps = 8;
     dim3 grid(blocks_for(w->stride, warps), blocks_for(to.rows, TILE));
-    LAUNCH((widen<FORM>), grid, warps * WARP, 0, cuda_of(b)->stream, view_of<bf16>(to),
-           static_cast<bf16 *>(rest), matrix_of<FORM>(w), first / TILE);
+    LAUNCH((widen<FORM>), grid, warps * WARP, 0, cuda_of(b), view_of<bf16>(to), static_cast<bf16 *>(rest),
+           matrix_of<FORM>(w), first / TILE);
     LAUNCHED(b);
 }
 

@@ -94,7 +94,7 @@ static void conv_run(struct backend *b, struct tensor v, struct tensor x, struct
         dim3 grid(blocks_for(v.cols, fast ? 8 * CONV_THREADS : CONV_THREADS),
                   blocks_for(rows, fast ? RUN : RUN_ANY), static_cast<unsigned>(n));
         WITH_TYPE(T, v.dtype,
-                  LAUNCH((fast ? conv_four<T> : conv_any<T>), grid, CONV_THREADS, 0, cuda_of(b)->stream,
+                  LAUNCH((fast ? conv_four<T> : conv_any<T>), grid, CONV_THREADS, 0, cuda_of(b),
                          view_of<T>(to), view_of<T>(from), k, of, rows));
         LAUNCHED(b);
         s += n;
@@ -170,7 +170,7 @@ void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct te
                   LAUNCH((fast && s->head_dim == 80   ? ssm_walk<T, 80>
                           : fast && s->head_dim == 64 ? ssm_walk<T, 64>
                                                       : ssm_walk<T, 0>),
-                         grid, SSM_THREADS, 0, cuda_of(b)->stream, view_of<T>(to), view_of<T>(from),
+                         grid, SSM_THREADS, 0, cuda_of(b), view_of<T>(to), view_of<T>(from),
                          view_of<T>(steps), layer_of(s, c), of, rows));
         LAUNCHED(b);
         i += n;

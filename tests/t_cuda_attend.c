@@ -13,7 +13,7 @@
 static struct lab begin(enum dtype act)
 {
     struct err e = ERR_INIT;
-    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, &e), .act = act};
+    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, NULL, &e), .act = act};
     if (!l.fast)
         fail_msg("%s", e.text);
     l.mem = l.fast;

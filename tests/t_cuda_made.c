@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     lab_random = check_seed();
     ref = backend_cpu("ref", NULL, NULL);
-    gpu = backend_cuda(0, &e);
+    gpu = backend_cuda(0, NULL, &e);
     if (!gpu)
         die(ERR_FAILED, "%s", e.text);
     int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);

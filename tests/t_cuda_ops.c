@@ -14,7 +14,7 @@
 static void compare(lab_case *fn, int rounds)
 {
     struct err e = ERR_INIT;
-    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, &e)};
+    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, NULL, &e)};
     if (!l.fast)
         fail_msg("%s", e.text);
     l.mem = l.fast;

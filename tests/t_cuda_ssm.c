@@ -361,7 +361,7 @@ int main(int argc, char **argv)
     lab_random = check_seed();
     struct err e = ERR_INIT;
     ref = backend_cpu("ref", NULL, NULL);
-    gpu = backend_cuda(0, &e);
+    gpu = backend_cuda(0, NULL, &e);
     if (!gpu)
         die(e.kind, "%s", e.text);
     int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -49,5 +49,5 @@ struct backend *backend_open(const char *device, const char *isa, size_t need, s
     if (isa)
         return err_set(e, ERR_USAGE, "--isa is for the CPU and --device names a GPU: leave one of them out"),
                NULL;
-    return backend_cuda(n, e);
+    return backend_cuda(n, pool, e);
 }

@@ -148,6 +148,12 @@ struct ops {
     struct weight *(*make_weight)(struct backend *b, enum quant_form form, enum dtype dtype, int64_t rows,
                                   int64_t cols, const struct made *m);
 
+    /* Between the two, the same operations on tensors of the same shapes each time `key` is the same; ids and what
+     * arrays of tensors point to may be others, and nothing is allocated, uploaded or downloaded.  Then a GPU starts
+     * all of them at once.  NULL where that gains nothing. */
+    void (*step_begin)(struct backend *b, uint64_t key);
+    void (*step_end)(struct backend *b);
+
     /* y[T,D] = E[ids[t], :] */
     void (*embed)(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids);
 
@@ -194,8 +200,8 @@ struct ops {
 
     /* What stands between the projections of a Mamba-2 layer, for one token of each of several sessions, at once:
      * conv_each, ssm_each and gated_norm, rounded in the same places.  NULL where nothing is gained. */
-    void (*mamba_each)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc, struct tensor dt,
-                       const struct mamba_each *e);
+    void (*mamba_each)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
+                       struct tensor dt, const struct mamba_each *e);
 
     /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.

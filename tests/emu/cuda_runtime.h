@@ -18,6 +18,7 @@
 #include <cstring>
 #include <functional>
 #include <tuple>
+#include <utility>
 
 #define CUDA_EMULATED 1
 
@@ -82,10 +83,8 @@ template <class T> T from_lane(T v, int lane)
 
 } // namespace emu
 
-#define threadIdx (emu::here.thread)
-#define blockIdx  (emu::here.block)
-#define blockDim  (emu::here.block_size)
-#define gridDim   (emu::here.grid)
+inline dim3 &threadIdx = emu::here.thread, &blockIdx = emu::here.block, &blockDim = emu::here.block_size,
+            &gridDim = emu::here.grid;
 
 #define __syncthreads() emu::barrier(__FILE__, __LINE__)
 
@@ -242,19 +241,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
 cudaError_t cudaDriverGetVersion(int *v);
 cudaError_t cudaRuntimeGetVersion(int *v);
 
-inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind,
-                                   cudaStream_t = nullptr)
-{
-    memmove(to, from, n);
-    return cudaSuccess;
-}
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind,
+                            cudaStream_t = nullptr);
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                               size_t rows, cudaMemcpyKind kind, cudaStream_t = nullptr);
-inline cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t = nullptr)
-{
-    memset(p, v, n);
-    return cudaSuccess;
-}
+cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t = nullptr);
 inline cudaError_t cudaSetDevice(int)
 {
     return cudaSuccess;
@@ -268,10 +259,7 @@ inline cudaError_t cudaStreamDestroy(cudaStream_t)
 {
     return cudaSuccess;
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t)
-{
-    return cudaSuccess;
-}
+cudaError_t cudaStreamSynchronize(cudaStream_t);
 inline cudaError_t cudaDeviceSynchronize()
 {
     return cudaSuccess;
@@ -302,16 +290,60 @@ template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)
     return cudaSuccess;
 }
 
+/* ---- launches and graphs ---------------------------------------------------------------------------------- */
+
+typedef struct emu_graph *cudaGraph_t;
+typedef struct emu_graph *cudaGraphExec_t;
+typedef struct emu_node *cudaGraphNode_t; /* its number, from 1 */
+typedef struct emu_edge cudaGraphEdgeData;
+typedef enum { cudaStreamCaptureModeRelaxed } cudaStreamCaptureMode;
+typedef enum { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive } cudaStreamCaptureStatus;
+
+struct cudaKernelNodeParams {
+    void *func;
+    dim3 gridDim, blockDim;
+    unsigned sharedMemBytes;
+    void **kernelParams, **extra;
+};
+
+cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared,
+                             cudaStream_t = nullptr);
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph);
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus *status, unsigned long long *id,
+                                     cudaGraph_t *graph, const cudaGraphNode_t **last,
+                                     const cudaGraphEdgeData **edges, size_t *n);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags);
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams *params);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+
 namespace emu
 {
 
 void run(const char *kernel, dim3 grid, dim3 block, size_t shared, const std::function<void()> &body);
 
-template <class... P, class... A>
-void launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args)
+/* Now, or when the graph that is being recorded runs. */
+void enqueue(const std::function<void()> &what);
+
+/* Makes of the addresses of a kernel's arguments a call that every thread can make. */
+typedef std::function<std::function<void()>(void **args)> binder;
+void remember(const void *kernel, const char *name, const binder &bind);
+
+template <class... P, size_t... I>
+std::function<void()> bound(void (*kernel)(P...), void **args, std::index_sequence<I...>)
 {
-    std::tuple<P...> a{args...};
-    run(name, grid, block, shared, [&] { std::apply(kernel, a); });
+    std::tuple<P...> a{*static_cast<P *>(args[I])...};
+    return [kernel, a] { std::apply(kernel, a); };
+}
+
+/* Before a kernel is launched by its address. */
+template <class... P> void known(void (*kernel)(P...), const char *name)
+{
+    remember(reinterpret_cast<const void *>(kernel), name,
+             [kernel](void **args) { return bound(kernel, args, std::index_sequence_for<P...>()); });
 }
 
 } // namespace emu

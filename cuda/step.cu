@@ -1,0 +1,251 @@
+/* step.cu - a step that comes again and again, started with one launch: CUDA graphs.
+ *
+ * Decoding one token is some 300 small kernels, always the same ones; starting each costs the host and leaves a gap on
+ * the card.  Between step_begin(key) and step_end the operations are therefore
+ *
+ *   the first time     run as always: libraries choose their kernels, working memory grows to its size
+ *   the second time    recorded: the card runs nothing, their launches become the nodes of a graph
+ *   from then on       compared: a launch is not made, but where its arguments or its grid are others than in the
+ *                      record (lengths, addresses of states) they are put into the node; step_end starts the graph
+ *
+ * So operations need not know of steps, and what they compute does not depend on how it was started.  When a launch
+ * is of another kernel than the record has in its place, what was only compared until then is launched from
+ * the record, the rest as always, and the next time records anew.
+ */
+#include "host.cuh"
+
+#include <functional>
+#include <string.h>
+#include <vector>
+
+namespace
+{
+
+struct entry {
+    const void *kernel; /* NULL: something else than a kernel, known by `values` */
+    dim3 grid, block;
+    size_t shared;
+    std::vector<unsigned char> values;
+    std::vector<size_t> offsets; /* of the arguments in it */
+    cudaGraphNode_t node;
+    std::function<void()> other;
+};
+
+struct record {
+    uint64_t key, used;
+    bool warm; /* has run once */
+    cudaGraphExec_t exec;
+    std::vector<entry> entries;
+};
+
+enum mode { OUTSIDE, WARMING, RECORDING, COMPARING };
+enum { MOST_RECORDS = 64 };
+
+} // namespace
+
+struct steps {
+    enum mode mode;
+    size_t at; /* entry that comes next */
+    uint64_t clock;
+    record *now;
+    std::vector<record *> records;
+};
+
+/* ---- records ------------------------------------------------------------------------------------------- */
+
+static void forget(record *r)
+{
+    if (r->exec)
+        CUDA(cudaGraphExecDestroy(r->exec));
+    r->exec = nullptr;
+    r->entries.clear();
+}
+
+static record *find(struct steps *s, uint64_t key)
+{
+    size_t oldest = 0;
+    for (size_t i = 0; i < s->records.size(); i++) {
+        if (s->records[i]->key == key)
+            return s->records[i];
+        if (s->records[i]->used < s->records[oldest]->used)
+            oldest = i;
+    }
+    if (s->records.size() == MOST_RECORDS) {
+        forget(s->records[oldest]);
+        delete s->records[oldest];
+        s->records.erase(s->records.begin() + static_cast<ptrdiff_t>(oldest));
+    }
+    s->records.push_back(new record{key, 0, false, nullptr, {}});
+    return s->records.back();
+}
+
+static void **pointers(entry *e, std::vector<void *> *room)
+{
+    room->clear();
+    for (size_t offset : e->offsets)
+        room->push_back(e->values.data() + offset);
+    return room->data();
+}
+
+static void run(struct cuda *c, entry *e)
+{
+    std::vector<void *> room;
+    if (e->kernel)
+        CUDA(cudaLaunchKernel(e->kernel, e->grid, e->block, pointers(e, &room), e->shared, c->stream));
+    else
+        e->other();
+}
+
+/* ---- one launch ------------------------------------------------------------------------------------------ */
+
+/* The record does not fit: what it has been compared with so far runs now, the rest as it comes. */
+static void leave(struct cuda *c)
+{
+    struct steps *s = c->steps;
+    s->mode = WARMING;
+    for (size_t i = 0; i < s->at; i++)
+        run(c, &s->now->entries[i]);
+    forget(s->now);
+}
+
+static void note(struct cuda *c, entry e)
+{
+    cudaStreamCaptureStatus status;
+    const cudaGraphNode_t *last = nullptr;
+    size_t n = 0;
+#if defined CUDART_VERSION && CUDART_VERSION < 13000
+    CUDA(cudaStreamGetCaptureInfo_v2(c->stream, &status, nullptr, nullptr, &last, &n));
+#else
+    CUDA(cudaStreamGetCaptureInfo(c->stream, &status, nullptr, nullptr, &last, nullptr, &n));
+#endif
+    if (status != cudaStreamCaptureStatusActive || n != 1)
+        bug("the recording of a step was broken off");
+    e.node = last[0];
+    c->steps->now->entries.push_back(std::move(e));
+}
+
+static bool same(dim3 a, dim3 b)
+{
+    return a.x == b.x && a.y == b.y && a.z == b.z;
+}
+
+/* Puts what is new into the node. */
+static void compare(struct cuda *c, entry *e, const entry &now)
+{
+    bool equal = same(e->grid, now.grid) && same(e->block, now.block) && e->shared == now.shared &&
+                 e->values == now.values;
+    if (equal)
+        return;
+    e->grid = now.grid, e->block = now.block, e->shared = now.shared;
+    e->values = now.values;
+    std::vector<void *> room;
+    cudaKernelNodeParams p = {};
+    p.func = const_cast<void *>(e->kernel);
+    p.gridDim = e->grid, p.blockDim = e->block;
+    p.sharedMemBytes = static_cast<unsigned>(e->shared);
+    p.kernelParams = pointers(e, &room);
+    CUDA(cudaGraphExecKernelNodeSetParams(c->steps->now->exec, e->node, &p));
+}
+
+void cuda_start(struct cuda *c, const struct launch *l)
+{
+    struct steps *s = c->steps;
+    if (s->mode == OUTSIDE || s->mode == WARMING) {
+        CUDA(cudaLaunchKernel(l->kernel, l->grid, l->block, l->args, l->shared, c->stream));
+        return;
+    }
+    const unsigned char *base = static_cast<const unsigned char *>(l->values);
+    entry e = {l->kernel, l->grid, l->block, l->shared, {base, base + l->bytes}, {}, nullptr, nullptr};
+    for (size_t i = 0; i < l->n; i++)
+        e.offsets.push_back(static_cast<size_t>(static_cast<unsigned char *>(l->args[i]) - base));
+    if (s->mode == COMPARING) {
+        if (s->at < s->now->entries.size() && s->now->entries[s->at].kernel == l->kernel) {
+            compare(c, &s->now->entries[s->at++], e);
+            return;
+        }
+        leave(c);
+    }
+    CUDA(cudaLaunchKernel(l->kernel, l->grid, l->block, l->args, l->shared, c->stream));
+    if (s->mode == RECORDING)
+        note(c, std::move(e));
+}
+
+void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other)
+{
+    struct steps *s = c->steps;
+    const unsigned char *base = static_cast<const unsigned char *>(what);
+    entry e = {nullptr, dim3(), dim3(), 0, {base, base + bytes}, {}, nullptr, other};
+    if (s->mode == COMPARING) {
+        if (s->at < s->now->entries.size() && !s->now->entries[s->at].kernel &&
+            s->now->entries[s->at].values == e.values) {
+            s->now->entries[s->at++].other = other;
+            return;
+        }
+        leave(c);
+    }
+    other();
+    if (s->mode == RECORDING)
+        note(c, std::move(e));
+}
+
+bool cuda_recording(const struct cuda *c)
+{
+    return c->steps->mode == RECORDING || c->steps->mode == COMPARING;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------------------------- */
+
+static void step_begin(struct backend *b, uint64_t key)
+{
+    struct cuda *c = cuda_of(b);
+    struct steps *s = c->steps;
+    if (s->mode != OUTSIDE)
+        bug("a step within a step");
+    s->now = find(s, key);
+    s->now->used = ++s->clock;
+    s->at = 0;
+    s->mode = s->now->exec ? COMPARING : s->now->warm ? RECORDING : WARMING;
+    if (s->mode == RECORDING)
+        CUDA(cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeRelaxed));
+}
+
+static void step_end(struct backend *b)
+{
+    struct cuda *c = cuda_of(b);
+    struct steps *s = c->steps;
+    if (s->mode == OUTSIDE)
+        bug("the end of a step that did not begin");
+    if (s->mode == COMPARING && s->at < s->now->entries.size())
+        leave(c);
+    if (s->mode == RECORDING) {
+        cudaGraph_t graph;
+        CUDA(cudaStreamEndCapture(c->stream, &graph));
+        CUDA(cudaGraphInstantiate(&s->now->exec, graph, 0));
+        CUDA(cudaGraphDestroy(graph));
+    }
+    if (s->mode != WARMING)
+        CUDA(cudaGraphLaunch(s->now->exec, c->stream));
+    s->now->warm = true;
+    s->mode = OUTSIDE;
+    LAUNCHED(b);
+}
+
+void steps_open(struct cuda *c)
+{
+    c->steps = new steps();
+}
+
+void steps_close(struct cuda *c)
+{
+    for (record *r : c->steps->records) {
+        forget(r);
+        delete r;
+    }
+    delete c->steps;
+}
+
+void step_fill(struct ops *o)
+{
+    o->step_begin = step_begin;
+    o->step_end = step_end;
+}

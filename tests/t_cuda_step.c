@@ -1,0 +1,189 @@
+/* t_cuda_step.c - claims about steps that come again: recorded, compared and started as one graph (cuda/step.cu).
+ *
+ * What a step computes must not depend on how it was started, so each is done twice: as a step, and by operations one
+ * after the other.  Same kernels, same bits.
+ */
+#include "check.h"
+#include "lab.h"
+
+#include "cuda/cuda.h"
+
+enum { MOST = 5, D = 96, KV = 64, STEPS = 7 };
+
+static struct backend *b;
+
+/* What a step of the model does, in small: rows of many sessions through shared weights, states apart. */
+struct crew {
+    struct tensor table, norm, h, u, q, scratch, y;
+    struct weight *wide, *narrow;
+    struct tensor k[MOST], v[MOST], last[MOST];
+    int length[MOST];
+};
+
+static void crew_open(struct crew *c)
+{
+    struct tensor w = lab_make(b, DT_F32, KV, D, -1, 1), n = lab_make(b, DT_F32, D, KV, -1, 1);
+    c->table = lab_make(b, DT_BF16, 50, D, -1, 1);
+    c->norm = lab_make(b, DT_F32, 1, D, 0.5, 1.5);
+    c->wide = b->ops->pack(b, w, DT_BF16);
+    c->narrow = b->ops->pack(b, n, DT_BF16);
+    struct tensor *rows[] = {&c->h, &c->u};
+    for (int i = 0; i < 2; i++)
+        *rows[i] = b->ops->alloc(b, DT_BF16, MOST, D);
+    struct tensor *heads[] = {&c->q, &c->scratch, &c->y};
+    for (int i = 0; i < 3; i++)
+        *heads[i] = b->ops->alloc(b, DT_BF16, MOST, KV);
+    lab_drop(b, 2, (struct tensor *const[]){&w, &n});
+}
+
+static void crew_close(struct crew *c)
+{
+    b->ops->unpack_free(b, c->wide);
+    b->ops->unpack_free(b, c->narrow);
+    lab_drop(b, 7, (struct tensor *const[]){&c->table, &c->norm, &c->h, &c->u, &c->q, &c->scratch, &c->y});
+}
+
+/* Sessions of different lengths; both crews have the same numbers. */
+static void sessions_open(struct crew *c, struct crew *twin, int n, int longest)
+{
+    for (int i = 0; i < n; i++) {
+        int rows = longest + STEPS;
+        c->length[i] = twin->length[i] = lab_between(1, longest);
+        c->k[i] = lab_make(b, DT_BF16, rows, KV, -1, 1);
+        c->v[i] = lab_make(b, DT_BF16, rows, KV, -1, 1);
+        c->last[i] = lab_make(b, DT_BF16, 1, D, -1, 1);
+        twin->k[i] = lab_twin(b, c->k[i]);
+        twin->v[i] = lab_twin(b, c->v[i]);
+        twin->last[i] = lab_twin(b, c->last[i]);
+    }
+}
+
+static void sessions_close(struct crew *c, int n)
+{
+    for (int i = 0; i < n; i++)
+        lab_drop(b, 3, (struct tensor *const[]){&c->k[i], &c->v[i], &c->last[i]});
+}
+
+static void extend(struct crew *c, int n, struct tensor *const caches, struct tensor *out)
+{
+    struct tensor row[MOST];
+    for (int i = 0; i < n; i++) {
+        out[i] = tensor_rows(caches[i], 0, c->length[i] + 1);
+        row[i] = tensor_rows(out[i], c->length[i], 1);
+    }
+    b->ops->linear(b, tensor_rows(c->scratch, 0, n), tensor_rows(c->u, 0, n), c->wide, (struct tensor){0},
+                   EPI_NONE, 0);
+    b->ops->scatter(b, row, tensor_rows(c->scratch, 0, n));
+}
+
+static void work(struct crew *c, int n, const int32_t *ids, bool more)
+{
+    struct tensor none = {0}, k[MOST], v[MOST], h = tensor_rows(c->h, 0, n), u = tensor_rows(c->u, 0, n),
+                  q = tensor_rows(c->q, 0, n), y = tensor_rows(c->y, 0, n);
+    b->ops->embed(b, h, c->table, ids);
+    b->ops->rmsnorm(b, u, h, c->norm, 1e-5f);
+    b->ops->linear(b, q, u, c->wide, none, EPI_NONE, 0);
+    extend(c, n, c->k, k);
+    extend(c, n, c->v, v);
+    b->ops->attend_each(b, y, q, k, v, 1, 1);
+    b->ops->linear(b, h, y, c->narrow, none, EPI_NONE, 1);
+    b->ops->scatter(b, c->last, h);
+    if (more)
+        b->ops->scatter(b, c->last, u);
+    for (int i = 0; i < n; i++)
+        c->length[i]++;
+}
+
+static void same(struct tensor x, struct tensor y)
+{
+    assert_memory_equal(x.data, y.data, (size_t)(x.rows * x.cols) * dtype_size(x.dtype));
+}
+
+static void same_sessions(const struct crew *c, const struct crew *twin, int n)
+{
+    for (int i = 0; i < n; i++) {
+        same(c->k[i], twin->k[i]);
+        same(c->v[i], twin->v[i]);
+        same(c->last[i], twin->last[i]);
+    }
+}
+
+/* Many steps of both; `change` says from which on they do more under the same key, or if it is negative less. */
+static void steps(int n, int longest, int change, uint64_t key)
+{
+    static struct crew c, twin;
+    crew_open(&c);
+    twin = c;
+    sessions_open(&c, &twin, n, longest);
+    for (int step = 0; step < STEPS; step++) {
+        int32_t ids[MOST];
+        bool twice = change < 0 ? step < -change : step >= change;
+        for (int i = 0; i < n; i++)
+            ids[i] = lab_between(0, 49);
+        work(&twin, n, ids, twice);
+        b->ops->step_begin(b, key);
+        work(&c, n, ids, twice);
+        b->ops->step_end(b);
+        same_sessions(&c, &twin, n);
+    }
+    sessions_close(&c, n);
+    sessions_close(&twin, n);
+    crew_close(&c);
+}
+
+static void t_again(void **state)
+{
+    (void)state;
+    steps(3, 40, STEPS, 1);
+    steps(1, 20, STEPS, 2);
+    steps(5, 300, STEPS, 3); /* several pieces of keys */
+}
+
+/* Other sessions, other buffers, under a key that has been recorded. */
+static void t_others(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        steps(2, 10 + 60 * i, STEPS, 4);
+}
+
+static void t_changes(void **state)
+{
+    (void)state;
+    for (int change = 1; change < STEPS; change++)
+        steps(3, 30, change, 10 + (uint64_t)change), steps(3, 30, -change, 30 + (uint64_t)change);
+    steps(3, 124, STEPS, 20); /* sessions grow from one piece of keys to two */
+}
+
+static void t_many_keys(void **state)
+{
+    (void)state;
+    for (uint64_t key = 100; key < 180; key++)
+        steps(1, 3, STEPS, key % 70);
+}
+
+static int open_device(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    b = backend_cuda(0, NULL, &e);
+    if (!b)
+        fail_msg("%s", e.text);
+    return 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a step that comes again has the bits of its operations one by one", t_again),
+    CLAIM("so it has with other sessions, lengths and buffers under the same key", t_others),
+    CLAIM("a step that does something else than before is noticed, and right", t_changes),
+    CLAIM("more kinds of steps than are kept", t_many_keys),
+};
+
+int main(int argc, char **argv)
+{
+    lab_random = check_seed();
+    open_device(NULL);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    backend_free(b);
+    return rc;
+}
