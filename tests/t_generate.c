@@ -4,6 +4,7 @@
 #include "tiny_model.h"
 
 #include "model/chat.h"
+#include "model/generate.h"
 #include "model/sample.h"
 #include "model/session.h"
 
@@ -49,17 +50,19 @@ static void t_sample(void **state)
     (void)state;
     float logits[70];
     uint64_t known[2] = {~0ull, 0x3f}, some[2] = {0x0e, 0x20}; /* 1, 2, 3 and 69 */
-    struct token_choice c;
-    struct sampling greedy = {0, 1, 1}, warm = {0.7f, 1, 1}, nucleus = {1, 0.6f, 1};
+    struct choice c;
+    struct choosing greedy = {known, NULL, 0, 1, 0}, warm = {known, some, 0.7f, 1, 0},
+                    nucleus = {known, some, 1, 0.6f, 0};
     for (int i = 0; i < 70; i++)
         logits[i] = -5;
     logits[0] = 9;
     logits[2] = logits[3] = 2;
     logits[69] = 1;
-    assert_int_equal(sample_token(logits, 70, known, NULL, &greedy, 0, &c), 0);
+    c = sample_token(logits, 70, &greedy);
     assert_int_equal(c.id, 0);
     assert_true(fabsf(c.logprob - c.logprob_masked) < 1e-9f);
-    assert_int_equal(sample_token(logits, 70, known, some, &greedy, 0, &c), 0);
+    greedy.allowed = some;
+    c = sample_token(logits, 70, &greedy);
     assert_int_equal(c.id, 2); /* the lower of two equals */
     double all = log(exp(9) + 2 * exp(2) + exp(1) + 66 * exp(-5)), four = log(2 * exp(2) + exp(1) + exp(-5));
     assert_true(fabs(c.logprob - (2 - all)) < 1e-5);
@@ -69,8 +72,8 @@ static void t_sample(void **state)
     uint64_t rng = check_seed();
     int count[70] = {0}, n = 20000;
     for (int i = 0; i < n; i++) {
-        assert_int_equal(sample_token(logits, 70, known, some, &warm, check_random(&rng), &c), 0);
-        count[c.id]++;
+        warm.random = check_random(&rng);
+        count[sample_token(logits, 70, &warm).id]++;
     }
     double z = 2 * exp(2 / 0.7) + exp(1 / 0.7) + exp(-5 / 0.7);
     assert_true(fabs(count[2] / (double)n - exp(2 / 0.7) / z) < 0.02);
@@ -80,18 +83,20 @@ static void t_sample(void **state)
     /* 2 and 3 hold 0.84 of the mass: with top_p 0.6 nothing else is drawn. */
     memset(count, 0, sizeof count);
     for (int i = 0; i < 2000; i++) {
-        assert_int_equal(sample_token(logits, 70, known, some, &nucleus, i / 2000.0, &c), 0);
-        count[c.id]++;
+        nucleus.random = i / 2000.0;
+        count[sample_token(logits, 70, &nucleus).id]++;
     }
     assert_int_equal(count[2] + count[3], 2000);
     assert_true(count[2] > 900 && count[3] > 900);
 
     uint64_t none[2] = {0, 0};
-    assert_int_equal(sample_token(logits, 70, known, none, &greedy, 0, &c), -1);
+    greedy.allowed = none;
+    assert_int_equal(sample_token(logits, 70, &greedy).id, -1);
+    greedy.allowed = NULL;
     logits[5] = NAN;
-    assert_int_equal(sample_token(logits, 70, known, NULL, &greedy, 0, &c), -1);
+    assert_int_equal(sample_token(logits, 70, &greedy).id, -1);
     logits[5] = INFINITY;
-    assert_int_equal(sample_token(logits, 70, known, NULL, &greedy, 0, &c), -1);
+    assert_int_equal(sample_token(logits, 70, &greedy).id, -1);
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */

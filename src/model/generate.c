@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "model/config.h"
-#include "model/sample.h"
+#include "ops/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,18 +98,20 @@ static int append_forced(struct run *r, struct err *e)
 
 static int append_sampled(struct run *r, struct err *e)
 {
-    const float *logits = session_logits(r->s);
-    if (!logits)
+    if (session_length(r->s) == 0)
         return err_set(e, ERR_FAILED, "there is nothing to continue");
-    const uint64_t *allowed = r->g ? grammar_mask(r->g, r->state) : NULL;
-    double random = r->p->temperature > 0 ? session_random(r->s) : 0;
-    struct token_choice c;
-    if (sample_token(logits, tokenizer_size(engine_tokenizer(session_engine(r->s))), r->known, allowed, r->p,
-                     random, &c))
+    struct choosing how = {.known = r->known,
+                           .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
+                           .temperature = r->p->temperature,
+                           .top_p = r->p->top_p};
+    how.random = how.temperature > 0 ? session_random(r->s) : 0;
+    struct choice c;
+    session_choose(&r->s, 1, &how, &c);
+    if (c.id < 0)
         return err_set(e, ERR_FAILED, "the model's output is not a distribution over the allowed tokens");
     if (r->g)
         r->state = grammar_advance(r->g, r->state, c.id);
-    return accept(r, &c, e);
+    return accept(r, &(struct token_choice){c.id, c.logprob, c.logprob_masked, false}, e);
 }
 
 static int run(struct run *r, const volatile int *cancel, struct err *e)

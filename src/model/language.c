@@ -121,32 +121,50 @@ void language_step_each(struct language *m, struct lm_state *const *s, int n, co
     run_layers(m, (struct language_batch){s, n}, h, 1);
 }
 
-static void project(struct language *m, struct tensor last, float *const *logits)
+/* [n, V] on the backend, until the next call. */
+static struct tensor project(struct language *m, struct tensor last)
 {
     struct backend *b = m->backend;
-    int64_t vocab = m->weights->vocab;
     if (m->logits.rows < last.rows) {
         b->ops->free(b, &m->logits);
-        m->logits = b->ops->alloc(b, DT_F32, last.rows, vocab);
+        m->logits = b->ops->alloc(b, DT_F32, last.rows, m->weights->vocab);
     }
     struct tensor y = tensor_rows(m->logits, 0, last.rows);
     b->ops->linear(b, y, last, m->weights->head, no_bias, EPI_NONE, 0);
-    for (int64_t i = 0; i < last.rows; i++)
-        b->ops->download(b, (struct tensor){logits[i], DT_F32, 1, vocab, vocab}, tensor_rows(y, i, 1));
+    return y;
 }
 
-void language_logits(struct language *m, const struct lm_state *s, float *logits)
-{
-    project(m, s->now.last, &logits);
-}
-
-void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits)
+static struct tensor project_each(struct language *m, struct lm_state *const *s, int n)
 {
     struct tensor last[LANGUAGE_ROWS], rows = tensor_rows(m->u, 0, n);
     for (int i = 0; i < n; i++)
         last[i] = s[i]->now.last;
     m->backend->ops->gather(m->backend, rows, last);
-    project(m, rows, logits);
+    return project(m, rows);
+}
+
+static void to_host(struct language *m, float *logits, struct tensor row)
+{
+    m->backend->ops->download(m->backend, (struct tensor){logits, DT_F32, 1, row.cols, row.cols}, row);
+}
+
+void language_logits(struct language *m, const struct lm_state *s, float *logits)
+{
+    to_host(m, logits, project(m, s->now.last));
+}
+
+void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits)
+{
+    struct tensor y = project_each(m, s, n);
+    for (int i = 0; i < n; i++)
+        to_host(m, logits[i], tensor_rows(y, i, 1));
+}
+
+void language_choose_each(struct language *m, struct lm_state *const *s, int n, int ids,
+                          const struct choosing *how, struct choice *out)
+{
+    struct tensor y = n == 1 ? project(m, s[0]->now.last) : project_each(m, s, n);
+    m->backend->ops->choose(m->backend, tensor_cols(y, 0, ids), how, out);
 }
 
 static int widest_mlp(const struct lm_config *c)

@@ -90,6 +90,10 @@ void language_step_each(struct language *m, struct lm_state *const *s, int n, co
 void language_logits(struct language *m, const struct lm_state *s, float *logits);
 void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits);
 
+/* Their next tokens, of ids below `ids`, by a backend that has the operation. */
+void language_choose_each(struct language *m, struct lm_state *const *s, int n, int ids,
+                          const struct choosing *how, struct choice *out);
+
 /* The mixers: h += mixer(u).  h has the last rows of those that u has: all that the layers behind want to know. */
 void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
                  struct tensor h, struct tensor u);

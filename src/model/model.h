@@ -25,6 +25,8 @@ struct session;
 struct checkpoint;
 struct tokenizer;
 struct model_config;
+struct choosing;
+struct choice;
 
 /* ---- engine ------------------------------------------------------------------------------- */
 
@@ -95,6 +97,10 @@ session_logits(const struct session *s); /* [V] after the last token, borrowed; 
  * that waits go through the model together, the weights being read once for all of them; logits and states have
  * the same bits as one after the other. */
 void session_step_many(struct session *const *s, int n);
+
+/* The next token of each of n different sessions of one engine, none of them empty, as how[i] says (ops.h): where the
+ * logits are, so that of a device's nothing but the choice comes to the host.  Nothing is appended. */
+void session_choose(struct session *const *s, int n, const struct choosing *how, struct choice *out);
 
 struct engine *session_engine(const struct session *s);
 

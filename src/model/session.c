@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "model/preprocess.h"
+#include "model/sample.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -182,25 +183,21 @@ static void step_together(struct session *const *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS];
     int32_t ids[LANGUAGE_ROWS];
-    float *logits[LANGUAGE_ROWS];
-    struct language *m = &s[0]->engine->language;
     int64_t start = clock_ns();
     for (int i = 0; i < n; i++) {
         states[i] = &s[i]->state;
         ids[i] = s[i]->tokens[s[i]->n - 1];
-        logits[i] = s[i]->logits;
     }
-    language_step_each(m, states, n, ids);
-    language_logits_each(m, states, n, logits);
+    language_step_each(&s[0]->engine->language, states, n, ids);
     double ms = clock_ms_since(start) / n;
     for (int i = 0; i < n; i++) {
-        s[i]->logits_at = s[i]->n;
         s[i]->stats.decoded++;
         s[i]->stats.decode_ms += ms;
     }
 }
 
-void session_step_many(struct session *const *s, int n)
+/* All that waits in all of them goes through the model. */
+static void flush_many(struct session *const *s, int n)
 {
     struct session *together[LANGUAGE_ROWS];
     int k = 0;
@@ -208,7 +205,7 @@ void session_step_many(struct session *const *s, int n)
         if (s[i]->engine != s[0]->engine)
             bug("sessions of two engines at once");
         if (s[i]->n - s[i]->state.length != 1 || s[i]->n_images) {
-            session_logits(s[i]);
+            session_flush(s[i]);
             continue;
         }
         together[k++] = s[i];
@@ -219,6 +216,68 @@ void session_step_many(struct session *const *s, int n)
     }
     if (k)
         step_together(together, k);
+}
+
+static void look_together(struct session *const *s, int n)
+{
+    struct lm_state *states[LANGUAGE_ROWS];
+    float *logits[LANGUAGE_ROWS];
+    int64_t start = clock_ns();
+    for (int i = 0; i < n; i++) {
+        states[i] = &s[i]->state;
+        logits[i] = s[i]->logits;
+    }
+    language_logits_each(&s[0]->engine->language, states, n, logits);
+    double ms = clock_ms_since(start) / n;
+    for (int i = 0; i < n; i++) {
+        s[i]->logits_at = s[i]->n;
+        s[i]->stats.decode_ms += ms;
+    }
+}
+
+void session_step_many(struct session *const *s, int n)
+{
+    struct session *together[LANGUAGE_ROWS];
+    int k = 0;
+    flush_many(s, n);
+    for (int i = 0; i < n; i++) {
+        if (s[i]->logits_at != s[i]->n)
+            together[k++] = s[i];
+        if (k == LANGUAGE_ROWS || (k && i == n - 1)) {
+            look_together(together, k);
+            k = 0;
+        }
+    }
+}
+
+/* n <= LANGUAGE_ROWS sessions in which nothing waits, on a device that chooses. */
+static void choose_together(struct session *const *s, int n, const struct choosing *how, struct choice *out)
+{
+    struct lm_state *states[LANGUAGE_ROWS];
+    int64_t start = clock_ns();
+    for (int i = 0; i < n; i++)
+        states[i] = &s[i]->state;
+    language_choose_each(&s[0]->engine->language, states, n, tokenizer_size(s[0]->engine->tokenizer), how,
+                         out);
+    double ms = clock_ms_since(start) / n;
+    for (int i = 0; i < n; i++)
+        s[i]->stats.decode_ms += ms;
+}
+
+void session_choose(struct session *const *s, int n, const struct choosing *how, struct choice *out)
+{
+    for (int i = 0; i < n; i++)
+        if (s[i]->n == 0)
+            bug("a choice in an empty session");
+    if (!s[0]->engine->backend->ops->choose) {
+        session_step_many(s, n);
+        for (int i = 0; i < n; i++)
+            out[i] = sample_token(s[i]->logits, tokenizer_size(s[i]->engine->tokenizer), &how[i]);
+        return;
+    }
+    flush_many(s, n);
+    for (int i = 0; i < n; i += LANGUAGE_ROWS)
+        choose_together(s + i, n - i < LANGUAGE_ROWS ? n - i : LANGUAGE_ROWS, how + i, out + i);
 }
 
 /* ---- going back and copying ------------------------------------------------------------------------------ */

@@ -105,6 +105,21 @@ struct quant_source {
     float scale;           /* of e4m3 and e2m1 */
 };
 
+/* How the next token is chosen from a row of logits; sets of ids have bit i % 64 of word i / 64 for id i. */
+struct choosing {
+    const uint64_t *known;   /* ids that may ever be chosen */
+    const uint64_t *allowed; /* and of these the ones allowed here; NULL: all */
+    float temperature;       /* 0: the largest logit, the lowest id of equals */
+    float top_p;             /* below 1: only the fewest most probable ids that hold so much are drawn from */
+    double random;           /* [0, 1), picks one */
+};
+
+struct choice {
+    int32_t id;           /* -1: nothing is allowed, or the logits are not numbers */
+    float logprob;        /* of the ids known, at temperature 1 */
+    float logprob_masked; /* of those allowed; equal without a set of them */
+};
+
 struct backend;
 struct made;
 
@@ -235,6 +250,10 @@ struct ops {
      * one type. */
     void (*experts)(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                     struct tensor weights, const struct experts *e);
+
+    /* out[t] chosen from row t of logits, f32 [T, N <= 2^21]; ids are below N.  By the rules of choose.h, so that it
+     * is the choice of sample.h to the bit.  NULL where the host reads the logits. */
+    void (*choose)(struct backend *b, struct tensor logits, const struct choosing *how, struct choice *out);
 
     /* Multiplies and adds `rounds` times in registers, on every thread, with factors of type t; returns
      * how many floating-point operations those were.  The caller takes the time: it is the limit that
