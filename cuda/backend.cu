@@ -243,6 +243,7 @@ static void cuda_close(struct backend *b)
     struct cuda *c = cuda_of(b);
     cudaStreamSynchronize(c->stream);
     products_close(c);
+    masks_close(c);
     steps_close(c);
     cudaFree(c->scratch);
     for (int i = 0; i < c->old_scratches; i++)
@@ -290,6 +291,7 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
     ssm_fill(&c->ops);
     scan_fill(&c->ops);
     mamba_fill(&c->ops);
+    choose_fill(&c->ops);
     made_fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;

@@ -39,6 +39,7 @@ struct cuda {
     void *old_scratch[8]; /* that a step still uses */
     int old_scratches;
     struct products *products; /* what linear.cu keeps from call to call */
+    struct masks *masks;       /* of choose.cu */
 };
 
 /* What failed, and what it means for a person; ends the process. */
@@ -157,6 +158,7 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
 }
 
 void products_close(struct cuda *c);
+void masks_close(struct cuda *c);
 
 /* Each file enters its operations. */
 void step_fill(struct ops *o);   /* step.cu: steps that come again */
@@ -167,6 +169,7 @@ void scan_fill(struct ops *o);   /* scan.cu: the same for many tokens */
 void mamba_fill(struct ops *o);  /* mamba.cu: all between the projections, one token */
 void attend_fill(struct ops *o); /* attend.cu: attention */
 void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
+void choose_fill(struct ops *o); /* choose.cu: the next token out of logits */
 void made_fill(struct ops *o);   /* made.cu: made numbers, limits */
 
 #endif

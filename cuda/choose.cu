@@ -1,0 +1,383 @@
+/* choose.cu - the next token, chosen where the logits are.
+ *
+ * A row of logits (512 KiB for 131072 of them) stays on the card: a choice and two sums come back.  All is exact
+ * arithmetic on whole numbers (ops/choose.h), so that blocks add into one place in any order and the host
+ * finds the same id with the same bits.
+ *
+ *   survey   the largest logit of the ids known and of those allowed, as one number each: order, then the lower id
+ *   weigh    the sums of their weights; with it a greedy choice is done
+ *   narrow   one digit of the key of the candidate at which the running sum passes the drawn number: a histogram of
+ *            weights by digit; the block that is done last finds the bin.  Once for each digit of a key, and as often
+ *            before it for top_p, whose search says how much mass is kept
+ *
+ * Each of these reads the row once: 2 times 4 V + V / 8 bytes (more with a temperature: 7 or 12 times), of
+ * which all but the first come from the cache, divided over V / SLICE blocks a row.
+ *
+ * Sets of ids lie on the card in slots, found again by their hash: the ids known never change, and those that a
+ * grammar allows are few different ones in a text; one that is not there is one copy of V / 8 bytes.
+ */
+#include "host.cuh"
+
+#include <math.h>
+#include <string.h>
+
+extern "C" {
+#include "ops/choose.h"
+}
+
+#include <xxhash.h>
+
+enum { THREADS = 256, SLICE = 2048, MOST = 32, SLOTS = 2 * MOST, EACH = CHOOSE_BINS / THREADS };
+
+typedef unsigned long long sum; /* as atomics want it */
+
+struct choice_row {
+    const float *logits;
+    const uint64_t *known, *allowed; /* allowed may be known itself */
+    double rate;                     /* 0: greedy */
+    double random;
+    float top_p;
+    int searches; /* 0, 1, and with top_p 2 */
+};
+
+struct choice_rows {
+    choice_row row[MOST];
+    int ids;
+};
+
+struct choice_state { /* zeros at first */
+    sum best, best_allowed;
+    sum mass, mass_allowed, mass_drawn;
+    sum kept;               /* of what is drawn from, once known */
+    sum target, sum_before; /* of the search: in the bins before the prefix */
+    sum prefix;
+    int searched, level;
+    unsigned blocks_done;
+    int id;
+    float logit;
+};
+
+struct masks {
+    struct {
+        uint64_t *at;
+        size_t words;
+        XXH128_hash_t hash;
+        uint64_t used;
+    } slot[SLOTS];
+    uint64_t clock;
+};
+
+/* ---- kernels ------------------------------------------------------------------------------------------------ */
+
+/* A larger logit is a larger number, and of equals the lower id; NaN is like +inf, nothing is 0. */
+__device__ __forceinline__ sum order_of(float v, int id)
+{
+    unsigned u = __float_as_uint(v == 0 ? 0.0f : v == v ? v : INFINITY);
+    u = u & 0x80000000u ? ~u : u | 0x80000000u;
+    return (sum)u << 32 | (0xffffffffu - (unsigned)id);
+}
+
+__host__ __device__ __forceinline__ int order_id(sum order)
+{
+    return (int)(0xffffffffu - (unsigned)(order & 0xffffffffu));
+}
+
+__host__ __device__ __forceinline__ float order_logit(sum order)
+{
+    unsigned u = (unsigned)(order >> 32);
+    u = u & 0x80000000u ? u & 0x7fffffffu : ~u;
+    float v;
+    memcpy(&v, &u, sizeof v);
+    return v;
+}
+
+/* Whether there is something to choose from. */
+__host__ __device__ __forceinline__ bool can_choose(const choice_state &s)
+{
+    const sum finite = (sum)0xff800000u << 32,
+              numbers = (sum)0x00800000u << 32; /* of +inf, above that of -inf */
+    return s.best_allowed >= numbers && s.best < finite;
+}
+
+__device__ __forceinline__ sum warp_sum_of(sum v)
+{
+    for (int lane = WARP / 2; lane > 0; lane /= 2)
+        v += __shfl_xor_sync(ALL_LANES, v, lane);
+    return v;
+}
+
+__device__ __forceinline__ sum warp_max_of(sum v)
+{
+    for (int lane = WARP / 2; lane > 0; lane /= 2)
+        v = max(v, __shfl_xor_sync(ALL_LANES, v, lane));
+    return v;
+}
+
+__global__ void survey(choice_rows rows, choice_state *states)
+{
+    const choice_row r = rows.row[blockIdx.y];
+    sum best = 0, best_allowed = 0;
+    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
+         i += THREADS) {
+        if (!choose_has(r.known, i))
+            continue;
+        sum order = order_of(r.logits[i], i);
+        best = max(best, order);
+        if (choose_has(r.allowed, i))
+            best_allowed = max(best_allowed, order);
+    }
+    best = warp_max_of(best);
+    best_allowed = warp_max_of(best_allowed);
+    if (threadIdx.x % WARP == 0) {
+        atomicMax(&states[blockIdx.y].best, best);
+        atomicMax(&states[blockIdx.y].best_allowed, best_allowed);
+    }
+}
+
+__global__ void weigh(choice_rows rows, choice_state *states)
+{
+    const choice_row r = rows.row[blockIdx.y];
+    choice_state *s = &states[blockIdx.y];
+    if (!can_choose(*s))
+        return;
+    const float largest = order_logit(s->best), largest_allowed = order_logit(s->best_allowed);
+    const double one = choose_rate(1);
+    sum mass = 0, mass_allowed = 0, mass_drawn = 0;
+    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
+         i += THREADS) {
+        if (!choose_has(r.known, i))
+            continue;
+        mass += choose_weight(choose_fall(largest - r.logits[i], one));
+        if (!choose_has(r.allowed, i))
+            continue;
+        mass_allowed += choose_weight(choose_fall(largest_allowed - r.logits[i], one));
+        if (r.searches)
+            mass_drawn += choose_weight(choose_fall(largest_allowed - r.logits[i], r.rate));
+    }
+    mass = warp_sum_of(mass);
+    mass_allowed = warp_sum_of(mass_allowed);
+    mass_drawn = warp_sum_of(mass_drawn);
+    if (threadIdx.x % WARP == 0) {
+        atomicAdd(&s->mass, mass);
+        atomicAdd(&s->mass_allowed, mass_allowed);
+        atomicAdd(&s->mass_drawn, mass_drawn);
+    }
+}
+
+/* Sums of all threads before this one. */
+__device__ __forceinline__ sum sums_before(sum v)
+{
+    SHARED(sum, warps, THREADS / WARP);
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    sum up_to = v;
+    for (int by = 1; by < WARP; by *= 2) {
+        sum other = __shfl_up_sync(ALL_LANES, up_to, by);
+        up_to += lane >= by ? other : 0;
+    }
+    if (lane == WARP - 1)
+        warps[warp] = up_to;
+    __syncthreads();
+    for (int w = 0; w < warp; w++)
+        up_to += warps[w];
+    return up_to - v;
+}
+
+/* One thread has found the digit: the next one, the next search, or the end. */
+__device__ __forceinline__ void found_digit(const choice_row &r, choice_state *s, int bin, sum before)
+{
+    s->prefix = s->prefix << CHOOSE_DIGIT | (sum)bin;
+    s->sum_before = before;
+    if (++s->level < CHOOSE_LEVELS)
+        return;
+    if (++s->searched < r.searches) {
+        s->kept = before + choose_key_weight(s->prefix);
+    } else {
+        s->id = choose_key_id(s->prefix);
+        s->logit = r.logits[s->id];
+    }
+    s->level = 0;
+    s->prefix = s->sum_before = 0;
+}
+
+/* By the block that is done last. */
+__device__ __forceinline__ void find_bin(const choice_row &r, choice_state *s, sum *bins)
+{
+    volatile sum *all = bins; /* others have written them in this launch */
+    sum mine[EACH], total = 0, target = s->target, before = s->sum_before;
+    if (s->level == 0)
+        target = r.searches - s->searched == 2
+                     ? choose_last(r.top_p, s->mass_drawn)
+                     : choose_drawn(r.random, s->searched ? s->kept : s->mass_drawn);
+    for (int k = 0; k < EACH; k++) {
+        mine[k] = all[threadIdx.x * EACH + k];
+        all[threadIdx.x * EACH + k] = 0;
+        total += mine[k];
+    }
+    before += sums_before(total); /* a barrier: everyone has read the state */
+    if (target < before || target >= before + total)
+        return;
+    s->target = target;
+    int k = 0;
+    while (before + mine[k] <= target)
+        before += mine[k++];
+    found_digit(r, s, (int)threadIdx.x * EACH + k, before);
+}
+
+__global__ void narrow(choice_rows rows, choice_state *states, sum *all_bins)
+{
+    SHARED(sum, bins, CHOOSE_BINS);
+    SHARED(unsigned, arrived, 1);
+    const choice_row r = rows.row[blockIdx.y];
+    choice_state *s = &states[blockIdx.y];
+    sum *row_bins = all_bins + (int64_t)blockIdx.y * CHOOSE_BINS;
+    if (!can_choose(*s) || s->searched >= r.searches)
+        return;
+    for (int k = threadIdx.x; k < CHOOSE_BINS; k += THREADS)
+        bins[k] = 0;
+    __syncthreads();
+    const float largest = order_logit(s->best_allowed);
+    const int shift = (CHOOSE_LEVELS - 1 - s->level) * CHOOSE_DIGIT;
+    for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
+         i += THREADS) {
+        if (!choose_has(r.known, i) || !choose_has(r.allowed, i))
+            continue;
+        uint64_t fall = choose_fall(largest - r.logits[i], r.rate), key = choose_key(fall, i);
+        if (fall < CHOOSE_NOTHING && key >> shift >> CHOOSE_DIGIT == s->prefix)
+            atomicAdd(&bins[key >> shift & (CHOOSE_BINS - 1)], (sum)choose_weight(fall));
+    }
+    __syncthreads();
+    for (int k = threadIdx.x; k < CHOOSE_BINS; k += THREADS)
+        if (bins[k])
+            atomicAdd(&row_bins[k], bins[k]);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        arrived[0] = atomicAdd(&s->blocks_done, 1u);
+    __syncthreads();
+    if (arrived[0] != gridDim.x - 1)
+        return;
+    if (threadIdx.x == 0)
+        s->blocks_done = 0;
+    __threadfence();
+    find_bin(r, s, row_bins);
+}
+
+/* ---- sets of ids ----------------------------------------------------------------------------------------------- */
+
+static struct masks *masks_of(struct cuda *c)
+{
+    if (!c->masks)
+        c->masks = new masks();
+    return c->masks;
+}
+
+void masks_close(struct cuda *c)
+{
+    for (int i = 0; c->masks && i < SLOTS; i++)
+        cudaFree(c->masks->slot[i].at);
+    delete c->masks;
+}
+
+/* A set on the card; the two of each row of one launch are among the last SLOTS asked for. */
+static const uint64_t *mask_on_card(struct cuda *c, const uint64_t *set, size_t words)
+{
+    struct masks *m = masks_of(c);
+    XXH128_hash_t hash = XXH3_128bits(set, words * sizeof *set);
+    int oldest = 0;
+    for (int i = 0; i < SLOTS; i++) {
+        if (m->slot[i].words == words && XXH128_isEqual(m->slot[i].hash, hash)) {
+            m->slot[i].used = ++m->clock;
+            return m->slot[i].at;
+        }
+        if (m->slot[i].used < m->slot[oldest].used)
+            oldest = i;
+    }
+    auto *s = &m->slot[oldest];
+    if (s->words != words) {
+        CUDA(cudaFree(s->at));
+        s->at = nullptr;
+        CUDA(cudaMalloc(reinterpret_cast<void **>(&s->at), words * sizeof *set));
+    }
+    CUDA(cudaMemcpyAsync(s->at, set, words * sizeof *set, cudaMemcpyHostToDevice, c->stream));
+    s->words = words;
+    s->hash = hash;
+    s->used = ++m->clock;
+    return s->at;
+}
+
+/* ---- the operation ----------------------------------------------------------------------------------------------- */
+
+static choice_row row_for(struct cuda *c, const struct choosing *how, const float *logits, size_t words)
+{
+    choice_row r = {};
+    r.logits = logits;
+    r.known = mask_on_card(c, how->known, words);
+    r.allowed = how->allowed ? mask_on_card(c, how->allowed, words) : r.known;
+    if (how->temperature > 0) {
+        r.rate = choose_rate(how->temperature);
+        r.searches = how->top_p < 1 ? 2 : 1;
+    }
+    r.top_p = how->top_p;
+    r.random = how->random;
+    return r;
+}
+
+static struct choice result_of(const choice_state &s, const struct choosing *how)
+{
+    struct choose_found f = {};
+    bool chosen = can_choose(s);
+    f.id = chosen ? how->temperature > 0 ? s.id : order_id(s.best_allowed) : -1;
+    f.logit = how->temperature > 0 ? s.logit : order_logit(s.best_allowed);
+    f.largest = order_logit(s.best);
+    f.largest_allowed = order_logit(s.best_allowed);
+    f.mass = s.mass;
+    f.mass_allowed = s.mass_allowed;
+    return choose_result(&f);
+}
+
+/* At most MOST rows. */
+static void choose_some(struct backend *b, struct tensor logits, const struct choosing *how,
+                        struct choice *out)
+{
+    struct cuda *c = cuda_of(b);
+    choice_rows rows = {};
+    choice_state states[MOST];
+    const unsigned n = static_cast<unsigned>(logits.rows);
+    int searches = 0;
+    rows.ids = static_cast<int>(logits.cols);
+    for (unsigned t = 0; t < n; t++) {
+        rows.row[t] = row_for(c, &how[t], static_cast<const float *>(tensor_rows(logits, t, 1).data),
+                              static_cast<size_t>(logits.cols + 63) / 64);
+        searches = rows.row[t].searches > searches ? rows.row[t].searches : searches;
+    }
+    const size_t bins_bytes = n * CHOOSE_BINS * sizeof(sum), bytes = bins_bytes + n * sizeof(choice_state);
+    sum *bins = static_cast<sum *>(cuda_scratch(b, bytes));
+    choice_state *on_card = reinterpret_cast<choice_state *>(bins + n * CHOOSE_BINS);
+    CUDA(cudaMemsetAsync(bins, 0, bytes, c->stream));
+    const dim3 grid(blocks_for(logits.cols, SLICE), n);
+    LAUNCH(survey, grid, THREADS, 0, c, rows, on_card);
+    LAUNCH(weigh, grid, THREADS, 0, c, rows, on_card);
+    for (int i = 0; i < searches * CHOOSE_LEVELS; i++)
+        LAUNCH(narrow, grid, THREADS, 0, c, rows, on_card, bins);
+    LAUNCHED(b);
+    CUDA(cudaMemcpyAsync(states, on_card, n * sizeof *states, cudaMemcpyDeviceToHost, c->stream));
+    CUDA(cudaStreamSynchronize(c->stream));
+    for (unsigned t = 0; t < n; t++)
+        out[t] = result_of(states[t], &how[t]);
+}
+
+static void cuda_choose(struct backend *b, struct tensor logits, const struct choosing *how,
+                        struct choice *out)
+{
+    if (logits.dtype != DT_F32 || logits.cols < 1 || logits.cols > 1 << CHOOSE_ID)
+        bug("a choice among %lld numbers of %s", (long long)logits.cols, dtype_name(logits.dtype));
+    for (int64_t t = 0; t < logits.rows; t += MOST)
+        choose_some(
+            b, tensor_rows(logits, t, logits.rows - t < MOST ? logits.rows - t : static_cast<int64_t>(MOST)),
+            how + t, out + t);
+}
+
+void choose_fill(struct ops *o)
+{
+    o->choose = cuda_choose;
+}

@@ -1,0 +1,337 @@
+/* t_cuda_choose.c - claims about choosing the next token: on the device, on the host, and by the definition.
+ *
+ * The definition sorts all candidates and adds up whole numbers; logarithms are checked against softmax in f64.  Device and
+ * host have to agree in every bit of the choice, also of its log-probabilities.
+ */
+#include "check.h"
+#include "tiny_model.h"
+
+#include "cuda/cuda.h"
+#include "model/generate.h"
+#include "model/sample.h"
+#include "ops/choose.h"
+
+#include <math.h>
+
+static uint64_t rng;
+
+static int between(int lo, int hi)
+{
+    return lo + (int)(check_random(&rng) * (hi - lo + 1));
+}
+
+static bool chance(double p)
+{
+    return check_random(&rng) < p;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------- */
+
+enum { MOST_IDS = 9000, MOST_ROWS = 40, WORDS = MOST_IDS / 64 + 1 };
+
+struct rows {
+    int n, ids, stride;
+    float logits[MOST_ROWS * MOST_IDS];
+    uint64_t known[WORDS], allowed[MOST_ROWS][WORDS];
+    struct choosing how[MOST_ROWS];
+};
+
+static void random_set(uint64_t *set, int ids)
+{
+    double dense = chance(0.3) ? 1 : chance(0.5) ? 0.02 : check_random(&rng);
+    memset(set, 0, WORDS * sizeof *set);
+    if (chance(0.2))
+        dense = 0; /* one id alone */
+    for (int i = 0; i < WORDS * 64; i++)
+        if (chance(dense))
+            set[i / 64] |= 1ull << (i % 64);
+    int one = between(0, ids - 1);
+    set[one / 64] |= 1ull << (one % 64);
+}
+
+static void random_logits(float *x, int n)
+{
+    static const float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, 3e38f, -3e38f, 1e-42f};
+    int kind = between(0, 6);
+    double wide = pow(10, check_random(&rng) * 4 - 1);
+    for (int i = 0; i < n; i++) {
+        double u = check_random(&rng) * 2 - 1;
+        x[i] = (float)(kind == 0   ? 1.25         /* all equal */
+                       : kind == 1 ? floor(u * 4) /* many ties */
+                       : kind == 2 ? u * u * u * wide
+                       : kind == 3 ? (chance(0.5) ? -0.0 : 0.0)
+                                   : u * wide);
+    }
+    if (kind == 4) /* some that are no usual numbers */
+        for (int k = between(1, 3); k > 0; k--)
+            x[between(0, n - 1)] = odd[between(0, 6)];
+    if (kind == 5) /* nearly all of them impossible */
+        for (int i = 0; i < n; i++)
+            x[i] = chance(0.99) ? -INFINITY : x[i];
+}
+
+static void random_rows(struct rows *r, int most_ids)
+{
+    static const double edges[] = {0, 0x1p-53, 0.5, 1 - 0x1p-53};
+    r->n = chance(0.1) ? between(33, MOST_ROWS) : between(1, 4);
+    r->ids = between(1, most_ids);
+    r->stride = r->ids + between(0, 70);
+    r->stride = r->stride > MOST_IDS ? MOST_IDS : r->stride;
+    random_set(r->known, r->ids);
+    if (chance(0.7))
+        memset(r->known, 255, sizeof r->known);
+    for (int i = 0; i < r->n; i++) {
+        random_set(r->allowed[i], r->ids);
+        random_logits(r->logits + (size_t)i * (size_t)r->stride, r->stride);
+        r->how[i] = (struct choosing){
+            .known = r->known,
+            .allowed = chance(0.5) ? r->allowed[i] : NULL,
+            .temperature = chance(0.3)   ? 0
+                           : chance(0.3) ? 1
+                                         : (float)pow(10, check_random(&rng) * 5 - 3),
+            .top_p = chance(0.5)   ? 1
+                     : chance(0.1) ? 0
+                                   : (float)check_random(&rng),
+            .random = chance(0.1) ? edges[between(0, 3)] : check_random(&rng),
+        };
+    }
+}
+
+/* ---- by the definition ---------------------------------------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static uint64_t at_which(const uint64_t *keys, int n, uint64_t t, uint64_t *total)
+{
+    *total = 0;
+    for (int i = 0; i < n; i++)
+        if ((*total += choose_key_weight(keys[i])) > t)
+            return keys[i];
+    fail_msg("the sum of all weights is not above the number");
+    return 0;
+}
+
+static int32_t defined(const float *x, int n, const struct choosing *how)
+{
+    static uint64_t keys[MOST_IDS];
+    int best = -1, count = 0;
+    uint64_t mass = 0, ignored;
+    for (int i = 0; i < n; i++) {
+        if (!choose_has(how->known, i))
+            continue;
+        if (isnan(x[i]) || x[i] == INFINITY)
+            return -1;
+        if ((!how->allowed || choose_has(how->allowed, i)) && (best < 0 || x[i] > x[best]))
+            best = i;
+    }
+    if (best < 0 || x[best] == -INFINITY)
+        return -1;
+    if (how->temperature == 0)
+        return best;
+    for (int i = 0; i < n; i++)
+        if (choose_has(how->known, i) && (!how->allowed || choose_has(how->allowed, i))) {
+            uint64_t fall = choose_fall(x[best] - x[i], choose_rate(how->temperature));
+            keys[count++] = choose_key(fall, i);
+            mass += choose_weight(fall);
+        }
+    qsort(keys, (size_t)count, sizeof *keys, by_size);
+    if (how->top_p < 1)
+        at_which(keys, count, choose_last(how->top_p, mass), &mass);
+    return choose_key_id(at_which(keys, count, choose_drawn(how->random, mass), &ignored));
+}
+
+/* Log-probability by softmax in f64. */
+static double exact_log(const float *x, int n, const uint64_t *known, const uint64_t *allowed, int id)
+{
+    double best = -INFINITY, total = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < n; i++)
+            if (choose_has(known, i) && (!allowed || choose_has(allowed, i))) {
+                best = pass == 0 ? fmax(best, x[i]) : best;
+                total += pass == 0 ? 0 : exp((double)x[i] - best);
+            }
+    return x[id] - best - log(total);
+}
+
+static void check_rows(struct backend *gpu, const struct rows *r, int *refused)
+{
+    struct choice out[MOST_ROWS];
+    struct tensor t = gpu->ops->alloc(gpu, DT_F32, r->n, r->stride);
+    gpu->ops->upload(gpu, t,
+                     (struct tensor){(void *)(uintptr_t)r->logits, DT_F32, r->n, r->stride, r->stride});
+    gpu->ops->choose(gpu, tensor_cols(t, 0, r->ids), r->how, out);
+    gpu->ops->free(gpu, &t);
+    for (int i = 0; i < r->n; i++) {
+        const float *x = r->logits + (size_t)i * (size_t)r->stride;
+        const struct choosing *how = &r->how[i];
+        struct choice host = sample_token(x, r->ids, how);
+        assert_int_equal(host.id, defined(x, r->ids, how));
+        assert_memory_equal(&host, &out[i], sizeof host);
+        *refused += host.id < 0;
+        if (host.id < 0)
+            continue;
+        double all = exact_log(x, r->ids, how->known, NULL, host.id),
+               some = exact_log(x, r->ids, how->known, how->allowed, host.id);
+
+        assert_true(fabs(host.logprob - all) <= 1e-6 + 1e-6 * fabs(all));
+        assert_true(fabs(host.logprob_masked - some) <= 1e-6 + 1e-6 * fabs(some));
+    }
+}
+
+static void t_rows(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct backend *gpu = backend_cuda(0, NULL, &e);
+    if (!gpu)
+        fail_msg("%s", e.text);
+    struct rows *r = malloc(sizeof *r);
+    int rows = 0, refused = 0;
+    for (int k = 0; k < 260; k++) {
+        random_rows(r, k % 10 == 0 ? MOST_IDS : 300);
+        check_rows(gpu, r, &refused);
+        rows += r->n;
+    }
+    check_note("%d rows, of which %d were refused by all", rows, refused);
+    assert_true(refused > 0 && refused < rows / 2);
+    free(r);
+    backend_free(gpu);
+}
+
+static void t_weights(void **state)
+{
+    (void)state;
+    double worst = 0;
+    for (int k = 0; k < 300000; k++) {
+        uint64_t fall = (uint64_t)(check_random(&rng) * 20 * (1 << CHOOSE_STEPS));
+        double want = exp2(40 - ldexp((double)fall, -CHOOSE_STEPS)), have = (double)choose_weight(fall);
+        worst = fmax(worst, (fabs(have - want) - 1) / want);
+    }
+    check_note("weights are off by %.1e of themselves", worst);
+    assert_true(worst < 0x1p-29);
+    assert_true(choose_weight(0) == 1ull << 40 && choose_weight(CHOOSE_NOTHING) == 0);
+    assert_true(choose_fall(INFINITY, choose_rate(1)) == CHOOSE_NOTHING);
+    assert_true(choose_drawn(1 - 0x1p-53, (1ull << 61) - 1) < (1ull << 61) - 1);
+    assert_true(choose_last(0.5f, 1ull << 41) == (1ull << 40) - 1); /* one of two equals is enough */
+}
+
+/* ---- a whole model -------------------------------------------------------------------------------------------- */
+
+static struct tiny tiny;
+
+static struct engine *open_on(const char *device, const char *isa)
+{
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = tiny.dir, .device = device, .isa = isa, .threads = 1, .f32 = true};
+    struct engine *g = engine_open(&o, &e);
+    if (!g)
+        fail_msg("%s", e.text);
+    return g;
+}
+
+static struct grammar *answer(struct engine *g)
+{
+    struct err e = ERR_INIT;
+    struct gx *x = gx_new();
+    gx_node root = GX_SEQ(x, gx_lit(x, "{\"n\": "), gx_int(x, 10, 9999), gx_lit(x, ", \"t\": "),
+                          gx_json_string(x, 3, 300), gx_lit(x, "}"));
+    struct grammar *made = grammar_compile(x, root, engine_tokenizer(g), &e);
+    gx_free(x);
+    if (!made)
+        fail_msg("%s", e.text);
+    return made;
+}
+
+static struct generated reply(struct engine *g, const struct sampling *p, bool with_grammar)
+{
+    struct err e = ERR_INIT;
+    struct session *s = session_new(g, 7);
+    struct grammar *rules = with_grammar ? answer(g) : NULL;
+    struct generated out;
+    int32_t ids[] = {50, 60, 70, 51, 52};
+    if (session_append(s, ids, 5, &e) || generate(s, rules, p, NULL, NULL, NULL, &out, &e))
+        fail_msg("%s", e.text);
+    grammar_free(rules);
+    session_free(s);
+    return out;
+}
+
+static void t_generate(void **state)
+{
+    (void)state;
+    static const struct sampling ways[] = {{0, 1, 12}, {1, 1, 12}, {0.8f, 0.9f, 12}};
+    struct engine *cpu = open_on("cpu", "ref"), *gpu = open_on("cuda", NULL);
+    for (int k = 0; k < 6; k++) {
+        struct generated a = reply(cpu, &ways[k % 3], k >= 3), b = reply(gpu, &ways[k % 3], k >= 3);
+        double off = 0;
+        assert_int_equal(a.n, b.n);
+        assert_int_equal(a.finish, b.finish);
+        for (int i = 0; i < a.n; i++) {
+            assert_int_equal(a.choices[i].id, b.choices[i].id);
+            assert_int_equal(a.choices[i].forced, b.choices[i].forced);
+            off = fmax(off, fabsf(a.choices[i].logprob - b.choices[i].logprob));
+            off = fmax(off, fabsf(a.choices[i].logprob_masked - b.choices[i].logprob_masked));
+        }
+        check_note("temperature %.1f, top_p %.1f%s: %d tokens, log-probabilities differ by %.1e",
+                   (double)ways[k % 3].temperature, (double)ways[k % 3].top_p, k < 3 ? "" : ", grammar", a.n,
+                   off);
+        assert_true(off < 1e-4);
+        generated_free(&a);
+        generated_free(&b);
+    }
+    engine_close(cpu);
+    engine_close(gpu);
+}
+
+/* Several at once, some with more than a token waiting, choose what each chooses from its logits. */
+static void t_together(void **state)
+{
+    (void)state;
+    enum { N = 5 };
+    struct engine *g = open_on("cuda", NULL);
+    int size = tokenizer_size(engine_tokenizer(g));
+    uint64_t all[16];
+    struct session *s[N];
+    struct choosing how[N];
+    struct choice out[N];
+    memset(all, 255, sizeof all);
+    assert_true(size <= 16 * 64);
+    for (int i = 0; i < N; i++) {
+        s[i] = session_new(g, 1);
+        for (int32_t k = 0; k <= i * 3; k++)
+            session_append(s[i], &(int32_t){40 + i + k}, 1, NULL);
+        how[i] = (struct choosing){all, NULL, (float)i / 2, i % 2 ? 0.9f : 1, check_random(&rng)};
+    }
+    for (int step = 0; step < 3; step++) {
+        session_choose(s, N, how, out);
+        for (int i = 0; i < N; i++) {
+            struct choice host = sample_token(session_logits(s[i]), size, &how[i]);
+            assert_memory_equal(&host, &out[i], sizeof host);
+            session_append(s[i], &(int32_t){40 + out[i].id % 200}, 1, NULL);
+        }
+    }
+    for (int i = 0; i < N; i++)
+        session_free(s[i]);
+    engine_close(g);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("device and host choose what the definition says, to the bit", t_rows),
+    CLAIM("weights are powers of two", t_weights),
+    CLAIM("a reply has the same tokens on both, greedy and drawn, with and without a grammar", t_generate),
+    CLAIM("sessions choose together what each would alone", t_together),
+};
+
+int main(int argc, char **argv)
+{
+    rng = check_seed();
+    tiny_init(&tiny, rng);
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    tiny_free(&tiny);
+    return rc;
+}
