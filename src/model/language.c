@@ -99,10 +99,28 @@ static void run_layers(struct language *m, struct language_batch of, struct tens
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
+/* One token of each of n sessions: the same operations each time. */
+static void run_step(struct language *m, struct language_batch of, const int32_t *ids)
+{
+    struct backend *b = m->backend;
+    struct tensor h = tensor_rows(m->h, 0, of.sessions);
+    bool again = b->ops->step_begin && !m->watch;
+    if (again)
+        b->ops->step_begin(b, (uint64_t)of.sessions);
+    b->ops->embed(b, h, m->weights->embed, ids);
+    run_layers(m, of, h, 1);
+    if (again)
+        b->ops->step_end(b);
+}
+
 void language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                       const struct image_rows *images, int n_images)
 {
     state_reserve(s, m->config, m->backend, s->length + n);
+    if (n == 1 && n_images == 0) {
+        run_step(m, (struct language_batch){&s, 1}, ids);
+        return;
+    }
     for (int64_t first = 0; first < n; first += LANGUAGE_ROWS) {
         int64_t rows = n - first < LANGUAGE_ROWS ? n - first : LANGUAGE_ROWS;
         struct tensor h = tensor_rows(m->h, 0, rows);
@@ -114,11 +132,9 @@ void language_forward(struct language *m, struct lm_state *s, const int32_t *ids
 
 void language_step_each(struct language *m, struct lm_state *const *s, int n, const int32_t *ids)
 {
-    struct tensor h = tensor_rows(m->h, 0, n);
     for (int i = 0; i < n; i++)
         state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
-    m->backend->ops->embed(m->backend, h, m->weights->embed, ids);
-    run_layers(m, (struct language_batch){s, n}, h, 1);
+    run_step(m, (struct language_batch){s, n}, ids);
 }
 
 /* [n, V] on the backend, until the next call. */
