@@ -79,11 +79,16 @@ extern "C" int cuda_devices(struct gpu *out, int max, struct err *e)
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
+static cudaError_t ask_memory(struct backend *b, void **p, size_t bytes)
+{
+    bytes = bytes ? bytes : 1;
+    return cuda_of(b)->managed ? cudaMallocManaged(p, bytes) : cudaMalloc(p, bytes);
+}
+
 static void *device_memory(struct backend *b, size_t bytes)
 {
     void *p = nullptr;
-    bytes = bytes ? bytes : 1;
-    cudaError_t error = cuda_of(b)->managed ? cudaMallocManaged(&p, bytes) : cudaMalloc(&p, bytes);
+    cudaError_t error = ask_memory(b, &p, bytes);
     if (error != cudaSuccess)
         die(ERR_ENV, "GPU: %s: %zu bytes asked for%s", cudaGetErrorString(error), bytes, what_to_do(error));
     return p;
@@ -125,6 +130,47 @@ static struct tensor cuda_alloc(struct backend *b, enum dtype t, int64_t rows, i
     CUDA(cudaMemsetAsync(x.data, 0, bytes, cuda_of(b)->stream));
     LAUNCHED(b);
     return x;
+}
+
+static struct tensor cuda_try_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
+{
+    size_t bytes = static_cast<size_t>(rows) * static_cast<size_t>(cols) * dtype_size(t);
+    struct tensor x = {nullptr, t, rows, cols, cols};
+    cudaError_t error = ask_memory(b, &x.data, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+        cudaGetLastError(); /* it is told by the answer */
+        x.data = nullptr;
+        return x;
+    }
+    CUDA(error);
+    CUDA(cudaMemsetAsync(x.data, 0, bytes, cuda_of(b)->stream));
+    LAUNCHED(b);
+    return x;
+}
+
+static size_t cuda_memory_left(struct backend *b)
+{
+    size_t left = 0, all = 0;
+    (void)b;
+    CUDA(cudaMemGetInfo(&left, &all));
+    return left;
+}
+
+/* Pinned, so that the card reads and writes it by itself. */
+static void *cuda_host_alloc(struct backend *b, size_t bytes)
+{
+    void *p = nullptr;
+    (void)b;
+    if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess)
+        return p;
+    cudaGetLastError();
+    return nullptr;
+}
+
+static void cuda_host_free(struct backend *b, void *p)
+{
+    (void)b;
+    CUDA(cudaFreeHost(p));
 }
 
 static void cuda_free(struct backend *b, struct tensor *t)
@@ -279,6 +325,10 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
     c->ops.close = cuda_close;
     c->ops.alloc = cuda_alloc;
     c->ops.free = cuda_free;
+    c->ops.try_alloc = cuda_try_alloc;
+    c->ops.memory_left = cuda_memory_left;
+    c->ops.host_alloc = cuda_host_alloc;
+    c->ops.host_free = cuda_host_free;
     c->ops.upload = cuda_upload;
     c->ops.download = cuda_download;
     c->ops.copy = cuda_copy;

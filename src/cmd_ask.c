@@ -24,6 +24,7 @@ struct settings {
     double temperature;
     uint64_t seed;
     bool weight_cache, think, json;
+    size_t state_memory;
 };
 
 static const struct option_spec options[] = {

@@ -21,6 +21,7 @@ struct settings {
     int threads, hold, weights, targets;
     uint64_t seed;
     bool weight_cache, json, write, steps, quiet;
+    size_t state_memory;
 };
 
 static const struct option_spec options[] = {

@@ -26,6 +26,7 @@ struct settings {
     const char *model, *device, *isa, *dialect, *results, *only;
     int threads, hold, weights, limit;
     bool weight_cache, json, resume, free, quiet;
+    size_t state_memory;
 };
 
 static const struct option_spec options[] = {

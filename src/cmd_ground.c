@@ -18,6 +18,7 @@ struct settings {
     const char *model, *device, *isa, *dialect, *overlay;
     int threads, hold, weights;
     bool weight_cache, json;
+    size_t state_memory;
 };
 
 static const struct option_spec options[] = {

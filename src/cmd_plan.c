@@ -17,6 +17,7 @@
 #include "model/memory.h"
 #include "model/plan.h"
 #include "model/preprocess.h"
+#include "model/state.h"
 #include "model/tokenizer.h"
 
 #include <jansson.h>
@@ -28,7 +29,8 @@
 enum { CONTEXT = 12288, PIECE = 512, WORDS = 64 /* of a step beside its screenshot */ };
 
 struct settings {
-    const char *model, *gpu, *memory, *screen;
+    const char *model, *screen;
+    size_t gpu, memory, state_memory;
     int hold, weights, sessions, context, generated, threads;
     double bandwidth, flops;
     bool json;
@@ -37,10 +39,13 @@ struct settings {
 static const struct option_spec options[] = {
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
      "the same as the argument; without either the model that comes with holorun", "HOLORUN_MODEL"},
-    {"gpu", 0, OPTION_TEXT, offsetof(struct settings, gpu), "SIZE", 0, 32, NULL,
+    {"gpu", 0, OPTION_SIZE, offsetof(struct settings, gpu), "SIZE", 0, 0, NULL,
      "plan for a GPU with so much memory, as 24G, instead of this machine", NULL},
-    {"memory", 0, OPTION_TEXT, offsetof(struct settings, memory), "SIZE", 0, 32, NULL,
+    {"memory", 0, OPTION_SIZE, offsetof(struct settings, memory), "SIZE", 0, 0, NULL,
      "plan for a machine with so much free memory, as 32G, instead of what is free now", NULL},
+    {"state-memory", 0, OPTION_SIZE, offsetof(struct settings, state_memory), "SIZE", 0, 0, NULL,
+     "memory that states of conversations may take, as with the other commands: how many are there at once",
+     "HOLORUN_STATE_MEMORY"},
     WEIGHTS_OPTIONS(struct settings),
     {"sessions", 'n', OPTION_INT, offsetof(struct settings, sessions), "N", 1, 100000, "1",
      "conversations in memory at once", NULL},
@@ -76,33 +81,6 @@ const struct command plan_command = {
     cmd_plan};
 
 /* ---- settings ------------------------------------------------------------------------------------------ */
-
-static int refuse_size(const char *option, const char *text, struct err *e)
-{
-    return err_set(e, ERR_USAGE, "%s wants a size like 24G, not '%s'", option, text);
-}
-
-/* "24G", "1.5T", and "24" for 24 GiB; 0 for an absent text. */
-static int read_size(const char *option, const char *text, size_t *out, struct err *e)
-{
-    static const char units[] = "KMGT";
-    char *end = NULL;
-    *out = 0;
-    if (!text)
-        return 0;
-    double n = strtod(text, &end);
-    const char *unit = end == text ? NULL : *end ? strchr(units, *end) : n < 10000 ? "G" : NULL;
-    if (unit && !*end) {
-        *out = (size_t)(n * (1 << 30));
-        return n > 0 ? 0 : refuse_size(option, text, e);
-    }
-    if (!unit || !(n > 0 && n < 1e6) || (end[1] && strcmp(end + 1, "B") != 0 && strcmp(end + 1, "iB") != 0))
-        return refuse_size(option, text, e);
-    for (long k = unit - units; k >= 0; k--)
-        n *= 1024;
-    *out = (size_t)n;
-    return 0;
-}
 
 static int read_screen(const char *text, int *w, int *h, struct err *e)
 {
@@ -196,9 +174,28 @@ static void put_memory(const struct planning *g)
     put(session, "kv_per_token", p->kv_token - PLAN_TOKEN_BYTES);
     put(session, "ids_per_token", PLAN_TOKEN_BYTES);
     put(session, "at_context", plan_session(p, g->context));
-    put(session, "checkpoint", p->ssm + p->conv);
+    put(session, "checkpoint", p->state);
     json_object_set_new(g->root, "engine", engine);
     json_object_set_new(g->root, "session", session);
+}
+
+/* State memory: what is given, or all that is left beside the engine. */
+static void put_states(struct planning *g, size_t room)
+{
+    const struct plan *p = &g->p;
+    size_t engine = plan_own(p, 0, 0), each = plan_state(p, g->context),
+           bound = g->set->state_memory ? g->set->state_memory
+                   : room > engine      ? room - engine
+                                        : 0;
+    json_t *o = json_object();
+    put(o, "fixed", p->state);
+    put(o, "at_context", each);
+    put(o, "bound", bound);
+    put(o, "sessions", (size_t)plan_states(p, bound, g->context));
+    json_object_set_new(g->root, "state_memory", o);
+    if (g->set->state_memory && bound > room - (room < engine ? room : engine))
+        note(g, "%.2f GiB of state memory are more than the %.2f GiB that are left beside the model",
+             gib(bound), gib(room > engine ? room - engine : 0));
 }
 
 static void put_fit(struct planning *g)
@@ -213,6 +210,7 @@ static void put_fit(struct planning *g)
     put(g->root, "ready_own", plan_own(p, 1, 0));
     put(g->root, "ready_resident", plan_own(p, 1, 0) + g->files);
     put(g->root, "in_use_own", need);
+    put_states(g, room);
     put(g->root, "most_sessions", g->context > g->c.lm.max_tokens ? 0 : (size_t)sessions);
     put(g->root, "most_context", (size_t)tokens);
     json_object_set_new(g->root, "fits", json_boolean(fits));
@@ -233,9 +231,8 @@ static void put_fit(struct planning *g)
              "every "
              "%d tokens of a prompt",
              gib(p->streamed), PIECE);
-    note(g, "keys and values lie in a buffer that grows by half its size when it is full: up to half as much "
-            "again "
-            "may be taken");
+    note(g, "keys and values lie in buffers that grow by %lld tokens or a 32nd, whichever is more",
+         (long long)state_capacity(0, 1));
 }
 
 /* ---- limits ------------------------------------------------------------------------------------------------- */
@@ -338,9 +335,8 @@ static int read_model(struct planning *g, struct err *e)
 static int make(struct planning *g, struct err *e)
 {
     const struct settings *set = g->set;
-    size_t gpu = 0, given = 0;
-    if (read_size("--gpu", set->gpu, &gpu, e) || read_size("--memory", set->memory, &given, e) ||
-        read_screen(set->screen, &g->screen_w, &g->screen_h, e))
+    size_t gpu = set->gpu, given = set->memory;
+    if (read_screen(set->screen, &g->screen_w, &g->screen_h, e))
         return -1;
     if (gpu && given)
         return err_set(e, ERR_USAGE, "give --gpu or --memory, not both");
@@ -396,6 +392,17 @@ static void print_row(const char *what, size_t bytes, const char *remark)
     printf("  %-40s %10.2f%s%s\n", what, mib((json_int_t)bytes), *remark ? "  " : "", remark);
 }
 
+static void print_states(const struct planning *g)
+{
+    const json_t *o = json_object_get(g->root, "state_memory");
+    char remark[96];
+    snprintf(remark, sizeof remark, "%lld session%s of %lld tokens there at once%s",
+             json_integer_value(json_object_get(o, "sessions")),
+             json_integer_value(json_object_get(o, "sessions")) == 1 ? "" : "s", (long long)g->context,
+             g->set->state_memory ? "" : ", if all of it is theirs");
+    print_row("state memory", (size_t)json_integer_value(json_object_get(o, "bound")), remark);
+}
+
 static void print_memory(const struct planning *g)
 {
     const struct plan *p = &g->p;
@@ -416,7 +423,8 @@ static void print_memory(const struct planning *g)
     print_row("session: last row and logits", p->session, "");
     snprintf(remark, sizeof remark, "%.2f KiB a token", (double)(p->kv_token - PLAN_TOKEN_BYTES) / 1024);
     print_row("session: keys and values", (p->kv_token - PLAN_TOKEN_BYTES) * (size_t)g->context, remark);
-    print_row("a checkpoint of a session", p->ssm + p->conv, "each");
+    print_row("a checkpoint of a session", p->state, "each");
+    print_states(g);
     if (g->c.vision)
         print_row("pictures seen before", p->tile_cache, "at most");
     print_row("together at the start, one empty session", plan_own(p, 1, 0), "and the program's own files");

@@ -28,6 +28,7 @@ struct settings {
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle;
     uint64_t seed;
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
+    size_t state_memory;
 };
 
 #define AT(member) offsetof(struct settings, member)

@@ -28,7 +28,7 @@ extern const struct command run_command, ask_command, ground_command, report_com
 /* Rows that several commands share; T has the fields named here. */
 
 /* clang-format off */
-/* const char *model, *device, *isa; int threads, hold, weights; bool weight_cache; */
+/* const char *model, *device, *isa; int threads, hold, weights; bool weight_cache; size_t state_memory; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
      "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
@@ -40,6 +40,9 @@ extern const struct command run_command, ask_command, ground_command, report_com
     {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                                           \
      "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL},         \
     WEIGHTS_OPTIONS(T),                                                                                      \
+    {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                           \
+     "memory that the states of conversations may take, as 24G; on a GPU what the weights leave of its own, and "  \
+     "idle ones go to the host's", "HOLORUN_STATE_MEMORY"},                                                   \
     {"weight-cache", 0, OPTION_FLAG, offsetof(T, weight_cache), NULL, 0, 0, "yes",                           \
      "keep what int8 and int4 have made in a file, so that the next start need not make it again",            \
      "HOLORUN_WEIGHT_CACHE"}
@@ -57,6 +60,7 @@ extern const struct command run_command, ask_command, ground_command, report_com
 #define MODEL_ENGINE(S)                                                                                      \
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .hold = (enum weight_hold)(S).hold,           \
      .weights = (enum weight_numbers)(S).weights, .cache = (S).weight_cache,                             \
+     .state_memory = (S).state_memory,                                                                       \
      .progress = loading_progress}
 
 /* const char *display, *view; bool cursor; */

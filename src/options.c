@@ -72,6 +72,23 @@ static int set_seed(void *at, const char *from, const char *text, struct err *e)
     return 0;
 }
 
+/* A number with K, M, G or T behind it; a small one without is in G. */
+static int set_size(void *at, const char *from, const char *text, struct err *e)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double n = strtod(text, &end);
+    const char *unit = end == text ? NULL : *end ? strchr(units, *end) : n < 10000 ? "G" : NULL;
+    bool bare = unit && !*end;
+    if (!unit || !(n > 0 && n < 1e6) ||
+        (!bare && end[1] && strcmp(end + 1, "B") != 0 && strcmp(end + 1, "iB") != 0))
+        return err_set(e, ERR_USAGE, "%s wants a size like 24G, not '%s'", from, text);
+    for (long k = bare ? 2 : unit - units; k >= 0; k--)
+        n *= 1024;
+    *(size_t *)at = (size_t)n;
+    return 0;
+}
+
 /* `from` names the place in messages: "--max-steps" or "$HOLORUN_MODEL". */
 static int set_value(const struct option_spec *o, void *settings, const char *from, const char *text,
                      struct err *e)
@@ -100,6 +117,8 @@ static int set_value(const struct option_spec *o, void *settings, const char *fr
         *(int *)at = i;
         return 0;
     }
+    case OPTION_SIZE:
+        return set_size(at, from, text, e);
     }
     bug("option '%s' has no such type", o->name);
 }
@@ -372,6 +391,12 @@ void options_to_json(const struct option_spec *table, const void *settings, stru
                 buf_puts(out, "null");
             else
                 buf_put_json(out, word, strlen(word));
+            break;
+        case OPTION_SIZE:
+            if (*(const size_t *)at)
+                buf_printf(out, "%zu", *(const size_t *)at);
+            else
+                buf_puts(out, "null"); /* not given */
             break;
         }
     }

@@ -38,6 +38,7 @@ enum option_type {
     OPTION_SEED,   /* uint64_t */
     OPTION_TEXT,   /* const char *, into argv or the environment; up to `max` bytes when max is set */
     OPTION_CHOICE, /* int: index into `unit`, the allowed words separated by "|" */
+    OPTION_SIZE,   /* size_t: bytes written as "24G", "1.5T", or "24" for 24 GiB */
 };
 
 struct option_spec { /* a table ends with {0} */

@@ -65,6 +65,9 @@ static void t_start(void **state)
     if (!g)
         fail_msg("%s", e.text);
     struct session *s = session_new(g, 1);
+    if (session_hold(s, 0, &e)) /* its state takes memory once it is used */
+        fail_msg("%s", e.text);
+    session_release(s);
     double ms = clock_ms_since(start);
     struct memory_use after = memory_use();
     check_note("ready after %.2f s", ms * 1e-3);

@@ -10,6 +10,7 @@
 #include "model/cost.h"
 #include "model/memory.h"
 #include "model/plan.h"
+#include "model/session.h"
 #include "model/tokenizer.h"
 
 #include <jansson.h>
@@ -132,6 +133,9 @@ static void t_pocket_memory(void **state)
         if (!g)
             fail_msg("%s", e.text);
         struct session *s = session_new(g, 1);
+        if (session_hold(s, 0, &e)) /* its state takes memory once it is used */
+            fail_msg("%s", e.text);
+        session_release(s);
         double have = (double)(memory_use().own - before), want = (double)(plan_own(&p, 1, 0) - p.base);
         check_note("%s: %.2f MB, planned %.2f MB", names[i], have * 1e-6, want * 1e-6);
         if (!sanitized)

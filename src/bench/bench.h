@@ -17,6 +17,7 @@ struct bench {
     const char *section;     /* "all" or one of them */
     int hold, weights;       /* enum weight_hold, weight_numbers */
     bool weight_cache;
+    size_t state_memory; /* 0: what the weights leave */
     int threads, repeat; /* repeat: at least so many runs of each figure */
     bool json;
     bool brief; /* limits to within some percent, in a quarter of a second */

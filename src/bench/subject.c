@@ -76,7 +76,8 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .threads = k->threads,
                                .hold = (enum weight_hold)k->hold,
                                .weights = (enum weight_numbers)k->weights,
-                               .cache = k->weight_cache};
+                               .cache = k->weight_cache,
+                               .state_memory = k->state_memory};
     if (!(m->g = engine_open(&o, e)))
         return -1;
     m->c = engine_config(m->g);

@@ -151,6 +151,28 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     return rc;
 }
 
+/* Of what the weights have left on a device the sessions may take all but a part, for work that needs more. */
+static int open_room(struct engine *g, const struct engine_options *o, struct err *e)
+{
+    enum { SPARE_PART = 20 };
+    struct recurrent one;
+    recurrent_form(&one, &g->config.lm, g->act);
+    size_t least = (size_t)one.block.cols, left = 0;
+    size_t spare = g->config.vision ? VISION_CACHE_BYTES : 0;
+    free(one.ssm);
+    free(one.conv);
+    if (g->backend->ops->memory_left)
+        left = g->backend->ops->memory_left(g->backend) / SPARE_PART * (SPARE_PART - 1);
+    left -= left < spare ? left : spare;
+    g->room = (struct room){.backend = g->backend, .bound = o->state_memory ? o->state_memory : left};
+    if (g->room.bound && g->room.bound < least)
+        return err_set(e, o->state_memory ? ERR_USAGE : ERR_ENV,
+                       "the state of one session takes %.2f MiB; %s %.2f MiB", (double)least / (1 << 20),
+                       o->state_memory ? "state memory is bounded to" : "the weights leave",
+                       (double)g->room.bound / (1 << 20));
+    return 0;
+}
+
 struct engine *engine_open(const struct engine_options *o, struct err *e)
 {
     struct engine *g = xcalloc(1, sizeof *g);
@@ -165,6 +187,8 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)
         vision_init(&g->vision, &g->config, &g->weights.vision, g->backend, g->act);
+    if (open_room(g, o, e))
+        goto fail;
     return g;
 fail:
     engine_close(g);
@@ -234,6 +258,12 @@ bool engine_mapped(const struct engine *g)
 uint64_t engine_hash(const struct engine *g)
 {
     return g->hash;
+}
+
+struct state_memory engine_state_memory(const struct engine *g)
+{
+    const struct room *r = &g->room;
+    return (struct state_memory){r->bound, r->used, r->most, r->spilled, r->restored};
 }
 
 int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows)

@@ -22,6 +22,7 @@ struct engine {
     struct safetensors *files;  /* NULL: the weights are packed and need them no more */
     struct weight_cache *cache; /* NULL: no weight lies in it */
     struct model_weights weights;
+    struct room room; /* of the sessions' states and checkpoints */
     struct language language;
     struct vision vision;
     bool round8;

@@ -100,6 +100,8 @@ static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
         return err_set(e, ERR_FAILED, "there is nothing to continue");
+    if (session_read(r->s, e))
+        return -1;
     struct choosing how = {.known = r->known,
                            .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
                            .temperature = r->p->temperature,

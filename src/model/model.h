@@ -56,7 +56,10 @@ struct engine_options {
     enum weight_numbers weights;
     bool cache;    /* what int8 and int4 make is kept in a file, so that the next start maps it */
     size_t memory; /* bytes that may be used, to choose how to hold them; 0: what the system has free */
-    bool round8;   /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
+    size_t
+        state_memory; /* bytes that states and checkpoints of sessions may take; 0: what the weights leave of a
+                            device's memory, and no bound on a processor */
+    bool round8;      /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;
 };
@@ -74,6 +77,13 @@ bool engine_mapped(const struct engine *g); /* its weights are read from the fil
 uint64_t
 engine_hash(const struct engine *g); /* of config and tensor table: what a saved session must match */
 
+/* Memory of sessions and checkpoints. */
+struct state_memory {
+    size_t bound, used, most; /* bytes; bound 0: none */
+    int64_t spilled, restored;
+};
+struct state_memory engine_state_memory(const struct engine *g);
+
 /* Image tokens that a screenshot of this size costs, and its tile grid. */
 int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows);
 
@@ -84,6 +94,11 @@ bool engine_is_stop(const struct engine *g, int32_t id);
  *
  * Appending is lazy: tokens wait until somebody asks for logits or a checkpoint, so that the pieces of a
  * turn go through the model together.  Images go through the vision tower when they are appended.
+ *
+ * States and checkpoints live within engine_options.state_memory.  On a device those that are idle are sent to the
+ * host's memory when others want theirs, and come back when they are used: to the caller nothing changes but the
+ * time it takes.  Where that gains nothing, or not enough, there is no room: functions with a struct err say so and
+ * leave the session as it was; those without end the program.
  */
 
 struct session *session_new(struct engine *g, uint64_t seed);
@@ -92,6 +107,11 @@ int64_t session_length(const struct session *s);        /* tokens so far, image 
 const int32_t *session_tokens(const struct session *s); /* [length], borrowed until the next append */
 const float *
 session_logits(const struct session *s); /* [V] after the last token, borrowed; NULL when empty */
+
+/* What waits goes through the model; afterwards no token waits.  session_compute: so that session_logits costs nothing
+ * and cannot fail, too. */
+int session_read(struct session *s, struct err *e);
+int session_compute(struct session *s, struct err *e);
 
 /* Afterwards session_logits of each of n different sessions of one engine costs nothing.  Those with one token
  * that waits go through the model together, the weights being read once for all of them; logits and states have
@@ -123,11 +143,13 @@ int session_append_image(struct session *s, const struct image *im, struct err *
 /* A checkpoint is the state at one position: cheap to go back to, valid for the session it was
  * taken from as long as that session has not been rewound to before it. */
 struct checkpoint *session_checkpoint(struct session *s);
+struct checkpoint *session_try_checkpoint(struct session *s, struct err *e); /* NULL where there is no room */
 int session_rewind(struct session *s, const struct checkpoint *c, struct err *e);
 int64_t checkpoint_length(const struct checkpoint *c);
 void checkpoint_free(struct checkpoint *c);
 
 struct session *session_fork(const struct session *s); /* an independent copy */
+struct session *session_try_fork(const struct session *s, struct err *e);
 int session_save(const struct session *s, const char *path, struct err *e);
 struct session *session_load(struct engine *g, const char *path, struct err *e); /* refuses other models */
 

@@ -185,6 +185,7 @@ static void count_session(struct plan *p, const struct model_config *c, enum dty
         p->ssm += bytes_of(s.now.ssm[i]);
         p->conv += bytes_of(s.now.conv[i]);
     }
+    p->state = k.own;
     p->session = k.own - p->ssm - p->conv + (size_t)p->vocab * sizeof(float);
     k.own = 0;
     state_reserve(&s, &c->lm, &k.backend, SAMPLE);
@@ -329,7 +330,17 @@ int plan_make(struct plan *p, const struct model_config *c, const struct safeten
 
 size_t plan_session(const struct plan *p, int64_t tokens)
 {
-    return p->ssm + p->conv + p->session + p->kv_token * (size_t)tokens;
+    return p->ssm + p->conv + p->session + p->kv_token * (size_t)state_capacity(0, tokens);
+}
+
+size_t plan_state(const struct plan *p, int64_t tokens)
+{
+    return p->state + (p->kv_token - PLAN_TOKEN_BYTES) * (size_t)state_capacity(0, tokens);
+}
+
+int64_t plan_states(const struct plan *p, size_t memory, int64_t tokens)
+{
+    return (int64_t)(memory / plan_state(p, tokens));
 }
 
 size_t plan_own(const struct plan *p, int sessions, int64_t tokens)
@@ -347,5 +358,6 @@ int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens)
 int64_t plan_tokens(const struct plan *p, size_t memory, int sessions)
 {
     size_t fixed = plan_own(p, sessions, 0);
-    return memory < fixed ? 0 : (int64_t)((memory - fixed) / ((size_t)sessions * p->kv_token));
+    int64_t step = state_capacity(0, 1); /* which memory is taken in */
+    return memory < fixed ? 0 : (int64_t)((memory - fixed) / ((size_t)sessions * p->kv_token)) / step * step;
 }

@@ -48,6 +48,7 @@ struct plan {
     size_t ssm, conv;  /* of a session: fixed */
     size_t session;    /* the rest that is fixed: last row, logits */
     size_t kv_token;   /* of a session: for each token */
+    size_t state;      /* of a session, in state memory: the fixed part; a checkpoint takes as much */
     size_t tile;       /* of the vision cache: one tile */
     size_t tile_cache; /* and at most */
     int vocab, prefix; /* rows of the embedding, of the tower's prefix */
@@ -80,6 +81,10 @@ int plan_hold(struct plan_holding *h, const struct model_config *c, const struct
 /* Memory of our own with n sessions of so many tokens each; 0 sessions: of the engine alone. */
 size_t plan_own(const struct plan *p, int sessions, int64_t tokens);
 size_t plan_session(const struct plan *p, int64_t tokens); /* one of them */
+
+/* State memory that a session of so many tokens takes, and how many of them fit. */
+size_t plan_state(const struct plan *p, int64_t tokens);
+int64_t plan_states(const struct plan *p, size_t memory, int64_t tokens);
 
 /* What fits in so much memory; 0 when not even the engine does. */
 int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens); /* of so many tokens */

@@ -11,16 +11,79 @@
 
 struct checkpoint {
     struct engine *engine;
+    struct tenant home;
     uint64_t session;
     int64_t length;
-    uint32_t epoch; /* of the last token */
-    struct recurrent then;
+    uint32_t epoch;     /* of the last token */
+    struct tensor then; /* the block of the state */
     uint64_t random;
 };
 
 static const struct lm_config *lm(const struct session *s)
 {
     return &s->engine->config.lm;
+}
+
+static struct backend *backend(const struct session *s)
+{
+    return s->engine->backend;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static void each_of_session(void *owner, tenant_visit *fn, void *arg)
+{
+    struct session *s = owner;
+    state_each(&s->state, lm(s), fn, arg);
+    for (int i = 0; i < s->n_images; i++)
+        fn(arg, &s->images[i].rows);
+}
+
+static void session_back(void *owner)
+{
+    struct session *s = owner;
+    recurrent_place(&s->state.now, lm(s));
+}
+
+static void each_of_checkpoint(void *owner, tenant_visit *fn, void *arg)
+{
+    struct checkpoint *c = owner;
+    fn(arg, &c->then);
+}
+
+static const struct tenant_kind checkpoint_kind = {0, each_of_checkpoint, NULL},
+                                session_kind = {1, each_of_session, session_back};
+
+int session_hold(struct session *s, int64_t more, struct err *e)
+{
+    if (tenant_enter(&s->home, e))
+        return -1;
+    if (state_try_reserve(&s->state, lm(s), backend(s), s->n + more, e) == 0)
+        return 0;
+    tenant_leave(&s->home);
+    return -1;
+}
+
+void session_release(struct session *s)
+{
+    tenant_leave(&s->home);
+}
+
+size_t session_need(const struct session *s, int64_t length, size_t *more)
+{
+    *more = state_need(&s->state, lm(s), length);
+    int64_t capacity = state_capacity(s->state.capacity, length);
+    struct lm_state full = s->state;
+    full.capacity = 0;
+    size_t have = state_need(&full, lm(s), s->state.capacity), will = state_need(&full, lm(s), capacity);
+    return tenant_bytes(&s->home) - have + will;
+}
+
+/* Where there is one session, or a bound that was not asked for, no room is the end. */
+static void need(int rc, const struct err *e)
+{
+    if (rc)
+        die(e->kind, "%s", e->text);
 }
 
 /* ---- life -------------------------------------------------------------------------------------------- */
@@ -33,7 +96,8 @@ struct session *session_new(struct engine *g, uint64_t seed)
     s->id = atomic_fetch_add(&last_id, 1) + 1;
     s->random = seed;
     s->logits = xmalloc((unsigned long)g->weights.vocab, sizeof *s->logits);
-    state_init(&s->state, &g->config.lm, g->backend, g->act);
+    state_form(&s->state, &g->config.lm, &g->room, g->act);
+    tenant_init(&s->home, &g->room, &session_kind, s);
     return s;
 }
 
@@ -41,15 +105,15 @@ struct session *session_new(struct engine *g, uint64_t seed)
 static void drop_images(struct session *s, int n)
 {
     while (s->n_images > n)
-        s->engine->backend->ops->free(s->engine->backend, &s->images[--s->n_images].rows);
+        room_free(&s->engine->room, &s->images[--s->n_images].rows);
 }
 
 void session_free(struct session *s)
 {
     if (!s)
         return;
-    drop_images(s, 0);
-    state_free(&s->state, lm(s), s->engine->backend);
+    tenant_free(&s->home);
+    state_free(&s->state, lm(s), backend(s));
     free(s->images);
     free(s->tokens);
     free(s->epochs);
@@ -130,8 +194,16 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     s->stats.preprocess_ms += clock_ms_since(start);
 
     start = clock_ns();
+    struct tensor out = {NULL, g->act, rows, g->config.lm.hidden, g->config.lm.hidden};
+    int rc = tenant_enter(&s->home, e);
+    if (rc == 0 && (rc = room_alloc(&g->room, &out, e)))
+        tenant_leave(&s->home);
+    if (rc) {
+        free(patches);
+        return -1;
+    }
     push(s, g->image_open);
-    struct image_rows image = {s->n, g->backend->ops->alloc(g->backend, g->act, rows, g->config.lm.hidden)};
+    struct image_rows image = {s->n, out};
     int computed = g->config.vit.max_patches ? vision_encode_canvas(&g->vision, patches, grid.patch_rows,
                                                                     grid.patch_cols, image.rows)
                                              : vision_encode(&g->vision, patches, grid.tiles, image.rows);
@@ -141,41 +213,75 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     push(s, g->image_close);
     s->images = xrealloc(s->images, (unsigned long)s->n_images + 1, sizeof *s->images);
     s->images[s->n_images++] = image;
+    tenant_leave(&s->home);
     s->stats.tiles_computed += computed;
     s->stats.tiles_cached += grid.tiles - computed;
     s->stats.vision_ms += clock_ms_since(start);
     return 0;
 }
 
-void session_flush(struct session *s)
+int64_t session_waiting(const struct session *s)
 {
-    int64_t done = s->state.length, n = s->n - done;
+    return s->n - s->state.length;
+}
+
+/* The next n of the tokens that wait. */
+static int read_tokens(struct session *s, int64_t n, struct err *e)
+{
+    int64_t done = s->state.length, start = clock_ns();
+    bool one = session_waiting(s) == 1;
     if (n == 0)
-        return;
-    int64_t start = clock_ns();
+        return 0;
+    if (session_hold(s, 0, e))
+        return -1;
+    struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
     for (int i = 0; i < s->n_images; i++)
-        s->images[i].at -= done;
-    language_forward(&s->engine->language, &s->state, s->tokens + done, n, s->images, s->n_images);
-    drop_images(s, 0);
+        images[i] = (struct image_rows){s->images[i].at - done, s->images[i].rows};
+    language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
+    free(images);
+    if (session_waiting(s) == 0)
+        drop_images(s, 0);
+    session_release(s);
     double ms = clock_ms_since(start);
-    *(n == 1 ? &s->stats.decoded : &s->stats.prefilled) += n;
-    *(n == 1 ? &s->stats.decode_ms : &s->stats.prefill_ms) += ms;
+    *(one ? &s->stats.decoded : &s->stats.prefilled) += n;
+    *(one ? &s->stats.decode_ms : &s->stats.prefill_ms) += ms;
+    return 0;
+}
+
+int session_read_piece(struct session *s, struct err *e)
+{
+    int64_t n = session_waiting(s);
+    return read_tokens(s, n < LANGUAGE_ROWS ? n : LANGUAGE_ROWS, e);
+}
+
+int session_read(struct session *s, struct err *e)
+{
+    return read_tokens(s, session_waiting(s), e);
+}
+
+int session_compute(struct session *s, struct err *e)
+{
+    if (session_read(s, e))
+        return -1;
+    if (s->n == 0 || s->logits_at == s->n)
+        return 0;
+    if (session_hold(s, 0, e))
+        return -1;
+    int64_t start = clock_ns();
+    language_logits(&s->engine->language, &s->state, s->logits);
+    s->logits_at = s->n;
+    s->stats.decode_ms += clock_ms_since(start);
+    session_release(s);
+    return 0;
 }
 
 /* Looking at a session computes what waits: to the caller nothing changes but the time it takes. */
 const float *session_logits(const struct session *look)
 {
     struct session *s = (struct session *)(uintptr_t)look;
-    if (s->n == 0)
-        return NULL;
-    session_flush(s);
-    if (s->logits_at != s->n) {
-        int64_t start = clock_ns();
-        language_logits(&s->engine->language, &s->state, s->logits);
-        s->logits_at = s->n;
-        s->stats.decode_ms += clock_ms_since(start);
-    }
-    return s->logits;
+    struct err e = ERR_INIT;
+    need(session_compute(s, &e), &e);
+    return s->n ? s->logits : NULL;
 }
 
 /* n <= LANGUAGE_ROWS sessions with one text token waiting in each. */
@@ -196,30 +302,44 @@ static void step_together(struct session *const *s, int n)
     }
 }
 
-/* All that waits in all of them goes through the model. */
-static void flush_many(struct session *const *s, int n)
+/* All that waits in n <= LANGUAGE_ROWS sessions that are held goes through the model. */
+static void flush_together(struct session *const *s, int n)
 {
     struct session *together[LANGUAGE_ROWS];
+    struct err e = ERR_INIT;
     int k = 0;
-    for (int i = 0; i < n; i++) {
-        if (s[i]->engine != s[0]->engine)
-            bug("sessions of two engines at once");
-        if (s[i]->n - s[i]->state.length != 1 || s[i]->n_images) {
-            session_flush(s[i]);
-            continue;
-        }
-        together[k++] = s[i];
-        if (k == LANGUAGE_ROWS) {
-            step_together(together, k);
-            k = 0;
-        }
-    }
+    for (int i = 0; i < n; i++)
+        if (session_waiting(s[i]) == 1 && !s[i]->n_images)
+            together[k++] = s[i];
+        else
+            need(session_read(s[i], &e), &e);
     if (k)
         step_together(together, k);
 }
 
-static void look_together(struct session *const *s, int n)
+/* Sessions in groups that there is room for, with all that waits computed; `first` counts those before a group. */
+static void in_groups(struct session *const *s, int n,
+                      void (*fn)(void *arg, struct session *const *s, int n, int first), void *arg)
 {
+    struct err e = ERR_INIT;
+    for (int i = 0; i < n; i++)
+        if (s[i]->engine != s[0]->engine)
+            bug("sessions of two engines at once");
+    for (int first = 0, k; first < n; first += k) {
+        need(session_hold(s[first], 0, &e), &e);
+        for (k = 1; k < LANGUAGE_ROWS && first + k < n && session_hold(s[first + k], 0, NULL) == 0;)
+            k++;
+        flush_together(s + first, k);
+        fn(arg, s + first, k, first);
+        for (int i = 0; i < k; i++)
+            session_release(s[first + i]);
+    }
+}
+
+static void look_together(void *arg, struct session *const *s, int n, int first)
+{
+    (void)arg;
+    (void)first;
     struct lm_state *states[LANGUAGE_ROWS];
     float *logits[LANGUAGE_ROWS];
     int64_t start = clock_ns();
@@ -237,28 +357,29 @@ static void look_together(struct session *const *s, int n)
 
 void session_step_many(struct session *const *s, int n)
 {
-    struct session *together[LANGUAGE_ROWS];
+    struct session **asked = xcalloc((unsigned long)n + 1, sizeof *asked);
     int k = 0;
-    flush_many(s, n);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; i++)
         if (s[i]->logits_at != s[i]->n)
-            together[k++] = s[i];
-        if (k == LANGUAGE_ROWS || (k && i == n - 1)) {
-            look_together(together, k);
-            k = 0;
-        }
-    }
+            asked[k++] = s[i];
+    in_groups(asked, k, look_together, NULL);
+    free(asked);
 }
 
-/* n <= LANGUAGE_ROWS sessions in which nothing waits, on a device that chooses. */
-static void choose_together(struct session *const *s, int n, const struct choosing *how, struct choice *out)
+struct choices {
+    const struct choosing *how;
+    struct choice *out;
+};
+
+static void choose_together(void *arg, struct session *const *s, int n, int first)
 {
+    const struct choices *c = arg;
     struct lm_state *states[LANGUAGE_ROWS];
     int64_t start = clock_ns();
     for (int i = 0; i < n; i++)
         states[i] = &s[i]->state;
-    language_choose_each(&s[0]->engine->language, states, n, tokenizer_size(s[0]->engine->tokenizer), how,
-                         out);
+    language_choose_each(&s[0]->engine->language, states, n, tokenizer_size(s[0]->engine->tokenizer),
+                         c->how + first, c->out + first);
     double ms = clock_ms_since(start) / n;
     for (int i = 0; i < n; i++)
         s[i]->stats.decode_ms += ms;
@@ -269,39 +390,88 @@ void session_choose(struct session *const *s, int n, const struct choosing *how,
     for (int i = 0; i < n; i++)
         if (s[i]->n == 0)
             bug("a choice in an empty session");
-    if (!s[0]->engine->backend->ops->choose) {
-        session_step_many(s, n);
-        for (int i = 0; i < n; i++)
-            out[i] = sample_token(s[i]->logits, tokenizer_size(s[i]->engine->tokenizer), &how[i]);
+    if (n && s[0]->engine->backend->ops->choose) {
+        in_groups(s, n, choose_together, &(struct choices){how, out});
         return;
     }
-    flush_many(s, n);
-    for (int i = 0; i < n; i += LANGUAGE_ROWS)
-        choose_together(s + i, n - i < LANGUAGE_ROWS ? n - i : LANGUAGE_ROWS, how + i, out + i);
+    session_step_many(s, n);
+    for (int i = 0; i < n; i++)
+        out[i] = sample_token(s[i]->logits, tokenizer_size(s[i]->engine->tokenizer), &how[i]);
 }
 
 /* ---- going back and copying ------------------------------------------------------------------------------ */
 
-struct checkpoint *session_checkpoint(struct session *s)
+/* A copy of s's block, here or, where there is no room, in the host's memory at once. */
+static int keep(struct checkpoint *c, const struct session *s, struct err *e)
 {
-    session_flush(s);
+    struct backend *b = backend(s);
+    if (room_alloc(&s->engine->room, &c->then, e) == 0) {
+        c->home.away = false;
+        b->ops->copy(b, c->then, s->state.now.block);
+        return 0;
+    }
+    c->home.host = b->ops->host_alloc ? b->ops->host_alloc(b, tenant_bytes(&c->home)) : NULL;
+    if (!c->home.host)
+        return -1;
+    struct tensor host = c->then;
+    host.data = c->home.host;
+    b->ops->download(b, host, s->state.now.block);
+    return 0;
+}
+
+struct checkpoint *session_try_checkpoint(struct session *s, struct err *e)
+{
     struct engine *g = s->engine;
+    if (session_read(s, e) || session_hold(s, 0, e))
+        return NULL;
     struct checkpoint *c = xcalloc(1, sizeof *c);
     *c = (struct checkpoint){.engine = g, .session = s->id, .length = s->n, .random = s->random};
     c->epoch = s->n ? s->epochs[s->n - 1] : 0;
-    recurrent_init(&c->then, lm(s), g->backend, g->act);
-    g->backend->ops->copy(g->backend, c->then.block, s->state.now.block);
+    c->then = s->state.now.block;
+    c->then.data = NULL;
+    tenant_init(&c->home, &g->room, &checkpoint_kind, c);
+    c->home.used = ++g->room.clock;
+    int rc = keep(c, s, e);
+    session_release(s);
+    if (rc == 0)
+        return c;
+    checkpoint_free(c);
+    return NULL;
+}
+
+struct checkpoint *session_checkpoint(struct session *s)
+{
+    struct err e = ERR_INIT;
+    struct checkpoint *c = session_try_checkpoint(s, &e);
+    need(c ? 0 : -1, &e);
     return c;
 }
 
-int session_rewind(struct session *s, const struct checkpoint *c, struct err *e)
+/* What a checkpoint has, into the session's block; from where it is. */
+static void put_back(struct session *s, const struct checkpoint *c)
 {
+    struct backend *b = backend(s);
+    struct tensor host = c->then;
+    host.data = c->home.host;
+    if (c->home.away)
+        b->ops->upload(b, s->state.now.block, host);
+    else
+        b->ops->copy(b, s->state.now.block, c->then);
+}
+
+int session_rewind(struct session *s, const struct checkpoint *look, struct err *e)
+{
+    struct checkpoint *c = (struct checkpoint *)(uintptr_t)look; /* that it was used is noted */
     if (c->session != s->id)
         return err_set(e, ERR_FAILED, "the checkpoint is of another session");
     if (c->length > s->n || (c->length && s->epochs[c->length - 1] != c->epoch))
         return err_set(e, ERR_FAILED, "the session has been rewound to before this checkpoint");
+    if (tenant_enter(&s->home, e)) /* which may send the checkpoint away: it goes back from there, too */
+        return -1;
+    c->home.used = ++s->engine->room.clock;
     drop_images(s, 0);
-    s->engine->backend->ops->copy(s->engine->backend, s->state.now.block, c->then.block);
+    put_back(s, c);
+    tenant_leave(&s->home);
     s->state.length = s->n = c->length;
     s->random = c->random;
     s->logits_at = 0;
@@ -318,17 +488,35 @@ void checkpoint_free(struct checkpoint *c)
 {
     if (!c)
         return;
-    recurrent_free(&c->then, c->engine->backend);
+    tenant_free(&c->home);
     free(c);
+}
+
+struct session *session_try_fork(const struct session *look, struct err *e)
+{
+    struct session *from = (struct session *)(uintptr_t)look; /* computes what waits */
+    if (session_read(from, e) || session_hold(from, 0, e))
+        return NULL;
+    struct session *s = session_new(from->engine, from->random);
+    int rc = session_hold(s, from->n, e);
+    if (rc == 0) {
+        for (int64_t i = 0; i < from->n; i++)
+            push(s, from->tokens[i]);
+        state_copy(&s->state, &from->state, lm(s), backend(s));
+        session_release(s);
+    }
+    session_release(from);
+    if (rc == 0)
+        return s;
+    session_free(s);
+    return NULL;
 }
 
 struct session *session_fork(const struct session *from)
 {
-    session_flush((struct session *)(uintptr_t)from);
-    struct session *s = session_new(from->engine, from->random);
-    for (int64_t i = 0; i < from->n; i++)
-        push(s, from->tokens[i]);
-    state_copy(&s->state, &from->state, lm(s), s->engine->backend);
+    struct err e = ERR_INIT;
+    struct session *s = session_try_fork(from, &e);
+    need(s ? 0 : -1, &e);
     return s;
 }
 

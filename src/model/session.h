@@ -4,6 +4,8 @@
  * remembers the epoch it was written in; a rewind begins a new epoch.  A checkpoint is still on the line
  * of the session when its last token is of the epoch it was then: a position that was given up and
  * written again has a later one.
+ *
+ * State and images that wait are a tenant of the engine's room: they may be away whenever nobody holds the session.
  */
 #ifndef HOLORUN_MODEL_SESSION_H
 #define HOLORUN_MODEL_SESSION_H
@@ -13,6 +15,7 @@
 struct session {
     struct engine *engine;
     uint64_t id; /* a checkpoint belongs to one session */
+    struct tenant home;
     struct lm_state state;
     int32_t *tokens;
     uint32_t *epochs; /* beside tokens */
@@ -26,7 +29,16 @@ struct session {
     struct session_stats stats;
 };
 
-/* Everything that waits goes through the model. */
-void session_flush(struct session *s);
+/* Between the two its state is here, with room for `more` tokens behind those that it has, waiting ones included. */
+int session_hold(struct session *s, int64_t more, struct err *e);
+void session_release(struct session *s);
+
+/* The next LANGUAGE_ROWS tokens of those that wait, or all of them if there are fewer, go through the model; together
+ * they leave the bits of session_read.  -1: no room. */
+int session_read_piece(struct session *s, struct err *e);
+int64_t session_waiting(const struct session *s);
+
+/* Bytes of state memory that it will have with so many tokens, and beyond that while it gets there. */
+size_t session_need(const struct session *s, int64_t length, size_t *more);
 
 #endif

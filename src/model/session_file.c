@@ -70,7 +70,8 @@ static int put_tensor(void *arg, struct tensor t)
 int session_save(const struct session *from, const char *path, struct err *e)
 {
     struct session *s = (struct session *)(uintptr_t)from; /* computes what waits, see session_logits */
-    session_flush(s);
+    if (session_read(s, e) || session_hold(s, 0, e))
+        return -1;
     struct header h = {
         .model = s->engine->hash, .random = s->random, .length = s->n, .act = (uint32_t)s->engine->act};
     memcpy(h.magic, magic, sizeof magic);
@@ -83,6 +84,7 @@ int session_save(const struct session *from, const char *path, struct err *e)
     buf_put(&w.out, &hash, sizeof hash);
     if (w.out.full || w.out.len != w.out.max)
         bug("a session of %lld tokens is not as long as computed", (long long)s->n);
+    session_release(s);
     int rc = file_write(path, w.out.data, w.out.len, e);
     buf_free(&w.out);
     free(w.row);
@@ -148,12 +150,14 @@ struct session *session_load(struct engine *g, const char *path, struct err *e)
     int rc = check_file(s, &m, &h, path, e);
     if (rc == 0)
         rc = read_tokens(s, m.data + sizeof h, h.length, path, e);
+    if (rc == 0)
+        rc = session_hold(s, 0, e);
     if (rc == 0) {
         s->random = h.random;
-        state_reserve(&s->state, &g->config.lm, g->backend, h.length);
         s->state.length = h.length;
         struct place p = {g->backend, m.data + sizeof h + (size_t)h.length * sizeof(int32_t)};
         state_visit(&s->state, &g->config.lm, get_tensor, &p);
+        session_release(s);
     }
     file_unmap(&m);
     if (rc) {

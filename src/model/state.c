@@ -3,13 +3,7 @@
 
 #include <stdlib.h>
 
-enum { FIRST_CAPACITY = 512, VIEW_ALIGN = 256 };
-
-static void drop(struct backend *b, struct tensor *t)
-{
-    if (t->data)
-        b->ops->free(b, t);
-}
+enum { CAPACITY_STEP = 512, CAPACITY_PART = 32, VIEW_ALIGN = 256 };
 
 /* ---- the fixed part ------------------------------------------------------------------------------- */
 
@@ -36,76 +30,146 @@ static size_t place_all(struct recurrent *r, const struct lm_config *c, enum dty
     return at;
 }
 
-void recurrent_init(struct recurrent *r, const struct lm_config *c, struct backend *b, enum dtype act)
+void recurrent_form(struct recurrent *r, const struct lm_config *c, enum dtype act)
 {
     *r = (struct recurrent){.ssm = xcalloc((unsigned long)c->layers, sizeof *r->ssm),
                             .conv = xcalloc((unsigned long)c->layers, sizeof *r->conv)};
-    r->block = b->ops->alloc(b, DT_U8, 1, (int64_t)place_all(r, c, act));
-    place_all(r, c, act);
+    int64_t bytes = (int64_t)place_all(r, c, act);
+    r->block = (struct tensor){NULL, DT_U8, 1, bytes, bytes};
 }
 
-void recurrent_free(struct recurrent *r, struct backend *b)
+void recurrent_place(struct recurrent *r, const struct lm_config *c)
 {
-    drop(b, &r->block);
-    free(r->ssm);
-    free(r->conv);
-    *r = (struct recurrent){0};
+    place_all(r, c, r->last.dtype);
 }
 
-/* ---- keys and values -------------------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------------------------- */
 
-void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, enum dtype act)
+static int get(const struct lm_state *s, struct backend *b, struct tensor *t, struct err *e)
 {
-    *s = (struct lm_state){0};
-    recurrent_init(&s->now, c, b, act);
+    if (s->room)
+        return room_alloc(s->room, t, e);
+    *t = b->ops->alloc(b, t->dtype, t->rows, t->cols);
+    return 0;
+}
+
+static void drop(const struct lm_state *s, struct backend *b, struct tensor *t)
+{
+    if (s->room)
+        room_free(s->room, t);
+    else if (t->data)
+        b->ops->free(b, t);
+}
+
+void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, enum dtype act)
+{
+    *s = (struct lm_state){.room = r};
+    recurrent_form(&s->now, c, act);
     s->k = xcalloc((unsigned long)c->layers, sizeof *s->k);
     s->v = xcalloc((unsigned long)c->layers, sizeof *s->v);
 }
 
+void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, enum dtype act)
+{
+    state_form(s, c, NULL, act);
+    get(s, b, &s->now.block, NULL);
+    recurrent_place(&s->now, c);
+}
+
+void state_each(struct lm_state *s, const struct lm_config *c, tenant_visit *fn, void *arg)
+{
+    fn(arg, &s->now.block);
+    for (int i = 0; i < c->layers; i++) {
+        if (c->pattern[i] != LAYER_ATTENTION)
+            continue;
+        fn(arg, &s->k[i]);
+        fn(arg, &s->v[i]);
+    }
+}
+
 void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b)
 {
-    recurrent_free(&s->now, b);
+    drop(s, b, &s->now.block);
     for (int i = 0; s->k && i < c->layers; i++) {
-        drop(b, &s->k[i]);
-        drop(b, &s->v[i]);
+        drop(s, b, &s->k[i]);
+        drop(s, b, &s->v[i]);
     }
+    free(s->now.ssm);
+    free(s->now.conv);
     free(s->k);
     free(s->v);
     *s = (struct lm_state){0};
 }
 
-static void grow(struct tensor *t, struct backend *b, enum dtype act, int64_t used, int64_t rows,
-                 int64_t cols)
+/* ---- keys and values -------------------------------------------------------------------------------- */
+
+static int64_t round_up(int64_t n)
 {
-    struct tensor bigger = b->ops->alloc(b, act, rows, cols);
-    if (used)
-        b->ops->copy(b, tensor_rows(bigger, 0, used), tensor_rows(*t, 0, used));
-    drop(b, t);
+    return (n + CAPACITY_STEP - 1) / CAPACITY_STEP * CAPACITY_STEP;
+}
+
+int64_t state_capacity(int64_t have, int64_t length)
+{
+    if (length <= have)
+        return have;
+    int64_t more = have + have / CAPACITY_PART;
+    return round_up(length > more ? length : more);
+}
+
+/* Each tensor is there twice while it grows; the others have grown or will. */
+size_t state_need(const struct lm_state *s, const struct lm_config *c, int64_t length)
+{
+    int64_t capacity = state_capacity(s->capacity, length), tensors = 0;
+    if (capacity == s->capacity)
+        return 0;
+    for (int i = 0; i < c->layers; i++)
+        tensors += c->pattern[i] == LAYER_ATTENTION ? 2 : 0;
+    size_t row = (size_t)c->kv_heads * (size_t)c->head_dim * dtype_size(s->now.last.dtype);
+    return tensors ? (size_t)((capacity - s->capacity) * tensors + s->capacity) * row : 0;
+}
+
+static int grow(const struct lm_state *s, struct tensor *t, struct backend *b, int64_t rows, int64_t cols,
+                struct err *e)
+{
+    struct tensor bigger = {NULL, s->now.last.dtype, rows, cols, cols};
+    if (t->data && t->rows >= rows)
+        return 0; /* by an attempt that found no room for others */
+    if (get(s, b, &bigger, e))
+        return -1;
+    if (s->length)
+        b->ops->copy(b, tensor_rows(bigger, 0, s->length), tensor_rows(*t, 0, s->length));
+    drop(s, b, t);
     *t = bigger;
+    return 0;
+}
+
+int state_try_reserve(struct lm_state *s, const struct lm_config *c, struct backend *b, int64_t length,
+                      struct err *e)
+{
+    if (length <= s->capacity)
+        return 0;
+    int64_t want = state_capacity(s->capacity, length), cols = (int64_t)c->kv_heads * c->head_dim;
+    if (s->room && room_make(s->room, state_need(s, c, length), e))
+        return -1;
+    for (int i = 0; i < c->layers; i++)
+        if (c->pattern[i] == LAYER_ATTENTION &&
+            (grow(s, &s->k[i], b, want, cols, e) || grow(s, &s->v[i], b, want, cols, e)))
+            return -1;
+    s->capacity = want;
+    return 0;
 }
 
 void state_reserve(struct lm_state *s, const struct lm_config *c, struct backend *b, int64_t length)
 {
-    if (length <= s->capacity)
-        return;
-    int64_t want = s->capacity + s->capacity / 2;
-    want = want < FIRST_CAPACITY ? FIRST_CAPACITY : want;
-    s->capacity = want < length ? length : want;
-    for (int i = 0; i < c->layers; i++) {
-        if (c->pattern[i] != LAYER_ATTENTION)
-            continue;
-        int64_t cols = (int64_t)c->kv_heads * c->head_dim;
-        grow(&s->k[i], b, s->now.last.dtype, s->length, s->capacity, cols);
-        grow(&s->v[i], b, s->now.last.dtype, s->length, s->capacity, cols);
-    }
+    struct err e = ERR_INIT;
+    if (state_try_reserve(s, c, b, length, &e))
+        die(e.kind, "%s", e.text);
 }
 
 void state_copy(struct lm_state *to, const struct lm_state *from, const struct lm_config *c,
                 struct backend *b)
 {
     b->ops->copy(b, to->now.block, from->now.block);
-    to->length = 0;
-    state_reserve(to, c, b, from->length);
     to->length = from->length;
     for (int i = 0; from->length && i < c->layers; i++) {
         if (c->pattern[i] != LAYER_ATTENTION)

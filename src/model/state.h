@@ -9,7 +9,7 @@
 #define HOLORUN_MODEL_STATE_H
 
 #include "model/config.h"
-#include "ops/ops.h"
+#include "model/room.h"
 
 /* The fixed part: one piece of memory, so that it is copied at once, and views of it.  Each begins at a multiple
  * of 256 bytes. */
@@ -24,15 +24,29 @@ struct lm_state {
     struct recurrent now;
     struct tensor *k, *v;     /* by layer: [capacity, Hkv * d]; empty for other kinds */
     int64_t length, capacity; /* positions in use, and that there is room for */
+    struct room *room;        /* where its memory comes from; NULL: from the backend, without a bound */
 };
 
-void recurrent_init(struct recurrent *r, const struct lm_config *c, struct backend *b, enum dtype act);
-void recurrent_free(struct recurrent *r, struct backend *b);
+/* state_form: shapes without memory, as a tenant has them that is away; recurrent_place when there is memory. */
+void recurrent_form(struct recurrent *r, const struct lm_config *c, enum dtype act);
+void recurrent_place(struct recurrent *r, const struct lm_config *c);
+void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, enum dtype act);
+void state_each(struct lm_state *s, const struct lm_config *c, tenant_visit *fn, void *arg);
 
 void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, enum dtype act);
 void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b);
-/* Room for `length` positions; grows by halves, so that tokens one by one cost no copies of all. */
-void state_reserve(struct lm_state *s, const struct lm_config *c, struct backend *b, int64_t length);
+
+/* Room for `length` positions: what a state gets that has room for so many; in steps, so that tokens one by one do
+ * not copy all of them each time, and small ones, so that little lies idle.  state_need: how many bytes more are
+ * taken for that while it grows. */
+int64_t state_capacity(int64_t have, int64_t length);
+size_t state_need(const struct lm_state *s, const struct lm_config *c, int64_t length);
+int state_try_reserve(struct lm_state *s, const struct lm_config *c, struct backend *b, int64_t length,
+                      struct err *e);
+void state_reserve(struct lm_state *s, const struct lm_config *c, struct backend *b,
+                   int64_t length); /* or dies */
+
+/* `to` has the memory of an empty one and room for all of `from`. */
 void state_copy(struct lm_state *to, const struct lm_state *from, const struct lm_config *c,
                 struct backend *b);
 

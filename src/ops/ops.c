@@ -90,15 +90,25 @@ static void large_pages(void *data, size_t bytes)
         madvise((void *)begin, end - begin, MADV_HUGEPAGE);
 }
 
-static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
+static struct tensor cpu_try_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
     (void)b;
     struct tensor x = {NULL, t, rows, cols, cols};
     size_t bytes = (size_t)rows * (size_t)cols * dtype_size(t);
-    if (posix_memalign(&x.data, 64, bytes ? bytes : 64))
-        die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+    if (posix_memalign(&x.data, 64, bytes ? bytes : 64)) {
+        x.data = NULL;
+        return x;
+    }
     large_pages(x.data, bytes);
     memset(x.data, 0, bytes);
+    return x;
+}
+
+static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
+{
+    struct tensor x = cpu_try_alloc(b, t, rows, cols);
+    if (!x.data)
+        die(ERR_ENV, "out of memory: %lld x %lld numbers asked for", (long long)rows, (long long)cols);
     return x;
 }
 
@@ -302,6 +312,7 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
                             .close = cpu_close,
                             .alloc = cpu_alloc,
                             .free = cpu_free,
+                            .try_alloc = cpu_try_alloc,
                             .upload = cpu_copy,
                             .download = cpu_copy,
                             .copy = cpu_copy,

@@ -130,6 +130,13 @@ struct ops {
     /* memory; upload and download convert between dtypes when they differ */
     struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */
     void (*free)(struct backend *b, struct tensor *t);
+    /* alloc where memory may be at its end: then data is NULL.  NULL where nobody can tell. */
+    struct tensor (*try_alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols);
+    /* Where tensors do not lie in the host's memory, else NULL: how many bytes are left for them, and memory of the
+     * host from and to which they are copied fastest (NULL when there is none). */
+    size_t (*memory_left)(struct backend *b);
+    void *(*host_alloc)(struct backend *b, size_t bytes);
+    void (*host_free)(struct backend *b, void *p);
     void (*upload)(struct backend *b, struct tensor dst, struct tensor host_src);
     void (*download)(struct backend *b, struct tensor host_dst, struct tensor src);
     void (*copy)(struct backend *b, struct tensor dst, struct tensor src); /* same shape; converts */
