@@ -33,7 +33,8 @@ struct entry {
 
 struct record {
     uint64_t key, used;
-    bool warm; /* has run once */
+    bool warm;         /* has run once */
+    cudaGraph_t graph; /* kept: a node of what runs is named by its node in it */
     cudaGraphExec_t exec;
     std::vector<entry> entries;
 };
@@ -55,9 +56,12 @@ struct steps {
 
 static void forget(record *r)
 {
-    if (r->exec)
+    if (r->exec) {
         CUDA(cudaGraphExecDestroy(r->exec));
+        CUDA(cudaGraphDestroy(r->graph));
+    }
     r->exec = nullptr;
+    r->graph = nullptr;
     r->entries.clear();
 }
 
@@ -75,7 +79,7 @@ static record *find(struct steps *s, uint64_t key)
         delete s->records[oldest];
         s->records.erase(s->records.begin() + static_cast<ptrdiff_t>(oldest));
     }
-    s->records.push_back(new record{key, 0, false, nullptr, {}});
+    s->records.push_back(new record{key, 0, false, nullptr, nullptr, {}});
     return s->records.back();
 }
 
@@ -218,10 +222,8 @@ static void step_end(struct backend *b)
     if (s->mode == COMPARING && s->at < s->now->entries.size())
         leave(c);
     if (s->mode == RECORDING) {
-        cudaGraph_t graph;
-        CUDA(cudaStreamEndCapture(c->stream, &graph));
-        CUDA(cudaGraphInstantiate(&s->now->exec, graph, 0));
-        CUDA(cudaGraphDestroy(graph));
+        CUDA(cudaStreamEndCapture(c->stream, &s->now->graph));
+        CUDA(cudaGraphInstantiate(&s->now->exec, s->now->graph, 0));
     }
     if (s->mode != WARMING)
         CUDA(cudaGraphLaunch(s->now->exec, c->stream));

@@ -5,7 +5,7 @@
  * after the other, in an order drawn anew at each launch, and in a block the threads, at each barrier: so
  * that a missing barrier, or a block that counts on another, shows as a wrong number.  What a GPU would let pass is an error here, with the name of the
  * kernel: a barrier that some threads never reach, warp functions without all lanes, more shared memory than
- * every supported card has, blocks that are no multiple of a warp.  Shared and device memory begin as NaN;
+ * every supported card has or than the kernel was allowed, blocks that are no multiple of a warp.  Shared and device memory begin as NaN;
  * under AddressSanitizer an index beyond either is caught.
  *
  * Left out: anything about time.  Streams finish at once, events measure nothing.
@@ -36,7 +36,7 @@ struct dim3 {
     {
     }
 };
-struct uint2 {
+struct alignas(8) uint2 {
     unsigned x, y;
 };
 struct alignas(16) uint4 {
@@ -45,7 +45,7 @@ struct alignas(16) uint4 {
 struct alignas(16) float4 {
     float x, y, z, w;
 };
-struct float2 {
+struct alignas(8) float2 {
     float x, y;
 };
 
@@ -285,8 +285,13 @@ inline cudaError_t cudaEventSynchronize(cudaEvent_t)
 {
     return cudaSuccess;
 }
-template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)
+namespace emu
 {
+void allow(const void *kernel, size_t shared);
+}
+template <class K> cudaError_t cudaFuncSetAttribute(K kernel, cudaFuncAttribute, int bytes)
+{
+    emu::allow(reinterpret_cast<const void *>(kernel), static_cast<size_t>(bytes));
     return cudaSuccess;
 }
 
@@ -294,7 +299,7 @@ template <class K> cudaError_t cudaFuncSetAttribute(K, cudaFuncAttribute, int)
 
 typedef struct emu_graph *cudaGraph_t;
 typedef struct emu_graph *cudaGraphExec_t;
-typedef struct emu_node *cudaGraphNode_t; /* its number, from 1 */
+typedef struct emu_node *cudaGraphNode_t; /* a number, from 1 */
 typedef struct emu_edge cudaGraphEdgeData;
 typedef enum { cudaStreamCaptureModeRelaxed } cudaStreamCaptureMode;
 typedef enum { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive } cudaStreamCaptureStatus;

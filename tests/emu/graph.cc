@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,20 @@ struct node {
     dim3 grid, block;
     size_t shared;
     std::function<void()> call;
+    size_t number; /* its handle */
 };
 
 struct known_kernel {
     std::string name;
     emu::binder bind;
 };
+
+/* Dynamic shared memory that kernels were allowed beyond what each may have. */
+std::map<const void *, size_t> &allowed()
+{
+    static std::map<const void *, size_t> all;
+    return all;
+}
 
 std::map<const void *, known_kernel> &kernels()
 {
@@ -37,8 +46,12 @@ struct emu_graph {
 namespace
 {
 
+enum { SHARED_FOR_ALL = 48 << 10 };
+
 emu_graph *recording;
 cudaGraphNode_t last_node;
+std::set<size_t> nodes_alive; /* of graphs that were not destroyed */
+size_t nodes_made;
 
 [[noreturn]] void fail(const char *what)
 {
@@ -64,7 +77,9 @@ void submit(const node &n)
     if (!recording)
         return run(n);
     recording->nodes.push_back(n);
-    last_node = numbered(recording->nodes.size());
+    recording->nodes.back().number = ++nodes_made;
+    nodes_alive.insert(nodes_made);
+    last_node = numbered(nodes_made);
 }
 
 node make_node(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared)
@@ -72,7 +87,11 @@ node make_node(const void *kernel, dim3 grid, dim3 block, void **args, size_t sh
     auto k = kernels().find(kernel);
     if (k == kernels().end())
         fail("a kernel that nobody knows");
-    return node{kernel, grid, block, shared, k->second.bind(args)};
+    if (shared > SHARED_FOR_ALL && allowed()[kernel] < shared) {
+        fprintf(stderr, "kernel %s: more shared memory than it was allowed\n", k->second.name.c_str());
+        abort();
+    }
+    return node{kernel, grid, block, shared, k->second.bind(args), 0};
 }
 
 } // namespace
@@ -86,9 +105,14 @@ void remember(const void *kernel, const char *name, const binder &bind)
         kernels()[kernel] = {name, bind};
 }
 
+void allow(const void *kernel, size_t shared)
+{
+    allowed()[kernel] = shared;
+}
+
 void enqueue(const std::function<void()> &what)
 {
-    submit(node{nullptr, dim3(), dim3(), 0, what});
+    submit(node{nullptr, dim3(), dim3(), 0, what, 0});
 }
 
 } // namespace emu
@@ -169,11 +193,16 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t which,
                                              const cudaKernelNodeParams *p)
 {
-    size_t i = reinterpret_cast<size_t>(which);
-    if (i < 1 || i > exec->nodes.size() || exec->nodes[i - 1].kernel != p->func)
-        fail("arguments for a node that is not this kernel");
-    exec->nodes[i - 1] = make_node(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes);
-    return cudaSuccess;
+    size_t number = reinterpret_cast<size_t>(which);
+    if (!nodes_alive.count(number))
+        fail("arguments for a node of a graph that was destroyed");
+    for (node &n : exec->nodes)
+        if (n.number == number && n.kernel == p->func) {
+            n = make_node(p->func, p->gridDim, p->blockDim, p->kernelParams, p->sharedMemBytes);
+            n.number = number;
+            return cudaSuccess;
+        }
+    fail("arguments for a node that is not this kernel");
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t)
@@ -193,6 +222,8 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
+    for (const node &n : graph->nodes)
+        nodes_alive.erase(n.number);
     delete graph;
     return cudaSuccess;
 }
