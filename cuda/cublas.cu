@@ -214,14 +214,15 @@ static handle layout(struct cublas *c, struct tensor t)
     return h;
 }
 
-static const struct plan *plan_for(struct cublas *c, struct tensor y, struct tensor x, struct tensor w,
-                                   bool add)
+/* While a step is put together none is dropped: what it has compared so far may yet have to run. */
+static const struct plan *plan_for(struct backend *b, struct cublas *c, struct tensor y, struct tensor x,
+                                   struct tensor w, bool add)
 {
     const shape s = {y.rows, y.cols, x.cols, y.stride, x.stride, w.stride, y.dtype, add};
     auto known = c->plans.find(s);
     if (known != c->plans.end())
         return &known->second;
-    if (c->plans.size() >= MOST_PLANS)
+    if (c->plans.size() >= MOST_PLANS && !cuda_recording(cuda_of(b)))
         drop_plans(c);
     struct plan p = {};
     struct heuristic best = {};
@@ -244,7 +245,7 @@ static const struct plan *plan_for(struct cublas *c, struct tensor y, struct ten
 void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
 {
     struct cublas *&at = products_of(b)->cublas, *c = at ? at : (at = cublas_open());
-    const struct plan *p = plan_for(c, y, x, w, add);
+    const struct plan *p = plan_for(b, c, y, x, w, add);
     const std::array<int64_t, 11> what = product_key(y, x, w, factor, add);
     cudaStream_t stream = cuda_of(b)->stream;
     cuda_also(cuda_of(b), what.data(), sizeof what, [=] {

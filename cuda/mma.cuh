@@ -63,7 +63,8 @@ __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const
 }
 
 /* Four matrices of 8 x 8 bf16 from shared memory: lane l names row l % 8 of matrix l / 8 (16 bytes, aligned);
- * r[m] is row g, columns 2t and 2t + 1 of matrix m; or with TURNED rows 2t and 2t + 1 of column g. */
+ * r[m] is row g, columns 2t and 2t + 1 of matrix m; or with TURNED rows 2t and 2t + 1 of column g.  To the compiler
+ * it reads memory: stores before it stay before it. */
 template <bool TURNED> __device__ __forceinline__ void load_matrices(unsigned r[4], const void *row)
 {
 #ifdef CUDA_EMULATED
@@ -80,11 +81,13 @@ template <bool TURNED> __device__ __forceinline__ void load_matrices(unsigned r[
     if (TURNED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                     : "r"(at));
+                     : "r"(at)
+                     : "memory");
     else
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                     : "r"(at));
+                     : "r"(at)
+                     : "memory");
 #endif
 }
 
