@@ -326,7 +326,10 @@ static void t_fused(void **state)
             for (int from = 0, n = j == 3 ? 1 : s[0]; from < s[0]; from += n)
                 mix(j == 2 ? ref : gpu, &m, j == 0 || j == 3, out[j], conv[j], ssm[j], from, n);
         }
-        double off = fmax(lab_worst(out[0], out[2]), lab_worst(ssm[0], ssm[2]));
+        /* x, B or C may be rounded to the other side, one step of the value, before they meet the state */
+        double step = i % 2 ? 0x1p-7 : 0,
+               off = fmax(lab_worst_within(out[0], out[2], step * lab_largest(out[2])),
+                          lab_worst_within(ssm[0], ssm[2], step * lab_largest(ssm[2])));
         check_note("%3d sessions, %d heads of %d by %d, %s: %.2f of the tolerance", s[0], s[2], s[3], s[4],
                    dtype_name(m.p.dtype), off);
         assert_true(off <= 1);
