@@ -3,15 +3,21 @@
 
 #include "base/pool.h"
 #include "bench/bench.h"
+#include "bench/random.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct bench),
+    {"random", 0, OPTION_TEXT, offsetof(struct bench, random), "SIZES", 0, 64, NULL,
+     "no checkpoint: sizes of holotron-12b, holotron4-30b or tiny, with weights made where they are used",
+     NULL},
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
-     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; or to compare: "
-     "peers, or of it peers-prompt, peers-decode or peers-tile",
+     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; besides these fleet, "
+     "what "
+     "one machine does for a hundred sessions; or to compare: peers, or of it peers-prompt, peers-decode or "
+     "peers-tile",
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
      "runs of each figure at least; 1 to see that everything runs", NULL},
@@ -27,7 +33,8 @@ const struct command bench_command = {
     "registers, and reading of memory; a model that fits in the caches can go beyond the second.\n"
     "step is one turn of the agent without its display: settling, capture and acting are in the log of "
     "every run.",
-    "holorun bench\nholorun bench --section decode --threads 1 --json\n",
+    "holorun bench\nholorun bench --section decode --threads 1 --json\n"
+    "holorun bench --device cuda --random holotron-12b --section fleet\n",
     options,
     cmd_bench};
 
@@ -40,13 +47,15 @@ static bool is_one_of(const char *section, const char *const *names)
 
 static int check(const struct bench *k, int n, char **argv, struct err *e)
 {
-    static const char *const names[] = {"all",    "peak",         "kernels",      "vision",     "prefill",
-                                        "decode", "concurrency",  "session",      "step",       "drift",
-                                        "peers",  "peers-prompt", "peers-decode", "peers-tile", NULL};
+    static const char *const names[] = {
+        "all",  "peak",  "kernels", "vision", "prefill",      "decode",       "concurrency", "session",
+        "step", "drift", "fleet",   "peers",  "peers-prompt", "peers-decode", "peers-tile",  NULL};
     if (n > 0)
         return err_set(e, ERR_USAGE, "bench takes no argument '%s'", argv[0]);
     if (n == 0 && !is_one_of(k->section, names))
         return err_set(e, ERR_USAGE, "there is no section '%s'", k->section);
+    if (n == 0 && k->random && !random_find(k->random, e))
+        return -1;
     return n;
 }
 

@@ -14,8 +14,9 @@
 
 struct bench {
     const char *model, *device, *isa; /* NULL: the one that comes with holorun, the best */
-    const char *section;     /* "all" or one of them */
-    int hold, weights;       /* enum weight_hold, weight_numbers */
+    const char *random;  /* sizes of a model whose weights are made (bench/random.h); NULL: `model` */
+    const char *section; /* "all" or one of them */
+    int hold, weights;   /* enum weight_hold, weight_numbers */
     bool weight_cache;
     size_t state_memory; /* 0: what the weights leave */
     int threads, repeat; /* repeat: at least so many runs of each figure */
@@ -40,7 +41,13 @@ struct rate { /* of one call; 0: does not apply */
 
 bool bench_wants(const struct bench *k, const char *section);
 
-/* Calls fn until there were `repeat` runs and a quarter of a second, after one that is not counted.  What
+/* The operations are a GPU's: they return before they are done.  Memory there, or of the host: bytes that could be
+ * used, and bytes in use from a point of their own. */
+bool bench_on_gpu(const struct bench *k);
+double bench_room(const struct bench *k);
+double bench_used(const struct bench *k);
+
+/* Calls fn, and waits for what it began, until there were `repeat` runs and a quarter of a second, after one that is not counted.  What
  * takes seconds is run twice, and with a repeat of 1 everything once. */
 struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg);
 
@@ -49,6 +56,9 @@ void bench_row(const struct bench *k, const char *section, const char *name, str
 /* A value that is not a time. */
 void bench_value(const struct bench *k, const char *section, const char *name, double value,
                  const char *unit);
+
+/* A row for which there is no room. */
+void bench_left_out(const struct bench *k, const char *section, const char *name);
 
 void bench_peak(struct bench *k);
 void bench_kernels(const struct bench *k);

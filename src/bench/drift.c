@@ -65,7 +65,8 @@ static struct engine *open(const struct subject *m, bool f32, enum weight_number
                                .threads = m->k->threads,
                                .f32 = f32,
                                .weights = numbers,
-                               .cache = m->k->weight_cache};
+                               .cache = m->k->weight_cache,
+                               .random = m->made};
     struct engine *g = engine_open(&o, &e);
     subject_need(g ? 0 : -1, &e);
     return g;

@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 
 #include "base/clock.h"
+#include "model/memory.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -29,23 +30,35 @@ static bool enough(const struct bench *k, int n, double total)
     return n > 1 && total > MOST_MS;
 }
 
-static double run_once(void (*fn)(void *), void *arg)
+bool bench_on_gpu(const struct bench *k)
+{
+    return k->b && k->b->ops->finish;
+}
+
+static void wait(const struct bench *k)
+{
+    if (bench_on_gpu(k))
+        k->b->ops->finish(k->b);
+}
+
+static double run_once(const struct bench *k, void (*fn)(void *), void *arg)
 {
     int64_t start = clock_ns();
     fn(arg);
+    wait(k);
     return clock_ms_since(start);
 }
 
 struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg)
 {
-    double ms[MAX_RUNS] = {run_once(fn, arg)}, total = ms[0];
+    double ms[MAX_RUNS] = {run_once(k, fn, arg)}, total = ms[0];
     int n = 1;
     if (k->repeat > 1 && ms[0] < MOST_MS) { /* it warmed the caches */
         n = 0;
         total = 0;
     }
     while (!enough(k, n, total))
-        total += ms[n++] = run_once(fn, arg);
+        total += ms[n++] = run_once(k, fn, arg);
     qsort(ms, (size_t)n, sizeof *ms, by_value);
     return (struct timing){(ms[(n - 1) / 2] + ms[n / 2]) / 2, ms[0], n};
 }
@@ -116,6 +129,28 @@ void bench_value(const struct bench *k, const char *section, const char *name, d
     fflush(stdout);
 }
 
+void bench_left_out(const struct bench *k, const char *section, const char *name)
+{
+    if (k->json)
+        fprintf(stderr, "%s: %s: no room\n", section, name);
+    else
+        printf("%-8s %-44s   no room\n", section, name);
+    fflush(stdout);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+double bench_room(const struct bench *k)
+{
+    return k->b->ops->memory_left ? (double)k->b->ops->memory_left(k->b) : (double)memory_available(NULL);
+}
+
+double bench_used(const struct bench *k)
+{
+    wait(k);
+    return (double)memory_heap() - (k->b->ops->memory_left ? bench_room(k) : 0);
+}
+
 /* ---- limits ------------------------------------------------------------------------------------------ */
 
 struct arithmetic {
@@ -154,19 +189,55 @@ static void run_reading(void *arg)
     pool_for(r->pool, r->words, 1 << 16, read_range, r);
 }
 
+struct copying {
+    struct backend *b;
+    struct tensor to, from;
+};
+
+enum { COPIES = 8 };
+
+static void run_copying(void *arg)
+{
+    struct copying *c = arg;
+    for (int i = 0; i < COPIES; i++)
+        c->b->ops->copy(c->b, c->to, c->from);
+}
+
+/* Memory of a GPU, from one half of a GiB or two to the other: more than any cache. */
+static void copying_limit(struct bench *k, const struct bench *often, bool show)
+{
+    int64_t bytes = k->brief || k->repeat == 1 ? 64 << 20 : 1 << 30;
+    char name[64];
+    struct copying c = {k->b, k->b->ops->alloc(k->b, DT_U8, 1, bytes),
+                        k->b->ops->alloc(k->b, DT_U8, 1, bytes)};
+    struct timing t = bench_measure(often, run_copying, &c);
+    k->b->ops->free(k->b, &c.to);
+    k->b->ops->free(k->b, &c.from);
+    snprintf(name, sizeof name, "copying %lld MiB on the device", (long long)bytes >> 20);
+    double moved = 2.0 * COPIES * (double)bytes;
+    if (show)
+        bench_row(k, "peak", name, t, (struct rate){.bytes = moved, .limit = true});
+    k->memory = moved / t.least * 1e-6;
+}
+
 /* Limits are what the machine can do: they come from the fastest run, and never from a single one. */
 void bench_peak(struct bench *k)
 {
     struct bench often = *k;
     often.repeat = k->repeat > LIMIT_RUNS ? k->repeat : LIMIT_RUNS;
-    static const char *const names[] = {"arithmetic in registers, f32", "arithmetic in registers, bf16"};
-    bool show = bench_wants(k, "peak");
+    const char *const names[] = {"arithmetic in registers, f32",
+                                 bench_on_gpu(k) ? "matrix products, bf16" : "arithmetic in registers, bf16"};
+    bool show = bench_wants(k, "peak") || !strcmp(k->section, "fleet");
     for (int i = 0; i < 2; i++) {
         struct arithmetic a = {k->b, i ? DT_BF16 : DT_F32, 0};
         struct timing t = bench_measure(&often, run_arithmetic, &a);
         if (show)
             bench_row(k, "peak", names[i], t, (struct rate){.flop = a.flop, .factor = a.type, .limit = true});
         *(i ? &k->peak_bf16 : &k->peak_f32) = a.flop / t.least * 1e-6;
+    }
+    if (bench_on_gpu(k)) {
+        copying_limit(k, &often, show);
+        return;
     }
     enum { BYTES = 256 << 20 };
     uint64_t *data = xmalloc(BYTES, 1);

@@ -201,6 +201,8 @@ int bench_model(const struct bench *k, struct err *e)
             bench_concurrency(&m);
         if (!strncmp(k->section, "peers", strlen("peers")))
             bench_peers(&m);
+        if (!strcmp(k->section, "fleet"))
+            bench_fleet(&m);
         if (bench_wants(k, "session"))
             bench_sessions(&m);
         if (bench_wants(k, "step") && m.c->vision)

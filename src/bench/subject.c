@@ -1,7 +1,10 @@
 /* subject.c - see subject.h. */
 #include "bench/subject.h"
 
+#include "bench/random.h"
 #include "model/find.h"
+#include "model/memory.h"
+#include "model/plan.h"
 #include "model/tokenizer.h"
 
 #include <stdlib.h>
@@ -60,10 +63,53 @@ static int32_t *read_text(const struct tokenizer *t)
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
+int subject_screen(struct subject *m, int w, int h, struct err *e)
+{
+    if (!w) {
+        w = m->dialect->screen_w ? m->dialect->screen_w : ANY_WIDTH;
+        h = m->dialect->screen_h ? m->dialect->screen_h : ANY_HEIGHT;
+    }
+    image_free(&m->screen);
+    if (image_alloc(&m->screen, w, h, e))
+        return -1;
+    draw_screen(&m->screen);
+    return 0;
+}
+
+static int find_model(struct subject *m, struct err *e)
+{
+    const struct random_model *sizes = m->k->random ? random_find(m->k->random, e) : NULL;
+    m->made = sizes;
+    if (sizes || !m->k->random)
+        m->dir = sizes ? random_write(sizes, e) : model_find(m->k->model, e);
+    return m->dir ? 0 : -1;
+}
+
+/* Made weights take memory that no file can give back: better asked before. */
+static int check_room(const struct subject *m, const struct engine_options *o, struct err *e)
+{
+    struct model_config c;
+    struct plan p;
+    struct safetensors *s = m->made ? safetensors_open(m->dir, e) : NULL;
+    if (!m->made)
+        return 0;
+    struct engine_options packed = *o;
+    packed.hold = HOLD_PACKED;
+    int rc = !s || config_load(&c, m->dir, e) || plan_make(&p, &c, s, &packed, e) ? -1 : 0;
+    double need = rc ? 0 : (double)plan_own(&p, 1, SUBJECT_IDS), room = bench_room(m->k);
+    safetensors_close(s);
+    if (rc == 0 && room > 0 && need > room)
+        return err_set(e, ERR_ENV,
+                       "%s takes %.1f GB of memory and %.1f are free: another --device, --weights int8, or "
+                       "--random tiny",
+                       m->k->random, need * 1e-9, room * 1e-9);
+    return rc;
+}
+
 int subject_open(struct subject *m, const struct bench *k, struct err *e)
 {
     *m = (struct subject){.k = k};
-    if (!(m->dir = model_find(k->model, e)))
+    if (find_model(m, e))
         return -1;
     char *name = dialect_for_model(m->dir, e);
     m->dialect = name ? dialect_load(name, e) : NULL;
@@ -77,14 +123,16 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .hold = (enum weight_hold)k->hold,
                                .weights = (enum weight_numbers)k->weights,
                                .cache = k->weight_cache,
-                               .state_memory = k->state_memory};
-    if (!(m->g = engine_open(&o, e)))
+                               .state_memory = k->state_memory,
+                               .random = m->made};
+    if (check_room(m, &o, e) || !(m->g = engine_open(&o, e)))
         return -1;
+    if (strcmp(engine_isa(m->g), k->b->ops->name) != 0)
+        return err_set(e, ERR_ENV, "the model runs on '%s', the limits are those of '%s': say which --device",
+                       engine_isa(m->g), k->b->ops->name);
     m->c = engine_config(m->g);
-    int w = m->dialect->screen_w, h = m->dialect->screen_h;
-    if (image_alloc(&m->screen, w ? w : ANY_WIDTH, h ? h : ANY_HEIGHT, e))
+    if (subject_screen(m, 0, 0, e))
         return -1;
-    draw_screen(&m->screen);
     m->ids = read_text(engine_tokenizer(m->g));
     m->s = session_new(m->g, 1);
     if (session_append(m->s, m->ids, 4, e))
@@ -102,5 +150,8 @@ void subject_close(struct subject *m)
     if (m->dialect)
         dialect_free(m->dialect);
     free(m->ids);
-    free(m->dir);
+    if (m->made)
+        random_remove(m->dir);
+    else
+        free(m->dir);
 }

@@ -6,8 +6,6 @@
  */
 #include "bench/subject.h"
 
-#include "model/memory.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +37,10 @@ static void append(struct session *s, const int32_t *ids, int64_t n)
 static void make(struct many *k)
 {
     k->s[0] = session_new(k->m->g, 1);
-    append(k->s[0], k->m->ids, k->after);
-    session_logits(k->s[0]);
+    for (int left = k->after; left > 0; left -= SUBJECT_IDS) {
+        append(k->s[0], k->m->ids, left < SUBJECT_IDS ? left : SUBJECT_IDS);
+        session_logits(k->s[0]);
+    }
     for (int i = 1; i < k->n; i++)
         k->s[i] = session_fork(k->s[0]);
 }
@@ -59,25 +59,27 @@ static void run_steps(void *arg)
     }
 }
 
-/* More copies than half of what is free would take other programs' memory. */
-static bool fits(const struct many *k)
+/* On the host more than half of what is free would take other programs' memory. */
+bool bench_fits(const struct subject *m, int n, int64_t tokens)
 {
-    size_t room = memory_available(NULL);
-    return k->n == 1 || !room || cost_session_bytes(k->m->c, k->after + GROWN) * k->n < (double)room / 2;
+    double room = bench_room(m->k) * (bench_on_gpu(m->k) ? 0.95 : 0.5);
+    return n == 1 || room == 0 || cost_session_bytes(m->c, tokens) * n < room;
 }
 
-static void decode_together(struct subject *m, const char *section, int n, int after)
+void bench_decode(struct subject *m, const char *section, int n, int after)
 {
     struct many k = {.m = m, .n = n, .after = after};
-    if (m->c->lm.max_tokens < after + GROWN || !fits(&k))
-        return;
     char name[80];
+    snprintf(name, sizeof name, "%d session%s after %d, one token each", n, n > 1 ? "s" : "", after);
+    if (m->c->lm.max_tokens < after + GROWN || !bench_fits(m, n, after + GROWN)) {
+        bench_left_out(m->k, section, name);
+        return;
+    }
     make(&k);
     struct timing t = bench_measure(m->k, run_steps, &k);
     drop(&k);
     t.median /= STEPS;
     t.least /= STEPS;
-    snprintf(name, sizeof name, "%d session%s after %d, one token each", n, n > 1 ? "s" : "", after);
     bench_row(
         m->k, section, name, t,
         (struct rate){
@@ -94,7 +96,7 @@ void bench_concurrency(struct subject *m)
 {
     static const int sessions[] = {1, 4, 16, 64, MOST};
     for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++)
-        decode_together(m, "concurrency", sessions[i], 512);
+        bench_decode(m, "concurrency", sessions[i], 512);
 }
 
 /* ---- what others do, too ---------------------------------------------------------------------------------- */
@@ -153,7 +155,7 @@ void bench_peers(struct subject *m)
     if (!part || !strcmp(part, "-prompt"))
         prompts(m);
     for (int i = 0; i < 2 && (!part || !strcmp(part, "-decode")); i++)
-        decode_together(m, "peers", sessions[i], 128);
+        bench_decode(m, "peers", sessions[i], 128);
     if ((!part || !strcmp(part, "-tile")) && m->c->vision && !m->c->vit.max_patches)
         one_tile(m);
 }

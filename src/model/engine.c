@@ -109,7 +109,7 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
         plan_hold(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);
     g->backend = backend_open(o->device, o->isa, plan_own(&p, 1, 0), g->pool, e);
-    if (g->backend && !g->backend->ops->borrow)
+    if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct plan_holding){false, 0};
     return g->backend ? 0 : -1;
 }
@@ -131,8 +131,9 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
                                 .progress_arg = o->progress_arg,
                                 .numbers = o->weights,
                                 .mapped = hold.mapped,
-                                .resident = hold.resident};
-    if (o->cache && (o->weights == WEIGHTS_INT8 || o->weights == WEIGHTS_INT4))
+                                .resident = hold.resident,
+                                .random = o->random};
+    if (o->cache && !o->random && (o->weights == WEIGHTS_INT8 || o->weights == WEIGHTS_INT4))
         bind.cache = g->cache =
             weight_cache_open(o->dir, s, g->hash, o->weights, g->backend->ops->quant_layout);
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);

@@ -59,8 +59,9 @@ static struct weight *gate_matrix(struct binder *x, const char *name, int64_t ro
     const struct st_tensor *t = binder_take_shape(x, name, SHAPE(rows, cols));
     if (!t)
         return NULL;
-    void *copy;
-    struct weight *w = x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
+    void *copy = NULL;
+    struct weight *w = binder_makes(x) ? binder_made_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
+                                       : x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
     free(copy);
     binder_done(x, t);
     return w;

@@ -5,6 +5,7 @@
  *   weights_take.c    one stored tensor at a time
  *   weights_small.c   matrices of small numbers: as checkpoints store them, and as they are held
  *   weights_cache.c   the file that keeps what was made of them
+ *   weights_made.c    random numbers in the place of a file's
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_IMPL_H
 #define HOLORUN_MODEL_WEIGHTS_IMPL_H
@@ -88,6 +89,13 @@ struct tensor binder_widened(const struct stored *m);
 
 /* Whether a tensor is a scale that is of no use here. */
 bool binder_unused_scale(struct binder *x, const struct st_tensor *t);
+
+/* Random numbers instead of those of a tensor: whether, and where the weights are used or on the host. */
+bool binder_makes(const struct binder *x);
+struct weight *binder_made_weight(struct binder *x, const struct st_tensor *t, enum quant_form form,
+                                  enum dtype dtype, int64_t rows, int64_t cols);
+void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out);
+void binder_make_host(const struct binder *x, const struct st_tensor *t, float *out, size_t n);
 
 void binder_vision(struct binder *x, struct vision_weights *w);
 

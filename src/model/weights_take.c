@@ -105,7 +105,7 @@ enum dtype binder_activation(const struct binder *x)
 /* Whether a tensor can be used from the file as it is. */
 bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum dtype wanted)
 {
-    return x->o->mapped && x->b->ops->borrow && t->dtype == wanted && is_aligned(t);
+    return x->o->mapped && !x->o->random && x->b->ops->borrow && t->dtype == wanted && is_aligned(t);
 }
 
 /* A mapped tensor stays in memory as long as the ones before it have left room; they come in the order in
@@ -141,6 +141,8 @@ struct weight *binder_weight(struct binder *x, enum role role, const struct stor
         x->held +=
             form ? quant_size(form, m->source.rows, m->source.cols) : numbers * (double)dtype_size(kept);
     }
+    if (binder_makes(x))
+        return binder_made_weight(x, t, form, kept, m->source.rows, m->source.cols);
     if (form)
         return binder_small(x, form, m);
     if (!m->form && binder_stays_mapped(x, t, kept))
@@ -173,7 +175,9 @@ struct tensor binder_upload(struct binder *x, const struct st_tensor *t, enum dt
     if (!t)
         return (struct tensor){0};
     struct tensor out = x->b->ops->alloc(x->b, dtype, rows, cols);
-    if (!x->o->shapes_only) {
+    if (binder_makes(x)) {
+        binder_make(x, t, out);
+    } else if (!x->o->shapes_only) {
         void *copy;
         x->b->ops->upload(x->b, out, binder_host_view(t, rows, cols, &copy));
         free(copy);
@@ -195,7 +199,9 @@ float *binder_numbers(struct binder *x, const struct st_tensor *t)
     size_t n = t->bytes / dtype_size(t->dtype);
     float *out = xcalloc(n + 1, sizeof *out);
     void *copy;
-    if (x->o->shapes_only)
+    if (binder_makes(x))
+        binder_make_host(x, t, out, n);
+    if (x->o->shapes_only || x->o->random)
         return out;
     const void *p = binder_host_view(t, 1, (int64_t)n, &copy).data;
     for (size_t i = 0; i < n; i++)

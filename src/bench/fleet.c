@@ -1,0 +1,227 @@
+/* fleet.c - what one machine does for one session and for a hundred: see bench.h.
+ *
+ * The figures that a card is bought for, in the order in which an agent's step needs them: looking at a
+ * screenshot and reading it, choosing tokens with a long conversation behind, whole steps, and the memory that a
+ * session takes.  Contexts are as long as the model allows, CONTEXT at most; what does not fit in memory is left out and
+ * said.
+ *
+ * What a token is costs nothing, so that those of a reply are given and not chosen; of a grammar's forced
+ * tokens only the number counts: they are read together with the one before them.
+ */
+#include "bench/subject.h"
+
+#include "model/memory.h"
+#include "model/preprocess.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CONTEXT = 12288, HISTORY = 2048, REPLY = 100, MANY = 100, COPIES = 4 };
+enum { GROUP = 20, FORCED = 7 };   /* of so many tokens of a reply so many are forced: about what JSON has */
+enum { WIDE = 2048, HIGH = 1536 }; /* 4 x 3 tiles of 512, and the thumbnail */
+
+static int64_t at_most(const struct subject *m, int64_t tokens)
+{
+    int64_t room = m->c->lm.max_tokens / 4;
+    return tokens < room ? tokens : room;
+}
+
+static void append(struct session *s, const int32_t *ids, int64_t n)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_append(s, ids, n, &e), &e);
+}
+
+static void extend(const struct subject *m, struct session *s, int64_t length)
+{
+    enum { PIECE = SUBJECT_IDS / 2 };
+    while (session_length(s) < length) {
+        int64_t left = length - session_length(s);
+        append(s, m->ids, left < PIECE ? left : PIECE);
+        session_logits(s);
+    }
+}
+
+/* ---- a screenshot -------------------------------------------------------------------------------------- */
+
+static void look(struct subject *m)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_rewind(m->s, m->start, &e), &e);
+    subject_new_screen(m);
+    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+}
+
+static void run_tower(void *arg)
+{
+    look(arg);
+}
+
+static void run_reading(void *arg)
+{
+    struct subject *m = arg;
+    struct err e = ERR_INIT;
+    subject_need(session_rewind(m->s, m->start, &e), &e);
+    for (int64_t n = m->n; n > 0; n -= SUBJECT_IDS)
+        append(m->s, m->ids, n < SUBJECT_IDS ? n : SUBJECT_IDS);
+    session_logits(m->s);
+}
+
+static void run_both(void *arg)
+{
+    struct subject *m = arg;
+    look(m);
+    session_logits(m->s);
+}
+
+static void screenshot(struct subject *m)
+{
+    struct err e = ERR_INIT;
+    subject_need(subject_screen(m, WIDE, HIGH, &e), &e);
+    int tiles = preprocess_grid(m->c, WIDE, HIGH).tiles;
+    look(m);
+    m->n = session_length(m->s) - checkpoint_length(m->start);
+    double tower = cost_tile_flop(m->c, 0) * tiles,
+           text = cost_text_flop(m->c, m->n, checkpoint_length(m->start));
+    const struct {
+        const char *what;
+        void (*fn)(void *);
+        struct rate rate;
+    } rows[] = {
+        {"resize, tower, projector",
+         run_tower,
+         {.flop = tower, .count = tiles, .unit = "tiles", .factor = DT_BF16}},
+        {"its tokens read",
+         run_reading,
+         {.flop = text, .count = (double)m->n, .unit = "tok", .factor = DT_BF16}},
+        {"all of it", run_both, {.flop = tower + text, .count = 1, .unit = "shots", .factor = DT_BF16}},
+    };
+    if (m->n + checkpoint_length(m->start) > m->c->lm.max_tokens)
+        return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char name[96];
+        snprintf(name, sizeof name, "screen, %d tiles, %lld tokens: %s", tiles, (long long)m->n,
+                 rows[i].what);
+        bench_row(m->k, "fleet", name, bench_measure(m->k, rows[i].fn, m), rows[i].rate);
+    }
+    subject_need(subject_screen(m, 0, 0, &e), &e);
+}
+
+/* ---- steps of agents -------------------------------------------------------------------------------------- */
+
+struct fleet {
+    struct subject *m;
+    struct session *s[MANY];
+    struct checkpoint *from[MANY];
+    int n;
+    bool forced; /* part of a reply is */
+};
+
+static void reply(const struct fleet *f)
+{
+    const int32_t *ids = f->m->ids;
+    for (int i = 0; i < REPLY;) {
+        int n = f->forced && i % GROUP == GROUP - FORCED - 1 ? FORCED + 1 : 1;
+        for (int k = 0; k < f->n; k++)
+            append(f->s[k], ids + i + k, n);
+        session_step_many(f->s, f->n);
+        i += n;
+    }
+}
+
+static void run_step(void *arg)
+{
+    const struct fleet *f = arg;
+    struct err e = ERR_INIT;
+    for (int i = 0; i < f->n; i++) {
+        subject_need(session_rewind(f->s[i], f->from[i], &e), &e);
+        subject_new_screen(f->m);
+        subject_need(session_append_image(f->s[i], &f->m->screen, &e), &e);
+        session_logits(f->s[i]);
+    }
+    reply(f);
+}
+
+static void make(struct fleet *f, int64_t history)
+{
+    f->s[0] = session_new(f->m->g, 1);
+    extend(f->m, f->s[0], history);
+    for (int i = 1; i < f->n; i++)
+        f->s[i] = session_fork(f->s[0]);
+    for (int i = 0; i < f->n; i++)
+        f->from[i] = session_checkpoint(f->s[i]);
+}
+
+static void drop(struct fleet *f)
+{
+    for (int i = 0; i < f->n; i++) {
+        checkpoint_free(f->from[i]);
+        session_free(f->s[i]);
+    }
+}
+
+static void agents(struct subject *m, int n, bool forced)
+{
+    struct fleet f = {.m = m, .n = n, .forced = forced};
+    int64_t history = at_most(m, HISTORY),
+            seen = engine_image_tokens(m->g, m->screen.w, m->screen.h, NULL, NULL) + 2;
+    char name[96];
+    snprintf(name, sizeof name, "%d session%s: %dx%d screen, reply of %d%s", n, n > 1 ? "s" : "", m->screen.w,
+             m->screen.h, REPLY, forced ? ", 35 forced" : "");
+    /* a state to work on, and one to go back to */
+    if (history + seen + REPLY > m->c->lm.max_tokens || !bench_fits(m, 2 * n, history + seen + REPLY)) {
+        bench_left_out(m->k, "fleet", name);
+        return;
+    }
+    make(&f, history);
+    int tiles = preprocess_grid(m->c, m->screen.w, m->screen.h).tiles;
+    double flop = cost_tile_flop(m->c, 0) * tiles + cost_text_flop(m->c, seen + REPLY, history) +
+                  REPLY * cost_head_flop(m->c, engine_vocab(m->g));
+    bench_row(m->k, "fleet", name, bench_measure(m->k, run_step, &f),
+              (struct rate){.flop = n * flop, .count = n, .unit = "steps", .factor = DT_BF16});
+    drop(&f);
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------------- */
+
+/* Bytes that COPIES further sessions of so many tokens take, each. */
+static double taken(const struct subject *m, int64_t length)
+{
+    struct session *s[COPIES + 1] = {session_new(m->g, 1)};
+    extend(m, s[0], length);
+    double before = bench_used(m->k);
+    for (int i = 1; i <= COPIES; i++)
+        session_logits(s[i] = session_fork(s[0]));
+    double after = bench_used(m->k);
+    for (int i = 0; i <= COPIES; i++)
+        session_free(s[i]);
+    return (after - before) / COPIES;
+}
+
+static void memory(const struct subject *m)
+{
+    int64_t brief = at_most(m, 512) / 2, longer = at_most(m, CONTEXT);
+    if (!bench_fits(m, COPIES + 1, longer)) {
+        bench_left_out(m->k, "fleet", "memory of a session");
+        return;
+    }
+    double first = taken(m, brief), each = (taken(m, longer) - first) / (double)(longer - brief);
+    bench_value(m->k, "fleet", "memory of a session, whatever its length",
+                (first - (double)brief * each) / (1 << 20), "MiB");
+    bench_value(m->k, "fleet", "and for each token", each / 1024, "KiB");
+}
+
+void bench_fleet(struct subject *m)
+{
+    static const int sessions[] = {1, 16, MANY};
+    if (m->c->vision)
+        screenshot(m);
+    for (int i = 0; i < 3; i++)
+        bench_decode(m, "fleet", sessions[i], (int)at_most(m, CONTEXT));
+    if (m->c->vision) {
+        agents(m, 1, false);
+        agents(m, 1, true);
+        agents(m, MANY, false);
+    }
+    memory(m);
+}
