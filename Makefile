@@ -149,7 +149,7 @@ lint: ## clang-format (check only), cppcheck, clang-tidy
 	@$(SCRIPTS)/install.sh build test lint
 	@$(SCRIPTS)/lint.sh
 format: ## rewrite the sources with clang-format
-	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch])
+	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc)
 bench: holorun ## speed against the machine's own limits
 	./holorun bench
 bench-peers: holorun $(B)/helpers/peer_model ## beside llama.cpp on the same random weights, if there is one ($LLAMA_CPP or PATH)

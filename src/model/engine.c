@@ -120,7 +120,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     if (!s)
         return -1;
     g->hash = hash_model(o->dir, s);
-    struct plan_holding hold;
+    struct plan_holding hold = {false, 0};
     if (open_backend(g, o, s, &hold, e)) {
         safetensors_close(s);
         return -1;

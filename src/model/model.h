@@ -54,8 +54,8 @@ struct engine_options {
     bool allow_extra;   /* unknown tensors are a warning, not a refusal */
     enum weight_hold hold;
     enum weight_numbers weights;
-    bool cache;    /* what int8 and int4 make is kept in a file, so that the next start maps it */
-    size_t memory; /* bytes that may be used, to choose how to hold them; 0: what the system has free */
+    bool cache;      /* what int8 and int4 make is kept in a file, so that the next start maps it */
+    size_t memory;   /* bytes that may be used, to choose how to hold them; 0: what the system has free */
     uint64_t random; /* a seed: weights are made, the files only say their shapes; 0: weights are read */
     size_t
         state_memory; /* bytes that states and checkpoints of sessions may take; 0: what the weights leave of a

@@ -60,8 +60,9 @@ static struct weight *gate_matrix(struct binder *x, const char *name, int64_t ro
     if (!t)
         return NULL;
     void *copy = NULL;
-    struct weight *w = binder_makes(x) ? binder_made_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
-                                       : x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
+    struct weight *w = binder_makes(x)
+                           ? binder_made_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
+                           : x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
     free(copy);
     binder_done(x, t);
     return w;

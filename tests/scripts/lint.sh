@@ -4,11 +4,12 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 mapfile -t sources < <(ls src/*.c src/*/*.c actions/*.c tests/*.c tests/*/*.c 2>/dev/null)
 mapfile -t headers < <(ls src/*.h src/*/*.h actions/*.h tests/*.h 2>/dev/null)
+mapfile -t kernels < <(ls cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc tests/emu/*.h)
 mapfile -t product < <(ls src/*.c src/*/*.c actions/*.c)
 bad=0
 
-echo "clang-format: ${#sources[@]} sources, ${#headers[@]} headers"
-clang-format --dry-run --Werror "${sources[@]}" "${headers[@]}" || bad=1
+echo "clang-format: ${#sources[@]} sources, ${#headers[@]} headers, ${#kernels[@]} files of kernels"
+clang-format --dry-run --Werror "${sources[@]}" "${headers[@]}" "${kernels[@]}" || bad=1
 
 echo "cppcheck: ${#product[@]} sources"
 cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-suppr --error-exitcode=1 --suppress=missingInclude \
