@@ -342,6 +342,7 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
     scan_fill(&c->ops);
     mamba_fill(&c->ops);
     choose_fill(&c->ops);
+    cut_fill(&c->ops);
     made_fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;

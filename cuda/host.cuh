@@ -170,6 +170,7 @@ void mamba_fill(struct ops *o);  /* mamba.cu: all between the projections, one t
 void attend_fill(struct ops *o); /* attend.cu: attention */
 void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
 void choose_fill(struct ops *o); /* choose.cu: the next token out of logits */
+void cut_fill(struct ops *o);    /* preprocess.cu: patches out of pixels */
 void made_fill(struct ops *o);   /* made.cu: made numbers, limits */
 
 #endif

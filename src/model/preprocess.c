@@ -87,12 +87,6 @@ size_t preprocess_floats(const struct model_config *c, int tiles)
 
 /* ---- filter ------------------------------------------------------------------------------------------- */
 
-struct taps { /* out[o] = sum_k weight[o * most + k] * in[first[o] + k], k < count[o] */
-    int most;
-    int *first, *count;
-    float *weight;
-};
-
 /* Keys' cubic convolution kernel with a = -1/2. */
 static double cubic(double x)
 {
@@ -110,11 +104,11 @@ static double kept(double v, bool single)
 
 /* single: coordinates are kept in f32, as torch does when it resizes floats; a centre at 3000 is then off by
  * up to 1e-4 of a pixel, which shows in the result.  Pillow, and torch for bytes, keep them in f64. */
-static struct taps make_taps(int in, int out, bool single)
+static struct resize_taps make_taps(int in, int out, bool single)
 {
     double step = kept((double)in / (double)out, single), wide = step > 1 ? step : 1, support = 2 * wide;
     double narrow = kept(1 / wide, single);
-    struct taps t = {.most = (int)ceil(2 * support) + 2};
+    struct resize_taps t = {.out = out, .most = (int)ceil(2 * support) + 2};
     t.first = xmalloc((unsigned long)out, sizeof *t.first);
     t.count = xmalloc((unsigned long)out, sizeof *t.count);
     t.weight = xcalloc((unsigned long)out * (unsigned long)t.most, sizeof *t.weight);
@@ -133,7 +127,7 @@ static struct taps make_taps(int in, int out, bool single)
     return t;
 }
 
-static void free_taps(struct taps *t)
+static void free_taps(struct resize_taps *t)
 {
     free(t->first);
     free(t->count);
@@ -143,15 +137,11 @@ static void free_taps(struct taps *t)
 /* ---- the two passes -------------------------------------------------------------------------------------- */
 
 struct job {
-    const struct model_config *c;
-    const struct image *im;
-    bool round8;
-    int tile_w, tile_h; /* in pixels */
-    int w, h;           /* new size: so many tiles */
-    struct taps across, down;
+    const struct picture *p;
+    const struct resize_taps *across, *down;
     float value[256]; /* byte / 255 */
-    float *wide;      /* [im->h][w][4] */
-    float *patches;   /* of the first tile */
+    float *wide;      /* [p->h][across->out][4] */
+    float *patches;   /* of the first tile of this size */
 };
 
 /* Rounds to the bytes Pillow would keep, as fractions of 255. */
@@ -167,15 +157,16 @@ static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
     const struct job *k = arg;
-    const struct taps *t = &k->across;
-    float *row = xcalloc((unsigned long)k->im->w * 4, sizeof *row);
+    const struct picture *p = k->p;
+    const struct resize_taps *t = k->across;
+    float *row = xcalloc((unsigned long)p->w * 4, sizeof *row);
     for (int64_t y = begin; y < end; y++) {
-        const uint8_t *rgb = k->im->rgb + 3 * (size_t)y * (size_t)k->im->w;
-        for (int x = 0; x < k->im->w; x++)
+        const uint8_t *rgb = p->rgb + 3 * (size_t)y * (size_t)p->w;
+        for (int x = 0; x < p->w; x++)
             for (int ch = 0; ch < 3; ch++)
                 row[4 * x + ch] = k->value[rgb[3 * x + ch]];
-        float *to = k->wide + (size_t)y * (size_t)k->w * 4;
-        for (int o = 0; o < k->w; o++) {
+        float *to = k->wide + (size_t)y * (size_t)t->out * 4;
+        for (int o = 0; o < t->out; o++) {
             const float *in = row + (size_t)t->first[o] * 4,
                         *weight = t->weight + (size_t)o * (size_t)t->most;
             float sum[4] = {0};
@@ -184,8 +175,8 @@ static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
                     sum[ch] += weight[j] * in[4 * j + ch];
             memcpy(to + 4 * (size_t)o, sum, sizeof sum);
         }
-        if (k->round8)
-            round_row(to, k->w * 4);
+        if (p->round8)
+            round_row(to, t->out * 4);
     }
     free(row);
 }
@@ -193,15 +184,15 @@ static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
 /* One row of the new image to the patches of the tiles it crosses. */
 static void deal_row(const struct job *k, int y, const float *row)
 {
-    const struct model_config *c = k->c;
-    int patch = c->vit.patch, grid = k->tile_w / patch, area = patch * patch;
-    for (int x0 = 0; x0 < k->w; x0 += patch) {
-        int tile = y / k->tile_h * (k->w / k->tile_w) + x0 / k->tile_w;
-        int line = tile * (k->tile_h / patch) + y % k->tile_h / patch;
-        int index = line * grid + x0 % k->tile_w / patch;
+    const struct picture *p = k->p;
+    int patch = p->patch, grid = p->tile_w / patch, area = patch * patch;
+    for (int x0 = 0; x0 < k->across->out; x0 += patch) {
+        int tile = y / p->tile_h * (k->across->out / p->tile_w) + x0 / p->tile_w;
+        int line = tile * (p->tile_h / patch) + y % p->tile_h / patch;
+        int index = line * grid + x0 % p->tile_w / patch;
         float *to = k->patches + (size_t)index * (size_t)(3 * area) + (size_t)(y % patch * patch);
         for (int ch = 0; ch < 3; ch++) {
-            float mean = c->mean[ch], scale = 1.0f / c->std[ch];
+            float mean = p->mean[ch], scale = p->scale[ch];
             for (int x = 0; x < patch; x++)
                 to[ch * area + x] = (row[4 * (x0 + x) + ch] - mean) * scale;
         }
@@ -212,50 +203,78 @@ static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
     const struct job *k = arg;
-    int n = k->w * 4;
+    int n = k->across->out * 4;
     float *row = xmalloc((unsigned long)n, sizeof *row);
     for (int64_t y = begin; y < end; y++) {
-        const float *weight = k->down.weight + (size_t)y * (size_t)k->down.most;
+        const float *weight = k->down->weight + (size_t)y * (size_t)k->down->most;
         memset(row, 0, (size_t)n * sizeof *row);
-        for (int j = 0; j < k->down.count[y]; j++) {
-            const float *in = k->wide + (size_t)(k->down.first[y] + j) * (size_t)n;
+        for (int j = 0; j < k->down->count[y]; j++) {
+            const float *in = k->wide + (size_t)(k->down->first[y] + j) * (size_t)n;
             for (int i = 0; i < n; i++)
                 row[i] += weight[j] * in[i];
         }
-        if (k->round8)
+        if (k->p->round8)
             round_row(row, n);
         deal_row(k, (int)y, row);
     }
     free(row);
 }
 
-/* The image resized to cols x rows tiles. */
-static void resize_tiles(struct job *k, int cols, int rows, struct pool *pool)
+/* ---- the whole --------------------------------------------------------------------------------------------- */
+
+static void add_size(struct picture *p, int cols, int rows)
 {
-    k->w = cols * k->tile_w;
-    k->h = rows * k->tile_h;
-    k->across = make_taps(k->im->w, k->w, !k->round8);
-    k->down = make_taps(k->im->h, k->h, !k->round8);
-    k->wide = xmalloc((unsigned long)k->im->h * (unsigned long)k->w * 4, sizeof *k->wide);
-    pool_for(pool, k->im->h, 16, across_rows, k);
-    pool_for(pool, k->h, 16, down_rows, k);
-    free(k->wide);
-    free_taps(&k->across);
-    free_taps(&k->down);
+    p->size[p->sizes].across = make_taps(p->w, cols * p->tile_w, !p->round8);
+    p->size[p->sizes++].down = make_taps(p->h, rows * p->tile_h, !p->round8);
+}
+
+static struct picture make_picture(const struct model_config *c, const struct image *im, bool round8)
+{
+    struct tile_grid g = preprocess_grid(c, im->w, im->h);
+    struct picture p = {.rgb = im->rgb, .w = im->w, .h = im->h, .round8 = round8, .patch = c->vit.patch};
+    p.tile_w = g.patch_cols * c->vit.patch;
+    p.tile_h = g.patch_rows * c->vit.patch;
+    for (int ch = 0; ch < 3; ch++) {
+        p.mean[ch] = c->mean[ch];
+        p.scale[ch] = 1.0f / c->std[ch];
+    }
+    add_size(&p, g.cols, g.rows);
+    if (g.tiles > g.cols * g.rows)
+        add_size(&p, 1, 1);
+    return p;
+}
+
+static void free_picture(struct picture *p)
+{
+    for (int i = 0; i < p->sizes; i++) {
+        free_taps(&p->size[i].across);
+        free_taps(&p->size[i].down);
+    }
 }
 
 void preprocess_image(const struct model_config *c, const struct image *im, bool round8, struct pool *pool,
                       float *patches)
 {
-    struct tile_grid g = preprocess_grid(c, im->w, im->h);
-    struct job k = {.c = c, .im = im, .round8 = round8, .patches = patches};
-    k.tile_w = g.patch_cols * c->vit.patch;
-    k.tile_h = g.patch_rows * c->vit.patch;
+    struct picture p = make_picture(c, im, round8);
+    struct job k = {.p = &p, .patches = patches};
     for (int i = 0; i < 256; i++)
         k.value[i] = (float)i / 255.0f;
-    resize_tiles(&k, g.cols, g.rows, pool);
-    if (g.tiles > g.cols * g.rows) {
-        k.patches = patches + preprocess_floats(c, g.cols * g.rows);
-        resize_tiles(&k, 1, 1, pool);
+    for (int i = 0; i < p.sizes; i++) {
+        k.across = &p.size[i].across;
+        k.down = &p.size[i].down;
+        k.wide = xmalloc((unsigned long)p.h * (unsigned long)k.across->out * 4, sizeof *k.wide);
+        pool_for(pool, p.h, 16, across_rows, &k);
+        pool_for(pool, k.down->out, 16, down_rows, &k);
+        free(k.wide);
+        k.patches += (size_t)k.across->out * (size_t)k.down->out * 3;
     }
+    free_picture(&p);
+}
+
+void preprocess_on(struct backend *b, const struct model_config *c, const struct image *im, bool round8,
+                   struct tensor patches, uint64_t (*digest)[2])
+{
+    struct picture p = make_picture(c, im, round8);
+    b->ops->cut(b, patches, digest, &p);
+    free_picture(&p);
 }

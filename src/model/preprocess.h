@@ -18,6 +18,7 @@
 #include "base/image.h"
 #include "base/pool.h"
 #include "model/config.h"
+#include "ops/ops.h"
 
 struct tile_grid {
     int cols, rows;             /* of tiles */
@@ -39,5 +40,9 @@ size_t preprocess_floats(const struct model_config *c, int tiles);
  * patches of a tile row by row, tiles in order.  The pool may be NULL. */
 void preprocess_image(const struct model_config *c, const struct image *im, bool round8, struct pool *pool,
                       float *patches);
+
+/* The same by a backend that has the operation `cut`, into its own memory; and a digest of each tile. */
+void preprocess_on(struct backend *b, const struct model_config *c, const struct image *im, bool round8,
+                   struct tensor patches, uint64_t (*digest)[2]);
 
 #endif

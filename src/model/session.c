@@ -189,25 +189,16 @@ int session_append_image(struct session *s, const struct image *im, struct err *
         return -1;
 
     int64_t start = clock_ns();
-    float *patches = xmalloc(preprocess_image_floats(&g->config, &grid), sizeof *patches);
-    preprocess_image(&g->config, im, g->round8, g->pool, patches);
-    s->stats.preprocess_ms += clock_ms_since(start);
-
-    start = clock_ns();
+    double before = s->stats.preprocess_ms;
     struct tensor out = {NULL, g->act, rows, g->config.lm.hidden, g->config.lm.hidden};
     int rc = tenant_enter(&s->home, e);
     if (rc == 0 && (rc = room_alloc(&g->room, &out, e)))
         tenant_leave(&s->home);
-    if (rc) {
-        free(patches);
+    if (rc)
         return -1;
-    }
     push(s, g->image_open);
     struct image_rows image = {s->n, out};
-    int computed = g->config.vit.max_patches ? vision_encode_canvas(&g->vision, patches, grid.patch_rows,
-                                                                    grid.patch_cols, image.rows)
-                                             : vision_encode(&g->vision, patches, grid.tiles, image.rows);
-    free(patches);
+    int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms);
     for (int64_t i = 0; i < rows; i++)
         push(s, g->config.image_token);
     push(s, g->image_close);
@@ -216,7 +207,7 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     tenant_leave(&s->home);
     s->stats.tiles_computed += computed;
     s->stats.tiles_cached += grid.tiles - computed;
-    s->stats.vision_ms += clock_ms_since(start);
+    s->stats.vision_ms += clock_ms_since(start) - (s->stats.preprocess_ms - before);
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* vision.c - see vision.h for the equations. */
 #include "model/vision.h"
 
+#include "base/clock.h"
 #include "model/preprocess.h"
 
 #include <stdlib.h>
@@ -176,57 +177,134 @@ static int next_batch(const struct vision *v, const XXH128_hash_t *hash, const b
     return n;
 }
 
-static void upload_tile(struct vision *v, int place, const float *patches)
+/* Where the patches of an image are, on the host or in v->cut, and the hash of each tile. */
+struct tiles {
+    const float *host; /* or NULL */
+    XXH128_hash_t *hash;
+    int n;
+};
+
+static void take_tile(struct vision *v, int place, const struct tiles *in, int tile)
 {
     int64_t count = patches_of(v), size = preprocess_patch_size(v->config);
-    struct tensor host = {(void *)(uintptr_t)patches, DT_F32, count, size, size};
-    v->backend->ops->upload(v->backend, tensor_rows(v->patches, place * count, count), host);
+    struct tensor to = tensor_rows(v->patches, place * count, count);
+    if (!in->host) {
+        v->backend->ops->copy(v->backend, to, tensor_rows(v->cut, tile * count, count));
+        return;
+    }
+    const float *from = in->host + (size_t)tile * (size_t)count * (size_t)size;
+    v->backend->ops->upload(v->backend, to,
+                            (struct tensor){(void *)(uintptr_t)from, DT_F32, count, size, size});
+}
+
+static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor out)
+{
+    int64_t tokens = tokens_of(v);
+    bool *done = xcalloc((unsigned long)in->n, sizeof *done);
+    int computed = 0, n, batch[VISION_BATCH];
+    for (int t = 0; t < in->n; t++) {
+        struct vision_entry *known = find(v, in->hash[t]);
+        if (known)
+            hand_out(v, in->hash, done, t + 1, in->hash[t], known->rows, out);
+    }
+    while ((n = next_batch(v, in->hash, done, in->n, batch)) > 0) {
+        for (int i = 0; i < n; i++)
+            take_tile(v, i, in, batch[i]);
+        run_tower(v, n);
+        for (int i = 0; i < n; i++) {
+            struct tensor rows = tensor_rows(v->rows, i * tokens, tokens);
+            XXH128_hash_t key = in->hash[batch[i]];
+            hand_out(v, in->hash, done, in->n, key, rows, out);
+            keep(v, key, rows);
+        }
+        computed += n;
+    }
+    free(done);
+    return computed;
+}
+
+/* Hashes of n things of so many bytes; tiles of another shape are other tiles. */
+static XXH128_hash_t *hash_each(const struct vision *v, const void *things, int n, size_t bytes)
+{
+    uint64_t shape = (uint64_t)v->patch_rows << 32 | (uint64_t)v->patch_cols;
+    XXH128_hash_t *hash = xmalloc((unsigned long)n, sizeof *hash);
+    for (int i = 0; i < n; i++)
+        hash[i] = XXH3_128bits_withSeed((const char *)things + (size_t)i * bytes, bytes, shape);
+    return hash;
 }
 
 int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out)
 {
     size_t floats = (size_t)patches_of(v) * (size_t)preprocess_patch_size(v->config);
-    uint64_t shape = (uint64_t)v->patch_rows << 32 | (uint64_t)v->patch_cols;
-    int64_t tokens = tokens_of(v);
-    XXH128_hash_t *hash = xmalloc((unsigned long)tiles, sizeof *hash);
-    bool *done = xcalloc((unsigned long)tiles, sizeof *done);
-    int computed = 0, n, batch[VISION_BATCH];
-    for (int t = 0; t < tiles; t++) {
-        hash[t] = XXH3_128bits_withSeed(patches + (size_t)t * floats, floats * sizeof *patches, shape);
-        struct vision_entry *known = find(v, hash[t]);
-        if (known)
-            hand_out(v, hash, done, t + 1, hash[t], known->rows, out);
-    }
-    while ((n = next_batch(v, hash, done, tiles, batch)) > 0) {
-        for (int i = 0; i < n; i++)
-            upload_tile(v, i, patches + (size_t)batch[i] * floats);
-        run_tower(v, n);
-        for (int i = 0; i < n; i++) {
-            struct tensor rows = tensor_rows(v->rows, i * tokens, tokens);
-            XXH128_hash_t key = hash[batch[i]];
-            hand_out(v, hash, done, tiles, key, rows, out);
-            keep(v, key, rows);
-        }
-        computed += n;
-    }
-    free(hash);
-    free(done);
+    struct tiles in = {patches, hash_each(v, patches, tiles, floats * sizeof *patches), tiles};
+    int computed = encode_tiles(v, &in, out);
+    free(in.hash);
     return computed;
+}
+
+/* What goes through next is a canvas of rows x cols patches. */
+static void set_canvas(struct vision *v, int rows, int cols)
+{
+    struct backend *b = v->backend;
+    vision_reserve(v, 1, rows, cols);
+    if (v->position.data && rows == v->patch_rows && cols == v->patch_cols)
+        return;
+    if (v->position.data)
+        b->ops->free(b, &v->position);
+    v->position = b->ops->alloc(b, v->act, (int64_t)rows * cols, v->config->vit.hidden);
+    b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
+    v->patch_rows = rows;
+    v->patch_cols = cols;
 }
 
 int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out)
 {
-    struct backend *b = v->backend;
-    vision_reserve(v, 1, rows, cols);
-    if (!v->position.data || rows != v->patch_rows || cols != v->patch_cols) {
-        if (v->position.data)
-            b->ops->free(b, &v->position);
-        v->position = b->ops->alloc(b, v->act, (int64_t)rows * cols, v->config->vit.hidden);
-        b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
-        v->patch_rows = rows;
-        v->patch_cols = cols;
-    }
+    set_canvas(v, rows, cols);
     return vision_encode(v, patches, 1, out);
+}
+
+/* ---- images ------------------------------------------------------------------------------------------- */
+
+static int encode_on_host(struct vision *v, const struct image *im, bool round8, struct pool *pool,
+                          const struct tile_grid *g, struct tensor out, double *preprocess_ms)
+{
+    int64_t start = clock_ns();
+    float *patches = xmalloc(preprocess_image_floats(v->config, g), sizeof *patches);
+    preprocess_image(v->config, im, round8, pool, patches);
+    *preprocess_ms += clock_ms_since(start);
+    int computed = vision_encode(v, patches, g->tiles, out);
+    free(patches);
+    return computed;
+}
+
+static int encode_on_device(struct vision *v, const struct image *im, bool round8, const struct tile_grid *g,
+                            struct tensor out, double *preprocess_ms)
+{
+    struct backend *b = v->backend;
+    int64_t start = clock_ns(), rows = g->tiles * patches_of(v);
+    uint64_t(*digest)[2] = xmalloc((unsigned long)g->tiles, sizeof *digest);
+    if (v->cut.rows < rows) {
+        if (v->cut.data)
+            b->ops->free(b, &v->cut);
+        v->cut = b->ops->alloc(b, DT_F32, rows, preprocess_patch_size(v->config));
+    }
+    preprocess_on(b, v->config, im, round8, tensor_rows(v->cut, 0, rows), digest);
+    struct tiles in = {NULL, hash_each(v, digest, g->tiles, sizeof *digest), g->tiles};
+    *preprocess_ms += clock_ms_since(start);
+    int computed = encode_tiles(v, &in, out);
+    free(in.hash);
+    free(digest);
+    return computed;
+}
+
+int vision_encode_image(struct vision *v, const struct image *im, bool round8, struct pool *pool,
+                        struct tensor out, double *preprocess_ms)
+{
+    struct tile_grid g = preprocess_grid(v->config, im->w, im->h);
+    if (v->config->vit.max_patches)
+        set_canvas(v, g.patch_rows, g.patch_cols);
+    return v->backend->ops->cut ? encode_on_device(v, im, round8, &g, out, preprocess_ms)
+                                : encode_on_host(v, im, round8, pool, &g, out, preprocess_ms);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------- */
@@ -313,6 +391,8 @@ void vision_free(struct vision *v)
             v->backend->ops->free(v->backend, all[i].t);
     if (v->config->vit.max_patches && v->position.data)
         v->backend->ops->free(v->backend, &v->position);
+    if (v->cut.data)
+        v->backend->ops->free(v->backend, &v->cut);
     if (v->ones.data) {
         v->backend->ops->free(v->backend, &v->ones);
         v->backend->ops->free(v->backend, &v->zeros);

@@ -16,11 +16,13 @@
  * in language.h.
  *
  * Tiles are independent of each other, and a screen changes in few of them from one step to the next:
- * rows are kept by the 128-bit hash of the patches, and a tile that was seen before costs a copy.
+ * rows are kept by the 128-bit hash of the patches, and a tile that was seen before costs a copy.  A backend that makes
+ * the patches itself hashes them too: only pixels go there, only hashes come back.
  */
 #ifndef HOLORUN_MODEL_VISION_H
 #define HOLORUN_MODEL_VISION_H
 
+#include "base/image.h"
 #include "model/config.h"
 #include "model/weights.h"
 
@@ -51,6 +53,7 @@ struct vision { /* one for each engine */
 
     /* scratch for `batch` tiles, n rows or tile tokens of each, or for the largest canvas seen */
     struct tensor patches; /* [batch * grid^2, 3 * patch^2] */
+    struct tensor cut;     /* f32, of all tiles of the largest image seen, where the backend makes them */
     struct tensor x, u, a; /* [batch * n, W] */
     struct tensor qkv;     /* [batch * n, 3W] */
     struct tensor m;       /* [batch * n, M] */
@@ -77,6 +80,11 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
 
 /* The same for one canvas: out [rows * cols / 4, D]; 1 or, when it was in the cache, 0. */
 int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out);
+
+/* An image from its pixels on; out has preprocess_tokens rows.  The time until its patches were there is added to
+ * *preprocess_ms. */
+int vision_encode_image(struct vision *v, const struct image *im, bool round8, struct pool *pool,
+                        struct tensor out, double *preprocess_ms);
 
 /* Makes room for so many tiles of rows x cols patches: what encoding does by itself. */
 void vision_reserve(struct vision *v, int tiles, int rows, int cols);

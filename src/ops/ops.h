@@ -120,6 +120,27 @@ struct choice {
     float logprob_masked; /* of those allowed; equal without a set of them */
 };
 
+/* How a line of numbers is resized: out[o] = sum of weight[o * most + k] * in[first[o] + k] over k < count[o]. */
+struct resize_taps {
+    int out, most;
+    int *first, *count;
+    float *weight;
+};
+
+/* An image on the host and how it becomes patches (model/preprocess.h): resized to whole tiles, and where there are two sizes
+ * to one tile more. */
+struct picture {
+    const uint8_t *rgb;
+    int w, h;
+    bool round8;
+    int sizes;
+    struct {
+        struct resize_taps across, down;
+    } size[2];
+    int tile_w, tile_h, patch; /* in pixels */
+    float mean[3], scale[3];
+};
+
 struct backend;
 struct made;
 
@@ -245,6 +266,10 @@ struct ops {
     /* A table of side x side rows, f32 [side^2, C], resized to a square of the longer of rows and cols
      * (bilinear, half-pixel centres, edges repeated, in f32); y [rows*cols, C] is its upper left part. */
     void (*resize_grid)(struct backend *b, struct tensor y, struct tensor table, int rows, int cols);
+
+    /* patches f32 [tiles * patches of each, 3 * patch^2]: what preprocess_image makes of the picture, to the bit; and
+     * 128 bits for each tile that are the same where all its patches are.  NULL where the host does it. */
+    void (*cut)(struct backend *b, struct tensor patches, uint64_t (*digest)[2], const struct picture *p);
 
     /* s = sigmoid(logits[t]); the k experts with the largest s + bias, among equals the first, of the groups
      * whose two largest s + bias sum to most.  ids i32 [T,k] rising; weights f32 [T,k] = s of each,

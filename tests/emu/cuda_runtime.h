@@ -155,6 +155,14 @@ inline float rsqrtf(float x)
 {
     return 1.0f / sqrtf(x);
 }
+inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
 inline float __expf(float x)
 {
     return expf(x);

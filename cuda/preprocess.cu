@@ -1,0 +1,224 @@
+/* preprocess.cu - a screenshot becomes the patches of its tiles on the card.
+ *
+ * What goes there is the image in bytes (6 MB for 1920 x 1080) and the taps of both filters; the host would make 40 MB of
+ * patches of it.  The numbers are those of model/preprocess.c to the bit: the same products and sums in the same
+ * order, none of them fused.
+ *
+ *   across   a thread makes one pixel of a row of the new width: bytes in, three planes [h][width] of f32 out
+ *   down     a thread makes one pixel of the new height, normalises it and puts it into its patch
+ *   digest   each tile's patches once more, for the cache: sums of mixed numbers, in any order the same
+ *
+ * Neighbours in a warp are neighbours in a row, so that they share what they read and write in runs (of a patch in
+ * down, 16 numbers).  Memory is the limit: with w x h pixels in and W x H out about 3 (w h + 8 W h + 12 W H) bytes, the
+ * taps' overlapping reads come from the cache; against the vision tower behind it this is little.
+ */
+#include "host.cuh"
+
+#include <string.h>
+
+enum { THREADS = 256, DIGEST_BLOCKS = 64 };
+
+typedef unsigned long long word; /* as atomics want it */
+
+struct line { /* struct resize_taps on the card */
+    int out, most;
+    const int *first, *count;
+    const float *weight;
+};
+
+struct cutting {
+    int w, h, tile_w, tile_h, patch;
+    bool round8;
+    float mean[3], scale[3];
+};
+
+/* ---- kernels ------------------------------------------------------------------------------------------------ */
+
+/* sum + weight * v, rounded twice as on the host. */
+__device__ __forceinline__ float add_product(float sum, float weight, float v)
+{
+    return __fadd_rn(sum, __fmul_rn(weight, v));
+}
+
+/* To the bytes Pillow would keep, as fractions of 255. */
+__device__ __forceinline__ float round_to_byte(float v)
+{
+    v = floorf(__fadd_rn(__fmul_rn(v, 255.0f), 0.5f));
+    return (v < 0 ? 0 : v > 255 ? 255 : v) / 255.0f;
+}
+
+__global__ void across(float *wide, const uint8_t *rgb, cutting c, line t)
+{
+    SHARED(float, value, 256);
+    const int o = blockIdx.x * THREADS + threadIdx.x;
+    const int64_t y = blockIdx.y, plane = (int64_t)c.h * t.out;
+    value[threadIdx.x] = (float)threadIdx.x / 255.0f;
+    __syncthreads();
+    if (o >= t.out)
+        return;
+    const uint8_t *in = rgb + 3 * (y * c.w + t.first[o]);
+    const float *weight = t.weight + (int64_t)o * t.most;
+    float sum[3] = {0, 0, 0};
+    for (int j = 0; j < t.count[o]; j++)
+        for (int ch = 0; ch < 3; ch++)
+            sum[ch] = add_product(sum[ch], weight[j], value[in[3 * j + ch]]);
+    for (int ch = 0; ch < 3; ch++)
+        wide[ch * plane + y * t.out + o] = c.round8 ? round_to_byte(sum[ch]) : sum[ch];
+}
+
+__global__ void down(view<float> patches, const float *wide, cutting c, line t, int width)
+{
+    const int x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y;
+    if (x >= width)
+        return;
+    const int patch = c.patch, grid = c.tile_w / patch;
+    const int tile = y / c.tile_h * (width / c.tile_w) + x / c.tile_w;
+    const int line_of = tile * (c.tile_h / patch) + y % c.tile_h / patch;
+    float *to = patches.row((int64_t)line_of * grid + x % c.tile_w / patch) + y % patch * patch + x % patch;
+    const float *weight = t.weight + (int64_t)y * t.most;
+    for (int ch = 0; ch < 3; ch++) {
+        const float *in = wide + ((int64_t)ch * c.h + t.first[y]) * width + x;
+        float sum = 0;
+        for (int j = 0; j < t.count[y]; j++)
+            sum = add_product(sum, weight[j], in[(int64_t)j * width]);
+        if (c.round8)
+            sum = round_to_byte(sum);
+        to[ch * patch * patch] = (sum - c.mean[ch]) * c.scale[ch];
+    }
+}
+
+/* A word of which every bit depends on every bit of z (Steele, Lea, Flood: SplitMix64). */
+__device__ __forceinline__ word mixed(word z)
+{
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+    return z ^ z >> 31;
+}
+
+/* out[2 tile + k] += sum over all numbers of a tile of a word that depends on its bits and its place. */
+__global__ void digest(word *out, view<float> patches, int64_t rows_each)
+{
+    const int64_t n = rows_each * patches.cols, first = blockIdx.y * rows_each;
+    word a = 0, b = 0;
+    for (int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x; i < n; i += (int64_t)gridDim.x * THREADS) {
+        const float v = patches.row(first + i / patches.cols)[i % patches.cols];
+        const word z = mixed((word)__float_as_uint(v) + (word)(i + 1) * 0x9e3779b97f4a7c15ull);
+        a += z;
+        b += mixed(z ^ 0xd1b54a32d192ed03ull);
+    }
+    for (int lane = WARP / 2; lane > 0; lane /= 2) {
+        a += __shfl_xor_sync(ALL_LANES, a, lane);
+        b += __shfl_xor_sync(ALL_LANES, b, lane);
+    }
+    if (threadIdx.x % WARP == 0) {
+        atomicAdd(&out[2 * blockIdx.y], a);
+        atomicAdd(&out[2 * blockIdx.y + 1], b);
+    }
+}
+
+/* ---- the operation --------------------------------------------------------------------------------------------- */
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + 255) / 256 * 256;
+}
+
+/* Working memory handed out piece by piece. */
+struct pieces {
+    char *at;
+    cudaStream_t stream;
+};
+
+static void *take(struct pieces *p, size_t bytes)
+{
+    void *piece = p->at;
+    p->at += padded(bytes);
+    return piece;
+}
+
+static void *take_copy(struct pieces *p, const void *host, size_t bytes)
+{
+    void *piece = take(p, bytes);
+    CUDA(cudaMemcpyAsync(piece, host, bytes, cudaMemcpyHostToDevice, p->stream));
+    return piece;
+}
+
+static size_t line_bytes(const struct resize_taps *t)
+{
+    size_t n = static_cast<size_t>(t->out);
+    return 2 * padded(n * sizeof(int)) + padded(n * static_cast<size_t>(t->most) * sizeof(float));
+}
+
+static line line_on_card(struct pieces *p, const struct resize_taps *t)
+{
+    size_t n = static_cast<size_t>(t->out);
+    line l = {t->out, t->most, nullptr, nullptr, nullptr};
+    l.first = static_cast<const int *>(take_copy(p, t->first, n * sizeof(int)));
+    l.count = static_cast<const int *>(take_copy(p, t->count, n * sizeof(int)));
+    l.weight =
+        static_cast<const float *>(take_copy(p, t->weight, n * static_cast<size_t>(t->most) * sizeof(float)));
+    return l;
+}
+
+static cutting cutting_of(const struct picture *p)
+{
+    cutting c = {p->w, p->h, p->tile_w, p->tile_h, p->patch, p->round8, {}, {}};
+    memcpy(c.mean, p->mean, sizeof c.mean);
+    memcpy(c.scale, p->scale, sizeof c.scale);
+    return c;
+}
+
+static size_t wide_bytes(const struct picture *p, int size)
+{
+    return 3 * sizeof(float) * static_cast<size_t>(p->h) * static_cast<size_t>(p->size[size].across.out);
+}
+
+/* Tiles of one size, in the first rows of `patches`; returns how many rows those are. */
+static int64_t cut_size(struct backend *b, struct tensor patches, const struct picture *p, int size,
+                        const uint8_t *rgb, struct pieces pieces)
+{
+    struct cuda *c = cuda_of(b);
+    const cutting cut = cutting_of(p);
+    const line wide = line_on_card(&pieces, &p->size[size].across),
+               high = line_on_card(&pieces, &p->size[size].down);
+    float *middle = static_cast<float *>(take(&pieces, wide_bytes(p, size)));
+    LAUNCH(across, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(p->h)), THREADS, 0, c, middle,
+           rgb, cut, wide);
+    LAUNCH(down, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(high.out)), THREADS, 0, c,
+           view_of<float>(patches), middle, cut, high, wide.out);
+    LAUNCHED(b);
+    return (int64_t)(wide.out / p->patch) * (high.out / p->patch);
+}
+
+static void cuda_cut(struct backend *b, struct tensor patches, uint64_t (*out)[2], const struct picture *p)
+{
+    struct cuda *c = cuda_of(b);
+    const int64_t each = (int64_t)(p->tile_w / p->patch) * (p->tile_h / p->patch);
+    const unsigned tiles = static_cast<unsigned>(patches.rows / each);
+    const size_t digests = tiles * sizeof *out;
+    const size_t pixels = 3 * static_cast<size_t>(p->w) * static_cast<size_t>(p->h);
+    size_t largest = 0;
+    for (int i = 0; i < p->sizes; i++) {
+        size_t bytes = line_bytes(&p->size[i].across) + line_bytes(&p->size[i].down) + wide_bytes(p, i);
+        largest = bytes > largest ? bytes : largest;
+    }
+    struct pieces pieces = {
+        static_cast<char *>(cuda_scratch(b, padded(digests) + padded(pixels) + padded(largest))), c->stream};
+    word *sums = static_cast<word *>(take(&pieces, digests));
+    const uint8_t *rgb = static_cast<const uint8_t *>(take_copy(&pieces, p->rgb, pixels));
+    CUDA(cudaMemsetAsync(sums, 0, digests, c->stream));
+    int64_t done = 0;
+    for (int i = 0; i < p->sizes; i++)
+        done += cut_size(b, tensor_rows(patches, done, patches.rows - done), p, i, rgb, pieces);
+    if (done != patches.rows || patches.dtype != DT_F32 || patches.cols != 3 * p->patch * p->patch)
+        bug("%lld patches of a picture that has %lld", (long long)patches.rows, (long long)done);
+    LAUNCH(digest, dim3(DIGEST_BLOCKS, tiles), THREADS, 0, c, sums, view_of<float>(patches), each);
+    LAUNCHED(b);
+    CUDA(cudaMemcpyAsync(out, sums, digests, cudaMemcpyDeviceToHost, c->stream));
+    CUDA(cudaStreamSynchronize(c->stream));
+}
+
+void cut_fill(struct ops *o)
+{
+    o->cut = cuda_cut;
+}

@@ -1,0 +1,221 @@
+/* t_cuda_preprocess.c - claims about patches made on the device: those of the host to the bit, and the same cache. */
+#include "check.h"
+#include "tiny_model.h"
+
+#include "cuda/cuda.h"
+#include "model/preprocess.h"
+
+static uint64_t rng;
+
+static int between(int lo, int hi)
+{
+    return lo + (int)(check_random(&rng) * (hi - lo + 1));
+}
+
+/* ---- patches ------------------------------------------------------------------------------------------------ */
+
+enum { MOST_TILES = 13 };
+
+static struct model_config config(bool canvas)
+{
+    struct model_config c = {.vision = true, .max_tiles = between(1, 12), .thumbnail = between(0, 1)};
+    c.vit.patch = canvas ? 16 : 8 * between(1, 2);
+    c.vit.tile = c.vit.patch * 2 * between(1, 3);
+    if (canvas) {
+        c.vit.min_patches = 4;
+        c.vit.max_patches = between(4, 60);
+        c.lm.max_tokens = 4096;
+        c.max_tiles = 1;
+    }
+    for (int i = 0; i < 3; i++) {
+        c.mean[i] = (float)check_random(&rng);
+        c.std[i] = 0.2f + (float)check_random(&rng);
+    }
+    return c;
+}
+
+static struct image random_image(int w, int h)
+{
+    struct image im;
+    assert_int_equal(image_alloc(&im, w, h, NULL), 0);
+    for (size_t i = 0; i < (size_t)w * (size_t)h * 3; i++)
+        im.rgb[i] = (uint8_t)between(0, 255);
+    return im;
+}
+
+struct cut {
+    struct tile_grid grid;
+    size_t each;    /* floats of a tile */
+    float *patches; /* from the device */
+    uint64_t digest[MOST_TILES][2];
+};
+
+/* Cut by both. */
+static struct cut cut(struct backend *gpu, const struct model_config *c, const struct image *im, bool round8)
+{
+    struct cut k = {.grid = preprocess_grid(c, im->w, im->h)};
+    size_t floats = preprocess_image_floats(c, &k.grid);
+    int64_t size = preprocess_patch_size(c), rows = (int64_t)floats / size;
+    float *host = malloc(floats * sizeof *host);
+    k.patches = malloc(floats * sizeof *k.patches);
+    k.each = floats / (size_t)k.grid.tiles;
+    preprocess_image(c, im, round8, NULL, host);
+    struct tensor t = gpu->ops->alloc(gpu, DT_F32, rows, size);
+    preprocess_on(gpu, c, im, round8, t, k.digest);
+    gpu->ops->download(gpu, (struct tensor){k.patches, DT_F32, rows, size, size}, t);
+    gpu->ops->free(gpu, &t);
+    assert_memory_equal(k.patches, host, floats * sizeof *host);
+    free(host);
+    return k;
+}
+
+/* Tiles have the same digest where they have the same patches; returns how many do. */
+static int compare_digests(const struct cut *a, const struct cut *b)
+{
+    int same = 0;
+    assert_int_equal(a->each, b->each);
+    for (int i = 0; i < a->grid.tiles; i++)
+        for (int j = 0; j < b->grid.tiles; j++) {
+            bool alike = !memcmp(a->patches + (size_t)i * a->each, b->patches + (size_t)j * b->each,
+                                 a->each * sizeof(float));
+            assert_int_equal(alike, !memcmp(a->digest[i], b->digest[j], sizeof a->digest[i]));
+            same += alike;
+        }
+    return same;
+}
+
+static void t_patches(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct backend *gpu = backend_cuda(0, NULL, &e);
+    if (!gpu)
+        fail_msg("%s", e.text);
+    int tiles = 0, same = 0;
+    for (int k = 0; k < 60; k++) {
+        struct model_config c = config(k % 4 == 3);
+        struct image im = random_image(between(1, 160), between(1, 120));
+        if (k % 3 == 0) /* parts of one colour, so that tiles are alike */
+            memset(im.rgb, 90, (size_t)im.w * (size_t)im.h * 3 / 2 / 3 * 3);
+        bool round8 = between(0, 1);
+        struct cut before = cut(gpu, &c, &im, round8);
+        im.rgb[between(0, im.w * im.h * 3 - 1)] ^= (uint8_t)(1 << between(0, 7));
+        struct cut after = cut(gpu, &c, &im, round8);
+        same += compare_digests(&before, &before) - before.grid.tiles;
+        int kept = compare_digests(&before, &after);
+        same += kept;
+        tiles += before.grid.tiles;
+        free(before.patches);
+        free(after.patches);
+        image_free(&im);
+    }
+    check_note("%d tiles, %d pairs alike", tiles, same);
+    assert_true(same > 0);
+    backend_free(gpu);
+}
+
+/* Numbers of a tile in another order, or two of them exchanged for others with the same sum, are another tile. */
+static void t_digest(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct backend *gpu = backend_cuda(0, NULL, &e);
+    if (!gpu)
+        fail_msg("%s", e.text);
+    struct model_config c = config(false);
+    c.vit.patch = 16;
+    c.vit.tile = 32;
+    c.max_tiles = 1;
+    struct image im = random_image(32, 32), moved = random_image(32, 32);
+    memcpy(moved.rgb, im.rgb + 3, 32 * 32 * 3 - 3);
+    memcpy(moved.rgb + 32 * 32 * 3 - 3, im.rgb, 3);
+    struct cut a = cut(gpu, &c, &im, false), b = cut(gpu, &c, &moved, false);
+    assert_true(a.digest[0][0] != b.digest[0][0] && a.digest[0][1] != b.digest[0][1]);
+    assert_true(a.digest[0][0] != a.digest[0][1]);
+    free(a.patches);
+    free(b.patches);
+    image_free(&im);
+    image_free(&moved);
+    backend_free(gpu);
+}
+
+/* ---- a whole model -------------------------------------------------------------------------------------------- */
+
+static struct tiny tiny;
+
+static struct engine *open_on(const char *device, const char *isa)
+{
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = tiny.dir, .device = device, .isa = isa, .threads = 1};
+    struct engine *g = engine_open(&o, &e);
+    if (!g)
+        fail_msg("%s", e.text);
+    return g;
+}
+
+static void see(struct session *s, const struct image *im)
+{
+    struct err e = ERR_INIT;
+    if (session_append_image(s, im, &e))
+        fail_msg("%s", e.text);
+}
+
+static void t_cache(void **state)
+{
+    (void)state;
+    struct engine *engines[] = {open_on("cpu", "ref"), open_on("cuda", NULL), open_on("cuda", NULL)};
+    struct image im = tiny_image(192, 128, rng), other = tiny_image(192, 128, rng + 1);
+    struct session_stats st[2][3];
+    for (int y = 0; y < 64; y++) /* one tile in common */
+        memcpy(other.rgb + (size_t)y * 576, im.rgb + (size_t)y * 576, 64 * 3);
+    struct session *cold = session_new(engines[2], 1);
+    for (int k = 0; k < 2; k++) {
+        struct session *a = session_new(engines[k], 1), *b = session_new(engines[k], 1);
+        see(a, &im);
+        st[k][0] = session_stats(a);
+        see(b, &other);
+        st[k][1] = session_stats(b);
+        if (k == 1) {
+            see(cold, &other);
+            assert_memory_equal(session_logits(b), session_logits(cold),
+                                (size_t)engine_vocab(engines[1]) * sizeof(float));
+        }
+        struct image plain = tiny_image(192, 128, 3);
+        memset(plain.rgb, 200, 192 * 128 * 3);
+        see(a, &plain);
+        st[k][2] = session_stats(a);
+        image_free(&plain);
+        session_free(a);
+        session_free(b);
+    }
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(st[0][i].tiles_computed, st[1][i].tiles_computed);
+        assert_int_equal(st[0][i].tiles_cached, st[1][i].tiles_cached);
+    }
+    check_note("%d tiles, then %d and %d from the cache, then %d more for one colour",
+               (int)st[1][0].tiles_computed, (int)st[1][1].tiles_computed, (int)st[1][1].tiles_cached,
+               (int)(st[1][2].tiles_computed - st[1][0].tiles_computed));
+    assert_int_equal(st[1][0].tiles_computed, 7);
+    assert_int_equal(st[1][1].tiles_cached, 1);
+    session_free(cold);
+    image_free(&im);
+    image_free(&other);
+    for (int k = 0; k < 3; k++)
+        engine_close(engines[k]);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("patches are those of the host to the bit, digests equal where patches are", t_patches),
+    CLAIM("a digest depends on the place of each number", t_digest),
+    CLAIM("the same tiles come from the cache as on the host, with the bits of computed ones", t_cache),
+};
+
+int main(int argc, char **argv)
+{
+    rng = check_seed();
+    tiny_init(&tiny, rng);
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    tiny_free(&tiny);
+    return rc;
+}
