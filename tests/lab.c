@@ -120,15 +120,19 @@ double lab_linear(const struct lab *l)
 
 double lab_norms(const struct lab *l)
 {
-    int T = lab_between(1, 40), groups = lab_between(1, 4), D = groups * lab_between(1, 60);
-    struct tensor x = lab_make(l->mem, l->act, T, D, -3, 3), z = lab_make(l->mem, l->act, T, D, -3, 3);
+    int T = lab_between(1, 40), groups = lab_between(1, 4),
+        D = groups * lab_between(1, lab_between(0, 2) ? 60 : 300), gap = lab_between(0, 5);
+    /* columns of wider matrices */
+    struct tensor X = lab_make(l->mem, l->act, T, D + gap, -3, 3), x = tensor_cols(X, gap, D);
+    struct tensor Z = lab_make(l->mem, l->act, T, D + 2 * gap, -3, 3), z = tensor_cols(Z, gap, D);
     struct tensor w = lab_make(l->mem, DT_F32, 1, D, 0.5, 2), bias = lab_make(l->mem, DT_F32, 1, D, -1, 1);
-    struct tensor want = lab_twin(l->mem, x), have = lab_twin(l->mem, x);
+    struct tensor want = lab_twin(l->mem, x), H = lab_make(l->mem, l->act, T, D + 3 * gap, 0, 0),
+                  have = tensor_cols(H, 0, D);
     double off = 0;
     for (int which = 0; which < 4; which++) {
         struct tensor pair[2] = {want, have};
         lab_poison(want);
-        lab_poison(have);
+        lab_poison(H);
         for (int side = 0; side < 2; side++) {
             struct backend *b = side ? l->fast : l->ref;
             if (which == 0)
@@ -144,7 +148,7 @@ double lab_norms(const struct lab *l)
         }
         off = fmax(off, lab_worst(have, want));
     }
-    lab_drop(l->mem, 6, (struct tensor *const[]){&x, &z, &w, &bias, &want, &have});
+    lab_drop(l->mem, 6, (struct tensor *const[]){&X, &Z, &w, &bias, &want, &H});
     return off;
 }
 
