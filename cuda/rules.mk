@@ -30,11 +30,11 @@ endif
 # The kernels on the host.
 EMU_FLAGS := -std=c++17 -D_GNU_SOURCE -Itests/emu -Isrc -I. $(or $(EMU_OPT),-O2) -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unknown-pragmas $(SAN)
 EMU_OBJ   := $(CUDA_SRC:cuda/%.cu=$(B)/emu/%.o) $(B)/emu/emu.o $(B)/emu/graph.o
-$(B)/emu/%.o: cuda/%.cu $(CUDA_DEPS) tests/emu/cuda_runtime.h
+$(B)/emu/%.o: cuda/%.cu
 	@mkdir -p $(@D)
 	$(call say,C++)
 	$(Q)$(CXX) -x c++ $(EMU_FLAGS) -MMD -MP -c -o $@ $<
-$(B)/emu/emu.o $(B)/emu/graph.o: $(B)/emu/%.o: tests/emu/%.cc tests/emu/cuda_runtime.h
+$(B)/emu/emu.o $(B)/emu/graph.o: $(B)/emu/%.o: tests/emu/%.cc
 	@mkdir -p $(@D)
 	$(call say,C++)
 	$(Q)$(CXX) $(EMU_FLAGS) -MMD -MP -c -o $@ $<
