@@ -30,8 +30,7 @@ struct run {
     bool done;
 };
 
-/* Every token of the tokenizer but the mark of an image row, which stands for pixels. */
-static uint64_t *known_ids(const struct engine *g)
+uint64_t *generate_known(const struct engine *g)
 {
     const struct tokenizer *t = engine_tokenizer(g);
     int n = tokenizer_size(t);
@@ -144,7 +143,7 @@ int generate(struct session *s, struct grammar *g, const struct sampling *p, con
     buf_init(&out->text, MAX_TEXT);
     struct run r = {.s = s, .g = g, .p = p, .out = out, .on_text = on_text, .arg = arg};
     r.state = g ? grammar_start(g) : 0;
-    r.known = known_ids(session_engine(s));
+    r.known = generate_known(session_engine(s));
     int rc = run(&r, cancel, e);
     show(&r, true);
     free(r.known);

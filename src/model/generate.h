@@ -38,4 +38,8 @@ int generate(struct session *s, struct grammar *g, const struct sampling *p, con
              struct err *e);
 void generated_free(struct generated *g);
 
+/* The set of ids that may ever be generated, a bit for each: every token of the tokenizer but the mark of an image row,
+ * which stands for pixels.  The caller frees it. */
+uint64_t *generate_known(const struct engine *g);
+
 #endif

@@ -69,14 +69,20 @@ void session_release(struct session *s)
     tenant_leave(&s->home);
 }
 
-size_t session_need(const struct session *s, int64_t length, size_t *more)
+size_t session_need(const struct session *s, int64_t length)
 {
-    *more = state_need(&s->state, lm(s), length);
+    struct lm_state none = s->state;
+    none.capacity = 0;
     int64_t capacity = state_capacity(s->state.capacity, length);
-    struct lm_state full = s->state;
-    full.capacity = 0;
-    size_t have = state_need(&full, lm(s), s->state.capacity), will = state_need(&full, lm(s), capacity);
-    return tenant_bytes(&s->home) - have + will;
+    return tenant_bytes(&s->home) - state_need(&none, lm(s), s->state.capacity) +
+           state_need(&none, lm(s), capacity);
+}
+
+bool session_fits(const struct session *s, int64_t more)
+{
+    bool held = !s->home.away && (s->home.busy || !backend(s)->ops->host_alloc); /* it counts already */
+    return state_need(&s->state, lm(s), s->n + more) + (held ? 0 : tenant_bytes(&s->home)) <=
+           room_left(&s->engine->room);
 }
 
 /* Where there is one session, or a bound that was not asked for, no room is the end. */

@@ -38,7 +38,9 @@ void session_release(struct session *s);
 int session_read_piece(struct session *s, struct err *e);
 int64_t session_waiting(const struct session *s);
 
-/* Bytes of state memory that it will have with so many tokens, and beyond that while it gets there. */
-size_t session_need(const struct session *s, int64_t length, size_t *more);
+/* Bytes of state memory that it has when there is room for `length` tokens, and whether session_hold with so many
+ * more would find room. */
+size_t session_need(const struct session *s, int64_t length);
+bool session_fits(const struct session *s, int64_t more);
 
 #endif

@@ -1,0 +1,333 @@
+/* t_cuda_batch.c - claims about many sessions within a bound on the device's memory: idle ones go to the host's and come
+ * back with the same bits.
+ */
+#include "check.h"
+#include "crowd.h"
+
+#include "model/plan.h"
+#include "model/session.h"
+
+static struct tiny tiny;
+
+static void append(struct session *s, int first, int n)
+{
+    struct err e = ERR_INIT;
+    for (int i = 0; i < n; i++)
+        if (session_append(s, &(int32_t){16 + (first * 31 + i * 7) % 256}, 1, &e))
+            fail_msg("%s", e.text);
+}
+
+static void append_image(struct session *s, uint64_t seed)
+{
+    struct err e = ERR_INIT;
+    struct image im = tiny_image(90, 60, seed);
+    if (session_append_image(s, &im, &e))
+        fail_msg("%s", e.text);
+    image_free(&im);
+}
+
+static void compute(struct session *s)
+{
+    struct err e = ERR_INIT;
+    if (session_compute(s, &e))
+        fail_msg("%s", e.text);
+}
+
+static void same(struct session *a, struct session *b)
+{
+    size_t n, m;
+    compute(a);
+    compute(b);
+    uint8_t *x = crowd_bits(a, &n), *y = crowd_bits(b, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    assert_memory_equal(session_logits(a), session_logits(b),
+                        (size_t)engine_vocab(session_engine(a)) * sizeof(float));
+    free(x);
+    free(y);
+}
+
+static size_t used(const struct engine *g)
+{
+    return engine_state_memory(g).used;
+}
+
+/* ---- one session ------------------------------------------------------------------------------------------- */
+
+static void t_spilled(void **state)
+{
+    (void)state;
+    struct engine *g = crowd_engine(&tiny, "cuda", 0);
+    struct session *s = session_new(g, 1), *here = session_new(g, 1), *both[2] = {s, here};
+    struct checkpoint *c[2];
+    assert_true(engine_state_memory(g).bound > 0); /* what the weights leave */
+    assert_int_equal(used(g), 0);
+    for (int i = 0; i < 2; i++) {
+        append(both[i], 1, 23);
+        c[i] = session_try_checkpoint(both[i], NULL);
+        append_image(both[i], 5); /* rows that wait are part of what goes */
+        append(both[i], 2, 3);
+    }
+    size_t all = used(g);
+    for (int round = 0; round < 3; round++) {
+        assert_int_equal(tenant_spill(&s->home), 0);
+        assert_true(s->home.away && used(g) < all);
+        assert_int_equal(tenant_spill(&s->home), -1); /* it is away */
+        compute(s);
+        compute(here);
+        same(s, here);
+        append(s, round, 1 + round);
+        append(here, round, 1 + round);
+    }
+    assert_int_equal(session_hold(s, 0, NULL), 0);
+    assert_int_equal(tenant_spill(&s->home), -1); /* who is in use stays */
+    session_release(s);
+    assert_int_equal(tenant_spill(&s->home), 0);
+    struct session *fork = session_fork(s);
+    same(fork, here);
+    session_free(fork);
+    assert_int_equal(tenant_spill(&s->home), 0); /* back to a mark from there, and its logits again */
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(session_rewind(both[i], c[i], NULL), 0);
+        append(both[i], 4, 17);
+    }
+    compute(here);
+    same(s, here);
+    assert_int_equal(engine_state_memory(g).spilled, 5);
+    assert_int_equal(engine_state_memory(g).restored, 5);
+    assert_int_equal(tenant_spill(&s->home), 0);
+    for (int i = 0; i < 2; i++) {
+        session_free(both[i]);
+        checkpoint_free(c[i]);
+    }
+    assert_int_equal(used(g), 0);
+    engine_close(g);
+}
+
+/* Who goes first: checkpoints, then sessions, of each the one that has been idle for longest. */
+static void t_order(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    struct engine *g = crowd_engine(&tiny, "cuda", 0);
+    size_t one = crowd_need(g, 512), mark = crowd_need(g, 0);
+    engine_close(g);
+    g = crowd_engine(&tiny, "cuda", N * one + 2 * mark);
+    struct session *s[N + 2], *straight = session_new(g, 1);
+    struct checkpoint *c[2];
+    for (int i = 0; i < N + 2; i++)
+        s[i] = session_new(g, 1);
+    for (int i = 0; i < N; i++) {
+        append(s[i], i, 5);
+        compute(s[i]);
+    }
+    c[0] = session_try_checkpoint(s[0], NULL);
+    c[1] = session_try_checkpoint(s[1], NULL);
+    assert_int_equal(used(g), N * one + 2 * mark);
+    assert_int_equal(session_rewind(s[0], c[0], NULL), 0); /* uses both */
+    append(s[N], 9, 5);
+    compute(
+        s[N]); /* wants a session's room: both checkpoints go, and the session that was not used for longest */
+    assert_int_equal(engine_state_memory(g).spilled, one > 2 * mark ? 3 : one > mark ? 2 : 1);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(s[i]->home.away, one > 2 * mark && i == 2);
+    append(s[N + 1], 9, 5);
+    compute(s[N + 1]);
+    assert_true(s[3]->home.away && !s[0]->home.away && !s[1]->home.away);
+    size_t before = used(g);
+    assert_int_equal(session_rewind(s[1], c[1], NULL), 0); /* from where it is */
+    assert_true(used(g) <= before);
+    append(s[1], 3, 4);
+    append(straight, 1, 5);
+    compute(straight);
+    append(straight, 3, 4);
+    compute(straight);
+    compute(s[1]);
+    same(s[1], straight);
+    assert_true(engine_state_memory(g).most <= engine_state_memory(g).bound);
+    session_step_many(s, N + 2); /* more than there is room for, in groups */
+    for (int i = 0; i < N + 2; i++) {
+        append(s[i], 8, 1);
+        assert_int_equal(session_waiting(s[i]), 1);
+    }
+    session_step_many(s, N + 2);
+    append(straight, 8, 1);
+    assert_memory_equal(session_logits(s[1]), session_logits(straight),
+                        (size_t)engine_vocab(g) * sizeof(float));
+    for (int i = 0; i < N + 2; i++)
+        session_free(s[i]);
+    session_free(straight);
+    checkpoint_free(c[0]);
+    checkpoint_free(c[1]);
+    assert_int_equal(used(g), 0);
+    engine_close(g);
+}
+
+/* ---- many --------------------------------------------------------------------------------------------------- */
+
+static void t_crowd(void **state)
+{
+    (void)state;
+    struct crowd *c = xcalloc(1, sizeof *c);
+    *c = (struct crowd){.n = CROWD_MOST, .longest = 24, .tokens = 5, .keep = true, .seed = check_seed()};
+    struct engine *g = crowd_engine(&tiny, "cuda", 0);
+    size_t bound = 10 * crowd_need(g, 512);
+    crowd_alone(c, g);
+    engine_close(g);
+    g = crowd_engine(&tiny, "cuda", bound);
+    int order[CROWD_MOST];
+    for (int i = 0; i < c->n; i++)
+        order[i] = (i * 7 + (int)(check_seed() % 40)) % c->n;
+    crowd_run(c, g, order, 0);
+    struct state_memory m = engine_state_memory(g);
+    check_note("%lld sessions went to the host", (long long)m.spilled);
+    assert_true(m.most <= bound && m.most > bound / 10 * 9);
+    assert_true(m.spilled >= 30);       /* those that have ended stay in memory as long as nobody wants it */
+    for (int i = 0; i < c->n; i += 9) { /* and go on from where they are */
+        struct session *s = c->sessions[i], *straight = session_new(g, 1);
+        crowd_prompt(c, i, straight);
+        compute(straight);
+        for (int t = 0; t < c->alone_n[i]; t++) {
+            assert_int_equal(session_append(straight, &c->alone[i][t], 1, NULL), 0);
+            compute(straight);
+        }
+        compute(s);
+        same(s, straight);
+        session_free(straight);
+    }
+    crowd_free(c);
+    assert_int_equal(used(g), 0);
+    engine_close(g);
+    free(c);
+}
+
+/* ---- a device that is full before the bound is ---------------------------------------------------------------- */
+
+static const struct ops *true_ops;
+static size_t device_has;
+static struct room *device_room;
+
+static struct tensor scarce(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
+{
+    if (device_room->used + (size_t)rows * (size_t)cols * dtype_size(t) > device_has)
+        return (struct tensor){NULL, t, rows, cols, cols};
+    return true_ops->try_alloc(b, t, rows, cols);
+}
+
+static void t_full(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct engine *g = crowd_engine(&tiny, "cuda", 0);
+    size_t one = crowd_need(g, 512);
+    true_ops = g->backend->ops;
+    struct ops ops = *true_ops;
+    ops.try_alloc = scarce;
+    device_room = &g->room;
+    device_has = 2 * one + one / 2;
+    g->backend->ops = &ops;
+    struct session *s[3];
+    for (int i = 0; i < 3; i++) {
+        s[i] = session_new(g, 1);
+        append(s[i], i, 9);
+        compute(s[i]);
+    }
+    assert_true(s[0]->home.away && !s[1]->home.away && !s[2]->home.away);
+    assert_int_equal(session_hold(s[1], 0, NULL), 0);
+    assert_int_equal(session_hold(s[2], 0, NULL), 0);
+    append(s[0], 1, 1);
+    assert_int_equal(session_compute(s[0], &e), -1); /* nobody can go: an error, and nothing has changed */
+    assert_non_null(strstr(e.text, "no room"));
+    assert_true(s[0]->home.away);
+    assert_int_equal(used(g), 2 * one);
+    session_release(s[1]);
+    session_release(s[2]);
+    compute(s[0]);
+    struct batch *b = batch_new(g, 0); /* and in a batch they wait for each other */
+    struct batch_job jobs[3] = {{.limit = 3}, {.limit = 2}, {.limit = 4}};
+    for (int i = 0; i < 3; i++) {
+        jobs[i].session = s[i];
+        batch_add(b, &jobs[i]);
+    }
+    batch_run(b);
+    for (int i = 0; i < 3; i++)
+        assert_true(jobs[i].err.kind == ERR_NONE && jobs[i].generated > 0);
+    assert_true(jobs[2].began > 1);
+    batch_free(b);
+    for (int i = 0; i < 3; i++)
+        session_free(s[i]);
+    assert_int_equal(used(g), 0);
+    g->backend->ops = true_ops;
+    engine_close(g);
+}
+
+/* ---- what plan says ---------------------------------------------------------------------------------------- */
+
+static void t_planned(void **state)
+{
+    (void)state;
+    static const int lengths[] = {1, 511, 513, 1100, 2000};
+    struct err e = ERR_INIT;
+    struct model_config c;
+    struct plan p;
+    struct engine_options o = {.hold = HOLD_PACKED};
+    struct safetensors *f = safetensors_open(tiny.dir, &e);
+    assert_true(f && config_load(&c, tiny.dir, &e) == 0 && plan_make(&p, &c, f, &o, &e) == 0);
+    safetensors_close(f);
+    for (int cpu = 0; cpu < 2; cpu++) {
+        struct engine *g = crowd_engine(&tiny, cpu ? "cpu" : "cuda", 0);
+        size_t want = 0;
+        struct session *s[5];
+        struct checkpoint *marks[5];
+        for (int i = 0; i < 5; i++) {
+            s[i] = session_new(g, 1);
+            marks[i] = session_checkpoint(s[i]);
+            append(s[i], i, lengths[i]);
+            assert_int_equal(session_hold(s[i], 0, NULL), 0); /* there is room for them, nobody reads them */
+            session_release(s[i]);
+            want += plan_state(&p, lengths[i]) + plan_state(&p, 0);
+        }
+        double part = (double)used(g) / (double)want;
+        check_note("%s: %zu bytes, planned %zu", cpu ? "processor" : "device", used(g), want);
+        assert_true(part > 0.95 && part < 1.05);
+        for (int i = 0; i < 5; i++) {
+            session_free(s[i]);
+            checkpoint_free(marks[i]);
+        }
+        assert_int_equal(used(g), 0);
+        engine_close(g);
+    }
+    /* So many as are said to fit do, and one more does not. */
+    struct engine *g = crowd_engine(&tiny, "cuda", 7 * plan_state(&p, 600) + 5000);
+    int64_t most = plan_states(&p, engine_state_memory(g).bound, 600);
+    struct session *s[8];
+    assert_int_equal(most, 7);
+    for (int i = 0; i < 8; i++) {
+        s[i] = session_new(g, 1);
+        append(s[i], i, 600);
+        assert_int_equal(session_hold(s[i], 0, NULL), i < most ? 0 : -1);
+    }
+    for (int i = 0; i < 8; i++) {
+        if (i < most)
+            session_release(s[i]);
+        session_free(s[i]);
+    }
+    engine_close(g);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("what was on the host comes back by itself, with the same bits", t_spilled),
+    CLAIM("checkpoints go before sessions, and whoever was idle longest first", t_order),
+    CLAIM("40 sessions on room for 10 write what each writes alone, and go on afterwards", t_crowd),
+    CLAIM("a device that is full sends idle ones away, and refuses when there are none", t_full),
+    CLAIM("states take the memory that was planned, within 5 %, and as many fit as was said", t_planned),
+};
+
+int main(int argc, char **argv)
+{
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    tiny_free(&tiny);
+    return rc;
+}
