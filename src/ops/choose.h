@@ -7,7 +7,7 @@
  *   weight   = 2^-fall, in steps of 2^-40                                   products of 32 bits
  *   mass     = sum of weights                                               in any order the same
  *
- * A weight is right to 2^-29 of itself or 2^-40, a logit in f32 is not: nothing is lost.  What falls by CHOOSE_DEPTH halvings
+ * A weight is right to 2^-28 of itself or 2^-40, a logit in f32 is not: nothing is lost.  What falls by CHOOSE_DEPTH halvings
  * or more weighs nothing.  Candidates are ordered by key = fall and then id: the most probable first, among equals the
  * lowest id, no two alike.  A number t below the mass stands for the candidate at which the running sum passes t.
  */
