@@ -72,6 +72,10 @@ static void t_spilled(void **state)
     for (int round = 0; round < 3; round++) {
         assert_int_equal(tenant_spill(&s->home), 0);
         assert_true(s->home.away && used(g) < all);
+        if (round == 0) { /* all of it goes */
+            assert_int_equal(tenant_spill(&here->home), 0);
+            assert_int_equal(used(g), 2 * crowd_need(g, 0));
+        }
         assert_int_equal(tenant_spill(&s->home), -1); /* it is away */
         compute(s);
         compute(here);
@@ -93,8 +97,8 @@ static void t_spilled(void **state)
     }
     compute(here);
     same(s, here);
-    assert_int_equal(engine_state_memory(g).spilled, 5);
-    assert_int_equal(engine_state_memory(g).restored, 5);
+    assert_int_equal(engine_state_memory(g).spilled, 6);
+    assert_int_equal(engine_state_memory(g).restored, 6);
     assert_int_equal(tenant_spill(&s->home), 0);
     for (int i = 0; i < 2; i++) {
         session_free(both[i]);
@@ -240,9 +244,10 @@ static void t_full(void **state)
     assert_non_null(strstr(e.text, "no room"));
     assert_true(s[0]->home.away);
     assert_int_equal(used(g), 2 * one);
-    session_release(s[1]);
     session_release(s[2]);
-    compute(s[0]);
+    compute(s[0]); /* the other one has been idle for longer, but is in use */
+    assert_true(!s[1]->home.away && s[2]->home.away);
+    session_release(s[1]);
     struct batch *b = batch_new(g, 0); /* and in a batch they wait for each other */
     struct batch_job jobs[3] = {{.limit = 3}, {.limit = 2}, {.limit = 4}};
     for (int i = 0; i < 3; i++) {

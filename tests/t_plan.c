@@ -145,6 +145,40 @@ static void t_pocket_memory(void **state)
     }
 }
 
+/* And so do its sessions, each with what it has. */
+static void t_state_memory(void **state)
+{
+    (void)state;
+    enum { N = 6 };
+    static const int tokens[N] = {1, 700, 2048, 3000, 4100, 8000};
+    struct model_config c;
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = POCKET, .hold = HOLD_PACKED, .device = "cpu"};
+    struct plan p = plan_of(POCKET, &c, &o);
+    struct session *s[N];
+    struct engine *g = engine_open(&o, &e);
+    if (!g)
+        fail_msg("%s", e.text);
+    double want = 0;
+    malloc_trim(0);
+    size_t before = memory_use().own;
+    for (int i = 0; i < N; i++) {
+        s[i] = session_new(g, 1);
+        if (session_hold(s[i], tokens[i], &e))
+            fail_msg("%s", e.text);
+        session_release(s[i]);
+        want += (double)plan_state(&p, tokens[i]);
+    }
+    double have = (double)(memory_use().own - before);
+    check_note("%d sessions: %.2f MB, planned %.2f MB", N, have * 1e-6, want * 1e-6);
+    about("what is counted", (double)engine_state_memory(g).used, want, 1e-9);
+    if (!sanitized)
+        about("state memory", have, want, 0.05);
+    for (int i = 0; i < N; i++)
+        session_free(s[i]);
+    engine_close(g);
+}
+
 /* ---- the commands --------------------------------------------------------------------------------------- */
 
 struct place {
@@ -261,6 +295,30 @@ static void t_fits(void **state)
     assert_true(mentions(json_object_get(j, "notes"), "made for 131072"));
     j = PLAN(0, "--hold", "mapped");
     assert_true(number(j, "weights", "resident") > 16e9);
+    close_place(&p);
+}
+
+/* Sessions of the published model: 142 MiB and 24 KiB for each token; 100 of 30 k beside its weights on a card. */
+static void t_states(void **state)
+{
+    (void)state;
+    struct place p;
+    open_place(&p);
+#define PLAN_GPU(...)                                                                                        \
+    json_object_get(                                                                                         \
+        run(&p, 0, WORDS("plan", full.dir, "--gpu", "141G", "--sessions", "100", "--json", __VA_ARGS__)),    \
+        "state_memory")
+    const json_t *j = PLAN_GPU("--context", "30720", "--state-memory", "50G");
+    double fixed = number(j, NULL, "fixed"), each = number(j, NULL, "at_context");
+    about("the fixed part in MiB", fixed / (1 << 20), 142, 1e-3);
+    about("with 30720 tokens", each, fixed + 30720 * 24576.0, 1e-9);
+    assert_int_equal(number(j, NULL, "bound"), 50.0 * (1 << 30));
+    assert_int_equal(number(j, NULL, "sessions"), floor(50.0 * (1 << 30) / each));
+    j = PLAN_GPU("--context", "30720"); /* all that is left */
+    check_note("%.0f sessions of 30720 tokens on a card of 141 GiB", number(j, NULL, "sessions"));
+    assert_true(number(j, NULL, "sessions") >= 100);
+    j = run(&p, 0, WORDS("plan", full.dir, "--gpu", "141G", "--state-memory", "140G", "--json"));
+    assert_true(mentions(json_object_get(j, "notes"), "GiB that are left beside the model"));
     close_place(&p);
 }
 
@@ -424,6 +482,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("work of the published model is what its shapes say", t_published_work),
     CLAIM("int8 and int4 take a half and less than a third, embeddings and tower stay", t_small_memory),
     CLAIM("the embedded model takes the memory that was planned, within 5 %", t_pocket_memory),
+    CLAIM("sessions take the state memory that was planned, within 5 %", t_state_memory),
+    CLAIM("so many sessions fit in state memory as its size says", t_states),
     CLAIM("limits on a GPU are those of its bandwidth, and what does not fit is said", t_gpu),
     CLAIM("as many sessions and tokens fit as is said, and not one more", t_fits),
     CLAIM("headers are enough: an answer comes at once", t_quick),
