@@ -1,8 +1,9 @@
 /* cuda.h - the operations of the model on an NVIDIA GPU.
  *
  * The same table as on the CPU (ops/ops.h), filled with functions that launch kernels.  Tensors and weights
- * lie in the memory of the card; upload, download and the ids of embed are the only ways between it and the host.
- * All work goes through one stream in the order of the calls, and only download waits for it.
+ * lie in the memory of the card.  Between it and the host go uploads and downloads, token ids, pixels to cut and their
+ * digests, sets of ids and what was chosen of them.  All work goes through one stream in the order of the calls;
+ * download, cut and choose wait for it.
  *
  * In a program that was built without CUDA these functions say so.
  */
