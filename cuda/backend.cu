@@ -1,4 +1,5 @@
 /* backend.cu - devices, memory, and the table of operations on a GPU. */
+#include "cublas.cuh"
 #include "host.cuh"
 
 #include <stdio.h>
@@ -313,6 +314,8 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
                        "GPU %d (%s) has compute capability %d.%d; 8.0 is wanted, so use --device cpu", device,
                        found[device].name, found[device].major, found[device].minor),
                nullptr;
+    if (!cublas_here())
+        return err_set(e, ERR_ENV, "%s", cublas_missing), nullptr;
     struct cuda *c = new cuda();
     cudaDeviceProp p;
     CUDA(cudaSetDevice(device));

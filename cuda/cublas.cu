@@ -59,6 +59,11 @@ void cublas_close(struct cublas *c)
     (void)c;
 }
 
+bool cublas_here()
+{
+    return true;
+}
+
 #else
 
 #include <dlfcn.h>
@@ -138,6 +143,7 @@ template <class F> static void find(void *library, const char *name, F *f)
     memcpy(f, &p, sizeof p);
 }
 
+/* NULL where there is none. */
 static void *open_library()
 {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
@@ -147,14 +153,19 @@ static void *open_library()
         if (p)
             return p;
     }
-    die(ERR_ENV, "GPU: libcublasLt.so.13 (or .12) is not found: install cuBLAS from NVIDIA's packages "
-                 "(libcublas-13-0), "
-                 "name its folder in LD_LIBRARY_PATH, or use --device cpu");
+    return nullptr;
+}
+
+bool cublas_here()
+{
+    return open_library() != nullptr;
 }
 
 static struct cublas *cublas_open()
 {
     void *l = open_library();
+    if (!l)
+        die(ERR_ENV, "GPU: %s", cublas_missing);
     struct cublas *c = new cublas();
     struct functions *f = &c->f;
     find(l, "Create", &f->Create);

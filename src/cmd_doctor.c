@@ -227,10 +227,15 @@ static void check_gpus(struct report *r)
     }
     for (int i = 0; i < n && i < MAX_GPUS; i++) {
         const struct gpu *g = &found[i];
-        add(r, "GPU", g->major >= 8 ? OK : WARNING,
-            xasprintf("cuda:%d %s, compute capability %d.%d, %.1f of %.1f GB free", i, g->name, g->major,
-                      g->minor, (double)g->free * 1e-9, (double)g->memory * 1e-9),
-            "it is older than what the kernels run on (8.0): the model runs on the processor");
+        char *name = xasprintf("cuda:%d", i);
+        struct backend *b = backend_open(name, NULL, 0, NULL, &e);
+        add(r, "GPU", b ? OK : WARNING,
+            xasprintf("%s %s, compute capability %d.%d, %.1f of %.1f GB free%s%s", name, g->name, g->major,
+                      g->minor, (double)g->free * 1e-9, (double)g->memory * 1e-9, b ? "" : ": ",
+                      b ? "" : e.text),
+            "the model runs on the processor");
+        backend_free(b);
+        free(name);
     }
 }
 

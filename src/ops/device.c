@@ -3,6 +3,7 @@
 
 #include "cuda/cuda.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 enum { MAX_GPUS = 64, LEAST_MAJOR = 8 };
@@ -34,20 +35,42 @@ static int number_of(const char *device, int *n)
     return 0;
 }
 
+/* A GPU whose numbers are those of the reference, which is looked at once in a process; or NULL and why. */
+static struct backend *open_gpu(int n, struct pool *pool, struct err *e)
+{
+    static atomic_bool checked[MAX_GPUS];
+    struct backend *b = backend_cuda(n, pool, e);
+    if (b && !(n < MAX_GPUS && checked[n]) && backend_check(b, e)) {
+        backend_free(b);
+        return NULL;
+    }
+    if (b && n < MAX_GPUS)
+        checked[n] = true;
+    return b;
+}
+
+static struct backend *open_any(const char *isa, size_t need, struct pool *pool, struct err *e)
+{
+    struct err why = ERR_INIT;
+    int n = isa ? -1 : fitting_gpu(need);
+    struct backend *b = n >= 0 ? open_gpu(n, pool, &why) : NULL;
+    if (n >= 0 && !b)
+        warn("%s; the model runs on the processor", why.text);
+    return b ? b : backend_cpu(isa, pool, e);
+}
+
 struct backend *backend_open(const char *device, const char *isa, size_t need, struct pool *pool,
                              struct err *e)
 {
     int n = 0;
     if (!device || !strcmp(device, "auto"))
-        n = isa ? -1 : fitting_gpu(need);
-    else if (!strcmp(device, "cpu"))
-        n = -1;
-    else if (strcmp(device, "cuda") != 0 && (strncmp(device, "cuda:", 5) != 0 || number_of(device, &n)))
-        return err_set(e, ERR_USAGE, "there is no device '%s'; one of auto, cpu, cuda, cuda:N", device), NULL;
-    if (n < 0)
+        return open_any(isa, need, pool, e);
+    if (!strcmp(device, "cpu"))
         return backend_cpu(isa, pool, e);
+    if (strcmp(device, "cuda") != 0 && (strncmp(device, "cuda:", 5) != 0 || number_of(device, &n)))
+        return err_set(e, ERR_USAGE, "there is no device '%s'; one of auto, cpu, cuda, cuda:N", device), NULL;
     if (isa)
         return err_set(e, ERR_USAGE, "--isa is for the CPU and --device names a GPU: leave one of them out"),
                NULL;
-    return backend_cuda(n, pool, e);
+    return open_gpu(n, pool, e);
 }

@@ -319,8 +319,13 @@ struct gpu {
  * program without CUDA. */
 int backend_gpu_list(struct gpu *out, int max, struct err *e);
 
+/* Computes a little of everything that a token goes through, and compares it with the scalar reference: some milliseconds.
+ * -1 and which operation is off. */
+int backend_check(struct backend *b, struct err *e);
+
 /* device: "cpu"; "cuda" or "cuda:N", refused with the reason where it cannot be; "auto" or NULL: the first GPU that
- * can run the kernels and has `need` bytes free, else the CPU, and always the CPU when an isa is named. */
+ * can run the kernels and has `need` bytes free, else the CPU (with a warning where a GPU was of no use), and always the
+ * CPU when an isa is named.  A GPU is checked first. */
 struct backend *backend_open(const char *device, const char *isa, size_t need, struct pool *pool,
                              struct err *e);
 

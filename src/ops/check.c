@@ -1,0 +1,168 @@
+/* check.c - whether a backend computes what the reference computes.
+ *
+ * Kernels for a GPU may meet a card, a driver or a compiler they were never tried with.  Before somebody's mouse is
+ * moved by what comes out, one small case of each kind of operation is done on both sides, with the sizes of a head
+ * of the published models, so that the fast kernels are the ones that run.
+ */
+#include "ops/ops_impl.h"
+
+#include <math.h>
+
+enum { ROWS = 3, MANY = 24, D = 128, HEADS = 2, P = 64, N = 128, GROUPS = 1, TAPS = 4, KEYS = 150 };
+
+struct side {
+    struct backend *b;
+    struct tensor out; /* f32 on the host, of the last operation */
+};
+
+static float number(uint64_t i)
+{
+    i = (i + 1) * 0x9e3779b97f4a7c15u;
+    i = (i ^ i >> 31) * 0xbf58476d1ce4e5b9u;
+    return (float)(i >> 40) / 8388608.0f - 1;
+}
+
+static struct tensor host_tensor(enum dtype type, int64_t rows, int64_t cols)
+{
+    return (struct tensor){xcalloc((unsigned long)(rows * cols), dtype_size(type)), type, rows, cols, cols};
+}
+
+/* The same numbers on every backend, from -scale to scale. */
+static struct tensor made(struct backend *b, enum dtype type, int64_t rows, int64_t cols, uint64_t seed,
+                          float scale)
+{
+    struct tensor host = host_tensor(DT_F32, rows, cols), t = b->ops->alloc(b, type, rows, cols);
+    for (int64_t i = 0; i < rows * cols; i++)
+        ((float *)host.data)[i] = scale * number(seed << 32 | (uint64_t)i);
+    b->ops->upload(b, t, host);
+    free(host.data);
+    return t;
+}
+
+static void keep(struct side *s, struct tensor t)
+{
+    free(s->out.data);
+    s->out = host_tensor(DT_F32, t.rows, t.cols);
+    s->b->ops->download(s->b, s->out, t);
+}
+
+static void drop(struct backend *b, int n, struct tensor *const t[])
+{
+    for (int i = 0; i < n; i++)
+        b->ops->free(b, t[i]);
+}
+
+static void product(struct side *s, int rows)
+{
+    struct backend *b = s->b;
+    struct tensor host = host_tensor(DT_F32, 2 * D, 4 * D), x = made(b, DT_BF16, rows, 4 * D, 2, 1),
+                  y = b->ops->alloc(b, DT_BF16, rows, 2 * D);
+    for (int64_t i = 0; i < host.rows * host.cols; i++)
+        ((float *)host.data)[i] = number((uint64_t)1 << 32 | (uint64_t)i);
+    struct weight *w = b->ops->pack(b, host, DT_BF16);
+    b->ops->linear(b, y, x, w, (struct tensor){0}, EPI_NONE, 0);
+    keep(s, y);
+    b->ops->unpack_free(b, w);
+    drop(b, 2, (struct tensor *const[]){&x, &y});
+    free(host.data);
+}
+
+static void few_rows(struct side *s)
+{
+    product(s, ROWS);
+}
+
+static void many_rows(struct side *s)
+{
+    product(s, MANY);
+}
+
+static void norm(struct side *s)
+{
+    struct backend *b = s->b;
+    struct tensor x = made(b, DT_BF16, ROWS, 4 * D, 3, 2), w = made(b, DT_F32, 1, 4 * D, 4, 1);
+    b->ops->rmsnorm(b, x, x, w, 1e-5f);
+    keep(s, x);
+    drop(b, 2, (struct tensor *const[]){&x, &w});
+}
+
+/* Convolution and state space of a prompt, and of one more token. */
+static void state_space(struct side *s)
+{
+    struct backend *b = s->b;
+    const struct ssm_shape shape = {HEADS, P, N, GROUPS, TAPS, 128, 0, INFINITY};
+    int64_t inner = HEADS * P, channels = inner + 2 * GROUPS * N;
+    struct tensor x = made(b, DT_BF16, KEYS, channels, 5, 1), v = b->ops->alloc(b, DT_BF16, KEYS, channels),
+                  w = made(b, DT_F32, channels, TAPS, 6, 0.5f), bias = made(b, DT_F32, 1, channels, 7, 0.5f),
+                  conv = b->ops->alloc(b, DT_BF16, TAPS - 1, channels),
+                  dt = made(b, DT_BF16, KEYS, HEADS, 8, 1), ssm = b->ops->alloc(b, DT_F32, inner, N),
+                  y = b->ops->alloc(b, DT_BF16, KEYS, inner), a = b->ops->alloc(b, DT_F32, 1, HEADS),
+                  rest = made(b, DT_F32, 2, HEADS, 9, 1);
+    static float decays[HEADS] = {-0.05f, -1};
+    b->ops->upload(b, a, (struct tensor){decays, DT_F32, 1, HEADS, HEADS});
+    const struct ssm_const c = {a.data, rest.data, tensor_rows(rest, 1, 1).data};
+    b->ops->conv(b, tensor_rows(v, 0, KEYS - 1), tensor_rows(x, 0, KEYS - 1), w, bias, conv);
+    b->ops->ssm_scan(b, tensor_rows(y, 0, KEYS - 1), tensor_rows(v, 0, KEYS - 1),
+                     tensor_rows(dt, 0, KEYS - 1), ssm, &shape, &c);
+    b->ops->conv_each(b, tensor_rows(v, KEYS - 1, 1), tensor_rows(x, KEYS - 1, 1), w, bias, &conv);
+    b->ops->ssm_each(b, tensor_rows(y, KEYS - 1, 1), tensor_rows(v, KEYS - 1, 1),
+                     tensor_rows(dt, KEYS - 1, 1), &ssm, &shape, &c);
+    keep(s, y);
+    drop(b, 10, (struct tensor *const[]){&x, &v, &w, &bias, &conv, &dt, &ssm, &y, &a, &rest});
+}
+
+/* A prompt over a cache, and one token over its keys. */
+static void attention(struct side *s)
+{
+    struct backend *b = s->b;
+    struct tensor q = made(b, DT_BF16, MANY, HEADS * D, 10, 1), k = made(b, DT_BF16, KEYS, D, 11, 1),
+                  v = made(b, DT_BF16, KEYS, D, 12, 1), y = b->ops->alloc(b, DT_BF16, MANY + 1, HEADS * D);
+    b->ops->attend(b, tensor_rows(y, 0, MANY), q, k, v, HEADS, 1, KEYS - MANY);
+    b->ops->attend_each(b, tensor_rows(y, MANY, 1), tensor_rows(q, 0, 1), &k, &v, HEADS, 1);
+    keep(s, y);
+    drop(b, 4, (struct tensor *const[]){&q, &k, &v, &y});
+}
+
+/* Largest difference, relative to the number it should be and the root mean square of all. */
+static double apart(struct tensor have, struct tensor want)
+{
+    const float *x = have.data, *y = want.data;
+    double sum = 0, most = 0;
+    int64_t n = want.rows * want.cols;
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)y[i] * y[i];
+    for (int64_t i = 0; i < n; i++) {
+        double off = fabs((double)x[i] - y[i]) / (fabs((double)y[i]) + sqrt(sum / (double)n));
+        most = off > most || isnan(off) ? off : most;
+    }
+    return most;
+}
+
+int backend_check(struct backend *b, struct err *e)
+{
+    static const struct {
+        const char *name;
+        void (*run)(struct side *s);
+    } cases[] = {{"a product of few rows", few_rows},
+                 {"a product of many rows", many_rows},
+                 {"a norm", norm},
+                 {"the state space", state_space},
+                 {"attention", attention}};
+    static const double most = 0x1p-6; /* bf16 rounds by 2^-9 at a time */
+    struct side ref = {backend_cpu("ref", NULL, NULL), {0}}, here = {b, {0}};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && rc == 0; i++) {
+        cases[i].run(&ref);
+        cases[i].run(&here);
+        double off = apart(here.out, ref.out);
+        if (!(off < most))
+            rc = err_set(
+                e, ERR_ENV,
+                "%s computes %s wrong (off by %.2g): this GPU cannot be used, please tell us which one it is",
+                b->ops->name, cases[i].name, off);
+    }
+    free(ref.out.data);
+    free(here.out.data);
+    backend_free(ref.b);
+    return rc;
+}
