@@ -170,7 +170,7 @@ static void t_refused(void **state)
     (void)state;
     struct err e = ERR_INIT;
     struct engine *g = crowd_engine(&tiny, "cpu", 0);
-    size_t one = crowd_need(g, 512);
+    size_t one = crowd_need(g, 512), two = crowd_need(g, 1024);
     engine_close(g);
     g = crowd_engine(&tiny, "cpu", one + 1000); /* neither a checkpoint nor more tokens */
     struct session *a = session_new(g, 1), *b = session_new(g, 1);
@@ -195,6 +195,16 @@ static void t_refused(void **state)
     assert_int_equal(session_compute(b, &e), 0);
     session_free(b);
     no_memory_left(g);
+    engine_close(g);
+
+    g = crowd_engine(&tiny, "cpu", two); /* what grows is there twice for a moment */
+    a = session_new(g, 1);
+    append(a, 500);
+    assert_int_equal(session_compute(a, &e), 0);
+    append(a, 100);
+    assert_int_equal(session_compute(a, &e), -1);
+    assert_int_equal(engine_state_memory(g).used, one);
+    session_free(a);
     engine_close(g);
 
     struct engine_options o = {.dir = tiny.dir, .device = "cpu", .threads = 1, .state_memory = 1000};

@@ -167,6 +167,38 @@ static void t_order(void **state)
     engine_close(g);
 }
 
+/* Where there is room for one session and nothing else, its checkpoint is taken on the host at once. */
+static void t_mark(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct engine *g = crowd_engine(&tiny, "cuda", 0);
+    size_t one = crowd_need(g, 512);
+    engine_close(g);
+    g = crowd_engine(&tiny, "cuda", one);
+    struct session *s = session_new(g, 1), *straight = session_new(g, 1);
+    append(s, 1, 9);
+    struct checkpoint *c = session_try_checkpoint(s, &e);
+    assert_non_null(c);
+    assert_int_equal(used(g), one);
+    append(s, 2, 6);
+    compute(s);
+    assert_null(session_try_fork(s, &e));
+    assert_non_null(strstr(e.text, "no room"));
+    assert_int_equal(session_rewind(s, c, &e), 0);
+    append(s, 3, 5);
+    append(straight, 1, 9);
+    compute(straight); /* which sends the other away, and is sent away by it */
+    append(straight, 3, 5);
+    same(s, straight);
+    assert_int_equal(used(g), one);
+    session_free(s);
+    session_free(straight);
+    checkpoint_free(c);
+    assert_int_equal(used(g), 0);
+    engine_close(g);
+}
+
 /* ---- many --------------------------------------------------------------------------------------------------- */
 
 static void t_crowd(void **state)
@@ -323,6 +355,7 @@ static void t_planned(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("what was on the host comes back by itself, with the same bits", t_spilled),
     CLAIM("checkpoints go before sessions, and whoever was idle longest first", t_order),
+    CLAIM("a checkpoint for which there is no room is taken on the host", t_mark),
     CLAIM("40 sessions on room for 10 write what each writes alone, and go on afterwards", t_crowd),
     CLAIM("a device that is full sends idle ones away, and refuses when there are none", t_full),
     CLAIM("states take the memory that was planned, within 5 %, and as many fit as was said", t_planned),
