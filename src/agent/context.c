@@ -96,8 +96,8 @@ static int append_turn(struct context *c, struct turn *t, const struct image *im
     struct chat_part parts[3] = {{.text = t->lead}, {.image = im}, {.text = d->observation_close}};
     if (!t->shown)
         parts[1] = (struct chat_part){.text = d->image_placeholder};
-    else if (c->window == WINDOW_STRICT || images_in_view(c) == 1)
-        t->mark = c->ops->mark(c->mind);
+    else if ((c->window == WINDOW_STRICT || images_in_view(c) == 1) && !(t->mark = c->ops->mark(c->mind, e)))
+        return -1;
     if (c->ops->user(c->mind, parts, 3, place, e))
         return -1;
     return t->reply ? c->ops->reply(c->mind, t->reply, e) : 0;
@@ -152,7 +152,8 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
         return -1;
     if (append_turn(c, t, im, e))
         return -1;
-    c->before_reply = c->ops->mark(c->mind);
+    if (!(c->before_reply = c->ops->mark(c->mind, e)))
+        return -1;
     c->spoken = false;
     cost->images = images_in_view(c);
     cost->total = c->ops->length(c->mind);

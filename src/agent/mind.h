@@ -34,7 +34,7 @@ struct mind_ops { /* all return 0, or -1 with a message */
     int (*speak)(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e);
     int (*close)(struct mind *m, struct err *e); /* ends the turn that speak left open */
 
-    struct mind_mark *(*mark)(struct mind *m);
+    struct mind_mark *(*mark)(struct mind *m, struct err *e); /* NULL: no room for it */
     int (*rewind)(struct mind *m, const struct mind_mark *mark, struct err *e);
     int64_t (*mark_length)(const struct mind_mark *mark);
     void (*mark_free)(struct mind_mark *mark); /* NULL is fine */

@@ -59,9 +59,9 @@ static int close_reply(struct mind *m, struct err *e)
     return chat_close_reply(session_of(m), e);
 }
 
-static struct mind_mark *mark(struct mind *m)
+static struct mind_mark *mark(struct mind *m, struct err *e)
 {
-    return (struct mind_mark *)session_checkpoint(session_of(m));
+    return (struct mind_mark *)session_try_checkpoint(session_of(m), e);
 }
 
 static int rewind_to(struct mind *m, const struct mind_mark *at, struct err *e)

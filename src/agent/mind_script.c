@@ -114,8 +114,9 @@ static int close_reply(struct mind *m, struct err *e)
     return appended(s, length(m), e);
 }
 
-static struct mind_mark *mark(struct mind *m)
+static struct mind_mark *mark(struct mind *m, struct err *e)
 {
+    (void)e;
     struct script_mark *k = xmalloc(1, sizeof *k);
     *k = (struct script_mark){script_of(m)->transcript.len, script_of(m)->images};
     return (struct mind_mark *)k;

@@ -149,7 +149,8 @@ static int ask_steps(struct work *w, struct err *e)
         return -1;
     struct mind *m = mind_model(w->a->l->engine, d, 1);
     int rc = m->ops->begin(m, system, e);
-    struct mind_mark *mark = rc ? NULL : m->ops->mark(m);
+    struct mind_mark *mark = rc ? NULL : m->ops->mark(m, e);
+    rc = mark ? rc : -1;
     free(system);
     bool going = true;
     for (int i = 0; i < w->n_screens && rc == 0 && going; i++)
