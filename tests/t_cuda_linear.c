@@ -369,12 +369,12 @@ static void t_route(void **state)
 }
 
 /* What a backend computes for rows [first, first + n). */
-static struct tensor run_experts(struct backend *b, const struct mixture *m, struct tensor x,
-                                 enum quant_form form, int64_t first, int64_t n)
+static struct tensor run_experts(const struct lab *l, struct backend *b, const struct mixture *m,
+                                 struct tensor x, enum quant_form form, int64_t first, int64_t n)
 {
     struct weight *up[MOST_EXPERTS], *down[MOST_EXPERTS];
     struct experts e = {m->s.experts, up, down};
-    struct tensor y = b->ops->alloc(b, x.dtype, n, m->down[0].source.rows);
+    struct tensor y = l->mem->ops->alloc(l->mem, x.dtype, n, m->down[0].source.rows);
     for (int i = 0; i < e.count; i++) {
         up[i] = pack(b, form, &m->up[i], x.dtype);
         down[i] = pack(b, form, &m->down[i], x.dtype);
@@ -403,10 +403,10 @@ static double experts(const struct lab *l, enum quant_form form, int64_t T, bool
         m.down[i] = make(form, N, M);
     }
     struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1);
-    struct tensor want = run_experts(l->ref, &m, x, form, 0, T),
-                  have = run_experts(l->fast, &m, x, form, 0, T);
+    struct tensor want = run_experts(l, l->ref, &m, x, form, 0, T),
+                  have = run_experts(l, l->fast, &m, x, form, 0, T);
     double off = lab_worst_within(have, want, l->act == DT_BF16 ? 0x1p-7 * lab_largest(want) : 0);
-    struct tensor last = run_experts(l->fast, &m, x, form, T - 1, 1);
+    struct tensor last = run_experts(l, l->fast, &m, x, form, T - 1, 1);
     size_t bytes = (size_t)N * dtype_size(l->act);
     assert_memory_equal(last.data, (char *)have.data + (size_t)(T - 1) * bytes, bytes);
     for (int i = 0; i < m.s.experts; i++) {

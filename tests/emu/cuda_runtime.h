@@ -6,7 +6,8 @@
  * that a missing barrier, or a block that counts on another, shows as a wrong number.  What a GPU would let pass is an error here, with the name of the
  * kernel: a barrier that some threads never reach, warp functions without all lanes, more shared memory than
  * every supported card has or than the kernel was allowed, blocks that are no multiple of a warp.  Shared and device memory begin as NaN;
- * under AddressSanitizer an index beyond either is caught.
+ * memory that was freed, or is more than 256 bytes beyond the end, cannot be touched; under AddressSanitizer an index
+ * beyond either kind is caught.
  *
  * Left out: anything about time.  Streams finish at once, events measure nothing.
  */

@@ -1,8 +1,9 @@
 /* emu.cc - blocks of coroutines: see cuda_runtime.h.
  *
  * A thread has a stack of its own and gives up the processor at barriers only.  The scheduler goes round the
- * threads of a block, each time in another order, and resumes those that wait for nothing; a round in which
- * none could be resumed means that some wait for threads which will never come.
+ * threads of a block, each time in another order, and resumes those that wait for nothing, but for some warps that fall
+ * behind: so a warp can be ahead of another by all that no barrier forbids.  A round in which none could be resumed
+ * means that some wait for threads which will never come.
  */
 #include "cuda_runtime.h"
 
@@ -10,6 +11,7 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <sys/mman.h>
 #include <utility>
@@ -164,6 +166,7 @@ void *poisoned(size_t bytes)
 void round_of_threads(std::vector<int> &order)
 {
     bool moved = false;
+    uint64_t behind = draw() % 4 ? draw() : 0; /* warps that this round leaves where they are */
     for (size_t i = order.size(); i > 1; i--)
         std::swap(order[i - 1], order[draw() % i]);
     for (int i : order) {
@@ -171,6 +174,8 @@ void round_of_threads(std::vector<int> &order)
         if (!can_run(c, i))
             continue;
         moved = true;
+        if (behind >> i / 32 & 1)
+            continue;
         now.running = i;
         here = c->at;
         emu_switch(&now.host, c->sp);
@@ -315,6 +320,9 @@ void *dynamic_shared()
 
 /* ---- the host's side ------------------------------------------------------------------------------------- */
 
+/* Device memory ends at a page that nobody may touch, and cannot be touched any more once it is free; where an
+ * address sanitizer does that, and better, it is left to it. */
+#ifdef __SANITIZE_ADDRESS__
 cudaError_t cudaMalloc(void **p, size_t bytes)
 {
     if (posix_memalign(p, 256, bytes ? bytes : 1))
@@ -322,6 +330,43 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
     memset(*p, 0xff, bytes);
     return cudaSuccess;
 }
+
+cudaError_t cudaFree(void *p)
+{
+    free(p);
+    return cudaSuccess;
+}
+#else
+enum { PAGE = 4096 };
+static std::mutex pieces_lock;
+static std::map<void *, std::pair<void *, size_t>> pieces;
+
+cudaError_t cudaMalloc(void **p, size_t bytes)
+{
+    size_t room = (bytes + 255) / 256 * 256, whole = (room + PAGE - 1) / PAGE * PAGE + PAGE;
+    void *at =
+        mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+        return cudaErrorMemoryAllocation;
+    *p = static_cast<char *>(at) + whole - PAGE - room;
+    memset(*p, 0xff, room);
+    mprotect(static_cast<char *>(at) + whole - PAGE, PAGE, PROT_NONE);
+    std::lock_guard<std::mutex> hold(pieces_lock);
+    pieces[*p] = {at, whole};
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *p)
+{
+    std::lock_guard<std::mutex> hold(pieces_lock);
+    auto piece = pieces.find(p);
+    if (piece == pieces.end())
+        return p ? cudaErrorInvalidValue : cudaSuccess;
+    munmap(piece->second.first, piece->second.second);
+    pieces.erase(piece);
+    return cudaSuccess;
+}
+#endif
 
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
 {
@@ -333,16 +378,9 @@ cudaError_t cudaMallocHost(void **p, size_t bytes)
     return cudaMalloc(p, bytes);
 }
 
-cudaError_t cudaFree(void *p)
-{
-    free(p);
-    return cudaSuccess;
-}
-
 cudaError_t cudaFreeHost(void *p)
 {
-    free(p);
-    return cudaSuccess;
+    return cudaFree(p);
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
