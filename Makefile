@@ -118,7 +118,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: demo demo-many test tests test-gpu fuzz mutants lint format bench install uninstall clean help
+.PHONY: demo demo-many test tests test-gpu fuzz mutants lint format bench bench-gpu install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -152,6 +152,10 @@ format: ## rewrite the sources with clang-format
 	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc)
 bench: holorun ## speed against the machine's own limits
 	./holorun bench
+bench-gpu: ## the benchmark on a GPU, into tests/results (without one: what to run on a machine that has one)
+	@$(SCRIPTS)/gpu.sh '$(NVCC)' || { rc=$$?; $(SCRIPTS)/bench_gpu.sh help; exit $$rc; }
+	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun
+	@$(SCRIPTS)/bench_gpu.sh ./holorun
 bench-peers: holorun $(B)/helpers/peer_model ## beside llama.cpp on the same random weights, if there is one ($LLAMA_CPP or PATH)
 	@$(SCRIPTS)/bench_peers.sh ./holorun $(B)/helpers/peer_model
 PREFIX ?= /usr/local

@@ -77,7 +77,7 @@ static struct drift measure(const struct subject *m, struct engine *exact, enum 
     struct err e = ERR_INIT;
     struct engine *g = open(m, false, numbers);
     struct session *a = session_new(exact, 1), *b = session_new(g, 1);
-    struct drift d = {.steps = m->k->repeat > 1 ? TOKENS : TRIAL};
+    struct drift d = {.steps = m->trial ? TRIAL / 16 : m->k->repeat > 1 ? TOKENS : TRIAL};
     if (d.steps > m->c->lm.max_tokens)
         d.steps = m->c->lm.max_tokens;
     for (int i = 0; i < d.steps; i++) {

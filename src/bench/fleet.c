@@ -22,7 +22,7 @@ enum { WIDE = 2048, HIGH = 1536 }; /* 4 x 3 tiles of 512, and the thumbnail */
 
 static int64_t at_most(const struct subject *m, int64_t tokens)
 {
-    int64_t room = m->c->lm.max_tokens / 4;
+    int64_t room = m->trial ? 64 : m->c->lm.max_tokens / 4;
     return tokens < room ? tokens : room;
 }
 
@@ -117,10 +117,15 @@ struct fleet {
     bool forced; /* part of a reply is */
 };
 
+static int reply_of(const struct subject *m)
+{
+    return m->trial ? GROUP : REPLY;
+}
+
 static void reply(const struct fleet *f)
 {
     const int32_t *ids = f->m->ids;
-    for (int i = 0; i < REPLY;) {
+    for (int i = 0; i < reply_of(f->m);) {
         int n = f->forced && i % GROUP == GROUP - FORCED - 1 ? FORCED + 1 : 1;
         for (int k = 0; k < f->n; k++)
             append(f->s[k], ids + i + k, n);
@@ -165,18 +170,21 @@ static void agents(struct subject *m, int n, bool forced)
     struct fleet f = {.m = m, .n = n, .forced = forced};
     int64_t history = at_most(m, HISTORY),
             seen = engine_image_tokens(m->g, m->screen.w, m->screen.h, NULL, NULL) + 2;
-    char name[96];
+    int tokens = reply_of(m);
+    char name[96], given[32] = "";
+    if (forced)
+        snprintf(given, sizeof given, ", %d forced", tokens / GROUP * FORCED);
     snprintf(name, sizeof name, "%d session%s: %dx%d screen, reply of %d%s", n, n > 1 ? "s" : "", m->screen.w,
-             m->screen.h, REPLY, forced ? ", 35 forced" : "");
+             m->screen.h, tokens, given);
     /* a state to work on, and one to go back to */
-    if (history + seen + REPLY > m->c->lm.max_tokens || !bench_fits(m, 2 * n, history + seen + REPLY)) {
+    if (history + seen + tokens > m->c->lm.max_tokens || !bench_fits(m, 2 * n, history + seen + tokens)) {
         bench_left_out(m->k, "fleet", name);
         return;
     }
     make(&f, history);
     int tiles = preprocess_grid(m->c, m->screen.w, m->screen.h).tiles;
-    double flop = cost_tile_flop(m->c, 0) * tiles + cost_text_flop(m->c, seen + REPLY, history) +
-                  REPLY * cost_head_flop(m->c, engine_vocab(m->g));
+    double flop = cost_tile_flop(m->c, 0) * tiles + cost_text_flop(m->c, seen + tokens, history) +
+                  tokens * cost_head_flop(m->c, engine_vocab(m->g));
     bench_row(m->k, "fleet", name, bench_measure(m->k, run_step, &f),
               (struct rate){.flop = n * flop, .count = n, .unit = "steps", .factor = DT_BF16});
     drop(&f);
@@ -200,7 +208,7 @@ static double taken(const struct subject *m, int64_t length)
 
 static void memory(const struct subject *m)
 {
-    int64_t brief = at_most(m, 512) / 2, longer = at_most(m, CONTEXT);
+    int64_t brief = at_most(m, 512) / 2, longer = m->trial ? 256 : at_most(m, CONTEXT);
     if (!bench_fits(m, COPIES + 1, longer)) {
         bench_left_out(m->k, "fleet", "memory of a session");
         return;
@@ -213,15 +221,18 @@ static void memory(const struct subject *m)
 
 void bench_fleet(struct subject *m)
 {
-    static const int sessions[] = {1, 16, MANY};
+    const int sessions[] = {1, m->trial ? 2 : 16, m->trial ? 3 : MANY}, many = sessions[2];
     if (m->c->vision)
         screenshot(m);
     for (int i = 0; i < 3; i++)
         bench_decode(m, "fleet", sessions[i], (int)at_most(m, CONTEXT));
     if (m->c->vision) {
+        struct err e = ERR_INIT;
+        if (m->trial)
+            subject_need(subject_screen(m, m->c->vit.tile, m->c->vit.tile, &e), &e);
         agents(m, 1, false);
         agents(m, 1, true);
-        agents(m, MANY, false);
+        agents(m, many, false);
     }
     memory(m);
 }

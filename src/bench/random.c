@@ -78,7 +78,7 @@ static const char tiny[] =
     "\"mamba_num_heads\":4,\"mamba_head_dim\":16,\"ssm_state_size\":16,\"n_groups\":2,\"conv_kernel\":4,"
     "\"chunk_size\":32,\"use_conv_bias\":true,\"attention_bias\":false,\"mlp_hidden_act\":\"relu2\","
     "\"mamba_hidden_act\":\"silu\",\"time_step_limit\":[0.0,Infinity],\"layer_norm_epsilon\":1e-05,"
-    "\"residual_in_fp32\":false,\"max_position_embeddings\":2048,\"eos_token_id\":12},"
+    "\"residual_in_fp32\":false,\"max_position_embeddings\":16384,\"eos_token_id\":12},"
     "\"vision_config\":{\"hidden_size\":64,\"num_hidden_layers\":2,\"num_attention_heads\":2,"
     "\"intermediate_size\":128,\"args\":{\"model\":\"vit_tiny_patch16\",\"model_norm\":false}}}";
 

@@ -13,7 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SHORT = 512, LONG = 2048, AFTER = 64 };
+enum { SHORT = 512, LONG = 2048, TRIAL = 32, AFTER = 64 };
+
+static int64_t brief(const struct subject *m)
+{
+    return m->trial ? TRIAL : SHORT;
+}
 
 struct kept {
     struct subject *m;
@@ -80,12 +85,12 @@ static double detour(const struct subject *m)
 {
     struct err e = ERR_INIT;
     struct session *straight = session_new(m->g, 1), *s = session_new(m->g, 1);
-    append(s, m->ids, SHORT);
+    append(s, m->ids, brief(m));
     struct checkpoint *mark = session_checkpoint(s);
     append(s, m->ids + 1, AFTER);
     subject_need(session_rewind(s, mark, &e), &e);
     append(s, m->ids, AFTER);
-    append(straight, m->ids, SHORT);
+    append(straight, m->ids, brief(m));
     append(straight, m->ids, AFTER);
     double most = 0;
     const float *x = session_logits(s), *y = session_logits(straight);
@@ -112,17 +117,19 @@ void bench_sessions(struct subject *m)
     subject_need(dir ? 0 : -1, &e);
     struct kept k = {.m = m, .s = session_new(m->g, 1)};
     k.path = xasprintf("%s/bench-%d.session", dir, (int)getpid());
-    append(k.s, m->ids, SHORT);
+    append(k.s, m->ids, brief(m));
     k.mark = session_checkpoint(k.s);
-    double first = saved_bytes(&k, SHORT);
+    double first = saved_bytes(&k, brief(m));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct timing t = bench_measure(m->k, rows[i].fn, &k);
         bench_row(
             m->k, "session", rows[i].name, t,
             (struct rate){.bytes = rows[i].fn == run_rewind || rows[i].fn == run_checkpoint ? 0 : first});
     }
-    double each = (saved_bytes(&k, LONG) - first) / (LONG - SHORT);
-    bench_value(m->k, "session", "state, whatever the length", (first - SHORT * each) / 1024, "KiB");
+    int64_t longer = m->trial ? 3 * TRIAL : LONG;
+    double each = (saved_bytes(&k, longer) - first) / (double)(longer - brief(m));
+    bench_value(m->k, "session", "state, whatever the length", (first - (double)brief(m) * each) / 1024,
+                "KiB");
     bench_value(m->k, "session", "and for each token", each, "bytes");
     bench_value(m->k, "session", "logits after a detour differ by at most", detour(m), "logit");
     unlink(k.path);

@@ -80,6 +80,7 @@ static int find_model(struct subject *m, struct err *e)
 {
     const struct random_model *sizes = m->k->random ? random_find(m->k->random, e) : NULL;
     m->made = sizes;
+    m->trial = sizes && !strcmp(sizes->name, "tiny");
     if (sizes || !m->k->random)
         m->dir = sizes ? random_write(sizes, e) : model_find(m->k->model, e);
     return m->dir ? 0 : -1;

@@ -12,7 +12,8 @@
 struct subject {
     const struct bench *k;
     char *dir;
-    bool made; /* the directory is ours, and weights are made */
+    bool made;  /* the directory is ours, and weights are made */
+    bool trial; /* sizes that are good for nothing but to see that all runs: little of everything */
     struct engine *g;
     const struct model_config *c;
     struct dialect *dialect;

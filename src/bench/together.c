@@ -18,6 +18,7 @@ struct many {
     struct subject *m;
     struct session *s[MOST];
     int n, after; /* so many, with so many tokens at first */
+    int steps;    /* of one run */
 };
 
 static void drop(struct many *k)
@@ -48,11 +49,11 @@ static void make(struct many *k)
 static void run_steps(void *arg)
 {
     struct many *k = arg;
-    if (session_length(k->s[0]) + STEPS > k->after + GROWN) {
+    if (session_length(k->s[0]) + k->steps > k->after + GROWN) {
         drop(k);
         make(k);
     }
-    for (int step = 0; step < STEPS; step++) {
+    for (int step = 0; step < k->steps; step++) {
         for (int i = 0; i < k->n; i++)
             append(k->s[i], k->m->ids + step + i, 1);
         session_step_many(k->s, k->n);
@@ -68,7 +69,7 @@ bool bench_fits(const struct subject *m, int n, int64_t tokens)
 
 void bench_decode(struct subject *m, const char *section, int n, int after)
 {
-    struct many k = {.m = m, .n = n, .after = after};
+    struct many k = {.m = m, .n = n, .after = after, .steps = m->trial ? 2 : STEPS};
     char name[80];
     snprintf(name, sizeof name, "%d session%s after %d, one token each", n, n > 1 ? "s" : "", after);
     if (m->c->lm.max_tokens < after + GROWN || !bench_fits(m, n, after + GROWN)) {
@@ -78,8 +79,8 @@ void bench_decode(struct subject *m, const char *section, int n, int after)
     make(&k);
     struct timing t = bench_measure(m->k, run_steps, &k);
     drop(&k);
-    t.median /= STEPS;
-    t.least /= STEPS;
+    t.median /= k.steps;
+    t.least /= k.steps;
     bench_row(
         m->k, section, name, t,
         (struct rate){
@@ -95,8 +96,8 @@ void bench_decode(struct subject *m, const char *section, int n, int after)
 void bench_concurrency(struct subject *m)
 {
     static const int sessions[] = {1, 4, 16, 64, MOST};
-    for (size_t i = 0; i < sizeof sessions / sizeof *sessions; i++)
-        bench_decode(m, "concurrency", sessions[i], 512);
+    for (size_t i = 0; i < (m->trial ? 2 : sizeof sessions / sizeof *sessions); i++)
+        bench_decode(m, "concurrency", sessions[i], m->trial ? 64 : 512);
 }
 
 /* ---- what others do, too ---------------------------------------------------------------------------------- */
@@ -134,7 +135,7 @@ static void one_tile(struct subject *m)
 
 static void prompts(struct subject *m)
 {
-    static const int tokens[] = {512, 3328};
+    const int tokens[] = {m->trial ? 64 : 512, m->trial ? 128 : 3328};
     for (int i = 0; i < 2; i++) {
         char name[80];
         m->n = tokens[i];
@@ -155,7 +156,7 @@ void bench_peers(struct subject *m)
     if (!part || !strcmp(part, "-prompt"))
         prompts(m);
     for (int i = 0; i < 2 && (!part || !strcmp(part, "-decode")); i++)
-        bench_decode(m, "peers", sessions[i], 128);
+        bench_decode(m, "peers", m->trial ? i + 1 : sessions[i], 128);
     if ((!part || !strcmp(part, "-tile")) && m->c->vision && !m->c->vit.max_patches)
         one_tile(m);
 }

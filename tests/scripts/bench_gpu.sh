@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# The benchmark on a GPU, with what it ran on: prints it, and writes DIR/DATE-CARD.json and .md.
+#
+#   bench_gpu.sh HOLORUN        (make bench-gpu builds it and calls this)
+#   bench_gpu.sh help
+#
+#   RESULTS=tests/results       where the two files go
+#   SIZES=holotron-12b          the model's sizes; weights are made on the card, no file is read
+#   WEIGHTS='auto int8'         numbers of the weights; auto: bf16
+#   REPEAT=3                    runs of each figure at least
+#   DEVICE=cuda                 cuda:1: the second card
+set -euo pipefail
+usage() {
+    cat <<'TEXT'
+make bench-gpu: what one card does for one session and for a hundred, in ten minutes. On a rented machine with an
+NVIDIA card of 80 GB or more, its driver, nvcc and cuBLAS (CUDA 12 or 13; images "cuda:*-devel" have both):
+
+    tests/scripts/install.sh build              # packages
+    make -j"$(nproc)" CARDS=90 holorun          # 90: H100, H200; 80: A100; 100: B200; 120: RTX 50; 89: RTX 40
+    make bench-gpu                              # 5 minutes; tests/results/DATE-CARD.json and .md
+    make test-gpu                               # the kernels against the reference, then compute-sanitizer
+
+Where a target is found in the table:
+
+    decode: 85 % of the bandwidth at B=1, 75 % at 100    "1 session after 12288", "100 sessions after 12288": of memory
+    a screenshot of 13 tiles: 55 % of the rate, 240 ms   "screen, 13 tiles, ...: all of it": of peak, and its median
+    4 agent steps a second with 100 sessions             "100 sessions: 1920x1080 screen": steps/s
+    one session's step: 0.7 s bf16, 0.4 s at 8 bits      "1 session: 1920x1080 screen, ... 35 forced": its median
+    142 MiB a session and 24 KiB a token                 "memory of a session", "and for each token"
+
+Of a smaller card: SIZES=tiny shows that all runs, WEIGHTS=int8 takes 14 GB. By hand, one part:
+
+    ./holorun bench --device cuda --random holotron-12b --section fleet [--weights int8] [--json]
+    ./holorun bench --device cuda --random holotron-12b --section kernels
+TEXT
+}
+if [ "${1:-help}" = help ]; then
+    usage
+    exit 0
+fi
+holorun=$1
+results=${RESULTS:-tests/results} sizes=${SIZES:-holotron-12b} device=${DEVICE:-cuda}
+index=0
+[ "$device" = cuda ] || index=${device#cuda:}
+ask() { nvidia-smi -i "$index" --query-gpu="$1" --format=csv,noheader 2>/dev/null || echo unknown; }
+card=$(ask name) driver=$(ask driver_version) memory=$(ask memory.total) power=$(ask power.limit)
+name=$(date -u +%Y-%m-%d)-$(printf '%s' "${card#NVIDIA }" | tr -c 'A-Za-z0-9' '-' | tr 'A-Z' 'a-z')
+mkdir -p "$results"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+version=$("$holorun" version | head -n 1)
+
+printf '%s, %s, driver %s, %s; %s\n' "$card" "$memory" "$driver" "$power" "$version"
+for weights in ${WEIGHTS:-auto int8}; do
+    command=(bench --device "$device" --random "$sizes" --section fleet --weights "$weights" --repeat "${REPEAT:-3}" --json)
+    echo "holorun ${command[*]}" >>"$work/commands"
+    # Every row gets the numbers of the weights; a row is one object on a line.
+    "$holorun" "${command[@]}" | sed "s/^{/{\"weights\": \"$weights\", /" | tee -a "$work/rows" >&2
+done
+
+# Members of a row, whose texts have no quotes in them.
+table() {
+    awk '
+        function member(key,   s) {
+            if (!match($0, "\"" key "\": (\"[^\"]*\"|[^,}]*)")) return ""
+            s = substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4)
+            gsub(/"/, "", s)
+            return s
+        }
+        function percent(s) { return s == "" ? "" : sprintf("%.0f %%", 100 * s) }
+        BEGIN { print "| weights | what | median ms | least ms | rate | of GEMM (MFU) | of bandwidth (MBU) |"
+                print "|---|---|---:|---:|---:|---:|---:|" }
+        { rate = member("rate") != "" ? sprintf("%.4g %s", member("rate"), member("unit")) : ""
+          if (member("section") == "peak")
+              rate = member("gflop_s") != "" ? sprintf("%.1f TFLOP/s", member("gflop_s") / 1000) : sprintf("%.0f GB/s", member("gb_s"))
+          if (member("value") != "") rate = sprintf("%.5g %s", member("value"), member("unit"))
+          peak = member("section") == "peak"
+          printf "| %s | %s | %s | %s | %s | %s | %s |\n", member("weights"), member("name"), member("median_ms"), member("min_ms"),
+                 rate, peak ? "" : percent(member("of_peak")), peak ? "" : percent(member("of_memory")) }' "$work/rows"
+}
+{
+    echo "# $card, $(date -u +%Y-%m-%d)"
+    echo
+    echo "$memory, power limit $power, driver $driver; $processor, $(nproc) threads; $version."
+    echo "Sizes of $sizes, weights made at random on the card; auto: bf16. Limits are those measured in the same run."
+    echo
+    sed 's/^/    /' "$work/commands"
+    echo
+    table
+} >"$results/$name.md"
+{
+    printf '{"date": "%s", "card": "%s", "memory": "%s", "driver": "%s", "power": "%s", "processor": "%s", "version": "%s",\n "commands": [' \
+        "$(date -u +%FT%TZ)" "$card" "$memory" "$driver" "$power" "$processor" "$version"
+    sed -e 's/.*/"&"/' -e '$!s/$/, /' "$work/commands" | tr -d '\n'
+    printf '],\n "rows": [\n'
+    sed '$!s/$/,/' "$work/rows"
+    echo ']}'
+} >"$results/$name.json"
+cat "$results/$name.md"
+echo "written: $results/$name.md and $results/$name.json"

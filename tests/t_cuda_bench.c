@@ -1,0 +1,163 @@
+/* t_cuda_bench.c - claims about `holorun bench` on the device: every section prints rows of finite numbers.
+ *
+ * Sizes are those of --random tiny, since without a GPU the kernels run on the host.  Nothing is claimed about speed.
+ */
+#include "check.h"
+
+#include "base/pool.h"
+#include "bench/bench.h"
+#include "model/model.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <unistd.h>
+
+static struct backend *gpu;
+
+/* What a section prints, as a JSON array. */
+static json_t *rows_of(const char *section, enum weight_numbers weights)
+{
+    struct err e = ERR_INIT;
+    struct bench k = {.device = "cuda",
+                      .random = "tiny",
+                      .section = section,
+                      .weights = (int)weights,
+                      .threads = 1,
+                      .repeat = 1,
+                      .json = true,
+                      .b = gpu};
+    char *text = NULL;
+    FILE *out = tmpfile();
+    fflush(stdout);
+    int keep = dup(STDOUT_FILENO);
+    dup2(fileno(out), STDOUT_FILENO);
+    if (!strcmp(section, "peak") || !strcmp(section, "fleet"))
+        bench_peak(&k);
+    else
+        k.peak_f32 = k.peak_bf16 = k.memory = 1; /* measuring them takes the host a second */
+    if (bench_wants(&k, "kernels"))
+        bench_kernels(&k);
+    bool model = strcmp(section, "peak") != 0 && strcmp(section, "kernels") != 0;
+    int rc = model ? bench_model(&k, &e) : 0;
+    fflush(stdout);
+    dup2(keep, STDOUT_FILENO);
+    close(keep);
+    if (rc)
+        fail_msg("section %s: %s", section, e.text);
+    rewind(out);
+    json_t *rows = json_array();
+    for (size_t room = 0; getline(&text, &room, out) > 0;) {
+        json_error_t why;
+        json_t *row = json_loads(text, 0, &why);
+        if (!row)
+            fail_msg("section %s: %s in: %s", section, why.text, text);
+        json_array_append_new(rows, row);
+    }
+    free(text);
+    fclose(out);
+    return rows;
+}
+
+static double number(const json_t *row, const char *key)
+{
+    return json_number_value(json_object_get(row, key));
+}
+
+static void check_rows(json_t *rows, const char *section)
+{
+    json_t *row, *value;
+    const char *key;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        assert_string_equal(json_string_value(json_object_get(row, "section")),
+                            section[0] == 'f' && i < 3 ? "peak" : section);
+        assert_string_equal(json_string_value(json_object_get(row, "isa")), "cuda");
+        json_object_foreach(row, key, value)
+        {
+            assert_false(json_is_null(value));
+            if (json_is_number(value))
+                assert_true(isfinite(json_number_value(value)));
+        }
+        if (!json_object_get(row, "value"))
+            assert_true(number(row, "median_ms") > 0 && number(row, "runs") >= 1);
+    }
+}
+
+static void t_sections(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t rows;
+    } sections[] = {{"peak", 3},        {"kernels", 33}, {"vision", 4}, {"prefill", 1}, {"decode", 1},
+                    {"concurrency", 2}, {"session", 8},  {"drift", 15}, {"peers", 2}};
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        struct timespec a, b;
+        clock_gettime(CLOCK_MONOTONIC, &a);
+        json_t *rows = rows_of(sections[i].name, WEIGHTS_AUTO);
+        clock_gettime(CLOCK_MONOTONIC, &b);
+        check_note("%-12s %zu rows, %.2f s", sections[i].name, json_array_size(rows),
+                   (double)(b.tv_sec - a.tv_sec) + 1e-9 * (double)(b.tv_nsec - a.tv_nsec));
+        assert_true(json_array_size(rows) >= sections[i].rows);
+        check_rows(rows, sections[i].name);
+        json_decref(rows);
+    }
+}
+
+static const json_t *named(json_t *rows, const char *part)
+{
+    json_t *row;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        if (strstr(json_string_value(json_object_get(row, "name")), part))
+            return row;
+    }
+    fail_msg("there is no row of '%s'", part);
+    return NULL;
+}
+
+static void t_fleet(void **state)
+{
+    (void)state;
+    json_t *rows = rows_of("fleet", WEIGHTS_AUTO);
+    check_rows(rows, "fleet");
+    static const char *const parts[] = {
+        "matrix products",  "copying",  "13 tiles",     "1 session after",     "2 sessions after",
+        "3 sessions after", "7 forced", "3 sessions: ", "memory of a session", "for each token"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        named(rows, parts[i]);
+    check_note("a session takes %.3f MiB", number(named(rows, "memory of a session"), "value"));
+    json_decref(rows);
+}
+
+static void t_small_numbers(void **state)
+{
+    (void)state;
+    for (int weights = WEIGHTS_INT8; weights <= WEIGHTS_INT4; weights++) {
+        json_t *rows = rows_of("decode", (enum weight_numbers)weights);
+        check_rows(rows, "decode");
+        assert_true(json_array_size(rows) > 0);
+        json_decref(rows);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM(
+        "every section of bench but step, whose prompt is long, runs on the device and prints finite numbers",
+        t_sections),
+    CLAIM("so does fleet, with all of its rows", t_fleet),
+    CLAIM("made weights in int8 and int4 run, too", t_small_numbers),
+};
+
+int main(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    gpu = backend_open("cuda", NULL, 0, NULL, &e);
+    if (!gpu)
+        die(ERR_FAILED, "%s", e.text);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    backend_free(gpu);
+    return rc;
+}
