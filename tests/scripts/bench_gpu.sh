@@ -12,12 +12,12 @@
 set -euo pipefail
 usage() {
     cat <<'TEXT'
-make bench-gpu: what one card does for one session and for a hundred, in ten minutes. On a rented machine with an
+make bench-gpu: what one card does for one session and for a hundred. On a rented machine with an
 NVIDIA card of 80 GB or more, its driver, nvcc and cuBLAS (CUDA 12 or 13; images "cuda:*-devel" have both):
 
     tests/scripts/install.sh build              # packages
     make -j"$(nproc)" CARDS=90 holorun          # 90: H100, H200; 80: A100; 100: B200; 120: RTX 50; 89: RTX 40
-    make bench-gpu                              # 5 minutes; tests/results/DATE-CARD.json and .md
+    make bench-gpu                              # tests/results/DATE-CARD.json and .md
     make test-gpu                               # the kernels against the reference, then compute-sanitizer
 
 Where a target is found in the table:
