@@ -32,6 +32,14 @@ static std::array<int64_t, 11> product_key(struct tensor y, struct tensor x, str
 
 #ifdef CUDA_EMULATED
 
+/* What the library was promised. */
+static void whole_sixteens(struct tensor t)
+{
+    size_t row = static_cast<size_t>(t.stride) * dtype_size(t.dtype);
+    if (reinterpret_cast<uintptr_t>(t.data) % 16 || (t.rows > 1 && row % 16))
+        bug("a matrix for the library whose rows do not begin at multiples of 16 bytes");
+}
+
 /* A matrix product of the host's, in the place of the library's. */
 static void multiply(struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
 {
@@ -50,6 +58,9 @@ static void multiply(struct tensor y, struct tensor x, struct tensor w, float fa
 void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
 {
     const std::array<int64_t, 11> what = product_key(y, x, w, factor, add);
+    whole_sixteens(y);
+    whole_sixteens(x);
+    whole_sixteens(w);
     cuda_also(cuda_of(b), what.data(), sizeof what,
               [=] { emu::enqueue([=] { multiply(y, x, w, factor, add); }); });
 }

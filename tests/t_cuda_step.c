@@ -43,12 +43,12 @@ static void crew_close(struct crew *c)
     lab_drop(b, 7, (struct tensor *const[]){&c->table, &c->norm, &c->h, &c->u, &c->q, &c->scratch, &c->y});
 }
 
-/* Sessions of different lengths; both crews have the same numbers. */
+/* Sessions of different lengths, or with `longest` negative all of that; both crews have the same numbers. */
 static void sessions_open(struct crew *c, struct crew *twin, int n, int longest)
 {
     for (int i = 0; i < n; i++) {
-        int rows = longest + STEPS;
-        c->length[i] = twin->length[i] = lab_between(1, longest);
+        int rows = abs(longest) + STEPS;
+        c->length[i] = twin->length[i] = longest < 0 ? -longest : lab_between(1, longest);
         c->k[i] = lab_make(b, DT_BF16, rows, KV, -1, 1);
         c->v[i] = lab_make(b, DT_BF16, rows, KV, -1, 1);
         c->last[i] = lab_make(b, DT_BF16, 1, D, -1, 1);
@@ -85,7 +85,11 @@ static void work(struct crew *c, int n, const int32_t *ids, bool more)
     b->ops->linear(b, q, u, c->wide, none, EPI_NONE, 0);
     extend(c, n, c->k, k);
     extend(c, n, c->v, v);
+    struct tensor first =
+        tensor_rows(c->scratch, 0, 1); /* one alone, which needs less working memory than all */
+    b->ops->attend_each(b, first, tensor_rows(q, 0, 1), k, v, 1, 1);
     b->ops->attend_each(b, y, q, k, v, 1, 1);
+    b->ops->linear(b, tensor_rows(h, 0, 1), first, c->narrow, none, EPI_NONE, 1);
     b->ops->linear(b, h, y, c->narrow, none, EPI_NONE, 1);
     b->ops->scatter(b, c->last, h);
     if (more)
@@ -152,7 +156,7 @@ static void t_changes(void **state)
     (void)state;
     for (int change = 1; change < STEPS; change++)
         steps(3, 30, change, 10 + (uint64_t)change), steps(3, 30, -change, 30 + (uint64_t)change);
-    steps(3, 124, STEPS, 20); /* sessions grow from one piece of keys to two */
+    steps(3, -124, STEPS, 20); /* sessions grow from one piece of keys to two */
 }
 
 static void t_many_keys(void **state)
@@ -160,6 +164,16 @@ static void t_many_keys(void **state)
     (void)state;
     for (uint64_t key = 100; key < 180; key++)
         steps(1, 3, STEPS, key % 70);
+}
+
+static int open_device(void **state);
+
+/* Of a device that has little: all sessions come to a second piece of keys at once, behind one that is alone. */
+static void t_grows(void **state)
+{
+    backend_free(b);
+    open_device(state);
+    steps(5, -124, STEPS, 1);
 }
 
 static int open_device(void **state)
@@ -176,6 +190,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a step that comes again has the bits of its operations one by one", t_again),
     CLAIM("so it has with other sessions, lengths and buffers under the same key", t_others),
     CLAIM("a step that does something else than before is noticed, and right", t_changes),
+    CLAIM("working memory that grows within a step stays for those who have it already", t_grows),
     CLAIM("more kinds of steps than are kept", t_many_keys),
 };
 
