@@ -142,7 +142,7 @@ fuzz: ## run every fuzz target for FUZZ_SECONDS each, from its seeds
 	@$(SCRIPTS)/install.sh build lint
 	@$(MAKE) $(QUIET) -j2 $(FUZZERS)
 	@$(SCRIPTS)/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
-mutants: ## put known mistakes into a copy of the sources, one by one: which test notices?
+mutants: ## put known mistakes into a copy of the sources, one by one: which test notices? (TABLE=cuda: of kernels)
 	@$(SCRIPTS)/install.sh build test
 	@$(SCRIPTS)/mutants.sh
 lint: ## clang-format (check only), cppcheck, clang-tidy

@@ -1,62 +1,80 @@
 #!/usr/bin/env bash
-# Puts each mistake of tests/mutants/table.txt into a copy of the sources, one at a time, and tells which test
+# Puts each mistake of the tables in tests/mutants/ into a copy of the sources, one at a time, and tells which test
 # notices.  Closes with "N passed, N failed": a mistake that every test lets through is a failure.
 #
 #   mutants.sh [WORD ...]        only the mistakes whose line contains one of the words
 #
-# The copy is built without optimising much and without warnings; KEEP=1 leaves it behind.
+# TABLE=cuda: only those of tests/mutants/cuda.txt.  What the right sources were compiled to is kept, so that a mistake
+# costs its own file and what includes it.  A kernel that the tests' stand-in for a GPU stops counts as noticed, and
+# so does a test that does not come to an end.  The copy is built without optimising much and without warnings;
+# KEEP=1 leaves it behind.  JOBS=2 lets two mistakes at a time go into as many copies.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
-table=tests/mutants/table.txt
-copy=$(mktemp -d "${TMPDIR:-/tmp}/holorun-mutants-XXXXXX")
-trap '[ -n "${KEEP:-}" ] || rm -rf "$copy"' EXIT
+tables=(tests/mutants/*.txt)
+[ -z "${TABLE:-}" ] || tables=("tests/mutants/$TABLE.txt")
+room=$(mktemp -d "${TMPDIR:-/tmp}/holorun-mutants-XXXXXX") copy=$room/1 jobs=${JOBS:-1}
+trap '[ -n "${KEEP:-}" ] || rm -rf "$room"' EXIT
+mkdir "$copy"
 tar -c --exclude=./build --exclude=./.git --exclude=./assets --exclude=./holorun . | tar -x -C "$copy"
 ln -s "$PWD/assets" "$copy/assets"
-build() { nice -n 5 make -s -C "$copy" B=build/mutants CFLAGS=-O1 WARN= "${@/#/build/mutants/tests/}"; }
+build() {
+    nice -n 5 make -s -j2 -C "$copy" B=build/mutants CUDA=0 CFLAGS=-O1 WARN= EMU_OPT='-O1 -w' "${@/#/build/mutants/tests/}"
+}
+
+# A test or a part of it ("program:words_of_a_claim"); what it says goes to the log.
+run() {
+    local filter=()
+    [[ $1 != *:* ]] || { filter=("${1#*:}") && filter=("${filter[0]//_/ }"); }
+    { (cd "$copy" && timeout "${SECONDS_EACH:-120}" "build/mutants/tests/${1%%:*}" "${filter[@]}") >"$copy/log" 2>&1; } 2>/dev/null
+}
+
+# What a failed run of test $1, which ended with $2, says.
+verdict() {
+    local claims last
+    mapfile -t claims < <(sed -n -e '/^\[  FAILED  \] [0-9]* test(s), listed/d' -e 's/^\[  FAILED  \] //p' "$copy/log" | sort -u)
+    last=$(grep -a -m1 -E '^(kernel|stream|bug)' "$copy/log" || tail -1 "$copy/log")
+    [ "$2" -ne 124 ] || last='nothing: it does not come to an end'
+    echo -n "${1%%:*}: ${claims[0]:-stops with $last}"
+    [ ${#claims[@]} -lt 2 ] || echo -n " (and $((${#claims[@]} - 1)) more)"
+}
 
 # One mistake: its sed lines applied to its files, its tests built and run, the files put back.
 passed=0 failed=0
 try() { # $1 title, then the globals: edits ("file|sed"), tests
-    local title=$1 file last='' script programs=() caught=''
+    local title=$1 file last='' script programs=() caught='' bad='' rc
     for edit in "${edits[@]}"; do
         file=${edit%%|*} script=${edit#*|}
         [ "$file" = "$last" ] || cp -p "$copy/$file" "$copy/$file.right"
         cp "$copy/$file" "$copy/before"
         sed -i "$script" "$copy/$file"
-        if cmp -s "$copy/$file" "$copy/before"; then
-            echo "$title: the edit of $file changes nothing: $script"
-            failed=$((failed + 1)) caught=none
-        fi
+        ! cmp -s "$copy/$file" "$copy/before" || bad="the edit of $file changes nothing: $script"
         last=$file
     done
-    if [ -z "$caught" ]; then
-        for t in "${tests[@]}"; do programs+=("${t%%:*}"); done
-        if ! build "${programs[@]}" >"$copy/log" 2>&1; then
-            caught='does not compile'
-            echo "$title: $caught"
-            tail -5 "$copy/log"
-            failed=$((failed + 1))
-        else
-            for t in "${tests[@]}"; do
-                filter=() && [[ $t == *:* ]] && filter=("${t#*:}")
-                (cd "$copy" && timeout 120 "build/mutants/tests/${t%%:*}" "${filter[@]}") >"$copy/log" 2>&1 && continue
-                mapfile -t claims < <(sed -n -e '/^\[  FAILED  \] [0-9]* test(s), listed/d' -e 's/^\[  FAILED  \] //p' "$copy/log" | sort -u)
-                caught+="${caught:+; }${t%%:*}: ${claims[0]:-stops with $(tail -1 "$copy/log")}"
-                [ ${#claims[@]} -lt 2 ] || caught+=" (and $((${#claims[@]} - 1)) more)"
-            done
-            if [ -n "$caught" ]; then
-                echo "$title: caught by $caught"
-                passed=$((passed + 1))
-            else
-                echo "$title: SURVIVED ${tests[*]}"
-                failed=$((failed + 1))
-            fi
-        fi
+    for t in "${tests[@]}"; do programs+=("${t%%:*}"); done
+    if [ -z "$bad" ] && ! build "${programs[@]}" >"$copy/log" 2>&1; then
+        bad="does not compile: $(grep -a -m1 error "$copy/log")"
+    fi
+    if [ -z "$bad" ]; then
+        for t in "${tests[@]}"; do
+            run "$t" && continue
+            rc=$?
+            caught+="${caught:+; }$(verdict "$t" $rc)"
+        done
+        [ -n "$caught" ] || bad="SURVIVED ${tests[*]}"
+    fi
+    if [ -z "$bad" ]; then
+        echo "$title: caught by $caught"
+        passed=$((passed + 1))
+    else
+        echo "$title: $bad"
+        failed=$((failed + 1))
     fi
     for edit in "${edits[@]}"; do
         file=${edit%%|*}
-        [ ! -e "$copy/$file.right" ] || { mv "$copy/$file.right" "$copy/$file" && touch "$copy/$file"; }
+        [ ! -e "$copy/$file.right" ] || mv "$copy/$file.right" "$copy/$file"
     done
+    rm -rf "$copy/build/mutants"
+    cp -a "$copy/build/right" "$copy/build/mutants"
 }
 
 wanted() {
@@ -65,29 +83,50 @@ wanted() {
     return 1
 }
 
-# The tests must pass before anything is spoiled.
+# The tests of the mistakes that are wanted must pass before anything is spoiled.
 words=("$@")
-mapfile -t all < <(sed -n 's/^tests //p' $table | tr ' ' '\n' | sort -u)
+all=()
+while IFS= read -r line; do
+    case $line in
+    'mistake '*) title=${line#mistake } ;;
+    'tests '*) ! wanted "$title" || all+=(${line#tests }) ;;
+    esac
+done < <(cat "${tables[@]}")
+[ ${#all[@]} -gt 0 ] || { echo 'there is no such mistake'; exit 1; }
+mapfile -t all < <(printf '%s\n' "${all[@]}" | sort -u)
 mapfile -t names < <(printf '%s\n' "${all[@]%%:*}" | sort -u)
 echo "building ${names[*]}"
 build "${names[@]}" >"$copy/log" 2>&1 || { tail "$copy/log"; exit 1; }
 for t in "${all[@]}"; do
-    filter=() && [[ $t == *:* ]] && filter=("${t#*:}")
-    (cd "$copy" && timeout 120 "build/mutants/tests/${t%%:*}" "${filter[@]}") >"$copy/log" 2>&1 ||
-        { echo "$t fails without any mistake:"; tail -20 "$copy/log"; exit 1; }
+    run "$t" || { echo "$t fails without any mistake:"; tail -20 "$copy/log"; exit 1; }
+    grep -q 'PASSED' "$copy/log" || { echo "$t is no test"; exit 1; }
 done
+cp -a "$copy/build/mutants" "$copy/build/right"
 
-file='' edits=()
-while IFS= read -r line; do
-    case $line in
-    'mistake '*) title=${line#mistake } edits=() ;;
-    'file '*) file=${line#file } ;;
-    'sed '*) edits+=("$file|${line#sed }") ;;
-    'tests '*)
-        read -ra tests <<<"${line#tests }"
-        ! wanted "$title" || try "$title"
-        ;;
-    esac
-done <$table
+# Every so many-th mistake that is wanted, in a copy of its own.
+try_share() { # $1 from 1 to $jobs
+    local file='' title='' n=0
+    copy=$room/$1
+    while IFS= read -r line; do
+        case $line in
+        'mistake '*) title=${line#mistake } edits=() ;;
+        'file '*) file=${line#file } ;;
+        'sed '*) edits+=("$file|${line#sed }") ;;
+        'tests '*)
+            wanted "$title" || continue
+            read -ra tests <<<"${line#tests }"
+            [ $((n++ % jobs + 1)) -ne "$1" ] || try "$title"
+            ;;
+        esac
+    done < <(cat "${tables[@]}")
+    echo "$passed $failed" >"$room/sum$1"
+}
+for ((i = 2; i <= jobs; i++)); do cp -a "$copy" "$room/$i"; done
+for ((i = 1; i <= jobs; i++)); do try_share "$i" & done
+wait
+for ((i = 1; i <= jobs; i++)); do
+    read -r p f <"$room/sum$i"
+    passed=$((passed + p)) failed=$((failed + f))
+done
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
