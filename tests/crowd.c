@@ -136,5 +136,7 @@ uint8_t *crowd_bits(struct session *s, size_t *len)
     state_visit(&s->state, &s->engine->config.lm, put_bits, &w);
     session_release(s);
     *len = w.out.len;
-    return (uint8_t *)buf_take(&w.out);
+    uint8_t *bits = (uint8_t *)buf_take(&w.out);
+    buf_free(&w.out);
+    return bits;
 }
