@@ -47,6 +47,7 @@ struct weight *binder_made_weight(struct binder *x, const struct st_tensor *t, e
                                   enum dtype dtype, int64_t rows, int64_t cols)
 {
     struct made m = numbers_of(x, t->name, cols);
+    /* cppcheck-suppress returnDanglingLifetime ; a weight keeps nothing of m */
     return x->b->ops->make_weight(x->b, form, dtype, rows, cols, &m);
 }
 
