@@ -304,8 +304,7 @@ static void t_bits(void **state)
         for (enum quant_form f = QUANT_NONE; f < QUANT_FORMS; f++) {
             same_bits(&l, f, lab_between(2, 16), 8 * lab_between(20, 60));
             same_bits(&l, f, lab_between(2, 16), lab_between(20, 400));
-            if (f)
-                same_bits(&l, f, lab_between(17, 64), 8 * lab_between(20, 40));
+            same_bits(&l, f, f ? 64 : 16, 8 * lab_between(20, 40)); /* as many as there may be */
         }
         lab_close(&l);
     }
@@ -325,6 +324,8 @@ static void mixture_make(struct mixture *m, const struct lab *l, int64_t rows)
 {
     int groups = 1 << lab_between(0, 3), size = lab_between(2, MOST_EXPERTS / 8),
         kept = lab_between(1, groups);
+    if (rows > 50) /* each has many rows */
+        groups = kept = 1, size = 3;
     int chosen = lab_between(1, kept * size < 9 ? kept * size : 9);
     m->s = (struct route_shape){groups * size, chosen, groups, kept, lab_between(0, 1), 2.5f};
     m->logits = lab_make(l->mem, DT_F32, rows, m->s.experts, -4, 4);

@@ -362,7 +362,9 @@ cudaError_t cudaFree(void *p)
     auto piece = pieces.find(p);
     if (piece == pieces.end())
         return p ? cudaErrorInvalidValue : cudaSuccess;
-    munmap(piece->second.first, piece->second.second);
+    /* nothing else ever comes to lie there */
+    mmap(piece->second.first, piece->second.second, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     pieces.erase(piece);
     return cudaSuccess;
 }
