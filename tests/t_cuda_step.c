@@ -43,7 +43,9 @@ static void crew_close(struct crew *c)
 {
     b->ops->unpack_free(b, c->wide);
     b->ops->unpack_free(b, c->narrow);
-    lab_drop(b, 7, (struct tensor *const[]){&c->table, &c->norm, &c->h, &c->u, &c->q, &c->scratch, &c->y});
+    lab_drop(b, 9,
+             (struct tensor *const[]){&c->table, &c->norm, &c->h, &c->u, &c->q, &c->scratch, &c->y, &c->many,
+                                      &c->product});
 }
 
 /* Sessions of different lengths, or with `longest` negative all of that; both crews have the same numbers. */
