@@ -3,6 +3,8 @@
 
 #include "check.h"
 
+#include "cuda/cuda.h"
+
 #include <math.h>
 
 uint64_t lab_random;
@@ -244,4 +246,34 @@ double lab_tiles(const struct lab *l)
     double off = lab_worst_within(have, want, l->act == DT_BF16 ? weights_rounded : 0);
     lab_drop(l->mem, 3, (struct tensor *const[]){&qkv, &want, &have});
     return off;
+}
+
+/* ---- two backends ---------------------------------------------------------------------------------------- */
+
+struct lab lab_open(enum dtype act)
+{
+    struct err e = ERR_INIT;
+    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, NULL, &e), .act = act};
+    if (!l.fast)
+        fail_msg("%s", e.text);
+    l.mem = l.fast;
+    return l;
+}
+
+void lab_close(struct lab *l)
+{
+    backend_free(l->fast);
+    backend_free(l->ref);
+}
+
+void lab_compare(struct lab *l, lab_case *fn, int rounds)
+{
+    for (int act = 0; act < 2; act++) {
+        l->act = act ? DT_BF16 : DT_F32;
+        double off = 0;
+        for (int r = 0; r < rounds; r++)
+            off = fmax(off, fn(l));
+        check_note("%-4s %d cases, worst difference %.2f of the tolerance", dtype_name(l->act), rounds, off);
+        assert_true(off <= 1);
+    }
 }

@@ -23,6 +23,13 @@ struct lab {
 typedef double lab_case(const struct lab *l);
 lab_case lab_linear, lab_norms, lab_conv, lab_ssm, lab_attend, lab_tiles;
 
+/* The reference beside the device; fails the test where there is no device. */
+struct lab lab_open(enum dtype act);
+void lab_close(struct lab *l);
+
+/* That many rounds of a case in f32 and in bf16, within the tolerance. */
+void lab_compare(struct lab *l, lab_case *fn, int rounds);
+
 /* Numbers come from here: set it first. */
 extern uint64_t lab_random;
 double lab_uniform(double lo, double hi);

@@ -10,20 +10,9 @@
 
 #include <math.h>
 
-static struct lab begin(enum dtype act)
-{
-    struct err e = ERR_INIT;
-    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, NULL, &e), .act = act};
-    if (!l.fast)
-        fail_msg("%s", e.text);
-    l.mem = l.fast;
-    return l;
-}
-
 static void end(struct lab *l, double off)
 {
-    backend_free(l->fast);
-    backend_free(l->ref);
+    lab_close(l);
     check_note("%-4s worst difference %.2f of the tolerance", dtype_name(l->act), off);
     assert_true(off <= 1);
 }
@@ -43,7 +32,7 @@ static void t_attend(void **state)
         {33, 64, 2, 1, 80, 1, false}, {64, 0, 1, 2, 64, 1, false},   {4, 700, 1, 5, 128, 1, false},
         {5, 62, 1, 5, 128, 1, false},
     };
-    struct lab l = begin(DT_BF16);
+    struct lab l = lab_open(DT_BF16);
     double off = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         off = worse(off, lab_attend_sizes(&l, sizes[i]));
@@ -53,7 +42,7 @@ static void t_attend(void **state)
 static void t_attend_wide(void **state) /* more blocks than processors */
 {
     (void)state;
-    struct lab l = begin(DT_BF16);
+    struct lab l = lab_open(DT_BF16);
     end(&l, lab_attend_sizes(&l, (struct lab_attention){90, 10, 3, 3, 128, 1, false}));
 }
 
@@ -61,7 +50,7 @@ static void t_attend_odd(void **state)
 {
     (void)state;
     for (int act = 0; act < 2; act++) {
-        struct lab l = begin(act ? DT_BF16 : DT_F32);
+        struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = 0;
         for (int i = 0; i < 3; i++)
             off = worse(off, lab_attend(&l));
@@ -73,7 +62,7 @@ static void t_attend_odd(void **state)
 static void t_tiles(void **state)
 {
     (void)state;
-    struct lab l = begin(DT_BF16);
+    struct lab l = lab_open(DT_BF16);
     double off = lab_tiles_sizes(&l, 2, 80, 2, 81, false);
     off = worse(off, lab_tiles_sizes(&l, 1, 80, 1, 200, false));
     off = worse(off, lab_tiles_sizes(&l, 2, 64, 3, 63, false));
@@ -86,7 +75,7 @@ static void t_tiles_odd(void **state)
 {
     (void)state;
     for (int act = 0; act < 2; act++) {
-        struct lab l = begin(act ? DT_BF16 : DT_F32);
+        struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = 0;
         for (int i = 0; i < 3; i++)
             off = worse(off, lab_tiles(&l));
@@ -99,7 +88,7 @@ static void t_each(void **state)
 {
     (void)state;
     static const int keys[] = {1, 400, 15, 16, 17, 128, 129, 255, 300, 2, 63, 65};
-    struct lab l = begin(DT_BF16);
+    struct lab l = lab_open(DT_BF16);
     double off = lab_each_sizes(&l, (struct lab_attention){12, 0, 2, 5, 128, 1, false}, keys);
     off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 16, 128, 1, false}, keys));
     off = worse(off, lab_each_sizes(&l, (struct lab_attention){5, 0, 2, 9, 64, 1, false}, keys));
@@ -111,7 +100,7 @@ static void t_each_long(void **state) /* where pieces grow */
 {
     (void)state;
     static const int keys[] = {4200, 7};
-    struct lab l = begin(DT_BF16);
+    struct lab l = lab_open(DT_BF16);
     end(&l, lab_each_sizes(&l, (struct lab_attention){2, 0, 1, 3, 64, 1, false}, keys));
 }
 
@@ -121,7 +110,7 @@ static void t_each_many(void **state) /* more than one launch of the table's row
     int keys[200];
     for (int i = 0; i < 200; i++)
         keys[i] = lab_between(1, 40);
-    struct lab l = begin(DT_BF16);
+    struct lab l = lab_open(DT_BF16);
     end(&l, lab_each_sizes(&l, (struct lab_attention){200, 0, 1, 2, 64, 1, false}, keys));
 }
 
@@ -130,7 +119,7 @@ static void t_each_odd(void **state)
     (void)state;
     static const int keys[] = {130, 1, 100, 129};
     for (int act = 0; act < 2; act++) {
-        struct lab l = begin(act ? DT_BF16 : DT_F32);
+        struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = lab_each_sizes(&l, (struct lab_attention){4, 0, 2, 3, 80, 1, false}, keys);
         off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 3, 1, 37, 1, true}, keys));
         for (int i = 0; i < 8; i++) /* with q and some of the keys aligned, others not */
@@ -145,7 +134,7 @@ static void t_large(void **state)
 {
     (void)state;
     static const int keys[] = {200, 1, 70};
-    struct lab l = begin(DT_BF16);
+    struct lab l = lab_open(DT_BF16);
     double off = lab_attend_sizes(&l, (struct lab_attention){30, 50, 1, 5, 128, 120, false});
     off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 120, false}, keys));
     off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 1000, false}, keys));
@@ -157,7 +146,7 @@ static void t_equal(void **state)
 {
     (void)state;
     static const int keys[] = {256, 1, 100};
-    struct lab l = begin(DT_BF16);
+    struct lab l = lab_open(DT_BF16);
     double off = lab_attend_sizes(&l, (struct lab_attention){20, 108, 1, 5, 128, 0x1p-100, false});
     off = worse(off, lab_each_sizes(&l, (struct lab_attention){3, 0, 1, 5, 128, 0x1p-100, false}, keys));
     end(&l, off);

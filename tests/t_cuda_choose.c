@@ -223,16 +223,6 @@ static void t_weights(void **state)
 
 static struct tiny tiny;
 
-static struct engine *open_on(const char *device, const char *isa)
-{
-    struct err e = ERR_INIT;
-    struct engine_options o = {.dir = tiny.dir, .device = device, .isa = isa, .threads = 1, .f32 = true};
-    struct engine *g = engine_open(&o, &e);
-    if (!g)
-        fail_msg("%s", e.text);
-    return g;
-}
-
 static struct grammar *answer(struct engine *g)
 {
     struct err e = ERR_INIT;
@@ -264,7 +254,8 @@ static void t_generate(void **state)
 {
     (void)state;
     static const struct sampling ways[] = {{0, 1, 12}, {1, 1, 12}, {0.8f, 0.9f, 12}};
-    struct engine *cpu = open_on("cpu", "ref"), *gpu = open_on("cuda", NULL);
+    struct engine *cpu = tiny_open_on(&tiny, "cpu", "ref", true),
+                  *gpu = tiny_open_on(&tiny, "cuda", NULL, true);
     for (int k = 0; k < 6; k++) {
         struct generated a = reply(cpu, &ways[k % 3], k >= 3), b = reply(gpu, &ways[k % 3], k >= 3);
         double off = 0;
@@ -292,7 +283,7 @@ static void t_together(void **state)
 {
     (void)state;
     enum { N = 5 };
-    struct engine *g = open_on("cuda", NULL);
+    struct engine *g = tiny_open_on(&tiny, "cuda", NULL, true);
     int size = tokenizer_size(engine_tokenizer(g));
     uint64_t all[16];
     struct session *s[N];

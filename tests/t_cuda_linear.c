@@ -13,22 +13,6 @@
 
 #include <math.h>
 
-static struct lab lab_open(enum dtype act)
-{
-    struct err e = ERR_INIT;
-    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, NULL, &e), .act = act};
-    if (!l.fast)
-        fail_msg("%s", e.text);
-    l.mem = l.fast;
-    return l;
-}
-
-static void lab_close(struct lab *l)
-{
-    backend_free(l->fast);
-    backend_free(l->ref);
-}
-
 /* ---- weights ------------------------------------------------------------------------------------------------- */
 
 /* As a file would hold one that ends in this form. */

@@ -20,16 +20,6 @@ static int between(int lo, int hi)
     return lo + (int)(check_random(&rng) * (hi - lo + 1));
 }
 
-static struct engine *open_on(const char *device, const char *isa, bool f32)
-{
-    struct err e = ERR_INIT;
-    struct engine_options o = {.dir = tiny.dir, .device = device, .isa = isa, .threads = 1, .f32 = f32};
-    struct engine *g = engine_open(&o, &e);
-    if (!g)
-        fail_msg("%s", e.text);
-    return g;
-}
-
 static void append(struct session *s, int first, int n)
 {
     struct err e = ERR_INIT;
@@ -49,21 +39,9 @@ static void append_image(struct session *s, uint64_t seed)
     image_free(&im);
 }
 
-/* Root mean square of the difference relative to that of the logits. */
-static double distance(const float *a, const float *b, int n)
-{
-    double diff = 0, sum = 0;
-    for (int i = 0; i < n; i++) {
-        diff += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
-        sum += (double)a[i] * a[i];
-    }
-    assert_true(isfinite(diff) && sum > 0);
-    return sqrt(diff / sum);
-}
-
 static double apart(struct session *a, struct session *b)
 {
-    return distance(session_logits(a), session_logits(b), engine_vocab(session_engine(a)));
+    return tiny_distance(session_logits(a), session_logits(b), engine_vocab(session_engine(a)));
 }
 
 static void same_logits(struct session *a, struct session *b)
@@ -91,8 +69,9 @@ static void t_forward(void **state)
 {
     (void)state;
     for (int f32 = 1; f32 >= 0; f32--) {
-        struct engine *ref = open_on("cpu", "ref", f32), *best = open_on("cpu", NULL, f32),
-                      *gpu = open_on("cuda", NULL, f32);
+        struct engine *ref = tiny_open_on(&tiny, "cpu", "ref", f32),
+                      *best = tiny_open_on(&tiny, "cpu", NULL, f32),
+                      *gpu = tiny_open_on(&tiny, "cuda", NULL, f32);
         struct session *r = converse(ref), *b = converse(best), *g = converse(gpu);
         double gap = apart(r, g), own = apart(r, b);
         check_note("%s: logits differ by %.1e of their size (%s: %.1e)", f32 ? "f32" : "bf16", gap,
@@ -111,7 +90,7 @@ static void t_rewind(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
-    struct engine *g = open_on("cuda", NULL, false);
+    struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
     struct session *s = converse(g), *straight = converse(g);
     struct checkpoint *c = session_checkpoint(s);
     append(s, 9, between(1, 30));
@@ -140,7 +119,8 @@ static void t_saved(void **state)
     struct err e = ERR_INIT;
     char path[128];
     snprintf(path, sizeof path, "%s/saved", tiny.dir);
-    struct engine *cpu = open_on("cpu", "ref", true), *gpu = open_on("cuda", NULL, true);
+    struct engine *cpu = tiny_open_on(&tiny, "cpu", "ref", true),
+                  *gpu = tiny_open_on(&tiny, "cuda", NULL, true);
     struct session *s = converse(gpu);
     if (session_save(s, path, &e))
         fail_msg("%s", e.text);
@@ -167,7 +147,7 @@ static void t_together(void **state)
     (void)state;
     enum { MOST = 6 };
     for (int f32 = 0; f32 < 2; f32++) {
-        struct engine *g = open_on("cuda", NULL, f32);
+        struct engine *g = tiny_open_on(&tiny, "cuda", NULL, f32);
         struct session *alone[MOST], *together[MOST];
         int n = between(2, MOST);
         for (int i = 0; i < n; i++) {

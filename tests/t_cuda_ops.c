@@ -11,49 +11,17 @@
 
 #include <math.h>
 
-static void compare(lab_case *fn, int rounds)
-{
-    struct err e = ERR_INIT;
-    struct lab l = {.ref = backend_cpu("ref", NULL, NULL), .fast = backend_cuda(0, NULL, &e)};
-    if (!l.fast)
-        fail_msg("%s", e.text);
-    l.mem = l.fast;
-    for (int act = 0; act < 2; act++) {
-        l.act = act ? DT_BF16 : DT_F32;
-        double off = 0;
-        for (int r = 0; r < rounds; r++)
-            off = fmax(off, fn(&l));
-        check_note("%-4s %d cases, worst difference %.2f of the tolerance", dtype_name(l.act), rounds, off);
-        assert_true(off <= 1);
-    }
-    backend_free(l.fast);
-    backend_free(l.ref);
-}
-
 static void t_norms(void **state)
 {
     (void)state;
-    compare(lab_norms, 20);
+    struct lab l = lab_open(DT_F32);
+    lab_compare(&l, lab_norms, 20);
+    lab_close(&l);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
-static struct backend *ref, *gpu;
-
-static void open_both(void)
-{
-    struct err e = ERR_INIT;
-    ref = backend_cpu("ref", NULL, NULL);
-    gpu = backend_cuda(0, NULL, &e);
-    if (!gpu)
-        fail_msg("%s", e.text);
-}
-
-static void close_both(void)
-{
-    backend_free(gpu);
-    backend_free(ref);
-}
+static struct lab lab;
 
 static void same(struct tensor have, struct tensor want)
 {
@@ -65,7 +33,7 @@ static void same(struct tensor have, struct tensor want)
 /* A view of poison in the middle of a wider matrix; `edges` looks whether what is beside it still is. */
 static struct tensor amid(struct tensor *whole, enum dtype t, int64_t rows, int64_t cols)
 {
-    *whole = gpu->ops->alloc(gpu, t, rows, cols + 3);
+    *whole = lab.fast->ops->alloc(lab.fast, t, rows, cols + 3);
     lab_poison(*whole);
     return tensor_cols(*whole, 2, cols);
 }
@@ -81,69 +49,70 @@ static void t_embed(void **state)
 {
     (void)state;
     enum { MOST = 530 }; /* more ids than one launch takes */
-    open_both();
+    lab = lab_open(DT_F32);
     for (int round = 0; round < 4; round++) {
         int n = round ? lab_between(1, 20) : MOST, cols = lab_between(round ? 257 : 1, round ? 600 : 40);
         int32_t ids[MOST];
-        struct tensor table = lab_make(gpu, round % 2 ? DT_BF16 : DT_F32, 70, cols, -1, 1), whole,
+        struct tensor table = lab_make(lab.fast, round % 2 ? DT_BF16 : DT_F32, 70, cols, -1, 1), whole,
                       have = amid(&whole, round / 2 ? DT_BF16 : DT_F32, n, cols),
-                      want = gpu->ops->alloc(gpu, have.dtype, n, cols);
+                      want = lab.fast->ops->alloc(lab.fast, have.dtype, n, cols);
         for (int i = 0; i < n; i++)
             ids[i] = lab_between(0, 69);
-        ref->ops->embed(ref, want, table, ids);
-        gpu->ops->embed(gpu, have, table, ids);
+        lab.ref->ops->embed(lab.ref, want, table, ids);
+        lab.fast->ops->embed(lab.fast, have, table, ids);
         same(have, want);
         edges(whole);
-        lab_drop(gpu, 3, (struct tensor *const[]){&table, &whole, &want});
+        lab_drop(lab.fast, 3, (struct tensor *const[]){&table, &whole, &want});
     }
-    close_both();
+    lab_close(&lab);
 }
 
 /* Types changed on the way; once more rows than a grid takes. */
 static void t_copy(void **state)
 {
     (void)state;
-    open_both();
+    lab = lab_open(DT_F32);
     for (int round = 0; round < 4; round++) {
         enum dtype from = round % 2 ? DT_BF16 : DT_F32, to = round / 2 ? DT_BF16 : DT_F32;
         int64_t rows = round == 2 ? 32771 : lab_between(1, 20), cols = round == 2 ? 2 : lab_between(257, 700);
-        struct tensor source = lab_make(gpu, from, rows, cols + 5, -1, 1), x = tensor_cols(source, 3, cols),
-                      whole, have = amid(&whole, to, rows, cols), want = gpu->ops->alloc(gpu, to, rows, cols);
-        ref->ops->copy(ref, want, x);
-        gpu->ops->copy(gpu, have, x);
+        struct tensor source = lab_make(lab.fast, from, rows, cols + 5, -1, 1),
+                      x = tensor_cols(source, 3, cols), whole, have = amid(&whole, to, rows, cols),
+                      want = lab.fast->ops->alloc(lab.fast, to, rows, cols);
+        lab.ref->ops->copy(lab.ref, want, x);
+        lab.fast->ops->copy(lab.fast, have, x);
         same(have, want);
         edges(whole);
-        lab_drop(gpu, 3, (struct tensor *const[]){&source, &whole, &want});
+        lab_drop(lab.fast, 3, (struct tensor *const[]){&source, &whole, &want});
     }
-    close_both();
+    lab_close(&lab);
 }
 
 static void t_images(void **state)
 {
     (void)state;
-    open_both();
+    lab = lab_open(DT_F32);
     for (int round = 0; round < 6; round++) {
         enum dtype t = round % 2 ? DT_BF16 : DT_F32;
         int g = 2 * lab_between(1, 5), cols = lab_between(1, round < 2 ? 300 : 40), side = lab_between(2, 9),
             rows = lab_between(1, 9), across = lab_between(1, 9);
-        struct tensor X = lab_make(gpu, t, (int64_t)g * g, cols + 2, -1, 1), x = tensor_cols(X, 1, cols),
+        struct tensor X = lab_make(lab.fast, t, (int64_t)g * g, cols + 2, -1, 1), x = tensor_cols(X, 1, cols),
                       whole, have = amid(&whole, t, (int64_t)g * g / 4, 4 * (int64_t)cols),
-                      want = gpu->ops->alloc(gpu, t, have.rows, have.cols);
-        ref->ops->pixel_shuffle(ref, want, x, g);
-        gpu->ops->pixel_shuffle(gpu, have, x, g);
+                      want = lab.fast->ops->alloc(lab.fast, t, have.rows, have.cols);
+        lab.ref->ops->pixel_shuffle(lab.ref, want, x, g);
+        lab.fast->ops->pixel_shuffle(lab.fast, have, x, g);
         same(have, want);
         edges(whole);
-        lab_drop(gpu, 3, (struct tensor *const[]){&X, &whole, &want});
-        struct tensor grid = lab_make(gpu, DT_F32, (int64_t)side * side, cols, -1, 1);
+        lab_drop(lab.fast, 3, (struct tensor *const[]){&X, &whole, &want});
+        struct tensor grid = lab_make(lab.fast, DT_F32, (int64_t)side * side, cols, -1, 1);
         have = amid(&whole, t, (int64_t)rows * across, cols);
-        want = gpu->ops->alloc(gpu, t, have.rows, cols);
-        ref->ops->resize_grid(ref, want, grid, rows, across);
-        gpu->ops->resize_grid(gpu, have, grid, rows, across);
+        want = lab.fast->ops->alloc(lab.fast, t, have.rows, cols);
+        lab.ref->ops->resize_grid(lab.ref, want, grid, rows, across);
+        lab.fast->ops->resize_grid(lab.fast, have, grid, rows, across);
         assert_true(lab_worst(have, want) <= 1);
         edges(whole);
-        lab_drop(gpu, 3, (struct tensor *const[]){&grid, &whole, &want});
+        lab_drop(lab.fast, 3, (struct tensor *const[]){&grid, &whole, &want});
     }
-    close_both();
+    lab_close(&lab);
 }
 
 /* Rows at any addresses, more of them than one launch takes. */
@@ -151,28 +120,28 @@ static void t_rows(void **state)
 {
     (void)state;
     enum { MOST = 140 };
-    open_both();
+    lab = lab_open(DT_F32);
     for (int round = 0; round < 4; round++) {
         enum dtype t = round % 2 ? DT_BF16 : DT_F32;
         int n = round < 2 ? MOST : lab_between(1, 9),
             cols = lab_between(round < 2 ? 1 : 257, round < 2 ? 20 : 600);
-        struct tensor X = lab_make(gpu, t, n, cols + 4, -1, 1), x = tensor_cols(X, 1, cols), apart, whole,
-                      rows[MOST], have = amid(&whole, t, n, cols), there = amid(&apart, t, n, cols);
+        struct tensor X = lab_make(lab.fast, t, n, cols + 4, -1, 1), x = tensor_cols(X, 1, cols), apart,
+                      whole, rows[MOST], have = amid(&whole, t, n, cols), there = amid(&apart, t, n, cols);
         for (int i = 0; i < n; i++)
             rows[i] = tensor_rows(there, (i * 3 + 1) % n, 1);
         if (n % 3 == 0)
             for (int i = 0; i < n; i++)
                 rows[i] = tensor_rows(there, n - 1 - i, 1);
-        gpu->ops->scatter(gpu, rows, x);
+        lab.fast->ops->scatter(lab.fast, rows, x);
         for (int i = 0; i < n; i++)
             same(rows[i], tensor_rows(x, i, 1));
-        gpu->ops->gather(gpu, have, rows);
+        lab.fast->ops->gather(lab.fast, have, rows);
         same(have, x);
         edges(whole);
         edges(apart);
-        lab_drop(gpu, 3, (struct tensor *const[]){&X, &whole, &apart});
+        lab_drop(lab.fast, 3, (struct tensor *const[]){&X, &whole, &apart});
     }
-    close_both();
+    lab_close(&lab);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -145,16 +145,6 @@ static void t_digest(void **state)
 
 static struct tiny tiny;
 
-static struct engine *open_on(const char *device, const char *isa)
-{
-    struct err e = ERR_INIT;
-    struct engine_options o = {.dir = tiny.dir, .device = device, .isa = isa, .threads = 1, .f32 = true};
-    struct engine *g = engine_open(&o, &e);
-    if (!g)
-        fail_msg("%s", e.text);
-    return g;
-}
-
 static void see(struct session *s, const struct image *im)
 {
     struct err e = ERR_INIT;
@@ -165,7 +155,9 @@ static void see(struct session *s, const struct image *im)
 static void t_cache(void **state)
 {
     (void)state;
-    struct engine *engines[] = {open_on("cpu", "ref"), open_on("cuda", NULL), open_on("cuda", NULL)};
+    struct engine *engines[] = {tiny_open_on(&tiny, "cpu", "ref", true),
+                                tiny_open_on(&tiny, "cuda", NULL, true),
+                                tiny_open_on(&tiny, "cuda", NULL, true)};
     struct image im = tiny_image(192, 128, rng), other = tiny_image(192, 128, rng + 1);
     struct session_stats st[2][3];
     for (int y = 0; y < 64; y++) /* one tile in common */

@@ -15,14 +15,7 @@ static struct backend *ref, *gpu;
 static void compare(lab_case *fn, int rounds)
 {
     struct lab l = {.ref = ref, .fast = gpu, .mem = gpu};
-    for (int act = 0; act < 2; act++) {
-        l.act = act ? DT_BF16 : DT_F32;
-        double off = 0;
-        for (int r = 0; r < rounds; r++)
-            off = fmax(off, fn(&l));
-        check_note("%-4s %d cases, worst difference %.2f of the tolerance", dtype_name(l.act), rounds, off);
-        assert_true(off <= 1);
-    }
+    lab_compare(&l, fn, rounds);
 }
 
 static void same_bits(struct tensor have, struct tensor want)

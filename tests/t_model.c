@@ -26,18 +26,6 @@ static void append_image(struct session *s, const struct image *im)
         fail_msg("%s", e.text);
 }
 
-/* Root mean square of the difference relative to that of the logits. */
-static double distance(const float *a, const float *b, int n)
-{
-    double diff = 0, sum = 0;
-    for (int i = 0; i < n; i++) {
-        diff += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
-        sum += (double)a[i] * a[i];
-    }
-    assert_true(isfinite(diff) && sum > 0);
-    return sqrt(diff / sum);
-}
-
 /* Logits after the tokens, appended in pieces that end where cut[] says; the caller frees them. */
 static float *run(struct engine *g, const int32_t *ids, int n, const int *cut, int cuts)
 {
@@ -81,7 +69,7 @@ static void check_splits(struct engine *g, int n, int rounds, double most)
             at = cut[i] = at + 1 + (int)(check_random(&rng) * (left > 12 && i == 0 ? 12 : left));
         }
         float *split = run(g, ids, n, cut, cuts);
-        worst = fmax(worst, distance(single, split, engine_vocab(g)));
+        worst = fmax(worst, tiny_distance(single, split, engine_vocab(g)));
         free(split);
     }
     check_note("%s: %d tokens, %d ways to cut them, worst difference %.1e", engine_isa(g), n, rounds, worst);
@@ -145,7 +133,7 @@ static void t_isas(void **state)
         for (int f32 = 0; f32 < 2; f32++) {
             g = tiny_open(&t, names[i], 1, f32);
             float *got = run_mixed(g, 60);
-            d[f32] = distance(ref, got, engine_vocab(g));
+            d[f32] = tiny_distance(ref, got, engine_vocab(g));
             free(got);
             engine_close(g);
         }
@@ -268,8 +256,8 @@ static void t_places(void **state)
     assert_int_equal(session_length(s), 2 * 4 + 2);
     int64_t row = 4 * 40 * sizeof(float);
     const float *whole = s->images[0].rows.data;
-    double d =
-        distance(whole, l->images[0].rows.data, 160) + distance(whole + 160, r->images[0].rows.data, 160);
+    double d = tiny_distance(whole, l->images[0].rows.data, 160) +
+               tiny_distance(whole + 160, r->images[0].rows.data, 160);
     check_note("tiles alone and side by side differ by %.1e", d);
     assert_true(d < 1e-5); /* the filter reaches over the border of a tile, where weights are zero */
     assert_true(memcmp(whole, whole + 160, (size_t)row) != 0);

@@ -299,14 +299,34 @@ void tiny_drop(struct tiny *t, const char *name)
     *x = t->tensors[--t->n];
 }
 
-struct engine *tiny_open(const struct tiny *t, const char *isa, int threads, bool f32)
+static struct engine *open_model(const struct engine_options *o)
 {
     struct err e = ERR_INIT;
-    struct engine_options o = {.dir = t->dir, .isa = isa, .threads = threads, .f32 = f32};
-    struct engine *g = engine_open(&o, &e);
+    struct engine *g = engine_open(o, &e);
     if (!g)
         die(ERR_FAILED, "%s", e.text);
     return g;
+}
+
+struct engine *tiny_open(const struct tiny *t, const char *isa, int threads, bool f32)
+{
+    return open_model(&(struct engine_options){.dir = t->dir, .isa = isa, .threads = threads, .f32 = f32});
+}
+
+struct engine *tiny_open_on(const struct tiny *t, const char *device, const char *isa, bool f32)
+{
+    return open_model(
+        &(struct engine_options){.dir = t->dir, .device = device, .isa = isa, .threads = 1, .f32 = f32});
+}
+
+double tiny_distance(const float *a, const float *b, int n)
+{
+    double diff = 0, sum = 0;
+    for (int i = 0; i < n; i++) {
+        diff += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        sum += (double)a[i] * a[i];
+    }
+    return isfinite(diff) && sum > 0 ? sqrt(diff / sum) : INFINITY;
 }
 
 struct image tiny_image(int w, int h, uint64_t seed)

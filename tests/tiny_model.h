@@ -50,6 +50,12 @@ struct tiny_tensor *tiny_add(struct tiny *t, const char *name, double mean, doub
 /* Opens t.dir; fails the test with the reason when it cannot. isa NULL: best. */
 struct engine *tiny_open(const struct tiny *t, const char *isa, int threads, bool f32);
 
+/* The same on a device ("cpu", "cuda"), with one thread. */
+struct engine *tiny_open_on(const struct tiny *t, const char *device, const char *isa, bool f32);
+
+/* Root mean square of the difference of n logits relative to theirs; infinite where they are no numbers, or all 0. */
+double tiny_distance(const float *a, const float *b, int n);
+
 /* A random image; free with image_free. */
 struct image tiny_image(int w, int h, uint64_t seed);
 

@@ -9,7 +9,7 @@
  * memory that was freed, or is more than 256 bytes beyond the end, cannot be touched; under AddressSanitizer an index
  * beyond either kind is caught.
  *
- * Left out: anything about time.  Streams finish at once, events measure nothing.
+ * Left out: anything about time.  Streams finish at once.
  */
 #ifndef HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
 #define HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
@@ -109,12 +109,6 @@ template <class T> T __shfl_xor_sync(unsigned, T v, int mask)
     return emu::from_lane(v, emu::here.lane ^ mask);
 }
 
-template <class T> T __shfl_down_sync(unsigned, T v, int by)
-{
-    int lane = emu::here.lane + by;
-    return emu::from_lane(v, lane < 32 ? lane : emu::here.lane);
-}
-
 template <class T> T __shfl_up_sync(unsigned, T v, int by)
 {
     int lane = emu::here.lane - by;
@@ -152,10 +146,6 @@ inline unsigned long long atomicMax(unsigned long long *p, unsigned long long v)
     return old;
 }
 
-inline float rsqrtf(float x)
-{
-    return 1.0f / sqrtf(x);
-}
 inline float __fadd_rn(float a, float b)
 {
     return a + b;
@@ -188,14 +178,6 @@ inline int __ffs(int v)
 {
     return __builtin_ffs(v);
 }
-inline int __clz(int v)
-{
-    return v ? __builtin_clz((unsigned)v) : 32;
-}
-template <class T> T __ldg(const T *p)
-{
-    return *p;
-}
 template <class T> T min(T a, T b)
 {
     return b < a ? b : a;
@@ -222,7 +204,6 @@ typedef enum {
 } cudaMemcpyKind;
 typedef enum { cudaFuncAttributeMaxDynamicSharedMemorySize } cudaFuncAttribute;
 typedef struct emu_stream *cudaStream_t;
-typedef struct emu_event *cudaEvent_t;
 
 struct cudaDeviceProp {
     char name[256];
@@ -230,12 +211,7 @@ struct cudaDeviceProp {
     int major, minor, multiProcessorCount, l2CacheSize;
 };
 
-enum {
-    cudaStreamNonBlocking = 1,
-    cudaEventDisableTiming = 2,
-    cudaHostAllocDefault = 0,
-    cudaMemAttachGlobal = 1
-};
+enum { cudaStreamNonBlocking = 1, cudaMemAttachGlobal = 1 };
 
 cudaError_t cudaMalloc(void **p, size_t bytes);
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned flags = cudaMemAttachGlobal);
@@ -244,7 +220,6 @@ cudaError_t cudaFree(void *p);
 cudaError_t cudaFreeHost(void *p);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 const char *cudaGetErrorString(cudaError_t e);
-const char *cudaGetErrorName(cudaError_t e);
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device);
 cudaError_t cudaDriverGetVersion(int *v);
@@ -274,23 +249,6 @@ inline cudaError_t cudaDeviceSynchronize()
     return cudaSuccess;
 }
 inline cudaError_t cudaGetLastError()
-{
-    return cudaSuccess;
-}
-inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned)
-{
-    *e = nullptr;
-    return cudaSuccess;
-}
-inline cudaError_t cudaEventDestroy(cudaEvent_t)
-{
-    return cudaSuccess;
-}
-inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr)
-{
-    return cudaSuccess;
-}
-inline cudaError_t cudaEventSynchronize(cudaEvent_t)
 {
     return cudaSuccess;
 }

@@ -396,11 +396,6 @@ const char *cudaGetErrorString(cudaError_t e)
     return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : "an error";
 }
 
-const char *cudaGetErrorName(cudaError_t e)
-{
-    return e == cudaSuccess ? "cudaSuccess" : "cudaError";
-}
-
 cudaError_t cudaGetDeviceCount(int *n)
 {
     *n = 1;
