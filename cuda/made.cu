@@ -103,7 +103,7 @@ static struct weight *make_small(struct backend *b, enum quant_form form, int64_
     w->bytes = there.data;
     w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + scales);
     float scale = form == QUANT_I8 ? m->spread / made_i8 : form == QUANT_F8 ? m->spread / made_f8 : 1.0f;
-    w->scale = form == QUANT_I8 ? NAN : scale; /* rows of real ones differ: the same work */
+    w->scale = form == QUANT_I4 ? scale : NAN; /* rows of real ones differ: the same work */
     std::vector<float> all(static_cast<size_t>(tiles) * TILE, scale);
     struct tensor from = {all.data(), DT_F32, 1, tiles * TILE, tiles * TILE}, at = from;
     at.data = static_cast<char *>(there.data) + scales;

@@ -3,8 +3,8 @@
  * The order of the bytes is that of forms.cuh; a file can keep it, since it is the same for all cards.  For
  * products of many rows a part of a matrix is widened to bf16, which is then multiplied as any other:
  *
- *   i8, f8   the codes: exact.  f8 has one scale for all, a factor of the product; the scales of i8's rows are
- *            multiplied with sums in f32.
+ *   i8, f8   the codes: exact.  One scale for all, as published matrices of f8 have it, is a factor of the product;
+ *            the scales of rows are multiplied with sums in f32.
  *   f4       code times scale of the group: 2 and 4 significant bits make at most 6, exact in bf16's 8
  *   i4       code times scale has up to 11 significant bits: as two matrices, what bf16 keeps of it and what it
  *            does not; the sum of both is exact.

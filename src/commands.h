@@ -44,12 +44,12 @@ extern const struct command run_command, ask_command, ground_command, report_com
      "memory that the states of conversations may take, as 24G; on a GPU what the weights leave of its own, and "  \
      "idle ones go to the host's", "HOLORUN_STATE_MEMORY"},                                                   \
     {"weight-cache", 0, OPTION_FLAG, offsetof(T, weight_cache), NULL, 0, 0, "yes",                           \
-     "keep what int8 and int4 have made in a file, so that the next start need not make it again",            \
+     "keep what int8, int4 and fp8 have made in a file, so that the next start need not make it again",       \
      "HOLORUN_WEIGHT_CACHE"}
 
 /* int hold, weights; */
 #define WEIGHTS_OPTIONS(T)                                                                                   \
-    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4", 0, 0, "auto",                 \
+    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4|fp8", 0, 0, "auto",                 \
      "numbers that large matrices are held in: those of the checkpoint, or smaller ones made of them at the "  \
      "first start", "HOLORUN_WEIGHTS"},                                                                      \
     {"hold", 0, OPTION_CHOICE, offsetof(T, hold), "auto|packed|mapped", 0, 0, "auto",                        \

@@ -135,7 +135,7 @@ static void t_fleet(void **state)
 static void t_small_numbers(void **state)
 {
     (void)state;
-    for (int weights = WEIGHTS_INT8; weights <= WEIGHTS_INT4; weights++) {
+    for (int weights = WEIGHTS_INT8; weights <= WEIGHTS_FP8; weights++) {
         json_t *rows = rows_of("decode", (enum weight_numbers)weights);
         check_rows(rows, "decode");
         assert_true(json_array_size(rows) > 0);
@@ -148,7 +148,7 @@ static const struct CMUnitTest tests[] = {
         "every section of bench but step, whose prompt is long, runs on the device and prints finite numbers",
         t_sections),
     CLAIM("so does fleet, with all of its rows", t_fleet),
-    CLAIM("made weights in int8 and int4 run, too", t_small_numbers),
+    CLAIM("made weights in int8, int4 and fp8 run, too", t_small_numbers),
 };
 
 int main(int argc, char **argv)

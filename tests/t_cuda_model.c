@@ -176,7 +176,7 @@ static void t_together(void **state)
 static void t_numbers(void **state)
 {
     (void)state;
-    for (int numbers = WEIGHTS_INT8; numbers <= WEIGHTS_INT4; numbers++) {
+    for (int numbers = WEIGHTS_INT8; numbers <= WEIGHTS_FP8; numbers++) {
         struct err e = ERR_INIT;
         struct engine_options o = {
             .dir = tiny.dir, .isa = "ref", .threads = 1, .weights = (enum weight_numbers)numbers};
@@ -188,7 +188,9 @@ static void t_numbers(void **state)
             fail_msg("%s", e.text);
         struct session *r = converse(cpu), *s = converse(gpu);
         double gap = apart(r, s);
-        check_note("%s: logits differ by %.1e of their size", numbers == WEIGHTS_INT8 ? "int8" : "int4", gap);
+        static const char *const names[] = {
+            [WEIGHTS_INT8] = "int8", [WEIGHTS_INT4] = "int4", [WEIGHTS_FP8] = "fp8"};
+        check_note("%s: logits differ by %.1e of their size", names[numbers], gap);
         assert_true(gap < 0.05);
         session_free(r);
         session_free(s);
@@ -202,7 +204,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("checkpoint, rewind, fork and cached tiles give the bits of a run without", t_rewind),
     CLAIM("a session saved on the device goes on there, and on the processor", t_saved),
     CLAIM("sessions that step together have the bits of each alone", t_together),
-    CLAIM("int8 and int4 weights have the logits of the same weights on the processor", t_numbers),
+    CLAIM("int8, int4 and fp8 weights have the logits of the same weights on the processor", t_numbers),
 };
 
 int main(int argc, char **argv)

@@ -106,6 +106,9 @@ static void t_small_memory(void **state)
     about("int8: head", (double)p.parts[PLAN_HEAD].own, head, 2e-3);
     about("int8: embeddings stay", (double)p.parts[PLAN_EMBEDDINGS].own, 2 * head, 1e-9);
     about("int8: so does the tower", (double)p.parts[PLAN_VISION].own, tower, 1e-9);
+    o.weights = WEIGHTS_FP8; /* the same bytes */
+    struct plan same = plan_of(full.dir, &c, &o);
+    assert_true(same.number == p.number && same.weights.own == p.weights.own);
     o.weights = WEIGHTS_INT4;
     p = plan_of(full.dir, &c, &o);
     about("int4: MLP layers, 4.5 bits", (double)p.parts[PLAN_MLP].own, 5872168960.0 * 4.5 / 8, 2e-3);

@@ -17,8 +17,9 @@ static int between(int lo, int hi)
     return lo + (int)(check_random(&rng) * (hi - lo + 1));
 }
 
-static const enum quant_form forms[] = {QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4};
-enum { FORMS = 4 };
+/* The last one is the third, made of other numbers: a scale for each row. */
+static const enum quant_form forms[] = {QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_F8};
+enum { FORMS = 5, ROWS_F8 = 4 };
 
 /* ---- matrices ------------------------------------------------------------------------------------------- */
 
@@ -28,11 +29,12 @@ struct matrix {
     uint8_t *groups;
 };
 
-/* As a file would hold one that ends in this form. */
-static struct matrix make(enum quant_form form, int64_t rows, int64_t cols)
+/* As a file would hold one that ends in forms[which]. */
+static struct matrix make(int which, int64_t rows, int64_t cols)
 {
+    enum quant_form form = forms[which];
     struct matrix m = {.source = {.rows = rows, .cols = cols, .scale = 0.037f}};
-    if (form == QUANT_F8) {
+    if (form == QUANT_F8 && which != ROWS_F8) {
         uint8_t *p = m.data = malloc((size_t)(rows * cols));
         for (int64_t i = 0; i < rows * cols; i++)
             while (((p[i] = (uint8_t)between(0, 255)) & 127) == 127) /* no NaN */
@@ -51,7 +53,7 @@ static struct matrix make(enum quant_form form, int64_t rows, int64_t cols)
     } else {
         float *p = m.data = malloc((size_t)(rows * cols) * sizeof *p);
         for (int64_t i = 0; i < rows * cols; i++)
-            p[i] = (float)(check_random(&rng) * 2 - 1);
+            p[i] = (float)(check_random(&rng) * 2 - 1) / (float)(1 + i / cols % 7);
         m.source.stored = (struct tensor){p, DT_F32, rows, cols, cols};
     }
     return m;
@@ -133,13 +135,14 @@ static double length_of(const struct quant_source *s)
 
 /* ---- products -------------------------------------------------------------------------------------------- */
 
-static double product(struct backend *ref, struct backend *fast, enum quant_form form, enum dtype act)
+static double product(struct backend *ref, struct backend *fast, int which, enum dtype act)
 {
+    enum quant_form form = forms[which];
     static const int rows[] = {1, 2, 4, 5, 13, 64, 150, 240};
     int64_t T = rows[between(0, 7)], N = between(1, 150), K = between(1, 700);
     enum epilogue epi = (enum epilogue)between(0, 2);
     int add = between(0, 1), biased = between(0, 1);
-    struct matrix m = make(form, N, K);
+    struct matrix m = make(which, N, K);
     struct weight *wr = pack(ref, form, &m.source), *wf = pack(fast, form, &m.source);
     struct tensor x = filled(ref, act, T, K), bias = filled(ref, DT_F32, 1, N), none = {0};
     struct tensor want = filled(ref, between(0, 3) ? act : DT_F32, T, N),
@@ -170,9 +173,9 @@ static void t_products(void **state)
             for (int act = 0; act < 2; act++) {
                 double off = 0;
                 for (int r = 0; r < 16; r++)
-                    off = fmax(off, product(ref, fast, forms[f], act ? DT_BF16 : DT_F32));
-                check_note("%-10s %s x %-4s worst difference %.2f of the tolerance", isa[i],
-                           quant_name(forms[f]), act ? "bf16" : "f32", off);
+                    off = fmax(off, product(ref, fast, f, act ? DT_BF16 : DT_F32));
+                check_note("%-10s %s%s x %-4s worst difference %.2f of the tolerance", isa[i],
+                           quant_name(forms[f]), f == ROWS_F8 ? " by rows" : "", act ? "bf16" : "f32", off);
                 assert_true(off <= 1);
             }
         backend_free(fast);
@@ -191,10 +194,11 @@ static void t_alone(void **state)
     for (int round = 0; round < 8 * FORMS * n; round++) {
         struct backend *one = backend_cpu(isa[round % n], NULL, NULL),
                        *two = backend_cpu(isa[round % n], pool, NULL);
-        enum quant_form form = forms[round / n % FORMS];
+        int which = round / n % FORMS;
+        enum quant_form form = forms[which];
         bool big = round % n > 0; /* so that two threads have something to do */
         int64_t T = big ? between(2, 60) : 3, N = big ? between(200, 400) : 40, K = between(200, 700);
-        struct matrix m = make(form, N, K);
+        struct matrix m = make(which, N, K);
         struct weight *w = pack(one, form, &m.source), *v = pack(two, form, &m.source);
         struct tensor x = filled(one, round & 1 ? DT_BF16 : DT_F32, T, K), none = {0};
         struct tensor a = one->ops->alloc(one, DT_F32, T, N), b = one->ops->alloc(one, DT_F32, T, N),
@@ -223,7 +227,7 @@ static void t_exact(void **state)
     (void)state;
     struct backend *b = backend_cpu(NULL, NULL, NULL);
     int64_t T = 30, N = 70, K = 333;
-    struct matrix m = make(QUANT_F8, N, K);
+    struct matrix m = make(2, N, K);
     m.source.scale = 1;
     struct tensor host = b->ops->alloc(b, DT_BF16, N, K), none = {0};
     for (int64_t i = 0; i < N * K; i++)
@@ -270,6 +274,38 @@ static void t_codes(void **state)
         assert_true(quant_value(QUANT_F4, i) == ((const float *)e2m1.data)[i]);
     for (int i = 0; i < 16; i++)
         assert_true(quant_value(QUANT_I4, i) == (float)(i < 8 ? i : i - 16));
+    golden_close(&g);
+}
+
+/* Ties, both ends of the range, subnormals, NaN: as torch rounds them; four at a time likewise. */
+static void t_rounding(void **state)
+{
+    (void)state;
+    struct golden g;
+    golden_open(&g, "f8");
+    struct golden_array numbers = golden_find(&g, "numbers"), codes = golden_find(&g, "codes");
+    int64_t n = numbers.rows * numbers.cols;
+    const float *x = numbers.data;
+    const uint8_t *want = codes.data;
+    assert_true(n > 1000 && n == 4 * codes.rows * codes.cols);
+    float *row = calloc((size_t)n + 1, sizeof *row), *room = calloc((size_t)n + 1, sizeof *room);
+    uint8_t *have = calloc((size_t)n + 1, 1);
+    for (int64_t i = 0; i < n; i++) {
+        if (f8e4m3_from_f32(x[i]) != want[i])
+            fail_msg("%a becomes %02x, torch has %02x", (double)x[i], f8e4m3_from_f32(x[i]), want[i]);
+        row[i] = fabsf(x[i]) <= 448 ? x[i] : 0;
+    }
+    row[n] = -448; /* so that the scale is one */
+    struct quant_source s = {.rows = 1, .cols = n + 1, .stored = {row, DT_F32, 1, n + 1, n + 1}};
+    struct quant_row r = {.codes = have, .room = room};
+    quant_make_row(QUANT_F8, &s, 0, &r);
+    assert_true(r.scale == 1);
+    for (int64_t i = 0; i < n; i++)
+        assert_int_equal(have[i], row[i] == 0 ? 0 | (signbit(row[i]) ? 0x80 : 0) : want[i]);
+    check_note("%lld numbers", (long long)n);
+    free(row);
+    free(room);
+    free(have);
     golden_close(&g);
 }
 
@@ -352,25 +388,31 @@ static void t_making(void **state)
     (void)state;
     enum { N = 512 };
     float x[N];
-    double i8 = 0, i4 = 0;
+    double i8 = 0, i4 = 0, f8 = 0;
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < N; i++)
             x[i] = (float)(normal() * 0.02);
         i8 = fmax(i8, lost(QUANT_I8, x, N));
         i4 = fmax(i4, lost(QUANT_I4, x, N));
+        f8 = fmax(f8, lost(QUANT_F8, x, N));
     }
-    check_note("of normal numbers int8 loses %.2f %%, int4 %.2f %%", 100 * i8, 100 * i4);
-    assert_true(i8 < 0.012);    /* 1/127 of about 3.3 deviations, evenly spread: 1 / sqrt 12 of a step */
-    assert_true(i4 < 0.11);     /* the same with 2 * 2.1 deviations in 15 steps */
-    for (int i = 0; i < N; i++) /* what the codes can say is kept */
+    check_note("of normal numbers int8 loses %.2f %%, int4 %.2f %%, fp8 %.2f %%", 100 * i8, 100 * i4,
+               100 * f8);
+    assert_true(i8 < 0.012); /* 1/127 of about 3.3 deviations, evenly spread: 1 / sqrt 12 of a step */
+    assert_true(f8 < 0.03 && f8 > 0.02); /* steps of 1/8 to 1/16 of the number, evenly spread */
+    assert_true(i4 < 0.11);              /* the same with 2 * 2.1 deviations in 15 steps */
+    for (int i = 0; i < N; i++)          /* what the codes can say is kept */
         x[i] = (float)(i % 32 == 0 ? -8 : i % 15 - 7) * 0.125f;
     assert_true(lost(QUANT_I4, x, N) == 0);
     for (int i = 0; i < N; i++)
         x[i] = (float)(i % 255 - 127) * 0.5f;
     assert_true(lost(QUANT_I8, x, N) < 1e-7);
+    for (int i = 0; i < N; i++)
+        x[i] = i % 128 == 127 ? -448 : f8e4m3_to_f32((uint8_t)(i % 256));
+    assert_true(lost(QUANT_F8, x, N) == 0);
     memset(x, 0, sizeof x); /* nothing, nearly nothing */
     x[5] = 1e-42f;
-    for (int f = 0; f < 2; f++) {
+    for (int f = 0; f < 3; f++) {
         struct quant_source s = {.rows = 1, .cols = N, .stored = {x, DT_F32, 1, N, N}};
         uint8_t codes[N];
         uint16_t groups[N / QUANT_I4_GROUP];
@@ -386,7 +428,8 @@ static void t_making(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("every e4m3 and every e2m1 code has the value that torch gives it", t_codes),
     CLAIM("matrices quantised by others have the numbers that they say", t_stored),
-    CLAIM("int8 and int4 lose what their steps cost and no more", t_making),
+    CLAIM("numbers are rounded to e4m3 as torch rounds them", t_rounding),
+    CLAIM("int8, int4 and fp8 lose what their steps cost and no more", t_making),
     CLAIM("products with small numbers equal the reference on every instruction set", t_products),
     CLAIM("a row alone, among others, on one thread or two: the same bits", t_alone),
     CLAIM("e4m3 numbers multiply like the same numbers in bf16", t_exact),

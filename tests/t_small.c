@@ -199,12 +199,14 @@ static void t_smaller(void **state)
 {
     (void)state;
     struct tiny t, plain;
-    float stored[V], have[V], plain8[V], plain4[V], bf16[V];
+    float stored[V], have[V], plain8[V], plain4[V], fp8[V], bf16[V];
     make(&t, &plain, QUANT_F4);
     tiny_write(&t);
     look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), stored);
     look(open_with(&t, NULL, false, WEIGHTS_INT8, false), have);
     assert_true(difference(have, stored) > 0 && difference(have, stored) < 0.1);
+    look(open_with(&t, NULL, false, WEIGHTS_FP8, false), have);
+    assert_true(difference(have, stored) > 0 && difference(have, stored) < 0.3);
     tiny_free(&t);
     tiny_free(&plain);
     tiny_init(&t, 5);
@@ -212,8 +214,10 @@ static void t_smaller(void **state)
     look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), bf16);
     look(open_with(&t, NULL, false, WEIGHTS_INT8, false), plain8);
     look(open_with(&t, NULL, false, WEIGHTS_INT4, false), plain4);
-    check_note("logits of a random model: int8 differs by %.1f %%, int4 by %.1f %%",
-               100 * difference(plain8, bf16), 100 * difference(plain4, bf16));
+    look(open_with(&t, NULL, false, WEIGHTS_FP8, false), fp8);
+    check_note("logits of a random model: int8 differs by %.1f %%, fp8 by %.1f %%, int4 by %.1f %%",
+               100 * difference(plain8, bf16), 100 * difference(fp8, bf16), 100 * difference(plain4, bf16));
+    assert_true(difference(fp8, bf16) > 0 && difference(fp8, bf16) < 0.3);
     assert_true(difference(plain8, bf16) > 0 && difference(plain8, bf16) < 0.1);
     assert_true(difference(plain4, bf16) > difference(plain8, bf16) && difference(plain4, bf16) < 0.8);
     tiny_free(&t);
@@ -545,7 +549,7 @@ static void t_together(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("FP8 and NVFP4 checkpoints compute what their numbers say", t_published),
-    CLAIM("int8 and int4 make smaller what is larger and leave the rest", t_smaller),
+    CLAIM("int8, int4 and fp8 make smaller what is larger and leave the rest", t_smaller),
     CLAIM("quantised in another way, without scales, with wrong ones: refused in one line", t_refused),
     CLAIM("small weights are kept in a private file and belong to one state of one model", t_cache),
     CLAIM("the second start maps the file and writes nothing", t_mapped),

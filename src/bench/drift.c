@@ -96,7 +96,8 @@ void bench_drift(struct subject *m)
     static const struct {
         const char *name;
         enum weight_numbers numbers;
-    } choices[] = {{"as stored", WEIGHTS_AUTO}, {"int8", WEIGHTS_INT8}, {"int4", WEIGHTS_INT4}};
+    } choices[] = {
+        {"as stored", WEIGHTS_AUTO}, {"int8", WEIGHTS_INT8}, {"int4", WEIGHTS_INT4}, {"fp8", WEIGHTS_FP8}};
     struct engine *exact = open(m, true, WEIGHTS_AUTO);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         struct drift d = measure(m, exact, choices[i].numbers);

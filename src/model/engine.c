@@ -133,7 +133,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .random = o->random};
-    if (o->cache && !o->random && (o->weights == WEIGHTS_INT8 || o->weights == WEIGHTS_INT4))
+    if (o->cache && !o->random && o->weights != WEIGHTS_AUTO && o->weights != WEIGHTS_BF16)
         bind.cache = g->cache =
             weight_cache_open(o->dir, s, g->hash, o->weights, g->backend->ops->quant_layout);
     int rc = weights_bind(&g->weights, &g->config, s, g->backend, &bind, e);

@@ -43,6 +43,7 @@ enum weight_numbers {
     WEIGHTS_BF16,
     WEIGHTS_INT8, /* at most 8 bits: a scale for each output */
     WEIGHTS_INT4, /* at most 4 bits: a scale for 32 numbers */
+    WEIGHTS_FP8,  /* at most 8 bits, e4m3: a scale for each output */
 };
 
 struct engine_options {
@@ -54,7 +55,7 @@ struct engine_options {
     bool allow_extra;   /* unknown tensors are a warning, not a refusal */
     enum weight_hold hold;
     enum weight_numbers weights;
-    bool cache;      /* what int8 and int4 make is kept in a file, so that the next start maps it */
+    bool cache;      /* what int8, int4 and fp8 make is kept in a file, so that the next start maps it */
     size_t memory;   /* bytes that may be used, to choose how to hold them; 0: what the system has free */
     uint64_t random; /* a seed: weights are made, the files only say their shapes; 0: weights are read */
     size_t

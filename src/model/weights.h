@@ -21,11 +21,12 @@
  *
  *   int8   matrices of the layers, experts, output head
  *   int4   matrices of the layers, experts; output head in int8
+ *   fp8    the same as int8, in e4m3: an error in proportion to each number instead of to the largest of its row
  *
  * Not made smaller are embeddings (a row of them is read for a token), norms, the convolution, the router and
  * constants, all too small to matter, and the tower and the projector: an error in what is seen is
  * the same in all tokens of an image, and they are 7 % of the published model.  The head is no smaller than
- * int8, because its rows compete with each other.  Nothing becomes wider than it is stored, except by asking for
+ * 8 bits, because its rows compete with each other.  Nothing becomes wider than it is stored, except by asking for
  * bf16, where stored numbers times their scales are rounded to bf16.
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_H
@@ -110,7 +111,7 @@ struct bind_options {
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
     enum weight_numbers numbers;
-    struct weight_cache *cache; /* of what int8 and int4 have become; NULL: none */
+    struct weight_cache *cache; /* of what int8, int4 and fp8 have made; NULL: none */
     bool mapped;                /* matrices stay in the file where they can */
     size_t resident;            /* bytes of them that may stay in memory */
     uint64_t random; /* a seed: no number is read, all are made (weights_made.c); 0: those of the files */

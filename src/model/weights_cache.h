@@ -1,4 +1,4 @@
-/* weights_cache.h - the file that keeps what int8 and int4 have become, so that the next start maps it.
+/* weights_cache.h - the file that keeps what int8, int4 and fp8 have made, so that the next start maps it.
  *
  * Making small numbers of a large model takes minutes; mapping them takes nothing.  The file is
  * XDG_CACHE_HOME/holorun/weights/HASH.weights, named after the model's directory, the numbers and the order of

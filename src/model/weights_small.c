@@ -168,7 +168,7 @@ enum quant_form binder_form(const struct binder *x, enum role role, const struct
         return m->form;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
         return QUANT_I4;
-    return m->form ? m->form : QUANT_I8;
+    return m->form ? m->form : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
 }
 
 struct weight *binder_small(struct binder *x, enum quant_form form, const struct stored *m)

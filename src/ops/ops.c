@@ -1,4 +1,5 @@
 /* ops.c - dtypes, views, CPU memory, and the choice of a backend at run time. */
+#include "ops/f8.h"
 #include "ops/ops_impl.h"
 
 #include <math.h>
@@ -55,6 +56,11 @@ float f8e4m3_to_f32(uint8_t v)
     if ((v & 0x7f) == 0x7f)
         return NAN; /* this format has no infinity */
     return sign * (exponent ? ldexpf((float)(mantissa + 8), exponent - 10) : ldexpf((float)mantissa, -9));
+}
+
+uint8_t f8e4m3_from_f32(float f)
+{
+    return f8_of(f);
 }
 
 /* ---- views ---------------------------------------------------------------------------------- */

@@ -338,4 +338,7 @@ float bf16_to_f32(uint16_t h);
 float f16_to_f32(uint16_t h);
 float f8e4m3_to_f32(uint8_t v);
 
+/* The same for e4m3; what is larger than its largest number, 448, becomes that, NaN 0x7f with its sign. */
+uint8_t f8e4m3_from_f32(float f);
+
 #endif

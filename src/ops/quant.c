@@ -170,6 +170,33 @@ static void make_i8(struct quant_row *r, int64_t cols)
     r->scale = each > 0 ? most / 127 : 0;
 }
 
+/* The nearest e4m3 numbers of n numbers times `each`, as f8.h has them; NaN becomes the lowest. */
+static void round_f8(uint8_t *out, const float *x, int64_t n, float each)
+{
+    const mask size = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
+    for (int64_t k = 0; k < n; k += 4) {
+        four v = {0};
+        memcpy(&v, x + k, (size_t)(n - k < 4 ? n - k : 4) * sizeof *x);
+        v *= splat(each);
+        v = choose(v > splat(-448), v, splat(-448));
+        v = choose(v < splat(448), v, splat(448));
+        mask u = (mask)v & size, whole = ((u + 0x7ffff + (u >> 20 & 1)) >> 20) - (127 - 7) * 8,
+             small = (mask)((four)u + splat(16384.0f)) - (mask)splat(16384.0f);
+        mask code = (mask)choose(u < 0x3c800000, (four)small, (four)whole) | ((mask)v >> 24 & 0x80);
+        for (int i = 0; i < 4 && k + i < n; i++)
+            out[k + i] = (uint8_t)code[i];
+    }
+}
+
+static void make_f8(struct quant_row *r, int64_t cols)
+{
+    float most = furthest(r->room, cols), each = most > 0 ? 448 / most : 0;
+    if (!(each < INFINITY)) /* as in make_i8 */
+        each = 0;
+    round_f8(r->codes, r->room, cols, each);
+    r->scale = each > 0 ? most / 448 : 0;
+}
+
 /* x: a whole group. */
 static float group_error(const float *x, float step)
 {
@@ -234,19 +261,23 @@ static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r
 
 void quant_make_row(enum quant_form form, const struct quant_source *s, int64_t n, struct quant_row *out)
 {
-    bool stored = form == QUANT_F8 ? s->stored.dtype == DT_F8E4M3 : s->stored.dtype == DT_U8;
-    if ((form == QUANT_F8 || form == QUANT_F4) && !stored)
+    if (form == QUANT_F4 && s->stored.dtype != DT_U8)
         bug("a matrix of %s as %s", dtype_name(s->stored.dtype), quant_name(form));
-    if (form == QUANT_F8)
-        take_f8(s, n, out);
-    else if (form == QUANT_F4)
+    if (form == QUANT_F4) {
         take_f4(s, n, out);
-    else
-        quant_source_row(s, n, out->room);
+        return;
+    }
+    if (form == QUANT_F8 && s->stored.dtype == DT_F8E4M3) {
+        take_f8(s, n, out);
+        return;
+    }
+    quant_source_row(s, n, out->room);
     if (form == QUANT_I8)
         make_i8(out, s->cols);
     else if (form == QUANT_I4)
         make_i4(out, s->cols);
+    else
+        make_f8(out, s->cols);
 }
 
 /* ---- panels ------------------------------------------------------------------------------------------- */

@@ -5,11 +5,12 @@
  *   form  code                 G    group scale               scale
  *   i8    integer, -127..127   -    1                         largest magnitude of the row / 127
  *   i4    integer, -8..7       32   bf16, least square error   1
- *   f8    e4m3                 -    1                         of the file, one for the matrix
+ *   f8    e4m3                 -    1                         of the file, one for the matrix; made here: largest
+ *                                                             magnitude of the row / 448
  *   f4    e2m1                 16   e4m3 of the file           of the file, one for the matrix
  *
- * i8 and i4 are made here from numbers of any kind; f8 and f4 are what published checkpoints hold (FP8 and NVFP4)
- * and keep every bit of it.  Every value(code) is exact in bf16, so that products with bf16 activations need no
+ * i8, i4 and f8 are made here from numbers of any kind; f8 and f4 are also what published checkpoints hold (FP8 and
+ * NVFP4) and keep every bit of it.  Every value(code) is exact in bf16, so that products with bf16 activations need no
  * further rounding: the kernels multiply exactly what this table says.
  *
  * Making codes is plain C without contraction, the same on every machine.
@@ -36,7 +37,7 @@ float quant_value(enum quant_form form, int code);
 void quant_source_row(const struct quant_source *s, int64_t n, float *out);
 
 /* Row n in a form: a byte for each code, [cols]; group scales [quant_groups] as bf16; the row's scale.
- * f8 and f4 only of a source that is stored so. */
+ * f4 only of a source that is stored so; f8 of one that is stored so has its codes and its scale. */
 struct quant_row {
     uint8_t *codes;
     uint16_t *groups;

@@ -1,0 +1,37 @@
+/* f8.h - numbers rounded to e4m3, in one place for processors and devices.
+ *
+ * A number of 8 bits: sign, four bits of exponent with bias 7, three of mantissa.  Numbers from 2^-6 to 448 have three
+ * bits behind the point, smaller ones are multiples of 2^-9; there is no infinity, and one NaN of either sign.
+ */
+#ifndef HOLORUN_OPS_F8_H
+#define HOLORUN_OPS_F8_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifndef F8_FUNCTION /* a compiler for the device has its own words for it */
+#define F8_FUNCTION static inline
+#endif
+
+/* Nearest, of two the even one; 448 for what is larger. */
+F8_FUNCTION uint8_t f8_of(float f)
+{
+    uint32_t u, sum;
+    memcpy(&u, &f, 4);
+    uint32_t sign = u >> 24 & 0x80, size = u & 0x7fffffffu, code;
+    float from_zero;
+    memcpy(&from_zero, &size, 4);
+    from_zero += 16384.0f; /* whose last bit is worth 2^-9 */
+    memcpy(&sum, &from_zero, 4);
+    if (size > 0x7f800000u)
+        code = 0x7f;
+    else if (size > 0x43e00000u) /* 448 */
+        code = 0x7e;
+    else if (size < 0x3c800000u) /* 2^-6 */
+        code = sum - 0x46800000u;
+    else
+        code = ((size + 0x7ffffu + (size >> 20 & 1)) >> 20) - (127 - 7) * 8;
+    return (uint8_t)(sign | code);
+}
+
+#endif
