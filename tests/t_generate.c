@@ -234,6 +234,46 @@ static void t_grammar(void **state)
     grammar_free(g);
 }
 
+static void t_alternatives(void **state)
+{
+    (void)state;
+    struct gx *x = gx_new();
+    gx_node root =
+        GX_SEQ(x, gx_lit(x, "to "), gx_int(x, 0, 999), gx_lit(x, "!"), gx_token(x, "<SPECIAL_12>"));
+    struct grammar *g = grammar_compile(x, root, engine_tokenizer(engine), NULL);
+    gx_free(x);
+    struct generation how = {.grammar = g, .sampling = {1.3f, 0.95f, 40}};
+    struct generated bare, out;
+    struct session *s = session_new(engine, check_seed());
+    append_text(s, "where");
+    struct checkpoint *c = session_checkpoint(s);
+    assert_int_equal(generate_as(s, &how, &bare, NULL), 0);
+    assert_null(bare.alternatives);
+    assert_int_equal(session_rewind(s, c, NULL), 0);
+    how.alternatives = 64; /* all that may stand there */
+    assert_int_equal(generate_as(s, &how, &out, NULL), 0);
+    assert_true(same_choices(&bare, &out)); /* looking changes nothing */
+    for (int i = 0; i < out.n; i++) {
+        const struct token_alternative *a = &out.alternatives[i * out.width];
+        double sum = 0, chosen = 0;
+        for (int k = 0; k < out.width && a[k].id >= 0; k++) {
+            assert_true(k == 0 || a[k].p <= a[k - 1].p);
+            sum += (double)a[k].p;
+            chosen += a[k].id == out.choices[i].id ? (double)a[k].p : 0;
+        }
+        assert_true(out.choices[i].forced == (a[0].id < 0));
+        if (out.choices[i].forced)
+            continue;
+        assert_true(fabs(sum - 1) < 1e-5);
+        assert_true(fabs(chosen - exp((double)out.choices[i].logprob_masked)) < 1e-4);
+    }
+    generated_free(&bare);
+    generated_free(&out);
+    checkpoint_free(c);
+    session_free(s);
+    grammar_free(g);
+}
+
 static void t_grammar_ends(void **state)
 {
     (void)state;
@@ -371,6 +411,8 @@ static const struct CMUnitTest tests[] = {
     WITH_MODEL("after a rewind the dice fall the same way", t_repeat),
     WITH_MODEL("under a grammar forced tokens go in one piece; limit and cancel end it anywhere", t_grammar),
     WITH_MODEL("a finished grammar ends the reply; text is shown in whole characters", t_grammar_ends),
+    WITH_MODEL("what else could be chosen: all that is allowed, with its probability, and no other dice",
+               t_alternatives),
     WITH_MODEL("turns have the published layout, images first or in place", t_chat),
     WITH_MODEL("text from outside can spell no mark, a reply none of the template's", t_untrusted),
     WITH_MODEL("closing a reply adds what is missing", t_close),

@@ -11,6 +11,7 @@
 #include "model/config.h"
 #include "ops/ops.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +22,15 @@ struct run {
     struct grammar *g;
     int state; /* of the grammar */
     const struct sampling *p;
+    int width;       /* alternatives that are kept */
     uint64_t *known; /* ids that may ever be generated */
     struct generated *out;
     int cap;      /* of out->choices */
     size_t shown; /* bytes of the text that on_text has seen */
     void (*on_text)(void *arg, const char *text, size_t len);
     void *arg;
+    struct token_alternative
+        *beside; /* [width] those of the token that is being accepted; NULL: it has none */
     bool done;
 };
 
@@ -67,7 +71,13 @@ static int accept(struct run *r, const struct token_choice *c, struct err *e)
     if (out->n == r->cap) {
         r->cap = r->cap ? r->cap * 2 : 64;
         out->choices = xrealloc(out->choices, (unsigned long)r->cap, sizeof *out->choices);
+        if (r->width)
+            out->alternatives = xrealloc(out->alternatives, (unsigned long)r->cap * (unsigned long)r->width,
+                                         sizeof *out->alternatives);
     }
+    for (int i = 0; i < r->width; i++)
+        out->alternatives[out->n * r->width + i] =
+            r->beside ? r->beside[i] : (struct token_alternative){-1, 0};
     out->choices[out->n++] = *c;
     out->forced += c->forced;
     if (engine_is_stop(session_engine(r->s), c->id)) {
@@ -95,6 +105,38 @@ static int append_forced(struct run *r, struct err *e)
     return rc ? -1 : n;
 }
 
+static bool has(const uint64_t *set, int i)
+{
+    return set[i / 64] >> (i % 64) & 1;
+}
+
+int generate_top(const float *logits, int n, const uint64_t *known, const uint64_t *allowed,
+                 struct token_alternative *top, int width)
+{
+    int found = 0;
+    for (int id = 0; id < n; id++) {
+        if (!has(known, id) || (allowed && !has(allowed, id)) || !isfinite(logits[id]))
+            continue;
+        int at = found < width ? found++ : width;
+        for (; at > 0 && logits[id] > logits[top[at - 1].id]; at--)
+            if (at < width)
+                top[at] = top[at - 1];
+        if (at < width)
+            top[at].id = id;
+    }
+    double mass = 0;
+    float largest = found ? logits[top[0].id] : 0;
+    for (int id = 0; id < n; id++)
+        if (has(known, id) && (!allowed || has(allowed, id)) && isfinite(logits[id]))
+            mass += (double)expf(logits[id] - largest);
+    for (int i = 0; i < width; i++)
+        top[i] = i < found
+                     ? (struct token_alternative){top[i].id,
+                                                  (float)((double)expf(logits[top[i].id] - largest) / mass)}
+                     : (struct token_alternative){-1, 0};
+    return found;
+}
+
 static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
@@ -110,9 +152,16 @@ static int append_sampled(struct run *r, struct err *e)
     session_choose(&r->s, 1, &how, &c);
     if (c.id < 0)
         return err_set(e, ERR_FAILED, "the model's output is not a distribution over the allowed tokens");
+    struct token_alternative top[GENERATE_WIDTH];
+    if (r->width)
+        generate_top(session_logits(r->s), tokenizer_size(engine_tokenizer(session_engine(r->s))), how.known,
+                     how.allowed, top, r->width);
     if (r->g)
         r->state = grammar_advance(r->g, r->state, c.id);
-    return accept(r, &(struct token_choice){c.id, c.logprob, c.logprob_masked, false}, e);
+    r->beside = top;
+    int rc = accept(r, &(struct token_choice){c.id, c.logprob, c.logprob_masked, false}, e);
+    r->beside = NULL;
+    return rc;
 }
 
 static int run(struct run *r, const volatile int *cancel, struct err *e)
@@ -134,26 +183,36 @@ static int run(struct run *r, const volatile int *cancel, struct err *e)
     return 0;
 }
 
-int generate(struct session *s, struct grammar *g, const struct sampling *p, const volatile int *cancel,
-             void (*on_text)(void *arg, const char *text, size_t len), void *arg, struct generated *out,
-             struct err *e)
+int generate_as(struct session *s, const struct generation *how, struct generated *out, struct err *e)
 {
     int64_t start = clock_ns();
     *out = (struct generated){0};
     buf_init(&out->text, MAX_TEXT);
-    struct run r = {.s = s, .g = g, .p = p, .out = out, .on_text = on_text, .arg = arg};
-    r.state = g ? grammar_start(g) : 0;
+    struct run r = {
+        .s = s, .g = how->grammar, .p = &how->sampling, .out = out, .on_text = how->on_text, .arg = how->arg};
+    r.width = out->width = how->alternatives < GENERATE_WIDTH ? how->alternatives : GENERATE_WIDTH;
+    r.state = r.g ? grammar_start(r.g) : 0;
     r.known = generate_known(session_engine(s));
-    int rc = run(&r, cancel, e);
+    int rc = run(&r, how->cancel, e);
     show(&r, true);
     free(r.known);
     out->ms = clock_ms_since(start);
     return rc;
 }
 
+int generate(struct session *s, struct grammar *g, const struct sampling *p, const volatile int *cancel,
+             void (*on_text)(void *arg, const char *text, size_t len), void *arg, struct generated *out,
+             struct err *e)
+{
+    const struct generation how = {
+        .grammar = g, .sampling = *p, .cancel = cancel, .on_text = on_text, .arg = arg};
+    return generate_as(s, &how, out, e);
+}
+
 void generated_free(struct generated *g)
 {
     buf_free(&g->text);
     free(g->choices);
+    free(g->alternatives);
     *g = (struct generated){0};
 }

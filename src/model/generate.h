@@ -21,9 +21,19 @@ struct token_choice { /* one generated token, for --json and traces */
     bool forced;
 };
 
+enum { GENERATE_WIDTH = 64 }; /* most alternatives */
+
+/* What could have been chosen, the likeliest first: after the grammar mask, at temperature 1. */
+struct token_alternative {
+    int32_t id; /* -1: there is no further one */
+    float p;
+};
+
 struct generated {
     struct buf text; /* added tokens spelled out, end-of-turn token left out */
     struct token_choice *choices;
+    struct token_alternative *alternatives; /* [n][width], or NULL; of a forced token none */
+    int width;
     int n, forced; /* tokens in all, of which appended without sampling */
     enum finish finish;
     double ms;
@@ -38,8 +48,25 @@ int generate(struct session *s, struct grammar *g, const struct sampling *p, con
              struct err *e);
 void generated_free(struct generated *g);
 
+/* The same with more to choose from.  alternatives: so many are kept of each sampled token; the logits come to the host
+ * for that, so 0 costs nothing and a number does where a device chooses. */
+struct generation {
+    struct grammar *grammar; /* may be NULL */
+    struct sampling sampling;
+    int alternatives;
+    const volatile int *cancel;
+    void (*on_text)(void *arg, const char *text, size_t len);
+    void *arg;
+};
+int generate_as(struct session *s, const struct generation *how, struct generated *out, struct err *e);
+
 /* The set of ids that may ever be generated, a bit for each: every token of the tokenizer but the mark of an image row,
  * which stands for pixels.  The caller frees it. */
 uint64_t *generate_known(const struct engine *g);
+
+/* The likeliest ids below n that are known and allowed (NULL: all of them), into top[width], the rest of which is -1.  The
+ * number of them. */
+int generate_top(const float *logits, int n, const uint64_t *known, const uint64_t *allowed,
+                 struct token_alternative *top, int width);
 
 #endif

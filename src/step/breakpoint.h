@@ -1,0 +1,30 @@
+/* breakpoint.h - where a run that is stepped through stops and asks.
+ *
+ *   step 7            before step 7 runs
+ *   kind click        before an action of this kind
+ *   text PATTERN      thought, note, element, typed or answered text matches
+ *   window PATTERN    the active window's title or class matches
+ *   irreversible      before what cannot be undone: sending, paying, deleting, granting, ending the run
+ *   confidence 0.8    some token of verb or place was chosen with less probability than that
+ *   no-effect         the last action should have changed the screen and did not
+ *
+ * PATTERN is a PCRE2 regular expression, without regard to case.
+ */
+#ifndef HOLORUN_STEP_BREAKPOINT_H
+#define HOLORUN_STEP_BREAKPOINT_H
+
+#include "step/step.h"
+
+struct breakpoint;
+
+struct breakpoint *break_parse(const char *spec, struct err *e);
+void break_free(struct breakpoint *b);
+const char *break_spec(const struct breakpoint *b);
+/* `v` has all but the alternatives. */
+bool break_hit(const struct breakpoint *b, const struct step_view *v);
+
+/* Whether it cannot be undone, by what the model says it is about: a word like "send", "pay", "delete" in its element;
+ * an end of the run. */
+bool break_irreversible(const struct action *a);
+
+#endif
