@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
+/* Weights up to HASHED bytes are hashed whole at the start; of larger ones only what engine_hash covers. */
+enum { HASHED = 1 << 30, TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
 
 struct settings {
     const char *model, *device, *isa, *display, *view, *dialect, *fake, *runs;
@@ -72,7 +73,8 @@ static const struct option_spec options[] = {
     {"runs", 0, OPTION_TEXT, AT(runs), "DIR", 0, 4096, NULL,
      "folder for run directories; without it the user's state folder", "HOLORUN_RUNS"},
     {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html at the end", NULL},
-    {"log-tokens", 0, OPTION_FLAG, AT(log_tokens), .help = "keep the ids of generated tokens"},
+    {"log-tokens", 0, OPTION_FLAG, AT(log_tokens), NULL, 0, 0, "yes",
+     "keep the ids and probabilities of all tokens, which replay --verify needs", NULL},
     {"fake", 0, OPTION_TEXT, AT(fake), "FILE", 0, 4096, NULL,
      "take replies from a file instead of a model, one a line or one between empty lines", NULL},
     {"f32", 0, OPTION_FLAG, AT(f32), .help = "compute in f32 instead of bf16"},
@@ -107,6 +109,7 @@ struct job {
     char *task;
     bool warm_up;
     char *model_dir;
+    char *dialect_source; /* what dialect_load was given */
     struct dialect *dialect;
     struct engine *engine;
     struct mind *mind;
@@ -114,6 +117,8 @@ struct job {
     struct trace *trace;
     struct progress progress;
     char started[28];
+    uint64_t weights_hash;
+    bool weights_hashed;
     char *report; /* path, NULL when there is none */
 };
 
@@ -159,15 +164,13 @@ static void resolve(struct job *j)
 
 static int open_dialect(struct job *j, struct err *e)
 {
-    char *name = NULL;
     if (!j->s.fake && !(j->model_dir = model_find(j->s.model, e)))
         return -1;
     if (j->s.dialect)
-        name = xstrdup(j->s.dialect);
+        j->dialect_source = xstrdup(j->s.dialect);
     else
-        name = j->model_dir ? dialect_for_model(j->model_dir, e) : xstrdup("holo3");
-    j->dialect = name ? dialect_load(name, e) : NULL;
-    free(name);
+        j->dialect_source = j->model_dir ? dialect_for_model(j->model_dir, e) : xstrdup("holo3");
+    j->dialect = j->dialect_source ? dialect_load(j->dialect_source, e) : NULL;
     if (!j->dialect)
         return -1;
     resolve(j);
@@ -191,8 +194,10 @@ static int open_mind(struct job *j, struct err *e)
     odd = j->s.verbose ? tokenizer_check(engine_tokenizer(j->engine)) : NULL;
     if (odd)
         warn("%s", odd);
+    int large = model_hash_weights(j->model_dir, HASHED, &j->weights_hash, e);
+    j->weights_hashed = large == 0;
     j->mind = mind_model(j->engine, j->dialect, j->s.seed);
-    return 0;
+    return large < 0 ? -1 : 0;
 }
 
 static int open_screen(struct job *j, struct err *e)
@@ -230,6 +235,20 @@ static void put_pair(struct buf *b, const char *key, const char *value)
         buf_puts(b, "null");
 }
 
+/* Which model, and how it computes. */
+static void put_engine(const struct job *j, struct buf *b)
+{
+    buf_printf(b, ", \"hash\": \"%016llx\", \"isa\": \"%s\", \"threads\": %d, \"weights\": ",
+               (unsigned long long)engine_hash(j->engine), engine_isa(j->engine), engine_threads(j->engine));
+    if (j->weights_hashed)
+        buf_printf(b, "\"%016llx\"", (unsigned long long)j->weights_hash);
+    else
+        buf_puts(b, "null");
+    char *dir = realpath(j->model_dir, NULL);
+    put_pair(b, "dir", dir);
+    free(dir);
+}
+
 static int write_run_json(struct job *j, const char *status, int exit_code, struct err *e)
 {
     struct screen_rect view = screen_view(j->screen);
@@ -253,12 +272,11 @@ static int write_run_json(struct job *j, const char *status, int exit_code, stru
     const char *name = j->model_dir ? j->model_dir : "script";
     buf_put_json(&b, name, strlen(name));
     if (j->engine)
-        buf_printf(&b, ", \"hash\": \"%016llx\", \"isa\": \"%s\", \"threads\": %d",
-                   (unsigned long long)engine_hash(j->engine), engine_isa(j->engine),
-                   engine_threads(j->engine));
+        put_engine(j, &b);
     buf_puts(&b, "}, \"dialect\": {\"name\": ");
     buf_put_json(&b, j->dialect->name, strlen(j->dialect->name));
     put_pair(&b, "sha256", j->dialect->sha256);
+    put_pair(&b, "source", j->dialect_source);
     buf_puts(&b, "}, \"display\": {\"name\": ");
     buf_put_json(&b, screen_name(j->screen), strlen(screen_name(j->screen)));
     buf_printf(&b, ", \"x\": %d, \"y\": %d, \"w\": %d, \"h\": %d}, \"settings\": ", view.x, view.y, view.w,
@@ -384,6 +402,7 @@ static void job_close(struct job *j)
     engine_close(j->engine);
     if (j->dialect)
         dialect_free(j->dialect);
+    free(j->dialect_source);
     free(j->model_dir);
     free(j->report);
     for (int i = 0; i < j->argc; i++)

@@ -157,12 +157,14 @@ static void t_private(void **state)
     put_frame(t, 1, &e);
     int64_t at;
     assert_int_equal(trace_tokens(t, (int32_t[]){1, 2, 3}, 3, &at, &e), 0);
+    assert_int_equal(trace_logprobs(t, (float[]){-1, -2, -3, -4}, 2, &at, &e), 0);
+    assert_int_equal(at, 0);
     assert_int_equal(trace_run_json(t, "{}", 2, &e), 0);
     char *dir = xstrdup(trace_dir(t));
     assert_int_equal(trace_close(t, &e), 0);
     umask(old);
-    static const char *const names[] = {"",           "frames",     "run.json",         "events.jsonl",
-                                        "frames.idx", "tokens.bin", "frames/000000.png"};
+    static const char *const names[] = {"",           "frames",     "run.json",     "events.jsonl",
+                                        "frames.idx", "tokens.bin", "logprobs.bin", "frames/000000.png"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct stat st;
         char *path = xasprintf("%s/%s", dir, names[i]);

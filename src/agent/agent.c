@@ -161,13 +161,6 @@ static int steps(struct agent *a, struct err *e)
     return 0;
 }
 
-static int record_start(struct agent *a, struct err *e)
-{
-    trace_begin(a->o->trace, 0, "start");
-    trace_text(a->o->trace, "task", a->o->task);
-    return trace_end(a->o->trace, e);
-}
-
 static int record_end(struct agent *a, const char *error, struct err *e)
 {
     const struct agent_result *r = a->r;
@@ -198,6 +191,7 @@ static void agent_free(struct agent *a)
     free(a->lead);
     free(a->signature);
     free(a->result);
+    free(a->kept);
 }
 
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e)
@@ -212,7 +206,7 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     if (system)
         a.context = context_new(o->mind, o->dialect, o->window, o->max_images, system, e);
     if (a.context)
-        rc = record_start(&a, e) || steps(&a, e) ? -1 : 0;
+        rc = agent_keep_start(&a, system, e) || steps(&a, e) ? -1 : 0;
     screen_release_all(o->screen);
     r->seconds = agent_seconds(&a);
     if (rc && r->status != AGENT_UNPARSABLE)

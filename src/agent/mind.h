@@ -41,6 +41,7 @@ struct mind_ops { /* all return 0, or -1 with a message */
 
     int64_t (*length)(const struct mind *m);        /* tokens so far */
     const int32_t *(*tokens)(const struct mind *m); /* [length], NULL for a script */
+    int32_t (*image_token)(const struct mind *m);   /* each stands for a row of an image; -1: none */
     struct session_stats (*stats)(const struct mind *m);
     void (*free)(struct mind *m);
 };

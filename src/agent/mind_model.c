@@ -1,6 +1,8 @@
 /* mind_model.c - a session as a conversation partner; see mind.h. */
 #include "agent/mind.h"
 
+#include "model/config.h"
+
 #include <stdlib.h>
 
 enum { GOALS = GOAL_TEXT + 1 };
@@ -90,6 +92,12 @@ static const int32_t *tokens(const struct mind *m)
     return session_tokens(session_of(m));
 }
 
+static int32_t image_token(const struct mind *m)
+{
+    const struct model_config *c = engine_config(session_engine(session_of(m)));
+    return c->vision ? c->image_token : -1;
+}
+
 static struct session_stats stats(const struct mind *m)
 {
     return session_stats(session_of(m));
@@ -119,6 +127,7 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
         .mark_free = mark_free,
         .length = length,
         .tokens = tokens,
+        .image_token = image_token,
         .stats = stats,
         .free = free_model,
     };

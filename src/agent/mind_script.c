@@ -151,6 +151,12 @@ static const int32_t *tokens(const struct mind *m)
     return NULL;
 }
 
+static int32_t image_token(const struct mind *m)
+{
+    (void)m;
+    return -1;
+}
+
 static struct session_stats stats(const struct mind *m)
 {
     return script_of(m)->stats;
@@ -203,6 +209,7 @@ struct mind *mind_script(const char *replies, size_t len)
         .mark_free = mark_free,
         .length = length,
         .tokens = tokens,
+        .image_token = image_token,
         .stats = stats,
         .free = free_script,
     };

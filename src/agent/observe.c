@@ -123,6 +123,7 @@ int agent_observe(struct agent *a, struct err *e)
     trace_int(o->trace, "tokens_prefilled", a->cost.prefilled);
     trace_int(o->trace, "images", a->cost.images);
     trace_bool(o->trace, "cut", a->cost.cut);
+    trace_text(o->trace, "lead", a->lead);
     trace_number(o->trace, "ms", a->cost.ms);
     return trace_end(o->trace, e);
 }

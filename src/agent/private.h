@@ -30,6 +30,10 @@ struct agent {
     int generated, forced;
     bool as_said; /* the reply in the session is byte for byte what history holds */
 
+    /* the conversation as tokens.bin has it: of the next reply only what is new goes there */
+    int32_t *kept;
+    int64_t n_kept;
+
     /* from one step to the next */
     char *lead;          /* opens the next turn: the task, then what came of the last step */
     struct image before; /* the screen before the last step's actions */
@@ -46,6 +50,10 @@ struct agent {
 int agent_observe(struct agent *a, struct err *e);
 int agent_think(struct agent *a, struct err *e);
 int agent_act(struct agent *a, struct err *e);
+
+/* What makes a step repeatable (keep.c): who was told what, and each reply with all that it came from. */
+int agent_keep_start(struct agent *a, const char *system, struct err *e);
+int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct generated *g, struct err *e);
 
 double agent_seconds(const struct agent *a); /* since the start */
 void agent_set_text(char **at, char *text);  /* frees what was there */

@@ -12,31 +12,6 @@
 
 enum { ATTEMPTS = 4 };
 
-static int record_reply(struct agent *a, const struct generated *g, float temperature, struct err *e)
-{
-    static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
-    struct trace *t = a->o->trace;
-    trace_begin(t, a->number, "generate");
-    trace_text(t, "text", g->text.data ? g->text.data : "");
-    trace_int(t, "tokens", g->n);
-    trace_int(t, "forced", g->forced);
-    trace_text(t, "finish", finish[g->finish]);
-    trace_number(t, "temperature", (double)temperature);
-    trace_number(t, "ms", g->ms);
-    if (a->o->log_tokens) {
-        int64_t at;
-        int32_t *ids = xmalloc((unsigned long)g->n + 1, sizeof *ids);
-        for (int i = 0; i < g->n; i++)
-            ids[i] = g->choices[i].id;
-        int rc = trace_tokens(t, ids, g->n, &at, e);
-        free(ids);
-        if (rc)
-            return -1;
-        trace_int(t, "tokens_at", at);
-    }
-    return trace_end(t, e);
-}
-
 /* A first reply as the dialect wants it; the next ones a little cooler, then warmer.  After an action
  * that changed nothing even the first is warmer: the same question would get the same answer. */
 static float temperature_of(const struct agent *a, int attempt)
@@ -101,7 +76,7 @@ static enum attempted attempt(struct agent *a, int number, struct err *e)
     r.sampling.max_tokens *= a->longer ? 2 : 1;
     a->cancel = 0;
     step_free(&a->step);
-    if (context_think(a->context, &r, &g, e) == 0 && record_reply(a, &g, r.sampling.temperature, e) == 0) {
+    if (context_think(a->context, &r, &g, e) == 0 && agent_keep_reply(a, &r, &g, e) == 0) {
         a->ms[PHASE_WRITE] += g.ms;
         a->generated += g.n;
         a->forced += g.forced;
@@ -154,5 +129,8 @@ int agent_think(struct agent *a, struct err *e)
     if (a->beyond)
         trace_bool(t, "beyond_budget", true);
     trace_int(t, "repairs", a->step.repairs);
+    trace_bool(t, "as_said", a->as_said);
+    if (!a->as_said) /* else it is the text of the last reply */
+        trace_text(t, "history", a->reply);
     return trace_end(t, e);
 }

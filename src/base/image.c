@@ -133,18 +133,28 @@ static int encode(const struct image *im, spng_ctx *ctx)
     return spng_encode_image(ctx, im->rgb, image_bytes(im), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
 }
 
-int image_write_png(const struct image *im, const char *path, struct err *e)
+int image_encode_png(const struct image *im, void **png, uint64_t *len, struct err *e)
 {
     spng_ctx *ctx = spng_ctx_new(SPNG_CTX_ENCODER);
+    *png = NULL;
+    *len = 0;
     if (!ctx)
-        return err_set(e, ERR_ENV, "out of memory while writing '%s'", path);
+        return err_set(e, ERR_ENV, "out of memory while encoding a PNG");
     int rc = encode(im, ctx), get = 0;
-    size_t len = 0;
-    void *png = rc ? NULL : spng_get_png_buffer(ctx, &len, &get);
+    size_t n = 0;
+    *png = rc ? NULL : spng_get_png_buffer(ctx, &n, &get);
+    *len = n;
     spng_ctx_free(ctx);
-    if (!png)
-        return err_set(e, ERR_ENV, "cannot encode '%s': %s", path, spng_strerror(rc ? rc : get));
-    rc = file_write(path, png, len, e);
+    return *png ? 0 : err_set(e, ERR_ENV, "cannot encode a PNG: %s", spng_strerror(rc ? rc : get));
+}
+
+int image_write_png(const struct image *im, const char *path, struct err *e)
+{
+    void *png;
+    uint64_t len = 0;
+    if (image_encode_png(im, &png, &len, e))
+        return err_prefix(e, "'%s'", path);
+    int rc = file_write(path, png, len, e);
     free(png);
     return rc;
 }

@@ -27,6 +27,8 @@ bool image_equal(const struct image *a, const struct image *b);
 /* PNG through libspng: 8-bit RGB out; any PNG in, alpha dropped, limits above enforced. */
 int image_read_png(struct image *im, const char *path, struct err *e);
 int image_parse_png(struct image *im, const void *data, uint64_t len, struct err *e);
+/* The same bytes in memory; the caller frees them. */
+int image_encode_png(const struct image *im, void **png, uint64_t *len, struct err *e);
 int image_write_png(const struct image *im, const char *path, struct err *e); /* 0600, atomic */
 
 /* Fraction of 32-px tiles whose mean absolute channel difference exceeds `level` (0..255);

@@ -16,11 +16,12 @@
 
 /* ---- identity --------------------------------------------------------------------------------------- */
 
+enum { SAMPLE = 256 };
+
 /* Of the config, every tensor's name, type and shape, and the first bytes of its data: two models with
  * the same sizes and other weights must not take each other's sessions. */
-static uint64_t hash_model(const char *dir, const struct safetensors *s)
+static uint64_t hash_model(const char *dir, const struct safetensors *s, size_t sample)
 {
-    enum { SAMPLE = 256 };
     XXH3_state_t *x = XXH3_createState();
     if (!x)
         die(ERR_ENV, "out of memory");
@@ -29,13 +30,13 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s)
     size_t len;
     if (file_read(path, 4 << 20, &text, &len, NULL) == 0)
         XXH3_64bits_update(x, text, len);
-    safetensors_scattered(s, true);
+    safetensors_scattered(s, sample == SAMPLE);
     for (int i = 0; i < safetensors_count(s); i++) {
         const struct st_tensor *t = safetensors_at(s, i);
         XXH3_64bits_update(x, t->name, strlen(t->name) + 1);
         XXH3_64bits_update(x, &t->dtype, sizeof t->dtype);
         XXH3_64bits_update(x, t->shape, (size_t)t->dims * sizeof *t->shape);
-        XXH3_64bits_update(x, t->data, t->bytes < SAMPLE ? t->bytes : SAMPLE);
+        XXH3_64bits_update(x, t->data, t->bytes < sample ? t->bytes : sample);
     }
     safetensors_scattered(s, false);
     uint64_t hash = XXH3_64bits_digest(x);
@@ -43,6 +44,18 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s)
     free(text);
     free(path);
     return hash;
+}
+
+int model_hash_weights(const char *dir, size_t most, uint64_t *hash, struct err *e)
+{
+    struct safetensors *s = safetensors_open(dir, e);
+    if (!s)
+        return -1;
+    bool small = safetensors_bytes(s) <= most;
+    if (small)
+        *hash = hash_model(dir, s, SIZE_MAX);
+    safetensors_close(s);
+    return small ? 0 : 1;
 }
 
 /* ---- files that must agree ----------------------------------------------------------------------------- */
@@ -119,7 +132,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     struct safetensors *s = safetensors_open(o->dir, e);
     if (!s)
         return -1;
-    g->hash = hash_model(o->dir, s);
+    g->hash = hash_model(o->dir, s, SAMPLE);
     struct plan_holding hold = {false, 0};
     if (open_backend(g, o, s, &hold, e)) {
         safetensors_close(s);

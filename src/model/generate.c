@@ -8,12 +8,13 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "model/config.h"
+#include "model/session.h"
 #include "ops/ops.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 enum { MAX_TEXT = 16 << 20 };
 
@@ -32,6 +33,8 @@ struct run {
     struct token_alternative
         *beside; /* [width] those of the token that is being accepted; NULL: it has none */
     bool done;
+    XXH3_state_t *hash; /* of logits */
+    bool unseen;        /* some were not on the host */
 };
 
 uint64_t *generate_known(const struct engine *g)
@@ -137,6 +140,14 @@ int generate_top(const float *logits, int n, const uint64_t *known, const uint64
     return found;
 }
 
+static void note_logits(struct run *r)
+{
+    if (r->s->logits_at == r->s->n)
+        XXH3_64bits_update(r->hash, r->s->logits, (size_t)engine_vocab(r->s->engine) * sizeof *r->s->logits);
+    else
+        r->unseen = true;
+}
+
 static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
@@ -156,6 +167,7 @@ static int append_sampled(struct run *r, struct err *e)
     if (r->width)
         generate_top(session_logits(r->s), tokenizer_size(engine_tokenizer(session_engine(r->s))), how.known,
                      how.allowed, top, r->width);
+    note_logits(r);
     if (r->g)
         r->state = grammar_advance(r->g, r->state, c.id);
     r->beside = top;
@@ -193,8 +205,14 @@ int generate_as(struct session *s, const struct generation *how, struct generate
     r.width = out->width = how->alternatives < GENERATE_WIDTH ? how->alternatives : GENERATE_WIDTH;
     r.state = r.g ? grammar_start(r.g) : 0;
     r.known = generate_known(session_engine(s));
+    if (!(r.hash = XXH3_createState()))
+        die(ERR_ENV, "out of memory");
+    XXH3_64bits_reset(r.hash);
     int rc = run(&r, how->cancel, e);
     show(&r, true);
+    out->logits_hash = XXH3_64bits_digest(r.hash);
+    out->hashed = !r.unseen;
+    XXH3_freeState(r.hash);
     free(r.known);
     out->ms = clock_ms_since(start);
     return rc;

@@ -37,6 +37,10 @@ struct generated {
     int n, forced; /* tokens in all, of which appended without sampling */
     enum finish finish;
     double ms;
+    /* XXH3 of the logits (f32 [V]) that each sampled token was chosen from, one after the other.  Not `hashed`: the
+     * choosing happened on a device, and its logits never came to the host. */
+    uint64_t logits_hash;
+    bool hashed;
 };
 
 /* Continues the session until a stop token (config's eos list), the grammar is finished, max_tokens,

@@ -76,8 +76,11 @@ int engine_threads(const struct engine *g);
 double engine_number_bytes(const struct engine *g); /* of a number in the matrices of its language model */
 int engine_vocab(const struct engine *g);           /* V: length of a logits row */
 bool engine_mapped(const struct engine *g); /* its weights are read from the files, which must not change */
-uint64_t
-engine_hash(const struct engine *g); /* of config and tensor table: what a saved session must match */
+/* Of config.json, the tensor table and the first 256 bytes of each tensor: what a saved session must match. */
+uint64_t engine_hash(const struct engine *g);
+
+/* The same of every byte of the weights.  It takes as long as reading them: 1 when they are more than `most` bytes. */
+int model_hash_weights(const char *dir, size_t most, uint64_t *hash, struct err *e);
 
 /* Memory of sessions and checkpoints. */
 struct state_memory {

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 enum { QUEUE = 4 };
 
@@ -48,13 +49,19 @@ struct frames {
 
 static int write_frame(struct frames *f, const struct job *j, struct err *e)
 {
-    char line[96];
+    char line[128];
+    void *png;
+    uint64_t len = 0;
+    if (image_encode_png(&j->image, &png, &len, e))
+        return -1;
     char *path = xasprintf("%s/frames/%06d.png", f->dir, j->number);
-    int n = snprintf(line, sizeof line, "%06d %016llx %d %d %lld\n", j->number, (unsigned long long)j->hash,
-                     j->image.w, j->image.h, (long long)j->ns);
-    int rc = image_write_png(&j->image, path, e);
+    int n = snprintf(line, sizeof line, "%06d %016llx %d %d %lld %016llx\n", j->number,
+                     (unsigned long long)j->hash, j->image.w, j->image.h, (long long)j->ns,
+                     (unsigned long long)XXH3_64bits(png, len));
+    int rc = file_write(path, png, len, e);
     if (!rc)
         rc = file_write_all(f->index_fd, f->index_path, line, (size_t)n, e);
+    free(png);
     free(path);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* frames.h - screenshots to disk, beside the loop: a queue and one thread that encodes PNG.
  *
  *   frames/000003.png    the third distinct picture
- *   frames.idx           one line for each: number, hash, width, height, monotonic nanoseconds
+ *   frames.idx           one line for each: number, hash, width, height, monotonic nanoseconds, XXH3 of the file
  *
  * A picture that is equal to an earlier one (same XXH3 of size and pixels) is not stored again: it gets
  * the earlier number.  The queue is short; a caller that is faster than the disk waits.

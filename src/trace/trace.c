@@ -18,10 +18,17 @@
 
 enum { EVENT_MAX = 1 << 20, NAME_TRIES = 16 };
 
+struct rows { /* a file of numbers beside the events */
+    char *path;
+    int fd; /* -1: not open */
+    int64_t n;
+};
+
 struct trace {
-    char *dir, *events_path, *tokens_path;
-    int events_fd, tokens_fd; /* -1: not open */
-    int64_t seq, ntokens;
+    char *dir, *events_path;
+    int events_fd; /* -1: not open */
+    int64_t seq;
+    struct rows tokens, logprobs;
     struct frames *frames;
     struct buf line; /* the event being written */
     struct err failure;
@@ -79,14 +86,15 @@ struct trace *trace_open(const char *runs, struct err *e)
     if (!runs && !standard)
         return NULL;
     struct trace *t = xcalloc(1, sizeof *t);
-    t->events_fd = t->tokens_fd = -1;
+    t->events_fd = t->tokens.fd = t->logprobs.fd = -1;
     buf_init(&t->line, EVENT_MAX);
     t->dir = make_run_dir(runs ? runs : standard, e);
     free(standard);
     if (!t->dir)
         goto fail;
     t->events_path = xasprintf("%s/events.jsonl", t->dir);
-    t->tokens_path = xasprintf("%s/tokens.bin", t->dir);
+    t->tokens.path = xasprintf("%s/tokens.bin", t->dir);
+    t->logprobs.path = xasprintf("%s/logprobs.bin", t->dir);
     t->events_fd = open_append(t->events_path, e);
     if (t->events_fd < 0)
         goto fail;
@@ -104,6 +112,13 @@ const char *trace_dir(const struct trace *t)
     return t->dir;
 }
 
+static void rows_close(struct rows *r)
+{
+    if (r->fd >= 0)
+        close(r->fd);
+    free(r->path);
+}
+
 int trace_close(struct trace *t, struct err *e)
 {
     if (!t)
@@ -111,12 +126,11 @@ int trace_close(struct trace *t, struct err *e)
     int rc = frames_close(t->frames, e);
     if (t->events_fd >= 0)
         close(t->events_fd);
-    if (t->tokens_fd >= 0)
-        close(t->tokens_fd);
+    rows_close(&t->tokens);
+    rows_close(&t->logprobs);
     buf_free(&t->line);
     free(t->dir);
     free(t->events_path);
-    free(t->tokens_path);
     free(t);
     return rc;
 }
@@ -232,18 +246,29 @@ int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *num
     return frames_put(t->frames, im, hash, number, &cause) ? fail(t, &cause, e) : 0;
 }
 
-int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, struct err *e)
+static int put_rows(struct trace *t, struct rows *r, const void *data, size_t size, int64_t n, int64_t *at,
+                    struct err *e)
 {
     struct err cause = ERR_INIT;
-    *at = t->ntokens;
+    *at = r->n;
     if (failed_before(t, e))
         return -1;
-    if (t->tokens_fd < 0 && (t->tokens_fd = open_append(t->tokens_path, &cause)) < 0)
+    if (r->fd < 0 && (r->fd = open_append(r->path, &cause)) < 0)
         return fail(t, &cause, e);
-    if (file_write_all(t->tokens_fd, t->tokens_path, ids, (size_t)n * sizeof *ids, &cause))
+    if (file_write_all(r->fd, r->path, data, (size_t)n * size, &cause))
         return fail(t, &cause, e);
-    t->ntokens += n;
+    r->n += n;
     return 0;
+}
+
+int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, struct err *e)
+{
+    return put_rows(t, &t->tokens, ids, sizeof *ids, n, at, e);
+}
+
+int trace_logprobs(struct trace *t, const float *pairs, int64_t n, int64_t *at, struct err *e)
+{
+    return put_rows(t, &t->logprobs, pairs, 2 * sizeof *pairs, n, at, e);
 }
 
 int trace_sync(struct trace *t, struct err *e)

@@ -4,7 +4,9 @@
  *     run.json        what was asked and of whom; rewritten at the end with the outcome
  *     events.jsonl    one JSON object a line, only ever appended to
  *     frames/, frames.idx    the screenshots (frames.h)
- *     tokens.bin      32-bit token ids, when asked for; events say where theirs are
+ *     tokens.bin      32-bit token ids; events say where theirs are
+ *     logprobs.bin    two 32-bit floats for each generated token: log-probability before and after the grammar's mask,
+ *                     NaN where there was nothing to choose
  *     report.html     made from the above (report.h)
  *
  * Each event is one write(2): a killed run misses at most a torn last line, which readers drop.
@@ -46,6 +48,8 @@ int trace_end(struct trace *t, struct err *e);
 int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e);
 /* Token ids into tokens.bin; *at is the place of the first, counted in tokens. */
 int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, struct err *e);
+/* The same for logprobs.bin, n pairs of numbers. */
+int trace_logprobs(struct trace *t, const float *pairs, int64_t n, int64_t *at, struct err *e);
 int trace_sync(struct trace *t, struct err *e);
 
 /* The folder where runs go by default; the caller frees it. */
