@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "screen/xtrap.h"
+#include "screen/private.h"
 
 #include <X11/XKBlib.h>
 #include <X11/extensions/XTest.h>
@@ -20,10 +20,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Room for a few dozen keys and borrowed keycodes, which is all that ever happens at once. */
 enum { FILE_BYTES = 1024, FILE_MAX = 16 << 10 };
+enum { LIFT_WAIT_MS = 20 }; /* longest that the owner of the lock may take over one event */
 
 /* Displays of this process, for held_emergency(). */
 enum { MAX_DISPLAYS = 16 };
@@ -44,6 +46,16 @@ static void registry_put(struct held *h, bool add)
 
 /* ---- undoing ----------------------------------------------------------------------------------- */
 
+void held_lock(struct held *h)
+{
+    pthread_mutex_lock(&h->lock);
+}
+
+void held_unlock(struct held *h)
+{
+    pthread_mutex_unlock(&h->lock);
+}
+
 /* A keycode is given back only while it still carries what we put there. */
 static void scratch_clear(Display *dpy, int code, uint32_t keysym)
 {
@@ -63,11 +75,15 @@ static void undo(Display *dpy, const bool *key, const bool *button, const uint32
     struct xtrap t;
     xtrap_begin(&t, dpy);
     for (int b = 1; b < HELD_BUTTONS; b++)
-        if (button[b])
+        if (button[b]) {
+            ours_note(OURS_BUTTON, b, false);
             XTestFakeButtonEvent(dpy, (unsigned)b, False, CurrentTime);
+        }
     for (int k = 8; k < HELD_KEYS; k++)
-        if (key[k])
+        if (key[k]) {
+            ours_note(OURS_KEY, k, false);
             XTestFakeKeyEvent(dpy, (unsigned)k, False, CurrentTime);
+        }
     XSync(dpy, False);
     for (int k = 8; k < HELD_KEYS; k++)
         if (scratch[k])
@@ -103,6 +119,28 @@ void held_release(struct held *h, Display *dpy)
     for (int i = 0; i < HELD_BUTTONS; i++)
         h->button[i] = false;
     held_store(h);
+}
+
+void held_lift(struct held *h, Display *dpy)
+{
+    static const uint32_t nothing[HELD_KEYS];
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LIFT_WAIT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    bool locked = pthread_mutex_clocklock(&h->lock, CLOCK_MONOTONIC, &until) == 0;
+    bool key[HELD_KEYS] = {0}, button[HELD_BUTTONS] = {0}, any = false;
+    for (int i = 0; i < HELD_KEYS; i++)
+        any |= key[i] = atomic_exchange(&h->key[i], false);
+    for (int i = 0; i < HELD_BUTTONS; i++)
+        any |= button[i] = atomic_exchange(&h->button[i], false);
+    if (any) {
+        undo(dpy, key, button, nothing);
+        held_store(h);
+    }
+    if (locked)
+        held_unlock(h);
 }
 
 void held_emergency(void)
@@ -238,6 +276,7 @@ void held_open(struct held *h, Display *dpy, const char *display)
 {
     memset(h, 0, sizeof *h);
     h->fd = -1;
+    pthread_mutex_init(&h->lock, NULL);
     h->display = xstrdup(display);
     struct err e = ERR_INIT;
     char *dir = file_place(PLACE_RUNTIME, &e);
@@ -279,6 +318,7 @@ void held_close(struct held *h)
     }
     free(h->path);
     free(h->display);
+    pthread_mutex_destroy(&h->lock);
     memset(h, 0, sizeof *h);
     h->fd = -1;
 }

@@ -5,11 +5,15 @@
  * before it is used, in memory and in a small file next to the lock of its display:
  *
  *   release by the owner           held_release(), at the end of an action, on failure, at close
+ *   release by the watching thread held_lift(): at once after a stop, whatever the owner does just then
  *   release by another thread      held_emergency(): through a connection of its own, for die(), a
  *                                  second Ctrl-C, exit() without close
  *   release by the next start      held_open() finds the file of a process that is gone
  *
  * The file is also the lock: whoever holds flock() on it drives this display's keyboard and pointer.
+ *
+ * Within the process an event is looked at, noted and sent under held_lock(): after a stop and a lift no
+ * press can follow that had been allowed before.
  */
 #ifndef HOLORUN_SCREEN_HELD_H
 #define HOLORUN_SCREEN_HELD_H
@@ -17,6 +21,7 @@
 #include "base/err.h"
 
 #include <X11/Xlib.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +30,7 @@ enum { HELD_KEYS = 256, HELD_BUTTONS = 32 };
 
 struct held {
     char *display, *path;
+    pthread_mutex_t lock;                /* one event at a time */
     int fd;                              /* locked file; -1: not ours, no hands allowed */
     int owner;                           /* process that has the lock when we have not, 0 unknown */
     bool memory_only;                    /* no place for the file: what we hold dies with us */
@@ -46,8 +52,15 @@ void held_set_scratch(struct held *h, int keycode,
                       uint32_t keysym); /* 0: given back; call held_store() after */
 void held_store(struct held *h);
 
+void held_lock(struct held *h);
+void held_unlock(struct held *h);
+
 bool held_any(const struct held *h);
 void held_release(struct held *h, Display *dpy); /* keys and buttons up, scratch keycodes empty again */
+
+/* Keys and buttons up; what is typed keeps its keycodes until the owner gives them back.  Takes the lock, but does not
+ * wait for an owner who hangs. */
+void held_lift(struct held *h, Display *dpy);
 
 /* All displays of this process, through fresh connections.  Not for signal handlers. */
 void held_emergency(void);

@@ -149,39 +149,44 @@ int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)
 
 /* ---- events ------------------------------------------------------------------------------------- */
 
+/* The look before a press, and its note; a release needs no leave. */
+static int key_begin(struct screen *s, int code, bool down, struct err *e)
+{
+    if (!down)
+        held_lock(&s->held);
+    else if (hands_begin(s, e))
+        return -1;
+    if (down)
+        held_set_key(&s->held, code, true);
+    ours_note(OURS_KEY, code, down);
+    return 0;
+}
+
+static int key_end(struct screen *s, int code, bool down, struct err *e)
+{
+    XSync(s->dpy, False);
+    if (!down && !s->lost)
+        held_set_key(&s->held, code, false);
+    return hands_end(s, e);
+}
+
 int key_event(struct screen *s, int code, bool down, struct err *e)
 {
-    if (down) {
-        if (screen_may_act(s, e))
-            return -1;
-        held_set_key(&s->held, code, true);
-    }
-    watch_note_key(code, down);
-    XTestFakeKeyEvent(s->dpy, (unsigned)code, down, CurrentTime);
-    XSync(s->dpy, False);
-    s->events++;
-    if (screen_alive(s, e))
+    if (key_begin(s, code, down, e))
         return -1;
-    if (!down)
-        held_set_key(&s->held, code, false);
-    return 0;
+    XTestFakeKeyEvent(s->dpy, (unsigned)code, down, CurrentTime);
+    return key_end(s, code, down, e);
 }
 
 int key_tap(struct screen *s, int code, struct err *e)
 {
-    if (screen_may_act(s, e))
+    if (key_begin(s, code, true, e))
         return -1;
-    held_set_key(&s->held, code, true);
-    watch_note_key(code, true);
-    watch_note_key(code, false);
+    ours_note(OURS_KEY, code, false);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, True, CurrentTime);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, False, CurrentTime);
-    XSync(s->dpy, False);
-    s->events += 2;
-    if (screen_alive(s, e))
-        return -1;
-    held_set_key(&s->held, code, false);
-    return 0;
+    s->events++; /* two of them */
+    return key_end(s, code, false, e);
 }
 
 /* ---- modifiers --------------------------------------------------------------------------------- */
@@ -273,23 +278,14 @@ static int chord_event(struct screen *s, int code, int group, bool down, struct 
     xdo_t *xdo = screen_xdo(s);
     if (!xdo)
         return key_event(s, code, down, e);
-    if (down) {
-        if (screen_may_act(s, e))
-            return -1;
-        held_set_key(&s->held, code, true);
-    }
-    watch_note_key(code, down);
+    if (key_begin(s, code, down, e))
+        return -1;
     charcodemap_t key = {.code = (KeyCode)code, .group = group};
     int modifiers = 0;
     int failed = xdo_send_keysequence_window_list_do(xdo, CURRENTWINDOW, &key, 1, down, &modifiers, 0);
-    s->events++;
-    if (screen_alive(s, e))
+    if (key_end(s, code, down || failed, e)) /* a release that was not sent */
         return -1;
-    if (failed)
-        return err_set(e, ERR_FAILED, "libxdo could not send keycode %d", code);
-    if (!down)
-        held_set_key(&s->held, code, false);
-    return 0;
+    return failed ? err_set(e, ERR_FAILED, "libxdo could not send keycode %d", code) : 0;
 }
 
 static struct key_down *down_entry(struct screen *s, uint32_t keysym)

@@ -43,12 +43,12 @@ int screen_pointer(struct screen *s, int *x, int *y)
 /* One motion request; coordinates are 16 bits on the wire and wrap, so they are clamped here. */
 static int motion(struct screen *s, int x, int y, struct err *e)
 {
-    if (screen_may_act(s, e))
+    if (hands_begin(s, e))
         return -1;
+    ours_note(OURS_MOTION, 0, true);
     XTestFakeMotionEvent(s->dpy, -1, clamp(x, s->root_rect.w), clamp(y, s->root_rect.h), CurrentTime);
     XSync(s->dpy, False);
-    s->events++;
-    return screen_alive(s, e);
+    return hands_end(s, e);
 }
 
 int screen_move(struct screen *s, int x, int y, struct err *e)
@@ -85,19 +85,18 @@ static int physical_button(struct screen *s, int button)
 
 static int button_event(struct screen *s, int physical, bool down, struct err *e)
 {
-    if (down) {
-        if (screen_may_act(s, e))
-            return -1;
+    if (!down)
+        held_lock(&s->held);
+    else if (hands_begin(s, e))
+        return -1;
+    if (down)
         held_set_button(&s->held, physical, true);
-    }
+    ours_note(OURS_BUTTON, physical, down);
     XTestFakeButtonEvent(s->dpy, (unsigned)physical, down, CurrentTime);
     XSync(s->dpy, False);
-    s->events++;
-    if (screen_alive(s, e))
-        return -1;
-    if (!down)
+    if (!down && !s->lost)
         held_set_button(&s->held, physical, false);
-    return 0;
+    return hands_end(s, e);
 }
 
 int screen_button(struct screen *s, int button, bool down, struct err *e)

@@ -5,7 +5,8 @@
  *   capture.c   pixels (pixels.c)           scratch.c   borrowed keycodes for unmapped characters
  *   settle.c    damage, waiting             typing.c    text
  *   window.c    titles, activation          paste.c     text without any free keycode
- *   watch.c     Escape twice, stop file     held.c      what is pressed; stop.c  when to end
+ *   watch.c     a person at the display     held.c      what is pressed
+ *   ours.c      which events are not hers   stopfile.c  the stop files; stop.c  when to end
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
@@ -115,7 +116,10 @@ struct screen {
 int screen_alive(struct screen *s, struct err *e);
 /* Alive, ours to drive, and not asked to stop: the look before each event. */
 int screen_may_act(struct screen *s, struct err *e);
-void screen_pump(struct screen *s); /* reads waiting events: keymap, monitors, damage */
+/* Around one event.  Begin: -1 when there must be none.  A release needs no leave: held_lock() begins it. */
+int hands_begin(struct screen *s, struct err *e);
+int hands_end(struct screen *s, struct err *e); /* counts it; -1: the display is lost */
+void screen_pump(struct screen *s);             /* reads waiting events: keymap, monitors, damage */
 xdo_t *screen_xdo(struct screen *s);
 
 /* ---- monitors.c -------------------------------------------------------------------------------- */
@@ -176,11 +180,26 @@ void paste_close(struct screen *s);
 
 /* ---- watch.c ----------------------------------------------------------------------------------- */
 
-void watch_note_key(int keycode, bool down); /* before each injected key event */
 void watch_close(struct screen *s);
+
+/* ---- ours.c ------------------------------------------------------------------------------------ */
+
+enum ours { OURS_KEY, OURS_BUTTON, OURS_MOTION };
+void ours_note(enum ours kind, int detail, bool down); /* before each event we send */
+/* Whether such an event that XTEST's device sent is one of ours; uses its note up. */
+bool ours_take(enum ours kind, int detail, bool down);
+
+/* ---- stopfile.c -------------------------------------------------------------------------------- */
+
+struct stopfile; /* the two files that stop this process */
+struct stopfile *stopfile_open(struct err *e);
+int stopfile_fd(const struct stopfile *f); /* readable when one may have changed; -1: look now and then */
+bool stopfile_asks(struct stopfile *f);    /* drains the former */
+void stopfile_close(struct stopfile *f);   /* NULL is fine */
 
 /* ---- stop.c ------------------------------------------------------------------------------------ */
 
+void stop_waker(int fd, bool add); /* an eventfd that is written when the flag is set by a signal */
 int stop_check(
     struct err *e); /* -1 with ERR_STOPPED when the flag is set, with ERR_TIME after the deadline */
 

@@ -162,7 +162,25 @@ int screen_may_act(struct screen *s, struct err *e)
 {
     if (screen_alive(s, e) || stop_check(e))
         return -1;
+    if (screen_person(s))
+        return err_set(e, ERR_FAILED, "a person uses the %s: nothing more was done", screen_person(s));
     return held_own(&s->held, s->dpy, e);
+}
+
+int hands_begin(struct screen *s, struct err *e)
+{
+    held_lock(&s->held);
+    if (screen_may_act(s, e) == 0)
+        return 0;
+    held_unlock(&s->held);
+    return -1;
+}
+
+int hands_end(struct screen *s, struct err *e)
+{
+    held_unlock(&s->held);
+    s->events++;
+    return screen_alive(s, e);
 }
 
 int screen_hands(struct screen *s, struct err *e)
@@ -217,8 +235,11 @@ int64_t screen_events_sent(const struct screen *s)
 int screen_release_all(struct screen *s)
 {
     bool any = held_any(&s->held);
-    if (!s->lost)
+    if (!s->lost && any) {
+        held_lock(&s->held);
         held_release(&s->held, s->dpy);
+        held_unlock(&s->held);
+    }
     memset(s->down, 0, sizeof s->down);
     s->n_scratch = 0;
     s->map_stale = true;

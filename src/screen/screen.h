@@ -27,6 +27,8 @@ struct screen_options {
     bool cursor;         /* draw the pointer into captures */
     bool no_shm;         /* XGetImage only */
     double key_delay_ms, keymap_settle_ms; /* 0: defaults 5, 50 */
+    bool heed_person;                      /* what a person does breaks off an action; see screen_person() */
+    bool corner_stop; /* a person who rests the pointer in the top left corner stops the run */
 };
 
 /* NULL with the reason: no DISPLAY, a Wayland session, no XTEST, no such view. */
@@ -89,16 +91,27 @@ int64_t screen_events_sent(const struct screen *s);
 
 /* The process-wide flag: signal handlers set it, hands and waits and generation look at it.
  * 0 go on, else why: a signal number, or STOP_* below. */
-enum { STOP_FILE = 1000, STOP_HUMAN = 1001 };
+enum { STOP_FILE = 1000, STOP_HUMAN = 1001, STOP_CORNER = 1002 };
 volatile int *screen_stop_flag(void);
 
 /* From this time on (clock_ns()) hands and waits fail with ERR_TIME, in the middle of what they do; 0: never. */
 void screen_deadline(int64_t ns);
 
 /* From now on a person stops the run with Escape twice within 0.6 s on this display (what we press does
- * not count), or by writing the file "stop" into the runtime folder.  Ends with screen_close().  -1
- * with the reason when nobody can listen here; everything else works all the same. */
+ * not count), or by writing the file "stop", or "stop-PID" for this process alone, into the runtime folder.  What is
+ * pressed then goes up at once, whatever this process is busy with.  Ends with screen_close().  -1 with the reason
+ * when nobody can listen here; everything else works all the same. */
 int screen_watch(struct screen *s, struct err *e);
+
+/* Presses and releases a key that means nothing and waits until the watch has seen it: -1 when this server keeps
+ * from us what others press, so that Escape twice would do nothing.  Needs the hands. */
+int screen_watch_check(struct screen *s, struct err *e);
+
+/* With screen_options.heed_person and a watch: what a person did since the last screen_yield(), "key", "button" or
+ * "pointer", NULL: nothing.  Until then hands fail with ERR_FAILED. */
+const char *screen_person(const struct screen *s);
+/* Waits until that person has been quiet for so long, or max_ms are over.  -1: stopped. */
+int screen_yield(struct screen *s, double quiet_ms, double max_ms, struct err *e);
 
 /* SIGINT, SIGTERM, SIGHUP set the flag (a second one ends the process after releasing keys);
  * die() and bug() release what is held. */

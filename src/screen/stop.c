@@ -7,6 +7,9 @@
  * connection of its own and exits; if even that takes two seconds (the X server hangs), SIGALRM ends
  * the process.
  *
+ * Threads that watch a display are woken by the first signal and lift what is pressed, for the owner of the hands may
+ * be deep in a model just then.
+ *
  * A deadline stops hands at the same place as the flag, but only them, and only until it is taken back.
  */
 #include "screen/held.h"
@@ -18,6 +21,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +30,9 @@ static volatile int stop_flag;
 static volatile sig_atomic_t signals_seen;
 static _Atomic int64_t deadline; /* clock_ns(); 0: none */
 static int force_pipe[2] = {-1, -1};
+
+enum { MAX_WAKERS = 16 };
+static atomic_int wakers[MAX_WAKERS]; /* file descriptors + 1; 0: empty */
 
 volatile int *screen_stop_flag(void)
 {
@@ -46,10 +53,31 @@ int stop_check(struct err *e)
         return 0;
     if (why == STOP_HUMAN)
         return err_set(e, ERR_STOPPED, "stopped by a person at the keyboard");
+    if (why == STOP_CORNER)
+        return err_set(e, ERR_STOPPED, "stopped by a person: the pointer rests in the top left corner");
     if (why == STOP_FILE)
         return err_set(e, ERR_STOPPED, "stopped by the stop file");
     const char *name = sigabbrev_np(why);
     return err_set(e, ERR_STOPPED, "stopped by signal %s%s", name ? "SIG" : "", name ? name : "?");
+}
+
+void stop_waker(int fd, bool add)
+{
+    int from = add ? 0 : fd + 1, to = add ? fd + 1 : 0;
+    for (int i = 0; i < MAX_WAKERS; i++)
+        if (atomic_compare_exchange_strong(&wakers[i], &(int){from}, to))
+            return;
+}
+
+/* Only what a signal handler may do. */
+static void wake(void)
+{
+    static const uint64_t one = 1;
+    for (int i = 0; i < MAX_WAKERS; i++) {
+        int fd = atomic_load(&wakers[i]) - 1;
+        ssize_t n = fd >= 0 ? write(fd, &one, sizeof one) : 0;
+        (void)n; /* it would be awake already */
+    }
 }
 
 static void on_signal(int sig)
@@ -57,6 +85,7 @@ static void on_signal(int sig)
     int saved = errno;
     if (!stop_flag)
         stop_flag = sig;
+    wake();
     if (signals_seen++) {
         ssize_t n = write(force_pipe[1], "x", 1);
         (void)n; /* a full pipe already says it */

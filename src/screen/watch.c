@@ -1,88 +1,64 @@
-/* watch.c - the person's way to stop a run: Escape twice, or a file.
+/* watch.c - what a person does at the display: stopping the run, or just being there.
  *
- * A thread with a connection of its own listens to raw key events (XInput 2.1 or newer: they arrive
- * even while some program has grabbed the keyboard) and sets the stop flag when Escape goes down twice
- * within 0.6 s, released in between and with no other key between.
+ * A thread with a connection of its own listens to raw events (XInput 2.1 or newer: they arrive even while some
+ * program has grabbed the keyboard).  It sets the stop flag when Escape goes down twice within 0.6 s, released in
+ * between and with no other key between; when a stop file appears (stopfile.c); and, where that is wanted, when a
+ * person has left the pointer in the top left corner for a second.  Events of our own do not count (ours.c).
  *
- * The agent presses Escape too, and that must not stop it.  What XTEST injects carries the XTEST
- * keyboard as its source, but so does what a person types through VNC.  Hence every injected key is
- * noted before it is sent; a raw event from the XTEST keyboard that matches a note of the last 250 ms
- * is ours and uses the note up, everything else is a person.
+ * Whoever sets the flag, this thread lifts what is pressed: the thread that has the hands may be busy with a
+ * model and would come to it only later.
  *
- * The file holorun/stop in the runtime folder stops a run too when it is newer than the run; it holds
- * seconds since 1970 as a number, or nothing, and then its own time counts.  It is never removed.
+ * Where the run heeds a person, buttons and motion are listened to as well, and hands fail from the first event on
+ * that is not ours until screen_yield() has waited for quiet.
  */
 #include "screen/private.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 
 #include <X11/extensions/XInput2.h>
+#include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { GESTURE_MS = 600, NOTE_MS = 250, MAX_NOTES = 128, POLL_MS = 50 };
-
-/* ---- what we inject ------------------------------------------------------------------------------ */
-
-struct note {
-    int keycode; /* 0: used up */
-    bool down;
-    int64_t at;
+enum {
+    GESTURE_MS = 600,
+    CORNER_PX = 2,
+    CORNER_MS = 1000,
+    LOOK_MS = 100,      /* at things that nothing tells of */
+    LOOK_FILES_MS = 50, /* without inotify */
+    CHECK_MS = 500,     /* longest that our own key may take to come back */
 };
-static struct note notes[MAX_NOTES];
-static int next_note;
-static pthread_mutex_t notes_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void watch_note_key(int keycode, bool down)
-{
-    pthread_mutex_lock(&notes_lock);
-    notes[next_note++ % MAX_NOTES] = (struct note){keycode, down, clock_ns()};
-    pthread_mutex_unlock(&notes_lock);
-}
-
-static bool was_ours(int keycode, bool down)
-{
-    bool found = false;
-    pthread_mutex_lock(&notes_lock);
-    for (int i = 0; i < MAX_NOTES && !found; i++)
-        if (notes[i].keycode == keycode && notes[i].down == down && clock_ms_since(notes[i].at) < NOTE_MS) {
-            notes[i].keycode = 0;
-            found = true;
-        }
-    pthread_mutex_unlock(&notes_lock);
-    return found;
-}
-
-/* ---- the thread ---------------------------------------------------------------------------------- */
 
 struct watch {
     Display *dpy;
-    volatile bool lost, end;
-    int xi_opcode, keyboard_id, escape;
+    struct screen *screen; /* whose held-list is lifted; nothing else of it is used here */
+    volatile bool lost;
+    atomic_bool end;
+    int xi_opcode, keyboard_id, pointer_id, escape;
     bool armed, released; /* a first Escape was seen; it has gone up */
     int64_t first;
-    double started; /* seconds since 1970 */
-    char *path;
+    bool lifted;            /* since the flag was set */
+    int64_t corner;         /* since when a person's pointer is in the corner; 0: it is not */
+    _Atomic int64_t person; /* clock_ns() of what she did last, 0: nothing since the last yield */
+    _Atomic(const char *) what;
+    atomic_int seen; /* keys of our own */
+    struct stopfile *files;
+    int wake; /* eventfd: the flag was set, or the end has come */
     pthread_t thread;
 };
 
-static void on_key(struct watch *w, const XIRawEvent *raw)
+/* ---- events -------------------------------------------------------------------------------------- */
+
+static void on_escape(struct watch *w, bool down)
 {
-    bool down = raw->evtype == XI_RawKeyPress;
-    if (raw->sourceid == w->keyboard_id && was_ours(raw->detail, down))
-        return;
-    if (raw->detail != w->escape) {
-        w->armed = w->armed && !down;
-    } else if (!down) {
+    if (!down) {
         w->released = true;
     } else if (w->armed && w->released && clock_ms_since(w->first) <= GESTURE_MS) {
         *screen_stop_flag() = STOP_HUMAN;
@@ -92,6 +68,51 @@ static void on_key(struct watch *w, const XIRawEvent *raw)
         w->released = false;
         w->first = clock_ns();
     }
+}
+
+static void person_did(struct watch *w, const char *what)
+{
+    w->what = what;
+    w->person = clock_ns();
+}
+
+static void on_key(struct watch *w, const XIRawEvent *raw)
+{
+    bool down = raw->evtype == XI_RawKeyPress;
+    if (raw->sourceid == w->keyboard_id && ours_take(OURS_KEY, raw->detail, down)) {
+        w->seen++;
+        return;
+    }
+    if (raw->detail == w->escape)
+        on_escape(w, down);
+    else
+        w->armed = w->armed && !down;
+    person_did(w, "key");
+}
+
+static bool in_corner(struct watch *w)
+{
+    Window root, child;
+    int x = CORNER_PX, y = CORNER_PX, wx, wy;
+    unsigned mask;
+    return XQueryPointer(w->dpy, DefaultRootWindow(w->dpy), &root, &child, &x, &y, &wx, &wy, &mask) &&
+           x < CORNER_PX && y < CORNER_PX;
+}
+
+static void on_pointer(struct watch *w, const XIRawEvent *raw)
+{
+    bool motion = raw->evtype == XI_RawMotion, down = raw->evtype == XI_RawButtonPress;
+    bool ours = raw->sourceid == w->pointer_id &&
+                (motion ? ours_take(OURS_MOTION, 0, true) : ours_take(OURS_BUTTON, raw->detail, down));
+    if (ours) {
+        w->corner = 0;
+        return;
+    }
+    person_did(w, motion ? "pointer" : "button");
+    if (!w->screen->options.corner_stop || !in_corner(w))
+        w->corner = 0;
+    else if (!w->corner)
+        w->corner = clock_ns();
 }
 
 static void read_events(struct watch *w)
@@ -106,43 +127,42 @@ static void read_events(struct watch *w)
         if (ev.type != GenericEvent || ev.xcookie.extension != w->xi_opcode ||
             !XGetEventData(w->dpy, &ev.xcookie))
             continue;
-        on_key(w, ev.xcookie.data);
+        if (ev.xcookie.evtype == XI_RawKeyPress || ev.xcookie.evtype == XI_RawKeyRelease)
+            on_key(w, ev.xcookie.data);
+        else
+            on_pointer(w, ev.xcookie.data);
         XFreeEventData(w->dpy, &ev.xcookie);
     }
 }
 
-/* When the file asks for a stop, in seconds since 1970; 0 when it does not. */
-static double file_time(const char *path)
+/* ---- the thread ---------------------------------------------------------------------------------- */
+
+static void sleep_until_something(struct watch *w)
 {
-    struct stat st;
-    char text[64], *end;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return 0;
-    double t = 0;
-    ssize_t n = -1;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == getuid())
-        n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n >= 0) {
-        text[n] = 0;
-        t = strtod(text, &end);
-        if (end == text)
-            t = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
-    }
-    return t;
+    uint64_t n;
+    struct pollfd p[] = {{.fd = w->lost ? -1 : ConnectionNumber(w->dpy), .events = POLLIN},
+                         {.fd = stopfile_fd(w->files), .events = POLLIN},
+                         {.fd = w->wake, .events = POLLIN}};
+    poll(p, 3, stopfile_fd(w->files) < 0 ? LOOK_FILES_MS : LOOK_MS);
+    ssize_t got = p[2].revents ? read(w->wake, &n, sizeof n) : 0;
+    (void)got;
 }
 
 static void *watch_thread(void *arg)
 {
     struct watch *w = arg;
+    volatile int *flag = screen_stop_flag();
     while (!w->end) {
-        struct pollfd p = {.fd = w->lost ? -1 : ConnectionNumber(w->dpy), .events = POLLIN};
-        poll(&p, 1, POLL_MS);
+        sleep_until_something(w);
         if (!w->lost)
             read_events(w);
-        if (!*screen_stop_flag() && file_time(w->path) > w->started)
-            *screen_stop_flag() = STOP_FILE;
+        if (!*flag && stopfile_asks(w->files))
+            *flag = STOP_FILE;
+        if (!*flag && w->corner && clock_ms_since(w->corner) >= CORNER_MS)
+            *flag = STOP_CORNER;
+        if (*flag && !w->lifted && !w->lost)
+            held_lift(&w->screen->held, w->dpy);
+        w->lifted = *flag != 0;
     }
     /* Here and not by who joins: Xlib leaves a lost Display locked by the thread that noticed. */
     XCloseDisplay(w->dpy);
@@ -150,9 +170,58 @@ static void *watch_thread(void *arg)
     return NULL;
 }
 
+/* ---- a person ------------------------------------------------------------------------------------ */
+
+const char *screen_person(const struct screen *s)
+{
+    return s->options.heed_person && s->watch && s->watch->person ? s->watch->what : NULL;
+}
+
+int screen_yield(struct screen *s, double quiet_ms, double max_ms, struct err *e)
+{
+    int64_t start = clock_ns(), last = 0;
+    if (!screen_person(s))
+        return 0;
+    do {
+        last = s->watch->person;
+        if (screen_wait(s, 20, e))
+            return -1;
+    } while (clock_ms_since(last) < quiet_ms && clock_ms_since(start) < max_ms);
+    atomic_compare_exchange_strong(&s->watch->person, &last, 0);
+    return 0;
+}
+
+int screen_watch_check(struct screen *s, struct err *e)
+{
+    uint8_t code;
+    if (!s->watch || keyboard_read(s, NULL) || !keyboard_free_codes(s, &code, 1))
+        return 0; /* no key that means nothing to anybody */
+    int before = s->watch->seen;
+    if (key_tap(s, code, e))
+        return -1;
+    for (int ms = 0; ms < CHECK_MS; ms += 5) {
+        if (s->watch->seen != before)
+            return 0;
+        clock_sleep_ms(5);
+    }
+    return err_set(e, ERR_ENV, "this X server keeps from us what is typed");
+}
+
 /* ---- start and end ------------------------------------------------------------------------------- */
 
-static int listen_keys(struct watch *w, const char *display, struct err *e)
+static int device_named(Display *dpy, const char *part)
+{
+    int n = 0, id = 0;
+    XIDeviceInfo *list = XIQueryDevice(dpy, XIAllDevices, &n);
+    for (int i = 0; i < n && !id; i++)
+        if (strstr(list[i].name, part))
+            id = list[i].deviceid;
+    if (list)
+        XIFreeDeviceInfo(list);
+    return id;
+}
+
+static int listen_to(struct watch *w, const char *display, bool pointer, struct err *e)
 {
     int event, error, major = 2, minor = 2;
     w->dpy = XOpenDisplay(display);
@@ -166,10 +235,17 @@ static int listen_keys(struct watch *w, const char *display, struct err *e)
     unsigned char bits[XIMaskLen(XI_LASTEVENT)] = {0};
     XISetMask(bits, XI_RawKeyPress);
     XISetMask(bits, XI_RawKeyRelease);
+    if (pointer) {
+        XISetMask(bits, XI_RawButtonPress);
+        XISetMask(bits, XI_RawButtonRelease);
+        XISetMask(bits, XI_RawMotion);
+        w->pointer_id = device_named(w->dpy, "XTEST pointer");
+    }
     /* Master devices only: "all" would tell each event twice. */
     XIEventMask wanted = {.deviceid = XIAllMasterDevices, .mask_len = sizeof bits, .mask = bits};
     XISelectEvents(w->dpy, DefaultRootWindow(w->dpy), &wanted, 1);
     w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
+    XTestGrabControl(w->dpy, True); /* another client's server grab does not keep keys down */
     XSync(w->dpy, False);
     return 0;
 }
@@ -178,8 +254,22 @@ static void watch_free(struct watch *w)
 {
     if (w->dpy)
         XCloseDisplay(w->dpy);
-    free(w->path);
+    if (w->wake >= 0) {
+        stop_waker(w->wake, false);
+        close(w->wake);
+    }
+    stopfile_close(w->files);
     free(w);
+}
+
+static int start_thread(struct watch *w, struct err *e)
+{
+    sigset_t all, old; /* signals are the main thread's */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    int rc = pthread_create(&w->thread, NULL, watch_thread, w);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc ? err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc)) : 0;
 }
 
 int screen_watch(struct screen *s, struct err *e)
@@ -187,26 +277,15 @@ int screen_watch(struct screen *s, struct err *e)
     if (s->watch)
         return 0;
     struct watch *w = xcalloc(1, sizeof *w);
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    w->started = (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+    w->screen = s;
     w->keyboard_id = s->keyboard_id;
-    char *dir = file_place(PLACE_RUNTIME, e);
-    if (dir)
-        w->path = xasprintf("%s/stop", dir);
-    free(dir);
-    if (!w->path || listen_keys(w, s->name, e)) {
+    w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    stop_waker(w->wake, true);
+    w->files = stopfile_open(e);
+    if (!w->files || listen_to(w, s->name, s->options.heed_person || s->options.corner_stop, e) ||
+        start_thread(w, e)) {
         watch_free(w);
         return -1;
-    }
-    sigset_t all, old; /* signals are the main thread's */
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
-    int rc = pthread_create(&w->thread, NULL, watch_thread, w);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc) {
-        watch_free(w);
-        return err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
     }
     s->watch = w;
     return 0;
@@ -214,10 +293,14 @@ int screen_watch(struct screen *s, struct err *e)
 
 void watch_close(struct screen *s)
 {
-    if (!s->watch)
+    static const uint64_t one = 1;
+    struct watch *w = s->watch;
+    if (!w)
         return;
-    s->watch->end = true;
-    pthread_join(s->watch->thread, NULL);
-    watch_free(s->watch);
+    w->end = true;
+    ssize_t n = write(w->wake, &one, sizeof one);
+    (void)n; /* it would be awake already */
+    pthread_join(w->thread, NULL);
+    watch_free(w);
     s->watch = NULL;
 }
