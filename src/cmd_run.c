@@ -186,6 +186,7 @@ static int open_mind(struct job *j, struct err *e)
     struct engine_options o = MODEL_ENGINE(j->s);
     o.dir = j->model_dir;
     o.f32 = j->s.f32;
+    o.cancel = screen_stop_flag();
     if (!(j->engine = engine_open(&o, e)))
         return -1;
     const char *odd = chat_check(j->engine);

@@ -57,6 +57,76 @@ static void look(struct session *s, uint64_t seed)
     image_free(&im);
 }
 
+/* ---- giving up -------------------------------------------------------------------------------------------- */
+
+static volatile int cancel;
+static int left; /* layers or blocks until somebody cancels */
+
+static void soon(void *arg, int layer, struct tensor t)
+{
+    (void)arg, (void)layer, (void)t;
+    cancel = left-- <= 0;
+}
+
+static void t_cancel(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = session_new(engine, 7), *straight = session_new(engine, 7);
+    struct language *m = &engine->language;
+    append(s, 1, 20);
+    append(straight, 1, 20);
+    struct checkpoint *before = session_checkpoint(s);
+    append(s, 30, 40);
+    append(straight, 30, 40);
+    assert_non_null(session_logits(straight)); /* before anybody cancels */
+    m->cancel = &cancel;
+    m->watch = soon;
+    for (left = 0; left < engine->config.lm.layers - 1;) {
+        int asked = left;
+        cancel = 0;
+        assert_int_equal(session_read(s, &e), -1);
+        assert_int_equal(e.kind, ERR_STOPPED);
+        cancel = 0;
+        m->cancel = NULL;
+        assert_int_equal(session_read(s, &e), -1); /* its layers disagree about how far it is */
+        assert_int_equal(session_rewind(s, before, &e), 0);
+        m->cancel = &cancel;
+        append(s, 30, 40);
+        left = asked + 1;
+    }
+    m->cancel = NULL;
+    m->watch = NULL;
+    same(s, straight);
+    checkpoint_free(before);
+    session_free(straight);
+    session_free(s);
+}
+
+static void t_cancel_look(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct session *s = session_new(engine, 7), *straight = session_new(engine, 7);
+    struct image im = tiny_image(90, 60, 5);
+    append(s, 1, 20);
+    append(straight, 1, 20);
+    engine->vision.cancel = &cancel;
+    engine->vision.watch = soon;
+    cancel = left = 0;
+    assert_int_equal(session_append_image(s, &im, &e), -1);
+    assert_int_equal(e.kind, ERR_STOPPED);
+    assert_int_equal(session_length(s), 20);
+    engine->vision.cancel = NULL;
+    engine->vision.watch = NULL;
+    look(s, 5); /* half an image is not in the cache */
+    look(straight, 5);
+    same(s, straight);
+    image_free(&im);
+    session_free(straight);
+    session_free(s);
+}
+
 /* ---- going back -------------------------------------------------------------------------------------------- */
 
 static void t_rewind(void **state)
@@ -301,6 +371,8 @@ static void t_refusals(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    WITH_MODEL("reading gives up between two layers, and after a rewind has the same bits", t_cancel),
+    WITH_MODEL("looking gives up in the tower, and leaves the session as it was", t_cancel_look),
     WITH_MODEL("after any number of rewinds a session equals one that never went astray", t_rewind),
     WITH_MODEL("an empty session has no logits and can be gone back to", t_empty),
     WITH_MODEL("a fork is equal and independent", t_fork),

@@ -201,6 +201,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)
         vision_init(&g->vision, &g->config, &g->weights.vision, g->backend, g->act);
+    g->language.cancel = g->vision.cancel = o->cancel;
     if (open_room(g, o, e))
         goto fail;
     return g;

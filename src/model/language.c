@@ -74,14 +74,21 @@ static void keep_last(struct language *m, struct language_batch of, struct tenso
     b->ops->scatter(b, last, tensor_rows(m->u, 0, h.rows));
 }
 
-/* wanted: 1 where the row of the last token is looked at; else 0. */
-static void run_layers(struct language *m, struct language_batch of, struct tensor h, int wanted)
+static bool cancelled(const struct language *m)
+{
+    return m->cancel && *m->cancel;
+}
+
+/* wanted: 1 where the row of the last token is looked at; else 0.  -1: cancelled between two layers. */
+static int run_layers(struct language *m, struct language_batch of, struct tensor h, int wanted)
 {
     const struct lm_config *c = m->config;
     struct backend *b = m->backend;
     int mixer = last_mixer(c);
     int64_t each = h.rows / of.sessions;
     for (int i = 0; i < c->layers && h.rows > 0; i++) {
+        if (each > 1 && cancelled(m))
+            return -1;
         bool all = m->watch || i < mixer;
         struct tensor out = all ? h : last_rows(h, (int64_t)wanted * of.sessions);
         struct tensor in = i > mixer ? out : h, u = tensor_rows(m->u, 0, in.rows);
@@ -95,6 +102,7 @@ static void run_layers(struct language *m, struct language_batch of, struct tens
         of.states[i]->length += each;
     if (wanted)
         keep_last(m, of, h);
+    return 0;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
@@ -113,21 +121,23 @@ static void run_step(struct language *m, struct language_batch of, const int32_t
         b->ops->step_end(b);
 }
 
-void language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
-                      const struct image_rows *images, int n_images)
+int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
+                     const struct image_rows *images, int n_images)
 {
     state_reserve(s, m->config, m->backend, s->length + n);
     if (n == 1 && n_images == 0) {
         run_step(m, (struct language_batch){&s, 1}, ids);
-        return;
+        return 0;
     }
     for (int64_t first = 0; first < n; first += LANGUAGE_ROWS) {
         int64_t rows = n - first < LANGUAGE_ROWS ? n - first : LANGUAGE_ROWS;
         struct tensor h = tensor_rows(m->h, 0, rows);
         m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
         place_images(m, h, first, images, n_images);
-        run_layers(m, (struct language_batch){&s, 1}, h, first + rows == n);
+        if (run_layers(m, (struct language_batch){&s, 1}, h, first + rows == n))
+            return -1;
     }
+    return 0;
 }
 
 void language_step_each(struct language *m, struct lm_state *const *s, int n, const int32_t *ids)

@@ -59,6 +59,8 @@ struct language { /* one for each engine */
     struct moe_scratch moe;
     struct tensor slots[2][LANGUAGE_ROWS]; /* states of each session, of the layer that runs */
 
+    const volatile int
+        *cancel; /* non-zero: what reads many tokens gives up before its next layer; may be NULL */
     void (*watch)(void *arg, int layer, struct tensor h); /* after each layer; for tests, may be NULL */
     void *watch_arg;
 };
@@ -79,9 +81,10 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
                    struct backend *b, enum dtype act);
 void language_free(struct language *m);
 
-/* Continues s by n >= 1 tokens. */
-void language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
-                      const struct image_rows *images, int n_images);
+/* Continues s by n >= 1 tokens.  -1: cancelled; some layers may have seen tokens that others have not, and s is of use
+ * only after its state has been put back. */
+int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
+                     const struct image_rows *images, int n_images);
 
 /* Continues each of n <= LANGUAGE_ROWS states by one text token: the same bits as one by one. */
 void language_step_each(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);

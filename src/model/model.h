@@ -61,7 +61,10 @@ struct engine_options {
     size_t
         state_memory; /* bytes that states and checkpoints of sessions may take; 0: what the weights leave of a
                             device's memory, and no bound on a processor */
-    bool round8;      /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
+    const volatile int
+        *cancel; /* non-zero: what reads a prompt or a picture gives up with ERR_STOPPED, within a layer's
+                                 * time; may be NULL */
+    bool round8; /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;
 };
@@ -146,7 +149,8 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
 int session_append_image(struct session *s, const struct image *im, struct err *e);
 
 /* A checkpoint is the state at one position: cheap to go back to, valid for the session it was
- * taken from as long as that session has not been rewound to before it. */
+ * taken from as long as that session has not been rewound to before it.  A session whose reading was cancelled
+ * reads on only after a rewind. */
 struct checkpoint *session_checkpoint(struct session *s);
 struct checkpoint *session_try_checkpoint(struct session *s, struct err *e); /* NULL where there is no room */
 int session_rewind(struct session *s, const struct checkpoint *c, struct err *e);

@@ -205,6 +205,12 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     push(s, g->image_open);
     struct image_rows image = {s->n, out};
     int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms);
+    if (computed < 0) {
+        s->n--;
+        room_free(&g->room, &out);
+        tenant_leave(&s->home);
+        return err_set(e, ERR_STOPPED, "stopped while the model was looking");
+    }
     for (int64_t i = 0; i < rows; i++)
         push(s, g->config.image_token);
     push(s, g->image_close);
@@ -229,16 +235,21 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
     bool one = session_waiting(s) == 1;
     if (n == 0)
         return 0;
+    if (s->torn)
+        return err_set(e, ERR_STOPPED, "the model was stopped while it was reading");
     if (session_hold(s, 0, e))
         return -1;
     struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
     for (int i = 0; i < s->n_images; i++)
         images[i] = (struct image_rows){s->images[i].at - done, s->images[i].rows};
-    language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
+    int rc = language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
     free(images);
     if (session_waiting(s) == 0)
         drop_images(s, 0);
     session_release(s);
+    s->torn = rc != 0;
+    if (s->torn)
+        return err_set(e, ERR_STOPPED, "stopped while the model was reading");
     double ms = clock_ms_since(start);
     *(one ? &s->stats.decoded : &s->stats.prefilled) += n;
     *(one ? &s->stats.decode_ms : &s->stats.prefill_ms) += ms;
@@ -472,6 +483,7 @@ int session_rewind(struct session *s, const struct checkpoint *look, struct err 
     s->state.length = s->n = c->length;
     s->random = c->random;
     s->logits_at = 0;
+    s->torn = false;
     s->epoch++;
     return 0;
 }

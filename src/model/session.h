@@ -23,6 +23,7 @@ struct session {
     uint32_t epoch;
     struct image_rows *images; /* that wait; `at` counts from the first token of the session */
     int n_images;
+    bool torn; /* reading was cancelled between two layers: only a rewind helps */
     float *logits;
     int64_t logits_at; /* length they belong to; 0: none */
     uint64_t random;

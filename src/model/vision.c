@@ -96,15 +96,18 @@ static void watch(const struct vision *v, int block, int tiles)
         v->watch(v->watch_arg, block, tensor_rows(v->x, 0, tiles * sequence_of(v)));
 }
 
-static void run_tower(struct vision *v, int tiles)
+static int run_tower(struct vision *v, int tiles)
 {
     embed_tiles(v, tiles);
     watch(v, -1, tiles);
     for (int i = 0; i < v->config->vit.blocks; i++) {
+        if (v->cancel && *v->cancel)
+            return -1;
         run_block(v, &v->weights->blocks[i], tiles);
         watch(v, i, tiles);
     }
     project_tiles(v, tiles);
+    return 0;
 }
 
 /* ---- cache ------------------------------------------------------------------------------------------- */
@@ -210,7 +213,10 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
     while ((n = next_batch(v, in->hash, done, in->n, batch)) > 0) {
         for (int i = 0; i < n; i++)
             take_tile(v, i, in, batch[i]);
-        run_tower(v, n);
+        if (run_tower(v, n)) {
+            computed = -1;
+            break;
+        }
         for (int i = 0; i < n; i++) {
             struct tensor rows = tensor_rows(v->rows, i * tokens, tokens);
             XXH128_hash_t key = in->hash[batch[i]];

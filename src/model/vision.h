@@ -66,6 +66,7 @@ struct vision { /* one for each engine */
     size_t cache_bytes;
     uint64_t clock;
 
+    const volatile int *cancel; /* non-zero: the tower gives up before its next block; may be NULL */
     void (*watch)(void *arg, int block, struct tensor x); /* -1: before the first; for tests, may be NULL */
     void *watch_arg;
 };
@@ -75,7 +76,7 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
 void vision_free(struct vision *v);
 
 /* patches on the host as preprocess_image leaves them; out [tiles * tokens, D].
- * Returns how many tiles had to be computed. */
+ * Returns how many tiles had to be computed, -1: cancelled, and the same for the next two. */
 int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out);
 
 /* The same for one canvas: out [rows * cols / 4, D]; 1 or, when it was in the cache, 0. */
