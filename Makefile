@@ -5,7 +5,7 @@
 # the binary.  ASAN=1 builds everything with AddressSanitizer and UBSan into a folder of its own.
 
 CC     ?= gcc
-PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash
+PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash yaml-0.1
 B      := build/$(if $(ASAN),asan,release)
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla
 SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -Wno-format-truncation -Wno-maybe-uninitialized)
@@ -84,6 +84,7 @@ $(B)/src/cmd_version.o: FLAGS += -I$(B)
 # A dialect is data in the source tree and bytes in the binary.
 $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
 $(B)/src/trace/report.o: src/trace/report.html
+$(B)/src/gate/policy.o: src/gate/builtin.yaml
 $(B)/src/calibrate/screen.o: assets/calibrate/glyphs.png
 
 # Programs that tests run beside themselves, and fuzz targets (clang's libFuzzer).

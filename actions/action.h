@@ -160,4 +160,7 @@ struct exec_place {
 enum action_fault action_execute(struct screen *s, const struct action *a, const struct exec_place *p,
                                  struct exec_result *r, struct err *e);
 
+/* Where a pixel of the image is on the root window; the screen clamps what lies outside of it. */
+void action_root_point(const struct exec_place *p, int32_t x, int32_t y, int *root_x, int *root_y);
+
 #endif

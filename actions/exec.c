@@ -43,10 +43,15 @@ static int to_root(double v, double origin, double scale)
     return r < -30000 ? -30000 : r > 30000 ? 30000 : (int)r;
 }
 
+void action_root_point(const struct exec_place *p, int32_t x, int32_t y, int *root_x, int *root_y)
+{
+    *root_x = to_root(x, p->ox, p->sx);
+    *root_y = to_root(y, p->oy, p->sy);
+}
+
 static void root_point(const struct run *r, int32_t x, int32_t y, int *rx, int *ry)
 {
-    *rx = to_root(x, r->p->ox, r->p->sx);
-    *ry = to_root(y, r->p->oy, r->p->sy);
+    action_root_point(r->p, x, y, rx, ry);
 }
 
 /* Between monitors of different size lies root that nobody sees. */

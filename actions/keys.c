@@ -73,6 +73,7 @@ static const struct name names[] = {
     {"prtsc", XK_Print},
     {"prtscr", XK_Print},
     {"print", XK_Print},
+    {"sysrq", XK_Sys_Req},
     {"pause", XK_Pause},
     {"menu", XK_Menu},
     {"apps", XK_Menu},

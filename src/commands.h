@@ -20,10 +20,12 @@ int cmd_plan(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_calibrate(int argc, char **argv);
+int cmd_policy(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 extern const struct command run_command, ask_command, ground_command, report_command, doctor_command,
-    bench_command, plan_command, inspect_command, eval_command, calibrate_command, version_command;
+    bench_command, plan_command, inspect_command, eval_command, calibrate_command, policy_command,
+    version_command;
 
 /* Rows that several commands share; T has the fields named here. */
 

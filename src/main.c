@@ -47,8 +47,9 @@ static const struct command *const commands[] = {
     &doctor_command,     &bench_command,
     &plan_command,       &inspect_command,
     &eval_command,       &calibrate_command,
-    &help_command,       &version_command,
-    &completion_command, NULL,
+    &policy_command,     &help_command,
+    &version_command,    &completion_command,
+    NULL,
 };
 
 static const struct command *find_command(const char *name)

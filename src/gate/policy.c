@@ -1,0 +1,440 @@
+/* policy.c - see policy.h: files become rules, and the first rule that matches decides.
+ *
+ * Matching asks each key of a rule in turn, the cheap ones first.  Every question is asked with a
+ * direction: a rule that forbids or asks matches in doubt, one that allows does not.
+ */
+#include "gate/private.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The path is relative to the folder in which make runs. */
+__asm__(".section .rodata\n"
+        "gate_builtin:\n"
+        ".incbin \"src/gate/builtin.yaml\"\n"
+        ".byte 0\n"
+        ".previous\n");
+extern const char gate_builtin[];
+
+static const char terminal_classes[] =
+    "term|console|rxvt|alacritty|kitty|^foot|^st$|^st-|tilix|guake|yakuake|tilda|ghostty|konsole|^eterm$";
+
+/* ---- reading ------------------------------------------------------------------------------------------ */
+
+static int take_rules(struct policy *p, const struct doc *y, const struct doc_node *list, struct err *e)
+{
+    if (list->kind != DOC_LIST)
+        return doc_fault(y, list, e, "expected a list of rules, each beginning with \"- \"");
+    for (const struct doc_node *n = list->child; n; n = n->next) {
+        if (p->n == POLICY_MAX_RULES)
+            return doc_fault(y, n, e, "expected at most %d rules", POLICY_MAX_RULES);
+        if (p->n == p->cap) {
+            p->cap = p->cap ? 2 * p->cap : 32;
+            p->rules = xrealloc(p->rules, (unsigned long)p->cap, sizeof *p->rules);
+        }
+        if (rule_read(&p->rules[p->n++], y, n, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* The head of a file; *builtin: whether the built-in rules follow. */
+static int take_file(struct policy *p, const struct doc *y, bool *builtin, struct err *e)
+{
+    const struct doc_node *root = doc_root(y);
+    if (root->kind != DOC_MAP)
+        return doc_fault(y, root, e, "expected the keys builtin, otherwise and rules");
+    for (const struct doc_node *n = root->child; n; n = n->next) {
+        int rc = 0;
+        if (!strcmp(n->key, "rules")) {
+            rc = take_rules(p, y, n, e);
+        } else if (!strcmp(n->key, "otherwise")) {
+            rc = policy_read_verdict(y, n, &p->otherwise, e);
+            p->otherwise_line = n->line;
+        } else if (!strcmp(n->key, "builtin")) {
+            *builtin = n->text && !strcmp(n->text, "yes");
+            if (!*builtin && !(n->text && !strcmp(n->text, "no")))
+                rc = doc_fault(y, n, e, "expected yes or no");
+        } else {
+            rc = doc_fault(y, n, e, "no such key; a policy has builtin, otherwise and rules");
+        }
+        if (rc)
+            return -1;
+    }
+    return 0;
+}
+
+static void take_builtin(struct policy *p)
+{
+    struct err e = ERR_INIT;
+    bool unused;
+    p->builtin = doc_parse(gate_builtin, strlen(gate_builtin), "built in", &e);
+    if (!p->builtin || take_file(p, p->builtin, &unused, &e))
+        bug("%s", e.text);
+}
+
+static void add_source(struct sha256 *sum, const struct doc *y)
+{
+    size_t len;
+    const char *text = y ? doc_source(y, &len) : NULL;
+    if (text)
+        sha256_add(sum, text, len);
+}
+
+static struct policy *finish(struct policy *p, bool builtin)
+{
+    int code;
+    size_t at;
+    struct sha256 sum;
+    if (builtin)
+        take_builtin(p);
+    p->terminals = pcre2_compile((PCRE2_SPTR)terminal_classes, PCRE2_ZERO_TERMINATED,
+                                 PCRE2_UTF | PCRE2_CASELESS | PCRE2_MATCH_INVALID_UTF, &code, &at, NULL);
+    sha256_begin(&sum);
+    add_source(&sum, p->file);
+    add_source(&sum, p->builtin);
+    sha256_end(&sum, p->sha256);
+    return p;
+}
+
+struct policy *policy_builtin(void)
+{
+    return finish(xcalloc(1, sizeof(struct policy)), true);
+}
+
+/* y is taken over. */
+static struct policy *from_yaml(struct doc *y, struct err *e)
+{
+    struct policy *p = xcalloc(1, sizeof *p);
+    bool builtin = true;
+    p->file = y;
+    if (y && take_file(p, y, &builtin, e) == 0)
+        return finish(p, builtin);
+    policy_free(p);
+    return NULL;
+}
+
+struct policy *policy_parse(const char *text, size_t len, const char *name, struct err *e)
+{
+    return from_yaml(doc_parse(text, len, name, e), e);
+}
+
+struct policy *policy_load(const char *path, struct err *e)
+{
+    return from_yaml(doc_read(path, e), e);
+}
+
+struct policy *policy_open(const char *path, struct err *e)
+{
+    if (path)
+        return policy_load(path, e);
+    char *config = file_place(PLACE_CONFIG, NULL);
+    char *own = config ? xasprintf("%s/policy.yaml", config) : NULL;
+    struct policy *p = own && file_exists(own) ? policy_load(own, e) : policy_builtin();
+    free(own);
+    free(config);
+    return p;
+}
+
+void policy_free(struct policy *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->n; i++)
+        rule_free(&p->rules[i]);
+    free(p->rules);
+    pcre2_code_free(p->terminals);
+    doc_free(p->file);
+    doc_free(p->builtin);
+    free(p);
+}
+
+const char *policy_name(const struct policy *p)
+{
+    return doc_name(p->file ? p->file : p->builtin);
+}
+
+const char *policy_sha256(const struct policy *p)
+{
+    return p->sha256;
+}
+
+void policy_print(const struct policy *p, struct buf *out)
+{
+    const char *file = "";
+    for (int i = 0; i < p->n; i++) {
+        const struct rule *r = &p->rules[i];
+        if (strcmp(file, r->file) != 0)
+            buf_printf(out, "%s:\n", file = r->file);
+        buf_printf(out, "  %4d  %-7s  %s\n", r->line, policy_verdict_name(r->verdict), r->name);
+        buf_puts(out, "                ");
+        rule_print(r, out);
+        buf_puts(out, "\n");
+    }
+    buf_printf(out, "otherwise: %s\n", policy_verdict_name(p->otherwise));
+}
+
+/* ---- hosts -------------------------------------------------------------------------------------------- */
+
+/* A scheme at the start: letters, then a colon that no port follows. */
+static size_t scheme_of(const char *s)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)s[n]) || (n && strchr("+-.", s[n]) && s[n]))
+        n++;
+    if (!n || !isalpha((unsigned char)s[0]) || s[n] != ':')
+        return 0;
+    bool port = isdigit((unsigned char)s[n + 1]); /* localhost:8080 */
+    return port ? 0 : n;
+}
+
+/* Browsers drop these wherever they stand, and what is below a space at both ends. */
+static void strip(const char *address, char *out, size_t size)
+{
+    size_t n = 0;
+    while (*address && (unsigned char)*address <= ' ')
+        address++;
+    for (; *address && n + 1 < size; address++)
+        if (*address != '\t' && *address != '\n' && *address != '\r')
+            out[n++] = *address;
+    while (n && (unsigned char)out[n - 1] <= ' ')
+        n--;
+    out[n] = 0;
+}
+
+bool policy_host(const char *address, char host[256])
+{
+    char s[4096];
+    host[0] = 0;
+    strip(address, s, sizeof s);
+    const char *p = s;
+    size_t n = scheme_of(s);
+    if (n) {
+        bool web = (n == 4 && !strncasecmp(s, "http", n)) || (n == 5 && !strncasecmp(s, "https", n));
+        if (!web) {
+            for (size_t i = 0; i <= n && i < 255; i++) {
+                host[i] = (char)tolower((unsigned char)s[i]);
+                host[i + 1] = 0;
+            }
+            return true;
+        }
+        p += n + 1;
+    }
+    p += strspn(p, "/\\");
+    size_t len = strcspn(p, "/\\?#");
+    for (size_t i = len; i-- > 0;) { /* what stands before the last @ is a name and a password */
+        if (p[i] == '@') {
+            p += i + 1;
+            len -= i + 1;
+            break;
+        }
+    }
+    size_t port = len;
+    while (port && isdigit((unsigned char)p[port - 1]))
+        port--;
+    if (port && p[port - 1] == ':')
+        len = port - 1;
+    while (len && p[len - 1] == '.') /* example.org. is example.org */
+        len--;
+    bool clear = len > 0 && len < 256;
+    for (size_t i = 0; clear && i < len; i++) {
+        clear = isalnum((unsigned char)p[i]) ||
+                strchr("-.:[]", p[i]); /* no %41, no letters that only look alike */
+        host[i] = (char)tolower((unsigned char)p[i]);
+        host[i + 1] = 0;
+    }
+    if (!clear)
+        host[0] = 0;
+    return clear;
+}
+
+/* ---- matching ----------------------------------------------------------------------------------------- */
+
+struct question { /* does rule r match this? */
+    const struct policy *p;
+    const struct rule *r;
+    const struct policy_subject *s;
+    bool doubt; /* the answer when one cannot be sure */
+};
+
+static bool regex_matches(const struct question *q, const pcre2_code *code, const char *text)
+{
+    pcre2_match_data *data = pcre2_match_data_create_from_pattern(code, NULL);
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    pcre2_set_match_limit(limits, RULE_MATCH_LIMIT);
+    pcre2_set_heap_limit(limits, RULE_MATCH_MEMORY);
+    int rc = pcre2_match(code, (PCRE2_SPTR)text, strlen(text), 0, 0, data, limits);
+    pcre2_match_context_free(limits);
+    pcre2_match_data_free(data);
+    return rc == PCRE2_ERROR_NOMATCH ? false : rc >= 0 ? true : q->doubt;
+}
+
+static bool member_matches(const struct question *q, enum rule_regex which, const char *text)
+{
+    const pcre2_code *code = q->r->regex[which].code;
+    return !code || regex_matches(q, code, text);
+}
+
+static bool inside_zone(const struct question *q, int x, int y)
+{
+    const struct rule_length *z = q->r->zone;
+    double w = q->s->root_w, h = q->s->root_h;
+    double x0 = z[0].percent ? floor(z[0].v * w / 100) : z[0].v,
+           y0 = z[1].percent ? floor(z[1].v * h / 100) : z[1].v;
+    double x1 =
+        z[2].percent ? ceil((z[0].percent ? z[0].v * w / 100 : z[0].v) + z[2].v * w / 100) : x0 + z[2].v;
+    double y1 =
+        z[3].percent ? ceil((z[1].percent ? z[1].v * h / 100 : z[1].v) + z[3].v * h / 100) : y0 + z[3].v;
+    return x >= x0 && x < x1 && y >= y0 && y < y1;
+}
+
+/* Everything a rule says of where an action goes holds for the same target. */
+static bool target_matches(const struct question *q, const struct policy_target *t)
+{
+    const struct policy_window *w = &t->window;
+    if (q->r->zoned && (!t->placed || !inside_zone(q, t->x, t->y)))
+        return false;
+    if (q->r->terminal >= 0 && regex_matches(q, q->p->terminals, w->class) != q->r->terminal)
+        return false;
+    return member_matches(q, RULE_TITLE, w->title) && member_matches(q, RULE_CLASS, w->class) &&
+           member_matches(q, RULE_PROGRAM, w->program);
+}
+
+/* Corners of a drag: the window is that of its start. */
+static bool corner_matches(const struct question *q, int i)
+{
+    struct policy_target t = q->s->targets[0];
+    t.placed = true;
+    t.x = q->s->corners[2 * i];
+    t.y = q->s->corners[2 * i + 1];
+    return target_matches(q, &t);
+}
+
+static bool targets_match(const struct question *q)
+{
+    const struct rule *r = q->r;
+    bool asked = r->zoned || r->terminal >= 0 || r->regex[RULE_TITLE].code || r->regex[RULE_CLASS].code ||
+                 r->regex[RULE_PROGRAM].code;
+    if (!asked)
+        return true;
+    if (!q->s->n_targets)
+        return false;
+    bool all = r->verdict == POLICY_ALLOW;
+    for (int i = 0; i < q->s->n_targets; i++)
+        if (target_matches(q, &q->s->targets[i]) != all)
+            return !all;
+    for (int i = 0; r->zoned && i < q->s->n_corners; i++)
+        if (corner_matches(q, i) != all)
+            return !all;
+    return all;
+}
+
+struct chords { /* the chords of an action, held against those of a rule */
+    const struct rule *r;
+    int seen;
+    bool matches;
+};
+
+static bool see_chord(void *arg, const struct chord *c)
+{
+    struct chords *k = arg;
+    bool all = k->r->verdict == POLICY_ALLOW, hit = false;
+    for (int i = 0; i < k->r->n_chords && !hit; i++)
+        hit = chord_within(&k->r->chords[i], c) && (!all || c->n == k->r->chords[i].n);
+    k->seen++;
+    k->matches = hit;
+    return hit == all; /* go on until one decides */
+}
+
+static bool chords_match(const struct question *q)
+{
+    struct chords k = {.r = q->r};
+    if (!q->r->n_chords)
+        return true;
+    chords_of(q->s, see_chord, &k);
+    return k.seen && k.matches;
+}
+
+static bool host_matches(const char *pattern, const char *host)
+{
+    size_t n = strlen(pattern), m = strlen(host);
+    if (!strcmp(pattern, "*"))
+        return true;
+    if (!strncmp(pattern, "*.", 2)) /* "*.example.org": the dot counts */
+        return m > n - 1 && !strcmp(host + m - (n - 1), pattern + 1);
+    return !strcmp(pattern, host);
+}
+
+static bool hosts_match(const struct question *q)
+{
+    char host[256];
+    if (!q->r->n_hosts)
+        return true;
+    if (q->s->action->kind != ACT_GOTO)
+        return false;
+    if (!policy_host(q->s->action->text ? q->s->action->text : "", host))
+        return q->doubt;
+    for (int i = 0; i < q->r->n_hosts; i++)
+        if (host_matches(q->r->hosts[i], host))
+            return true;
+    return false;
+}
+
+static bool named(const struct rule *r, const char *secret)
+{
+    for (int i = 0; i < r->n_secrets; i++)
+        if (!strcmp(r->secrets[i], "*") || !strcmp(r->secrets[i], secret))
+            return true;
+    return false;
+}
+
+static bool secrets_match(const struct question *q)
+{
+    bool all = q->r->verdict == POLICY_ALLOW;
+    if (!q->r->n_secrets)
+        return true;
+    for (int i = 0; i < q->s->n_secrets; i++)
+        if (named(q->r, q->s->secrets[i]) != all)
+            return !all;
+    return all && q->s->n_secrets;
+}
+
+static int characters(const char *text)
+{
+    int n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+static bool rule_matches(const struct question *q)
+{
+    const struct rule *r = q->r;
+    const struct action *a = q->s->action;
+    const char *text = a->text ? a->text : "";
+    if (r->kinds && !(r->kinds & 1u << a->kind))
+        return false;
+    if (r->longer >= 0 && characters(text) <= r->longer)
+        return false;
+    return hosts_match(q) && secrets_match(q) && chords_match(q) &&
+           member_matches(q, RULE_ELEMENT, a->element) && member_matches(q, RULE_TEXT, text) &&
+           targets_match(q);
+}
+
+struct policy_ruling policy_judge(const struct policy *p, const struct policy_subject *s)
+{
+    for (int i = 0; i < p->n; i++) {
+        const struct rule *r = &p->rules[i];
+        struct question q = {p, r, s, r->verdict != POLICY_ALLOW};
+        if (rule_matches(&q))
+            return (struct policy_ruling){r->verdict, r->name, r->file, r->line};
+    }
+    return (struct policy_ruling){p->otherwise, "otherwise", policy_name(p), p->otherwise_line};
+}

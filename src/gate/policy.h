@@ -1,0 +1,100 @@
+/* policy.h - what the agent may do: rules that allow, ask or forbid.
+ *
+ * A policy is a YAML file, read before the rules that are built in (builtin.yaml, the same format):
+ *
+ *     builtin: yes                # the built-in rules follow these; no: only these
+ *     otherwise: allow            # what no rule is about: allow, confirm or deny
+ *     rules:
+ *       - confirm: orders         # the verdict, and a name for people
+ *         actions: [click, type]  # kinds, as in the record of a run
+ *         element: buy|order      # regex, on the model's own words for its target
+ *         text: invoice           # regex, on what is typed or gone to
+ *         title: Shop             # regex, on the title of the window ...
+ *         class: firefox          # ... on its class ...
+ *         program: bin/xterm$     # ... on the file of its process
+ *         terminal: yes           # the window is a terminal by its class
+ *         zone: [0, 0, 100%, 32]  # x, y, width, height on the root window; pixels or %
+ *         keys: [ctrl+w, alt+F4]  # chords, spelled as models spell them
+ *         longer: 500             # the text has more characters than this
+ *         host: ["*.example.org"] # of the address that is gone to
+ *         secret: [PASSWORD]      # names of secrets that are typed; "*": any
+ *
+ * The first rule that matches decides.  A rule matches when all its keys do, and a key with a list when one
+ * of the list does.  Regexes are PCRE2 without regard to case.  In doubt a rule forbids rather than allows:
+ *
+ *     an action has several targets (a drag)      deny, confirm: any of them     allow: all of them
+ *     more keys are down than the chord names     match                          no match
+ *     a regex runs into its limit                 match                          no match
+ *     an address whose host is unclear            match                          no match
+ */
+#ifndef HOLORUN_GATE_POLICY_H
+#define HOLORUN_GATE_POLICY_H
+
+#include "actions/action.h"
+
+enum policy_verdict { POLICY_ALLOW, POLICY_CONFIRM, POLICY_DENY };
+const char *policy_verdict_name(enum policy_verdict v); /* "confirm" */
+
+enum { POLICY_MAX_RULES = 500, POLICY_MAX_TARGETS = 8, POLICY_MAX_KEYS = 24, POLICY_TITLE = 512 };
+
+struct policy_window { /* what is known of one; all "" for none */
+    unsigned long id;
+    char title[POLICY_TITLE], class[128], program[256];
+};
+
+struct policy_target { /* where an action goes */
+    bool placed;       /* x, y count: root pixels, where the event will be */
+    int x, y;
+    struct policy_window window; /* under it; without a place the one that has the keyboard */
+};
+
+struct policy_subject { /* an action and what it would touch */
+    const struct action *action;
+    int root_w, root_h;
+    struct policy_target targets[POLICY_MAX_TARGETS];
+    int n_targets;
+    /* Corners of a drag besides the targets: only zones look at them.  Borrowed x, y pairs. */
+    const int *corners;
+    int n_corners;
+    uint32_t held[POLICY_MAX_KEYS]; /* keys that earlier actions left down */
+    int n_held;
+    const char *const *secrets; /* names of those that would be typed */
+    int n_secrets;
+};
+
+struct policy_ruling {
+    enum policy_verdict verdict;
+    const char *rule; /* its name; borrowed from the policy */
+    const char *file; /* where it stands */
+    int line;         /* 0: "otherwise" */
+};
+
+struct policy;
+
+/* The rules that are built in, alone. */
+struct policy *policy_builtin(void);
+/* A file's rules, followed by those built in unless it says no.  NULL with ERR_USAGE: file, line, key, what
+ * was expected. */
+struct policy *policy_parse(const char *text, size_t len, const char *name, struct err *e);
+struct policy *policy_load(const char *path, struct err *e);
+/* path, or without one the user's policy.yaml if there is one, else policy_builtin(). */
+struct policy *policy_open(const char *path, struct err *e);
+void policy_free(struct policy *p); /* NULL is fine */
+
+/* The first rule that matches.  Never fails. */
+struct policy_ruling policy_judge(const struct policy *p, const struct policy_subject *s);
+
+const char *policy_name(const struct policy *p);   /* its file, or "built in" */
+const char *policy_sha256(const struct policy *p); /* of all rules in force, as they are written */
+struct buf;
+void policy_print(const struct policy *p, struct buf *out); /* the rules in force, one a line */
+
+/* A chord as sets compare it: one spelling for left and right, for keypad and main block, for a letter and
+ * its capital. */
+uint32_t policy_key(uint32_t keysym);
+
+/* The host of what would be typed into an address bar, in lower case.  false: it has none that one could be
+ * sure of (*host is ""); schemes without a host give the scheme with a colon ("javascript:"). */
+bool policy_host(const char *address, char host[256]);
+
+#endif

@@ -1,0 +1,333 @@
+/* policy_rule.c - one rule of a policy file: read, checked, printed.
+ *
+ * Each key has a reader that says what it expected; a table finds it.
+ */
+#include "gate/private.h"
+
+#include "actions/parse.h"
+#include "actions/registry.h"
+#include "base/buf.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const rule_regex_keys[RULE_REGEXES] = {"element", "text", "title", "class", "program"};
+
+static const char *const verdicts[] = {"allow", "confirm", "deny"};
+
+const char *policy_verdict_name(enum policy_verdict v)
+{
+    return verdicts[v];
+}
+
+/* ---- values ------------------------------------------------------------------------------------------ */
+
+struct reading {
+    struct rule *r;
+    const struct doc *y;
+    const struct doc_node *n; /* the member being read: its key is in messages */
+    struct err *e;
+};
+
+/* A scalar, or a list of scalars: each goes to take(). */
+static int each_word(struct reading *g, const char *what, int (*take)(struct reading *g, const char *word))
+{
+    const struct doc_node *one = g->n->kind == DOC_LIST ? g->n->child : g->n;
+    int count = 0;
+    if (!one || g->n->kind == DOC_MAP)
+        return doc_fault(g->y, g->n, g->e, "expected %s, or a list of such", what);
+    for (; one; one = g->n->kind == DOC_LIST ? one->next : NULL) {
+        if (one->kind != DOC_SCALAR || !*one->text)
+            return doc_fault(g->y, g->n, g->e, "expected %s, or a list of such", what);
+        if (++count > RULE_MAX_LIST)
+            return doc_fault(g->y, g->n, g->e, "expected at most %d of them", RULE_MAX_LIST);
+        if (take(g, one->text))
+            return -1;
+    }
+    return 0;
+}
+
+static int take_action(struct reading *g, const char *word)
+{
+    enum action_kind k = registry_kind(word);
+    if (k != ACT_NONE) {
+        g->r->kinds |= 1u << k;
+        return 0;
+    }
+    struct buf known;
+    buf_init(&known, 4096);
+    for (int i = ACT_NONE + 1; i < ACT_COUNT; i++)
+        buf_printf(&known, "%s%s", i > 1 ? ", " : "", action_kind_name((enum action_kind)i));
+    doc_fault(g->y, g->n, g->e, "expected kinds of actions, not '%.40s'; they are %s", word, known.data);
+    buf_free(&known);
+    return -1;
+}
+
+static int read_actions(struct reading *g)
+{
+    return each_word(g, "the name of a kind of action", take_action);
+}
+
+static int read_regex(struct reading *g)
+{
+    const struct doc_node *n = g->n;
+    int which = 0, code;
+    while (strcmp(rule_regex_keys[which], n->key) != 0)
+        which++;
+    struct rule_regex_code *x = &g->r->regex[which];
+    if (n->kind != DOC_SCALAR || !*n->text)
+        return doc_fault(g->y, n, g->e, "expected a regular expression");
+    size_t len = strlen(n->text), at;
+    if (len > RULE_MAX_PATTERN)
+        return doc_fault(g->y, n, g->e, "expected at most %d bytes of regular expression", RULE_MAX_PATTERN);
+    x->code = pcre2_compile((PCRE2_SPTR)n->text, len, PCRE2_UTF | PCRE2_CASELESS | PCRE2_MATCH_INVALID_UTF,
+                            &code, &at, NULL);
+    if (!x->code) {
+        unsigned char why[160];
+        pcre2_get_error_message(code, why, sizeof why);
+        return doc_fault(g->y, n, g->e, "expected a regular expression: %s at character %zu of '%.80s'",
+                         (const char *)why, at + 1, n->text);
+    }
+    x->pattern = xstrdup(n->text);
+    return 0;
+}
+
+/* 1, 0, or -1: neither. */
+static int yes_or_no(const struct doc_node *n)
+{
+    static const char *const words[2][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
+    for (int v = 0; n->kind == DOC_SCALAR && v < 2; v++)
+        for (int i = 0; i < 3; i++)
+            if (!strcasecmp(words[v][i], n->text))
+                return v;
+    return -1;
+}
+
+static int read_terminal(struct reading *g)
+{
+    g->r->terminal = yes_or_no(g->n);
+    return g->r->terminal < 0 ? doc_fault(g->y, g->n, g->e, "expected yes or no") : 0;
+}
+
+static bool read_length(const char *word, bool size, struct rule_length *out)
+{
+    char *end;
+    if (!isdigit((unsigned char)*word))
+        return false;
+    out->v = strtod(word, &end);
+    out->percent = *end == '%';
+    double max = out->percent ? 100 : 32767;
+    bool whole = out->percent || out->v == (int)out->v;
+    return !end[out->percent] && whole && out->v <= max && (!size || out->v > 0);
+}
+
+static int read_zone(struct reading *g)
+{
+    const struct doc_node *one = g->n->kind == DOC_LIST ? g->n->child : NULL;
+    int i = 0;
+    for (; one && i < 4; one = one->next, i++)
+        if (one->kind != DOC_SCALAR || !read_length(one->text, i >= 2, &g->r->zone[i]))
+            break;
+    if (i != 4 || one)
+        return doc_fault(g->y, g->n, g->e,
+                         "expected [x, y, width, height] in pixels of the root window or in %% of it, none "
+                         "negative, as [0, 0, 100%%, 32]");
+    g->r->zoned = true;
+    return 0;
+}
+
+static void append(char ***list, int *n, const char *word)
+{
+    *list = xrealloc(*list, (unsigned long)*n + 1, sizeof **list);
+    (*list)[(*n)++] = xstrdup(word);
+}
+
+static int take_chord(struct reading *g, const char *word)
+{
+    uint32_t keys[ACTION_MAX_KEYS];
+    char bad[64] = "";
+    int n = keys_chord(word, strlen(word), false, keys, ACTION_MAX_KEYS, bad);
+    if (n < 1)
+        return n == -1
+                   ? doc_fault(g->y, g->n, g->e, "expected keys joined by +, as ctrl+w; '%s' is no key", bad)
+                   : doc_fault(g->y, g->n, g->e, "expected at most %d keys in a chord", ACTION_MAX_KEYS);
+    struct rule *r = g->r;
+    struct chord c = {.n = 0};
+    for (int i = 0; i < n; i++)
+        chord_add(&c, keys[i]);
+    r->chords = xrealloc(r->chords, (unsigned long)r->n_chords + 1, sizeof *r->chords);
+    r->chords[r->n_chords] = c;
+    append(&r->chord_texts, &r->n_chords, word);
+    return 0;
+}
+
+static int read_keys(struct reading *g)
+{
+    return each_word(g, "a chord as ctrl+w", take_chord);
+}
+
+static int read_longer(struct reading *g)
+{
+    char *end = NULL;
+    long v =
+        g->n->kind == DOC_SCALAR && isdigit((unsigned char)*g->n->text) ? strtol(g->n->text, &end, 10) : -1;
+    if (v < 0 || v > ACTION_MAX_TEXT || *end)
+        return doc_fault(g->y, g->n, g->e, "expected a number of characters from 0 to %d", ACTION_MAX_TEXT);
+    g->r->longer = (int)v;
+    return 0;
+}
+
+/* A host, "*." and a host, "*", or a scheme with its colon. */
+static int take_host(struct reading *g, const char *word)
+{
+    const char *p = !strncmp(word, "*.", 2) ? word + 2 : word;
+    size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]");
+    if (strcmp(word, "*") != 0 && (!*p || p[n]))
+        return doc_fault(g->y, g->n, g->e,
+                         "expected a host in small letters as example.org, *.example.org for those below it, "
+                         "or *; not '%.60s'",
+                         word);
+    append(&g->r->hosts, &g->r->n_hosts, word);
+    return 0;
+}
+
+static int read_host(struct reading *g)
+{
+    return each_word(g, "a host", take_host);
+}
+
+static int take_secret(struct reading *g, const char *word)
+{
+    append(&g->r->secrets, &g->r->n_secrets, word);
+    return 0;
+}
+
+static int read_secret(struct reading *g)
+{
+    return each_word(g, "the name of a secret, or \"*\"", take_secret);
+}
+
+/* ---- the rule ---------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *key;
+    int (*read)(struct reading *g);
+} readers[] = {
+    {"actions", read_actions}, {"element", read_regex},     {"text", read_regex},    {"title", read_regex},
+    {"class", read_regex},     {"program", read_regex},     {"zone", read_zone},     {"keys", read_keys},
+    {"longer", read_longer},   {"terminal", read_terminal}, {"secret", read_secret}, {"host", read_host},
+};
+enum { N_READERS = sizeof readers / sizeof *readers };
+
+int policy_read_verdict(const struct doc *y, const struct doc_node *n, enum policy_verdict *out,
+                        struct err *e)
+{
+    for (int v = 0; n->kind == DOC_SCALAR && v < 3; v++) {
+        if (!strcmp(verdicts[v], n->text)) {
+            *out = (enum policy_verdict)v;
+            return 0;
+        }
+    }
+    return doc_fault(y, n, e, "expected allow, confirm or deny");
+}
+
+/* The member that says what to do and what the rule is called. */
+static int read_verdict(struct reading *g, bool *read)
+{
+    *read = false;
+    for (int v = 0; v < 3; v++) {
+        if (strcmp(g->n->key, verdicts[v]) != 0)
+            continue;
+        *read = true;
+        if (g->r->name)
+            return doc_fault(g->y, g->n, g->e, "expected one verdict in a rule, there is another");
+        if (g->n->kind != DOC_SCALAR || !*g->n->text || strlen(g->n->text) > 200 ||
+            strpbrk(g->n->text, "\n\t"))
+            return doc_fault(g->y, g->n, g->e, "expected the rule's name, one line for people");
+        g->r->verdict = (enum policy_verdict)v;
+        g->r->name = xstrdup(g->n->text);
+    }
+    return 0;
+}
+
+static int read_member(struct reading *g)
+{
+    bool read;
+    int rc = read_verdict(g, &read);
+    if (rc || read)
+        return rc;
+    for (int i = 0; i < N_READERS; i++)
+        if (!strcmp(readers[i].key, g->n->key))
+            return readers[i].read(g);
+    return doc_fault(
+        g->y, g->n, g->e,
+        "no such key; a rule has allow, confirm or deny with its name, and any of actions, element, "
+        "text, title, class, program, terminal, zone, keys, longer, host, secret");
+}
+
+int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e)
+{
+    struct reading g = {r, y, NULL, e};
+    *r = (struct rule){.file = doc_name(y), .line = n->line, .terminal = -1, .longer = -1};
+    if (n->kind != DOC_MAP)
+        return doc_fault(y, n, e, "expected a rule, as \"- deny: its name\" and keys below it");
+    for (g.n = n->child; g.n; g.n = g.n->next)
+        if (read_member(&g))
+            return -1;
+    if (!r->name)
+        return doc_fault(y, n, e, "expected allow, confirm or deny in this rule, as \"- deny: its name\"");
+    return 0;
+}
+
+void rule_free(struct rule *r)
+{
+    for (int i = 0; i < RULE_REGEXES; i++) {
+        pcre2_code_free(r->regex[i].code);
+        free(r->regex[i].pattern);
+    }
+    for (int i = 0; i < r->n_hosts; i++)
+        free(r->hosts[i]);
+    for (int i = 0; i < r->n_secrets; i++)
+        free(r->secrets[i]);
+    for (int i = 0; i < r->n_chords; i++)
+        free(r->chord_texts[i]);
+    free(r->hosts);
+    free(r->secrets);
+    free(r->chord_texts);
+    free(r->chords);
+    free(r->name);
+}
+
+/* ---- printing ---------------------------------------------------------------------------------------- */
+
+static void print_words(const char *key, char *const *words, int n, struct buf *out)
+{
+    for (int i = 0; i < n; i++)
+        buf_printf(out, "%s%s%s%s", i ? ", " : "  ", i ? "" : key, i ? "" : ": ", words[i]);
+}
+
+void rule_print(const struct rule *r, struct buf *out)
+{
+    bool any = false;
+    for (int k = ACT_NONE + 1; k < ACT_COUNT; k++) {
+        if (r->kinds & 1u << k) {
+            buf_printf(out, "%s%s", any ? ", " : "  actions: ", action_kind_name((enum action_kind)k));
+            any = true;
+        }
+    }
+    for (int i = 0; i < RULE_REGEXES; i++)
+        if (r->regex[i].pattern)
+            buf_printf(out, "  %s: %s", rule_regex_keys[i], r->regex[i].pattern);
+    if (r->terminal >= 0)
+        buf_printf(out, "  terminal: %s", r->terminal ? "yes" : "no");
+    for (int i = 0; r->zoned && i < 4; i++)
+        buf_printf(out, "%s%g%s", i ? ", " : "  zone: ", r->zone[i].v, r->zone[i].percent ? "%" : "");
+    print_words("keys", r->chord_texts, r->n_chords, out);
+    if (r->longer >= 0)
+        buf_printf(out, "  longer: %d", r->longer);
+    print_words("host", r->hosts, r->n_hosts, out);
+    print_words("secret", r->secrets, r->n_secrets, out);
+}

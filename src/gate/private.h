@@ -1,0 +1,79 @@
+/* private.h - a policy in memory: rules as they are matched.  Private to gate/policy*.c. */
+#ifndef HOLORUN_GATE_PRIVATE_H
+#define HOLORUN_GATE_PRIVATE_H
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "gate/policy.h"
+
+#include "base/doc.h"
+
+#include <pcre2.h>
+
+enum {
+    RULE_MAX_LIST = 64,
+    RULE_MAX_PATTERN = 2000,
+    RULE_MATCH_LIMIT = 100000, /* steps of PCRE2 for one text */
+    RULE_MATCH_MEMORY = 1024,  /* KiB */
+};
+
+enum rule_regex { RULE_ELEMENT, RULE_TEXT, RULE_TITLE, RULE_CLASS, RULE_PROGRAM, RULE_REGEXES };
+extern const char *const rule_regex_keys[RULE_REGEXES]; /* "element", ... */
+
+struct chord { /* a set of keys: as policy_key() gives them, each once, sorted */
+    uint32_t keys[POLICY_MAX_KEYS];
+    int n;
+};
+
+struct rule_length { /* of a zone: pixels, or parts of the root window */
+    double v;
+    bool percent;
+};
+
+struct rule {
+    enum policy_verdict verdict;
+    char *name;
+    const char *file; /* borrowed */
+    int line;
+
+    uint32_t kinds; /* bit of each kind; 0: any */
+    struct rule_regex_code {
+        pcre2_code *code;
+        char *pattern;
+    } regex[RULE_REGEXES];
+    int terminal; /* 1 yes, 0 no, -1: either */
+    bool zoned;
+    struct rule_length zone[4]; /* x, y, width, height */
+    struct chord *chords;
+    char **chord_texts; /* [n_chords]: as they were spelled */
+    int n_chords;
+    int longer; /* characters; -1: not asked */
+    char **hosts, **secrets;
+    int n_hosts, n_secrets;
+};
+
+struct policy {
+    struct doc *file, *builtin; /* file may be NULL */
+    struct rule *rules;
+    int n, cap;
+    enum policy_verdict otherwise;
+    int otherwise_line; /* 0: nobody said so */
+    pcre2_code *terminals;
+    char sha256[65];
+};
+
+/* ---- policy_rule.c: one rule from its node ------------------------------------------------------- */
+
+int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e);
+void rule_free(struct rule *r);
+void rule_print(const struct rule *r, struct buf *out);
+int policy_read_verdict(const struct doc *y, const struct doc_node *n, enum policy_verdict *out,
+                        struct err *e);
+
+/* ---- policy_chord.c ------------------------------------------------------------------------------ */
+
+void chord_add(struct chord *c, uint32_t keysym);
+bool chord_within(const struct chord *part, const struct chord *whole);
+/* Each set of keys that would be down at some moment of the action; until visit says false. */
+void chords_of(const struct policy_subject *s, bool (*visit)(void *arg, const struct chord *c), void *arg);
+
+#endif

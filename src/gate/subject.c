@@ -1,0 +1,116 @@
+/* subject.c - see subject.h. */
+#include "gate/subject.h"
+
+#include <string.h>
+
+static int clamp(int v, int size)
+{
+    return v >= size ? size - 1 : v < 0 ? 0 : v;
+}
+
+struct making {
+    struct subject *out;
+    const struct exec_place *p;
+    const struct subject_root *root;
+};
+
+static void to_root(const struct making *m, int32_t x, int32_t y, int *rx, int *ry)
+{
+    action_root_point(m->p, x, y, rx, ry);
+    *rx = clamp(*rx, m->root->w);
+    *ry = clamp(*ry, m->root->h);
+}
+
+static void add_place(const struct making *m, int32_t x, int32_t y)
+{
+    struct policy_subject *s = &m->out->s;
+    struct policy_target *t = &s->targets[s->n_targets++];
+    t->placed = true;
+    to_root(m, x, y, &t->x, &t->y);
+}
+
+static void add_pointer(const struct making *m)
+{
+    struct policy_subject *s = &m->out->s;
+    struct policy_target *t = &s->targets[s->n_targets++];
+    t->placed = m->root->pointer != NULL;
+    if (t->placed) {
+        t->x = clamp(m->root->pointer[0], m->root->w);
+        t->y = clamp(m->root->pointer[1], m->root->h);
+    }
+}
+
+static void add_drag(const struct making *m, const struct action *a)
+{
+    struct subject *out = m->out;
+    if (a->path && a->npath >= 2) {
+        add_place(m, a->path[0].x, a->path[0].y);
+        add_place(m, a->path[a->npath - 1].x, a->path[a->npath - 1].y);
+        for (int i = 0; i < a->npath && i < SUBJECT_CORNERS; i++)
+            to_root(m, a->path[i].x, a->path[i].y, &out->corners[2 * i], &out->corners[2 * i + 1]);
+        out->s.n_corners = a->npath < SUBJECT_CORNERS ? a->npath : SUBJECT_CORNERS;
+        return;
+    }
+    if (a->x != ACTION_ABSENT && a->y != ACTION_ABSENT)
+        add_place(m, a->x, a->y);
+    else
+        add_pointer(m);
+    if (a->x2 != ACTION_ABSENT && a->y2 != ACTION_ABSENT)
+        add_place(m, a->x2, a->y2);
+}
+
+void subject_make(struct subject *out, const struct action *a, const struct exec_place *p,
+                  const struct subject_root *root)
+{
+    struct making m = {out, p, root};
+    bool placed = a->x != ACTION_ABSENT && a->y != ACTION_ABSENT;
+    *out = (struct subject){.s = {.action = a, .root_w = root->w, .root_h = root->h}};
+    out->s.corners = out->corners;
+    switch (a->kind) {
+    case ACT_DRAG:
+        add_drag(&m, a);
+        break;
+    case ACT_MOVE:
+    case ACT_CLICK:
+    case ACT_MDOWN:
+    case ACT_MUP:
+    case ACT_SCROLL:
+        if (placed)
+            add_place(&m, a->x, a->y);
+        else
+            add_pointer(&m);
+        break;
+    case ACT_TYPE:
+        if (placed) {
+            add_place(&m, a->x, a->y);
+            break;
+        }
+        __attribute__((fallthrough));
+    case ACT_KEY:
+    case ACT_KEYDOWN:
+    case ACT_KEYUP:
+    case ACT_HOLDTAP:
+    case ACT_GOTO:
+    case ACT_BACK:
+    case ACT_FORWARD:
+    case ACT_REFRESH:
+        out->s.n_targets = 1; /* the window that has the keyboard */
+        break;
+    default:
+        break;
+    }
+}
+
+void subject_hold(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n)
+{
+    for (int i = 0; i < a->nkeys && (a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP); i++) {
+        uint32_t k = policy_key(a->keys[i]);
+        int at = 0;
+        while (at < *n && held[at] != k)
+            at++;
+        if (a->kind == ACT_KEYDOWN && at == *n && *n < POLICY_MAX_KEYS)
+            held[(*n)++] = k;
+        else if (a->kind == ACT_KEYUP && at < *n)
+            memmove(held + at, held + at + 1, (size_t)(--*n - at) * sizeof *held);
+    }
+}

@@ -1,0 +1,432 @@
+/* t_policy.c - claims about the rules on what the agent may do: files that are wrong, and actions that try to get
+ * around them.  No display is needed.
+ */
+#include "check.h"
+
+#include "actions/dialect.h"
+#include "base/doc.h"
+#include "base/file.h"
+#include "gate/subject.h"
+
+#include <X11/Xlib.h>
+#include <unistd.h>
+
+/* ---- wrong files ----------------------------------------------------------------------------------------- */
+
+static char *repeat(const char *head, const char *text, int n, const char *tail)
+{
+    size_t h = strlen(head), len = strlen(text), t = strlen(tail);
+    char *out = malloc(h + len * (size_t)n + t + 1), *p = out;
+    memcpy(p, head, h);
+    p += h;
+    for (int i = 0; i < n; i++, p += len)
+        memcpy(p, text, len);
+    memcpy(p, tail, t + 1);
+    return out;
+}
+
+/* Each line: the file, and what its refusal says. */
+static const struct {
+    const char *text, *says;
+} wrong[] = {
+    {"rules: [", "p.yaml:2: not YAML"},
+    {"rules:\n  - deny: a\n   zone: [1, 2, 3, 4]\n", "p.yaml:3: not YAML"},
+    {"\t- x", "p.yaml:1: not YAML"},
+    {"- deny: x", "p.yaml:1: expected the keys builtin, otherwise and rules"},
+    {"rulez: []", "p.yaml:1: key 'rulez': no such key; a policy has"},
+    {"rules: deny", "p.yaml:1: key 'rules': expected a list of rules"},
+    {"rules:\n  - hello\n", "p.yaml:2: expected a rule"},
+    {"rules:\n  - element: x\n", "p.yaml:2: expected allow, confirm or deny in this rule"},
+    {"rules:\n  - deny: a\n    allow: b\n", "p.yaml:3: key 'allow': expected one verdict"},
+    {"rules:\n  - deny: [a]\n", "p.yaml:2: key 'deny': expected the rule's name"},
+    {"rules:\n  - deny: \"a\\nb\"\n", "p.yaml:2: key 'deny': expected the rule's name"},
+    {"rules:\n  - deny: a\n    colour: red\n", "p.yaml:3: key 'colour': no such key; a rule has"},
+    {"rules:\n  - deny: a\n    deny: b\n", "p.yaml:3: key 'deny': stands there twice"},
+    {"rules:\n  - deny: a\n    actions: clik\n",
+     "p.yaml:3: key 'actions': expected kinds of actions, not 'clik'"},
+    {"rules:\n  - deny: a\n    actions: {click: 1}\n",
+     "p.yaml:3: key 'actions': expected the name of a kind"},
+    {"rules:\n  - deny: a\n    element: '(b'\n",
+     "p.yaml:3: key 'element': expected a regular expression: missing"},
+    {"rules:\n  - deny: a\n    title: []\n", "p.yaml:3: key 'title': expected a regular expression"},
+    {"rules:\n  - deny: a\n    text: (((((a{999}){999}){999}){999}){999})\n",
+     "p.yaml:3: key 'text': expected a regular"},
+    {"rules:\n  - deny: a\n    zone: [0, 0, 10]\n", "p.yaml:3: key 'zone': expected [x, y, width, height]"},
+    {"rules:\n  - deny: a\n    zone: [-1, 0, 10, 10]\n", "p.yaml:3: key 'zone': expected"},
+    {"rules:\n  - deny: a\n    zone: [0, 0, 0, 10]\n", "p.yaml:3: key 'zone': expected"},
+    {"rules:\n  - deny: a\n    zone: [0, 0, 101%, 10]\n", "p.yaml:3: key 'zone': expected"},
+    {"rules:\n  - deny: a\n    zone: [0, 0, nan, 10]\n", "p.yaml:3: key 'zone': expected"},
+    {"rules:\n  - deny: a\n    zone: [0, 0, 1e99, 10]\n", "p.yaml:3: key 'zone': expected"},
+    {"rules:\n  - deny: a\n    keys: ctrl+bananas\n", "p.yaml:3: key 'keys': expected keys joined by +"},
+    {"rules:\n  - deny: a\n    keys: a+b+c+d+e+f+g+h+i\n", "p.yaml:3: key 'keys': expected at most 8 keys"},
+    {"rules:\n  - deny: a\n    longer: -1\n", "p.yaml:3: key 'longer': expected a number of characters"},
+    {"rules:\n  - deny: a\n    longer: 99999999999999999999\n", "p.yaml:3: key 'longer': expected"},
+    {"rules:\n  - deny: a\n    host: 'ex ample.org'\n", "p.yaml:3: key 'host': expected a host"},
+    {"rules:\n  - deny: a\n    terminal: maybe\n", "p.yaml:3: key 'terminal': expected yes or no"},
+    {"otherwise: perhaps", "p.yaml:1: key 'otherwise': expected allow, confirm or deny"},
+    {"builtin: 1", "p.yaml:1: key 'builtin': expected yes or no"},
+    {"rules: &a [*a]", "p.yaml:1: anchors (&name) are not allowed"},
+    {"rules: !!python/object []", "p.yaml:1: tags (!name) are not allowed"},
+    {"rules: []\n---\nrules: []\n", "p.yaml:2: a second document"},
+    {"rules:\n  - deny: \"a\\0b\"\n", "p.yaml:2: a text with a NUL"},
+    {"rules:\n  - deny: \xff\n", "p.yaml:2: not valid UTF-8"},
+    {"? [a]\n: b\n", "p.yaml:1: a key must be a plain word"},
+};
+
+static void refused(const char *text, size_t len, const char *says)
+{
+    struct err e = ERR_INIT;
+    struct policy *p = policy_parse(text, len, "p.yaml", &e);
+    if (p || e.kind != ERR_USAGE || strncmp(e.text, says, strlen(says)) != 0)
+        fail_msg("instead of '%s': '%s'", says, p ? "accepted" : e.text);
+}
+
+static void t_wrong(void **state)
+{
+    (void)state;
+    int n = 0;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++, n++)
+        refused(wrong[i].text, strlen(wrong[i].text), wrong[i].says);
+    struct {
+        const char *head, *text;
+        int n;
+        const char *tail, *says;
+    } big[] = {
+        {"rules: ", "[", 5000, "", "p.yaml:1: nested more than 12 deep"},
+        {"a: ", "{b: ", 5000, "", "p.yaml:1: nested more than 12 deep"},
+        {"rules:\n", "  - deny: x\n", 501, "", "p.yaml:502: expected at most 500 rules"},
+        {"rules: [", "1, ", 30000, "]", "p.yaml:1: more than 20000 values"},
+        {"# ", "x", 300000, "", "p.yaml: 300002 bytes; the limit is 262144"},
+        {"rules:\n  - deny: a\n    element: ", "(a|b)", 1000, "",
+         "p.yaml:3: key 'element': expected at most 2000 bytes"},
+        {"rules:\n  - deny: a\n    host: [", "a, ", 100, "b]", "p.yaml:3: key 'host': expected at most 64"},
+        /* ten times ten times ten ... of what an alias stands for */
+        {"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", "#\n", 1, "",
+         "p.yaml:1: anchors (&name) are not allowed"},
+    };
+    for (size_t i = 0; i < sizeof big / sizeof *big; i++, n++) {
+        char *text = repeat(big[i].head, big[i].text, big[i].n, big[i].tail);
+        refused(text, strlen(text), big[i].says);
+        free(text);
+    }
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+/* ---- actions ------------------------------------------------------------------------------------------------ */
+
+static const struct exec_place same = {0, 0, 1, 1};
+static const struct subject_root root = {1000, 800, NULL};
+
+struct scene { /* where the action goes; NULL: "" */
+    const char *title, *class, *program;
+};
+
+static enum policy_verdict judge(const struct policy *p, const char *json, struct scene where,
+                                 const char **rule)
+{
+    struct action a;
+    struct err e = ERR_INIT;
+    if (action_from_json(json, strlen(json), &a, &e))
+        fail_msg("%s: %s", json, e.text);
+    struct subject *s = calloc(1, sizeof *s);
+    subject_make(s, &a, &same, &root);
+    for (int i = 0; i < s->s.n_targets; i++) {
+        struct policy_window *w = &s->s.targets[i].window;
+        snprintf(w->title, sizeof w->title, "%s", where.title ? where.title : "");
+        snprintf(w->class, sizeof w->class, "%s", where.class ? where.class : "");
+        snprintf(w->program, sizeof w->program, "%s", where.program ? where.program : "");
+    }
+    struct policy_ruling r = policy_judge(p, &s->s);
+    if (rule)
+        *rule = r.rule;
+    free(s);
+    action_free(&a);
+    return r.verdict;
+}
+
+static struct policy *policy_of(const char *text)
+{
+    struct err e = ERR_INIT;
+    struct policy *p = policy_parse(text, strlen(text), "p.yaml", &e);
+    if (!p)
+        fail_msg("%s", e.text);
+    return p;
+}
+
+#define A POLICY_ALLOW
+#define C POLICY_CONFIRM
+#define D POLICY_DENY
+
+static const struct {
+    enum policy_verdict verdict;
+    const char *action;
+    struct scene where;
+} standard[] = {
+    {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the Search button\"}", {0}},
+    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the SEND button\"}", {0}},
+    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Empty the trash\"}", {0}},
+    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Check out\"}", {0}},
+    {C, "{\"kind\": \"mouse_down\", \"x\": 1, \"y\": 2, \"element\": \"Pay now\"}", {0}},
+    {A,
+     "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the paypal logo, a postcard, a facebook\"}",
+     {0}},
+    {A,
+     "{\"kind\": \"type\", \"text\": \"Rome\", \"element\": \"the field To\"}",
+     {"Flights", "chromium", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"rm -rf /\"}", {"~", "XTerm", NULL}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Return\"]}", {"~", "Gnome-terminal", NULL}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\", \"element\": \"the Password field\"}", {0}},
+    {C, "{\"kind\": \"type\", \"text\": \"x\"}", {"Authentication required - polkit", "Polkit-gnome", NULL}},
+    {C, "{\"kind\": \"goto\", \"text\": \"example.org\"}", {0}},
+    {D, "{\"kind\": \"goto\", \"text\": \" JavaScript:alert(1)\"}", {0}},
+    {D, "{\"kind\": \"goto\", \"text\": \"java\\nscript:alert(1)\"}", {0}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"w\"]}", {"*letter.txt - Editor", "Gedit", NULL}},
+    {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"w\"]}", {"letter.txt - Editor", "Gedit", NULL}},
+    {C, "{\"kind\": \"key\", \"keys\": [\"Control_R\", \"KP_Enter\"]}", {0}},
+    /* one chord in many spellings and orders */
+    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"Delete\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"Delete\", \"Alt_R\", \"Control_R\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Shift_L\", \"Alt_L\", \"KP_Delete\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Meta_L\", \"BackSpace\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"ISO_Level3_Shift\", \"F7\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"Alt_L\", \"Sys_Req\", \"b\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"XF86Switch_VT_3\"]}", {0}},
+    {D, "{\"kind\": \"key\", \"keys\": [\"Terminate_Server\"]}", {0}},
+    {D,
+     "{\"kind\": \"hold_and_tap\", \"keys\": [\"Control_L\", \"Alt_L\", \"a\", \"F1\"], \"nhold\": 2}",
+     {0}},
+    {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Delete\"]}", {0}},
+};
+
+static void t_standard(void **state)
+{
+    (void)state;
+    struct policy *p = policy_builtin();
+    int n = sizeof standard / sizeof *standard;
+    for (int i = 0; i < n; i++) {
+        const char *rule;
+        enum policy_verdict v = judge(p, standard[i].action, standard[i].where, &rule);
+        if (v != standard[i].verdict)
+            fail_msg("%s: %s by '%s' instead of %s", standard[i].action, policy_verdict_name(v), rule,
+                     policy_verdict_name(standard[i].verdict));
+    }
+    policy_free(p);
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+/* A chord put together over several actions: what is down counts for every later key. */
+static void t_held(void **state)
+{
+    (void)state;
+    static const char *const down[] = {"{\"kind\": \"key_down\", \"keys\": [\"Alt_L\"]}",
+                                       "{\"kind\": \"key_down\", \"keys\": [\"Control_L\"]}"};
+    static const struct {
+        enum policy_verdict verdict;
+        const char *last;
+    } cases[] = {
+        {D, "{\"kind\": \"key\", \"keys\": [\"Delete\"]}"},
+        {D, "{\"kind\": \"key_down\", \"keys\": [\"F12\"]}"},
+        {D, "{\"kind\": \"type\", \"text\": \"x\", \"overwrite\": true}"}, /* presses BackSpace */
+        {A, "{\"kind\": \"type\", \"text\": \"x\"}"},
+        {A, "{\"kind\": \"click\", \"x\": 1, \"y\": 1}"},
+    };
+    struct policy *p = policy_builtin();
+    uint32_t held[POLICY_MAX_KEYS];
+    int n_held = 0;
+    for (int i = 0; i < 2; i++) {
+        struct action a;
+        assert_int_equal(action_from_json(down[i], strlen(down[i]), &a, NULL), 0);
+        subject_hold(&a, held, &n_held);
+        action_free(&a);
+    }
+    assert_int_equal(n_held, 2);
+    struct subject *s = calloc(1, sizeof *s);
+    for (int i = 0; i < 5; i++) {
+        struct action a;
+        assert_int_equal(action_from_json(cases[i].last, strlen(cases[i].last), &a, NULL), 0);
+        subject_make(s, &a, &same, &root);
+        assert_int_equal(policy_judge(p, &s->s).verdict == D, false);
+        memcpy(s->s.held, held, sizeof held);
+        s->s.n_held = n_held;
+        assert_int_equal(policy_judge(p, &s->s).verdict, cases[i].verdict);
+        action_free(&a);
+    }
+    struct action up = {.kind = ACT_KEYUP, .keys = {0xffea}, .nkeys = 1}; /* Alt_R: the same key for rules */
+    subject_hold(&up, held, &n_held);
+    assert_int_equal(n_held, 1);
+    free(s);
+    policy_free(p);
+    check_note("5 of 5 hostile cases ended as documented");
+}
+
+/* Places: zones at their borders, off the screen, drags. */
+static void t_zones(void **state)
+{
+    (void)state;
+    struct policy *p = policy_of("builtin: no\nrules:\n  - deny: panel\n    zone: [0, 0, 100%, 32]\n"
+                                 "  - deny: dot\n    zone: [500, 400, 1, 1]\n"
+                                 "  - deny: corner\n    zone: [99.95%, 99.95%, 0.05%, 0.05%]\n"
+                                 "  - allow: page\n    zone: [100, 100, 200, 200]\n"
+                                 "otherwise: confirm\n");
+    static const struct {
+        enum policy_verdict verdict;
+        const char *action;
+    } cases[] = {
+        {D, "{\"kind\": \"click\", \"x\": 0, \"y\": 0}"},
+        {D, "{\"kind\": \"click\", \"x\": 999, \"y\": 31}"},
+        {C, "{\"kind\": \"click\", \"x\": 999, \"y\": 32}"},
+        {D, "{\"kind\": \"click\", \"x\": -40, \"y\": -7}"},   /* the event will be at 0, 0 */
+        {D, "{\"kind\": \"click\", \"x\": 100000, \"y\": 5}"}, /* ... at 999, 5 */
+        {D, "{\"kind\": \"click\", \"x\": 500, \"y\": 400}"},
+        {C, "{\"kind\": \"click\", \"x\": 501, \"y\": 400}"},
+        {C, "{\"kind\": \"click\", \"x\": 500, \"y\": 399}"},
+        {D, "{\"kind\": \"click\", \"x\": 999, \"y\": 799}"},
+        {A, "{\"kind\": \"click\", \"x\": 100, \"y\": 100}"},
+        {A, "{\"kind\": \"click\", \"x\": 299, \"y\": 299}"},
+        {C, "{\"kind\": \"click\", \"x\": 300, \"y\": 299}"},
+        {A, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 200}"},
+        {C,
+         "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 400, \"y2\": 200}"}, /* ends outside of what is allowed */
+        {D, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 3}"},
+        {D, "{\"kind\": \"drag\", \"path\": [[100, 100], [500, 400], [200, 200]]}"}, /* passes a corner */
+        {C, "{\"kind\": \"click\"}"},                                                /* nobody knows where */
+        {C, "{\"kind\": \"type\", \"text\": \"x\"}"},
+    };
+    int n = sizeof cases / sizeof *cases;
+    for (int i = 0; i < n; i++) {
+        const char *rule;
+        enum policy_verdict v = judge(p, cases[i].action, (struct scene){0}, &rule);
+        if (v != cases[i].verdict)
+            fail_msg("%s: %s by '%s'", cases[i].action, policy_verdict_name(v), rule);
+    }
+    policy_free(p);
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+/* In doubt a rule that forbids matches and one that allows does not. */
+static void t_doubt(void **state)
+{
+    (void)state;
+    static const char bomb[] = "(a+)+$";
+    char *as = repeat("{\"kind\": \"type\", \"text\": \"", "a", 3000, "b\"}");
+    char *deny = NULL, *allow = NULL;
+    assert_true(asprintf(&deny, "builtin: no\nrules:\n  - deny: bomb\n    text: %s\n", bomb) > 0);
+    assert_true(asprintf(&allow, "builtin: no\notherwise: confirm\nrules:\n  - allow: bomb\n    text: %s\n",
+                         bomb) > 0);
+    struct policy *p = policy_of(deny), *q = policy_of(allow);
+    assert_int_equal(judge(p, as, (struct scene){0}, NULL), D);
+    assert_int_equal(judge(q, as, (struct scene){0}, NULL), C);
+    policy_free(p);
+    policy_free(q);
+    p = policy_of("builtin: no\notherwise: confirm\nrules:\n  - deny: that\n    host: evil.org\n"
+                  "  - allow: these\n    host: [example.org, \"*.example.org\"]\n"
+                  "  - allow: save\n    keys: ctrl+s\n"
+                  "  - allow: form\n    actions: type\n    title: ^Form$\n    longer: 3\n");
+    static const struct {
+        enum policy_verdict verdict;
+        const char *action;
+    } cases[] = {
+        {A, "{\"kind\": \"goto\", \"text\": \"https://example.org/a?b#c\"}"},
+        {A, "{\"kind\": \"goto\", \"text\": \"HTTP:\\\\\\\\www.EXAMPLE.org.\"}"},
+        {A, "{\"kind\": \"goto\", \"text\": \"a.b.example.org:8080\"}"},
+        {C, "{\"kind\": \"goto\", \"text\": \"notexample.org\"}"},
+        {C, "{\"kind\": \"goto\", \"text\": \"example.org.evil.com\"}"},
+        {C, "{\"kind\": \"goto\", \"text\": \"http://example.org@evil.com/\"}"},
+        {C, "{\"kind\": \"goto\", \"text\": \"example.org:80@evil.com\"}"},
+        {D, "{\"kind\": \"goto\", \"text\": \"http://example.org@evil.org/\"}"},
+        {D, "{\"kind\": \"goto\", \"text\": \"http://ev%69l.org\"}"}, /* unclear */
+        {D, "{\"kind\": \"goto\", \"text\": \"http://ex\xd0\xb0mple.org\"}"},
+        {D, "{\"kind\": \"goto\", \"text\": \"\"}"},
+        {A, "{\"kind\": \"goto\", \"text\": \"http://example.org\\\\@evil.org\"}"}, /* a path, for browsers */
+        {C, "{\"kind\": \"goto\", \"text\": \"file:///etc/passwd\"}"},
+        {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"S\"]}"},
+        {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"s\", \"Delete\"]}"}, /* more than was allowed */
+        {C, "{\"kind\": \"type\", \"text\": \"abc\"}"},
+    };
+    int n = sizeof cases / sizeof *cases;
+    for (int i = 0; i < n; i++) {
+        const char *rule;
+        enum policy_verdict v = judge(p, cases[i].action, (struct scene){0}, &rule);
+        if (v != cases[i].verdict)
+            fail_msg("%s: %s by '%s'", cases[i].action, policy_verdict_name(v), rule);
+    }
+    assert_int_equal(
+        judge(p, "{\"kind\": \"type\", \"text\": \"abcd\"}", (struct scene){.title = "Form"}, NULL), A);
+    assert_int_equal(
+        judge(p, "{\"kind\": \"type\", \"text\": \"abcd\"}", (struct scene){.title = "Former"}, NULL), C);
+    policy_free(p);
+    free(as);
+    free(deny);
+    free(allow);
+    check_note("%d of %d hostile cases ended as documented", n + 4, n + 4);
+}
+
+/* ---- the order ------------------------------------------------------------------------------------------------ */
+
+static void t_order(void **state)
+{
+    (void)state;
+    static const char key[] = "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"Delete\"]}";
+    static const char click[] = "{\"kind\": \"click\", \"x\": 1, \"y\": 1, \"element\": \"Send\"}";
+    struct scene none = {0};
+    const char *rule;
+    struct policy *p =
+        policy_of("rules:\n  - allow: mine\n    element: send\n  - deny: later\n    element: send\n");
+    assert_int_equal(judge(p, click, none, &rule), A);
+    assert_string_equal(rule, "mine");
+    assert_int_equal(judge(p, key, none, NULL), D); /* the built-in rules follow */
+    struct policy *bare = policy_of("builtin: no\n"), *empty = policy_of("");
+    assert_int_equal(judge(bare, key, none, NULL), A);
+    assert_int_equal(judge(empty, key, none, NULL), D);
+    assert_string_not_equal(policy_sha256(p), policy_sha256(empty));
+    policy_free(p);
+    policy_free(bare);
+    policy_free(empty);
+}
+
+/* Without a file named, the user's own counts when there is one. */
+static void t_config(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    char dir[] = "/tmp/holorun-test-XXXXXX";
+    assert_non_null(mkdtemp(dir));
+    setenv("XDG_CONFIG_HOME", dir, 1);
+    struct policy *p = policy_open(NULL, &e);
+    assert_non_null(p);
+    assert_string_equal(policy_name(p), "built in");
+    policy_free(p);
+    char *path = NULL;
+    assert_true(asprintf(&path, "%s/holorun/policy.yaml", dir) > 0);
+    assert_int_equal(file_write(path, "otherwise: deny\n", 16, NULL), 0);
+    p = policy_open(NULL, &e);
+    assert_string_equal(policy_name(p), path);
+    assert_int_equal(judge(p, "{\"kind\": \"wait\"}", (struct scene){0}, NULL), D);
+    policy_free(p);
+    assert_int_equal(file_write(path, "otherwise: x\n", 13, NULL), 0);
+    assert_null(policy_open(NULL, &e));
+    assert_non_null(strstr(e.text, path));
+    assert_null(policy_open("/nowhere/policy.yaml", &e));
+    assert_int_equal(e.kind, ERR_USAGE);
+    unlink(path);
+    free(path);
+    assert_true(asprintf(&path, "rm -r %s", dir) > 0);
+    assert_int_equal(system(path), 0);
+    free(path);
+    unsetenv("XDG_CONFIG_HOME");
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a wrong policy file is refused with its line, the key and what was expected", t_wrong),
+    CLAIM("the built-in rules forbid and ask as documented, in any spelling", t_standard),
+    CLAIM("a chord cannot be put together over several actions", t_held),
+    CLAIM("zones hold at their borders, for what is clamped, and for both ends of a drag", t_zones),
+    CLAIM("in doubt a rule forbids rather than allows", t_doubt),
+    CLAIM("the first rule decides, the built-in ones come last", t_order),
+    CLAIM("the user's own file counts when there is one", t_config),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
