@@ -3,6 +3,8 @@
  * Marks cost memory (a copy of the recurrent state), so there are few: one before the reply that is being
  * written, and one before each turn whose screenshot may have to go.  Sawtooth needs only the oldest of
  * these; strict needs one for each screenshot in view.
+ *
+ * To go back to a turn takes the mark before its reply and those for cuts as they were then: they are shared.
  */
 #include "agent/context.h"
 
@@ -11,12 +13,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ROOM_TURNS = 4 }; /* that there must be memory for, as long as the average one */
+
+struct held { /* a mark that several hold */
+    struct mind_mark *mark;
+    int users;
+};
+
+struct kept { /* what it takes to go back to where a turn was not yet answered */
+    struct held *before_reply;
+    struct held **before; /* [turns from the first in view to this one]: for cuts */
+    int n;
+};
+
 struct turn {
-    char *lead;             /* up to the screenshot */
-    struct image image;     /* strict only: it may have to be read again */
-    bool shown;             /* the screenshot is in view */
-    struct mind_mark *mark; /* before this turn, or NULL */
-    char *reply;            /* NULL until accepted */
+    char *lead;         /* up to the screenshot */
+    struct image image; /* strict only: it may have to be read again */
+    bool shown;         /* the screenshot is in view */
+    struct held *mark;  /* before this turn, or NULL */
+    char *reply;        /* NULL until accepted */
+    int first;          /* the first turn in view when this one was observed */
+    uint64_t dice;      /* then */
+    struct kept *kept;  /* or NULL */
 };
 
 struct context {
@@ -27,7 +45,9 @@ struct context {
     int max_images;
     struct turn *turns;
     int n, cap;
-    struct mind_mark *before_reply;
+    char *system;
+    int keep; /* turns that can be gone back to at once */
+    struct held *before_reply;
     bool spoken;     /* a reply stands after before_reply, not accepted yet */
     int64_t carried; /* tokens read since the last observe (system text, a reply retold): the next one's */
 };
@@ -41,6 +61,7 @@ struct context *context_new(struct mind *m, const struct dialect *d, enum window
     c->dialect = d;
     c->window = window;
     c->max_images = max_images;
+    c->system = xstrdup(system);
     if (m->ops->begin(m, system, e)) {
         context_free(c);
         return NULL;
@@ -49,25 +70,111 @@ struct context *context_new(struct mind *m, const struct dialect *d, enum window
     return c;
 }
 
-static void drop_mark(struct context *c, struct mind_mark **mark)
+/* ---- marks ------------------------------------------------------------------------------------ */
+
+static struct held *share(struct held *h)
 {
-    c->ops->mark_free(*mark);
-    *mark = NULL;
+    if (h)
+        h->users++;
+    return h;
+}
+
+static void drop(struct context *c, struct held **at)
+{
+    struct held *h = *at;
+    *at = NULL;
+    if (!h || --h->users)
+        return;
+    c->ops->mark_free(h->mark);
+    free(h);
+}
+
+static void drop_kept(struct context *c, struct turn *t)
+{
+    struct kept *k = t->kept;
+    t->kept = NULL;
+    if (!k)
+        return;
+    drop(c, &k->before_reply);
+    for (int i = 0; i < k->n; i++)
+        drop(c, &k->before[i]);
+    free(k->before);
+    free(k);
+}
+
+static bool forget_oldest(struct context *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        if (!c->turns[i].kept)
+            continue;
+        drop_kept(c, &c->turns[i]);
+        return true;
+    }
+    return false;
+}
+
+/* Where there is no room the oldest that is kept goes. */
+static struct held *hold(struct context *c, struct err *e)
+{
+    struct err full = ERR_INIT;
+    struct mind_mark *mark;
+    while (!(mark = c->ops->mark(c->mind, &full))) {
+        if (forget_oldest(c))
+            continue;
+        err_set(e, full.kind, "%s", full.text);
+        return NULL;
+    }
+    struct held *h = xcalloc(1, sizeof *h);
+    *h = (struct held){mark, 1};
+    return h;
+}
+
+/* The last turn can be gone back to; the oldest of those that can no longer. */
+static void keep_turn(struct context *c)
+{
+    struct turn *t = &c->turns[c->n - 1];
+    struct kept *k = xcalloc(1, sizeof *k);
+    k->before_reply = share(c->before_reply);
+    k->n = c->n - t->first;
+    k->before = xcalloc((unsigned long)k->n, sizeof *k->before);
+    for (int i = 0; i < k->n; i++)
+        k->before[i] = share(c->turns[t->first + i].mark);
+    t->kept = k;
+    if (c->n > c->keep)
+        drop_kept(c, &c->turns[c->n - 1 - c->keep]);
+    while (!c->ops->fits(c->mind, ROOM_TURNS * c->ops->length(c->mind) / c->n) && forget_oldest(c))
+        ; /* what comes next goes before what was */
+}
+
+static void free_turn(struct context *c, struct turn *t)
+{
+    drop_kept(c, t);
+    drop(c, &t->mark);
+    image_free(&t->image);
+    free(t->lead);
+    free(t->reply);
 }
 
 void context_free(struct context *c)
 {
     if (!c)
         return;
-    for (int i = 0; i < c->n; i++) {
-        drop_mark(c, &c->turns[i].mark);
-        image_free(&c->turns[i].image);
-        free(c->turns[i].lead);
-        free(c->turns[i].reply);
-    }
-    drop_mark(c, &c->before_reply);
+    for (int i = 0; i < c->n; i++)
+        free_turn(c, &c->turns[i]);
+    drop(c, &c->before_reply);
     free(c->turns);
+    free(c->system);
     free(c);
+}
+
+void context_keep(struct context *c, int marks)
+{
+    c->keep = marks;
+}
+
+int context_turns(const struct context *c)
+{
+    return c->n;
 }
 
 /* ---- the window ------------------------------------------------------------------------------- */
@@ -96,11 +203,25 @@ static int append_turn(struct context *c, struct turn *t, const struct image *im
     struct chat_part parts[3] = {{.text = t->lead}, {.image = im}, {.text = d->observation_close}};
     if (!t->shown)
         parts[1] = (struct chat_part){.text = d->image_placeholder};
-    else if ((c->window == WINDOW_STRICT || images_in_view(c) == 1) && !(t->mark = c->ops->mark(c->mind, e)))
+    else if ((c->window == WINDOW_STRICT || images_in_view(c) == 1) && !(t->mark = hold(c, e)))
         return -1;
     if (c->ops->user(c->mind, parts, 3, place, e))
         return -1;
     return t->reply ? c->ops->reply(c->mind, t->reply, e) : 0;
+}
+
+/* Back to a mark.  Where turns behind it are kept the conversation goes on in a copy, if there is room for that. */
+static int leave(struct context *c, const struct held *mark, int turn, struct err *e)
+{
+    bool kept = false;
+    for (int i = turn; i < c->n; i++)
+        kept = kept || c->turns[i].kept;
+    struct err full = ERR_INIT;
+    if (kept && c->ops->branch(c->mind, mark->mark, &full) == 0)
+        return 0;
+    for (int i = turn; i < c->n; i++)
+        drop_kept(c, &c->turns[i]);
+    return c->ops->rewind(c->mind, mark->mark, e);
 }
 
 /* Makes room for one more screenshot: goes back before the oldest one and says the turns after that
@@ -109,11 +230,11 @@ static int cut(struct context *c, int64_t *reused, struct err *e)
 {
     int first = oldest_in_view(c);
     struct turn *t = &c->turns[first];
-    if (c->ops->rewind(c->mind, t->mark, e))
+    if (leave(c, t->mark, first, e))
         return -1;
-    *reused = c->ops->mark_length(t->mark);
+    *reused = c->ops->mark_length(t->mark->mark);
     for (int i = first; i < c->n; i++) {
-        drop_mark(c, &c->turns[i].mark);
+        drop(c, &c->turns[i].mark);
         if (c->window == WINDOW_SAWTOOTH || i == first) {
             c->turns[i].shown = false;
             image_free(&c->turns[i].image);
@@ -136,6 +257,18 @@ static struct turn *add_turn(struct context *c, const char *lead)
     return t;
 }
 
+/* The last turn waits for its reply. */
+static int observed(struct context *c, struct err *e)
+{
+    if (!(c->before_reply = hold(c, e)))
+        return -1;
+    c->spoken = false;
+    c->turns[c->n - 1].dice = c->ops->dice(c->mind);
+    if (c->keep)
+        keep_turn(c);
+    return 0;
+}
+
 int context_observe(struct context *c, const char *lead, const struct image *im, struct context_cost *cost,
                     struct err *e)
 {
@@ -143,7 +276,7 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
     if (c->n && !c->turns[c->n - 1].reply)
         bug("an observation before the last one was answered");
     *cost = (struct context_cost){.reused = c->ops->length(c->mind) - c->carried};
-    drop_mark(c, &c->before_reply);
+    drop(c, &c->before_reply);
     cost->cut = images_in_view(c) >= c->max_images;
     if (cost->cut && cut(c, &cost->reused, e))
         return -1;
@@ -152,9 +285,9 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
         return -1;
     if (append_turn(c, t, im, e))
         return -1;
-    if (!(c->before_reply = c->ops->mark(c->mind, e)))
+    t->first = oldest_in_view(c);
+    if (observed(c, e))
         return -1;
-    c->spoken = false;
     cost->images = images_in_view(c);
     cost->total = c->ops->length(c->mind);
     cost->prefilled = cost->total - cost->reused;
@@ -167,7 +300,7 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
 
 static int back_before_reply(struct context *c, struct err *e)
 {
-    int rc = c->spoken ? c->ops->rewind(c->mind, c->before_reply, e) : 0;
+    int rc = c->spoken ? c->ops->rewind(c->mind, c->before_reply->mark, e) : 0;
     c->spoken = false;
     return rc;
 }
@@ -195,4 +328,89 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
     int rc = c->ops->reply(c->mind, text, e);
     c->carried = c->ops->length(c->mind) - before;
     return rc;
+}
+
+/* ---- going back ------------------------------------------------------------------------------- */
+
+/* What is in view is as it was when turn number `turn` had been observed; nothing is said. */
+static int restore_view(struct context *c, int turn, context_image *image, void *arg, struct err *e)
+{
+    bool wanted = c->window == WINDOW_STRICT && c->max_images > 1; /* screenshots are read again at cuts */
+    while (c->n > turn + 1)
+        free_turn(c, &c->turns[--c->n]);
+    struct turn *last = &c->turns[turn];
+    free(last->reply);
+    last->reply = NULL;
+    for (int i = 0; i < c->n; i++) {
+        struct turn *t = &c->turns[i];
+        t->shown = i >= last->first;
+        drop(c, &t->mark);
+        if (t->shown && wanted && !t->image.rgb && image(arg, i, &t->image, e))
+            return -1;
+    }
+    return 0;
+}
+
+static int back_to_kept(struct context *c, int turn, struct err *e)
+{
+    struct turn *t = &c->turns[turn];
+    if (c->ops->rewind(c->mind, t->kept->before_reply->mark, e))
+        return -1;
+    c->before_reply = share(t->kept->before_reply);
+    for (int i = 0; i < t->kept->n; i++)
+        c->turns[t->first + i].mark = share(t->kept->before[i]);
+    return 0;
+}
+
+/* One turn more, as it was said then; its screenshot comes from where those of turns come from. */
+static int say_again(struct context *c, int i, context_image *image, void *arg, struct err *e)
+{
+    struct turn *t = &c->turns[i];
+    struct image loaded = {0};
+    const struct image *shown = t->image.rgb ? &t->image : &loaded;
+    if (t->shown && !t->image.rgb && image(arg, i, &loaded, e))
+        return -1;
+    int rc = append_turn(c, t, shown, e);
+    image_free(&loaded);
+    return rc;
+}
+
+static int read_again(struct context *c, int turn, context_image *image, void *arg, struct err *e)
+{
+    int first = c->turns[turn].first;
+    uint64_t dice = c->turns[turn].dice;
+    if (c->ops->begin(c->mind, c->system, e))
+        return -1;
+    for (int i = 0; i < c->n; i++)
+        c->turns[i].shown = false;
+    for (int i = 0; i < c->n; i++) {
+        c->turns[i].shown = i >= first;
+        if (say_again(c, i, image, arg, e))
+            return -1;
+    }
+    c->ops->set_dice(c->mind, dice);
+    return observed(c, e);
+}
+
+int context_back(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
+                 struct err *e)
+{
+    int64_t start = clock_ns();
+    if (turn < 0 || turn >= c->n)
+        bug("turn %d of %d", turn, c->n);
+    *cost = (struct context_cost){0};
+    drop(c, &c->before_reply);
+    c->spoken = false;
+    c->carried = 0;
+    if (restore_view(c, turn, image, arg, e))
+        return -1;
+    bool kept = c->turns[turn].kept;
+    if (kept ? back_to_kept(c, turn, e) : read_again(c, turn, image, arg, e))
+        return -1;
+    cost->images = images_in_view(c);
+    cost->total = c->ops->length(c->mind);
+    cost->reused = kept ? cost->total : 0;
+    cost->prefilled = cost->total - cost->reused;
+    cost->ms = clock_ms_since(start);
+    return 0;
 }

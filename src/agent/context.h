@@ -42,4 +42,19 @@ int context_think(struct context *c, const struct mind_request *r, struct genera
  * byte for byte, so that the state can simply go on. */
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e);
 
+/* ---- going back ----------------------------------------------------------------------------------------------
+ *
+ * To where a turn had been observed and not yet answered.  Of the last `marks` turns the states are kept: the same dice
+ * give the same reply there, bit for bit.  What was given up at a cut is kept with them, a second conversation's memory
+ * each; where there is no room, and for older turns, everything is said again.  Then the tokens are the same, and the
+ * last bits of the state need not be.
+ */
+void context_keep(struct context *c, int marks); /* right after context_new */
+int context_turns(const struct context *c);      /* that were observed */
+
+/* The screenshot of a turn (from 0) is wanted again: fills an empty image, which becomes the conversation's. */
+typedef int context_image(void *arg, int turn, struct image *out, struct err *e);
+int context_back(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
+                 struct err *e);
+
 #endif

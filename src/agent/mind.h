@@ -21,13 +21,14 @@ struct mind_request { /* one reply wanted */
     struct sampling sampling;
     bool think;
     int reroll;                 /* 0, or which further attempt: throws the dice differently */
+    int alternatives;           /* kept of each sampled token (generate.h) */
     const volatile int *cancel; /* stop when it becomes non-zero */
     void (*on_text)(void *arg, const char *text, size_t len); /* may be NULL */
     void *arg;
 };
 
-struct mind_ops { /* all return 0, or -1 with a message */
-    int (*begin)(struct mind *m, const char *system, struct err *e);
+struct mind_ops {                                                    /* all return 0, or -1 with a message */
+    int (*begin)(struct mind *m, const char *system, struct err *e); /* also from anew; marks remain good */
     int (*user)(struct mind *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e);
     int (*reply)(struct mind *m, const char *text,
                  struct err *e); /* what was said before, with its closing */
@@ -36,13 +37,19 @@ struct mind_ops { /* all return 0, or -1 with a message */
 
     struct mind_mark *(*mark)(struct mind *m, struct err *e); /* NULL: no room for it */
     int (*rewind)(struct mind *m, const struct mind_mark *mark, struct err *e);
+    /* The same, but marks behind that one remain good: as long as there are any, what was said there is kept.  Takes
+     * memory for a second conversation. */
+    int (*branch)(struct mind *m, const struct mind_mark *mark, struct err *e);
     int64_t (*mark_length)(const struct mind_mark *mark);
     void (*mark_free)(struct mind_mark *mark); /* NULL is fine */
 
-    int64_t (*length)(const struct mind *m);        /* tokens so far */
-    const int32_t *(*tokens)(const struct mind *m); /* [length], NULL for a script */
-    int32_t (*image_token)(const struct mind *m);   /* each stands for a row of an image; -1: none */
+    int64_t (*length)(const struct mind *m);          /* tokens so far */
+    bool (*fits)(const struct mind *m, int64_t more); /* there is memory for so many tokens more */
+    const int32_t *(*tokens)(const struct mind *m);   /* [length], NULL for a script */
+    int32_t (*image_token)(const struct mind *m);     /* each stands for a row of an image; -1: none */
     struct session_stats (*stats)(const struct mind *m);
+    uint64_t (*dice)(const struct mind *m); /* which are thrown next; go back with a mark */
+    void (*set_dice)(struct mind *m, uint64_t dice);
     void (*free)(struct mind *m);
 };
 

@@ -1,27 +1,68 @@
-/* mind_model.c - a session as a conversation partner; see mind.h. */
+/* mind_model.c - a session as a conversation partner; see mind.h.
+ *
+ * A mark is a checkpoint and the session it is of.  Going back to one in another session makes that the one that goes on;
+ * a session lives as long as it is the one, or marks are of it.
+ */
 #include "agent/mind.h"
 
 #include "model/config.h"
+#include "model/session.h"
 
 #include <stdlib.h>
 
 enum { GOALS = GOAL_TEXT + 1 };
 
+struct line { /* a session and who needs it: each mark of it, and the conversation that is on it */
+    struct session *session;
+    int users;
+};
+
+struct model_mark {
+    struct line *line;
+    struct checkpoint *at;
+};
+
 struct model_mind {
     struct mind base;
-    struct session *session;
+    struct line *line;
+    struct engine *engine;
+    uint64_t seed;
     const struct dialect *dialect;
     struct grammar *grammars[GOALS]; /* compiled when first needed */
 };
 
 static struct session *session_of(const struct mind *m)
 {
-    return ((const struct model_mind *)m)->session;
+    return ((const struct model_mind *)m)->line->session;
 }
 
-static int begin(struct mind *m, const char *system, struct err *e)
+static struct line *line_new(struct session *s)
 {
-    return chat_system(session_of(m), system, e);
+    struct line *l = xcalloc(1, sizeof *l);
+    *l = (struct line){s, 1};
+    return l;
+}
+
+static void line_leave(struct line *l)
+{
+    if (--l->users)
+        return;
+    session_free(l->session);
+    free(l);
+}
+
+static void go_on_with(struct model_mind *m, struct line *l)
+{
+    line_leave(m->line);
+    m->line = l;
+}
+
+static int begin(struct mind *mind, const char *system, struct err *e)
+{
+    struct model_mind *m = (struct model_mind *)mind;
+    if (session_length(m->line->session))
+        go_on_with(m, line_new(session_new(m->engine, m->seed)));
+    return chat_system(session_of(mind), system, e);
 }
 
 static int user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
@@ -37,8 +78,7 @@ static int reply(struct mind *m, const char *text, struct err *e)
 static struct grammar *grammar_for(struct model_mind *m, enum dialect_goal goal, struct err *e)
 {
     if (!m->grammars[goal])
-        m->grammars[goal] =
-            dialect_grammar(m->dialect, goal, engine_tokenizer(session_engine(m->session)), e);
+        m->grammars[goal] = dialect_grammar(m->dialect, goal, engine_tokenizer(m->engine), e);
     return m->grammars[goal];
 }
 
@@ -48,12 +88,19 @@ static int speak(struct mind *mind, const struct mind_request *r, struct generat
 {
     struct model_mind *m = (struct model_mind *)mind;
     struct grammar *g = grammar_for(m, r->goal, e);
-    if (!g || chat_open_reply(m->session, r->think, e))
+    struct session *s = session_of(mind);
+    if (!g || chat_open_reply(s, r->think, e))
         return -1;
     for (int i = 0; i < r->reroll; i++)
-        session_random(m->session);
+        session_random(s);
     /* The grammar describes the reply, not the reasoning before it. */
-    return generate(m->session, r->think ? NULL : g, &r->sampling, r->cancel, r->on_text, r->arg, out, e);
+    const struct generation how = {.grammar = r->think ? NULL : g,
+                                   .sampling = r->sampling,
+                                   .alternatives = r->alternatives,
+                                   .cancel = r->cancel,
+                                   .on_text = r->on_text,
+                                   .arg = r->arg};
+    return generate_as(s, &how, out, e);
 }
 
 static int close_reply(struct mind *m, struct err *e)
@@ -61,30 +108,70 @@ static int close_reply(struct mind *m, struct err *e)
     return chat_close_reply(session_of(m), e);
 }
 
-static struct mind_mark *mark(struct mind *m, struct err *e)
+static struct mind_mark *mark(struct mind *mind, struct err *e)
 {
-    return (struct mind_mark *)session_try_checkpoint(session_of(m), e);
+    struct model_mind *m = (struct model_mind *)mind;
+    struct checkpoint *at = session_try_checkpoint(m->line->session, e);
+    if (!at)
+        return NULL;
+    struct model_mark *k = xcalloc(1, sizeof *k);
+    *k = (struct model_mark){m->line, at};
+    m->line->users++;
+    return (struct mind_mark *)k;
 }
 
-static int rewind_to(struct mind *m, const struct mind_mark *at, struct err *e)
+static const struct model_mark *mark_of(const struct mind_mark *mark)
 {
-    return session_rewind(session_of(m), (const struct checkpoint *)at, e);
+    return (const struct model_mark *)mark;
 }
 
-static int64_t mark_length(const struct mind_mark *at)
+static int rewind_to(struct mind *mind, const struct mind_mark *mark, struct err *e)
 {
-    return checkpoint_length((const struct checkpoint *)at);
+    struct model_mind *m = (struct model_mind *)mind;
+    const struct model_mark *k = mark_of(mark);
+    if (session_rewind(k->line->session, k->at, e))
+        return -1;
+    if (k->line != m->line) {
+        k->line->users++;
+        go_on_with(m, k->line);
+    }
+    return 0;
 }
 
-static void mark_free(struct mind_mark *at)
+static int branch(struct mind *mind, const struct mind_mark *mark, struct err *e)
 {
-    if (at)
-        checkpoint_free((struct checkpoint *)at);
+    struct model_mind *m = (struct model_mind *)mind;
+    const struct model_mark *k = mark_of(mark);
+    struct session *s = session_try_branch(k->line->session, k->at, e);
+    if (!s)
+        return -1;
+    go_on_with(m, line_new(s));
+    return 0;
+}
+
+static int64_t mark_length(const struct mind_mark *mark)
+{
+    return checkpoint_length(mark_of(mark)->at);
+}
+
+static void mark_free(struct mind_mark *mark)
+{
+    struct model_mark *k = (struct model_mark *)mark;
+    if (!k)
+        return;
+    checkpoint_free(k->at);
+    line_leave(k->line);
+    free(k);
 }
 
 static int64_t length(const struct mind *m)
 {
     return session_length(session_of(m));
+}
+
+static bool fits(const struct mind *m, int64_t more)
+{
+    return session_fits(session_of(m), more);
 }
 
 static const int32_t *tokens(const struct mind *m)
@@ -103,13 +190,23 @@ static struct session_stats stats(const struct mind *m)
     return session_stats(session_of(m));
 }
 
+static uint64_t dice(const struct mind *m)
+{
+    return session_dice(session_of(m));
+}
+
+static void set_dice(struct mind *m, uint64_t to)
+{
+    session_set_dice(session_of(m), to);
+}
+
 static void free_model(struct mind *mind)
 {
     struct model_mind *m = (struct model_mind *)mind;
     for (int i = 0; i < GOALS; i++)
         if (m->grammars[i])
             grammar_free(m->grammars[i]);
-    session_free(m->session);
+    line_leave(m->line);
     free(m);
 }
 
@@ -123,17 +220,23 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
         .close = close_reply,
         .mark = mark,
         .rewind = rewind_to,
+        .branch = branch,
         .mark_length = mark_length,
         .mark_free = mark_free,
         .length = length,
+        .fits = fits,
         .tokens = tokens,
         .image_token = image_token,
         .stats = stats,
+        .dice = dice,
+        .set_dice = set_dice,
         .free = free_model,
     };
     struct model_mind *m = xcalloc(1, sizeof *m);
     m->base.ops = &ops;
-    m->session = session_new(g, seed);
+    m->engine = g;
+    m->seed = seed;
+    m->line = line_new(session_new(g, seed));
     m->dialect = d;
     return &m->base;
 }

@@ -2,7 +2,7 @@
  *
  * The conversation is kept as text in the layout of the chat template, an image as "[image WxH]".  A
  * token is a byte here and an image costs IMAGE_TOKENS, so that what is read, reused and written can be
- * counted.  Going back to a mark cuts the text; the replies that were used stay used.
+ * counted.  A mark holds the text up to there; going back to one leaves the replies that were used used.
  */
 #include "agent/mind.h"
 
@@ -26,6 +26,7 @@ struct script_mind {
 };
 
 struct script_mark {
+    char *text;
     size_t len;
     int64_t images;
 };
@@ -53,6 +54,8 @@ static int appended(struct script_mind *s, int64_t before, struct err *e)
 static int begin(struct mind *m, const char *system, struct err *e)
 {
     struct script_mind *s = script_of(m);
+    buf_clear(&s->transcript);
+    s->images = 0;
     buf_printf(&s->transcript, "System\n%s\n", system);
     return appended(s, 0, e);
 }
@@ -117,8 +120,11 @@ static int close_reply(struct mind *m, struct err *e)
 static struct mind_mark *mark(struct mind *m, struct err *e)
 {
     (void)e;
+    const struct script_mind *s = script_of(m);
     struct script_mark *k = xmalloc(1, sizeof *k);
-    *k = (struct script_mark){script_of(m)->transcript.len, script_of(m)->images};
+    *k = (struct script_mark){xcalloc(s->transcript.len + 1, 1), s->transcript.len, s->images};
+    if (k->len)
+        memcpy(k->text, s->transcript.data, k->len);
     return (struct mind_mark *)k;
 }
 
@@ -126,10 +132,9 @@ static int rewind_to(struct mind *m, const struct mind_mark *at, struct err *e)
 {
     const struct script_mark *k = (const struct script_mark *)at;
     struct script_mind *s = script_of(m);
-    if (k->len > s->transcript.len)
-        return err_set(e, ERR_ENV, "a mark of %zu bytes in a conversation of %zu", k->len, s->transcript.len);
-    s->transcript.len = k->len;
-    s->transcript.data[k->len] = 0;
+    (void)e;
+    buf_clear(&s->transcript);
+    buf_put(&s->transcript, k->text, k->len);
     s->images = k->images;
     return 0;
 }
@@ -142,7 +147,29 @@ static int64_t mark_length(const struct mind_mark *at)
 
 static void mark_free(struct mind_mark *at)
 {
-    free(at);
+    struct script_mark *k = (struct script_mark *)at;
+    if (k)
+        free(k->text);
+    free(k);
+}
+
+static uint64_t dice(const struct mind *m)
+{
+    (void)m;
+    return 0;
+}
+
+static void set_dice(struct mind *m, uint64_t to)
+{
+    (void)m;
+    (void)to;
+}
+
+static bool fits(const struct mind *m, int64_t more)
+{
+    (void)m;
+    (void)more;
+    return true;
 }
 
 static const int32_t *tokens(const struct mind *m)
@@ -205,12 +232,16 @@ struct mind *mind_script(const char *replies, size_t len)
         .close = close_reply,
         .mark = mark,
         .rewind = rewind_to,
+        .branch = rewind_to, /* a mark needs nothing of what is given up */
         .mark_length = mark_length,
         .mark_free = mark_free,
         .length = length,
+        .fits = fits,
         .tokens = tokens,
         .image_token = image_token,
         .stats = stats,
+        .dice = dice,
+        .set_dice = set_dice,
         .free = free_script,
     };
     struct script_mind *s = xcalloc(1, sizeof *s);

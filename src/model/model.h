@@ -159,10 +159,15 @@ void checkpoint_free(struct checkpoint *c);
 
 struct session *session_fork(const struct session *s); /* an independent copy */
 struct session *session_try_fork(const struct session *s, struct err *e);
+/* A copy of what s was at c, which stays as it is: both go on, and checkpoints of s remain good.  NULL: no room, or c is
+ * not on its line. */
+struct session *session_try_branch(const struct session *s, const struct checkpoint *c, struct err *e);
 int session_save(const struct session *s, const char *path, struct err *e);
 struct session *session_load(struct engine *g, const char *path, struct err *e); /* refuses other models */
 
 /* Random numbers of this session: part of its state, so that a rewind repeats them. */
-double session_random(struct session *s); /* [0, 1) */
+double session_random(struct session *s);       /* [0, 1) */
+uint64_t session_dice(const struct session *s); /* which numbers come next */
+void session_set_dice(struct session *s, uint64_t dice);
 
 #endif

@@ -467,13 +467,20 @@ static void put_back(struct session *s, const struct checkpoint *c)
         b->ops->copy(b, s->state.now.block, c->then);
 }
 
-int session_rewind(struct session *s, const struct checkpoint *look, struct err *e)
+static int on_line(const struct session *s, const struct checkpoint *c, struct err *e)
 {
-    struct checkpoint *c = (struct checkpoint *)(uintptr_t)look; /* that it was used is noted */
     if (c->session != s->id)
         return err_set(e, ERR_FAILED, "the checkpoint is of another session");
     if (c->length > s->n || (c->length && s->epochs[c->length - 1] != c->epoch))
         return err_set(e, ERR_FAILED, "the session has been rewound to before this checkpoint");
+    return 0;
+}
+
+int session_rewind(struct session *s, const struct checkpoint *look, struct err *e)
+{
+    struct checkpoint *c = (struct checkpoint *)(uintptr_t)look; /* that it was used is noted */
+    if (on_line(s, c, e))
+        return -1;
     if (tenant_enter(&s->home, e)) /* which may send the checkpoint away: it goes back from there, too */
         return -1;
     c->home.used = ++s->engine->room.clock;
@@ -529,6 +536,31 @@ struct session *session_fork(const struct session *from)
     return s;
 }
 
+struct session *session_try_branch(const struct session *look, const struct checkpoint *at, struct err *e)
+{
+    struct session *from = (struct session *)(uintptr_t)look; /* comes here if it is away */
+    struct checkpoint *c = (struct checkpoint *)(uintptr_t)at;
+    if (on_line(from, c, e) || session_hold(from, 0, e))
+        return NULL;
+    struct session *s = session_new(from->engine, c->random);
+    int rc = session_hold(s, c->length, e);
+    if (rc == 0) {
+        struct lm_state then = from->state;
+        then.length = c->length;
+        for (int64_t i = 0; i < c->length; i++)
+            push(s, from->tokens[i]);
+        state_copy(&s->state, &then, lm(s), backend(s));
+        c->home.used = ++s->engine->room.clock;
+        put_back(s, c);
+        session_release(s);
+    }
+    session_release(from);
+    if (rc == 0)
+        return s;
+    session_free(s);
+    return NULL;
+}
+
 /* ---- random numbers -------------------------------------------------------------------------------------- */
 
 /* SplitMix64: one word of state, and every seed is a good one. */
@@ -538,4 +570,14 @@ double session_random(struct session *s)
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
+}
+
+uint64_t session_dice(const struct session *s)
+{
+    return s->random;
+}
+
+void session_set_dice(struct session *s, uint64_t dice)
+{
+    s->random = dice;
 }
