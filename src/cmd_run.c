@@ -9,6 +9,7 @@
 #include "agent/agent.h"
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "brakes/running.h"
 #include "model/find.h"
 #include "model/model.h"
 #include "model/tokenizer.h"
@@ -94,7 +95,8 @@ const struct command run_command = {
         "everything to a run "
         "directory with a report. "
         "With - the task is read from stdin.\n\n"
-        "Escape twice on the display, or Ctrl-C here, stops at once, also in the middle of a word, and "
+        "Escape twice on the display, Ctrl-C here, or holorun stop from elsewhere stops at once, also in the "
+        "middle of a word, and "
         "releases every key and button.",
     .examples = "holorun run \"Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima\"\n"
                 "holorun run --display :1 --max-steps 20 --json \"Press Save\"\n",
@@ -107,7 +109,7 @@ struct job {
     int argc;
     char **argv; /* as given, for the record */
     char *task;
-    bool warm_up;
+    bool warm_up, told;
     char *model_dir;
     char *dialect_source; /* what dialect_load was given */
     struct dialect *dialect;
@@ -397,6 +399,8 @@ static void job_close(struct job *j)
 {
     struct err e = ERR_INIT;
     screen_close(j->screen);
+    if (j->told)
+        running_leave();
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
     mind_free(j->mind);
@@ -421,13 +425,28 @@ static void keep_argv(struct job *j, int argc, char **argv)
         j->argv[i] = xstrdup(argv[i]);
 }
 
+/* So that `holorun stop` finds this run. */
+static void tell_others(struct job *j)
+{
+    struct err e = ERR_INIT;
+    char *dir = j->trace ? realpath(trace_dir(j->trace), NULL) : NULL;
+    if (running_enter(screen_name(j->screen), dir, j->task, j->started, &e))
+        warn("holorun stop will not find this run: %s", e.text);
+    j->told = true;
+    free(dir);
+}
+
 /* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
 static int open_all(struct job *j, struct err *e)
 {
-    if (open_dialect(j, e) || open_screen(j, e) || open_mind(j, e))
+    if (open_dialect(j, e) || open_screen(j, e))
+        return -1;
+    tell_others(j);
+    if (open_mind(j, e))
         return -1;
     if (!(j->trace = trace_open(j->s.runs, e)))
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
+    tell_others(j);
     return write_run_json(j, "running", -1, e);
 }
 

@@ -34,7 +34,10 @@ static const char general_files[] =
     "(without XDG_RUNTIME_DIR in /tmp/holorun\\-UID).\n"
     ".TP\n.I $XDG_RUNTIME_DIR/holorun/stop\na number of seconds since 1970 in it, later than a run began, "
     "stops that "
-    "run.\n"
+    "run; nothing in it, and the time of the file counts.\n"
+    ".TP\n.I $XDG_RUNTIME_DIR/holorun/stop\\-PID\nthe same for the run of one process.\n"
+    ".TP\n.I $XDG_RUNTIME_DIR/holorun/run\\-PID.json\na run that is under way: display, run directory, "
+    "task.\n"
     ".TP\n.I MODEL/holorun.json\ndialect and coordinates of a model, as holorun calibrate has kept them.\n";
 
 /* Text in lines of at most WIDTH columns, each after the first indented. */
@@ -248,7 +251,8 @@ void manual_page(const struct command *const *commands, FILE *f)
         "to "
         "standard output, progress to standard error, and everything seen and done into a run directory with "
         "a "
-        "report.\nPressing Ctrl\\-C stops a run; whatever key or button is held is released.\n.SH COMMANDS\n",
+        "report.\nEscape twice on the display, Ctrl\\-C in the terminal or holorun stop stops a run; "
+        "whatever key or button is held is released.\n.SH COMMANDS\n",
         f);
     for (const struct command *const *c = commands; *c; c++)
         page_command(f, *c);
@@ -306,6 +310,8 @@ static void bash_arguments(FILE *f, const struct command *c, const struct comman
         fputs(") words=$(ls \"${HOLORUN_RUNS:-${XDG_STATE_HOME:-$HOME/.local/state}/holorun/runs}\" "
               "2>/dev/null) ;;\n",
               f);
+    } else if (!strcmp(a, "[RUN|DISPLAY]")) {
+        fputs(") words=$(holorun stop --list 2>/dev/null | cut -f 1) ;;\n", f);
     } else if (!strcmp(a, "[MODEL]") || !strcmp(a, "[DIR]") || !strcmp(a, "DIR")) {
         fputs(") compopt -o filenames; COMPREPLY=($(compgen -d -- \"$word\")); return ;;\n", f);
     } else if (!*a || !strncmp(a, "TASK", 4)) {

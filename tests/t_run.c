@@ -2,8 +2,8 @@
  * lines, with which exit code, what is on record, and what the X server has down afterwards.
  */
 #include "check.h"
+#include "driven.h"
 #include "program.h"
-#include "stage.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -18,81 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define POCKET        "assets/pocket/model"
-#define STEP(call)    "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
-#define CLICK(x, y)   STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
-#define WAIT(seconds) STEP("\"wait_desktop\", \"seconds\": " #seconds)
-#define ANSWER        STEP("\"answer\", \"content\": \"Done.\"")
-#define SHIFT_DOWN    STEP("\"key_down_desktop\", \"key\": \"shift\"")
-#define DRAG                                                                                                 \
-    STEP("\"drag_and_drop\", \"description\": \"it\", \"x1\": 200, \"y1\": 200, \"x2\": 600, \"y2\": 600, "  \
-         "\"hold_keys\": [\"ctrl\"]")
-/* Letters that are on no key stand among those that are. */
-#define TEN     "ab\xc5\x91 cd\xce\xa9 ef"
-#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
-#define TYPE    STEP("\"write_desktop\", \"content\": \"" HUNDRED HUNDRED HUNDRED HUNDRED "\"")
-
-enum { PATIENCE_MS = 20000 };
-
+#define POCKET "assets/pocket/model"
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
-
-/* A display for the program alone, with a window that writes down what reaches it. */
-static void open_stage(struct stage *t)
-{
-    stage_open(t);
-    screen_close(t->s); /* it has the hands */
-    t->s = NULL;
-}
-
-static pid_t start_run(const struct stage *t, const char *replies)
-{
-    char *script = xvfb_place(&t->x, "script"), *runs = xvfb_place(&t->x, "runs");
-    assert_int_equal(file_write(script, replies, strlen(replies), NULL), 0);
-    pid_t pid = program_start(&t->x, WORDS("run", "Press Save", "--quiet", "--fake", script, "--runs", runs,
-                                           "--settle-min", "1", "--settle-quiet", "30"));
-    free(script);
-    free(runs);
-    return pid;
-}
-
-/* Waits until the window has seen n events of this name. */
-static void wait_events(const struct stage *t, const char *name, int n)
-{
-    char *what = xasprintf("\"event\":\"%s\"", name), *text = NULL;
-    int count = 0;
-    for (int i = 0; count < n && i < PATIENCE_MS / 5; i++) {
-        size_t len;
-        clock_sleep_ms(5);
-        free(text);
-        assert_int_equal(file_read(t->events, 16 << 20, &text, &len, NULL), 0);
-        count = 0;
-        for (const char *p = text; (p = strstr(p, what)); p++)
-            count++;
-    }
-    free(text);
-    free(what);
-    assert_true(count >= n);
-}
-
-/* The newest run as it is on disk; the caller frees it. */
-static void read_run(const struct stage *t, struct record *r)
-{
-    char *runs = xvfb_place(&t->x, "runs"), *dir = record_newest(runs, NULL);
-    assert_non_null(dir);
-    assert_int_equal(record_open(r, dir, NULL), 0);
-    assert_int_equal(r->skipped, 0);
-    free(dir);
-    free(runs);
-}
-
-/* The last event of this kind, NULL when there is none. */
-static const json_t *last_event(const struct record *r, const char *kind)
-{
-    for (int i = r->n - 1; i >= 0; i--)
-        if (!strcmp(r->events[i].kind, kind))
-            return r->events[i].fields;
-    return NULL;
-}
 
 static void report_works(const struct stage *t)
 {
@@ -142,7 +69,7 @@ static void t_doctor(void **state)
     (void)state;
     struct stage t;
     struct outcome o = {0};
-    open_stage(&t);
+    driven_open(&t);
     program_run(&t.x, &o, WORDS("doctor"));
     assert_int_equal(o.code, 0);
     assert_string_equal(o.err, "");
@@ -172,17 +99,17 @@ static void t_lost(void **state)
         struct stage t;
         struct outcome o = {0};
         struct record r;
-        open_stage(&t);
+        driven_open(&t);
         volatile bool lost = false;
         xtrap_watch(t.other, &lost);
-        pid_t pid = start_run(&t, replies[i]);
-        wait_events(&t, events[i], n[i]);
+        pid_t pid = driven_start(&t, replies[i]);
+        driven_wait(&t, events[i], n[i]);
         xvfb_kill_server(&t.x);
         program_finish(&t.x, pid, &o);
         ONE_LINE(&o, ERR_ENV, t.x.display, "was lost");
-        read_run(&t, &r);
-        assert_string_equal(field_text(last_event(&r, "end"), "status"), "failed");
-        assert_non_null(strstr(field_text(last_event(&r, "end"), "error"), "was lost"));
+        driven_read(&t, &r);
+        assert_string_equal(field_text(driven_last(&r, "end"), "status"), "failed");
+        assert_non_null(strstr(field_text(driven_last(&r, "end"), "error"), "was lost"));
         assert_int_equal(field_int(r.run, "exit"), ERR_ENV);
         record_free(&r);
         report_works(&t);
@@ -197,7 +124,7 @@ static void t_driven(void **state)
     struct stage t;
     struct outcome o = {0};
     stage_open(&t); /* this process keeps the hands */
-    program_finish(&t.x, start_run(&t, CLICK(500, 500) ANSWER), &o);
+    program_finish(&t.x, driven_start(&t, CLICK(500, 500) ANSWER), &o);
     char *number = xasprintf("(process %d)", (int)getpid());
     ONE_LINE(&o, ERR_ENV, "driven by another holorun", number, "stop that one first");
     char *runs = xvfb_place(&t.x, "runs");
@@ -428,7 +355,7 @@ static void t_no_place(void **state)
     (void)state;
     struct stage t;
     struct outcome o = {0};
-    open_stage(&t);
+    driven_open(&t);
     const char *const *words =
         WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/proc/holorun/runs");
     program_run(&t.x, &o, words);
@@ -465,7 +392,7 @@ static void t_full_disk(void **state)
     struct stage t;
     struct outcome o = {0};
     struct record r = {0};
-    open_stage(&t);
+    driven_open(&t);
     char *runs = xvfb_place(&t.x, "runs"), *script = long_script();
     assert_int_equal(mkdir(runs, 0700), 0);
     if (mount("none", runs, "tmpfs", 0, "size=64k")) {
@@ -475,7 +402,7 @@ static void t_full_disk(void **state)
         stage_close(&t);
         skip();
     }
-    program_finish(&t.x, start_run(&t, script), &o);
+    program_finish(&t.x, driven_start(&t, script), &o);
     char *dir = record_newest(runs, NULL);
     int rc = dir ? record_open(&r, dir, NULL) : -1;
     struct outcome page = {0};
@@ -521,9 +448,9 @@ static void t_signals(void **state)
         struct stage t;
         struct outcome o = {0};
         struct record r;
-        open_stage(&t);
-        pid_t pid = start_run(&t, cases[i].replies);
-        wait_events(&t, cases[i].event, cases[i].n);
+        driven_open(&t);
+        pid_t pid = driven_start(&t, cases[i].replies);
+        driven_wait(&t, cases[i].event, cases[i].n);
         if (strstr(cases[i].replies, "wait"))
             clock_sleep_ms(500);                      /* it has begun to wait */
         assert_true(i != 2 || pressed(t.other) == 2); /* Control and the button */
@@ -535,10 +462,10 @@ static void t_signals(void **state)
         assert_true(ms < 1500);
         assert_int_equal(pressed(t.other), 0);
         assert_int_equal(borrowed_keycodes(t.other), 0);
-        read_run(&t, &r);
+        driven_read(&t, &r);
         assert_false(r.torn);
-        const json_t *exec = last_event(&r, "exec"), *end = last_event(&r, "end");
-        assert_non_null(last_event(&r, "action"));
+        const json_t *exec = driven_last(&r, "exec"), *end = driven_last(&r, "end");
+        assert_non_null(driven_last(&r, "action"));
         assert_false(field_bool(exec, "ok"));
         assert_non_null(strstr(field_text(exec, "error"), cases[i].name));
         assert_string_equal(field_text(end, "status"), "stopped");
@@ -557,7 +484,7 @@ static void t_no_result(void **state)
     (void)state;
     struct stage t;
     struct outcome o = {0};
-    open_stage(&t);
+    driven_open(&t);
     char *script = xvfb_place(&t.x, "script"), *runs = xvfb_place(&t.x, "runs");
     const char *text = CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) ANSWER;
     assert_int_equal(file_write(script, text, strlen(text), NULL), 0);
@@ -596,17 +523,17 @@ static void t_killed(void **state)
         struct stage t;
         struct outcome o = {0};
         struct record r;
-        open_stage(&t);
-        pid_t pid = start_run(&t, replies[i]);
-        wait_events(&t, events[i], n[i]);
+        driven_open(&t);
+        pid_t pid = driven_start(&t, replies[i]);
+        driven_wait(&t, events[i], n[i]);
         kill(pid, SIGKILL);
         program_finish(&t.x, pid, &o);
         assert_int_equal(o.code, -1);
         assert_true(pressed(t.other) >= least[i]); /* the server keeps them down */
 
-        read_run(&t, &r); /* what it was about to do is on disk, that it was done is not */
+        driven_read(&t, &r); /* what it was about to do is on disk, that it was done is not */
         assert_string_equal(r.events[r.n - 1].kind, "action");
-        assert_string_equal(field_text(json_object_get(last_event(&r, "action"), "action"), "kind"),
+        assert_string_equal(field_text(json_object_get(driven_last(&r, "action"), "action"), "kind"),
                             i ? "drag" : "type");
         assert_string_equal(field_text(r.run, "status"), "running");
         record_free(&r);
@@ -627,7 +554,7 @@ static void t_unread(void **state)
     (void)state;
     struct stage t;
     int fds[2], status = 0;
-    open_stage(&t);
+    driven_open(&t);
     char *script = xvfb_place(&t.x, "script"), *runs = xvfb_place(&t.x, "runs");
     assert_int_equal(
         file_write(script, CLICK(500, 500) DRAG ANSWER, strlen(CLICK(500, 500) DRAG ANSWER), NULL), 0);

@@ -1,0 +1,16 @@
+/* fuzz_running.c - any bytes as the file of a run that is under way: refused with a reason, or a process. */
+#include "brakes/running.h"
+
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct err e = ERR_INIT;
+    struct running r;
+    int rc = running_parse((const char *)data, size, &r, &e);
+    if (rc ? !*e.text : r.pid < 2 || !r.born)
+        bug("neither refused with a reason nor a process");
+    return 0;
+}

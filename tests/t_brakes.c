@@ -1,0 +1,250 @@
+/* t_brakes.c - stopping runs from elsewhere: `holorun stop`, stop files of one process. */
+#include "check.h"
+#include "driven.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "brakes/running.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define HELD_DRAG SHIFT_DOWN DRAG ANSWER
+
+/* Nothing is down, no keycode is borrowed, and no file of a run is left. */
+static void nothing_left(const struct stage *t)
+{
+    struct running *runs;
+    assert_int_equal(pressed(t->other), 0);
+    assert_int_equal(borrowed_keycodes(t->other), 0);
+    assert_int_equal(running_list(&runs, NULL), 0);
+    free(runs);
+}
+
+/* The record says how it ended, and can be read. */
+static void record_complete(const struct stage *t, const char *why_stopped)
+{
+    struct record r;
+    driven_read(t, &r);
+    assert_false(r.torn);
+    assert_string_equal(field_text(driven_last(&r, "end"), "status"), "stopped");
+    assert_non_null(strstr(field_text(driven_last(&r, "end"), "error"), why_stopped));
+    assert_int_equal(field_int(r.run, "exit"), ERR_STOPPED);
+    char *page = xasprintf("%s/report.html", r.dir);
+    assert_true(file_exists(page));
+    free(page);
+    record_free(&r);
+}
+
+static void t_stop(void **state)
+{
+    (void)state;
+    static const char *const replies[] = {SHIFT_DOWN TYPE ANSWER, HELD_DRAG,
+                                          SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER};
+    static const char *const events[] = {"key_press", "button_press", "button_release"};
+    static const int n[] = {30, 1, 1};
+    for (int i = 0; i < 3; i++) {
+        struct stage t;
+        struct outcome o = {0}, stop = {0};
+        driven_open(&t);
+        pid_t pid = driven_start(&t, replies[i]);
+        driven_wait(&t, events[i], n[i]);
+        assert_true(pressed(t.other) > 0);
+        program_finish(&t.x, program_start_into(&t.x, "/dev/null", WORDS("stop")), &stop);
+        assert_int_equal(stop.code, 0);
+        int status;
+        assert_int_equal(waitpid(pid, &status, WNOHANG), pid); /* it has ended when stop says so */
+        assert_int_equal(WEXITSTATUS(status), ERR_STOPPED);
+        assert_non_null(strstr(stop.err, "stopped after"));
+        record_complete(&t, "SIGTERM");
+        nothing_left(&t);
+        outcome_free(&o);
+        outcome_free(&stop);
+        stage_close(&t);
+    }
+}
+
+/* A process that is on the list of runs and only sleeps. */
+static pid_t sleeper(const char *display)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (running_enter(display, "/tmp/runs/20260101T000000Z-aaaa", "sleep\nand more", "now", NULL))
+            _exit(99);
+        for (;;)
+            pause();
+    }
+    char *path = xasprintf("%s/holorun/run-%d.json", getenv("XDG_RUNTIME_DIR"), (int)pid);
+    for (int i = 0; i < 1000 && !file_exists(path); i++)
+        clock_sleep_ms(2);
+    assert_true(file_exists(path));
+    free(path);
+    return pid;
+}
+
+static bool runs_still(pid_t pid)
+{
+    return waitpid(pid, NULL, WNOHANG) == 0;
+}
+
+static void t_choose(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    char number[16];
+    driven_open(&t);
+    program_run(&t.x, &o, WORDS("stop"));
+    ONE_LINE(&o, ERR_FAILED, "nothing is running");
+    program_run(&t.x, &o, WORDS("stop", "--all"));
+    assert_int_equal(o.code, 0);
+    pid_t a = sleeper(":77"), b = sleeper(":78.0"), c = sleeper("far:79");
+    program_run(&t.x, &o, WORDS("stop"));
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "3 runs"));
+    snprintf(number, sizeof number, "%d\t:77\t", (int)a);
+    assert_non_null(strstr(o.err, number));
+    program_run(&t.x, &o, WORDS("stop", ":7"));
+    ONE_LINE(&o, ERR_FAILED, "':7'", "--list");
+    program_run(&t.x, &o, WORDS("stop", "20260101T000000Z-aaaa/")); /* that is three of them */
+    assert_int_equal(o.code, ERR_USAGE);
+    program_run(&t.x, &o, WORDS("stop", ":78"));
+    assert_int_equal(o.code, 0);
+    assert_true(runs_still(a) && !runs_still(b) && runs_still(c));
+    program_run(&t.x, &o, WORDS("stop", "--list"));
+    assert_int_equal(o.code, 0);
+    assert_non_null(strstr(o.out, "far:79\t/tmp/runs/20260101T000000Z-aaaa\tsleep\n"));
+    assert_null(strstr(o.out, ":78"));
+    assert_true(runs_still(a) && runs_still(c));
+    snprintf(number, sizeof number, "%d", (int)a);
+    program_run(&t.x, &o, WORDS("stop", number, "--json"));
+    json_t *json = json_loads(o.out, 0, NULL), *run = json_array_get(json_object_get(json, "runs"), 0);
+    assert_string_equal(field_text(run, "stopped"), "asked");
+    assert_int_equal(field_int(run, "pid"), a);
+    json_decref(json);
+    assert_true(!runs_still(a) && runs_still(c));
+    program_run(&t.x, &o, WORDS("stop", "--all"));
+    assert_int_equal(o.code, 0);
+    assert_false(runs_still(c));
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+/* The file of a run that died, whose number another process has now. */
+static void t_recycled(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    pid_t pid = sleeper(":77");
+    char *path = xasprintf("%s/holorun/run-%d.json", getenv("XDG_RUNTIME_DIR"), (int)pid), *text;
+    size_t len;
+    assert_int_equal(file_read(path, RUNNING_BYTES, &text, &len, NULL), 0);
+    char *at = strstr(text, "\"born\": ") + 8;
+    *at = *at == '9' ? '8' : (char)(*at + 1);
+    assert_int_equal(file_write(path, text, len, NULL), 0);
+    program_run(&t.x, &o, WORDS("stop", "--all"));
+    assert_int_equal(o.code, 0);
+    assert_true(runs_still(pid));
+    assert_false(file_exists(path)); /* and it is not looked at again */
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    free(text);
+    free(path);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static void t_bad_files(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "{",
+        "[]",
+        "{\"pid\": 1, \"born\": 5}",
+        "{\"pid\": -4, \"born\": 5}",
+        "{\"pid\": 4711, \"born\": 0}",
+        "{\"pid\": 4711, \"born\": 5, \"display\": 7, \"dir\": \"\", \"task\": \"\", \"started\": \"\"}",
+        "{\"pid\": 4711, \"born\": 5, \"display\": \":1\", \"dir\": \"\", \"task\": \"\"}",
+        "{\"pid\": 99999999999, \"born\": 5, \"display\": \":1\", \"dir\": \"\", \"task\": \"\", "
+        "\"started\": \"\"}"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct running r;
+        struct err e = ERR_INIT;
+        assert_int_equal(running_parse(bad[i], strlen(bad[i]), &r, &e), -1);
+        assert_true(*e.text);
+    }
+    static const char good[] = "{\"pid\": 4711, \"born\": 5, \"display\": \":1\", \"dir\": \"\", \"task\": "
+                               "\"a\\u001b[2Jb\", \"started\": \"\"}";
+    struct running r;
+    assert_int_equal(running_parse(good, sizeof good - 1, &r, NULL), 0);
+    assert_string_equal(r.task, "a?[2Jb"); /* nothing for a terminal to obey */
+}
+
+static void t_own_file(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    pid_t pid = driven_start(&t, SHIFT_DOWN TYPE ANSWER);
+    driven_wait(&t, "key_press", 30);
+    char *other = xasprintf("%s/holorun/stop-%d", t.x.dir, (int)pid + 1),
+         *own = xasprintf("%s/holorun/stop-%d", t.x.dir, (int)pid);
+    assert_int_equal(file_write(other, "", 0, NULL), 0);
+    clock_sleep_ms(200);
+    assert_true(runs_still(pid));
+    assert_int_equal(file_write(own, "", 0, NULL), 0);
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, ERR_STOPPED);
+    record_complete(&t, "stop file");
+    nothing_left(&t);
+    assert_false(file_exists(own));
+    free(other);
+    free(own);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+/* It cannot even answer: killed in the end, and released from here. */
+static void t_deaf(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    int status;
+    driven_open(&t);
+    pid_t pid = driven_start(&t, HELD_DRAG);
+    driven_wait(&t, "button_press", 1);
+    kill(pid, SIGSTOP);
+    int64_t start = clock_ns();
+    program_run(&t.x, &o, WORDS("stop", t.x.display));
+    check_note("%.1f s", clock_ms_since(start) / 1000);
+    assert_int_equal(o.code, 0);
+    assert_non_null(strstr(o.err, "killed"));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WTERMSIG(status), SIGKILL);
+    nothing_left(&t);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("holorun stop ends a run that types, drags or waits, and comes back when it has ended", t_stop),
+    CLAIM("holorun stop names the runs there are, and stops the one that is named", t_choose),
+    CLAIM("a process that has the number of a dead run is not hit", t_recycled),
+    CLAIM("files of runs that make no sense are refused; what they say is safe to print", t_bad_files),
+    CLAIM("a stop file of one process stops that one, and goes with it", t_own_file),
+    CLAIM("a run that does not answer is killed, and what it held goes up", t_deaf),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
