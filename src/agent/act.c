@@ -43,21 +43,27 @@ static int record_action(struct agent *a, int index, struct buf *signature, stru
     return trace_end(t, e);
 }
 
+struct exec_place agent_place(const struct agent *a)
+{
+    struct screen_rect view = screen_view(a->o->screen);
+    return (struct exec_place){view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
+}
+
 /* Performs one action that was written down; a failure that the model can be told of is not ours. */
 static int perform(struct agent *a, int index, struct err *e)
 {
     const struct agent_options *o = a->o;
-    struct screen_rect view = screen_view(o->screen);
-    struct exec_place place = {view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
     const struct action *action = &a->step.actions[index];
     struct exec_result done = {0};
     struct err why = ERR_INIT;
     enum action_fault fault = FAULT_NONE;
+    if (!o->overseer) /* else it is what was shown */
+        a->place = agent_place(a);
     if (trace_sync(o->trace, e))
         return -1;
-    screen_deadline(a->start + (int64_t)(o->max_seconds * 1e9));
+    screen_deadline(a->start + a->waited + (int64_t)(o->max_seconds * 1e9));
     if (!o->dry_run)
-        fault = action_execute(o->screen, action, &place, &done, &why);
+        fault = action_execute(o->screen, action, &a->place, &done, &why);
     screen_deadline(0);
     a->ms[PHASE_ACT] += done.ms;
     trace_begin(o->trace, a->number, "exec");
@@ -109,14 +115,45 @@ static int perform_all(struct agent *a, struct buf *signature, struct err *e)
     return 0;
 }
 
+/* A step that was not allowed is nobody's mistake, and repeats nothing. */
+static int refuse(struct agent *a, struct err *e)
+{
+    agent_set_text(&a->result, xasprintf("a person did not allow this%s%s", *a->veto ? ": " : "", a->veto));
+    agent_set_text(&a->signature, NULL);
+    a->failed = true;
+    a->repeats = 0;
+    if (a->budget != AGENT_RUNNING)
+        a->r->status = a->budget;
+    agent_past_done(a, false);
+    progress_trouble(a->o->progress, a->result);
+    return trace_sync(a->o->trace, e);
+}
+
+/* The model said something else than what was done. */
+static void tell_edit(struct agent *a)
+{
+    struct buf what;
+    buf_init(&what, AGENT_TEXT_MAX);
+    buf_puts(&what, "A person changed this before it was done. Done was: ");
+    for (int i = 0; i < a->step.nactions; i++) {
+        buf_puts(&what, i ? "; " : "");
+        action_describe(&a->step.actions[i], &what);
+    }
+    buf_printf(&what, ".%s%s", *a->result ? " " : "", a->result);
+    agent_set_text(&a->result, buf_take(&what));
+    buf_free(&what);
+}
+
 int agent_act(struct agent *a, struct err *e)
 {
     struct buf signature;
     int rc = 0;
-    buf_init(&signature, AGENT_TEXT_MAX);
     agent_set_text(&a->result, xstrdup(""));
     a->failed = a->expects_change = false;
     a->tool = wording_tool(a->o->dialect, a->step.nactions ? a->step.actions[0].kind : ACT_NONE, a->reply);
+    if (a->veto)
+        return refuse(a, e);
+    buf_init(&signature, AGENT_TEXT_MAX);
     if (a->fault != FAULT_NONE) { /* a step, but one that cannot be done */
         agent_set_text(&a->result, xstrdup(a->unread.text));
         a->failed = true;
@@ -125,6 +162,9 @@ int agent_act(struct agent *a, struct err *e)
     } else {
         rc = perform_all(a, &signature, e);
     }
+    agent_past_done(a, a->fault == FAULT_NONE);
+    if (a->edited && !a->failed)
+        tell_edit(a);
     a->errors = a->failed ? a->errors + 1 : 0;
     if (a->budget != AGENT_RUNNING) /* there is no further turn to do better in */
         a->r->status = a->budget;

@@ -61,7 +61,7 @@ int agent_exit_code(enum agent_status s, const struct err *e)
 
 double agent_seconds(const struct agent *a)
 {
-    return clock_ms_since(a->start) / 1000;
+    return clock_ms_since(a->start + a->waited) / 1000;
 }
 
 void agent_set_text(char **at, char *text)
@@ -103,8 +103,9 @@ static int record(struct agent *a, struct err *e)
     if (a->number % HELD_STEPS == 0)
         screen_release_all(a->o->screen); /* a key that the model pressed and forgot */
     image_free(&a->before);
-    if (image_copy(&a->before, &a->frame, e))
+    if (image_copy(&a->before, a->at_hand.rgb ? &a->at_hand : &a->frame, e))
         return -1;
+    image_free(&a->at_hand);
     return trace_sync(a->o->trace, e);
 }
 
@@ -124,12 +125,16 @@ static enum agent_status budget_used_up(const struct agent *a)
 
 static int parts_of_step(struct agent *a, struct err *e)
 {
-    if (agent_observe(a, e))
+    if (a->back ? agent_recall(a, e) : agent_observe(a, e))
         return -1;
     if (a->r->status != AGENT_RUNNING) /* going in circles: seen only now */
         return 0;
+    if (a->o->overseer)
+        agent_past_begin(a);
     if (agent_think(a, e))
         return -1;
+    if (a->back) /* it is left for an earlier one */
+        return trace_sync(a->o->trace, e);
     if (a->r->status == AGENT_RUNNING && agent_act(a, e)) /* else out of time */
         return -1;
     return record(a, e);
@@ -139,7 +144,10 @@ static int one_step(struct agent *a, struct err *e)
 {
     a->number++;
     a->beyond = a->budget != AGENT_RUNNING;
-    a->generated = a->forced = 0;
+    a->generated = a->forced = a->rerolls = 0;
+    a->edited = false;
+    agent_set_text(&a->veto, NULL);
+    image_free(&a->at_hand);
     a->cost = (struct context_cost){0};
     memset(a->ms, 0, sizeof a->ms);
     int rc = parts_of_step(a, e);
@@ -186,7 +194,11 @@ static void agent_free(struct agent *a)
     context_free(a->context);
     image_free(&a->frame);
     image_free(&a->before);
+    image_free(&a->at_hand);
     step_free(&a->step);
+    generated_free(&a->made);
+    past_free(&a->past);
+    free(a->veto);
     free(a->reply);
     free(a->lead);
     free(a->signature);
@@ -196,7 +208,7 @@ static void agent_free(struct agent *a)
 
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e)
 {
-    struct agent a = {.o = o, .r = r, .start = clock_ns(), .result = xstrdup("")};
+    struct agent a = {.o = o, .r = r, .start = clock_ns(), .result = xstrdup(""), .tiles = -1};
     struct screen_rect view = screen_view(o->screen);
     struct wording w = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
     *r = (struct agent_result){.status = AGENT_RUNNING};
@@ -205,6 +217,8 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     int rc = -1;
     if (system)
         a.context = context_new(o->mind, o->dialect, o->window, o->max_images, system, e);
+    if (a.context && o->overseer)
+        context_keep(a.context, OVERSEER_MARKS);
     if (a.context)
         rc = agent_keep_start(&a, system, e) || steps(&a, e) ? -1 : 0;
     screen_release_all(o->screen);

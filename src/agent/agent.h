@@ -7,6 +7,7 @@
 #define HOLORUN_AGENT_AGENT_H
 
 #include "agent/mind.h"
+#include "agent/overseer.h"
 #include "agent/progress.h"
 #include "screen/screen.h"
 #include "trace/trace.h"
@@ -47,6 +48,7 @@ struct agent_options {
     bool dry_run;       /* press nothing */
     bool log_tokens;
     struct settle settle;
+    struct overseer *overseer; /* looks at each step before it happens; NULL: nobody */
 };
 
 struct agent_result {

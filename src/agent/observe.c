@@ -27,6 +27,8 @@ static int judge_last_step(struct agent *a, struct err *e)
     trace_number(o->trace, "tiles", tiles);
     if (trace_end(o->trace, e))
         return -1;
+    a->tiles = tiles;
+    agent_past_judged(a);
     a->repeats = changed || o->dry_run ? 0 : a->repeats;
     if (changed || o->dry_run)
         a->still = 0;
@@ -57,33 +59,48 @@ static int judge_last_step(struct agent *a, struct err *e)
     return trace_end(o->trace, e);
 }
 
-static int record_observation(struct agent *a, const struct settled *settled, struct err *e)
+int agent_record_observation(struct agent *a, const struct settled *settled, struct err *e)
 {
     struct trace *t = a->o->trace;
-    char hash[17], title[256] = "", class[128] = "";
+    char hash[17];
     struct buf json;
     uint64_t h = image_hash(&a->frame);
-    int number;
-    if (trace_frame(t, &a->frame, h, &number, e))
+    if (trace_frame(t, &a->frame, h, &a->frame_number, e))
         return -1;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)h);
-    screen_active_window(a->o->screen, title, sizeof title, class, sizeof class);
     buf_init(&json, AGENT_TEXT_MAX);
     buf_puts(&json, "{\"title\": ");
-    buf_put_json(&json, title, strlen(title));
+    buf_put_json(&json, a->title, strlen(a->title));
     buf_puts(&json, ", \"class\": ");
-    buf_put_json(&json, class, strlen(class));
+    buf_put_json(&json, a->class, strlen(a->class));
     buf_puts(&json, "}");
     trace_begin(t, a->number, "observe");
     if (a->beyond)
         trace_bool(t, "beyond_budget", true);
-    trace_int(t, "frame", number);
+    trace_int(t, "frame", a->frame_number);
     trace_text(t, "hash", hash);
+    if (a->from)
+        trace_int(t, "from", a->from); /* the screen of that step, not of now */
     trace_number(t, "settle_ms", settled->ms);
     trace_text(t, "settle_why", settled->why);
     trace_number(t, "capture_ms", a->ms[PHASE_SEE]);
     trace_json(t, "window", json.data);
     buf_free(&json);
+    return trace_end(t, e);
+}
+
+int agent_record_prompt(struct agent *a, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    a->ms[PHASE_READ] = a->cost.ms;
+    trace_begin(t, a->number, "prompt");
+    trace_int(t, "tokens_total", a->cost.total);
+    trace_int(t, "tokens_reused", a->cost.reused);
+    trace_int(t, "tokens_prefilled", a->cost.prefilled);
+    trace_int(t, "images", a->cost.images);
+    trace_bool(t, "cut", a->cost.cut);
+    trace_text(t, "lead", a->lead);
+    trace_number(t, "ms", a->cost.ms);
     return trace_end(t, e);
 }
 
@@ -110,20 +127,14 @@ int agent_observe(struct agent *a, struct err *e)
         return -1;
     a->ms[PHASE_SETTLE] = settled.ms;
     a->ms[PHASE_SEE] = clock_ms_since(start);
-    if (record_observation(a, &settled, e) || (a->number > 1 && judge_last_step(a, e)))
+    *a->title = *a->class = 0;
+    screen_active_window(o->screen, a->title, sizeof a->title, a->class, sizeof a->class);
+    a->from = 0;
+    if (agent_record_observation(a, &settled, e) || (a->number > 1 && judge_last_step(a, e)))
         return -1;
     if (a->r->status != AGENT_RUNNING)
         return 0;
     if (context_observe(a->context, a->lead, &a->frame, &a->cost, e))
         return -1;
-    a->ms[PHASE_READ] = a->cost.ms;
-    trace_begin(o->trace, a->number, "prompt");
-    trace_int(o->trace, "tokens_total", a->cost.total);
-    trace_int(o->trace, "tokens_reused", a->cost.reused);
-    trace_int(o->trace, "tokens_prefilled", a->cost.prefilled);
-    trace_int(o->trace, "images", a->cost.images);
-    trace_bool(o->trace, "cut", a->cost.cut);
-    trace_text(o->trace, "lead", a->lead);
-    trace_number(o->trace, "ms", a->cost.ms);
-    return trace_end(o->trace, e);
+    return agent_record_prompt(a, e);
 }

@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/context.h"
+#include "agent/past.h"
 #include "agent/wording.h"
 
 enum { AGENT_TEXT_MAX = 4 << 20 };
@@ -18,8 +19,11 @@ struct agent {
     /* the step at hand */
     int number;
     struct image frame;
-    enum agent_status budget; /* the one that is used up, or RUNNING */
-    bool beyond;              /* it is used up: only an answer is asked for, and that is no step */
+    int frame_number;
+    char title[256], class[128]; /* of the active window when it was taken */
+    struct exec_place place;     /* of the frame on the display; decided on */
+    enum agent_status budget;    /* the one that is used up, or RUNNING */
+    bool beyond;                 /* it is used up: only an answer is asked for, and that is no step */
     struct step step;
     enum action_fault fault; /* of reading the reply */
     struct err unread;       /* what was wrong with it */
@@ -28,7 +32,18 @@ struct agent {
     struct context_cost cost;
     double ms[PHASES];
     int generated, forced;
-    bool as_said; /* the reply in the session is byte for byte what history holds */
+    bool as_said;          /* the reply in the session is byte for byte what history holds */
+    struct generated made; /* the reply as it came */
+    int reroll, rerolls;   /* its throw of the dice; the last one of this step */
+    float temperature;
+
+    /* what an overseer decided about the step (oversee.c) */
+    struct past past;
+    int from, back;       /* the frame is that of this step; the next step begins again there; 0: no */
+    struct image at_hand; /* the screen when it was decided; empty: the frame */
+    char *veto;           /* why it is not to be done, else NULL */
+    bool edited;
+    int64_t waited; /* nanoseconds that the run stood still for a decision */
 
     /* the conversation as tokens.bin has it: of the next reply only what is new goes there */
     int32_t *kept;
@@ -43,13 +58,28 @@ struct agent {
     bool failed;         /* it is an error */
     bool expects_change;
     int repeats, errors;
-    int still; /* actions that should have changed the screen and did not */
+    int still;    /* actions that should have changed the screen and did not */
+    double tiles; /* that the last step changed; -1: not known */
 };
 
 /* Three of the four parts of a step (the last is in agent.c); -1 when the run breaks off. */
 int agent_observe(struct agent *a, struct err *e);
 int agent_think(struct agent *a, struct err *e);
 int agent_act(struct agent *a, struct err *e);
+int agent_record_observation(struct agent *a, const struct settled *settled, struct err *e);
+int agent_record_prompt(struct agent *a, struct err *e);
+
+/* One reply; with other dice, the greater `reroll`. */
+enum attempted { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };
+enum attempted agent_attempt(struct agent *a, int reroll, float temperature, struct err *e);
+
+/* Asks the overseer about the reply that was read until it is to be run, refused, or left.  What is left has a->back. */
+enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e);
+void agent_past_begin(struct agent *a);           /* the step at hand can be gone back to */
+void agent_past_done(struct agent *a, bool ran);  /* what it did is known, and how it went */
+void agent_past_judged(struct agent *a);          /* ... and what it changed */
+int agent_recall(struct agent *a, struct err *e); /* in place of agent_observe: the screen of step a->back */
+struct exec_place agent_place(const struct agent *a); /* of the frame on the display as it is */
 
 /* What makes a step repeatable (keep.c): who was told what, and each reply with all that it came from. */
 int agent_keep_start(struct agent *a, const char *system, struct err *e);

@@ -35,8 +35,6 @@ static void watch(void *arg, const char *text, size_t len)
         a->cancel = 1;
 }
 
-enum attempted { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };
-
 /* What came of generating: is it a step, whatever is wrong with it?  A place off the screen or a key
  * that does not exist is the model's mistake, which it is told of; text that is no step at all is not
  * worth a turn. */
@@ -60,30 +58,35 @@ static enum attempted read_reply(struct agent *a, const struct generated *g, str
     return unreadable ? ATTEMPT_UNREADABLE : ATTEMPT_READ;
 }
 
-static enum attempted attempt(struct agent *a, int number, struct err *e)
+enum attempted agent_attempt(struct agent *a, int reroll, float temperature, struct err *e)
 {
     const struct agent_options *o = a->o;
     struct mind_request r = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
                              .sampling = o->sampling,
                              .think = o->dialect->think,
-                             .reroll = number,
+                             .reroll = reroll,
+                             .alternatives = o->overseer ? o->overseer->alternatives : 0,
                              .cancel = &a->cancel,
                              .on_text = watch,
                              .arg = a};
-    struct generated g;
-    enum attempted result = ATTEMPT_FAILED;
-    r.sampling.temperature = temperature_of(a, number);
+    r.sampling.temperature = a->temperature = temperature;
     r.sampling.max_tokens *= a->longer ? 2 : 1;
     a->cancel = 0;
+    a->reroll = reroll;
+    a->rerolls = reroll > a->rerolls ? reroll : a->rerolls;
     step_free(&a->step);
-    if (context_think(a->context, &r, &g, e) == 0 && agent_keep_reply(a, &r, &g, e) == 0) {
-        a->ms[PHASE_WRITE] += g.ms;
-        a->generated += g.n;
-        a->forced += g.forced;
-        result = read_reply(a, &g, e);
-    }
-    generated_free(&g);
-    return result;
+    generated_free(&a->made);
+    if (context_think(a->context, &r, &a->made, e) || agent_keep_reply(a, &r, &a->made, e))
+        return ATTEMPT_FAILED;
+    a->ms[PHASE_WRITE] += a->made.ms;
+    a->generated += a->made.n;
+    a->forced += a->made.forced;
+    return read_reply(a, &a->made, e);
+}
+
+static enum attempted attempt(struct agent *a, int number, struct err *e)
+{
+    return agent_attempt(a, number, temperature_of(a, number), e);
 }
 
 /* Attempts until a reply can be read; out of time, the next one must be the answer. */
@@ -109,6 +112,10 @@ static enum attempted attempts(struct agent *a, struct err *e)
 int agent_think(struct agent *a, struct err *e)
 {
     enum attempted got = attempts(a, e);
+    if (a->o->overseer && (got == ATTEMPT_READ || (got == ATTEMPT_UNREADABLE && a->budget == AGENT_RUNNING)))
+        got = agent_oversee(a, got, e);
+    if (a->back && got != ATTEMPT_FAILED)
+        return 0;
     /* Out of time without an answer wanted, or the answer that was wanted cannot be read. */
     if (got == ATTEMPT_OUT_OF_TIME || (got == ATTEMPT_UNREADABLE && a->budget != AGENT_RUNNING)) {
         a->r->status = a->budget;
@@ -129,6 +136,7 @@ int agent_think(struct agent *a, struct err *e)
     if (a->beyond)
         trace_bool(t, "beyond_budget", true);
     trace_int(t, "repairs", a->step.repairs);
+    trace_int(t, "reroll", a->reroll); /* which of its replies */
     trace_bool(t, "as_said", a->as_said);
     if (!a->as_said) /* else it is the text of the last reply */
         trace_text(t, "history", a->reply);

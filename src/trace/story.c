@@ -44,6 +44,21 @@ static void take_exec(struct story_step *s, const json_t *fields)
         s->actions[i].failure = field_text(fields, "error");
 }
 
+enum { NEAR = 256 }; /* events that a step may have between a reply and what came of it */
+
+/* Of several replies the one that became the step: a person may have taken another than the last. */
+static void choose_reply(struct story_step *s, const struct record *r, int until)
+{
+    int64_t reroll = field_int(s->step, "reroll");
+    if (!json_object_get(s->step, "reroll"))
+        return;
+    for (int i = until; i >= 0 && i > until - NEAR && r->events[i].step == s->number; i--)
+        if (!strcmp(r->events[i].kind, "generate") && field_int(r->events[i].fields, "reroll") == reroll) {
+            s->generate = r->events[i].fields;
+            return;
+        }
+}
+
 static void take_event(struct story_step *s, const char *kind, const json_t *fields)
 {
     if (!strcmp(kind, "observe")) {
@@ -88,6 +103,8 @@ void story_make(struct story *s, const struct record *r)
         struct story_step *step = step_of(s, v->step);
         if (step)
             take_event(step, v->kind, v->fields);
+        if (step && !strcmp(v->kind, "step"))
+            choose_reply(step, r, i);
     }
     for (int i = 0; i < s->n; i++)
         s->counted += !s->steps[i].beyond;

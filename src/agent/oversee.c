@@ -1,0 +1,366 @@
+/* oversee.c - between think and act: the overseer's turn; see overseer.h.
+ *
+ * The reply at hand is in the agent's own fields.  After a fork there are several: those that are not at hand are put
+ * aside (struct aside), and taking one exchanges the two.
+ */
+#include "agent/private.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPLIES = OVERSEER_FORKS + 1 };
+static const float warmth = 0.7f;     /* of another reply where the likeliest one would be the same again */
+static const double tile_level = 3.0; /* as an effect is judged (observe.c) */
+
+struct aside { /* a reply that is not at hand */
+    struct step step;
+    enum action_fault fault;
+    struct err unread;
+    char *reply;
+    bool as_said;
+    struct generated made;
+    int reroll;
+    float temperature;
+    enum attempted got;
+};
+
+struct sitting { /* one step before the overseer */
+    struct agent *a;
+    enum attempted got; /* of the reply at hand */
+    struct aside aside[REPLIES];
+    int n, taken; /* replies to choose from, 0: only the one at hand; which that is */
+    bool moved;
+    double moved_on;
+};
+
+const char *verdict_name(enum verdict v)
+{
+    static const char *const names[] = {"run", "edit", "veto", "again", "rewind", "fork", "take", "stop"};
+    return names[v];
+}
+
+/* ---- replies ---------------------------------------------------------------------------------- */
+
+/* The reply at hand goes to `to`; the agent is left without one. */
+static void put_aside(struct sitting *s, struct aside *to)
+{
+    struct agent *a = s->a;
+    *to = (struct aside){a->step, a->fault,  a->unread,      a->reply, a->as_said,
+                         a->made, a->reroll, a->temperature, s->got};
+    a->step = (struct step){0};
+    a->made = (struct generated){0};
+    a->reply = NULL;
+}
+
+static void take_up(struct sitting *s, struct aside *from)
+{
+    struct agent *a = s->a;
+    a->step = from->step;
+    a->fault = from->fault;
+    a->unread = from->unread;
+    a->reply = from->reply;
+    a->as_said = from->as_said;
+    a->made = from->made;
+    a->reroll = from->reroll;
+    a->temperature = from->temperature;
+    s->got = from->got;
+    *from = (struct aside){0};
+}
+
+static void forget(struct sitting *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        step_free(&s->aside[i].step);
+        generated_free(&s->aside[i].made);
+        free(s->aside[i].reply);
+        s->aside[i] = (struct aside){0};
+    }
+    s->n = s->taken = 0;
+}
+
+/* Other dice, at the temperature of the dialect. */
+static enum attempted another(struct sitting *s, struct err *e)
+{
+    struct agent *a = s->a;
+    float t = a->o->sampling.temperature;
+    enum attempted got = agent_attempt(a, a->rerolls + 1, t > 0 ? t : warmth, e);
+    if (got == ATTEMPT_UNREADABLE &&
+        agent_record_fault(a, "unreadable", action_fault_name(a->fault), a->unread.text, e))
+        return ATTEMPT_FAILED;
+    return got;
+}
+
+/* ---- what is shown ---------------------------------------------------------------------------- */
+
+static struct attempt shown_reply(const struct step *step, enum action_fault fault, const struct err *unread,
+                                  const struct generated *made)
+{
+    return (struct attempt){.step = step,
+                            .fault = fault,
+                            .message = fault == FAULT_NONE ? "" : unread->text,
+                            .reply = made->text.data ? made->text.data : "",
+                            .generated = made};
+}
+
+static struct attempt at_hand(const struct agent *a)
+{
+    struct attempt t = shown_reply(&a->step, a->fault, &a->unread, &a->made);
+    t.reroll = a->reroll;
+    t.temperature = a->temperature;
+    return t;
+}
+
+static void put_forks(const struct sitting *s, struct attempt *forks)
+{
+    for (int i = 0; i < s->n; i++) {
+        const struct aside *r = &s->aside[i];
+        forks[i] = shown_reply(&r->step, r->fault, &r->unread, &r->made);
+        forks[i].reroll = r->reroll;
+        forks[i].temperature = r->temperature;
+        if (i == s->taken)
+            forks[i] = at_hand(s->a);
+    }
+}
+
+static void propose(const struct sitting *s, const struct attempt *forks, struct proposal *p)
+{
+    const struct agent *a = s->a;
+    *p = (struct proposal){
+        .number = a->number,
+        .max_steps = a->o->max_steps,
+        .task = a->o->task,
+        .dir = trace_dir(a->o->trace),
+        .beyond = a->beyond,
+        .seconds = agent_seconds(a),
+        .frame = &a->frame,
+        .frame_number = a->frame_number,
+        .place = a->place,
+        .title = a->title,
+        .class = a->class,
+        .recorded = a->from != 0,
+        .from = a->from,
+        .moved_on = s->moved_on,
+        .moved = s->moved,
+        .lead = a->lead,
+        .now = at_hand(a),
+        .forks = forks,
+        .n_forks = s->n,
+        .taken = s->n ? s->taken : -1,
+        .reused = a->cost.reused,
+        .prefilled = a->cost.prefilled,
+        .sampled = a->generated - a->forced,
+        .forced = a->forced,
+        .images = a->cost.images,
+        .judged = a->tiles >= 0 && !a->o->dry_run,
+        .changed = a->tiles > 0,
+        .tiles = a->tiles,
+        .expected = a->expects_change,
+        .past = a->past.steps,
+        .n_past = a->past.n - 1,
+    };
+    memcpy(p->ms, a->ms, sizeof p->ms);
+}
+
+/* ---- what is decided --------------------------------------------------------------------------- */
+
+/* A step's actions as JSON: one object, or a list of them. */
+static void put_actions(struct trace *t, const char *key, const struct step *step)
+{
+    struct buf b;
+    buf_init(&b, AGENT_TEXT_MAX);
+    buf_puts(&b, "[");
+    for (int i = 0; i < step->nactions; i++) {
+        buf_puts(&b, i ? ", " : "");
+        action_to_json(&step->actions[i], &b);
+    }
+    buf_puts(&b, "]");
+    trace_json(t, key, b.full ? "null" : b.data);
+    buf_free(&b);
+}
+
+static int record_decision(const struct sitting *s, const struct decision *d, struct err *e)
+{
+    const struct agent *a = s->a;
+    struct trace *t = a->o->trace;
+    if (!d->by)
+        return 0;
+    trace_begin(t, a->number, "human");
+    trace_text(t, "what", verdict_name(d->verdict));
+    trace_text(t, "by", d->by);
+    if (d->verdict == VERDICT_EDIT) {
+        put_actions(t, "from", &a->step);
+        put_actions(t, "to", &d->edited);
+    } else if (d->verdict == VERDICT_REWIND || d->verdict == VERDICT_TAKE) {
+        trace_int(t, "to", d->to);
+    } else if (d->verdict == VERDICT_FORK) {
+        trace_int(t, "n", d->n);
+    }
+    if (d->reason)
+        trace_text(t, "reason", d->reason);
+    if (a->from)
+        trace_number(t, "moved_on", s->moved_on);
+    return trace_end(t, e);
+}
+
+/* The display as it is now.  What was shown lies elsewhere by now: true. */
+static int look(struct sitting *s, bool *moved, struct err *e)
+{
+    struct agent *a = s->a;
+    if (screen_capture(a->o->screen, &a->at_hand, e))
+        return -1;
+    struct exec_place now = agent_place(a);
+    *moved = now.ox != a->place.ox || now.oy != a->place.oy || now.sx != a->place.sx || now.sy != a->place.sy;
+    a->place = now;
+    return 0;
+}
+
+static void edit(struct sitting *s, struct decision *d)
+{
+    struct agent *a = s->a;
+    for (int i = 0; i < a->step.nactions; i++)
+        action_free(&a->step.actions[i]);
+    memcpy(a->step.actions, d->edited.actions, sizeof a->step.actions);
+    a->step.nactions = d->edited.nactions;
+    d->edited.nactions = 0;
+    memset(d->edited.actions, 0, sizeof d->edited.actions);
+    a->fault = FAULT_NONE;
+    a->edited = true;
+    s->got = ATTEMPT_READ;
+}
+
+static int again(struct sitting *s, struct err *e)
+{
+    forget(s);
+    s->got = another(s, e);
+    return s->got == ATTEMPT_FAILED ? -1 : 0;
+}
+
+static int fork_replies(struct sitting *s, int n, struct err *e)
+{
+    forget(s);
+    n = n < 1 ? 1 : n > OVERSEER_FORKS ? OVERSEER_FORKS : n;
+    s->n = 1;
+    for (int i = 1; i <= n; i++) {
+        put_aside(s, &s->aside[i - 1]);
+        s->n = i + 1;
+        s->taken = i;
+        s->got = another(s, e);
+        if (s->got == ATTEMPT_FAILED)
+            return -1;
+        if (s->got == ATTEMPT_OUT_OF_TIME)
+            return 0;
+        s->aside[i - 1].as_said = false; /* the conversation holds the last one */
+    }
+    put_aside(s, &s->aside[s->taken]);
+    take_up(s, &s->aside[0]);
+    s->taken = 0;
+    return 0;
+}
+
+static int take(struct sitting *s, int i, struct err *e)
+{
+    if (i < 0 || i >= s->n)
+        return err_set(e, ERR_USAGE, "there is no reply %d to take", i);
+    if (i == s->taken)
+        return 0;
+    put_aside(s, &s->aside[s->taken]);
+    take_up(s, &s->aside[i]);
+    s->taken = i;
+    return 0;
+}
+
+enum outcome { GO_ON = 1, ASK_AGAIN = 0, BROKEN = -1 };
+
+static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
+{
+    struct agent *a = s->a;
+    bool moved = false;
+    s->moved = false;
+    switch (d->verdict) {
+    case VERDICT_RUN:
+    case VERDICT_EDIT:
+        if ((d->by || a->from) && look(s, &moved, e))
+            return BROKEN;
+        s->moved = moved && d->by;
+        if (s->moved)
+            return ASK_AGAIN;
+        if (d->verdict == VERDICT_EDIT)
+            edit(s, d);
+        return GO_ON;
+    case VERDICT_VETO:
+        agent_set_text(&a->veto, d->reason ? d->reason : xstrdup(""));
+        d->reason = NULL;
+        s->got = ATTEMPT_READ;
+        return GO_ON;
+    case VERDICT_AGAIN:
+        return again(s, e) ? BROKEN : ASK_AGAIN;
+    case VERDICT_FORK:
+        return fork_replies(s, d->n, e) ? BROKEN : ASK_AGAIN;
+    case VERDICT_TAKE:
+        return take(s, d->to, e) ? BROKEN : ASK_AGAIN;
+    case VERDICT_REWIND:
+        if (past_find(&a->past, d->to) < 0) {
+            err_set(e, ERR_USAGE, "step %d cannot be gone back to", d->to);
+            return BROKEN;
+        }
+        a->back = d->to;
+        agent_past_done(a, false);
+        return GO_ON;
+    case VERDICT_STOP:
+        err_set(e, ERR_STOPPED, "stopped before step %d%s%s", a->number, d->reason && *d->reason ? ": " : "",
+                d->reason ? d->reason : "");
+        return BROKEN;
+    }
+    return BROKEN;
+}
+
+/* The clock of the run stands still meanwhile. */
+static int ask(struct sitting *s, struct decision *d, struct err *e)
+{
+    struct agent *a = s->a;
+    struct attempt forks[REPLIES];
+    struct proposal p;
+    put_forks(s, forks);
+    propose(s, forks, &p);
+    int64_t start = clock_ns();
+    int rc = a->o->overseer->decide(a->o->overseer, &p, d, e);
+    a->waited += clock_ns() - start;
+    if (rc == 0 && *screen_stop_flag())
+        rc = err_set(e, ERR_STOPPED, "stopped before step %d", a->number);
+    return rc;
+}
+
+/* How far the display is from what is shown, which is from the record. */
+static int look_at_first(struct sitting *s, struct err *e)
+{
+    struct agent *a = s->a;
+    bool moved;
+    a->place = agent_place(a);
+    s->moved_on = -1;
+    if (!a->from)
+        return 0;
+    if (look(s, &moved, e))
+        return -1;
+    s->moved_on = image_tiles_changed(&a->frame, &a->at_hand, tile_level);
+    return 0;
+}
+
+enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e)
+{
+    struct sitting s = {.a = a, .got = got};
+    enum outcome what = look_at_first(&s, e) ? BROKEN : ASK_AGAIN;
+    while (what == ASK_AGAIN && s.got != ATTEMPT_OUT_OF_TIME) {
+        struct decision d = {0};
+        what = ask(&s, &d, e) || record_decision(&s, &d, e) ? BROKEN : follow(&s, &d, e);
+        step_free(&d.edited);
+        free(d.reason);
+    }
+    if (s.n)
+        s.aside[s.taken] = (struct aside){0}; /* it is at hand */
+    forget(&s);
+    if (s.got == ATTEMPT_OUT_OF_TIME && a->budget == AGENT_RUNNING)
+        a->budget = AGENT_TIME;
+    return what == BROKEN ? ATTEMPT_FAILED : s.got;
+}
