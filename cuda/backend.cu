@@ -13,7 +13,6 @@ static const char *what_to_do(cudaError_t error)
     switch (error) {
     case cudaErrorMemoryAllocation:
         return "; 'holorun plan' says what fits on this card";
-#ifndef CUDA_EMULATED
     case cudaErrorInsufficientDriver:
         return "; the driver is older than this program wants, update it or use --device cpu";
     case cudaErrorNoDevice:
@@ -22,12 +21,12 @@ static const char *what_to_do(cudaError_t error)
         return "; use --device cpu, or see what 'nvidia-smi' says";
     case cudaErrorNoKernelImageForDevice:
         return "; this card is older than those this program was built for, use --device cpu";
-    case cudaErrorECCUncorrectable:
     case cudaErrorDevicesUnavailable:
+        return "; another program may have it to itself: see what 'nvidia-smi' says, or use --device cpu";
+    case cudaErrorECCUncorrectable:
     case cudaErrorLaunchFailure:
     case cudaErrorIllegalAddress:
-        return "; the card has to be asked anew: start again, and see what 'nvidia-smi' says";
-#endif
+        return "; this process cannot use the card any more: start again, and see what 'nvidia-smi' says";
     default:
         return "";
     }
@@ -51,6 +50,22 @@ void cuda_launched(struct backend *b, const char *file, int line)
 
 /* ---- devices ------------------------------------------------------------------------------------------- */
 
+/* A card that does not answer has no memory, and is not chosen. */
+static void describe(struct gpu *g, int device)
+{
+    cudaDeviceProp p;
+    memset(g, 0, sizeof *g);
+    if (cudaGetDeviceProperties(&p, device) != cudaSuccess)
+        return (void)cudaGetLastError();
+    snprintf(g->name, sizeof g->name, "%.63s", p.name);
+    g->major = p.major;
+    g->minor = p.minor;
+    if (cudaSetDevice(device) == cudaSuccess && cudaMemGetInfo(&g->free, &g->memory) == cudaSuccess)
+        return;
+    cudaGetLastError();
+    g->free = g->memory = 0;
+}
+
 extern "C" int cuda_devices(struct gpu *out, int max, struct err *e)
 {
     int n = 0, driver = 0, runtime = 0;
@@ -65,16 +80,10 @@ extern "C" int cuda_devices(struct gpu *out, int max, struct err *e)
                        driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     if (error != cudaSuccess)
         return err_set(e, ERR_ENV, "no usable NVIDIA GPU: %s", cudaGetErrorString(error));
-    for (int i = 0; i < n && i < max; i++) {
-        cudaDeviceProp p;
-        CUDA(cudaSetDevice(i));
-        CUDA(cudaGetDeviceProperties(&p, i));
-        memset(&out[i], 0, sizeof out[i]);
-        snprintf(out[i].name, sizeof out[i].name, "%.63s", p.name);
-        out[i].major = p.major;
-        out[i].minor = p.minor;
-        CUDA(cudaMemGetInfo(&out[i].free, &out[i].memory));
-    }
+    if (n == 0)
+        return err_set(e, ERR_ENV, "there is no NVIDIA GPU on this machine");
+    for (int i = 0; i < n && i < max; i++)
+        describe(&out[i], i);
     return n;
 }
 
@@ -300,53 +309,74 @@ static void cuda_close(struct backend *b)
     delete c;
 }
 
+/* What the card is, and a stream of work for it. */
+static cudaError_t open_device(struct cuda *c, cudaDeviceProp *p)
+{
+    cudaError_t error = cudaSetDevice(c->device);
+    error = error == cudaSuccess ? cudaGetDeviceProperties(p, c->device) : error;
+    error = error == cudaSuccess ? cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking) : error;
+    cudaGetLastError(); /* it is told by the answer */
+    c->processors = p->multiProcessorCount;
+    return error;
+}
+
+static void fill(struct ops *o)
+{
+    o->name = "cuda";
+    o->close = cuda_close;
+    o->alloc = cuda_alloc;
+    o->free = cuda_free;
+    o->try_alloc = cuda_try_alloc;
+    o->memory_left = cuda_memory_left;
+    o->host_alloc = cuda_host_alloc;
+    o->host_free = cuda_host_free;
+    o->upload = cuda_upload;
+    o->download = cuda_download;
+    o->copy = cuda_copy;
+    step_fill(o);
+    rows_fill(o);
+    attend_fill(o);
+    linear_fill(o);
+    moe_fill(o);
+    ssm_fill(o);
+    scan_fill(o);
+    mamba_fill(o);
+    choose_fill(o);
+    cut_fill(o);
+    made_fill(o);
+}
+
+static int check_device(const struct cuda *c, cudaError_t error, const cudaDeviceProp *p, struct err *e)
+{
+    if (error != cudaSuccess)
+        return err_set(e, ERR_ENV, "GPU %d: %s%s", c->device, cudaGetErrorString(error), what_to_do(error));
+    if (p->major < 8)
+        return err_set(e, ERR_ENV,
+                       "GPU %d (%s) has compute capability %d.%d; 8.0 is wanted, so use --device cpu",
+                       c->device, p->name, p->major, p->minor);
+    return cublas_here() ? 0 : err_set(e, ERR_ENV, "%s", cublas_missing);
+}
+
 extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct err *e)
 {
-    struct gpu found[64];
-    int n = cuda_devices(found, 64, e);
+    int n = cuda_devices(nullptr, 0, e);
     if (n < 0)
         return nullptr;
     if (device < 0 || device >= n)
         return err_set(e, ERR_USAGE, "there is no GPU %d; this machine has %d, counted from 0", device, n),
                nullptr;
-    if (found[device].major < 8)
-        return err_set(e, ERR_ENV,
-                       "GPU %d (%s) has compute capability %d.%d; 8.0 is wanted, so use --device cpu", device,
-                       found[device].name, found[device].major, found[device].minor),
-               nullptr;
-    if (!cublas_here())
-        return err_set(e, ERR_ENV, "%s", cublas_missing), nullptr;
     struct cuda *c = new cuda();
-    cudaDeviceProp p;
-    CUDA(cudaSetDevice(device));
-    CUDA(cudaGetDeviceProperties(&p, device));
-    CUDA(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking));
+    cudaDeviceProp p = {};
     c->device = device;
-    c->processors = p.multiProcessorCount;
+    if (check_device(c, open_device(c, &p), &p, e)) {
+        if (c->stream)
+            cudaStreamDestroy(c->stream);
+        delete c;
+        return nullptr;
+    }
     c->managed = getenv("HOLORUN_CUDA_MANAGED") != nullptr;
-    c->ops.name = "cuda";
-    c->ops.close = cuda_close;
-    c->ops.alloc = cuda_alloc;
-    c->ops.free = cuda_free;
-    c->ops.try_alloc = cuda_try_alloc;
-    c->ops.memory_left = cuda_memory_left;
-    c->ops.host_alloc = cuda_host_alloc;
-    c->ops.host_free = cuda_host_free;
-    c->ops.upload = cuda_upload;
-    c->ops.download = cuda_download;
-    c->ops.copy = cuda_copy;
     steps_open(c);
-    step_fill(&c->ops);
-    rows_fill(&c->ops);
-    attend_fill(&c->ops);
-    linear_fill(&c->ops);
-    moe_fill(&c->ops);
-    ssm_fill(&c->ops);
-    scan_fill(&c->ops);
-    mamba_fill(&c->ops);
-    choose_fill(&c->ops);
-    cut_fill(&c->ops);
-    made_fill(&c->ops);
+    fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;
     b->pool = pool;

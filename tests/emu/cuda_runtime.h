@@ -193,7 +193,15 @@ typedef enum {
     cudaSuccess = 0,
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
-    cudaErrorNoDevice = 100
+    cudaErrorStubLibrary = 34,
+    cudaErrorInsufficientDriver = 35,
+    cudaErrorDevicesUnavailable = 46,
+    cudaErrorNoDevice = 100,
+    cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorECCUncorrectable = 214,
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorSystemDriverMismatch = 803
 } cudaError_t;
 typedef enum {
     cudaMemcpyHostToHost,
@@ -230,14 +238,19 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                               size_t rows, cudaMemcpyKind kind, cudaStream_t = nullptr);
 cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t = nullptr);
+namespace emu
+{
+cudaError_t broken(); /* what every call answers, once the card is lost */
+cudaError_t launch(); /* the same, for one kernel more: it may be the one at which that happens */
+} // namespace emu
 inline cudaError_t cudaSetDevice(int)
 {
-    return cudaSuccess;
+    return emu::broken();
 }
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
 {
     *s = nullptr;
-    return cudaSuccess;
+    return emu::broken();
 }
 inline cudaError_t cudaStreamDestroy(cudaStream_t)
 {
@@ -246,11 +259,11 @@ inline cudaError_t cudaStreamDestroy(cudaStream_t)
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 inline cudaError_t cudaDeviceSynchronize()
 {
-    return cudaSuccess;
+    return emu::broken();
 }
 inline cudaError_t cudaGetLastError()
 {
-    return cudaSuccess;
+    return emu::broken();
 }
 namespace emu
 {

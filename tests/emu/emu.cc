@@ -5,6 +5,7 @@
  * behind: so a warp can be ahead of another by all that no barrier forbids.  A round in which none could be resumed
  * means that some wait for threads which will never come.
  */
+#include "emu.h"
 #include "cuda_runtime.h"
 
 #include <cstdio>
@@ -65,6 +66,7 @@ struct {
     void *dynamic;
     size_t shared_bytes;
     uint64_t random = 88172645463325252ull;
+    uint64_t behind; /* warps that stay where they are */
 } now;
 
 [[noreturn]] void fail(const char *what)
@@ -163,24 +165,34 @@ void *poisoned(size_t bytes)
     return p;
 }
 
+/* Some warps fall behind for a few rounds, or for as long as others can move. */
+void fall_behind()
+{
+    now.behind = draw() % 4 ? draw() : 0;
+}
+
 void round_of_threads(std::vector<int> &order)
 {
-    bool moved = false;
-    uint64_t behind = draw() % 4 ? draw() : 0; /* warps that this round leaves where they are */
+    bool could = false, moved = false;
+    if (draw() % 8 == 0)
+        fall_behind();
     for (size_t i = order.size(); i > 1; i--)
         std::swap(order[i - 1], order[draw() % i]);
     for (int i : order) {
         coroutine *c = &now.threads[i];
         if (!can_run(c, i))
             continue;
-        moved = true;
-        if (behind >> i / 32 & 1)
+        could = true;
+        if (now.behind >> i / 32 & 1)
             continue;
+        moved = true;
         now.running = i;
         here = c->at;
         emu_switch(&now.host, c->sp);
     }
-    if (!moved) {
+    if (!moved)
+        fall_behind();
+    if (!could) {
         char text[256];
         snprintf(
             text, sizeof text,
@@ -318,87 +330,153 @@ void *dynamic_shared()
 
 } // namespace emu
 
-/* ---- the host's side ------------------------------------------------------------------------------------- */
+/* ---- the card -------------------------------------------------------------------------------------------- */
 
-/* Device memory ends at a page that nobody may touch, and cannot be touched any more once it is free; where an
- * address sanitizer does that, and better, it is left to it. */
-#ifdef __SANITIZE_ADDRESS__
-cudaError_t cudaMalloc(void **p, size_t bytes)
+struct emu_card emu_card = {13000, 13000, 1, 8, true, static_cast<size_t>(8) << 30, 0, 0, 0, 0, 0};
+
+cudaError_t emu::broken()
 {
-    if (posix_memalign(p, 256, bytes ? bytes : 1))
-        return cudaErrorMemoryAllocation;
-    memset(*p, 0xff, bytes);
-    return cudaSuccess;
+    return static_cast<cudaError_t>(emu_card.error);
 }
 
-cudaError_t cudaFree(void *p)
+/* ---- memory ---------------------------------------------------------------------------------------------- */
+
+/* Memory ends at a page that nobody may touch, and cannot be touched any more once it is free; where an address
+ * sanitizer does that, and better, it is left to it. */
+struct piece {
+    void *at;
+    size_t whole, bytes; /* that were taken, and that somebody asked for */
+};
+static std::mutex pieces_lock;
+static std::map<void *, piece> pieces;
+
+static size_t rounded(size_t bytes)
 {
-    free(p);
-    return cudaSuccess;
+    return (bytes + 255) / 256 * 256;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+static void *take(size_t bytes, piece *p)
+{
+    p->whole = bytes ? bytes : 1; /* not more: what is beyond is caught */
+    return posix_memalign(&p->at, 256, p->whole) ? nullptr : p->at;
+}
+
+static void give(const piece &p)
+{
+    free(p.at);
 }
 #else
 enum { PAGE = 4096 };
-static std::mutex pieces_lock;
-static std::map<void *, std::pair<void *, size_t>> pieces;
+
+static void *take(size_t bytes, piece *p)
+{
+    bytes = rounded(bytes);
+    p->whole = (bytes + PAGE - 1) / PAGE * PAGE + PAGE;
+    p->at =
+        mmap(nullptr, p->whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p->at == MAP_FAILED)
+        return nullptr;
+    char *end = static_cast<char *>(p->at) + p->whole - PAGE;
+    mprotect(end, PAGE, PROT_NONE);
+    return end - bytes;
+}
+
+static void give(const piece &p) /* nothing else ever comes to lie there */
+{
+    mmap(p.at, p.whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+#endif
+
+cudaError_t cudaMallocHost(void **p, size_t bytes)
+{
+    piece taken = {nullptr, 0, rounded(bytes)};
+    if (emu::broken() != cudaSuccess)
+        return emu::broken();
+    *p = take(bytes, &taken);
+    if (!*p)
+        return cudaErrorMemoryAllocation;
+    memset(*p, 0xff, bytes);
+    std::lock_guard<std::mutex> hold(pieces_lock);
+    pieces[*p] = taken;
+    return cudaSuccess;
+}
+
+static cudaError_t give_back(void *p, size_t *bytes)
+{
+    std::lock_guard<std::mutex> hold(pieces_lock);
+    auto found = pieces.find(p);
+    *bytes = 0;
+    if (found == pieces.end())
+        return p ? cudaErrorInvalidValue : emu::broken();
+    *bytes = found->second.bytes;
+    give(found->second);
+    pieces.erase(found);
+    return emu::broken();
+}
+
+cudaError_t cudaFreeHost(void *p)
+{
+    size_t bytes;
+    return give_back(p, &bytes);
+}
 
 cudaError_t cudaMalloc(void **p, size_t bytes)
 {
-    size_t room = (bytes + 255) / 256 * 256, whole = (room + PAGE - 1) / PAGE * PAGE + PAGE;
-    void *at =
-        mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED)
+    if (emu_card.used + rounded(bytes) > emu_card.memory)
         return cudaErrorMemoryAllocation;
-    *p = static_cast<char *>(at) + whole - PAGE - room;
-    memset(*p, 0xff, room);
-    mprotect(static_cast<char *>(at) + whole - PAGE, PAGE, PROT_NONE);
-    std::lock_guard<std::mutex> hold(pieces_lock);
-    pieces[*p] = {at, whole};
-    return cudaSuccess;
+    cudaError_t error = cudaMallocHost(p, bytes);
+    if (error == cudaSuccess)
+        emu_card.used += rounded(bytes);
+    emu_card.most = emu_card.most < emu_card.used ? emu_card.used : emu_card.most;
+    return error;
 }
-
-cudaError_t cudaFree(void *p)
-{
-    std::lock_guard<std::mutex> hold(pieces_lock);
-    auto piece = pieces.find(p);
-    if (piece == pieces.end())
-        return p ? cudaErrorInvalidValue : cudaSuccess;
-    /* nothing else ever comes to lie there */
-    mmap(piece->second.first, piece->second.second, PROT_NONE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    pieces.erase(piece);
-    return cudaSuccess;
-}
-#endif
 
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
 {
     return cudaMalloc(p, bytes);
 }
 
-cudaError_t cudaMallocHost(void **p, size_t bytes)
+cudaError_t cudaFree(void *p)
 {
-    return cudaMalloc(p, bytes);
-}
-
-cudaError_t cudaFreeHost(void *p)
-{
-    return cudaFree(p);
+    size_t bytes;
+    cudaError_t error = give_back(p, &bytes);
+    emu_card.used -= bytes;
+    return error;
 }
 
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
-    *free_bytes = *total = static_cast<size_t>(8) << 30;
-    return cudaSuccess;
+    *free_bytes = emu_card.memory - emu_card.used;
+    *total = emu_card.memory;
+    return emu::broken();
 }
+
+/* ---- what there is ------------------------------------------------------------------------------------------ */
 
 const char *cudaGetErrorString(cudaError_t e)
 {
-    return e == cudaSuccess ? "no error" : e == cudaErrorMemoryAllocation ? "out of memory" : "an error";
+    static const std::map<int, const char *> names = {
+        {cudaSuccess, "no error"},
+        {cudaErrorMemoryAllocation, "out of memory"},
+        {cudaErrorStubLibrary, "CUDA driver is a stub library"},
+        {cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version"},
+        {cudaErrorNoDevice, "no CUDA-capable device is detected"},
+        {cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device"},
+        {cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"},
+        {cudaErrorLaunchFailure, "unspecified launch failure"}};
+    auto found = names.find(e);
+    return found == names.end() ? "an error" : found->second;
 }
 
 cudaError_t cudaGetDeviceCount(int *n)
 {
-    *n = 1;
+    *n = 0;
+    if (emu_card.driver < emu_card.runtime)
+        return cudaErrorInsufficientDriver;
+    if (!emu_card.cards)
+        return cudaErrorNoDevice;
+    *n = emu_card.cards;
     return cudaSuccess;
 }
 
@@ -406,21 +484,21 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
 {
     *p = cudaDeviceProp{};
     strcpy(p->name, "emulated");
-    p->totalGlobalMem = static_cast<size_t>(8) << 30;
+    p->totalGlobalMem = emu_card.memory;
     p->sharedMemPerBlockOptin = emu::SHARED_LIMIT;
-    p->major = 8;
+    p->major = emu_card.major;
     p->multiProcessorCount = 4;
-    return cudaSuccess;
+    return emu::broken();
 }
 
 cudaError_t cudaDriverGetVersion(int *v)
 {
-    *v = 13000;
+    *v = emu_card.driver;
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *v)
 {
-    *v = 13000;
+    *v = emu_card.runtime;
     return cudaSuccess;
 }

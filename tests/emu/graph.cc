@@ -1,5 +1,6 @@
 /* graph.cc - what is given to a stream: launches and copies, run at once or recorded in a graph. */
 #include "cuda_runtime.h"
+#include "emu.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -110,6 +111,13 @@ void allow(const void *kernel, size_t shared)
     allowed()[kernel] = shared;
 }
 
+cudaError_t launch()
+{
+    if (emu_card.launches && --emu_card.launches == 0)
+        emu_card.error = emu_card.then;
+    return broken();
+}
+
 void enqueue(const std::function<void()> &what)
 {
     submit(node{nullptr, dim3(), dim3(), 0, what, 0});
@@ -120,14 +128,15 @@ void enqueue(const std::function<void()> &what)
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared,
                              cudaStream_t)
 {
-    submit(make_node(kernel, grid, block, args, shared));
-    return cudaSuccess;
+    if (emu::launch() == cudaSuccess)
+        submit(make_node(kernel, grid, block, args, shared));
+    return emu::broken();
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaStream_t)
 {
     emu::enqueue([=] { memmove(to, from, n); });
-    return cudaSuccess;
+    return emu::broken();
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
@@ -138,20 +147,20 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
             memmove(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch,
                     width);
     });
-    return cudaSuccess;
+    return emu::broken();
 }
 
 cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t)
 {
     emu::enqueue([=] { memset(p, v, n); });
-    return cudaSuccess;
+    return emu::broken();
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
     if (recording)
         fail("waiting for a stream that is being recorded");
-    return cudaSuccess;
+    return emu::broken();
 }
 
 /* ---- graphs ------------------------------------------------------------------------------------------------ */
@@ -210,8 +219,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t)
     if (recording)
         fail("a graph within a recording");
     for (const node &n : exec->nodes)
-        run(n);
-    return cudaSuccess;
+        if (emu::launch() == cudaSuccess)
+            run(n);
+    return emu::broken();
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)

@@ -1,0 +1,29 @@
+/* emu.h - the emulated card as tests want it: how much memory it has, what is installed beside it, and when it breaks.
+ *
+ * Where the tests of the kernels run on a GPU there is none: then the address of emu_card is NULL.
+ */
+#ifndef HOLORUN_TESTS_EMU_EMU_H
+#define HOLORUN_TESTS_EMU_EMU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct emu_card {
+    int driver, runtime; /* versions of CUDA, 1000 * major + 10 * minor; no driver: 0 */
+    int cards;           /* equal ones */
+    int major;           /* compute capability */
+    bool library;        /* cuBLASLt is there */
+    size_t memory;       /* bytes */
+    size_t used, most;   /* of these, without what a real card rounds them up to: now, and at most */
+    int error;           /* a cudaError_t that every call answers: a card that is lost stays lost */
+    long launches;       /* how many are left until it is lost with error `then`; 0: for ever */
+    int then;
+};
+
+#ifdef __cplusplus
+extern "C" struct emu_card emu_card;
+#else
+extern struct emu_card emu_card __attribute__((weak));
+#endif
+
+#endif

@@ -1,0 +1,168 @@
+/* t_cuda_faults.c - claims about a GPU that is not as it should be: without a driver, too old, busy, full, lost.  Where
+ * it is a real one nothing can be done to it, and nothing is claimed.
+ */
+#include "check.h"
+#include "tiny_model.h"
+
+#include "emu/emu.h"
+#include "model/session.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STUB_DRIVER = 34, BUSY = 46, NO_IMAGE = 209, ECC = 214, ILLEGAL_ADDRESS = 700, LAUNCH_FAILURE = 719 };
+
+static struct tiny tiny;
+static struct emu_card whole; /* a card that works */
+
+static void only_emulated(void)
+{
+    if (!&emu_card)
+        skip();
+    whole = emu_card;
+}
+
+/* ---- before it is used ----------------------------------------------------------------------------------------- */
+
+struct missing {
+    const char *naming, *to_do;
+    struct emu_card card;
+};
+
+static void one_line(const char *text)
+{
+    assert_true(*text && !strchr(text, '\n'));
+}
+
+static void t_missing(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct missing all[] = {{"no NVIDIA driver", "", whole},
+                            {"driver is for CUDA 11.8, this program wants 13.0", "update the driver", whole},
+                            {"no CUDA-capable device", "", whole},
+                            {"compute capability 7.0", "--device cpu", whole},
+                            {"libcublasLt.so", "--device cpu", whole},
+                            {"busy or unavailable", "nvidia-smi", whole},
+                            {"stub library", "nvidia-smi", whole}};
+    all[0].card.driver = 0;
+    all[1].card.driver = 11080;
+    all[2].card.cards = 0;
+    all[3].card.major = 7;
+    all[4].card.library = false;
+    all[5].card.error = BUSY;
+    all[6].card.error = STUB_DRIVER;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        struct err e = ERR_INIT;
+        emu_card = all[i].card;
+        struct backend *b = backend_open("cuda", NULL, 0, NULL, &e),
+                       *any = backend_open("auto", NULL, 0, NULL, NULL);
+        emu_card = whole;
+        if (b || e.kind != ERR_ENV || !strstr(e.text, all[i].naming) || !strstr(e.text, all[i].to_do))
+            fail_msg("'%s' is told as: %d, %s", all[i].naming, (int)e.kind, e.text);
+        one_line(e.text);
+        assert_true(any && strcmp(any->ops->name, "cuda") != 0); /* the processor is there */
+        backend_free(any);
+    }
+    struct err e = ERR_INIT;
+    assert_null(backend_open("cuda:1", NULL, 0, NULL, &e));
+    assert_true(e.kind == ERR_USAGE && strstr(e.text, "there is no GPU 1"));
+}
+
+/* ---- at work -------------------------------------------------------------------------------------------------------- */
+
+/* What a process of its own says that does this, and how it ends. */
+static int in_process(char *said, size_t room, void (*fn)(const void *arg), const void *arg)
+{
+    int ends[2], status = 0;
+    size_t n = 0;
+    ssize_t got;
+    fflush(stdout);
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        dup2(ends[1], 2);
+        close(ends[0]);
+        fn(arg);
+        _exit(0);
+    }
+    close(ends[1]);
+    while (n + 1 < room && (got = read(ends[0], said + n, room - 1 - n)) > 0)
+        n += (size_t)got;
+    said[n] = 0;
+    close(ends[0]);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+struct work {
+    struct engine *engine;
+    long launches; /* after which the card is lost, with this: */
+    int error;
+};
+
+static void work(const void *arg)
+{
+    const struct work *w = arg;
+    struct err e = ERR_INIT;
+    struct session *s = session_new(w->engine, 1);
+    struct image im = tiny_image(90, 60, 1);
+    emu_card.launches = w->launches;
+    emu_card.then = w->error;
+    for (int i = 0; i < 12; i++) {
+        if (i == 5 && session_append_image(s, &im, &e))
+            die(e.kind, "%s", e.text);
+        if (session_append(s, &(int32_t){40 + i}, 1, &e) || session_compute(s, &e))
+            die(e.kind, "%s", e.text);
+    }
+    image_free(&im);
+    session_free(s);
+}
+
+/* The one line of a process that ends with ERR_ENV. */
+static void ends_with(const struct work *w, const char *naming, const char *to_do)
+{
+    char said[4096];
+    int code = in_process(said, sizeof said, work, w);
+    size_t n = strlen(said);
+    if (code != ERR_ENV || !strstr(said, naming) || !strstr(said, to_do))
+        fail_msg("'%s' after %ld launches: exit %d: %s", naming, w->launches, code, said);
+    assert_true(n > 1 && strchr(said, '\n') == said + n - 1);
+}
+
+static void t_lost(void **state)
+{
+    (void)state;
+    only_emulated();
+    static const struct {
+        int error;
+        const char *naming, *to_do;
+    } kinds[] = {{LAUNCH_FAILURE, "unspecified launch failure", "start again"},
+                 {ECC, "GPU: ", "start again"},
+                 {ILLEGAL_ADDRESS, "GPU: ", "start again"},
+                 {NO_IMAGE, "no kernel image", "--device cpu"}};
+    static const long when[] = {1, 2, 40, 130,
+                                300}; /* in a prompt, in the tower, in a step that is recorded */
+    struct engine *g = tiny_open_on(&tiny, "cuda", NULL, false);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        for (size_t i = 0; i < sizeof when / sizeof *when; i++)
+            ends_with(&(struct work){g, when[i], kinds[k].error}, kinds[k].naming, kinds[k].to_do);
+    char said[4096];
+    assert_int_equal(in_process(said, sizeof said, work, &(struct work){g, 0, 0}), 0);
+    assert_string_equal(said, "");
+    engine_close(g);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("what is missing beside a card is told in one line, and the processor is there", t_missing),
+    CLAIM("a card that is lost ends the program with one line that says what to do", t_lost),
+};
+
+int main(int argc, char **argv)
+{
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    tiny_free(&tiny);
+    return rc;
+}
