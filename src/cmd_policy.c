@@ -108,7 +108,7 @@ static int explain(const struct policy *p, const struct settings *s, struct err 
     struct subject *subject = xcalloc(1, sizeof *subject);
     subject_make(subject, &a, &same, &root);
     for (int i = 0; i < subject->s.n_targets; i++) {
-        struct policy_window *w = &subject->s.targets[i].window;
+        struct screen_window *w = &subject->s.targets[i].window;
         snprintf(w->title, sizeof w->title, "%s", s->title);
         snprintf(w->class, sizeof w->class, "%s", s->class);
         snprintf(w->program, sizeof w->program, "%s", s->program);

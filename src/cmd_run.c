@@ -31,6 +31,9 @@ struct settings {
     uint64_t seed;
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
     size_t state_memory;
+    const char *policy, *confirm;
+    double confirm_timeout;
+    bool observe_only;
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -61,6 +64,22 @@ static const struct option_spec options[] = {
     {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
      "ask for an answer once more when a budget is used up; it is shown, but is no result", NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
+    {"observe-only", 0, OPTION_FLAG, AT(observe_only),
+     .help = "nothing but moving the pointer, scrolling, waiting, looking, planning and answering"},
+    {"policy", 0, OPTION_TEXT, AT(policy), "FILE", 0, 4096, NULL,
+     "rules on what may be done (see holorun policy); without it policy.yaml in the user's configuration "
+     "folder "
+     "when there is one; the built-in rules follow",
+     "HOLORUN_POLICY"},
+    {"confirm", 0, OPTION_TEXT, AT(confirm), "HOW", 0, 4096, "auto",
+     "who is asked before what the rules want a person to confirm: tty, cmd:COMMAND (the question is JSON on "
+     "its "
+     "stdin, exit code 0 is yes), never (the answer is no), yes-to-all (nobody is asked, all of it is done), "
+     "or "
+     "auto: tty when there is a terminal, else never",
+     "HOLORUN_CONFIRM"},
+    {"confirm-timeout", 0, OPTION_NUMBER, AT(confirm_timeout), "SECONDS", 0.1, 86400, "60",
+     "no answer within this time is no", NULL},
     {"settle-min", 0, OPTION_NUMBER, AT(settle_min), "MS", 0, 60000, "150",
      "shortest wait for the screen after an action", NULL},
     {"settle-quiet", 0, OPTION_NUMBER, AT(settle_quiet), "MS", 0, 60000, "300",
@@ -95,6 +114,13 @@ const struct command run_command = {
         "everything to a run "
         "directory with a report. "
         "With - the task is read from stdin.\n\n"
+        "Before each action the rules are looked at (holorun policy prints them): they forbid some keys, and "
+        "ask "
+        "before sending, paying, deleting, granting, passwords, terminals and new addresses.  They go by the "
+        "model's "
+        "own words for its target, by keys, places and windows; there is no other judgement of what a page "
+        "is up to, "
+        "so give the agent an account and a desktop where little can go wrong.\n\n"
         "Escape twice on the display, Ctrl-C here, or holorun stop from elsewhere stops at once, also in the "
         "middle of a word, and "
         "releases every key and button.",
@@ -118,6 +144,8 @@ struct job {
     struct screen *screen;
     struct trace *trace;
     struct progress progress;
+    struct policy *policy;
+    struct gate *gate;
     char started[28];
     uint64_t weights_hash;
     bool weights_hashed;
@@ -280,6 +308,9 @@ static int write_run_json(struct job *j, const char *status, int exit_code, stru
     buf_put_json(&b, j->dialect->name, strlen(j->dialect->name));
     put_pair(&b, "sha256", j->dialect->sha256);
     put_pair(&b, "source", j->dialect_source);
+    buf_puts(&b, "}, \"policy\": {\"name\": ");
+    buf_put_json(&b, policy_name(j->policy), strlen(policy_name(j->policy)));
+    put_pair(&b, "sha256", policy_sha256(j->policy));
     buf_puts(&b, "}, \"display\": {\"name\": ");
     buf_put_json(&b, screen_name(j->screen), strlen(screen_name(j->screen)));
     buf_printf(&b, ", \"x\": %d, \"y\": %d, \"w\": %d, \"h\": %d}, \"settings\": ", view.x, view.y, view.w,
@@ -340,6 +371,20 @@ static void print_outcome(const struct job *j, const struct agent_result *r, con
 
 /* ---- the run ---------------------------------------------------------------------------------------- */
 
+static int open_gate(struct job *j, struct err *e)
+{
+    struct confirm confirm = {.seconds = j->s.confirm_timeout};
+    if (confirm_parse(j->s.confirm, &confirm, e) || !(j->policy = policy_open(j->s.policy, e)))
+        return -1;
+    struct gate_options o = {.policy = j->policy,
+                             .confirm = confirm,
+                             .dry_run = j->s.dry_run,
+                             .observe_only = j->s.observe_only,
+                             .task = j->task};
+    j->gate = gate_new(&o);
+    return 0;
+}
+
 static void fill_options(struct job *j, struct agent_options *o)
 {
     const struct settings *s = &j->s;
@@ -350,6 +395,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .mind = j->mind,
         .screen = j->screen,
         .trace = j->trace,
+        .gate = j->gate,
         .progress = &j->progress,
         .window = s->window == 1 ? WINDOW_SAWTOOTH : WINDOW_STRICT,
         .max_images = s->max_images,
@@ -405,6 +451,8 @@ static void job_close(struct job *j)
         warn("%s", e.text);
     mind_free(j->mind);
     engine_close(j->engine);
+    gate_free(j->gate);
+    policy_free(j->policy);
     if (j->dialect)
         dialect_free(j->dialect);
     free(j->dialect_source);
@@ -439,7 +487,7 @@ static void tell_others(struct job *j)
 /* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
 static int open_all(struct job *j, struct err *e)
 {
-    if (open_dialect(j, e) || open_screen(j, e))
+    if (open_gate(j, e) || open_dialect(j, e) || open_screen(j, e))
         return -1;
     tell_others(j);
     if (open_mind(j, e))
@@ -447,6 +495,7 @@ static int open_all(struct job *j, struct err *e)
     if (!(j->trace = trace_open(j->s.runs, e)))
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
     tell_others(j);
+    gate_begin(j->gate, j->screen, trace_dir(j->trace));
     return write_run_json(j, "running", -1, e);
 }
 

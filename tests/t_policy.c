@@ -131,7 +131,7 @@ static enum policy_verdict judge(const struct policy *p, const char *json, struc
     struct subject *s = calloc(1, sizeof *s);
     subject_make(s, &a, &same, &root);
     for (int i = 0; i < s->s.n_targets; i++) {
-        struct policy_window *w = &s->s.targets[i].window;
+        struct screen_window *w = &s->s.targets[i].window;
         snprintf(w->title, sizeof w->title, "%s", where.title ? where.title : "");
         snprintf(w->class, sizeof w->class, "%s", where.class ? where.class : "");
         snprintf(w->program, sizeof w->program, "%s", where.program ? where.program : "");

@@ -532,7 +532,7 @@ static void t_killed(void **state)
         assert_true(pressed(t.other) >= least[i]); /* the server keeps them down */
 
         driven_read(&t, &r); /* what it was about to do is on disk, that it was done is not */
-        assert_string_equal(r.events[r.n - 1].kind, "action");
+        assert_string_equal(r.events[r.n - 1].kind, "gate");
         assert_string_equal(field_text(json_object_get(driven_last(&r, "action"), "action"), "kind"),
                             i ? "drag" : "type");
         assert_string_equal(field_text(r.run, "status"), "running");

@@ -49,6 +49,39 @@ struct exec_place agent_place(const struct agent *a)
     return (struct exec_place){view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
 }
 
+/* Whether the rules, or a person they ask, let the action pass.  If not, the model is told why. */
+static int pass_gate(struct agent *a, int index, const struct exec_place *place, bool *pass, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    struct gate_ruling ruling;
+    *pass = true;
+    if (!a->o->gate)
+        return 0;
+    int rc = gate_decide(a->o->gate, &a->step.actions[index], place, a->number, &ruling, e);
+    a->waited += (int64_t)(ruling.ms * 1e6); /* the clock of the run stands still while a person thinks */
+    *pass = rc == 0 && ruling.pass;
+    trace_begin(t, a->number, "gate");
+    trace_int(t, "index", index);
+    trace_text(t, "rule", ruling.rule.rule);
+    trace_text(t, "verdict", policy_verdict_name(ruling.rule.verdict));
+    trace_text(t, "who", ruling.who);
+    trace_bool(t, "pass", *pass);
+    if (*ruling.where)
+        trace_text(t, "window", ruling.where);
+    if (*ruling.crop)
+        trace_text(t, "crop", ruling.crop);
+    if (!*pass)
+        trace_text(t, "error", rc ? e->text : ruling.told);
+    if (trace_end(t, rc ? NULL : e) || rc)
+        return -1;
+    if (!*pass) {
+        progress_trouble(a->o->progress, ruling.told);
+        agent_set_text(&a->result, xstrdup(ruling.told));
+        a->failed = true;
+    }
+    return 0;
+}
+
 /* Performs one action that was written down; a failure that the model can be told of is not ours. */
 static int perform(struct agent *a, int index, struct err *e)
 {
@@ -59,6 +92,11 @@ static int perform(struct agent *a, int index, struct err *e)
     enum action_fault fault = FAULT_NONE;
     if (!o->overseer) /* else it is what was shown */
         a->place = agent_place(a);
+    bool pass;
+    if (pass_gate(a, index, &a->place, &pass, e))
+        return -1;
+    if (!pass)
+        return 0;
     if (trace_sync(o->trace, e))
         return -1;
     screen_deadline(a->start + a->waited + (int64_t)(o->max_seconds * 1e9));
@@ -75,6 +113,8 @@ static int perform(struct agent *a, int index, struct err *e)
     trace_number(o->trace, "ms", done.ms);
     if (trace_end(o->trace, e))
         return -1;
+    if (o->gate && !o->dry_run && (fault == FAULT_NONE || action->kind == ACT_KEYDOWN))
+        gate_done(o->gate, action);
     if (fault == FAULT_NONE) {
         agent_set_text(&a->result, xstrdup(result_of(action)));
         return 0;

@@ -100,8 +100,11 @@ static int record(struct agent *a, struct err *e)
     struct progress_tokens tokens = {a->cost.reused, a->cost.prefilled, a->generated - a->forced, a->forced,
                                      a->cost.images};
     progress_times(a->o->progress, a->ms, &tokens);
-    if (a->number % HELD_STEPS == 0)
-        screen_release_all(a->o->screen); /* a key that the model pressed and forgot */
+    if (a->number % HELD_STEPS == 0) { /* a key that the model pressed and forgot */
+        screen_release_all(a->o->screen);
+        if (a->o->gate)
+            gate_released(a->o->gate);
+    }
     image_free(&a->before);
     if (image_copy(&a->before, a->at_hand.rgb ? &a->at_hand : &a->frame, e))
         return -1;

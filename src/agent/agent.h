@@ -9,6 +9,7 @@
 #include "agent/mind.h"
 #include "agent/overseer.h"
 #include "agent/progress.h"
+#include "gate/gate.h"
 #include "screen/screen.h"
 #include "trace/trace.h"
 
@@ -37,6 +38,7 @@ struct agent_options {
     struct screen *screen;
     struct trace *trace;
     const struct progress *progress;
+    struct gate *gate; /* asked before each action; NULL: everything passes */
     enum window_policy window;
     int max_images;
     struct sampling sampling; /* of one reply */

@@ -19,27 +19,13 @@ void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose)
     p->color = p->f && isatty(fileno(f)) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
-/* Printable text in one line: line breaks and tabs become spaces, other control characters (C0, DEL and
- * C1, which terminals obey) and broken bytes become '?'. */
 static void put_text(const struct progress *p, enum ink ink, const char *s)
 {
     size_t n = strlen(s);
     bool cut = n > SHOWN;
-    if (cut)
-        n = SHOWN;
     if (p->color)
         fputs(inks[ink], p->f);
-    for (int len; n; s += len, n -= (size_t)len) {
-        uint32_t cp;
-        len = utf8_decode(s, n, &cp);
-        if (len < 0 || (cp >= 0x7f && cp < 0xa0))
-            fputc('?', p->f);
-        else if (cp < 0x20)
-            fputc(cp == '\n' || cp == '\t' ? ' ' : '?', p->f);
-        else
-            fwrite(s, 1, (size_t)len, p->f);
-        len = len < 0 ? 1 : len;
-    }
+    utf8_print(p->f, s, cut ? SHOWN : n);
     fputs(cut ? "..." : "", p->f);
     if (p->color && ink != INK_PLAIN)
         fputs("\033[0m", p->f);

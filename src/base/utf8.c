@@ -1,6 +1,8 @@
 /* utf8.c - see utf8.h. */
 #include "base/utf8.h"
 
+#include <stdbool.h>
+
 int utf8_decode(const char *str, size_t n, uint32_t *cp)
 {
     const unsigned char *s = (const unsigned char *)str;
@@ -50,4 +52,22 @@ size_t utf8_valid_prefix(const char *s, size_t n)
     while (at < n && (len = utf8_decode(s + at, n - at, &cp)) > 0)
         at += (size_t)len;
     return at;
+}
+
+void utf8_print(FILE *f, const char *s, size_t n)
+{
+    for (int len; n; s += len, n -= (size_t)len) {
+        uint32_t cp = 0;
+        len = utf8_decode(s, n, &cp);
+        bool control = cp >= 0x7f && cp < 0xa0, unseen = cp == 0x200b || cp == 0x200e || cp == 0x200f ||
+                                                         (cp >= 0x2028 && cp <= 0x202e) ||
+                                                         (cp >= 0x2060 && cp <= 0x2069) || cp == 0xfeff;
+        if (len < 0 || control || unseen)
+            fputc('?', f);
+        else if (cp < 0x20)
+            fputc(cp == '\n' || cp == '\t' ? ' ' : '?', f);
+        else
+            fwrite(s, 1, (size_t)len, f);
+        len = len < 0 ? 1 : len;
+    }
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Decodes one scalar of s[0..n). Returns its length 1..4 and sets *cp; 0 if n == 0;
  * -1 for an invalid sequence (overlong, surrogate, above U+10FFFF, truncated). */
@@ -14,5 +15,9 @@ int utf8_encode(uint32_t cp, char out[4]);
 
 /* Length of the longest valid prefix of s[0..n). */
 size_t utf8_valid_prefix(const char *s, size_t n);
+
+/* For terminals, in one line: line breaks and tabs become spaces; other control characters (C0, DEL, and C1,
+ * which terminals obey), marks that turn the direction of writing or are not seen, and broken bytes become '?'. */
+void utf8_print(FILE *f, const char *s, size_t n);
 
 #endif

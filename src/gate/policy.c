@@ -10,7 +10,6 @@
 #include "base/sha256.h"
 #include "base/utf8.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,80 +180,6 @@ void policy_print(const struct policy *p, struct buf *out)
     buf_printf(out, "otherwise: %s\n", policy_verdict_name(p->otherwise));
 }
 
-/* ---- hosts -------------------------------------------------------------------------------------------- */
-
-/* A scheme at the start: letters, then a colon that no port follows. */
-static size_t scheme_of(const char *s)
-{
-    size_t n = 0;
-    while (isalnum((unsigned char)s[n]) || (n && strchr("+-.", s[n]) && s[n]))
-        n++;
-    if (!n || !isalpha((unsigned char)s[0]) || s[n] != ':')
-        return 0;
-    bool port = isdigit((unsigned char)s[n + 1]); /* localhost:8080 */
-    return port ? 0 : n;
-}
-
-/* Browsers drop these wherever they stand, and what is below a space at both ends. */
-static void strip(const char *address, char *out, size_t size)
-{
-    size_t n = 0;
-    while (*address && (unsigned char)*address <= ' ')
-        address++;
-    for (; *address && n + 1 < size; address++)
-        if (*address != '\t' && *address != '\n' && *address != '\r')
-            out[n++] = *address;
-    while (n && (unsigned char)out[n - 1] <= ' ')
-        n--;
-    out[n] = 0;
-}
-
-bool policy_host(const char *address, char host[256])
-{
-    char s[4096];
-    host[0] = 0;
-    strip(address, s, sizeof s);
-    const char *p = s;
-    size_t n = scheme_of(s);
-    if (n) {
-        bool web = (n == 4 && !strncasecmp(s, "http", n)) || (n == 5 && !strncasecmp(s, "https", n));
-        if (!web) {
-            for (size_t i = 0; i <= n && i < 255; i++) {
-                host[i] = (char)tolower((unsigned char)s[i]);
-                host[i + 1] = 0;
-            }
-            return true;
-        }
-        p += n + 1;
-    }
-    p += strspn(p, "/\\");
-    size_t len = strcspn(p, "/\\?#");
-    for (size_t i = len; i-- > 0;) { /* what stands before the last @ is a name and a password */
-        if (p[i] == '@') {
-            p += i + 1;
-            len -= i + 1;
-            break;
-        }
-    }
-    size_t port = len;
-    while (port && isdigit((unsigned char)p[port - 1]))
-        port--;
-    if (port && p[port - 1] == ':')
-        len = port - 1;
-    while (len && p[len - 1] == '.') /* example.org. is example.org */
-        len--;
-    bool clear = len > 0 && len < 256;
-    for (size_t i = 0; clear && i < len; i++) {
-        clear = isalnum((unsigned char)p[i]) ||
-                strchr("-.:[]", p[i]); /* no %41, no letters that only look alike */
-        host[i] = (char)tolower((unsigned char)p[i]);
-        host[i + 1] = 0;
-    }
-    if (!clear)
-        host[0] = 0;
-    return clear;
-}
-
 /* ---- matching ----------------------------------------------------------------------------------------- */
 
 struct question { /* does rule r match this? */
@@ -298,7 +223,7 @@ static bool inside_zone(const struct question *q, int x, int y)
 /* Everything a rule says of where an action goes holds for the same target. */
 static bool target_matches(const struct question *q, const struct policy_target *t)
 {
-    const struct policy_window *w = &t->window;
+    const struct screen_window *w = &t->window;
     if (q->r->zoned && (!t->placed || !inside_zone(q, t->x, t->y)))
         return false;
     if (q->r->terminal >= 0 && regex_matches(q, q->p->terminals, w->class) != q->r->terminal)

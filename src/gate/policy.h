@@ -31,21 +31,17 @@
 #define HOLORUN_GATE_POLICY_H
 
 #include "actions/action.h"
+#include "screen/screen.h"
 
 enum policy_verdict { POLICY_ALLOW, POLICY_CONFIRM, POLICY_DENY };
 const char *policy_verdict_name(enum policy_verdict v); /* "confirm" */
 
-enum { POLICY_MAX_RULES = 500, POLICY_MAX_TARGETS = 8, POLICY_MAX_KEYS = 24, POLICY_TITLE = 512 };
-
-struct policy_window { /* what is known of one; all "" for none */
-    unsigned long id;
-    char title[POLICY_TITLE], class[128], program[256];
-};
+enum { POLICY_MAX_RULES = 500, POLICY_MAX_TARGETS = 8, POLICY_MAX_KEYS = 24 };
 
 struct policy_target { /* where an action goes */
     bool placed;       /* x, y count: root pixels, where the event will be */
     int x, y;
-    struct policy_window window; /* under it; without a place the one that has the keyboard */
+    struct screen_window window; /* under it; without a place the one that has the keyboard */
 };
 
 struct policy_subject { /* an action and what it would touch */

@@ -116,6 +116,11 @@ struct screen_rect screen_view(const struct screen *s)
     return s->view;
 }
 
+struct screen_rect screen_root(const struct screen *s)
+{
+    return s->root_rect;
+}
+
 bool screen_visible(const struct screen *s, int x, int y)
 {
     for (int i = 0; i < s->n_monitors; i++) {

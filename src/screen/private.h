@@ -138,6 +138,10 @@ void settle_note_damage(struct screen *s);
 
 /* ---- window.c ---------------------------------------------------------------------------------- */
 
+/* Properties of any window, also one that is gone inside a trap: "" when there is none. */
+void window_text(struct screen *s, Window w, const char *property, char *out, size_t size);
+void window_title(struct screen *s, Window w, char *out, size_t size);
+void window_class(struct screen *s, Window w, char *out, size_t size);
 void window_manager_name(struct screen *s, char *out, size_t size); /* "" when there is none */
 
 /* ---- keyboard.c -------------------------------------------------------------------------------- */

@@ -39,6 +39,7 @@ struct screen_rect {
     int x, y, w, h;
 };
 struct screen_rect screen_view(const struct screen *s);    /* what captures show, in root pixels */
+struct screen_rect screen_root(const struct screen *s);    /* the whole root window */
 bool screen_visible(const struct screen *s, int x, int y); /* on some monitor, not in a gap between them */
 const char *screen_name(const struct screen *s);           /* ":1" */
 
@@ -65,6 +66,19 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
 /* First window whose title matches the PCRE2 pattern; fills title when wanted. 1 found, 0 not, -1 error. */
 int screen_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e);
 int screen_pointer(struct screen *s, int *x, int *y);
+
+struct screen_window { /* of a program, inside what the window manager puts around it; texts are UTF-8 */
+    unsigned long id;  /* 0: none, and all else is empty */
+    char title[512], class[128];
+    char program[256]; /* file of the process that it says it belongs to, when that is on this machine */
+    struct screen_rect rect;
+};
+/* What an event at this place of the root window would reach, and what has the keyboard.  0; -1: the display
+ * is lost. */
+int screen_window_at(struct screen *s, int x, int y, struct screen_window *out);
+int screen_window_with_keys(struct screen *s, struct screen_window *out);
+/* Whether the window is there and seen at this place of the root window. */
+bool screen_window_covers(struct screen *s, unsigned long id, int x, int y);
 
 /* ---- hands: 0 done, -1 failed (e->kind ERR_STOPPED when the stop flag was seen) ---------------- */
 

@@ -58,7 +58,12 @@ static void text_property(struct screen *s, Window w, Atom name, char *out, size
     XFree(data);
 }
 
-static void title_of(struct screen *s, Window w, char *out, size_t size)
+void window_text(struct screen *s, Window w, const char *property, char *out, size_t size)
+{
+    text_property(s, w, XInternAtom(s->dpy, property, False), out, size);
+}
+
+void window_title(struct screen *s, Window w, char *out, size_t size)
 {
     text_property(s, w, XInternAtom(s->dpy, "_NET_WM_NAME", False), out, size);
     if (!out[0])
@@ -66,7 +71,7 @@ static void title_of(struct screen *s, Window w, char *out, size_t size)
 }
 
 /* WM_CLASS is two strings, instance and class; the class is the name people know. */
-static void class_of(struct screen *s, Window w, char *out, size_t size)
+void window_class(struct screen *s, Window w, char *out, size_t size)
 {
     XClassHint hint = {0};
     out[0] = 0;
@@ -124,7 +129,7 @@ static Window named_under_pointer(struct screen *s)
     }
     char title[TITLE_MAX];
     for (; w && w != s->root; w = parent_of(s, w)) {
-        title_of(s, w, title, sizeof title);
+        window_title(s, w, title, sizeof title);
         if (title[0])
             return w;
     }
@@ -146,8 +151,8 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
     if (!w)
         w = named_under_pointer(s);
     if (w) {
-        title_of(s, w, t, sizeof t);
-        class_of(s, w, c, sizeof c);
+        window_title(s, w, t, sizeof t);
+        window_class(s, w, c, sizeof c);
     }
     xtrap_end(&trap);
     if (s->lost || !w)
@@ -194,7 +199,7 @@ static bool search(struct screen *s, struct search *q, Window w, int depth)
     if (--q->budget < 0 || depth > TREE_DEPTH || !XGetWindowAttributes(s->dpy, w, &a) ||
         a.map_state != IsViewable)
         return false;
-    title_of(s, w, q->title, sizeof q->title);
+    window_title(s, w, q->title, sizeof q->title);
     if (q->title[0] &&
         pcre2_match(q->re, (PCRE2_SPTR)q->title, strlen(q->title), 0, 0, q->match, q->limits) >= 0)
         return true;
@@ -276,7 +281,7 @@ void window_manager_name(struct screen *s, char *out, size_t size)
     Window w = window_property(s, "_NET_SUPPORTING_WM_CHECK");
     out[0] = 0;
     if (w)
-        title_of(s, w, out, size);
+        window_title(s, w, out, size);
     if (xtrap_end(&trap))
         out[0] = 0; /* of a manager that is gone */
     else if (w && !out[0])

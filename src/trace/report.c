@@ -320,6 +320,21 @@ static void slot_phases(struct page *p)
 
 /* ---- steps ------------------------------------------------------------------------------------ */
 
+/* Only what somebody was asked about or a rule forbade: that nothing was in the way is not worth a line. */
+static void put_gate(FILE *f, const json_t *gate)
+{
+    const char *verdict = field_text(gate, "verdict");
+    bool pass = field_bool(gate, "pass");
+    if (!gate || (pass && !strcmp(verdict, "allow")))
+        return;
+    fprintf(f, "<span class=\"gate%s\">", pass ? "" : " shut");
+    put_text(f, field_text(gate, "rule"));
+    fputs(!strcmp(verdict, "deny") ? ": forbidden" : pass ? ": confirmed by " : ": refused by ", f);
+    if (strcmp(verdict, "deny") != 0)
+        put_text(f, field_text(gate, "who"));
+    fputs("</span>", f);
+}
+
 static void put_actions(FILE *f, const struct story_step *s)
 {
     if (!s->nactions)
@@ -328,6 +343,7 @@ static void put_actions(FILE *f, const struct story_step *s)
     for (int k = 0; k < s->nactions; k++) {
         fprintf(f, "<li%s>", *s->actions[k].failure ? " class=\"failed\"" : "");
         put_text(f, s->actions[k].what);
+        put_gate(f, s->actions[k].gate);
         fputs("</li>", f);
     }
     fputs("</ol>\n", f);

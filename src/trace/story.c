@@ -59,6 +59,16 @@ static void choose_reply(struct story_step *s, const struct record *r, int until
         }
 }
 
+static void take_gate(struct story_step *s, const json_t *fields)
+{
+    int64_t i = field_int(fields, "index");
+    if (i < 0 || i >= s->nactions)
+        return;
+    s->actions[i].gate = fields;
+    if (!field_bool(fields, "pass"))
+        s->actions[i].failure = field_text(fields, "error");
+}
+
 static void take_event(struct story_step *s, const char *kind, const json_t *fields)
 {
     if (!strcmp(kind, "observe")) {
@@ -82,6 +92,8 @@ static void take_event(struct story_step *s, const char *kind, const json_t *fie
         s->beyond |= field_bool(fields, "beyond_budget"); /* used up only after the screen was seen */
     } else if (!strcmp(kind, "action")) {
         take_action(s, fields);
+    } else if (!strcmp(kind, "gate")) {
+        take_gate(s, fields);
     } else if (!strcmp(kind, "exec")) {
         take_exec(s, fields);
     } else if (!strcmp(kind, "effect")) {

@@ -15,6 +15,7 @@ struct story_action {
     const json_t *action; /* canonical form: kind, x, y, ... */
     const char *what;     /* for people */
     const char *failure;  /* "" when it was done */
+    const json_t *gate;   /* which rule decided, and who; NULL: nobody looked */
 };
 
 struct story_step {

@@ -25,7 +25,7 @@ while IFS=$'\t' read -r kind page task want; do
     first='^(Flights|DIALOG)'
     desktop_page "file://$PWD/assets/demo/$page" "$first" || exit 3
     start=$(date +%s%N)
-    result=$(./holorun run --quiet --json --no-report --runs "$runs" --max-steps 16 --max-time 120 "$task" 2>"$runs/stderr")
+    result=$(./holorun run --confirm yes-to-all --quiet --json --no-report --runs "$runs" --max-steps 16 --max-time 120 "$task" 2>"$runs/stderr")
     code=$?
     tenths=$((($(date +%s%N) - start) / 100000000)) seconds=$((tenths / 10)).$((tenths % 10))
     title=$(desktop_title)

@@ -1,0 +1,230 @@
+/* confirm.c - see confirm.h. */
+#include "gate/confirm.h"
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "gate/blocks.h"
+#include "screen/screen.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum { POLL_MS = 20, GRACE_MS = 200, COLUMNS = 64 };
+
+extern char **environ;
+
+int confirm_parse(const char *text, struct confirm *out, struct err *e)
+{
+    static const struct {
+        const char *word;
+        enum confirm_how how;
+    } words[] = {
+        {"auto", CONFIRM_AUTO}, {"tty", CONFIRM_TTY}, {"never", CONFIRM_NEVER}, {"yes-to-all", CONFIRM_YES}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (!strcmp(words[i].word, text)) {
+            out->how = words[i].how;
+            return 0;
+        }
+    }
+    if (!strncmp(text, "cmd:", 4) && text[4]) {
+        out->how = CONFIRM_COMMAND;
+        out->command = text + 4;
+        return 0;
+    }
+    return err_set(e, ERR_USAGE,
+                   "--confirm is auto, tty, never, yes-to-all or cmd: with a shell command, not '%s'", text);
+}
+
+struct wait { /* what ends a question besides its answer */
+    int64_t start;
+    double seconds;
+};
+
+/* Whether it has ended, and how. */
+static bool is_over(const struct wait *w, enum confirm_answer *how)
+{
+    if (*screen_stop_flag())
+        *how = CONFIRM_STOPPED;
+    else if (clock_ms_since(w->start) > w->seconds * 1000)
+        *how = CONFIRM_LATE;
+    else
+        return false;
+    return true;
+}
+
+/* ---- at the terminal ---------------------------------------------------------------------------------- */
+
+/* The terminal, if this process may read from it; -1. */
+static int open_terminal(void)
+{
+    int fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && tcgetpgrp(fd) != getpgrp()) { /* in the background: reading would stop the process */
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static void print_question(int fd, const struct confirm_question *q, double seconds)
+{
+    FILE *f = fdopen(dup(fd), "w");
+    if (!f)
+        return;
+    fputs("\n", f);
+    if (q->crop)
+        blocks_print(f, q->crop, COLUMNS);
+    for (int i = 0; i < q->n_lines; i++) {
+        fprintf(f, "%10s  ", q->lines[i].name);
+        utf8_print(f, q->lines[i].text, strlen(q->lines[i].text));
+        fputs("\n", f);
+    }
+    fprintf(f, "      May it do that? [y/N] (no in %.0f s) ", seconds);
+    fclose(f);
+}
+
+static enum confirm_answer understand(const char *line, size_t n)
+{
+    while (n && isspace((unsigned char)line[n - 1]))
+        n--;
+    while (n && isspace((unsigned char)*line))
+        line++, n--;
+    bool yes = (n == 1 && !strncasecmp(line, "y", 1)) || (n == 3 && !strncasecmp(line, "yes", 3));
+    return yes ? CONFIRM_ALLOWED : CONFIRM_DECLINED;
+}
+
+static enum confirm_answer ask_terminal(int fd, const struct confirm *c, const struct confirm_question *q)
+{
+    struct wait w = {clock_ns(), c->seconds};
+    enum confirm_answer how = CONFIRM_DECLINED;
+    char line[256];
+    tcflush(fd, TCIFLUSH); /* what was typed before the question is no answer to it */
+    print_question(fd, q, c->seconds);
+    while (!is_over(&w, &how)) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int rc = poll(&p, 1, POLL_MS);
+        if (rc <= 0)
+            continue;
+        ssize_t n = p.revents & POLLIN ? read(fd, line, sizeof line) : 0;
+        return n > 0 ? understand(line, (size_t)n) : CONFIRM_DECLINED;
+    }
+    dprintf(fd, "\n      %s\n", how == CONFIRM_LATE ? "no answer: no" : "stopped");
+    return how;
+}
+
+/* ---- by a command --------------------------------------------------------------------------------------- */
+
+/* All of the question as a file that only the command can read. */
+static int question_file(const char *json)
+{
+    int fd = memfd_create("question", MFD_CLOEXEC);
+    size_t n = strlen(json);
+    if (fd >= 0 && (write(fd, json, n) != (ssize_t)n || lseek(fd, 0, SEEK_SET))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* In a group of its own, with our signals' standard effects; its stdout is nobody's. */
+static pid_t start_command(const char *command, int in)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t all, none;
+    pid_t pid;
+    char *const words[] = {(char[]){"sh"}, (char[]){"-c"}, xstrdup(command), NULL};
+    sigfillset(&all);
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&how);
+    posix_spawn_file_actions_adddup2(&files, in, 0);
+    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setpgroup(&how, 0);
+    posix_spawnattr_setsigdefault(&how, &all);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (posix_spawn(&pid, "/bin/sh", &files, &how, words, environ))
+        pid = -1;
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&how);
+    free(words[2]);
+    return pid;
+}
+
+/* Asks the group to end, then makes it. */
+static void end_command(pid_t pid)
+{
+    int status;
+    kill(-pid, SIGTERM);
+    for (int ms = 0; ms < GRACE_MS; ms += POLL_MS) {
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            kill(-pid, SIGKILL); /* what it has started */
+            return;
+        }
+        clock_sleep_ms(POLL_MS);
+    }
+    kill(-pid, SIGKILL);
+    waitpid(pid, &status, 0);
+}
+
+static enum confirm_answer ask_command(const struct confirm *c, const struct confirm_question *q)
+{
+    struct wait w = {clock_ns(), c->seconds};
+    enum confirm_answer how = CONFIRM_NOBODY;
+    int in = question_file(q->json), status = 0;
+    pid_t pid = in >= 0 ? start_command(c->command, in) : -1;
+    if (in >= 0)
+        close(in);
+    if (pid < 0)
+        return CONFIRM_NOBODY;
+    while (!is_over(&w, &how)) {
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            kill(-pid, SIGKILL);
+            if (WIFEXITED(status) && WEXITSTATUS(status) == 127) /* no such command */
+                return CONFIRM_NOBODY;
+            return WIFEXITED(status) && !WEXITSTATUS(status) ? CONFIRM_ALLOWED : CONFIRM_DECLINED;
+        }
+        clock_sleep_ms(POLL_MS);
+    }
+    end_command(pid);
+    return how;
+}
+
+/* ---- which ----------------------------------------------------------------------------------------------- */
+
+enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q, const char **who)
+{
+    *who = "nobody";
+    switch (c->how) {
+    case CONFIRM_YES:
+        *who = "unattended";
+        return CONFIRM_ALLOWED;
+    case CONFIRM_COMMAND:
+        *who = "command";
+        return ask_command(c, q);
+    case CONFIRM_AUTO:
+    case CONFIRM_TTY: {
+        int fd = open_terminal();
+        if (fd < 0)
+            return CONFIRM_NOBODY;
+        *who = "terminal";
+        enum confirm_answer how = ask_terminal(fd, c, q);
+        close(fd);
+        return how;
+    }
+    case CONFIRM_NEVER:
+        break;
+    }
+    return CONFIRM_NOBODY;
+}

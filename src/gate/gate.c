@@ -1,0 +1,352 @@
+/* gate.c - see gate.h. */
+#include "gate/gate.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "gate/subject.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CROP_W = 320, CROP_H = 200, NEAR = 24, QUESTION_MAX = 1 << 20 };
+static const double changed_level = 10; /* a caret that blinks stays below */
+
+struct gate {
+    struct gate_options o;
+    struct screen *screen;
+    char *dir;
+    struct subject subject; /* of the action at hand; large */
+    uint32_t held[POLICY_MAX_KEYS];
+    int n_held, questions;
+    bool told_nobody;
+};
+
+struct gate *gate_new(const struct gate_options *o)
+{
+    struct gate *g = xcalloc(1, sizeof *g);
+    g->o = *o;
+    return g;
+}
+
+void gate_begin(struct gate *g, struct screen *s, const char *dir)
+{
+    g->screen = s;
+    free(g->dir);
+    g->dir = dir ? xstrdup(dir) : NULL;
+}
+
+void gate_free(struct gate *g)
+{
+    if (!g)
+        return;
+    free(g->dir);
+    free(g);
+}
+
+void gate_done(struct gate *g, const struct action *a)
+{
+    subject_hold(a, g->held, &g->n_held);
+}
+
+void gate_released(struct gate *g)
+{
+    g->n_held = 0;
+}
+
+/* ---- what it would touch ------------------------------------------------------------------------------- */
+
+static int look(struct gate *g, const struct action *a, const struct exec_place *place, struct err *e)
+{
+    struct policy_subject *s = &g->subject.s;
+    struct screen_rect all = screen_root(g->screen);
+    int pointer[2];
+    bool known = screen_pointer(g->screen, &pointer[0], &pointer[1]) == 0;
+    struct subject_root root = {all.w, all.h, known ? pointer : NULL};
+    subject_make(&g->subject, a, place, &root);
+    memcpy(s->held, g->held, sizeof s->held);
+    s->n_held = g->n_held;
+    for (int i = 0; i < s->n_targets; i++) {
+        struct policy_target *t = &s->targets[i];
+        int rc = t->placed ? screen_window_at(g->screen, t->x, t->y, &t->window)
+                           : screen_window_with_keys(g->screen, &t->window);
+        if (rc)
+            return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(g->screen));
+    }
+    return 0;
+}
+
+static bool only_observes(enum action_kind k)
+{
+    return k == ACT_MOVE || k == ACT_SCROLL || k == ACT_WAIT || k == ACT_OBSERVE || k == ACT_ZOOM ||
+           k == ACT_PLAN || k == ACT_ANSWER || k == ACT_INFEASIBLE;
+}
+
+static struct policy_ruling judge(const struct gate *g, const struct action *a)
+{
+    if (g->o.observe_only && !only_observes(a->kind))
+        return (struct policy_ruling){POLICY_DENY, "observe-only", "--observe-only", 0};
+    return policy_judge(g->o.policy, &g->subject.s);
+}
+
+int gate_look(struct gate *g, const struct action *a, const struct exec_place *place,
+              struct policy_ruling *out, struct err *e)
+{
+    if (look(g, a, place, e))
+        return -1;
+    *out = judge(g, a);
+    return 0;
+}
+
+static void describe_window(const struct gate *g, char *out, size_t size)
+{
+    const struct policy_subject *s = &g->subject.s;
+    const struct screen_window *w = s->n_targets ? &s->targets[s->n_targets - 1].window : NULL;
+    out[0] = 0;
+    if (!w)
+        return;
+    if (!w->id)
+        snprintf(out, size, "the desktop");
+    else
+        snprintf(out, size, "%.120s%s%.60s%s%.100s", *w->title ? w->title : "without a title",
+                 *w->class ? ", " : "", w->class, *w->program ? ", " : "", w->program);
+    out[utf8_valid_prefix(out, strlen(out))] = 0;
+}
+
+/* ---- the picture --------------------------------------------------------------------------------------- */
+
+/* Part of the screen; empty when it cannot be had: a question can do without. */
+struct crop {
+    struct image im;
+    int x, y; /* the target in it; -1: none */
+};
+
+static int lower(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static void cut(const struct image *from, int x, int y, struct image *out)
+{
+    for (int j = 0; j < out->h; j++)
+        memcpy(out->rgb + 3 * (size_t)j * (size_t)out->w,
+               from->rgb + 3 * ((size_t)(y + j) * (size_t)from->w + (size_t)x), 3 * (size_t)out->w);
+}
+
+/* Around the last target: of a drag where it ends, of keys the middle of the window that has them. */
+static void take_crop(struct gate *g, int w, int h, struct crop *out)
+{
+    const struct policy_subject *s = &g->subject.s;
+    const struct policy_target *t = s->n_targets ? &s->targets[s->n_targets - 1] : NULL;
+    struct screen_rect view = screen_view(g->screen);
+    struct image all = {0};
+    *out = (struct crop){.x = -1, .y = -1};
+    if (!t || screen_capture(g->screen, &all, NULL))
+        return;
+    const struct screen_rect *r = &t->window.rect;
+    int cx = (t->placed ? t->x : r->x + r->w / 2) - view.x,
+        cy = (t->placed ? t->y : r->y + r->h / 2) - view.y;
+    w = lower(w, all.w);
+    h = lower(h, all.h);
+    int x = cx - w / 2, y = cy - h / 2;
+    x = x < 0 ? 0 : lower(x, all.w - w);
+    y = y < 0 ? 0 : lower(y, all.h - h);
+    if (w > 0 && h > 0 && image_alloc(&out->im, w, h, NULL) == 0) {
+        cut(&all, x, y, &out->im);
+        out->x = t->placed ? cx - x : -1;
+        out->y = t->placed ? cy - y : -1;
+    }
+    image_free(&all);
+}
+
+static void mark(struct crop *c)
+{
+    static const uint8_t red[3] = {230, 40, 40}, white[3] = {255, 255, 255};
+    if (c->x < 0)
+        return;
+    image_draw_ring(&c->im, c->x, c->y, 13, 5, white);
+    image_draw_ring(&c->im, c->x, c->y, 12, 3, red);
+}
+
+/* confirm/0001.png; "" when it cannot be written. */
+static void save_crop(struct gate *g, const struct crop *c, int step, char *name, size_t size, char **path)
+{
+    name[0] = 0;
+    *path = NULL;
+    if (!c->im.rgb || !g->dir)
+        return;
+    char *folder = xasprintf("%s/confirm", g->dir);
+    snprintf(name, size, "confirm/%04d-%d.png", step, ++g->questions);
+    *path = xasprintf("%s/%s", g->dir, name);
+    if (dir_make(folder, NULL) || image_write_png(&c->im, *path, NULL)) {
+        free(*path);
+        *path = NULL;
+        name[0] = 0;
+    }
+    free(folder);
+}
+
+/* ---- asking -------------------------------------------------------------------------------------------- */
+
+static void put_member(struct buf *b, const char *key, const char *value)
+{
+    buf_printf(b, ", \"%s\": ", key);
+    buf_put_json(b, value, strlen(value));
+}
+
+static void question_json(const struct gate *g, const struct action *a, const char *what, const char *path,
+                          const struct gate_ruling *out, struct buf *b)
+{
+    const struct policy_subject *s = &g->subject.s;
+    const struct screen_window none = {0}, *w = s->n_targets ? &s->targets[s->n_targets - 1].window : &none;
+    buf_puts(b, "{\"v\": 1");
+    put_member(b, "what", what);
+    put_member(b, "rule", out->rule.rule);
+    put_member(b, "task", g->o.task ? g->o.task : "");
+    buf_puts(b, ", \"action\": ");
+    action_to_json(a, b);
+    buf_puts(b, ", \"targets\": [");
+    for (int i = 0; i < s->n_targets; i++)
+        if (s->targets[i].placed)
+            buf_printf(b, "%s[%d, %d]", i ? ", " : "", s->targets[i].x, s->targets[i].y);
+    buf_printf(b, "], \"window\": {\"id\": %lu", w->id);
+    put_member(b, "title", w->title);
+    put_member(b, "class", w->class);
+    put_member(b, "program", w->program);
+    buf_printf(b, "}, \"seconds\": %g", g->o.confirm.seconds);
+    if (path)
+        put_member(b, "crop", path);
+    buf_puts(b, "}\n");
+}
+
+static enum confirm_answer ask(struct gate *g, const struct action *a, const struct crop *crop, int step,
+                               struct gate_ruling *out)
+{
+    struct buf what, json;
+    char *path;
+    buf_init(&what, QUESTION_MAX);
+    buf_init(&json, QUESTION_MAX);
+    action_describe(a, &what);
+    save_crop(g, crop, step, out->crop, sizeof out->crop, &path);
+    question_json(g, a, what.data, path, out, &json);
+    struct confirm_line lines[5] = {
+        {"wants to", what.data}, {"window", out->where}, {"rule", out->rule.rule}};
+    int n = 3;
+    if (g->o.task)
+        lines[n++] = (struct confirm_line){"task", g->o.task};
+    if (path)
+        lines[n++] = (struct confirm_line){"picture", path};
+    struct confirm_question q = {lines, n, crop->im.rgb ? &crop->im : NULL, json.data};
+    enum confirm_answer answer = confirm_ask(&g->o.confirm, &q, &out->who);
+    free(path);
+    buf_free(&what);
+    buf_free(&json);
+    return answer;
+}
+
+/* What a person has seen must still be there: the window, and the picture close to the target. */
+static bool same_targets(const struct policy_subject *a, const struct policy_subject *b)
+{
+    bool same = a->n_targets == b->n_targets;
+    for (int i = 0; same && i < a->n_targets; i++) {
+        const struct screen_window *v = &a->targets[i].window, *w = &b->targets[i].window;
+        same = v->id == w->id && !strcmp(v->title, w->title) && !strcmp(v->class, w->class);
+    }
+    return same;
+}
+
+static int still_there(struct gate *g, const struct action *a, const struct exec_place *place,
+                       const struct crop *near, bool *same, struct err *e)
+{
+    struct policy_subject asked = g->subject.s; /* its corners are not looked at */
+    struct crop now;
+    if (look(g, a, place, e))
+        return -1;
+    take_crop(g, 2 * NEAR, 2 * NEAR, &now);
+    *same = same_targets(&asked, &g->subject.s);
+    if (near->im.rgb && now.im.rgb && near->x >= 0)
+        *same = *same && image_tiles_changed(&near->im, &now.im, changed_level) == 0;
+    image_free(&now.im);
+    return 0;
+}
+
+__attribute__((format(printf, 3, 4))) static void refuse(struct gate_ruling *out, enum action_fault fault,
+                                                         const char *fmt, ...)
+{
+    char text[300];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    out->pass = false;
+    out->fault = fault;
+    snprintf(out->told, sizeof out->told, "%s: not done: %s", action_fault_name(fault), text);
+    out->told[utf8_valid_prefix(out->told, strlen(out->told))] = 0;
+}
+
+static void take_answer(struct gate *g, enum confirm_answer answer, struct gate_ruling *out)
+{
+    const char *rule = out->rule.rule;
+    switch (answer) {
+    case CONFIRM_ALLOWED:
+        out->pass = true;
+        return;
+    case CONFIRM_DECLINED:
+        refuse(out, FAULT_REFUSED,
+               "a person was asked (rule \"%s\") and declined; do not try it in another way", rule);
+        return;
+    case CONFIRM_LATE:
+        refuse(out, FAULT_REFUSED, "a person was asked (rule \"%s\") and did not answer in time", rule);
+        return;
+    default:
+        refuse(out, FAULT_REFUSED, "the rule \"%s\" wants a person to be asked, and there is nobody to ask",
+               rule);
+        if (!g->told_nobody)
+            warn("the rule \"%s\" asks before this, and there is nobody to ask: see --confirm", rule);
+        g->told_nobody = true;
+    }
+}
+
+static int ask_and_look_again(struct gate *g, const struct action *a, const struct exec_place *place,
+                              int step, struct gate_ruling *out, struct err *e)
+{
+    struct crop crop, near;
+    int64_t start = clock_ns();
+    bool same = true;
+    take_crop(g, 2 * NEAR, 2 * NEAR, &near);
+    take_crop(g, CROP_W, CROP_H, &crop);
+    mark(&crop);
+    enum confirm_answer answer = ask(g, a, &crop, step, out);
+    int rc = answer == CONFIRM_STOPPED ? err_set(e, ERR_STOPPED, "stopped while a person was asked") : 0;
+    bool asked = g->o.confirm.how != CONFIRM_YES;
+    if (answer == CONFIRM_ALLOWED && asked)
+        rc = still_there(g, a, place, &near, &same, e);
+    take_answer(g, answer, out);
+    if (!same)
+        refuse(out, FAULT_REFUSED,
+               "what is under the target has changed while a person was asked; look again");
+    out->ms = clock_ms_since(start);
+    image_free(&crop.im);
+    image_free(&near.im);
+    return rc;
+}
+
+int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step,
+                struct gate_ruling *out, struct err *e)
+{
+    *out = (struct gate_ruling){.who = "policy"};
+    if (gate_look(g, a, place, &out->rule, e))
+        return -1;
+    describe_window(g, out->where, sizeof out->where);
+    if (out->rule.verdict == POLICY_CONFIRM && g->o.dry_run)
+        out->who = "dry run";
+    else if (out->rule.verdict == POLICY_CONFIRM)
+        return ask_and_look_again(g, a, place, step, out, e);
+    out->pass = out->rule.verdict != POLICY_DENY;
+    if (!out->pass)
+        refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way", out->rule.rule);
+    return 0;
+}

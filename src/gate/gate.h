@@ -1,0 +1,54 @@
+/* gate.h - before each single action: may it be done?
+ *
+ *     gate_decide    looks at what the action would touch, finds the rule, asks if the rule says so
+ *     action_execute only when ruling.pass
+ *
+ * What is asked about is looked at again after the answer: when the window under the target or the picture
+ * around it is another by then, the answer is worth nothing.  Keys that actions leave down are remembered, as
+ * they are part of every later chord.
+ */
+#ifndef HOLORUN_GATE_GATE_H
+#define HOLORUN_GATE_GATE_H
+
+#include "gate/confirm.h"
+#include "gate/policy.h"
+
+struct gate;
+
+struct gate_options { /* all borrowed */
+    const struct policy *policy;
+    struct confirm confirm;
+    bool dry_run;      /* nobody is asked: what a person would be asked about passes */
+    bool observe_only; /* nothing but moving, scrolling, waiting, looking, planning and answering */
+    const char *task;  /* shown with a question */
+};
+
+struct gate *gate_new(const struct gate_options *o);
+/* Before the first action.  dir: the run's folder, where pictures shown with questions go to confirm/; copied. */
+void gate_begin(struct gate *g, struct screen *s, const char *dir);
+void gate_free(struct gate *g); /* NULL is fine */
+
+struct gate_ruling {
+    struct policy_ruling rule;
+    bool pass;
+    enum action_fault fault; /* NONE when it passes, else DENIED or REFUSED */
+    const char *who;         /* "policy", or who was asked (confirm.h) */
+    char told[400];          /* what the model reads when it does not pass */
+    char where[320];         /* the window, for people and the record */
+    char crop[64];           /* the picture shown with the question, below dir; "" when nobody was asked */
+    double ms;               /* that somebody took to answer */
+};
+
+/* place: as for action_execute.  step: names the crop.  -1: stopped while asking, or the display is lost. */
+int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step,
+                struct gate_ruling *out, struct err *e);
+
+/* What the rules say, without asking anybody. */
+int gate_look(struct gate *g, const struct action *a, const struct exec_place *place,
+              struct policy_ruling *out, struct err *e);
+
+/* To be told of what was done, and that all keys were released. */
+void gate_done(struct gate *g, const struct action *a);
+void gate_released(struct gate *g);
+
+#endif
