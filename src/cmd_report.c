@@ -1,8 +1,7 @@
 /* cmd_report.c - holorun report: the page of a run, made again. */
-#include "base/file.h"
 #include "commands.h"
+#include "recorded.h"
 #include "trace/report.h"
-#include "trace/trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,32 +32,6 @@ const struct command report_command = {
     .run = cmd_report,
 };
 
-/* A path as it is, else a name below `runs`; what is no run is told before it is read. */
-static char *find_run(const char *name, const char *runs, struct err *e)
-{
-    if (!name)
-        return record_newest(runs, e);
-    char *below = xasprintf("%s/%s", runs, name);
-    bool is_path = strchr(name, '/') || file_exists(name) || !file_exists(below);
-    char *dir = xstrdup(is_path ? name : below), *events = xasprintf("%s/events.jsonl", dir);
-    if (!file_exists(events)) {
-        struct err none = ERR_INIT;
-        char *newest = record_newest(runs, &none);
-        if (file_exists(dir))
-            err_set(e, ERR_USAGE, "'%s' is no run: it has no events.jsonl", dir);
-        else if (newest)
-            err_set(e, ERR_USAGE, "there is no run '%s'; the newest is '%s'", name, newest);
-        else
-            err_set(e, ERR_USAGE, "there is no run '%s', and %s", name, none.text);
-        free(newest);
-        free(dir);
-        dir = NULL;
-    }
-    free(events);
-    free(below);
-    return dir;
-}
-
 int cmd_report(int argc, char **argv)
 {
     struct report_settings s = {0};
@@ -70,8 +43,7 @@ int cmd_report(int argc, char **argv)
         n = err_set(&e, ERR_USAGE, "one run at a time, not %d", n);
     if (n < 0)
         return options_refuse(&report_command, &e);
-    char *runs = s.runs ? xstrdup(s.runs) : trace_runs_dir(&e);
-    char *dir = runs ? find_run(n ? argv[0] : NULL, runs, &e) : NULL;
+    char *dir = recorded_find(n ? argv[0] : NULL, s.runs, &e);
     int rc = dir ? report_write(dir, s.output, &e) : -1;
     if (rc)
         fprintf(stderr, "holorun: %s\n", e.text);
@@ -80,6 +52,5 @@ int cmd_report(int argc, char **argv)
     else
         printf("%s%sreport.html\n", dir, dir[strlen(dir) - 1] == '/' ? "" : "/");
     free(dir);
-    free(runs);
     return rc ? (int)e.kind : 0;
 }

@@ -375,7 +375,9 @@ void options_to_json(const struct option_spec *table, const void *settings, stru
                 buf_puts(out, "null"); /* NaN is how a command says "not given" */
             break;
         case OPTION_SEED:
-            buf_printf(out, "%llu", (unsigned long long)*(const uint64_t *)at);
+            /* JSON's integers end before ours do */
+            buf_printf(out, *(const uint64_t *)at > INT64_MAX ? "\"%llu\"" : "%llu",
+                       (unsigned long long)*(const uint64_t *)at);
             break;
         case OPTION_TEXT: {
             const char *text = *(const char *const *)at;

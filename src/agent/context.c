@@ -296,6 +296,17 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
     return 0;
 }
 
+int context_recall(struct context *c, const char *lead, const char *reply, struct err *e)
+{
+    int64_t before = c->ops->length(c->mind);
+    struct turn *t = add_turn(c, lead);
+    t->shown = false;
+    t->reply = xstrdup(reply);
+    int rc = append_turn(c, t, NULL, e);
+    c->carried += c->ops->length(c->mind) - before;
+    return rc;
+}
+
 /* ---- replies ---------------------------------------------------------------------------------- */
 
 static int back_before_reply(struct context *c, struct err *e)

@@ -37,6 +37,8 @@ void context_free(struct context *c); /* NULL is fine */
  * observation wrapper, which is put here.  The image is copied if it will be read again. */
 int context_observe(struct context *c, const char *lead, const struct image *im, struct context_cost *cost,
                     struct err *e);
+/* A turn of an earlier run, before the first observe: what was said then, without its screenshot. */
+int context_recall(struct context *c, const char *lead, const char *reply, struct err *e);
 int context_think(struct context *c, const struct mind_request *r, struct generated *out, struct err *e);
 /* text: the reply as history holds it (without reasoning).  as_said: it is what the last think produced,
  * byte for byte, so that the state can simply go on. */

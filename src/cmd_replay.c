@@ -1,0 +1,319 @@
+/* cmd_replay.c - `holorun replay RUN --verify`: the model again on the recorded screenshots, and whether the same comes
+ * out.
+ *
+ * The run's own settings decide how the model computes (instruction set, numbers), unless others are given here.
+ */
+#include "commands.h"
+
+#include "model/find.h"
+#include "recorded.h"
+#include "replay/verify.h"
+#include "screen/screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* As cmd_run.c: larger weights are not hashed whole. */
+enum { HASHED = 1 << 30 };
+
+struct settings {
+    const char *model, *device, *isa, *runs, *dialect;
+    int threads, hold, weights;
+    bool weight_cache, f32, verify, json, quiet;
+    size_t state_memory;
+};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_spec options[] = {
+    {"verify", 0, OPTION_FLAG, AT(verify),
+     .help = "let the model read the recorded screenshots again and compare every token and every logit"},
+    MODEL_OPTIONS(struct settings),
+    {"f32", 0, OPTION_FLAG, AT(f32), .help = "compute in f32 instead of bf16"},
+    {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
+     "how to speak to the model; without it as the run did", NULL},
+    {"runs", 0, OPTION_TEXT, AT(runs), "DIR", 0, 4096, NULL,
+     "folder of runs to look in; without it the user's state folder", "HOLORUN_RUNS"},
+    {"json", 'j', OPTION_FLAG, AT(json), .help = "one JSON object on stdout"},
+    {"quiet", 'q', OPTION_FLAG, AT(quiet), .help = "no progress on stderr"},
+    {0},
+};
+
+const struct command replay_command = {
+    .name = "replay",
+    .arguments = "[RUN]",
+    .purpose = "do a recorded run again, to see whether the same comes out",
+    .details =
+        "RUN is a run's folder or its name in the folder of runs; without it the newest run is taken.\n\n"
+        "--verify lets the model read the recorded screenshots again, with the settings and the dice of "
+        "then, and "
+        "compares for each reply the tokens of its prompt, its own tokens, and a hash of all logits that "
+        "they were "
+        "chosen from. A model, a dialect or a screenshot that is not the one of then is named, and so is the "
+        "first "
+        "token that comes out otherwise. Exit code 0: the same; 1: something differs; 3, 4: it could not be "
+        "done.\n\n"
+        "The same bits come out on the same kind of processor (the instruction set of then is used when this "
+        "one has "
+        "it), whatever the number of threads.",
+    .examples = "holorun replay --verify\nholorun replay 20261121T054500Z-9f3c01ab --verify --json\n",
+    .options = options,
+    .run = cmd_replay,
+};
+
+struct job {
+    struct settings s;
+    struct record record;
+    struct timeline timeline;
+    struct dialect *dialect;
+    struct engine *engine;
+    struct verification v;
+    char *model_dir;
+};
+
+/* ---- what the run was made with --------------------------------------------------------------------------------------- */
+
+static const json_t *of_run(const struct job *j, const char *key)
+{
+    return json_object_get(j->record.run, key);
+}
+
+static void note_of_run(struct job *j, enum differs kind, const char *recorded, const char *now,
+                        const char *what)
+{
+    struct difference d = {.kind = kind, .token = -1};
+    snprintf(d.recorded, sizeof d.recorded, "%s", recorded);
+    snprintf(d.now, sizeof d.now, "%s", now);
+    snprintf(d.what, sizeof d.what, "%s", what);
+    verify_note(&j->v, &d);
+}
+
+static int open_dialect(struct job *j, struct err *e)
+{
+    const json_t *then = of_run(j, "dialect");
+    const char *sha256 = field_text(then, "sha256");
+    const char *source = field_text(then, "source"), *name = *source ? source : field_text(then, "name");
+    if (j->s.dialect)
+        name = j->s.dialect;
+    if (!(j->dialect = dialect_load(name, e)))
+        return -1;
+    if (*sha256 && strcmp(sha256, j->dialect->sha256) != 0)
+        note_of_run(j, DIFFERS_DIALECT, sha256, j->dialect->sha256, j->dialect->name);
+    return 0;
+}
+
+/* Every byte of the weights where the run has their hash, else what engine_hash covers. */
+static int compare_model(struct job *j, struct err *e)
+{
+    const json_t *then = of_run(j, "model");
+    char hash[17];
+    const char *recorded = field_text(then, "hash");
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)engine_hash(j->engine));
+    if (*recorded && strcmp(recorded, hash) != 0) {
+        note_of_run(j, DIFFERS_MODEL, recorded, hash, "config, tensor table or first numbers of a tensor");
+        return 0;
+    }
+    uint64_t all;
+    recorded = field_text(then, "weights");
+    int large = *recorded ? model_hash_weights(j->model_dir, HASHED, &all, e) : 1;
+    if (large)
+        return large < 0 ? -1 : 0;
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)all);
+    if (strcmp(recorded, hash) != 0)
+        note_of_run(j, DIFFERS_MODEL, recorded, hash, "a weight");
+    return 0;
+}
+
+static int open_model(struct job *j, struct err *e)
+{
+    struct engine_options o = MODEL_ENGINE(j->s);
+    if (!(j->model_dir = model_find(j->s.model, e)))
+        return -1;
+    o.dir = j->model_dir;
+    o.f32 = j->s.f32;
+    return (j->engine = engine_open(&o, e)) ? compare_model(j, e) : -1;
+}
+
+/* ---- saying it ---------------------------------------------------------------------------------------------------------- */
+
+static void stepped(void *arg, int step, const struct verification *v)
+{
+    const struct job *j = arg;
+    if (!j->s.quiet && !v->n)
+        fprintf(stderr, "step %d: %lld tokens so far, all the same\n", step, (long long)v->tokens);
+}
+
+static void print_differences(const struct job *j)
+{
+    for (int i = 0; i < j->v.n; i++) {
+        const struct difference *d = &j->v.differences[i];
+        printf("%s", differs_name(d->kind));
+        if (d->step)
+            printf(", step %d", d->step);
+        printf(": %s\n  recorded  %s\n  now       %s\n", d->what, *d->recorded ? d->recorded : "unknown",
+               *d->now ? d->now : "missing");
+    }
+}
+
+static void print_outcome(const struct job *j)
+{
+    const struct verification *v = &j->v;
+    const char *isa = field_text(of_run(j, "model"), "isa");
+    print_differences(j);
+    if (v->n && *isa && strcmp(isa, engine_isa(j->engine)) != 0)
+        printf("the run was computed with %s, this with %s: other bits are to be expected\n", isa,
+               engine_isa(j->engine));
+    printf("%s: %d step%s, %d repl%s, %lld tokens, logits of %d compared\n", v->n ? "differs" : "the same",
+           v->steps, v->steps == 1 ? "" : "s", v->replies, v->replies == 1 ? "y" : "ies",
+           (long long)v->tokens, v->hashed);
+}
+
+static void put_member(struct buf *b, const char *key, const char *text)
+{
+    buf_printf(b, ", \"%s\": ", key);
+    buf_put_json(b, text, strlen(text));
+}
+
+static void print_json(const struct job *j)
+{
+    const struct verification *v = &j->v;
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", v->n ? "differs" : "same", v->n ? ERR_FAILED : 0);
+    put_member(&b, "run_dir", j->record.dir);
+    buf_printf(&b, ", \"steps\": %d, \"replies\": %d, \"tokens\": %lld, \"logits\": %d", v->steps, v->replies,
+               (long long)v->tokens, v->hashed);
+    put_member(&b, "isa", engine_isa(j->engine));
+    buf_puts(&b, ", \"differences\": [");
+    for (int i = 0; i < v->n; i++) {
+        const struct difference *d = &v->differences[i];
+        buf_printf(&b, "%s{\"kind\": \"%s\", \"step\": %d, \"token\": %lld", i ? ", " : "",
+                   differs_name(d->kind), d->step, (long long)d->token);
+        put_member(&b, "recorded", d->recorded);
+        put_member(&b, "now", d->now);
+        put_member(&b, "what", d->what);
+        buf_putc(&b, '}');
+    }
+    buf_puts(&b, "]}");
+    puts(b.data);
+    buf_free(&b);
+}
+
+/* ---- the command ---------------------------------------------------------------------------------------------------------- */
+
+static uint64_t seed_of(const json_t *settings)
+{
+    const json_t *seed = json_object_get(settings, "seed"); /* as text when JSON's integers do not reach */
+    return json_is_integer(seed) ? (uint64_t)json_integer_value(seed)
+                                 : strtoull(field_text(settings, "seed"), NULL, 10);
+}
+
+static int verify(struct job *j, struct err *e)
+{
+    const json_t *settings = of_run(j, "settings");
+    if (!strcmp(field_text(of_run(j, "model"), "name"), "script"))
+        return err_set(e, ERR_USAGE, "'%s' had a script in the model's place: there is nothing to verify",
+                       j->record.dir);
+    int64_t images = field_int(settings, "max-images");
+    if (timeline_open(&j->timeline, &j->record, e) || timeline_check(&j->timeline, e) || open_dialect(j, e) ||
+        open_model(j, e))
+        return -1;
+    struct verify_options o = {
+        .engine = j->engine,
+        .dialect = j->dialect,
+        .window = !strcmp(field_text(settings, "window"), "strict") ? WINDOW_STRICT : WINDOW_SAWTOOTH,
+        .max_images = images >= 1 && images <= 4 ? (int)images : j->dialect->max_images,
+        .seed = seed_of(settings),
+        .cancel = screen_stop_flag(),
+        .stepped = stepped,
+        .arg = j};
+    return verify_run(&j->timeline, &o, &j->v, e);
+}
+
+static int replay(struct job *j, struct err *e)
+{
+    if (verify(j, e))
+        return -1;
+    if (j->s.json)
+        print_json(j);
+    else
+        print_outcome(j);
+    return 0;
+}
+
+static void job_close(struct job *j)
+{
+    timeline_free(&j->timeline);
+    record_free(&j->record);
+    engine_close(j->engine);
+    if (j->dialect)
+        dialect_free(j->dialect);
+    free(j->model_dir);
+}
+
+static bool is_processor(const char *isa)
+{
+    return !strcmp(isa, "ref") || !strncmp(isa, "avx", 3);
+}
+
+/* The settings that decide how the model computes, with what they came to then: which directory, and on a processor
+ * which instruction set. */
+static json_t *settings_of(const json_t *run)
+{
+    const json_t *model = json_object_get(run, "model");
+    const char *isa = field_text(model, "isa"), *dir = field_text(model, "dir");
+    json_t *settings = json_copy(json_object_get(run, "settings"));
+    if (!json_is_object(settings)) {
+        json_decref(settings);
+        settings = json_object();
+    }
+    if (*dir)
+        json_object_set_new(settings, "model", json_string(dir));
+    if (*isa)
+        json_object_set_new(settings, "device", json_string(is_processor(isa) ? "cpu" : "cuda"));
+    if (is_processor(isa))
+        json_object_set_new(settings, "isa", json_string(isa));
+    return settings;
+}
+
+/* Which run it is stands among the words, and how it was computed in the run: the words are read twice. */
+static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
+{
+    static const char *const taken[] = {"model", "device", "isa", "weights", "hold", "f32", "dialect", NULL};
+    char **first = xcalloc((unsigned long)argc + 1, sizeof *first);
+    memcpy(first, argv, (size_t)argc * sizeof *first);
+    int n = options_parse(&replay_command, &j->s, argc, first, e);
+    if (n > 1)
+        n = err_set(e, ERR_USAGE, "one run at a time, not %d", n);
+    else if (n >= 0 && !j->s.verify)
+        n = err_set(e, ERR_USAGE, "replay wants --verify");
+    char *dir = n >= 0 ? recorded_find(n ? first[0] : NULL, j->s.runs, e) : NULL;
+    free(first);
+    if (n >= 0 && (!dir || record_open(&j->record, dir, e)))
+        n = -1;
+    free(dir);
+    if (n < 0)
+        return n;
+    json_t *settings = settings_of(j->record.run);
+    recorded_line(l, settings, options, taken, argc, argv);
+    json_decref(settings);
+    return options_parse(&replay_command, &j->s, l->argc, l->argv, e);
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct job j = {.s = {0}};
+    struct recorded_line l = {0};
+    int n = read_words(&j, &l, argc, argv, &e), code = n == OPTIONS_HELP ? 0 : (int)e.kind;
+    if (n >= 0) {
+        screen_install_signals();
+        code = replay(&j, &e) ? options_failed(&e) : j.v.n ? ERR_FAILED : 0;
+    } else if (n != OPTIONS_HELP) {
+        code = e.kind == ERR_USAGE ? options_refuse(&replay_command, &e) : options_failed(&e);
+    }
+    job_close(&j);
+    recorded_line_free(&l);
+    return code;
+}

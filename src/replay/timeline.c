@@ -1,0 +1,274 @@
+/* timeline.c - see timeline.h. */
+#include "replay/timeline.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- events --------------------------------------------------------------------------------------------------------- */
+
+static struct turn *add_turn(struct timeline *t, enum turn_op op, int step)
+{
+    if (t->n == t->cap) {
+        t->cap = t->cap ? t->cap * 2 : 64;
+        t->turns = xrealloc(t->turns, (unsigned long)t->cap, sizeof *t->turns);
+    }
+    t->turns[t->n] = (struct turn){.op = op, .step = step, .frame = -1};
+    return &t->turns[t->n++];
+}
+
+static int bad(const struct event *v, const char *what, struct err *e)
+{
+    return err_set(e, ERR_ENV, "the record of step %d is damaged: '%s' of its '%s'", v->step, what, v->kind);
+}
+
+static bool get_hash(const json_t *fields, const char *key, uint64_t *hash)
+{
+    const char *s = field_text(fields, key);
+    char *end;
+    *hash = strtoull(s, &end, 16);
+    return strlen(s) == 16 && !*end;
+}
+
+/* An integer of a range; absent ones are outside. */
+static bool get_int(const json_t *fields, const char *key, int64_t lo, int64_t hi, int64_t *out)
+{
+    const json_t *v = json_object_get(fields, key);
+    *out = json_integer_value(v);
+    return json_is_integer(v) && *out >= lo && *out <= hi;
+}
+
+static bool get_number(const json_t *fields, const char *key, double lo, double hi, float *out)
+{
+    const json_t *v = json_object_get(fields, key);
+    double x = json_number_value(v);
+    *out = (float)x;
+    return json_is_number(v) && x >= lo && x <= hi;
+}
+
+/* Where its tokens are. */
+static int read_places(const struct timeline *t, const struct event *v, struct turn_reply *r, struct err *e)
+{
+    const json_t *f = v->fields;
+    if (!get_int(f, "prompt_tokens", 0, TIMELINE_MAX_CONVERSATION, &r->prompt))
+        return bad(v, "prompt_tokens", e);
+    if (!get_int(f, "kept", 0, r->prompt, &r->kept))
+        return bad(v, "kept", e);
+    if (!get_hash(f, "prompt_hash", &r->prompt_hash))
+        return bad(v, "prompt_hash", e);
+    if (!get_int(f, "tokens_at", 0, TIMELINE_MAX_TOKENS, &r->at))
+        return bad(v, "tokens_at", e);
+    if (!get_int(f, "logprobs_at", 0, TIMELINE_MAX_TOKENS, &r->logprobs_at))
+        return bad(v, "logprobs_at", e);
+    int64_t end = r->at + r->prompt - r->kept + r->n;
+    if (end > t->n_tokens)
+        return err_set(e, ERR_ENV, "tokens.bin has %lld tokens, step %d wants %lld: it was cut off",
+                       (long long)t->n_tokens, v->step, (long long)end);
+    if (r->logprobs_at + r->n > t->n_logprobs)
+        return err_set(e, ERR_ENV, "logprobs.bin has %lld tokens, step %d wants %lld: it was cut off",
+                       (long long)t->n_logprobs, v->step, (long long)(r->logprobs_at + r->n));
+    r->hashed = get_hash(f, "logits_hash", &r->logits_hash);
+    r->has_tokens = true;
+    return 0;
+}
+
+static int take_reply(struct timeline *t, const struct event *v, struct err *e)
+{
+    const json_t *f = v->fields;
+    struct turn_reply *r = &add_turn(t, TURN_REPLY, v->step)->reply;
+    int64_t n, forced, most = 0, reroll = 0;
+    r->text = field_text(f, "text");
+    r->goal = !strcmp(field_text(f, "goal"), "answer") ? GOAL_ANSWER : GOAL_STEP;
+    r->think = field_bool(f, "think");
+    r->cancelled = !strcmp(field_text(f, "finish"), "cancelled");
+    if (!get_int(f, "tokens", 0, TIMELINE_MAX_REPLY, &n))
+        return bad(v, "tokens", e);
+    if (!get_int(f, "forced", 0, n, &forced))
+        return bad(v, "forced", e);
+    r->n = (int)n;
+    r->forced = (int)forced;
+    t->replies++;
+    bool settings = json_object_get(f, "top_p");
+    if (settings && !get_number(f, "temperature", 0, 100, &r->sampling.temperature))
+        return bad(v, "temperature", e);
+    if (settings && !get_number(f, "top_p", 0, 1, &r->sampling.top_p))
+        return bad(v, "top_p", e);
+    if (settings && !get_int(f, "max_tokens", 0, TIMELINE_MAX_REPLY, &most))
+        return bad(v, "max_tokens", e);
+    if (settings && !get_int(f, "reroll", 0, 1000, &reroll))
+        return bad(v, "reroll", e);
+    r->sampling.max_tokens = (int)most;
+    r->reroll = (int)reroll;
+    return json_object_get(f, "prompt_tokens") ? read_places(t, v, r, e) : 0;
+}
+
+static const char *text_or_null(const json_t *fields, const char *key)
+{
+    return json_string_value(json_object_get(fields, key));
+}
+
+/* The events of one step that are part of the conversation; `seen` is the last screenshot. */
+static int take_event(struct timeline *t, const struct event *v, const struct event **seen, struct err *e)
+{
+    const json_t *f = v->fields;
+    int64_t frame = -1;
+    if (!strcmp(v->kind, "start")) {
+        t->system = text_or_null(f, "system");
+    } else if (!strcmp(v->kind, "observe")) {
+        *seen = v;
+    } else if (!strcmp(v->kind, "prompt") && json_object_get(f, "lead")) {
+        if (!*seen || (*seen)->step != v->step || !get_int((*seen)->fields, "frame", 0, 999999, &frame))
+            return bad(v, "frame", e);
+        struct turn *u = add_turn(t, TURN_OBSERVE, v->step);
+        u->lead = field_text(f, "lead");
+        u->frame = (int)frame;
+        get_hash((*seen)->fields, "hash", &u->pixels);
+    } else if (!strcmp(v->kind, "recall")) {
+        struct turn *u = add_turn(t, TURN_RECALL, v->step);
+        u->lead = field_text(f, "lead");
+        u->history = field_text(f, "history");
+    } else if (!strcmp(v->kind, "generate")) {
+        return take_reply(t, v, e);
+    } else if (!strcmp(v->kind, "step")) {
+        struct turn *u = add_turn(t, TURN_ACCEPT, v->step);
+        u->as_said = field_bool(f, "as_said");
+        u->history = text_or_null(f, "history");
+    }
+    return 0;
+}
+
+/* A conversation is: what is recalled, then screenshot, replies and one that stays, again and again. */
+static int check_order(const struct timeline *t, struct err *e)
+{
+    enum turn_op before = TURN_ACCEPT;
+    for (int i = 0; i < t->n; i++) {
+        enum turn_op op = t->turns[i].op;
+        bool first = i == 0 || before == TURN_RECALL;
+        bool fits = op == TURN_RECALL    ? first
+                    : op == TURN_OBSERVE ? first || before == TURN_ACCEPT
+                    : op == TURN_REPLY   ? before == TURN_OBSERVE || before == TURN_REPLY
+                                         : before == TURN_REPLY;
+        if (i == 0)
+            fits = op == TURN_RECALL || op == TURN_OBSERVE;
+        if (!fits)
+            return err_set(e, ERR_ENV, "the record of step %d is damaged: its events are out of order",
+                           t->turns[i].step);
+        before = op;
+    }
+    return 0;
+}
+
+static int read_turns(struct timeline *t, struct err *e)
+{
+    const struct event *seen = NULL;
+    int last = 0;
+    for (int i = 0; i < t->record->n; i++) {
+        const struct event *v = &t->record->events[i];
+        int before = t->n;
+        if (take_event(t, v, &seen, e))
+            return -1;
+        if (t->n == before)
+            continue;
+        if (t->n > TIMELINE_MAX_TURNS)
+            return err_set(e, ERR_ENV, "more than %d turns", TIMELINE_MAX_TURNS);
+        t->steps += v->step != last;
+        last = v->step;
+    }
+    if (t->n && t->turns[0].op != TURN_RECALL && t->turns[0].op != TURN_OBSERVE)
+        return 0; /* an old run, which kept no leads: there is nothing to do again */
+    return check_order(t, e);
+}
+
+/* ---- numbers -------------------------------------------------------------------------------------------------------- */
+
+int timeline_read(struct timeline *t, const struct record *r, const int32_t *tokens, int64_t n_tokens,
+                  const float *logprobs, int64_t n_logprobs, struct err *e)
+{
+    *t = (struct timeline){.record = r, .n_tokens = n_tokens, .n_logprobs = n_logprobs};
+    t->tokens = xmalloc((unsigned long)n_tokens + 1, sizeof *t->tokens);
+    t->logprobs = xmalloc((unsigned long)n_logprobs + 1, 2 * sizeof *t->logprobs);
+    memcpy(t->tokens, tokens, (size_t)n_tokens * sizeof *tokens);
+    memcpy(t->logprobs, logprobs, (size_t)n_logprobs * 2 * sizeof *logprobs);
+    if (read_turns(t, e) == 0)
+        return 0;
+    timeline_free(t);
+    return -1;
+}
+
+/* A file that is not there is empty; a last number that is not whole is dropped. */
+static int read_numbers(const struct record *r, const char *name, size_t size, char **data, int64_t *n,
+                        struct err *e)
+{
+    char *path = xasprintf("%s/%s", r->dir, name);
+    size_t len = 0;
+    int rc = 0;
+    if (file_exists(path))
+        rc = file_read(path, TIMELINE_MAX_TOKENS * size, data, &len, e);
+    else
+        *data = xcalloc(1, 8);
+    *n = (int64_t)(len / size);
+    free(path);
+    return rc;
+}
+
+int timeline_open(struct timeline *t, const struct record *r, struct err *e)
+{
+    char *tokens = NULL, *logprobs = NULL;
+    int64_t n_tokens, n_logprobs;
+    int rc = -1;
+    *t = (struct timeline){0};
+    if (read_numbers(r, "tokens.bin", sizeof(int32_t), &tokens, &n_tokens, e) == 0 &&
+        read_numbers(r, "logprobs.bin", 2 * sizeof(float), &logprobs, &n_logprobs, e) == 0)
+        rc = timeline_read(t, r, (const int32_t *)(const void *)tokens, n_tokens,
+                           (const float *)(const void *)logprobs, n_logprobs, e);
+    free(tokens);
+    free(logprobs);
+    return rc ? err_prefix(e, "'%s'", r->dir) : 0;
+}
+
+void timeline_free(struct timeline *t)
+{
+    free(t->turns);
+    free(t->tokens);
+    free(t->logprobs);
+    *t = (struct timeline){0};
+}
+
+int timeline_check(const struct timeline *t, struct err *e)
+{
+    const char *dir = t->record->dir ? t->record->dir : "";
+    if (!t->system || !t->replies)
+        return err_set(e, ERR_USAGE, "'%s' has no reply that can be done again", dir);
+    for (int i = 0; i < t->n; i++)
+        if (t->turns[i].op == TURN_REPLY && !t->turns[i].reply.has_tokens)
+            return err_set(e, ERR_USAGE, "'%s' has no tokens: it ran with --no-log-tokens, or a script spoke",
+                           dir);
+    return 0;
+}
+
+const int32_t *turn_ids(const struct timeline *t, const struct turn *u)
+{
+    return t->tokens + u->reply.at + (u->reply.prompt - u->reply.kept);
+}
+
+const float *turn_logprobs(const struct timeline *t, const struct turn *u)
+{
+    return t->logprobs + 2 * u->reply.logprobs_at;
+}
+
+int timeline_follow(const struct timeline *t, const struct turn *u, struct conversation_ids *c, struct err *e)
+{
+    const struct turn_reply *r = &u->reply;
+    int64_t more = r->prompt - r->kept + r->n;
+    if (!r->has_tokens || r->kept > c->n)
+        return err_set(e, ERR_ENV,
+                       "the record of step %d is damaged: its prompt begins with %lld tokens of %lld",
+                       u->step, (long long)r->kept, (long long)c->n);
+    c->ids = xrealloc(c->ids, (unsigned long)(r->kept + more) + 1, sizeof *c->ids);
+    memcpy(c->ids + r->kept, t->tokens + r->at, (size_t)more * sizeof *c->ids);
+    c->n = r->kept + more;
+    return 0;
+}

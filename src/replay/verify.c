@@ -1,0 +1,255 @@
+/* verify.c - see verify.h. */
+#include "replay/verify.h"
+
+#include "agent/context.h"
+#include "agent/wording.h"
+#include "model/tokenizer.h"
+#include "trace/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+struct again { /* a run being done again */
+    const struct timeline *t;
+    const struct verify_options *o;
+    struct verification *v;
+    struct mind *mind;
+    struct context *context;
+    struct frame_index index;
+    struct conversation_ids recorded;
+    char *said; /* the last reply, as history would hold it */
+    bool ended; /* by a difference that all else comes from */
+};
+
+const char *differs_name(enum differs d)
+{
+    static const char *const names[] = {"model", "dialect", "frame", "prompt", "token", "logits"};
+    return names[d];
+}
+
+void verify_note(struct verification *v, const struct difference *d)
+{
+    if (v->n < VERIFY_MAX_DIFFERENCES)
+        v->differences[v->n++] = *d;
+}
+
+/* ---- screenshots ---------------------------------------------------------------------------------------------------- */
+
+/* -1: it cannot be looked at. */
+static int look(struct again *a, const struct turn *u, struct image *im)
+{
+    struct difference d = {.kind = DIFFERS_FRAME, .step = u->step, .token = -1};
+    struct err why = ERR_INIT;
+    enum index_fault fault = index_image(&a->index, a->t->record, u->frame, im, &why);
+    const struct index_frame *line = index_find(&a->index, u->frame);
+    if (line)
+        snprintf(d.recorded, sizeof d.recorded, "%016llx", (unsigned long long)line->pixels);
+    if (im->rgb)
+        snprintf(d.now, sizeof d.now, "%016llx", (unsigned long long)image_hash(im));
+    if (fault == FRAME_AS_WRITTEN && im->rgb && u->pixels && image_hash(im) != u->pixels) {
+        snprintf(d.recorded, sizeof d.recorded, "%016llx", (unsigned long long)u->pixels);
+        snprintf(d.what, sizeof d.what, "frames/%06d.png is another one than step %d saw", u->frame, u->step);
+        verify_note(a->v, &d);
+    } else if (fault != FRAME_AS_WRITTEN) {
+        snprintf(d.what, sizeof d.what, "%s", why.text);
+        verify_note(a->v, &d);
+    }
+    return im->rgb ? 0 : -1;
+}
+
+static int observe(struct again *a, const struct turn *u, struct err *e)
+{
+    struct context_cost cost;
+    struct image im;
+    if (look(a, u, &im)) {
+        a->ended = true;
+        return 0;
+    }
+    int rc = context_observe(a->context, u->lead, &im, &cost, e);
+    image_free(&im);
+    a->v->steps += rc == 0;
+    return rc;
+}
+
+/* ---- replies -------------------------------------------------------------------------------------------------------- */
+
+/* 1234 "text" */
+static void spell(const struct again *a, int32_t id, char out[VERIFY_TEXT])
+{
+    size_t len = 0;
+    const char *bytes = tokenizer_bytes(engine_tokenizer(a->o->engine), id, &len);
+    struct buf b;
+    buf_init(&b, VERIFY_TEXT / 2);
+    if (buf_put_json(&b, bytes ? bytes : "", len < 40 ? len : 40))
+        buf_clear(&b);
+    snprintf(out, VERIFY_TEXT, "%d %s", id, b.data);
+    buf_free(&b);
+}
+
+static void note_end(struct again *a, const struct difference *d)
+{
+    verify_note(a->v, d);
+    a->ended = true;
+}
+
+/* The first place where two rows of ids differ, -1 when they do not. */
+static int64_t first_other(const int32_t *x, int64_t nx, const int32_t *y, int64_t ny)
+{
+    int64_t n = nx < ny ? nx : ny, i = 0;
+    while (i < n && x[i] == y[i])
+        i++;
+    return i == nx && i == ny ? -1 : i;
+}
+
+static void note_ids(struct again *a, const struct turn *u, enum differs kind, int64_t at, const int32_t *was,
+                     int64_t n_was, const int32_t *is, int64_t n_is)
+{
+    struct difference d = {
+        .kind = kind, .step = u->step, .token = at, .recorded = "the end", .now = "the end"};
+    snprintf(d.what, sizeof d.what, "token %lld of %lld of the %s", (long long)at + 1,
+             (long long)(n_was > at ? n_was : n_is), kind == DIFFERS_PROMPT ? "prompt" : "reply");
+    if (at < n_was)
+        spell(a, was[at], d.recorded);
+    if (at < n_is)
+        spell(a, is[at], d.now);
+    note_end(a, &d);
+}
+
+static void compare_prompt(struct again *a, const struct turn *u, const int32_t *ids, int64_t n)
+{
+    int64_t at = first_other(a->recorded.ids, u->reply.prompt, ids, n);
+    uint64_t hash = XXH3_64bits(ids, (size_t)n * sizeof *ids);
+    if (at >= 0) {
+        note_ids(a, u, DIFFERS_PROMPT, at, a->recorded.ids, u->reply.prompt, ids, n);
+    } else if (hash != u->reply.prompt_hash) { /* tokens.bin has been written to fit */
+        struct difference d = {.kind = DIFFERS_PROMPT, .step = u->step, .token = -1};
+        snprintf(d.recorded, sizeof d.recorded, "%016llx", (unsigned long long)u->reply.prompt_hash);
+        snprintf(d.now, sizeof d.now, "%016llx", (unsigned long long)hash);
+        snprintf(d.what, sizeof d.what, "hash of the prompt's %lld tokens", (long long)n);
+        note_end(a, &d);
+    }
+}
+
+static bool same_bits(float x, float y)
+{
+    uint32_t a, b;
+    memcpy(&a, &x, sizeof a);
+    memcpy(&b, &y, sizeof b);
+    return a == b;
+}
+
+/* The first token whose probabilities have other bits; -1: none, or they are not known. */
+static int64_t first_other_logprob(const struct again *a, const struct turn *u, const struct generated *g)
+{
+    const float *was = turn_logprobs(a->t, u);
+    for (int i = 0; i < g->n; i++)
+        if (!g->choices[i].forced && !(same_bits(was[2 * i], g->choices[i].logprob) &&
+                                       same_bits(was[2 * i + 1], g->choices[i].logprob_masked)))
+            return i;
+    return -1;
+}
+
+static void compare_logits(struct again *a, const struct turn *u, const struct generated *g)
+{
+    struct difference d = {.kind = DIFFERS_LOGITS, .step = u->step};
+    bool both = u->reply.hashed && g->hashed;
+    d.token = first_other_logprob(a, u, g);
+    a->v->hashed += both;
+    if (both && u->reply.logits_hash != g->logits_hash) {
+        snprintf(d.recorded, sizeof d.recorded, "%016llx", (unsigned long long)u->reply.logits_hash);
+        snprintf(d.now, sizeof d.now, "%016llx", (unsigned long long)g->logits_hash);
+        snprintf(d.what, sizeof d.what,
+                 d.token < 0 ? "hash of the logits" : "hash of the logits; first seen in token %lld of %d",
+                 (long long)d.token + 1, g->n);
+        note_end(a, &d);
+    } else if (d.token >= 0) {
+        const float *was = turn_logprobs(a->t, u) + 2 * d.token;
+        const struct token_choice *is = &g->choices[d.token];
+        snprintf(d.recorded, sizeof d.recorded, "%.9g, %.9g", (double)was[0], (double)was[1]);
+        snprintf(d.now, sizeof d.now, "%.9g, %.9g", (double)is->logprob, (double)is->logprob_masked);
+        snprintf(d.what, sizeof d.what, "log-probability of token %lld of %d", (long long)d.token + 1, g->n);
+        note_end(a, &d);
+    }
+}
+
+static void compare(struct again *a, const struct turn *u, const struct generated *g)
+{
+    const int32_t *ids = a->mind->ops->tokens(a->mind);
+    int64_t prompt = a->mind->ops->length(a->mind) - g->n;
+    compare_prompt(a, u, ids, prompt);
+    if (a->ended)
+        return;
+    const int32_t *was = turn_ids(a->t, u);
+    int64_t at = first_other(was, u->reply.n, ids + prompt, g->n);
+    a->v->tokens += g->n;
+    if (at >= 0)
+        note_ids(a, u, DIFFERS_TOKEN, at, was, u->reply.n, ids + prompt, g->n);
+    else
+        compare_logits(a, u, g);
+}
+
+static int reply(struct again *a, const struct turn *u, struct err *e)
+{
+    const struct turn_reply *r = &u->reply;
+    struct mind_request ask = {.goal = r->goal,
+                               .sampling = r->sampling,
+                               .think = r->think,
+                               .reroll = r->reroll,
+                               .cancel = a->o->cancel};
+    struct generated g;
+    if (r->cancelled) /* in the middle: as far as it went then */
+        ask.sampling.max_tokens = r->n;
+    int rc = context_think(a->context, &ask, &g, e);
+    if (rc == 0 && g.finish == FINISH_CANCELLED)
+        rc = err_set(e, ERR_STOPPED, "stopped");
+    if (rc == 0)
+        rc = timeline_follow(a->t, u, &a->recorded, e);
+    if (rc == 0) {
+        compare(a, u, &g);
+        a->v->replies++;
+        free(a->said);
+        a->said = wording_history(g.text.data);
+        if (a->o->stepped)
+            a->o->stepped(a->o->arg, u->step, a->v);
+    }
+    generated_free(&g);
+    return rc;
+}
+
+/* ---- the run -------------------------------------------------------------------------------------------------------- */
+
+static int turn(struct again *a, const struct turn *u, struct err *e)
+{
+    switch (u->op) {
+    case TURN_RECALL:
+        return context_recall(a->context, u->lead, u->history, e);
+    case TURN_OBSERVE:
+        return observe(a, u, e);
+    case TURN_REPLY:
+        return reply(a, u, e);
+    default:
+        return context_accept(a->context, u->history ? u->history : a->said, u->as_said, e);
+    }
+}
+
+int verify_run(const struct timeline *t, const struct verify_options *o, struct verification *v,
+               struct err *e)
+{
+    struct again a = {.t = t, .o = o, .v = v};
+    if (timeline_check(t, e) || index_open(&a.index, t->record, e))
+        return -1;
+    int rc = -1;
+    a.mind = mind_model(o->engine, o->dialect, o->seed);
+    a.context = context_new(a.mind, o->dialect, o->window, o->max_images, t->system, e);
+    if (a.context)
+        rc = 0;
+    for (int i = 0; i < t->n && rc == 0 && !a.ended; i++)
+        rc = turn(&a, &t->turns[i], e);
+    context_free(a.context);
+    mind_free(a.mind);
+    index_free(&a.index);
+    free(a.recorded.ids);
+    free(a.said);
+    return rc;
+}
