@@ -527,11 +527,15 @@ int cmd_run(int argc, char **argv)
     if (n == 1) {
         clock_iso(j.started);
         progress_open(&j.progress, stderr, j.s.quiet, j.s.verbose);
+        struct err unguarded = ERR_INIT;
+        if (!j.s.dry_run && screen_guard(&unguarded)) /* before there are threads */
+            warn("%s", unguarded.text);
         screen_install_signals();
         code = open_all(&j, &e) ? fail_to_open(&j, &e) : work(&j);
     } else if (n != OPTIONS_HELP) {
         code = options_refuse(&run_command, &e);
     }
     job_close(&j);
+    screen_guard_end();
     return code;
 }

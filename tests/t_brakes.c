@@ -235,7 +235,121 @@ static void t_deaf(void **state)
     stage_close(&t);
 }
 
+/* ---- the watchdog -------------------------------------------------------------------------------------------- */
+
+static double until_released(const struct stage *t, double most_ms)
+{
+    int64_t start = clock_ns();
+    while (pressed(t->other) && clock_ms_since(start) < most_ms)
+        clock_sleep_ms(5);
+    return clock_ms_since(start);
+}
+
+/* Orphans of a killed run come to this process; the pid of the one that has ended, 0: it is still there. */
+static pid_t orphan_ended(void)
+{
+    int status;
+    pid_t got = 0;
+    for (int ms = 0; ms < 3000 && got == 0; ms += 5) {
+        clock_sleep_ms(5);
+        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+            got = pid;
+    }
+    return got;
+}
+
+static void t_guard_killed(void **state)
+{
+    (void)state;
+    struct stage t;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    driven_open(&t);
+    pid_t pid = driven_start(&t, HELD_DRAG);
+    driven_wait(&t, "button_press", 1);
+    assert_int_equal(pressed(t.other), 3); /* Shift, Control and the button */
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    check_note("killed: released after %.0f ms", until_released(&t, 3000));
+    assert_int_equal(pressed(t.other), 0);
+    assert_true(orphan_ended() > 0);
+    char *path = xasprintf("%s/holorun/run-%d.json", t.x.dir, (int)pid);
+    assert_false(file_exists(path));
+    free(path);
+    nothing_left(&t);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    stage_close(&t);
+}
+
+static void t_guard_stopped(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    pid_t pid = driven_start(&t, HELD_DRAG);
+    driven_wait(&t, "button_press", 1);
+    kill(pid, SIGSTOP);
+    check_note("stopped: released after %.0f ms", until_released(&t, 4000));
+    assert_int_equal(pressed(t.other), 0);
+    kill(pid, SIGCONT); /* what it was doing was taken out of its hands: it ends */
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, ERR_STOPPED);
+    record_complete(&t, "watchdog");
+    nothing_left(&t);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+/* Holds Shift and does nothing: first between two actions, as long as a model may think; then in one. */
+static pid_t child_that_hangs(int ready_fd)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (screen_guard(NULL))
+        _exit(97);
+    struct screen *s = screen_open(NULL, NULL);
+    if (!s || screen_watch(s, NULL) || screen_key(s, XK_Shift_L, true, NULL) || write(ready_fd, "r", 1) != 1)
+        _exit(99);
+    clock_sleep_ms(3000);
+    screen_acting(true);
+    if (write(ready_fd, "r", 1) != 1)
+        _exit(98);
+    clock_sleep_ms(3000);
+    struct err e = ERR_INIT;
+    _exit(screen_move(s, 5, 5, &e) == -1 && e.kind == ERR_STOPPED ? 42 : 43);
+}
+
+static void t_guard_hangs(void **state)
+{
+    (void)state;
+    struct stage t;
+    int fds[2], status;
+    char c;
+    driven_open(&t);
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = child_that_hangs(fds[1]);
+    assert_int_equal(read(fds[0], &c, 1), 1);
+    assert_int_equal(read(fds[0], &c, 1), 1);
+    assert_int_equal(pressed(t.other), 1); /* held on purpose while the model thinks */
+    check_note("hangs: released after %.0f ms", until_released(&t, 4000));
+    assert_int_equal(pressed(t.other), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 42); /* it may do nothing more */
+    close(fds[0]);
+    close(fds[1]);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a run that is killed in the middle of a drag: all goes up at once, and nothing stays behind",
+          t_guard_killed),
+    CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",
+          t_guard_stopped),
+    CLAIM("hands that hang in an action: all goes up; a key that is held between two actions stays",
+          t_guard_hangs),
     CLAIM("holorun stop ends a run that types, drags or waits, and comes back when it has ended", t_stop),
     CLAIM("holorun stop names the runs there are, and stops the one that is named", t_choose),
     CLAIM("a process that has the number of a dead run is not hit", t_recycled),

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/utf8.h"
+#include "screen/guard.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -69,6 +70,7 @@ int running_enter(const char *display, const char *dir, const char *task, const 
     put_text(&b, "started", started, sizeof limits.started - 1);
     buf_puts(&b, "}\n");
     int rc = file_write(path, b.data, b.len, e);
+    guard_litter(path);
     buf_free(&b);
     free(path);
     return rc;

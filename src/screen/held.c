@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
+#include "screen/guard.h"
 #include "screen/private.h"
 
 #include <X11/XKBlib.h>
@@ -208,10 +209,10 @@ static json_t *read_file(int fd)
     return n > 0 ? json_loadb(text, (size_t)n, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 }
 
-/* What a process that is gone has left pressed or bound. */
-static void undo_leftovers(struct held *h, Display *dpy)
+/* What another process has left pressed or bound; how much that was. */
+static int undo_list(int fd, Display *dpy)
 {
-    json_t *root = read_file(h->fd), *v;
+    json_t *root = read_file(fd), *v;
     bool key[HELD_KEYS] = {0}, button[HELD_BUTTONS] = {0};
     uint32_t scratch[HELD_KEYS] = {0};
     char down[32] = {0};
@@ -241,11 +242,26 @@ static void undo_leftovers(struct held *h, Display *dpy)
         }
     }
     json_decref(root);
-    if (!found)
-        return;
-    warn("an earlier run on display '%s' ended with %d keys, buttons or borrowed keycodes in use; released",
-         h->display, found);
-    undo(dpy, key, button, scratch);
+    if (found)
+        undo(dpy, key, button, scratch);
+    return found;
+}
+
+int held_undo_file(const char *path, Display *dpy)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), found = fd >= 0 ? undo_list(fd, dpy) : 0;
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+static void undo_leftovers(struct held *h, Display *dpy)
+{
+    int found = undo_list(h->fd, dpy);
+    if (found)
+        warn("an earlier run on display '%s' ended with %d keys, buttons or borrowed keycodes in use; "
+             "released",
+             h->display, found);
 }
 
 /* 0 when the lock is ours. */
@@ -297,6 +313,7 @@ void held_open(struct held *h, Display *dpy, const char *display)
         h->memory_only = true;
     }
     lock_file(h, dpy);
+    guard_display(h->display, h->path);
     registry_put(h, true);
 }
 

@@ -8,6 +8,7 @@
  *   release by the watching thread held_lift(): at once after a stop, whatever the owner does just then
  *   release by another thread      held_emergency(): through a connection of its own, for die(), a
  *                                  second Ctrl-C, exit() without close
+ *   release by another process     held_undo_file(): guard.h, when this one hangs
  *   release by the next start      held_open() finds the file of a process that is gone
  *
  * The file is also the lock: whoever holds flock() on it drives this display's keyboard and pointer.
@@ -61,6 +62,10 @@ void held_release(struct held *h, Display *dpy); /* keys and buttons up, scratch
 /* Keys and buttons up; what is typed keeps its keycodes until the owner gives them back.  Takes the lock, but does not
  * wait for an owner who hangs. */
 void held_lift(struct held *h, Display *dpy);
+
+/* What the file of a process that has the lock, and hangs, says: up; the file stays.  How many keys, buttons and
+ * keycodes that were. */
+int held_undo_file(const char *path, Display *dpy);
 
 /* All displays of this process, through fresh connections.  Not for signal handlers. */
 void held_emergency(void);

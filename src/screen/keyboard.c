@@ -86,7 +86,8 @@ int keyboard_read(struct screen *s, struct err *e)
 static void read_state(struct screen *s, int *group, unsigned *mods)
 {
     XkbStateRec st = {0};
-    XkbGetState(s->dpy, keyboard_spec(s), &st);
+    if (!s->lost) /* Xlib would look into what is no longer there */
+        XkbGetState(s->dpy, keyboard_spec(s), &st);
     *group = st.group;
     *mods = st.locked_mods & ~(unsigned)LockMask;
 }
@@ -195,7 +196,8 @@ int key_tap(struct screen *s, int code, struct err *e)
 static unsigned foreign_modifiers(struct screen *s)
 {
     XkbStateRec st = {0};
-    XkbGetState(s->dpy, XkbUseCoreKbd, &st);
+    if (!s->lost)
+        XkbGetState(s->dpy, XkbUseCoreKbd, &st);
     unsigned ours = 0;
     for (int code = 8; code < HELD_KEYS; code++)
         if (s->held.key[code] && s->map->map->modmap)
@@ -253,7 +255,8 @@ int keyboard_ready(struct screen *s, struct err *e)
 unsigned keyboard_unlock(struct screen *s)
 {
     XkbStateRec st = {0};
-    XkbGetState(s->dpy, XkbUseCoreKbd, &st);
+    if (!s->lost)
+        XkbGetState(s->dpy, XkbUseCoreKbd, &st);
     unsigned locked = st.locked_mods & LockMask;
     if (locked) {
         XkbLockModifiers(s->dpy, XkbUseCoreKbd, locked, 0);

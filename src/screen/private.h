@@ -6,6 +6,7 @@
  *   settle.c    damage, waiting             typing.c    text
  *   window.c    titles, activation          paste.c     text without any free keycode
  *   watch.c     a person at the display     held.c      what is pressed
+ *   guard.c     help from outside
  *   ours.c      which events are not hers   stopfile.c  the stop files; stop.c  when to end
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H

@@ -4,6 +4,7 @@
  * and a TrueColor root.  Everything else (MIT-SHM, XFixes, XDamage, RandR, XInput, XKB) makes things
  * faster or finer and is probed once here; the files that use it have their fallbacks.
  */
+#include "screen/guard.h"
 #include "screen/private.h"
 
 #include "base/buf.h"
@@ -169,6 +170,7 @@ int screen_may_act(struct screen *s, struct err *e)
 
 int hands_begin(struct screen *s, struct err *e)
 {
+    guard_progress();
     held_lock(&s->held);
     if (screen_may_act(s, e) == 0)
         return 0;
@@ -250,6 +252,7 @@ int screen_wait(struct screen *s, double ms, struct err *e)
 {
     /* Slices of 10 ms: a stop is noticed within one. */
     for (double left = ms;; left -= 10) {
+        guard_progress();
         if (screen_alive(s, e) || stop_check(e))
             return -1;
         if (left <= 0)

@@ -105,7 +105,7 @@ int64_t screen_events_sent(const struct screen *s);
 
 /* The process-wide flag: signal handlers set it, hands and waits and generation look at it.
  * 0 go on, else why: a signal number, or STOP_* below. */
-enum { STOP_FILE = 1000, STOP_HUMAN = 1001, STOP_CORNER = 1002 };
+enum { STOP_FILE = 1000, STOP_HUMAN = 1001, STOP_CORNER = 1002, STOP_HANG = 1003 };
 volatile int *screen_stop_flag(void);
 
 /* From this time on (clock_ns()) hands and waits fail with ERR_TIME, in the middle of what they do; 0: never. */
@@ -126,6 +126,12 @@ int screen_watch_check(struct screen *s, struct err *e);
 const char *screen_person(const struct screen *s);
 /* Waits until that person has been quiet for so long, or max_ms are over.  -1: stopped. */
 int screen_yield(struct screen *s, double quiet_ms, double max_ms, struct err *e);
+
+/* A process beside this one that releases what is pressed when this one is killed, stopped or hangs for 2 s in the
+ * middle of an action: before any thread is started, and the end after the last screen_close().  guard.h. */
+int screen_guard(struct err *e);
+void screen_guard_end(void);
+void screen_acting(bool yes); /* an action begins, or is over */
 
 /* SIGINT, SIGTERM, SIGHUP set the flag (a second one ends the process after releasing keys);
  * die() and bug() release what is held. */

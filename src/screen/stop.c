@@ -12,6 +12,7 @@
  *
  * A deadline stops hands at the same place as the flag, but only them, and only until it is taken back.
  */
+#include "screen/guard.h"
 #include "screen/held.h"
 #include "screen/private.h"
 
@@ -47,12 +48,16 @@ void screen_deadline(int64_t ns)
 int stop_check(struct err *e)
 {
     int why = stop_flag;
+    if (!why && guard_tripped())
+        stop_flag = why = STOP_HANG;
     if (!why && deadline && clock_ns() >= deadline)
         return err_set(e, ERR_TIME, "the time is over");
     if (!why)
         return 0;
     if (why == STOP_HUMAN)
         return err_set(e, ERR_STOPPED, "stopped by a person at the keyboard");
+    if (why == STOP_HANG)
+        return err_set(e, ERR_STOPPED, "stopped by the watchdog: it hung for 2 s with something pressed");
     if (why == STOP_CORNER)
         return err_set(e, ERR_STOPPED, "stopped by a person: the pointer rests in the top left corner");
     if (why == STOP_FILE)

@@ -11,6 +11,7 @@
  * Where the run heeds a person, buttons and motion are listened to as well, and hands fail from the first event on
  * that is not ours until screen_yield() has waited for quiet.
  */
+#include "screen/guard.h"
 #include "screen/private.h"
 
 #include "base/clock.h"
@@ -153,9 +154,11 @@ static void *watch_thread(void *arg)
     struct watch *w = arg;
     volatile int *flag = screen_stop_flag();
     while (!w->end) {
+        guard_alive();
         sleep_until_something(w);
         if (!w->lost)
             read_events(w);
+        stop_check(NULL); /* what the watchdog did */
         if (!*flag && stopfile_asks(w->files))
             *flag = STOP_FILE;
         if (!*flag && w->corner && clock_ms_since(w->corner) >= CORNER_MS)
