@@ -1,7 +1,8 @@
 /* mamba.cu - all of a Mamba-2 layer between its projections, for one token of each of several sessions, in one launch:
  * convolution, time step, step of the state, D x, gate, norm.
  *
- * Limited by the states, which are read and written once: 8 H P N bytes a session (10.5 MB for 128 heads of 80 by 128).
+ * Limited by the states, which are read and written once: 8 H P N bytes a session (10.5 MB for 128 heads of 80 by 128),
+ * half of that in f16.
  * The rest, in bf16: z, x, B, C, dt and the output, and the convolution's state twice, 0.24 MB.  Against the
  * separate operations it saves three launches and the way of v and y through memory; v is never stored.
  *
@@ -28,11 +29,12 @@ template <class T> struct mixer {
     unsigned *arrived; /* [sessions][groups], zero before and after */
 };
 
-/* What a block shares: B, C [N], x [part P], time steps and decays [part]. */
+/* What a block shares: B, C [N], x [part P], time steps and decays [part]; of other sizes a row of each warp [N]. */
 struct mixer_room {
-    float *B, *C, *x, *dt, *decay;
+    float *B, *C, *x, *dt, *decay, *rows;
     __device__ __forceinline__ mixer_room(float *at, const layer &k, int part)
-        : B(at), C(at + k.state), x(C + k.state), dt(x + part * k.head_dim), decay(dt + part)
+        : B(at), C(at + k.state), x(C + k.state), dt(x + part * k.head_dim), decay(dt + part),
+          rows(decay + part)
     {
     }
 };
@@ -72,8 +74,8 @@ __device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
 }
 
 /* P: head dimension of heads by 128; 0: any sizes. */
-template <class T, int P>
-__global__ void __launch_bounds__(SSM_THREADS, 2) mamba_each(mixer<T> m, states convs, states ssms)
+template <class T, class N, int P>
+__global__ void __launch_bounds__(SSM_THREADS, 2) mamba_each(mixer<T> m, states convs, ssm_states ssms)
 {
     DYNAMIC_SHARED(float, room);
     const int R = P > 0 ? P / SSM_WARPS : 1;
@@ -82,9 +84,10 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_each(mixer<T> m, states 
     int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP, per = k.heads / k.groups, parts = per / m.part,
         group = blockIdx.x / parts, head = group * per + blockIdx.x % parts * m.part, session = blockIdx.y;
     view<T> in = {m.xbc.row(session), 1, m.xbc.cols, m.xbc.stride}, conv = convs.of<T>(session);
-    view<float> state = ssms.of<float>(session);
+    view<N> state = ssms.of<N>(session);
+    uint32_t key = ssms.key[session];
     T *y = m.out.row(session);
-    rows128<R> S;
+    rows128<N, R> S;
     if (P > 0)
         S.load(state, (int64_t)head * P + warp * R);
     convolve(m, w, in, conv, group, head);
@@ -100,14 +103,18 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_each(mixer<T> m, states 
             row += warp * R;
             if (i > 0)
                 S.load(state, row);
+            S.arrive();
             float mine = lane < R ? x[warp * R + lane] : 0.0f;
             float sum = S.step(w.decay[i], w.dt[i], mine, load4(w.B + 4 * lane), load4(w.C + 4 * lane));
-            S.store(state, row);
+            S.store(state, row, key);
             if (lane < R)
                 store(y + row + lane, fmaf(k.d[head + i], mine, sum));
         } else {
+            float *one = w.rows + warp * k.state;
             for (int p = warp; p < k.head_dim; p += SSM_WARPS) {
-                float sum = step_row(state.row(row + p), k.state, w.decay[i], w.dt[i] * x[p], w.B, w.C);
+                take_row(one, state.row(row + p), k.state);
+                float sum = step_row(one, k.state, w.decay[i], w.dt[i] * x[p], w.B, w.C);
+                give_row(state.row(row + p), one, k.state, key, (row + p) * half_pairs(k.state));
                 if (lane == 0)
                     store(y + row + p, fmaf(k.d[head + i], x[p], sum));
             }
@@ -149,13 +156,14 @@ static int heads_together(const struct cuda *c, const struct ssm_shape *s, int64
     return best;
 }
 
-template <class T, int P>
-static void launch(struct backend *b, const mixer<T> &m, const states &conv, const states &ssm, int sessions)
+template <class T, class N, int P>
+static void launch(struct backend *b, const mixer<T> &m, const states &conv, const ssm_states &ssm,
+                   int sessions)
 {
     dim3 grid(static_cast<unsigned>(m.k.heads / m.part), static_cast<unsigned>(sessions));
-    size_t shared = (2 * m.k.state + m.part * (m.k.head_dim + 2)) * sizeof(float);
-    allow_shared(mamba_each<T, P>, shared);
-    LAUNCH((mamba_each<T, P>), grid, SSM_THREADS, shared, cuda_of(b), m, conv, ssm);
+    size_t shared = ((P ? 2 : 2 + SSM_WARPS) * m.k.state + m.part * (m.k.head_dim + 2)) * sizeof(float);
+    allow_shared(mamba_each<T, N, P>, shared);
+    LAUNCH((mamba_each<T, N, P>), grid, SSM_THREADS, shared, cuda_of(b), m, conv, ssm);
     LAUNCHED(b);
 }
 
@@ -163,10 +171,13 @@ static void cuda_mamba_each(struct backend *b, struct tensor out, struct tensor 
                             struct tensor dt, const struct mamba_each *e)
 {
     for (int64_t i = 0; i < out.rows;) {
-        states conv, ssm;
+        states conv;
+        ssm_states ssm;
         int64_t left = out.rows - i;
-        int n = states_take(&ssm, e->ssm_states + i, states_take(&conv, e->conv_states + i, left));
-        bool fast = e->shape->state == 128 && aligned(&ssm, n, sizeof(float));
+        enum dtype type = e->ssm_states->dtype;
+        int n = states_take(&ssm, e->ssm_states + i, e->keys ? e->keys + i : nullptr,
+                            states_take(&conv, e->conv_states + i, left));
+        bool fast = e->shape->state == 128 && aligned(&ssm, n, dtype_size(type));
         int P = fast ? e->shape->head_dim : 0;
         WITH_TYPE(T, out.dtype, {
             mixer<T> m = {view_of<T>(tensor_rows(out, i, n)),
@@ -179,7 +190,10 @@ static void cuda_mamba_each(struct backend *b, struct tensor out, struct tensor 
                           layer_of(e->shape, e->constants),
                           heads_together(cuda_of(b), e->shape, n),
                           counts(b, static_cast<int64_t>(SESSIONS) * e->shape->groups)};
-            (P == 80 ? launch<T, 80> : P == 64 ? launch<T, 64> : launch<T, 0>)(b, m, conv, ssm, n);
+            WITH_STATE(N, type,
+                       (P == 80   ? launch<T, N, 80>
+                        : P == 64 ? launch<T, N, 64>
+                                  : launch<T, N, 0>)(b, m, conv, ssm, n));
         });
         i += n;
     }

@@ -19,14 +19,15 @@
  * a sum of two bf16 instead, which leaves 2^-18 of a term, and takes two products instead of one.  f goes to B
  * because a warp then splits only the columns that are its own.  The state that stays is f32 in registers:
  * it is multiplied by e^(c_L) and added to, and never rounded, so nothing gathers from chunk to chunk but what each
- * chunk's own sum is off by.
+ * chunk's own sum is off by.  A state in f16 is rounded when it leaves the registers, once in a call.
  *
  * Work for a head and chunk of 128 by 80 by 128: 2.6 MFLOP for each of C B^T (its half), M x (its half, twice), S C
  * (twice), and x B^T (twice); about 16 MFLOP on tensor cores for 84 KB read and written.
  *
  * The chunk is 128 here, whatever the shape says: the mathematics is the same.  A rest of a few tokens goes
  * through the recurrence (ssm.cu), and so does what has no tensor cores: f32 numbers, other sizes.  Both are
- * chosen by the number of tokens left alone, so that a cut at whole chunks changes no bit.
+ * chosen by the number of tokens left alone, so that a cut at whole chunks changes no bit of a state in f32.  One in
+ * f16 does not go through memory in between, which would round it twice: there the rest is a chunk like others.
  */
 #include "mma.cuh"
 #include "ssm.cuh"
@@ -263,9 +264,9 @@ template <int P> struct columns16 {
     }
 };
 
-template <int P>
+template <class N, int P>
 __global__ void __launch_bounds__(SSM_THREADS, 1)
-    ssm_chunks(view<bf16> y, view<bf16> v, view<bf16> dt, layer k, view<float> state)
+    ssm_chunks(view<bf16> y, view<bf16> v, view<bf16> dt, layer k, view<N> state, uint32_t key)
 {
     DYNAMIC_SHARED(chunk<P>, w);
     int warp = threadIdx.x / WARP, i0 = 16 * (warp < TILES / 2 ? warp : TILES / 2 - 1 + TILES - warp);
@@ -276,7 +277,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 1)
     at.c0 = at.b0 + k.groups * STATE;
     columns16<P> S;
     S.each_pair([&](int p, int n, float *s) {
-        float2 two = *reinterpret_cast<const float2 *>(state.row(at.x0 + p) + n);
+        float2 two = load2(state.row(at.x0 + p) + n);
         s[0] = two.x, s[1] = two.y;
     });
     for (at.t0 = 0; at.t0 < y.rows; at.t0 += CHUNK) {
@@ -300,39 +301,42 @@ __global__ void __launch_bounds__(SSM_THREADS, 1)
         S.advance(w, at.count);
     }
     S.each_pair([&](int p, int n, float *s) {
-        *reinterpret_cast<float2 *>(state.row(at.x0 + p) + n) = float2{s[0], s[1]};
+        store2(state.row(at.x0 + p) + n, s[0], s[1], key, (at.x0 + p) * half_pairs(STATE) + n / 2);
     });
 }
 
-template <int P>
+template <class N, int P>
 static void chunks(struct backend *b, struct tensor y, struct tensor v, struct tensor dt, struct tensor state,
-                   const struct ssm_shape *s, const struct ssm_const *c)
+                   uint32_t key, const struct ssm_shape *s, const struct ssm_const *c)
 {
     dim3 grid(static_cast<unsigned>(s->heads), static_cast<unsigned>(s->head_dim / P));
-    allow_shared(ssm_chunks<P>, sizeof(chunk<P>));
-    LAUNCH((ssm_chunks<P>), grid, SSM_THREADS, sizeof(chunk<P>), cuda_of(b), view_of<bf16>(y),
-           view_of<bf16>(v), view_of<bf16>(dt), layer_of(s, c), view_of<float>(state));
+    allow_shared(ssm_chunks<N, P>, sizeof(chunk<P>));
+    LAUNCH((ssm_chunks<N, P>), grid, SSM_THREADS, sizeof(chunk<P>), cuda_of(b), view_of<bf16>(y),
+           view_of<bf16>(v), view_of<bf16>(dt), layer_of(s, c), view_of<N>(state), key);
     LAUNCHED(b);
 }
 
 static void cuda_ssm_scan(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+                          struct tensor state, uint32_t key, const struct ssm_shape *s,
+                          const struct ssm_const *c)
 {
     bool fast = y.dtype == DT_BF16 && s->state == STATE && s->head_dim % 16 == 0 && aligned(v) &&
                 aligned(y) && aligned(state);
-    int64_t rest = y.rows % CHUNK, rows = !fast ? 0 : rest <= FEW ? y.rows - rest : y.rows;
+    bool at_once = state.dtype != DT_F32 && y.rows > FEW;
+    int64_t rest = y.rows % CHUNK, rows = !fast ? 0 : at_once || rest > FEW ? y.rows : y.rows - rest;
     if (rows > 0) {
         struct tensor to = tensor_rows(y, 0, rows), from = tensor_rows(v, 0, rows),
                       steps = tensor_rows(dt, 0, rows);
         /* rows of a state for a block: as many as can be, but a block for every multiprocessor */
         bool wide = s->heads * s->head_dim / 64 >= cuda_of(b)->processors;
-        (s->head_dim % 80 == 0           ? chunks<80>
-         : s->head_dim % 64 == 0 && wide ? chunks<64>
-         : s->head_dim % 32 == 0         ? chunks<32>
-                                         : chunks<16>)(b, to, from, steps, state, s, c);
+        WITH_STATE(N, state.dtype,
+                   (s->head_dim % 80 == 0           ? chunks<N, 80>
+                    : s->head_dim % 64 == 0 && wide ? chunks<N, 64>
+                    : s->head_dim % 32 == 0         ? chunks<N, 32>
+                                                    : chunks<N, 16>)(b, to, from, steps, state, key, s, c));
     }
     ssm_walk_run(b, tensor_rows(y, rows, y.rows - rows), tensor_rows(v, rows, y.rows - rows),
-                 tensor_rows(dt, rows, y.rows - rows), &state, 1, s, c);
+                 tensor_rows(dt, rows, y.rows - rows), &state, &key, 1, s, c);
 }
 
 void scan_fill(struct ops *o)

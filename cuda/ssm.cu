@@ -116,19 +116,22 @@ static void cuda_conv_each(struct backend *b, struct tensor v, struct tensor xbc
 /* ---- recurrence --------------------------------------------------------------------------------------------- */
 
 /* P: head dimension of heads by 128; 0: any sizes. */
-template <class T, int P>
+template <class T, class N, int P>
 __global__ void __launch_bounds__(SSM_THREADS)
-    ssm_walk(view<T> y, view<T> v, view<T> dt, layer k, states of, int64_t rows)
+    ssm_walk(view<T> y, view<T> v, view<T> dt, layer k, ssm_states of, int64_t rows)
 {
+    DYNAMIC_SHARED(float, row_of_warp); /* [SSM_WARPS][state], of other sizes */
     int h = blockIdx.x, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t first = blockIdx.y * rows, x0 = (int64_t)h * k.head_dim,
             b0 = k.inner + (int64_t)k.group_of(h) * k.state, c0 = b0 + (int64_t)k.groups * k.state;
-    view<float> state = of.of<float>(blockIdx.y);
+    view<N> state = of.of<N>(blockIdx.y);
+    uint32_t key = of.key[blockIdx.y];
     if (P > 0) {
         const int R = P > 0 ? P / SSM_WARPS : 1;
-        rows128<R> S;
+        rows128<N, R> S;
         x0 += warp * R;
         S.load(state, x0);
+        S.arrive();
         for (int64_t t = first; t < first + rows; t++) {
             const T *in = v.row(t);
             float4 B = load4(in + b0 + 4 * lane), C = load4(in + c0 + 4 * lane);
@@ -138,55 +141,64 @@ __global__ void __launch_bounds__(SSM_THREADS)
             if (lane < R)
                 store(y.row(t) + x0 + lane, fmaf(k.d[h], x, sum));
         }
-        S.store(state, x0);
+        S.store(state, x0, key);
     } else {
-        for (int64_t row = x0 + warp; row < x0 + k.head_dim; row += SSM_WARPS)
+        float *S = row_of_warp + warp * k.state;
+        for (int64_t row = x0 + warp; row < x0 + k.head_dim; row += SSM_WARPS) {
+            take_row(S, state.row(row), k.state);
             for (int64_t t = first; t < first + rows; t++) {
                 const T *in = v.row(t);
                 float x = number(in[row]), d = time_step(k, number(dt.row(t)[h]), h);
-                float sum = step_row(state.row(row), k.state, expf(d * k.a[h]), d * x, in + b0, in + c0);
+                float sum = step_row(S, k.state, expf(d * k.a[h]), d * x, in + b0, in + c0);
                 if (lane == 0)
                     store(y.row(t) + row, fmaf(k.d[h], x, sum));
             }
+            give_row(state.row(row), S, k.state, key, row * half_pairs(k.state));
+        }
     }
 }
 
 void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                  const struct tensor *state, int64_t sequences, const struct ssm_shape *s,
-                  const struct ssm_const *c)
+                  const struct tensor *state, const uint32_t *keys, int64_t sequences,
+                  const struct ssm_shape *s, const struct ssm_const *c)
 {
     if (y.rows == 0)
         return;
     int64_t rows = y.rows / sequences;
     for (int64_t i = 0; i < sequences;) {
-        states of;
-        int n = states_take(&of, state + i, sequences - i);
+        ssm_states of;
+        int n = states_take(&of, state + i, keys ? keys + i : nullptr, sequences - i);
         struct tensor to = tensor_rows(y, i * rows, n * rows), from = tensor_rows(v, i * rows, n * rows),
                       steps = tensor_rows(dt, i * rows, n * rows);
         bool fast = s->state == 128 && s->heads * s->head_dim % 8 == 0 && aligned(from) &&
-                    aligned(&of, n, sizeof(float));
+                    aligned(&of, n, dtype_size(state->dtype));
         dim3 grid(static_cast<unsigned>(s->heads), static_cast<unsigned>(n));
-        WITH_TYPE(T, y.dtype,
-                  LAUNCH((fast && s->head_dim == 80   ? ssm_walk<T, 80>
-                          : fast && s->head_dim == 64 ? ssm_walk<T, 64>
-                                                      : ssm_walk<T, 0>),
-                         grid, SSM_THREADS, 0, cuda_of(b), view_of<T>(to), view_of<T>(from),
-                         view_of<T>(steps), layer_of(s, c), of, rows));
+        bool wide = fast && (s->head_dim == 80 || s->head_dim == 64);
+        size_t shared = wide ? 0 : static_cast<size_t>(SSM_WARPS) * s->state * sizeof(float);
+        WITH_STATE(N, state->dtype,
+                   WITH_TYPE(T, y.dtype,
+                             LAUNCH((!wide               ? ssm_walk<T, N, 0>
+                                     : s->head_dim == 80 ? ssm_walk<T, N, 80>
+                                                         : ssm_walk<T, N, 64>),
+                                    grid, SSM_THREADS, shared, cuda_of(b), view_of<T>(to), view_of<T>(from),
+                                    view_of<T>(steps), layer_of(s, c), of, rows)));
         LAUNCHED(b);
         i += n;
     }
 }
 
 static void cuda_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+                          struct tensor state, uint32_t key, const struct ssm_shape *s,
+                          const struct ssm_const *c)
 {
-    ssm_walk_run(b, y, v, dt, &state, 1, s, c);
+    ssm_walk_run(b, y, v, dt, &state, &key, 1, s, c);
 }
 
 static void cuda_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c)
+                          const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                          const struct ssm_const *c)
 {
-    ssm_walk_run(b, y, v, dt, states, y.rows, s, c);
+    ssm_walk_run(b, y, v, dt, states, keys, y.rows, s, c);
 }
 
 void ssm_fill(struct ops *o)

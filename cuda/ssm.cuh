@@ -3,11 +3,16 @@
  * A row of the state is N numbers of one channel.  Whichever kernel updates it, for N = 128 or any other, lane l
  * of a warp has numbers 4l..4l+3 of each 128, and sums are taken in the same order: so the bits of a step do not
  * depend on which kernel ran it.
+ *
+ * States are f32, or f16 that are rounded by chance (ops/half.h): half the bytes of the largest stream beside the
+ * weights.  Pairs of neighbours lie in one lane, so that each has a hash of its own: about 16 instructions on
+ * whole numbers for 8 bytes read and written.
  */
 #ifndef HOLORUN_CUDA_SSM_CUH
 #define HOLORUN_CUDA_SSM_CUH
 
 #include "host.cuh"
+#include "ops/half.h"
 
 enum {
     SSM_THREADS = 256, /* of the kernels that walk through a state */
@@ -32,6 +37,19 @@ static inline int states_take(states *out, const struct tensor *t, int64_t n)
     out->stride = t[0].stride;
     for (; taken < n && taken < SESSIONS && t[taken].stride == out->stride; taken++)
         out->at[taken] = t[taken].data;
+    return taken;
+}
+
+/* The same of states that a token changes, with what they are rounded with. */
+struct ssm_states : states {
+    uint32_t key[SESSIONS];
+};
+
+static inline int states_take(ssm_states *out, const struct tensor *t, const uint32_t *keys, int64_t n)
+{
+    int taken = states_take(static_cast<states *>(out), t, n);
+    for (int i = 0; i < SESSIONS; i++)
+        out->key[i] = keys && i < taken ? keys[i] : 0;
     return taken;
 }
 
@@ -80,8 +98,111 @@ __device__ __forceinline__ float time_step(const layer &k, float raw, int head)
 
 /* ssm.cu: sequences of y.rows / sequences tokens, one behind the other, each with a state of its own. */
 void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                  const struct tensor *state, int64_t sequences, const struct ssm_shape *s,
-                  const struct ssm_const *c);
+                  const struct tensor *state, const uint32_t *keys, int64_t sequences,
+                  const struct ssm_shape *s, const struct ssm_const *c);
+
+/* Runs a statement with S as the type of a state's numbers. */
+#define WITH_STATE(S, dtype_, ...)                                                                           \
+    do {                                                                                                     \
+        if ((dtype_) == DT_F16) {                                                                            \
+            using S = f16;                                                                                   \
+            __VA_ARGS__;                                                                                     \
+        } else if ((dtype_) == DT_F32) {                                                                     \
+            using S = float;                                                                                 \
+            __VA_ARGS__;                                                                                     \
+        } else {                                                                                             \
+            bug("no state on the device of %s", dtype_name(dtype_));                                         \
+        }                                                                                                    \
+    } while (0)
+
+/* ---- numbers of a state ------------------------------------------------------------------------------------ */
+
+struct f16 {
+    uint16_t bits;
+};
+
+/* Two of f16 in a word, the first in its lower half. */
+__device__ __forceinline__ float2 widen2(unsigned both)
+{
+#ifdef CUDA_EMULATED
+    return float2{f16_to_f32((uint16_t)both), f16_to_f32((uint16_t)(both >> 16))};
+#else
+    float2 v;
+    asm("{\n .reg .f16 a, b;\n mov.b32 {a, b}, %2;\n cvt.f32.f16 %0, a;\n cvt.f32.f16 %1, b;\n}"
+        : "=f"(v.x), "=f"(v.y)
+        : "r"(both));
+    return v;
+#endif
+}
+
+/* Cut off towards zero. */
+__device__ __forceinline__ unsigned cut2(float a, float b)
+{
+#ifdef CUDA_EMULATED
+    return half_cut(a) | (unsigned)half_cut(b) << 16;
+#else
+    unsigned r;
+    asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
+    return r;
+#endif
+}
+
+/* The numbers of pair `pair`, rounded. */
+__device__ __forceinline__ unsigned round2(float a, float b, uint32_t key, int64_t pair)
+{
+    uint32_t random = half_random(key, (uint32_t)pair);
+    return cut2(half_shaken(a, random & HALF_MASK), half_shaken(b, random >> (32 - HALF_RANDOM)));
+}
+
+__device__ __forceinline__ float2 load2(const float *p)
+{
+    return *reinterpret_cast<const float2 *>(p);
+}
+
+__device__ __forceinline__ float2 load2(const f16 *p)
+{
+    return widen2(*reinterpret_cast<const unsigned *>(p));
+}
+
+__device__ __forceinline__ void store2(float *p, float a, float b, uint32_t, int64_t)
+{
+    *reinterpret_cast<float2 *>(p) = float2{a, b};
+}
+
+__device__ __forceinline__ void store2(f16 *p, float a, float b, uint32_t key, int64_t pair)
+{
+    *reinterpret_cast<unsigned *>(p) = round2(a, b, key, pair);
+}
+
+/* Four numbers as they are loaded, before somebody waits for them. */
+__device__ __forceinline__ float4 widen4(float4 v)
+{
+    return v;
+}
+
+__device__ __forceinline__ float4 widen4(uint2 v)
+{
+    float2 a = widen2(v.x), b = widen2(v.y);
+    return float4{a.x, a.y, b.x, b.y};
+}
+
+__device__ __forceinline__ void store4(float *p, float4 v, uint32_t, int64_t)
+{
+    *reinterpret_cast<float4 *>(p) = v;
+}
+
+__device__ __forceinline__ void store4(f16 *p, float4 v, uint32_t key, int64_t pair)
+{
+    *reinterpret_cast<uint2 *>(p) = uint2{round2(v.x, v.y, key, pair), round2(v.z, v.w, key, pair + 1)};
+}
+
+template <class S> struct four;
+template <> struct four<float> {
+    using type = float4;
+};
+template <> struct four<f16> {
+    using type = uint2;
+};
 
 /* ---- numbers in fours and eights ------------------------------------------------------------------------ */
 
@@ -116,6 +237,45 @@ __device__ __forceinline__ void store_some(float *p, int n, float4 v)
         p[3] = v.w;
 }
 
+/* Number n of a row of a state. */
+__device__ __forceinline__ float state_number(const float *row, int n)
+{
+    return row[n];
+}
+
+__device__ __forceinline__ float state_number(const f16 *row, int n)
+{
+    return widen2(row[n].bits).x;
+}
+
+__device__ __forceinline__ void state_store(float *row, int n, float v, uint32_t, int64_t)
+{
+    row[n] = v;
+}
+
+__device__ __forceinline__ void state_store(f16 *row, int n, float v, uint32_t key, int64_t first)
+{
+    row[n].bits =
+        (uint16_t)(n % 2 ? round2(0, v, key, first + n / 2) >> 16 : round2(v, 0, key, first + n / 2));
+}
+
+/* A row of any length to where a warp has it, and back; `first` is its first pair.  Each lane has the numbers that step_row
+ * gives it. */
+template <class S> __device__ __forceinline__ void take_row(float *to, const S *row, int N)
+{
+    for (int n = threadIdx.x % WARP * 4; n < N; n += 4 * WARP)
+        for (int i = n; i < N && i < n + 4; i++)
+            to[i] = state_number(row, i);
+}
+
+template <class S>
+__device__ __forceinline__ void give_row(S *row, const float *from, int N, uint32_t key, int64_t first)
+{
+    for (int n = threadIdx.x % WARP * 4; n < N; n += 4 * WARP)
+        for (int i = n; i < N && i < n + 4; i++)
+            state_store(row, i, from[i], key, first);
+}
+
 __device__ __forceinline__ void store8(float *p, const float v[8])
 {
     *reinterpret_cast<float4 *>(p) = float4{v[0], v[1], v[2], v[3]};
@@ -145,7 +305,7 @@ __device__ __forceinline__ float dot(float4 S, float4 C)
     return fmaf(S.w, C.w, fmaf(S.z, C.z, fmaf(S.y, C.y, S.x * C.x)));
 }
 
-/* Of any length, in memory; every lane gets S C. */
+/* Of any length, as take_row has it; every lane gets S C. */
 template <class T>
 __device__ __forceinline__ float step_row(float *S, int N, float decay, float dx, const T *B, const T *C)
 {
@@ -158,20 +318,30 @@ __device__ __forceinline__ float step_row(float *S, int N, float decay, float dx
     return warp_sum(sum);
 }
 
-/* R rows of 128 in registers: all are on their way before the first is used. */
-template <int R> struct rows128 {
+/* R rows of 128 in registers: all are on their way before the first is used, which `arrive` does. */
+template <class N, int R> struct rows128 {
+    typename four<N>::type coming[R];
     float4 S[R];
-    __device__ __forceinline__ void load(view<float> state, int64_t row)
+    __device__ __forceinline__ void load(view<N> state, int64_t row)
     {
 #pragma unroll
         for (int r = 0; r < R; r++)
-            S[r] = load4(state.row(row + r) + 4 * (threadIdx.x % WARP));
+            coming[r] = *reinterpret_cast<const typename four<N>::type *>(state.row(row + r) +
+                                                                          4 * (threadIdx.x % WARP));
     }
-    __device__ __forceinline__ void store(view<float> state, int64_t row) const
+    __device__ __forceinline__ void arrive()
     {
 #pragma unroll
         for (int r = 0; r < R; r++)
-            *reinterpret_cast<float4 *>(state.row(row + r) + 4 * (threadIdx.x % WARP)) = S[r];
+            S[r] = widen4(coming[r]);
+    }
+    __device__ __forceinline__ void store(view<N> state, int64_t row, uint32_t key) const
+    {
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            N *at = state.row(row + r) + 4 * (threadIdx.x % WARP);
+            store4(at, S[r], key, (row + r) * half_pairs(128) + 2 * (threadIdx.x % WARP));
+        }
     }
     /* Lane r < R has x of row r and gets its S C; dt is the time step. */
     __device__ __forceinline__ float step(float decay, float dt, float x, float4 B, float4 C)

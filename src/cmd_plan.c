@@ -31,7 +31,7 @@ enum { CONTEXT = 12288, PIECE = 512, WORDS = 64 /* of a step beside its screensh
 struct settings {
     const char *model, *screen;
     size_t gpu, memory, state_memory;
-    int hold, weights, sessions, context, generated, threads;
+    int hold, weights, state, sessions, context, generated, threads;
     double bandwidth, flops;
     bool json;
 };
@@ -47,6 +47,7 @@ static const struct option_spec options[] = {
      "memory that states of conversations may take, as with the other commands: how many are there at once",
      "HOLORUN_STATE_MEMORY"},
     WEIGHTS_OPTIONS(struct settings),
+    STATE_OPTION(struct settings),
     {"sessions", 'n', OPTION_INT, offsetof(struct settings, sessions), "N", 1, 100000, "1",
      "conversations in memory at once", NULL},
     {"context", 'c', OPTION_INT, offsetof(struct settings, context), "T", 0, 1 << 28, "0",
@@ -259,7 +260,8 @@ static int measure(struct planning *g, struct err *e)
 static double decode_bytes(const struct planning *g, int sessions)
 {
     return cost_weight_bytes(&g->c, g->p.vocab, sessions, g->p.number) +
-           sessions * cost_session_bytes(&g->c, g->context);
+           sessions *
+               cost_session_bytes(&g->c, state_types(false, (enum state_numbers)g->set->state), g->context);
 }
 
 /* One look at the screen, read and answered, in seconds. */
@@ -311,7 +313,8 @@ static int read_model(struct planning *g, struct err *e)
 {
     struct engine_options o = {.dir = g->dir,
                                .hold = (enum weight_hold)g->set->hold,
-                               .weights = (enum weight_numbers)g->set->weights};
+                               .weights = (enum weight_numbers)g->set->weights,
+                               .state = (enum state_numbers)g->set->state};
     if (config_load(&g->c, g->dir, e))
         return -1;
     size_t heap = memory_heap();

@@ -19,7 +19,7 @@ enum { HASHED = 1 << 30 };
 
 struct settings {
     const char *model, *device, *isa, *runs, *dialect;
-    int threads, hold, weights;
+    int threads, hold, weights, state;
     bool weight_cache, f32, verify, json, quiet;
     size_t state_memory;
 };

@@ -32,7 +32,7 @@ extern const struct command run_command, stop_command, ask_command, ground_comma
 /* Rows that several commands share; T has the fields named here. */
 
 /* clang-format off */
-/* const char *model, *device, *isa; int threads, hold, weights; bool weight_cache; size_t state_memory; */
+/* const char *model, *device, *isa; int threads, hold, weights, state; bool weight_cache; size_t state_memory; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
      "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
@@ -44,6 +44,7 @@ extern const struct command run_command, stop_command, ask_command, ground_comma
     {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                                           \
      "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL},         \
     WEIGHTS_OPTIONS(T),                                                                                      \
+    STATE_OPTION(T),                                                                         \
     {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                           \
      "memory that the states of conversations may take, as 24G; on a GPU what the weights leave of its own, and "  \
      "idle ones go to the host's", "HOLORUN_STATE_MEMORY"},                                                   \
@@ -60,11 +61,17 @@ extern const struct command run_command, stop_command, ask_command, ground_comma
      "where they are: packed in memory at the start, mapped and read where they lie in the files, or packed "  \
      "when memory allows", "HOLORUN_HOLD"}
 
+/* int state; */
+#define STATE_OPTION(T)                                                                                      \
+    {"state", 0, OPTION_CHOICE, offsetof(T, state), "fp32|fp16|bf16", 0, 0, "fp32",                          \
+     "numbers that a conversation's state is held in: fp16 takes half the memory, is rounded by chance, and refused "  \
+     "where the model says something else with it; bf16 is always refused", "HOLORUN_STATE"}
+
 /* The same as engine_open wants them; S is one of T. */
 #define MODEL_ENGINE(S)                                                                                      \
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .hold = (enum weight_hold)(S).hold,           \
      .weights = (enum weight_numbers)(S).weights, .cache = (S).weight_cache,                             \
-     .state_memory = (S).state_memory,                                                                       \
+     .state = (enum state_numbers)(S).state, .state_memory = (S).state_memory,                                                                       \
      .progress = loading_progress}
 
 /* const char *display, *view; bool cursor; */

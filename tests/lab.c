@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "cuda/cuda.h"
+#include "ops/half.h"
 
 #include <math.h>
 
@@ -24,7 +25,9 @@ int lab_between(int lo, int hi)
 float lab_at(struct tensor t, int64_t r, int64_t c)
 {
     int64_t i = r * t.stride + c;
-    return t.dtype == DT_BF16 ? bf16_to_f32(((uint16_t *)t.data)[i]) : ((float *)t.data)[i];
+    return t.dtype == DT_BF16  ? bf16_to_f32(((uint16_t *)t.data)[i])
+           : t.dtype == DT_F16 ? f16_to_f32(((uint16_t *)t.data)[i])
+                               : ((float *)t.data)[i];
 }
 
 void lab_fill(struct tensor t, double lo, double hi)
@@ -34,6 +37,8 @@ void lab_fill(struct tensor t, double lo, double hi)
             float v = (float)lab_uniform(lo, hi);
             if (t.dtype == DT_BF16)
                 ((uint16_t *)t.data)[r * t.stride + c] = bf16_from_f32(v);
+            else if (t.dtype == DT_F16)
+                ((uint16_t *)t.data)[r * t.stride + c] = half_cut(v);
             else
                 ((float *)t.data)[r * t.stride + c] = v;
         }
@@ -207,8 +212,8 @@ double lab_ssm(const struct lab *l)
     struct tensor s2 = lab_twin(l->mem, k.state), want = l->mem->ops->alloc(l->mem, l->act, k.T, k.inner),
                   have = lab_twin(l->mem, want);
     lab_poison(have);
-    (step ? l->ref->ops->ssm_step : l->ref->ops->ssm_scan)(l->ref, want, k.v, k.dt, k.state, &k.s, &k.c);
-    (step ? l->fast->ops->ssm_step : l->fast->ops->ssm_scan)(l->fast, have, k.v, k.dt, s2, &k.s, &k.c);
+    (step ? l->ref->ops->ssm_step : l->ref->ops->ssm_scan)(l->ref, want, k.v, k.dt, k.state, 0, &k.s, &k.c);
+    (step ? l->fast->ops->ssm_step : l->fast->ops->ssm_scan)(l->fast, have, k.v, k.dt, s2, 0, &k.s, &k.c);
     double off = fmax(lab_worst(have, want), lab_worst(s2, k.state));
     lab_ssm_drop(&k, l->mem);
     lab_drop(l->mem, 3, (struct tensor *const[]){&s2, &want, &have});

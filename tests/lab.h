@@ -73,4 +73,18 @@ void lab_ssm_make(struct lab_ssm *k, struct backend *b, enum dtype act, int T, i
 void lab_ssm_of(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int G, int H, int P, int N);
 void lab_ssm_drop(struct lab_ssm *k, struct backend *b);
 
+/* States in f16 beside states in f32 that begin with the same numbers (lab_half.c): outputs must have the same bits,
+ * and the former end as half_of makes them of the latter.  Fail the test where not.  A step is one token of each
+ * of T sessions, a scan T tokens of one. */
+struct lab_half {
+    enum dtype act;
+    int T, G, H, P, N;
+    int wide; /* columns of the matrices that states lie in, beside their own */
+};
+void lab_half_step(struct backend *b, struct lab_half s);
+void lab_half_scan(struct backend *b, struct lab_half s);
+
+/* A state becomes exactly the given numbers, of any kind, in f32 before it is rounded: N of them, as two rows. */
+void lab_half_numbers(struct backend *b, const float *v, int N);
+
 #endif

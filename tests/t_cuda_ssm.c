@@ -138,7 +138,7 @@ static void scan(struct backend *b, const struct ssm_case *c, struct tensor y, s
                  int n)
 {
     (n == 1 ? b->ops->ssm_step : b->ops->ssm_scan)(b, tensor_rows(y, from, n), tensor_rows(c->k.v, from, n),
-                                                   tensor_rows(c->k.dt, from, n), state, &c->k.s, &c->k.c);
+                                                   tensor_rows(c->k.dt, from, n), state, 0, &c->k.s, &c->k.c);
 }
 
 static void t_ssm(void **state)
@@ -245,7 +245,7 @@ static void t_ssm_each(void **state)
                       alone = lab_twin(gpu, c.y), each[131];
         for (int s = 0; s < B; s++)
             each[s] = s == 1 ? tensor_cols(wide, 1, N) : tensor_rows(all, rows * s, rows);
-        gpu->ops->ssm_each(gpu, c.y, c.k.v, c.k.dt, each, &c.k.s, &c.k.c);
+        gpu->ops->ssm_each(gpu, c.y, c.k.v, c.k.dt, each, NULL, &c.k.s, &c.k.c);
         for (int s = 0; s < B; s++)
             scan(gpu, &c, alone, s == 1 ? tensor_cols(wide2, 1, N) : tensor_rows(all2, rows * s, rows), s, 1);
         same_bits(c.y, alone);
@@ -292,14 +292,14 @@ static void mix(struct backend *b, struct mixer_case *m, bool fused, struct tens
     struct tensor p = tensor_rows(m->p, from, n), y = tensor_rows(out, from, n), z = tensor_cols(p, 0, inner),
                   xbc = tensor_cols(p, inner, m->channels),
                   dt = tensor_cols(p, inner + m->channels, s->heads);
-    struct mamba_each e = {m->w, m->bias, m->norm, 1e-5f, m->convs, m->ssms, s, &m->c.k.c};
+    struct mamba_each e = {m->w, m->bias, m->norm, 1e-5f, m->convs, m->ssms, NULL, s, &m->c.k.c};
     if (fused) {
         b->ops->mamba_each(b, y, z, xbc, dt, &e);
         return;
     }
     struct tensor v = gpu->ops->alloc(gpu, p.dtype, n, m->channels);
     b->ops->conv_each(b, v, xbc, m->w, m->bias, m->convs);
-    b->ops->ssm_each(b, y, v, dt, m->ssms, s, &m->c.k.c);
+    b->ops->ssm_each(b, y, v, dt, m->ssms, NULL, s, &m->c.k.c);
     b->ops->gated_norm(b, y, y, z, m->norm, s->groups, 1e-5f);
     gpu->ops->free(gpu, &v);
 }

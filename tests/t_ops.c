@@ -104,14 +104,14 @@ static void scan_is_recurrence(struct backend *b)
                       have = lab_twin(b, want);
         for (int t = 0; t < k.T; t++)
             b->ops->ssm_step(b, tensor_rows(want, t, 1), tensor_rows(k.v, t, 1), tensor_rows(k.dt, t, 1),
-                             k.state, &k.s, &k.c);
+                             k.state, 0, &k.s, &k.c);
         int cut = lab_between(0, k.T); /* two calls, so that a state is handed over in the middle */
         if (cut)
             b->ops->ssm_scan(b, tensor_rows(have, 0, cut), tensor_rows(k.v, 0, cut),
-                             tensor_rows(k.dt, 0, cut), s2, &k.s, &k.c);
+                             tensor_rows(k.dt, 0, cut), s2, 0, &k.s, &k.c);
         if (cut < k.T)
             b->ops->ssm_scan(b, tensor_rows(have, cut, k.T - cut), tensor_rows(k.v, cut, k.T - cut),
-                             tensor_rows(k.dt, cut, k.T - cut), s2, &k.s, &k.c);
+                             tensor_rows(k.dt, cut, k.T - cut), s2, 0, &k.s, &k.c);
         off = fmax(off, fmax(relative(have, want), relative(s2, k.state)));
         lab_ssm_drop(&k, b);
         lab_drop(b, 3, (struct tensor *const[]){&s2, &want, &have});
@@ -186,7 +186,7 @@ static void t_ref_step(void **state)
     struct tensor v = lab_make(b, DT_F32, 1, 2 + 6, -1, 1), dt = lab_make(b, DT_F32, 1, 1, -1, 1),
                   S = lab_make(b, DT_F32, 2, 3, -1, 1);
     struct tensor before = lab_twin(b, S), y = b->ops->alloc(b, DT_F32, 1, 2);
-    b->ops->ssm_step(b, y, v, dt, S, &s, &c);
+    b->ops->ssm_step(b, y, v, dt, S, 0, &s, &c);
     double delta = log1p(exp((double)lab_at(dt, 0, 0) + bias));
     for (int p = 0; p < 2; p++) {
         double sum = D * (double)lab_at(v, 0, p);
@@ -337,11 +337,12 @@ static void wrong_norm(struct backend *b, struct tensor y, struct tensor x, stru
 }
 
 static void wrong_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                       const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c)
+                       const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                       const struct ssm_const *c)
 {
     (void)b;
-    struct tensor none = right->ops->alloc(right, DT_F32, states->rows, states->cols);
-    right->ops->ssm_each(right, y, v, dt, &none, s, c); /* the state is not taken over */
+    struct tensor none = right->ops->alloc(right, states->dtype, states->rows, states->cols);
+    right->ops->ssm_each(right, y, v, dt, &none, keys, s, c); /* the state is not taken over */
     right->ops->free(right, &none);
 }
 

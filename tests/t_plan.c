@@ -81,9 +81,12 @@ static void t_published_work(void **state)
     double weights = cost_weight_bytes(&c, p.vocab, 1, p.number);
     about("bytes of weights", weights, 2 * (10965483520.0 + 676331520.0), 1e-12);
     assert_true(weights == cost_weight_bytes(&c, p.vocab, 100, 2)); /* no experts */
-    about("bytes, 1 session of 4 k", weights + cost_session_bytes(&c, 4096), 23.68e9, 1e-3);
-    about("bytes, 32 sessions of 16 k", weights + 32 * cost_session_bytes(&c, 16384), 45.7e9, 2e-3);
-    about("bytes, 100 sessions of 20 k", weights + 100 * cost_session_bytes(&c, 20000), 102e9, 3e-3);
+    about("bytes, 1 session of 4 k", weights + cost_session_bytes(&c, state_types(false, STATE_FP32), 4096),
+          23.68e9, 1e-3);
+    about("bytes, 32 sessions of 16 k",
+          weights + 32 * cost_session_bytes(&c, state_types(false, STATE_FP32), 16384), 45.7e9, 2e-3);
+    about("bytes, 100 sessions of 20 k",
+          weights + 100 * cost_session_bytes(&c, state_types(false, STATE_FP32), 20000), 102e9, 3e-3);
     about("FLOP of logits", cost_head_flop(&c, p.vocab), 2 * 676331520.0, 1e-12);
     double past = cost_text_flop(&c, 1, 32768) - cost_text_flop(&c, 1, 0);
     about("FLOP of looking back 32 k", past, 122880.0 * 32768, 1e-12);

@@ -180,35 +180,36 @@ static void conv(const struct bench *k, const struct shapes *m, int64_t T)
 static void run_scan(void *arg)
 {
     struct subject *s = arg;
-    s->o->ssm_scan(s->b, s->y, s->x, s->z, s->state, &s->shape, &s->constants);
+    s->o->ssm_scan(s->b, s->y, s->x, s->z, s->state, 0, &s->shape, &s->constants);
 }
 
 static void run_step(void *arg)
 {
     struct subject *s = arg;
-    s->o->ssm_step(s->b, s->y, s->x, s->z, s->state, &s->shape, &s->constants);
+    s->o->ssm_step(s->b, s->y, s->x, s->z, s->state, 0, &s->shape, &s->constants);
 }
 
-static void ssm(const struct bench *k, const struct shapes *m, int64_t T)
+static void ssm(const struct bench *k, const struct shapes *m, int64_t T, enum dtype type)
 {
     struct subject s = begin(k);
     int64_t inner = (int64_t)m->heads * m->head_dim, C = inner + 2LL * m->groups * m->state, Q = m->scan;
     s.y = filled(&s, DT_BF16, T, inner);
     s.x = filled(&s, DT_BF16, T, C);
     s.z = filled(&s, DT_BF16, T, m->heads);
-    s.state = filled(&s, DT_F32, inner, m->state);
+    s.state = type == DT_F32 ? filled(&s, type, inner, m->state) : s.o->alloc(s.b, type, inner, m->state);
     s.w = filled(&s, DT_F32, 3, m->heads);
     s.o->make(s.b, tensor_rows(s.w, 0, 1), &(struct made){1, -20, 0.05f}); /* about -1 */
     s.shape = (struct ssm_shape){m->heads, m->head_dim, m->state, m->groups, 4, m->scan, 0, 1e30f};
     s.constants =
         (struct ssm_const){s.w.data, (float *)s.w.data + m->heads, (float *)s.w.data + 2 * m->heads};
     char name[64];
-    snprintf(name, sizeof name, "%s %lld tokens", T == 1 ? "ssm step" : "ssm scan", (long long)T);
+    snprintf(name, sizeof name, "%s %lld tokens%s", T == 1 ? "ssm step" : "ssm scan", (long long)T,
+             type == DT_F32 ? "" : ", fp16");
     /* M x over half a triangle, S C, and the new state; C B^T for each group */
     double scan = (double)T * (double)inner * (double)(Q + 4LL * m->state) +
                   (double)T * (double)Q * 2.0 * m->groups * m->state;
-    double state = (double)inner * m->state;
-    finish(&s, m->name, name, T == 1 ? run_step : run_scan, T == 1 ? 0 : scan, T == 1 ? 8 * state : 0);
+    double state = 2 * (double)dtype_size(type) * (double)inner * m->state;
+    finish(&s, m->name, name, T == 1 ? run_step : run_scan, T == 1 ? 0 : scan, T == 1 ? state : 0);
 }
 
 static void run_attend(void *arg)
@@ -272,7 +273,8 @@ static void language(const struct bench *k, const struct shapes *m, int64_t T)
     norm(k, m->name, "RMS norm", T, m->hidden, 1, run_rmsnorm);
     linear(k, m->name, "Mamba in", T, 2 * inner + bc + m->heads, m->hidden, EPI_NONE, 0);
     conv(k, m, T);
-    ssm(k, m, T);
+    ssm(k, m, T, DT_F32);
+    ssm(k, m, T, DT_F16);
     norm(k, m->name, "gated norm", T, inner, m->groups, run_gated_norm);
     linear(k, m->name, "Mamba out", T, m->hidden, inner, EPI_NONE, 1);
     attend(k, m, T, T == 1 ? m->context : 0);

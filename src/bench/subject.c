@@ -124,6 +124,7 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .hold = (enum weight_hold)k->hold,
                                .weights = (enum weight_numbers)k->weights,
                                .cache = k->weight_cache,
+                               .state = (enum state_numbers)k->state,
                                .state_memory = k->state_memory,
                                .random = m->made};
     if (check_room(m, &o, e) || !(m->g = engine_open(&o, e)))

@@ -64,7 +64,8 @@ static void run_steps(void *arg)
 bool bench_fits(const struct subject *m, int n, int64_t tokens)
 {
     double room = bench_room(m->k) * (bench_on_gpu(m->k) ? 0.95 : 0.5);
-    return n == 1 || room == 0 || cost_session_bytes(m->c, tokens) * n < room;
+    return n == 1 || room == 0 ||
+           cost_session_bytes(m->c, state_types(false, engine_state(m->g)), tokens) * n < room;
 }
 
 void bench_decode(struct subject *m, const char *section, int n, int after)
@@ -87,7 +88,7 @@ void bench_decode(struct subject *m, const char *section, int n, int after)
             .flop =
                 n > 1 ? n * (cost_text_flop(m->c, 1, after) + cost_head_flop(m->c, engine_vocab(m->g))) : 0,
             .bytes = cost_weight_bytes(m->c, engine_vocab(m->g), n, engine_number_bytes(m->g)) +
-                     n * cost_session_bytes(m->c, after),
+                     n * cost_session_bytes(m->c, state_types(false, engine_state(m->g)), after),
             .count = n,
             .unit = "tok",
             .factor = DT_BF16});

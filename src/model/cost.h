@@ -1,13 +1,12 @@
 /* cost.h - what the model's work costs: arithmetic, and bytes that have to be moved.
  *
  * A multiplication and an addition are 2.  Left out is what is small beside the rest (norms, activations, the
- * convolution), so that a fraction of a limit is never flattered.  The state counts as f32, keys and values as
- * bf16.
+ * convolution), so that a fraction of a limit is never flattered.  Keys and values count as bf16.
  */
 #ifndef HOLORUN_MODEL_COST_H
 #define HOLORUN_MODEL_COST_H
 
-#include "model/config.h"
+#include "model/state.h"
 
 /* So many patches together through the tower, where `prefix` tokens stand in front of them, and through the
  * projector; and one tile, or the largest canvas of a model without tiles. */
@@ -22,6 +21,6 @@ double cost_head_flop(const struct model_config *c, int vocab);
  * be chosen for so many tokens), each number of `bytes` (engine_number_bytes), and for each of them reads and
  * writes the state, reads the keys and values of `past` tokens, and writes those of one. */
 double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, double bytes);
-double cost_session_bytes(const struct model_config *c, int64_t past);
+double cost_session_bytes(const struct model_config *c, struct state_types types, int64_t past);
 
 #endif

@@ -170,7 +170,7 @@ static int open_room(struct engine *g, const struct engine_options *o, struct er
 {
     enum { SPARE_PART = 20 };
     struct recurrent one;
-    recurrent_form(&one, &g->config.lm, g->act);
+    recurrent_form(&one, &g->config.lm, g->types);
     size_t least = (size_t)one.block.cols, left = 0;
     size_t spare = g->config.vision ? VISION_CACHE_BYTES : 0;
     free(one.ssm);
@@ -191,9 +191,11 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
 {
     struct engine *g = xcalloc(1, sizeof *g);
     g->dir = xstrdup(o->dir);
-    g->act = o->f32 ? DT_F32 : DT_BF16;
+    g->types = state_types(o->f32, o->state);
+    g->act = g->types.act;
     g->round8 = o->round8;
-    if (config_load(&g->config, o->dir, e) || !(g->tokenizer = tokenizer_open(o->dir, e)))
+    if (drift_refused(o->state, e) || config_load(&g->config, o->dir, e) ||
+        !(g->tokenizer = tokenizer_open(o->dir, e)))
         goto fail;
     g->pool = pool_new(o->threads);
     if (open_weights(g, o, e))
@@ -201,9 +203,9 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)
         vision_init(&g->vision, &g->config, &g->weights.vision, g->backend, g->act);
-    g->language.cancel = g->vision.cancel = o->cancel;
-    if (open_room(g, o, e))
+    if (open_room(g, o, e) || (o->state == STATE_FP16 && !o->random && !o->any_drift && drift_gate(g, o, e)))
         goto fail;
+    g->language.cancel = g->vision.cancel = o->cancel; /* from here on: what was measured must be whole */
     return g;
 fail:
     engine_close(g);
@@ -279,6 +281,16 @@ struct state_memory engine_state_memory(const struct engine *g)
 {
     const struct room *r = &g->room;
     return (struct state_memory){r->bound, r->used, r->most, r->spilled, r->restored};
+}
+
+enum state_numbers engine_state(const struct engine *g)
+{
+    return g->types.ssm == DT_F16 ? STATE_FP16 : STATE_FP32;
+}
+
+const struct drift *engine_drift(const struct engine *g)
+{
+    return &g->drift;
 }
 
 int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows)

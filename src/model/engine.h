@@ -3,6 +3,7 @@
 #define HOLORUN_MODEL_ENGINE_H
 
 #include "model/config.h"
+#include "model/drift.h"
 #include "model/language.h"
 #include "model/model.h"
 #include "model/tokenizer.h"
@@ -19,6 +20,8 @@ struct engine {
     struct pool *pool;
     struct backend *backend;
     enum dtype act;
+    struct state_types types;   /* of a session's state */
+    struct drift drift;         /* of states in f16 from f32, at the start; no steps: not measured */
     struct safetensors *files;  /* NULL: the weights are packed and need them no more */
     struct weight_cache *cache; /* NULL: no weight lies in it */
     struct model_weights weights;

@@ -107,6 +107,15 @@ static int run_layers(struct language *m, struct language_batch of, struct tenso
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
+/* By what steps are told apart: as many sessions, and as many of them with small states. */
+static uint64_t step_key(struct language_batch of)
+{
+    uint64_t key = (uint64_t)of.sessions;
+    for (int i = 0; i < of.sessions; i++)
+        key += (uint64_t)(of.states[i]->now.types.ssm == DT_F16) << 32;
+    return key;
+}
+
 /* One token of each of n sessions: the same operations each time. */
 static void run_step(struct language *m, struct language_batch of, const int32_t *ids)
 {
@@ -114,7 +123,7 @@ static void run_step(struct language *m, struct language_batch of, const int32_t
     struct tensor h = tensor_rows(m->h, 0, of.sessions);
     bool again = b->ops->step_begin && !m->watch;
     if (again)
-        b->ops->step_begin(b, (uint64_t)of.sessions);
+        b->ops->step_begin(b, step_key(of));
     b->ops->embed(b, h, m->weights->embed, ids);
     run_layers(m, of, h, 1);
     if (again)

@@ -15,7 +15,7 @@
  * Rounding: h, u, every matrix product and everything stored between two steps have the activation
  * type; in bf16 each is rounded once when it is stored (the residual sum too, at every layer; the square
  * of an MLP before and after; the sum over experts once).  The router, norms, time steps, the state space recurrence, softmax and all sums run
- * in f32; the recurrent state is kept in f32.
+ * in f32; the recurrent state is f32 within a call, and kept in f32 or f16 (state.h).
  *
  * A prompt goes through in pieces of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each
  * piece continues from the state that the one before left.  One token of each of several sessions goes
@@ -58,6 +58,7 @@ struct language { /* one for each engine */
     struct tensor logits; /* [n, V] f32 of as many sessions as were ever asked for together */
     struct moe_scratch moe;
     struct tensor slots[2][LANGUAGE_ROWS]; /* states of each session, of the layer that runs */
+    uint32_t keys[LANGUAGE_ROWS];          /* and what they are rounded with */
 
     const volatile int
         *cancel; /* non-zero: what reads many tokens gives up before its next layer; may be NULL */
@@ -86,7 +87,8 @@ void language_free(struct language *m);
 int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                      const struct image_rows *images, int n_images);
 
-/* Continues each of n <= LANGUAGE_ROWS states by one text token: the same bits as one by one. */
+/* Continues each of n <= LANGUAGE_ROWS states by one text token: the same bits as one by one.  Their types may differ;
+ * those of one type stand together. */
 void language_step_each(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
 
 /* Logits after the last token of s, [V] on the host; and of several. */

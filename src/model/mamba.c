@@ -10,35 +10,55 @@
  *
  * Many tokens at once go through the chunked form of the recurrence, which is the same mathematics with
  * matrix products; one token, of one session or of each of several, goes through the recurrence itself.  Both
- * start from the state before and leave the state after.
+ * start from the state before and leave the state after.  Where states are f16 each call rounds them by chance, with a
+ * key of the layer and the position that they have reached: of nothing that differs between two ways to get there.
  */
 #include "model/language.h"
+#include "ops/half.h"
 
-/* What stands between the two projections; true if the norm has been done, too. */
-static bool mix_each(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
-                     struct tensor z, struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+/* What stands between the two projections; true if the norm has been done, too.  All states are of one type. */
+static bool mix_alike(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
+                      struct tensor z, struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
 {
     struct tensor *conv = m->slots[0], *ssm = m->slots[1];
     for (int i = 0; i < of.sessions; i++) {
         conv[i] = of.states[i]->now.conv[layer];
         ssm[i] = of.states[i]->now.ssm[layer];
+        m->keys[i] = half_key(of.states[i]->length + 1, layer);
     }
     if (m->backend->ops->mamba_each) {
         m->backend->ops->mamba_each(m->backend, y, z, xbc, dt,
                                     &(struct mamba_each){w->conv, w->conv_bias, w->norm, m->config->eps, conv,
-                                                         ssm, &m->config->ssm, &w->constants});
+                                                         ssm, m->keys, &m->config->ssm, &w->constants});
         return true;
     }
     m->backend->ops->conv_each(m->backend, v, xbc, w->conv, w->conv_bias, conv);
-    m->backend->ops->ssm_each(m->backend, y, v, dt, ssm, &m->config->ssm, &w->constants);
+    m->backend->ops->ssm_each(m->backend, y, v, dt, ssm, m->keys, &m->config->ssm, &w->constants);
     return false;
 }
 
-static void mix_many(struct language *m, const struct mamba_weights *w, struct recurrent *s, int layer,
+static bool mix_each(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
+                     struct tensor z, struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+{
+    bool normed = false;
+    for (int i = 0, n; i < of.sessions; i += n) {
+        enum dtype type = of.states[i]->now.types.ssm;
+        for (n = 1; i + n < of.sessions && of.states[i + n]->now.types.ssm == type;)
+            n++;
+        normed = mix_alike(m, w, (struct language_batch){of.states + i, n}, layer, tensor_rows(z, i, n),
+                           tensor_rows(xbc, i, n), tensor_rows(dt, i, n), tensor_rows(v, i, n),
+                           tensor_rows(y, i, n));
+    }
+    return normed;
+}
+
+static void mix_many(struct language *m, const struct mamba_weights *w, struct lm_state *state, int layer,
                      struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
 {
+    struct recurrent *s = &state->now;
     m->backend->ops->conv(m->backend, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
-    m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer], &m->config->ssm, &w->constants);
+    m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer], half_key(state->length + v.rows, layer),
+                              &m->config->ssm, &w->constants);
 }
 
 void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
@@ -59,7 +79,7 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct langu
     if (rows == of.sessions)
         normed = mix_each(m, w, of, layer, z, xbc, dt, v, y);
     else
-        mix_many(m, w, &of.states[0]->now, layer, xbc, dt, v, y);
+        mix_many(m, w, of.states[0], layer, xbc, dt, v, y);
     if (h.rows == 0)
         return;
     y = tensor_rows(y, rows - h.rows, h.rows);

@@ -25,6 +25,7 @@ struct session;
 struct checkpoint;
 struct tokenizer;
 struct model_config;
+struct drift;
 struct choosing;
 struct choice;
 
@@ -46,6 +47,13 @@ enum weight_numbers {
     WEIGHTS_FP8,  /* at most 8 bits, e4m3: a scale for each output */
 };
 
+/* And the states of Mamba layers. */
+enum state_numbers {
+    STATE_FP32,
+    STATE_FP16, /* rounded by chance, for models that do not mind: see drift.h */
+    STATE_BF16, /* refused: 8 bits lose what tokens add */
+};
+
 struct engine_options {
     const char *dir;    /* model directory in the published layout */
     const char *device; /* "auto" or NULL, "cpu", "cuda", "cuda:N": see backend_open */
@@ -55,6 +63,8 @@ struct engine_options {
     bool allow_extra;   /* unknown tensors are a warning, not a refusal */
     enum weight_hold hold;
     enum weight_numbers weights;
+    enum state_numbers state;
+    bool any_drift;  /* fp16 states are taken without being measured first */
     bool cache;      /* what int8, int4 and fp8 make is kept in a file, so that the next start maps it */
     size_t memory;   /* bytes that may be used, to choose how to hold them; 0: what the system has free */
     uint64_t random; /* a seed: weights are made, the files only say their shapes; 0: weights are read */
@@ -91,6 +101,10 @@ struct state_memory {
     int64_t spilled, restored;
 };
 struct state_memory engine_state_memory(const struct engine *g);
+
+/* How states are held, and what was measured of that at the start (drift.h). */
+enum state_numbers engine_state(const struct engine *g);
+const struct drift *engine_drift(const struct engine *g);
 
 /* Image tokens that a screenshot of this size costs, and its tile grid. */
 int engine_image_tokens(const struct engine *g, int w, int h, int *cols, int *rows);

@@ -175,12 +175,12 @@ static void count_stored(struct plan *p, const struct model_config *c, const str
     }
 }
 
-static void count_session(struct plan *p, const struct model_config *c, enum dtype act)
+static void count_session(struct plan *p, const struct model_config *c, struct state_types types)
 {
     struct counter k;
     struct lm_state s;
     counter_init(&k, &c->lm);
-    state_init(&s, &c->lm, &k.backend, act);
+    state_init(&s, &c->lm, &k.backend, types);
     for (int i = 0; i < c->lm.layers; i++) {
         p->ssm += bytes_of(s.now.ssm[i]);
         p->conv += bytes_of(s.now.conv[i]);
@@ -245,7 +245,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     count_stored(p, c, s);
     count_engine(p, c, &w, &k, act);
     weights_free(&w, c, &k.backend);
-    count_session(p, c, act);
+    count_session(p, c, state_types(o->f32, o->state));
     for (int i = 0; i < PLAN_KINDS; i++) {
         p->weights.tensors += p->parts[i].tensors;
         p->weights.stored += p->parts[i].stored;
@@ -323,6 +323,8 @@ int plan_make(struct plan *p, const struct model_config *c, const struct safeten
               const struct engine_options *o, struct err *e)
 {
     struct plan_holding h;
+    if (drift_refused(o->state, e))
+        return -1;
     return plan_hold(&h, c, s, o, e) ? -1 : count_all(p, c, s, o, h, e);
 }
 

@@ -102,7 +102,7 @@ struct session *session_new(struct engine *g, uint64_t seed)
     s->id = atomic_fetch_add(&last_id, 1) + 1;
     s->random = seed;
     s->logits = xmalloc((unsigned long)g->weights.vocab, sizeof *s->logits);
-    state_form(&s->state, &g->config.lm, &g->room, g->act);
+    state_form(&s->state, &g->config.lm, &g->room, g->types);
     tenant_init(&s->home, &g->room, &session_kind, s);
     return s;
 }

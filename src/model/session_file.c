@@ -22,7 +22,7 @@ struct header {
     uint64_t random;
     int64_t length;
     uint32_t act; /* enum dtype of the activations */
-    uint32_t zero;
+    uint32_t ssm; /* and of the state */
 };
 
 static size_t tensor_bytes(struct tensor t)
@@ -46,7 +46,7 @@ static size_t file_size(const struct engine *g, const struct lm_state *any, int6
     state_visit(&fixed, c, count_tensor, &bytes);
     for (int i = 0; i < c->layers; i++)
         layers += c->pattern[i] == LAYER_ATTENTION;
-    size_t position = 2 * layers * (size_t)c->kv_heads * (size_t)c->head_dim * dtype_size(g->act);
+    size_t position = 2 * layers * (size_t)c->kv_heads * (size_t)c->head_dim * dtype_size(g->types.act);
     return bytes + (size_t)length * (sizeof(int32_t) + position);
 }
 
@@ -72,8 +72,11 @@ int session_save(const struct session *from, const char *path, struct err *e)
     struct session *s = (struct session *)(uintptr_t)from; /* computes what waits, see session_logits */
     if (session_read(s, e) || session_hold(s, 0, e))
         return -1;
-    struct header h = {
-        .model = s->engine->hash, .random = s->random, .length = s->n, .act = (uint32_t)s->engine->act};
+    struct header h = {.model = s->engine->hash,
+                       .random = s->random,
+                       .length = s->n,
+                       .act = (uint32_t)s->engine->types.act,
+                       .ssm = (uint32_t)s->engine->types.ssm};
     memcpy(h.magic, magic, sizeof magic);
     struct writer w = {.backend = s->engine->backend};
     buf_init(&w.out, file_size(s->engine, &s->state, s->n));
@@ -116,8 +119,10 @@ static int check_file(const struct session *s, const struct file_map *m, struct 
     if (m->len < sizeof *h + sizeof hash || memcmp(m->data, magic, sizeof magic) != 0)
         return err_set(e, ERR_MODEL, "'%s' is not a saved session", path);
     memcpy(h, m->data, sizeof *h);
-    if (h->model != g->hash || h->act != (uint32_t)g->act)
+    if (h->model != g->hash || h->act != (uint32_t)g->types.act)
         return err_set(e, ERR_MODEL, "'%s' was saved with another model or activation type", path);
+    if (h->ssm != (uint32_t)g->types.ssm)
+        return err_set(e, ERR_MODEL, "'%s' was saved with another --state", path);
     if (h->length < 0 || h->length > g->config.lm.max_tokens || m->len != file_size(g, &s->state, h->length))
         return err_set(e, ERR_MODEL, "'%s' is damaged: %zu bytes are not a session of %lld tokens", path,
                        m->len, (long long)h->length);

@@ -5,6 +5,11 @@
 
 enum { CAPACITY_STEP = 512, CAPACITY_PART = 32, VIEW_ALIGN = 256 };
 
+struct state_types state_types(bool f32, enum state_numbers numbers)
+{
+    return (struct state_types){f32 ? DT_F32 : DT_BF16, numbers == STATE_FP16 ? DT_F16 : DT_F32};
+}
+
 /* ---- the fixed part ------------------------------------------------------------------------------- */
 
 /* A view of the next bytes of the block. */
@@ -17,30 +22,31 @@ static struct tensor place(const struct recurrent *r, size_t *at, enum dtype t, 
 }
 
 /* All views of the block; returns how many bytes they take. */
-static size_t place_all(struct recurrent *r, const struct lm_config *c, enum dtype act)
+static size_t place_all(struct recurrent *r, const struct lm_config *c)
 {
     size_t at = 0;
     for (int i = 0; i < c->layers; i++) {
         if (c->pattern[i] != LAYER_MAMBA)
             continue;
-        r->ssm[i] = place(r, &at, DT_F32, config_inner(c), c->ssm.state);
-        r->conv[i] = place(r, &at, act, c->ssm.conv - 1, config_conv_dim(c));
+        r->ssm[i] = place(r, &at, r->types.ssm, config_inner(c), c->ssm.state);
+        r->conv[i] = place(r, &at, r->types.act, c->ssm.conv - 1, config_conv_dim(c));
     }
-    r->last = place(r, &at, act, 1, c->hidden);
+    r->last = place(r, &at, r->types.act, 1, c->hidden);
     return at;
 }
 
-void recurrent_form(struct recurrent *r, const struct lm_config *c, enum dtype act)
+void recurrent_form(struct recurrent *r, const struct lm_config *c, struct state_types types)
 {
-    *r = (struct recurrent){.ssm = xcalloc((unsigned long)c->layers, sizeof *r->ssm),
+    *r = (struct recurrent){.types = types,
+                            .ssm = xcalloc((unsigned long)c->layers, sizeof *r->ssm),
                             .conv = xcalloc((unsigned long)c->layers, sizeof *r->conv)};
-    int64_t bytes = (int64_t)place_all(r, c, act);
+    int64_t bytes = (int64_t)place_all(r, c);
     r->block = (struct tensor){NULL, DT_U8, 1, bytes, bytes};
 }
 
 void recurrent_place(struct recurrent *r, const struct lm_config *c)
 {
-    place_all(r, c, r->last.dtype);
+    place_all(r, c);
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
@@ -61,17 +67,17 @@ static void drop(const struct lm_state *s, struct backend *b, struct tensor *t)
         b->ops->free(b, t);
 }
 
-void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, enum dtype act)
+void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, struct state_types types)
 {
     *s = (struct lm_state){.room = r};
-    recurrent_form(&s->now, c, act);
+    recurrent_form(&s->now, c, types);
     s->k = xcalloc((unsigned long)c->layers, sizeof *s->k);
     s->v = xcalloc((unsigned long)c->layers, sizeof *s->v);
 }
 
-void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, enum dtype act)
+void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, struct state_types types)
 {
-    state_form(s, c, NULL, act);
+    state_form(s, c, NULL, types);
     get(s, b, &s->now.block, NULL);
     recurrent_place(&s->now, c);
 }
@@ -124,14 +130,14 @@ size_t state_need(const struct lm_state *s, const struct lm_config *c, int64_t l
         return 0;
     for (int i = 0; i < c->layers; i++)
         tensors += c->pattern[i] == LAYER_ATTENTION ? 2 : 0;
-    size_t row = (size_t)c->kv_heads * (size_t)c->head_dim * dtype_size(s->now.last.dtype);
+    size_t row = (size_t)c->kv_heads * (size_t)c->head_dim * dtype_size(s->now.types.act);
     return tensors ? (size_t)((capacity - s->capacity) * tensors + s->capacity) * row : 0;
 }
 
 static int grow(const struct lm_state *s, struct tensor *t, struct backend *b, int64_t rows, int64_t cols,
                 struct err *e)
 {
-    struct tensor bigger = {NULL, s->now.last.dtype, rows, cols, cols};
+    struct tensor bigger = {NULL, s->now.types.act, rows, cols, cols};
     if (t->data && t->rows >= rows)
         return 0; /* by an attempt that found no room for others */
     if (get(s, b, &bigger, e))

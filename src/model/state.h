@@ -9,13 +9,23 @@
 #define HOLORUN_MODEL_STATE_H
 
 #include "model/config.h"
+#include "model/model.h"
 #include "model/room.h"
+
+/* What numbers it is held in. */
+struct state_types {
+    enum dtype act; /* of activations: convolutions' inputs, keys, values */
+    enum dtype ssm; /* of the matrices: f32, or f16 rounded by chance (ops/half.h) */
+};
+
+struct state_types state_types(bool f32, enum state_numbers numbers); /* f32: as of engine_options */
 
 /* The fixed part: one piece of memory, so that it is copied at once, and views of it.  Each begins at a multiple
  * of 256 bytes. */
 struct recurrent {
+    struct state_types types;
     struct tensor block; /* u8 [1, bytes] */
-    struct tensor *ssm;  /* by layer: [H * P, N] f32; empty for other kinds */
+    struct tensor *ssm;  /* by layer: [H * P, N]; empty for other kinds */
     struct tensor *conv; /* by layer: [K - 1, C], oldest first */
     struct tensor last;  /* [1, D]: RMSNorm(h) of the last token */
 };
@@ -28,12 +38,12 @@ struct lm_state {
 };
 
 /* state_form: shapes without memory, as a tenant has them that is away; recurrent_place when there is memory. */
-void recurrent_form(struct recurrent *r, const struct lm_config *c, enum dtype act);
+void recurrent_form(struct recurrent *r, const struct lm_config *c, struct state_types types);
 void recurrent_place(struct recurrent *r, const struct lm_config *c);
-void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, enum dtype act);
+void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, struct state_types types);
 void state_each(struct lm_state *s, const struct lm_config *c, tenant_visit *fn, void *arg);
 
-void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, enum dtype act);
+void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, struct state_types types);
 void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b);
 
 /* Room for `length` positions: what a state gets that has room for so many; in steps, so that tokens one by one do

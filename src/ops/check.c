@@ -86,16 +86,17 @@ static void norm(struct side *s)
     drop(b, 2, (struct tensor *const[]){&x, &w});
 }
 
-/* Convolution and state space of a prompt, and of one more token. */
-static void state_space(struct side *s)
+/* Convolution and state space of a prompt, and of one more token, with a state of that type. */
+static void state_space(struct side *s, enum dtype type)
 {
+    static const uint32_t key = 1;
     struct backend *b = s->b;
     const struct ssm_shape shape = {HEADS, P, N, GROUPS, TAPS, 128, 0, INFINITY};
     int64_t inner = HEADS * P, channels = inner + 2 * GROUPS * N;
     struct tensor x = made(b, DT_BF16, KEYS, channels, 5, 1), v = b->ops->alloc(b, DT_BF16, KEYS, channels),
                   w = made(b, DT_F32, channels, TAPS, 6, 0.5f), bias = made(b, DT_F32, 1, channels, 7, 0.5f),
                   conv = b->ops->alloc(b, DT_BF16, TAPS - 1, channels),
-                  dt = made(b, DT_BF16, KEYS, HEADS, 8, 1), ssm = b->ops->alloc(b, DT_F32, inner, N),
+                  dt = made(b, DT_BF16, KEYS, HEADS, 8, 1), ssm = b->ops->alloc(b, type, inner, N),
                   y = b->ops->alloc(b, DT_BF16, KEYS, inner), a = b->ops->alloc(b, DT_F32, 1, HEADS),
                   rest = made(b, DT_F32, 2, HEADS, 9, 1);
     static float decays[HEADS] = {-0.05f, -1};
@@ -103,12 +104,22 @@ static void state_space(struct side *s)
     const struct ssm_const c = {a.data, rest.data, tensor_rows(rest, 1, 1).data};
     b->ops->conv(b, tensor_rows(v, 0, KEYS - 1), tensor_rows(x, 0, KEYS - 1), w, bias, conv);
     b->ops->ssm_scan(b, tensor_rows(y, 0, KEYS - 1), tensor_rows(v, 0, KEYS - 1),
-                     tensor_rows(dt, 0, KEYS - 1), ssm, &shape, &c);
+                     tensor_rows(dt, 0, KEYS - 1), ssm, 1, &shape, &c);
     b->ops->conv_each(b, tensor_rows(v, KEYS - 1, 1), tensor_rows(x, KEYS - 1, 1), w, bias, &conv);
     b->ops->ssm_each(b, tensor_rows(y, KEYS - 1, 1), tensor_rows(v, KEYS - 1, 1),
-                     tensor_rows(dt, KEYS - 1, 1), &ssm, &shape, &c);
+                     tensor_rows(dt, KEYS - 1, 1), &ssm, &key, &shape, &c);
     keep(s, y);
     drop(b, 10, (struct tensor *const[]){&x, &v, &w, &bias, &conv, &dt, &ssm, &y, &a, &rest});
+}
+
+static void state_floats(struct side *s)
+{
+    state_space(s, DT_F32);
+}
+
+static void state_halves(struct side *s)
+{
+    state_space(s, DT_F16);
 }
 
 /* A prompt over a cache, and one token over its keys. */
@@ -146,7 +157,8 @@ int backend_check(struct backend *b, struct err *e)
     } cases[] = {{"a product of few rows", few_rows},
                  {"a product of many rows", many_rows},
                  {"a norm", norm},
-                 {"the state space", state_space},
+                 {"the state space", state_floats},
+                 {"the state space in fp16", state_halves},
                  {"attention", attention}};
     static const double most = 0x1p-6; /* bf16 rounds by 2^-9 at a time */
     struct side ref = {backend_cpu("ref", NULL, NULL), {0}}, here = {b, {0}};

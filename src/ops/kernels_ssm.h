@@ -5,10 +5,13 @@
  * for one token of each of several sessions, too: threads take the heads of all of them.
  * Scan: threads take heads; inside a chunk everything is a product of small f32 matrices, and C B^T is
  * computed once for all heads of a group.  The equations stand at ref_ssm_scan's scan_chunk.
+ * States in f16 are widened where they are read and rounded where they are written (half.h): a step does both on the
+ * way, a scan has those of a thread's heads beside it in f32 from its first chunk to the last.
  */
 #ifndef HOLORUN_OPS_KERNELS_SSM_H
 #define HOLORUN_OPS_KERNELS_SSM_H
 
+#include "ops/half.h"
 #include "ops/kernels_core.h"
 
 /* ---- convolution ------------------------------------------------------------------------------------- */
@@ -104,6 +107,7 @@ struct ssm_task {
     struct backend *b;
     struct tensor y, v, dt;
     const struct tensor *states; /* a step has one for each row, a scan one */
+    const uint32_t *keys;        /* likewise; NULL: states are f32 */
     const struct ssm_shape *s;
     const struct ssm_const *c;
 };
@@ -141,28 +145,85 @@ ALWAYS_INLINE vec time_steps(const struct ssm_shape *s, vec raw)
     return -VEC_MAX(splat(-s->dt_max), -d);
 }
 
+/* ---- states in f16 -------------------------------------------------------------------------------------- */
+
+/* Counters of the numbers from `pair` on; see half_random. */
+ALWAYS_INLINE uvec half_counters(uint32_t key, int64_t pair)
+{
+    uvec lane;
+    for (unsigned j = 0; j < VL; j++)
+        lane[j] = j / 2 * HALF_STEP;
+    return lane + (key + (uint32_t)pair * HALF_STEP);
+}
+
+/* half_random, and of each number the bits that are its own. */
+ALWAYS_INLINE uvec half_noise(uvec x)
+{
+    uvec shift;
+    for (unsigned j = 0; j < VL; j++)
+        shift[j] = j % 2 * (32 - HALF_RANDOM);
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return (x ^ x >> 16) >> shift & HALF_MASK;
+}
+
+/* half_of of VL neighbours.  Of exponents as positive floats the larger is the larger float. */
+ALWAYS_INLINE hvec half_round(vec v, uvec counters)
+{
+    vec random = (vec)(half_noise(counters) | HALF_ONE) - splat(1.0f);
+    vec e = VEC_MAX((vec)((uvec)v & HALF_EXP), splat(0x1p-14f)), below = VEC_MAX(-e, splat(-0x1p15f));
+    vec scale = (vec)(((uvec)below & ~HALF_SIGN) | ((uvec)v & HALF_SIGN));
+    return VEC_CUT_HALF(v + random * scale);
+}
+
+/* The first n <= VL numbers at p, zeros after them; and n of v to p. */
+ALWAYS_INLINE vec load_state(const void *p, const bool half, int64_t n)
+{
+    if (!half)
+        return n < VL ? load_part(p, false, n) : *(const vec *)p;
+    hvec room = {0};
+    if (n < VL)
+        memcpy(&room, p, (size_t)n * 2);
+    else
+        room = *(const hvec *)p;
+    return VEC_WIDE_HALF(room);
+}
+
+ALWAYS_INLINE void store_state(void *p, const bool half, int64_t n, vec v, uvec counters)
+{
+    if (!half && n < VL) {
+        store_part(p, false, n, v);
+    } else if (!half) {
+        *(vec *)p = v;
+    } else {
+        hvec h = half_round(v, counters);
+        memcpy(p, &h, (size_t)least(n, VL) * 2);
+    }
+}
+
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
 /* Rows of S for up to VL values of x:  S = decay S + (d x) B^T;  returns S C. */
-static vec step_rows(const struct tensor *state, int64_t row, int64_t n, float decay, const float *dx,
-                     const float *B, const float *C)
+ALWAYS_INLINE vec step_rows(const struct tensor *state, const bool half, uint32_t key, int64_t row, int64_t n,
+                            float decay, const float *dx, const float *B, const float *C)
 {
     uvec sums[VL];
-    int64_t N = state->cols;
+    int64_t N = state->cols, size = half ? 2 : 4;
     for (int64_t i = 0; i < VL; i++)
         sums[i] = (uvec){0};
     for (int64_t i = 0; i < n; i++) {
-        float *S = (float *)state->data + (row + i) * state->stride;
+        char *S = (char *)state->data + (row + i) * state->stride * size;
+        uvec at = half_counters(key, (row + i) * half_pairs(N));
         vec sum = {0}, by = splat(decay), x = splat(dx[i]);
         int64_t j = 0;
-        for (; j + VL <= N; j += VL) {
-            vec next = by * *(const vec *)(S + j) + x * *(const vec *)(B + j);
-            *(vec *)(S + j) = next;
+        for (; j + VL <= N; j += VL, at += VL / 2 * HALF_STEP) {
+            vec next = by * load_state(S + j * size, half, VL) + x * *(const vec *)(B + j);
+            store_state(S + j * size, half, VL, next, at);
             sum += next * *(const vec *)(C + j);
         }
         if (j < N) {
-            vec next = by * load_part(S + j, false, N - j) + x * *(const vec *)(B + j);
-            store_part(S + j, false, N - j, next);
+            vec next = by * load_state(S + j * size, half, N - j) + x * *(const vec *)(B + j);
+            store_state(S + j * size, half, N - j, next, at);
             sum += next * *(const vec *)(C + j);
         }
         sums[i] = (uvec)sum;
@@ -172,6 +233,18 @@ static vec step_rows(const struct tensor *state, int64_t row, int64_t n, float d
     for (int i = 1; i < VL; i++)
         total += (vec)sums[i];
     return total;
+}
+
+OWN_FUNCTION vec step_floats(const struct tensor *state, int64_t row, int64_t n, float decay, const float *dx,
+                             const float *B, const float *C)
+{
+    return step_rows(state, false, 0, row, n, decay, dx, B, C);
+}
+
+OWN_FUNCTION vec step_halves(const struct tensor *state, uint32_t key, int64_t row, int64_t n, float decay,
+                             const float *dx, const float *B, const float *C)
+{
+    return step_rows(state, true, key, row, n, decay, dx, B, C);
 }
 
 /* Head after head of row after row. */
@@ -192,7 +265,10 @@ static void step_range(void *arg, int64_t begin, int64_t end, int thread)
             float dx[VL];
             vec xs = *(const vec *)(x + p), scaled = d * xs;
             memcpy(dx, &scaled, sizeof dx);
-            vec sum = step_rows(&k->states[t], h * P + p, least(VL, P - p), decay[0], dx, B, C);
+            const struct tensor *S = &k->states[t];
+            int64_t row = h * P + p, n = least(VL, P - p);
+            vec sum = S->dtype == DT_F16 ? step_halves(S, k->keys[t], row, n, decay[0], dx, B, C)
+                                         : step_floats(S, row, n, decay[0], dx, B, C);
             *(vec *)(y + p) = sum + splat(k->c->d[h]) * xs;
         }
         store_row(k->y, t, h * P, P, y);
@@ -200,16 +276,18 @@ static void step_range(void *arg, int64_t begin, int64_t end, int thread)
 }
 
 static void fast_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c)
+                          const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                          const struct ssm_const *c)
 {
-    struct ssm_task k = {b, y, v, dt, states, s, c};
+    struct ssm_task k = {b, y, v, dt, states, keys, s, c};
     pool_for(b->pool, y.rows * s->heads, 1 + SMALL_STATE / (s->head_dim * s->state + 1), step_range, &k);
 }
 
 static void fast_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+                          struct tensor state, uint32_t key, const struct ssm_shape *s,
+                          const struct ssm_const *c)
 {
-    fast_ssm_each(b, y, v, dt, &state, s, c);
+    fast_ssm_each(b, y, v, dt, &state, &key, s, c);
 }
 
 /* ---- scan ------------------------------------------------------------------------------------------------ */
@@ -219,17 +297,20 @@ struct chunk {              /* scratch of one thread; rows padded to whole vecto
     float *x, *y, *xf, *M;  /* of a head: [Q][P] [Q][P] [Q][P] [Q][Q] */
     float *St, *U;          /* [N][P] [P][N] */
     float *d, *sum, *decay; /* [Q]: time steps, their running sums times a, e to those */
-    int64_t Q, P, N;        /* floats of a padded row */
-    int64_t group;          /* whose B, C these are, -1 at the start of a chunk */
+    float *wide; /* [heads][P][N]: the states of heads from `first` on, where they are stored as f16 */
+    int64_t first;
+    int64_t Q, P, N; /* floats of a padded row */
+    int64_t group;   /* whose B, C these are, -1 at the start of a chunk */
 };
 
-static void chunk_init(struct chunk *w, const struct ssm_task *k, int thread)
+static void chunk_init(struct chunk *w, const struct ssm_task *k, int thread, int64_t heads)
 {
     int64_t q = k->s->chunk, p = k->s->head_dim, n = k->s->state;
     int64_t Q = padded(q), P = padded(p), N = padded(n);
-    float *at =
-        cpu_scratch(k->b, thread,
-                    (size_t)(2 * q * N + n * Q + 2 * q * Q + 3 * q * P + n * P + p * N + 3 * Q) * sizeof *at);
+    float *at = cpu_scratch(
+        k->b, thread,
+        (size_t)(2 * q * N + n * Q + 2 * q * Q + 3 * q * P + n * P + p * N + 3 * Q + heads * p * N) *
+            sizeof *at);
     *w = (struct chunk){.Q = Q, .P = P, .N = N};
     w->B = at, at += q * N;
     w->C = at, at += q * N;
@@ -243,7 +324,34 @@ static void chunk_init(struct chunk *w, const struct ssm_task *k, int thread)
     w->U = at, at += p * N;
     w->d = at, at += Q;
     w->sum = at, at += Q;
-    w->decay = at;
+    w->decay = at, at += Q;
+    w->wide = at;
+}
+
+/* The state of a head, as f32. */
+static struct tensor head_state(const struct ssm_task *k, const struct chunk *w, int64_t h)
+{
+    int64_t P = k->s->head_dim, N = k->s->state;
+    if (k->states->dtype == DT_F32)
+        return tensor_rows(*k->states, h * P, P);
+    return (struct tensor){w->wide + (h - w->first) * P * w->N, DT_F32, P, N, w->N};
+}
+
+/* States in f16 of heads [begin, end) to f32, or back. */
+static void widen_states(const struct ssm_task *k, const struct chunk *w, int64_t begin, int64_t end,
+                         bool back)
+{
+    int64_t P = k->s->head_dim, N = k->s->state;
+    for (int64_t r = begin * P; r < end * P; r++) {
+        uint16_t *half = (uint16_t *)k->states->data + r * k->states->stride;
+        float *wide = w->wide + (r - begin * P) * w->N;
+        for (int64_t n = 0; n < N; n += VL)
+            if (back)
+                store_state(half + n, true, N - n, *(const vec *)(wide + n),
+                            half_counters(*k->keys, r * half_pairs(N) + n / 2));
+            else
+                *(vec *)(wide + n) = load_state(half + n, true, N - n);
+    }
 }
 
 /* out[c][r] = t[r][c] for any number of rows. */
@@ -329,8 +437,9 @@ static void carry_state(const struct ssm_task *k, struct chunk *w, int64_t h, in
             *(vec *)(w->xf + j * w->P + p) = f * *(const vec *)(w->x + j * w->P + p);
     }
     product_f32(w->U, w->N, (struct matrix){w->xf, 1, w->P}, w->B, w->N, P, L, w->N, FROM_ZERO);
+    struct tensor state = head_state(k, w, h);
     for (int64_t p = 0; p < P; p++) {
-        float *S = (float *)k->states->data + (h * P + p) * k->states->stride;
+        float *S = (float *)state.data + p * state.stride;
         for (int64_t n = 0; n < N; n++)
             S[n] = w->decay[L - 1] * S[n] + w->U[p * w->N + n];
     }
@@ -344,7 +453,7 @@ static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int6
     const struct tensor x_of_head = ssm_x(k, h);
     for (int64_t i = 0; i < L; i++)
         load_row(x_of_head, t0 + i, 0, P, w->x + i * w->P);
-    transposed(w->St, w->P, tensor_rows(*k->states, h * P, P));
+    transposed(w->St, w->P, head_state(k, w, h));
     product_f32(w->y, w->P, (struct matrix){w->C, w->N, 1}, w->St, w->P, L, N, w->P, FROM_ZERO);
     for (int64_t i = 0; i < L; i++) {
         float *y = w->y + i * w->P;
@@ -363,8 +472,12 @@ static void scan_head(const struct ssm_task *k, struct chunk *w, int64_t h, int6
 static void scan_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct ssm_task *k = arg;
+    bool half = k->states->dtype == DT_F16;
     struct chunk w;
-    chunk_init(&w, k, thread);
+    chunk_init(&w, k, thread, half ? end - begin : 0);
+    w.first = begin;
+    if (half)
+        widen_states(k, &w, begin, end, false);
     int64_t per = k->s->heads / k->s->groups;
     for (int64_t t = 0; t < k->y.rows; t += k->s->chunk) {
         int64_t L = least(k->s->chunk, k->y.rows - t);
@@ -375,12 +488,15 @@ static void scan_range(void *arg, int64_t begin, int64_t end, int thread)
             scan_head(k, &w, h, t, L);
         }
     }
+    if (half)
+        widen_states(k, &w, begin, end, true);
 }
 
 static void fast_ssm_scan(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+                          struct tensor state, uint32_t key, const struct ssm_shape *s,
+                          const struct ssm_const *c)
 {
-    struct ssm_task k = {b, y, v, dt, &state, s, c};
+    struct ssm_task k = {b, y, v, dt, &state, &key, s, c};
     int64_t per_head = y.rows * s->head_dim * s->state;
     pool_for(b->pool, s->heads, 1 + SMALL_STATE / (per_head + 1), scan_range, &k);
 }

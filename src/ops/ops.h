@@ -74,6 +74,7 @@ struct mamba_each {
     struct tensor conv, conv_bias, norm; /* weights: f32 [C,K], [1,C] or data NULL, [1,H*P] */
     float eps;
     const struct tensor *conv_states, *ssm_states;
+    const uint32_t *keys; /* of the latter; NULL for f32 */
     const struct ssm_shape *shape;
     const struct ssm_const *constants;
 };
@@ -227,19 +228,22 @@ struct ops {
                  struct tensor state);
 
     /* Mamba-2 state space layer  v [T, H*P + 2*G*N] = x, B, C after conv;
-     * dt [T,H] raw; state f32 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
-     * ssm_step: T == 1, the recurrence.  ssm_scan: any T, in chunks of shape->chunk. */
+     * dt [T,H] raw; state f32 or f16 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
+     * ssm_step: T == 1, the recurrence.  ssm_scan: any T, in chunks of shape->chunk.
+     * Within a call the state is f32; in f16 it is rounded once, at the end, as half.h says with `key`, the half_key of
+     * the position and layer that it is for then.  In f32 the key is not used. */
     void (*ssm_step)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                     struct tensor state, const struct ssm_shape *s, const struct ssm_const *c);
+                     struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);
     void (*ssm_scan)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                     struct tensor state, const struct ssm_shape *s, const struct ssm_const *c);
+                     struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);
 
-    /* One token of each of several sessions: row t belongs to session t, whose state is states[t].  The same
-     * bits as conv and ssm_step of each row alone. */
+    /* One token of each of several sessions: row t belongs to session t, whose state is states[t] and key keys[t].
+     * All states are of one type; keys may be NULL where that is f32.  The same bits as conv and ssm_step of each row alone. */
     void (*conv_each)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                       struct tensor bias, const struct tensor *states);
     void (*ssm_each)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                     const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c);
+                     const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                     const struct ssm_const *c);
 
     /* What stands between the projections of a Mamba-2 layer, for one token of each of several sessions, at once:
      * conv_each, ssm_each and gated_norm, rounded in the same places.  NULL where nothing is gained. */

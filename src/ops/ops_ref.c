@@ -4,6 +4,7 @@
  * operation means.  Values are read into f32 whatever their storage, sums run in f32 (f64 where a long
  * sum would drown the comparison), and each result is rounded once when it is stored.
  */
+#include "ops/half.h"
 #include "ops/ops_impl.h"
 
 #include <math.h>
@@ -194,11 +195,35 @@ static void recurrence(struct tensor y, struct tensor v, struct tensor dt, struc
     }
 }
 
+/* A state as f32 for the time of a call: itself, or numbers beside it that are rounded at the end. */
+static struct tensor state_begin(struct tensor state)
+{
+    if (state.dtype == DT_F32)
+        return state;
+    struct tensor wide = {NULL, DT_F32, state.rows, state.cols, state.cols};
+    wide.data = xmalloc((unsigned long)(state.rows * state.cols), sizeof(float));
+    tensor_convert(wide, state);
+    return wide;
+}
+
+static void state_end(struct tensor state, struct tensor wide, uint32_t key)
+{
+    if (state.dtype == DT_F32)
+        return;
+    for (int64_t r = 0; r < state.rows; r++)
+        for (int64_t n = 0; n < state.cols; n++)
+            ((uint16_t *)state.data)[r * state.stride + n] = half_of(get(wide, r, n), key, r, n, state.cols);
+    free(wide.data);
+}
+
 static void ref_ssm_step(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                         struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+                         struct tensor state, uint32_t key, const struct ssm_shape *s,
+                         const struct ssm_const *c)
 {
     (void)b;
-    recurrence(y, v, dt, state, s, c);
+    struct tensor wide = state_begin(state);
+    recurrence(y, v, dt, wide, s, c);
+    state_end(state, wide, key);
 }
 
 /* One head over one chunk of L tokens from token t0, by the quadratic form of the same recurrence:
@@ -245,15 +270,18 @@ static void scan_chunk(struct tensor y, struct tensor v, struct tensor dt, struc
 }
 
 static void ref_ssm_scan(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                         struct tensor state, const struct ssm_shape *s, const struct ssm_const *c)
+                         struct tensor state, uint32_t key, const struct ssm_shape *s,
+                         const struct ssm_const *c)
 {
     (void)b;
     float *work = xmalloc((unsigned long)s->chunk * 2, sizeof *work);
+    struct tensor wide = state_begin(state);
     for (int64_t t0 = 0; t0 < y.rows; t0 += s->chunk) {
         int64_t len = y.rows - t0 < s->chunk ? y.rows - t0 : s->chunk;
         for (int h = 0; h < s->heads; h++)
-            scan_chunk(y, v, dt, state, s, c, h, t0, len, work);
+            scan_chunk(y, v, dt, wide, s, c, h, t0, len, work);
     }
+    state_end(state, wide, key);
     free(work);
 }
 
@@ -265,10 +293,12 @@ static void ref_conv_each(struct backend *b, struct tensor v, struct tensor xbc,
 }
 
 static void ref_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                         const struct tensor *states, const struct ssm_shape *s, const struct ssm_const *c)
+                         const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                         const struct ssm_const *c)
 {
     for (int64_t t = 0; t < y.rows; t++)
-        ref_ssm_step(b, tensor_rows(y, t, 1), tensor_rows(v, t, 1), tensor_rows(dt, t, 1), states[t], s, c);
+        ref_ssm_step(b, tensor_rows(y, t, 1), tensor_rows(v, t, 1), tensor_rows(dt, t, 1), states[t],
+                     keys ? keys[t] : 0, s, c);
 }
 
 /* softmax(q k / sqrt d) v for one query over `n` keys; columns of one head start at the given ones. */

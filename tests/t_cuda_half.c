@@ -1,0 +1,144 @@
+/* t_cuda_half.c - claims about states in f16 on the GPU (cuda/ssm.cuh and the kernels on it), run on the host. */
+#include "check.h"
+#include "lab.h"
+
+#include "cuda/cuda.h"
+#include "ops/half.h"
+
+#include <math.h>
+
+static struct backend *gpu;
+
+static void t_steps(void **state)
+{
+    (void)state;
+    static const struct lab_half cases[] = {{DT_BF16, 3, 1, 2, 80, 128, 0},  {DT_F32, 2, 1, 2, 64, 128, 0},
+                                            {DT_BF16, 2, 1, 1, 80, 128, 3},  {DT_BF16, 131, 1, 2, 2, 3, 0},
+                                            {DT_F32, 2, 2, 4, 20, 130, 1},   {DT_BF16, 2, 1, 1, 7, 261, 0},
+                                            {DT_BF16, 2, 1, 2, 80, 128, 16}, {DT_F32, 1, 1, 1, 9, 6, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        lab_half_step(gpu, cases[i]);
+}
+
+/* Lengths at which states in f32 and f16 take the same way. */
+static void t_scans(void **state)
+{
+    (void)state;
+    static const struct lab_half cases[] = {
+        {DT_BF16, 128, 1, 2, 80, 128, 0}, {DT_BF16, 150, 1, 1, 64, 128, 0}, {DT_BF16, 9, 1, 2, 80, 128, 0},
+        {DT_BF16, 40, 1, 1, 32, 128, 16}, {DT_BF16, 300, 1, 1, 48, 128, 0}, {DT_F32, 30, 1, 2, 80, 128, 0},
+        {DT_BF16, 21, 2, 2, 7, 130, 1},   {DT_F32, 33, 1, 1, 5, 3, 0},      {DT_BF16, 20, 1, 1, 160, 128, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        lab_half_scan(gpu, cases[i]);
+}
+
+/* A rest behind whole chunks, which a state in f32 steps through: near to it, and rounded once. */
+static void t_rest(void **state)
+{
+    (void)state;
+    enum { T = 133, P = 80, N = 128 };
+    struct lab_ssm k;
+    lab_ssm_of(&k, gpu, DT_BF16, T, 1, 1, P, N);
+    struct tensor half = lab_make(gpu, DT_F16, P, N, -1, 1), y = gpu->ops->alloc(gpu, DT_BF16, T, P),
+                  want = lab_twin(gpu, y);
+    tensor_convert(k.state, half);
+    gpu->ops->ssm_scan(gpu, want, k.v, k.dt, k.state, 0, &k.s, &k.c);
+    gpu->ops->ssm_scan(gpu, y, k.v, k.dt, half, half_key(T, 0), &k.s, &k.c);
+    assert_true(lab_worst(y, want) <= 1);
+    double twice = 0;
+    for (int r = 0; r < P; r++)
+        for (int n = 0; n < N; n++) {
+            double v = (double)lab_at(k.state, r, n), step = fmax(0x1p-24, ldexp(1, ilogb(v) - 10)),
+                   once = (double)f16_to_f32(half_of((float)v, half_key(T, 0), r, n, N)),
+                   off = fabs((double)lab_at(half, r, n) - once);
+            assert_true(off <= 2 * step + 1e-5);
+            twice += off > 0.5 * step;
+        }
+    check_note("%.0f of %d numbers fell to the other side", twice, P * N);
+    assert_true(twice < 0.03 * P * N); /* rounded in between as well, a third would */
+    lab_ssm_drop(&k, gpu);
+    lab_drop(gpu, 3, (struct tensor *const[]){&half, &y, &want});
+}
+
+static void t_numbers(void **state)
+{
+    (void)state;
+    float v[128] = {0, -0.0f, 0x1p-24f, 0x1p-25f, 65504, 65505, -65535, 65536, -3e38f, INFINITY, -INFINITY};
+    for (int i = 11; i < 128; i++)
+        v[i] = (float)(lab_uniform(-2, 2) * ldexp(1, lab_between(-30, 16)));
+    lab_half_numbers(gpu, v, 128);
+    lab_half_numbers(gpu, v, 53);
+}
+
+/* ---- all between the projections -------------------------------------------------------------------------- */
+
+struct mixer {
+    struct lab_ssm k;
+    struct tensor p, w, bias, norm, out[2], conv[2], ssm[2], convs[2][131], ssms[2][131];
+    uint32_t keys[131];
+};
+
+/* As in t_cuda_ssm, with states in f16: the one launch, and the operations. */
+static void mix(enum dtype act, int B, int G, int H, int P, int N)
+{
+    struct mixer m;
+    lab_ssm_of(&m.k, gpu, act, B, G, H, P, N);
+    int inner = m.k.inner, channels = inner + 2 * G * N;
+    m.p = lab_make(gpu, act, B, inner + channels + H, -2, 2);
+    m.w = lab_make(gpu, DT_F32, channels, 4, -1, 1);
+    m.bias = lab_make(gpu, DT_F32, 1, channels, -1, 1);
+    m.norm = lab_make(gpu, DT_F32, 1, inner, 0.5, 2);
+    for (int i = 0; i < 2; i++) {
+        m.conv[i] = i ? lab_twin(gpu, m.conv[0]) : lab_make(gpu, act, B * 3, channels, -1, 1);
+        m.ssm[i] = i ? lab_twin(gpu, m.ssm[0]) : lab_make(gpu, DT_F16, (int64_t)B * inner, N, -1, 1);
+        m.out[i] = gpu->ops->alloc(gpu, act, B, inner);
+        for (int s = 0; s < B; s++) {
+            m.convs[i][s] = tensor_rows(m.conv[i], (int64_t)3 * s, 3);
+            m.ssms[i][s] = tensor_rows(m.ssm[i], (int64_t)s * inner, inner);
+            m.keys[s] = half_key(7 * s + 1, G);
+        }
+    }
+    struct tensor z = tensor_cols(m.p, 0, inner), xbc = tensor_cols(m.p, inner, channels),
+                  dt = tensor_cols(m.p, inner + channels, H), v = gpu->ops->alloc(gpu, act, B, channels);
+    struct mamba_each e = {m.w, m.bias, m.norm, 1e-5f, m.convs[0], m.ssms[0], m.keys, &m.k.s, &m.k.c};
+    gpu->ops->mamba_each(gpu, m.out[0], z, xbc, dt, &e);
+    gpu->ops->conv_each(gpu, v, xbc, m.w, m.bias, m.convs[1]);
+    gpu->ops->ssm_each(gpu, m.out[1], v, dt, m.ssms[1], m.keys, &m.k.s, &m.k.c);
+    gpu->ops->gated_norm(gpu, m.out[1], m.out[1], z, m.norm, G, 1e-5f);
+    assert_memory_equal(m.out[0].data, m.out[1].data, (size_t)B * (size_t)inner * dtype_size(act));
+    assert_memory_equal(m.ssm[0].data, m.ssm[1].data, (size_t)B * (size_t)inner * (size_t)N * 2);
+    lab_drop(gpu, 11,
+             (struct tensor *const[]){&m.p, &m.w, &m.bias, &m.norm, &m.out[0], &m.out[1], &m.conv[0],
+                                      &m.conv[1], &m.ssm[0], &m.ssm[1], &v});
+    lab_ssm_drop(&m.k, gpu);
+}
+
+static void t_fused(void **state)
+{
+    (void)state;
+    mix(DT_BF16, 1, 2, 16, 80, 128);
+    mix(DT_BF16, 3, 1, 4, 64, 128);
+    mix(DT_F32, 2, 1, 8, 80, 128);
+    mix(DT_BF16, 131, 2, 4, 3, 5);
+    mix(DT_BF16, 3, 1, 2, 70, 130);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a step with states in f16 is one in f32, rounded at its end", t_steps),
+    CLAIM("a scan with a state in f16 is one in f32, rounded once, at its end", t_scans),
+    CLAIM("a scan with a rest behind whole chunks rounds a state in f16 once, too", t_rest),
+    CLAIM("numbers too large end as 65504, small ones and infinities as on the host", t_numbers),
+    CLAIM("one launch for all between the projections gives the bits of its operations in f16, too", t_fused),
+};
+
+int main(int argc, char **argv)
+{
+    lab_random = check_seed();
+    struct err e = ERR_INIT;
+    gpu = backend_cuda(0, NULL, &e);
+    if (!gpu)
+        die(e.kind, "%s", e.text);
+    int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    backend_free(gpu);
+    return failed;
+}
