@@ -13,6 +13,8 @@
 #include "model/find.h"
 #include "model/model.h"
 #include "model/tokenizer.h"
+#include "recorded.h"
+#include "replay/interrupted.h"
 #include "trace/report.h"
 #include "version.h"
 
@@ -130,6 +132,25 @@ const struct command run_command = {
     .run = cmd_run,
 };
 
+const struct command resume_command = {
+    .name = "resume",
+    .arguments = "[RUN]",
+    .purpose = "go on with a run that broke off",
+    .details = "RUN is a run's folder or its name in the folder of runs; without it the newest run is taken. "
+               "What was said "
+               "is said again, without the old screenshots, the model is told that it was interrupted, and "
+               "the run goes on "
+               "with the screen as it is now, in a run directory of its own that names the old one as its "
+               "parent: what was "
+               "recorded stays as it was.\n\n"
+               "Settings are those of then, unless others are given here. Steps, tokens and time count on: a "
+               "run that used up "
+               "a budget goes on when it gets a larger one. A run that answered is over.",
+    .examples = "holorun resume\nholorun resume 20261121T054500Z-9f3c01ab --max-steps 200\n",
+    .options = options,
+    .run = cmd_resume,
+};
+
 struct job {
     struct settings s;
     int argc;
@@ -150,6 +171,11 @@ struct job {
     uint64_t weights_hash;
     bool weights_hashed;
     char *report; /* path, NULL when there is none */
+
+    /* resume: the run that is gone on with */
+    struct record record;
+    struct timeline timeline;
+    struct resume resume; /* parent NULL: a run of its own */
 };
 
 /* ---- opening ------------------------------------------------------------------------------------ */
@@ -288,6 +314,7 @@ static int write_run_json(struct job *j, const char *status, int exit_code, stru
     buf_puts(&b, "{\"schema\": 1");
     put_pair(&b, "version", HOLORUN_VERSION);
     put_pair(&b, "build", *version_build() ? version_build() : NULL);
+    put_pair(&b, "parent", j->resume.parent);
     put_pair(&b, "task", j->task);
     buf_puts(&b, ", \"argv\": [");
     for (int i = 0; i < j->argc; i++) {
@@ -295,6 +322,7 @@ static int write_run_json(struct job *j, const char *status, int exit_code, stru
         buf_put_json(&b, j->argv[i], strlen(j->argv[i]));
     }
     buf_puts(&b, "]");
+    buf_printf(&b, ", \"warm_up\": %s", j->warm_up ? "true" : "false");
     put_pair(&b, "started", j->started);
     put_pair(&b, "status", status);
     if (exit_code >= 0)
@@ -396,6 +424,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .screen = j->screen,
         .trace = j->trace,
         .gate = j->gate,
+        .resume = j->resume.parent ? &j->resume : NULL,
         .progress = &j->progress,
         .window = s->window == 1 ? WINDOW_SAWTOOTH : WINDOW_STRICT,
         .max_images = s->max_images,
@@ -451,6 +480,9 @@ static void job_close(struct job *j)
         warn("%s", e.text);
     mind_free(j->mind);
     engine_close(j->engine);
+    interrupted_free(&j->resume);
+    timeline_free(&j->timeline);
+    record_free(&j->record);
     gate_free(j->gate);
     policy_free(j->policy);
     if (j->dialect)
@@ -509,6 +541,17 @@ static int fail_to_open(const struct job *j, const struct err *e)
     return code;
 }
 
+static int go(struct job *j, struct err *e)
+{
+    clock_iso(j->started);
+    progress_open(&j->progress, stderr, j->s.quiet, j->s.verbose);
+    struct err unguarded = ERR_INIT;
+    if (!j->s.dry_run && screen_guard(&unguarded)) /* before there are threads */
+        warn("%s", unguarded.text);
+    screen_install_signals();
+    return open_all(j, e) ? fail_to_open(j, e) : work(j);
+}
+
 int cmd_run(int argc, char **argv)
 {
     struct err e = ERR_INIT;
@@ -524,18 +567,88 @@ int cmd_run(int argc, char **argv)
     }
     if (n == 1 && read_task(&j, argv[0], &e))
         n = -1;
-    if (n == 1) {
-        clock_iso(j.started);
-        progress_open(&j.progress, stderr, j.s.quiet, j.s.verbose);
-        struct err unguarded = ERR_INIT;
-        if (!j.s.dry_run && screen_guard(&unguarded)) /* before there are threads */
-            warn("%s", unguarded.text);
-        screen_install_signals();
-        code = open_all(&j, &e) ? fail_to_open(&j, &e) : work(&j);
-    } else if (n != OPTIONS_HELP) {
+    if (n == 1)
+        code = go(&j, &e);
+    else if (n != OPTIONS_HELP)
         code = options_refuse(&run_command, &e);
-    }
     job_close(&j);
     screen_guard_end();
+    return code;
+}
+
+/* ---- going on ------------------------------------------------------------------------------------------ */
+
+/* The settings of then are words before those of now: the words are read twice, first to learn which run it is. */
+static int read_interrupted(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
+{
+    static const char *const taken[] = {
+        "model",        "device",       "isa",        "weights",       "hold",
+        "display",      "view",         "cursor",     "dialect",       "max-steps",
+        "max-time",     "max-tokens",   "seed",       "reply-tokens",  "window",
+        "max-images",   "force-answer", "settle-min", "f32",           "settle-max",
+        "settle-quiet", "observe-only", "key-delay",  "keymap-settle", NULL};
+    char **first = xcalloc((unsigned long)argc + 1, sizeof *first);
+    memcpy(first, argv, (size_t)argc * sizeof *first);
+    int n = options_parse(&resume_command, &j->s, argc, first, e);
+    if (n > 1)
+        n = err_set(e, ERR_USAGE, "one run at a time, not %d", n);
+    char *dir = n >= 0 ? recorded_find(n ? first[0] : NULL, j->s.runs, e) : NULL;
+    free(first);
+    if (n >= 0 && (!dir || record_open(&j->record, dir, e)))
+        n = -1;
+    free(dir);
+    if (n < 0)
+        return n;
+    j->s = (struct settings){.temperature = NAN};
+    recorded_line(l, json_object_get(j->record.run, "settings"), options, taken, argc, argv);
+    return options_parse(&resume_command, &j->s, l->argc, l->argv, e);
+}
+
+/* The rules are not taken from a folder that may come from anywhere: those in force must be those of then. */
+static int same_rules(struct job *j, struct err *e)
+{
+    const json_t *then = json_object_get(j->record.run, "policy");
+    const char *sha256 = field_text(then, "sha256");
+    struct policy *now = policy_open(j->s.policy, e);
+    if (!now)
+        return -1;
+    bool same = !*sha256 || !strcmp(sha256, policy_sha256(now)) || j->s.policy;
+    policy_free(now);
+    return same ? 0
+                : err_set(e, ERR_USAGE,
+                          "the run went by other rules ('%s'): say with --policy which are to be in force",
+                          field_text(then, "name"));
+}
+
+static int open_interrupted(struct job *j, struct err *e)
+{
+    const char *task = field_text(j->record.run, "task");
+    if (!*task)
+        return err_set(e, ERR_USAGE, "'%s' has no task: its run.json is missing or damaged", j->record.dir);
+    if (same_rules(j, e) || timeline_open(&j->timeline, &j->record, e) ||
+        interrupted_make(&j->resume, &j->timeline, e) || read_task(j, task, e))
+        return -1;
+    if (field_bool(j->record.run, "warm_up") && isnan(j->s.temperature))
+        return 0;
+    double then = field_number(json_object_get(j->record.run, "settings"), "temperature");
+    if (isnan(j->s.temperature) && then >= 0 && then <= 10)
+        j->s.temperature = then;
+    return 0;
+}
+
+int cmd_resume(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct job j = {.s = {.temperature = NAN}};
+    struct recorded_line l = {0};
+    keep_argv(&j, argc, argv);
+    int n = read_interrupted(&j, &l, argc, argv, &e), code = 0;
+    if (n >= 0 && open_interrupted(&j, &e) == 0)
+        code = go(&j, &e);
+    else if (n != OPTIONS_HELP)
+        code = n < 0 && e.kind == ERR_USAGE ? options_refuse(&resume_command, &e) : options_failed(&e);
+    job_close(&j);
+    screen_guard_end();
+    recorded_line_free(&l);
     return code;
 }

@@ -14,6 +14,7 @@ int cmd_run(int argc, char **argv);
 int cmd_ask(int argc, char **argv);
 int cmd_ground(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
+int cmd_resume(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
@@ -25,9 +26,9 @@ int cmd_calibrate(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-extern const struct command run_command, stop_command, ask_command, ground_command, report_command,
-    replay_command, doctor_command, bench_command, plan_command, inspect_command, eval_command,
-    calibrate_command, policy_command, version_command;
+extern const struct command run_command, resume_command, stop_command, ask_command, ground_command,
+    report_command, replay_command, doctor_command, bench_command, plan_command, inspect_command,
+    eval_command, calibrate_command, policy_command, version_command;
 
 /* Rows that several commands share; T has the fields named here. */
 

@@ -216,14 +216,18 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     struct wording w = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
     *r = (struct agent_result){.status = AGENT_RUNNING};
     a.lead = wording_task(o->dialect, o->task);
-    char *system = wording_system(o->dialect, &w, e);
+    char *system = o->resume ? xstrdup(o->resume->system) : wording_system(o->dialect, &w, e);
     int rc = -1;
     if (system)
         a.context = context_new(o->mind, o->dialect, o->window, o->max_images, system, e);
     if (a.context && o->overseer)
         context_keep(a.context, OVERSEER_MARKS);
     if (a.context)
-        rc = agent_keep_start(&a, system, e) || steps(&a, e) ? -1 : 0;
+        rc = agent_keep_start(&a, system, e);
+    if (rc == 0 && o->resume)
+        rc = agent_resume(&a, o->resume, e);
+    if (rc == 0)
+        rc = steps(&a, e);
     screen_release_all(o->screen);
     r->seconds = agent_seconds(&a);
     if (rc && r->status != AGENT_UNPARSABLE)

@@ -9,6 +9,7 @@
 #include "agent/mind.h"
 #include "agent/overseer.h"
 #include "agent/progress.h"
+#include "agent/resume.h"
 #include "gate/gate.h"
 #include "screen/screen.h"
 #include "trace/trace.h"
@@ -50,7 +51,8 @@ struct agent_options {
     bool dry_run;       /* press nothing */
     bool log_tokens;
     struct settle settle;
-    struct overseer *overseer; /* looks at each step before it happens; NULL: nobody */
+    const struct resume *resume; /* an earlier run to go on with, or NULL */
+    struct overseer *overseer;   /* looks at each step before it happens; NULL: nobody */
 };
 
 struct agent_result {

@@ -130,7 +130,7 @@ int agent_observe(struct agent *a, struct err *e)
     *a->title = *a->class = 0;
     screen_active_window(o->screen, a->title, sizeof a->title, a->class, sizeof a->class);
     a->from = 0;
-    if (agent_record_observation(a, &settled, e) || (a->number > 1 && judge_last_step(a, e)))
+    if (agent_record_observation(a, &settled, e) || (a->before.rgb && judge_last_step(a, e)))
         return -1;
     if (a->r->status != AGENT_RUNNING)
         return 0;

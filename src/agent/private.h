@@ -85,6 +85,9 @@ struct exec_place agent_place(const struct agent *a); /* of the frame on the dis
 int agent_keep_start(struct agent *a, const char *system, struct err *e);
 int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct generated *g, struct err *e);
 
+/* Says an earlier run again. */
+int agent_resume(struct agent *a, const struct resume *p, struct err *e);
+
 double agent_seconds(const struct agent *a); /* since the start */
 void agent_set_text(char **at, char *text);  /* frees what was there */
 /* Prints what went wrong and writes it down. */

@@ -125,6 +125,10 @@ static int take_event(struct timeline *t, const struct event *v, const struct ev
         struct turn *u = add_turn(t, TURN_OBSERVE, v->step);
         u->lead = field_text(f, "lead");
         u->frame = (int)frame;
+        int64_t from = field_int((*seen)->fields, "from");
+        if (from < 0 || from >= v->step)
+            return bad(v, "from", e);
+        u->from = (int)from;
         get_hash((*seen)->fields, "hash", &u->pixels);
     } else if (!strcmp(v->kind, "recall")) {
         struct turn *u = add_turn(t, TURN_RECALL, v->step);
@@ -140,7 +144,8 @@ static int take_event(struct timeline *t, const struct event *v, const struct ev
     return 0;
 }
 
-/* A conversation is: what is recalled, then screenshot, replies and one that stays, again and again. */
+/* A conversation is: what is recalled, then screenshot, replies and one that stays, again and again; or, after any of
+ * these, the screenshot of an earlier step. */
 static int check_order(const struct timeline *t, struct err *e)
 {
     enum turn_op before = TURN_ACCEPT;
@@ -148,11 +153,11 @@ static int check_order(const struct timeline *t, struct err *e)
         enum turn_op op = t->turns[i].op;
         bool first = i == 0 || before == TURN_RECALL;
         bool fits = op == TURN_RECALL    ? first
-                    : op == TURN_OBSERVE ? first || before == TURN_ACCEPT
+                    : op == TURN_OBSERVE ? first || before == TURN_ACCEPT || t->turns[i].from
                     : op == TURN_REPLY   ? before == TURN_OBSERVE || before == TURN_REPLY
                                          : before == TURN_REPLY;
-        if (i == 0)
-            fits = op == TURN_RECALL || op == TURN_OBSERVE;
+        if (i == 0) /* there is nothing to go back to */
+            fits = op == TURN_RECALL || (op == TURN_OBSERVE && !t->turns[i].from);
         if (!fits)
             return err_set(e, ERR_ENV, "the record of step %d is damaged: its events are out of order",
                            t->turns[i].step);

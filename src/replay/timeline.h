@@ -46,6 +46,7 @@ struct turn {
     enum turn_op op;
     int step;
     int frame;           /* OBSERVE */
+    int from;            /* ... 0, or the step whose screen it is: the conversation goes back to there */
     uint64_t pixels;     /* ... its hash as the event has it */
     const char *lead;    /* OBSERVE, RECALL */
     const char *history; /* ACCEPT, RECALL: the reply as it stays; NULL: as it was said */

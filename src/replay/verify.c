@@ -2,6 +2,7 @@
 #include "replay/verify.h"
 
 #include "agent/context.h"
+#include "agent/overseer.h"
 #include "agent/wording.h"
 #include "model/tokenizer.h"
 #include "trace/index.h"
@@ -18,6 +19,10 @@ struct again { /* a run being done again */
     struct context *context;
     struct frame_index index;
     struct conversation_ids recorded;
+    struct place {
+        int step, turn, frame;
+    } * places; /* [n_places] of each step in the conversation; the later ones count */
+    int n_places;
     char *said; /* the last reply, as history would hold it */
     bool ended; /* by a difference that all else comes from */
 };
@@ -58,15 +63,47 @@ static int look(struct again *a, const struct turn *u, struct image *im)
     return im->rgb ? 0 : -1;
 }
 
-static int observe(struct again *a, const struct turn *u, struct err *e)
+static const struct place *place_of(const struct again *a, int step, int turn)
+{
+    for (int i = a->n_places - 1; i >= 0; i--)
+        if (a->places[i].step == step || a->places[i].turn == turn)
+            return &a->places[i];
+    return NULL;
+}
+
+/* The screenshot of an earlier turn. */
+static int frame_of_turn(void *arg, int turn, struct image *out, struct err *e)
+{
+    const struct again *a = arg;
+    const struct place *p = place_of(a, -1, turn);
+    if (!p)
+        return err_set(e, ERR_ENV, "the record is damaged: turn %d has no screenshot", turn);
+    index_image(&a->index, a->t->record, p->frame, out, e); /* what is wrong with it was noted before */
+    return out->rgb ? 0 : -1;
+}
+
+static int see(struct again *a, const struct turn *u, const struct image *im, struct err *e)
 {
     struct context_cost cost;
+    const struct place *then = u->from ? place_of(a, u->from, -1) : NULL;
+    int turn = then ? then->turn : context_turns(a->context);
+    if (u->from && !then)
+        return err_set(e, ERR_ENV, "the record of step %d is damaged: there is no step %d to go back to",
+                       u->step, u->from);
+    a->places = xrealloc(a->places, (unsigned long)a->n_places + 1, sizeof *a->places);
+    a->places[a->n_places++] = (struct place){u->step, turn, u->frame};
+    return then ? context_back(a->context, turn, frame_of_turn, a, &cost, e)
+                : context_observe(a->context, u->lead, im, &cost, e);
+}
+
+static int observe(struct again *a, const struct turn *u, struct err *e)
+{
     struct image im;
     if (look(a, u, &im)) {
         a->ended = true;
         return 0;
     }
-    int rc = context_observe(a->context, u->lead, &im, &cost, e);
+    int rc = see(a, u, &im, e);
     image_free(&im);
     a->v->steps += rc == 0;
     return rc;
@@ -244,12 +281,16 @@ int verify_run(const struct timeline *t, const struct verify_options *o, struct 
     a.context = context_new(a.mind, o->dialect, o->window, o->max_images, t->system, e);
     if (a.context)
         rc = 0;
+    for (int i = 0; i < t->n && rc == 0; i++)
+        if (t->turns[i].from) /* as the run did, which could go back */
+            context_keep(a.context, OVERSEER_MARKS);
     for (int i = 0; i < t->n && rc == 0 && !a.ended; i++)
         rc = turn(&a, &t->turns[i], e);
     context_free(a.context);
     mind_free(a.mind);
     index_free(&a.index);
     free(a.recorded.ids);
+    free(a.places);
     free(a.said);
     return rc;
 }

@@ -1,0 +1,66 @@
+/* resume.c - see resume.h.  What is said again is on record again, so that the new run can be read alone. */
+#include "agent/private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int recall(struct agent *a, const struct resume_turn *turn, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    if (context_recall(a->context, turn->lead, turn->history, e))
+        return -1;
+    trace_begin(t, 0, "recall");
+    trace_text(t, "lead", turn->lead);
+    trace_text(t, "history", turn->history);
+    return trace_end(t, e);
+}
+
+static int record_resume(struct agent *a, const struct resume *p, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    trace_begin(t, 0, "resume");
+    trace_text(t, "parent", p->parent);
+    trace_int(t, "number", p->number);
+    trace_int(t, "steps", p->steps);
+    trace_number(t, "seconds", p->seconds);
+    trace_int(t, "generated", p->generated);
+    trace_int(t, "forced", p->forced);
+    trace_int(t, "prefilled", p->prefilled);
+    trace_int(t, "reused", p->reused);
+    return trace_end(t, e);
+}
+
+static char *first_lead(const struct agent *a, const struct resume *p, struct err *e)
+{
+    static const char notice[] =
+        "The run was interrupted here and goes on now. What was being done may have been "
+        "done, in part or not at all, and the screen may have changed since.";
+    const struct dialect *d = a->o->dialect;
+    const char *last = p->n ? p->turns[p->n - 1].history : "";
+    char *told = wording_output(d, wording_tool(d, ACT_NONE, last), notice, e);
+    char *lead = told ? xasprintf("%s%s", p->lead ? p->lead : "", told) : NULL;
+    free(told);
+    return lead;
+}
+
+int agent_resume(struct agent *a, const struct resume *p, struct err *e)
+{
+    struct agent_result *r = a->r;
+    a->number = p->number;
+    a->start -= (int64_t)(p->seconds * 1e9);
+    r->steps = p->steps;
+    r->generated = p->generated;
+    r->forced = p->forced;
+    r->prefilled = p->prefilled;
+    r->reused = p->reused;
+    if (record_resume(a, p, e))
+        return -1;
+    for (int i = 0; i < p->n; i++)
+        if (recall(a, &p->turns[i], e))
+            return -1;
+    char *lead = first_lead(a, p, e);
+    if (!lead)
+        return -1;
+    agent_set_text(&a->lead, lead);
+    return 0;
+}

@@ -1,0 +1,140 @@
+/* interrupted.c - see interrupted.h. */
+#include "replay/interrupted.h"
+
+#include "agent/wording.h"
+#include "trace/story.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct making {
+    struct resume *p;
+    int *steps;                      /* [p->n] that the turns are of */
+    const struct turn *open, *reply; /* not accepted yet */
+};
+
+/* ---- the conversation ------------------------------------------------------------------------------------------------ */
+
+static void add(struct making *m, int step, const char *lead, char *history)
+{
+    struct resume *p = m->p;
+    p->turns = xrealloc(p->turns, (unsigned long)p->n + 1, sizeof *p->turns);
+    m->steps = xrealloc(m->steps, (unsigned long)p->n + 1, sizeof *m->steps);
+    p->turns[p->n] = (struct resume_turn){xstrdup(lead), history};
+    m->steps[p->n++] = step;
+}
+
+/* The run went back to this step: what came from there on is no part of the conversation. */
+static void go_back(struct making *m, int step)
+{
+    struct resume *p = m->p;
+    while (p->n && m->steps[p->n - 1] >= step) {
+        p->n--;
+        free(p->turns[p->n].lead);
+        free(p->turns[p->n].history);
+    }
+}
+
+static void take(struct making *m, const struct turn *u)
+{
+    switch (u->op) {
+    case TURN_RECALL:
+        add(m, 0, u->lead, xstrdup(u->history));
+        break;
+    case TURN_OBSERVE:
+        if (u->from)
+            go_back(m, u->from);
+        m->open = u;
+        break;
+    case TURN_REPLY:
+        m->reply = u;
+        break;
+    case TURN_ACCEPT:
+        add(m, m->open->from ? m->open->from : u->step, m->open->lead,
+            u->history ? xstrdup(u->history) : wording_history(m->reply->reply.text));
+        m->p->number = u->step;
+        m->open = NULL;
+        break;
+    }
+}
+
+/* ---- what it took ---------------------------------------------------------------------------------------------------- */
+
+static void add_up(struct resume *p, const struct record *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        const json_t *f = r->events[i].fields;
+        if (!strcmp(r->events[i].kind, "resume")) {
+            int64_t number = field_int(f, "number"), steps = field_int(f, "steps");
+            p->number = number >= 0 && number < RECORD_MAX_EVENTS ? (int)number : 0;
+            p->steps = steps >= 0 && steps < RECORD_MAX_EVENTS ? (int)steps : 0;
+            double seconds = field_number(f, "seconds");
+            p->seconds = seconds >= 0 && seconds < 1e9 ? seconds : 0;
+            p->generated = field_int(f, "generated");
+            p->forced = field_int(f, "forced");
+            p->prefilled = field_int(f, "prefilled");
+            p->reused = field_int(f, "reused");
+        } else if (!strcmp(r->events[i].kind, "generate")) {
+            p->generated += field_int(f, "tokens");
+            p->forced += field_int(f, "forced");
+        } else if (!strcmp(r->events[i].kind, "prompt")) {
+            p->prefilled += field_int(f, "tokens_prefilled");
+            p->reused += field_int(f, "tokens_reused");
+        }
+    }
+    double seconds = r->n ? (double)(r->events[r->n - 1].ns - r->events[0].ns) / 1e9 : 0;
+    p->seconds += seconds > 0 && seconds < 1e9 ? seconds : 0;
+}
+
+static int refuse_ended(const struct record *r, const struct story *s, struct err *e)
+{
+    static const char *const over[] = {"answered", "infeasible", "dry-run"};
+    const char *status = field_text(s->end, "status");
+    for (size_t i = 0; i < sizeof over / sizeof *over; i++)
+        if (!strcmp(status, over[i]))
+            return err_set(e, ERR_USAGE, "'%s' came to its end (%s): there is nothing to go on with", r->dir,
+                           status);
+    return 0;
+}
+
+/* Steps that were asked for an answer at the end of a budget are no part of it: the budget may be larger now. */
+static bool is_beyond(const struct story *s, int number)
+{
+    for (int i = 0; i < s->n; i++)
+        if (s->steps[i].number == number)
+            return s->steps[i].beyond;
+    return false;
+}
+
+int interrupted_make(struct resume *p, const struct timeline *t, struct err *e)
+{
+    struct making m = {.p = p};
+    struct story s;
+    *p = (struct resume){.parent = t->record->dir, .system = t->system};
+    story_make(&s, t->record);
+    int rc = refuse_ended(t->record, &s, e);
+    if (rc == 0 && (!t->system || !t->n))
+        rc = err_set(e, ERR_USAGE, "'%s' did not get as far as its first screenshot; start it again",
+                     t->record->dir);
+    add_up(p, t->record);
+    for (int i = 0; i < t->n && rc == 0; i++)
+        if (!is_beyond(&s, t->turns[i].step))
+            take(&m, &t->turns[i]);
+    p->steps += s.counted;
+    p->lead = m.open ? m.open->lead : NULL;
+    free(m.steps);
+    story_free(&s);
+    if (rc)
+        interrupted_free(p);
+    return rc;
+}
+
+void interrupted_free(struct resume *p)
+{
+    for (int i = 0; i < p->n; i++) {
+        free(p->turns[i].lead);
+        free(p->turns[i].history);
+    }
+    free(p->turns);
+    *p = (struct resume){0};
+}
