@@ -28,7 +28,7 @@ static void add(struct making *m, int step, const char *lead, char *history)
 static void go_back(struct making *m, int step)
 {
     struct resume *p = m->p;
-    while (p->n && m->steps[p->n - 1] >= step) {
+    while (m->steps && p->n && m->steps[p->n - 1] >= step) {
         p->n--;
         free(p->turns[p->n].lead);
         free(p->turns[p->n].history);
@@ -50,6 +50,8 @@ static void take(struct making *m, const struct turn *u)
         m->reply = u;
         break;
     case TURN_ACCEPT:
+        if (!m->open || !m->reply) /* timeline.c sees to it that there are */
+            break;
         add(m, m->open->from ? m->open->from : u->step, m->open->lead,
             u->history ? xstrdup(u->history) : wording_history(m->reply->reply.text));
         m->p->number = u->step;

@@ -158,6 +158,10 @@ static int check_order(const struct timeline *t, struct err *e)
                                          : before == TURN_REPLY;
         if (i == 0) /* there is nothing to go back to */
             fits = op == TURN_RECALL || (op == TURN_OBSERVE && !t->turns[i].from);
+        if (op == TURN_REPLY || op == TURN_ACCEPT)
+            fits = fits && t->turns[i].step == t->turns[i - 1].step;
+        else if (op == TURN_OBSERVE && i)
+            fits = fits && t->turns[i].step > t->turns[i - 1].step;
         if (!fits)
             return err_set(e, ERR_ENV, "the record of step %d is damaged: its events are out of order",
                            t->turns[i].step);
