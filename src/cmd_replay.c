@@ -216,8 +216,8 @@ static int verify(struct job *j, struct err *e)
         return err_set(e, ERR_USAGE, "'%s' had a script in the model's place: there is nothing to verify",
                        j->record.dir);
     int64_t images = field_int(settings, "max-images");
-    if (timeline_open(&j->timeline, &j->record, e) || timeline_check(&j->timeline, e) || open_dialect(j, e) ||
-        open_model(j, e))
+    if (timeline_open(&j->timeline, &j->record, e) || timeline_complete(&j->timeline, e) ||
+        open_dialect(j, e) || open_model(j, e))
         return -1;
     struct verify_options o = {
         .engine = j->engine,

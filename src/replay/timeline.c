@@ -246,7 +246,7 @@ void timeline_free(struct timeline *t)
     *t = (struct timeline){0};
 }
 
-int timeline_check(const struct timeline *t, struct err *e)
+int timeline_complete(const struct timeline *t, struct err *e)
 {
     const char *dir = t->record->dir ? t->record->dir : "";
     if (!t->system || !t->replies)

@@ -73,7 +73,7 @@ int timeline_read(struct timeline *t, const struct record *r, const int32_t *tok
 void timeline_free(struct timeline *t);
 
 /* Whether there is a reply, and of each all that it takes to make it again. */
-int timeline_check(const struct timeline *t, struct err *e);
+int timeline_complete(const struct timeline *t, struct err *e);
 
 /* Ids and probabilities of a reply that has tokens. */
 const int32_t *turn_ids(const struct timeline *t, const struct turn *u);

@@ -274,7 +274,7 @@ int verify_run(const struct timeline *t, const struct verify_options *o, struct 
                struct err *e)
 {
     struct again a = {.t = t, .o = o, .v = v};
-    if (timeline_check(t, e) || index_open(&a.index, t->record, e))
+    if (timeline_complete(t, e) || index_open(&a.index, t->record, e))
         return -1;
     int rc = -1;
     a.mind = mind_model(o->engine, o->dialect, o->seed);

@@ -43,7 +43,7 @@ static void follow(const struct record *r)
                 sum += turn_ids(&t, &t.turns[i])[k] + (int32_t)turn_logprobs(&t, &t.turns[i])[2 * k];
     if (sum)
         bug("numbers that are not there");
-    timeline_check(&t, &e);
+    timeline_complete(&t, &e);
     free(c.ids);
     timeline_free(&t);
 }
