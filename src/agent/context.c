@@ -325,6 +325,14 @@ int context_think(struct context *c, const struct mind_request *r, struct genera
     return c->ops->speak(c->mind, r, out, e);
 }
 
+int context_explore(struct context *c, const struct mind_explore *x, struct explored *out, int max,
+                    struct err *e)
+{
+    if (!c->ops->explore || !c->before_reply)
+        return 0;
+    return c->ops->explore(c->mind, c->before_reply->mark, x, out, max, e);
+}
+
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e)
 {
     struct turn *t = &c->turns[c->n - 1];

@@ -8,9 +8,9 @@
 #ifndef HOLORUN_AGENT_MIND_H
 #define HOLORUN_AGENT_MIND_H
 
-#include "actions/dialect.h"
+#include "actions/slots.h"
 #include "model/chat.h"
-#include "model/generate.h"
+#include "model/explore.h"
 #include "model/model.h"
 
 struct mind;
@@ -27,12 +27,24 @@ struct mind_request { /* one reply wanted */
     void *arg;
 };
 
+struct mind_explore { /* other ways in which a reply could have gone on */
+    enum dialect_goal goal;
+    bool think;
+    const struct generated *said;
+    const struct slot *slot; /* of its text */
+    const volatile int *cancel;
+};
+
 struct mind_ops {                                                    /* all return 0, or -1 with a message */
     int (*begin)(struct mind *m, const char *system, struct err *e); /* also from anew; marks remain good */
     int (*user)(struct mind *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e);
     int (*reply)(struct mind *m, const char *text,
                  struct err *e); /* what was said before, with its closing */
     int (*speak)(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e);
+    /* At most max, the likeliest first, and the number of them; `before` is the mark before the reply.  The conversation
+     * stays as it is.  May be NULL. */
+    int (*explore)(struct mind *m, const struct mind_mark *before, const struct mind_explore *x,
+                   struct explored *out, int max, struct err *e);
     int (*close)(struct mind *m, struct err *e); /* ends the turn that speak left open */
 
     struct mind_mark *(*mark)(struct mind *m, struct err *e); /* NULL: no room for it */

@@ -103,6 +103,53 @@ static int speak(struct mind *mind, const struct mind_request *r, struct generat
     return generate_as(s, &how, out, e);
 }
 
+struct value { /* what is looked for */
+    const struct dialect *dialect;
+    enum slot_kind kind;
+};
+
+static ptrdiff_t value_end(void *arg, const char *text, size_t len)
+{
+    const struct value *v = arg;
+    return dialect_slot_end(v->dialect, v->kind, text, len);
+}
+
+/* In a copy of the conversation up to the token in which the slot begins. */
+static int explore_at(struct model_mind *m, struct session *s, const struct mind_explore *x,
+                      struct explored *out, int max, struct err *e)
+{
+    struct value value = {m->dialect, x->slot->kind};
+    struct grammar *g = x->think ? NULL : grammar_for(m, x->goal, e);
+    struct explore how = {.grammar = g, .end = value_end, .arg = &value, .width = max, .cancel = x->cancel};
+    size_t begin = 0;
+    how.state = g ? grammar_start(g) : 0;
+    if ((!g && !x->think) || chat_open_reply(s, x->think, e))
+        return -1;
+    for (int i = 0; i < x->said->n && x->said->choices[i].end <= x->slot->begin; i++) {
+        const struct token_choice *c = &x->said->choices[i];
+        how.state = g ? grammar_advance(g, how.state, c->id) : 0;
+        begin = c->end;
+        if (how.state < 0 || session_append(s, &c->id, 1, e))
+            return -1;
+    }
+    how.given = x->said->text.data + begin;
+    how.n_given = x->slot->begin - begin;
+    return explore(s, &how, out, max, e);
+}
+
+static int explore_reply(struct mind *mind, const struct mind_mark *before, const struct mind_explore *x,
+                         struct explored *out, int max, struct err *e)
+{
+    struct model_mind *m = (struct model_mind *)mind;
+    const struct model_mark *k = (const struct model_mark *)before;
+    struct session *s = session_try_branch(k->line->session, k->at, e);
+    if (!s)
+        return -1;
+    int n = explore_at(m, s, x, out, max, e);
+    session_free(s);
+    return n;
+}
+
 static int close_reply(struct mind *m, struct err *e)
 {
     return chat_close_reply(session_of(m), e);
@@ -217,6 +264,7 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
         .user = user,
         .reply = reply,
         .speak = speak,
+        .explore = explore_reply,
         .close = close_reply,
         .mark = mark,
         .rewind = rewind_to,

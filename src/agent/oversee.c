@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +35,7 @@ struct sitting { /* one step before the overseer */
     int n, taken; /* replies to choose from, 0: only the one at hand; which that is */
     bool moved;
     double moved_on;
+    char rule[160];
 };
 
 const char *verdict_name(enum verdict v)
@@ -94,19 +97,40 @@ static enum attempted another(struct sitting *s, struct err *e)
 
 /* ---- what is shown ---------------------------------------------------------------------------- */
 
-static struct attempt shown_reply(const struct step *step, enum action_fault fault, const struct err *unread,
-                                  const struct generated *made)
+/* Of the tokens that were sampled where a slot is. */
+static double confidence(const struct attempt *t)
 {
-    return (struct attempt){.step = step,
-                            .fault = fault,
-                            .message = fault == FAULT_NONE ? "" : unread->text,
-                            .reply = made->text.data ? made->text.data : "",
-                            .generated = made};
+    const struct generated *g = t->generated;
+    double least = -1;
+    size_t begin = 0;
+    for (int i = 0; g->choices && i < g->n; i++) {
+        bool inside = false;
+        for (int k = 0; k < t->n_slots; k++)
+            inside = inside || (begin < t->slots[k].end && g->choices[i].end > t->slots[k].begin);
+        double p = exp((double)g->choices[i].logprob_masked);
+        if (inside && !g->choices[i].forced)
+            least = least < 0 || p < least ? p : least;
+        begin = g->choices[i].end;
+    }
+    return least;
+}
+
+static struct attempt shown_reply(const struct agent *a, const struct step *step, enum action_fault fault,
+                                  const struct err *unread, const struct generated *made)
+{
+    struct attempt t = {.step = step,
+                        .fault = fault,
+                        .message = fault == FAULT_NONE ? "" : unread->text,
+                        .reply = made->text.data ? made->text.data : "",
+                        .generated = made};
+    t.n_slots = dialect_slots(a->o->dialect, t.reply, made->text.len, t.slots, SLOTS_MAX);
+    t.confidence = confidence(&t);
+    return t;
 }
 
 static struct attempt at_hand(const struct agent *a)
 {
-    struct attempt t = shown_reply(&a->step, a->fault, &a->unread, &a->made);
+    struct attempt t = shown_reply(a, &a->step, a->fault, &a->unread, &a->made);
     t.reroll = a->reroll;
     t.temperature = a->temperature;
     return t;
@@ -116,12 +140,39 @@ static void put_forks(const struct sitting *s, struct attempt *forks)
 {
     for (int i = 0; i < s->n; i++) {
         const struct aside *r = &s->aside[i];
-        forks[i] = shown_reply(&r->step, r->fault, &r->unread, &r->made);
+        forks[i] = shown_reply(s->a, &r->step, r->fault, &r->unread, &r->made);
         forks[i].reroll = r->reroll;
         forks[i].temperature = r->temperature;
         if (i == s->taken)
             forks[i] = at_hand(s->a);
     }
+}
+
+static void show_alternative(const struct agent *a, const struct slot *slot, const struct explored *from,
+                             struct alternative *to)
+{
+    *to = (struct alternative){.p = from->p, .x = ACTION_ABSENT, .y = ACTION_ABSENT};
+    _Static_assert(sizeof to->text >= sizeof from->text, "it fits");
+    memcpy(to->text, from->text, sizeof from->text);
+    if (slot->kind == SLOT_PLACE && !dialect_slot_place(a->o->dialect, from->text, strlen(from->text),
+                                                        a->frame.w, a->frame.h, &to->x, &to->y))
+        snprintf(to->text, sizeof to->text, "%d,%d", to->x, to->y);
+}
+
+static int explore_reply(const struct proposal *p, const struct slot *slot, struct alternative *out, int max)
+{
+    struct agent *a = p->explorer;
+    struct explored found[EXPLORE_WIDTH];
+    const struct mind_explore x = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
+                                   .think = a->o->dialect->think,
+                                   .said = &a->made,
+                                   .slot = slot,
+                                   .cancel = screen_stop_flag()};
+    struct err why = ERR_INIT; /* no room, stopped: nothing is known */
+    int n = context_explore(a->context, &x, found, max < EXPLORE_WIDTH ? max : EXPLORE_WIDTH, &why);
+    for (int i = 0; i < n; i++)
+        show_alternative(a, slot, &found[i], &out[i]);
+    return n < 0 ? 0 : n;
 }
 
 static void propose(const struct sitting *s, const struct attempt *forks, struct proposal *p)
@@ -159,6 +210,8 @@ static void propose(const struct sitting *s, const struct attempt *forks, struct
         .expected = a->expects_change,
         .past = a->past.steps,
         .n_past = a->past.n - 1,
+        .explore = explore_reply,
+        .explorer = s->a,
     };
     memcpy(p->ms, a->ms, sizeof p->ms);
 }
@@ -316,6 +369,23 @@ static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
     return BROKEN;
 }
 
+/* What the rules say about the step: of several actions the first that they are about. */
+static int look_up_rules(struct sitting *s, struct proposal *p, struct err *e)
+{
+    const struct agent *a = s->a;
+    for (int i = 0; a->o->gate && i < a->step.nactions && !p->gate; i++) {
+        struct policy_ruling r;
+        if (gate_look(a->o->gate, &a->step.actions[i], &a->place, &r, e))
+            return -1;
+        if (r.verdict == POLICY_ALLOW)
+            continue;
+        snprintf(s->rule, sizeof s->rule, "%s: %s", policy_verdict_name(r.verdict), r.rule);
+        p->gate = s->rule;
+        p->irreversible = true;
+    }
+    return 0;
+}
+
 /* The clock of the run stands still meanwhile. */
 static int ask(struct sitting *s, struct decision *d, struct err *e)
 {
@@ -324,6 +394,8 @@ static int ask(struct sitting *s, struct decision *d, struct err *e)
     struct proposal p;
     put_forks(s, forks);
     propose(s, forks, &p);
+    if (look_up_rules(s, &p, e))
+        return -1;
     int64_t start = clock_ns();
     int rc = a->o->overseer->decide(a->o->overseer, &p, d, e);
     a->waited += clock_ns() - start;

@@ -38,7 +38,10 @@ struct attempt {
     const char *message;     /* ... in words, "" when nothing is */
     const char *reply;       /* the text as it came */
     const struct generated *generated;
-    int reroll; /* which throw of the dice */
+    struct slot slots[SLOTS_MAX]; /* of the reply: where it made up its mind */
+    int n_slots;
+    double confidence; /* least probability with which a token of them was sampled; -1: not known */
+    int reroll;        /* which throw of the dice */
     float temperature;
 };
 

@@ -81,7 +81,9 @@ static int accept(struct run *r, const struct token_choice *c, struct err *e)
     for (int i = 0; i < r->width; i++)
         out->alternatives[out->n * r->width + i] =
             r->beside ? r->beside[i] : (struct token_alternative){-1, 0};
-    out->choices[out->n++] = *c;
+    struct token_choice *made = &out->choices[out->n++];
+    *made = *c;
+    made->end = (uint32_t)out->text.len;
     out->forced += c->forced;
     if (engine_is_stop(session_engine(r->s), c->id)) {
         out->finish = FINISH_STOP;
@@ -92,6 +94,7 @@ static int accept(struct run *r, const struct token_choice *c, struct err *e)
     const char *bytes = tokenizer_bytes(engine_tokenizer(session_engine(r->s)), c->id, &len);
     if (buf_put(&out->text, bytes, len))
         return err_set(e, ERR_FAILED, "the reply is longer than %d bytes", MAX_TEXT);
+    made->end = (uint32_t)out->text.len;
     show(r, false);
     return 0;
 }
@@ -171,7 +174,7 @@ static int append_sampled(struct run *r, struct err *e)
     if (r->g)
         r->state = grammar_advance(r->g, r->state, c.id);
     r->beside = top;
-    int rc = accept(r, &(struct token_choice){c.id, c.logprob, c.logprob_masked, false}, e);
+    int rc = accept(r, &(struct token_choice){c.id, c.logprob, c.logprob_masked, false, 0}, e);
     r->beside = NULL;
     return rc;
 }

@@ -19,6 +19,7 @@ struct token_choice { /* one generated token, for --json and traces */
     float logprob;        /* of the unmasked distribution at temperature 1 */
     float logprob_masked; /* after the grammar mask; equal without a grammar */
     bool forced;
+    uint32_t end; /* bytes of the text up to here */
 };
 
 enum { GENERATE_WIDTH = 64 }; /* most alternatives */

@@ -4,7 +4,7 @@
  *   kind click        before an action of this kind
  *   text PATTERN      thought, note, element, typed or answered text matches
  *   window PATTERN    the active window's title or class matches
- *   irreversible      before what cannot be undone: sending, paying, deleting, granting, ending the run
+ *   irreversible      before what cannot be undone: what the built-in rules would ask about (gate/policy.h)
  *   confidence 0.8    some token of verb or place was chosen with less probability than that
  *   no-effect         the last action should have changed the screen and did not
  *
@@ -22,9 +22,5 @@ void break_free(struct breakpoint *b);
 const char *break_spec(const struct breakpoint *b);
 /* `v` has all but the alternatives. */
 bool break_hit(const struct breakpoint *b, const struct step_view *v);
-
-/* Whether it cannot be undone, by what the model says it is about: a word like "send", "pay", "delete" in its element;
- * an end of the run. */
-bool break_irreversible(const struct action *a);
 
 #endif

@@ -30,8 +30,8 @@ struct step_view {
     int n_breaks;
 };
 
-/* Where action i of a step aims on the display: the executor's own arithmetic.  second: the end of a drag.  false: at no
- * place. */
+/* Where action i of the step aims on the display: the executor's own arithmetic.  second: the end of a drag.  false: at
+ * no place. */
 bool step_target(const struct step_view *v, int i, bool second, int *root_x, int *root_y);
 
 /* ---- what can be asked -------------------------------------------------------------------------------------- */
@@ -84,8 +84,8 @@ struct step_front {   /* the first member of each front end */
 /* Commands from a file or a pipe, one a line; '#' begins a comment.  At its end the run stops.  Each view is written to
  * `log` as text (NULL: not). */
 struct step_front *step_script(const char *path, FILE *log, struct err *e);
-/* On the terminal that is stdin and `out`. */
-struct step_front *step_terminal(FILE *out, struct err *e);
+/* On a terminal: commands from `in`, views to `out`. */
+struct step_front *step_terminal(int in, FILE *out, struct err *e);
 
 /* ---- the stepper ------------------------------------------------------------------------------------------------ */
 

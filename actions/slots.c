@@ -1,0 +1,246 @@
+/* slots.c - see slots.h.
+ *
+ * A place is two numbers, a verb a word: what lies between the numbers ("><", ", \"y\": ") is the dialect's and does not
+ * matter.  Where they stand is found by reading the reply's own marks: "<click>" and "<at>" in the pocket dialect, keys of
+ * objects in JSON.  Keys are those of the dialect's tool table.
+ */
+#include "actions/slots.h"
+
+#include "actions/tools.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- numbers -------------------------------------------------------------------------------------------------- */
+
+struct number {
+    size_t begin, end;
+};
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '.';
+}
+
+/* The next number from `at` on that is no part of a word.  false: there is none, or the text ends inside it. */
+static bool next_number(const char *text, size_t len, size_t at, struct number *n)
+{
+    for (size_t i = at; i < len; i++) {
+        bool sign = text[i] == '-' && i + 1 < len && isdigit((unsigned char)text[i + 1]);
+        if ((!isdigit((unsigned char)text[i]) && !sign) || (i > at && is_word(text[i - 1])))
+            continue;
+        n->begin = i;
+        for (i += sign; i < len && (isdigit((unsigned char)text[i]) || text[i] == '.'); i++)
+            ;
+        n->end = i;
+        return i < len && !is_word(text[i]);
+    }
+    return false;
+}
+
+static bool two_numbers(const char *text, size_t len, struct number *x, struct number *y)
+{
+    return next_number(text, len, 0, x) && next_number(text, len, x->end, y);
+}
+
+/* ---- slots -------------------------------------------------------------------------------------------------- */
+
+struct slots {
+    struct slot *out;
+    int n, max;
+};
+
+static void add(struct slots *s, enum slot_kind kind, size_t begin, size_t end)
+{
+    if (s->n < s->max)
+        s->out[s->n++] = (struct slot){kind, begin, end};
+}
+
+/* {thought}<verb>{element}<at><x><y>... */
+static void pocket_slots(struct slots *s, const char *text, size_t len)
+{
+    const char *open = memchr(text, '<', len), *end = text + len;
+    const char *close = open ? memchr(open, '>', (size_t)(end - open)) : NULL;
+    if (!close)
+        return;
+    add(s, SLOT_VERB, (size_t)(open + 1 - text), (size_t)(close - text));
+    const char *at = memmem(close, (size_t)(end - close), "<at>", 4);
+    struct number x, y;
+    if (!at || !two_numbers(at, (size_t)(end - at), &x, &y))
+        return;
+    size_t base = (size_t)(at - text);
+    add(s, SLOT_PLACE, base + x.begin, base + y.end);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------------------------- */
+
+struct reading {
+    const struct dialect *d;
+    struct slots *s;
+    const char *text;
+    size_t len, at;
+    const struct tool *tool; /* that was named last */
+    size_t x;                /* where the first number of a place began; SIZE_MAX: none is open */
+};
+
+static const char *verb_key(const struct dialect *d)
+{
+    switch (d->syntax) {
+    case SYNTAX_HOLO3:
+        return "tool_name";
+    case SYNTAX_HOLO1:
+    case SYNTAX_ANTHROPIC:
+        return "action";
+    case SYNTAX_OPENAI:
+        return "type";
+    case SYNTAX_FUNCTION:
+        return "name";
+    default:
+        return NULL;
+    }
+}
+
+/* A string from its opening quote; false: it does not end. */
+static bool take_string(struct reading *r, size_t *begin, size_t *end)
+{
+    *begin = ++r->at;
+    while (r->at < r->len && r->text[r->at] != '"')
+        r->at += r->text[r->at] == '\\' ? 2 : 1;
+    *end = r->at++;
+    return *end < r->len;
+}
+
+static void skip_space(struct reading *r)
+{
+    while (r->at < r->len && isspace((unsigned char)r->text[r->at]))
+        r->at++;
+}
+
+static const struct tool *find_tool(const struct dialect *d, const char *name, size_t len)
+{
+    char word[128];
+    bool alias;
+    if (len >= sizeof word)
+        return NULL;
+    memcpy(word, name, len);
+    word[len] = 0;
+    return tools_find(dialect_tools(d), word, &alias);
+}
+
+static const struct tool_arg *find_arg(const struct tool *t, const char *name, size_t len)
+{
+    for (int i = 0; t && i < t->nargs; i++)
+        if (strlen(t->args[i].name) == len && !memcmp(t->args[i].name, name, len))
+            return &t->args[i];
+    return NULL;
+}
+
+/* A number, or a list that begins with two, behind the key of a place. */
+static void take_place(struct reading *r, enum param_id id)
+{
+    const char *rest = r->text + r->at;
+    size_t left = r->len - r->at;
+    struct number x, y;
+    if (id == P_POINT || id == P_POINT2) {
+        if (left && *rest == '[' && two_numbers(rest, left, &x, &y))
+            add(r->s, SLOT_PLACE, r->at + x.begin, r->at + y.end);
+    } else if (next_number(rest, left, 0, &x) && x.begin == 0) {
+        if (id == P_X || id == P_X2)
+            r->x = r->at;
+        else if (r->x != SIZE_MAX)
+            add(r->s, SLOT_PLACE, r->x, r->at + x.end);
+        r->x = id == P_X || id == P_X2 ? r->x : SIZE_MAX;
+    }
+}
+
+/* The value behind a key; what is inside it is read by the caller's loop, but strings are not. */
+static void take_value(struct reading *r, const char *key, size_t key_len)
+{
+    const char *verb = verb_key(r->d);
+    size_t begin, end;
+    if (r->at < r->len && r->text[r->at] == '"') {
+        if (!take_string(r, &begin, &end))
+            return;
+        if (strlen(verb) == key_len && !memcmp(verb, key, key_len)) {
+            add(r->s, SLOT_VERB, begin, end);
+            r->tool = find_tool(r->d, r->text + begin, end - begin);
+        }
+        return;
+    }
+    const struct tool_arg *arg = find_arg(r->tool, key, key_len);
+    if (arg && (arg->id == P_X || arg->id == P_Y || arg->id == P_X2 || arg->id == P_Y2 ||
+                arg->id == P_POINT || arg->id == P_POINT2))
+        take_place(r, arg->id);
+}
+
+static void json_slots(struct reading *r)
+{
+    while (r->at < r->len) {
+        size_t begin, end;
+        if (r->text[r->at] != '"') {
+            r->at++;
+            continue;
+        }
+        if (!take_string(r, &begin, &end))
+            return;
+        skip_space(r);
+        if (r->at >= r->len || r->text[r->at] != ':')
+            continue; /* it was a value in a list */
+        r->at++;
+        skip_space(r);
+        take_value(r, r->text + begin, end - begin);
+    }
+}
+
+int dialect_slots(const struct dialect *d, const char *text, size_t len, struct slot *out, int max)
+{
+    struct slots s = {out, 0, max};
+    if (d->syntax == SYNTAX_POCKET) {
+        pocket_slots(&s, text, len);
+    } else if (verb_key(d)) {
+        struct reading r = {.d = d, .s = &s, .text = text, .len = len, .x = SIZE_MAX};
+        const char *thought = memmem(text, len, "</think>", 8); /* it may quote anything */
+        r.at = thought ? (size_t)(thought + 8 - text) : 0;
+        json_slots(&r);
+    }
+    return s.n;
+}
+
+ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const char *text, size_t len)
+{
+    struct number x, y;
+    if (kind == SLOT_PLACE)
+        return two_numbers(text, len, &x, &y) ? (ptrdiff_t)y.end : -1;
+    const char *end = memchr(text, d->syntax == SYNTAX_POCKET ? '>' : '"', len);
+    return end ? end - text : -1;
+}
+
+static double value(const char *text, struct number n)
+{
+    char digits[32];
+    size_t len = n.end - n.begin;
+    if (len >= sizeof digits)
+        return -1;
+    memcpy(digits, text + n.begin, len);
+    digits[len] = 0;
+    return strtod(digits, NULL);
+}
+
+int dialect_slot_place(const struct dialect *d, const char *text, size_t len, int w, int h, int32_t *x,
+                       int32_t *y)
+{
+    struct number nx, ny;
+    char copy[128];
+    int px, py;
+    if (len >= sizeof copy - 1)
+        return -1;
+    memcpy(copy, text, len);
+    copy[len] = ' '; /* ends the second number */
+    if (!two_numbers(copy, len + 1, &nx, &ny) || dialect_to_pixel(d, value(copy, nx), w, &px) ||
+        dialect_to_pixel(d, value(copy, ny), h, &py))
+        return -1;
+    *x = px;
+    *y = py;
+    return 0;
+}

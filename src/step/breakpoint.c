@@ -1,0 +1,220 @@
+/* breakpoint.c - see breakpoint.h. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "step/breakpoint.h"
+
+#include "gate/subject.h"
+
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MATCH_LIMIT = 100000, MATCH_BYTES = 64 << 10 };
+
+enum when {
+    WHEN_STEP,
+    WHEN_KIND,
+    WHEN_TEXT,
+    WHEN_WINDOW,
+    WHEN_IRREVERSIBLE,
+    WHEN_CONFIDENCE,
+    WHEN_NO_EFFECT
+};
+static const char *const words[] = {"step",         "kind",       "text",     "window",
+                                    "irreversible", "confidence", "no-effect"};
+enum { WORDS = sizeof words / sizeof *words };
+
+struct breakpoint {
+    char spec[128];
+    enum when when;
+    int step;
+    enum action_kind kind;
+    double p;
+    pcre2_code *code;
+    pcre2_match_data *match;
+    pcre2_match_context *limits;
+    struct policy *policy; /* the rules that are built in */
+};
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+static int compile(struct breakpoint *b, const char *pattern, struct err *e)
+{
+    int code;
+    size_t at;
+    char why[120];
+    b->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+                            PCRE2_CASELESS | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code, &at, NULL);
+    if (!b->code) {
+        pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
+        return err_set(e, ERR_USAGE, "breakpoint '%s': at %zu of the pattern: %s", b->spec, at, why);
+    }
+    b->match = pcre2_match_data_create_from_pattern(b->code, NULL);
+    b->limits = pcre2_match_context_create(NULL);
+    pcre2_set_match_limit(b->limits, MATCH_LIMIT);
+    pcre2_set_depth_limit(b->limits, MATCH_LIMIT);
+    return 0;
+}
+
+static enum action_kind kind_of(const char *name)
+{
+    for (int k = ACT_NONE + 1; k < ACT_COUNT; k++)
+        if (!strcmp(action_kind_name((enum action_kind)k), name))
+            return (enum action_kind)k;
+    return ACT_NONE;
+}
+
+static int read_value(struct breakpoint *b, const char *value, struct err *e)
+{
+    char *end = NULL;
+    switch (b->when) {
+    case WHEN_STEP:
+        b->step = (int)strtol(value, &end, 10);
+        if (end == value || *end || b->step < 1 || b->step > 1000000)
+            return err_set(e, ERR_USAGE, "breakpoint '%s': a step is a number from 1", b->spec);
+        return 0;
+    case WHEN_KIND:
+        b->kind = kind_of(value);
+        if (b->kind == ACT_NONE)
+            return err_set(e, ERR_USAGE,
+                           "breakpoint '%s': there is no action '%s'; try click, type, key, answer", b->spec,
+                           value);
+        return 0;
+    case WHEN_TEXT:
+    case WHEN_WINDOW:
+        if (!*value)
+            return err_set(e, ERR_USAGE, "breakpoint '%s': a pattern is missing", b->spec);
+        return compile(b, value, e);
+    case WHEN_CONFIDENCE:
+        b->p = strtod(value, &end);
+        if (end == value || *end || !(b->p > 0 && b->p <= 1))
+            return err_set(e, ERR_USAGE, "breakpoint '%s': a confidence is a number up to 1", b->spec);
+        return 0;
+    case WHEN_IRREVERSIBLE:
+        b->policy = policy_builtin();
+        __attribute__((fallthrough));
+    case WHEN_NO_EFFECT:
+        if (*value)
+            return err_set(e, ERR_USAGE, "breakpoint '%s': nothing goes behind '%s'", b->spec,
+                           words[b->when]);
+        return 0;
+    }
+    return 0;
+}
+
+struct breakpoint *break_parse(const char *spec, struct err *e)
+{
+    struct breakpoint *b = xcalloc(1, sizeof *b);
+    spec += strspn(spec, " \t");
+    size_t len = strcspn(spec, " \t"), which = 0;
+    while (which < WORDS && (strlen(words[which]) != len || strncmp(words[which], spec, len) != 0))
+        which++;
+    int rc = 0;
+    if (strlen(spec) >= sizeof b->spec)
+        rc = err_set(e, ERR_USAGE, "a breakpoint of more than %zu bytes", sizeof b->spec - 1);
+    else if (which == WORDS)
+        rc = err_set(e, ERR_USAGE,
+                     "breakpoint '%s': one of step N, kind NAME, text PATTERN, window PATTERN, irreversible, "
+                     "confidence P, no-effect",
+                     spec);
+    if (rc == 0) {
+        snprintf(b->spec, sizeof b->spec, "%s", spec);
+        b->when = (enum when)which;
+        rc = read_value(b, spec + len + strspn(spec + len, " \t"), e);
+    }
+    if (rc == 0)
+        return b;
+    break_free(b);
+    return NULL;
+}
+
+void break_free(struct breakpoint *b)
+{
+    if (!b)
+        return;
+    pcre2_match_context_free(b->limits);
+    pcre2_match_data_free(b->match);
+    pcre2_code_free(b->code);
+    policy_free(b->policy);
+    free(b);
+}
+
+const char *break_spec(const struct breakpoint *b)
+{
+    return b->spec;
+}
+
+/* ---- matching ---------------------------------------------------------------------------------------------- */
+
+/* In doubt (a pattern that takes too long) it stops. */
+static bool found(const struct breakpoint *b, const char *text)
+{
+    size_t n = text ? strlen(text) : 0;
+    if (n == 0)
+        return false;
+    int rc =
+        pcre2_match(b->code, (PCRE2_SPTR)text, n < MATCH_BYTES ? n : MATCH_BYTES, 0, 0, b->match, b->limits);
+    return rc != PCRE2_ERROR_NOMATCH;
+}
+
+static bool in_texts(const struct breakpoint *b, const struct step *s)
+{
+    bool hit = found(b, s->thought) || found(b, s->note);
+    for (int i = 0; i < s->nactions && !hit; i++)
+        hit = found(b, s->actions[i].text) || found(b, s->actions[i].element);
+    return hit;
+}
+
+static bool of_kind(const struct breakpoint *b, const struct step *s)
+{
+    for (int i = 0; i < s->nactions; i++)
+        if (s->actions[i].kind == b->kind)
+            return true;
+    return false;
+}
+
+/* As the built-in rules judge it, in the window that is active: the window under a target is theirs to look up. */
+static bool asks(const struct breakpoint *b, const struct step_view *v, const struct action *a)
+{
+    const struct proposal *p = v->p;
+    const struct subject_root root = {(int)(p->place.ox + p->frame->w * p->place.sx),
+                                      (int)(p->place.oy + p->frame->h * p->place.sy), NULL};
+    struct subject subject;
+    subject_make(&subject, a, &p->place, &root);
+    for (int i = 0; i < subject.s.n_targets; i++) {
+        struct screen_window *w = &subject.s.targets[i].window;
+        snprintf(w->title, sizeof w->title, "%s", p->title);
+        snprintf(w->class, sizeof w->class, "%s", p->class);
+    }
+    return policy_judge(b->policy, &subject.s).verdict != POLICY_ALLOW;
+}
+
+static bool irreversible(const struct breakpoint *b, const struct step_view *v)
+{
+    bool hit = v->p->irreversible;
+    for (int i = 0; i < v->step->nactions && !hit; i++)
+        hit = asks(b, v, &v->step->actions[i]);
+    return hit;
+}
+
+bool break_hit(const struct breakpoint *b, const struct step_view *v)
+{
+    const struct proposal *p = v->p;
+    switch (b->when) {
+    case WHEN_STEP:
+        return p->number == b->step;
+    case WHEN_KIND:
+        return of_kind(b, v->step);
+    case WHEN_TEXT:
+        return in_texts(b, v->step);
+    case WHEN_WINDOW:
+        return found(b, p->title) || found(b, p->class);
+    case WHEN_IRREVERSIBLE:
+        return irreversible(b, v);
+    case WHEN_CONFIDENCE:
+        return v->confidence >= 0 && v->confidence < b->p;
+    case WHEN_NO_EFFECT:
+        return p->judged && p->expected && !p->changed;
+    }
+    return false;
+}

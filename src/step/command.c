@@ -1,0 +1,136 @@
+/* command.c - what a person can ask for, as a line of text. */
+#include "step/step.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum arguments { ARGS_NONE, ARGS_TEXT, ARGS_MAYBE_TEXT, ARGS_NUMBER, ARGS_MAYBE_NUMBER, ARGS_PLACE };
+
+static const struct {
+    const char *name;
+    char letter;
+    enum arguments args;
+    const char *help;
+} verbs[] = {
+    [STEP_RUN] = {"run", 'r', ARGS_NONE, "run                  run this step, then show the next"},
+    [STEP_EDIT] = {"edit", 'e', ARGS_TEXT,
+                   "edit {\"x\": 40}       change members of the action, or all of it"},
+    [STEP_TARGET] = {"target", 't', ARGS_PLACE,
+                     "target X Y           aim there, in pixels of the screenshot"},
+    [STEP_TARGET2] = {"target2", 'u', ARGS_PLACE, "target2 X Y          the end of a drag"},
+    [STEP_TEXT] = {"text", 'x', ARGS_TEXT, "text WORDS           type or answer this instead"},
+    [STEP_RESET] = {"reset", 'z', ARGS_NONE, "reset                forget these changes"},
+    [STEP_VETO] = {"veto", 'v', ARGS_MAYBE_TEXT,
+                   "veto [REASON]        do not do it; the model reads the reason"},
+    [STEP_AGAIN] = {"again", 'a', ARGS_NONE, "again                another reply, with other dice"},
+    [STEP_REWIND] = {"rewind", 'w', ARGS_NUMBER,
+                     "rewind STEP          decide again from there, on the screen of then"},
+    [STEP_FORK] = {"fork", 'f', ARGS_MAYBE_NUMBER,
+                   "fork [N]             N more replies to the same screen, 3 without a number"},
+    [STEP_TAKE] = {"take", 'k', ARGS_NUMBER, "take N               one of these; 0 is the first one"},
+    [STEP_CONTINUE] = {"continue", 'c', ARGS_NONE, "continue             run until a breakpoint"},
+    [STEP_BREAK] = {"break", 'b', ARGS_TEXT,
+                    "break WHEN           step 7 | kind click | text PATTERN | window PATTERN |\n"
+                    "                     irreversible | confidence 0.8 | no-effect"},
+    [STEP_CLEAR] = {"clear", 'l', ARGS_MAYBE_NUMBER, "clear [N]            forget a breakpoint, or all"},
+    [STEP_STOP] = {"stop", 'q', ARGS_MAYBE_TEXT, "stop [REASON]        end the run"},
+    [STEP_SHOW] = {"show", 's', ARGS_MAYBE_TEXT, "show                 this once more"},
+};
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+const char *step_verb_name(enum step_verb v)
+{
+    return verbs[v].name;
+}
+
+const char *step_help(void)
+{
+    static char help[4096];
+    size_t n = 0;
+    for (int i = 0; !*help || i < VERBS; i++) {
+        if (n >= sizeof help || i == VERBS)
+            break;
+        n += (size_t)snprintf(help + n, sizeof help - n, "  %c  %s\n", verbs[i].letter, verbs[i].help);
+    }
+    return help;
+}
+
+/* A whole name, a letter, or a beginning that only one verb has. -1: none, -2: several. */
+static int find_verb(const char *word, size_t len)
+{
+    int found = -1;
+    for (int i = 0; i < VERBS; i++) {
+        if (len == 1 && verbs[i].letter == *word)
+            return i;
+        if (strncmp(verbs[i].name, word, len) != 0)
+            continue;
+        if (!verbs[i].name[len])
+            return i;
+        found = found == -1 ? i : -2;
+    }
+    return found;
+}
+
+/* A whole number up to a million, and what follows it; -1 when there is none. */
+static int take_number(const char **at)
+{
+    char *end;
+    long n = strtol(*at, &end, 10);
+    if (end == *at || n < 0 || n > 1000000 || (*end && *end != ' ' && *end != '\t'))
+        return -1;
+    *at = end + strspn(end, " \t");
+    return (int)n;
+}
+
+static int take_place(const char *rest, struct step_command *out, struct err *e)
+{
+    out->x = take_number(&rest);
+    out->y = out->x < 0 ? -1 : take_number(&rest);
+    if (out->y < 0 || *rest)
+        return err_set(e, ERR_USAGE, "'%s' wants two numbers: %s X Y", step_verb_name(out->verb),
+                       step_verb_name(out->verb));
+    return 0;
+}
+
+static int take_arguments(const char *rest, struct step_command *out, struct err *e)
+{
+    enum arguments args = verbs[out->verb].args;
+    const char *name = step_verb_name(out->verb);
+    bool number = args == ARGS_NUMBER || args == ARGS_MAYBE_NUMBER;
+    if (args == ARGS_PLACE)
+        return take_place(rest, out, e);
+    if (number && *rest)
+        out->n = take_number(&rest);
+    else if (args == ARGS_NUMBER)
+        out->n = -1;
+    if (number && (out->n < 0 || *rest))
+        return err_set(e, ERR_USAGE, "'%s' wants a number", name);
+    if (args == ARGS_NONE && *rest)
+        return err_set(e, ERR_USAGE, "'%s' takes nothing behind it", name);
+    if (args == ARGS_TEXT && !*rest)
+        return err_set(e, ERR_USAGE, "'%s' wants something behind it", name);
+    if (!number)
+        snprintf(out->text, sizeof out->text, "%s", rest);
+    return 0;
+}
+
+int step_parse(const char *line, struct step_command *out, struct err *e)
+{
+    char copy[STEP_LINE];
+    line += strspn(line, " \t");
+    size_t n = strcspn(line, "\r\n");
+    if (n >= sizeof copy)
+        return err_set(e, ERR_USAGE, "a command of more than %d bytes", STEP_LINE - 1);
+    while (n && (line[n - 1] == ' ' || line[n - 1] == '\t'))
+        n--;
+    snprintf(copy, sizeof copy, "%.*s", (int)n, line);
+    size_t len = strcspn(copy, " \t");
+    int verb = len ? find_verb(copy, len) : -1;
+    if (verb < 0)
+        return err_set(e, ERR_USAGE, "%s '%.*s'; 'show help' lists the commands",
+                       verb == -2 ? "more than one command begins with" : "there is no command", (int)len,
+                       copy);
+    *out = (struct step_command){.verb = (enum step_verb)verb};
+    return take_arguments(copy + len + strspn(copy + len, " \t"), out, e);
+}

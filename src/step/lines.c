@@ -1,0 +1,52 @@
+/* lines.c - see lines.h. */
+#include "step/lines.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 20 };
+
+/* Cuts the first line off what was read. */
+static bool take(struct lines *l, char *line)
+{
+    char *end = memchr(l->buf, '\n', l->n);
+    size_t len = end ? (size_t)(end - l->buf) : l->n;
+    if (!end && !(l->ended && l->n))
+        return false;
+    memcpy(line, l->buf, len);
+    line[len] = 0;
+    size_t gone = end ? len + 1 : len;
+    memmove(l->buf, l->buf + gone, l->n - gone);
+    l->n -= gone;
+    return true;
+}
+
+static int fill(struct lines *l, struct err *e)
+{
+    struct pollfd p = {l->fd, POLLIN, 0};
+    if (poll(&p, 1, LOOK_MS) <= 0) /* a signal is seen in the flag */
+        return 0;
+    ssize_t n = read(l->fd, l->buf + l->n, sizeof l->buf - 1 - l->n);
+    if (n < 0 && errno != EINTR && errno != EAGAIN)
+        return err_set(e, ERR_ENV, "cannot read commands: %s", strerror(errno));
+    l->ended = n == 0;
+    l->n += n > 0 ? (size_t)n : 0;
+    return 0;
+}
+
+int lines_next(struct lines *l, char line[STEP_LINE], struct err *e)
+{
+    while (!take(l, line)) {
+        if (*screen_stop_flag())
+            return err_set(e, ERR_STOPPED, "stopped while a step was shown");
+        if (l->ended)
+            return 0;
+        if (l->n == sizeof l->buf - 1)
+            return err_set(e, ERR_USAGE, "a command of more than %zu bytes", sizeof l->buf - 1);
+        if (fill(l, e))
+            return -1;
+    }
+    return 1;
+}

@@ -1,0 +1,286 @@
+/* print.c - a view as text: what a terminal shows and a script's log holds.
+ *
+ * Texts of the model and of the screen may hold anything; none of it reaches the terminal as control characters.
+ */
+#include "step/print.h"
+
+#include "base/utf8.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 2000, SHOWN_PAST = 8, SHOWN_ALTERNATIVES = 6 };
+
+static void plain(FILE *f, const char *text)
+{
+    size_t n = strlen(text);
+    utf8_print(f, text, n < SHOWN ? n : SHOWN);
+    fputs(n > SHOWN ? "..." : "", f);
+}
+
+struct page {
+    FILE *f;
+    bool color;
+};
+
+static const char bold[] = "\033[1m", soft[] = "\033[2m", bad[] = "\033[31m", warm[] = "\033[33m";
+
+static void ink(const struct page *p, const char *code)
+{
+    if (p->color)
+        fputs(code ? code : "\033[0m", p->f);
+}
+
+static void name(const struct page *p, const char *what)
+{
+    ink(p, soft);
+    fprintf(p->f, "%9s  ", what);
+    ink(p, NULL);
+}
+
+static void line(const struct page *p, const char *what, const char *code, const char *text)
+{
+    if (!text || !*text)
+        return;
+    name(p, what);
+    if (code)
+        ink(p, code);
+    plain(p->f, text);
+    ink(p, NULL);
+    fputc('\n', p->f);
+}
+
+static void format(const struct page *p, const char *what, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void format(const struct page *p, const char *what, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    line(p, what, NULL, text);
+}
+
+/* ---- parts -------------------------------------------------------------------------------------------------- */
+
+static char *describe(const struct action *a)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    action_describe(a, &b);
+    char *text = buf_take(&b);
+    buf_free(&b);
+    return text;
+}
+
+static void put_action(const struct page *p, const struct step_view *v, int i)
+{
+    int x, y, x2, y2;
+    char *what = describe(&v->step->actions[i]);
+    name(p, v->edited ? "changed" : "does");
+    ink(p, v->edited ? warm : bold);
+    plain(p->f, what);
+    ink(p, NULL);
+    bool aims = step_target(v, i, false, &x, &y), drags = step_target(v, i, true, &x2, &y2);
+    if (aims && drags)
+        fprintf(p->f, "  (on the display from %d,%d to %d,%d)", x, y, x2, y2);
+    else if (aims)
+        fprintf(p->f, "  (on the display at %d,%d)", x, y);
+    fputc('\n', p->f);
+    free(what);
+}
+
+static void put_json(const struct page *p, const struct step_view *v)
+{
+    for (int i = 0; i < v->step->nactions; i++) {
+        struct buf b;
+        buf_init(&b, 1 << 20);
+        action_to_json(&v->step->actions[i], &b);
+        line(p, "as JSON", NULL, b.data);
+        buf_free(&b);
+    }
+}
+
+static void put_alternatives(const struct page *p, const char *what, const struct alternative *a, int n)
+{
+    if (!n)
+        return;
+    name(p, what);
+    for (int i = 0; i < n && i < SHOWN_ALTERNATIVES; i++) {
+        fputs(i ? "   " : "", p->f);
+        plain(p->f, a[i].text);
+        fprintf(p->f, " %.3g", a[i].p);
+    }
+    fputc('\n', p->f);
+}
+
+static void put_screen(const struct page *p, const struct step_view *v)
+{
+    const struct proposal *o = v->p;
+    if (o->recorded) {
+        ink(p, warm);
+        fprintf(p->f, "%9s  this is the recorded screen of step %d", "NOTE", o->from);
+        if (o->moved_on > 0)
+            fprintf(p->f,
+                    "; by now %.0f %% of the screen is different: what runs now goes to the screen of now",
+                    ceil(100 * o->moved_on));
+        fputc('\n', p->f);
+        ink(p, NULL);
+    }
+    format(p, "window", "%s%s%s%s", o->title, *o->class ? " (" : "", o->class, *o->class ? ")" : "");
+    if (o->judged)
+        format(p, "effect",
+               o->changed ? "the last step changed %.0f %% of the screen"
+                          : "the last step did not change the screen",
+               fmax(1, 100 * o->tiles));
+}
+
+static void put_costs(const struct page *p, const struct step_view *v)
+{
+    const struct proposal *o = v->p;
+    format(p, "tokens", "%lld reused, %lld read, %d sampled, %d forced; %d screenshot%s in view",
+           (long long)o->reused, (long long)o->prefilled, o->sampled, o->forced, o->images,
+           o->images == 1 ? "" : "s");
+    format(p, "times", "settle %.0f  see %.0f  read %.0f  decide %.0f ms", o->ms[PHASE_SETTLE],
+           o->ms[PHASE_SEE], o->ms[PHASE_READ], o->ms[PHASE_WRITE]);
+    if (v->confidence >= 0)
+        format(p, "sure", "%.3g or more of what it chose", v->confidence);
+}
+
+static void put_forks(const struct page *p, const struct step_view *v)
+{
+    for (int i = 0; i < v->p->n_forks; i++) {
+        const struct attempt *t = &v->p->forks[i];
+        char *what = t->step->nactions ? describe(&t->step->actions[0]) : xstrdup(t->message);
+        name(p, i ? "" : "replies");
+        fprintf(p->f, "%c%d  ", i == v->p->taken ? '*' : ' ', i);
+        plain(p->f, what);
+        if (t->step->thought && *t->step->thought) {
+            fputs("  -  ", p->f);
+            plain(p->f, t->step->thought);
+        }
+        fputc('\n', p->f);
+        free(what);
+    }
+}
+
+static void put_past(const struct page *p, const struct step_view *v, int shown)
+{
+    int first = v->p->n_past > shown ? v->p->n_past - shown : 0;
+    for (int i = first; i < v->p->n_past; i++) {
+        const struct past_step *s = &v->p->past[i];
+        name(p, i == first ? "past" : "");
+        fprintf(p->f, "%3d%c ", s->number, s->left ? 'x' : ' ');
+        plain(p->f, s->what);
+        fputs(!s->ran      ? "  [not done]"
+              : s->failed  ? "  [failed]"
+              : !s->judged ? ""
+              : s->changed ? ""
+                           : "  [no effect]",
+              p->f);
+        fputc('\n', p->f);
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------------------ */
+
+bool step_target(const struct step_view *v, int i, bool second, int *root_x, int *root_y)
+{
+    const struct action *a = &v->step->actions[i];
+    int32_t x = second ? a->x2 : a->x, y = second ? a->y2 : a->y;
+    if (i >= v->step->nactions || x == ACTION_ABSENT || y == ACTION_ABSENT)
+        return false;
+    action_root_point(&v->p->place, x, y, root_x, root_y);
+    return true;
+}
+
+void step_print(FILE *f, const struct step_view *v, unsigned flags)
+{
+    struct page p = {f, flags & PRINT_COLOR};
+    const struct proposal *o = v->p;
+    ink(&p, bold);
+    fprintf(f, "\n%9s %d of %d", o->beyond ? "end after" : "step", o->number, o->max_steps);
+    ink(&p, NULL);
+    fputs("  -  ", f);
+    plain(f, v->why);
+    fputc('\n', f);
+    put_screen(&p, v);
+    line(&p, "told", NULL, flags & PRINT_MORE ? o->lead : NULL);
+    line(&p, "note", NULL, o->now.step->note);
+    line(&p, "thought", NULL, o->now.step->thought);
+    if (o->now.fault != FAULT_NONE && !v->edited) {
+        name(&p, action_fault_name(o->now.fault));
+        ink(&p, bad);
+        plain(f, o->now.message);
+        ink(&p, NULL);
+        fputc('\n', f);
+    }
+    for (int i = 0; i < v->step->nactions; i++)
+        put_action(&p, v, i);
+    if (flags & PRINT_MORE) {
+        put_json(&p, v);
+        line(&p, "reply", NULL, o->now.reply);
+    }
+    line(&p, "rules", warm, o->gate);
+    put_alternatives(&p, "verbs", v->verbs, v->n_verbs);
+    put_alternatives(&p, "places", v->places, v->n_places);
+    put_forks(&p, v);
+    put_costs(&p, v);
+    put_past(&p, v, flags & PRINT_MORE ? 1000 : SHOWN_PAST);
+    for (int i = 0; i < v->n_breaks; i++)
+        format(&p, i ? "" : "breaks", "%d  %s", i + 1, v->breaks[i]);
+    line(&p, v->error ? "!" : "", v->error ? bad : NULL, v->message);
+}
+
+void step_print_passed(FILE *f, const struct step_view *v, unsigned flags)
+{
+    struct page p = {f, flags & PRINT_COLOR};
+    char number[16];
+    snprintf(number, sizeof number, "%d", v->p->number);
+    char *what = v->step->nactions ? describe(&v->step->actions[0]) : xstrdup(v->p->now.message);
+    line(&p, number, NULL, what);
+    free(what);
+}
+
+/* ---- a look at the target -------------------------------------------------------------------------------------- */
+
+enum { CELL = 4 }; /* pixels of the frame to a half block */
+
+static void mean(const struct image *im, int x, int y, int rgb[3])
+{
+    int n = 0;
+    memset(rgb, 0, 3 * sizeof *rgb);
+    for (int j = y; j < y + CELL; j++)
+        for (int i = x; i < x + CELL; i++) {
+            if (i < 0 || j < 0 || i >= im->w || j >= im->h)
+                continue;
+            for (int c = 0; c < 3; c++)
+                rgb[c] += im->rgb[3 * ((size_t)j * (size_t)im->w + (size_t)i) + (size_t)c];
+            n++;
+        }
+    for (int c = 0; c < 3 && n; c++)
+        rgb[c] /= n;
+}
+
+void step_print_crop(FILE *f, const struct image *frame, int x, int y, int cols, int rows)
+{
+    int left = x - CELL * cols / 2, top = y - CELL * rows;
+    for (int r = 0; r < rows; r++) {
+        fputs("           ", f);
+        for (int c = 0; c < cols; c++) {
+            int up[3], down[3], cx = left + c * CELL, cy = top + 2 * r * CELL;
+            mean(frame, cx, cy, up);
+            mean(frame, cx, cy + CELL, down);
+            bool here = x >= cx && x < cx + CELL;
+            if (here && y >= cy && y < cy + CELL)
+                memcpy(up, (int[]){255, 0, 80}, sizeof up);
+            if (here && y >= cy + CELL && y < cy + 2 * CELL)
+                memcpy(down, (int[]){255, 0, 80}, sizeof down);
+            fprintf(f, "\033[38;2;%d;%d;%dm\033[48;2;%d;%d;%dm\u2580", up[0], up[1], up[2], down[0], down[1],
+                    down[2]);
+        }
+        fputs("\033[0m\n", f);
+    }
+}

@@ -1,0 +1,288 @@
+/* stepper.c - the overseer that shows steps and asks; see step.h.
+ *
+ * A step that is shown stays shown until a command settles it: edits, breakpoints and mistyped commands only change what
+ * is shown.  Forks, another reply, a moved window come back as a new proposal for the same step.
+ */
+#include "step/step.h"
+
+#include "step/breakpoint.h"
+#include "step/edit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALTERNATIVES = 8, FORKS = 3 };
+
+struct stepper {
+    struct overseer base;
+    struct step_front *front;
+    struct breakpoint *breaks[STEP_BREAKS];
+    int n_breaks;
+    bool running; /* to the next breakpoint */
+    int asked;    /* the step that was asked about last */
+    char why[192], message[512];
+    bool error;
+    /* the reply at hand, as it was edited */
+    int number, reroll;
+    struct step edited;
+    bool is_edited;
+    struct step_view view;
+};
+
+/* ---- breakpoints --------------------------------------------------------------------------------------- */
+
+static int add_break(struct stepper *s, const char *spec, struct err *e)
+{
+    if (s->n_breaks == STEP_BREAKS)
+        return err_set(e, ERR_USAGE, "more than %d breakpoints", STEP_BREAKS);
+    struct breakpoint *b = break_parse(spec, e);
+    if (!b)
+        return -1;
+    s->breaks[s->n_breaks++] = b;
+    return 0;
+}
+
+static int clear_breaks(struct stepper *s, int n, struct err *e)
+{
+    if (n > s->n_breaks)
+        return err_set(e, ERR_USAGE, "there is no breakpoint %d", n);
+    int first = n ? n - 1 : 0, count = n ? 1 : s->n_breaks;
+    for (int i = first; i < first + count; i++)
+        break_free(s->breaks[i]);
+    memmove(s->breaks + first, s->breaks + first + count,
+            (size_t)(s->n_breaks - first - count) * sizeof *s->breaks);
+    s->n_breaks -= count;
+    return 0;
+}
+
+/* ---- the view ------------------------------------------------------------------------------------------- */
+
+static void refresh(struct stepper *s, const struct proposal *p)
+{
+    struct step_view *v = &s->view;
+    v->p = p;
+    v->step = s->is_edited ? &s->edited : p->now.step;
+    v->edited = s->is_edited;
+    v->why = s->why;
+    v->message = s->message;
+    v->error = s->error;
+    v->confidence = p->now.confidence;
+    v->n_breaks = s->n_breaks;
+    for (int i = 0; i < s->n_breaks; i++)
+        snprintf(v->breaks[i], sizeof v->breaks[i], "%s", break_spec(s->breaks[i]));
+}
+
+static int alternatives(const struct stepper *s, const struct proposal *p, const struct slot *slot,
+                        struct alternative out[STEP_ALTERNATIVES])
+{
+    int wanted = s->front->explore < STEP_ALTERNATIVES ? s->front->explore : STEP_ALTERNATIVES;
+    return p->explore && wanted > 0 ? p->explore(p, slot, out, wanted) : 0;
+}
+
+/* Of the first verb and the first place. */
+static void explore(struct stepper *s, const struct proposal *p)
+{
+    struct step_view *v = &s->view;
+    v->n_verbs = v->n_places = 0;
+    for (int i = p->now.n_slots - 1; i >= 0; i--) {
+        const struct slot *slot = &p->now.slots[i];
+        bool first = true;
+        for (int k = 0; k < i; k++)
+            first = first && p->now.slots[k].kind != slot->kind;
+        if (first && slot->kind == SLOT_VERB)
+            v->n_verbs = alternatives(s, p, slot, v->verbs);
+        else if (first)
+            v->n_places = alternatives(s, p, slot, v->places);
+    }
+}
+
+static void forget_edits(struct stepper *s)
+{
+    step_free(&s->edited);
+    s->is_edited = false;
+}
+
+/* Whether to ask about this one, and why. */
+static bool stops(struct stepper *s, const struct proposal *p)
+{
+    if (s->asked == p->number) { /* the same step in other words, or elsewhere */
+        snprintf(s->why, sizeof s->why, "%s",
+                 p->moved ? "what is looked at has moved meanwhile; the target is where it would go now"
+                 : p->n_forks > 1 ? "choose one"
+                                  : "another reply");
+        return true;
+    }
+    if (!s->running) {
+        snprintf(s->why, sizeof s->why, "%s", s->asked ? "next step" : "first step");
+        return true;
+    }
+    for (int i = 0; i < s->n_breaks; i++) {
+        if (!break_hit(s->breaks[i], &s->view))
+            continue;
+        snprintf(s->why, sizeof s->why, "breakpoint: %s", break_spec(s->breaks[i]));
+        return true;
+    }
+    return false;
+}
+
+/* ---- commands -------------------------------------------------------------------------------------------- */
+
+/* Edits go to a copy, so that the model's own remains. */
+static int edit(struct stepper *s, const struct proposal *p, const struct step_command *c, struct err *e)
+{
+    if (!s->is_edited && edit_copy(&s->edited, p->now.step, e))
+        return -1;
+    int rc = 0;
+    if (c->verb == STEP_EDIT)
+        rc = edit_json(&s->edited, c->text, p->frame, e);
+    else if (c->verb == STEP_TEXT)
+        rc = edit_text(&s->edited, c->text, e);
+    else
+        rc = edit_target(&s->edited, c->verb == STEP_TARGET2, c->x, c->y, p->frame, e);
+    if (rc && !s->is_edited)
+        step_free(&s->edited);
+    s->is_edited = s->is_edited || rc == 0;
+    return rc;
+}
+
+static bool can_go_back(const struct proposal *p, int number)
+{
+    for (int i = 0; i < p->n_past; i++)
+        if (p->past[i].number == number)
+            return p->past[i].reachable;
+    return number == p->number;
+}
+
+static void run(struct stepper *s, struct decision *d)
+{
+    d->verdict = s->is_edited ? VERDICT_EDIT : VERDICT_RUN;
+    if (!s->is_edited)
+        return;
+    d->edited = s->edited;
+    s->edited = (struct step){0};
+    s->is_edited = false;
+}
+
+/* 1: decided; 0: show it again; -1: that cannot be, for this reason. */
+static int settle(struct stepper *s, const struct proposal *p, const struct step_command *c,
+                  struct decision *d, struct err *e)
+{
+    d->by = s->front->name;
+    d->to = c->n;
+    switch (c->verb) {
+    case STEP_CONTINUE:
+        s->running = true;
+        __attribute__((fallthrough));
+    case STEP_RUN:
+        run(s, d);
+        return 1;
+    case STEP_VETO:
+    case STEP_STOP:
+        d->verdict = c->verb == STEP_VETO ? VERDICT_VETO : VERDICT_STOP;
+        d->reason = xstrdup(c->text);
+        return 1;
+    case STEP_AGAIN:
+        d->verdict = VERDICT_AGAIN;
+        return 1;
+    case STEP_REWIND:
+        d->verdict = VERDICT_REWIND;
+        return can_go_back(p, c->n) ? 1 : err_set(e, ERR_USAGE, "step %d cannot be gone back to", c->n);
+    case STEP_FORK:
+        d->verdict = VERDICT_FORK;
+        d->n = c->n ? c->n : FORKS;
+        return d->n <= OVERSEER_FORKS
+                   ? 1
+                   : err_set(e, ERR_USAGE, "%d replies are the most at once", OVERSEER_FORKS);
+    case STEP_TAKE:
+        d->verdict = VERDICT_TAKE;
+        return c->n < p->n_forks
+                   ? 1
+                   : err_set(e, ERR_USAGE, "there is no reply %d to take; 'fork' makes some", c->n);
+    case STEP_BREAK:
+        return add_break(s, c->text, e);
+    case STEP_CLEAR:
+        return clear_breaks(s, c->n, e);
+    case STEP_RESET:
+        forget_edits(s);
+        return 0;
+    case STEP_SHOW:
+        return 0;
+    default:
+        return edit(s, p, c, e);
+    }
+}
+
+static int ask(struct stepper *s, const struct proposal *p, struct decision *d, struct err *e)
+{
+    int rc = 0;
+    *s->message = 0;
+    s->error = false;
+    explore(s, p);
+    while (rc == 0) {
+        struct step_command c = {0};
+        struct err wrong = ERR_INIT;
+        refresh(s, p);
+        if (s->front->show(s->front, &s->view, e) || s->front->ask(s->front, &s->view, &c, e))
+            return -1;
+        *d = (struct decision){0};
+        rc = settle(s, p, &c, d, &wrong);
+        s->error = rc < 0;
+        snprintf(s->message, sizeof s->message, "%s", wrong.text);
+        rc = rc < 0 ? 0 : rc;
+    }
+    return 0;
+}
+
+static int decide(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e)
+{
+    struct stepper *s = (struct stepper *)o;
+    if (s->number != p->number || s->reroll != p->now.reroll)
+        forget_edits(s);
+    s->number = p->number;
+    s->reroll = p->now.reroll;
+    s->view.n_verbs = s->view.n_places = 0;
+    *s->message = *s->why = 0;
+    refresh(s, p);
+    if (!stops(s, p)) {
+        d->verdict = VERDICT_RUN;
+        return s->front->passed ? s->front->passed(s->front, &s->view, e) : 0;
+    }
+    s->running = false;
+    s->asked = p->number;
+    return ask(s, p, d, e);
+}
+
+/* ---- life -------------------------------------------------------------------------------------------------- */
+
+struct stepper *stepper_new(struct step_front *f, const char *const *breaks, struct err *e)
+{
+    struct stepper *s = xcalloc(1, sizeof *s);
+    s->base = (struct overseer){
+        .decide = decide, .explore = f->explore, .alternatives = f->explore ? ALTERNATIVES : 0};
+    s->front = f;
+    for (; breaks && *breaks; breaks++) {
+        s->running = true;
+        if (add_break(s, *breaks, e)) {
+            stepper_free(s);
+            return NULL;
+        }
+    }
+    return s;
+}
+
+struct overseer *stepper_overseer(struct stepper *s)
+{
+    return &s->base;
+}
+
+void stepper_free(struct stepper *s)
+{
+    if (!s)
+        return;
+    clear_breaks(s, 0, NULL);
+    forget_edits(s);
+    if (s->front->close)
+        s->front->close(s->front);
+    free(s);
+}
