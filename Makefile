@@ -159,6 +159,10 @@ bench-gpu: ## the benchmark on a GPU, into tests/results (without one: what to r
 	@$(SCRIPTS)/bench_gpu.sh ./holorun
 bench-peers: holorun $(B)/helpers/peer_model ## beside llama.cpp on the same random weights, if there is one ($LLAMA_CPP or PATH)
 	@$(SCRIPTS)/bench_peers.sh ./holorun $(B)/helpers/peer_model
+stop-latency: holorun $(B)/helpers/xclient $(B)/helpers/stop_latency ## how soon a run stops, over MOMENTS random ones: one session, then 20
+	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 1
+	@$(B)/helpers/stop_latency $(or $(MOMENTS),200) 20
+.PHONY: stop-latency
 PREFIX ?= /usr/local
 install: holorun ## program, embedded model, manual page and completion under PREFIX (default /usr/local)
 	install -D -m 755 holorun $(DESTDIR)$(PREFIX)/bin/holorun

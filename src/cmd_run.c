@@ -29,9 +29,10 @@ enum { HASHED = 1 << 30, TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW
 struct settings {
     const char *model, *device, *isa, *display, *view, *dialect, *fake, *runs;
     int threads, hold, weights, state, max_steps, max_tokens, reply_tokens, window, max_images;
-    double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle;
+    double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
+    bool pause_on_human, corner_stop;
     size_t state_memory;
     const char *policy, *confirm;
     double confirm_timeout;
@@ -88,6 +89,13 @@ static const struct option_spec options[] = {
      "quiet time that counts as settled", NULL},
     {"settle-max", 0, OPTION_NUMBER, AT(settle_max), "MS", 0, 600000, "3000", "longest wait for the screen",
      NULL},
+    {"pause-on-human", 0, OPTION_FLAG, AT(pause_on_human),
+     .help =
+         "when a person uses keyboard or pointer of the display, break off, wait for quiet, and look again"},
+    {"human-quiet", 0, OPTION_NUMBER, AT(human_quiet), "SECONDS", 0, 3600, "3",
+     "quiet after which --pause-on-human goes on", NULL},
+    {"corner-stop", 0, OPTION_FLAG, AT(corner_stop),
+     .help = "stop also when a person leaves the pointer in the top left corner for a second"},
     {"key-delay", 0, OPTION_NUMBER, AT(key_delay), "MS", 0, 1000, "5", "pause between typed characters",
      NULL},
     {"keymap-settle", 0, OPTION_NUMBER, AT(keymap_settle), "MS", 0, 5000, "50",
@@ -262,15 +270,21 @@ static int open_screen(struct job *j, struct err *e)
     struct screen_options o = {.display = j->s.display,
                                .view = j->s.view,
                                .cursor = j->s.cursor,
+                               .heed_person = j->s.pause_on_human,
+                               .corner_stop = j->s.corner_stop,
                                .key_delay_ms = j->s.key_delay,
                                .keymap_settle_ms = j->s.keymap_settle};
     if (!(j->screen = screen_open(&o, e)))
         return -1;
     struct err unwatched = ERR_INIT;
-    if (screen_watch(j->screen, &unwatched))
-        warn("Escape twice will not stop this run (%s); Ctrl-C does", unwatched.text);
+    int deaf = screen_watch(j->screen, &unwatched);
     if (!j->s.dry_run && screen_hands(j->screen, e))
         return -1;
+    if (!j->s.dry_run && !deaf)
+        deaf = screen_watch_check(j->screen, &unwatched);
+    if (deaf && unwatched.kind != ERR_STOPPED)
+        warn("Escape twice will not stop this run (%s); Ctrl-C and holorun stop do%s", unwatched.text,
+             j->s.pause_on_human ? ", and it will not pause for a person" : "");
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
     if (d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
@@ -436,6 +450,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .force_answer = s->force_answer,
         .dry_run = s->dry_run,
         .log_tokens = s->log_tokens,
+        .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
     };
 }

@@ -97,7 +97,7 @@ static int perform(struct agent *a, int index, struct err *e)
         return -1;
     if (!pass)
         return 0;
-    if (trace_sync(o->trace, e))
+    if (agent_forget_answers(a, e) || trace_sync(o->trace, e))
         return -1;
     screen_deadline(a->start + a->waited + (int64_t)(o->max_seconds * 1e9));
     if (!o->dry_run)
@@ -205,7 +205,8 @@ int agent_act(struct agent *a, struct err *e)
     agent_past_done(a, a->fault == FAULT_NONE);
     if (a->edited && !a->failed)
         tell_edit(a);
-    a->errors = a->failed ? a->errors + 1 : 0;
+    if (!screen_person(a->o->screen)) /* a person in the way is no mistake */
+        a->errors = a->failed ? a->errors + 1 : 0;
     if (a->budget != AGENT_RUNNING) /* there is no further turn to do better in */
         a->r->status = a->budget;
     else if (a->errors >= MAX_ERRORS && agent_seconds(a) < a->o->max_seconds) /* cut off is no mistake */

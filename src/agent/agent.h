@@ -49,6 +49,8 @@ struct agent_options {
     int64_t max_tokens; /* generated in the whole run; 0: no limit */
     bool force_answer;  /* ask for an answer when a budget is used up */
     bool dry_run;       /* press nothing */
+    double
+        human_quiet_ms; /* how long a person who used the display must have been quiet; see screen_person() */
     bool log_tokens;
     struct settle settle;
     const struct resume *resume; /* an earlier run to go on with, or NULL */

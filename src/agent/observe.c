@@ -118,6 +118,8 @@ static struct settle in_time(const struct agent *a)
 int agent_observe(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
+    if (agent_yield(a, e))
+        return -1;
     struct settle patience = in_time(a);
     struct settled settled;
     if (screen_settle(o->screen, &patience, &settled, e))

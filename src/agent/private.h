@@ -44,6 +44,7 @@ struct agent {
     char *veto;           /* why it is not to be done, else NULL */
     bool edited;
     int64_t waited; /* nanoseconds that the run stood still for a decision */
+    int64_t heard;  /* of them, when what a person did was last forgotten */
 
     /* the conversation as tokens.bin has it: of the next reply only what is new goes there */
     int32_t *kept;
@@ -87,6 +88,11 @@ int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct
 
 /* Says an earlier run again. */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);
+
+/* When a person uses the display: says so, waits until she is quiet, and writes it down (yield.c). */
+int agent_yield(struct agent *a, struct err *e);
+/* Answering a question is no use of the display that the run should mind. */
+int agent_forget_answers(struct agent *a, struct err *e);
 
 double agent_seconds(const struct agent *a); /* since the start */
 void agent_set_text(char **at, char *text);  /* frees what was there */

@@ -121,8 +121,8 @@ int screen_watch(struct screen *s, struct err *e);
  * from us what others press, so that Escape twice would do nothing.  Needs the hands. */
 int screen_watch_check(struct screen *s, struct err *e);
 
-/* With screen_options.heed_person and a watch: what a person did since the last screen_yield(), "key", "button" or
- * "pointer", NULL: nothing.  Until then hands fail with ERR_FAILED. */
+/* With screen_options.heed_person and a watch: what a person did since the last screen_yield(), "keyboard" or "pointer",
+ * NULL: nothing.  Until then hands fail with ERR_FAILED. */
 const char *screen_person(const struct screen *s);
 /* Waits until that person has been quiet for so long, or max_ms are over.  -1: stopped. */
 int screen_yield(struct screen *s, double quiet_ms, double max_ms, struct err *e);

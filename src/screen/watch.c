@@ -88,7 +88,7 @@ static void on_key(struct watch *w, const XIRawEvent *raw)
         on_escape(w, down);
     else
         w->armed = w->armed && !down;
-    person_did(w, "key");
+    person_did(w, "keyboard");
 }
 
 static bool in_corner(struct watch *w)
@@ -109,7 +109,7 @@ static void on_pointer(struct watch *w, const XIRawEvent *raw)
         w->corner = 0;
         return;
     }
-    person_did(w, motion ? "pointer" : "button");
+    person_did(w, "pointer");
     if (!w->screen->options.corner_stop || !in_corner(w))
         w->corner = 0;
     else if (!w->corner)

@@ -1,0 +1,41 @@
+/* t_moments.c - runs stopped at random moments leave nothing behind.  How soon they stop is measured by
+ * `make stop-latency`; here only that it is not seconds.
+ */
+#include "check.h"
+#include "moments.h"
+
+static void t_moments(void **state)
+{
+    (void)state;
+    struct moments m;
+    struct moment got;
+    uint64_t rng = check_seed();
+    double worst = 0, end = 0;
+    if (moments_open(&m))
+        skip();
+    for (int k = 0; k < DOINGS + 2; k++) {
+        enum gesture how = (enum gesture)(check_random(&rng) * GESTURES);
+        double ms = check_random(&rng) * 900;
+        do {
+            moments_start(&m, (enum doing)(k % DOINGS));
+        } while (moments_stop(&m, how, ms, &got));
+        if (*got.wrong || got.silence_ms > 1000)
+            fail_msg("%s, gesture %d after %.0f ms: silent after %.0f ms; %s", doing_names[k % DOINGS], how,
+                     ms, got.silence_ms, got.wrong);
+        worst = got.silence_ms > worst ? got.silence_ms : worst;
+        end = got.end_ms > end ? got.end_ms : end;
+    }
+    moments_close(&m);
+    check_note("silent after at most %.0f ms, ended after %.0f ms", worst, end);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM(
+        "stopped at any moment: nothing pressed, nothing borrowed, exit code 130, the run directory complete",
+        t_moments),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
