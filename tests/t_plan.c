@@ -70,6 +70,8 @@ static void t_published_memory(void **state)
     assert_int_equal(p.vocab, FULL_VOCAB);
     assert_int_equal(p.parts[PLAN_MAMBA].tensors, 28 * 9);
     assert_int_equal(p.parts[PLAN_VISION].tensors, 387);
+    o.state = STATE_FP16;
+    assert_int_equal(plan_of(full.dir, &c, &o).ssm, 28 * 128 * 80 * 128 * 2);
 }
 
 static void t_published_work(void **state)
@@ -389,6 +391,9 @@ static void t_usage(void **state)
         {{"plan", POCKET, "--gpu=8G", "--memory", "8G"}, "not both", 2},
         {{"plan", POCKET, "--screen", "640"}, "--screen wants a size", 2},
         {{"plan", "/nonexistent"}, "/nonexistent", 4},
+        {{"plan", POCKET, "--state", "bf16"}, "--state bf16 is refused", 2},
+        {{"ask", "--model=" POCKET, "--state=bf16", "where?"}, "--state bf16 is refused", 2},
+        {{"plan", POCKET, "--state", "f8"}, "--state is one of", 2},
         {{"plan", POCKET, "--state-memory", "0"}, "--state-memory wants a size", 2},
         {{"ask", "--model=" POCKET, "--state-memory=100K", "where?"}, "one session takes 0.39 MiB", 2},
         {{"ask", "--model=" POCKET, "--state-memory=450K", "where?", "assets/pictures/report.png"},

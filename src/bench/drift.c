@@ -12,8 +12,8 @@
 
 enum { TOKENS = 2048, TRIAL = 64 };
 
-static struct engine *open(const struct subject *m, bool f32, enum weight_numbers numbers,
-                           enum state_numbers state)
+static struct engine *open_engine(const struct subject *m, bool f32, enum weight_numbers numbers,
+                                  enum state_numbers state)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = m->dir,
@@ -35,7 +35,7 @@ static struct drift measure(const struct subject *m, struct engine *exact, enum 
                             enum state_numbers state)
 {
     struct err e = ERR_INIT;
-    struct engine *g = open(m, false, numbers, state);
+    struct engine *g = open_engine(m, false, numbers, state);
     struct session *a = session_new(exact, 1), *b = session_new(g, 1);
     struct drift d = {0};
     int steps = m->trial ? TRIAL / 16 : m->k->repeat > 1 ? TOKENS : TRIAL;
@@ -63,7 +63,7 @@ void bench_drift(struct subject *m)
                    {"int4", WEIGHTS_INT4, STATE_FP32},
                    {"fp8", WEIGHTS_FP8, STATE_FP32},
                    {"as stored, state fp16", WEIGHTS_AUTO, STATE_FP16}};
-    struct engine *exact = open(m, true, WEIGHTS_AUTO, STATE_FP32);
+    struct engine *exact = open_engine(m, true, WEIGHTS_AUTO, STATE_FP32);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
         struct drift d = measure(m, exact, choices[i].numbers, choices[i].state);
         const struct {

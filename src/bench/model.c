@@ -7,6 +7,7 @@
  */
 #include "bench/subject.h"
 
+#include "model/drift.h"
 #include "model/preprocess.h"
 
 #include <stdio.h>
@@ -185,6 +186,17 @@ static int needs_eyes(const struct subject *m, const char *section, struct err *
                    m->dir);
 }
 
+/* What was measured when states were opened in fp16. */
+static void say_drift(const struct subject *m)
+{
+    const struct drift *d = engine_drift(m->g);
+    if (d->steps == 0)
+        return;
+    bench_value(m->k, "drift", "--state fp16 at the start: mean KL from fp32", d->sum / d->steps, "nat");
+    bench_value(m->k, "drift", "--state fp16 at the start: same likeliest token", 100.0 * d->same / d->steps,
+                "%");
+}
+
 int bench_model(const struct bench *k, struct err *e)
 {
     struct subject m;
@@ -192,6 +204,7 @@ int bench_model(const struct bench *k, struct err *e)
     if (rc == 0)
         rc = needs_eyes(&m, "vision", e) || needs_eyes(&m, "step", e) ? -1 : 0;
     if (rc == 0) {
+        say_drift(&m);
         if (bench_wants(k, "vision") && m.c->vision)
             vision(&m);
         if (bench_wants(k, "prefill"))
