@@ -15,6 +15,7 @@
 #include "model/tokenizer.h"
 #include "recorded.h"
 #include "replay/interrupted.h"
+#include "step/step.h"
 #include "trace/report.h"
 #include "version.h"
 
@@ -37,6 +38,7 @@ struct settings {
     const char *policy, *confirm;
     double confirm_timeout;
     bool observe_only;
+    const char *step, *breaks[OPTION_LIST_MAX + 1];
 };
 
 #define AT(member) offsetof(struct settings, member)
@@ -83,6 +85,16 @@ static const struct option_spec options[] = {
      "HOLORUN_CONFIRM"},
     {"confirm-timeout", 0, OPTION_NUMBER, AT(confirm_timeout), "SECONDS", 0.1, 86400, "60",
      "no answer within this time is no", NULL},
+    {"step", 0, OPTION_MAYBE, AT(step), "terminal|window|script:FILE", 0, 4096, NULL,
+     "show each step before it runs, and ask: run it, change it, refuse it, decide again, go back; see "
+     "holorun "
+     "step",
+     NULL},
+    {"break", 0, OPTION_LIST, AT(breaks), "WHEN", 0, 127, NULL,
+     "with --step: run until this, more than once if need be: step 7, kind click, text PATTERN, window "
+     "PATTERN, "
+     "irreversible, confidence 0.8, no-effect",
+     NULL},
     {"settle-min", 0, OPTION_NUMBER, AT(settle_min), "MS", 0, 60000, "150",
      "shortest wait for the screen after an action", NULL},
     {"settle-quiet", 0, OPTION_NUMBER, AT(settle_quiet), "MS", 0, 60000, "300",
@@ -159,6 +171,29 @@ const struct command resume_command = {
     .run = cmd_resume,
 };
 
+const struct command step_command = {
+    .name = "step",
+    .arguments = "TASK|-",
+    .purpose = "work on a task step by step, asking before each",
+    .details = "The same as run --step: each step is shown before it happens, with what the model saw, "
+               "thought and wants, "
+               "how sure it was and what else it could have said. Then it can be run, changed, refused with "
+               "a reason that "
+               "the model reads, decided again with other dice, or left for an earlier one, which is decided "
+               "again from "
+               "the state and on the screen of then. Breakpoints let it run until something happens.\n\n"
+               "In a terminal 'help' lists the commands; --step=script:FILE takes them from a file or a "
+               "pipe, a line "
+               "each, and stops at its end. What a person did is on record and in the report. The clock of "
+               "--max-time "
+               "stands still while a step is shown.",
+    .examples = "holorun step \"Press Save\"\n"
+                "holorun step --break \"kind type\" --break irreversible \"Fill in the form and send it\"\n"
+                "holorun run --step=script:commands.txt \"Press Save\"\n",
+    .options = options,
+    .run = cmd_step,
+};
+
 struct job {
     struct settings s;
     int argc;
@@ -175,6 +210,7 @@ struct job {
     struct progress progress;
     struct policy *policy;
     struct gate *gate;
+    struct stepper *stepper;
     char started[28];
     uint64_t weights_hash;
     bool weights_hashed;
@@ -427,6 +463,17 @@ static int open_gate(struct job *j, struct err *e)
     return 0;
 }
 
+/* Breakpoints are for steps that are shown. */
+static int open_stepper(struct job *j, struct err *e)
+{
+    const struct step_where where = {stderr, j->s.quiet};
+    if (!j->s.step && *j->s.breaks)
+        j->s.step = "auto";
+    if (j->s.step && !(j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)))
+        return -1;
+    return 0;
+}
+
 static void fill_options(struct job *j, struct agent_options *o)
 {
     const struct settings *s = &j->s;
@@ -452,6 +499,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .log_tokens = s->log_tokens,
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
+        .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
     };
 }
 
@@ -498,6 +546,7 @@ static void job_close(struct job *j)
     interrupted_free(&j->resume);
     timeline_free(&j->timeline);
     record_free(&j->record);
+    stepper_free(j->stepper);
     gate_free(j->gate);
     policy_free(j->policy);
     if (j->dialect)
@@ -534,7 +583,7 @@ static void tell_others(struct job *j)
 /* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
 static int open_all(struct job *j, struct err *e)
 {
-    if (open_gate(j, e) || open_dialect(j, e) || open_screen(j, e))
+    if (open_stepper(j, e) || open_gate(j, e) || open_dialect(j, e) || open_screen(j, e))
         return -1;
     tell_others(j);
     if (open_mind(j, e))
@@ -567,28 +616,40 @@ static int go(struct job *j, struct err *e)
     return open_all(j, e) ? fail_to_open(j, e) : work(j);
 }
 
-int cmd_run(int argc, char **argv)
+/* step: how steps are shown unless the command line says so. */
+static int run_or_step(const struct command *command, const char *step, int argc, char **argv)
 {
     struct err e = ERR_INIT;
-    struct job j = {.s = {.temperature = NAN}};
+    struct job j = {.s = {.temperature = NAN, .step = step}};
     keep_argv(&j, argc, argv);
-    int n = options_parse(&run_command, &j.s, argc, argv, &e), code = 0;
+    int n = options_parse(command, &j.s, argc, argv, &e), code = 0;
     if (n > 1) {
         char *quoted = options_quoted(argv, n);
-        n = err_set(&e, ERR_USAGE, "a task is one argument; put it in quotes: holorun run %s", quoted);
+        n = err_set(&e, ERR_USAGE, "a task is one argument; put it in quotes: holorun %s %s", command->name,
+                    quoted);
         free(quoted);
     } else if (n == 0) {
-        n = err_set(&e, ERR_USAGE, "run takes a task in quotes, or - to read it from stdin");
+        n = err_set(&e, ERR_USAGE, "%s takes a task in quotes, or - to read it from stdin", command->name);
     }
     if (n == 1 && read_task(&j, argv[0], &e))
         n = -1;
     if (n == 1)
         code = go(&j, &e);
     else if (n != OPTIONS_HELP)
-        code = options_refuse(&run_command, &e);
+        code = options_refuse(command, &e);
     job_close(&j);
     screen_guard_end();
     return code;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    return run_or_step(&run_command, NULL, argc, argv);
+}
+
+int cmd_step(int argc, char **argv)
+{
+    return run_or_step(&step_command, "auto", argc, argv);
 }
 
 /* ---- going on ------------------------------------------------------------------------------------------ */

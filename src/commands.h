@@ -11,6 +11,7 @@
 #include "options.h"
 
 int cmd_run(int argc, char **argv);
+int cmd_step(int argc, char **argv);
 int cmd_ask(int argc, char **argv);
 int cmd_ground(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
@@ -26,9 +27,9 @@ int cmd_calibrate(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-extern const struct command run_command, resume_command, stop_command, ask_command, ground_command,
-    report_command, replay_command, doctor_command, bench_command, plan_command, inspect_command,
-    eval_command, calibrate_command, policy_command, version_command;
+extern const struct command run_command, step_command, resume_command, stop_command, ask_command,
+    ground_command, report_command, replay_command, doctor_command, bench_command, plan_command,
+    inspect_command, eval_command, calibrate_command, policy_command, version_command;
 
 /* Rows that several commands share; T has the fields named here. */
 

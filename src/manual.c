@@ -84,8 +84,12 @@ static void option_remark(const struct option_spec *o, char *out, size_t size)
 /* "--max-steps N"; a flag that is on by default is shown as the way to switch it off. */
 static void option_spelling(const struct option_spec *o, char *out, size_t size)
 {
-    snprintf(out, size, "--%s%s%s%s", on_by_default(o) ? "no-" : "", o->name, o->unit ? " " : "",
-             o->unit ? o->unit : "");
+    bool maybe = o->type == OPTION_MAYBE;
+    snprintf(out, size, "--%s%s%s%s%s", on_by_default(o) ? "no-" : "", o->name,
+             maybe     ? "[="
+             : o->unit ? " "
+                       : "",
+             o->unit ? o->unit : "", maybe ? "]" : "");
 }
 
 static void print_option(FILE *f, char letter, const char *spelling, const char *remark)
@@ -280,7 +284,7 @@ static void bash_words(FILE *f, const char *choices)
 static void bash_values(FILE *f, const struct command *c)
 {
     for (const struct option_spec *o = c->options; o && o->name; o++) {
-        if (o->type == OPTION_FLAG)
+        if (o->type == OPTION_FLAG || o->type == OPTION_MAYBE)
             continue;
         fprintf(f, "    %s:--%s", c->name, o->name);
         if (o->letter)

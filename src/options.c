@@ -89,6 +89,27 @@ static int set_size(void *at, const char *from, const char *text, struct err *e)
     return 0;
 }
 
+static int set_text(const struct option_spec *o, const char **at, const char *from, const char *text,
+                    struct err *e)
+{
+    size_t max = o->max > 0 ? (size_t)o->max : TEXT_MAX;
+    if (strlen(text) > max)
+        return err_set(e, ERR_USAGE, "%s is longer than %zu bytes", from, max);
+    *at = text;
+    return 0;
+}
+
+static int set_list(const struct option_spec *o, const char **list, const char *from, const char *text,
+                    struct err *e)
+{
+    int n = 0;
+    while (list[n])
+        n++;
+    if (n == OPTION_LIST_MAX)
+        return err_set(e, ERR_USAGE, "%s is given more than %d times", from, OPTION_LIST_MAX);
+    return set_text(o, &list[n], from, text, e);
+}
+
 /* `from` names the place in messages: "--max-steps" or "$HOLORUN_MODEL". */
 static int set_value(const struct option_spec *o, void *settings, const char *from, const char *text,
                      struct err *e)
@@ -103,13 +124,11 @@ static int set_value(const struct option_spec *o, void *settings, const char *fr
         return set_number(o, at, from, text, e);
     case OPTION_SEED:
         return set_seed(at, from, text, e);
-    case OPTION_TEXT: {
-        size_t max = o->max > 0 ? (size_t)o->max : TEXT_MAX;
-        if (strlen(text) > max)
-            return err_set(e, ERR_USAGE, "%s is longer than %zu bytes", from, max);
-        *(const char **)at = text;
-        return 0;
-    }
+    case OPTION_TEXT:
+    case OPTION_MAYBE:
+        return set_text(o, at, from, text, e);
+    case OPTION_LIST:
+        return set_list(o, at, from, text, e);
     case OPTION_CHOICE: {
         int i = choice_index(o->unit, text);
         if (i < 0)
@@ -238,6 +257,8 @@ static int take_long(struct walk *w, const char *word, struct err *e)
         return refuse_unknown(w->table, name, e);
     char from[72];
     snprintf(from, sizeof from, "--%s", name);
+    if (o->type == OPTION_MAYBE && !inside)
+        inside = "auto";
     if (o->type != OPTION_FLAG)
         return take_value(w, o, from, inside, e);
     if (inside)
@@ -351,6 +372,16 @@ char *options_quoted(char *const *words, int n)
     return text;
 }
 
+static void list_to_json(const char *const *list, struct buf *out)
+{
+    buf_putc(out, '[');
+    for (int i = 0; list[i]; i++) {
+        buf_puts(out, i ? ", " : "");
+        buf_put_json(out, list[i], strlen(list[i]));
+    }
+    buf_putc(out, ']');
+}
+
 void options_to_json(const struct option_spec *table, const void *settings, struct buf *out)
 {
     buf_putc(out, '{');
@@ -379,7 +410,8 @@ void options_to_json(const struct option_spec *table, const void *settings, stru
             buf_printf(out, *(const uint64_t *)at > INT64_MAX ? "\"%llu\"" : "%llu",
                        (unsigned long long)*(const uint64_t *)at);
             break;
-        case OPTION_TEXT: {
+        case OPTION_TEXT:
+        case OPTION_MAYBE: {
             const char *text = *(const char *const *)at;
             if (text)
                 buf_put_json(out, text, strlen(text));
@@ -387,6 +419,9 @@ void options_to_json(const struct option_spec *table, const void *settings, stru
                 buf_puts(out, "null");
             break;
         }
+        case OPTION_LIST:
+            list_to_json(at, out);
+            break;
         case OPTION_CHOICE:
             options_choice(o, *(const int *)at, word, sizeof word);
             if (*(const int *)at < 0)

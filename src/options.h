@@ -31,6 +31,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+enum { OPTION_LIST_MAX = 32 };
+
 enum option_type {
     OPTION_FLAG,   /* bool */
     OPTION_INT,    /* int, min..max */
@@ -38,6 +40,8 @@ enum option_type {
     OPTION_SEED,   /* uint64_t */
     OPTION_TEXT,   /* const char *, into argv or the environment; up to `max` bytes when max is set */
     OPTION_CHOICE, /* int: index into `unit`, the allowed words separated by "|" */
+    OPTION_MAYBE,  /* const char *, as --name=VALUE; --name alone is "auto" */
+    OPTION_LIST,   /* const char *[OPTION_LIST_MAX + 1], ended by NULL: one more each time it is given */
     OPTION_SIZE,   /* size_t: bytes written as "24G", "1.5T", or "24" for 24 GiB */
 };
 

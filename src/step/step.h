@@ -91,7 +91,16 @@ struct step_front *step_terminal(int in, FILE *out, struct err *e);
 
 struct stepper;
 
-/* Takes over the front end.  breaks: NULL-terminated or NULL; without one it stops at the first step. */
+struct step_where { /* for front ends */
+    FILE *out;      /* the terminal's side that is written to */
+    bool quiet;     /* a script shows nothing */
+};
+
+/* how: "auto", "terminal", "window", "script:FILE"; auto is the best there is.  NULL: with the reason. */
+struct stepper *stepper_open(const char *how, const char *const *breaks, const struct step_where *w,
+                             struct err *e);
+
+/* Takes over the front end, also when it fails.  breaks: NULL-terminated or NULL; without one it stops at the first step. */
 struct stepper *stepper_new(struct step_front *f, const char *const *breaks, struct err *e);
 struct overseer *stepper_overseer(struct stepper *s);
 void stepper_free(struct stepper *s); /* NULL is fine */
