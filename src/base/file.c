@@ -94,6 +94,35 @@ out:
     return rc;
 }
 
+int file_stream_open(struct file_stream *s, const char *path, struct err *e)
+{
+    char *tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
+    *s = (struct file_stream){f, f ? xstrdup(path) : NULL, tmp};
+    if (f)
+        return 0;
+    err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(tmp);
+    return -1;
+}
+
+int file_stream_close(struct file_stream *s, struct err *e)
+{
+    bool bad = ferror(s->f);
+    int rc = fclose(s->f) || bad || rename(s->tmp, s->path) ? -1 : 0;
+    if (rc) {
+        err_set(e, ERR_ENV, "cannot write '%s': %s", s->path, strerror(errno));
+        unlink(s->tmp);
+    }
+    free(s->tmp);
+    free(s->path);
+    *s = (struct file_stream){0};
+    return rc;
+}
+
 int file_map(struct file_map *m, const char *path, struct err *e)
 {
     *m = (struct file_map){0};

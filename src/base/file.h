@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Reads a file of at most max bytes; NUL-terminated, the caller frees *data. */
 int file_read(const char *path, size_t max, char **data, size_t *len, struct err *e);
@@ -19,6 +20,15 @@ int file_write(const char *path, const void *data, size_t len, struct err *e);
 
 /* write(2) until all is written; the error names `path`. */
 int file_write_all(int fd, const char *path, const void *data, size_t len, struct err *e);
+
+/* The same for what is too long to be put together first: written to f, in its place when all went well.  After a
+ * failed open nothing needs closing. */
+struct file_stream {
+    FILE *f;
+    char *path, *tmp;
+};
+int file_stream_open(struct file_stream *s, const char *path, struct err *e);
+int file_stream_close(struct file_stream *s, struct err *e);
 
 /* A file mapped read-only. */
 struct file_map {

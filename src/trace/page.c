@@ -1,0 +1,187 @@
+/* page.c - see page.h. */
+#include "trace/page.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static const struct {
+    const char *css, *label;
+} phases[PHASES] = {{"settle", "settling"},
+                    {"see", "capture"},
+                    {"read", "reading the screen"},
+                    {"write", "deciding"},
+                    {"act", "acting"}};
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+/* For element content and for attributes in double quotes alike. */
+void page_text(FILE *f, const char *s)
+{
+    for (; *s; s++) {
+        switch (*s) {
+        case '&':
+            fputs("&amp;", f);
+            break;
+        case '<':
+            fputs("&lt;", f);
+            break;
+        case '>':
+            fputs("&gt;", f);
+            break;
+        case '"':
+            fputs("&quot;", f);
+            break;
+        case '\'':
+            fputs("&#39;", f);
+            break;
+        default:
+            if ((unsigned char)*s >= 0x20 || *s == '\n' || *s == '\t')
+                fputc(*s, f);
+        }
+    }
+}
+
+void page_duration(FILE *f, double ms)
+{
+    if (ms < 999.5)
+        fprintf(f, "%.0f ms", ms);
+    else if (ms < 59950)
+        fprintf(f, "%.1f s", ms / 1000);
+    else
+        fprintf(f, "%.0f min %.0f s", floor(ms / 60000), floor(fmod(ms / 1000, 60)));
+}
+
+void page_base64(FILE *f, const unsigned char *s, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (; n; s += 3) {
+        unsigned b1 = n > 1 ? s[1] : 0, b2 = n > 2 ? s[2] : 0, v = (unsigned)s[0] << 16 | b1 << 8 | b2;
+        fputc(digits[v >> 18], f);
+        fputc(digits[v >> 12 & 63], f);
+        fputc(n > 1 ? digits[v >> 6 & 63] : '=', f);
+        fputc(n > 2 ? digits[v & 63] : '=', f);
+        n -= n < 3 ? n : 3;
+    }
+}
+
+/* <dt>name</dt><dd>value</dd> in a <div>; nothing when the value is empty. */
+void page_pair(FILE *f, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    fprintf(f, "<div><dt>%s</dt><dd>", name);
+    page_text(f, value);
+    fputs("</dd></div>\n", f);
+}
+
+void page_bar(FILE *f, const double ms[PHASES])
+{
+    fputs("<div class=\"bar\" aria-hidden=\"true\">", f);
+    for (int p = 0; p < PHASES; p++)
+        if (ms[p] > 0)
+            fprintf(f, "<span class=\"%s\" style=\"flex:%.3f\"></span>", phases[p].css, ms[p]);
+    fputs("</div>\n<dl class=\"key number\">", f);
+    for (int p = 0; p < PHASES; p++) {
+        fprintf(f, "<div class=\"%s\"><i></i><dt>%s</dt><dd>", phases[p].css, phases[p].label);
+        page_duration(f, ms[p]);
+        fputs("</dd></div>", f);
+    }
+    fputs("</dl>\n", f);
+}
+
+/* ---- pictures and markers --------------------------------------------------------------------- */
+
+/* Width and height from the first chunk of a PNG, which must be IHDR. */
+struct page_size page_png_size(const unsigned char *s, size_t n)
+{
+    if (n < 24 || memcmp(s, "\x89PNG\r\n\x1a\n", 8) != 0 || memcmp(s + 12, "IHDR", 4) != 0)
+        return (struct page_size){0, 0};
+    uint32_t w = (uint32_t)s[16] << 24 | (uint32_t)s[17] << 16 | (uint32_t)s[18] << 8 | s[19];
+    uint32_t h = (uint32_t)s[20] << 24 | (uint32_t)s[21] << 16 | (uint32_t)s[22] << 8 | s[23];
+    if (w < 1 || h < 1 || w > IMAGE_MAX_SIDE || h > IMAGE_MAX_SIDE)
+        return (struct page_size){0, 0};
+    return (struct page_size){(int)w, (int)h};
+}
+
+/* A ring at a place; r in pixels of the picture. */
+static void put_ring(FILE *f, double x, double y, double r, bool pulse)
+{
+    fprintf(f, "<circle class=\"halo\" cx=\"%g\" cy=\"%g\" r=\"%g\" stroke-width=\"%g\"/>", x, y, r, r * .42);
+    fprintf(f, "<circle cx=\"%g\" cy=\"%g\" r=\"%g\" stroke-width=\"%g\"/>", x, y, r, r * .22);
+    if (pulse)
+        fprintf(f, "<circle class=\"pulse\" cx=\"%g\" cy=\"%g\" r=\"%g\" stroke-width=\"%g\"/>", x, y, r,
+                r * .15);
+    fprintf(f, "<circle class=\"dot\" cx=\"%g\" cy=\"%g\" r=\"%g\" stroke-width=\"%g\"/>", x, y, r * .2,
+            r * .07);
+}
+
+static void put_arrow(FILE *f, double x, double y, double x2, double y2, double r)
+{
+    double dx = x2 - x, dy = y2 - y, len = sqrt(dx * dx + dy * dy);
+    if (len < 1)
+        return;
+    dx *= r * .8 / len;
+    dy *= r * .8 / len;
+    static const char *const layers[] = {" class=\"halo\"", ""};
+    for (int i = 0; i < 2; i++)
+        fprintf(f,
+                "<path%s stroke-width=\"%g\" stroke-linecap=\"round\" d=\"M%g %gL%g %gM%g %gL%g %gL%g %g\"/>",
+                layers[i], r * (i ? .22 : .42), x, y, x2, y2, x2 - dx - dy * .7, y2 - dy + dx * .7, x2, y2,
+                x2 - dx + dy * .7, y2 - dy - dx * .7);
+}
+
+/* Where the action aimed, in pixels of the picture. */
+void page_marker(FILE *f, const json_t *action, struct page_size size, double scale, bool pulse)
+{
+    double x = field_number(action, "x"), y = field_number(action, "y"),
+           r = scale * (size.w > size.h ? size.w : size.h);
+    if (!json_is_number(json_object_get(action, "x")))
+        return;
+    fputs("<g class=\"marker\">", f);
+    double dx = field_number(action, "dx"), dy = field_number(action, "dy");
+    if (json_is_number(json_object_get(action, "x2")))
+        put_arrow(f, x, y, field_number(action, "x2"), field_number(action, "y2"), r);
+    else if (dx != 0 || dy != 0)
+        put_arrow(f, x, y, x + (dx > 0) * 4 * r - (dx < 0) * 4 * r, y + (dy > 0) * 4 * r - (dy < 0) * 4 * r,
+                  r);
+    put_ring(f, x, y, r, pulse);
+    fputs("</g>", f);
+}
+
+/* ---- the page --------------------------------------------------------------------------------- */
+
+void page_nonce(char nonce[33])
+{
+    unsigned char random[16];
+    if (getrandom(random, sizeof random, 0) != sizeof random)
+        die(ERR_ENV, "no random numbers from the kernel");
+    for (int i = 0; i < 16; i++)
+        snprintf(nonce + 2 * i, 3, "%02x", random[i]);
+}
+
+static void print_slot(const struct page_slot *slots, int n, const char *name, size_t len, void *arg)
+{
+    for (int i = 0; i < n; i++) {
+        if (strlen(slots[i].name) == len && !strncmp(slots[i].name, name, len)) {
+            slots[i].print(arg);
+            return;
+        }
+    }
+    bug("a page has an unknown slot '%.*s'", (int)len, name);
+}
+
+void page_print(const char *template, const struct page_slot *slots, int n, FILE *f, void *arg)
+{
+    for (const char *s = template; *s;) {
+        const char *open = strstr(s, "{{"), *close = open ? strstr(open, "}}") : NULL;
+        if (!close) {
+            fputs(s, f);
+            break;
+        }
+        fwrite(s, 1, (size_t)(open - s), f);
+        print_slot(slots, n, open + 2, (size_t)(close - open - 2), arg);
+        s = close + 2;
+    }
+}
