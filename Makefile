@@ -84,6 +84,8 @@ $(B)/src/cmd_version.o: FLAGS += -I$(B)
 # A dialect is data in the source tree and bytes in the binary.
 $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
 $(B)/src/trace/report.o: src/trace/report.html
+$(B)/src/trace/page.o: src/trace/page.css
+$(B)/src/replay/diff_page.o: src/replay/diff.html
 $(B)/src/gate/policy.o: src/gate/builtin.yaml
 $(B)/src/calibrate/screen.o: assets/calibrate/glyphs.png
 

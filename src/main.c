@@ -43,13 +43,20 @@ static const struct command completion_command = {"completion",
 
 static const struct command *const commands[] = {
     &run_command,
+<<<<<<< HEAD
     &step_command,
+=======
+>>>>>>> d3482fc (diff: two runs step by step, in the terminal and as one page)
     &resume_command,
     &stop_command,
     &ask_command,
     &ground_command,
     &report_command,
     &replay_command,
+<<<<<<< HEAD
+=======
+    &diff_command,
+>>>>>>> d3482fc (diff: two runs step by step, in the terminal and as one page)
     &doctor_command,
     &bench_command,
     &plan_command,

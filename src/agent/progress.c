@@ -31,6 +31,11 @@ static void put_text(const struct progress *p, enum ink ink, const char *s)
         fputs("\033[0m", p->f);
 }
 
+void progress_text(FILE *f, const char *s)
+{
+    put_text(&(struct progress){.f = f}, INK_PLAIN, s);
+}
+
 static void put_line(const struct progress *p, enum ink ink, const char *text)
 {
     if (!p->f)

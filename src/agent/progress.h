@@ -20,6 +20,9 @@ struct progress_tokens {
     int generated, forced, images;
 };
 
+/* Printable text in one line, whatever s holds. */
+void progress_text(FILE *f, const char *s);
+
 void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose);
 void progress_head(const struct progress *p, const char *name, const char *text); /* "task  Book the ..." */
 void progress_thought(const struct progress *p, int step, const char *thought);

@@ -186,6 +186,42 @@ double image_tiles_changed(const struct image *a, const struct image *b, double 
     return tiles > 0 ? (double)changed / tiles : 0;
 }
 
+static void fade(struct image *im, int x0, int y0, int x1, int y1)
+{
+    for (int y = y0; y < y1; y++) {
+        uint8_t *p = im->rgb + ((size_t)y * (size_t)im->w + (size_t)x0) * 3;
+        for (int x = x0; x < x1; x++, p += 3) {
+            int grey = (p[0] * 2 + p[1] * 5 + p[2]) / 8;
+            p[0] = p[1] = p[2] = (uint8_t)(192 + grey / 4);
+        }
+    }
+}
+
+static void frame_tile(struct image *im, int x0, int y0, int x1, int y1)
+{
+    static const uint8_t mark[3] = {232, 32, 90};
+    for (int y = y0; y < y1; y++)
+        for (int x = x0; x < x1; x++)
+            if (x < x0 + 1 || y < y0 + 1 || x >= x1 - 1 || y >= y1 - 1)
+                memcpy(im->rgb + ((size_t)y * (size_t)im->w + (size_t)x) * 3, mark, 3);
+}
+
+int image_difference(struct image *out, const struct image *a, const struct image *b, double level,
+                     struct err *e)
+{
+    bool same_size = a->w == b->w && a->h == b->h;
+    if (image_copy(out, b, e))
+        return -1;
+    for (int y = 0; y < b->h; y += TILE) {
+        for (int x = 0; x < b->w; x += TILE) {
+            int x1 = x + TILE < b->w ? x + TILE : b->w, y1 = y + TILE < b->h ? y + TILE : b->h;
+            bool same = same_size && tile_difference(a, b, x / TILE, y / TILE) <= level;
+            (same ? fade : frame_tile)(out, x, y, x1, y1);
+        }
+    }
+    return 0;
+}
+
 void image_draw_ring(struct image *im, int cx, int cy, int r, int thick, const uint8_t rgb[3])
 {
     int64_t outer = (int64_t)r * r, inner = (int64_t)(r - thick) * (r - thick);

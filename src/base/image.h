@@ -35,6 +35,11 @@ int image_write_png(const struct image *im, const char *path, struct err *e); /*
  * 1.0 when the sizes differ.  The measure of "did the screen change". */
 double image_tiles_changed(const struct image *a, const struct image *b, double level);
 
+/* b with what is the same in both faded to grey, and the tiles that differ framed; of the size of b.  Sizes that differ:
+ * all of b is framed. */
+int image_difference(struct image *out, const struct image *a, const struct image *b, double level,
+                     struct err *e);
+
 /* Drawing for overlays and reports; clipped to the image. */
 void image_draw_ring(struct image *im, int cx, int cy, int r, int thick, const uint8_t rgb[3]);
 

@@ -161,8 +161,20 @@ void page_nonce(char nonce[33])
         snprintf(nonce + 2 * i, 3, "%02x", random[i]);
 }
 
-static void print_slot(const struct page_slot *slots, int n, const char *name, size_t len, void *arg)
+/* The path is relative to the folder in which make runs. */
+__asm__(".section .rodata\n"
+        "page_style:\n"
+        ".incbin \"src/trace/page.css\"\n"
+        ".byte 0\n"
+        ".previous\n");
+extern const char page_style[];
+
+static void print_slot(const struct page_slot *slots, int n, const char *name, size_t len, FILE *f, void *arg)
 {
+    if (len == 5 && !strncmp(name, "style", len)) {
+        fputs(page_style, f);
+        return;
+    }
     for (int i = 0; i < n; i++) {
         if (strlen(slots[i].name) == len && !strncmp(slots[i].name, name, len)) {
             slots[i].print(arg);
@@ -181,7 +193,7 @@ void page_print(const char *template, const struct page_slot *slots, int n, FILE
             break;
         }
         fwrite(s, 1, (size_t)(open - s), f);
-        print_slot(slots, n, open + 2, (size_t)(close - open - 2), arg);
+        print_slot(slots, n, open + 2, (size_t)(close - open - 2), f, arg);
         s = close + 2;
     }
 }

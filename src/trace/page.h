@@ -27,6 +27,7 @@ void page_marker(FILE *f, const json_t *action, struct page_size size, double sc
 
 void page_nonce(char nonce[33]); /* random, for the page's own script */
 
+/* {{style}} is the same on every page. */
 struct page_slot {
     const char *name;
     void (*print)(void *arg);
