@@ -4,6 +4,7 @@
 #include "agent/progress.h"
 #include "base/image.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,9 +79,10 @@ void diff_make(struct run_diff *d, const struct record *a, const struct record *
     for (int i = 0, j = 0; i < d->story[0].n || j < d->story[1].n;) {
         const struct story_step *x = i < d->story[0].n ? &d->story[0].steps[i] : NULL,
                                 *y = j < d->story[1].n ? &d->story[1].steps[j] : NULL;
-        bool take_x = x && (!y || x->number <= y->number), take_y = y && (!x || y->number <= x->number);
+        int nx = x ? x->number : INT_MAX, ny = y ? y->number : INT_MAX;
+        bool take_x = nx <= ny, take_y = ny <= nx;
         struct diff_step *s = &d->steps[d->n++];
-        *s = (struct diff_step){take_x ? x->number : y->number, {take_x ? x : NULL, take_y ? y : NULL}, 0, 0};
+        *s = (struct diff_step){take_x ? nx : ny, {take_x ? x : NULL, take_y ? y : NULL}, 0, 0};
         i += take_x;
         j += take_y;
         compare(d, s);
@@ -152,7 +154,8 @@ static void print_step(const struct diff_step *s, FILE *f)
     fprintf(f, "%4d  ", s->number);
     if (s->differs & DIFF_MISSING) {
         fprintf(f, "only in %s\n", sides[b != NULL]);
-        print_actions(f, sides[b != NULL], a ? a : b);
+        if (a || b)
+            print_actions(f, sides[b != NULL], a ? a : b);
         return;
     }
     fprintf(f, "%s", s->differs ? "" : "same");
