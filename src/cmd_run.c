@@ -657,12 +657,13 @@ int cmd_step(int argc, char **argv)
 /* The settings of then are words before those of now: the words are read twice, first to learn which run it is. */
 static int read_interrupted(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
-    static const char *const taken[] = {
-        "model",        "device",       "isa",        "weights",       "hold",
-        "display",      "view",         "cursor",     "dialect",       "max-steps",
-        "max-time",     "max-tokens",   "seed",       "reply-tokens",  "window",
-        "max-images",   "force-answer", "settle-min", "f32",           "settle-max",
-        "settle-quiet", "observe-only", "key-delay",  "keymap-settle", NULL};
+    static const char *const taken[] = {"model",          "device",       "isa",         "weights",
+                                        "hold",           "display",      "view",        "cursor",
+                                        "dialect",        "max-steps",    "max-time",    "max-tokens",
+                                        "seed",           "reply-tokens", "window",      "max-images",
+                                        "force-answer",   "settle-min",   "f32",         "settle-max",
+                                        "settle-quiet",   "observe-only", "key-delay",   "keymap-settle",
+                                        "pause-on-human", "human-quiet",  "corner-stop", NULL};
     char **first = xcalloc((unsigned long)argc + 1, sizeof *first);
     memcpy(first, argv, (size_t)argc * sizeof *first);
     int n = options_parse(&resume_command, &j->s, argc, first, e);

@@ -201,19 +201,29 @@ static double make_gesture(struct moments *m, enum gesture how)
     return now;
 }
 
-static void check_left(struct moments *m, int status, struct moment *out)
+/* It had come to an end of its own in the same moment. */
+static bool was_over(const struct record *r)
+{
+    const char *status = r->n ? field_text(r->events[r->n - 1].fields, "status") : "";
+    return !strcmp(status, "answered") || !strcmp(status, "loop") || !strcmp(status, "errors") ||
+           !strcmp(status, "infeasible");
+}
+
+/* 1: it was no stop. */
+static int check_left(struct moments *m, int status, struct moment *out)
 {
     char *runs = xvfb_place(&m->x, "runs"), *dir = record_newest(runs, NULL),
          *page = xasprintf("%s/report.html", dir);
     struct record r = {0};
     const char *wrong = "";
+    bool read = record_open(&r, dir, NULL) == 0, over = read && was_over(&r);
     if (pressed(m->eyes))
         wrong = "something is still pressed";
     else if (borrowed_keycodes(m->eyes))
         wrong = "keycodes are still borrowed";
     else if (!WIFEXITED(status) || WEXITSTATUS(status) != ERR_STOPPED)
         wrong = "the exit code is not that of a stop";
-    else if (record_open(&r, dir, NULL) || r.torn || r.skipped)
+    else if (!read || r.torn || r.skipped)
         wrong = "the record cannot be read";
     else if (!r.n || strcmp(r.events[r.n - 1].kind, "end") != 0)
         wrong = "the record has no end";
@@ -224,6 +234,7 @@ static void check_left(struct moments *m, int status, struct moment *out)
     free(page);
     free(dir);
     free(runs);
+    return over;
 }
 
 int moments_stop(struct moments *m, enum gesture how, double wait_ms, struct moment *out)
@@ -252,6 +263,5 @@ int moments_stop(struct moments *m, enum gesture how, double wait_ms, struct mom
     XSync(m->eyes, False);
     drain(m);
     out->silence_ms = m->last > at ? m->last - at : 0;
-    check_left(m, status, out);
-    return 0;
+    return check_left(m, status, out);
 }

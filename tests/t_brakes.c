@@ -343,6 +343,37 @@ static void t_guard_hangs(void **state)
     stage_close(&t);
 }
 
+/* ---- at once ---------------------------------------------------------------------------------------------------- */
+
+/* The owner of the hands is busy with something else and holds Shift: the thread that watches lifts it. */
+static void t_lift(void **state)
+{
+    (void)state;
+    struct stage t;
+    stage_open(&t);
+    must(screen_watch(t.s, &why));
+    screen_install_signals();
+    for (int i = 0; i < 2; i++) {
+        must(screen_key(t.s, XK_Shift_L, true, &why));
+        must(screen_button(t.s, 1, true, &why));
+        assert_int_equal(pressed(t.other), 2);
+        if (i == 0)
+            raise(SIGTERM);
+        else
+            *screen_stop_flag() = SIGTERM; /* nobody was woken: found at the next look */
+        double ms = until_released(&t, 3000);
+        check_note("lifted after %.1f ms", ms);
+        assert_int_equal(pressed(t.other), 0);
+        assert_int_equal(screen_key(t.s, XK_a, true, NULL), -1);
+        assert_int_equal(screen_button(t.s, 1, false, NULL), 0);
+        assert_int_equal(pressed(t.other), 0);
+        *screen_stop_flag() = 0;
+        screen_release_all(t.s);
+        clock_sleep_ms(300);
+    }
+    stage_close(&t);
+}
+
 /* ---- a person in the way ---------------------------------------------------------------------------------------- */
 
 static int count_events(const struct record *r, const char *kind)
@@ -460,6 +491,7 @@ static void t_corner(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("a stop lifts what is held while its owner is busy, and nothing is pressed after it", t_lift),
     CLAIM("a person's key, button or motion breaks off what is done, and the run goes on after quiet",
           t_pause),
     CLAIM("what the agent does is not taken for a person's doing", t_nobody),

@@ -32,8 +32,8 @@ enum {
     GESTURE_MS = 600,
     CORNER_PX = 2,
     CORNER_MS = 1000,
-    LOOK_MS = 100,      /* at things that nothing tells of */
-    LOOK_FILES_MS = 50, /* without inotify */
+    LOOK_MS = 40,       /* at things that nothing tells of */
+    LOOK_FILES_MS = 40, /* without inotify */
     CHECK_MS = 500,     /* longest that our own key may take to come back */
 };
 
