@@ -35,7 +35,7 @@ struct attention_table {
     float *partial;
     int pieces;
 };
-struct attention_table attend_table(struct backend *b, const struct attention *a, size_t floats_each);
+struct attention_table attend_table(struct backend *b, const struct attention *a, int64_t floats_each);
 
 /* Few queries over many keys, which are read in pieces by many blocks; false: not for these sizes. */
 bool attend_pieces(struct backend *b, const struct attention *a);

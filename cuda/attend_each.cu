@@ -20,6 +20,8 @@
  * where a session has several pieces these go to scratch: (D + 2) * 4 bytes for each query head, with 5 heads of
  * 128 4 % of what a piece of 128 keys reads, 2 % of 256.  A second kernel reads them and puts them together.
  *
+ * Sessions whose pieces do not fit in the working memory come in several launches: thousands of blocks each.
+ *
  * What the host knows of the sessions comes as arguments of a kernel which writes them down as a table: no copy
  * that the host would have to wait for.
  */
@@ -28,9 +30,9 @@
 enum {
     WARPS = 4,
     THREADS = WARPS * WARP,
-    STEP = 16,       /* keys of a warp at a time */
-    PIECE = 128,     /* keys, at least */
-    PIECES = 32,     /* of a session, at most */
+    STEP = 16,   /* keys of a warp at a time */
+    PIECE = 128, /* keys, at least */
+    PIECES = WORK_PIECES,
     TABLE_ROWS = 96, /* sessions as arguments of one launch: 4 KiB */
     FEW = 16,        /* queries of one sequence that are worth it */
     MANY_KEYS = 512,
@@ -67,13 +69,9 @@ static struct session_keys session_of(const struct attention *a, int i)
     return session_keys{k.data, v.data, k.stride, v.stride, keys, 0};
 }
 
-static size_t rounded_up(size_t bytes)
+struct attention_table attend_table(struct backend *b, const struct attention *a, int64_t floats_each)
 {
-    return (bytes + 255) / 256 * 256;
-}
-
-struct attention_table attend_table(struct backend *b, const struct attention *a, size_t floats_each)
-{
+    static_assert(sizeof(session_keys) == WORK_KEYS, "of which work_attend speaks");
     struct attention_table t = {};
     int n = static_cast<int>(a->q.rows), piece = 0;
     for (int i = 0; i < n; i++) {
@@ -82,13 +80,11 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
             bug("attention over no keys");
         t.pieces += static_cast<int>(blocks_for(keys, piece_length(keys)));
     }
-    size_t pieces = static_cast<size_t>(t.pieces),
-           sessions = rounded_up(static_cast<size_t>(n) * sizeof *t.sessions),
-           owners = rounded_up(pieces * sizeof *t.owner);
-    char *at = static_cast<char *>(cuda_scratch(b, sessions + owners + pieces * floats_each * sizeof(float)));
+    const struct work_attend w = work_attend(n, t.pieces, floats_each);
+    char *at = static_cast<char *>(cuda_scratch(b, w.all));
     t.sessions = reinterpret_cast<session_keys *>(at);
-    t.owner = reinterpret_cast<int *>(at + sessions);
-    t.partial = reinterpret_cast<float *>(at + sessions + owners);
+    t.owner = reinterpret_cast<int *>(at + w.queries);
+    t.partial = reinterpret_cast<float *>(at + w.queries + w.owners);
     for (int first = 0; first < n; first += TABLE_ROWS) {
         table_rows rows = {};
         int m = n - first < TABLE_ROWS ? n - first : static_cast<int>(TABLE_ROWS);
@@ -358,10 +354,29 @@ template <int D> __global__ void __launch_bounds__(D) attend_join(pieces a, int 
 
 /* ---- on the host ----------------------------------------------------------------------------------------------- */
 
-template <int D, int NQ> static void launch(struct backend *b, const struct attention *a)
+/* Queries from the first on whose pieces fit in the working memory; one does. */
+static struct attention some_of(const struct attention *a, int first, int64_t floats_each)
+{
+    struct attention some = *a;
+    int n = 0;
+    for (int64_t pieces = 0; first + n < a->q.rows; n++) {
+        int keys = session_of(a, first + n).keys;
+        pieces += blocks_for(keys, piece_length(keys));
+        if (n && work_attend(n + 1, pieces, floats_each).all > cuda_work_parts()->pieces)
+            break;
+    }
+    some.q = tensor_rows(a->q, first, n);
+    some.y = tensor_rows(a->y, first, n);
+    some.ks = a->ks ? a->ks + first : nullptr;
+    some.vs = a->vs ? a->vs + first : nullptr;
+    some.past = a->past + first;
+    return some;
+}
+
+template <int D, int NQ> static void launch_some(struct backend *b, const struct attention *a)
 {
     const unsigned rows = static_cast<unsigned>(a->heads * a->group);
-    struct attention_table t = attend_table(b, a, static_cast<size_t>(rows) * (D + 2));
+    struct attention_table t = attend_table(b, a, int64_t{rows} * (D + 2));
     pieces p = {t.sessions,
                 t.owner,
                 static_cast<const bf16 *>(a->q.data),
@@ -380,6 +395,15 @@ template <int D, int NQ> static void launch(struct backend *b, const struct atte
         return;
     LAUNCH((attend_join<D>), dim3(static_cast<unsigned>(a->q.rows), rows), D, 0, cuda_of(b), p, t.pieces);
     LAUNCHED(b);
+}
+
+template <int D, int NQ> static void launch(struct backend *b, const struct attention *a)
+{
+    for (int first = 0; first < a->q.rows;) {
+        struct attention some = some_of(a, first, int64_t{a->heads} * a->group * (D + 2));
+        launch_some<D, NQ>(b, &some);
+        first += static_cast<int>(some.q.rows);
+    }
 }
 
 static bool keys_aligned(const struct attention *a)

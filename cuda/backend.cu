@@ -95,12 +95,27 @@ static cudaError_t ask_memory(struct backend *b, void **p, size_t bytes)
     return cuda_of(b)->managed ? cudaMallocManaged(p, bytes) : cudaMalloc(p, bytes);
 }
 
-static void *device_memory(struct backend *b, size_t bytes)
+/* NULL and why; a card that is lost is not a card without memory. */
+void *cuda_try_memory(struct backend *b, size_t bytes, struct err *e)
 {
     void *p = nullptr;
     cudaError_t error = ask_memory(b, &p, bytes);
-    if (error != cudaSuccess)
-        die(ERR_ENV, "GPU: %s: %zu bytes asked for%s", cudaGetErrorString(error), bytes, what_to_do(error));
+    if (error == cudaSuccess)
+        return p;
+    if (error != cudaErrorMemoryAllocation)
+        CUDA(error);
+    cudaGetLastError(); /* it is told by the answer */
+    err_set(e, ERR_ENV, "GPU: %s: %.2f MiB asked for%s", cudaGetErrorString(error),
+            static_cast<double>(bytes) / (1 << 20), what_to_do(error));
+    return nullptr;
+}
+
+static void *device_memory(struct backend *b, size_t bytes)
+{
+    struct err e = ERR_INIT;
+    void *p = cuda_try_memory(b, bytes, &e);
+    if (!p)
+        die(e.kind, "%s", e.text);
     return p;
 }
 
@@ -121,17 +136,56 @@ static void retire(struct cuda *c)
     c->scratch = nullptr;
 }
 
-void *cuda_scratch(struct backend *b, size_t bytes)
+void *cuda_try_scratch(struct backend *b, size_t bytes, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     if (c->scratch_room < bytes) {
+        size_t had = c->scratch_room;
         retire(c);
-        bytes += bytes / 2;
-        c->scratch = device_memory(b, bytes);
-        c->scratch_room = bytes;
+        c->scratch_room = 0;
+        c->scratch = cuda_try_memory(b, bytes, e);
+        if (c->scratch) {
+            c->scratch_room = bytes;
+        } else if (had && !cuda_recording(c)) { /* what was given back is there */
+            c->scratch = device_memory(b, had);
+            c->scratch_room = had;
+            return nullptr;
+        }
     }
     return c->scratch;
 }
+
+void *cuda_scratch(struct backend *b, size_t bytes)
+{
+    struct err e = ERR_INIT;
+    bool more = cuda_of(b)->scratch_room < bytes; /* nobody reserved it: it may grow again */
+    void *p = cuda_try_scratch(b, more ? bytes + bytes / 2 : bytes, &e);
+    if (!p)
+        die(e.kind, "%s", e.text);
+    return p;
+}
+
+static int cuda_reserve(struct backend *b, const struct work_need *n, struct err *e)
+{
+    products_open(b);
+    return cuda_try_scratch(b, n->bytes, e) && masks_open(b, n->ids, e) == 0 &&
+                   counts_open(b, n->groups, e) == 0
+               ? 0
+               : -1;
+}
+
+#ifdef CUDA_EMULATED /* small, so that tests have several parts */
+static const struct work_parts small_parts = {16 << 10, 8 << 10, 64 << 10, 256 << 10, 0};
+const struct work_parts *cuda_work_parts()
+{
+    return &small_parts;
+}
+#else
+const struct work_parts *cuda_work_parts()
+{
+    return &work_parts_usual;
+}
+#endif
 
 static struct tensor cuda_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
@@ -145,14 +199,9 @@ static struct tensor cuda_alloc(struct backend *b, enum dtype t, int64_t rows, i
 static struct tensor cuda_try_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
     size_t bytes = static_cast<size_t>(rows) * static_cast<size_t>(cols) * dtype_size(t);
-    struct tensor x = {nullptr, t, rows, cols, cols};
-    cudaError_t error = ask_memory(b, &x.data, bytes);
-    if (error == cudaErrorMemoryAllocation) {
-        cudaGetLastError(); /* it is told by the answer */
-        x.data = nullptr;
+    struct tensor x = {cuda_try_memory(b, bytes, nullptr), t, rows, cols, cols};
+    if (!x.data)
         return x;
-    }
-    CUDA(error);
     CUDA(cudaMemsetAsync(x.data, 0, bytes, cuda_of(b)->stream));
     LAUNCHED(b);
     return x;
@@ -328,6 +377,7 @@ static void fill(struct ops *o)
     o->free = cuda_free;
     o->try_alloc = cuda_try_alloc;
     o->memory_left = cuda_memory_left;
+    o->reserve = cuda_reserve;
     o->host_alloc = cuda_host_alloc;
     o->host_free = cuda_host_free;
     o->upload = cuda_upload;

@@ -27,7 +27,7 @@ extern "C" {
 
 #include <xxhash.h>
 
-enum { THREADS = 256, SLICE = 2048, MOST = 32, SLOTS = 2 * MOST, EACH = CHOOSE_BINS / THREADS };
+enum { THREADS = 256, SLICE = 2048, MOST = WORK_CHOICES, SLOTS = 2 * MOST, EACH = CHOOSE_BINS / THREADS };
 
 typedef unsigned long long sum; /* as atomics want it */
 
@@ -271,6 +271,20 @@ static struct masks *masks_of(struct cuda *c)
     return c->masks;
 }
 
+int masks_open(struct backend *b, int64_t ids, struct err *e)
+{
+    size_t words = static_cast<size_t>(ids + 63) / 64;
+    for (auto &s : masks_of(cuda_of(b))->slot) {
+        if (s.words)
+            continue;
+        s.at = static_cast<uint64_t *>(cuda_try_memory(b, words * sizeof *s.at, e));
+        if (!s.at)
+            return -1;
+        s.words = words;
+    }
+    return 0;
+}
+
 void masks_close(struct cuda *c)
 {
     for (int i = 0; c->masks && i < SLOTS; i++)
@@ -350,8 +364,9 @@ static void choose_some(struct backend *b, struct tensor logits, const struct ch
                               static_cast<size_t>(logits.cols + 63) / 64);
         searches = rows.row[t].searches > searches ? rows.row[t].searches : searches;
     }
-    const size_t bins_bytes = n * CHOOSE_BINS * sizeof(sum), bytes = bins_bytes + n * sizeof(choice_state);
-    sum *bins = static_cast<sum *>(cuda_scratch(b, bytes));
+    static_assert(sizeof(choice_state) <= WORK_CHOICE, "of which work_choose speaks");
+    const size_t bytes = n * (CHOOSE_BINS * sizeof(sum) + sizeof(choice_state));
+    sum *bins = static_cast<sum *>(cuda_scratch(b, work_choose(static_cast<int>(n))));
     choice_state *on_card = reinterpret_cast<choice_state *>(bins + n * CHOOSE_BINS);
     CUDA(cudaMemsetAsync(bins, 0, bytes, c->stream));
     const dim3 grid(blocks_for(logits.cols, SLICE), n);

@@ -67,6 +67,11 @@ void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, 
               [=] { emu::enqueue([=] { multiply(y, x, w, factor, add); }); });
 }
 
+struct cublas *cublas_open()
+{
+    return nullptr;
+}
+
 void cublas_close(struct cublas *c)
 {
     (void)c;
@@ -121,7 +126,7 @@ struct functions {
 
 /* ---- opening ------------------------------------------------------------------------------------------------ */
 
-enum { WORKSPACE = 32 << 20, MOST_PLANS = 4096 };
+enum { MOST_PLANS = 4096 };
 
 /* T, N, K, strides of y, x, w, type of y, whether it is added to */
 typedef std::array<int64_t, 8> shape;
@@ -174,7 +179,7 @@ bool cublas_here()
     return open_library() != nullptr;
 }
 
-static struct cublas *cublas_open()
+struct cublas *cublas_open()
 {
     void *l = open_library();
     if (!l)
@@ -195,7 +200,7 @@ static struct cublas *cublas_open()
     const int transposed = OP_T;
     check(f->MatmulDescCreate(&c->desc, COMPUTE_32F, CUDA_R_32F_), "a product");
     check(f->MatmulDescSetAttribute(c->desc, DESC_TRANSA, &transposed, sizeof transposed), "a product");
-    const size_t room = WORKSPACE;
+    const size_t room = cuda_work_parts()->library;
     CUDA(cudaMalloc(&c->workspace, room));
     const uint32_t alignment = 16;
     check(f->MatmulPreferenceCreate(&c->preference), "a preference");

@@ -10,6 +10,7 @@ struct cublas;
  * multiples of 16 bytes, and so do rows. */
 void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add);
 
+struct cublas *cublas_open();
 void cublas_close(struct cublas *c);
 
 /* Whether the library can be opened; what to say when not. */

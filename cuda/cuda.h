@@ -10,10 +10,13 @@
 #ifndef HOLORUN_CUDA_CUDA_H
 #define HOLORUN_CUDA_CUDA_H
 
-#include "ops/ops.h"
+#include "ops/work.h"
 
 /* backend_gpu_list, which see. */
 int cuda_devices(struct gpu *out, int max, struct err *e);
+
+/* How much operations take at once. */
+const struct work_parts *cuda_work_parts(void);
 
 /* A backend on device 0, 1, ...; freed with backend_free.  The pool is borrowed, for what the host does.  NULL and
  * why. */

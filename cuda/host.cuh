@@ -11,7 +11,7 @@
 extern "C" {
 #define _Noreturn [[noreturn]]
 #include "cuda/cuda.h"
-#include "ops/quant.h"
+#include "ops/work.h"
 #undef _Noreturn
 }
 
@@ -112,8 +112,13 @@ void cuda_launched(struct backend *b, const char *file, int line);
 #define LAUNCHED(b) cuda_launched(b, __FILE__, __LINE__)
 
 /* Working memory on the device for one operation, aligned to 256 bytes, undefined contents: valid until the next
- * operation asks. */
+ * operation asks.  What a model's operations take was reserved when it was opened; where memory is at its end the first
+ * ends the process, the second answers NULL and why. */
 void *cuda_scratch(struct backend *b, size_t bytes);
+void *cuda_try_scratch(struct backend *b, size_t bytes, struct err *e);
+
+/* Memory that stays; NULL and why. */
+void *cuda_try_memory(struct backend *b, size_t bytes, struct err *e);
 
 /* Lets a kernel have that much shared memory, at most 99 KiB. */
 template <class K> static inline void allow_shared(K kernel, size_t bytes)
@@ -157,8 +162,12 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
     return static_cast<unsigned>((n + each - 1) / each);
 }
 
+void products_open(struct backend *b); /* linear.cu: the library and its memory */
 void products_close(struct cuda *c);
+int masks_open(struct backend *b, int64_t ids, struct err *e); /* choose.cu: room for sets of so many ids */
 void masks_close(struct cuda *c);
+int counts_open(struct backend *b, int64_t groups,
+                struct err *e); /* mamba.cu: of blocks, of so many groups */
 
 /* Each file enters its operations. */
 void step_fill(struct ops *o);   /* step.cu: steps that come again */

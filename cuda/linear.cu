@@ -25,15 +25,6 @@ enum {
     ALIGNED = 16 / 2         /* numbers of bf16 */
 };
 
-#ifdef CUDA_EMULATED /* small, so that tests have several parts */
-enum { WIDE_BYTES = 16 << 10, SUM_BYTES = 8 << 10 };
-#else
-enum {
-    WIDE_BYTES = 64 << 20, /* of a widened part of a matrix */
-    SUM_BYTES = 32 << 20   /* of sums in f32 */
-};
-#endif
-
 /* ---- weights ------------------------------------------------------------------------------------------------- */
 
 /* Rows in pieces, so that converting takes little memory; f32 is as wide as it gets. */
@@ -67,6 +58,13 @@ struct products *products_of(struct backend *b)
     if (!c->products)
         c->products = new products();
     return c->products;
+}
+
+void products_open(struct backend *b)
+{
+    struct products *p = products_of(b);
+    if (!p->cublas)
+        p->cublas = cublas_open();
 }
 
 void products_close(struct cuda *c)
@@ -120,7 +118,7 @@ struct part {
     struct tensor w, rest;
     const float *scales; /* of these rows, or NULL: */
     float scale;         /* one for all */
-    void *sums;          /* SUM_BYTES, or one row if that is more */
+    void *sums;          /* of work_sums */
 };
 
 static bool needs_sums(const struct product &p, bool two, bool scales)
@@ -131,7 +129,8 @@ static bool needs_sums(const struct product &p, bool two, bool scales)
 
 static void through_sums(struct backend *b, const struct part &m)
 {
-    int64_t width = (m.p.y.cols + 3) / 4 * 4, rows = SUM_BYTES / 4 / width;
+    int64_t width = (m.p.y.cols + 3) / 4 * 4,
+            rows = static_cast<int64_t>(cuda_work_parts()->sums) / 4 / width;
     rows = rows < 1 ? 1 : rows;
     for (int64_t t = 0; t < m.p.y.rows; t += rows) {
         struct product p = m.p;
@@ -155,12 +154,6 @@ static void multiply_part(struct backend *b, const struct part &m)
         launch_finish(b, m.p, m.p.y, nullptr);
 }
 
-static size_t sum_room(int64_t cols)
-{
-    size_t row = (static_cast<size_t>(cols) + 3) * sizeof(float);
-    return row > size_t{SUM_BYTES} ? row : size_t{SUM_BYTES};
-}
-
 static void multiply_plain(struct backend *b, const struct product &p)
 {
     struct part m = {};
@@ -168,7 +161,7 @@ static void multiply_plain(struct backend *b, const struct product &p)
     m.w = tensor_cols(p.w->plain, 0, p.w->cols);
     m.scale = 1;
     if (needs_sums(p, false, false))
-        m.sums = cuda_scratch(b, sum_room(p.y.cols));
+        m.sums = cuda_scratch(b, work_sums(cuda_work_parts(), p.y.cols));
     multiply_part(b, m);
 }
 
@@ -176,10 +169,10 @@ static void multiply_small(struct backend *b, const struct product &p)
 {
     const struct weight *w = p.w;
     bool two = w->form == QUANT_I4, scales = !(w->scale == w->scale);
-    int64_t room = small_room(w), rows = WIDE_BYTES / 2 / room / TILE * TILE;
-    rows = rows < TILE ? int64_t{TILE} : rows;
-    size_t wide = static_cast<size_t>(rows * room) * sizeof(uint16_t);
-    char *scratch = static_cast<char *>(cuda_scratch(b, (two ? 2 : 1) * wide + sum_room(rows)));
+    const struct work_parts *parts = cuda_work_parts();
+    int64_t room = small_room(w), rows = work_widened(parts, room).rows;
+    size_t wide = work_widened(parts, room).bytes;
+    char *scratch = static_cast<char *>(cuda_scratch(b, work_small(parts, w->form, room)));
     for (int64_t n = 0; n < w->rows; n += rows) {
         int64_t some = w->rows - n < rows ? w->rows - n : rows;
         struct tensor to = {scratch, DT_BF16, (some + TILE - 1) / TILE * TILE, room, room}, rest = to;

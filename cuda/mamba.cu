@@ -132,17 +132,28 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_each(mixer<T> m, states 
 }
 
 /* Counts of blocks, zero between launches. */
-static unsigned *counts(struct backend *b, int64_t n)
+int counts_open(struct backend *b, int64_t groups, struct err *e)
 {
     struct cuda *c = cuda_of(b);
-    size_t bytes = static_cast<size_t>(n) * sizeof(unsigned);
-    if (c->counts_room < bytes) {
-        CUDA(cudaFree(c->counts)); /* waits for who uses it */
-        CUDA(cudaMalloc(reinterpret_cast<void **>(&c->counts), bytes));
-        CUDA(cudaMemsetAsync(c->counts, 0, bytes, c->stream));
-        c->counts_room = bytes;
-    }
-    return c->counts;
+    size_t bytes = work_counts(groups);
+    if (c->counts_room >= bytes)
+        return 0;
+    CUDA(cudaFree(c->counts)); /* waits for who uses it */
+    c->counts_room = 0;
+    c->counts = static_cast<unsigned *>(cuda_try_memory(b, bytes, e));
+    if (!c->counts)
+        return -1;
+    CUDA(cudaMemsetAsync(c->counts, 0, bytes, c->stream));
+    c->counts_room = bytes;
+    return 0;
+}
+
+static unsigned *counts(struct backend *b, int64_t groups)
+{
+    struct err e = ERR_INIT;
+    if (counts_open(b, groups, &e))
+        die(e.kind, "%s", e.text);
+    return cuda_of(b)->counts;
 }
 
 /* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit. */
@@ -189,7 +200,7 @@ static void cuda_mamba_each(struct backend *b, struct tensor out, struct tensor 
                           e->eps,
                           layer_of(e->shape, e->constants),
                           heads_together(cuda_of(b), e->shape, n),
-                          counts(b, static_cast<int64_t>(SESSIONS) * e->shape->groups)};
+                          counts(b, e->shape->groups)};
             WITH_STATE(N, type,
                        (P == 80   ? launch<T, N, 80>
                         : P == 64 ? launch<T, N, 64>

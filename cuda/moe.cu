@@ -13,7 +13,7 @@
  *
  * With few choices a block of up and down is found by a choice that is the first of its expert, with many by expert: so
  * a single row starts k, not E times as many blocks as one matrix.  Rows are taken in parts whose results fit in
- * SCRATCH_BYTES.
+ * the working memory that is theirs (ops/work.h).
  */
 #include "forms.cuh"
 #include "linear.cuh"
@@ -386,34 +386,13 @@ static void run_step(struct backend *b, const step &s, const choices &c)
     }
 }
 
-#ifdef CUDA_EMULATED /* small, so that tests have several parts */
-enum { SCRATCH_BYTES = 64 << 10 };
-#else
-enum { SCRATCH_BYTES = 256 << 20 };
-#endif
-
-struct room { /* bytes of the pieces of scratch memory for so many choices */
-    size_t list, inner, results;
-};
-
-static room room_for(int64_t choices, int64_t experts, int64_t inner, int64_t out, enum dtype type)
-{
-    const size_t whole = 255;
-    size_t n = static_cast<size_t>(choices);
-    room r;
-    r.list = ((n + static_cast<size_t>(experts) + 1) * sizeof(int32_t) + whole) & ~whole;
-    r.inner = (n * static_cast<size_t>(inner) * dtype_size(type) + whole) & ~whole;
-    r.results = n * static_cast<size_t>(out) * sizeof(float);
-    return r;
-}
-
 /* Rows few enough for the scratch memory. */
 static void some_rows(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                       struct tensor weights, const struct experts *e)
 {
     int64_t count = ids.rows * ids.cols, width = e->up[0]->rows;
-    room r = room_for(count, e->count, width, y.cols, x.dtype);
-    char *p = static_cast<char *>(cuda_scratch(b, 4 * r.list + r.inner + r.results));
+    const struct work_experts r = work_experts(count, e->count, width, y.cols, x.dtype);
+    char *p = static_cast<char *>(cuda_scratch(b, r.all));
     choices c = {reinterpret_cast<int32_t *>(p),
                  reinterpret_cast<int32_t *>(p + r.list),
                  reinterpret_cast<int32_t *>(p + 2 * r.list),
@@ -436,8 +415,7 @@ static void some_rows(struct backend *b, struct tensor y, struct tensor x, struc
 static void cuda_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                          struct tensor weights, const struct experts *e)
 {
-    room one = room_for(ids.cols, 0, e->up[0]->rows, y.cols, x.dtype);
-    int64_t rows = static_cast<int64_t>(SCRATCH_BYTES / (4 * one.list + one.inner + one.results)) + 1;
+    int64_t rows = work_expert_rows(cuda_work_parts(), ids.cols, e->up[0]->rows, y.cols, x.dtype);
     for (int64_t t = 0; t < x.rows; t += rows) {
         int64_t n = x.rows - t < rows ? x.rows - t : rows;
         some_rows(b, tensor_rows(y, t, n), tensor_rows(x, t, n), tensor_rows(ids, t, n),

@@ -8,6 +8,11 @@ int cuda_devices(struct gpu *out, int max, struct err *e)
     return err_set(e, ERR_ENV, "this program was built without CUDA: build it where nvcc is found");
 }
 
+const struct work_parts *cuda_work_parts(void)
+{
+    return &work_parts_usual;
+}
+
 struct backend *backend_cuda(int device, struct pool *pool, struct err *e)
 {
     (void)device;

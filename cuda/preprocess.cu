@@ -143,12 +143,6 @@ static void *take_copy(struct pieces *p, const void *host, size_t bytes)
     return piece;
 }
 
-static size_t line_bytes(const struct resize_taps *t)
-{
-    size_t n = static_cast<size_t>(t->out);
-    return 2 * padded(n * sizeof(int)) + padded(n * static_cast<size_t>(t->most) * sizeof(float));
-}
-
 static line line_on_card(struct pieces *p, const struct resize_taps *t)
 {
     size_t n = static_cast<size_t>(t->out);
@@ -190,20 +184,18 @@ static int64_t cut_size(struct backend *b, struct tensor patches, const struct p
     return (int64_t)(wide.out / p->patch) * (high.out / p->patch);
 }
 
-static void cuda_cut(struct backend *b, struct tensor patches, uint64_t (*out)[2], const struct picture *p)
+static int cuda_cut(struct backend *b, struct tensor patches, uint64_t (*out)[2], const struct picture *p,
+                    struct err *e)
 {
     struct cuda *c = cuda_of(b);
     const int64_t each = (int64_t)(p->tile_w / p->patch) * (p->tile_h / p->patch);
     const unsigned tiles = static_cast<unsigned>(patches.rows / each);
     const size_t digests = tiles * sizeof *out;
     const size_t pixels = 3 * static_cast<size_t>(p->w) * static_cast<size_t>(p->h);
-    size_t largest = 0;
-    for (int i = 0; i < p->sizes; i++) {
-        size_t bytes = line_bytes(&p->size[i].across) + line_bytes(&p->size[i].down) + wide_bytes(p, i);
-        largest = bytes > largest ? bytes : largest;
-    }
     struct pieces pieces = {
-        static_cast<char *>(cuda_scratch(b, padded(digests) + padded(pixels) + padded(largest))), c->stream};
+        static_cast<char *>(cuda_try_scratch(b, work_picture(p, static_cast<int>(tiles)), e)), c->stream};
+    if (!pieces.at)
+        return -1;
     word *sums = static_cast<word *>(take(&pieces, digests));
     const uint8_t *rgb = static_cast<const uint8_t *>(take_copy(&pieces, p->rgb, pixels));
     CUDA(cudaMemsetAsync(sums, 0, digests, c->stream));
@@ -216,6 +208,7 @@ static void cuda_cut(struct backend *b, struct tensor patches, uint64_t (*out)[2
     LAUNCHED(b);
     CUDA(cudaMemcpyAsync(out, sums, digests, cudaMemcpyDeviceToHost, c->stream));
     CUDA(cudaStreamSynchronize(c->stream));
+    return 0;
 }
 
 void cut_fill(struct ops *o)

@@ -17,7 +17,7 @@
 enum {
     SSM_THREADS = 256, /* of the kernels that walk through a state */
     SSM_WARPS = SSM_THREADS / WARP,
-    SESSIONS = 128, /* of one launch */
+    SESSIONS = WORK_SESSIONS, /* of one launch */
 };
 
 /* States of the sessions of a launch: a kernel gets the addresses by value. */

@@ -166,6 +166,8 @@ static void put_memory(const struct planning *g)
     json_t *engine = json_object(), *session = json_object();
     put(engine, "language", p->language);
     put(engine, "vision", p->vision);
+    put(engine, "work", p->work);
+    put(engine, "picture", p->picture);
     put(engine, "tokenizer", p->tokenizer);
     put(engine, "program", p->base);
     put(engine, "vision_cache_most", p->tile_cache);
@@ -325,13 +327,16 @@ static int read_model(struct planning *g, struct err *e)
     if (!s)
         return -1;
     o.memory = g->memory;
-    if (g->set->gpu)
+    if (g->set->gpu) {
         o.hold = HOLD_PACKED;
+        o.device = "cuda";
+    }
     int rc = plan_make(&g->p, &g->c, s, &o, e);
     safetensors_close(s);
     if (rc)
         return err_prefix(e, "model '%s'", g->dir);
-    g->p.tokenizer = tokenizer;
+    g->p.tokenizer = g->set->gpu ? 0 : tokenizer;
+    plan_picture(&g->p, &g->c, g->screen_w, g->screen_h);
     return 0;
 }
 
@@ -349,7 +354,7 @@ static int make(struct planning *g, struct err *e)
     g->files = now.file;
     if (read_model(g, e) || measure(g, e))
         return -1;
-    g->p.base = now.own;
+    g->p.base = gpu ? 0 : now.own;
     int most = g->c.lm.max_tokens;
     g->context = set->context ? set->context : most < CONTEXT ? most : CONTEXT;
     g->root = json_pack("{s:s, s:s, s:i, s:I, s:[]}", "model", g->dir, "for", gpu ? "gpu" : "machine",
@@ -419,8 +424,14 @@ static void print_memory(const struct planning *g)
     print_row("working memory of the language model", p->language, "");
     if (g->c.vision)
         print_row("working memory of the tower", p->vision, "");
-    print_row("tokenizer", p->tokenizer, "");
-    print_row("program", p->base, "");
+    if (p->work)
+        print_row("working memory of kernels", p->work, "");
+    if (p->picture)
+        print_row("a picture of the screen on its way", p->picture, "");
+    if (!g->set->gpu) {
+        print_row("tokenizer", p->tokenizer, "");
+        print_row("program", p->base, "");
+    }
     print_row("session: SSM state", p->ssm, "");
     print_row("session: convolution state", p->conv, "");
     print_row("session: last row and logits", p->session, "");

@@ -162,7 +162,7 @@ static struct tensor run_vision(struct run *r)
     v.watch_arg = r;
     struct tensor rows = r->backend->ops->alloc(
         r->backend, r->act, (int64_t)tiles * config_tile_tokens(&r->config), r->config.lm.hidden);
-    assert_int_equal(vision_encode(&v, patches, tiles, rows), tiles);
+    assert_int_equal(vision_encode(&v, patches, tiles, rows, NULL), tiles);
     compare(r, "rows", rows);
     vision_free(&v);
     free(patches);

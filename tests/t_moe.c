@@ -310,7 +310,7 @@ static void check_vision(const char *isa)
         struct tensor rows = r.b->ops->alloc(r.b, DT_F32, preprocess_tokens(&g), r.config.lm.hidden);
         l.rows = (int64_t)g.patch_rows * g.patch_cols + r.weights.vision.prefix.rows;
         v.watch = i < 2 ? watch_block : NULL;
-        assert_int_equal(vision_encode_canvas(&v, patches, g.patch_rows, g.patch_cols, rows), i < 2);
+        assert_int_equal(vision_encode_canvas(&v, patches, g.patch_rows, g.patch_cols, rows, NULL), i < 2);
         snprintf(name, sizeof name, "rows%d", i % 2);
         check_stage(&r, name, rows);
         l.first += l.rows;
@@ -342,7 +342,7 @@ static void t_final_norm(void **state)
     vision_init(&v, &r.config, &r.weights.vision, r.b, DT_F32);
     float *patches = check_pixels(&r, 0, &g);
     struct tensor rows = r.b->ops->alloc(r.b, DT_F32, preprocess_tokens(&g), r.config.lm.hidden);
-    vision_encode_canvas(&v, patches, g.patch_rows, g.patch_cols, rows);
+    vision_encode_canvas(&v, patches, g.patch_rows, g.patch_cols, rows, NULL);
     check_stage(&r, "normed0", rows);
     assert_true(r.worst < 1e-5);
     r.b->ops->free(r.b, &rows);

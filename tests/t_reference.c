@@ -99,7 +99,7 @@ static struct tensor run_vision(struct run *r)
     patchify(&r->config, pixels, patches);
     struct tensor rows =
         r->backend->ops->alloc(r->backend, DT_F32, config_tile_tokens(&r->config), r->config.lm.hidden);
-    assert_int_equal(vision_encode(&v, patches, 1, rows), 1);
+    assert_int_equal(vision_encode(&v, patches, 1, rows, NULL), 1);
     check_stage(r, "rows", rows);
     vision_free(&v);
     free(patches);

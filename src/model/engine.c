@@ -115,13 +115,14 @@ int engine_agree(struct engine *g, struct err *e)
 static int open_backend(struct engine *g, const struct engine_options *o, const struct safetensors *s,
                         struct plan_holding *hold, struct err *e)
 {
-    struct plan p = {0};
+    struct plan *p = &g->plan;
     struct engine_options packed = *o;
     packed.hold = HOLD_PACKED;
-    if ((backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(&p, &g->config, s, &packed, e)) ||
+    packed.device = "cuda";
+    if ((backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
         plan_hold(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);
-    g->backend = backend_open(o->device, o->isa, plan_own(&p, 1, 0), g->pool, e);
+    g->backend = backend_open(o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
         *hold = (struct plan_holding){false, 0};
     return g->backend ? 0 : -1;
@@ -165,6 +166,13 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     return rc;
 }
 
+/* What operations take, before sessions take the rest. */
+static int reserve(struct engine *g, struct err *e)
+{
+    struct work_need n = {g->plan.scratch, tokenizer_size(g->tokenizer), g->config.lm.ssm.groups};
+    return g->backend->ops->reserve ? g->backend->ops->reserve(g->backend, &n, e) : 0;
+}
+
 /* Of what the weights have left on a device the sessions may take all but a part, for work that needs more. */
 static int open_room(struct engine *g, const struct engine_options *o, struct err *e)
 {
@@ -172,7 +180,7 @@ static int open_room(struct engine *g, const struct engine_options *o, struct er
     struct recurrent one;
     recurrent_form(&one, &g->config.lm, g->types);
     size_t least = (size_t)one.block.cols, left = 0;
-    size_t spare = g->config.vision ? VISION_CACHE_BYTES : 0;
+    size_t spare = g->config.vision ? VISION_CACHE_BYTES + plan_picture(&g->plan, &g->config, 1920, 1080) : 0;
     free(one.ssm);
     free(one.conv);
     if (g->backend->ops->memory_left)
@@ -203,7 +211,8 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)
         vision_init(&g->vision, &g->config, &g->weights.vision, g->backend, g->act);
-    if (open_room(g, o, e) || (o->state == STATE_FP16 && !o->random && !o->any_drift && drift_gate(g, o, e)))
+    if (reserve(g, e) || open_room(g, o, e) ||
+        (o->state == STATE_FP16 && !o->random && !o->any_drift && drift_gate(g, o, e)))
         goto fail;
     g->language.cancel = g->vision.cancel = o->cancel; /* from here on: what was measured must be whole */
     return g;

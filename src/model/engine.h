@@ -6,6 +6,7 @@
 #include "model/drift.h"
 #include "model/language.h"
 #include "model/model.h"
+#include "model/plan.h"
 #include "model/tokenizer.h"
 #include "model/vision.h"
 #include "model/weights.h"
@@ -25,6 +26,7 @@ struct engine {
     struct safetensors *files;  /* NULL: the weights are packed and need them no more */
     struct weight_cache *cache; /* NULL: no weight lies in it */
     struct model_weights weights;
+    struct plan plan; /* of it on a GPU, else zeros */
     struct room room; /* of the sessions' states and checkpoints */
     struct language language;
     struct vision vision;

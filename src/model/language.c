@@ -156,14 +156,25 @@ void language_step_each(struct language *m, struct lm_state *const *s, int n, co
     run_step(m, (struct language_batch){s, n}, ids);
 }
 
+/* Of n rows of logits as many as there is memory for: one at least. */
+static int logits_at_once(struct language *m, int n)
+{
+    const struct ops *ops = m->backend->ops;
+    if (m->logits.rows < n) {
+        struct tensor more =
+            (ops->try_alloc ? ops->try_alloc : ops->alloc)(m->backend, DT_F32, n, m->weights->vocab);
+        if (!more.data)
+            return (int)m->logits.rows;
+        ops->free(m->backend, &m->logits);
+        m->logits = more;
+    }
+    return n;
+}
+
 /* [n, V] on the backend, until the next call. */
 static struct tensor project(struct language *m, struct tensor last)
 {
     struct backend *b = m->backend;
-    if (m->logits.rows < last.rows) {
-        b->ops->free(b, &m->logits);
-        m->logits = b->ops->alloc(b, DT_F32, last.rows, m->weights->vocab);
-    }
     struct tensor y = tensor_rows(m->logits, 0, last.rows);
     b->ops->linear(b, y, last, m->weights->head, no_bias, EPI_NONE, 0);
     return y;
@@ -172,6 +183,8 @@ static struct tensor project(struct language *m, struct tensor last)
 static struct tensor project_each(struct language *m, struct lm_state *const *s, int n)
 {
     struct tensor last[LANGUAGE_ROWS], rows = tensor_rows(m->u, 0, n);
+    if (n == 1)
+        return project(m, s[0]->now.last);
     for (int i = 0; i < n; i++)
         last[i] = s[i]->now.last;
     m->backend->ops->gather(m->backend, rows, last);
@@ -190,16 +203,22 @@ void language_logits(struct language *m, const struct lm_state *s, float *logits
 
 void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits)
 {
-    struct tensor y = project_each(m, s, n);
-    for (int i = 0; i < n; i++)
-        to_host(m, logits[i], tensor_rows(y, i, 1));
+    for (int first = 0, some = logits_at_once(m, n); first < n; first += some) {
+        int k = n - first < some ? n - first : some;
+        struct tensor y = project_each(m, s + first, k);
+        for (int i = 0; i < k; i++)
+            to_host(m, logits[first + i], tensor_rows(y, i, 1));
+    }
 }
 
 void language_choose_each(struct language *m, struct lm_state *const *s, int n, int ids,
                           const struct choosing *how, struct choice *out)
 {
-    struct tensor y = n == 1 ? project(m, s[0]->now.last) : project_each(m, s, n);
-    m->backend->ops->choose(m->backend, tensor_cols(y, 0, ids), how, out);
+    for (int first = 0, some = logits_at_once(m, n); first < n; first += some) {
+        int k = n - first < some ? n - first : some;
+        struct tensor y = project_each(m, s + first, k);
+        m->backend->ops->choose(m->backend, tensor_cols(y, 0, ids), how + first, out + first);
+    }
 }
 
 static int widest_mlp(const struct lm_config *c)

@@ -4,8 +4,10 @@
 #include "model/engine.h"
 #include "model/language.h"
 #include "model/memory.h"
+#include "model/preprocess.h"
 #include "model/vision.h"
-#include "ops/quant.h"
+
+#include "cuda/cuda.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +60,8 @@ struct counter {
     struct backend backend;
     struct ops ops;
     size_t own, mapped, streamed;
+    const struct work_parts *gpu; /* NULL: memory of the host */
+    size_t scratch;               /* of the product that takes most of it */
     const struct lm_config *config;
     struct plan_part *parts; /* NULL: not by part */
     struct plan_part seen;   /* own and mapped when the last tensor was done */
@@ -72,7 +76,8 @@ static struct counter *counter_of(const struct backend *b)
 static struct tensor count_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
     struct counter *k = counter_of(b);
-    k->own += (size_t)rows * (size_t)cols * dtype_size(t);
+    size_t bytes = (size_t)rows * (size_t)cols * dtype_size(t);
+    k->own += k->gpu ? work_tensor(bytes) : bytes;
     return (struct tensor){k->nothing, t, rows, cols, cols};
 }
 
@@ -89,9 +94,19 @@ static void count_copy(struct backend *b, struct tensor dst, struct tensor src)
     (void)src;
 }
 
+static void count_scratch(struct counter *k, size_t bytes)
+{
+    k->scratch = bytes > k->scratch ? bytes : k->scratch;
+}
+
 static struct weight *count_pack(struct backend *b, struct tensor host, enum dtype dtype)
 {
     struct counter *k = counter_of(b);
+    if (k->gpu) {
+        k->own += work_matrix(dtype, host.rows, host.cols);
+        count_scratch(k, work_sums(k->gpu, host.rows));
+        return (struct weight *)(void *)k->nothing;
+    }
     int64_t rows = (host.rows + PANEL - 1) / PANEL * PANEL;
     int64_t cols = dtype == DT_BF16 ? (host.cols + 1) / 2 * 2 : host.cols;
     k->own += (size_t)rows * (size_t)cols * dtype_size(dtype);
@@ -109,7 +124,8 @@ static struct weight *count_borrow(struct backend *b, struct tensor host, bool o
 
 static size_t count_quant_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
 {
-    (void)b;
+    if (counter_of(b)->gpu)
+        return work_small_matrix(form, rows, cols);
     return quant_panels(form, rows, cols, PANEL).end;
 }
 
@@ -120,6 +136,8 @@ static struct weight *count_quant(struct backend *b, void *bytes, bool owned, en
     (void)owned;
     struct counter *k = counter_of(b);
     k->own += count_quant_bytes(b, form, rows, cols);
+    if (k->gpu)
+        count_scratch(k, work_small(k->gpu, form, work_room(form, cols)));
     return (struct weight *)(void *)k->nothing;
 }
 
@@ -129,9 +147,10 @@ static void count_unpack(struct backend *b, struct weight *w)
     (void)w;
 }
 
-static void counter_init(struct counter *k, const struct lm_config *c)
+static void counter_init(struct counter *k, const struct lm_config *c, bool gpu)
 {
     *k = (struct counter){.config = c,
+                          .gpu = gpu ? cuda_work_parts() : NULL,
                           .ops = {.name = "count",
                                   .alloc = count_alloc,
                                   .free = count_free,
@@ -139,7 +158,7 @@ static void counter_init(struct counter *k, const struct lm_config *c)
                                   .download = count_copy,
                                   .copy = count_copy,
                                   .pack = count_pack,
-                                  .borrow = count_borrow,
+                                  .borrow = gpu ? NULL : count_borrow,
                                   .quant_bytes = count_quant_bytes,
                                   .quant_weight = count_quant,
                                   .unpack_free = count_unpack}};
@@ -175,11 +194,11 @@ static void count_stored(struct plan *p, const struct model_config *c, const str
     }
 }
 
-static void count_session(struct plan *p, const struct model_config *c, struct state_types types)
+static void count_session(struct plan *p, const struct model_config *c, struct state_types types, bool gpu)
 {
     struct counter k;
     struct lm_state s;
-    counter_init(&k, &c->lm);
+    counter_init(&k, &c->lm, gpu);
     state_init(&s, &c->lm, &k.backend, types);
     for (int i = 0; i < c->lm.layers; i++) {
         p->ssm += bytes_of(s.now.ssm[i]);
@@ -209,7 +228,7 @@ static void count_engine(struct plan *p, const struct model_config *c, const str
     p->tile = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     p->tile_cache = p->tile * (size_t)vision.cache_max;
     if (c->vit.max_patches) { /* what the largest canvas takes, once one is seen */
-        vision_reserve(&vision, 1, 2, c->vit.max_patches / 2);
+        vision_reserve(&vision, 1, 2, c->vit.max_patches / 2, NULL);
         p->tile = (size_t)c->vit.max_patches / 4 * (size_t)c->lm.hidden * dtype_size(act);
         p->tile_cache = VISION_CACHE_BYTES;
     }
@@ -218,14 +237,63 @@ static void count_engine(struct plan *p, const struct model_config *c, const str
     vision_free(&vision);
 }
 
+static bool on_gpu(const struct engine_options *o)
+{
+    return o->device && !strncmp(o->device, "cuda", 4);
+}
+
+/* Experts and attention as often as they could be asked for at once. */
+static void count_work(struct plan *p, const struct model_config *c, struct counter *k, enum dtype act)
+{
+    const struct lm_config *lm = &c->lm;
+    const struct moe_config *moe = &lm->moe;
+    size_t lists = 0;
+    p->language -= work_tensor((size_t)p->vocab * sizeof(float)); /* logits are each session's */
+    count_scratch(k, work_choose(WORK_CHOICES));
+    if (moe->width) {
+        int64_t out = moe->latent ? moe->latent : lm->hidden,
+                rows = work_expert_rows(k->gpu, moe->route.chosen, moe->width, out, act);
+        rows = rows < LANGUAGE_ROWS ? rows : LANGUAGE_ROWS;
+        count_scratch(k,
+                      work_experts(rows * moe->route.chosen, moe->route.experts, moe->width, out, act).all);
+    }
+    for (int i = 0; i < lm->layers; i++) {
+        if (lm->pattern[i] == LAYER_MOE)
+            lists += 2 * work_tensor((size_t)moe->route.experts * 2 * sizeof(void *));
+        if (lm->pattern[i] == LAYER_ATTENTION) {
+            int64_t each = (int64_t)lm->q_heads * (lm->head_dim + 2);
+            size_t one = work_attend(1, WORK_PIECES, each).all,
+                   most = work_attend(LANGUAGE_ROWS, (int64_t)LANGUAGE_ROWS * WORK_PIECES, each).all;
+            most = most < k->gpu->pieces ? most : k->gpu->pieces;
+            count_scratch(k, most > one ? most : one);
+        }
+    }
+    p->scratch = k->scratch;
+    p->work = work_tensor(k->scratch) + k->gpu->library + work_sets(p->vocab) +
+              work_tensor(work_counts(lm->ssm.groups)) + lists;
+}
+
+size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h)
+{
+    p->picture = 0;
+    if (!c->vision || !p->scratch)
+        return 0;
+    struct tile_grid g = preprocess_grid(c, w, h);
+    size_t work = preprocess_work(c, w, h);
+    p->picture = work_tensor(preprocess_image_floats(c, &g) * sizeof(float)) +
+                 (work > p->scratch ? work - p->scratch : 0);
+    return p->picture;
+}
+
 static int count_all(struct plan *p, const struct model_config *c, const struct safetensors *s,
                      const struct engine_options *o, struct plan_holding hold, struct err *e)
 {
     struct counter k;
     struct model_weights w;
     enum dtype act = o->f32 ? DT_F32 : DT_BF16;
-    *p = (struct plan){.base = PROGRAM};
-    counter_init(&k, &c->lm);
+    bool gpu = on_gpu(o);
+    *p = (struct plan){.base = gpu ? 0 : PROGRAM};
+    counter_init(&k, &c->lm, gpu);
     k.parts = p->parts;
     struct bind_options bind = {.f32 = o->f32,
                                 .allow_extra = o->allow_extra,
@@ -244,8 +312,10 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     p->resident = k.mapped - k.streamed;
     count_stored(p, c, s);
     count_engine(p, c, &w, &k, act);
+    if (gpu)
+        count_work(p, c, &k, act);
     weights_free(&w, c, &k.backend);
-    count_session(p, c, state_types(o->f32, o->state));
+    count_session(p, c, state_types(o->f32, o->state), gpu);
     for (int i = 0; i < PLAN_KINDS; i++) {
         p->weights.tensors += p->parts[i].tensors;
         p->weights.stored += p->parts[i].stored;
@@ -281,7 +351,7 @@ int plan_look(const struct plan_look *look, const struct model_config *c, const 
     struct counter k;
     struct looker l = {look, 0};
     struct err e = ERR_INIT;
-    counter_init(&k, &c->lm);
+    counter_init(&k, &c->lm, false);
     struct bind_options bind = {
         .shapes_only = true, .problem = tell_problem, .ignored = tell_ignored, .look_arg = &l};
     struct engine g = {.config = *c, .tokenizer = (struct tokenizer *)(uintptr_t)t};
@@ -347,7 +417,7 @@ int64_t plan_states(const struct plan *p, size_t memory, int64_t tokens)
 
 size_t plan_own(const struct plan *p, int sessions, int64_t tokens)
 {
-    return p->weights.own + p->language + p->vision + p->tokenizer + p->base +
+    return p->weights.own + p->language + p->vision + p->work + p->picture + p->tokenizer + p->base +
            (size_t)sessions * plan_session(p, tokens);
 }
 

@@ -42,6 +42,9 @@ struct plan {
     size_t streamed; /* and what is read again each time; embeddings are neither */
     size_t language; /* working memory of an engine */
     size_t vision;
+    size_t scratch; /* on a GPU: of the operation that takes most, which is reserved */
+    size_t work;    /* with what the libraries and choices of tokens take */
+    size_t picture; /* of a picture's pixels and patches; see plan_picture */
     size_t tokenizer;
     size_t base; /* the program itself */
 
@@ -65,7 +68,8 @@ struct plan_look {
 int plan_look(const struct plan_look *l, const struct model_config *c, const struct safetensors *s,
               const struct tokenizer *t);
 
-/* f32, weights (AUTO chooses) and memory count, as does allow_extra.  -1 when the checkpoint would be refused. */
+/* f32, weights (AUTO chooses) and memory count, as does allow_extra; with a device that is a GPU it is the memory of one,
+ * and what stays on the host is left out.  -1 when the checkpoint would be refused. */
 int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,
               const struct engine_options *o, struct err *e);
 
@@ -77,6 +81,9 @@ struct plan_holding {
 };
 int plan_hold(struct plan_holding *h, const struct model_config *c, const struct safetensors *s,
               const struct engine_options *o, struct err *e);
+
+/* What pictures of up to this size take beside, on a GPU; into p->picture, too. */
+size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h);
 
 /* Memory of our own with n sessions of so many tokens each; 0 sessions: of the engine alone. */
 size_t plan_own(const struct plan *p, int sessions, int64_t tokens);

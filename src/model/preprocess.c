@@ -9,6 +9,8 @@
  */
 #include "model/preprocess.h"
 
+#include "ops/work.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -271,10 +273,19 @@ void preprocess_image(const struct model_config *c, const struct image *im, bool
     free_picture(&p);
 }
 
-void preprocess_on(struct backend *b, const struct model_config *c, const struct image *im, bool round8,
-                   struct tensor patches, uint64_t (*digest)[2])
+int preprocess_on(struct backend *b, const struct model_config *c, const struct image *im, bool round8,
+                  struct tensor patches, uint64_t (*digest)[2], struct err *e)
 {
     struct picture p = make_picture(c, im, round8);
-    b->ops->cut(b, patches, digest, &p);
+    int rc = b->ops->cut(b, patches, digest, &p, e);
     free_picture(&p);
+    return rc;
+}
+
+size_t preprocess_work(const struct model_config *c, int w, int h)
+{
+    struct picture p = make_picture(c, &(struct image){.w = w, .h = h}, false);
+    size_t bytes = work_picture(&p, preprocess_grid(c, w, h).tiles);
+    free_picture(&p);
+    return bytes;
 }

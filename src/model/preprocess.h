@@ -41,8 +41,10 @@ size_t preprocess_floats(const struct model_config *c, int tiles);
 void preprocess_image(const struct model_config *c, const struct image *im, bool round8, struct pool *pool,
                       float *patches);
 
-/* The same by a backend that has the operation `cut`, into its own memory; and a digest of each tile. */
-void preprocess_on(struct backend *b, const struct model_config *c, const struct image *im, bool round8,
-                   struct tensor patches, uint64_t (*digest)[2]);
+/* The same by a backend that has the operation `cut`, into its own memory; and a digest of each tile.  -1: there is not
+ * enough of it, which is so many bytes beside the patches. */
+int preprocess_on(struct backend *b, const struct model_config *c, const struct image *im, bool round8,
+                  struct tensor patches, uint64_t (*digest)[2], struct err *e);
+size_t preprocess_work(const struct model_config *c, int w, int h);
 
 #endif

@@ -204,12 +204,12 @@ int session_append_image(struct session *s, const struct image *im, struct err *
         return -1;
     push(s, g->image_open);
     struct image_rows image = {s->n, out};
-    int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms);
+    int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms, e);
     if (computed < 0) {
         s->n--;
         room_free(&g->room, &out);
         tenant_leave(&s->home);
-        return err_set(e, ERR_STOPPED, "stopped while the model was looking");
+        return -1;
     }
     for (int64_t i = 0; i < rows; i++)
         push(s, g->config.image_token);

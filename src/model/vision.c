@@ -134,18 +134,55 @@ static void forget(struct vision *v, struct vision_entry *old)
     *old = v->cache[--v->cached];
 }
 
+/* false: there is none. */
+static bool forget_oldest(struct vision *v)
+{
+    struct vision_entry *oldest = &v->cache[0];
+    for (int i = 1; i < v->cached; i++)
+        if (v->cache[i].used < oldest->used)
+            oldest = &v->cache[i];
+    if (v->cached == 0)
+        return false;
+    forget(v, oldest);
+    return true;
+}
+
+/* A tensor where memory may be at its end: cached tiles go before there is none. */
+static struct tensor try_alloc(struct vision *v, enum dtype type, int64_t rows, int64_t cols)
+{
+    const struct ops *ops = v->backend->ops;
+    struct tensor t;
+    do
+        t = (ops->try_alloc ? ops->try_alloc : ops->alloc)(v->backend, type, rows, cols);
+    while (!t.data && forget_oldest(v));
+    return t;
+}
+
+/* The same in the place of another, which is gone also where there is no memory for it. */
+static int get(struct vision *v, struct tensor *t, enum dtype type, int64_t rows, int64_t cols, struct err *e)
+{
+    if (t->data)
+        v->backend->ops->free(v->backend, t);
+    *t = try_alloc(v, type, rows, cols);
+    if (t->data)
+        return 0;
+    double bytes = (double)rows * (double)cols * (double)dtype_size(type);
+    *t = (struct tensor){0};
+    return err_set(e, ERR_ENV,
+                   "the device has no room for %.2f MiB of a picture: have a smaller one, or fewer sessions "
+                   "at once",
+                   bytes / (1 << 20));
+}
+
 /* The oldest go until there is room; a few stay whatever they take. */
 static void keep(struct vision *v, XXH128_hash_t hash, struct tensor rows)
 {
     while (v->cached == v->cache_max ||
-           (v->cached >= VISION_BATCH && v->cache_bytes + bytes_of(rows) > VISION_CACHE_BYTES)) {
-        struct vision_entry *oldest = &v->cache[0];
-        for (int i = 1; i < v->cached; i++)
-            if (v->cache[i].used < oldest->used)
-                oldest = &v->cache[i];
-        forget(v, oldest);
-    }
-    struct tensor kept = v->backend->ops->alloc(v->backend, v->act, rows.rows, rows.cols);
+           (v->cached >= VISION_BATCH && v->cache_bytes + bytes_of(rows) > VISION_CACHE_BYTES))
+        forget_oldest(v);
+    struct tensor kept = try_alloc(v, v->act, rows.rows, rows.cols);
+    if (!kept.data)
+        return;
     v->backend->ops->copy(v->backend, kept, rows);
     v->cache[v->cached++] = (struct vision_entry){hash, kept, ++v->clock};
     v->cache_bytes += bytes_of(rows);
@@ -200,7 +237,7 @@ static void take_tile(struct vision *v, int place, const struct tiles *in, int t
                             (struct tensor){(void *)(uintptr_t)from, DT_F32, count, size, size});
 }
 
-static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor out)
+static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor out, struct err *e)
 {
     int64_t tokens = tokens_of(v);
     bool *done = xcalloc((unsigned long)in->n, sizeof *done);
@@ -214,7 +251,7 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
         for (int i = 0; i < n; i++)
             take_tile(v, i, in, batch[i]);
         if (run_tower(v, n)) {
-            computed = -1;
+            computed = err_set(e, ERR_STOPPED, "stopped while the model was looking");
             break;
         }
         for (int i = 0; i < n; i++) {
@@ -239,78 +276,80 @@ static XXH128_hash_t *hash_each(const struct vision *v, const void *things, int 
     return hash;
 }
 
-int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out)
+int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out, struct err *e)
 {
     size_t floats = (size_t)patches_of(v) * (size_t)preprocess_patch_size(v->config);
     struct tiles in = {patches, hash_each(v, patches, tiles, floats * sizeof *patches), tiles};
-    int computed = encode_tiles(v, &in, out);
+    int computed = encode_tiles(v, &in, out, e);
     free(in.hash);
     return computed;
 }
 
 /* What goes through next is a canvas of rows x cols patches. */
-static void set_canvas(struct vision *v, int rows, int cols)
+static int set_canvas(struct vision *v, int rows, int cols, struct err *e)
 {
     struct backend *b = v->backend;
-    vision_reserve(v, 1, rows, cols);
+    if (vision_reserve(v, 1, rows, cols, e))
+        return -1;
     if (v->position.data && rows == v->patch_rows && cols == v->patch_cols)
-        return;
-    if (v->position.data)
-        b->ops->free(b, &v->position);
-    v->position = b->ops->alloc(b, v->act, (int64_t)rows * cols, v->config->vit.hidden);
+        return 0;
+    if (get(v, &v->position, v->act, (int64_t)rows * cols, v->config->vit.hidden, e))
+        return -1;
     b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
     v->patch_rows = rows;
     v->patch_cols = cols;
+    return 0;
 }
 
-int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out)
+int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out,
+                         struct err *e)
 {
-    set_canvas(v, rows, cols);
-    return vision_encode(v, patches, 1, out);
+    return set_canvas(v, rows, cols, e) ? -1 : vision_encode(v, patches, 1, out, e);
 }
 
 /* ---- images ------------------------------------------------------------------------------------------- */
 
 static int encode_on_host(struct vision *v, const struct image *im, bool round8, struct pool *pool,
-                          const struct tile_grid *g, struct tensor out, double *preprocess_ms)
+                          const struct tile_grid *g, struct tensor out, double *preprocess_ms, struct err *e)
 {
     int64_t start = clock_ns();
     float *patches = xmalloc(preprocess_image_floats(v->config, g), sizeof *patches);
     preprocess_image(v->config, im, round8, pool, patches);
     *preprocess_ms += clock_ms_since(start);
-    int computed = vision_encode(v, patches, g->tiles, out);
+    int computed = vision_encode(v, patches, g->tiles, out, e);
     free(patches);
     return computed;
 }
 
 static int encode_on_device(struct vision *v, const struct image *im, bool round8, const struct tile_grid *g,
-                            struct tensor out, double *preprocess_ms)
+                            struct tensor out, double *preprocess_ms, struct err *e)
 {
-    struct backend *b = v->backend;
     int64_t start = clock_ns(), rows = g->tiles * patches_of(v);
+    if (v->cut.rows < rows && get(v, &v->cut, DT_F32, rows, preprocess_patch_size(v->config), e))
+        return -1;
     uint64_t(*digest)[2] = xmalloc((unsigned long)g->tiles, sizeof *digest);
-    if (v->cut.rows < rows) {
-        if (v->cut.data)
-            b->ops->free(b, &v->cut);
-        v->cut = b->ops->alloc(b, DT_F32, rows, preprocess_patch_size(v->config));
-    }
-    preprocess_on(b, v->config, im, round8, tensor_rows(v->cut, 0, rows), digest);
-    struct tiles in = {NULL, hash_each(v, digest, g->tiles, sizeof *digest), g->tiles};
+    int computed;
+    do
+        computed = preprocess_on(v->backend, v->config, im, round8, tensor_rows(v->cut, 0, rows), digest, e);
+    while (computed && forget_oldest(v));
     *preprocess_ms += clock_ms_since(start);
-    int computed = encode_tiles(v, &in, out);
-    free(in.hash);
+    if (computed == 0) {
+        struct tiles in = {NULL, hash_each(v, digest, g->tiles, sizeof *digest), g->tiles};
+        computed = encode_tiles(v, &in, out, e);
+        free(in.hash);
+    }
     free(digest);
     return computed;
 }
 
 int vision_encode_image(struct vision *v, const struct image *im, bool round8, struct pool *pool,
-                        struct tensor out, double *preprocess_ms)
+                        struct tensor out, double *preprocess_ms, struct err *e)
 {
     struct tile_grid g = preprocess_grid(v->config, im->w, im->h);
-    if (v->config->vit.max_patches)
-        set_canvas(v, g.patch_rows, g.patch_cols);
-    return v->backend->ops->cut ? encode_on_device(v, im, round8, &g, out, preprocess_ms)
-                                : encode_on_host(v, im, round8, pool, &g, out, preprocess_ms);
+    if (v->config->vit.max_patches && set_canvas(v, g.patch_rows, g.patch_cols, e))
+        return -1;
+    return v->backend->ops->cut ? encode_on_device(v, im, round8, &g, out, preprocess_ms, e)
+                                : encode_on_host(v, im, round8, pool, &g, out, preprocess_ms, e);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------- */
@@ -341,17 +380,27 @@ static void list_scratch(struct vision *v, int tiles, int64_t patches, struct sc
     memcpy(out, all, sizeof all);
 }
 
-void vision_reserve(struct vision *v, int tiles, int rows, int cols)
+static void drop_scratch(struct vision *v)
+{
+    struct scratch all[SCRATCH];
+    list_scratch(v, 1, 1, all);
+    for (int i = 0; i < SCRATCH; i++)
+        if (all[i].t->data)
+            v->backend->ops->free(v->backend, all[i].t);
+}
+
+int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e)
 {
     struct scratch all[SCRATCH];
     list_scratch(v, tiles, (int64_t)rows * cols, all);
     if (v->patches.rows >= all[0].rows)
-        return;
-    for (int i = 0; i < SCRATCH; i++) {
-        if (all[i].t->data)
-            v->backend->ops->free(v->backend, all[i].t);
-        *all[i].t = v->backend->ops->alloc(v->backend, v->act, all[i].rows, all[i].cols);
-    }
+        return 0;
+    for (int i = 0; i < SCRATCH; i++)
+        if (get(v, all[i].t, v->act, all[i].rows, all[i].cols, e)) {
+            drop_scratch(v);
+            return -1;
+        }
+    return 0;
 }
 
 static void make_final_norm(struct vision *v)
@@ -381,7 +430,9 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
     } else {
         v->patch_rows = v->patch_cols = config_grid(c);
         v->position = w->position;
-        vision_reserve(v, v->batch, v->patch_rows, v->patch_cols);
+        struct err e = ERR_INIT;
+        if (vision_reserve(v, v->batch, v->patch_rows, v->patch_cols, &e))
+            die(e.kind, "%s", e.text);
     }
     v->cache = xcalloc((unsigned long)v->cache_max, sizeof *v->cache);
 }
@@ -390,11 +441,7 @@ void vision_free(struct vision *v)
 {
     if (!v->backend) /* never set up */
         return;
-    struct scratch all[SCRATCH];
-    list_scratch(v, 1, 1, all);
-    for (int i = 0; i < SCRATCH; i++)
-        if (all[i].t->data)
-            v->backend->ops->free(v->backend, all[i].t);
+    drop_scratch(v);
     if (v->config->vit.max_patches && v->position.data)
         v->backend->ops->free(v->backend, &v->position);
     if (v->cut.data)

@@ -76,18 +76,19 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
 void vision_free(struct vision *v);
 
 /* patches on the host as preprocess_image leaves them; out [tiles * tokens, D].
- * Returns how many tiles had to be computed, -1: cancelled, and the same for the next two. */
-int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out);
+ * Returns how many tiles had to be computed; -1: cancelled, or no memory.  The same for the next two. */
+int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out, struct err *e);
 
 /* The same for one canvas: out [rows * cols / 4, D]; 1 or, when it was in the cache, 0. */
-int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out);
+int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out,
+                         struct err *e);
 
 /* An image from its pixels on; out has preprocess_tokens rows.  The time until its patches were there is added to
  * *preprocess_ms. */
 int vision_encode_image(struct vision *v, const struct image *im, bool round8, struct pool *pool,
-                        struct tensor out, double *preprocess_ms);
+                        struct tensor out, double *preprocess_ms, struct err *e);
 
 /* Makes room for so many tiles of rows x cols patches: what encoding does by itself. */
-void vision_reserve(struct vision *v, int tiles, int rows, int cols);
+int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e);
 
 #endif

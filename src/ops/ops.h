@@ -106,6 +106,13 @@ struct quant_source {
     float scale;           /* of e4m3 and e2m1 */
 };
 
+/* What operations take beside the tensors they are given (ops/work.h). */
+struct work_need {
+    size_t bytes; /* of the one that takes most */
+    int64_t ids;  /* that choices are among */
+    int groups;   /* of Mamba-2 layers */
+};
+
 /* How the next token is chosen from a row of logits; sets of ids have bit i % 64 of word i / 64 for id i. */
 struct choosing {
     const uint64_t *known;   /* ids that may ever be chosen */
@@ -157,6 +164,8 @@ struct ops {
     /* Where tensors do not lie in the host's memory, else NULL: how many bytes are left for them, and memory of the
      * host from and to which they are copied fastest (NULL when there is none). */
     size_t (*memory_left)(struct backend *b);
+    /* Takes the working memory of a model's operations, so that none of them asks for more later. */
+    int (*reserve)(struct backend *b, const struct work_need *n, struct err *e);
     void *(*host_alloc)(struct backend *b, size_t bytes);
     void (*host_free)(struct backend *b, void *p);
     void (*upload)(struct backend *b, struct tensor dst, struct tensor host_src);
@@ -273,7 +282,8 @@ struct ops {
 
     /* patches f32 [tiles * patches of each, 3 * patch^2]: what preprocess_image makes of the picture, to the bit; and
      * 128 bits for each tile that are the same where all its patches are.  NULL where the host does it. */
-    void (*cut)(struct backend *b, struct tensor patches, uint64_t (*digest)[2], const struct picture *p);
+    int (*cut)(struct backend *b, struct tensor patches, uint64_t (*digest)[2], const struct picture *p,
+               struct err *e); /* -1: no memory for its pixels */
 
     /* s = sigmoid(logits[t]); the k experts with the largest s + bias, among equals the first, of the groups
      * whose two largest s + bias sum to most.  ids i32 [T,k] rising; weights f32 [T,k] = s of each,

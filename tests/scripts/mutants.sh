@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Puts each mistake of the tables in tests/mutants/ into a copy of the sources, one at a time, and tells which test
-# notices.  Closes with "N passed, N failed": a mistake that every test lets through is a failure.
+# notices first.  Closes with "N passed, N failed": a mistake that every test lets through is a failure.
 #
 #   mutants.sh [WORD ...]        only the mistakes whose line contains one of the words
 #
@@ -41,7 +41,8 @@ verdict() {
 # One mistake: its sed lines applied to its files, its tests built and run, the files put back.
 passed=0 failed=0
 try() { # $1 title, then the globals: edits ("file|sed"), tests
-    local title=$1 file last='' script programs=() caught='' bad='' rc
+    local title=$1 file last='' script caught='' bad='' rc
+    touch "$copy/began"
     for edit in "${edits[@]}"; do
         file=${edit%%|*} script=${edit#*|}
         [ "$file" = "$last" ] || cp -p "$copy/$file" "$copy/$file.right"
@@ -50,18 +51,18 @@ try() { # $1 title, then the globals: edits ("file|sed"), tests
         ! cmp -s "$copy/$file" "$copy/before" || bad="the edit of $file changes nothing: $script"
         last=$file
     done
-    for t in "${tests[@]}"; do programs+=("${t%%:*}"); done
-    if [ -z "$bad" ] && ! build "${programs[@]}" >"$copy/log" 2>&1; then
-        bad="does not compile: $(grep -a -m1 error "$copy/log")"
-    fi
-    if [ -z "$bad" ]; then
-        for t in "${tests[@]}"; do
-            run "$t" && continue
-            rc=$?
-            caught+="${caught:+; }$(verdict "$t" $rc)"
-        done
-        [ -n "$caught" ] || bad="SURVIVED ${tests[*]}"
-    fi
+    for t in "${tests[@]}"; do
+        [ -z "$bad" ] || break
+        if ! build "${t%%:*}" >"$copy/log" 2>&1; then
+            bad="does not compile: $(grep -a -m1 error "$copy/log")"
+            break
+        fi
+        run "$t" && continue
+        rc=$?
+        caught=$(verdict "$t" $rc)
+        break
+    done
+    [ -n "$bad$caught" ] || bad="SURVIVED ${tests[*]}"
     if [ -z "$bad" ]; then
         echo "$title: caught by $caught"
         passed=$((passed + 1))
@@ -73,8 +74,14 @@ try() { # $1 title, then the globals: edits ("file|sed"), tests
         file=${edit%%|*}
         [ ! -e "$copy/$file.right" ] || mv "$copy/$file.right" "$copy/$file"
     done
-    rm -rf "$copy/build/mutants"
-    cp -a "$copy/build/right" "$copy/build/mutants"
+    put_back
+}
+
+# What the mistake was compiled to is again what the right sources are compiled to.
+put_back() {
+    (cd "$copy/build/mutants" && find . -type f -newer "$copy/began" -print0) | while IFS= read -r -d '' f; do
+        cp -p "$copy/build/right/$f" "$copy/build/mutants/$f" 2>/dev/null || rm -f "$copy/build/mutants/$f"
+    done
 }
 
 wanted() {

@@ -1,0 +1,121 @@
+/* work.c - see work.h. */
+#include "ops/work.h"
+
+#include "ops/choose.h"
+
+enum { ALIGN = 256, TILE = 16 /* rows of a block of small numbers */ };
+
+const struct work_parts work_parts_usual = {
+    .wide = 64 << 20, .sums = 32 << 20, .experts = 256 << 20, .pieces = 32 << 20, .library = 32 << 20};
+
+static size_t padded(size_t bytes)
+{
+    return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static size_t largest(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- products ------------------------------------------------------------------------------------------- */
+
+size_t work_tensor(size_t bytes)
+{
+    return padded(bytes);
+}
+
+size_t work_matrix(enum dtype t, int64_t rows, int64_t cols)
+{
+    return padded((size_t)rows * (size_t)((cols + 7) / 8 * 8) * dtype_size(t));
+}
+
+size_t work_small_matrix(enum quant_form form, int64_t rows, int64_t cols)
+{
+    enum { CODES = 1024, SCALES = 128 }; /* bytes of a block, of the scales of narrow ones */
+    bool narrow = form == QUANT_I4 || form == QUANT_F4;
+    int64_t tiles = (rows + TILE - 1) / TILE, blocks = work_room(form, cols) / (narrow ? 128 : 64);
+    return padded((size_t)(tiles * blocks) * (CODES + (narrow ? SCALES : 0)) +
+                  (size_t)tiles * TILE * sizeof(float));
+}
+
+size_t work_sums(const struct work_parts *p, int64_t cols)
+{
+    return largest(p->sums, ((size_t)cols + 3) * sizeof(float));
+}
+
+int64_t work_room(enum quant_form form, int64_t cols)
+{
+    int64_t span = form == QUANT_I4 || form == QUANT_F4 ? 128 : 64;
+    return (cols + span - 1) / span * span;
+}
+
+struct work_widened work_widened(const struct work_parts *p, int64_t room)
+{
+    int64_t rows = (int64_t)p->wide / 2 / room / TILE * TILE;
+    rows = rows < TILE ? TILE : rows;
+    return (struct work_widened){rows, (size_t)(rows * room) * sizeof(uint16_t)};
+}
+
+size_t work_small(const struct work_parts *p, enum quant_form form, int64_t room)
+{
+    struct work_widened w = work_widened(p, room);
+    return (form == QUANT_I4 ? 2 : 1) * w.bytes + work_sums(p, w.rows);
+}
+
+struct work_experts work_experts(int64_t choices, int64_t experts, int64_t inner, int64_t out, enum dtype t)
+{
+    size_t n = (size_t)choices;
+    struct work_experts w = {.list = padded((n + (size_t)experts + 1) * sizeof(int32_t)),
+                             .inner = padded(n * (size_t)inner * dtype_size(t)),
+                             .results = n * (size_t)out * sizeof(float)};
+    w.all = 4 * w.list + w.inner + w.results;
+    return w;
+}
+
+int64_t work_expert_rows(const struct work_parts *p, int64_t chosen, int64_t inner, int64_t out, enum dtype t)
+{
+    return (int64_t)(p->experts / work_experts(chosen, 0, inner, out, t).all) + 1;
+}
+
+/* ---- attention, choice, pictures ---------------------------------------------------------------------------- */
+
+struct work_attend work_attend(int64_t queries, int64_t pieces, int64_t floats_each)
+{
+    struct work_attend w = {.queries = padded((size_t)queries * WORK_KEYS),
+                            .owners = padded((size_t)pieces * sizeof(int))};
+    w.all = w.queries + w.owners + (size_t)(pieces * floats_each) * sizeof(float);
+    return w;
+}
+
+size_t work_choose(int rows)
+{
+    return (size_t)rows * (CHOOSE_BINS * sizeof(uint64_t) + WORK_CHOICE);
+}
+
+size_t work_sets(int64_t ids)
+{
+    return 2 * WORK_CHOICES * padded((size_t)(ids + 63) / 64 * sizeof(uint64_t));
+}
+
+size_t work_counts(int64_t groups)
+{
+    return (size_t)(WORK_SESSIONS * groups) * sizeof(unsigned);
+}
+
+static size_t taps_bytes(const struct resize_taps *t)
+{
+    size_t n = (size_t)t->out;
+    return 2 * padded(n * sizeof(int)) + padded(n * (size_t)t->most * sizeof(float));
+}
+
+size_t work_picture(const struct picture *p, int tiles)
+{
+    size_t most = 0;
+    for (int i = 0; i < p->sizes; i++) {
+        const struct resize_taps *across = &p->size[i].across, *down = &p->size[i].down;
+        size_t wide = 3 * sizeof(float) * (size_t)p->h * (size_t)across->out;
+        most = largest(most, taps_bytes(across) + taps_bytes(down) + padded(wide));
+    }
+    return padded((size_t)tiles * 2 * sizeof(uint64_t)) + padded(3 * (size_t)p->w * (size_t)p->h) + most;
+}

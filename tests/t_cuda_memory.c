@@ -1,0 +1,246 @@
+/* t_cuda_memory.c - claims about the memory of a card: it is what was planned, and where it ends in the middle of the
+ * work, a session gets an error or goes on with less, and the others do not notice.
+ *
+ * The emulated card counts what is asked of it; a real one does not, in such small pieces.
+ */
+#include "check.h"
+#include "crowd.h"
+
+#include "emu/emu.h"
+#include "model/plan.h"
+#include "model/preprocess.h"
+#include "model/session.h"
+
+enum { N = 5, W = 90, H = 60 };
+
+static void only_emulated(void)
+{
+    if (!&emu_card)
+        skip();
+}
+
+static void append(struct session *s, int first, int n)
+{
+    struct err e = ERR_INIT;
+    for (int i = 0; i < n; i++)
+        if (session_append(s, &(int32_t){16 + (first * 31 + i * 7) % 256}, 1, &e))
+            fail_msg("%s", e.text);
+}
+
+static int append_image(struct session *s, int w, int h, uint64_t seed, struct err *e)
+{
+    struct image im = tiny_image(w, h, seed);
+    int rc = session_append_image(s, &im, e);
+    image_free(&im);
+    return rc;
+}
+
+static void compute(struct session *s)
+{
+    struct err e = ERR_INIT;
+    if (session_compute(s, &e))
+        fail_msg("%s", e.text);
+}
+
+static struct engine *open_on_card(const struct tiny *t, enum weight_numbers numbers)
+{
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = t->dir, .device = "cuda", .threads = 1, .weights = numbers};
+    struct engine *g = engine_open(&o, &e);
+    if (!g)
+        fail_msg("%s", e.text);
+    return g;
+}
+
+/* ---- what was planned ---------------------------------------------------------------------------------------- */
+
+static struct plan plan_of(const struct tiny *t, struct model_config *c, enum weight_numbers numbers)
+{
+    struct err e = ERR_INIT;
+    struct plan p;
+    struct engine_options o = {.hold = HOLD_PACKED, .device = "cuda", .weights = numbers};
+    struct safetensors *f = safetensors_open(t->dir, &e);
+    if (!f || config_load(c, t->dir, &e) || plan_make(&p, c, f, &o, &e))
+        fail_msg("%s", e.text);
+    safetensors_close(f);
+    plan_picture(&p, c, W, H);
+    return p;
+}
+
+static void within(const char *what, const char *name, double have, double want)
+{
+    check_note("%s, %s: %.0f bytes, planned %.0f", name, what, have, want);
+    if (!(have > 0.95 * want && have < 1.05 * want))
+        fail_msg("%s, %s: %.0f bytes, planned %.0f", name, what, have, want);
+}
+
+/* A model, then sessions that read, look and write together. */
+static void as_planned(const struct tiny *t, enum weight_numbers numbers, const char *name)
+{
+    struct err e = ERR_INIT;
+    struct model_config c;
+    struct plan p = plan_of(t, &c, numbers);
+    struct tile_grid grid = preprocess_grid(&c, W, H);
+    size_t before = emu_card.used;
+    struct engine *g = open_on_card(t, numbers);
+    within("at the start", name, (double)(emu_card.used - before), (double)(plan_own(&p, 0, 0) - p.picture));
+    struct session *s[N];
+    int64_t longest = 0;
+    for (int i = 0; i < N; i++) {
+        s[i] = session_new(g, 1);
+        append(s[i], i, 40);
+        if (append_image(s[i], W, H, 1, &e))
+            fail_msg("%s", e.text);
+        compute(s[i]);
+        longest = session_length(s[i]) > longest ? session_length(s[i]) : longest;
+    }
+    for (int step = 0; step < 4; step++) {
+        for (int i = 0; i < N; i++)
+            append(s[i], i + step, 1);
+        session_step_many(s, N);
+    }
+    within("in use", name, (double)(emu_card.used - before),
+           (double)(plan_own(&p, N, longest) + (size_t)grid.tiles * p.tile));
+    for (int i = 0; i < N; i++)
+        session_free(s[i]);
+    engine_close(g);
+    assert_int_equal(emu_card.used, before);
+}
+
+static void t_planned(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct tiny t;
+    tiny_init(&t, check_seed());
+    tiny_write(&t);
+    as_planned(&t, WEIGHTS_BF16, "bf16");
+    as_planned(&t, WEIGHTS_INT8, "int8");
+    as_planned(&t, WEIGHTS_INT4, "int4");
+    tiny_free(&t);
+}
+
+/* ---- a card that is full -------------------------------------------------------------------------------------- */
+
+static void same(struct session *a, struct session *b)
+{
+    compute(a);
+    compute(b);
+    assert_memory_equal(session_logits(a), session_logits(b),
+                        (size_t)engine_vocab(session_engine(a)) * sizeof(float));
+}
+
+/* From now on nothing more can be had; or again all. */
+static void fill_card(bool full)
+{
+    static size_t memory;
+    memory = memory ? memory : emu_card.memory;
+    emu_card.memory = full ? emu_card.used : memory;
+}
+
+static void t_picture(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct err e = ERR_INIT;
+    struct tiny t;
+    tiny_init(&t, check_seed());
+    tiny_write(&t);
+    struct engine *g = open_on_card(&t, WEIGHTS_AUTO);
+    struct session *s = session_new(g, 1), *other = session_new(g, 1), *straight = session_new(g, 1);
+    for (int i = 0; i < 2; i++) {
+        append(i ? other : straight, 1, 30);
+        compute(i ? other : straight);
+    }
+    append(s, 2, 10);
+    compute(s);
+    assert_int_equal(append_image(straight, 64, 64, 9, &e), 0); /* one tile is in the cache */
+    compute(straight);
+    assert_int_equal(session_rewind(straight, session_try_checkpoint(straight, &e), &e), 0);
+    int64_t length = session_length(s);
+    fill_card(true);
+    for (int i = 0; i < 3; i++) {
+        e = (struct err)ERR_INIT;
+        assert_int_equal(append_image(s, 600, 400, 3, &e), -1);
+        if (e.kind != ERR_ENV || !strstr(e.text, "no room for") || strchr(e.text, '\n'))
+            fail_msg("error %d: %s", (int)e.kind, e.text);
+        assert_int_equal(session_length(s), length);
+        append(other, i, 1);
+        compute(other); /* goes on */
+    }
+    fill_card(false);
+    assert_int_equal(append_image(s, 600, 400, 3, &e), 0); /* and so does this one, later */
+    struct session *again = session_new(g, 1);
+    append(again, 2, 10);
+    compute(again);
+    assert_int_equal(append_image(again, 600, 400, 3, &e), 0);
+    same(s, again);
+    session_free(s);
+    session_free(other);
+    session_free(straight);
+    session_free(again);
+    engine_close(g);
+    tiny_free(&t);
+}
+
+/* Four sessions that have read, with a token that waits in each. */
+static struct engine *four(const struct tiny *t, struct session *s[4])
+{
+    struct engine *g = open_on_card(t, WEIGHTS_AUTO);
+    for (int i = 0; i < 4; i++) {
+        s[i] = session_new(g, 1);
+        append(s[i], i, 20 + i);
+        compute(s[i]);
+        append(s[i], 7 * i, 1);
+    }
+    return g;
+}
+
+/* What is only faster with more memory goes on with less. */
+static void t_less(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct err e = ERR_INIT;
+    struct tiny t;
+    struct session *s[4], *with[4];
+    tiny_init(&t, check_seed());
+    tiny_write(&t);
+    struct engine *g = four(&t, s), *roomy = four(&t, with);
+    assert_int_equal(append_image(s[0], 64, 64, 1, &e), 0);
+    assert_int_equal(append_image(with[0], 64, 64, 1, &e), 0);
+    int tiles = g->vision.cached;
+    session_step_many(with, 4);
+    fill_card(true);
+    session_step_many(s, 4);
+    assert_int_equal(g->language.logits.rows, 1); /* one after the other */
+    assert_int_equal(roomy->language.logits.rows, 4);
+    for (int i = 0; i < 4; i++)
+        same(s[i], with[i]);
+    fill_card(true);
+    emu_card.memory += 512; /* the rows of a tile */
+    assert_int_equal(append_image(s[0], 64, 64, 2, &e), 0);
+    assert_int_equal(g->vision.cached, tiles); /* in the place of another */
+    fill_card(false);
+    assert_int_equal(append_image(with[0], 64, 64, 2, &e), 0);
+    assert_int_equal(roomy->vision.cached, 2 * tiles);
+    same(s[0], with[0]);
+    for (int i = 0; i < 4; i++) {
+        session_free(s[i]);
+        session_free(with[i]);
+    }
+    engine_close(g);
+    engine_close(roomy);
+    tiny_free(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("models, sessions and pictures take the memory of a card that was planned, within 5 %", t_planned),
+    CLAIM("a picture for which there is no memory is an error of its session, and others go on", t_picture),
+    CLAIM("with a full card logits come in parts and tiles are not kept, with the same bits", t_less),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
