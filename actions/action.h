@@ -95,8 +95,9 @@ struct action {
     int nhold;
     int16_t dx, dy; /* SCROLL: wheel clicks, +x right, +y down */
     char *text;     /* TYPE ANSWER INFEASIBLE GOTO ASK PLAN: UTF-8, owned; never NULL for these */
-    bool press_enter, overwrite;      /* TYPE */
-    uint32_t ms;                      /* WAIT, DRAG duration */
+    bool press_enter, overwrite; /* TYPE */
+    bool secret;                 /* TYPE: typed with keys only, never told of; not a part of the record */
+    uint32_t ms;                 /* WAIT, DRAG duration */
     char element[ACTION_MAX_ELEMENT]; /* the model's description of the target */
 };
 

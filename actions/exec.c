@@ -201,7 +201,7 @@ static int type_text(const struct run *r)
     if (a->overwrite && (chord(r, select_all, 2) || screen_wait(r->s, SELECT_MS, r->e) ||
                          chord(r, &back, 1) || screen_wait(r->s, SELECT_MS, r->e)))
         return -1;
-    if (a->text && screen_type(r->s, a->text, strlen(a->text), r->e))
+    if (a->text && (a->secret ? screen_type_secret : screen_type)(r->s, a->text, strlen(a->text), r->e))
         return -1;
     return a->press_enter ? chord(r, &enter, 1) : 0;
 }

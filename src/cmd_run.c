@@ -23,6 +23,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 
 /* Weights up to HASHED bytes are hashed whole at the start; of larger ones only what engine_hash covers. */
 enum { HASHED = 1 << 30, TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
@@ -37,7 +39,8 @@ struct settings {
     size_t state_memory;
     const char *policy, *confirm;
     double confirm_timeout;
-    bool observe_only;
+    bool observe_only, redact_frames;
+    const char *secrets[OPTION_LIST_MAX + 1];
     const char *step, *breaks[OPTION_LIST_MAX + 1];
 };
 
@@ -69,6 +72,10 @@ static const struct option_spec options[] = {
     {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
      "ask for an answer once more when a budget is used up; it is shown, but is no result", NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
+    {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
+     "a value that may be typed but not seen: the model writes {{NAME}}; may be given several times", NULL},
+    {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
+     "paint over fields that a secret was typed into, in what the model sees and in what is recorded", NULL},
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
      .help = "nothing but moving the pointer, scrolling, waiting, looking, planning and answering"},
     {"policy", 0, OPTION_TEXT, AT(policy), "FILE", 0, 4096, NULL,
@@ -209,6 +216,7 @@ struct job {
     struct trace *trace;
     struct progress progress;
     struct policy *policy;
+    struct secrets *secrets; /* NULL: none */
     struct gate *gate;
     struct stepper *stepper;
     char started[28];
@@ -449,6 +457,36 @@ static void print_outcome(const struct job *j, const struct agent_result *r, con
 
 /* ---- the run ---------------------------------------------------------------------------------------- */
 
+static char *mask(const void *secrets, const char *text)
+{
+    return secrets_mask(secrets, text);
+}
+
+static void scrub(const void *secrets, struct buf *json)
+{
+    secrets_scrub_json(secrets, json);
+}
+
+/* Values must not be in what the system keeps of a process that dies, nor in what is asked of the model. */
+static int open_secrets(struct job *j, struct err *e)
+{
+    static const struct rlimit none = {0, 0};
+    if (!*j->s.secrets)
+        return 0;
+    prctl(PR_SET_DUMPABLE, 0);
+    setrlimit(RLIMIT_CORE, &none);
+    j->secrets = secrets_new();
+    for (const char *const *spec = j->s.secrets; *spec; spec++)
+        if (secrets_add(j->secrets, *spec, e))
+            return -1;
+    char *task = secrets_mask(j->secrets, j->task);
+    free(j->task);
+    j->task = task;
+    j->progress.mask = mask;
+    j->progress.mask_arg = j->secrets;
+    return 0;
+}
+
 static int open_gate(struct job *j, struct err *e)
 {
     struct confirm confirm = {.seconds = j->s.confirm_timeout};
@@ -458,6 +496,8 @@ static int open_gate(struct job *j, struct err *e)
                              .confirm = confirm,
                              .dry_run = j->s.dry_run,
                              .observe_only = j->s.observe_only,
+                             .secrets = j->secrets,
+                             .redact = j->s.redact_frames,
                              .task = j->task};
     j->gate = gate_new(&o);
     return 0;
@@ -484,6 +524,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .mind = j->mind,
         .screen = j->screen,
         .trace = j->trace,
+        .secrets = j->secrets,
         .gate = j->gate,
         .resume = j->resume.parent ? &j->resume : NULL,
         .progress = &j->progress,
@@ -548,6 +589,7 @@ static void job_close(struct job *j)
     record_free(&j->record);
     stepper_free(j->stepper);
     gate_free(j->gate);
+    secrets_free(j->secrets);
     policy_free(j->policy);
     if (j->dialect)
         dialect_free(j->dialect);
@@ -583,7 +625,8 @@ static void tell_others(struct job *j)
 /* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
 static int open_all(struct job *j, struct err *e)
 {
-    if (open_stepper(j, e) || open_gate(j, e) || open_dialect(j, e) || open_screen(j, e))
+    if (open_stepper(j, e) || open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) ||
+        open_screen(j, e))
         return -1;
     tell_others(j);
     if (open_mind(j, e))
@@ -591,6 +634,7 @@ static int open_all(struct job *j, struct err *e)
     if (!(j->trace = trace_open(j->s.runs, e)))
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
     tell_others(j);
+    trace_scrub(j->trace, scrub, j->secrets);
     gate_begin(j->gate, j->screen, trace_dir(j->trace));
     return write_run_json(j, "running", -1, e);
 }

@@ -101,7 +101,8 @@ static int perform(struct agent *a, int index, struct err *e)
         return -1;
     screen_deadline(a->start + a->waited + (int64_t)(o->max_seconds * 1e9));
     if (!o->dry_run)
-        fault = action_execute(o->screen, action, &a->place, &done, &why);
+        fault = o->gate ? gate_execute(o->gate, action, &a->place, &done, &why)
+                        : action_execute(o->screen, action, &a->place, &done, &why);
     screen_deadline(0);
     a->ms[PHASE_ACT] += done.ms;
     trace_begin(o->trace, a->number, "exec");
@@ -131,7 +132,7 @@ static int perform(struct agent *a, int index, struct err *e)
 
 static void finish(struct agent *a, const struct action *last)
 {
-    a->r->answer = xstrdup(last->text ? last->text : "");
+    a->r->answer = secrets_mask(a->o->secrets, last->text ? last->text : "");
     a->r->status = last->kind == ACT_INFEASIBLE ? AGENT_INFEASIBLE : AGENT_ANSWERED;
 }
 

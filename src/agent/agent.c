@@ -217,6 +217,8 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     *r = (struct agent_result){.status = AGENT_RUNNING};
     a.lead = wording_task(o->dialect, o->task);
     char *system = o->resume ? xstrdup(o->resume->system) : wording_system(o->dialect, &w, e);
+    if (system && !o->resume) /* else it stands there already */
+        agent_set_text(&system, wording_secrets(system, o->secrets));
     int rc = -1;
     if (system)
         a.context = context_new(o->mind, o->dialect, o->window, o->max_images, system, e);

@@ -39,7 +39,8 @@ struct agent_options {
     struct screen *screen;
     struct trace *trace;
     const struct progress *progress;
-    struct gate *gate; /* asked before each action; NULL: everything passes */
+    const struct secrets *secrets; /* the model is told their names; NULL: none */
+    struct gate *gate;             /* asked before each action; NULL: everything passes */
     enum window_policy window;
     int max_images;
     struct sampling sampling; /* of one reply */

@@ -115,7 +115,9 @@ int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct
     trace_int(t, "reroll", r->reroll);
     trace_bool(t, "think", r->think);
     trace_number(t, "ms", g->ms);
-    if (a->o->log_tokens && keep_tokens(a, g, e))
+    /* Tokens cannot be masked: from a reply that spells a secret on there are none. */
+    a->spelled = a->spelled || secrets_spelled(a->o->secrets, g->text.data ? g->text.data : "");
+    if (a->o->log_tokens && !a->spelled && keep_tokens(a, g, e))
         return -1;
     return trace_end(t, e);
 }

@@ -214,6 +214,13 @@ static void propose(const struct sitting *s, const struct attempt *forks, struct
         .explorer = s->a,
     };
     memcpy(p->ms, a->ms, sizeof p->ms);
+    for (int i = 0; a->o->gate && !p->gate && i < a->step.nactions; i++) {
+        struct policy_ruling r;
+        if (gate_look(a->o->gate, &a->step.actions[i], &a->place, &r, NULL) || r.verdict == POLICY_ALLOW)
+            continue;
+        p->gate = r.rule;
+        p->irreversible = r.verdict == POLICY_CONFIRM;
+    }
 }
 
 /* ---- what is decided --------------------------------------------------------------------------- */
@@ -263,6 +270,7 @@ static int look(struct sitting *s, bool *moved, struct err *e)
     struct agent *a = s->a;
     if (screen_capture(a->o->screen, &a->at_hand, e))
         return -1;
+    gate_hide(a->o->gate, &a->at_hand);
     struct exec_place now = agent_place(a);
     *moved = now.ox != a->place.ox || now.oy != a->place.oy || now.sx != a->place.sx || now.sy != a->place.sy;
     a->place = now;

@@ -49,6 +49,7 @@ struct agent {
     /* the conversation as tokens.bin has it: of the next reply only what is new goes there */
     int32_t *kept;
     int64_t n_kept;
+    bool spelled; /* the conversation has a secret in it: the model has seen it somewhere */
 
     /* from one step to the next */
     char *lead;          /* opens the next turn: the task, then what came of the last step */

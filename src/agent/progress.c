@@ -19,8 +19,10 @@ void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose)
     p->color = p->f && isatty(fileno(f)) && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
-static void put_text(const struct progress *p, enum ink ink, const char *s)
+static void put_text(const struct progress *p, enum ink ink, const char *text)
 {
+    char *masked = p->mask ? p->mask(p->mask_arg, text) : NULL;
+    const char *s = masked ? masked : text;
     size_t n = strlen(s);
     bool cut = n > SHOWN;
     if (p->color)
@@ -29,6 +31,7 @@ static void put_text(const struct progress *p, enum ink ink, const char *s)
     fputs(cut ? "..." : "", p->f);
     if (p->color && ink != INK_PLAIN)
         fputs("\033[0m", p->f);
+    free(masked);
 }
 
 void progress_text(FILE *f, const char *s)

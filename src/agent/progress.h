@@ -13,6 +13,9 @@
 struct progress {
     FILE *f; /* NULL: silent */
     bool color, verbose;
+    char *(*mask)(const void *arg,
+                  const char *text); /* NULL: texts are shown as they are; else what it returns, owned */
+    const void *mask_arg;
 };
 
 struct progress_tokens {

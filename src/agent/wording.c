@@ -33,6 +33,24 @@ char *wording_system(const struct dialect *d, const struct wording *w, struct er
     return text;
 }
 
+char *wording_secrets(const char *system, const struct secrets *s)
+{
+    struct buf out;
+    buf_init(&out, 2 * SYSTEM_MAX);
+    buf_puts(&out, system);
+    if (secrets_count(s))
+        buf_puts(&out, "\n\nYou may type secrets by their names, with the braces:");
+    for (int i = 0; i < secrets_count(s); i++)
+        buf_printf(&out, "%s {{%s}}", i ? "," : "", secrets_name(s, i));
+    if (secrets_count(s))
+        buf_puts(&out, ". The value takes the place of the name while it is typed. You never see it, and the "
+                       "field it was "
+                       "typed into is painted over with stripes in your screenshots.");
+    char *text = buf_take(&out);
+    buf_free(&out);
+    return text;
+}
+
 char *wording_task(const struct dialect *d, const char *task)
 {
     return xasprintf("%s%s%s", d->task_open, task, d->task_close);

@@ -7,6 +7,7 @@
 
 #include "actions/action.h"
 #include "actions/dialect.h"
+#include "gate/secret.h"
 
 struct wording { /* what the system text may speak of */
     const char *task;
@@ -15,6 +16,8 @@ struct wording { /* what the system text may speak of */
 };
 
 char *wording_system(const struct dialect *d, const struct wording *w, struct err *e);
+/* The system text, and what the model has to know of secrets when there are any. */
+char *wording_secrets(const char *system, const struct secrets *s);
 char *wording_task(const struct dialect *d, const char *task);
 
 /* What came of an action; "" when the dialect says nothing about an empty result. */

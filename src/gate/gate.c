@@ -1,11 +1,10 @@
 /* gate.c - see gate.h. */
-#include "gate/gate.h"
+#include "gate/gate_impl.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
-#include "gate/subject.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,16 +13,6 @@
 
 enum { CROP_W = 320, CROP_H = 200, NEAR = 24, QUESTION_MAX = 1 << 20 };
 static const double changed_level = 10; /* a caret that blinks stays below */
-
-struct gate {
-    struct gate_options o;
-    struct screen *screen;
-    char *dir;
-    struct subject subject; /* of the action at hand; large */
-    uint32_t held[POLICY_MAX_KEYS];
-    int n_held, questions;
-    bool told_nobody;
-};
 
 struct gate *gate_new(const struct gate_options *o)
 {
@@ -37,12 +26,15 @@ void gate_begin(struct gate *g, struct screen *s, const char *dir)
     g->screen = s;
     free(g->dir);
     g->dir = dir ? xstrdup(dir) : NULL;
+    redact_free(g->redact);
+    g->redact = g->o.redact && secrets_count(g->o.secrets) ? redact_new(s) : NULL;
 }
 
 void gate_free(struct gate *g)
 {
     if (!g)
         return;
+    redact_free(g->redact);
     free(g->dir);
     free(g);
 }
@@ -69,6 +61,9 @@ static int look(struct gate *g, const struct action *a, const struct exec_place 
     subject_make(&g->subject, a, place, &root);
     memcpy(s->held, g->held, sizeof s->held);
     s->n_held = g->n_held;
+    if (a->kind == ACT_TYPE && a->text)
+        s->n_secrets = secrets_named(g->o.secrets, a->text, g->named);
+    s->secrets = g->named;
     for (int i = 0; i < s->n_targets; i++) {
         struct policy_target *t = &s->targets[i];
         int rc = t->placed ? screen_window_at(g->screen, t->x, t->y, &t->window)
@@ -146,6 +141,7 @@ static void take_crop(struct gate *g, int w, int h, struct crop *out)
     *out = (struct crop){.x = -1, .y = -1};
     if (!t || screen_capture(g->screen, &all, NULL))
         return;
+    gate_hide(g, &all);
     const struct screen_rect *r = &t->window.rect;
     int cx = (t->placed ? t->x : r->x + r->w / 2) - view.x,
         cy = (t->placed ? t->y : r->y + r->h / 2) - view.y;
@@ -187,6 +183,12 @@ static void save_crop(struct gate *g, const struct crop *c, int step, char *name
         name[0] = 0;
     }
     free(folder);
+}
+
+void gate_hide(struct gate *g, struct image *capture)
+{
+    if (g)
+        redact_image(g->redact, capture);
 }
 
 /* ---- asking -------------------------------------------------------------------------------------------- */
@@ -232,6 +234,7 @@ static enum confirm_answer ask(struct gate *g, const struct action *a, const str
     action_describe(a, &what);
     save_crop(g, crop, step, out->crop, sizeof out->crop, &path);
     question_json(g, a, what.data, path, out, &json);
+    secrets_scrub_json(g->o.secrets, &json);
     struct confirm_line lines[5] = {
         {"wants to", what.data}, {"window", out->where}, {"rule", out->rule.rule}};
     int n = 3;
@@ -301,7 +304,10 @@ static void take_answer(struct gate *g, enum confirm_answer answer, struct gate_
     case CONFIRM_LATE:
         refuse(out, FAULT_REFUSED, "a person was asked (rule \"%s\") and did not answer in time", rule);
         return;
-    default:
+    case CONFIRM_STOPPED:
+        refuse(out, FAULT_REFUSED, "stopped");
+        return;
+    case CONFIRM_NOBODY:
         refuse(out, FAULT_REFUSED, "the rule \"%s\" wants a person to be asked, and there is nobody to ask",
                rule);
         if (!g->told_nobody)
@@ -334,6 +340,13 @@ static int ask_and_look_again(struct gate *g, const struct action *a, const stru
     return rc;
 }
 
+/* The window that the rules were asked about; of a drag the last. */
+static unsigned long window_of(const struct gate *g)
+{
+    const struct policy_subject *s = &g->subject.s;
+    return s->n_targets ? s->targets[s->n_targets - 1].window.id : 0;
+}
+
 int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step,
                 struct gate_ruling *out, struct err *e)
 {
@@ -341,6 +354,7 @@ int gate_decide(struct gate *g, const struct action *a, const struct exec_place 
     if (gate_look(g, a, place, &out->rule, e))
         return -1;
     describe_window(g, out->where, sizeof out->where);
+    g->window = window_of(g);
     if (out->rule.verdict == POLICY_CONFIRM && g->o.dry_run)
         out->who = "dry run";
     else if (out->rule.verdict == POLICY_CONFIRM)

@@ -1,7 +1,7 @@
 /* gate.h - before each single action: may it be done?
  *
  *     gate_decide    looks at what the action would touch, finds the rule, asks if the rule says so
- *     action_execute only when ruling.pass
+ *     gate_execute   only when ruling.pass: action_execute, with secrets in the place of their names
  *
  * What is asked about is looked at again after the answer: when the window under the target or the picture
  * around it is another by then, the answer is worth nothing.  Keys that actions leave down are remembered, as
@@ -12,6 +12,7 @@
 
 #include "gate/confirm.h"
 #include "gate/policy.h"
+#include "gate/secret.h"
 
 struct gate;
 
@@ -21,6 +22,8 @@ struct gate_options { /* all borrowed */
     bool dry_run;      /* nobody is asked: what a person would be asked about passes */
     bool observe_only; /* nothing but moving, scrolling, waiting, looking, planning and answering */
     const char *task;  /* shown with a question */
+    const struct secrets *secrets; /* NULL: none */
+    bool redact;                   /* take fields out of pictures into which a secret was typed (redact.h) */
 };
 
 struct gate *gate_new(const struct gate_options *o);
@@ -42,6 +45,14 @@ struct gate_ruling {
 /* place: as for action_execute.  step: names the crop.  -1: stopped while asking, or the display is lost. */
 int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step,
                 struct gate_ruling *out, struct err *e);
+
+/* Performs what has just passed; as action_execute.  Typing a secret clicks first, if there is a place, and types
+ * only when the window that the rules were asked about has the keyboard; it never uses the clipboard. */
+enum action_fault gate_execute(struct gate *g, const struct action *a, const struct exec_place *place,
+                               struct exec_result *r, struct err *e);
+
+/* Takes secrets out of a capture of the screen's view, in place.  To be called with every one. */
+void gate_hide(struct gate *g, struct image *capture);
 
 /* What the rules say, without asking anybody. */
 int gate_look(struct gate *g, const struct action *a, const struct exec_place *place,

@@ -77,6 +77,8 @@ struct screen_window { /* of a program, inside what the window manager puts arou
  * is lost. */
 int screen_window_at(struct screen *s, int x, int y, struct screen_window *out);
 int screen_window_with_keys(struct screen *s, struct screen_window *out);
+/* Where a window is on the root window; -1: it is gone. */
+int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *out);
 /* Whether the window is there and seen at this place of the root window. */
 bool screen_window_covers(struct screen *s, unsigned long id, int x, int y);
 
@@ -96,6 +98,8 @@ int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e);
 int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
 /* Any valid UTF-8 without control characters; newline is Return, tab is Tab (else ERR_USAGE). */
 int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e);
+/* With keys only, never through the clipboard; no message tells of its characters. */
+int screen_type_secret(struct screen *s, const char *utf8, size_t len, struct err *e);
 int screen_wait(struct screen *s, double ms, struct err *e); /* sleeps, watching the stop flag */
 int screen_release_all(struct screen *s); /* all we hold, safe at any time; 1 when there was something */
 int screen_activate_window(struct screen *s, unsigned long id, struct err *e); /* through libxdo */

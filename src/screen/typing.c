@@ -17,6 +17,7 @@
 
 #include <X11/keysym.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TEXT_MAX = 1 << 20 };
 
@@ -142,7 +143,8 @@ static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err
     return 0;
 }
 
-int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e)
+/* A secret is never pasted, and no message tells of its characters. */
+static int type_with(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
 {
     size_t n;
     if (screen_alive(s, e))
@@ -153,8 +155,12 @@ int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e)
     int rc = n ? keyboard_ready(s, e) : 0;
     if (n && rc == 0) {
         unsigned locked = keyboard_unlock(s);
-        rc = scratch_room(s) || !needs_scratch(s, text, n) ? type_all(s, text, n, e)
-                                                           : paste_text(s, utf8, len, e);
+        if (scratch_room(s) || !needs_scratch(s, text, n))
+            rc = type_all(s, text, n, e);
+        else if (secret)
+            rc = err_set(e, ERR_USAGE, "no key gives a character of a secret, and secrets are not pasted");
+        else
+            rc = paste_text(s, utf8, len, e);
         if (scratch_bound(s)) {
             /* Also after a stop: what was typed is still on its way to a client that looks it up. */
             clock_sleep_ms(s->options.keymap_settle_ms);
@@ -162,6 +168,22 @@ int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e)
         }
         keyboard_relock(s, locked);
     }
+    explicit_bzero(text, n * sizeof *text);
     free(text);
     return rc;
+}
+
+int screen_type(struct screen *s, const char *utf8, size_t len, struct err *e)
+{
+    return type_with(s, utf8, len, false, e);
+}
+
+int screen_type_secret(struct screen *s, const char *utf8, size_t len, struct err *e)
+{
+    struct err why = ERR_INIT;
+    int rc = type_with(s, utf8, len, true, &why);
+    if (rc && why.kind == ERR_USAGE)
+        return err_set(e, ERR_USAGE,
+                       "a secret has a character that no key gives, and secrets are not pasted");
+    return rc ? err_set(e, why.kind, "%s", why.text) : 0;
 }

@@ -111,19 +111,24 @@ static void program_of(struct screen *s, Window w, char *out, size_t size)
     out[n > 0 ? n : 0] = 0;
 }
 
-static void describe(struct screen *s, Window w, struct screen_window *out)
+static void rect_of(struct screen *s, Window w, struct screen_rect *out)
 {
     XWindowAttributes a;
     Window child;
+    if (!XGetWindowAttributes(s->dpy, w, &a) ||
+        !XTranslateCoordinates(s->dpy, w, s->root, 0, 0, &out->x, &out->y, &child))
+        return;
+    out->w = a.width;
+    out->h = a.height;
+}
+
+static void describe(struct screen *s, Window w, struct screen_window *out)
+{
     out->id = w;
     window_title(s, w, out->title, sizeof out->title);
     window_class(s, w, out->class, sizeof out->class);
     program_of(s, w, out->program, sizeof out->program);
-    if (XGetWindowAttributes(s->dpy, w, &a) &&
-        XTranslateCoordinates(s->dpy, w, s->root, 0, 0, &out->rect.x, &out->rect.y, &child)) {
-        out->rect.w = a.width;
-        out->rect.h = a.height;
-    }
+    rect_of(s, w, &out->rect);
 }
 
 /* ---- questions -------------------------------------------------------------------------------------- */
@@ -164,6 +169,17 @@ int screen_window_with_keys(struct screen *s, struct screen_window *out)
         describe(s, w, out);
     xtrap_end(&trap);
     return s->lost ? -1 : 0;
+}
+
+int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *out)
+{
+    struct xtrap trap;
+    *out = (struct screen_rect){0};
+    if (s->lost)
+        return -1;
+    xtrap_begin(&trap, s->dpy);
+    rect_of(s, id, out);
+    return xtrap_end(&trap) || s->lost || !out->w ? -1 : 0;
 }
 
 bool screen_window_covers(struct screen *s, unsigned long id, int x, int y)

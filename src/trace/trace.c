@@ -32,6 +32,8 @@ struct trace {
     struct frames *frames;
     struct buf line; /* the event being written */
     struct err failure;
+    void (*scrub)(const void *arg, struct buf *json);
+    const void *scrub_arg;
 };
 
 /* ---- opening and closing -------------------------------------------------------------------- */
@@ -154,14 +156,26 @@ static int failed_before(const struct trace *t, struct err *e)
     return t->failure.kind == ERR_NONE ? 0 : err_set(e, t->failure.kind, "%s", t->failure.text);
 }
 
+void trace_scrub(struct trace *t, void (*scrub)(const void *arg, struct buf *json), const void *arg)
+{
+    t->scrub = scrub;
+    t->scrub_arg = arg;
+}
+
 int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
 {
     struct err cause = ERR_INIT;
+    struct buf text;
     if (failed_before(t, e))
         return -1;
+    buf_init(&text, len + EVENT_MAX);
+    buf_put(&text, json, len);
+    if (t->scrub)
+        t->scrub(t->scrub_arg, &text);
     char *path = xasprintf("%s/run.json", t->dir);
-    int rc = file_write(path, json, len, &cause);
+    int rc = file_write(path, text.data, text.len, &cause);
     free(path);
+    buf_free(&text);
     return rc ? fail(t, &cause, e) : 0;
 }
 
@@ -225,6 +239,8 @@ int trace_end(struct trace *t, struct err *e)
 {
     struct err cause = ERR_INIT;
     buf_puts(&t->line, "}\n");
+    if (t->scrub && !t->line.full)
+        t->scrub(t->scrub_arg, &t->line);
     if (failed_before(t, e))
         return -1;
     if (t->line.full)

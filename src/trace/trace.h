@@ -34,6 +34,10 @@ struct trace *trace_open(const char *runs, struct err *e);
 const char *trace_dir(const struct trace *t);
 int trace_close(struct trace *t, struct err *e); /* waits for the screenshots; NULL is fine */
 
+/* Each JSON text goes through this before it is written: what must not be on disk is taken out there. */
+struct buf;
+void trace_scrub(struct trace *t, void (*scrub)(const void *arg, struct buf *json), const void *arg);
+
 int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e);
 
 void trace_begin(struct trace *t, int step, const char *kind);

@@ -1,0 +1,331 @@
+/* secret.c - see secret.h. */
+#include "gate/secret.h"
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "gate/pattern.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct secret {
+    char name[SECRET_NAME + 1];
+    char value[SECRET_MAX + 1];
+    char escaped[6 * SECRET_MAX + 1]; /* as JSON spells it */
+};
+
+struct secrets { /* in pages of its own */
+    int n;
+    struct secret list[SECRETS_MAX];
+};
+
+/* ---- memory that is nobody else's ----------------------------------------------------------------------- */
+
+struct block { /* before what is given out */
+    size_t size;
+};
+
+static void *block_new(size_t size)
+{
+    size_t all = size + sizeof(struct block);
+    struct block *b = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (b == MAP_FAILED)
+        die(ERR_ENV, "out of memory");
+    b->size = all;
+    if (mlock(b, all)) { /* over the limit of an ordinary user: it may be swapped, then */
+    }
+    madvise(b, all, MADV_DONTDUMP);
+    madvise(b, all, MADV_WIPEONFORK);
+    return b + 1;
+}
+
+static void block_free(void *p)
+{
+    struct block *b = (struct block *)p - 1;
+    size_t all = b->size;
+    explicit_bzero(b, all);
+    munmap(b, all);
+}
+
+struct secrets *secrets_new(void)
+{
+    return block_new(sizeof(struct secrets));
+}
+
+void secrets_free(struct secrets *s)
+{
+    if (s)
+        block_free(s);
+}
+
+int secrets_count(const struct secrets *s)
+{
+    return s ? s->n : 0;
+}
+
+const char *secrets_name(const struct secrets *s, int i)
+{
+    return s->list[i].name;
+}
+
+/* ---- taking them ------------------------------------------------------------------------------------------ */
+
+static int take_name(struct secret *one, const char *spec, struct err *e)
+{
+    size_t n = strcspn(spec, "=");
+    bool good = n >= 1 && n <= SECRET_NAME && isupper((unsigned char)spec[0]);
+    for (size_t i = 0; good && i < n; i++)
+        good = isupper((unsigned char)spec[i]) || isdigit((unsigned char)spec[i]) || spec[i] == '_';
+    if (!good || spec[n] != '=') /* what stands there may be the secret itself */
+        return err_set(
+            e, ERR_USAGE,
+            "--secret wants NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d capital letters, digits "
+            "and _",
+            SECRET_NAME);
+    memcpy(one->name, spec, n);
+    one->name[n] = 0;
+    return 0;
+}
+
+static int take_env(struct secret *one, const char *variable, struct err *e)
+{
+    char *value = getenv(variable);
+    size_t n = value ? strlen(value) : 0;
+    if (!value)
+        return err_set(e, ERR_USAGE, "secret %s: there is no environment variable '%.60s'", one->name,
+                       variable);
+    if (n > SECRET_MAX)
+        return err_set(e, ERR_USAGE, "secret %s is longer than %d bytes", one->name, SECRET_MAX);
+    memcpy(one->value, value, n + 1);
+    explicit_bzero(value, n); /* also what /proc shows of the environment */
+    unsetenv(variable);
+    return 0;
+}
+
+static int take_file(struct secret *one, const char *path, struct err *e)
+{
+    char *data;
+    size_t len;
+    struct err why = ERR_INIT;
+    if (file_read(path, SECRET_MAX + 2, &data, &len, &why))
+        return err_set(e, ERR_USAGE, "secret %s: %s", one->name, why.text);
+    size_t n = len;
+    if (n && data[n - 1] == '\n')
+        n--;
+    if (n && data[n - 1] == '\r')
+        n--;
+    if (n <= SECRET_MAX)
+        memcpy(one->value, data, n);
+    bool nul = memchr(data, 0, n) != NULL;
+    explicit_bzero(data, len);
+    free(data);
+    if (n > SECRET_MAX || nul)
+        return err_set(e, ERR_USAGE, "secret %s: '%s' holds %s", one->name, path,
+                       nul ? "a NUL" : "more than 1024 bytes");
+    return 0;
+}
+
+/* Short ones could not be told from other text; others could not be typed. */
+static int check(struct secret *one, struct err *e)
+{
+    size_t n = strlen(one->value);
+    if (n < SECRET_MIN)
+        return err_set(e, ERR_USAGE,
+                       "secret %s is shorter than %d bytes: it could not be kept out of records", one->name,
+                       SECRET_MIN);
+    bool control = false;
+    for (size_t i = 0; i < n; i++)
+        control = control || (unsigned char)one->value[i] < 0x20 || one->value[i] == 0x7f;
+    if (control || utf8_valid_prefix(one->value, n) != n)
+        return err_set(e, ERR_USAGE, "secret %s has %s; it cannot be typed", one->name,
+                       control ? "a control character" : "bytes that are not UTF-8");
+    return 0;
+}
+
+/* As buf_put_json() spells it, without the quotes. */
+static void escape(struct secret *one)
+{
+    struct buf b;
+    buf_init(&b, sizeof one->escaped + 2);
+    buf_put_json(&b, one->value, strlen(one->value));
+    memcpy(one->escaped, b.data + 1, b.len - 2);
+    one->escaped[b.len - 2] = 0;
+    explicit_bzero(b.data, b.len);
+    buf_free(&b);
+}
+
+int secrets_add(struct secrets *s, const char *spec, struct err *e)
+{
+    if (s->n == SECRETS_MAX)
+        return err_set(e, ERR_USAGE, "more than %d secrets", SECRETS_MAX);
+    struct secret *one = &s->list[s->n];
+    if (take_name(one, spec, e))
+        return -1;
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->list[i].name, one->name))
+            return err_set(e, ERR_USAGE, "secret %s is given twice", one->name);
+    const char *from = spec + strlen(one->name) + 1;
+    int rc = !strncmp(from, "env:", 4) ? take_env(one, from + 4, e)
+             : !strncmp(from, "file:", 5)
+                 ? take_file(one, from + 5, e)
+                 : err_set(e, ERR_USAGE,
+                           "secret %s wants env:VARIABLE or file:PATH: a value on the command "
+                           "line can be seen by others",
+                           one->name);
+    if (rc || check(one, e)) {
+        explicit_bzero(one, sizeof *one);
+        return -1;
+    }
+    escape(one);
+    s->n++;
+    return 0;
+}
+
+/* ---- names in texts ------------------------------------------------------------------------------------- */
+
+/* Which secret's {{NAME}} stands at p; -1.  *len: of it. */
+static int name_at(const struct secrets *s, const char *p, size_t *len)
+{
+    for (int i = 0; p[0] == '{' && p[1] == '{' && i < s->n; i++) {
+        size_t n = strlen(s->list[i].name);
+        if (!strncmp(p + 2, s->list[i].name, n) && p[2 + n] == '}' && p[3 + n] == '}') {
+            *len = n + 4;
+            return i;
+        }
+    }
+    return -1;
+}
+
+int secrets_named(const struct secrets *s, const char *text, const char *names[SECRETS_MAX])
+{
+    bool seen[SECRETS_MAX] = {false};
+    int n = 0;
+    for (const char *p = text; secrets_count(s) && *p; p++) {
+        size_t len;
+        int i = name_at(s, p, &len);
+        if (i >= 0 && !seen[i]) {
+            seen[i] = true;
+            names[n++] = s->list[i].name;
+        }
+    }
+    return n;
+}
+
+char *secrets_fill(const struct secrets *s, const char *text)
+{
+    size_t size = 1;
+    for (const char *p = text; *p;) {
+        size_t len = 1;
+        int i = name_at(s, p, &len);
+        size += i >= 0 ? strlen(s->list[i].value) : 1;
+        p += i >= 0 ? len : 1;
+    }
+    char *out = block_new(size), *q = out;
+    for (const char *p = text; *p;) {
+        size_t len = 1;
+        int i = name_at(s, p, &len);
+        if (i >= 0)
+            q = stpcpy(q, s->list[i].value);
+        else
+            *q++ = *p;
+        p += i >= 0 ? len : 1;
+    }
+    *q = 0;
+    return out;
+}
+
+void secrets_drop(char *filled)
+{
+    if (filled)
+        block_free(filled);
+}
+
+/* ---- values in texts ------------------------------------------------------------------------------------ */
+
+/* Which secret's value stands at p, the longest one; -1.  *len: of it. */
+static int value_at(const struct secrets *s, const char *p, const char *end, bool json, size_t *len)
+{
+    int found = -1;
+    *len = 0;
+    for (int i = 0; i < secrets_count(s); i++) {
+        const char *v = json ? s->list[i].escaped : s->list[i].value;
+        size_t n = strlen(v);
+        if (n > *len && n <= (size_t)(end - p) && !memcmp(p, v, n)) {
+            found = i;
+            *len = n;
+        }
+    }
+    return found;
+}
+
+static void put_masked(const struct secrets *s, const char *p, const char *end, bool json, struct buf *out)
+{
+    while (p < end) {
+        size_t len;
+        int i = value_at(s, p, end, json, &len);
+        if (i >= 0)
+            buf_printf(out, "{{%s}}", s->list[i].name);
+        else
+            buf_putc(out, *p);
+        p += i >= 0 ? len : 1;
+    }
+}
+
+char *secrets_mask(const struct secrets *s, const char *text)
+{
+    struct buf out;
+    buf_init(&out, 64 << 20);
+    put_masked(s, text, text + strlen(text), false, &out);
+    char *result = buf_take(&out);
+    buf_free(&out);
+    return result;
+}
+
+bool secrets_spelled(const struct secrets *s, const char *text)
+{
+    for (int i = 0; i < secrets_count(s); i++)
+        if (strstr(text, s->list[i].value) || strstr(text, s->list[i].escaped))
+            return true;
+    return false;
+}
+
+/* The end of a JSON string that begins behind p: its closing quote, or the end. */
+static const char *string_end(const char *p, const char *end)
+{
+    while (p < end && *p != '"')
+        p += *p == '\\' && p + 1 < end ? 2 : 1;
+    return p;
+}
+
+void secrets_scrub_json(const struct secrets *s, struct buf *json)
+{
+    struct buf out, one;
+    buf_init(&out, json->max + (64 << 10));
+    buf_init(&one, json->max + (64 << 10));
+    const char *end = json->data + json->len;
+    for (const char *p = json->data; p < end;) {
+        const char *quote = memchr(p, '"', (size_t)(end - p));
+        buf_put(&out, p, (size_t)((quote ? quote + 1 : end) - p));
+        if (!quote)
+            break;
+        const char *close = string_end(quote + 1, end);
+        buf_clear(&one);
+        put_masked(s, quote + 1, close, true, &one);
+        pattern_scrub(one.data, one.len, &out);
+        p = close < end ? close + 1 : end;
+        buf_puts(&out, close < end ? "\"" : "");
+    }
+    if (!out.full && !one.full) {
+        buf_clear(json);
+        buf_put(json, out.data, out.len);
+    } else {
+        buf_clear(json); /* rather nothing than too much */
+    }
+    explicit_bzero(out.data, out.len);
+    buf_free(&out);
+    buf_free(&one);
+}

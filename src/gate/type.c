@@ -1,0 +1,105 @@
+/* type.c - performing what has passed the gate; typing secrets is done in parts.
+ *
+ *     a picture | click | who has the keyboard? | the text, with keys only | a picture | Enter
+ *
+ * What is different between the two pictures is taken for the field (redact.h).
+ */
+#include "gate/gate_impl.h"
+
+#include <X11/keysym.h>
+
+enum {
+    FOCUS_MS = 120,
+    ECHO_MS = 150
+}; /* until a click has moved the keyboard; until what was typed is seen */
+
+struct typing {
+    struct gate *g;
+    const struct action *a;
+    const struct exec_place *place;
+    struct exec_result *r;
+    struct err *e;
+};
+
+/* A part of the action. */
+static enum action_fault part(const struct typing *t, const struct action *a)
+{
+    struct exec_result one = {0};
+    enum action_fault f = action_execute(t->g->screen, a, t->place, &one, t->e);
+    t->r->events += one.events;
+    t->r->ms += one.ms;
+    return f;
+}
+
+static enum action_fault wait_ms(const struct typing *t, int ms)
+{
+    return screen_wait(t->g->screen, ms, t->e) ? FAULT_STOPPED : FAULT_NONE;
+}
+
+/* Clicks where it is to be typed, and looks who has the keyboard then. */
+static enum action_fault focus(const struct typing *t, struct screen_window *w)
+{
+    enum action_fault f = FAULT_NONE;
+    if (t->a->x != ACTION_ABSENT && t->a->y != ACTION_ABSENT) {
+        struct action click = {.kind = ACT_CLICK, .x = t->a->x, .y = t->a->y, .button = 1, .count = 1};
+        f = part(t, &click);
+        f = f ? f : wait_ms(t, FOCUS_MS);
+    }
+    if (f)
+        return f;
+    if (screen_window_with_keys(t->g->screen, w))
+        return err_set(t->e, ERR_ENV, "display '%s' was lost", screen_name(t->g->screen)), FAULT_X11;
+    if (w->id == t->g->window)
+        return FAULT_NONE;
+    err_set(t->e, ERR_FAILED, "the secret was not typed: another window has the keyboard");
+    return FAULT_FOCUS;
+}
+
+static enum action_fault type_filled(const struct typing *t)
+{
+    char *filled = secrets_fill(t->g->o.secrets, t->a->text);
+    struct action type = {.kind = ACT_TYPE, .text = filled, .overwrite = t->a->overwrite, .secret = true};
+    type.x = type.y = ACTION_ABSENT;
+    enum action_fault f = part(t, &type);
+    secrets_drop(filled);
+    return f;
+}
+
+/* Enter comes last, when it has been seen what the field looks like. */
+static enum action_fault type_secret(const struct typing *t)
+{
+    struct gate *g = t->g;
+    struct screen_window w;
+    if (g->redact && redact_before(g->redact, t->e))
+        return FAULT_X11;
+    enum action_fault f = focus(t, &w);
+    if (f)
+        return f;
+    f = type_filled(t);
+    if (g->redact) { /* also what was typed before something went wrong */
+        struct err late = ERR_INIT;
+        const struct policy_target *at = &g->subject.s.targets[0];
+        if (redact_after(g->redact, &w, at->placed ? at->x : -1, at->y, &late) && !f) {
+            *t->e = late;
+            return FAULT_X11;
+        }
+        if (t->a->press_enter)
+            redact_seal(g->redact);
+    }
+    if (f || !t->a->press_enter)
+        return f;
+    struct action enter = {.kind = ACT_KEY, .keys = {XK_Return}, .nkeys = 1, .count = 1};
+    enter.x = enter.y = ACTION_ABSENT;
+    return part(t, &enter);
+}
+
+enum action_fault gate_execute(struct gate *g, const struct action *a, const struct exec_place *place,
+                               struct exec_result *r, struct err *e)
+{
+    const char *names[SECRETS_MAX];
+    if (a->kind != ACT_TYPE || !a->text || !secrets_named(g->o.secrets, a->text, names))
+        return action_execute(g->screen, a, place, r, e);
+    *r = (struct exec_result){0};
+    struct typing t = {g, a, place, r, e};
+    return type_secret(&t);
+}

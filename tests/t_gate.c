@@ -1,0 +1,554 @@
+/* t_gate.c - claims about what stands before each action, on a real display: what it would touch, who is asked, what
+ * counts as an answer, what happens to a run that nobody watches.
+ */
+#include "check.h"
+#include "driven.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "gate/gate.h"
+
+#include <X11/Xatom.h>
+#include <X11/Xutil.h>
+#include <pthread.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const struct exec_place same = {0, 0, 1, 1};
+
+/* ---- a gate on a stage ------------------------------------------------------------------------------------- */
+
+struct guarded { /* xclient is at 20,20, 600x500 */
+    struct stage t;
+    struct policy *policy;
+    struct gate *gate;
+    struct gate_ruling r;
+    char *json; /* where a command leaves its question */
+};
+
+static void guard(struct guarded *g, const char *rules, const char *how, double seconds)
+{
+    struct err e = ERR_INIT;
+    struct gate_options o = {.confirm = {.seconds = seconds}, .task = "the task"};
+    g->policy = policy_parse(rules, strlen(rules), "p.yaml", &e);
+    if (!g->policy || confirm_parse(how, &o.confirm, &e))
+        fail_msg("%s", e.text);
+    o.policy = g->policy;
+    g->gate = gate_new(&o);
+    gate_begin(g->gate, g->t.s, g->t.x.dir);
+}
+
+static void unguard(struct guarded *g)
+{
+    gate_free(g->gate);
+    policy_free(g->policy);
+    g->gate = NULL;
+}
+
+static int decide(struct guarded *g, const char *json, struct err *e)
+{
+    struct action a;
+    assert_int_equal(action_from_json(json, strlen(json), &a, NULL), 0);
+    int rc = gate_decide(g->gate, &a, &same, 7, &g->r, e);
+    action_free(&a);
+    return rc;
+}
+
+static Window client_window(struct guarded *g)
+{
+    struct screen_window w;
+    assert_int_equal(screen_window_at(g->t.s, 300, 300, &w), 0);
+    assert_string_equal(w.class, "Xclient");
+    return w.id;
+}
+
+static void set_title(Display *d, Window w, const char *title)
+{
+    XChangeProperty(d, w, XInternAtom(d, "_NET_WM_NAME", False), XInternAtom(d, "UTF8_STRING", False), 8,
+                    PropModeReplace, (const unsigned char *)title, (int)strlen(title));
+    XSync(d, False);
+}
+
+#define ASK_ALL  "builtin: no\notherwise: confirm\n"
+#define CLICK_IN "{\"kind\": \"click\", \"x\": 300, \"y\": 300, \"element\": \"the button\"}"
+
+/* ---- what it would touch -------------------------------------------------------------------------------------- */
+
+static void t_windows(void **state)
+{
+    (void)state;
+    struct guarded g = {0};
+    struct screen_window w;
+    stage_open(&g.t);
+    Window id = client_window(&g);
+    assert_int_equal(screen_window_at(g.t.s, 5, 5, &w), 0); /* the root has no program */
+    assert_int_equal(w.id, 0);
+    assert_int_equal(screen_window_at(g.t.s, 20, 20, &w), 0);
+    assert_int_equal(w.id, id);
+    assert_int_equal(screen_window_at(g.t.s, 19, 20, &w), 0);
+    assert_int_equal(w.id, 0);
+    assert_int_equal(screen_window_at(g.t.s, 619, 519, &w), 0);
+    assert_int_equal(w.id, id);
+    assert_int_equal(w.rect.w, 600);
+    /* whose process it says it is */
+    long pid = getpid();
+    XChangeProperty(g.t.other, id, XInternAtom(g.t.other, "_NET_WM_PID", False), XA_CARDINAL, 32,
+                    PropModeReplace, (const unsigned char *)&pid, 1);
+    XSync(g.t.other, False);
+    assert_int_equal(screen_window_at(g.t.s, 300, 300, &w), 0);
+    assert_non_null(strstr(w.program, "t_gate"));
+    assert_int_equal(screen_window_rect(g.t.s, id, &w.rect), 0);
+    assert_int_equal(screen_window_rect(g.t.s, 0x7654321, &w.rect), -1);
+    assert_true(screen_window_covers(g.t.s, id, 300, 300));
+    assert_false(screen_window_covers(g.t.s, id, 700, 300));
+
+    int n = 0;
+    guard(&g, "rules:\n  - deny: that program\n    program: t_gate$\n", "never", 1);
+    assert_int_equal(decide(&g, CLICK_IN, NULL), 0);
+    assert_string_equal(g.r.rule.rule, "that program");
+    assert_int_equal(g.r.fault, FAULT_DENIED);
+    assert_non_null(strstr(g.r.told, "E_DENIED"));
+    assert_non_null(strstr(g.r.told, "that program"));
+    n++;
+    assert_int_equal(decide(&g, "{\"kind\": \"click\", \"x\": 700, \"y\": 300}", NULL), 0);
+    assert_true(g.r.pass);
+    n++;
+    /* a drag is where it ends, too */
+    assert_int_equal(
+        decide(&g, "{\"kind\": \"drag\", \"x\": 700, \"y\": 300, \"x2\": 300, \"y2\": 300}", NULL), 0);
+    assert_false(g.r.pass);
+    n++;
+    /* keys go to the window that has the keyboard, wherever the pointer is */
+    XSetInputFocus(g.t.other, id, RevertToPointerRoot, CurrentTime);
+    XWarpPointer(g.t.other, None, DefaultRootWindow(g.t.other), 0, 0, 0, 0, 700, 300);
+    XSync(g.t.other, False);
+    assert_int_equal(decide(&g, "{\"kind\": \"type\", \"text\": \"x\"}", NULL), 0);
+    assert_false(g.r.pass);
+    n++;
+    /* a click without a place is where the pointer is */
+    assert_int_equal(decide(&g, "{\"kind\": \"click\"}", NULL), 0);
+    assert_true(g.r.pass);
+    n++;
+    unguard(&g);
+    XClassHint class = {(char *)"xterm", (char *)"XTerm"};
+    XSetClassHint(g.t.other, id, &class);
+    XSync(g.t.other, False);
+    guard(&g, "", "never", 1);
+    assert_int_equal(decide(&g, "{\"kind\": \"type\", \"text\": \"rm -r x\"}", NULL), 0);
+    assert_string_equal(g.r.rule.rule, "commands in a terminal");
+    assert_int_equal(g.r.fault, FAULT_REFUSED);
+    n++;
+    unguard(&g);
+    /* a window manager's frame has no class: the program's window is inside */
+    Display *d = g.t.other;
+    Window frame = XCreateSimpleWindow(d, DefaultRootWindow(d), 640, 20, 120, 90, 0, 0, 0);
+    Window inner = XCreateSimpleWindow(d, frame, 10, 30, 100, 50, 0, 0, 0xffffff);
+    XClassHint shop = {(char *)"shop", (char *)"Shop"};
+    XSetClassHint(d, inner, &shop);
+    XMapWindow(d, inner);
+    XMapWindow(d, frame);
+    XSync(d, False);
+    assert_int_equal(screen_window_at(g.t.s, 645, 25, &w), 0);
+    assert_int_equal(w.id, inner);
+    n++;
+    stage_close(&g.t);
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+/* ---- answers ------------------------------------------------------------------------------------------------- */
+
+struct later { /* something that happens while a person is asked */
+    Display *dpy;
+    Window window;
+    int what; /* 0: the title, 1: the picture, 2: the stop flag, 3: the picture far from the target */
+};
+
+static void *happen(void *arg)
+{
+    struct later *l = arg;
+    clock_sleep_ms(150);
+    if (l->what == 0) {
+        set_title(l->dpy, l->window, "Transfer 10000");
+    } else if (l->what == 2) {
+        *screen_stop_flag() = SIGINT;
+    } else {
+        GC gc = XCreateGC(l->dpy, l->window, 0, NULL);
+        XSetForeground(l->dpy, gc, 0xcc0000);
+        XFillRectangle(l->dpy, l->window, gc, l->what == 1 ? 270 : 10, l->what == 1 ? 270 : 10, 40, 40);
+        XFreeGC(l->dpy, gc);
+        XSync(l->dpy, False);
+    }
+    return NULL;
+}
+
+static void t_command(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *command;
+        bool pass;
+        enum action_fault fault;
+        const char *told; /* in what the model reads */
+        double most_ms;
+    } cases[] = {
+        {"cmd:true", true, FAULT_NONE, "", 2000},
+        {"cmd:false", false, FAULT_REFUSED, "declined", 2000},
+        {"cmd:exit 3", false, FAULT_REFUSED, "declined", 2000},
+        {"cmd:kill -9 $$", false, FAULT_REFUSED, "declined", 2000},
+        {"cmd:/no/such/program", false, FAULT_REFUSED, "nobody to ask", 2000},
+        {"cmd:head -c 10000000 /dev/urandom; exit 1", false, FAULT_REFUSED, "declined", 5000},
+        {"cmd:yes yes y; true", false, FAULT_REFUSED, "did not answer in time",
+         3000}, /* words are no answer */
+        {"cmd:sleep 100", false, FAULT_REFUSED, "did not answer in time", 3000},
+        {"cmd:trap '' TERM; sleep 100 & sleep 100; sleep 100", false, FAULT_REFUSED, "did not answer in time",
+         3000},
+        {"never", false, FAULT_REFUSED, "nobody to ask", 1000},
+        {"yes-to-all", true, FAULT_NONE, "", 1000},
+    };
+    struct guarded g = {0};
+    stage_open(&g.t);
+    int n = sizeof cases / sizeof *cases;
+    for (int i = 0; i < n; i++) {
+        int64_t start = clock_ns();
+        guard(&g, ASK_ALL, cases[i].command, 1);
+        assert_int_equal(decide(&g, CLICK_IN, NULL), 0);
+        if (g.r.pass != cases[i].pass || g.r.fault != cases[i].fault || !strstr(g.r.told, cases[i].told))
+            fail_msg("%s: pass %d, '%s'", cases[i].command, g.r.pass, g.r.told);
+        if (clock_ms_since(start) > cases[i].most_ms + 2000)
+            fail_msg("%s took %.0f ms", cases[i].command, clock_ms_since(start));
+        unguard(&g);
+    }
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), 0); /* no child that has ended was left */
+    stage_close(&g.t);
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+/* The question as a command gets it, and the picture it names. */
+static void t_question(void **state)
+{
+    (void)state;
+    struct guarded g = {0};
+    struct image crop;
+    struct stat st;
+    stage_open(&g.t);
+    set_title(g.t.other, client_window(&g), "Shop \"\x1b[31m\" \xe2\x80\xae");
+    char *file = xvfb_place(&g.t.x, "question"), *how = NULL, *text, *path;
+    size_t len;
+    assert_true(asprintf(&how, "cmd:cat >%s", file) > 0);
+    guard(&g, "rules:\n  - confirm: buttons\n    element: button\n", how, 5);
+    assert_int_equal(decide(&g, CLICK_IN, NULL), 0);
+    assert_true(g.r.pass);
+    assert_string_equal(g.r.who, "command");
+    assert_int_equal(file_read(file, 1 << 20, &text, &len, NULL), 0);
+    json_t *q = json_loads(text, 0, NULL);
+    assert_non_null(q);
+    assert_string_equal(field_text(q, "rule"), "buttons");
+    assert_string_equal(field_text(q, "task"), "the task");
+    assert_string_equal(field_text(q, "what"), "click \"the button\" at 300,300");
+    assert_string_equal(field_text(json_object_get(q, "action"), "kind"), "click");
+    assert_int_equal(json_integer_value(json_array_get(json_array_get(json_object_get(q, "targets"), 0), 1)),
+                     300);
+    assert_non_null(strstr(field_text(json_object_get(q, "window"), "title"), "Shop"));
+    assert_int_equal(image_read_png(&crop, field_text(q, "crop"), NULL), 0);
+    assert_int_equal(crop.w, 320);
+    assert_int_equal(crop.h, 200);
+    path = xvfb_place(&g.t.x, g.r.crop);
+    assert_string_equal(path, field_text(q, "crop"));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    image_free(&crop);
+    json_decref(q);
+    free(text);
+    free(path);
+    free(file);
+    free(how);
+    unguard(&g);
+    stage_close(&g.t);
+}
+
+/* What a person has said yes to must still be there. */
+static void t_meanwhile(void **state)
+{
+    (void)state;
+    static const bool pass[] = {false, false, false, true};
+    struct guarded g = {0};
+    stage_open(&g.t);
+    struct later l = {.dpy = g.t.other, .window = client_window(&g)};
+    for (l.what = 0; l.what < 4; l.what++) {
+        struct err e = ERR_INIT;
+        pthread_t thread;
+        int64_t start = clock_ns();
+        guard(&g, ASK_ALL, l.what == 2 ? "cmd:sleep 50" : "cmd:sleep 0.6", 60);
+        pthread_create(&thread, NULL, happen, &l);
+        int rc = decide(&g, CLICK_IN, &e);
+        pthread_join(thread, NULL);
+        if (l.what == 2) { /* Escape twice, Ctrl-C, the stop file: all set this flag */
+            assert_int_equal(rc, -1);
+            assert_int_equal(e.kind, ERR_STOPPED);
+            assert_true(clock_ms_since(start) < 3000);
+            *screen_stop_flag() = 0;
+        } else {
+            assert_int_equal(rc, 0);
+            assert_int_equal(g.r.pass, pass[l.what]);
+            assert_true(pass[l.what] || strstr(g.r.told, "has changed"));
+        }
+        unguard(&g);
+    }
+    stage_close(&g.t);
+    check_note("4 of 4 hostile cases ended as documented");
+}
+
+static void t_observe_only(void **state)
+{
+    (void)state;
+    static const struct {
+        bool pass;
+        const char *action;
+    } cases[] = {
+        {true, "{\"kind\": \"move\", \"x\": 300, \"y\": 300}"},
+        {true, "{\"kind\": \"scroll\", \"x\": 300, \"y\": 300, \"dy\": 2}"},
+        {true, "{\"kind\": \"wait\", \"ms\": 5}"},
+        {true, "{\"kind\": \"observe\"}"},
+        {true, "{\"kind\": \"zoom\"}"},
+        {true, "{\"kind\": \"plan\", \"text\": \"x\"}"},
+        {false, "{\"kind\": \"click\", \"x\": 300, \"y\": 300}"},
+        {false, "{\"kind\": \"mouse_down\"}"},
+        {false, "{\"kind\": \"type\", \"text\": \"x\"}"},
+        {false, "{\"kind\": \"key\", \"keys\": [\"a\"]}"},
+        {false, "{\"kind\": \"key_down\", \"keys\": [\"Shift_L\"]}"},
+        {false, "{\"kind\": \"goto\", \"text\": \"x\"}"},
+        {false, "{\"kind\": \"back\"}"},
+        {false, "{\"kind\": \"drag\", \"x\": 1, \"y\": 1, \"x2\": 2, \"y2\": 2}"},
+    };
+    struct guarded g = {0};
+    stage_open(&g.t);
+    g.policy = policy_parse("builtin: no\n", 12, "p", NULL);
+    struct gate_options o = {.policy = g.policy, .confirm = {CONFIRM_YES, NULL, 1}, .observe_only = true};
+    g.gate = gate_new(&o);
+    gate_begin(g.gate, g.t.s, NULL);
+    int n = sizeof cases / sizeof *cases;
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(decide(&g, cases[i].action, NULL), 0);
+        if (g.r.pass != cases[i].pass)
+            fail_msg("%s: %d", cases[i].action, g.r.pass);
+    }
+    unguard(&g);
+    stage_close(&g.t);
+}
+
+/* ---- the program -------------------------------------------------------------------------------------------------- */
+
+#define SEND STEP("\"click_desktop\", \"element\": \"the Send button\", \"x\": 500, \"y\": 500")
+#define ZAP  STEP("\"hotkey_desktop\", \"keys\": [\"alt\", \"delete\", \"ctrl\"]")
+
+static json_t *gate_event(const struct record *r, int nth)
+{
+    for (int i = 0; i < r->n; i++)
+        if (!strcmp(r->events[i].kind, "gate") && nth-- == 0)
+            return r->events[i].fields;
+    return NULL;
+}
+
+static void t_denied(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    program_finish(&t.x, driven_start_with(&t, ZAP SEND CLICK(500, 500) ANSWER, WORDS("--confirm", "never")),
+                   &o);
+    assert_int_equal(o.code, 0);
+    driven_read(&t, &r);
+    const json_t *denied = gate_event(&r, 0), *refused = gate_event(&r, 1), *passed = gate_event(&r, 2);
+    assert_string_equal(field_text(denied, "verdict"), "deny");
+    assert_string_equal(field_text(denied, "who"), "policy");
+    assert_false(field_bool(denied, "pass"));
+    assert_string_equal(field_text(refused, "verdict"), "confirm");
+    assert_string_equal(field_text(refused, "who"), "nobody");
+    assert_false(field_bool(refused, "pass"));
+    assert_true(field_bool(passed, "pass"));
+    int told = 0;
+    for (int i = 0; i < r.n; i++)
+        told +=
+            !strcmp(r.events[i].kind, "tool_output") && strstr(field_text(r.events[i].fields, "text"), "E_");
+    assert_int_equal(told, 2); /* the model was told of both */
+    assert_int_equal(strlen(field_text(json_object_get(r.run, "policy"), "sha256")), 64);
+    record_free(&r);
+    json_t *seen = stage_events(&t, NULL); /* only what passed has reached the window */
+    for (size_t i = 0; i < json_array_size(seen); i++)
+        assert_null(strstr(word(seen, i, "event"), "key"));
+    assert_int_equal(json_array_size(stage_events(&t, "button_press")), 1);
+    char *runs = xvfb_place(&t.x, "runs"), *dir = record_newest(runs, NULL), *page, *html;
+    size_t len;
+    assert_true(asprintf(&page, "%s/report.html", dir) > 0);
+    assert_int_equal(file_read(page, 64 << 20, &html, &len, NULL), 0);
+    assert_non_null(strstr(html, "keys of the console and the X server: forbidden"));
+    assert_non_null(strstr(html, "sending, paying, deleting, granting: refused by nobody"));
+    free(html);
+    free(page);
+    free(dir);
+    free(runs);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static void t_dry(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    program_finish(
+        &t.x, driven_start_with(&t, SEND ZAP ANSWER, WORDS("--dry-run", "-n", "3", "--confirm", "tty")), &o);
+    assert_int_equal(o.code, 0);
+    driven_read(&t, &r);
+    assert_string_equal(field_text(gate_event(&r, 0), "who"), "dry run");
+    assert_true(field_bool(gate_event(&r, 0), "pass"));
+    assert_string_equal(field_text(gate_event(&r, 1), "verdict"), "deny");
+    record_free(&r);
+    assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
+    program_finish(&t.x, driven_start_with(&t, ANSWER, WORDS("--confirm", "perhaps")), &o);
+    ONE_LINE(&o, ERR_USAGE, "--confirm is auto, tty, never");
+    char *bad = xvfb_place(&t.x, "p.yaml");
+    assert_int_equal(file_write(bad, "rules:\n  - deny: x\n    zone: 3\n", 31, NULL), 0);
+    program_finish(&t.x, driven_start_with(&t, ANSWER, WORDS("--policy", bad)), &o);
+    ONE_LINE(&o, ERR_USAGE, "p.yaml:3", "key 'zone'", "expected");
+    free(bad);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+/* ---- at a terminal --------------------------------------------------------------------------------------------------- */
+
+/* The program with a terminal of its own (*fd), or with none at all (fd NULL). */
+static pid_t start_in_session(const struct stage *t, const char *replies, const char *seconds, int *fd)
+{
+    char *script = xvfb_place(&t->x, "script"), *runs = xvfb_place(&t->x, "runs"),
+         *err = xvfb_place(&t->x, "err"), *out = xvfb_place(&t->x, "out");
+    assert_int_equal(file_write(script, replies, strlen(replies), NULL), 0);
+    fflush(stdout);
+    pid_t pid = fd ? forkpty(fd, NULL, NULL, NULL) : fork();
+    if (pid == 0) {
+        if (!fd)
+            setsid();
+        setenv("TERM", "xterm-256color", 1);
+        unsetenv("NO_COLOR");
+        freopen(err, "w", stderr);
+        freopen(out, "w", stdout);
+        execl(program_path(), "holorun", "run", "Press Send", "--fake", script, "--runs", runs,
+              "--settle-min", "1", "--settle-quiet", "30", "--confirm-timeout", seconds, NULL);
+        _exit(127);
+    }
+    free(script);
+    free(runs);
+    free(err);
+    free(out);
+    return pid;
+}
+
+/* What the terminal shows until `what` is there; the caller frees it. */
+static char *read_until(int fd, const char *what)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    for (int64_t start = clock_ns(); !strstr(b.data, what) && clock_ms_since(start) < 20000;) {
+        char chunk[4096];
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n <= 0)
+            break;
+        buf_put(&b, chunk, (size_t)n);
+    }
+    if (!strstr(b.data, what))
+        fail_msg("the terminal never showed '%s' but '%s'", what, b.data);
+    return buf_take(&b);
+}
+
+static void t_terminal(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ahead, *answer, *seconds;
+        int clicks, code;
+    } cases[] = {
+        {"", "y\n", "20", 1, 0},         {"", "YES\n", "20", 1, 0},
+        {"", "n\n", "20", 0, 0},         {"", "\n", "20", 0, 0},
+        {"", "yesterday\n", "20", 0, 0}, {"", "\x04", "20", 0, 0}, /* end of input */
+        {"", "", "0.5", 0, 0},                                     /* nobody answers */
+        {"y\ny\ny\n", "", "0.5", 0, 0},                            /* typed before the question */
+        {"", "\x03", "20", 0, 130},                                /* Ctrl-C */
+    };
+    int n = sizeof cases / sizeof *cases;
+    for (int i = 0; i < n; i++) {
+        struct stage t;
+        struct outcome o = {0};
+        struct record r;
+        int fd;
+        driven_open(&t);
+        pid_t pid = start_in_session(&t, SEND ANSWER, cases[i].seconds, &fd);
+        if (*cases[i].ahead)
+            assert_true(write(fd, cases[i].ahead, strlen(cases[i].ahead)) > 0);
+        char *shown = read_until(fd, "[y/N]");
+        assert_non_null(strstr(shown, "click \"the Send button\" at"));
+        assert_non_null(strstr(shown, "sending, paying"));
+        assert_non_null(strstr(shown, "confirm/0001-1.png"));
+        assert_non_null(strstr(shown, "\033[38;5;")); /* the picture itself */
+        if (*cases[i].answer)
+            assert_true(write(fd, cases[i].answer, strlen(cases[i].answer)) > 0);
+        int64_t start = clock_ns();
+        program_finish(&t.x, pid, &o);
+        if (o.code != cases[i].code)
+            fail_msg("case %d: exit %d, %s", i, o.code, o.err);
+        assert_true(clock_ms_since(start) < 15000);
+        driven_read(&t, &r);
+        assert_string_equal(field_text(gate_event(&r, 0), "who"), "terminal");
+        assert_int_equal(field_bool(gate_event(&r, 0), "pass"), cases[i].clicks);
+        record_free(&r);
+        assert_int_equal(json_array_size(stage_events(&t, "button_press")), cases[i].clicks);
+        free(shown);
+        close(fd);
+        outcome_free(&o);
+        stage_close(&t);
+    }
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+static void t_nobody(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    program_finish(&t.x, start_in_session(&t, SEND SEND SEND SEND SEND SEND SEND, "60", NULL), &o);
+    assert_int_equal(o.code, ERR_UNSURE);
+    assert_non_null(strstr(o.err, "there is nobody to ask: see --confirm"));
+    driven_read(&t, &r);
+    assert_string_equal(field_text(driven_last(&r, "end"), "status"), "errors");
+    record_free(&r);
+    assert_int_equal(json_array_size(stage_events(&t, "button_press")), 0);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("rules see the window that an event would reach", t_windows),
+    CLAIM("only exit code 0 of a command, in time, is yes; it is ended with all it started", t_command),
+    CLAIM("a question names action, rule, window and a picture of the target", t_question),
+    CLAIM("an answer is worth nothing when what was asked about has changed; a stop ends the question",
+          t_meanwhile),
+    CLAIM("--observe-only lets nothing through but looking", t_observe_only),
+    CLAIM("what is forbidden or refused does not happen, is told to the model and is on record", t_denied),
+    CLAIM("a dry run asks nobody; wrong options and files are one line", t_dry),
+    CLAIM("at a terminal only y and yes, typed after the question and in time, are yes", t_terminal),
+    CLAIM("a run that nobody can be asked about ends by itself", t_nobody),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,528 @@
+/* t_secret.c - claims about secrets: the model has their names, the field gets their values, and nothing else does.
+ *
+ * The canary is typed into a window that shows it in clear.  Then every byte of the run directory, every line that was
+ * printed and every pixel of every recorded screen is searched for it.
+ */
+#include "check.h"
+#include "driven.h"
+
+#include "actions/dialect.h"
+#include "agent/wording.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "gate/pattern.h"
+#include "gate/redact.h"
+#include "gate/secret.h"
+
+#include <X11/Xutil.h>
+#include <dirent.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CANARY "Kx7\\\"qZ-canary-91" /* has what JSON escapes */
+#define PLAIN  "quokka-4417-willow"
+enum { FIELD_X = 50, FIELD_Y = 50 };
+
+/* ---- taking them ------------------------------------------------------------------------------------------- */
+
+static void t_taking(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/holorun-test-XXXXXX", *spec = NULL, *path = NULL;
+    assert_non_null(mkdtemp(dir));
+    assert_true(asprintf(&path, "%s/s", dir) > 0 && asprintf(&spec, "FILE=file:%s", path) > 0);
+    static const struct {
+        const char *spec, *says;
+    } wrong[] = {
+        {"", "wants NAME=env:VARIABLE"},
+        {"hunter2-in-clear", "wants NAME=env:VARIABLE"}, /* whatever stands there is not repeated */
+        {"lower=env:A", "wants NAME=env:VARIABLE"},
+        {"A B=env:A", "wants NAME=env:VARIABLE"},
+        {"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ=env:A", "up to 32"},
+        {"A=hunter2-in-clear", "wants env:VARIABLE or file:PATH"},
+        {"A=env:HOLORUN_NOT_THERE", "there is no environment variable 'HOLORUN_NOT_THERE'"},
+        {"A=env:SHORT", "shorter than 4"},
+        {"A=env:TAB", "control character"},
+        {"A=env:BYTES", "not UTF-8"},
+        {"A=file:/nowhere/at/all", "/nowhere/at/all"},
+        {"A=file:/dev/zero", "secret A"},
+    };
+    int n = sizeof wrong / sizeof *wrong;
+    struct secrets *s = secrets_new();
+    for (int i = 0; i < n; i++) {
+        struct err e = ERR_INIT;
+        setenv("SHORT", "abc", 1);
+        setenv("TAB", "ab\tcd", 1);
+        setenv("BYTES",
+               "ab\xff\xff"
+               "cd",
+               1);
+        if (!secrets_add(s, wrong[i].spec, &e) || e.kind != ERR_USAGE || !strstr(e.text, wrong[i].says))
+            fail_msg("%s: %s", wrong[i].spec, e.text);
+        assert_null(strstr(e.text, "hunter2"));
+    }
+    assert_int_equal(secrets_count(s), 0);
+    setenv("GOOD", PLAIN, 1);
+    char *environment = getenv("GOOD");
+    assert_int_equal(secrets_add(s, "GOOD=env:GOOD", NULL), 0);
+    assert_null(getenv("GOOD"));
+    assert_int_equal(environment[0], 0); /* as /proc shows it */
+    assert_int_equal(file_write(path, PLAIN "\r\n", sizeof PLAIN + 1, NULL), 0);
+    assert_int_equal(secrets_add(s, spec, NULL), 0);
+    setenv("GOOD", PLAIN, 1);
+    assert_int_equal(secrets_add(s, "GOOD=env:GOOD", NULL), -1); /* twice */
+    char *filled = secrets_fill(s, "a{{FILE}}b{{NONE}}{{GOOD}}{{GOOD");
+    assert_string_equal(filled, "a" PLAIN "b{{NONE}}" PLAIN "{{GOOD");
+    secrets_drop(filled);
+    secrets_free(s);
+    unlink(path);
+    rmdir(dir);
+    free(spec);
+    free(path);
+    check_note("%d of %d hostile cases ended as documented", n + 1, n + 1);
+}
+
+/* ---- out of texts --------------------------------------------------------------------------------------------- */
+
+static struct secrets *two(void)
+{
+    struct secrets *s = secrets_new();
+    setenv("A", CANARY, 1);
+    setenv("B", "1234", 1);
+    assert_int_equal(secrets_add(s, "CANARY=env:A", NULL), 0);
+    assert_int_equal(secrets_add(s, "PIN=env:B", NULL), 0);
+    return s;
+}
+
+static void t_scrub(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+    } cases[] = {
+        {"{\"a\": \"x 1234 y\", \"t\": 1234, \"n\": [1234]}",
+         "{\"a\": \"x {{PIN}} y\", \"t\": 1234, \"n\": [1234]}"},
+        {"{\"a\": \"Kx7\\\\\\\"qZ-canary-91\"}", "{\"a\": \"{{CANARY}}\"}"},
+        {"{\"1234\": \"\\\"1234\\\\\"}", "{\"{{PIN}}\": \"\\\"{{PIN}}\\\\\"}"},
+        {"{\"a\": \"Authorization: Bearer abcdef0123456789 x\"}",
+         "{\"a\": \"Authorization: Bearer [redacted] x\"}"},
+        {"{\"a\": \"HAI_API_KEY=hk-abcdefghijklmnop\"}", "{\"a\": \"HAI_API_KEY=[redacted]\"}"},
+        {"{\"a\": \"sk-proj-ABCDEFGHIJKLMNOP.\"}", "{\"a\": \"sk-[redacted]\"}"},
+        {"{\"a\": \"AKIAIOSFODNN7EXAMPLE\"}", "{\"a\": \"AKIA[redacted]\"}"},
+        {"{\"a\": \"?user=b&password=s3cret\\\"x&z=1\"}", "{\"a\": \"?user=b&password=[redacted]&z=1\"}"},
+        {"{\"a\": \"PassWord=geheim\\nnext\"}", "{\"a\": \"PassWord=[redacted]\\nnext\"}"},
+        {"{\"a\": \"a task-list, risk-free: the bearer of bad news\"}",
+         "{\"a\": \"a task-list, risk-free: the bearer of bad news\"}"},
+        {"{\"a\": \"Password=\"}", "{\"a\": \"Password=\"}"},
+        {"{\"a\": \"cut off 1234", "{\"a\": \"cut off {{PIN}}"},
+    };
+    struct secrets *s = two();
+    int n = sizeof cases / sizeof *cases;
+    for (int i = 0; i < n; i++) {
+        struct buf b;
+        buf_init(&b, 1 << 16);
+        buf_puts(&b, cases[i].from);
+        secrets_scrub_json(s, &b);
+        assert_string_equal(b.data, cases[i].to);
+        buf_free(&b);
+    }
+    char *masked = secrets_mask(s, "say " CANARY "1234");
+    assert_string_equal(masked, "say {{CANARY}}{{PIN}}");
+    free(masked);
+    secrets_free(s);
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Places of a text in what this process can write to.  The text is given turned round, as it must not be there. */
+static int found_in_memory(const char *backwards)
+{
+    size_t n = strlen(backwards), len = 0;
+    char line[512];
+    int found = 0;
+    FILE *maps = fopen("/proc/self/maps", "r"), *mem = fopen("/proc/self/mem", "r");
+    assert_true(maps && mem);
+    setvbuf(mem, NULL, _IONBF, 0);
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long from, to;
+        char mode[8];
+        if (sscanf(line, "%lx-%lx %7s", &from, &to, mode) != 3 || mode[0] != 'r' || mode[1] != 'w')
+            continue;
+        len = to - from;
+        char *copy = malloc(len);
+        if (copy && !fseek(mem, (long)from, SEEK_SET) && fread(copy, 1, len, mem) == len)
+            for (size_t i = 0; i + n <= len; i++) {
+                size_t k = 0;
+                while (k < n && copy[i + k] == backwards[n - 1 - k])
+                    k++;
+                found += k == n;
+            }
+        free(copy);
+    }
+    fclose(maps);
+    fclose(mem);
+    return found;
+}
+
+static void t_memory(void **state)
+{
+    (void)state;
+    static const char backwards[] = "71-nocub-evitcepser";
+    char forwards[sizeof backwards] = "";
+    for (size_t i = 0; i + 1 < sizeof backwards; i++)
+        forwards[i] = backwards[sizeof backwards - 2 - i];
+    char dir[] = "/tmp/holorun-test-XXXXXX", *spec = NULL, *path = NULL;
+    assert_non_null(mkdtemp(dir));
+    assert_true(asprintf(&path, "%s/s", dir) > 0 && asprintf(&spec, "A=file:%s", path) > 0);
+    assert_int_equal(file_write(path, forwards, strlen(forwards), NULL), 0);
+    explicit_bzero(forwards, sizeof forwards);
+    assert_int_equal(found_in_memory(backwards), 0);
+    struct secrets *s = secrets_new();
+    assert_int_equal(secrets_add(s, spec, NULL), 0);
+    char *filled = secrets_fill(s, "{{A}}");
+    assert_int_equal(found_in_memory(backwards), 3); /* the value, as JSON spells it, filled in */
+    secrets_drop(filled);
+    assert_int_equal(found_in_memory(backwards), 2);
+    secrets_free(s);
+    assert_int_equal(found_in_memory(backwards), 0);
+    unlink(path);
+    rmdir(dir);
+    free(path);
+    free(spec);
+}
+
+/* ---- a run ---------------------------------------------------------------------------------------------------------- */
+
+/* Calls `see` with each file below a folder. */
+static int each_file(const char *dir, void (*see)(void *arg, const char *path), void *arg)
+{
+    DIR *d = opendir(dir);
+    int n = 0;
+    assert_non_null(d);
+    for (struct dirent *f; (f = readdir(d));) {
+        char *path = NULL;
+        if (f->d_name[0] == '.')
+            continue;
+        assert_true(asprintf(&path, "%s/%s", dir, f->d_name) > 0);
+        if (f->d_type == DT_DIR)
+            n += each_file(path, see, arg);
+        else
+            see(arg, path), n++;
+        free(path);
+    }
+    closedir(d);
+    return n;
+}
+
+/* Every byte, also turned round and as UTF-16. */
+static void holds_no_canary(void *arg, const char *path)
+{
+    const char *text = arg;
+    char *data, wide[256];
+    size_t len, n = strlen(text);
+    assert_int_equal(file_read(path, 64 << 20, &data, &len, NULL), 0);
+    for (size_t i = 0; i < n; i++) {
+        wide[2 * i] = text[i];
+        wide[2 * i + 1] = 0;
+    }
+    if (memmem(data, len, text, n) || memmem(data, len, wide, 2 * n))
+        fail_msg("%s holds the canary", path);
+    free(data);
+}
+
+struct seen { /* what the typed text looks like, and where it was found */
+    struct image glyphs;
+    int pictures, hits;
+    char last[256];
+};
+
+static int occurrences(const struct image *im, const struct image *g)
+{
+    int n = 0;
+    for (int y = 0; y + g->h <= im->h; y++) {
+        for (int x = 0; x + g->w <= im->w; x++) {
+            int j = 0;
+            while (j < g->h && !memcmp(im->rgb + 3 * ((size_t)(y + j) * (size_t)im->w + (size_t)x),
+                                       g->rgb + 3 * (size_t)j * (size_t)g->w, 3 * (size_t)g->w))
+                j++;
+            n += j == g->h;
+        }
+    }
+    return n;
+}
+
+static void look_at_picture(void *arg, const char *path)
+{
+    struct seen *s = arg;
+    struct image im = {0};
+    if (!strstr(path, ".png"))
+        return;
+    assert_int_equal(image_read_png(&im, path, NULL), 0);
+    s->pictures++;
+    if (occurrences(&im, &s->glyphs)) {
+        s->hits++;
+        snprintf(s->last, sizeof s->last, "%s", path);
+    }
+    image_free(&im);
+}
+
+/* The first characters of the field as they are on the display now: without any room around them. */
+static void read_glyphs(Display *d, int x, int y, struct image *out)
+{
+    enum { W = 40, H = 12 };
+    XImage *im = XGetImage(d, DefaultRootWindow(d), x, y, W, H, AllPlanes, ZPixmap);
+    assert_non_null(im);
+    assert_int_equal(image_alloc(out, W, H, NULL), 0);
+    int ink = 0;
+    for (int j = 0; j < H; j++)
+        for (int i = 0; i < W; i++) {
+            unsigned long p = XGetPixel(im, i, j);
+            uint8_t *to = out->rgb + 3 * (j * W + i);
+            to[0] = (uint8_t)(p >> 16);
+            to[1] = (uint8_t)(p >> 8);
+            to[2] = (uint8_t)p;
+            ink += to[0] < 128;
+        }
+    assert_true(ink > 20); /* something is written there */
+    XDestroyImage(im);
+}
+
+struct fields { /* a stage with a field that shows what is typed */
+    struct stage t;
+    char *typed;
+};
+
+static void open_fields(struct fields *f)
+{
+    driven_open(&f->t);
+    f->typed = xvfb_place(&f->t.x, "typed");
+    const char *argv[] = {helper_path("xfield"), f->typed, NULL};
+    xvfb_spawn(&f->t.x, "xfield.log", argv);
+    assert_true(xvfb_wait_window(&f->t.x, "^xfield$", 5000));
+}
+
+static void close_fields(struct fields *f)
+{
+    free(f->typed);
+    stage_close(&f->t);
+}
+
+static void assert_typed(const struct fields *f, const char *text)
+{
+    char *data;
+    size_t len;
+    assert_int_equal(file_read(f->typed, 1 << 16, &data, &len, NULL), 0);
+    assert_string_equal(data, text);
+    free(data);
+}
+
+#define FILL(text)  CLICK(125, 115) STEP("\"write_desktop\", \"content\": \"" text "\"")
+#define WRITE(text) "password<write>the field<at><12><7>" text "\n" /* clicks, empties, types */
+#define DONE        "done<done>Done.\n"
+#define PRESS(key)  STEP("\"hotkey_desktop\", \"keys\": [\"" key "\"]")
+
+/* Everything a run leaves: its folder, what it printed. */
+static void search_run(const struct fields *f, const struct outcome *o, const char *canary, struct seen *s)
+{
+    char *runs = xvfb_place(&f->t.x, "runs"), *dir = record_newest(runs, NULL);
+    assert_true(each_file(dir, holds_no_canary, (void *)(uintptr_t)canary) > 5);
+    assert_null(strstr(o->out, canary));
+    assert_null(strstr(o->err, canary));
+    each_file(dir, look_at_picture, s);
+    free(dir);
+    free(runs);
+}
+
+/* On the way of the canary: typing, scrolling, showing it twice, the title, the model's own words. */
+static void t_canary(void **state)
+{
+    (void)state;
+    static const char echo[] = "{\"note\": \"the field says " PLAIN "\", \"thought\": \"it was " PLAIN
+                               "\", \"tool_call\": {\"tool_name\": \"click_desktop\", \"element\": \"" PLAIN
+                               "\", \"x\": 125, \"y\": 300}}\n";
+    static const char script[] = FILL("{{PASSWORD}}") CLICK(125, 300) PRESS("F2") PRESS("F3") PRESS("F4")
+        CLICK(125, 300) PRESS("F2") CLICK(125, 300);
+    struct fields f = {0};
+    struct outcome o = {0};
+    struct seen s = {0};
+    struct record r;
+    char *replies = NULL;
+    assert_true(asprintf(&replies, "%s%s%s", script, echo,
+                         STEP("\"answer\", \"content\": \"The password is " PLAIN ".\"")) > 0);
+    open_fields(&f);
+    setenv("SECRET", PLAIN, 1);
+    program_finish(
+        &f.t.x,
+        driven_start_with(&f.t, replies,
+                          WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all", "--verbose")),
+        &o);
+    unsetenv("SECRET");
+    if (o.code)
+        fail_msg("exit %d: %s", o.code, o.err);
+    assert_typed(&f, PLAIN);
+    assert_string_equal(o.out, "The password is {{PASSWORD}}.\n");
+
+    driven_read(&f.t, &r);
+    const json_t *gate = NULL;
+    for (int i = 0; i < r.n; i++)
+        if (!strcmp(r.events[i].kind, "gate") &&
+            !strcmp(field_text(r.events[i].fields, "rule"), "typing a secret"))
+            gate = r.events[i].fields;
+    assert_non_null(gate);
+    assert_non_null(strstr(field_text(r.events[0].fields, "system"), "{{PASSWORD}}"));
+    record_free(&r);
+
+    /* the text is on the display in two places, scrolled by two times 37 */
+    read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 + 2 * 37 - 9, &s.glyphs);
+    search_run(&f, &o, PLAIN, &s);
+    if (s.hits)
+        fail_msg("%d of %d pictures show the canary, the last is %s", s.hits, s.pictures, s.last);
+    check_note("%d files and pictures: nowhere", s.pictures);
+    image_free(&s.glyphs);
+    outcome_free(&o);
+    free(replies);
+    close_fields(&f);
+}
+
+/* The same search finds it when pictures are not redacted: it can fail. */
+static void t_search_works(void **state)
+{
+    (void)state;
+    struct fields f = {0};
+    struct outcome o = {0};
+    struct seen s = {0};
+    open_fields(&f);
+    setenv("SECRET", PLAIN, 1);
+    program_finish(&f.t.x,
+                   driven_start_with(&f.t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER,
+                                     WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all",
+                                           "--no-redact-frames")),
+                   &o);
+    unsetenv("SECRET");
+    assert_int_equal(o.code, 0);
+    read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &s.glyphs);
+    search_run(&f, &o, PLAIN, &s); /* still in no text */
+    assert_true(s.hits > 0);
+    image_free(&s.glyphs);
+    outcome_free(&o);
+    close_fields(&f);
+}
+
+/* In a redacted picture the field has two colours, whatever was typed. */
+static void t_field(void **state)
+{
+    (void)state;
+    struct fields f = {0};
+    struct outcome o = {0};
+    struct record r;
+    open_fields(&f);
+    setenv("SECRET", PLAIN, 1);
+    program_finish(&f.t.x,
+                   driven_start_with(&f.t, FILL("{{PASSWORD}}") WAIT(0.1) ANSWER,
+                                     WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all")),
+                   &o);
+    unsetenv("SECRET");
+    assert_int_equal(o.code, 0);
+    driven_read(&f.t, &r);
+    int64_t frame = field_int(driven_last(&r, "observe"), "frame");
+    char *path = NULL;
+    struct image im = {0}, live = {0};
+    assert_true(asprintf(&path, "%s/frames/%06d.png", r.dir, (int)frame) > 0);
+    assert_int_equal(image_read_png(&im, path, NULL), 0);
+    read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &live);
+    uint8_t colours[8][3];
+    int n = 0;
+    for (int y = 0; y < live.h; y++) {
+        for (int x = 0; x < live.w; x++) {
+            const uint8_t *p =
+                im.rgb + 3 * ((size_t)(FIELD_Y + 15 + y) * (size_t)im.w + (size_t)(FIELD_X + 12 + x));
+            int k = 0;
+            while (k < n && memcmp(colours[k], p, 3) != 0)
+                k++;
+            if (k == n && n < 8)
+                memcpy(colours[n++], p, 3);
+        }
+    }
+    assert_int_equal(n, 2);
+    image_free(&im);
+    image_free(&live);
+    free(path);
+    record_free(&r);
+    outcome_free(&o);
+    close_fields(&f);
+}
+
+/* ---- where it may go --------------------------------------------------------------------------------------------------- */
+
+static void t_where(void **state)
+{
+    (void)state;
+    static const char allow[] =
+        "rules:\n  - allow: sign in\n    secret: PASSWORD\n    class: ^Field$\n    title: ^xfield$\n";
+    static const struct {
+        const char *replies, *policy, *typed, *dialect;
+    } cases[] = {
+        {WRITE("{{PASSWORD}}") DONE, "", "", "pocket"},
+        {WRITE("{{PASSWORD}}") DONE, allow, PLAIN, "pocket"},
+        {FILL("{{PASSWORD}}") ANSWER, "", "", "holo3"},       /* a person is asked, and there is none */
+        {FILL("{{PASSWORD}}") ANSWER, allow, PLAIN, "holo3"}, /* the policy names the window */
+        {FILL("{{OTHER}}") ANSWER, allow, "", "holo3"},       /* ... and the secret */
+        {FILL("{{PASSWORD}}{{OTHER}}") ANSWER, allow, "", "holo3"},
+        {FILL("{{UNKNOWN}}") ANSWER, allow, "{{UNKNOWN}}", "holo3"}, /* no secret, just a text */
+        {STEP("\"write_desktop\", \"content\": \"{{PASSWORD}}\"") ANSWER, allow, "",
+         "holo3"}, /* nobody clicked: another window */
+    };
+    int n = sizeof cases / sizeof *cases;
+    for (int i = 0; i < n; i++) {
+        struct fields f = {0};
+        struct outcome o = {0};
+        open_fields(&f);
+        XWarpPointer(f.t.other, None, DefaultRootWindow(f.t.other), 0, 0, 0, 0, 500,
+                     450); /* keys go to xclient */
+        XSync(f.t.other, False);
+        setenv("SECRET", PLAIN, 1);
+        setenv("SECOND", "another-" PLAIN, 1);
+        char *policy = xvfb_place(&f.t.x, "p.yaml");
+        assert_int_equal(file_write(policy, cases[i].policy, strlen(cases[i].policy), NULL), 0);
+        program_finish(
+            &f.t.x,
+            driven_start_with(&f.t, cases[i].replies,
+                              WORDS("--secret", "PASSWORD=env:SECRET", "--secret", "OTHER=env:SECOND",
+                                    "--confirm", "never", "--policy", policy, "--dialect", cases[i].dialect)),
+            &o);
+        assert_int_equal(o.code, 0);
+        assert_typed(&f, cases[i].typed);
+        json_t *other = stage_events(&f.t, "key_press");
+        assert_int_equal(json_array_size(other), 0); /* nothing went to the window beside it */
+        struct seen s = {0};
+        if (*cases[i].typed && cases[i].policy == allow && cases[i].typed[0] != '{')
+            read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &s.glyphs);
+        if (s.glyphs.rgb)
+            search_run(&f, &o, PLAIN, &s);
+        assert_int_equal(s.hits, 0);
+        image_free(&s.glyphs);
+        free(policy);
+        outcome_free(&o);
+        close_fields(&f);
+    }
+    unsetenv("SECRET");
+    unsetenv("SECOND");
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("wrong secrets are refused without being repeated", t_taking),
+    CLAIM("values and what looks like keys leave no record, inside strings only", t_scrub),
+    CLAIM("memory holds a value only while it is needed", t_memory),
+    CLAIM("a canary typed into a field is nowhere in the run, in no byte and no pixel", t_canary),
+    CLAIM("the search for it finds it where pictures are not redacted", t_search_works),
+    CLAIM("a redacted field has two colours", t_field),
+    CLAIM("a secret goes only where the rules let it", t_where),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
