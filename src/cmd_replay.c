@@ -8,6 +8,7 @@
 #include "model/find.h"
 #include "recorded.h"
 #include "replay/verify.h"
+#include "replaying.h"
 #include "screen/screen.h"
 
 #include <stdio.h>
@@ -17,19 +18,44 @@
 /* As cmd_run.c: larger weights are not hashed whole. */
 enum { HASHED = 1 << 30 };
 
-struct settings {
-    const char *model, *device, *isa, *runs, *dialect;
-    int threads, hold, weights, state;
-    bool weight_cache, f32, verify, json, quiet;
-    size_t state_memory;
-};
-
-#define AT(member) offsetof(struct settings, member)
+#define AT(member) offsetof(struct replay_settings, member)
 
 static const struct option_spec options[] = {
     {"verify", 0, OPTION_FLAG, AT(verify),
      .help = "let the model read the recorded screenshots again and compare every token and every logit"},
-    MODEL_OPTIONS(struct settings),
+    {"actions", 0, OPTION_FLAG, AT(actions), .help = "perform the recorded actions, without a model"},
+    {"from", 0, OPTION_INT, AT(from), "K", 1, 100000, "1", "the first step whose actions are performed",
+     NULL},
+    {"to", 0, OPTION_INT, AT(to), "K", 0, 100000, "0", "the last one, 0 for the last of the run", NULL},
+    {"threshold", 0, OPTION_NUMBER, AT(threshold), "SHARE", 0, 1, "0.02",
+     "share of the screen, in squares of 32 pixels, that may differ from the recorded one before an action",
+     NULL},
+    {"speed", 0, OPTION_NUMBER, AT(speed), "X", 0, 1000, "0",
+     "1 for the pauses that the run had, 2 for half of them, 0 for none but for the screen to settle", NULL},
+    {"dry-run", 0, OPTION_FLAG, AT(dry_run),
+     .help = "compare the screen before each action, but press nothing"},
+    SCREEN_OPTIONS(struct replay_settings),
+    {"settle-min", 0, OPTION_NUMBER, AT(settle_min), "MS", 0, 60000, "150",
+     "shortest wait for the screen after an action; without it as in the run", NULL},
+    {"settle-quiet", 0, OPTION_NUMBER, AT(settle_quiet), "MS", 0, 60000, "300",
+     "quiet time that counts as settled", NULL},
+    {"settle-max", 0, OPTION_NUMBER, AT(settle_max), "MS", 0, 600000, "3000", "longest wait for the screen",
+     NULL},
+    {"key-delay", 0, OPTION_NUMBER, AT(key_delay), "MS", 0, 1000, "5", "pause between typed characters",
+     NULL},
+    {"keymap-settle", 0, OPTION_NUMBER, AT(keymap_settle), "MS", 0, 5000, "50",
+     "pause after borrowing keycodes", NULL},
+    {"observe-only", 0, OPTION_FLAG, AT(observe_only),
+     .help = "nothing but moving the pointer, scrolling, waiting and looking"},
+    {"policy", 0, OPTION_TEXT, AT(policy), "FILE", 0, 4096, NULL, "rules on what may be done, as for run",
+     "HOLORUN_POLICY"},
+    {"confirm", 0, OPTION_TEXT, AT(confirm), "HOW", 0, 4096, "auto",
+     "who is asked before what the rules want a person to confirm, as for run", "HOLORUN_CONFIRM"},
+    {"confirm-timeout", 0, OPTION_NUMBER, AT(confirm_timeout), "SECONDS", 0.1, 86400, "60",
+     "no answer within this time is no", NULL},
+    {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html: both runs side by side",
+     NULL},
+    MODEL_OPTIONS(struct replay_settings),
     {"f32", 0, OPTION_FLAG, AT(f32), .help = "compute in f32 instead of bf16"},
     {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
      "how to speak to the model; without it as the run did", NULL},
@@ -56,14 +82,19 @@ const struct command replay_command = {
         "done.\n\n"
         "The same bits come out on the same kind of processor (the instruction set of then is used when this "
         "one has "
-        "it), whatever the number of threads.",
+        "it), whatever the number of threads.\n\n"
+        "--actions performs the recorded actions on a display, without a model. It stops before an action "
+        "when the "
+        "screen is not the one of then, and shows both with what differs in the report of a run directory of "
+        "its own. "
+        "The rules on what may be done are those of now; Escape twice, Ctrl-C and holorun stop end it.",
     .examples = "holorun replay --verify\nholorun replay 20261121T054500Z-9f3c01ab --verify --json\n",
     .options = options,
     .run = cmd_replay,
 };
 
 struct job {
-    struct settings s;
+    struct replay_settings s;
     struct record record;
     struct timeline timeline;
     struct dialect *dialect;
@@ -280,14 +311,17 @@ static json_t *settings_of(const json_t *run)
 /* Which run it is stands among the words, and how it was computed in the run: the words are read twice. */
 static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
-    static const char *const taken[] = {"model", "device", "isa", "weights", "hold", "f32", "dialect", NULL};
+    static const char *const taken[] = {
+        "model",        "device",    "isa",           "weights",      "hold",       "f32",
+        "dialect",      "state",     "view",          "cursor",       "settle-min", "settle-max",
+        "settle-quiet", "key-delay", "keymap-settle", "observe-only", NULL};
     char **first = xcalloc((unsigned long)argc + 1, sizeof *first);
     memcpy(first, argv, (size_t)argc * sizeof *first);
     int n = options_parse(&replay_command, &j->s, argc, first, e);
     if (n > 1)
         n = err_set(e, ERR_USAGE, "one run at a time, not %d", n);
-    else if (n >= 0 && !j->s.verify)
-        n = err_set(e, ERR_USAGE, "replay wants --verify");
+    else if (n >= 0 && j->s.verify == j->s.actions)
+        n = err_set(e, ERR_USAGE, "replay wants either --verify or --actions");
     char *dir = n >= 0 ? recorded_find(n ? first[0] : NULL, j->s.runs, e) : NULL;
     free(first);
     if (n >= 0 && (!dir || record_open(&j->record, dir, e)))
@@ -307,7 +341,9 @@ int cmd_replay(int argc, char **argv)
     struct job j = {.s = {0}};
     struct recorded_line l = {0};
     int n = read_words(&j, &l, argc, argv, &e), code = n == OPTIONS_HELP ? 0 : (int)e.kind;
-    if (n >= 0) {
+    if (n >= 0 && j.s.actions) {
+        code = replay_actions(&j.s, &j.record);
+    } else if (n >= 0) {
         screen_install_signals();
         code = replay(&j, &e) ? options_failed(&e) : j.v.n ? ERR_FAILED : 0;
     } else if (n != OPTIONS_HELP) {

@@ -1,0 +1,233 @@
+/* perform.c - see perform.h. */
+#include "replay/perform.h"
+
+#include "base/clock.h"
+#include "trace/index.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_LIMIT = 4 << 20 };
+static const double tile_level = 3.0; /* as an effect is judged (agent/observe.c) */
+
+struct performing {
+    const struct perform_options *o;
+    struct perform_result *r;
+    struct frame_index index;
+    struct image now;
+    struct exec_place place;
+    int64_t start, first; /* clock_ns() now, time of the first step then */
+};
+
+/* ---- the screen ----------------------------------------------------------------------------------------------------- */
+
+/* The pause that the run had between its steps. */
+static int keep_pace(struct performing *p, const struct story_step *s, struct err *e)
+{
+    int64_t then = field_int(s->observe, "t_mono_ns");
+    if (!p->first)
+        p->first = then;
+    if (p->o->speed <= 0 || then <= p->first)
+        return 0;
+    double ms = (double)(then - p->first) / 1e6 / p->o->speed - clock_ms_since(p->start);
+    return ms > 0 ? screen_wait(p->o->screen, ms, e) : 0;
+}
+
+static int look(struct performing *p, const struct story_step *s, struct settled *settled, struct err *e)
+{
+    struct screen *x = p->o->screen;
+    if (keep_pace(p, s, e) || screen_settle(x, &p->o->settle, settled, e) || screen_capture(x, &p->now, e))
+        return -1;
+    struct screen_rect view = screen_view(x);
+    p->place = (struct exec_place){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
+    return 0;
+}
+
+static int record_screen(struct performing *p, int number, const struct settled *settled, double tiles,
+                         struct err *e)
+{
+    struct trace *t = p->o->trace;
+    uint64_t h = image_hash(&p->now);
+    char hash[17];
+    int frame;
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)h);
+    if (trace_frame(t, &p->now, h, &frame, e))
+        return -1;
+    trace_begin(t, number, "observe");
+    trace_int(t, "frame", frame);
+    trace_text(t, "hash", hash);
+    trace_number(t, "settle_ms", settled->ms);
+    trace_text(t, "settle_why", settled->why);
+    trace_number(t, "differs", tiles);
+    return trace_end(t, e);
+}
+
+/* Whether the screen is that of then.  A step that was decided on the screen of an earlier one has none of its own. */
+static int compare(struct performing *p, const struct story_step *s, bool *same, struct err *e)
+{
+    struct settled settled;
+    struct image then = {0};
+    struct err why = ERR_INIT;
+    bool own = !field_int(s->observe, "from");
+    *same = true;
+    if (look(p, s, &settled, e))
+        return -1;
+    if (own && (s->frame < 0 || (index_image(&p->index, p->o->record, s->frame, &then, &why), !then.rgb)))
+        return err_set(e, ERR_ENV, "step %d has no screenshot to compare with%s%s", s->number,
+                       *why.text ? ": " : "", why.text);
+    double tiles = own ? image_tiles_changed(&then, &p->now, tile_level) : 0;
+    image_free(&then);
+    if (record_screen(p, s->number, &settled, tiles, e))
+        return -1;
+    if (tiles > p->o->threshold) {
+        *same = false;
+        p->r->end = PERFORMED_DIFFERS;
+        p->r->tiles = tiles;
+    }
+    return 0;
+}
+
+/* ---- an action ------------------------------------------------------------------------------------------------------ */
+
+static int record_action(struct performing *p, int number, int index, const struct action *a, struct err *e)
+{
+    struct trace *t = p->o->trace;
+    struct buf what, json;
+    buf_init(&what, TEXT_LIMIT);
+    buf_init(&json, TEXT_LIMIT);
+    action_describe(a, &what);
+    action_to_json(a, &json);
+    progress_action(p->o->progress, what.data);
+    trace_begin(t, number, "action");
+    trace_int(t, "index", index);
+    trace_text(t, "what", what.data);
+    trace_json(t, "action", json.data);
+    buf_free(&what);
+    buf_free(&json);
+    return trace_end(t, e);
+}
+
+/* The rules, as in a run; what does not pass ends the replay. */
+static int pass(struct performing *p, int number, int index, const struct action *a, struct err *e)
+{
+    struct trace *t = p->o->trace;
+    struct gate_ruling ruling;
+    if (!p->o->gate)
+        return 0;
+    if (gate_decide(p->o->gate, a, &p->place, number, &ruling, e))
+        return -1;
+    trace_begin(t, number, "gate");
+    trace_int(t, "index", index);
+    trace_text(t, "rule", ruling.rule.rule);
+    trace_text(t, "verdict", policy_verdict_name(ruling.rule.verdict));
+    trace_text(t, "who", ruling.who);
+    trace_bool(t, "pass", ruling.pass);
+    if (!ruling.pass)
+        trace_text(t, "error", ruling.told);
+    if (trace_end(t, e))
+        return -1;
+    return ruling.pass ? 0 : err_set(e, ERR_FAILED, "step %d was not let pass: %s", number, ruling.told);
+}
+
+static int execute(struct performing *p, int number, int index, const struct action *a, struct err *e)
+{
+    struct trace *t = p->o->trace;
+    struct exec_result done = {0};
+    struct err why = ERR_INIT;
+    enum action_fault fault = FAULT_NONE;
+    if (trace_sync(t, e))
+        return -1;
+    if (!p->o->dry_run) {
+        screen_acting(true);
+        fault = action_execute(p->o->screen, a, &p->place, &done, &why);
+        screen_acting(false);
+    }
+    if (p->o->gate && !p->o->dry_run && fault == FAULT_NONE)
+        gate_done(p->o->gate, a);
+    trace_begin(t, number, "exec");
+    trace_int(t, "index", index);
+    trace_bool(t, "ok", fault == FAULT_NONE);
+    if (fault != FAULT_NONE)
+        trace_text(t, "error", why.text);
+    trace_int(t, "events", done.events);
+    trace_number(t, "ms", done.ms);
+    if (trace_end(t, e))
+        return -1;
+    p->r->actions += fault == FAULT_NONE;
+    return fault == FAULT_NONE ? 0 : err_set(e, why.kind, "step %d: %s", number, why.text);
+}
+
+static int perform_action(struct performing *p, const struct story_step *s, int index, struct err *e)
+{
+    struct action a;
+    char *json = json_dumps(s->actions[index].action, JSON_PRESERVE_ORDER);
+    if (!json || action_from_json(json, strlen(json), &a, e)) {
+        free(json);
+        return err_set(e, ERR_ENV, "the record of step %d is damaged: no action", s->number);
+    }
+    free(json);
+    int rc = record_action(p, s->number, index, &a, e);
+    if (rc == 0 && !action_ends_run(a.kind))
+        rc = pass(p, s->number, index, &a, e) || execute(p, s->number, index, &a, e) ? -1 : 0;
+    action_free(&a);
+    return rc;
+}
+
+/* ---- the run -------------------------------------------------------------------------------------------------------- */
+
+static int perform_step(struct performing *p, const struct story_step *s, struct err *e)
+{
+    bool same;
+    const char *thought = field_text(s->step, "thought");
+    progress_thought(p->o->progress, s->number, thought);
+    p->r->at = s->number;
+    if (compare(p, s, &same, e))
+        return -1;
+    trace_begin(p->o->trace, s->number, "step");
+    trace_text(p->o->trace, "thought", thought);
+    if (*field_text(s->step, "note"))
+        trace_text(p->o->trace, "note", field_text(s->step, "note"));
+    if (trace_end(p->o->trace, e) || !same)
+        return same ? -1 : 0;
+    for (int i = 0; i < s->nactions; i++)
+        if (!*s->actions[i].failure && perform_action(p, s, i, e))
+            return -1;
+    p->r->steps++;
+    return trace_sync(p->o->trace, e);
+}
+
+static int record_end(struct performing *p, const char *error, struct err *e)
+{
+    static const char *const names[] = {"replayed", "differs", "failed"};
+    struct trace *t = p->o->trace;
+    trace_begin(t, p->r->at, "end");
+    trace_text(t, "status", names[p->r->end]);
+    if (error)
+        trace_text(t, "error", error);
+    return trace_end(t, e) || trace_sync(t, e) ? -1 : 0;
+}
+
+int perform_run(const struct perform_options *o, struct perform_result *r, struct err *e)
+{
+    struct performing p = {.o = o, .r = r, .start = clock_ns()};
+    struct story s;
+    *r = (struct perform_result){0};
+    if (index_open(&p.index, o->record, e))
+        return -1;
+    story_make(&s, o->record);
+    int rc = 0, last = s.n ? s.steps[s.n - 1].number : 0;
+    if (o->from > last)
+        rc = err_set(e, ERR_USAGE, "the run has %d steps, there is no step %d", last, o->from);
+    for (int i = 0; i < s.n && rc == 0 && r->end == PERFORMED_ALL; i++)
+        if (s.steps[i].number >= o->from && (!o->to || s.steps[i].number <= o->to) && !s.steps[i].beyond &&
+            s.steps[i].nactions)
+            rc = perform_step(&p, &s.steps[i], e);
+    screen_release_all(o->screen);
+    r->end = rc ? PERFORMED_FAILED : r->end;
+    if (record_end(&p, rc ? e->text : NULL, rc ? NULL : e))
+        rc = -1;
+    story_free(&s);
+    index_free(&p.index);
+    image_free(&p.now);
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* replaying.h - settings of `holorun replay`, and its half that acts (cmd_replay_actions.c). */
+#ifndef HOLORUN_REPLAYING_H
+#define HOLORUN_REPLAYING_H
+
+#include "base/err.h"
+#include "trace/read.h"
+
+#include <stddef.h>
+
+struct replay_settings {
+    const char *model, *device, *isa, *runs, *dialect;
+    int threads, hold, weights, state;
+    bool weight_cache, f32, verify, json, quiet;
+    size_t state_memory;
+
+    bool actions, cursor, dry_run, observe_only, report;
+    const char *display, *view, *policy, *confirm;
+    int from, to;
+    double threshold, speed, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, confirm_timeout;
+};
+
+/* Performs the recorded actions; prints the outcome.  The exit code. */
+int replay_actions(const struct replay_settings *s, const struct record *r);
+
+#endif
