@@ -7,9 +7,75 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 enum { SYSTEM_MAX = 1 << 20, TOLD_MAX = 2000 };
+
+/* What only the dialect may say: an opening bracket here becomes one that means nothing. */
+static const char *const marks[] = {"<observation",
+                                    "</observation",
+                                    "<tool_output",
+                                    "</tool_output",
+                                    "<message",
+                                    "</message",
+                                    "<error",
+                                    "</error",
+                                    "<image>",
+                                    "<img>",
+                                    "</img>",
+                                    "<think>",
+                                    "</think>",
+                                    "<tool_call",
+                                    "</tool_call",
+                                    "<tool_response",
+                                    "</tool_response",
+                                    "<SPECIAL_",
+                                    "<|",
+                                    "<s>",
+                                    "</s>",
+                                    "<unk>",
+                                    "[INST]",
+                                    "[/INST]",
+                                    "[IMG]",
+                                    "[TOOL_CALLS]",
+                                    "[AVAILABLE_TOOLS]",
+                                    "[TOOL_RESULTS]"};
+
+/* Without regard to case; spaces behind the bracket do not hide a mark. */
+static bool mark_at(const char *s)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const char *m = marks[i], *p = s;
+        if (*m++ != *p++)
+            continue;
+        while (*p == ' ')
+            p++;
+        if (*m == '/' && *p == '/') {
+            m++;
+            for (p++; *p == ' ';)
+                p++;
+        }
+        if (!strncasecmp(p, m, strlen(m)))
+            return true;
+    }
+    return false;
+}
+
+char *wording_inert(const char *text)
+{
+    struct buf out;
+    buf_init(&out, SYSTEM_MAX);
+    for (; *text; text++) {
+        if (strchr("<[", *text) && mark_at(text))
+            buf_puts(&out, *text == '<' ? "&lt;" : "&#91;");
+        else
+            buf_putc(&out, *text);
+    }
+    char *result = buf_take(&out);
+    buf_free(&out);
+    return result;
+}
 
 char *wording_system(const struct dialect *d, const struct wording *w, struct err *e)
 {
@@ -22,14 +88,15 @@ char *wording_system(const struct dialect *d, const struct wording *w, struct er
     snprintf(seconds, sizeof seconds, "%.0f", w->max_seconds);
     snprintf(width, sizeof width, "%d", w->width);
     snprintf(height, sizeof height, "%d", w->height);
-    const char *const slots[] = {"date",    date,    "max_steps",   steps,   "max_time_s",
-                                 seconds,   "os",    "Linux (X11)", "width", width,
-                                 "height",  height,  "task",        w->task, "schema",
-                                 d->schema, "tools", d->tool_list,  NULL};
+    char *task = wording_inert(w->task);
+    const char *const slots[] = {
+        "date",   date,   "max_steps", steps, "max_time_s", seconds,   "os",    "Linux (X11)", "width", width,
+        "height", height, "task",      task,  "schema",     d->schema, "tools", d->tool_list,  NULL};
     struct buf out;
     buf_init(&out, SYSTEM_MAX);
     char *text = dialect_fill(d->system, slots, &out, e) ? NULL : buf_take(&out);
     buf_free(&out);
+    free(task);
     return text;
 }
 
@@ -53,7 +120,9 @@ char *wording_secrets(const char *system, const struct secrets *s)
 
 char *wording_task(const struct dialect *d, const char *task)
 {
-    return xasprintf("%s%s%s", d->task_open, task, d->task_close);
+    char *inert = wording_inert(task), *text = xasprintf("%s%s%s", d->task_open, inert, d->task_close);
+    free(inert);
+    return text;
 }
 
 /* A template with {tool} and one text, which is cut to a length the model can be asked to read. */
@@ -61,11 +130,13 @@ static char *told(const char *tmpl, const char *tool, const char *slot, const ch
 {
     size_t n = strlen(text);
     char *cut = xasprintf("%.*s", (int)utf8_valid_prefix(text, n < TOLD_MAX ? n : TOLD_MAX), text);
-    const char *const slots[] = {"tool", tool, slot, cut, NULL};
+    char *inert = wording_inert(cut);
+    const char *const slots[] = {"tool", tool, slot, inert, NULL};
     struct buf out;
     buf_init(&out, SYSTEM_MAX);
     char *result = dialect_fill(tmpl, slots, &out, e) ? NULL : buf_take(&out);
     buf_free(&out);
+    free(inert);
     free(cut);
     return result;
 }

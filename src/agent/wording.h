@@ -15,6 +15,10 @@ struct wording { /* what the system text may speak of */
     double max_seconds;
 };
 
+/* text with the marks of dialects and templates in it made inert: "<observation>" becomes "&lt;observation>".  Done here
+ * with the task and with all that is told of an action: both can hold what somebody wrote on a screen. */
+char *wording_inert(const char *text);
+
 char *wording_system(const struct dialect *d, const struct wording *w, struct err *e);
 /* The system text, and what the model has to know of secrets when there are any. */
 char *wording_secrets(const char *system, const struct secrets *s);

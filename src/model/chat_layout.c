@@ -90,8 +90,16 @@ void layout_images_first(struct layout *l, const struct chat_part *parts, int n)
 /* Marks that mean something to the template: in a reply they can only be text. */
 static size_t mark_at(const char *s)
 {
-    static const char *const marks[] = {"<s>",     "</s>",  "<SPECIAL_10>", "<SPECIAL_11>", "<SPECIAL_12>",
-                                        "<image>", "<img>", "</img>",       "<|im_start|>", "<|im_end|>"};
+    static const char *const marks[] = {"<s>",    "</s>",    "<image>", "<img>",       "</img>",   "<unk>",
+                                        "[INST]", "[/INST]", "[IMG]",   "[IMG_BREAK]", "[IMG_END]"};
+    if (!strncmp(s, "<SPECIAL_", 9)) { /* <SPECIAL_12> */
+        size_t n = strspn(s + 9, "0123456789");
+        return n && s[9 + n] == '>' ? n + 10 : 0;
+    }
+    if (!strncmp(s, "<|", 2)) { /* <|im_end|> */
+        size_t n = strspn(s + 2, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+        return n && !strncmp(s + 2 + n, "|>", 2) ? n + 4 : 0;
+    }
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (!strncmp(s, marks[i], strlen(marks[i])))
             return strlen(marks[i]);
