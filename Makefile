@@ -5,7 +5,7 @@
 # the binary.  ASAN=1 builds everything with AddressSanitizer and UBSan into a folder of its own.
 
 CC     ?= gcc
-PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash yaml-0.1
+PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash yaml-0.1 sdl2 pangocairo
 B      := build/$(if $(ASAN),asan,release)
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla
 SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -Wno-format-truncation -Wno-maybe-uninitialized)

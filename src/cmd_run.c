@@ -30,7 +30,7 @@
 enum { HASHED = 1 << 30, TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
 
 struct settings {
-    const char *model, *device, *isa, *display, *view, *dialect, *fake, *runs;
+    const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
     int threads, hold, weights, state, max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;
@@ -96,6 +96,11 @@ static const struct option_spec options[] = {
      "show each step before it runs, and ask: run it, change it, refuse it, decide again, go back; see "
      "holorun "
      "step",
+     NULL},
+    {"ui-display", 0, OPTION_TEXT, AT(ui_display), ":N", 0, 256, NULL,
+     "with --step: where its window opens; without it on the display that is worked on, beside what is "
+     "looked at where "
+     "there is room, else hidden while the agent looks and acts",
      NULL},
     {"break", 0, OPTION_LIST, AT(breaks), "WHEN", 0, 127, NULL,
      "with --step: run until this, more than once if need be: step 7, kind click, text PATTERN, window "
@@ -506,7 +511,8 @@ static int open_gate(struct job *j, struct err *e)
 /* Breakpoints are for steps that are shown. */
 static int open_stepper(struct job *j, struct err *e)
 {
-    const struct step_where where = {stderr, j->s.quiet};
+    const struct step_where where = {stderr, j->s.quiet, screen_name(j->screen), screen_view(j->screen),
+                                     j->s.ui_display};
     if (!j->s.step && *j->s.breaks)
         j->s.step = "auto";
     if (j->s.step && !(j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)))

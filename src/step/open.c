@@ -1,19 +1,35 @@
 /* open.c - a stepper with the front end that the command line names. */
-#include "step/step.h"
+#include "step/window.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static struct step_front *window(const struct step_where *w, struct err *e)
+{
+    return step_window(
+        &(struct window_options){.display = w->display, .captured = w->captured, .view = w->view}, e);
+}
+
+static struct step_front *best(const struct step_where *w, struct err *e)
+{
+    struct err unopened = ERR_INIT;
+    bool far = getenv("SSH_CONNECTION") && !w->display;
+    struct step_front *f = far ? NULL : window(w, &unopened);
+    return f ? f : step_terminal(STDIN_FILENO, w->out, e);
+}
 
 static struct step_front *front(const char *how, const struct step_where *w, struct err *e)
 {
     if (!strncmp(how, "script:", 7) && how[7])
         return step_script(how + 7, w->quiet ? NULL : w->out, e);
-    if (!strcmp(how, "auto") || !strcmp(how, "terminal"))
+    if (!strcmp(how, "auto"))
+        return best(w, e);
+    if (!strcmp(how, "terminal"))
         return step_terminal(STDIN_FILENO, w->out, e);
     if (!strcmp(how, "window"))
-        err_set(e, ERR_USAGE, "this build shows no window; use --step=terminal");
-    else
-        err_set(e, ERR_USAGE, "--step is one of auto, terminal, window and script:FILE, not '%s'", how);
+        return window(w, e);
+    err_set(e, ERR_USAGE, "--step is one of auto, terminal, window and script:FILE, not '%s'", how);
     return NULL;
 }
 

@@ -91,12 +91,16 @@ struct step_front *step_terminal(int in, FILE *out, struct err *e);
 
 struct stepper;
 
-struct step_where { /* for front ends */
-    FILE *out;      /* the terminal's side that is written to */
-    bool quiet;     /* a script shows nothing */
+struct step_where {       /* for front ends */
+    FILE *out;            /* the terminal's side that is written to */
+    bool quiet;           /* a script shows nothing */
+    const char *captured; /* the display that the model sees, of it `view` */
+    struct screen_rect view;
+    const char *display; /* where a window opens; NULL: there too */
 };
 
-/* how: "auto", "terminal", "window", "script:FILE"; auto is the best there is.  NULL: with the reason. */
+/* how: "auto", "terminal", "window", "script:FILE".  auto: the window, but the terminal where none can be opened, or over
+ * SSH without a display named for it.  NULL: with the reason. */
 struct stepper *stepper_open(const char *how, const char *const *breaks, const struct step_where *w,
                              struct err *e);
 

@@ -1,0 +1,74 @@
+/* paint.h - shapes and text for windows of our own, in units of a screen's pixels at scale 1.
+ *
+ * A thin layer over cairo and pango: colours by name, text that is cut where its room ends.  Text comes from models and
+ * screens: it is made valid UTF-8 and its control characters are shown as spaces.  One thread.
+ */
+#ifndef HOLORUN_STEP_PAINT_H
+#define HOLORUN_STEP_PAINT_H
+
+#include "base/image.h"
+
+#include <cairo.h>
+#include <pango/pangocairo.h>
+#include <stdbool.h>
+
+struct box {
+    double x, y, w, h;
+};
+
+bool box_has(struct box b, double x, double y);
+struct box box_inset(struct box b, double by);
+
+enum colour {
+    INK_GROUND,
+    INK_PANEL,
+    INK_RAISED,
+    INK_LINE,
+    INK_TEXT,
+    INK_DIM,
+    INK_FAINT,
+    INK_ACCENT,
+    INK_WARN,
+    INK_BAD,
+    INK_BLUE,
+    INK_VIOLET,
+    INK_COUNT
+};
+
+struct paint {
+    cairo_t *cr;
+    PangoLayout *layout;
+};
+
+/* On a surface of w x h pixels, units `scale` pixels large. */
+void paint_begin(struct paint *p, cairo_surface_t *s, double scale);
+void paint_end(struct paint *p);
+
+void paint_ink(struct paint *p, enum colour c, double alpha);
+void paint_box(struct paint *p, struct box b, double radius, enum colour c, double alpha);
+void paint_frame(struct paint *p, struct box b, double radius, double width, enum colour c, double alpha);
+void paint_line(struct paint *p, double x0, double y0, double x1, double y1, double width);
+
+enum face { FACE_PLAIN, FACE_BOLD, FACE_MONO, FACE_ITALIC };
+struct text {
+    enum face face;
+    double size;  /* of the letters */
+    int lines;    /* at most; 0: one */
+    double align; /* 0 left, 0.5 middle, 1 right */
+    enum colour ink;
+};
+/* Into [x, x + w], from y down; returns the height it took. */
+double paint_text(struct paint *p, double x, double y, double w, struct text how, const char *text);
+double paint_text_width(struct paint *p, struct text how, const char *text);
+
+/* Parts of a whole as one bar. */
+struct share {
+    double value;
+    enum colour ink;
+};
+void paint_shares(struct paint *p, struct box b, const struct share *s, int n);
+
+/* A copy of the image that cairo can draw; NULL when there is no memory for it. */
+cairo_surface_t *paint_image(const struct image *im);
+
+#endif

@@ -1,0 +1,239 @@
+/* scene_panel.c - what the model says and wants, how sure it was, and what it took; see scene.h.
+ *
+ * Blocks from top to bottom, each drawn where the one before it ended, as long as there is room; the cost stands at the
+ * foot.
+ */
+#include "step/scene.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PAD = 14, SHOWN_VERBS = 5, SHOWN_PLACES = 4, COST = 128 };
+
+struct block {
+    struct paint *p;
+    double x, y, w, end; /* where the next one begins, and where all must end */
+};
+
+static bool room(const struct block *b, double h)
+{
+    return b->y + h <= b->end;
+}
+
+static void heading(struct block *b, const char *text)
+{
+    paint_text(b->p, b->x, b->y, b->w, (struct text){FACE_BOLD, 10.5, 1, 0, INK_FAINT}, text);
+    b->y += 18;
+}
+
+static void words(struct block *b, const char *title, enum face face, int lines, const char *text)
+{
+    if (!text || !*text || !room(b, 40))
+        return;
+    heading(b, title);
+    b->y += paint_text(b->p, b->x, b->y, b->w, (struct text){face, 13.5, lines, 0, INK_TEXT}, text) + 12;
+}
+
+/* ---- the action ---------------------------------------------------------------------------------------------- */
+
+/* The members of the canonical form, but the kind, which stands above them. */
+static void fields(struct block *b, const struct action *a)
+{
+    struct buf json;
+    buf_init(&json, 1 << 20);
+    action_to_json(a, &json);
+    json_t *all = json_loads(json.data, 0, NULL), *value;
+    const char *key;
+    json_object_foreach(all, key, value)
+    {
+        char *text =
+            json_is_string(value) ? xstrdup(json_string_value(value)) : json_dumps(value, JSON_ENCODE_ANY);
+        if (text && strcmp(key, "kind") != 0 && strcmp(key, "n") != 0 && room(b, 19)) {
+            paint_text(b->p, b->x, b->y, 86, (struct text){FACE_PLAIN, 12, 1, 0, INK_DIM}, key);
+            paint_text(b->p, b->x + 90, b->y, b->w - 90, (struct text){FACE_MONO, 12, 1, 0, INK_TEXT}, text);
+            b->y += 18;
+        }
+        free(text);
+    }
+    json_decref(all);
+    buf_free(&json);
+}
+
+static void actions(struct block *b, const struct step_view *v)
+{
+    heading(b, v->edited ? "ACTION, EDITED" : v->step->nactions > 1 ? "ACTIONS" : "ACTION");
+    if (!v->step->nactions)
+        b->y += paint_text(b->p, b->x, b->y, b->w, (struct text){FACE_BOLD, 14, 3, 0, INK_BAD},
+                           v->p->now.message && *v->p->now.message ? v->p->now.message : "none") +
+                12;
+    for (int i = 0; i < v->step->nactions && room(b, 40); i++) {
+        struct buf what;
+        buf_init(&what, 1 << 20);
+        action_describe(&v->step->actions[i], &what);
+        b->y += paint_text(b->p, b->x, b->y, b->w,
+                           (struct text){FACE_BOLD, 15, 3, 0, v->edited ? INK_WARN : INK_ACCENT}, what.data) +
+                6;
+        buf_free(&what);
+        fields(b, &v->step->actions[i]);
+        b->y += 8;
+    }
+}
+
+static void gate(struct block *b, const struct step_view *v)
+{
+    const char *text = v->p->gate ? v->p->gate : v->p->irreversible ? "this cannot be undone" : NULL;
+    if (!text || !room(b, 44))
+        return;
+    struct text how = {FACE_PLAIN, 12.5, 3, 0, INK_WARN};
+    paint_box(b->p, (struct box){b->x - 4, b->y, 3, 34}, 1.5, INK_WARN, 1);
+    b->y += fmax(paint_text(b->p, b->x + 8, b->y + 2, b->w - 8, how, text), 30) + 12;
+}
+
+/* Replies to the same screen, to choose from. */
+static void forks(struct block *b, const struct step_view *v)
+{
+    if (v->p->n_forks == 0)
+        return;
+    heading(b, "REPLIES TO CHOOSE FROM");
+    for (int i = 0; i < v->p->n_forks && room(b, 34); i++) {
+        const struct attempt *f = &v->p->forks[i];
+        struct buf what;
+        char number[24];
+        buf_init(&what, 1 << 20);
+        for (int k = 0; f->step && k < f->step->nactions; k++) {
+            buf_puts(&what, k ? " · " : "");
+            action_describe(&f->step->actions[k], &what);
+        }
+        if (!what.len)
+            buf_puts(&what, f->message ? f->message : "cannot be read");
+        snprintf(number, sizeof number, "%d", i + 1);
+        bool taken = v->p->taken == i;
+        paint_box(b->p, (struct box){b->x - 6, b->y - 2, b->w + 12, 24}, 6, taken ? INK_ACCENT : INK_RAISED,
+                  taken ? 0.2 : 1);
+        paint_text(b->p, b->x, b->y + 2, 18, (struct text){FACE_BOLD, 13, 1, 0, taken ? INK_ACCENT : INK_DIM},
+                   number);
+        paint_text(b->p, b->x + 18, b->y + 2, b->w - 20,
+                   (struct text){FACE_PLAIN, 12.5, 1, 0, f->fault ? INK_BAD : INK_TEXT}, what.data);
+        buf_free(&what);
+        b->y += 27;
+    }
+    b->y += 8;
+}
+
+/* ---- odds ------------------------------------------------------------------------------------------------------- */
+
+static void odds(struct block *b, const struct alternative *a, int n, enum colour ink)
+{
+    for (int i = 0; i < n && room(b, 20); i++) {
+        char percent[24];
+        struct box bar = {b->x + b->w - 150, b->y + 4, 100, 8};
+        snprintf(percent, sizeof percent, a[i].p >= 0.0995 ? "%.0f %%" : "%.1f %%", 100 * a[i].p);
+        paint_text(b->p, b->x, b->y, b->w - 160, (struct text){FACE_MONO, 12, 1, 0, i ? INK_DIM : INK_TEXT},
+                   a[i].text);
+        paint_box(b->p, bar, 4, INK_RAISED, 1);
+        bar.w = fmax(bar.w * fmin(a[i].p, 1), 2);
+        paint_box(b->p, bar, 4, ink, i ? 0.55 : 1);
+        paint_text(b->p, b->x + b->w - 46, b->y, 46, (struct text){FACE_PLAIN, 12, 1, 1, INK_DIM}, percent);
+        b->y += 18;
+    }
+    b->y += n ? 8 : 0;
+}
+
+static void sureness(struct block *b, const struct step_view *v)
+{
+    char text[64];
+    if ((!v->n_verbs && !v->n_places && v->confidence < 0) || !room(b, 50))
+        return;
+    heading(b, "WHAT ELSE IT COULD HAVE SAID");
+    odds(b, v->verbs, v->n_verbs < SHOWN_VERBS ? v->n_verbs : SHOWN_VERBS, INK_VIOLET);
+    odds(b, v->places, v->n_places < SHOWN_PLACES ? v->n_places : SHOWN_PLACES, INK_WARN);
+    if (v->confidence >= 0 && room(b, 20)) {
+        snprintf(text, sizeof text, "least sure token of verb and place: %.0f %%", 100 * v->confidence);
+        paint_text(b->p, b->x, b->y, b->w,
+                   (struct text){FACE_PLAIN, 12, 1, 0, v->confidence < 0.5 ? INK_WARN : INK_DIM}, text);
+        b->y += 26;
+    }
+}
+
+/* ---- cost --------------------------------------------------------------------------------------------------------- */
+
+struct entry {
+    const char *name;
+    double value;
+    enum colour ink;
+};
+
+static void legend(struct block *b, const struct entry *e, int n, const char *form)
+{
+    double x = b->x;
+    for (int i = 0; i < n; i++) {
+        char text[64];
+        struct text how = {FACE_PLAIN, 11.5, 1, 0, INK_DIM};
+        snprintf(text, sizeof text, form, e[i].name, e[i].value);
+        double w = paint_text_width(b->p, how, text) + 24;
+        if (x > b->x && x + w > b->x + b->w) {
+            x = b->x;
+            b->y += 17;
+        }
+        paint_box(b->p, (struct box){x, b->y + 4, 8, 8}, 2, e[i].ink, 1);
+        paint_text(b->p, x + 13, b->y, w, how, text);
+        x += w;
+    }
+    b->y += 24;
+}
+
+static void bar(struct block *b, const char *title, const struct entry *e, int n, const char *form)
+{
+    struct share s[8];
+    if (!room(b, 66))
+        return;
+    heading(b, title);
+    for (int i = 0; i < n; i++)
+        s[i] = (struct share){e[i].value, e[i].ink};
+    paint_shares(b->p, (struct box){b->x, b->y, b->w, 10}, s, n);
+    b->y += 16;
+    legend(b, e, n, form);
+}
+
+static void cost(struct block *b, const struct proposal *q)
+{
+    const struct entry tokens[] = {{"kept", (double)q->reused, INK_LINE},
+                                   {"read", (double)q->prefilled, INK_BLUE},
+                                   {"forced", q->forced, INK_VIOLET},
+                                   {"chosen", q->sampled, INK_ACCENT}};
+    const struct entry times[] = {{"settle", q->ms[PHASE_SETTLE], INK_LINE},
+                                  {"see", q->ms[PHASE_SEE], INK_WARN},
+                                  {"read", q->ms[PHASE_READ], INK_BLUE},
+                                  {"decide", q->ms[PHASE_WRITE], INK_ACCENT}};
+    char title[64];
+    bar(b, "TOKENS", tokens, 4, "%s %.0f");
+    snprintf(title, sizeof title, "TIME, %.0f ms",
+             q->ms[PHASE_SETTLE] + q->ms[PHASE_SEE] + q->ms[PHASE_READ] + q->ms[PHASE_WRITE]);
+    bar(b, title, times, 4, "%s %.0f");
+}
+
+void scene_draw_panel(struct scene *s, const struct step_view *v, const struct scene_layout *l,
+                      struct paint *p)
+{
+    (void)s;
+    paint_box(p, l->panel, 8, INK_PANEL, 1);
+    double x = l->panel.x + PAD, w = l->panel.w - 2 * PAD, end = l->panel.y + l->panel.h, foot = end - COST;
+    struct block b = {p, x, l->panel.y + PAD, w, foot - PAD}, below = {p, x, foot, w, end};
+    cairo_save(p->cr);
+    cairo_rectangle(p->cr, l->panel.x, l->panel.y, l->panel.w, l->panel.h);
+    cairo_clip(p->cr);
+    actions(&b, v);
+    gate(&b, v);
+    words(&b, "THOUGHT", FACE_ITALIC, 5, v->p->now.step ? v->p->now.step->thought : NULL);
+    words(&b, "NOTE", FACE_PLAIN, 3, v->p->now.step ? v->p->now.step->note : NULL);
+    forks(&b, v);
+    sureness(&b, v);
+    words(&b, "WHAT IT READ BEFORE THE SCREENSHOT", FACE_PLAIN, 4, v->p->lead);
+    paint_ink(p, INK_LINE, 1);
+    paint_line(p, x, foot - PAD, x + w, foot - PAD, 1);
+    cost(&below, v->p);
+    cairo_restore(p->cr);
+}

@@ -1,0 +1,450 @@
+/* window.c - SDL's part of the step window: a thread with the events, the pixels of scene.h, commands out; see window.h.
+ *
+ *   agent's thread                      window's thread
+ *   show, ask ── view, under lock ───►  scene_draw, events
+ *        ▲                                   │
+ *        └──────────── command ◄─────────────┘
+ *
+ * The view belongs to the loop and is there only while somebody waits in ask().  In between the window's thread shows
+ * the surface that it drew last, and only Stop means anything.
+ */
+#include "step/window.h"
+
+#include "base/clock.h"
+#include "step/scene.h"
+
+#include <SDL.h>
+#include <X11/Xlib.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WIDTH = 1280, HEIGHT = 820, WIDTH_MIN = 760, HEIGHT_MIN = 520, WAIT_MS = 20, HIDE_MS = 120 };
+
+struct window {
+    struct step_front front;
+    struct window_options o;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+
+    /* under the lock */
+    const struct step_view *view; /* NULL: nobody waits */
+    bool fresh;                   /* the view has not been drawn yet */
+    bool answered, end, ready;
+    struct step_command command;
+    struct err err;
+
+    /* of the window's thread */
+    SDL_Window *sdl;
+    struct scene scene;
+    cairo_surface_t *drawn;
+    bool dirty, shown, covers; /* covers: it would stand in the captured picture */
+    Uint32 wake;
+};
+
+/* ---- where it stands ---------------------------------------------------------------------------------------------- */
+
+static bool overlaps(SDL_Rect a, struct screen_rect b)
+{
+    return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+}
+
+/* The largest room that a monitor has beside the captured rectangle. */
+static SDL_Rect beside(SDL_Rect monitor, struct screen_rect view)
+{
+    if (!overlaps(monitor, view))
+        return monitor;
+    int right = view.x + view.w, bottom = view.y + view.h, end_x = monitor.x + monitor.w,
+        end_y = monitor.y + monitor.h;
+    const SDL_Rect sides[] = {
+        {monitor.x, monitor.y, view.x - monitor.x, monitor.h},
+        {right, monitor.y, end_x - right, monitor.h},
+        {monitor.x, monitor.y, monitor.w, view.y - monitor.y},
+        {monitor.x, bottom, monitor.w, end_y - bottom},
+    };
+    SDL_Rect best = {0};
+    for (int i = 0; i < 4; i++)
+        if (sides[i].w >= WIDTH_MIN && sides[i].h >= HEIGHT_MIN && sides[i].w * sides[i].h > best.w * best.h)
+            best = sides[i];
+    return best;
+}
+
+static SDL_Rect placed(struct window *w)
+{
+    bool same = !w->o.display || !w->o.captured || !strcmp(w->o.display, w->o.captured);
+    SDL_Rect best = {0}, monitor = {0, 0, WIDTH, HEIGHT};
+    for (int i = 0; i < SDL_GetNumVideoDisplays(); i++) {
+        if (SDL_GetDisplayUsableBounds(i, &monitor))
+            continue;
+        SDL_Rect room = same ? beside(monitor, w->o.view) : monitor;
+        if (room.w * room.h > best.w * best.h)
+            best = room;
+    }
+    w->covers = best.w == 0;
+    if (w->covers)
+        SDL_GetDisplayUsableBounds(0, &best);
+    int width = w->o.w ? w->o.w : WIDTH, height = w->o.h ? w->o.h : HEIGHT;
+    SDL_Rect r = {best.x, best.y, SDL_min(width, best.w), SDL_min(height, best.h)};
+    r.x += (best.w - r.w) / 2;
+    r.y += (best.h - r.h) / 2;
+    return r;
+}
+
+/* ---- drawing -------------------------------------------------------------------------------------------------------- */
+
+/* With the lock held: the view may be drawn. */
+static void draw_view(struct window *w)
+{
+    int width, height;
+    SDL_GetWindowSize(w->sdl, &width, &height);
+    if (!w->drawn || w->scene.w != width || w->scene.h != height) {
+        if (w->drawn)
+            cairo_surface_destroy(w->drawn);
+        w->drawn = cairo_image_surface_create(CAIRO_FORMAT_RGB24, width, height);
+        w->scene.w = width;
+        w->scene.h = height;
+    }
+    if (w->view)
+        scene_draw(&w->scene, w->view, w->drawn);
+}
+
+static void dim(cairo_surface_t *s)
+{
+    cairo_t *cr = cairo_create(s);
+    cairo_set_source_rgba(cr, 0.07, 0.08, 0.10, 0.35);
+    cairo_paint(cr);
+    cairo_destroy(cr);
+}
+
+static void present(struct window *w)
+{
+    SDL_Surface *to = SDL_GetWindowSurface(w->sdl);
+    if (!to || !w->drawn || cairo_surface_status(w->drawn) != CAIRO_STATUS_SUCCESS)
+        return;
+    SDL_Surface *from = SDL_CreateRGBSurfaceWithFormatFrom(
+        cairo_image_surface_get_data(w->drawn), cairo_image_surface_get_width(w->drawn),
+        cairo_image_surface_get_height(w->drawn), 32, cairo_image_surface_get_stride(w->drawn),
+        SDL_PIXELFORMAT_RGB888);
+    if (from)
+        SDL_BlitSurface(from, NULL, to, NULL);
+    SDL_FreeSurface(from);
+    SDL_UpdateWindowSurface(w->sdl);
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------------------- */
+
+static int key_of(const SDL_KeyboardEvent *k)
+{
+    static const struct {
+        SDL_Keycode from;
+        int to;
+    } keys[] = {
+        {SDLK_RETURN, KEY_ENTER},        {SDLK_KP_ENTER, KEY_ENTER}, {SDLK_ESCAPE, KEY_ESCAPE},
+        {SDLK_BACKSPACE, KEY_BACKSPACE}, {SDLK_DELETE, KEY_DELETE},  {SDLK_LEFT, KEY_LEFT},
+        {SDLK_RIGHT, KEY_RIGHT},         {SDLK_HOME, KEY_HOME},      {SDLK_END, KEY_END},
+    };
+    SDL_Keycode sym = k->keysym.sym;
+    if (k->keysym.mod & KMOD_CTRL)
+        return sym == SDLK_PLUS || sym == SDLK_EQUALS ? KEY_LARGER : sym == SDLK_MINUS ? KEY_SMALLER : 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].from == sym)
+            return keys[i].to;
+    return 0; /* letters come as text, as the keyboard's layout has them */
+}
+
+static void paste(struct window *w)
+{
+    char *text = SDL_GetClipboardText();
+    if (text)
+        scene_type(&w->scene, text);
+    SDL_free(text);
+}
+
+/* A letter is a verb where no line is open; true: *out is a command. */
+static bool on_text(struct window *w, const char *text, struct step_command *out)
+{
+    if (w->scene.mode == MODE_NONE)
+        return text[0] > ' ' && !text[1] && scene_key(&w->scene, w->view, text[0], out);
+    scene_type(&w->scene, text);
+    return false;
+}
+
+/* What an event means while a command is waited for. */
+static bool on_event(struct window *w, const SDL_Event *ev, struct step_command *out)
+{
+    struct scene *s = &w->scene;
+    const struct step_view *v = w->view;
+    switch (ev->type) {
+    case SDL_KEYDOWN:
+        if (ev->key.keysym.sym == SDLK_v && ev->key.keysym.mod & KMOD_CTRL)
+            paste(w);
+        else if (key_of(&ev->key))
+            return scene_key(s, v, key_of(&ev->key), out);
+        return false;
+    case SDL_TEXTINPUT:
+        return on_text(w, ev->text.text, out);
+    case SDL_MOUSEBUTTONDOWN:
+        return scene_press(s, v, ev->button.x / s->scale, ev->button.y / s->scale,
+                           ev->button.button == SDL_BUTTON_RIGHT, out);
+    case SDL_MOUSEBUTTONUP:
+        return scene_release(s, v, ev->button.x / s->scale, ev->button.y / s->scale, out);
+    case SDL_MOUSEMOTION:
+        scene_move(s, v, ev->motion.x / s->scale, ev->motion.y / s->scale);
+        return false;
+    case SDL_MOUSEWHEEL:
+        scene_wheel(s, v, ev->wheel.mouseX / s->scale, ev->wheel.mouseY / s->scale,
+                    ev->wheel.y + ev->wheel.x);
+        return false;
+    default:
+        return false;
+    }
+}
+
+/* While nothing is waited for only stopping means anything. */
+static bool wants_stop(const struct window *w, const SDL_Event *ev)
+{
+    char letter;
+    if (ev->type == SDL_TEXTINPUT)
+        return !strcmp(ev->text.text, "s") || !strcmp(ev->text.text, "S");
+    if (ev->type != SDL_MOUSEBUTTONDOWN)
+        return false;
+    for (int i = 0; i < SCENE_BUTTONS; i++)
+        if (box_has(scene_button(&w->scene, i, &letter), ev->button.x / w->scene.scale,
+                    ev->button.y / w->scene.scale))
+            return letter == 's';
+    return false;
+}
+
+static void take_event(struct window *w, const SDL_Event *ev)
+{
+    struct step_command c;
+    bool closed = ev->type == SDL_QUIT;
+    if (ev->type == SDL_WINDOWEVENT || ev->type == w->wake)
+        w->dirty = true;
+    if (!w->view || w->answered) {
+        if (closed || wants_stop(w, ev))
+            *screen_stop_flag() = STOP_HUMAN;
+        return;
+    }
+    if (closed)
+        c = (struct step_command){.verb = STEP_STOP};
+    if (closed || on_event(w, ev, &c)) {
+        w->command = c;
+        w->answered = true;
+        w->scene.status = "goes on";
+        pthread_cond_broadcast(&w->changed);
+    }
+    w->dirty = true;
+}
+
+/* ---- the thread --------------------------------------------------------------------------------------------------------- */
+
+static int open_window(struct window *w)
+{
+    SDL_SetHint(SDL_HINT_NO_SIGNAL_HANDLERS, "1");
+    SDL_SetHint(SDL_HINT_FRAMEBUFFER_ACCELERATION, "0");
+    SDL_SetHint(SDL_HINT_VIDEODRIVER, "x11");
+    SDL_SetHint(SDL_HINT_APP_NAME, "holorun");
+    if (SDL_Init(SDL_INIT_VIDEO))
+        return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
+                       SDL_GetError());
+    SDL_EnableScreenSaver();
+    SDL_Rect r = placed(w);
+    w->wake = SDL_RegisterEvents(1);
+    w->sdl = SDL_CreateWindow("holorun step", r.x, r.y, r.w, r.h, SDL_WINDOW_RESIZABLE | SDL_WINDOW_HIDDEN);
+    if (!w->sdl)
+        return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
+                       SDL_GetError());
+    SDL_SetWindowMinimumSize(w->sdl, SDL_min(WIDTH_MIN, r.w), SDL_min(HEIGHT_MIN, r.h));
+    scene_init(&w->scene, r.w, r.h);
+    if (w->covers)
+        w->scene.notice = "this window hides while the agent looks and acts";
+    SDL_StartTextInput();
+    return 0;
+}
+
+/* On the screen while somebody is asked, or always where it is in nobody's way. */
+static void put_up(struct window *w)
+{
+    if (w->shown)
+        return;
+    SDL_ShowWindow(w->sdl);
+    SDL_RaiseWindow(w->sdl);
+    w->shown = true;
+}
+
+static void round_of_events(struct window *w)
+{
+    SDL_Event ev;
+    SDL_WaitEventTimeout(NULL, WAIT_MS);
+    pthread_mutex_lock(&w->lock);
+    if (w->view && w->fresh) {
+        w->scene.status = w->answered ? "runs on to a breakpoint" : NULL;
+        scene_show(&w->scene, w->view);
+        put_up(w);
+    }
+    while (SDL_PollEvent(&ev))
+        take_event(w, &ev);
+    if (w->covers && w->shown && (!w->view || w->answered)) {
+        SDL_HideWindow(w->sdl);
+        w->shown = false;
+    }
+    if (w->view && (w->dirty || w->fresh)) {
+        draw_view(w);
+        if (w->answered)
+            dim(w->drawn);
+    }
+    if (w->dirty || w->fresh)
+        present(w);
+    w->dirty = w->fresh = false;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void *window_thread(void *arg)
+{
+    struct window *w = arg;
+    pthread_mutex_lock(&w->lock);
+    int rc = open_window(w);
+    w->ready = true;
+    pthread_cond_broadcast(&w->changed);
+    bool end = w->end;
+    pthread_mutex_unlock(&w->lock);
+    while (rc == 0 && !end) {
+        round_of_events(w);
+        pthread_mutex_lock(&w->lock);
+        end = w->end;
+        pthread_mutex_unlock(&w->lock);
+    }
+    if (w->drawn)
+        cairo_surface_destroy(w->drawn);
+    scene_free(&w->scene);
+    SDL_Quit();
+    return NULL;
+}
+
+/* ---- the front end -------------------------------------------------------------------------------------------------------- */
+
+static void wait_a_little(struct window *w)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000L;
+    until.tv_nsec %= 1000000000L;
+    pthread_cond_timedwait(&w->changed, &w->lock, &until);
+}
+
+static void wake(struct window *w)
+{
+    SDL_Event ev = {.type = w->wake};
+    SDL_PushEvent(&ev);
+}
+
+static int show(struct step_front *f, const struct step_view *v, struct err *e)
+{
+    (void)f;
+    (void)v;
+    (void)e;
+    return 0; /* drawn when it is asked about, or has passed */
+}
+
+/* Gives the view to the window's thread until `until` says that it is enough. */
+static int ask(struct step_front *f, const struct step_view *v, struct step_command *out, struct err *e)
+{
+    struct window *w = (struct window *)f;
+    int rc = 0;
+    pthread_mutex_lock(&w->lock);
+    w->view = v;
+    w->fresh = true;
+    w->answered = false;
+    wake(w);
+    while (!w->answered && rc == 0) {
+        if (*screen_stop_flag())
+            rc = err_set(e, ERR_STOPPED, "stopped while the step window waited");
+        else
+            wait_a_little(w);
+    }
+    *out = w->command;
+    /* Until it is off the screen again it is in the way of the next picture, and of the next click. */
+    for (int64_t since = clock_ns(); w->covers && w->shown && clock_ms_since(since) < HIDE_MS;)
+        wait_a_little(w);
+    w->view = NULL;
+    pthread_mutex_unlock(&w->lock);
+    if (w->covers)
+        clock_sleep_ms(HIDE_MS); /* what was below it is drawn again, and has the keyboard back */
+    return rc;
+}
+
+static int passed(struct step_front *f, const struct step_view *v, struct err *e)
+{
+    struct window *w = (struct window *)f;
+    (void)e;
+    if (w->covers)
+        return 0;
+    pthread_mutex_lock(&w->lock);
+    w->view = v;
+    w->fresh = true;
+    w->answered = true; /* nothing is asked */
+    wake(w);
+    for (int64_t since = clock_ns(); w->fresh && clock_ms_since(since) < 200;)
+        wait_a_little(w);
+    w->view = NULL;
+    pthread_mutex_unlock(&w->lock);
+    return 0;
+}
+
+static void close_window(struct step_front *f)
+{
+    struct window *w = (struct window *)f;
+    pthread_mutex_lock(&w->lock);
+    w->end = true;
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    pthread_mutex_destroy(&w->lock);
+    pthread_cond_destroy(&w->changed);
+    free(w);
+}
+
+/* SDL opens the display that the environment names; the agent has its connections already. */
+static int start(struct window *w)
+{
+    const char *old = getenv("DISPLAY");
+    char *kept = old ? xstrdup(old) : NULL;
+    setenv("DISPLAY", w->o.display ? w->o.display : w->o.captured ? w->o.captured : "", 1);
+    int rc = pthread_create(&w->thread, NULL, window_thread, w);
+    pthread_mutex_lock(&w->lock);
+    while (rc == 0 && !w->ready)
+        wait_a_little(w);
+    pthread_mutex_unlock(&w->lock);
+    if (kept)
+        setenv("DISPLAY", kept, 1);
+    else
+        unsetenv("DISPLAY");
+    free(kept);
+    return rc;
+}
+
+struct step_front *step_window(const struct window_options *o, struct err *e)
+{
+    struct window *w = xcalloc(1, sizeof *w);
+    w->front = (struct step_front){"window", STEP_ALTERNATIVES, show, ask, passed, close_window};
+    w->o = *o;
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, NULL);
+    int rc = start(w);
+    if (rc) {
+        err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
+        free(w);
+        return NULL;
+    }
+    if (w->err.kind) {
+        *e = w->err;
+        close_window(&w->front);
+        return NULL;
+    }
+    return &w->front;
+}
