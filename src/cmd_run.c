@@ -511,13 +511,16 @@ static int open_gate(struct job *j, struct err *e)
 /* Breakpoints are for steps that are shown. */
 static int open_stepper(struct job *j, struct err *e)
 {
-    const struct step_where where = {stderr, j->s.quiet, screen_name(j->screen), screen_view(j->screen),
-                                     j->s.ui_display};
     if (!j->s.step && *j->s.breaks)
         j->s.step = "auto";
-    if (j->s.step && !(j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)))
-        return -1;
-    return 0;
+    if (!j->s.step)
+        return 0;
+    const struct step_where where = {.out = stderr,
+                                     .quiet = j->s.quiet,
+                                     .captured = screen_name(j->screen),
+                                     .view = screen_view(j->screen),
+                                     .display = j->s.ui_display};
+    return (j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)) ? 0 : -1;
 }
 
 static void fill_options(struct job *j, struct agent_options *o)
@@ -631,8 +634,8 @@ static void tell_others(struct job *j)
 /* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
 static int open_all(struct job *j, struct err *e)
 {
-    if (open_stepper(j, e) || open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) ||
-        open_screen(j, e))
+    if (open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) || open_screen(j, e) ||
+        open_stepper(j, e))
         return -1;
     tell_others(j);
     if (open_mind(j, e))
