@@ -6,7 +6,8 @@
  * a rounding boundary differs by one step: 1 % of the value plus the f32 term, and twice that where an epilogue
  * squares.  Attention may round its weights to bf16 before they meet the values (as flash
  * attention on a GPU does): each weight is off by up to 2^-9 of itself, so the sum may be off by
- * 0.5 % of the largest value.
+ * 0.5 % of the largest value.  Likewise a scan of bf16: of every term one factor may be rounded, so a sum may be off
+ * by 2^-8 of what the magnitudes of its terms sum to.
  */
 #ifndef HOLORUN_TESTS_LAB_H
 #define HOLORUN_TESTS_LAB_H

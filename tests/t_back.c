@@ -197,10 +197,13 @@ static void t_window(void **state)
     }
 }
 
-/* Too old for a mark: said again, with the dice of then. */
+/* Too old for a mark: said again, with the dice of then.  In f32, where reading the tokens in other pieces than then
+ * moves their last bits only. */
 static void t_read_again(void **state)
 {
     (void)state;
+    engine_close(engine);
+    engine = tiny_open(&tiny, NULL, 1, true);
     for (int window = 0; window < 2; window++) {
         struct talk t;
         struct context_cost cost;

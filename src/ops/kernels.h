@@ -9,6 +9,7 @@
  *   kernels_bytes.h    the same by the dot product of bytes
  *   kernels_rows.h     norms, sums, copies
  *   kernels_ssm.h      convolution and state space
+ *   kernels_scan.h     state space over many tokens
  *   kernels_attend.h   attention
  *   kernels_moe.h      mixture of experts
  *
@@ -21,6 +22,7 @@
 #include "ops/kernels_linear.h"
 #include "ops/kernels_moe.h"
 #include "ops/kernels_rows.h"
+#include "ops/kernels_scan.h"
 #include "ops/kernels_ssm.h"
 
 /* ---- limit ---------------------------------------------------------------------------------------- */

@@ -494,7 +494,7 @@ ALWAYS_INLINE void product(float *c, int64_t ldc, struct matrix a, const void *b
 {
     for (int64_t i = 0; i < rows;) {
         int64_t left = rows - i, m = left >= MR ? MR : left > 8 ? 8 : left == 7 ? 6 : left;
-        int64_t k = start == FROM_SUM_TRIANGLE ? least(depth, i + m) : depth;
+        int64_t k = start != FROM_SUM_TRIANGLE ? depth : least(depth, kind == PAIR ? (i + m + 1) / 2 : i + m);
         struct matrix at = {(const char *)a.at + i * a.row * WORD, a.row, a.step};
         float *to = c + i * ldc;
         bool fresh = start == FROM_ZERO;
