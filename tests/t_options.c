@@ -234,8 +234,59 @@ static void t_completion(void **state)
     free(clean);
 }
 
+struct many {
+    const char *show, *stops[OPTION_LIST_MAX + 1];
+};
+static const struct option_spec many_table[] = {
+    {"show", 0, OPTION_MAYBE, offsetof(struct many, show), "a|b", 0, 8, NULL, "show it", NULL},
+    {"stop", 's', OPTION_LIST, offsetof(struct many, stops), "WHEN", 0, 8, NULL, "stop there", NULL},
+    {0},
+};
+static const struct command many_command = {"probe",    "WORD", "probe", NULL, "holorun probe a\n",
+                                            many_table, NULL};
+
+static int parse_many(struct many *m, const char *line, struct err *e)
+{
+    static char copy[512];
+    *m = (struct many){0};
+    *e = (struct err)ERR_INIT;
+    snprintf(copy, sizeof copy, "%s", line);
+    char *argv[2 * OPTION_LIST_MAX + 8], *w;
+    int n = 0;
+    for (char *rest = copy; n < 2 * OPTION_LIST_MAX + 8 && (w = strsep(&rest, " "));)
+        argv[n++] = w;
+    return options_parse(&many_command, m, n, argv, e);
+}
+
+static void t_many(void **state)
+{
+    (void)state;
+    struct many m;
+    struct err e;
+    assert_int_equal(parse_many(&m, "probe --show word --stop one -stwo --stop=three", &e), 1);
+    assert_string_equal(m.show, "auto"); /* a value goes only behind "=" */
+    assert_string_equal(m.stops[0], "one");
+    assert_string_equal(m.stops[1], "two");
+    assert_string_equal(m.stops[2], "three");
+    assert_null(m.stops[3]);
+    struct buf b;
+    buf_init(&b, 1 << 10);
+    options_to_json(many_table, &m, &b);
+    assert_string_equal(b.data, "{\"show\": \"auto\", \"stop\": [\"one\", \"two\", \"three\"]}");
+    buf_free(&b);
+    assert_int_equal(parse_many(&m, "probe --show=later -s 123456789", &e), -1);
+    assert_string_equal(m.show, "later");
+    assert_non_null(strstr(e.text, "longer than 8"));
+    char line[256] = "probe";
+    for (int i = 0; i <= OPTION_LIST_MAX; i++)
+        strcat(line, " -sx");
+    assert_int_equal(parse_many(&m, line, &e), -1);
+    assert_non_null(strstr(e.text, "more than 32 times"));
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("an option that is not given has its default", t_defaults),
+    CLAIM("a value that may be left out, and an option that may be given more than once", t_many),
     CLAIM("every spelling of an option is read, and other words keep their order", t_spellings),
     CLAIM("a wrong value is refused with the option, the value and what is wanted", t_refusals),
     CLAIM("an environment variable stands in for an absent option and is checked too", t_variable),

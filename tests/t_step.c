@@ -11,6 +11,7 @@
 #include "agent/agent.h"
 #include "base/file.h"
 #include "step/breakpoint.h"
+#include "trace/report.h"
 #include "trace/story.h"
 
 #include <poll.h>
@@ -339,6 +340,13 @@ static void t_veto(void **state)
     assert_non_null(strstr(p.transcript, "\"x\": 400")); /* what it said remains */
     assert_string_equal(field_text(human(&p, 0), "reason"), "that is the wrong button");
     assert_null(event_of(&p, "exec", 1));
+    char *page = NULL;
+    size_t len;
+    FILE *f = open_memstream(&page, &len);
+    report_print(&p.record, f);
+    fclose(f);
+    assert_non_null(strstr(page, "did not allow it: that is the wrong button"));
+    free(page);
     char *many =
         xasprintf("%s%s%s%s", "veto\nveto\nveto\n", "veto\nveto\nveto\n", "veto\nveto\nveto\n", "run\n");
     play(&p, NULL, many,
@@ -661,6 +669,46 @@ static size_t characters(struct stage *t)
     return n;
 }
 
+/* How sure the model was: of what it said each token has a probability, and the least of them counts. */
+static void t_confidence(void **state)
+{
+    (void)state;
+    struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
+    struct engine *engine = engine_open(&eo, NULL);
+    if (!engine)
+        skip();
+    struct play p;
+    play_open(&p);
+    dialect_free(p.dialect);
+    p.o.dialect = p.dialect = dialect_load("pocket", NULL);
+    p.o.window = WINDOW_STRICT;
+    p.o.max_images = 1;
+    p.o.sampling = (struct sampling){0, 1, 60};
+    p.o.max_steps = 3;
+    p.o.dry_run = true;
+    for (int sure = 0; sure < 2; sure++) {
+        char *path = xasprintf("%s/commands", p.stage.x.dir), *text = NULL;
+        size_t len;
+        assert_int_equal(file_write(path, "stop\n", 5, NULL), 0);
+        FILE *log = open_memstream(&text, &len);
+        struct step_front *f = step_script(path, log, NULL);
+        struct stepper *s =
+            stepper_new(f, (const char *const[]){sure ? "confidence 1e-30" : "confidence 1", NULL}, NULL);
+        struct mind *m = mind_model(engine, p.dialect, 1);
+        run_with(&p, m, stepper_overseer(s));
+        assert_int_equal(p.r.status == AGENT_STOPPED, !sure); /* of such a screen it is never quite sure */
+        mind_free(m);
+        stepper_free(s);
+        fclose(log);
+        if (!sure && (!strstr(text, "verbs") || !strstr(text, "sure")))
+            fail_msg("%s", text);
+        free(text);
+        free(path);
+    }
+    play_close(&p);
+    engine_close(engine);
+}
+
 /* ---- the program ------------------------------------------------------------------------------------------------------- */
 
 static void open_stage(struct stage *t)
@@ -790,6 +838,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a recorded screen is said to be one, and how far it is from that of now", t_recorded),
     CLAIM("the same dice say the same to the bit after going back; looking for alternatives changes nothing",
           t_dice),
+    CLAIM("a run goes on to where the model was not sure, and shows what else it could have said",
+          t_confidence),
     CLAIM("the program: --step, --break, step", t_program),
     CLAIM("a terminal has the same verbs, and what the model writes does not steer it", t_terminal),
 };

@@ -219,11 +219,48 @@ static void put_effect(FILE *f, const json_t *effect)
         fputs("<div><dt>effect</dt><dd>the screen did not change</dd></div>\n", f);
 }
 
+/* What a person decided about a step that was shown before it happened. */
+static void human_words(const json_t *human, char *out, size_t size)
+{
+    static const char *const words[][2] = {
+        {"run", "let it run"},           {"edit", "changed what it does"},
+        {"veto", "did not allow it"},    {"again", "wanted another reply"},
+        {"rewind", "went back to step"}, {"fork", "wanted more replies"},
+        {"take", "took reply"},          {"stop", "stopped the run"},
+    };
+    const char *what = field_text(human, "what"), *said = what, *reason = field_text(human, "reason");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        said = strcmp(words[i][0], what) ? said : words[i][1];
+    size_t n = (size_t)snprintf(out, size, "%s", said);
+    if (json_object_get(human, "n") && n < size)
+        n += (size_t)snprintf(out + n, size - n, ": %d", (int)field_int(human, "n"));
+    if (json_is_integer(json_object_get(human, "to")) && n < size)
+        n += (size_t)snprintf(out + n, size - n, " %d", (int)field_int(human, "to"));
+    if (*reason && n < size)
+        snprintf(out + n, size - n, ": %s", reason);
+}
+
+static void put_human(FILE *f, const struct story_step *s)
+{
+    char text[512];
+    if (s->from) {
+        snprintf(text, sizeof text, "the recorded one of step %d", s->from);
+        page_pair(f, "screen", text);
+    }
+    for (int i = 0; i < s->nhuman; i++) {
+        if (s->nhuman == 1 && !strcmp(field_text(s->human[i], "what"), "run"))
+            continue; /* that nothing was in the way is not worth a line */
+        human_words(s->human[i], text, sizeof text);
+        page_pair(f, "a person", text);
+    }
+}
+
 static void put_lines(FILE *f, const struct story_step *s)
 {
     char text[160];
     const json_t *window = json_object_get(s->observe, "window");
     fputs("<dl class=\"lines number\">", f);
+    put_human(f, s);
     put_effect(f, s->effect);
     for (int k = 0; k < s->nactions; k++)
         page_pair(f, "failed", s->actions[k].failure);

@@ -78,6 +78,7 @@ static void take_event(struct story_step *s, const char *kind, const json_t *fie
         s->frame = json_is_integer(frame) && field_int(fields, "frame") < 1000000
                        ? (int)field_int(fields, "frame")
                        : -1;
+        s->from = (int)field_int(fields, "from");
         s->ms[PHASE_SETTLE] += milliseconds(fields, "settle_ms");
         s->ms[PHASE_SEE] += milliseconds(fields, "capture_ms");
     } else if (!strcmp(kind, "prompt")) {
@@ -92,6 +93,9 @@ static void take_event(struct story_step *s, const char *kind, const json_t *fie
         s->beyond |= field_bool(fields, "beyond_budget"); /* used up only after the screen was seen */
     } else if (!strcmp(kind, "action")) {
         take_action(s, fields);
+    } else if (!strcmp(kind, "human")) {
+        if (s->nhuman < STORY_MAX_HUMAN)
+            s->human[s->nhuman++] = fields;
     } else if (!strcmp(kind, "gate")) {
         take_gate(s, fields);
     } else if (!strcmp(kind, "exec")) {

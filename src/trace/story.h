@@ -9,7 +9,7 @@
 
 enum phase { PHASE_SETTLE, PHASE_SEE, PHASE_READ, PHASE_WRITE, PHASE_ACT, PHASES };
 
-enum { STORY_MAX_STEPS = 5000, STORY_MAX_ACTIONS = 8 };
+enum { STORY_MAX_STEPS = 5000, STORY_MAX_ACTIONS = 8, STORY_MAX_HUMAN = 16 };
 
 struct story_action {
     const json_t *action; /* canonical form: kind, x, y, ... */
@@ -25,6 +25,9 @@ struct story_step {
     const json_t *observe, *prompt, *generate, *step, *effect, *output, *error;
     struct story_action actions[STORY_MAX_ACTIONS];
     int nactions, attempts;
+    const json_t *human[STORY_MAX_HUMAN]; /* what a person decided about the step, in order */
+    int nhuman;
+    int from;    /* it was decided on the recorded screen of that step; 0: on its own */
     bool beyond; /* no step: an answer was asked for when a budget was used up */
     double ms[PHASES];
 };
