@@ -157,7 +157,9 @@ const struct command run_command = {
         "so give the agent an account and a desktop where little can go wrong.\n\n"
         "Escape twice on the display, Ctrl-C here, or holorun stop from elsewhere stops at once, also in the "
         "middle of a word, and "
-        "releases every key and button.",
+        "releases every key and button. A small process beside it, holorun-guard, does so when the run is "
+        "killed, "
+        "suspended or hangs in an action.",
     .examples = "holorun run \"Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima\"\n"
                 "holorun run --display :1 --max-steps 20 --json \"Press Save\"\n",
     .options = options,
