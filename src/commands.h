@@ -18,6 +18,7 @@ int cmd_stop(int argc, char **argv);
 int cmd_resume(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_replay(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
@@ -29,8 +30,9 @@ int cmd_policy(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 extern const struct command run_command, step_command, resume_command, stop_command, ask_command,
-    ground_command, report_command, replay_command, diff_command, doctor_command, bench_command, plan_command,
-    inspect_command, eval_command, calibrate_command, policy_command, version_command;
+    ground_command, report_command, replay_command, diff_command, export_command, doctor_command,
+    bench_command, plan_command, inspect_command, eval_command, calibrate_command, policy_command,
+    version_command;
 
 /* Rows that several commands share; T has the fields named here. */
 

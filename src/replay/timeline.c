@@ -139,6 +139,9 @@ static int take_event(struct timeline *t, const struct event *v, const struct ev
     } else if (!strcmp(v->kind, "step")) {
         struct turn *u = add_turn(t, TURN_ACCEPT, v->step);
         u->as_said = field_bool(f, "as_said");
+        int64_t reroll;
+        u->has_reroll = get_int(f, "reroll", 0, 1000, &reroll);
+        u->reroll = u->has_reroll ? (int)reroll : 0;
         u->history = text_or_null(f, "history");
     }
     return 0;

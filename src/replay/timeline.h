@@ -51,6 +51,8 @@ struct turn {
     const char *lead;    /* OBSERVE, RECALL */
     const char *history; /* ACCEPT, RECALL: the reply as it stays; NULL: as it was said */
     bool as_said;        /* ACCEPT */
+    int reroll;          /* ... the dice of the reply that stays, when has_reroll */
+    bool has_reroll;
     struct turn_reply reply;
 };
 

@@ -1,0 +1,61 @@
+/* export.c - see export.h: what the formats share. */
+#include "replay/export.h"
+
+#include "base/file.h"
+#include "trace/page.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int export_line(FILE *f, json_t *object, struct err *e)
+{
+    char *text =
+        object ? json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(object);
+    if (!text)
+        return err_set(e, ERR_ENV, "the record has something that JSON cannot hold");
+    fprintf(f, "%s\n", text);
+    free(text);
+    return 0;
+}
+
+int export_frame(const struct export_options *o, int frame, const char *name, struct err *e)
+{
+    char *png;
+    size_t len;
+    if (record_frame(o->record, frame, &png, &len, e))
+        return -1;
+    char *path = xasprintf("%s/%s", o->to, name);
+    int rc = file_write(path, png, len, e);
+    free(path);
+    free(png);
+    return rc;
+}
+
+char *export_base64(const struct record *r, int frame)
+{
+    char *png, *text = NULL;
+    size_t len, size;
+    if (frame < 0 || record_frame(r, frame, &png, &len, NULL))
+        return NULL;
+    FILE *f = open_memstream(&text, &size);
+    if (!f)
+        die(ERR_ENV, "out of memory");
+    page_base64(f, (const unsigned char *)png, len);
+    fclose(f);
+    free(png);
+    return text;
+}
+
+int export_run(enum export_format f, const struct export_options *o, struct err *e)
+{
+    static export_fn *const formats[] = {export_osworld, export_holo, export_uitars, export_rl};
+    struct story s;
+    if (f != EXPORT_UITARS && dir_make(o->to, e))
+        return -1;
+    story_make(&s, o->record);
+    int rc = s.n ? formats[f](o, &s, e) : err_set(e, ERR_USAGE, "'%s' has no step to export", o->record->dir);
+    story_free(&s);
+    return rc;
+}
