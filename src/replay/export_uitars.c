@@ -1,6 +1,7 @@
 /* export_uitars.c - the object that UI-TARS's report page shows; see export.h. */
 #include "replay/export.h"
 
+#include "base/buf.h"
 #include "base/file.h"
 
 #include <stdlib.h>
@@ -25,27 +26,60 @@ static json_t *screen_turn(const struct record *r, const struct story_step *s)
     return turn;
 }
 
-static json_t *model_turn(const struct story_step *s)
+/* Typing has no place there: a click comes first, and what replaces a text selects it.  A list of actions. */
+static json_t *parts_of(const json_t *action)
 {
-    const char *thought = field_text(s->step, "thought");
-    json_t *parsed = json_array();
-    char *value = xasprintf("Thought: %s\nAction: ", thought);
-    for (int k = 0; k < s->nactions; k++) {
+    json_t *parts = json_array(), *rest = json_copy((json_t *)(uintptr_t)action);
+    if (!strcmp(field_text(action, "kind"), "type")) {
+        if (json_object_get(action, "x"))
+            json_array_append_new(parts, json_pack("{s:s, s:I, s:I}", "kind", "click", "x",
+                                                   field_int(action, "x"), "y", field_int(action, "y")));
+        if (field_bool(action, "overwrite"))
+            json_array_append_new(parts,
+                                  json_pack("{s:s, s:[s, s]}", "kind", "key", "keys", "Control_L", "a"));
+        json_object_del(rest, "x");
+        json_object_del(rest, "y");
+    }
+    json_array_append_new(parts, rest);
+    return parts;
+}
+
+struct said {
+    struct buf value;
+    json_t *parsed;
+};
+
+static void say(struct said *w, const char *thought, const json_t *action)
+{
+    json_t *parts = parts_of(action), *one;
+    size_t i;
+    json_array_foreach(parts, i, one)
+    {
         const char *type;
         json_t *inputs;
-        char *call = export_uitars_action(s->actions[k].action, &type, &inputs);
-        char *longer = xasprintf("%s%s%s", value, k ? "\n\n" : "", call);
-        json_array_append_new(parsed, json_pack("{s:n, s:s, s:s, s:o}", "reflection", "thought", thought,
-                                                "action_type", type, "action_inputs", inputs));
+        char *call = export_uitars_action(one, &type, &inputs);
+        buf_printf(&w->value, "%s%s", json_array_size(w->parsed) ? "\n\n" : "", call);
+        json_array_append_new(w->parsed, json_pack("{s:n, s:s, s:s, s:o}", "reflection", "thought", thought,
+                                                   "action_type", type, "action_inputs", inputs));
         free(call);
-        free(value);
-        value = longer;
     }
+    json_decref(parts);
+}
+
+static json_t *model_turn(const struct story_step *s)
+{
+    enum { TURN_MAX = 4 << 20 };
+    const char *thought = field_text(s->step, "thought");
+    struct said w = {.parsed = json_array()};
+    buf_init(&w.value, TURN_MAX);
+    buf_printf(&w.value, "Thought: %s\nAction: ", thought);
+    for (int k = 0; k < s->nactions; k++)
+        say(&w, thought, s->actions[k].action);
     json_t *turn =
-        json_pack("{s:s, s:s, s:o, s:o}", "from", "gpt", "value", value, "timing",
+        json_pack("{s:s, s:s, s:o, s:o}", "from", "gpt", "value", w.value.data, "timing",
                   timing_of(s->generate ? s->generate : s->step, s->ms[PHASE_READ] + s->ms[PHASE_WRITE]),
-                  "predictionParsed", parsed);
-    free(value);
+                  "predictionParsed", w.parsed);
+    buf_free(&w.value);
     return turn;
 }
 
