@@ -255,6 +255,7 @@ static void check_numbers(const json_t *line)
                  *plain = json_object_get(line, "completion_logprobs"),
                  *masked = json_object_get(line, "completion_logprobs_masked");
     size_t n = json_array_size(ids);
+    double sums[2] = {0, 0};
     assert_true(n && json_array_size(mask) == n && json_array_size(plain) == n &&
                 json_array_size(masked) == n);
     for (size_t k = 0; k < n; k++) {
@@ -262,9 +263,13 @@ static void check_numbers(const json_t *line)
                q = json_number_value(json_array_get(masked, k));
         bool sampled = json_integer_value(json_array_get(mask, k)) == 1;
         assert_int_equal(json_is_null(json_array_get(plain, k)), !sampled);
+        assert_true(json_is_number(json_array_get(masked, k)));
+        sums[0] += p;
+        sums[1] += q;
         assert_true(q <= 0 && p <= 0 && (sampled || q == 0));
         assert_true(!sampled || q >= p - 1e-4); /* a mask takes mass from others */
     }
+    assert_true(sums[1] > sums[0]);
 }
 
 static void check_images(const char *to, const json_t *line)

@@ -181,6 +181,22 @@ static void t_frame(void **state)
         json_decref(json);
         flip(run, "frames/000000.png", places[i], 1);
     }
+    char *png; /* the same picture in another file */
+    size_t len;
+    read_file(run, "frames/000000.png", &png, &len);
+    char *longer = malloc(len + 1);
+    assert_non_null(longer);
+    memcpy(longer, png, len);
+    longer[len] = 0;
+    write_file(run, "frames/000000.png", longer, len + 1);
+    json_t *other = verify(run, ERR_FAILED);
+    assert_non_null(
+        strstr(field_text(difference(other, 0, "frame"), "what"), "not the file that was written"));
+    assert_int_equal(field_int(other, "steps"), 5); /* what it shows is the same */
+    json_decref(other);
+    write_file(run, "frames/000000.png", png, len);
+    free(longer);
+    free(png);
     /* another picture that is a whole PNG: its pixels are others, and what is read of it shows */
     struct image im = {0};
     char *path = xasprintf("%s/frames/000000.png", run);
