@@ -256,14 +256,13 @@ void redact_seal(struct redact *r)
     wipe(&r->before);
 }
 
-/* The picture after typing may show more of it than was seen then: the field grows. */
+/* A picture after typing may show more of it than was seen then: the field grows. */
 static void grow_last(struct redact *r, const struct image *im)
 {
     struct field *f = &r->fields[r->n - 1];
     struct screen_rect box, at = find_field(r, im, f->window_at, -1, -1, &box);
     if (box.w)
         f->at = hull(f->at, moved(at, -f->window_at.x, -f->window_at.y));
-    redact_seal(r);
 }
 
 /* ---- pictures --------------------------------------------------------------------------------------------- */

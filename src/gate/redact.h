@@ -24,7 +24,8 @@ void redact_free(struct redact *r);          /* NULL is fine */
 int redact_before(struct redact *r, struct err *e);
 int redact_after(struct redact *r, const struct screen_window *w, int x, int y, struct err *e);
 
-/* What changes from now on is not the field's; else that counts too which the next picture shows. */
+/* What changes from now on is not the field's.  Until then every picture that shows more of it makes it grow: to be
+ * called before something else is done to the screen. */
 void redact_seal(struct redact *r);
 
 /* A capture of the screen's view, in place. */

@@ -93,12 +93,22 @@ static enum action_fault type_secret(const struct typing *t)
     return part(t, &enter);
 }
 
+/* Anything but looking may change more than the field that a secret was typed into last. */
+static enum action_fault execute(struct gate *g, const struct action *a, const struct exec_place *place,
+                                 struct exec_result *r, struct err *e)
+{
+    bool looks = a->kind == ACT_WAIT || a->kind == ACT_OBSERVE || a->kind == ACT_PLAN || a->kind == ACT_MOVE;
+    if (g->redact && !looks)
+        redact_seal(g->redact);
+    return action_execute(g->screen, a, place, r, e);
+}
+
 enum action_fault gate_execute(struct gate *g, const struct action *a, const struct exec_place *place,
                                struct exec_result *r, struct err *e)
 {
     const char *names[SECRETS_MAX];
     if (a->kind != ACT_TYPE || !a->text || !secrets_named(g->o.secrets, a->text, names))
-        return action_execute(g->screen, a, place, r, e);
+        return execute(g, a, place, r, e);
     *r = (struct exec_result){0};
     struct typing t = {g, a, place, r, e};
     return type_secret(&t);
