@@ -67,10 +67,10 @@ static struct plan plan_of(const struct tiny *t, struct model_config *c, enum we
     return p;
 }
 
-static void within(const char *what, const char *name, double have, double want)
+static void within(double part, const char *what, const char *name, double have, double want)
 {
     check_note("%s, %s: %.0f bytes, planned %.0f", name, what, have, want);
-    if (!(have > 0.95 * want && have < 1.05 * want))
+    if (!(have > (1 - part) * want && have < (1 + part) * want))
         fail_msg("%s, %s: %.0f bytes, planned %.0f", name, what, have, want);
 }
 
@@ -83,7 +83,8 @@ static void as_planned(const struct tiny *t, enum weight_numbers numbers, const 
     struct tile_grid grid = preprocess_grid(&c, W, H);
     size_t before = emu_card.used;
     struct engine *g = open_on_card(t, numbers);
-    within("at the start", name, (double)(emu_card.used - before), (double)(plan_own(&p, 0, 0) - p.picture));
+    within(0.003, "at the start", name, (double)(emu_card.used - before),
+           (double)(plan_own(&p, 0, 0) - p.picture));
     struct session *s[N];
     int64_t longest = 0;
     for (int i = 0; i < N; i++) {
@@ -99,7 +100,7 @@ static void as_planned(const struct tiny *t, enum weight_numbers numbers, const 
             append(s[i], i + step, 1);
         session_step_many(s, N);
     }
-    within("in use", name, (double)(emu_card.used - before),
+    within(0.02, "in use", name, (double)(emu_card.used - before),
            (double)(plan_own(&p, N, longest) + (size_t)grid.tiles * p.tile));
     for (int i = 0; i < N; i++)
         session_free(s[i]);
@@ -235,7 +236,7 @@ static void t_less(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("models, sessions and pictures take the memory of a card that was planned, within 5 %", t_planned),
+    CLAIM("models, sessions and pictures take the memory of a card that was planned, within 2 %", t_planned),
     CLAIM("a picture for which there is no memory is an error of its session, and others go on", t_picture),
     CLAIM("with a full card logits come in parts and tiles are not kept, with the same bits", t_less),
 };
