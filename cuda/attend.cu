@@ -11,19 +11,22 @@
 
 bool attend_aligned(struct tensor t)
 {
-    return t.stride % 8 == 0 && reinterpret_cast<uintptr_t>(t.data) % 16 == 0;
+    return t.stride * static_cast<int64_t>(dtype_size(t.dtype)) % 16 == 0 &&
+           reinterpret_cast<uintptr_t>(t.data) % 16 == 0;
 }
 
 /* ---- many queries --------------------------------------------------------------------------------------- */
 
-template <int D, int M, int WARPS> static void launch(struct backend *b, const struct attention *a)
+template <class K, int D, int M, int WARPS> static void launch(struct backend *b, const struct attention *a)
 {
-    using shape = flash_shape<D, M, WARPS>;
+    using shape = flash_shape<K, D, M, WARPS>;
     auto at = [](struct tensor t) { return static_cast<bf16 *>(t.data); };
     flash f = {at(a->q),
                at(a->y),
-               {at(a->k), a->k.stride},
-               {at(a->v), a->v.stride},
+               a->k.data,
+               a->v.data,
+               a->k.stride,
+               a->v.stride,
                a->q.stride,
                a->y.stride,
                a->n,
@@ -33,36 +36,36 @@ template <int D, int M, int WARPS> static void launch(struct backend *b, const s
                1.44269504f / sqrtf(static_cast<float>(a->d))};
     dim3 grid(blocks_for(static_cast<int64_t>(a->n) * a->group, shape::ROWS), static_cast<unsigned>(a->heads),
               static_cast<unsigned>(a->tiles));
-    allow_shared(flash_attention<D, M, WARPS>, shape::BYTES);
-    LAUNCH((flash_attention<D, M, WARPS>), grid, shape::THREADS, shape::BYTES, cuda_of(b), f);
+    allow_shared(flash_attention<K, D, M, WARPS>, shape::BYTES);
+    LAUNCH((flash_attention<K, D, M, WARPS>), grid, shape::THREADS, shape::BYTES, cuda_of(b), f);
     LAUNCHED(b);
 }
 
 /* Blocks of 64 rows where there would be too few of 128 for the card. */
-template <int D> static void launch_causal(struct backend *b, const struct attention *a)
+template <class K, int D> static void launch_causal(struct backend *b, const struct attention *a)
 {
     int64_t blocks = static_cast<int64_t>(blocks_for(static_cast<int64_t>(a->n) * a->group, 128)) * a->heads;
     if (blocks >= cuda_of(b)->processors)
-        launch<D, 2, 4>(b, a);
+        launch<K, D, 2, 4>(b, a);
     else
-        launch<D, 1, 4>(b, a);
+        launch<K, D, 1, 4>(b, a);
 }
 
 /* Head sizes are those of known models; each kernel more is another for every card in the program. */
 static bool attend_many(struct backend *b, const struct attention *a)
 {
-    bool causal = a->past >= 0;
+    bool causal = a->past >= 0, small = a->k.dtype == DT_F8E4M3;
     if (a->q.dtype != DT_BF16 || !attend_aligned(a->q) || !attend_aligned(a->k) || !attend_aligned(a->v) ||
         !attend_aligned(a->y))
         return false;
     if (causal && a->d == 128)
-        launch_causal<128>(b, a);
+        (small ? launch_causal<kv8, 128> : launch_causal<bf16, 128>)(b, a);
     else if (causal && a->d == 64)
-        launch_causal<64>(b, a);
+        (small ? launch_causal<kv8, 64> : launch_causal<bf16, 64>)(b, a);
     else if (!causal && a->d == 80)
-        launch<80, 2, 3>(b, a);
+        launch<bf16, 80, 2, 3>(b, a);
     else if (!causal && a->d == 64)
-        launch<64, 2, 3>(b, a);
+        launch<bf16, 64, 2, 3>(b, a);
     else
         return false;
     return true;
@@ -79,7 +82,8 @@ static int whole(int64_t n)
 
 static void same_types(const struct attention *a)
 {
-    if (a->k.dtype != a->q.dtype || a->v.dtype != a->q.dtype || a->y.dtype != a->q.dtype)
+    bool small = a->k.dtype == DT_F8E4M3 && a->k.cols == kv8_cols(a->heads, a->d);
+    if ((a->k.dtype != a->q.dtype && !small) || a->v.dtype != a->k.dtype || a->y.dtype != a->q.dtype)
         bug("attention of %s over keys of %s", dtype_name(a->q.dtype), dtype_name(a->k.dtype));
 }
 

@@ -16,6 +16,9 @@
  *   O^T += V^T P^T  lane (g, t) reads keys 2t, 2t+1, 2t+8, 2t+9, dimensions 64 i + 8g..8g+7, whose halves of
  *                   words, one key beside the next, are A of four products
  *
+ * Keys and values of 8 bits (kv8.cuh) are read 16 bytes at a time, too, which are twice as many dimensions, and become
+ * such words on the way; half the bytes and a 16th for the scales, whose 32 bytes of a row the heads' blocks share.
+ *
  * The next K is on its way while V is used, the next V while K is.  At the end the warps' results become one, and
  * where a session has several pieces these go to scratch: (D + 2) * 4 bytes for each query head, with 5 heads of
  * 128 4 % of what a piece of 128 keys reads, 2 % of 256.  A second kernel reads them and puts them together.
@@ -25,7 +28,7 @@
  * What the host knows of the sessions comes as arguments of a kernel which writes them down as a table: no copy
  * that the host would have to wait for.
  */
-#include "attend.cuh"
+#include "attend_held.cuh"
 
 enum {
     WARPS = 4,
@@ -131,8 +134,10 @@ __device__ __forceinline__ float column_sum(float v)
 }
 
 /* A warp's part; heads are columns, NQ times 8 of them, this lane's 8 n + 2t and 8 n + 2t + 1. */
-template <int D, int NQ> struct piece_state {
-    uint4 q[NQ][D / 32], k[2][D / 32], v[4][D / 64];
+template <class K, int D, int NQ> struct piece_state {
+    uint4 q[NQ][D / 32];
+    keys_held<K, D> k;
+    values_held<K, D> v;
     float out[NQ][D / 16][4];
     float most[NQ][2], sum[NQ][2]; /* sum: of this lane's keys */
 
@@ -148,32 +153,6 @@ template <int D, int NQ> struct piece_state {
         }
     }
 
-    /* Rows beyond the last are the last: their weight is nothing. */
-    __device__ __forceinline__ void fetch_keys(const key_rows<bf16> &rows, int first, int stop)
-    {
-        int lane = threadIdx.x % WARP;
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const bf16 *row = rows.row(min(first + 8 * h + lane / 4, stop - 1)) + lane % 4 * 8;
-#pragma unroll
-            for (int i = 0; i < D / 32; i++)
-                k[h][i] = *reinterpret_cast<const uint4 *>(row + 32 * i);
-        }
-    }
-
-    __device__ __forceinline__ void fetch_values(const key_rows<bf16> &rows, int first, int stop)
-    {
-        int lane = threadIdx.x % WARP;
-#pragma unroll
-        for (int h = 0; h < 4; h++) {
-            const bf16 *row =
-                rows.row(min(first + lane % 4 * 2 + h % 2 + h / 2 * 8, stop - 1)) + lane / 4 * 8;
-#pragma unroll
-            for (int i = 0; i < D / 64; i++)
-                v[h][i] = *reinterpret_cast<const uint4 *>(row + 64 * i);
-        }
-    }
-
     __device__ __forceinline__ void fetch_queries(const bf16 *at, int group)
     {
         int lane = threadIdx.x % WARP;
@@ -182,8 +161,8 @@ template <int D, int NQ> struct piece_state {
 #pragma unroll
             for (int i = 0; i < D / 32; i++) {
                 int head = 8 * n + lane / 4;
-                q[n][i] = *reinterpret_cast<const uint4 *>(at + (int64_t)min(head, group - 1) * D + 32 * i +
-                                                           lane % 4 * 8);
+                q[n][i] = *reinterpret_cast<const uint4 *>(at + (int64_t)min(head, group - 1) * D +
+                                                           keys_held<K, D>::place(i, lane % 4));
             }
     }
 
@@ -191,13 +170,15 @@ template <int D, int NQ> struct piece_state {
     __device__ __forceinline__ void scores(float s[NQ][4]) const
     {
 #pragma unroll
-        for (int n = 0; n < NQ; n++) {
+        for (int n = 0; n < NQ; n++)
             s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0;
 #pragma unroll
-            for (int i = 0; i < D / 32; i++) {
-                const uint4 a = k[0][i], c = k[1][i];
-                const unsigned left[8] = {a.x, c.x, a.y, c.y, a.z, c.z, a.w, c.w},
-                               right[4] = {q[n][i].x, q[n][i].y, q[n][i].z, q[n][i].w};
+        for (int i = 0; i < D / 32; i++) {
+            const uint4 a = k.part(0, i), c = k.part(1, i);
+            const unsigned left[8] = {a.x, c.x, a.y, c.y, a.z, c.z, a.w, c.w};
+#pragma unroll
+            for (int n = 0; n < NQ; n++) {
+                const unsigned right[4] = {q[n][i].x, q[n][i].y, q[n][i].z, q[n][i].w};
                 mma_16816(s[n], left, right);
                 mma_16816(s[n], left + 4, right + 2);
             }
@@ -231,28 +212,23 @@ template <int D, int NQ> struct piece_state {
         p[1] = turned(pack2(weight[2], weight[3]));
     }
 
-    /* O^T += V^T P^T; of product i the rows g are dimension 2i of the lane's eight, the rows g + 8 the one after. */
-    __device__ __forceinline__ void add_values(int n, const unsigned p[2])
+    /* O^T += V^T P^T */
+    __device__ __forceinline__ void add_values(const unsigned p[NQ][2])
     {
 #pragma unroll
-        for (int h = 0; h < D / 64; h++) {
-            const unsigned w[4][4] = {{v[0][h].x, v[0][h].y, v[0][h].z, v[0][h].w},
-                                      {v[1][h].x, v[1][h].y, v[1][h].z, v[1][h].w},
-                                      {v[2][h].x, v[2][h].y, v[2][h].z, v[2][h].w},
-                                      {v[3][h].x, v[3][h].y, v[3][h].z, v[3][h].w}};
+        for (int m = 0; m < D / 16; m++) {
+            unsigned a[4];
+            v.fragment(a, m);
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                const unsigned a[4] = {lower_halves(w[0][i], w[1][i]), upper_halves(w[0][i], w[1][i]),
-                                       lower_halves(w[2][i], w[3][i]), upper_halves(w[2][i], w[3][i])};
-                mma_16816(out[n][4 * h + i], a, p);
-            }
+            for (int n = 0; n < NQ; n++)
+                mma_16816(out[n][m], a, p[n]);
         }
     }
 };
 
 /* The warps' results of each head as one: to y if there is nothing else of the session, else to scratch. */
-template <int D, int NQ>
-__device__ __forceinline__ void piece_store(const piece_state<D, NQ> &w, const pieces &a, int session,
+template <class K, int D, int NQ>
+__device__ __forceinline__ void piece_store(const piece_state<K, D, NQ> &w, const pieces &a, int session,
                                             bool alone)
 {
     enum { HEADS = 8 * NQ };
@@ -272,7 +248,7 @@ __device__ __forceinline__ void piece_store(const piece_state<D, NQ> &w, const p
             }
 #pragma unroll
             for (int m = 0; m < D / 16; m++)
-                *reinterpret_cast<float2 *>(out + head * D + m / 4 * 64 + g * 8 + m % 4 * 2) =
+                *reinterpret_cast<float2 *>(out + head * D + values_held<K, D>::place(m, g)) =
                     float2{w.out[n][m][i], w.out[n][m][i + 2]};
         }
     __syncthreads();
@@ -301,34 +277,31 @@ __device__ __forceinline__ void piece_store(const piece_state<D, NQ> &w, const p
     }
 }
 
-template <int D, int NQ> __global__ void __launch_bounds__(THREADS) attend_piece(pieces a)
+template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) attend_piece(pieces a)
 {
     const int session = a.owner[blockIdx.x], head = blockIdx.y;
     const session_keys s = a.sessions[session];
     const int length = piece_length(s.keys), begin = ((int)blockIdx.x - s.piece) * length,
               stop = min(begin + length, s.keys);
-    const key_rows<bf16> keys = {static_cast<const bf16 *>(s.k) + (int64_t)head * D, s.k_stride},
-                         values = {static_cast<const bf16 *>(s.v) + (int64_t)head * D, s.v_stride};
+    const key_rows<K> keys(s.k, s.k_stride, gridDim.y, D, head), values(s.v, s.v_stride, gridDim.y, D, head);
     int first = begin + (int)threadIdx.x / WARP * STEP;
-    piece_state<D, NQ> w;
+    piece_state<K, D, NQ> w;
     w.clear();
-    w.fetch_keys(keys, first, stop);
-    w.fetch_values(values, first, stop);
+    w.k.fetch(keys, first, stop);
+    w.v.fetch(values, first, stop);
     w.fetch_queries(a.q + session * a.q_stride + (int64_t)head * a.group * D, a.group);
     for (; first < stop; first += WARPS * STEP) {
         float score[NQ][4];
         unsigned p[NQ][2];
         w.scores(score);
-        w.fetch_keys(keys, first + WARPS * STEP, stop);
+        w.k.fetch(keys, first + WARPS * STEP, stop);
 #pragma unroll
         for (int n = 0; n < NQ; n++)
             w.soften(score[n], p[n], n, stop - first, a.by);
-#pragma unroll
-        for (int n = 0; n < NQ; n++)
-            w.add_values(n, p[n]);
-        w.fetch_values(values, first + WARPS * STEP, stop);
+        w.add_values(p);
+        w.v.fetch(values, first + WARPS * STEP, stop);
     }
-    piece_store<D, NQ>(w, a, session, s.keys <= length);
+    piece_store<K, D, NQ>(w, a, session, s.keys <= length);
 }
 
 /* The pieces of a session as one. */
@@ -373,7 +346,7 @@ static struct attention some_of(const struct attention *a, int first, int64_t fl
     return some;
 }
 
-template <int D, int NQ> static void launch_some(struct backend *b, const struct attention *a)
+template <class K, int D, int NQ> static void launch_some(struct backend *b, const struct attention *a)
 {
     const unsigned rows = static_cast<unsigned>(a->heads * a->group);
     struct attention_table t = attend_table(b, a, int64_t{rows} * (D + 2));
@@ -387,8 +360,8 @@ template <int D, int NQ> static void launch_some(struct backend *b, const struct
                 a->group,
                 1.44269504f / sqrtf(static_cast<float>(a->d))};
     size_t shared = WARPS * 8 * NQ * D * sizeof(float);
-    allow_shared(attend_piece<D, NQ>, shared);
-    LAUNCH((attend_piece<D, NQ>), dim3(static_cast<unsigned>(t.pieces), static_cast<unsigned>(a->heads)),
+    allow_shared(attend_piece<K, D, NQ>, shared);
+    LAUNCH((attend_piece<K, D, NQ>), dim3(static_cast<unsigned>(t.pieces), static_cast<unsigned>(a->heads)),
            THREADS, shared, cuda_of(b), p);
     LAUNCHED(b);
     if (t.pieces == a->q.rows)
@@ -397,13 +370,21 @@ template <int D, int NQ> static void launch_some(struct backend *b, const struct
     LAUNCHED(b);
 }
 
-template <int D, int NQ> static void launch(struct backend *b, const struct attention *a)
+template <class K, int D, int NQ> static void launch(struct backend *b, const struct attention *a)
 {
     for (int first = 0; first < a->q.rows;) {
         struct attention some = some_of(a, first, int64_t{a->heads} * a->group * (D + 2));
-        launch_some<D, NQ>(b, &some);
+        launch_some<K, D, NQ>(b, &some);
         first += static_cast<int>(some.q.rows);
     }
+}
+
+template <class K> static void launch_sizes(struct backend *b, const struct attention *a)
+{
+    if (a->d == 128)
+        (a->group <= 8 ? launch<K, 128, 1> : launch<K, 128, 2>)(b, a);
+    else
+        (a->group <= 8 ? launch<K, 64, 1> : launch<K, 64, 2>)(b, a);
 }
 
 static bool keys_aligned(const struct attention *a)
@@ -423,10 +404,7 @@ bool attend_pieces(struct backend *b, const struct attention *a)
         !attend_aligned(a->q))
         return false;
     if (keys_aligned(a)) {
-        if (a->d == 128)
-            (a->group <= 8 ? launch<128, 1> : launch<128, 2>)(b, a);
-        else
-            (a->group <= 8 ? launch<64, 1> : launch<64, 2>)(b, a);
+        (a->k.dtype == DT_F8E4M3 ? launch_sizes<kv8> : launch_sizes<bf16>)(b, a);
         return true;
     }
     if (!a->ks || a->q.rows == 1)

@@ -25,7 +25,18 @@ struct plain {
     int n, past, group, d;
 };
 
-template <class T> __global__ void attend_rows(view<T> y, view<T> q, plain a)
+template <class T> __device__ __forceinline__ float key_number(const key_rows<T> &rows, int s, int c)
+{
+    return number(rows.row(s)[c]);
+}
+
+__device__ __forceinline__ float key_number(const key_rows<kv8> &rows, int s, int c)
+{
+    unsigned pair = kv8_pair(rows.row(s)[c].byte << 8, kv8_multiplier(rows.scale(s)));
+    return __uint_as_float(pair << 16);
+}
+
+template <class T, class K> __global__ void attend_rows(view<T> y, view<T> q, plain a)
 {
     DYNAMIC_SHARED(float, own);
     float *query = own, *out = query + a.d, *p = out + a.d;
@@ -33,9 +44,9 @@ template <class T> __global__ void attend_rows(view<T> y, view<T> q, plain a)
     session_keys s = a.sessions ? a.sessions[row] : a.one;
     int64_t shift = a.sessions ? 0 : (int64_t)tile * s.keys;
     int stop = a.past < 0 ? s.keys : min(s.keys, a.past + t + 1);
-    const T *k = static_cast<const T *>(s.k) + shift * s.k_stride + head / a.group * a.d;
-    const T *v = static_cast<const T *>(s.v) + shift * s.v_stride + head / a.group * a.d;
-    const key_rows<T> keys = {k, s.k_stride}, values = {v, s.v_stride};
+    const int heads = gridDim.y / a.group, of = head / a.group;
+    const key_rows<K> keys(static_cast<const K *>(s.k) + shift * s.k_stride, s.k_stride, heads, a.d, of),
+        values(static_cast<const K *>(s.v) + shift * s.v_stride, s.v_stride, heads, a.d, of);
     for (int c = threadIdx.x; c < a.d; c += THREADS) {
         query[c] = number(q.row(row)[(int64_t)head * a.d + c]) / sqrtf((float)a.d);
         out[c] = 0;
@@ -46,10 +57,9 @@ template <class T> __global__ void attend_rows(view<T> y, view<T> q, plain a)
         int n = min(stop - first, (int)THREADS);
         float score = -INFINITY;
         if ((int)threadIdx.x < n) {
-            const T *key = keys.row(first + threadIdx.x);
             score = 0;
             for (int c = 0; c < a.d; c++)
-                score += query[c] * number(key[c]);
+                score += query[c] * key_number(keys, first + threadIdx.x, c);
         }
         float now = fmaxf(most, block_max(score)), scale = expf(most - now);
         p[threadIdx.x] = expf(score - now); /* all have read those before: block_max waits for them */
@@ -57,13 +67,21 @@ template <class T> __global__ void attend_rows(view<T> y, view<T> q, plain a)
         for (int c = threadIdx.x; c < a.d; c += THREADS) {
             float add = 0;
             for (int i = 0; i < n; i++)
-                add += p[i] * number(values.row(first + i)[c]);
+                add += p[i] * key_number(values, first + i, c);
             out[c] = out[c] * scale + add;
         }
         most = now;
     }
     for (int c = threadIdx.x; c < a.d; c += THREADS)
         store(y.row(row) + (int64_t)head * a.d + c, out[c] / sum);
+}
+
+template <class T, class K>
+static void launch(struct backend *b, const struct attention *a, const plain &p, size_t shared)
+{
+    dim3 grid(static_cast<unsigned>(a->q.rows), static_cast<unsigned>(a->heads * a->group));
+    LAUNCH((attend_rows<T, K>), grid, THREADS, shared, cuda_of(b), view_of<T>(a->y), view_of<T>(a->q), p);
+    LAUNCHED(b);
 }
 
 void attend_plain(struct backend *b, const struct attention *a)
@@ -75,9 +93,5 @@ void attend_plain(struct backend *b, const struct attention *a)
     size_t shared = (2 * static_cast<size_t>(a->d) + THREADS) * sizeof(float);
     if (shared > 48 << 10)
         bug("attention with heads of %d", a->d);
-    WITH_TYPE(T, a->q.dtype,
-              LAUNCH((attend_rows<T>),
-                     dim3(static_cast<unsigned>(a->q.rows), static_cast<unsigned>(a->heads * a->group)),
-                     THREADS, shared, cuda_of(b), view_of<T>(a->y), view_of<T>(a->q), p));
-    LAUNCHED(b);
+    WITH_TYPE(T, a->q.dtype, (a->k.dtype == DT_F8E4M3 ? launch<T, kv8> : launch<T, T>)(b, a, p, shared));
 }

@@ -386,6 +386,7 @@ static void fill(struct ops *o)
     step_fill(o);
     rows_fill(o);
     attend_fill(o);
+    kv8_fill(o);
     linear_fill(o);
     moe_fill(o);
     ssm_fill(o);

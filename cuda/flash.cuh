@@ -22,19 +22,45 @@
 #ifndef HOLORUN_CUDA_FLASH_CUH
 #define HOLORUN_CUDA_FLASH_CUH
 
+#include "kv8.cuh"
 #include "mma.cuh"
 
 #include <math.h>
 
 enum { KEYS = 64 };
 
-/* Keys or values of one head. Every kernel finds row s here and nowhere else. */
+/* Keys or values of one head, out of rows of all heads. Every kernel finds row s here and nowhere else. */
 template <class T> struct key_rows {
     const T *at;
     int64_t stride;
+    __device__ __forceinline__ key_rows(const void *rows, int64_t stride_, int, int d, int head)
+        : at(static_cast<const T *>(rows) + (int64_t)head * d), stride(stride_)
+    {
+    }
     __device__ __forceinline__ const T *row(int s) const
     {
         return at + s * stride;
+    }
+};
+
+/* Of 8 bits; scales: the 16 bytes of row 0 with that of this head. */
+template <> struct key_rows<kv8> {
+    const kv8 *at, *scales;
+    int64_t stride;
+    int place;
+    __device__ __forceinline__ key_rows(const void *rows, int64_t stride_, int heads, int d, int head)
+        : at(static_cast<const kv8 *>(rows) + (int64_t)head * d),
+          scales(static_cast<const kv8 *>(rows) + kv8_scales(heads, d, head)), stride(stride_),
+          place(head % 16)
+    {
+    }
+    __device__ __forceinline__ const kv8 *row(int s) const
+    {
+        return at + s * stride;
+    }
+    __device__ __forceinline__ unsigned scale(int s) const
+    {
+        return scales[s * stride + place].byte;
     }
 };
 
@@ -187,17 +213,19 @@ __device__ __forceinline__ void flash_values(flash_state<D, M> &w, unsigned p[M]
 struct flash {
     const bf16 *q;
     bf16 *y;
-    key_rows<bf16> k, v;
-    int64_t q_stride, y_stride;
+    const void *k, *v;
+    int64_t k_stride, v_stride, q_stride, y_stride;
     int n, keys; /* queries and keys of a tile */
     int past;    /* query t sees past + t + 1 keys; -1: it sees all */
     int group;   /* queries for a key head */
     float by;    /* log2(e) / sqrt(d) */
 };
 
-template <int D, int M, int WARPS> struct flash_shape {
+template <class K, int D> struct flash_tiles;
+
+template <class K, int D, int M, int WARPS> struct flash_shape {
     enum { ROWS = 16 * M * WARPS, THREADS = 32 * WARPS, PITCH = D + 8, CHUNKS = D / 8 };
-    enum { BYTES = (ROWS + 2 * KEYS) * PITCH * 2 };
+    enum { BYTES = ROWS * PITCH * 2 + flash_tiles<K, D>::BYTES };
 };
 
 /* Row r of a unit in q or y. */
@@ -221,6 +249,93 @@ __device__ __forceinline__ void flash_fetch(bf16 *to, const key_rows<bf16> &from
     }
     copies_end();
 }
+
+template <int D> struct flash_tiles<bf16, D> {
+    enum { TILE = KEYS * (D + 8), BYTES = 2 * TILE * 2 };
+    bf16 *k, *v;
+
+    __device__ __forceinline__ explicit flash_tiles(bf16 *at) : k(at), v(at + TILE)
+    {
+    }
+    template <int THREADS>
+    __device__ __forceinline__ void fetch_keys(const key_rows<bf16> &from, int first, int keys)
+    {
+        flash_fetch<D, THREADS>(k, from, first, keys);
+    }
+    template <int THREADS>
+    __device__ __forceinline__ void fetch_values(const key_rows<bf16> &from, int first, int keys)
+    {
+        flash_fetch<D, THREADS>(v, from, first, keys);
+    }
+    template <int THREADS> __device__ __forceinline__ void widen_keys(int) const
+    {
+    }
+    template <int THREADS> __device__ __forceinline__ void widen_values(int) const
+    {
+    }
+};
+
+/* Of 8 bits: rows come in as they are, with their 16 bytes of scales behind each, and are widened from there into one tile,
+ * keys when the values before have been used, values when the keys have.  That is a barrier more for each, 18 KiB
+ * of shared memory for what waits instead of 17 for the second tile, and 24 KiB more of its traffic, beside 64 that
+ * four warps read of a tile. */
+template <int D> struct flash_tiles<kv8, D> {
+    enum { TILE = KEYS * (D + 8), PITCH = D + 16, RAW = KEYS * PITCH, BYTES = TILE * 2 + 2 * RAW };
+    bf16 *k, *v;
+    kv8 *raw_k, *raw_v;
+
+    __device__ __forceinline__ explicit flash_tiles(bf16 *at)
+        : k(at), v(at), raw_k(reinterpret_cast<kv8 *>(at + TILE)), raw_v(raw_k + RAW)
+    {
+    }
+    template <int THREADS>
+    __device__ __forceinline__ void fetch(kv8 *to, const key_rows<kv8> &from, int first, int keys)
+    {
+        enum { CHUNKS = PITCH / 16 };
+        for (int i = threadIdx.x; i < KEYS * CHUNKS; i += THREADS) {
+            int r = i / CHUNKS, c = i % CHUNKS * 16;
+            bool there = first + r < keys;
+            int64_t row = (there ? first + r : first) * from.stride;
+            copy16(to + r * PITCH + c, (c < D ? from.at + c : from.scales) + row, there);
+        }
+        copies_end();
+    }
+    template <int THREADS>
+    __device__ __forceinline__ void fetch_keys(const key_rows<kv8> &from, int first, int keys)
+    {
+        fetch<THREADS>(raw_k, from, first, keys);
+    }
+    template <int THREADS>
+    __device__ __forceinline__ void fetch_values(const key_rows<kv8> &from, int first, int keys)
+    {
+        fetch<THREADS>(raw_v, from, first, keys);
+    }
+    /* place: of the head's scale among its 16 */
+    template <int THREADS> __device__ __forceinline__ void widen(const kv8 *raw, int place) const
+    {
+#pragma unroll
+        for (int at = 0; at < KEYS * D / 16; at += THREADS) {
+            int i = at + threadIdx.x, r = i / (D / 16), c = i % (D / 16) * 16;
+            const uint4 codes = *reinterpret_cast<const uint4 *>(raw + r * PITCH + c);
+            unsigned factors = twice(kv8_multiplier(raw[r * PITCH + D + place].byte));
+            uint2 a = kv8_four(codes.x, factors), b = kv8_four(codes.y, factors),
+                  e = kv8_four(codes.z, factors), f = kv8_four(codes.w, factors);
+            uint4 *to = reinterpret_cast<uint4 *>(k + r * (D + 8) + c);
+            to[0] = uint4{a.x, a.y, b.x, b.y};
+            to[1] = uint4{e.x, e.y, f.x, f.y};
+        }
+        __syncthreads(); /* the tile is whole */
+    }
+    template <int THREADS> __device__ __forceinline__ void widen_keys(int place) const
+    {
+        static_assert(KEYS * D / 16 % THREADS == 0, "every thread has as many codes");
+        widen<THREADS>(raw_k, place);
+    }
+    template <int THREADS> __device__ __forceinline__ void widen_values(int place) const
+    {
+        widen<THREADS>(raw_v, place);
+    }
+};
 
 /* The warp's rows, through the shared memory that its queries were in, 16 bytes at a time. */
 template <int D, int M>
@@ -249,27 +364,28 @@ __device__ __forceinline__ void flash_store(flash_state<D, M> &w, const flash &a
     }
 }
 
-template <int D, int M, int WARPS> __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
+template <class K, int D, int M, int WARPS>
+__global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
 {
-    using shape = flash_shape<D, M, WARPS>;
+    using shape = flash_shape<K, D, M, WARPS>;
     DYNAMIC_SHARED(bf16, q);
-    bf16 *k = q + shape::ROWS * shape::PITCH, *v = k + KEYS * shape::PITCH;
+    flash_tiles<K, D> tiles(q + shape::ROWS * shape::PITCH);
     const int block = (int)(gridDim.x - 1 - blockIdx.x) * shape::ROWS,
               rows = a.n * a.group; /* long ones first */
     const int own = threadIdx.x / WARP * 16 * M, lane = threadIdx.x % WARP;
     const int last = min(block + (int)shape::ROWS, rows) - 1;
     const int stop = a.past < 0 ? a.keys : min(a.keys, a.past + last / a.group + 1);
-    const key_rows<bf16> keys = {a.k.at + (int64_t)blockIdx.z * a.keys * a.k.stride + blockIdx.y * D,
-                                 a.k.stride},
-                         values = {a.v.at + (int64_t)blockIdx.z * a.keys * a.v.stride + blockIdx.y * D,
-                                   a.v.stride};
+    const int64_t tile = (int64_t)blockIdx.z * a.keys;
+    const key_rows<K> keys(static_cast<const K *>(a.k) + tile * a.k_stride, a.k_stride, gridDim.y, D,
+                           blockIdx.y),
+        values(static_cast<const K *>(a.v) + tile * a.v_stride, a.v_stride, gridDim.y, D, blockIdx.y);
     for (int i = threadIdx.x; i < shape::ROWS * shape::CHUNKS; i += shape::THREADS) {
         int r = i / shape::CHUNKS, c = i % shape::CHUNKS * 8;
         bool there = block + r < rows;
         copy16(q + r * shape::PITCH + c, a.q + flash_place<D>(a, there ? block + r : block, a.q_stride) + c,
                there);
     }
-    flash_fetch<D, shape::THREADS>(k, keys, 0, stop);
+    tiles.template fetch_keys<shape::THREADS>(keys, 0, stop);
 
     flash_state<D, M> w;
     w.clear();
@@ -286,22 +402,24 @@ template <int D, int M, int WARPS> __global__ void __launch_bounds__(32 * WARPS)
     for (int first = 0; first < stop; first += KEYS) {
         copies_wait<0>();
         __syncthreads(); /* K is there, and V has been used */
-        flash_fetch<D, shape::THREADS>(v, values, first, stop);
+        tiles.template fetch_values<shape::THREADS>(values, first, stop);
+        tiles.template widen_keys<shape::THREADS>(blockIdx.y % 16);
         const bf16 *mine = q + own * shape::PITCH;
         const bool whole = first + KEYS <= all, part = !whole && first < some;
         unsigned p[M][KEYS / 8][2];
         if (whole)
-            flash_weights<D, M, false>(w, p, mine, k, first, KEYS, a.by);
+            flash_weights<D, M, false>(w, p, mine, tiles.k, first, KEYS, a.by);
         else if (part)
-            flash_weights<D, M, true>(w, p, mine, k, first, some - first, a.by);
+            flash_weights<D, M, true>(w, p, mine, tiles.k, first, some - first, a.by);
         copies_wait<0>();
         __syncthreads(); /* V is there, and K has been used */
         if (first + KEYS < stop)
-            flash_fetch<D, shape::THREADS>(k, keys, first + KEYS, stop);
+            tiles.template fetch_keys<shape::THREADS>(keys, first + KEYS, stop);
+        tiles.template widen_values<shape::THREADS>(blockIdx.y % 16);
         if (whole)
-            flash_values<D, M, false>(w, p, v, KEYS);
+            flash_values<D, M, false>(w, p, tiles.v, KEYS);
         else if (part)
-            flash_values<D, M, true>(w, p, v, some - first);
+            flash_values<D, M, true>(w, p, tiles.v, some - first);
     }
     flash_store<D, M>(w, a, q + own * shape::PITCH, block + own, rows);
 }

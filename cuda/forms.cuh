@@ -70,24 +70,6 @@ __host__ __device__ __forceinline__ code_place place_of(int form, int row, int k
 
 /* ---- codes to numbers ----------------------------------------------------------------------------------- */
 
-/* a b + c of two numbers in bf16, rounded once. */
-__device__ __forceinline__ unsigned fma2(unsigned a, unsigned b, unsigned c)
-{
-#ifdef CUDA_EMULATED
-    unsigned r = 0;
-    for (int i = 0; i < 32; i += 16)
-        r |= (unsigned)bf16_of(__uint_as_float(a >> i << 16) * __uint_as_float(b >> i << 16) +
-                               __uint_as_float(c >> i << 16))
-                 .bits
-             << i;
-    return r;
-#else
-    unsigned r;
-    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
-    return r;
-#endif
-}
-
 /* Two codes, 16 bits apart in the low bits of p, as two bf16 numbers. */
 template <int FORM> __device__ __forceinline__ unsigned pair_of(unsigned p)
 {

@@ -177,6 +177,7 @@ void ssm_fill(struct ops *o);    /* ssm.cu: convolution and state space, one tok
 void scan_fill(struct ops *o);   /* scan.cu: the same for many tokens */
 void mamba_fill(struct ops *o);  /* mamba.cu: all between the projections, one token */
 void attend_fill(struct ops *o); /* attend.cu: attention */
+void kv8_fill(struct ops *o);    /* kv8.cu: keys and values in 8 bits */
 void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
 void choose_fill(struct ops *o); /* choose.cu: the next token out of logits */
 void cut_fill(struct ops *o);    /* preprocess.cu: patches out of pixels */

@@ -20,7 +20,7 @@ enum { MAX_IMAGES = 6 };
 
 struct settings {
     const char *model, *device, *isa, *dialect, *chat;
-    int threads, hold, weights, state, max_tokens;
+    int threads, hold, weights, state, kv, max_tokens;
     double temperature;
     uint64_t seed;
     bool weight_cache, think, json;

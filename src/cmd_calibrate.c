@@ -18,7 +18,7 @@ enum { MAX_CANDIDATES = 16 };
 
 struct settings {
     const char *model, *device, *isa, *dialect, *size;
-    int threads, hold, weights, state, targets;
+    int threads, hold, weights, state, kv, targets;
     uint64_t seed;
     bool weight_cache, json, write, steps, quiet;
     size_t state_memory;

@@ -16,7 +16,7 @@
 
 struct settings {
     const char *model, *device, *isa, *dialect, *overlay;
-    int threads, hold, weights, state;
+    int threads, hold, weights, state, kv;
     bool weight_cache, json;
     size_t state_memory;
 };

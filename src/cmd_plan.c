@@ -31,7 +31,7 @@ enum { CONTEXT = 12288, PIECE = 512, WORDS = 64 /* of a step beside its screensh
 struct settings {
     const char *model, *screen;
     size_t gpu, memory, state_memory;
-    int hold, weights, state, sessions, context, generated, threads;
+    int hold, weights, state, kv, sessions, context, generated, threads;
     double bandwidth, flops;
     bool json;
 };
@@ -262,8 +262,10 @@ static int measure(struct planning *g, struct err *e)
 static double decode_bytes(const struct planning *g, int sessions)
 {
     return cost_weight_bytes(&g->c, g->p.vocab, sessions, g->p.number) +
-           sessions *
-               cost_session_bytes(&g->c, state_types(false, (enum state_numbers)g->set->state), g->context);
+           sessions * cost_session_bytes(
+                          &g->c,
+                          state_types(false, (enum state_numbers)g->set->state, (enum kv_numbers)g->set->kv),
+                          g->context);
 }
 
 /* One look at the screen, read and answered, in seconds. */
@@ -316,7 +318,8 @@ static int read_model(struct planning *g, struct err *e)
     struct engine_options o = {.dir = g->dir,
                                .hold = (enum weight_hold)g->set->hold,
                                .weights = (enum weight_numbers)g->set->weights,
-                               .state = (enum state_numbers)g->set->state};
+                               .state = (enum state_numbers)g->set->state,
+                               .kv = (enum kv_numbers)g->set->kv};
     if (config_load(&g->c, g->dir, e))
         return -1;
     size_t heap = memory_heap();

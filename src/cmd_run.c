@@ -31,7 +31,7 @@ enum { HASHED = 1 << 30, TASK_MAX = 64 << 10, STEPS = 100, STEPS_DRY = 1, WINDOW
 
 struct settings {
     const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
-    int threads, hold, weights, state, max_steps, max_tokens, reply_tokens, window, max_images;
+    int threads, hold, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;

@@ -37,7 +37,7 @@ extern const struct command run_command, step_command, resume_command, stop_comm
 /* Rows that several commands share; T has the fields named here. */
 
 /* clang-format off */
-/* const char *model, *device, *isa; int threads, hold, weights, state; bool weight_cache; size_t state_memory; */
+/* const char *model, *device, *isa; int threads, hold, weights, state, kv; bool weight_cache; size_t state_memory; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
      "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
@@ -57,14 +57,17 @@ extern const struct command run_command, step_command, resume_command, stop_comm
      "keep what int8, int4 and fp8 have made in a file, so that the next start need not make it again",       \
      "HOLORUN_WEIGHT_CACHE"}
 
-/* int hold, weights; */
+/* int hold, weights, kv; */
 #define WEIGHTS_OPTIONS(T)                                                                                   \
     {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4|fp8", 0, 0, "auto",                 \
      "numbers that large matrices are held in: those of the checkpoint, or smaller ones made of them at the "  \
      "first start", "HOLORUN_WEIGHTS"},                                                                      \
     {"hold", 0, OPTION_CHOICE, offsetof(T, hold), "auto|packed|mapped", 0, 0, "auto",                        \
      "where they are: packed in memory at the start, mapped and read where they lie in the files, or packed "  \
-     "when memory allows", "HOLORUN_HOLD"}
+     "when memory allows", "HOLORUN_HOLD"},                                                                  \
+    {"kv", 0, OPTION_CHOICE, offsetof(T, kv), "auto|fp8", 0, 0, "auto",                                      \
+     "numbers that keys and values of a conversation are kept in: those of the computation, or a byte each and "  \
+     "a scale for each head of a token", "HOLORUN_KV"}
 
 /* int state; */
 #define STATE_OPTION(T)                                                                                      \
@@ -76,7 +79,7 @@ extern const struct command run_command, step_command, resume_command, stop_comm
 #define MODEL_ENGINE(S)                                                                                      \
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .hold = (enum weight_hold)(S).hold,           \
      .weights = (enum weight_numbers)(S).weights, .cache = (S).weight_cache,                             \
-     .state = (enum state_numbers)(S).state, .state_memory = (S).state_memory,                                                                       \
+     .state = (enum state_numbers)(S).state, .kv = (enum kv_numbers)(S).kv, .state_memory = (S).state_memory,                                                                       \
      .progress = loading_progress}
 
 /* const char *display, *view; bool cursor; */

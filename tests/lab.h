@@ -18,6 +18,7 @@ struct lab {
     struct backend *ref, *fast;
     struct backend *mem; /* whose memory both read, and the host too */
     enum dtype act;
+    bool small; /* lab_attend_sizes, lab_each_sizes: keys and values in rows of 8 bits */
 };
 
 /* Each draws a shape and numbers, runs both, and returns the largest difference as a multiple of the tolerance. */

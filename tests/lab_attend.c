@@ -1,6 +1,8 @@
 /* lab_attend.c - attention with the sizes of real heads, on views as the model has them: see lab.h. */
 #include "lab.h"
 
+#include "ops/kv8.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,18 +27,46 @@ static struct tensor with_gap(struct tensor *block, const struct lab *l, bool lo
     return view;
 }
 
+/* Rows of 8 bits, of numbers of many sizes, some heads all zero; without a gap they begin at multiples of 16. */
+static struct tensor small_keys(struct tensor *block, const struct lab *l, const struct lab_attention *s,
+                                int64_t rows, int64_t unseen)
+{
+    struct tensor wide = l->mem->ops->alloc(l->mem, l->act, rows, (int64_t)s->heads * s->d);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t h = 0; h < s->heads; h++) {
+            double most = lab_between(0, 20) ? exp2(lab_between(-8, 0)) : 0;
+            lab_fill(tensor_cols(tensor_rows(wide, r, 1), h * s->d, s->d), -most, most);
+        }
+    int64_t cols = kv8_cols(s->heads, s->d);
+    *block = l->mem->ops->alloc(l->mem, DT_F8E4M3, rows + unseen,
+                                cols + (s->loose ? lab_between(1, 7) : 16 * lab_between(0, 1)));
+    lab_poison(*block);
+    struct tensor view = tensor_cols(*block, 0, cols);
+    l->ref->ops->narrow(l->ref, tensor_rows(view, 0, rows), wide, s->heads);
+    l->mem->ops->free(l->mem, &wide);
+    return view;
+}
+
+/* Keys or values, behind which `unseen` rows are of tokens yet to come. */
+static struct tensor keys_of(struct tensor *block, const struct lab *l, const struct lab_attention *s,
+                             int64_t rows, int64_t unseen)
+{
+    struct tensor view = l->small ? small_keys(block, l, s, rows, unseen)
+                                  : with_gap(block, l, s->loose, rows + unseen, (int64_t)s->heads * s->d, 1);
+    lab_poison(tensor_rows(view, rows, unseen));
+    view.rows = rows;
+    return view;
+}
+
 double lab_attend_sizes(const struct lab *l, struct lab_attention s)
 {
     struct tensor block[4];
     int64_t width = (int64_t)s.heads * s.d;
     struct tensor q = with_gap(&block[0], l, s.loose, s.queries, width * s.group, s.score),
-                  k = with_gap(&block[1], l, s.loose, s.past + s.queries + 3, width, 1),
-                  v = with_gap(&block[2], l, s.loose, s.past + s.queries + 3, width, 1),
+                  k = keys_of(&block[1], l, &s, s.past + s.queries, 3),
+                  v = keys_of(&block[2], l, &s, s.past + s.queries, 3),
                   have = with_gap(&block[3], l, s.loose, s.queries, width * s.group, 0);
     struct tensor want = l->mem->ops->alloc(l->mem, l->act, have.rows, have.cols);
-    lab_poison(tensor_rows(k, s.past + s.queries, 3)); /* of tokens yet to come */
-    lab_poison(tensor_rows(v, s.past + s.queries, 3));
-    k.rows = v.rows = s.past + s.queries;
     l->ref->ops->attend(l->ref, want, q, k, v, s.heads * s.group, s.heads, s.past);
     l->fast->ops->attend(l->fast, have, q, k, v, s.heads * s.group, s.heads, s.past);
     double off = lab_worst_within(have, want, slack(l));
@@ -91,10 +121,8 @@ double lab_each_sizes(const struct lab *l, struct lab_attention s, const int *ke
     struct tensor *k = malloc((size_t)n * sizeof *k), *v = malloc((size_t)n * sizeof *v);
     int64_t width = (int64_t)s.heads * s.d;
     for (int i = 0; i < n; i++) {
-        k[i] = tensor_rows(with_gap(&block[2 * i], l, s.loose, keys[i] + 1, width, 1), 0, keys[i]);
-        v[i] = tensor_rows(with_gap(&block[2 * i + 1], l, s.loose, keys[i] + 1, width, 1), 0, keys[i]);
-        lab_poison(tensor_rows(tensor_cols(block[2 * i], 0, width), keys[i], 1));
-        lab_poison(tensor_rows(tensor_cols(block[2 * i + 1], 0, width), keys[i], 1));
+        k[i] = keys_of(&block[2 * i], l, &s, keys[i], 1);
+        v[i] = keys_of(&block[2 * i + 1], l, &s, keys[i], 1);
     }
     struct tensor q = with_gap(&block[2 * n], l, s.loose && lab_between(0, 3) == 0, n, width * s.group,
                                s.score),

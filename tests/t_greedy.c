@@ -42,7 +42,7 @@ static int follow(struct run *r, const struct golden *g, int prompt)
     float *logits = malloc((size_t)r->weights.vocab * sizeof *logits);
     struct lm_state s;
     int same = 0;
-    state_init(&s, &r->config.lm, r->backend, (struct state_types){r->act, DT_F32});
+    state_init(&s, &r->config.lm, r->backend, (struct state_types){r->act, DT_F32, r->act});
     language_forward(&r->m, &s, ids.data, ids.rows, NULL, 0);
     for (; same < TOKENS; same++) {
         language_logits(&r->m, &s, logits);

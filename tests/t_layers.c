@@ -178,7 +178,7 @@ static void run_language(struct run *r, struct tensor rows)
     struct language m;
     struct lm_state s;
     language_init(&m, &r->config.lm, &r->weights, r->backend, r->act);
-    state_init(&s, &r->config.lm, r->backend, (struct state_types){r->act, DT_F32});
+    state_init(&s, &r->config.lm, r->backend, (struct state_types){r->act, DT_F32, r->act});
     m.watch = watch_layer;
     m.watch_arg = r;
     for (size_t i = 0; i < json_array_size(pieces); i++) {

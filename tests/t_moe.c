@@ -186,7 +186,7 @@ static void check_language(const char *folder, const char *isa, int stages)
     struct language m;
     struct lm_state s;
     language_init(&m, &r.config.lm, &r.weights, r.b, DT_F32);
-    state_init(&s, &r.config.lm, r.b, (struct state_types){DT_F32, DT_F32});
+    state_init(&s, &r.config.lm, r.b, (struct state_types){DT_F32, DT_F32, DT_F32});
     struct watching w = {&r, &m};
     m.watch = watch_layer;
     m.watch_arg = &w;
@@ -364,7 +364,7 @@ static void run_pieces(const char *folder, const char *isa, enum dtype act, int 
     struct language m;
     struct lm_state s;
     language_init(&m, &r.config.lm, &r.weights, r.b, act);
-    state_init(&s, &r.config.lm, r.b, (struct state_types){act, DT_F32});
+    state_init(&s, &r.config.lm, r.b, (struct state_types){act, DT_F32, act});
     for (int64_t i = 0; i < ids.rows; i += piece)
         language_forward(&m, &s, (const int32_t *)ids.data + i, piece < ids.rows - i ? piece : ids.rows - i,
                          NULL, 0);

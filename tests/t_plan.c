@@ -83,12 +83,14 @@ static void t_published_work(void **state)
     double weights = cost_weight_bytes(&c, p.vocab, 1, p.number);
     about("bytes of weights", weights, 2 * (10965483520.0 + 676331520.0), 1e-12);
     assert_true(weights == cost_weight_bytes(&c, p.vocab, 100, 2)); /* no experts */
-    about("bytes, 1 session of 4 k", weights + cost_session_bytes(&c, state_types(false, STATE_FP32), 4096),
-          23.68e9, 1e-3);
+    about("bytes, 1 session of 4 k",
+          weights + cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 4096), 23.68e9, 1e-3);
     about("bytes, 32 sessions of 16 k",
-          weights + 32 * cost_session_bytes(&c, state_types(false, STATE_FP32), 16384), 45.7e9, 2e-3);
+          weights + 32 * cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 16384), 45.7e9,
+          2e-3);
     about("bytes, 100 sessions of 20 k",
-          weights + 100 * cost_session_bytes(&c, state_types(false, STATE_FP32), 20000), 102e9, 3e-3);
+          weights + 100 * cost_session_bytes(&c, state_types(false, STATE_FP32, KV_AUTO), 20000), 102e9,
+          3e-3);
     about("FLOP of logits", cost_head_flop(&c, p.vocab), 2 * 676331520.0, 1e-12);
     double past = cost_text_flop(&c, 1, 32768) - cost_text_flop(&c, 1, 0);
     about("FLOP of looking back 32 k", past, 122880.0 * 32768, 1e-12);
@@ -114,6 +116,9 @@ static void t_small_memory(void **state)
     o.weights = WEIGHTS_FP8; /* the same bytes */
     struct plan same = plan_of(full.dir, &c, &o);
     assert_true(same.number == p.number && same.weights.own == p.weights.own);
+    o.kv = KV_FP8; /* 1024 codes and 8 scales, to a multiple of 16, of six layers' keys and values */
+    assert_int_equal(plan_of(full.dir, &c, &o).kv_token, 2 * 6 * 1040 + PLAN_TOKEN_BYTES);
+    o.kv = KV_AUTO;
     o.weights = WEIGHTS_INT4;
     p = plan_of(full.dir, &c, &o);
     about("int4: MLP layers, 4.5 bits", (double)p.parts[PLAN_MLP].own, 5872168960.0 * 4.5 / 8, 2e-3);

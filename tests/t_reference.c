@@ -115,7 +115,7 @@ static void run_language(struct run *r, struct tensor rows)
     struct language m;
     struct lm_state s;
     language_init(&m, &r->config.lm, &r->weights, r->backend, DT_F32);
-    state_init(&s, &r->config.lm, r->backend, (struct state_types){DT_F32, DT_F32});
+    state_init(&s, &r->config.lm, r->backend, (struct state_types){DT_F32, DT_F32, DT_F32});
     struct image_rows image = {0, rows};
     while (ids[image.at] != r->config.image_token)
         image.at++;

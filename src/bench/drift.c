@@ -1,7 +1,7 @@
 /* drift.c - how far rounding leads from f32, for every choice of numbers: see bench.h.
  *
  * Two engines read the same text one token at a time, so that errors gather in the state: one computes in f32 with
- * the weights as they are stored, the other in bf16 with weights in the numbers chosen.  What they say comes next
+ * the weights as they are stored, the other in bf16 with weights, or keys and values, in the numbers chosen.  What they say comes next
  * is compared after every token: the Kullback-Leibler divergence, whether the likeliest token is the same, and
  * the largest difference of two logits.
  */
@@ -13,7 +13,7 @@
 enum { TOKENS = 2048, TRIAL = 64 };
 
 static struct engine *open_engine(const struct subject *m, bool f32, enum weight_numbers numbers,
-                                  enum state_numbers state)
+                                  enum state_numbers state, enum kv_numbers kv)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = m->dir,
@@ -23,6 +23,7 @@ static struct engine *open_engine(const struct subject *m, bool f32, enum weight
                                .f32 = f32,
                                .weights = numbers,
                                .state = state,
+                               .kv = kv,
                                .any_drift = true,
                                .cache = m->k->weight_cache,
                                .random = m->made};
@@ -32,10 +33,10 @@ static struct engine *open_engine(const struct subject *m, bool f32, enum weight
 }
 
 static struct drift measure(const struct subject *m, struct engine *exact, enum weight_numbers numbers,
-                            enum state_numbers state)
+                            enum state_numbers state, enum kv_numbers kv)
 {
     struct err e = ERR_INIT;
-    struct engine *g = open_engine(m, false, numbers, state);
+    struct engine *g = open_engine(m, false, numbers, state, kv);
     struct session *a = session_new(exact, 1), *b = session_new(g, 1);
     struct drift d = {0};
     int steps = m->trial ? TRIAL / 16 : m->k->repeat > 1 ? TOKENS : TRIAL;
@@ -58,14 +59,16 @@ void bench_drift(struct subject *m)
         const char *name;
         enum weight_numbers numbers;
         enum state_numbers state;
-    } choices[] = {{"as stored", WEIGHTS_AUTO, STATE_FP32},
-                   {"int8", WEIGHTS_INT8, STATE_FP32},
-                   {"int4", WEIGHTS_INT4, STATE_FP32},
-                   {"fp8", WEIGHTS_FP8, STATE_FP32},
-                   {"as stored, state fp16", WEIGHTS_AUTO, STATE_FP16}};
-    struct engine *exact = open_engine(m, true, WEIGHTS_AUTO, STATE_FP32);
+        enum kv_numbers kv;
+    } choices[] = {{"as stored", WEIGHTS_AUTO, STATE_FP32, KV_AUTO},
+                   {"int8", WEIGHTS_INT8, STATE_FP32, KV_AUTO},
+                   {"int4", WEIGHTS_INT4, STATE_FP32, KV_AUTO},
+                   {"fp8", WEIGHTS_FP8, STATE_FP32, KV_AUTO},
+                   {"as stored, state fp16", WEIGHTS_AUTO, STATE_FP16, KV_AUTO},
+                   {"as stored, kv fp8", WEIGHTS_AUTO, STATE_FP32, KV_FP8}};
+    struct engine *exact = open_engine(m, true, WEIGHTS_AUTO, STATE_FP32, KV_AUTO);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        struct drift d = measure(m, exact, choices[i].numbers, choices[i].state);
+        struct drift d = measure(m, exact, choices[i].numbers, choices[i].state, choices[i].kv);
         const struct {
             const char *what, *unit;
             double value;

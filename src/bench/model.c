@@ -169,7 +169,8 @@ static void decode(struct subject *m)
         bench_row(
             m->k, "decode", name, ms,
             (struct rate){.bytes = cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_number_bytes(m->g)) +
-                                   cost_session_bytes(m->c, state_types(false, engine_state(m->g)), past),
+                                   cost_session_bytes(
+                                       m->c, state_types(false, engine_state(m->g), engine_kv(m->g)), past),
                           .count = 1,
                           .unit = "tok"});
         leave(&t);

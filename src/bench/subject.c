@@ -123,6 +123,7 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .threads = k->threads,
                                .hold = (enum weight_hold)k->hold,
                                .weights = (enum weight_numbers)k->weights,
+                               .kv = (enum kv_numbers)k->kv,
                                .cache = k->weight_cache,
                                .state = (enum state_numbers)k->state,
                                .state_memory = k->state_memory,

@@ -4,6 +4,7 @@
 #include "model/config_impl.h"
 
 #include "base/file.h"
+#include "ops/kv8.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -113,6 +114,11 @@ int config_inner(const struct lm_config *c)
 int config_conv_dim(const struct lm_config *c)
 {
     return config_inner(c) + 2 * c->ssm.groups * c->ssm.state;
+}
+
+int64_t config_kv_cols(const struct lm_config *c, enum dtype kv)
+{
+    return kv == DT_F8E4M3 ? kv8_cols(c->kv_heads, c->head_dim) : (int64_t)c->kv_heads * c->head_dim;
 }
 
 int config_proj_rows(const struct lm_config *c)

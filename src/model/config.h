@@ -76,8 +76,10 @@ struct config_text {
 int config_parse(struct model_config *c, const struct config_text *t, struct err *e);
 
 /* Channels of the convolution (x, B, C) and rows of in_proj (z, x, B, C, dt). */
-int config_inner(const struct lm_config *c);     /* H * P */
-int config_conv_dim(const struct lm_config *c);  /* H * P + 2 * G * N */
+int config_inner(const struct lm_config *c);    /* H * P */
+int config_conv_dim(const struct lm_config *c); /* H * P + 2 * G * N */
+int64_t config_kv_cols(const struct lm_config *c,
+                       enum dtype kv);           /* of a row of keys, or values, of that type */
 int config_proj_rows(const struct lm_config *c); /* 2 * H * P + 2 * G * N + H */
 
 /* Patches on a side of a tile, and language tokens of a tile. */

@@ -79,13 +79,11 @@ double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, 
 double cost_session_bytes(const struct model_config *c, struct state_types types, int64_t past)
 {
     const struct lm_config *l = &c->lm;
-    double bytes = 2.0 * l->hidden; /* a row of the embedding */
-    for (int i = 0; i < l->layers; i++) {
+    double bytes = 2.0 * l->hidden +
+                   (double)state_position(l, types.kv) * (double)(past + 1); /* a row of the embedding */
+    for (int i = 0; i < l->layers; i++)
         if (l->pattern[i] == LAYER_MAMBA)
             bytes += 2.0 * (double)dtype_size(types.ssm) * config_inner(l) * l->ssm.state +
                      4.0 * config_conv_dim(l) * (l->ssm.conv - 1);
-        else if (l->pattern[i] == LAYER_ATTENTION)
-            bytes += 4.0 * (double)(past + 1) * l->kv_heads * l->head_dim;
-    }
     return bytes;
 }

@@ -88,7 +88,7 @@ static struct drift measure(struct engine *g, int tokens)
         prompt[i] = made_up(g, i);
     for (int k = 0; k < 2; k++) {
         logits[k] = xmalloc((unsigned long)g->weights.vocab, sizeof(float));
-        state_init(&s[k], c, g->backend, (struct state_types){g->act, k ? DT_F16 : DT_F32});
+        state_init(&s[k], c, g->backend, (struct state_types){g->act, k ? DT_F16 : DT_F32, g->types.kv});
         language_forward(&g->language, &s[k], prompt, PROMPT, NULL, 0);
     }
     for (int i = 0; i < tokens; i++) {

@@ -199,7 +199,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
 {
     struct engine *g = xcalloc(1, sizeof *g);
     g->dir = xstrdup(o->dir);
-    g->types = state_types(o->f32, o->state);
+    g->types = state_types(o->f32, o->state, o->kv);
     g->act = g->types.act;
     g->round8 = o->round8;
     if (drift_refused(o->state, e) || config_load(&g->config, o->dir, e) ||
@@ -274,6 +274,11 @@ int engine_vocab(const struct engine *g)
 double engine_number_bytes(const struct engine *g)
 {
     return g->weights.number;
+}
+
+enum kv_numbers engine_kv(const struct engine *g)
+{
+    return g->types.kv == DT_F8E4M3 ? KV_FP8 : KV_AUTO;
 }
 
 bool engine_mapped(const struct engine *g)

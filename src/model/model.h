@@ -54,6 +54,12 @@ enum state_numbers {
     STATE_BF16, /* refused: 8 bits lose what tokens add */
 };
 
+/* What numbers keys and values of attention are kept in. */
+enum kv_numbers {
+    KV_AUTO, /* those of the activations */
+    KV_FP8,  /* e4m3, with a scale for each token and head: see ops/kv8.h */
+};
+
 struct engine_options {
     const char *dir;    /* model directory in the published layout */
     const char *device; /* "auto" or NULL, "cpu", "cuda", "cuda:N": see backend_open */
@@ -64,6 +70,7 @@ struct engine_options {
     enum weight_hold hold;
     enum weight_numbers weights;
     enum state_numbers state;
+    enum kv_numbers kv;
     bool any_drift;  /* fp16 states are taken without being measured first */
     bool cache;      /* what int8, int4 and fp8 make is kept in a file, so that the next start maps it */
     size_t memory;   /* bytes that may be used, to choose how to hold them; 0: what the system has free */
@@ -87,7 +94,8 @@ const char *engine_isa(const struct engine *g);
 const char *engine_dir(const struct engine *g);
 int engine_threads(const struct engine *g);
 double engine_number_bytes(const struct engine *g); /* of a number in the matrices of its language model */
-int engine_vocab(const struct engine *g);           /* V: length of a logits row */
+enum kv_numbers engine_kv(const struct engine *g);
+int engine_vocab(const struct engine *g);   /* V: length of a logits row */
 bool engine_mapped(const struct engine *g); /* its weights are read from the files, which must not change */
 /* Of config.json, the tensor table and the first 256 bytes of each tensor: what a saved session must match. */
 uint64_t engine_hash(const struct engine *g);

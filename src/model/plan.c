@@ -315,7 +315,7 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     if (gpu)
         count_work(p, c, &k, act);
     weights_free(&w, c, &k.backend);
-    count_session(p, c, state_types(o->f32, o->state), gpu);
+    count_session(p, c, state_types(o->f32, o->state, o->kv), gpu);
     for (int i = 0; i < PLAN_KINDS; i++) {
         p->weights.tensors += p->parts[i].tensors;
         p->weights.stored += p->parts[i].stored;

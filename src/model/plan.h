@@ -68,7 +68,7 @@ struct plan_look {
 int plan_look(const struct plan_look *l, const struct model_config *c, const struct safetensors *s,
               const struct tokenizer *t);
 
-/* f32, weights (AUTO chooses) and memory count, as does allow_extra; with a device that is a GPU it is the memory of one,
+/* f32, weights (AUTO chooses), kv and memory count, as does allow_extra; with a device that is a GPU it is the memory of one,
  * and what stays on the host is left out.  -1 when the checkpoint would be refused. */
 int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,
               const struct engine_options *o, struct err *e);

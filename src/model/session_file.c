@@ -21,7 +21,8 @@ struct header {
     uint64_t model; /* engine_hash */
     uint64_t random;
     int64_t length;
-    uint32_t act; /* enum dtype of the activations */
+    uint16_t act; /* enum dtype of the activations */
+    uint16_t kv;  /* of keys and values; 0: the same */
     uint32_t ssm; /* and of the state */
 };
 
@@ -42,15 +43,17 @@ static size_t file_size(const struct engine *g, const struct lm_state *any, int6
     const struct lm_config *c = &g->config.lm;
     struct lm_state fixed = *any;
     fixed.length = 0;
-    size_t bytes = sizeof(struct header) + sizeof(uint64_t), layers = 0;
+    size_t bytes = sizeof(struct header) + sizeof(uint64_t);
     state_visit(&fixed, c, count_tensor, &bytes);
-    for (int i = 0; i < c->layers; i++)
-        layers += c->pattern[i] == LAYER_ATTENTION;
-    size_t position = 2 * layers * (size_t)c->kv_heads * (size_t)c->head_dim * dtype_size(g->types.act);
-    return bytes + (size_t)length * (sizeof(int32_t) + position);
+    return bytes + (size_t)length * (sizeof(int32_t) + state_position(c, g->types.kv));
 }
 
 /* ---- writing -------------------------------------------------------------------------------------------- */
+
+static uint16_t kv_of(const struct engine *g)
+{
+    return g->types.kv == g->types.act ? 0 : (uint16_t)g->types.kv;
+}
 
 struct writer {
     struct backend *backend;
@@ -75,7 +78,8 @@ int session_save(const struct session *from, const char *path, struct err *e)
     struct header h = {.model = s->engine->hash,
                        .random = s->random,
                        .length = s->n,
-                       .act = (uint32_t)s->engine->types.act,
+                       .act = (uint16_t)s->engine->types.act,
+                       .kv = kv_of(s->engine),
                        .ssm = (uint32_t)s->engine->types.ssm};
     memcpy(h.magic, magic, sizeof magic);
     struct writer w = {.backend = s->engine->backend};
@@ -119,8 +123,11 @@ static int check_file(const struct session *s, const struct file_map *m, struct 
     if (m->len < sizeof *h + sizeof hash || memcmp(m->data, magic, sizeof magic) != 0)
         return err_set(e, ERR_MODEL, "'%s' is not a saved session", path);
     memcpy(h, m->data, sizeof *h);
-    if (h->model != g->hash || h->act != (uint32_t)g->types.act)
+    if (h->model != g->hash || h->act != (uint16_t)g->types.act)
         return err_set(e, ERR_MODEL, "'%s' was saved with another model or activation type", path);
+    if (h->kv != kv_of(g))
+        return err_set(e, ERR_MODEL, "'%s' was saved with keys and values in other numbers: %s", path,
+                       h->kv == DT_F8E4M3 ? "give --kv fp8" : "leave out --kv fp8");
     if (h->ssm != (uint32_t)g->types.ssm)
         return err_set(e, ERR_MODEL, "'%s' was saved with another --state", path);
     if (h->length < 0 || h->length > g->config.lm.max_tokens || m->len != file_size(g, &s->state, h->length))

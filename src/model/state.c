@@ -5,9 +5,10 @@
 
 enum { CAPACITY_STEP = 512, CAPACITY_PART = 32, VIEW_ALIGN = 256 };
 
-struct state_types state_types(bool f32, enum state_numbers numbers)
+struct state_types state_types(bool f32, enum state_numbers numbers, enum kv_numbers kv)
 {
-    return (struct state_types){f32 ? DT_F32 : DT_BF16, numbers == STATE_FP16 ? DT_F16 : DT_F32};
+    enum dtype act = f32 ? DT_F32 : DT_BF16;
+    return (struct state_types){act, numbers == STATE_FP16 ? DT_F16 : DT_F32, kv == KV_FP8 ? DT_F8E4M3 : act};
 }
 
 /* ---- the fixed part ------------------------------------------------------------------------------- */
@@ -122,22 +123,37 @@ int64_t state_capacity(int64_t have, int64_t length)
     return round_up(length > more ? length : more);
 }
 
+static int64_t attention_layers(const struct lm_config *c)
+{
+    int64_t n = 0;
+    for (int i = 0; i < c->layers; i++)
+        n += c->pattern[i] == LAYER_ATTENTION;
+    return n;
+}
+
+static size_t row_bytes(const struct lm_config *c, enum dtype kv)
+{
+    return (size_t)config_kv_cols(c, kv) * dtype_size(kv);
+}
+
+size_t state_position(const struct lm_config *c, enum dtype kv)
+{
+    return 2 * (size_t)attention_layers(c) * row_bytes(c, kv);
+}
+
 /* Each tensor is there twice while it grows; the others have grown or will. */
 size_t state_need(const struct lm_state *s, const struct lm_config *c, int64_t length)
 {
-    int64_t capacity = state_capacity(s->capacity, length), tensors = 0;
-    if (capacity == s->capacity)
+    int64_t capacity = state_capacity(s->capacity, length), tensors = 2 * attention_layers(c);
+    if (capacity == s->capacity || tensors == 0)
         return 0;
-    for (int i = 0; i < c->layers; i++)
-        tensors += c->pattern[i] == LAYER_ATTENTION ? 2 : 0;
-    size_t row = (size_t)c->kv_heads * (size_t)c->head_dim * dtype_size(s->now.types.act);
-    return tensors ? (size_t)((capacity - s->capacity) * tensors + s->capacity) * row : 0;
+    return (size_t)((capacity - s->capacity) * tensors + s->capacity) * row_bytes(c, s->now.types.kv);
 }
 
 static int grow(const struct lm_state *s, struct tensor *t, struct backend *b, int64_t rows, int64_t cols,
                 struct err *e)
 {
-    struct tensor bigger = {NULL, s->now.types.act, rows, cols, cols};
+    struct tensor bigger = {NULL, s->now.types.kv, rows, cols, cols};
     if (t->data && t->rows >= rows)
         return 0; /* by an attempt that found no room for others */
     if (get(s, b, &bigger, e))
@@ -154,7 +170,7 @@ int state_try_reserve(struct lm_state *s, const struct lm_config *c, struct back
 {
     if (length <= s->capacity)
         return 0;
-    int64_t want = state_capacity(s->capacity, length), cols = (int64_t)c->kv_heads * c->head_dim;
+    int64_t want = state_capacity(s->capacity, length), cols = config_kv_cols(c, s->now.types.kv);
     if (s->room && room_make(s->room, state_need(s, c, length), e))
         return -1;
     for (int i = 0; i < c->layers; i++)

@@ -14,11 +14,13 @@
 
 /* What numbers it is held in. */
 struct state_types {
-    enum dtype act; /* of activations: convolutions' inputs, keys, values */
+    enum dtype act; /* of activations: convolutions' inputs, the last row */
     enum dtype ssm; /* of the matrices: f32, or f16 rounded by chance (ops/half.h) */
+    enum dtype kv;  /* of keys and values: that of activations, or f8e4m3 for rows of ops/kv8.h */
 };
 
-struct state_types state_types(bool f32, enum state_numbers numbers); /* f32: as of engine_options */
+struct state_types state_types(bool f32, enum state_numbers numbers,
+                               enum kv_numbers kv); /* as of engine_options */
 
 /* The fixed part: one piece of memory, so that it is copied at once, and views of it.  Each begins at a multiple
  * of 256 bytes. */
@@ -32,7 +34,7 @@ struct recurrent {
 
 struct lm_state {
     struct recurrent now;
-    struct tensor *k, *v;     /* by layer: [capacity, Hkv * d]; empty for other kinds */
+    struct tensor *k, *v;     /* by layer: [capacity, config_kv_cols]; empty for other kinds */
     int64_t length, capacity; /* positions in use, and that there is room for */
     struct room *room;        /* where its memory comes from; NULL: from the backend, without a bound */
 };
@@ -50,6 +52,7 @@ void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b
  * not copy all of them each time, and small ones, so that little lies idle.  state_need: how many bytes more are
  * taken for that while it grows. */
 int64_t state_capacity(int64_t have, int64_t length);
+size_t state_position(const struct lm_config *c, enum dtype kv); /* bytes of one */
 size_t state_need(const struct lm_state *s, const struct lm_config *c, int64_t length);
 int state_try_reserve(struct lm_state *s, const struct lm_config *c, struct backend *b, int64_t length,
                       struct err *e);

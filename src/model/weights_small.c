@@ -150,7 +150,8 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
         if (n < k || strcmp(t->name + n - k, ends[i]) != 0)
             continue;
         if (i < 2 && !x->told_scales && !x->o->shapes_only)
-            warn("scales of keys and values ('%s' and others) are left out: they are kept in bf16", t->name);
+            warn("scales of keys and values ('%s' and others) are left out: those of --kv fp8 are made here",
+                 t->name);
         x->told_scales = true;
         return true;
     }

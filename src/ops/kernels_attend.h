@@ -8,7 +8,8 @@
  *   values   O += P V
  *
  * K is packed like a weight, V in pairs of rows; with the dot instruction Q, K, P and V are bf16 words,
- * else f32.  When several blocks of queries use a unit, it is packed once for all of them, else on the
+ * else f32.  Rows of 8 bits (kv8.h) are widened on the way, to the type of those words, which loses nothing.
+ * When several blocks of queries use a unit, it is packed once for all of them, else on the
  * way.  Blocks of keys start at the same places whatever is asked, so a query's result does not depend on
  * which other queries it came with.
  */
@@ -16,6 +17,8 @@
 #define HOLORUN_OPS_KERNELS_ATTEND_H
 
 #include "ops/kernels_core.h"
+#include "ops/kernels_quant.h"
+#include "ops/kv8.h"
 
 enum {
     KEYS = 256,               /* of a block */
@@ -33,6 +36,7 @@ struct attention {
     int64_t past;                 /* query t sees past + t + 1 keys; -1: it sees all */
     int64_t group, d;             /* queries for a key head, width of a head */
     bool pair;                    /* bf16 words */
+    bool small;                   /* keys and values are rows of kv8.h */
     int64_t dw, dp;               /* words of a query or key, padded width of a value */
     int64_t block, blocks;        /* words of a packed block, blocks of a unit */
     uint32_t *packed;             /* of the units from `first` on; NULL: pack on the way */
@@ -60,47 +64,82 @@ static struct sequence sequence_of(const struct attention *a, int64_t unit)
  * so many rows ahead, past the last one too. */
 enum { AHEAD = 48 };
 
-ALWAYS_INLINE void expect_rows(struct tensor t, int64_t r, int64_t n)
+ALWAYS_INLINE void expect_rows(struct tensor t, int64_t r, int64_t n, int64_t col, int64_t cols)
 {
-    for (int64_t i = 0; i < n; i++)
-        expect_columns(t, r + AHEAD + i, 0, t.cols);
+    if (t.dtype == DT_F8E4M3)
+        for (int64_t i = 0; i < n; i++) {
+            const char *row = (const char *)t.data + (r + AHEAD + i) * t.stride + col;
+            for (int64_t at = 0; at < cols; at += 64)
+                __builtin_prefetch(row + at);
+        }
+    else
+        for (int64_t i = 0; i < n; i++)
+            expect_columns(t, r + AHEAD + i, col, cols);
+}
+
+/* Numbers of one head that a thread has widened: rows of whole vectors. */
+ALWAYS_INLINE int64_t wide_words(const struct attention *a)
+{
+    return a->small ? VL * padded(a->d) : 0;
+}
+
+/* Columns of `head` of at most VL rows of kv8.h, widened into `room`. */
+static struct tensor widen_rows(const struct attention *a, struct tensor t, int64_t head, uint32_t *room)
+{
+    int64_t ld = padded(a->d), at = head * a->d, factor_at = a->heads * a->d + head;
+    struct tensor out = {room, a->pair ? DT_BF16 : DT_F32, t.rows, a->d, ld};
+    for (int64_t r = 0; r < t.rows; r++) {
+        const uint8_t *row = (const uint8_t *)t.data + r * t.stride;
+        vec by = splat(kv8_factor(row[factor_at]) * 256); /* of wide_value */
+        char *to = element(out, r, 0);
+        for (int64_t c = 0; c < a->d; c += VL) {
+            char part[VL] = {0};
+            memcpy(part, row + at + c, (size_t)least(VL, a->d - c));
+            store_vec(to + c * (a->pair ? 2 : 4), a->pair, wide_value(part, QUANT_F8) * by);
+        }
+    }
+    return out;
+}
+
+/* Rows [r, r + n), n <= VL, of the numbers of a head, as they are or widened. */
+static struct tensor rows_of_head(const struct attention *a, struct tensor t, int64_t head, int64_t r,
+                                  int64_t n, uint32_t *room)
+{
+    struct tensor rows = tensor_rows(t, r, n);
+    expect_rows(t, r, n, head * a->d, a->d);
+    return a->small ? widen_rows(a, rows, head, room) : tensor_cols(rows, head * a->d, a->d);
 }
 
 /* Block j of a unit: [KEYS / NR panels][dw][NR] keys, then [KEYS words][dp] values. */
-static void pack_keys(const struct attention *a, int64_t unit, int64_t j, uint32_t *out)
+static void pack_keys(const struct attention *a, int64_t unit, int64_t j, uint32_t *out, uint32_t *room)
 {
     const struct sequence s = sequence_of(a, unit);
-    int64_t first = j * KEYS, n = least(KEYS, s.keys - first), col = unit % a->heads * a->d;
-    struct tensor k = tensor_cols(tensor_rows(s.k, first, n), col, a->d);
-    struct tensor v = tensor_cols(tensor_rows(s.v, first, n), col, a->d);
-    for (int64_t i = 0; i < n; i += VL) {
-        struct tensor rows = tensor_rows(k, i, least(VL, n - i));
-        expect_rows(k, i, rows.rows);
-        pack_rows(out + i / NR * NR * a->dw + i % NR, NR, rows, a->pair);
-    }
-    for (int64_t i = 0; i < n; i += VL) {
-        struct tensor rows = tensor_rows(v, i, least(VL, n - i));
-        expect_rows(v, i, rows.rows);
-        pack_columns(out + KEYS * a->dw + (a->pair ? i / 2 : i) * a->dp, a->dp, rows, a->pair);
-    }
+    int64_t first = j * KEYS, n = least(KEYS, s.keys - first), head = unit % a->heads;
+    for (int64_t i = 0; i < n; i += VL)
+        pack_rows(out + i / NR * NR * a->dw + i % NR, NR,
+                  rows_of_head(a, s.k, head, first + i, least(VL, n - i), room), a->pair);
+    for (int64_t i = 0; i < n; i += VL)
+        pack_columns(out + KEYS * a->dw + (a->pair ? i / 2 : i) * a->dp, a->dp,
+                     rows_of_head(a, s.v, head, first + i, least(VL, n - i), room), a->pair);
 }
 
 static void pack_units(void *arg, int64_t begin, int64_t end, int thread)
 {
-    (void)thread;
     const struct attention *a = arg;
+    uint32_t *room = a->small ? cpu_scratch(a->b, thread, (size_t)wide_words(a) * WORD) : NULL;
     for (int64_t i = begin; i < end; i++)
-        pack_keys(a, a->first + i / a->blocks, i % a->blocks, a->packed + i * a->block);
+        pack_keys(a, a->first + i / a->blocks, i % a->blocks, a->packed + i * a->block, room);
 }
 
 /* ---- one block of queries ------------------------------------------------------------------------------ */
 
-struct queries {         /* scratch of one thread */
-    uint32_t *q;         /* [QUERIES][ldq] */
-    float *out;          /* [QUERIES][dp] */
-    float *s;            /* [MR][KEYS] scores */
-    uint32_t *p;         /* [MR][KEYS words] their exponentials */
-    uint32_t *packed;    /* one block of keys, when they are packed on the way */
+struct queries {      /* scratch of one thread */
+    uint32_t *q;      /* [QUERIES][ldq] */
+    float *out;       /* [QUERIES][dp] */
+    float *s;         /* [MR][KEYS] scores */
+    uint32_t *p;      /* [MR][KEYS words] their exponentials */
+    uint32_t *packed; /* one block of keys, when they are packed on the way, and wide_words */
+    uint32_t *room;
     vec most[4], sum[4]; /* lane i of [r]: row r * MR + i */
     int64_t ldq;
 };
@@ -108,12 +147,13 @@ struct queries {         /* scratch of one thread */
 static void queries_init(struct queries *w, const struct attention *a, int thread)
 {
     w->ldq = padded(a->dw);
-    int64_t words = QUERIES * (w->ldq + a->dp) + 2 * MR * KEYS + (a->packed ? 0 : a->block);
+    int64_t words = QUERIES * (w->ldq + a->dp) + 2 * MR * KEYS + (a->packed ? 0 : a->block + wide_words(a));
     w->q = cpu_scratch(a->b, thread, (size_t)words * WORD);
     w->out = (float *)w->q + QUERIES * w->ldq;
     w->s = w->out + QUERIES * a->dp;
     w->p = (uint32_t *)w->s + MR * KEYS;
     w->packed = w->p + MR * KEYS;
+    w->room = w->packed + a->block;
 }
 
 /* Rows [row, row + n) of a unit as words. */
@@ -251,7 +291,7 @@ static void attend_queries(const struct attention *a, struct queries *w, int64_t
         if (a->packed)
             block = a->packed + ((unit - a->first) * a->blocks + s / KEYS) * a->block;
         else
-            pack_keys(a, unit, s / KEYS, w->packed);
+            pack_keys(a, unit, s / KEYS, w->packed, w->room);
         for (int64_t r = 0; r * MR < n; r++) {
             int64_t rows = least(MR, n - r * MR), limit[MR];
             for (int64_t i = 0; i < rows; i++) {
@@ -286,7 +326,9 @@ static void attend_range(void *arg, int64_t begin, int64_t end, int thread)
 
 static void run_attention(struct attention *a)
 {
-    a->pair = HAS_DOT && a->q.dtype == DT_BF16 && a->k.dtype == DT_BF16 && a->v.dtype == DT_BF16;
+    a->small = a->k.dtype == DT_F8E4M3;
+    a->pair =
+        HAS_DOT && a->q.dtype == DT_BF16 && (a->small || (a->k.dtype == DT_BF16 && a->v.dtype == DT_BF16));
     a->dw = a->pair ? ceil_div(a->d, 2) : a->d;
     a->dp = padded(a->d);
     a->block = KEYS * (a->dw + a->dp);

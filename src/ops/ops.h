@@ -259,9 +259,14 @@ struct ops {
     void (*mamba_each)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                        struct tensor dt, const struct mamba_each *e);
 
+    /* Keys or values [T, heads * d] in 8 bits: rows of kv8.h, dst f8e4m3 [T, kv8_cols]; and row t into dst[t]. */
+    void (*narrow)(struct backend *b, struct tensor dst, struct tensor src, int heads);
+    void (*narrow_each)(struct backend *b, const struct tensor *dst, struct tensor src, int heads);
+
     /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.
-     * scale d^-0.5, softmax in f32, scores never stored whole. */
+     * scale d^-0.5, softmax in f32, scores never stored whole.  k and v are of q's type or both f8e4m3, rows of
+     * kv8.h: then as if they were the numbers that these mean. */
     void (*attend)(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
                    int q_heads, int kv_heads, int64_t past);
 

@@ -36,6 +36,10 @@ void *cpu_scratch(struct backend *b, int thread, size_t bytes);
 float ref_number(const struct weight *w, int64_t n, int64_t k);
 void ops_ref_quant_fill(struct ops *o);
 void ops_made_fill(struct ops *o);
+void ops_kv8_fill(struct ops *o);
+
+/* Rows of kv8.h as f32, which the caller frees. */
+struct tensor kv8_widen(struct tensor t, int heads, int d);
 
 /* Fill in operations: the reference all of them, an instruction set those that it does better. */
 void ops_ref_fill(struct ops *o);

@@ -329,6 +329,11 @@ static void ref_attend(struct backend *b, struct tensor y, struct tensor q, stru
 {
     (void)b;
     int d = (int)(q.cols / q_heads);
+    bool small = k.dtype == DT_F8E4M3;
+    if (small) {
+        k = kv8_widen(k, kv_heads, d);
+        v = kv8_widen(v, kv_heads, d);
+    }
     float *p = xmalloc((unsigned long)(past + q.rows), sizeof *p);
     for (int64_t t = 0; t < q.rows; t++)
         for (int h = 0; h < q_heads; h++) {
@@ -336,6 +341,10 @@ static void ref_attend(struct backend *b, struct tensor y, struct tensor q, stru
             attend_one(y, q, k, v, t, 0, past + t + 1, (int64_t)h * d, (int64_t)h * d, kc, kc, d, p);
         }
     free(p);
+    if (small) {
+        free(k.data);
+        free(v.data);
+    }
 }
 
 static void ref_attend_each(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
@@ -531,4 +540,5 @@ void ops_ref_fill(struct ops *o)
     o->probe = ref_probe;
     ops_ref_quant_fill(o);
     ops_made_fill(o);
+    ops_kv8_fill(o);
 }

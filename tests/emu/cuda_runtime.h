@@ -158,6 +158,15 @@ inline float __expf(float x)
 {
     return expf(x);
 }
+/* Byte i is the one of the eight of b:a that nibble i of `which` names. */
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which)
+{
+    uint64_t all = (uint64_t)b << 32 | a;
+    unsigned r = 0;
+    for (int i = 0; i < 4; i++)
+        r |= (unsigned)(all >> 8 * (which >> 4 * i & 7) & 255) << 8 * i;
+    return r;
+}
 inline unsigned __float_as_uint(float f)
 {
     unsigned u;

@@ -1,0 +1,86 @@
+/* kv8.cu - keys and values become rows of 8 bits (ops/kv8.h), by the same functions as on the host: to the bit.
+ *
+ * A block has a row, a warp its heads by turns: once for the largest magnitude, which is the largest of the bits, and
+ * once for the codes.  Holotron's row: 2048 bytes are read, the second time from the first level cache, and
+ * 1032 written; with 6 layers a 500th of what a token reads of its keys at 4 K, and of its weights next to nothing.
+ */
+#include "kv8.cuh"
+
+#include "host.cuh"
+
+enum { THREADS = 256, WARPS = THREADS / WARP, MOST_ROWS = 128 };
+
+struct row_places {
+    uint8_t *at[MOST_ROWS];
+};
+
+template <class T>
+__device__ __forceinline__ void narrow_head(uint8_t *row, const T *from, int heads, int head, int d)
+{
+    int lane = threadIdx.x % WARP;
+    from += (int64_t)head * d;
+    unsigned most = 0;
+    for (int c = lane; c < d; c += WARP)
+        most = max(most, __float_as_uint(number(from[c])) & 0x7fffffffu);
+#pragma unroll
+    for (int other = WARP / 2; other > 0; other /= 2)
+        most = max(most, __shfl_xor_sync(ALL_LANES, most, other));
+    unsigned scale = kv8_scale(most);
+    for (int c = lane; c < d; c += WARP)
+        row[(int64_t)head * d + c] = kv8_code(number(from[c]), scale);
+    if (lane == 0)
+        row[(int64_t)heads * d + head] = (uint8_t)scale;
+}
+
+template <class T> __global__ void narrow_rows(view<uint8_t> dst, view<const T> src, int heads)
+{
+    for (int head = threadIdx.x / WARP; head < heads; head += WARPS)
+        narrow_head(dst.row(blockIdx.x), src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
+}
+
+template <class T> __global__ void narrow_places(row_places dst, view<const T> src, int heads)
+{
+    for (int head = threadIdx.x / WARP; head < heads; head += WARPS)
+        narrow_head(dst.at[blockIdx.x], src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
+}
+
+static void check(struct tensor dst, struct tensor src, int heads)
+{
+    if (dst.dtype != DT_F8E4M3 || src.cols % heads || dst.cols != kv8_cols(heads, src.cols / heads))
+        bug("%d heads, %lld columns in all, as rows of %s of %lld", heads, (long long)src.cols,
+            dtype_name(dst.dtype), (long long)dst.cols);
+}
+
+static void cuda_narrow(struct backend *b, struct tensor dst, struct tensor src, int heads)
+{
+    check(dst, src, heads);
+    if (src.rows == 0)
+        return;
+    WITH_TYPE(T, src.dtype,
+              LAUNCH((narrow_rows<T>), static_cast<unsigned>(src.rows), THREADS, 0, cuda_of(b),
+                     view_of<uint8_t>(dst), view_of<const T>(src), heads));
+    LAUNCHED(b);
+}
+
+static void cuda_narrow_each(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
+{
+    for (int64_t r = 0; r < src.rows; r += MOST_ROWS) {
+        row_places to = {};
+        int64_t n = src.rows - r < MOST_ROWS ? src.rows - r : static_cast<int64_t>(MOST_ROWS);
+        struct tensor from = tensor_rows(src, r, n);
+        for (int64_t i = 0; i < n; i++) {
+            check(dst[r + i], src, heads);
+            to.at[i] = static_cast<uint8_t *>(dst[r + i].data);
+        }
+        WITH_TYPE(T, src.dtype,
+                  LAUNCH((narrow_places<T>), static_cast<unsigned>(n), THREADS, 0, cuda_of(b), to,
+                         view_of<const T>(from), heads));
+        LAUNCHED(b);
+    }
+}
+
+void kv8_fill(struct ops *o)
+{
+    o->narrow = cuda_narrow;
+    o->narrow_each = cuda_narrow_each;
+}

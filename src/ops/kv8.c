@@ -1,0 +1,88 @@
+/* kv8.c - keys and values become rows of 8 bits, and numbers again: see kv8.h.
+ *
+ * Made once for each token and read for every token after it: plain code for all processors makes them, and the kernels
+ * of attention have their own for reading.
+ */
+#include "ops/kv8.h"
+
+#include "ops/ops_impl.h"
+
+struct making {
+    struct tensor dst;
+    const struct tensor *each; /* rows of dst, or NULL */
+    struct tensor src;
+    int heads;
+};
+
+static float number(struct tensor t, int64_t i)
+{
+    return t.dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)t.data)[i]) : ((const float *)t.data)[i];
+}
+
+static void make_head(const struct making *m, uint8_t *row, int64_t r, int h)
+{
+    int64_t d = m->src.cols / m->heads, first = r * m->src.stride + h * d;
+    uint32_t most = 0, u;
+    for (int64_t i = first; i < first + d; i++) {
+        float v = number(m->src, i);
+        memcpy(&u, &v, 4);
+        most = (u & 0x7fffffff) > most ? u & 0x7fffffff : most;
+    }
+    uint32_t scale = kv8_scale(most);
+    for (int64_t i = 0; i < d; i++)
+        row[h * d + i] = kv8_code(number(m->src, first + i), scale);
+    row[m->heads * d + h] = (uint8_t)scale;
+}
+
+static void make_rows(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    const struct making *m = arg;
+    for (int64_t r = begin; r < end; r++) {
+        uint8_t *row = m->each ? m->each[r].data : (uint8_t *)m->dst.data + r * m->dst.stride;
+        for (int h = 0; h < m->heads; h++)
+            make_head(m, row, r, h);
+    }
+}
+
+static void check(struct tensor dst, struct tensor src, int heads)
+{
+    if (dst.dtype != DT_F8E4M3 || src.cols % heads || dst.cols != kv8_cols(heads, src.cols / heads))
+        bug("%d heads, %lld columns in all, as rows of %s of %lld", heads, (long long)src.cols,
+            dtype_name(dst.dtype), (long long)dst.cols);
+}
+
+enum { SMALL = 16 }; /* rows not worth waking another thread for */
+
+static void cpu_narrow(struct backend *b, struct tensor dst, struct tensor src, int heads)
+{
+    struct making m = {dst, NULL, src, heads};
+    check(dst, src, heads);
+    pool_for(b->pool, src.rows, SMALL, make_rows, &m);
+}
+
+static void cpu_narrow_each(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
+{
+    struct making m = {{0}, dst, src, heads};
+    for (int64_t r = 0; r < src.rows; r++)
+        check(dst[r], src, heads);
+    pool_for(b->pool, src.rows, SMALL, make_rows, &m);
+}
+
+struct tensor kv8_widen(struct tensor t, int heads, int d)
+{
+    int64_t cols = (int64_t)heads * d;
+    float *out = xmalloc((unsigned long)(t.rows * cols) + 1, sizeof *out);
+    for (int64_t r = 0; r < t.rows; r++) {
+        const uint8_t *row = (const uint8_t *)t.data + r * t.stride;
+        for (int64_t i = 0; i < cols; i++)
+            out[r * cols + i] = f8e4m3_to_f32(row[i]) * kv8_factor(row[cols + i / d]);
+    }
+    return (struct tensor){out, DT_F32, t.rows, cols, cols};
+}
+
+void ops_kv8_fill(struct ops *o)
+{
+    o->narrow = cpu_narrow;
+    o->narrow_each = cpu_narrow_each;
+}
