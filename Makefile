@@ -102,11 +102,15 @@ $(B)/helpers/%: tests/helpers/%.c $(TEST_LIB) $(B)/libholorun.a
 
 # Fuzzing builds the library once more, with clang's coverage and sanitizers.
 FUZZ_FLAGS := $(filter-out $(WARN),$(FLAGS)) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
-FUZZ_OBJ   := $(LIB_SRC:%.c=build/fuzz/%.o)
+FUZZ_OBJ   := $(LIB_SRC:%.c=build/fuzz/%.o) build/fuzz/cuda/none.o
 build/fuzz/src/ops/ops_avx2.o: FUZZ_FLAGS += -mavx2 -mfma -mf16c
 build/fuzz/src/ops/ops_avx512.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mfma
 build/fuzz/src/ops/ops_avx512bf16.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mavx512vnni -mfma
 build/fuzz/src/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(call say,CLANG)
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
+build/fuzz/cuda/%.o: cuda/%.c
 	@mkdir -p $(@D)
 	$(call say,CLANG)
 	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
