@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "person.h"
 #include "stage.h"
 #include "step/scene.h"
 #include "step/window.h"
@@ -131,27 +132,6 @@ static void t_marks(void **state)
 
 /* ---- a person at the window ----------------------------------------------------------------------------------------- */
 
-enum gesture { G_KEY, G_WORDS, G_PRESS, G_MOVE, G_RELEASE, G_CLICK, G_AIM };
-struct deed {
-    enum gesture what;
-    KeySym key;
-    const char *words;
-    double x, y; /* units of the scene */
-};
-
-#define KEY(k)                                                                                               \
-    {                                                                                                        \
-        G_KEY, k, NULL, 0, 0                                                                                 \
-    }
-#define WORDS(w)                                                                                             \
-    {                                                                                                        \
-        G_WORDS, 0, w, 0, 0                                                                                  \
-    }
-#define AT(g, x, y)                                                                                          \
-    {                                                                                                        \
-        g, 0, NULL, x, y                                                                                     \
-    }
-
 struct person {
     const char *display;
     const struct deed *deeds;
@@ -159,76 +139,15 @@ struct person {
     pthread_t thread;
 };
 
-static void press_key(Display *d, KeySym key)
-{
-    KeyCode code = XKeysymToKeycode(d, key);
-    bool shift = XkbKeycodeToKeysym(d, code, 0, 0) != key;
-    KeyCode shift_code = XKeysymToKeycode(d, XK_Shift_L);
-    if (shift)
-        XTestFakeKeyEvent(d, shift_code, True, CurrentTime);
-    XTestFakeKeyEvent(d, code, True, CurrentTime);
-    XTestFakeKeyEvent(d, code, False, CurrentTime);
-    if (shift)
-        XTestFakeKeyEvent(d, shift_code, False, CurrentTime);
-}
-
-static Window find_window(Display *d, Window at, const char *name)
-{
-    Window root, parent, *children = NULL, found = None;
-    unsigned n = 0;
-    char *title = NULL;
-    XWindowAttributes a;
-    if (XFetchName(d, at, &title) && title) {
-        bool same = !strcmp(title, name) && XGetWindowAttributes(d, at, &a) && a.map_state == IsViewable;
-        XFree(title);
-        if (same)
-            return at;
-    }
-    if (!XQueryTree(d, at, &root, &parent, &children, &n))
-        return None;
-    for (unsigned i = 0; i < n && found == None; i++)
-        found = find_window(d, children[i], name);
-    if (children)
-        XFree(children);
-    return found;
-}
-
-static bool window_place(Display *d, int *x, int *y)
-{
-    Window child, w = None;
-    for (int i = 0; i < 100 && w == None; i++) {
-        w = find_window(d, DefaultRootWindow(d), "holorun step");
-        clock_sleep_ms(30);
-    }
-    return w != None && XTranslateCoordinates(d, w, DefaultRootWindow(d), 0, 0, x, y, &child);
-}
-
-static void do_deed(Display *d, int x0, int y0, const struct deed *a)
-{
-    unsigned button = a->what == G_AIM ? 3 : 1;
-    if (a->what >= G_PRESS)
-        XTestFakeMotionEvent(d, -1, x0 + (int)a->x, y0 + (int)a->y, CurrentTime);
-    if (a->what == G_KEY)
-        press_key(d, a->key);
-    for (const char *c = a->what == G_WORDS ? a->words : ""; *c; c++)
-        press_key(d, (KeySym)(unsigned char)*c);
-    if (a->what == G_PRESS || a->what == G_CLICK || a->what == G_AIM)
-        XTestFakeButtonEvent(d, button, True, CurrentTime);
-    if (a->what == G_RELEASE || a->what == G_CLICK || a->what == G_AIM)
-        XTestFakeButtonEvent(d, button, False, CurrentTime);
-    XSync(d, False);
-    clock_sleep_ms(60);
-}
-
 static void *person_thread(void *arg)
 {
     const struct person *p = arg;
     Display *d = XOpenDisplay(p->display);
     int x = 0, y = 0;
-    if (d && window_place(d, &x, &y)) {
+    if (d && person_finds(d, "holorun step", &x, &y)) {
         clock_sleep_ms(150);
         for (int i = 0; i < p->n; i++)
-            do_deed(d, x, y, &p->deeds[i]);
+            person_does(d, x, y, &p->deeds[i]);
     }
     if (d)
         XCloseDisplay(d);
@@ -280,17 +199,17 @@ static void keys_give_commands(bool wm)
     assert_int_equal(ANSWER(f, &ex, KEY(XK_Return)).verb, STEP_RUN);
     assert_int_equal(ANSWER(f, &ex, KEY('c')).verb, STEP_CONTINUE);
     assert_int_equal(ANSWER(f, &ex, KEY('a')).verb, STEP_AGAIN);
-    c = ANSWER(f, &ex, KEY('v'), WORDS("not that one"), KEY(XK_BackSpace), KEY(XK_Return));
+    c = ANSWER(f, &ex, KEY('v'), TEXT("not that one"), KEY(XK_BackSpace), KEY(XK_Return));
     assert_int_equal(c.verb, STEP_VETO);
     assert_string_equal(c.text, "not that on");
-    c = ANSWER(f, &ex, KEY('v'), WORDS("no"), KEY(XK_Escape), KEY('f'), KEY(XK_BackSpace), WORDS("5"),
+    c = ANSWER(f, &ex, KEY('v'), TEXT("no"), KEY(XK_Escape), KEY('f'), KEY(XK_BackSpace), TEXT("5"),
                KEY(XK_Return));
     assert_int_equal(c.verb, STEP_FORK);
     assert_int_equal(c.n, 5);
     c = ANSWER(f, &ex, KEY('2'));
     assert_int_equal(c.verb, STEP_TAKE);
     assert_int_equal(c.n, 2);
-    c = ANSWER(f, &ex, KEY('b'), WORDS("click"), KEY(XK_Return));
+    c = ANSWER(f, &ex, KEY('b'), TEXT("click"), KEY(XK_Return));
     assert_int_equal(c.verb, STEP_BREAK);
     assert_string_equal(c.text, "kind click");
     c = ANSWER(f, &ex, KEY('r'), KEY(XK_Return));
@@ -440,7 +359,7 @@ static void t_beside(void **state)
     example_make(&ex, 600, 900);
     assert_int_equal(ANSWER(f, &ex, KEY(XK_Return)).verb, STEP_RUN);
     Display *d = XOpenDisplay(NULL);
-    assert_true(window_place(d, &wx, &wy)); /* still there */
+    assert_true(person_finds(d, "holorun step", &wx, &wy)); /* still there */
     XCloseDisplay(d);
     assert_true(wx >= 600);
     f->close(f);

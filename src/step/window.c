@@ -34,6 +34,7 @@ struct window {
     const struct step_view *view; /* NULL: nobody waits */
     bool fresh;                   /* the view has not been drawn yet */
     bool answered, end, ready;
+    int questions;
     struct step_command command;
     struct err err;
 
@@ -276,6 +277,15 @@ static void put_up(struct window *w)
     w->shown = true;
 }
 
+/* While something is asked, the title says about which step, and which question of the run it is. */
+static void entitle(struct window *w)
+{
+    char title[64] = "holorun step";
+    if (!w->answered)
+        snprintf(title, sizeof title, "holorun step %d #%d", w->view->p->number, w->questions);
+    SDL_SetWindowTitle(w->sdl, title);
+}
+
 static void round_of_events(struct window *w)
 {
     SDL_Event ev;
@@ -284,6 +294,7 @@ static void round_of_events(struct window *w)
     if (w->view && w->fresh) {
         w->scene.status = w->answered ? "runs on to a breakpoint" : NULL;
         scene_show(&w->scene, w->view);
+        entitle(w);
         put_up(w);
     }
     while (SDL_PollEvent(&ev))
@@ -361,6 +372,7 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
     w->view = v;
     w->fresh = true;
     w->answered = false;
+    w->questions++;
     wake(w);
     while (!w->answered && rc == 0) {
         if (*screen_stop_flag())

@@ -1,0 +1,33 @@
+/* person.h - somebody at a display: keys and mouse through XTEST, for tests of windows of our own. */
+#ifndef HOLORUN_TESTS_PERSON_H
+#define HOLORUN_TESTS_PERSON_H
+
+#include <X11/Xlib.h>
+#include <stdbool.h>
+
+enum gesture { G_KEY, G_WORDS, G_PRESS, G_MOVE, G_RELEASE, G_CLICK, G_AIM };
+struct deed {
+    enum gesture what;
+    KeySym key;
+    const char *words;
+    double x, y; /* units of the scene */
+};
+
+#define KEY(k)                                                                                               \
+    {                                                                                                        \
+        G_KEY, k, NULL, 0, 0                                                                                 \
+    }
+#define TEXT(w)                                                                                              \
+    {                                                                                                        \
+        G_WORDS, 0, w, 0, 0                                                                                  \
+    }
+#define AT(g, x, y)                                                                                          \
+    {                                                                                                        \
+        g, 0, NULL, x, y                                                                                     \
+    }
+
+/* Waits some seconds for a window whose title begins so; where it stands on the root. */
+bool person_finds(Display *d, const char *title, int *x, int *y);
+void person_does(Display *d, int x0, int y0, const struct deed *a); /* x0, y0: of the window */
+
+#endif

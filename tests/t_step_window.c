@@ -1,0 +1,171 @@
+/* t_step_window.c - a whole run in which every step is settled in the step window, with keys and mouse.
+ *
+ * The program runs as somebody would start it; its replies are scripted, the person is a second connection to the
+ * display.  What is asserted comes from the client that the events went to, and from the run directory.
+ */
+#include "check.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "person.h"
+#include "program.h"
+#include "stage.h"
+#include "trace/story.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#define STEP(call)   "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
+#define CLICK(x, y)  STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
+#define TYPE(text)   STEP("\"write_desktop\", \"content\": \"" text "\"")
+#define ANSWER(text) STEP("\"answer\", \"content\": \"" text "\"")
+
+struct show {
+    struct stage stage;
+    pid_t pid;
+    struct outcome o;
+    int questions;
+    struct record record;
+    struct story story;
+};
+
+static char *put_file(const struct stage *t, const char *name, const char *text)
+{
+    char *path = xvfb_place(&t->x, name);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+    return path;
+}
+
+static void show_open(struct show *s, const char *replies)
+{
+    memset(s, 0, sizeof *s);
+    stage_open(&s->stage);
+    screen_close(s->stage.s); /* the program has the hands */
+    s->stage.s = NULL;
+    if (xvfb_window_manager(&s->stage.x)) {
+        stage_close(&s->stage);
+        skip();
+    }
+    char *fake = put_file(&s->stage, "replies", replies), *runs = xvfb_place(&s->stage.x, "runs");
+    s->pid = program_start(&s->stage.x, WORDS("step", "Press Save", "--step=window", "--fake", fake, "--runs",
+                                              runs, "--settle-quiet", "30", "--confirm", "never"));
+    free(fake);
+    free(runs);
+}
+
+/* When the next question is asked, about step `number`: do this to the window; the last of it is a command. */
+static void at_step(struct show *s, int number, const struct deed *deeds, int n)
+{
+    char title[32];
+    int x, y;
+    snprintf(title, sizeof title, "holorun step %d #%d", number, ++s->questions);
+    if (!person_finds(s->stage.other, title, &x, &y)) {
+        program_finish(&s->stage.x, s->pid, &s->o);
+        fail_msg("there was no window '%s': %s", title, s->o.err);
+    }
+    clock_sleep_ms(250); /* it has the keyboard, and is drawn */
+    person_finds(s->stage.other, title, &x, &y);
+    for (int i = 0; i < n; i++)
+        person_does(s->stage.other, x, y, &deeds[i]);
+}
+
+#define AT_STEP(s, number, ...)                                                                              \
+    at_step(s, number, (const struct deed[]){__VA_ARGS__},                                                   \
+            sizeof((const struct deed[]){__VA_ARGS__}) / sizeof(struct deed))
+
+static void show_end(struct show *s, int code)
+{
+    program_finish(&s->stage.x, s->pid, &s->o);
+    if (s->o.code != code)
+        fail_msg("ended with %d: %s", s->o.code, s->o.err);
+    char *runs = xvfb_place(&s->stage.x, "runs"), *dir = record_newest(runs, NULL);
+    assert_non_null(dir);
+    must(record_open(&s->record, dir, &why));
+    story_make(&s->story, &s->record);
+    free(dir);
+    free(runs);
+}
+
+static void show_close(struct show *s)
+{
+    story_free(&s->story);
+    record_free(&s->record);
+    outcome_free(&s->o);
+    stage_close(&s->stage);
+}
+
+/* Event i of this kind that a person made. */
+static const json_t *human(const struct show *s, int i)
+{
+    for (int k = 0; k < s->record.n; k++)
+        if (!strcmp(s->record.events[k].kind, "human") && i-- == 0)
+            return s->record.events[k].fields;
+    fail_msg("there is no event %d of a person", i);
+    return NULL;
+}
+
+static bool said(const struct show *s, const char *key, const char *text)
+{
+    for (int k = 0; k < s->record.n; k++)
+        if (strstr(field_text(s->record.events[k].fields, key), text))
+            return true;
+    return false;
+}
+
+static void t_verbs(void **state)
+{
+    (void)state;
+    struct show s;
+    show_open(&s, CLICK(500, 500) TYPE("no") CLICK(250, 250) CLICK(600, 600) CLICK(300, 300) CLICK(700, 700)
+                      ANSWER("Done."));
+    AT_STEP(&s, 1, KEY('e'), KEY(XK_Return)); /* the same once more: no change */
+    AT_STEP(&s, 1, KEY(XK_Return));
+    AT_STEP(&s, 2, KEY('t'), KEY(XK_BackSpace), KEY(XK_BackSpace), TEXT("yes"), KEY(XK_Return));
+    AT_STEP(&s, 2, KEY(XK_Return));
+    AT_STEP(&s, 3, KEY('v'), TEXT("the wrong one"), KEY(XK_Return));
+    AT_STEP(&s, 4, KEY('r'), KEY(XK_BackSpace), TEXT("3"), KEY(XK_Return));
+    AT_STEP(&s, 5, KEY('b'), TEXT("answer"), KEY(XK_Return));
+    AT_STEP(&s, 5, KEY('c'));
+    AT_STEP(&s, 7, KEY('s'));
+    show_end(&s, ERR_STOPPED);
+    json_t *clicks = stage_events(&s.stage, "button_press");
+    assert_int_equal(json_array_size(clicks),
+                     3); /* steps 1, 5, 6: what was refused and left did not happen */
+    assert_int_equal(field(clicks, 0, "x"), 400);
+    assert_int_equal(field(clicks, 1, "x"), 240);
+    assert_int_equal(field(clicks, 2, "x"), 560);
+    json_t *keys = stage_events(&s.stage, "key_press");
+    char typed[8] = "";
+    for (size_t i = 0; i < json_array_size(keys); i++)
+        strncat(typed, word(keys, i, "text"), 1);
+    assert_string_equal(typed, "yes");
+    assert_true(said(&s, "lead", "the wrong one")); /* the model reads why */
+    assert_string_equal(field_text(human(&s, 0), "what"), "edit");
+    show_close(&s);
+}
+
+static void t_fork(void **state)
+{
+    (void)state;
+    struct show s;
+    show_open(&s, CLICK(500, 500) CLICK(250, 250) CLICK(600, 600) CLICK(300, 300) ANSWER("Done."));
+    AT_STEP(&s, 1, KEY('f'), KEY(XK_BackSpace), TEXT("2"), KEY(XK_Return));
+    AT_STEP(&s, 1, KEY('2'));
+    AT_STEP(&s, 1, KEY(XK_Return));
+    AT_STEP(&s, 2, KEY('s'));
+    show_end(&s, ERR_STOPPED);
+    json_t *clicks = stage_events(&s.stage, "button_press");
+    assert_int_equal(json_array_size(clicks), 1);
+    assert_int_not_equal(field(clicks, 0, "x"), 400); /* not the first reply */
+    show_close(&s);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("edit, run, veto, rewind, break, continue and stop in the window change what happens", t_verbs),
+    CLAIM("of several replies the one that is taken in the window happens", t_fork),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
