@@ -27,7 +27,7 @@ static const struct option_spec options[] = {
     {"from", 0, OPTION_INT, AT(from), "K", 1, 100000, "1", "the first step whose actions are performed",
      NULL},
     {"to", 0, OPTION_INT, AT(to), "K", 0, 100000, "0", "the last one, 0 for the last of the run", NULL},
-    {"threshold", 0, OPTION_NUMBER, AT(threshold), "SHARE", 0, 1, "0.02",
+    {"threshold", 0, OPTION_NUMBER, AT(threshold), "SHARE", 0, 1, "0.005",
      "share of the screen, in squares of 32 pixels, that may differ from the recorded one before an action",
      NULL},
     {"speed", 0, OPTION_NUMBER, AT(speed), "X", 0, 1000, "0",

@@ -1,6 +1,10 @@
-/* fuzz_events.c - any bytes as events.jsonl and as frames.idx: reading, sorting into steps, printing the page, and
- * following the conversation that can be done again.
+/* fuzz_events.c - any bytes as events.jsonl and as frames.idx: reading, sorting into steps, printing the page, following
+ * the conversation that can be done again or gone on with, comparing a run with its first half, and its actions in the
+ * words of others.
  */
+#include "replay/diff.h"
+#include "replay/export.h"
+#include "replay/interrupted.h"
 #include "replay/timeline.h"
 #include "trace/index.h"
 #include "trace/report.h"
@@ -44,20 +48,56 @@ static void follow(const struct record *r)
     if (sum)
         bug("numbers that are not there");
     timeline_complete(&t, &e);
+    struct resume p;
+    if (interrupted_make(&p, &t, &e) == 0)
+        interrupted_free(&p);
     free(c.ids);
     timeline_free(&t);
 }
 
+/* Takes over both. */
+static void compare(const struct record *a, const struct record *b)
+{
+    struct run_diff d;
+    char *page;
+    size_t len;
+    diff_make(&d, a, b);
+    FILE *f = open_memstream(&page, &len);
+    if (f) {
+        diff_print(&d, f);
+        diff_page_print(&d, "fuzz", f);
+        fclose(f);
+        free(page);
+    }
+    diff_free(&d);
+}
+
+static void translate(const struct record *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        const json_t *action = json_object_get(r->events[i].fields, "action");
+        const char *type;
+        json_t *inputs;
+        if (!json_is_object(action))
+            continue;
+        free(export_python(action));
+        free(export_uitars_action(action, &type, &inputs));
+        json_decref(inputs);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct record r = {.run = json_object()};
+    struct record r = {.run = json_object()}, half = {.run = json_object()};
     struct frame_index x = {0};
     record_parse(&r, (const char *)data, size, NULL);
     print(&r);
     follow(&r);
+    translate(&r);
+    record_parse(&half, (const char *)data, size / 2, NULL);
     index_parse(&x, (const char *)data, size, NULL);
     index_find(&x, 3);
     index_free(&x);
-    record_free(&r);
+    compare(&r, &half);
     return 0;
 }
