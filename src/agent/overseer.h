@@ -126,7 +126,6 @@ struct decision { /* zeroed before decide() */
 struct overseer { /* the first member of each */
     /* -1 ends the run with the error. */
     int (*decide)(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e);
-    int explore;      /* most alternatives that it may want of a slot, 0: it never explores */
     int alternatives; /* of each sampled token, in attempt.generated; 0: none */
 };
 

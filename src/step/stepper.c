@@ -258,8 +258,7 @@ static int decide(struct overseer *o, const struct proposal *p, struct decision 
 struct stepper *stepper_new(struct step_front *f, const char *const *breaks, struct err *e)
 {
     struct stepper *s = xcalloc(1, sizeof *s);
-    s->base = (struct overseer){
-        .decide = decide, .explore = f->explore, .alternatives = f->explore ? ALTERNATIVES : 0};
+    s->base = (struct overseer){.decide = decide, .alternatives = f->explore ? ALTERNATIVES : 0};
     s->front = f;
     for (; breaks && *breaks; breaks++) {
         s->running = true;
