@@ -73,6 +73,7 @@ static pid_t sleeper(const char *display)
     pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGTERM, SIG_DFL); /* another claim may have the program's handlers in place */
         if (running_enter(display, "/tmp/runs/20260101T000000Z-aaaa", "sleep\nand more", "now", NULL))
             _exit(99);
         for (;;)

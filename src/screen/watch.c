@@ -200,7 +200,7 @@ int screen_watch_check(struct screen *s, struct err *e)
     if (!s->watch || keyboard_read(s, NULL) || !keyboard_free_codes(s, &code, 1))
         return 0; /* no key that means nothing to anybody */
     int before = s->watch->seen;
-    if (key_tap(s, code, e))
+    if (key_event(s, code, false, e)) /* let go of what nobody holds: raw listeners hear it, windows do not */
         return -1;
     for (int ms = 0; ms < CHECK_MS; ms += 5) {
         if (s->watch->seen != before)
