@@ -12,6 +12,7 @@
 #include "step/scene.h"
 #include "step/window.h"
 
+#include <X11/extensions/Xrandr.h>
 #include <math.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -127,6 +128,102 @@ static void t_marks(void **state)
         assert_int_equal(field(seen, i, "y"), want[i][1]);
     }
     check_note("%d clicks, each received where its mark stood", CASES);
+    stage_close(&t);
+}
+
+/* A part of the display as a run would look at it: all of it, one of two monitors, a window that may hang over an edge. */
+static struct screen *open_real_view(struct stage *t, Window client, uint64_t *random, struct screen_rect *on)
+{
+    char view[32];
+    int kind = (int)between(random, 0, 4), x = (int)between(random, -250, 350),
+        y = (int)between(random, -200, 250);
+    XMoveWindow(t->other, client, x, y);
+    XSync(t->other, False);
+    clock_sleep_ms(30);
+    snprintf(view, sizeof view,
+             kind == 0   ? "all"
+             : kind == 1 ? "left"
+             : kind == 2 ? "right"
+                         : "window:0x%lx",
+             client);
+    struct screen *s = screen_open(&(struct screen_options){.view = view}, &why);
+    if (!s)
+        fail_msg("view %s: %s", view, why.text);
+    struct screen_rect v = screen_view(s);
+    int left = x > v.x ? x : v.x, top = y > v.y ? y : v.y;
+    int right = x + 600 < v.x + v.w ? x + 600 : v.x + v.w, bottom = y + 500 < v.y + v.h ? y + 500 : v.y + v.h;
+    *on = (struct screen_rect){left, top, right - left, bottom - top}; /* where the client is in view */
+    return s;
+}
+
+static void add_monitor(struct stage *t, const char *name, int x, int y, int w, int h, bool with_output)
+{
+    XRRScreenResources *res = XRRGetScreenResources(t->other, DefaultRootWindow(t->other));
+    XRRMonitorInfo *m = XRRAllocateMonitor(t->other, with_output);
+    *m = (XRRMonitorInfo){.name = XInternAtom(t->other, name, False),
+                          .x = x,
+                          .y = y,
+                          .width = w,
+                          .height = h,
+                          .mwidth = 100,
+                          .mheight = 100,
+                          .noutput = with_output,
+                          .outputs = m->outputs};
+    if (with_output)
+        m->outputs[0] = res->outputs[0];
+    XRRSetMonitor(t->other, DefaultRootWindow(t->other), m);
+    XRRFreeMonitors(m);
+    XRRFreeScreenResources(res);
+    XSync(t->other, False);
+}
+
+static void t_real_views(void **state)
+{
+    (void)state;
+    enum { CASES = 40 };
+    struct stage t;
+    uint64_t random = check_seed();
+    int done = 0, beyond = 0;
+    stage_open(&t);
+    screen_close(t.s);
+    t.s = NULL;
+    Window client = (Window)field(stage_events(&t, "ready"), 0, "window");
+    add_monitor(&t, "left", 0, 0, 400, 600, true);
+    add_monitor(&t, "right", 400, 100, 400, 400, false);
+    while (done < CASES) {
+        struct image im = {0};
+        struct screen_rect on;
+        struct example x;
+        struct scene s;
+        struct exec_result result = {0};
+        struct err e = ERR_INIT;
+        double rx, ry;
+        struct screen *eyes = open_real_view(&t, client, &random, &on);
+        must(screen_capture(eyes, &im, &why));
+        example_make(&x, im.w, im.h);
+        struct screen_rect v = screen_view(eyes);
+        x.p.place = (struct exec_place){v.x, v.y, (double)v.w / im.w, (double)v.h / im.h};
+        x.step.actions[0].x = (int)between(&random, on.x, on.x + on.w) - v.x;
+        x.step.actions[0].y = (int)between(&random, on.y, on.y + on.h) - v.y;
+        scene_init(&s, (int)between(&random, 760, 2000), (int)between(&random, 520, 1400));
+        scene_show(&s, &x.v);
+        decoded(&s, &x, &rx, &ry);
+        if (on.w > 0 && on.h > 0 && screen_visible(eyes, (int)lround(rx), (int)lround(ry))) {
+            stage_clear(&t);
+            assert_int_equal(action_execute(eyes, &x.step.actions[0], &x.p.place, &result, &e), FAULT_NONE);
+            json_t *seen = stage_events(&t, "button_press");
+            assert_int_equal(json_array_size(seen), 1);
+            assert_int_equal(field(seen, 0, "x"), lround(rx));
+            assert_int_equal(field(seen, 0, "y"), lround(ry));
+            done++;
+            beyond += im.w < 600 && v.w < 600 && v.w != 400;
+        }
+        scene_free(&s);
+        screen_close(eyes);
+        image_free(&im);
+        image_free(&x.frame);
+    }
+    check_note("%d views of a display with two monitors, %d of them windows over an edge", CASES, beyond);
     stage_close(&t);
 }
 
@@ -421,6 +518,7 @@ int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         CLAIM("a mark stands where the click arrives, in 200 random geometries", t_marks),
+        CLAIM("so it does on monitors and in windows that hang over an edge", t_real_views),
         CLAIM("keys are verbs, and words go with them", t_keys),
         CLAIM("keys work without a window manager", t_keys_without_manager),
         CLAIM("the mouse moves targets, presses buttons, goes back to past steps", t_mouse),
