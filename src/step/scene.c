@@ -122,7 +122,7 @@ static void draw_head(const struct scene *s, const struct step_view *v, const st
 {
     const struct proposal *q = v->p;
     char text[512], chip[160];
-    double room = b.w - 300;
+    const double aside = fmin(440, b.w / 2), room = b.w - aside - 4;
     paint_text(p, b.x + 2, b.y + 4, room, (struct text){FACE_BOLD, 17, 1, 0, INK_TEXT},
                q->task ? q->task : "");
     snprintf(text, sizeof text, "step %d of %d    %.1f s    %s", q->number, q->max_steps, q->seconds,
@@ -136,9 +136,9 @@ static void draw_head(const struct scene *s, const struct step_view *v, const st
     if (q->recorded) {
         snprintf(text, sizeof text, "recorded screen of step %d%s", q->from,
                  q->moved_on > 0 ? ", the display has moved on" : "");
-        paint_text(p, b.x + b.w - 296, b.y + 31, 296, (struct text){FACE_BOLD, 13, 1, 1, INK_WARN}, text);
+        paint_text(p, b.x + b.w - aside, b.y + 31, aside, (struct text){FACE_BOLD, 13, 1, 1, INK_WARN}, text);
     } else if (s->notice) {
-        paint_text(p, b.x + b.w - 296, b.y + 31, 296, (struct text){FACE_PLAIN, 12, 1, 1, INK_WARN},
+        paint_text(p, b.x + b.w - aside, b.y + 31, aside, (struct text){FACE_PLAIN, 12, 1, 1, INK_WARN},
                    s->notice);
     }
 }

@@ -127,7 +127,7 @@ static void forks(struct block *b, const struct step_view *v)
 
 static void odds(struct block *b, const struct alternative *a, int n, enum colour ink)
 {
-    for (int i = 0; i < n && room(b, 20); i++) {
+    for (int i = 0; i < n && room(b, 20) && (i == 0 || a[i].p >= 0.0005); i++) {
         char percent[24];
         struct box bar = {b->x + b->w - 150, b->y + 4, 100, 8};
         snprintf(percent, sizeof percent, a[i].p >= 0.0995 ? "%.0f %%" : "%.1f %%", 100 * a[i].p);

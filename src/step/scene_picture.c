@@ -185,7 +185,7 @@ static void draw_heat(const struct scene *s, const struct step_view *v, const st
     double most = v->n_places ? v->places[0].p : 0;
     for (int i = v->n_places - 1; s->heat && most > 0 && i >= 0; i--) {
         const struct alternative *a = &v->places[i];
-        double share = a->p / most, r = 16 + 26 * sqrt(share);
+        double share = a->p / most, r = (7 + 13 * sqrt(share)) * fmax(l->fit, 1);
         double x = l->frame.x + (a->x + 0.5) * l->fit, y = l->frame.y + (a->y + 0.5) * l->fit;
         cairo_pattern_t *blot = cairo_pattern_create_radial(x, y, 0, x, y, r);
         cairo_pattern_add_color_stop_rgba(blot, 0, 1, 0.35 + 0.4 * (1 - share), 0.1, 0.15 + 0.5 * share);
@@ -278,7 +278,7 @@ static void draw_past(struct scene *s, const struct step_view *v, struct paint *
     }
     if (past->left || !past->ran)
         paint_box(p, pic, 6, INK_GROUND, 0.6);
-    enum colour ink = past->failed                                     ? INK_BAD
+    enum colour ink = past->failed && past->ran                        ? INK_BAD
                       : past->judged && !past->changed && past->ran    ? INK_WARN
                       : past->number == s->selected || past->reachable ? INK_ACCENT
                                                                        : INK_LINE;
@@ -288,7 +288,7 @@ static void draw_past(struct scene *s, const struct step_view *v, struct paint *
              past->left   ? "  left"
              : !past->ran ? "  not run"
                           : "",
-             past->failed                                  ? "  failed"
+             past->failed && past->ran                     ? "  failed"
              : past->judged && !past->changed && past->ran ? "  no effect"
                                                            : "");
     paint_text(p, b.x + 2, pic.y + pic.h + 3, b.w - 4,
