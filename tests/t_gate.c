@@ -52,7 +52,7 @@ static int decide(struct guarded *g, const char *json, struct err *e)
 {
     struct action a;
     assert_int_equal(action_from_json(json, strlen(json), &a, NULL), 0);
-    int rc = gate_decide(g->gate, &a, &same, 7, &g->r, e);
+    int rc = gate_decide(g->gate, &a, &same, 7, false, &g->r, e);
     action_free(&a);
     return rc;
 }

@@ -17,6 +17,7 @@
 
 #define STEP(call)   "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
 #define CLICK(x, y)  STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
+#define SEND(x, y)   STEP("\"click_desktop\", \"element\": \"Send\", \"x\": " #x ", \"y\": " #y)
 #define TYPE(text)   STEP("\"write_desktop\", \"content\": \"" text "\"")
 #define ANSWER(text) STEP("\"answer\", \"content\": \"" text "\"")
 
@@ -160,8 +161,24 @@ static void t_fork(void **state)
     show_close(&s);
 }
 
+/* "Send" is a word that a rule asks about; nobody is there to ask but who looks at the step. */
+static void t_seen(void **state)
+{
+    (void)state;
+    struct show s;
+    show_open(&s, SEND(500, 500) SEND(250, 250) ANSWER("Done."));
+    AT_STEP(&s, 1, KEY(XK_Return));
+    AT_STEP(&s, 2, KEY('c')); /* runs this one too; the answer that follows nobody looks at */
+    show_end(&s, 0);
+    json_t *clicks = stage_events(&s.stage, "button_press");
+    assert_int_equal(json_array_size(clicks), 2);
+    assert_true(said(&s, "who", "stepper"));
+    show_close(&s);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("edit, run, veto, rewind, break, continue and stop in the window change what happens", t_verbs),
+    CLAIM("what a person runs in the window is not asked about again", t_seen),
     CLAIM("of several replies the one that is taken in the window happens", t_fork),
 };
 

@@ -57,7 +57,7 @@ static int pass_gate(struct agent *a, int index, const struct exec_place *place,
     *pass = true;
     if (!a->o->gate)
         return 0;
-    int rc = gate_decide(a->o->gate, &a->step.actions[index], place, a->number, &ruling, e);
+    int rc = gate_decide(a->o->gate, &a->step.actions[index], place, a->number, a->seen, &ruling, e);
     a->waited += (int64_t)(ruling.ms * 1e6); /* the clock of the run stands still while a person thinks */
     *pass = rc == 0 && ruling.pass;
     trace_begin(t, a->number, "gate");

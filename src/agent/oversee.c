@@ -347,6 +347,7 @@ static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
         s->moved = moved && d->by;
         if (s->moved)
             return ASK_AGAIN;
+        a->seen = d->seen;
         if (d->verdict == VERDICT_EDIT)
             edit(s, d);
         return GO_ON;
@@ -430,6 +431,7 @@ static int look_at_first(struct sitting *s, struct err *e)
 enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e)
 {
     struct sitting s = {.a = a, .got = got};
+    a->seen = false;
     enum outcome what = look_at_first(&s, e) ? BROKEN : ASK_AGAIN;
     while (what == ASK_AGAIN && s.got != ATTEMPT_OUT_OF_TIME) {
         struct decision d = {0};

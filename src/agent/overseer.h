@@ -117,7 +117,8 @@ const char *verdict_name(enum verdict v); /* "rewind" */
 
 struct decision { /* zeroed before decide() */
     enum verdict verdict;
-    const char *by;     /* who: "terminal"; NULL: nobody was asked, and nothing is written down */
+    const char *by; /* who: "terminal"; NULL: nobody was asked, and nothing is written down */
+    bool seen;      /* a person has looked at the step: rules that would ask about it need not ask again */
     struct step edited; /* owned; only its actions count */
     char *reason;       /* of a veto, a stop; owned */
     int to, n;

@@ -24,6 +24,7 @@ struct agent {
     struct exec_place place;     /* of the frame on the display; decided on */
     enum agent_status budget;    /* the one that is used up, or RUNNING */
     bool beyond;                 /* it is used up: only an answer is asked for, and that is no step */
+    bool seen;                   /* a person has looked at it and let it run */
     struct step step;
     enum action_fault fault; /* of reading the reply */
     struct err unread;       /* what was wrong with it */

@@ -347,7 +347,7 @@ static unsigned long window_of(const struct gate *g)
     return s->n_targets ? s->targets[s->n_targets - 1].window.id : 0;
 }
 
-int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step,
+int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step, bool seen,
                 struct gate_ruling *out, struct err *e)
 {
     *out = (struct gate_ruling){.who = "policy"};
@@ -357,6 +357,8 @@ int gate_decide(struct gate *g, const struct action *a, const struct exec_place 
     g->window = window_of(g);
     if (out->rule.verdict == POLICY_CONFIRM && g->o.dry_run)
         out->who = "dry run";
+    else if (out->rule.verdict == POLICY_CONFIRM && seen)
+        out->who = "stepper";
     else if (out->rule.verdict == POLICY_CONFIRM)
         return ask_and_look_again(g, a, place, step, out, e);
     out->pass = out->rule.verdict != POLICY_DENY;

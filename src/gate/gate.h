@@ -42,8 +42,9 @@ struct gate_ruling {
     double ms;               /* that somebody took to answer */
 };
 
-/* place: as for action_execute.  step: names the crop.  -1: stopped while asking, or the display is lost. */
-int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step,
+/* place: as for action_execute.  step: names the crop.  seen: a person has just looked at this very step and let it run,
+ * so nobody is asked once more; what is forbidden stays so.  -1: stopped while asking, or the display is lost. */
+int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step, bool seen,
                 struct gate_ruling *out, struct err *e);
 
 /* Performs what has just passed; as action_execute.  Typing a secret clicks first, if there is a place, and types

@@ -114,7 +114,7 @@ static int pass(struct performing *p, int number, int index, const struct action
     struct gate_ruling ruling;
     if (!p->o->gate)
         return 0;
-    if (gate_decide(p->o->gate, a, &p->place, number, &ruling, e))
+    if (gate_decide(p->o->gate, a, &p->place, number, false, &ruling, e))
         return -1;
     trace_begin(t, number, "gate");
     trace_int(t, "index", index);

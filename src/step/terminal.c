@@ -98,6 +98,7 @@ struct step_front *step_terminal(int in, FILE *out, struct err *e)
     }
     struct terminal *t = xcalloc(1, sizeof *t);
     t->base = (struct step_front){.name = "terminal",
+                                  .person = true,
                                   .explore = EXPLORE,
                                   .show = show,
                                   .ask = ask,

@@ -443,7 +443,13 @@ static int start(struct window *w)
 struct step_front *step_window(const struct window_options *o, struct err *e)
 {
     struct window *w = xcalloc(1, sizeof *w);
-    w->front = (struct step_front){"window", STEP_ALTERNATIVES, show, ask, passed, close_window};
+    w->front = (struct step_front){.name = "window",
+                                   .person = true,
+                                   .explore = STEP_ALTERNATIVES,
+                                   .show = show,
+                                   .ask = ask,
+                                   .passed = passed,
+                                   .close = close_window};
     w->o = *o;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
