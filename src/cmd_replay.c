@@ -47,6 +47,10 @@ static const struct option_spec options[] = {
      "pause after borrowing keycodes", NULL},
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
      .help = "nothing but moving the pointer, scrolling, waiting and looking"},
+    {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
+     "the value for {{NAME}} in a recorded text, as for run; may be given several times", NULL},
+    {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
+     "paint over fields that a secret was typed into; to be as in the run, or the screen is another", NULL},
     {"policy", 0, OPTION_TEXT, AT(policy), "FILE", 0, 4096, NULL, "rules on what may be done, as for run",
      "HOLORUN_POLICY"},
     {"confirm", 0, OPTION_TEXT, AT(confirm), "HOW", 0, 4096, "auto",
@@ -87,6 +91,7 @@ const struct command replay_command = {
         "when the "
         "screen is not the one of then, and shows both with what differs in the report of a run directory of "
         "its own. "
+        "Secrets that the run typed are on record by their names, and to be given again with --secret. "
         "The rules on what may be done are those of now; Escape twice, Ctrl-C and holorun stop end it.",
     .examples = "holorun replay --verify\nholorun replay 20261121T054500Z-9f3c01ab --verify --json\n",
     .options = options,
@@ -330,6 +335,7 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
     if (n < 0)
         return n;
     json_t *settings = settings_of(j->record.run);
+    j->s = (struct replay_settings){0}; /* lists would grow twice */
     recorded_line(l, settings, options, taken, argc, argv);
     json_decref(settings);
     return options_parse(&replay_command, &j->s, l->argc, l->argv, e);

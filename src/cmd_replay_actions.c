@@ -20,7 +20,8 @@
 struct acting {
     const struct replay_settings *s;
     const struct record *record;
-    const char *task;
+    char *task;
+    struct secrets *secrets; /* NULL: none */
     struct policy *policy;
     struct gate *gate;
     struct screen *screen;
@@ -33,6 +34,27 @@ struct acting {
 
 /* ---- opening -------------------------------------------------------------------------------------------------------- */
 
+static char *mask(const void *secrets, const char *text)
+{
+    return secrets_mask(secrets, text);
+}
+
+static void scrub(const void *secrets, struct buf *json)
+{
+    secrets_scrub_json(secrets, json);
+}
+
+static int open_secrets(struct acting *a, struct err *e)
+{
+    const char *task = field_text(a->record->run, "task");
+    if (secrets_open(&a->secrets, a->s->secrets, e))
+        return -1;
+    a->task = secrets_mask(a->secrets, *task ? task : "recorded actions");
+    a->progress.mask = mask;
+    a->progress.mask_arg = a->secrets;
+    return 0;
+}
+
 static int open_gate(struct acting *a, struct err *e)
 {
     struct confirm confirm = {.seconds = a->s->confirm_timeout};
@@ -42,6 +64,8 @@ static int open_gate(struct acting *a, struct err *e)
                              .confirm = confirm,
                              .dry_run = a->s->dry_run,
                              .observe_only = a->s->observe_only,
+                             .secrets = a->secrets,
+                             .redact = a->s->redact_frames,
                              .task = a->task};
     a->gate = gate_new(&o);
     return 0;
@@ -82,12 +106,13 @@ static int write_run_json(struct acting *a, const char *status, int code, struct
 static int open_all(struct acting *a, struct err *e)
 {
     struct err alone = ERR_INIT;
-    if (open_gate(a, e) || open_screen(a, e))
+    if (open_secrets(a, e) || open_gate(a, e) || open_screen(a, e))
         return -1;
     if (!(a->trace = trace_open(a->s->runs, e)))
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
     if (running_enter(screen_name(a->screen), trace_dir(a->trace), a->task, a->started, &alone))
         warn("holorun stop will not find this run: %s", alone.text);
+    trace_scrub(a->trace, scrub, a->secrets);
     gate_begin(a->gate, a->screen, trace_dir(a->trace));
     return write_run_json(a, "running", -1, e);
 }
@@ -165,6 +190,7 @@ static int act(struct acting *a, struct err *e)
                                 .screen = a->screen,
                                 .trace = a->trace,
                                 .gate = a->gate,
+                                .secrets = a->secrets,
                                 .progress = &a->progress,
                                 .settle = {s->settle_min, s->settle_quiet, s->settle_max},
                                 .from = s->from,
@@ -186,8 +212,7 @@ static int act(struct acting *a, struct err *e)
 int replay_actions(const struct replay_settings *s, const struct record *r)
 {
     struct err e = ERR_INIT, unguarded = ERR_INIT;
-    const char *task = field_text(r->run, "task");
-    struct acting a = {.s = s, .record = r, .task = *task ? task : "recorded actions"};
+    struct acting a = {.s = s, .record = r};
     clock_iso(a.started);
     progress_open(&a.progress, stderr, s->quiet, false);
     if (!s->dry_run && screen_guard(&unguarded)) /* before there are threads */
@@ -198,6 +223,8 @@ int replay_actions(const struct replay_settings *s, const struct record *r)
     screen_close(a.screen);
     gate_free(a.gate);
     policy_free(a.policy);
+    secrets_free(a.secrets);
+    free(a.task);
     if (trace_close(a.trace, &e))
         warn("%s", e.text);
     screen_guard_end();

@@ -3,6 +3,7 @@
 #define HOLORUN_REPLAYING_H
 
 #include "base/err.h"
+#include "options.h"
 #include "trace/read.h"
 
 #include <stddef.h>
@@ -13,7 +14,8 @@ struct replay_settings {
     bool weight_cache, f32, verify, json, quiet;
     size_t state_memory;
 
-    bool actions, cursor, dry_run, observe_only, report;
+    bool actions, cursor, dry_run, observe_only, report, redact_frames;
+    const char *secrets[OPTION_LIST_MAX + 1];
     const char *display, *view, *policy, *confirm;
     int from, to;
     double threshold, speed, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, confirm_timeout;

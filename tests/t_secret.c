@@ -515,6 +515,67 @@ static void t_where(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
+/* ---- once more ---------------------------------------------------------------------------------------------------------- */
+
+static void replay(const struct fields *f, struct outcome *o, const char *run, const char *confirm,
+                   const char *secret)
+{
+    char *runs = xvfb_place(&f->t.x, "runs");
+    setenv("SECRET", PLAIN, 1);
+    program_run(&f->t.x, o,
+                WORDS("replay", run, "--actions", "--settle-min", "1", "-q", "--runs", runs, "--confirm",
+                      confirm, secret));
+    unsetenv("SECRET");
+    free(runs);
+}
+
+/* Empties the field: the screen is that of the beginning. */
+static void press_escape(const struct fields *f)
+{
+    Display *d = f->t.other;
+    XWarpPointer(d, None, DefaultRootWindow(d), 0, 0, 0, 0, 100, 80);
+    XTestFakeKeyEvent(d, XKeysymToKeycode(d, XK_Escape), True, 0);
+    XTestFakeKeyEvent(d, XKeysymToKeycode(d, XK_Escape), False, 0);
+    XSync(d, False);
+}
+
+static void t_replayed(void **state)
+{
+    (void)state;
+    struct fields f = {0};
+    struct outcome o = {0};
+    struct seen s = {0};
+    open_fields(&f);
+    setenv("SECRET", PLAIN, 1);
+    program_finish(&f.t.x,
+                   driven_start_with(&f.t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER,
+                                     WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all")),
+                   &o);
+    assert_int_equal(o.code, 0);
+    assert_typed(&f, PLAIN);
+    char *runs = xvfb_place(&f.t.x, "runs"), *run = record_newest(runs, NULL);
+    press_escape(&f);
+    replay(&f, &o, run, "yes-to-all", NULL);
+    ONE_LINE(&o, ERR_USAGE, "step 2 types the secret PASSWORD: give it with --secret PASSWORD=env:");
+    replay(&f, &o, run, "never", "--secret=PASSWORD=env:SECRET");
+    assert_int_equal(o.code, ERR_FAILED);
+    assert_non_null(strstr(o.err, "step 2 was not let pass"));
+    assert_typed(&f, PLAIN); /* once */
+    replay(&f, &o, run, "yes-to-all", "--secret=PASSWORD=env:SECRET");
+    if (o.code)
+        fail_msg("exit %d: %s%s", o.code, o.out, o.err);
+    assert_typed(&f, PLAIN PLAIN);
+    read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &s.glyphs);
+    search_run(&f, &o, PLAIN, &s);
+    if (s.hits)
+        fail_msg("%d of %d pictures show the canary, the last is %s", s.hits, s.pictures, s.last);
+    image_free(&s.glyphs);
+    outcome_free(&o);
+    free(runs);
+    free(run);
+    close_fields(&f);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("wrong secrets are refused without being repeated", t_taking),
     CLAIM("values and what looks like keys leave no record, inside strings only", t_scrub),
@@ -523,6 +584,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the search for it finds it where pictures are not redacted", t_search_works),
     CLAIM("a redacted field has two colours", t_field),
     CLAIM("a secret goes only where the rules let it", t_where),
+    CLAIM("typed again by a replay it has to be given again, to pass the rules, and is nowhere either",
+          t_replayed),
 };
 
 int main(int argc, char **argv)

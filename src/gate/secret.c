@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct secret {
@@ -182,6 +184,25 @@ int secrets_add(struct secrets *s, const char *spec, struct err *e)
     }
     escape(one);
     s->n++;
+    return 0;
+}
+
+int secrets_open(struct secrets **out, const char *const *specs, struct err *e)
+{
+    static const struct rlimit none = {0, 0};
+    *out = NULL;
+    if (!*specs)
+        return 0;
+    prctl(PR_SET_DUMPABLE, 0);
+    setrlimit(RLIMIT_CORE, &none);
+    *out = secrets_new();
+    for (; *specs; specs++) {
+        if (secrets_add(*out, *specs, e)) {
+            secrets_free(*out);
+            *out = NULL;
+            return -1;
+        }
+    }
     return 0;
 }
 

@@ -22,6 +22,8 @@ struct secrets *secrets_new(void);
 /* Takes "NAME=env:VAR" (and removes VAR from the environment) or "NAME=file:PATH" (without the newline at its
  * end).  ERR_USAGE; no message holds the value. */
 int secrets_add(struct secrets *s, const char *spec, struct err *e);
+/* All specs of a list that NULL ends; this process leaves no core dump from then on.  An empty list: 0, *out NULL. */
+int secrets_open(struct secrets **out, const char *const *specs, struct err *e);
 void secrets_free(struct secrets *s); /* overwrites; NULL is fine */
 
 int secrets_count(const struct secrets *s); /* 0 for NULL */

@@ -19,6 +19,11 @@ struct performing {
     int64_t start, first; /* clock_ns() now, time of the first step then */
 };
 
+static bool is_wanted(const struct perform_options *o, const struct story_step *s)
+{
+    return s->number >= o->from && (!o->to || s->number <= o->to) && !s->beyond && s->nactions;
+}
+
 /* ---- the screen ----------------------------------------------------------------------------------------------------- */
 
 /* The pause that the run had between its steps. */
@@ -38,6 +43,7 @@ static int look(struct performing *p, const struct story_step *s, struct settled
     struct screen *x = p->o->screen;
     if (keep_pace(p, s, e) || screen_settle(x, &p->o->settle, settled, e) || screen_capture(x, &p->now, e))
         return -1;
+    gate_hide(p->o->gate, &p->now); /* as in the run that it is compared with */
     struct screen_rect view = screen_view(x);
     p->place = (struct exec_place){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
     return 0;
@@ -122,6 +128,10 @@ static int pass(struct performing *p, int number, int index, const struct action
     trace_text(t, "verdict", policy_verdict_name(ruling.rule.verdict));
     trace_text(t, "who", ruling.who);
     trace_bool(t, "pass", ruling.pass);
+    if (*ruling.where)
+        trace_text(t, "window", ruling.where);
+    if (*ruling.crop)
+        trace_text(t, "crop", ruling.crop);
     if (!ruling.pass)
         trace_text(t, "error", ruling.told);
     if (trace_end(t, e))
@@ -137,12 +147,10 @@ static int execute(struct performing *p, int number, int index, const struct act
     enum action_fault fault = FAULT_NONE;
     if (trace_sync(t, e))
         return -1;
-    if (!p->o->dry_run) {
-        screen_acting(true);
-        fault = action_execute(p->o->screen, a, &p->place, &done, &why);
-        screen_acting(false);
-    }
-    if (p->o->gate && !p->o->dry_run && fault == FAULT_NONE)
+    if (!p->o->dry_run)
+        fault = p->o->gate ? gate_execute(p->o->gate, a, &p->place, &done, &why)
+                           : action_execute(p->o->screen, a, &p->place, &done, &why);
+    if (p->o->gate && !p->o->dry_run && (fault == FAULT_NONE || a->kind == ACT_KEYDOWN))
         gate_done(p->o->gate, a);
     trace_begin(t, number, "exec");
     trace_int(t, "index", index);
@@ -171,6 +179,51 @@ static int perform_action(struct performing *p, const struct story_step *s, int 
         rc = pass(p, s->number, index, &a, e) || execute(p, s->number, index, &a, e) ? -1 : 0;
     action_free(&a);
     return rc;
+}
+
+/* ---- secrets -------------------------------------------------------------------------------------------------------- */
+
+static bool has_secret(const struct secrets *s, const char *name, size_t len)
+{
+    for (int i = 0; i < secrets_count(s); i++)
+        if (strlen(secrets_name(s, i)) == len && !memcmp(secrets_name(s, i), name, len))
+            return true;
+    return false;
+}
+
+/* Where the run typed the secret whose name this is; 0: in none of these steps. */
+static int step_that_types(const struct perform_options *o, const struct story *s, const char *name,
+                           size_t len)
+{
+    char *braced = xasprintf("{{%.*s}}", (int)len, name);
+    int step = 0;
+    for (int i = 0; i < s->n && !step; i++)
+        for (int k = 0; k < s->steps[i].nactions && is_wanted(o, &s->steps[i]); k++) {
+            const struct story_action *a = &s->steps[i].actions[k];
+            if (!*a->failure && !strcmp(field_text(a->action, "kind"), "type") &&
+                strstr(field_text(a->action, "text"), braced))
+                step = s->steps[i].number;
+        }
+    free(braced);
+    return step;
+}
+
+/* Without its value the name would be typed, with its braces: known before anything is pressed. */
+static int check_secrets(const struct perform_options *o, const struct story *s, struct err *e)
+{
+    const json_t *specs = json_object_get(json_object_get(o->record->run, "settings"), "secret");
+    for (size_t i = 0; i < json_array_size(specs) && i < SECRETS_MAX && !o->dry_run; i++) {
+        const char *spec = json_string_value(json_array_get(specs, i));
+        size_t len = spec ? strcspn(spec, "=") : 0;
+        if (!len || len > SECRET_NAME || has_secret(o->secrets, spec, len))
+            continue;
+        int step = step_that_types(o, s, spec, len);
+        if (step)
+            return err_set(e, ERR_USAGE,
+                           "step %d types the secret %.*s: give it with --secret %.*s=env:VARIABLE", step,
+                           (int)len, spec, (int)len, spec);
+    }
+    return 0;
 }
 
 /* ---- the run -------------------------------------------------------------------------------------------------------- */
@@ -218,9 +271,10 @@ int perform_run(const struct perform_options *o, struct perform_result *r, struc
     int rc = 0, last = s.n ? s.steps[s.n - 1].number : 0;
     if (o->from > last)
         rc = err_set(e, ERR_USAGE, "the run has %d steps, there is no step %d", last, o->from);
+    if (rc == 0)
+        rc = check_secrets(o, &s, e);
     for (int i = 0; i < s.n && rc == 0 && r->end == PERFORMED_ALL; i++)
-        if (s.steps[i].number >= o->from && (!o->to || s.steps[i].number <= o->to) && !s.steps[i].beyond &&
-            s.steps[i].nactions)
+        if (is_wanted(o, &s.steps[i]))
             rc = perform_step(&p, &s.steps[i], e);
     screen_release_all(o->screen);
     r->end = rc ? PERFORMED_FAILED : r->end;

@@ -1,8 +1,8 @@
 /* perform.h - the actions of a recorded run once more, without a model.
  *
  * Before each step the screen is waited for as in the run, and compared with the screenshot of then; where it is another
- * by more than a threshold the actions end there.  Rules, stops and hands are those of a run.  What happens is recorded
- * as a run of its own.
+ * by more than a threshold the actions end there.  Rules, stops, hands and secrets are those of a run.  What happens is
+ * recorded as a run of its own.
  */
 #ifndef HOLORUN_REPLAY_PERFORM_H
 #define HOLORUN_REPLAY_PERFORM_H
@@ -17,7 +17,8 @@ struct perform_options { /* all borrowed */
     const struct record *record;
     struct screen *screen;
     struct trace *trace;
-    struct gate *gate; /* NULL: everything passes */
+    struct gate *gate;             /* NULL: everything passes, and secrets are typed as their names */
+    const struct secrets *secrets; /* those of the gate; NULL: none */
     const struct progress *progress;
     struct settle settle;
     int from, to;     /* steps; to 0: up to the last */
@@ -35,7 +36,8 @@ struct perform_result {
     double tiles; /* DIFFERS: share of the screen */
 };
 
-/* -1: it broke off (stopped, no display, a full disk); the record is complete all the same. */
+/* -1: it broke off (stopped, no display, a full disk), or did not begin: there is no such step (ERR_USAGE), or a secret
+ * that the run typed is not given (ERR_USAGE).  The record is complete all the same. */
 int perform_run(const struct perform_options *o, struct perform_result *r, struct err *e);
 
 #endif
