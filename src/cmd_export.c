@@ -60,8 +60,8 @@ int cmd_export(int argc, char **argv)
         n = err_set(&e, ERR_USAGE, "whose layout? --format osworld, holo, uitars or rl");
     if (n < 0)
         return options_refuse(&export_command, &e);
-    char *dir = recorded_find(n ? argv[0] : NULL, s.runs, &e), *to = NULL;
-    int rc = dir ? record_open(&r, dir, &e) : -1;
+    char *to = NULL;
+    int rc = recorded_open(&r, n ? argv[0] : NULL, s.runs, &e);
     if (rc == 0) {
         to = s.output ? xstrdup(s.output) : xasprintf("%s/export-%s", r.dir, endings[s.format]);
         struct export_options o = {
@@ -73,6 +73,5 @@ int cmd_export(int argc, char **argv)
     int code = rc ? options_failed(&e) : 0;
     record_free(&r);
     free(to);
-    free(dir);
     return code;
 }

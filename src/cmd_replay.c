@@ -15,9 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As cmd_run.c: larger weights are not hashed whole. */
-enum { HASHED = 1 << 30 };
-
 #define AT(member) offsetof(struct replay_settings, member)
 
 static const struct option_spec options[] = {
@@ -152,7 +149,7 @@ static int compare_model(struct job *j, struct err *e)
     }
     uint64_t all;
     recorded = field_text(then, "weights");
-    int large = *recorded ? model_hash_weights(j->model_dir, HASHED, &all, e) : 1;
+    int large = *recorded ? model_hash_weights(j->model_dir, MODEL_HASHED, &all, e) : 1;
     if (large)
         return large < 0 ? -1 : 0;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)all);
@@ -205,30 +202,24 @@ static void print_outcome(const struct job *j)
            (long long)v->tokens, v->hashed);
 }
 
-static void put_member(struct buf *b, const char *key, const char *text)
-{
-    buf_printf(b, ", \"%s\": ", key);
-    buf_put_json(b, text, strlen(text));
-}
-
 static void print_json(const struct job *j)
 {
     const struct verification *v = &j->v;
     struct buf b;
     buf_init(&b, 1 << 20);
     buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", v->n ? "differs" : "same", v->n ? ERR_FAILED : 0);
-    put_member(&b, "run_dir", j->record.dir);
+    buf_put_member(&b, "run_dir", j->record.dir);
     buf_printf(&b, ", \"steps\": %d, \"replies\": %d, \"tokens\": %lld, \"logits\": %d", v->steps, v->replies,
                (long long)v->tokens, v->hashed);
-    put_member(&b, "isa", engine_isa(j->engine));
+    buf_put_member(&b, "isa", engine_isa(j->engine));
     buf_puts(&b, ", \"differences\": [");
     for (int i = 0; i < v->n; i++) {
         const struct difference *d = &v->differences[i];
         buf_printf(&b, "%s{\"kind\": \"%s\", \"step\": %d, \"token\": %lld", i ? ", " : "",
                    differs_name(d->kind), d->step, (long long)d->token);
-        put_member(&b, "recorded", d->recorded);
-        put_member(&b, "now", d->now);
-        put_member(&b, "what", d->what);
+        buf_put_member(&b, "recorded", d->recorded);
+        buf_put_member(&b, "now", d->now);
+        buf_put_member(&b, "what", d->what);
         buf_putc(&b, '}');
     }
     buf_puts(&b, "]}");
@@ -320,18 +311,12 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
         "model",        "device",    "isa",           "weights",      "hold",       "f32",
         "dialect",      "state",     "view",          "cursor",       "settle-min", "settle-max",
         "settle-quiet", "key-delay", "keymap-settle", "observe-only", NULL};
-    char **first = xcalloc((unsigned long)argc + 1, sizeof *first);
-    memcpy(first, argv, (size_t)argc * sizeof *first);
-    int n = options_parse(&replay_command, &j->s, argc, first, e);
-    if (n > 1)
-        n = err_set(e, ERR_USAGE, "one run at a time, not %d", n);
-    else if (n >= 0 && j->s.verify == j->s.actions)
+    const char *name;
+    int n = recorded_name(&replay_command, &j->s, argc, argv, &name, e);
+    if (n >= 0 && j->s.verify == j->s.actions)
         n = err_set(e, ERR_USAGE, "replay wants either --verify or --actions");
-    char *dir = n >= 0 ? recorded_find(n ? first[0] : NULL, j->s.runs, e) : NULL;
-    free(first);
-    if (n >= 0 && (!dir || record_open(&j->record, dir, e)))
+    if (n >= 0 && recorded_open(&j->record, name, j->s.runs, e))
         n = -1;
-    free(dir);
     if (n < 0)
         return n;
     json_t *settings = settings_of(j->record.run);

@@ -2,7 +2,6 @@
 #include "recorded.h"
 
 #include "base/file.h"
-#include "trace/read.h"
 #include "trace/trace.h"
 
 #include <stdlib.h>
@@ -46,6 +45,25 @@ char *recorded_find(const char *name, const char *runs, struct err *e)
     char *dir = find_below(name, runs ? runs : standard, e);
     free(standard);
     return dir;
+}
+
+int recorded_open(struct record *r, const char *name, const char *runs, struct err *e)
+{
+    char *dir = recorded_find(name, runs, e);
+    int rc = dir ? record_open(r, dir, e) : -1;
+    free(dir);
+    return rc;
+}
+
+int recorded_name(const struct command *c, void *settings, int argc, char **argv, const char **name,
+                  struct err *e)
+{
+    char **words = xcalloc((unsigned long)argc + 1, sizeof *words);
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    int n = options_parse(c, settings, argc, words, e);
+    *name = n > 0 ? words[0] : NULL;
+    free(words);
+    return n > 1 ? err_set(e, ERR_USAGE, "one run at a time, not %d", n) : n;
 }
 
 /* ---- its settings --------------------------------------------------------------------------------------------------- */

@@ -8,12 +8,17 @@
 #define HOLORUN_RECORDED_H
 
 #include "options.h"
-
-#include <jansson.h>
+#include "trace/read.h"
 
 /* The folder of a run: a path as it is, else a name below `runs` (NULL: the user's state folder), without a name the
  * newest there.  The caller frees it; NULL with what there is in its place. */
 char *recorded_find(const char *name, const char *runs, struct err *e);
+int recorded_open(struct record *r, const char *name, const char *runs, struct err *e);
+
+/* Words are read twice where a run's settings stand before them: this is the first time, which leaves argv as it is.
+ * *name: the run, NULL when none is named.  Returns what options_parse does; more than one run is an error. */
+int recorded_name(const struct command *c, void *settings, int argc, char **argv, const char **name,
+                  struct err *e);
 
 struct recorded_line { /* a command line; what was parsed from it points into it */
     char **argv;

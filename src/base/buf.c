@@ -131,3 +131,9 @@ int buf_put_json(struct buf *b, const char *s, size_t n)
     }
     return buf_putc(b, '"');
 }
+
+int buf_put_member(struct buf *b, const char *key, const char *value)
+{
+    buf_printf(b, ", \"%s\": ", key);
+    return value ? buf_put_json(b, value, strlen(value)) : buf_puts(b, "null");
+}

@@ -27,5 +27,7 @@ int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf
 
 /* Appends s as a JSON string with its quotes: UTF-8 is kept, invalid bytes become U+FFFD. */
 int buf_put_json(struct buf *b, const char *s, size_t n);
+/* ... as one more member of an object: `, "key": "value"`; value NULL: null. */
+int buf_put_member(struct buf *b, const char *key, const char *value);
 
 #endif

@@ -193,21 +193,15 @@ void gate_hide(struct gate *g, struct image *capture)
 
 /* ---- asking -------------------------------------------------------------------------------------------- */
 
-static void put_member(struct buf *b, const char *key, const char *value)
-{
-    buf_printf(b, ", \"%s\": ", key);
-    buf_put_json(b, value, strlen(value));
-}
-
 static void question_json(const struct gate *g, const struct action *a, const char *what, const char *path,
                           const struct gate_ruling *out, struct buf *b)
 {
     const struct policy_subject *s = &g->subject.s;
     const struct screen_window none = {0}, *w = s->n_targets ? &s->targets[s->n_targets - 1].window : &none;
     buf_puts(b, "{\"v\": 1");
-    put_member(b, "what", what);
-    put_member(b, "rule", out->rule.rule);
-    put_member(b, "task", g->o.task ? g->o.task : "");
+    buf_put_member(b, "what", what);
+    buf_put_member(b, "rule", out->rule.rule);
+    buf_put_member(b, "task", g->o.task ? g->o.task : "");
     buf_puts(b, ", \"action\": ");
     action_to_json(a, b);
     buf_puts(b, ", \"targets\": [");
@@ -215,12 +209,12 @@ static void question_json(const struct gate *g, const struct action *a, const ch
         if (s->targets[i].placed)
             buf_printf(b, "%s[%d, %d]", i ? ", " : "", s->targets[i].x, s->targets[i].y);
     buf_printf(b, "], \"window\": {\"id\": %lu", w->id);
-    put_member(b, "title", w->title);
-    put_member(b, "class", w->class);
-    put_member(b, "program", w->program);
+    buf_put_member(b, "title", w->title);
+    buf_put_member(b, "class", w->class);
+    buf_put_member(b, "program", w->program);
     buf_printf(b, "}, \"seconds\": %g", g->o.confirm.seconds);
     if (path)
-        put_member(b, "crop", path);
+        buf_put_member(b, "crop", path);
     buf_puts(b, "}\n");
 }
 

@@ -100,7 +100,9 @@ bool engine_mapped(const struct engine *g); /* its weights are read from the fil
 /* Of config.json, the tensor table and the first 256 bytes of each tensor: what a saved session must match. */
 uint64_t engine_hash(const struct engine *g);
 
-/* The same of every byte of the weights.  It takes as long as reading them: 1 when they are more than `most` bytes. */
+/* The same of every byte of the weights.  It takes as long as reading them: 1 when they are more than `most` bytes.
+ * The record of a run has it of weights up to MODEL_HASHED. */
+enum { MODEL_HASHED = 1 << 30 };
 int model_hash_weights(const char *dir, size_t most, uint64_t *hash, struct err *e);
 
 /* Memory of sessions and checkpoints. */

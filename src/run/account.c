@@ -1,0 +1,129 @@
+/* account.c - what is said of a run: run.json, from its beginning for `stop`, `resume` and `replay`, and the outcome at its
+ * end for who waits for it.  See job.h.
+ *
+ * stdout gets the answer, or with --json one object; everything a person watches goes to stderr.
+ */
+#include "run/job.h"
+
+#include "version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- run.json -------------------------------------------------------------------------------------------- */
+
+/* Which model, and how it computes. */
+static void put_engine(const struct job *j, struct buf *b)
+{
+    buf_printf(b, ", \"hash\": \"%016llx\", \"isa\": \"%s\", \"threads\": %d, \"weights\": ",
+               (unsigned long long)engine_hash(j->engine), engine_isa(j->engine), engine_threads(j->engine));
+    if (j->weights_hashed)
+        buf_printf(b, "\"%016llx\"", (unsigned long long)j->weights_hash);
+    else
+        buf_puts(b, "null");
+    char *dir = realpath(j->model_dir, NULL);
+    buf_put_member(b, "dir", dir);
+    free(dir);
+}
+
+int job_record(struct job *j, const char *status, int exit_code, struct err *e)
+{
+    struct screen_rect view = screen_view(j->screen);
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_puts(&b, "{\"schema\": 1");
+    buf_put_member(&b, "version", HOLORUN_VERSION);
+    buf_put_member(&b, "build", *j->build ? j->build : NULL);
+    buf_put_member(&b, "parent", j->resume.parent);
+    buf_put_member(&b, "task", j->task);
+    buf_puts(&b, ", \"argv\": [");
+    for (int i = 0; i < j->argc; i++) {
+        buf_puts(&b, i ? ", " : "");
+        buf_put_json(&b, j->argv[i], strlen(j->argv[i]));
+    }
+    buf_puts(&b, "]");
+    buf_printf(&b, ", \"warm_up\": %s", j->warm_up ? "true" : "false");
+    buf_put_member(&b, "started", j->started);
+    buf_put_member(&b, "status", status);
+    if (exit_code >= 0)
+        buf_printf(&b, ", \"exit\": %d", exit_code);
+    buf_puts(&b, ", \"model\": {\"name\": ");
+    const char *name = j->model_dir ? j->model_dir : "script";
+    buf_put_json(&b, name, strlen(name));
+    if (j->engine)
+        put_engine(j, &b);
+    buf_puts(&b, "}, \"dialect\": {\"name\": ");
+    buf_put_json(&b, j->dialect->name, strlen(j->dialect->name));
+    buf_put_member(&b, "sha256", j->dialect->sha256);
+    buf_put_member(&b, "source", j->dialect_source);
+    buf_puts(&b, "}, \"policy\": {\"name\": ");
+    buf_put_json(&b, policy_name(j->policy), strlen(policy_name(j->policy)));
+    buf_put_member(&b, "sha256", policy_sha256(j->policy));
+    buf_puts(&b, "}, \"display\": {\"name\": ");
+    buf_put_json(&b, screen_name(j->screen), strlen(screen_name(j->screen)));
+    buf_printf(&b, ", \"x\": %d, \"y\": %d, \"w\": %d, \"h\": %d}, \"settings\": ", view.x, view.y, view.w,
+               view.h);
+    options_to_json(job_options, &j->s, &b);
+    buf_puts(&b, "}\n");
+    int rc = trace_run_json(j->trace, b.data, b.len, e);
+    buf_free(&b);
+    return rc;
+}
+
+/* ---- the outcome ----------------------------------------------------------------------------------------- */
+
+static void print_json(const struct job *j, const struct agent_result *r, const struct err *e, int code)
+{
+    static const char *const phases[PHASES] = {"settle", "see", "read", "decide", "act"};
+    struct buf b;
+    buf_init(&b, 4 << 20);
+    buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", agent_status_name(r->status), code);
+    buf_put_member(&b, "answer", r->answer);
+    if (e->kind)
+        buf_put_member(&b, "error", e->text);
+    buf_printf(&b, ", \"steps\": %d, \"seconds\": %.3f", r->steps, r->seconds);
+    buf_put_member(&b, "run_dir", j->trace ? trace_dir(j->trace) : NULL);
+    buf_put_member(&b, "report", j->report);
+    buf_puts(&b, ", \"ms\": {");
+    for (int p = 0; p < PHASES; p++)
+        buf_printf(&b, "%s\"%s\": %.1f", p ? ", " : "", phases[p], r->ms[p]);
+    buf_printf(
+        &b, "}, \"tokens\": {\"generated\": %lld, \"forced\": %lld, \"prefilled\": %lld, \"reused\": %lld}}",
+        (long long)r->generated, (long long)r->forced, (long long)r->prefilled, (long long)r->reused);
+    puts(b.data);
+    buf_free(&b);
+}
+
+void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code)
+{
+    const struct progress *p = &j->progress;
+    char text[128];
+    bool done = r->status == AGENT_ANSWERED, own = done || r->status == AGENT_INFEASIBLE;
+    const char *why = e->kind ? e->text : agent_status_meaning(r->status);
+    progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
+    const char *asked = own ? NULL : r->answer; /* for because a budget was used up: no result */
+    if (asked)
+        progress_head(p, "said", asked);
+    snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);
+    progress_head(p, "took", text);
+    progress_head(p, "run", trace_dir(j->trace));
+    if (j->report)
+        progress_head(p, "see", j->report);
+    if (j->s.quiet && code) /* quiet about progress, not about failure */
+        fprintf(stderr, "holorun: %s\n", why);
+    if (j->s.json)
+        print_json(j, r, e, code);
+    else if (own)
+        puts(r->answer);
+}
+
+int job_refused(const struct job *j, const struct err *e)
+{
+    const struct agent_result none = {.status = e->kind == ERR_STOPPED ? AGENT_STOPPED : AGENT_FAILED};
+    int code = e->kind ? (int)e->kind : ERR_ENV;
+    fprintf(stderr, "holorun: %s\n", e->text);
+    if (j->s.json)
+        print_json(j, &none, e, code);
+    return code;
+}

@@ -1,0 +1,96 @@
+/* job.h - one run from its command line to its exit code: what `run`, `step` and `resume` share.
+ *
+ *   words -> settings (settings.c) -> open (open.c) -> work (work.c) -> account (account.c) -> close (open.c)
+ *
+ * A command fills the settings and the task, then job_run does the rest.  Everything that a run needs hangs on struct job,
+ * is made in one place and freed in one place; each part reads what those before it have left there.
+ */
+#ifndef HOLORUN_RUN_JOB_H
+#define HOLORUN_RUN_JOB_H
+
+#include "agent/agent.h"
+#include "model/model.h"
+#include "options.h"
+#include "replay/interrupted.h"
+#include "step/step.h"
+
+enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */
+
+struct run_settings {
+    const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
+    int threads, hold, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
+    double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
+    uint64_t seed;
+    bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
+    bool pause_on_human, corner_stop;
+    size_t state_memory;
+    const char *policy, *confirm;
+    double confirm_timeout;
+    bool observe_only, redact_frames;
+    const char *secrets[OPTION_LIST_MAX + 1];
+    const char *step, *breaks[OPTION_LIST_MAX + 1];
+};
+
+struct job {
+    struct run_settings s;
+    const char *build; /* of this program, for the record; "": not known */
+    int argc;
+    char **argv; /* as given, for the record */
+    char *task;
+    bool warm_up, told;
+    char *model_dir;
+    char *dialect_source; /* what dialect_load was given */
+    struct dialect *dialect;
+    struct engine *engine;
+    struct mind *mind;
+    struct screen *screen;
+    struct trace *trace;
+    struct progress progress;
+    struct policy *policy;
+    struct secrets *secrets; /* NULL: none */
+    struct gate *gate;
+    struct stepper *stepper;
+    char started[28];
+    uint64_t weights_hash;
+    bool weights_hashed;
+    char *report; /* path, NULL when there is none */
+
+    /* resume: the run that is gone on with */
+    struct record record;
+    struct timeline timeline;
+    struct resume resume; /* parent NULL: a run of its own */
+};
+
+/* ---- settings.c --------------------------------------------------------------------------------------------- */
+
+extern const struct option_spec job_options[]; /* of struct run_settings */
+
+/* An empty job.  build: version_build().  Keeps the words as they are: parsing moves those of argv. */
+void job_begin(struct job *j, const char *build, int argc, char **argv);
+/* Settings as they are before words are read. */
+void job_unset(struct run_settings *s);
+/* The task from the command line, or from stdin for "-". */
+int job_read_task(struct job *j, const char *word, struct err *e);
+/* What was not given is decided by the dialect, which is open; run.json shows the settings in force. */
+void job_resolve(struct job *j);
+
+/* ---- open.c --------------------------------------------------------------------------------------------------- */
+
+int job_open(struct job *j, struct err *e);
+void job_close(struct job *j); /* whatever of it is open; the guard, too */
+
+/* ---- account.c ------------------------------------------------------------------------------------------------ */
+
+/* run.json as things are now; exit_code -1: it is under way. */
+int job_record(struct job *j, const char *status, int exit_code, struct err *e);
+/* How it ended: words on stderr, the answer or one JSON object on stdout. */
+void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code);
+/* ... of one that did not begin; returns the exit code. */
+int job_refused(const struct job *j, const struct err *e);
+
+/* ---- work.c --------------------------------------------------------------------------------------------------- */
+
+/* Settings and task are there: opens, runs, makes the report, says how it ended.  The exit code. */
+int job_run(struct job *j);
+
+#endif

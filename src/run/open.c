@@ -1,0 +1,213 @@
+/* open.c - what a run works with, opened in order and closed again: secrets, gate, dialect, screen, stepper, model, run
+ * directory.  See job.h.
+ *
+ * What is cheap and what is likely to be wrong comes first; the model, which may take minutes, near the end.  The run
+ * directory is made last: a run without a model leaves none.
+ */
+#include "run/job.h"
+
+#include "brakes/running.h"
+#include "model/find.h"
+#include "model/tokenizer.h"
+#include "shared_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+/* ---- what may be seen and done --------------------------------------------------------------------------- */
+
+static char *mask(const void *secrets, const char *text)
+{
+    return secrets_mask(secrets, text);
+}
+
+static void scrub(const void *secrets, struct buf *json)
+{
+    secrets_scrub_json(secrets, json);
+}
+
+/* Values must not be in what the system keeps of a process that dies, nor in what is asked of the model. */
+static int open_secrets(struct job *j, struct err *e)
+{
+    static const struct rlimit none = {0, 0};
+    if (!*j->s.secrets)
+        return 0;
+    prctl(PR_SET_DUMPABLE, 0);
+    setrlimit(RLIMIT_CORE, &none);
+    j->secrets = secrets_new();
+    for (const char *const *spec = j->s.secrets; *spec; spec++)
+        if (secrets_add(j->secrets, *spec, e))
+            return -1;
+    char *task = secrets_mask(j->secrets, j->task);
+    free(j->task);
+    j->task = task;
+    j->progress.mask = mask;
+    j->progress.mask_arg = j->secrets;
+    return 0;
+}
+
+static int open_gate(struct job *j, struct err *e)
+{
+    struct confirm confirm = {.seconds = j->s.confirm_timeout};
+    if (confirm_parse(j->s.confirm, &confirm, e) || !(j->policy = policy_open(j->s.policy, e)))
+        return -1;
+    struct gate_options o = {.policy = j->policy,
+                             .confirm = confirm,
+                             .dry_run = j->s.dry_run,
+                             .observe_only = j->s.observe_only,
+                             .secrets = j->secrets,
+                             .redact = j->s.redact_frames,
+                             .task = j->task};
+    j->gate = gate_new(&o);
+    return 0;
+}
+
+/* ---- the model's side ------------------------------------------------------------------------------------ */
+
+static int open_dialect(struct job *j, struct err *e)
+{
+    if (!j->s.fake && !(j->model_dir = model_find(j->s.model, e)))
+        return -1;
+    if (j->s.dialect)
+        j->dialect_source = xstrdup(j->s.dialect);
+    else
+        j->dialect_source = j->model_dir ? dialect_for_model(j->model_dir, e) : xstrdup("holo3");
+    j->dialect = j->dialect_source ? dialect_load(j->dialect_source, e) : NULL;
+    if (!j->dialect)
+        return -1;
+    job_resolve(j);
+    return 0;
+}
+
+static int open_mind(struct job *j, struct err *e)
+{
+    if (j->s.fake) {
+        j->mind = mind_script_file(j->s.fake, e);
+        return j->mind ? 0 : -1;
+    }
+    struct engine_options o = MODEL_ENGINE(j->s);
+    o.dir = j->model_dir;
+    o.f32 = j->s.f32;
+    o.cancel = screen_stop_flag();
+    if (!(j->engine = engine_open(&o, e)))
+        return -1;
+    const char *odd = chat_check(j->engine);
+    if (odd)
+        warn("%s", odd);
+    odd = j->s.verbose ? tokenizer_check(engine_tokenizer(j->engine)) : NULL;
+    if (odd)
+        warn("%s", odd);
+    int large = model_hash_weights(j->model_dir, MODEL_HASHED, &j->weights_hash, e);
+    j->weights_hashed = large == 0;
+    j->mind = mind_model(j->engine, j->dialect, j->s.seed);
+    return large < 0 ? -1 : 0;
+}
+
+/* ---- the screen's side ----------------------------------------------------------------------------------- */
+
+static int open_screen(struct job *j, struct err *e)
+{
+    struct screen_options o = {.display = j->s.display,
+                               .view = j->s.view,
+                               .cursor = j->s.cursor,
+                               .heed_person = j->s.pause_on_human,
+                               .corner_stop = j->s.corner_stop,
+                               .key_delay_ms = j->s.key_delay,
+                               .keymap_settle_ms = j->s.keymap_settle};
+    if (!(j->screen = screen_open(&o, e)))
+        return -1;
+    struct err unwatched = ERR_INIT;
+    int deaf = screen_watch(j->screen, &unwatched);
+    if (!j->s.dry_run && screen_hands(j->screen, e))
+        return -1;
+    if (!j->s.dry_run && !deaf)
+        deaf = screen_watch_check(j->screen, &unwatched);
+    if (deaf && unwatched.kind != ERR_STOPPED)
+        warn("Escape twice will not stop this run (%s); Ctrl-C and holorun stop do%s", unwatched.text,
+             j->s.pause_on_human ? ", and it will not pause for a person" : "");
+    const struct dialect *d = j->dialect;
+    struct screen_rect view = screen_view(j->screen);
+    if (d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
+        warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes, or give it a "
+             "window "
+             "of that size with --view",
+             d->screen_w, d->screen_h, view.w, view.h);
+    return 0;
+}
+
+/* Breakpoints are for steps that are shown. */
+static int open_stepper(struct job *j, struct err *e)
+{
+    if (!j->s.step && *j->s.breaks)
+        j->s.step = "auto";
+    if (!j->s.step)
+        return 0;
+    const struct step_where where = {.out = stderr,
+                                     .quiet = j->s.quiet,
+                                     .captured = screen_name(j->screen),
+                                     .view = screen_view(j->screen),
+                                     .display = j->s.ui_display};
+    return (j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)) ? 0 : -1;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------- */
+
+/* So that `holorun stop` finds this run. */
+static void tell_others(struct job *j)
+{
+    struct err e = ERR_INIT;
+    char *dir = j->trace ? realpath(trace_dir(j->trace), NULL) : NULL;
+    if (running_enter(screen_name(j->screen), dir, j->task, j->started, &e))
+        warn("holorun stop will not find this run: %s", e.text);
+    j->told = true;
+    free(dir);
+}
+
+/* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
+int job_open(struct job *j, struct err *e)
+{
+    if (open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) || open_screen(j, e) ||
+        open_stepper(j, e))
+        return -1;
+    tell_others(j);
+    if (open_mind(j, e))
+        return -1;
+    if (!(j->trace = trace_open(j->s.runs, e)))
+        return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
+    tell_others(j);
+    trace_scrub(j->trace, scrub, j->secrets);
+    gate_begin(j->gate, j->screen, trace_dir(j->trace));
+    return job_record(j, "running", -1, e);
+}
+
+void job_close(struct job *j)
+{
+    struct err e = ERR_INIT;
+    screen_close(j->screen);
+    if (j->told)
+        running_leave();
+    if (trace_close(j->trace, &e))
+        warn("%s", e.text);
+    mind_free(j->mind);
+    engine_close(j->engine);
+    interrupted_free(&j->resume);
+    timeline_free(&j->timeline);
+    record_free(&j->record);
+    stepper_free(j->stepper);
+    gate_free(j->gate);
+    secrets_free(j->secrets);
+    policy_free(j->policy);
+    if (j->dialect)
+        dialect_free(j->dialect);
+    free(j->dialect_source);
+    free(j->model_dir);
+    free(j->report);
+    for (int i = 0; i < j->argc; i++)
+        free(j->argv[i]);
+    free(j->argv);
+    free(j->task);
+    screen_guard_end();
+}

@@ -1,0 +1,86 @@
+/* work.c - a run itself: the guard and the signals, everything opened, the agent at work, the report.  See job.h.
+ *
+ * The guard is a process of its own, made before there are threads.  Once everything is open the run has a record, and
+ * whatever ends it, the record is completed and the report made before the outcome is told: an error of the run comes
+ * before one of its record.
+ */
+#include "run/job.h"
+
+#include "base/clock.h"
+#include "trace/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void fill_options(struct job *j, struct agent_options *o)
+{
+    const struct run_settings *s = &j->s;
+    const struct dialect *d = j->dialect;
+    *o = (struct agent_options){
+        .task = j->task,
+        .dialect = d,
+        .mind = j->mind,
+        .screen = j->screen,
+        .trace = j->trace,
+        .secrets = j->secrets,
+        .gate = j->gate,
+        .resume = j->resume.parent ? &j->resume : NULL,
+        .progress = &j->progress,
+        .window = s->window == 1 ? WINDOW_SAWTOOTH : WINDOW_STRICT,
+        .max_images = s->max_images,
+        .sampling = {(float)s->temperature, d->top_p, s->reply_tokens},
+        .warm_up = j->warm_up,
+        .max_steps = s->max_steps,
+        .max_seconds = s->max_time,
+        .max_tokens = s->max_tokens,
+        .force_answer = s->force_answer,
+        .dry_run = s->dry_run,
+        .log_tokens = s->log_tokens,
+        .human_quiet_ms = 1000 * s->human_quiet,
+        .settle = {s->settle_min, s->settle_quiet, s->settle_max},
+        .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
+    };
+}
+
+/* Everything is open: run, close the record, say how it ended. */
+static int work(struct job *j)
+{
+    struct err e = ERR_INIT, late = ERR_INIT;
+    struct agent_options o;
+    struct agent_result r = {0};
+    fill_options(j, &o);
+    progress_head(&j->progress, "task", j->task);
+    agent_run(&o, &r, &e);
+    int code = agent_exit_code(r.status, &e);
+    if (job_record(j, agent_status_name(r.status), code, &late) && !e.kind) {
+        e = late;
+        code = e.kind;
+    }
+    char *dir = xstrdup(trace_dir(j->trace));
+    if (j->s.report) {
+        j->report = xasprintf("%s/report.html", dir);
+        if (trace_sync(j->trace, &late) || report_write(dir, j->report, &late)) {
+            if (strcmp(late.text, e.text) != 0) /* a full disk need not be told twice */
+                warn("no report: %s", late.text);
+            free(j->report);
+            j->report = NULL;
+        }
+    }
+    job_outcome(j, &r, &e, code);
+    free(r.answer);
+    free(dir);
+    return code;
+}
+
+int job_run(struct job *j)
+{
+    struct err e = ERR_INIT;
+    clock_iso(j->started);
+    progress_open(&j->progress, stderr, j->s.quiet, j->s.verbose);
+    struct err unguarded = ERR_INIT;
+    if (!j->s.dry_run && screen_guard(&unguarded)) /* before there are threads */
+        warn("%s", unguarded.text);
+    screen_install_signals();
+    return job_open(j, &e) ? job_refused(j, &e) : work(j);
+}
