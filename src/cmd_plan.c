@@ -8,61 +8,50 @@
  */
 #include "commands.h"
 
-#include "base/buf.h"
 #include "base/pool.h"
 #include "bench/bench.h"
-#include "model/config.h"
 #include "model/cost.h"
 #include "model/find.h"
 #include "model/memory.h"
-#include "model/plan.h"
 #include "model/preprocess.h"
 #include "model/state.h"
 #include "model/tokenizer.h"
+#include "planning.h"
 
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { CONTEXT = 12288, PIECE = 512, WORDS = 64 /* of a step beside its screenshot */ };
 
-struct settings {
-    const char *model, *screen;
-    size_t gpu, memory, state_memory;
-    int hold, weights, state, kv, sessions, context, generated, threads;
-    double bandwidth, flops;
-    bool json;
-};
-
 static const struct option_spec options[] = {
-    {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
+    {"model", 'm', OPTION_TEXT, offsetof(struct plan_settings, model), "DIR", 0, 4096, NULL,
      "the same as the argument; without either the model that comes with holorun", "HOLORUN_MODEL"},
-    {"gpu", 0, OPTION_SIZE, offsetof(struct settings, gpu), "SIZE", 0, 0, NULL,
+    {"gpu", 0, OPTION_SIZE, offsetof(struct plan_settings, gpu), "SIZE", 0, 0, NULL,
      "plan for a GPU with so much memory, as 24G, instead of this machine", NULL},
-    {"memory", 0, OPTION_SIZE, offsetof(struct settings, memory), "SIZE", 0, 0, NULL,
+    {"memory", 0, OPTION_SIZE, offsetof(struct plan_settings, memory), "SIZE", 0, 0, NULL,
      "plan for a machine with so much free memory, as 32G, instead of what is free now", NULL},
-    {"state-memory", 0, OPTION_SIZE, offsetof(struct settings, state_memory), "SIZE", 0, 0, NULL,
+    {"state-memory", 0, OPTION_SIZE, offsetof(struct plan_settings, state_memory), "SIZE", 0, 0, NULL,
      "memory that states of conversations may take, as with the other commands: how many are there at once",
      "HOLORUN_STATE_MEMORY"},
-    WEIGHTS_OPTIONS(struct settings),
-    STATE_OPTION(struct settings),
-    {"sessions", 'n', OPTION_INT, offsetof(struct settings, sessions), "N", 1, 100000, "1",
+    WEIGHTS_OPTIONS(struct plan_settings),
+    STATE_OPTION(struct plan_settings),
+    {"sessions", 'n', OPTION_INT, offsetof(struct plan_settings, sessions), "N", 1, 100000, "1",
      "conversations in memory at once", NULL},
-    {"context", 'c', OPTION_INT, offsetof(struct settings, context), "T", 0, 1 << 28, "0",
+    {"context", 'c', OPTION_INT, offsetof(struct plan_settings, context), "T", 0, 1 << 28, "0",
      "tokens of each of them; 0 for 12288, or as many as the model was made for", NULL},
-    {"screen", 0, OPTION_TEXT, offsetof(struct settings, screen), "WxH", 0, 32, "1920x1080",
+    {"screen", 0, OPTION_TEXT, offsetof(struct plan_settings, screen), "WxH", 0, 32, "1920x1080",
      "size of the screenshot of a step", NULL},
-    {"generated", 0, OPTION_INT, offsetof(struct settings, generated), "N", 1, 100000, "100",
+    {"generated", 0, OPTION_INT, offsetof(struct plan_settings, generated), "N", 1, 100000, "100",
      "tokens that a step generates", NULL},
-    {"bandwidth", 0, OPTION_NUMBER, offsetof(struct settings, bandwidth), "GB/S", 0, 1e6, "0",
+    {"bandwidth", 0, OPTION_NUMBER, offsetof(struct plan_settings, bandwidth), "GB/S", 0, 1e6, "0",
      "of the memory; 0 to measure this machine's", NULL},
-    {"flops", 0, OPTION_NUMBER, offsetof(struct settings, flops), "TFLOP/S", 0, 1e6, "0",
+    {"flops", 0, OPTION_NUMBER, offsetof(struct plan_settings, flops), "TFLOP/S", 0, 1e6, "0",
      "of bf16 products; 0 to measure this machine's", NULL},
-    {"threads", 0, OPTION_INT, offsetof(struct settings, threads), "N", 0, 256, "0",
+    {"threads", 0, OPTION_INT, offsetof(struct plan_settings, threads), "N", 0, 256, "0",
      "threads that measure, 0 for one on every core", "HOLORUN_THREADS"},
-    {"json", 0, OPTION_FLAG, offsetof(struct settings, json), .help = "one JSON object on stdout, in bytes"},
+    {"json", 0, OPTION_FLAG, offsetof(struct plan_settings, json),
+     .help = "one JSON object on stdout, in bytes"},
     {0},
 };
 
@@ -93,36 +82,13 @@ static int read_screen(const char *text, int *w, int *h, struct err *e)
 
 /* ---- what is planned ------------------------------------------------------------------------------------- */
 
-struct planning {
-    const struct settings *set;
-    char *dir;
-    struct model_config c;
-    struct plan p;
-    size_t memory, usable; /* there is, and may be used */
-    size_t files;          /* pages of the program and its libraries */
-    int screen_w, screen_h;
-    int64_t context;
-    double bandwidth, flops; /* per second; 0: not known */
-    json_t *root;
-};
-
-static json_t *words(const struct planning *g)
-{
-    return json_object_get(g->root, "notes");
-}
-
 static void note(struct planning *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void note(struct planning *g, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    json_array_append_new(words(g), json_vsprintf(fmt, ap));
+    json_array_append_new(json_object_get(g->root, "notes"), json_vsprintf(fmt, ap));
     va_end(ap);
-}
-
-static double gib(size_t bytes)
-{
-    return (double)bytes / (1 << 30);
 }
 
 static void put(json_t *o, const char *key, size_t bytes)
@@ -198,7 +164,7 @@ static void put_states(struct planning *g, size_t room)
     json_object_set_new(g->root, "state_memory", o);
     if (g->set->state_memory && bound > room - (room < engine ? room : engine))
         note(g, "%.2f GiB of state memory are more than the %.2f GiB that are left beside the model",
-             gib(bound), gib(room > engine ? room - engine : 0));
+             planning_gib(bound), planning_gib(room > engine ? room - engine : 0));
 }
 
 static void put_fit(struct planning *g)
@@ -222,10 +188,10 @@ static void put_fit(struct planning *g)
              g->c.lm.max_tokens);
     if (need > g->usable)
         note(g, "%d session%s of %lld tokens do not fit: %.2f GiB are missing", n, n == 1 ? "" : "s",
-             (long long)g->context, gib(need - g->usable));
+             (long long)g->context, planning_gib(need - g->usable));
     if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
         note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
-             gib(plan_own(p, 0, 0)), gib(g->usable));
+             planning_gib(plan_own(p, 0, 0)), planning_gib(g->usable));
     if (p->weights.mapped && g->set->hold == HOLD_AUTO)
         note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
     if (p->streamed)
@@ -233,7 +199,7 @@ static void put_fit(struct planning *g)
              "%.2f GiB of them do not fit in memory and are read from the disk again for every token and "
              "every "
              "%d tokens of a prompt",
-             gib(p->streamed), PIECE);
+             planning_gib(p->streamed), PIECE);
     note(g, "keys and values lie in buffers that grow by %lld tokens or a 32nd, whichever is more",
          (long long)state_capacity(0, 1));
 }
@@ -345,7 +311,7 @@ static int read_model(struct planning *g, struct err *e)
 
 static int make(struct planning *g, struct err *e)
 {
-    const struct settings *set = g->set;
+    const struct plan_settings *set = g->set;
     size_t gpu = set->gpu, given = set->memory;
     if (read_screen(set->screen, &g->screen_w, &g->screen_h, e))
         return -1;
@@ -371,176 +337,10 @@ static int make(struct planning *g, struct err *e)
     return 0;
 }
 
-/* ---- output ----------------------------------------------------------------------------------------------------- */
-
-static double mib(json_int_t bytes)
-{
-    return (double)bytes / (1 << 20);
-}
-
-static void print_parts(const struct planning *g)
-{
-    size_t i;
-    json_t *part;
-    printf("\n%-16s %8s %14s %14s %14s\n", "weights, MiB", "tensors", "in the files", "in memory",
-           "read in place");
-    json_array_foreach(json_object_get(g->root, "parts"), i, part)
-    {
-        json_int_t tensors, stored, own, mapped;
-        const char *name;
-        json_unpack(part, "{s:s, s:I, s:I, s:I, s:I}", "name", &name, "tensors", &tensors, "stored", &stored,
-                    "own", &own, "mapped", &mapped);
-        printf("  %-14s %8lld %14.2f %14.2f %14.2f\n", name, (long long)tensors, mib(stored), mib(own),
-               mib(mapped));
-    }
-    const struct plan_part *all = &g->p.weights;
-    printf("  %-14s %8d %14.2f %14.2f %14.2f\n", "together", all->tensors, mib((json_int_t)all->stored),
-           mib((json_int_t)all->own), mib((json_int_t)all->mapped));
-}
-
-static void print_row(const char *what, size_t bytes, const char *remark)
-{
-    printf("  %-40s %10.2f%s%s\n", what, mib((json_int_t)bytes), *remark ? "  " : "", remark);
-}
-
-static void print_states(const struct planning *g)
-{
-    const json_t *o = json_object_get(g->root, "state_memory");
-    char remark[96];
-    snprintf(remark, sizeof remark, "%lld session%s of %lld tokens there at once%s",
-             json_integer_value(json_object_get(o, "sessions")),
-             json_integer_value(json_object_get(o, "sessions")) == 1 ? "" : "s", (long long)g->context,
-             g->set->state_memory ? "" : ", if all of it is theirs");
-    print_row("state memory", (size_t)json_integer_value(json_object_get(o, "bound")), remark);
-}
-
-static void print_memory(const struct planning *g)
-{
-    const struct plan *p = &g->p;
-    char remark[96];
-    printf("\nmemory, MiB\n");
-    print_row("weights", p->weights.own, p->weights.mapped ? "copied" : "");
-    if (p->weights.mapped) {
-        print_row("read in place and kept", p->resident, "not counted below: the system may take it back");
-        print_row("read in place each time", p->streamed, "");
-    }
-    print_row("working memory of the language model", p->language, "");
-    if (g->c.vision)
-        print_row("working memory of the tower", p->vision, "");
-    if (p->work)
-        print_row("working memory of kernels", p->work, "");
-    if (p->picture)
-        print_row("a picture of the screen on its way", p->picture, "");
-    if (!g->set->gpu) {
-        print_row("tokenizer", p->tokenizer, "");
-        print_row("program", p->base, "");
-    }
-    print_row("session: SSM state", p->ssm, "");
-    print_row("session: convolution state", p->conv, "");
-    print_row("session: last row and logits", p->session, "");
-    snprintf(remark, sizeof remark, "%.2f KiB a token", (double)(p->kv_token - PLAN_TOKEN_BYTES) / 1024);
-    print_row("session: keys and values", (p->kv_token - PLAN_TOKEN_BYTES) * (size_t)g->context, remark);
-    print_row("a checkpoint of a session", p->state, "each");
-    print_states(g);
-    if (g->c.vision)
-        print_row("pictures seen before", p->tile_cache, "at most");
-    print_row("together at the start, one empty session", plan_own(p, 1, 0), "and the program's own files");
-    snprintf(remark, sizeof remark, "%d session%s of %lld tokens", g->set->sessions,
-             g->set->sessions == 1 ? "" : "s", (long long)g->context);
-    print_row("together in use", plan_own(p, g->set->sessions, g->context) + p->tile_cache, remark);
-}
-
-/* The verdict, why, and what would fit. */
-static void print_fit(const struct planning *g)
-{
-    size_t i;
-    json_t *v;
-    int n = g->set->sessions, most = g->c.lm.max_tokens;
-    long long sessions = json_integer_value(json_object_get(g->root, "most_sessions")),
-              tokens = json_integer_value(json_object_get(g->root, "most_context"));
-    bool fits = json_is_true(json_object_get(g->root, "fits"));
-    printf("\n%s: %d session%s of %lld tokens\n", fits ? "fits" : "does not fit", n, n == 1 ? "" : "s",
-           (long long)g->context);
-    printf("  %.2f GiB needed, %.2f GiB may be used (%s %.2f GiB, of which a %s is left to %s)\n",
-           gib((size_t)json_integer_value(json_object_get(g->root, "in_use_own"))), gib(g->usable),
-           g->set->gpu      ? "the GPU has"
-           : g->set->memory ? "free as given"
-                            : "free now",
-           gib(g->memory), g->set->gpu ? "twentieth" : "quarter", g->set->gpu ? "its driver" : "the system");
-    json_array_foreach(words(g), i, v) printf("  %s\n", json_string_value(v));
-    if (g->context <= most && sessions)
-        printf("  at most %lld session%s of %lld tokens\n", sessions, sessions == 1 ? "" : "s",
-               (long long)g->context);
-    if (tokens)
-        printf("  at most %lld tokens in %s%s\n", tokens, n == 1 ? "the session" : "each session",
-               tokens == most ? ", which is what the model was made for" : "");
-}
-
-static double rate(const json_t *o, const char *key)
-{
-    return json_number_value(json_object_get(o, key));
-}
-
-static void print_work(const char *what, double gflop, double gb, double per_second, const char *unit)
-{
-    printf("  %-30s %12.3f GFLOP", what, gflop);
-    if (gb > 0)
-        printf(" %9.3f GB", gb);
-    else if (per_second > 0)
-        printf("%13s", "");
-    if (per_second > 0)
-        printf(" %12.*f %s/s", per_second < 100 ? 2 : 0, per_second, unit);
-    putchar('\n');
-}
-
-static void print_limits(const struct planning *g)
-{
-    const json_t *o = json_object_get(g->root, "limits");
-    const struct settings *s = g->set;
-    bool timed = rate(o, "flops") > 0;
-    char what[64];
-    printf("\n%s, each session holding its %lld tokens\n", timed ? "work, and upper limits of speed" : "work",
-           (long long)g->context);
-    if (timed)
-        printf("  with %.1f GB/s (%s) and %.3f TFLOP/s (%s); nothing can be faster, real runs reach a part "
-               "of it\n",
-               g->bandwidth * 1e-9, s->bandwidth > 0 ? "given" : "measured now", g->flops * 1e-12,
-               s->flops > 0 ? "given" : "measured now");
-    print_work("a generated token", rate(o, "flop_token") * 1e-9, rate(o, "bytes_step") * 1e-9,
-               rate(o, "decode"), "tokens");
-    if (s->sessions > 1) {
-        snprintf(what, sizeof what, "one in each of %d sessions", s->sessions);
-        print_work(what, s->sessions * rate(o, "flop_token") * 1e-9, rate(o, "bytes_step_sessions") * 1e-9,
-                   rate(o, "decode_sessions"), "tokens");
-    }
-    print_work("a token of a prompt", rate(o, "flop_prompt_token") * 1e-9, 0, rate(o, "prefill"), "tokens");
-    if (rate(o, "flop_tile") > 0)
-        print_work(g->c.vit.max_patches ? "the largest picture" : "a tile of a picture",
-                   rate(o, "flop_tile") * 1e-9, 0, rate(o, "tiles"),
-                   g->c.vit.max_patches ? "pictures" : "tiles");
-    if (rate(o, "steps") > 0)
-        printf("  a step of the agent: at most %.2f in a second, looking at %s (%d tile%s, %d tokens), "
-               "writing %d "
-               "tokens\n",
-               rate(o, "steps"), s->screen, (int)rate(o, "screen_tiles"),
-               rate(o, "screen_tiles") > 1 ? "s" : "", (int)rate(o, "screen_tokens"), s->generated);
-}
-
-static void print_text(const struct planning *g)
-{
-    printf("%s\n%d tensors, %.2f GB in files; weights %s, %.1f bits each in the language model\n", g->dir,
-           g->p.weights.tensors, (double)g->p.weights.stored * 1e-9,
-           g->p.weights.mapped ? "read in place" : "packed in memory", 8 * g->p.number);
-    print_parts(g);
-    print_memory(g);
-    print_limits(g);
-    print_fit(g);
-}
-
 int cmd_plan(int argc, char **argv)
 {
     struct err e = ERR_INIT;
-    struct settings set = {0};
+    struct plan_settings set = {0};
     struct planning g = {.set = &set};
     int n = options_parse(&plan_command, &set, argc, argv, &e);
     if (n == OPTIONS_HELP)
@@ -557,7 +357,7 @@ int cmd_plan(int argc, char **argv)
         json_dumpf(g.root, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
         putchar('\n');
     } else {
-        print_text(&g);
+        planning_print(&g);
     }
     if (code == ERR_NONE && !json_is_true(json_object_get(g.root, "fits")))
         code = ERR_FAILED;
