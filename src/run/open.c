@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 
 /* ---- what may be seen and done --------------------------------------------------------------------------- */
 
@@ -29,18 +27,13 @@ static void scrub(const void *secrets, struct buf *json)
     secrets_scrub_json(secrets, json);
 }
 
-/* Values must not be in what the system keeps of a process that dies, nor in what is asked of the model. */
+/* A value that stands in the task is not asked of the model. */
 static int open_secrets(struct job *j, struct err *e)
 {
-    static const struct rlimit none = {0, 0};
     if (!*j->s.secrets)
         return 0;
-    prctl(PR_SET_DUMPABLE, 0);
-    setrlimit(RLIMIT_CORE, &none);
-    j->secrets = secrets_new();
-    for (const char *const *spec = j->s.secrets; *spec; spec++)
-        if (secrets_add(j->secrets, *spec, e))
-            return -1;
+    if (secrets_open(&j->secrets, j->s.secrets, e))
+        return -1;
     char *task = secrets_mask(j->secrets, j->task);
     free(j->task);
     j->task = task;
