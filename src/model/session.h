@@ -44,4 +44,7 @@ int64_t session_waiting(const struct session *s);
 size_t session_need(const struct session *s, int64_t length);
 bool session_fits(const struct session *s, int64_t more);
 
+/* Where there is one session, or a bound that was not asked for, no room is the end. */
+void session_must(int rc, const struct err *e);
+
 #endif
