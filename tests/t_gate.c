@@ -465,7 +465,9 @@ static char *read_until(int fd, const char *what)
     }
     if (!strstr(b.data, what))
         fail_msg("the terminal never showed '%s' but '%s'", what, b.data);
-    return buf_take(&b);
+    char *shown = buf_take(&b);
+    buf_free(&b);
+    return shown;
 }
 
 static void t_terminal(void **state)

@@ -54,8 +54,7 @@ static void kill_after(const struct xvfb *x, pid_t pid, const char *runs, int st
         char *dir = record_newest(runs, NULL);
         struct record r = {0};
         int n = dir && record_open(&r, dir, NULL) == 0 ? count(&r, "step") : 0;
-        if (dir && n)
-            record_free(&r);
+        record_free(&r);
         free(dir);
         if (n >= steps)
             break;

@@ -169,6 +169,7 @@ int agent_recall(struct agent *a, struct err *e)
     const struct past_step *step = &a->past.steps[i];
     int64_t start = clock_ns();
     int turn = a->past.saved[i].turn;
+    image_free(&a->frame);
     if (trace_sync(a->o->trace, e) || load_frame(a, step->frame, &a->frame, e))
         return -1;
     a->ms[PHASE_SEE] = clock_ms_since(start);

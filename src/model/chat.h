@@ -46,8 +46,8 @@ int chat_open_reply(struct session *s, bool think, struct err *e);
 /* Closes the assistant's turn after generation: appends what of its end is missing. */
 int chat_close_reply(struct session *s, struct err *e);
 
-/* An assistant turn that was said before (history), with its closing. The reply may hold added
- * tokens of the model's own dialect, which are recognised: it is text the parser accepted. */
+/* An assistant turn that was said before (history), with its closing.  Of added tokens those that
+ * mark turns, images and tools are text in it, whichever it spells; others are recognised. */
 int chat_reply(struct session *s, const char *reply, struct err *e);
 
 /* The token that ends a reply. */

@@ -16,15 +16,17 @@ cppcheck -q -j2 --std=c11 --enable=warning,portability,performance --inline-supp
     --suppress=missingIncludeSystem --suppress=unknownMacro --suppress=internalAstError:src/ops/* -D_GNU_SOURCE -D__x86_64__ -Isrc -I. "${product[@]}" || bad=1
 
 echo "clang-tidy: ${#product[@]} sources"
+headers_of_libraries=$(pkg-config --cflags sdl2 pangocairo)
 tidy() {
     local isa=()
     case $1 in
     *avx2*) isa=(-mavx2 -mfma -mf16c) ;;
     *avx512*) isa=(-mavx512f -mavx512bw -mavx512vl -mavx512dq -mavx512bf16 -mfma) ;;
     esac
-    clang-tidy --quiet "$1" -- -std=gnu11 -D_GNU_SOURCE -Isrc -I. "${isa[@]}" 2>/dev/null
+    clang-tidy --quiet "$1" -- -std=gnu11 -D_GNU_SOURCE -Isrc -I. $headers_of_libraries "${isa[@]}" 2>/dev/null
 }
 export -f tidy
+export headers_of_libraries
 printf '%s\n' "${product[@]}" | xargs -P2 -I{} bash -c 'tidy {}' || bad=1
 [ "$bad" -eq 0 ] && echo "lint: clean"
 exit "$bad"

@@ -11,6 +11,8 @@ shift
 seed=${HOLORUN_TEST_SEED:-$(date +%s)}
 export HOLORUN_TEST_SEED=$seed
 limit=${HOLORUN_TEST_TIMEOUT:-300}
+# Of a build with sanitizers: what libraries never free is not ours.  Programs that tests start inherit it.
+export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")/.." && pwd)/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
 passed=0 failed=0 skipped=0
 
 programs=()
