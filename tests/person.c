@@ -43,13 +43,19 @@ static Window find_window(Display *d, Window at, const char *name)
     return found;
 }
 
-bool person_finds(Display *d, const char *title, int *x, int *y)
+Window person_window(Display *d, const char *title)
 {
-    Window child, w = None;
+    Window w = None;
     for (int i = 0; i < 200 && w == None; i++) {
         w = find_window(d, DefaultRootWindow(d), title);
         clock_sleep_ms(30);
     }
+    return w;
+}
+
+bool person_finds(Display *d, const char *title, int *x, int *y)
+{
+    Window child, w = person_window(d, title);
     return w != None && XTranslateCoordinates(d, w, DefaultRootWindow(d), 0, 0, x, y, &child);
 }
 

@@ -10,6 +10,7 @@
 #include "person.h"
 #include "program.h"
 #include "stage.h"
+#include "step/scene.h"
 #include "trace/story.h"
 
 #include <dirent.h>
@@ -161,6 +162,49 @@ static void t_fork(void **state)
     show_close(&s);
 }
 
+/* A window as large as the one that stands there, with the stage's screen in it: to know where to press. */
+static void over_frame(struct show *s, double fx, double fy, struct deed *d)
+{
+    struct scene scene;
+    int x, y;
+    unsigned w, h, border, depth;
+    Window root, at = person_window(s->stage.other, "holorun step");
+    XGetGeometry(s->stage.other, at, &root, &x, &y, &w, &h, &border, &depth);
+    scene_init(&scene, (int)w, (int)h);
+    scene.frame_w = 800;
+    scene.frame_h = 600;
+    const struct scene_layout l = scene_layout(&scene);
+    d->x = l.frame.x + (fx + 0.5) * l.fit;
+    d->y = l.frame.y + (fy + 0.5) * l.fit;
+}
+
+static void t_mouse(void **state)
+{
+    (void)state;
+    struct show s;
+    struct deed drag[] = {AT(G_PRESS, 0, 0), AT(G_MOVE, 0, 0), AT(G_RELEASE, 0, 0)}, aim = AT(G_AIM, 0, 0);
+    show_open(&s, CLICK(500, 500) CLICK(250, 250) ANSWER("Done."));
+    assert_true(person_window(s.stage.other, "holorun step 1") != None);
+    over_frame(&s, 400, 300, &drag[0]); /* the model's target */
+    over_frame(&s, 300, 250, &drag[1]);
+    over_frame(&s, 200, 150, &drag[2]);
+    at_step(&s, 1, drag, 3);
+    AT_STEP(&s, 1, KEY(XK_Return));
+    assert_true(person_window(s.stage.other, "holorun step 2") != None);
+    over_frame(&s, 500, 400, &aim);
+    at_step(&s, 2, &aim, 1);
+    AT_STEP(&s, 2, KEY(XK_Return));
+    AT_STEP(&s, 3, KEY('s'));
+    show_end(&s, ERR_STOPPED);
+    json_t *clicks = stage_events(&s.stage, "button_press");
+    assert_int_equal(json_array_size(clicks), 2);
+    assert_in_range(field(clicks, 0, "x"), 199, 201);
+    assert_in_range(field(clicks, 0, "y"), 149, 151);
+    assert_in_range(field(clicks, 1, "x"), 499, 501);
+    assert_in_range(field(clicks, 1, "y"), 399, 401);
+    show_close(&s);
+}
+
 /* "Send" is a word that a rule asks about; nobody is there to ask but who looks at the step. */
 static void t_seen(void **state)
 {
@@ -178,6 +222,7 @@ static void t_seen(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("edit, run, veto, rewind, break, continue and stop in the window change what happens", t_verbs),
+    CLAIM("targets that are moved with the mouse are where the clicks arrive", t_mouse),
     CLAIM("what a person runs in the window is not asked about again", t_seen),
     CLAIM("of several replies the one that is taken in the window happens", t_fork),
 };

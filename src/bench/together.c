@@ -154,11 +154,12 @@ static void prompts(struct subject *m)
 /* Parts are sections of their own, so that programs can take turns in each. */
 void bench_peers(struct subject *m)
 {
-    static const int sessions[] = {1, 16};
+    static const int sessions[] = {1, 16, 100};
+    const int rows = bench_on_gpu(m->k) ? 3 : 2;
     const char *part = strchr(m->k->section, '-');
     if (!part || !strcmp(part, "-prompt"))
         prompts(m);
-    for (int i = 0; i < 2 && (!part || !strcmp(part, "-decode")); i++)
+    for (int i = 0; i < rows && (!part || !strcmp(part, "-decode")); i++)
         bench_decode(m, "peers", m->trial ? i + 1 : sessions[i], 128);
     if ((!part || !strcmp(part, "-tile")) && m->c->vision && !m->c->vit.max_patches)
         one_tile(m);

@@ -5,6 +5,7 @@
 #
 #   LLAMA_CPP=DIR    where llama-bench, llama-batched-bench and llama-mtmd-cli are; else they are looked for on PATH
 #   ROUNDS=5         how many times each program runs; THREADS=2; ROWS='prompt decode 8bit tile': which rows
+#   DEVICE=cuda      both on the GPU, llama.cpp built with GGML_CUDA=ON; then 100 sessions, too
 #   PEERS=DIR        where the model is kept (5.1 GB): ~/.cache/holorun/peers
 #
 # Nothing is fetched: without a llama.cpp this says so and ends.  A row is the median of the rounds of either
@@ -16,6 +17,8 @@
 set -euo pipefail
 holorun=$1 maker=$2
 rounds=${ROUNDS:-5} threads=${THREADS:-2} rows=${ROWS:-prompt decode 8bit tile}
+gpu=() layers=() many=16 context=4096
+[ -z "${DEVICE:-}" ] || { gpu=(--device "$DEVICE") layers=(-ngl 99) many=16,100 context=20480; }
 dir=${PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/holorun/peers}
 
 find_tool() {
@@ -49,38 +52,40 @@ trap 'rm -rf "$work"' EXIT
 run_holorun() {
     local more='' options=(--section "peers-$1")
     [ "$1" != 8bit ] || more=', 8 bit' options=(--section peers-decode --weights int8)
-    "$holorun" bench "${options[@]}" --model "$dir/model" --threads "$threads" --repeat 3 --json |
+    "$holorun" bench "${options[@]}" --model "$dir/model" --threads "$threads" "${gpu[@]}" --repeat 3 --json |
         jq -r 'select(.section == "peers") | "\(.name)\t\(.rate)\t\(.of_peak // 0)\t\(.of_memory // 0)"' |
         awk -F '\t' -v OFS='\t' -v more="$more" '
             /^prompt of 512 /  { print "prompt of 512 tokens", $2, $3 }
             /^prompt of 3328 / { print "prompt of 3328 tokens", $2, $3 }
             /^1 session /      { print "decode, 1 session" more, $2, $4 }
             /^16 sessions /    { print "decode, 16 sessions" more, $2, $4 }
+            /^100 sessions /   { print "decode, 100 sessions" more, $2, $4 }
             /^one tile /       { print "tile of 512x512", $2, $3 }'
 }
 
 decode_llama() { # model, what to add to the names of rows
-    "$bench" -m "$1" -t "$threads" -p 0 -n 32 -d 128 -r 3 -o jsonl 2>/dev/null |
+    "$bench" -m "$1" -t "$threads" "${layers[@]}" -p 0 -n 32 -d 128 -r 3 -o jsonl 2>/dev/null |
         jq -r --arg more "$2" '"decode, 1 session\($more)\t\(.samples_ts | sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2)"'
-    "$batched" -m "$1" -t "$threads" -c 4096 -npp 128 -ntg 32 -npl 16 --output-format jsonl 2>/dev/null |
-        jq -Rr --arg more "$2" 'fromjson? | select(.speed_tg) | "decode, 16 sessions\($more)\t\(.speed_tg)"'
+    "$batched" -m "$1" -t "$threads" "${layers[@]}" -c "$context" -npp 128 -ntg 32 -npl "$many" \
+        --output-format jsonl 2>/dev/null |
+        jq -Rr --arg more "$2" 'fromjson? | select(.speed_tg) | "decode, \(.pl) sessions\($more)\t\(.speed_tg)"'
 }
 run_llama() {
     case $1 in
     prompt)
-        "$bench" -m "$dir/text.gguf" -t "$threads" -p 512,3328 -n 0 -r 2 -o jsonl 2>/dev/null |
+        "$bench" -m "$dir/text.gguf" -t "$threads" "${layers[@]}" -p 512,3328 -n 0 -r 2 -o jsonl 2>/dev/null |
             jq -r '"prompt of \(.n_prompt) tokens\t\(.samples_ts | sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2)"' ;;
     decode) decode_llama "$dir/text.gguf" '' ;;
     8bit) decode_llama "$dir/text-8bit.gguf" ', 8 bit' ;;
     tile)
-        "$eyes" -m "$dir/text.gguf" --mmproj "$dir/eyes.gguf" --image "$dir/tile.ppm" -p x -n 1 -t "$threads" \
+        "$eyes" "${layers[@]}" -m "$dir/text.gguf" --mmproj "$dir/eyes.gguf" --image "$dir/tile.ppm" -p x -n 1 -t "$threads" \
             --chat-template chatml 2>&1 </dev/null |
             sed -n 's/.*encod[a-z]* \(done \)\{0,1\}in \([0-9][0-9]*\) ms.*/\2/p' | tail -n 1 |
             awk '$1 > 0 { printf "tile of 512x512\t%.6f\n", 1000 / $1 }' ;;
     esac
 }
 
-"$holorun" bench --section peak --threads "$threads"
+"$holorun" bench --section peak --threads "$threads" "${gpu[@]}"
 for ((i = 1; i <= rounds; i++)); do
     echo "round $i of $rounds" >&2
     for row in $rows; do
@@ -94,6 +99,7 @@ jq -Rn -r --arg threads "$threads" '
     def median: sort | if length % 2 == 1 then .[(length - 1) / 2] else (.[length / 2 - 1] + .[length / 2]) / 2 end;
     [inputs | split("\t") | {round: .[0], who: .[1], row: .[2], rate: (.[3] | tonumber), limit: ((.[4] // "0") | tonumber)}] as $all
     | ["prompt of 512 tokens", "prompt of 3328 tokens", "decode, 1 session", "decode, 16 sessions",
+       "decode, 100 sessions",
        "decode, 1 session, 8 bit", "decode, 16 sessions, 8 bit", "tile of 512x512"][] as $row
     | [$all[] | select(.row == $row)] as $mine
     | [$mine[] | select(.who == "holorun")] as $a
