@@ -97,6 +97,7 @@ int cmd_resume(int argc, char **argv)
     else if (n != OPTIONS_HELP)
         code = n < 0 && e.kind == ERR_USAGE ? options_refuse(&resume_command, &e) : options_failed(&e);
     job_close(&j);
+    screen_guard_end();
     recorded_line_free(&l);
     return code;
 }

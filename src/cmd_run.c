@@ -80,6 +80,7 @@ static int run_or_step(const struct command *command, const char *step, int argc
     else if (n != OPTIONS_HELP)
         code = options_refuse(command, &e);
     job_close(&j);
+    screen_guard_end();
     return code;
 }
 

@@ -14,15 +14,15 @@
 /* ---- run.json -------------------------------------------------------------------------------------------- */
 
 /* Which model, and how it computes. */
-static void put_engine(const struct job *j, struct buf *b)
+static void put_engine(const struct job_model *m, struct buf *b)
 {
     buf_printf(b, ", \"hash\": \"%016llx\", \"isa\": \"%s\", \"threads\": %d, \"weights\": ",
-               (unsigned long long)engine_hash(j->engine), engine_isa(j->engine), engine_threads(j->engine));
-    if (j->weights_hashed)
-        buf_printf(b, "\"%016llx\"", (unsigned long long)j->weights_hash);
+               (unsigned long long)engine_hash(m->engine), engine_isa(m->engine), engine_threads(m->engine));
+    if (m->hashed)
+        buf_printf(b, "\"%016llx\"", (unsigned long long)m->hash);
     else
         buf_puts(b, "null");
-    char *dir = realpath(j->model_dir, NULL);
+    char *dir = realpath(m->dir, NULL);
     buf_put_member(b, "dir", dir);
     free(dir);
 }
@@ -49,10 +49,10 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     if (exit_code >= 0)
         buf_printf(&b, ", \"exit\": %d", exit_code);
     buf_puts(&b, ", \"model\": {\"name\": ");
-    const char *name = j->model_dir ? j->model_dir : "script";
+    const char *name = j->model->dir ? j->model->dir : "script";
     buf_put_json(&b, name, strlen(name));
-    if (j->engine)
-        put_engine(j, &b);
+    if (j->model->engine)
+        put_engine(j->model, &b);
     buf_puts(&b, "}, \"dialect\": {\"name\": ");
     buf_put_json(&b, j->dialect->name, strlen(j->dialect->name));
     buf_put_member(&b, "sha256", j->dialect->sha256);
@@ -118,12 +118,9 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
         puts(r->answer);
 }
 
-int job_refused(const struct job *j, const struct err *e)
+void job_refused(const struct job *j, const struct agent_result *r, const struct err *e, int code)
 {
-    const struct agent_result none = {.status = e->kind == ERR_STOPPED ? AGENT_STOPPED : AGENT_FAILED};
-    int code = e->kind ? (int)e->kind : ERR_ENV;
     fprintf(stderr, "holorun: %s\n", e->text);
     if (j->s.json)
-        print_json(j, &none, e, code);
-    return code;
+        print_json(j, r, e, code);
 }

@@ -1,9 +1,11 @@
 /* job.h - one run from its command line to its exit code: what `run`, `step` and `resume` share.
  *
- *   words -> settings (settings.c) -> open (open.c) -> work (work.c) -> account (account.c) -> close (open.c)
+ *   words -> settings (settings.c) -> open (open.c, model.c) -> work (work.c) -> account (account.c) -> close (open.c)
  *
  * A command fills the settings and the task, then job_run does the rest.  Everything that a run needs hangs on struct job,
  * is made in one place and freed in one place; each part reads what those before it have left there.
+ *
+ * Who has many runs at once opens the model itself, gives it to each job, and calls job_work from a thread for each.
  */
 #ifndef HOLORUN_RUN_JOB_H
 #define HOLORUN_RUN_JOB_H
@@ -31,17 +33,24 @@ struct run_settings {
     const char *step, *breaks[OPTION_LIST_MAX + 1];
 };
 
+struct job_model { /* what a run thinks with: its own, or one for many */
+    char *dir;     /* NULL: none, a script is in its place */
+    struct engine *engine;
+    uint64_t hash; /* of all its weights */
+    bool hashed;
+};
+
 struct job {
     struct run_settings s;
     const char *build; /* of this program, for the record; "": not known */
     int argc;
     char **argv; /* as given, for the record */
     char *task;
-    bool warm_up, told;
-    char *model_dir;
-    char *dialect_source; /* what dialect_load was given */
+    bool warm_up, told, began; /* began: it has a record */
+    struct job_model own;
+    const struct job_model *model; /* whose; &own unless somebody else's was put here */
+    char *dialect_source;          /* what dialect_load was given */
     struct dialect *dialect;
-    struct engine *engine;
     struct mind *mind;
     struct screen *screen;
     struct trace *trace;
@@ -51,8 +60,6 @@ struct job {
     struct gate *gate;
     struct stepper *stepper;
     char started[28];
-    uint64_t weights_hash;
-    bool weights_hashed;
     char *report; /* path, NULL when there is none */
 
     /* resume: the run that is gone on with */
@@ -65,7 +72,7 @@ struct job {
 
 extern const struct option_spec job_options[]; /* of struct run_settings */
 
-/* An empty job.  build: version_build().  Keeps the words as they are: parsing moves those of argv. */
+/* An empty job with a model of its own.  build: version_build().  Keeps the words as they are: parsing moves those of argv. */
 void job_begin(struct job *j, const char *build, int argc, char **argv);
 /* Settings as they are before words are read. */
 void job_unset(struct run_settings *s);
@@ -74,10 +81,17 @@ int job_read_task(struct job *j, const char *word, struct err *e);
 /* What was not given is decided by the dialect, which is open; run.json shows the settings in force. */
 void job_resolve(struct job *j);
 
+/* ---- model.c -------------------------------------------------------------------------------------------------- */
+
+/* Where the model is, which is cheap; then itself. */
+int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e);
+int job_model_open(struct job_model *m, const struct run_settings *s, struct err *e);
+void job_model_close(struct job_model *m);
+
 /* ---- open.c --------------------------------------------------------------------------------------------------- */
 
 int job_open(struct job *j, struct err *e);
-void job_close(struct job *j); /* whatever of it is open; the guard, too */
+void job_close(struct job *j); /* whatever of it is open; screen_guard_end() is the command's */
 
 /* ---- account.c ------------------------------------------------------------------------------------------------ */
 
@@ -85,12 +99,15 @@ void job_close(struct job *j); /* whatever of it is open; the guard, too */
 int job_record(struct job *j, const char *status, int exit_code, struct err *e);
 /* How it ended: words on stderr, the answer or one JSON object on stdout. */
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code);
-/* ... of one that did not begin; returns the exit code. */
-int job_refused(const struct job *j, const struct err *e);
+/* ... of one that did not begin. */
+void job_refused(const struct job *j, const struct agent_result *r, const struct err *e, int code);
 
 /* ---- work.c --------------------------------------------------------------------------------------------------- */
 
-/* Settings and task are there: opens, runs, makes the report, says how it ended.  The exit code. */
+/* Settings and task are there: guard and signals, then job_work, and says how it ended.  The exit code. */
 int job_run(struct job *j);
+
+/* Opens, runs, makes the report.  The exit code; r, whose answer the caller frees, j->began and e say the rest. */
+int job_work(struct job *j, struct agent_result *r, struct err *e);
 
 #endif

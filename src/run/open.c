@@ -7,9 +7,6 @@
 #include "run/job.h"
 
 #include "brakes/running.h"
-#include "model/find.h"
-#include "model/tokenizer.h"
-#include "shared_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,12 +59,12 @@ static int open_gate(struct job *j, struct err *e)
 
 static int open_dialect(struct job *j, struct err *e)
 {
-    if (!j->s.fake && !(j->model_dir = model_find(j->s.model, e)))
+    if (!j->s.fake && !j->model->dir && job_model_find(&j->own, &j->s, e))
         return -1;
     if (j->s.dialect)
         j->dialect_source = xstrdup(j->s.dialect);
     else
-        j->dialect_source = j->model_dir ? dialect_for_model(j->model_dir, e) : xstrdup("holo3");
+        j->dialect_source = j->model->dir ? dialect_for_model(j->model->dir, e) : xstrdup("holo3");
     j->dialect = j->dialect_source ? dialect_load(j->dialect_source, e) : NULL;
     if (!j->dialect)
         return -1;
@@ -77,26 +74,11 @@ static int open_dialect(struct job *j, struct err *e)
 
 static int open_mind(struct job *j, struct err *e)
 {
-    if (j->s.fake) {
+    if (j->s.fake)
         j->mind = mind_script_file(j->s.fake, e);
-        return j->mind ? 0 : -1;
-    }
-    struct engine_options o = MODEL_ENGINE(j->s);
-    o.dir = j->model_dir;
-    o.f32 = j->s.f32;
-    o.cancel = screen_stop_flag();
-    if (!(j->engine = engine_open(&o, e)))
-        return -1;
-    const char *odd = chat_check(j->engine);
-    if (odd)
-        warn("%s", odd);
-    odd = j->s.verbose ? tokenizer_check(engine_tokenizer(j->engine)) : NULL;
-    if (odd)
-        warn("%s", odd);
-    int large = model_hash_weights(j->model_dir, MODEL_HASHED, &j->weights_hash, e);
-    j->weights_hashed = large == 0;
-    j->mind = mind_model(j->engine, j->dialect, j->s.seed);
-    return large < 0 ? -1 : 0;
+    else if (j->model->engine || job_model_open(&j->own, &j->s, e) == 0)
+        j->mind = mind_model(j->model->engine, j->dialect, j->s.seed);
+    return j->mind ? 0 : -1;
 }
 
 /* ---- the screen's side ----------------------------------------------------------------------------------- */
@@ -185,7 +167,7 @@ void job_close(struct job *j)
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
     mind_free(j->mind);
-    engine_close(j->engine);
+    job_model_close(&j->own);
     interrupted_free(&j->resume);
     timeline_free(&j->timeline);
     record_free(&j->record);
@@ -196,11 +178,9 @@ void job_close(struct job *j)
     if (j->dialect)
         dialect_free(j->dialect);
     free(j->dialect_source);
-    free(j->model_dir);
     free(j->report);
     for (int i = 0; i < j->argc; i++)
         free(j->argv[i]);
     free(j->argv);
     free(j->task);
-    screen_guard_end();
 }

@@ -117,6 +117,7 @@ void job_unset(struct run_settings *s)
 void job_begin(struct job *j, const char *build, int argc, char **argv)
 {
     *j = (struct job){.build = build};
+    j->model = &j->own;
     job_unset(&j->s);
     j->argc = argc;
     j->argv = xcalloc((unsigned long)argc, sizeof *j->argv);

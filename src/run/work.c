@@ -43,44 +43,56 @@ static void fill_options(struct job *j, struct agent_options *o)
     };
 }
 
-/* Everything is open: run, close the record, say how it ended. */
-static int work(struct job *j)
+/* The record is complete, whatever came before; a full disk need not be told twice. */
+static int finish(struct job *j, int code, const struct agent_result *r, struct err *e)
 {
-    struct err e = ERR_INIT, late = ERR_INIT;
+    struct err late = ERR_INIT;
+    if (job_record(j, agent_status_name(r->status), code, &late) && !e->kind) {
+        *e = late;
+        code = e->kind;
+    }
+    if (!j->s.report)
+        return code;
+    const char *dir = trace_dir(j->trace);
+    j->report = xasprintf("%s/report.html", dir);
+    if (trace_sync(j->trace, &late) || report_write(dir, j->report, &late)) {
+        if (strcmp(late.text, e->text) != 0)
+            warn("no report: %s", late.text);
+        free(j->report);
+        j->report = NULL;
+    }
+    return code;
+}
+
+int job_work(struct job *j, struct agent_result *r, struct err *e)
+{
     struct agent_options o;
-    struct agent_result r = {0};
+    *r = (struct agent_result){.status = AGENT_FAILED};
+    clock_iso(j->started);
+    if (job_open(j, e)) {
+        r->status = e->kind == ERR_STOPPED ? AGENT_STOPPED : AGENT_FAILED;
+        return e->kind ? (int)e->kind : ERR_ENV;
+    }
+    j->began = true;
     fill_options(j, &o);
     progress_head(&j->progress, "task", j->task);
-    agent_run(&o, &r, &e);
-    int code = agent_exit_code(r.status, &e);
-    if (job_record(j, agent_status_name(r.status), code, &late) && !e.kind) {
-        e = late;
-        code = e.kind;
-    }
-    char *dir = xstrdup(trace_dir(j->trace));
-    if (j->s.report) {
-        j->report = xasprintf("%s/report.html", dir);
-        if (trace_sync(j->trace, &late) || report_write(dir, j->report, &late)) {
-            if (strcmp(late.text, e.text) != 0) /* a full disk need not be told twice */
-                warn("no report: %s", late.text);
-            free(j->report);
-            j->report = NULL;
-        }
-    }
-    job_outcome(j, &r, &e, code);
-    free(r.answer);
-    free(dir);
-    return code;
+    agent_run(&o, r, e);
+    return finish(j, agent_exit_code(r->status, e), r, e);
 }
 
 int job_run(struct job *j)
 {
-    struct err e = ERR_INIT;
-    clock_iso(j->started);
+    struct err e = ERR_INIT, unguarded = ERR_INIT;
+    struct agent_result r;
     progress_open(&j->progress, stderr, j->s.quiet, j->s.verbose);
-    struct err unguarded = ERR_INIT;
     if (!j->s.dry_run && screen_guard(&unguarded)) /* before there are threads */
         warn("%s", unguarded.text);
     screen_install_signals();
-    return job_open(j, &e) ? job_refused(j, &e) : work(j);
+    int code = job_work(j, &r, &e);
+    if (j->began)
+        job_outcome(j, &r, &e, code);
+    else
+        job_refused(j, &r, &e, code);
+    free(r.answer);
+    return code;
 }

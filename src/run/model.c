@@ -1,0 +1,40 @@
+/* model.c - the model of a run, or of many: found, opened, checked, hashed.  See job.h. */
+#include "run/job.h"
+
+#include "model/find.h"
+#include "model/tokenizer.h"
+#include "shared_options.h"
+
+#include <stdlib.h>
+
+int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e)
+{
+    m->dir = model_find(s->model, e);
+    return m->dir ? 0 : -1;
+}
+
+int job_model_open(struct job_model *m, const struct run_settings *s, struct err *e)
+{
+    struct engine_options o = MODEL_ENGINE(*s);
+    o.dir = m->dir;
+    o.f32 = s->f32;
+    o.cancel = screen_stop_flag();
+    if (!(m->engine = engine_open(&o, e)))
+        return -1;
+    const char *odd = chat_check(m->engine);
+    if (odd)
+        warn("%s", odd);
+    odd = s->verbose ? tokenizer_check(engine_tokenizer(m->engine)) : NULL;
+    if (odd)
+        warn("%s", odd);
+    int large = model_hash_weights(m->dir, MODEL_HASHED, &m->hash, e);
+    m->hashed = large == 0;
+    return large < 0 ? -1 : 0;
+}
+
+void job_model_close(struct job_model *m)
+{
+    engine_close(m->engine);
+    free(m->dir);
+    *m = (struct job_model){0};
+}
