@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/image.h"
 #include "base/pool.h"
+#include "base/regex.h"
 #include "base/utf8.h"
 
 #include <sys/stat.h>
@@ -225,7 +226,33 @@ static void t_clock(void **state)
     assert_true(clock_ms_since(t) >= 12.5);
 }
 
+static void t_regex(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    assert_null(regex_new("(abc", false, &e));
+    assert_int_equal(e.kind, ERR_USAGE);
+    assert_non_null(strstr(e.text, "character 5 of '(abc'"));
+    char *longer = xcalloc(REGEX_MAX + 2, 1);
+    memset(longer, 'a', REGEX_MAX + 1);
+    assert_null(regex_new(longer, false, &e));
+    free(longer);
+    struct regex *r = regex_new("^B\xc3\xbcros?$", false, &e), *any = regex_new("save", true, &e);
+    assert_string_equal(regex_pattern(any), "save");
+    assert_int_equal(regex_find(r, "B\xc3\xbcro", 5), 1);
+    assert_int_equal(regex_find(r, "b\xc3\xbcro", 5), 0);
+    assert_int_equal(regex_find(any, "\xff\xfe a.txt - SAVED?", 20), 1); /* broken bytes hide nothing */
+    assert_int_equal(regex_find(any, "sa\0ve", 6), 0);
+    regex_free(any);
+    regex_free(r);
+    r = regex_new("^(a+)+$", false, &e); /* takes 2 to the power of the length */
+    assert_int_equal(regex_find(r, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 56), -1);
+    regex_free(r);
+    regex_free(NULL);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a pattern is found or not, and says what is wrong with it and when it takes too long", t_regex),
     CLAIM("an error is one printable line, prefixed and cut where it must be", t_err),
     CLAIM("a buffer stops at its ceiling and escapes any bytes into valid JSON", t_buf),
     CLAIM("every Unicode scalar survives UTF-8, everything else is refused", t_utf8),

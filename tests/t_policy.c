@@ -98,7 +98,7 @@ static void t_wrong(void **state)
         {"rules: [", "1, ", 30000, "]", "p.yaml:1: more than 20000 values"},
         {"# ", "x", 300000, "", "p.yaml: 300002 bytes; the limit is 262144"},
         {"rules:\n  - deny: a\n    element: ", "(a|b)", 1000, "",
-         "p.yaml:3: key 'element': expected at most 2000 bytes"},
+         "p.yaml:3: key 'element': expected a regular expression: at most 2000 bytes"},
         {"rules:\n  - deny: a\n    host: [", "a, ", 100, "b]", "p.yaml:3: key 'host': expected at most 64"},
         /* ten times ten times ten ... of what an alias stands for */
         {"a: &a [1,1,1,1,1,1,1,1,1,1]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n", "#\n", 1, "",

@@ -306,7 +306,8 @@ static void t_wrong(void **state)
         {"fork 99\n", "commands:1: 8 replies are the most at once"},
         {"break\n", "commands:1: 'break' wants something behind it"},
         {"break kind dance\n", "commands:1: breakpoint 'kind dance': there is no action 'dance'"},
-        {"break text (\n", "commands:1: breakpoint 'text (': at 1 of the pattern"},
+        {"break text (\n",
+         "commands:1: breakpoint 'text (': missing closing parenthesis at character 2 of '('"},
         {"clear 1\n", "commands:1: there is no breakpoint 1"},
         {"run now\n", "commands:1: 'run' takes nothing behind it"},
     };

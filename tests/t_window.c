@@ -23,7 +23,7 @@ struct example {
     struct image frame;
     struct step step;
     struct past_step past[3];
-    struct attempt forks[2];
+    struct proposed_reply forks[2];
     struct proposal p;
     struct step_view v;
 };
@@ -45,7 +45,7 @@ static void example_make(struct example *x, int w, int h)
         x->past[i] = (struct past_step){
             .number = i + 1, .frame = -1, .what = what, .thought = thought, .ran = true, .reachable = i > 0};
     for (int i = 0; i < 2; i++)
-        x->forks[i] = (struct attempt){.step = &x->step, .message = "", .reply = ""};
+        x->forks[i] = (struct proposed_reply){.step = &x->step, .message = "", .reply = ""};
     x->p = (struct proposal){.number = 4,
                              .max_steps = 9,
                              .task = "an example",

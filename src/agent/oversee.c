@@ -98,7 +98,7 @@ static enum attempted another(struct sitting *s, struct err *e)
 /* ---- what is shown ---------------------------------------------------------------------------- */
 
 /* Of the tokens that were sampled where a slot is. */
-static double confidence(const struct attempt *t)
+static double confidence(const struct proposed_reply *t)
 {
     const struct generated *g = t->generated;
     double least = -1;
@@ -115,28 +115,29 @@ static double confidence(const struct attempt *t)
     return least;
 }
 
-static struct attempt shown_reply(const struct agent *a, const struct step *step, enum action_fault fault,
-                                  const struct err *unread, const struct generated *made)
+static struct proposed_reply shown_reply(const struct agent *a, const struct step *step,
+                                         enum action_fault fault, const struct err *unread,
+                                         const struct generated *made)
 {
-    struct attempt t = {.step = step,
-                        .fault = fault,
-                        .message = fault == FAULT_NONE ? "" : unread->text,
-                        .reply = made->text.data ? made->text.data : "",
-                        .generated = made};
+    struct proposed_reply t = {.step = step,
+                               .fault = fault,
+                               .message = fault == FAULT_NONE ? "" : unread->text,
+                               .reply = made->text.data ? made->text.data : "",
+                               .generated = made};
     t.n_slots = dialect_slots(a->o->dialect, t.reply, made->text.len, t.slots, SLOTS_MAX);
     t.confidence = confidence(&t);
     return t;
 }
 
-static struct attempt at_hand(const struct agent *a)
+static struct proposed_reply at_hand(const struct agent *a)
 {
-    struct attempt t = shown_reply(a, &a->step, a->fault, &a->unread, &a->made);
+    struct proposed_reply t = shown_reply(a, &a->step, a->fault, &a->unread, &a->made);
     t.reroll = a->reroll;
     t.temperature = a->temperature;
     return t;
 }
 
-static void put_forks(const struct sitting *s, struct attempt *forks)
+static void put_forks(const struct sitting *s, struct proposed_reply *forks)
 {
     for (int i = 0; i < s->n; i++) {
         const struct aside *r = &s->aside[i];
@@ -175,7 +176,7 @@ static int explore_reply(const struct proposal *p, const struct slot *slot, stru
     return n < 0 ? 0 : n;
 }
 
-static void propose(const struct sitting *s, const struct attempt *forks, struct proposal *p)
+static void propose(const struct sitting *s, const struct proposed_reply *forks, struct proposal *p)
 {
     const struct agent *a = s->a;
     *p = (struct proposal){
@@ -399,7 +400,7 @@ static int look_up_rules(struct sitting *s, struct proposal *p, struct err *e)
 static int ask(struct sitting *s, struct decision *d, struct err *e)
 {
     struct agent *a = s->a;
-    struct attempt forks[REPLIES];
+    struct proposed_reply forks[REPLIES];
     struct proposal p;
     put_forks(s, forks);
     propose(s, forks, &p);

@@ -32,7 +32,7 @@ struct alternative {
 };
 
 /* One reply of several to the same screen. */
-struct attempt {
+struct proposed_reply {
     const struct step *step; /* its actions; none when it cannot be read */
     enum action_fault fault; /* what is wrong with it */
     const char *message;     /* ... in words, "" when nothing is */
@@ -78,11 +78,11 @@ struct proposal {
 
     /* what the model read and wants */
     const char *lead; /* its turn's text before the screenshot */
-    struct attempt now;
-    const struct attempt *forks; /* [n_forks]: others to choose from, after a decision to fork */
-    int n_forks, taken;          /* which of them `now` is, -1: none */
-    const char *gate;            /* what the rules say about it, NULL: nothing */
-    bool irreversible;           /* ... that it cannot be undone */
+    struct proposed_reply now;
+    const struct proposed_reply *forks; /* [n_forks]: others to choose from, after a decision to fork */
+    int n_forks, taken;                 /* which of them `now` is, -1: none */
+    const char *gate;                   /* what the rules say about it, NULL: nothing */
+    bool irreversible;                  /* ... that it cannot be undone */
 
     /* what it took */
     int64_t reused, prefilled; /* tokens */

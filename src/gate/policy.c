@@ -89,13 +89,10 @@ static void add_source(struct sha256 *sum, const struct doc *y)
 
 static struct policy *finish(struct policy *p, bool builtin)
 {
-    int code;
-    size_t at;
     struct sha256 sum;
     if (builtin)
         take_builtin(p);
-    p->terminals = pcre2_compile((PCRE2_SPTR)terminal_classes, PCRE2_ZERO_TERMINATED,
-                                 PCRE2_UTF | PCRE2_CASELESS | PCRE2_MATCH_INVALID_UTF, &code, &at, NULL);
+    p->terminals = regex_new(terminal_classes, true, NULL);
     sha256_begin(&sum);
     add_source(&sum, p->file);
     add_source(&sum, p->builtin);
@@ -149,7 +146,7 @@ void policy_free(struct policy *p)
     for (int i = 0; i < p->n; i++)
         rule_free(&p->rules[i]);
     free(p->rules);
-    pcre2_code_free(p->terminals);
+    regex_free(p->terminals);
     doc_free(p->file);
     doc_free(p->builtin);
     free(p);
@@ -189,22 +186,16 @@ struct question { /* does rule r match this? */
     bool doubt; /* the answer when one cannot be sure */
 };
 
-static bool regex_matches(const struct question *q, const pcre2_code *code, const char *text)
+static bool regex_matches(const struct question *q, const struct regex *r, const char *text)
 {
-    pcre2_match_data *data = pcre2_match_data_create_from_pattern(code, NULL);
-    pcre2_match_context *limits = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(limits, RULE_MATCH_LIMIT);
-    pcre2_set_heap_limit(limits, RULE_MATCH_MEMORY);
-    int rc = pcre2_match(code, (PCRE2_SPTR)text, strlen(text), 0, 0, data, limits);
-    pcre2_match_context_free(limits);
-    pcre2_match_data_free(data);
-    return rc == PCRE2_ERROR_NOMATCH ? false : rc >= 0 ? true : q->doubt;
+    int found = regex_find(r, text, strlen(text));
+    return found < 0 ? q->doubt : found > 0;
 }
 
 static bool member_matches(const struct question *q, enum rule_regex which, const char *text)
 {
-    const pcre2_code *code = q->r->regex[which].code;
-    return !code || regex_matches(q, code, text);
+    const struct regex *r = q->r->regex[which];
+    return !r || regex_matches(q, r, text);
 }
 
 static bool inside_zone(const struct question *q, int x, int y)
@@ -245,8 +236,8 @@ static bool corner_matches(const struct question *q, int i)
 static bool targets_match(const struct question *q)
 {
     const struct rule *r = q->r;
-    bool asked = r->zoned || r->terminal >= 0 || r->regex[RULE_TITLE].code || r->regex[RULE_CLASS].code ||
-                 r->regex[RULE_PROGRAM].code;
+    bool asked = r->zoned || r->terminal >= 0 || r->regex[RULE_TITLE] || r->regex[RULE_CLASS] ||
+                 r->regex[RULE_PROGRAM];
     if (!asked)
         return true;
     if (!q->s->n_targets)

@@ -74,25 +74,14 @@ static int read_actions(struct reading *g)
 static int read_regex(struct reading *g)
 {
     const struct doc_node *n = g->n;
-    int which = 0, code;
+    int which = 0;
     while (strcmp(rule_regex_keys[which], n->key) != 0)
         which++;
-    struct rule_regex_code *x = &g->r->regex[which];
     if (n->kind != DOC_SCALAR || !*n->text)
         return doc_fault(g->y, n, g->e, "expected a regular expression");
-    size_t len = strlen(n->text), at;
-    if (len > RULE_MAX_PATTERN)
-        return doc_fault(g->y, n, g->e, "expected at most %d bytes of regular expression", RULE_MAX_PATTERN);
-    x->code = pcre2_compile((PCRE2_SPTR)n->text, len, PCRE2_UTF | PCRE2_CASELESS | PCRE2_MATCH_INVALID_UTF,
-                            &code, &at, NULL);
-    if (!x->code) {
-        unsigned char why[160];
-        pcre2_get_error_message(code, why, sizeof why);
-        return doc_fault(g->y, n, g->e, "expected a regular expression: %s at character %zu of '%.80s'",
-                         (const char *)why, at + 1, n->text);
-    }
-    x->pattern = xstrdup(n->text);
-    return 0;
+    struct err why = ERR_INIT;
+    g->r->regex[which] = regex_new(n->text, true, &why);
+    return g->r->regex[which] ? 0 : doc_fault(g->y, n, g->e, "expected a regular expression: %s", why.text);
 }
 
 /* 1, 0, or -1: neither. */
@@ -284,10 +273,8 @@ int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, str
 
 void rule_free(struct rule *r)
 {
-    for (int i = 0; i < RULE_REGEXES; i++) {
-        pcre2_code_free(r->regex[i].code);
-        free(r->regex[i].pattern);
-    }
+    for (int i = 0; i < RULE_REGEXES; i++)
+        regex_free(r->regex[i]);
     for (int i = 0; i < r->n_hosts; i++)
         free(r->hosts[i]);
     for (int i = 0; i < r->n_secrets; i++)
@@ -319,8 +306,8 @@ void rule_print(const struct rule *r, struct buf *out)
         }
     }
     for (int i = 0; i < RULE_REGEXES; i++)
-        if (r->regex[i].pattern)
-            buf_printf(out, "  %s: %s", rule_regex_keys[i], r->regex[i].pattern);
+        if (r->regex[i])
+            buf_printf(out, "  %s: %s", rule_regex_keys[i], regex_pattern(r->regex[i]));
     if (r->terminal >= 0)
         buf_printf(out, "  terminal: %s", r->terminal ? "yes" : "no");
     for (int i = 0; r->zoned && i < 4; i++)

@@ -2,18 +2,13 @@
 #ifndef HOLORUN_GATE_PRIVATE_H
 #define HOLORUN_GATE_PRIVATE_H
 
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include "gate/policy.h"
 
 #include "base/doc.h"
-
-#include <pcre2.h>
+#include "base/regex.h"
 
 enum {
     RULE_MAX_LIST = 64,
-    RULE_MAX_PATTERN = 2000,
-    RULE_MATCH_LIMIT = 100000, /* steps of PCRE2 for one text */
-    RULE_MATCH_MEMORY = 1024,  /* KiB */
 };
 
 enum rule_regex { RULE_ELEMENT, RULE_TEXT, RULE_TITLE, RULE_CLASS, RULE_PROGRAM, RULE_REGEXES };
@@ -35,12 +30,9 @@ struct rule {
     const char *file; /* borrowed */
     int line;
 
-    uint32_t kinds; /* bit of each kind; 0: any */
-    struct rule_regex_code {
-        pcre2_code *code;
-        char *pattern;
-    } regex[RULE_REGEXES];
-    int terminal; /* 1 yes, 0 no, -1: either */
+    uint32_t kinds;                    /* bit of each kind; 0: any */
+    struct regex *regex[RULE_REGEXES]; /* NULL: not asked */
+    int terminal;                      /* 1 yes, 0 no, -1: either */
     bool zoned;
     struct rule_length zone[4]; /* x, y, width, height */
     struct chord *chords;
@@ -57,7 +49,7 @@ struct policy {
     int n, cap;
     enum policy_verdict otherwise;
     int otherwise_line; /* 0: nobody said so */
-    pcre2_code *terminals;
+    struct regex *terminals;
     char sha256[65];
 };
 

@@ -1,12 +1,14 @@
 /* result.h - what came of tests: filled by who runs them, read by reports.
  *
  *   passed        every check said yes, at least one of them no model (or a judge of its own: `judged`)
- *   failed        a check said no
+ *   failed        a check said no; or there is none, and the agent says that it cannot be done
  *   claimed       the agent says it is done, and nothing confirms it
- *   inconclusive  a judge did not know, or the agent did not come to an end of its own and no check said no
+ *   inconclusive  a judge did not know, or the agent did not come to an end of its own and checks were not asked for that
  *   error         no verdict about the program under test: no display, model, disk
  *   skipped       not run (--fail-fast, time over)
  *   stopped       by a person
+ *
+ * result.c has the order in which these are decided.
  */
 #ifndef HOLORUN_QA_RESULT_H
 #define HOLORUN_QA_RESULT_H
@@ -44,9 +46,9 @@ struct attempt { /* the first, and each retry */
     const char *status; /* of the agent, agent_status_name(); "" when it did not begin */
     char *answer;       /* final, or NULL */
     char *error;        /* one line of ERROR and of an agent that broke off; NULL */
-    char *error_kind;   /* "display", "program", "model", "disk" ...; NULL */
-    char *run_dir;      /* with events.jsonl, frames/, report.html; NULL */
-    char *log;          /* end of what the program under test has written; NULL */
+    char *error_kind; /* of an ERROR, and of nothing else: "display", "program", "model", "disk" ...; NULL */
+    char *run_dir;    /* with events.jsonl, frames/, report.html; NULL */
+    char *log;        /* end of what the program under test has written; NULL */
     int steps;
     double seconds, start_seconds; /* of the agent; of the desk and the program before it */
     struct check_result *checks;
@@ -73,6 +75,7 @@ struct results { /* of a suite, in the order of its tests; those that were not c
     const struct suite *suite;
     struct result *results;
     int n, jobs;
+    bool time_over;   /* of the suite: some were skipped for that */
     char started[28]; /* UTC, "2026-11-21T05:45:00Z" */
     double seconds;
     char *dir; /* where reports and runs are; 0700 */
@@ -81,12 +84,18 @@ struct results { /* of a suite, in the order of its tests; those that were not c
         memory_most; /* bytes: weights, the sessions' states at most, the process at most */
 };
 
-/* From checks and the agent's end; expect_fail inverted.  judged is set. */
+/* From checks and the agent's end; expect_fail turns passed and failed round and nothing else.  *judged is set.  What a
+ * verdict cannot see is whether a person stopped the attempt after its agent had ended (checks_run says so), and whether it
+ * was skipped. */
 enum outcome result_verdict(const struct test *t, const struct attempt *a, bool *judged);
 
 int results_count(const struct results *r, enum outcome o);
-/* 0 1 3 4 5 124 130, agent.md 7.2; claimed and inconclusive are 5. */
+/* The first that applies: 130 stopped, 1 failed, 3 error (4: all of them about the model), 124 time over, 5 inconclusive,
+ * claimed unless these are accepted, or more flaky ones than the suite allows; else 0. */
 int results_exit_code(const struct results *r, bool accept_claims);
+
+/* What it owns, which is all texts but `status` and those of the suite, and empties it. */
+void attempt_free(struct attempt *a);
 void results_free(struct results *r);
 
 #endif

@@ -65,6 +65,10 @@ int screen_settle(struct screen *s, const struct settle *p, struct settled *out,
 int screen_active_window(struct screen *s, char *title, size_t title_size, char *wm_class, size_t class_size);
 /* First window whose title matches the PCRE2 pattern; fills title when wanted. 1 found, 0 not, -1 error. */
 int screen_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e);
+/* Each window that is seen and has a title or a class, topmost first, until visit says that it has seen enough: 1; 0: they
+ * were all; -1: the display is lost.  visit makes no X request. */
+int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *title, const char *class),
+                       void *arg, struct err *e);
 int screen_pointer(struct screen *s, int *x, int *y);
 
 struct screen_window { /* of a program, inside what the window manager puts around it; texts are UTF-8 */

@@ -3,13 +3,12 @@
  * Activation and focus are libxdo's; properties are read here, with a limit on their size.
  * Any window may vanish between two requests, so every look is inside an error trap.
  */
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include "screen/private.h"
 
+#include "base/regex.h"
 #include "base/utf8.h"
 
 #include <X11/Xatom.h>
-#include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +17,6 @@ enum {
     TITLE_MAX = 4096,
     PROPERTY_LONGS = TITLE_MAX / 4,
     ACTIVATE_MS = 1000,
-    MATCH_LIMIT = 100000,
     TREE_WINDOWS = 20000,
     TREE_DEPTH = 32
 };
@@ -170,29 +168,15 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
 
 /* ---- search ------------------------------------------------------------------------------------ */
 
-static pcre2_code *compile(const char *pattern, struct err *e)
-{
-    int code;
-    size_t at;
-    pcre2_code *re = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &code, &at, NULL);
-    if (re)
-        return re;
-    unsigned char why[200];
-    pcre2_get_error_message(code, why, sizeof why);
-    err_set(e, ERR_USAGE, "window pattern '%s': %s at character %zu", pattern, (const char *)why, at + 1);
-    return NULL;
-}
-
 struct search {
-    pcre2_code *re;
-    pcre2_match_data *match;
-    pcre2_match_context *limits;
+    bool (*visit)(void *arg, const char *title, const char *class);
+    void *arg;
     int budget; /* windows still to be looked at */
-    char title[TITLE_MAX];
+    char title[TITLE_MAX], class[TITLE_MAX];
 };
 
-/* Topmost first, visible ones only; q->title is the hit's.  (libxdo's search frees what it never read
- * when a window vanishes under it.) */
+/* Topmost first, visible ones only; true: visit has seen enough.  (libxdo's search frees what it never read when a
+ * window vanishes under it.) */
 static bool search(struct screen *s, struct search *q, Window w, int depth)
 {
     XWindowAttributes a;
@@ -200,45 +184,62 @@ static bool search(struct screen *s, struct search *q, Window w, int depth)
         a.map_state != IsViewable)
         return false;
     window_title(s, w, q->title, sizeof q->title);
-    if (q->title[0] &&
-        pcre2_match(q->re, (PCRE2_SPTR)q->title, strlen(q->title), 0, 0, q->match, q->limits) >= 0)
+    window_class(s, w, q->class, sizeof q->class);
+    if ((q->title[0] || q->class[0]) && q->visit(q->arg, q->title, q->class))
         return true;
     Window root, parent, *children = NULL;
     unsigned n = 0;
-    bool hit = false;
+    bool enough = false;
     if (XQueryTree(s->dpy, w, &root, &parent, &children, &n))
-        for (unsigned i = n; i-- > 0 && !hit;)
-            hit = search(s, q, children[i], depth + 1);
+        for (unsigned i = n; i-- > 0 && !enough;)
+            enough = search(s, q, children[i], depth + 1);
     if (children)
         XFree(children);
-    return hit;
+    return enough;
+}
+
+int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *title, const char *class),
+                       void *arg, struct err *e)
+{
+    if (screen_alive(s, e))
+        return -1;
+    struct search q = {.visit = visit, .arg = arg, .budget = TREE_WINDOWS};
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    bool enough = search(s, &q, s->root, 0);
+    xtrap_end(&trap);
+    return screen_alive(s, e) ? -1 : enough;
+}
+
+struct by_title {
+    struct regex *regex;
+    char *title;
+    size_t size;
+};
+
+static bool has_title(void *arg, const char *title, const char *class)
+{
+    struct by_title *t = arg;
+    (void)class;
+    if (!*title || regex_find(t->regex, title, strlen(title)) != 1)
+        return false;
+    if (t->title && t->size) {
+        snprintf(t->title, t->size, "%s", title);
+        t->title[utf8_valid_prefix(t->title, strlen(t->title))] = 0;
+    }
+    return true;
 }
 
 int screen_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e)
 {
     if (title && title_size)
         title[0] = 0;
-    if (screen_alive(s, e))
-        return -1;
-    pcre2_code *re = compile(pattern, e);
-    if (!re)
-        return -1;
-    struct search q = {.re = re, .budget = TREE_WINDOWS};
-    q.match = pcre2_match_data_create_from_pattern(re, NULL);
-    q.limits = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(q.limits, MATCH_LIMIT);
-    struct xtrap trap;
-    xtrap_begin(&trap, s->dpy);
-    bool hit = search(s, &q, s->root, 0);
-    xtrap_end(&trap);
-    if (hit && title && title_size) {
-        snprintf(title, title_size, "%s", q.title);
-        title[utf8_valid_prefix(title, strlen(title))] = 0;
-    }
-    pcre2_match_context_free(q.limits);
-    pcre2_match_data_free(q.match);
-    pcre2_code_free(re);
-    return screen_alive(s, e) ? -1 : hit;
+    struct by_title t = {regex_new(pattern, false, e), title, title_size};
+    if (!t.regex)
+        return err_prefix(e, "window pattern");
+    int found = screen_each_window(s, has_title, &t, e);
+    regex_free(t.regex);
+    return found;
 }
 
 /* ---- activation -------------------------------------------------------------------------------- */

@@ -1,15 +1,14 @@
 /* breakpoint.c - see breakpoint.h. */
-#define PCRE2_CODE_UNIT_WIDTH 8
 #include "step/breakpoint.h"
 
+#include "base/regex.h"
 #include "gate/subject.h"
 
-#include <pcre2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MATCH_LIMIT = 100000, MATCH_BYTES = 64 << 10 };
+enum { MATCH_BYTES = 64 << 10 };
 
 enum when {
     WHEN_STEP,
@@ -30,9 +29,7 @@ struct breakpoint {
     int step;
     enum action_kind kind;
     double p;
-    pcre2_code *code;
-    pcre2_match_data *match;
-    pcre2_match_context *limits;
+    struct regex *regex;
     struct policy *policy; /* the rules that are built in */
 };
 
@@ -40,20 +37,8 @@ struct breakpoint {
 
 static int compile(struct breakpoint *b, const char *pattern, struct err *e)
 {
-    int code;
-    size_t at;
-    char why[120];
-    b->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-                            PCRE2_CASELESS | PCRE2_UTF | PCRE2_MATCH_INVALID_UTF, &code, &at, NULL);
-    if (!b->code) {
-        pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);
-        return err_set(e, ERR_USAGE, "breakpoint '%s': at %zu of the pattern: %s", b->spec, at, why);
-    }
-    b->match = pcre2_match_data_create_from_pattern(b->code, NULL);
-    b->limits = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(b->limits, MATCH_LIMIT);
-    pcre2_set_depth_limit(b->limits, MATCH_LIMIT);
-    return 0;
+    b->regex = regex_new(pattern, true, e);
+    return b->regex ? 0 : err_prefix(e, "breakpoint '%s'", b->spec);
 }
 
 static enum action_kind kind_of(const char *name)
@@ -132,9 +117,7 @@ void break_free(struct breakpoint *b)
 {
     if (!b)
         return;
-    pcre2_match_context_free(b->limits);
-    pcre2_match_data_free(b->match);
-    pcre2_code_free(b->code);
+    regex_free(b->regex);
     policy_free(b->policy);
     free(b);
 }
@@ -152,9 +135,7 @@ static bool found(const struct breakpoint *b, const char *text)
     size_t n = text ? strlen(text) : 0;
     if (n == 0)
         return false;
-    int rc =
-        pcre2_match(b->code, (PCRE2_SPTR)text, n < MATCH_BYTES ? n : MATCH_BYTES, 0, 0, b->match, b->limits);
-    return rc != PCRE2_ERROR_NOMATCH;
+    return regex_find(b->regex, text, n < MATCH_BYTES ? n : MATCH_BYTES) != 0;
 }
 
 static bool in_texts(const struct breakpoint *b, const struct step *s)

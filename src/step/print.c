@@ -152,7 +152,7 @@ static void put_costs(const struct page *p, const struct step_view *v)
 static void put_forks(const struct page *p, const struct step_view *v)
 {
     for (int i = 0; i < v->p->n_forks; i++) {
-        const struct attempt *t = &v->p->forks[i];
+        const struct proposed_reply *t = &v->p->forks[i];
         char *what = t->step->nactions ? describe(&t->step->actions[0]) : xstrdup(t->message);
         name(p, i ? "" : "replies");
         fprintf(p->f, "%c%d  ", i == v->p->taken ? '*' : ' ', i);

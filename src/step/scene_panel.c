@@ -99,7 +99,7 @@ static void forks(struct block *b, const struct step_view *v)
         return;
     heading(b, "REPLIES TO CHOOSE FROM");
     for (int i = 0; i < v->p->n_forks && room(b, 34); i++) {
-        const struct attempt *f = &v->p->forks[i];
+        const struct proposed_reply *f = &v->p->forks[i];
         struct buf what;
         char number[24];
         buf_init(&what, 1 << 20);
