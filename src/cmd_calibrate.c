@@ -6,7 +6,7 @@
 #include "commands.h"
 
 #include "calibrate/calibrate.h"
-#include "eval/bar.h"
+#include "base/bar.h"
 #include "looking.h"
 #include "screen/screen.h"
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/image.h"
-#include "eval/bar.h"
+#include "base/bar.h"
 #include "eval/results.h"
 #include "looking.h"
 #include "model/model.h"

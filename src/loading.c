@@ -2,7 +2,7 @@
 #include "loading.h"
 
 #include "base/clock.h"
-#include "eval/bar.h"
+#include "base/bar.h"
 
 #include <stddef.h>
 #include <stdint.h>

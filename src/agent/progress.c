@@ -1,11 +1,11 @@
 /* progress.c - see progress.h. */
 #include "agent/progress.h"
 
+#include "base/bar.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SHOWN = 600, INDENT = 6 };
 
@@ -14,9 +14,8 @@ static const char *const inks[] = {"", "\033[1m", "\033[2m", "\033[32m", "\033[3
 
 void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose)
 {
-    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     *p = (struct progress){.f = quiet ? NULL : f, .verbose = verbose};
-    p->color = p->f && isatty(fileno(f)) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+    p->color = p->f && bar_colors(f);
 }
 
 static void put_text(const struct progress *p, enum ink ink, const char *text)

@@ -64,6 +64,7 @@ struct result {
     enum outcome outcome; /* of the last attempt, expect_fail taken into account */
     enum flaky flaky;     /* passed after a retry */
     char *flaky_where;    /* "step 3: ..."; or NULL */
+    const char *reason;   /* of one that never began: "--fail-fast: 'login' has failed"; not owned, or NULL */
     bool judged;          /* passed, by nothing but models */
     struct attempt *attempts;
     int n;

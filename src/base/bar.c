@@ -1,9 +1,9 @@
 /* bar.c - see bar.h. */
-#include "eval/bar.h"
+#include "base/bar.h"
 
 #include "base/clock.h"
 
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,6 +18,12 @@ void bar_time(double seconds, char out[32])
         snprintf(out, 32, "%ld min %02ld s", s / 60, s % 60);
     else
         snprintf(out, 32, "%ld s", s);
+}
+
+bool bar_colors(FILE *f)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(fileno(f)) == 1 && !(no && *no) && !(term && !strcmp(term, "dumb"));
 }
 
 void bar_begin(struct bar *b, int total, int skipped, bool quiet)
