@@ -369,10 +369,16 @@ static cudaError_t open_device(struct cuda *c, cudaDeviceProp *p)
     return error;
 }
 
+static void cuda_attach(struct backend *b)
+{
+    CUDA(cudaSetDevice(cuda_of(b)->device));
+}
+
 static void fill(struct ops *o)
 {
     o->name = "cuda";
     o->close = cuda_close;
+    o->attach = cuda_attach;
     o->alloc = cuda_alloc;
     o->free = cuda_free;
     o->try_alloc = cuda_try_alloc;

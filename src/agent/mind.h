@@ -62,6 +62,7 @@ struct mind_ops {                                                    /* all retu
     struct session_stats (*stats)(const struct mind *m);
     uint64_t (*dice)(const struct mind *m); /* which are thrown next; go back with a mark */
     void (*set_dice)(struct mind *m, uint64_t dice);
+    void (*set_cancel)(struct mind *m, const volatile int *flag); /* may be NULL */
     void (*free)(struct mind *m);
 };
 
@@ -76,6 +77,9 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
 struct mind *mind_script(const char *replies, size_t len);
 struct mind *mind_script_file(const char *path, struct err *e);
 const char *mind_script_transcript(const struct mind *m); /* what a model would have in view now */
+
+/* Non-zero in *flag: what reads, or waits for a shared engine, gives up with ERR_STOPPED (session_set_cancel).  NULL: none. */
+void mind_set_cancel(struct mind *m, const volatile int *flag);
 
 void mind_free(struct mind *m); /* NULL is fine */
 

@@ -27,6 +27,7 @@ struct model_mind {
     struct line *line;
     struct engine *engine;
     uint64_t seed;
+    const volatile int *cancel;
     const struct dialect *dialect;
     struct grammar *grammars[GOALS]; /* compiled when first needed */
 };
@@ -55,6 +56,7 @@ static void go_on_with(struct model_mind *m, struct line *l)
 {
     line_leave(m->line);
     m->line = l;
+    session_set_cancel(l->session, m->cancel);
 }
 
 static int begin(struct mind *mind, const char *system, struct err *e)
@@ -247,6 +249,13 @@ static void set_dice(struct mind *m, uint64_t to)
     session_set_dice(session_of(m), to);
 }
 
+static void set_cancel(struct mind *mind, const volatile int *flag)
+{
+    struct model_mind *m = (struct model_mind *)mind;
+    m->cancel = flag;
+    session_set_cancel(m->line->session, flag);
+}
+
 static void free_model(struct mind *mind)
 {
     struct model_mind *m = (struct model_mind *)mind;
@@ -278,6 +287,7 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
         .stats = stats,
         .dice = dice,
         .set_dice = set_dice,
+        .set_cancel = set_cancel,
         .free = free_model,
     };
     struct model_mind *m = xcalloc(1, sizeof *m);
@@ -287,6 +297,12 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
     m->line = line_new(session_new(g, seed));
     m->dialect = d;
     return &m->base;
+}
+
+void mind_set_cancel(struct mind *m, const volatile int *flag)
+{
+    if (m->ops->set_cancel)
+        m->ops->set_cancel(m, flag);
 }
 
 void mind_free(struct mind *m)

@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "model/plan.h"
 #include "model/preprocess.h"
+#include "model/session.h"
 
 #include <malloc.h>
 #include <stdlib.h>
@@ -214,7 +215,9 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     if (reserve(g, e) || open_room(g, o, e) ||
         (o->state == STATE_FP16 && !o->random && !o->any_drift && drift_gate(g, o, e)))
         goto fail;
-    g->language.cancel = g->vision.cancel = o->cancel; /* from here on: what was measured must be whole */
+    g->language.cancel = g->vision.cancel = o->cancel; /* what was measured must be whole */
+    if (o->shared)
+        g->vision.turns = g->turns = turns_new(session_serve, g, o->cancel);
     return g;
 fail:
     engine_close(g);
@@ -225,6 +228,7 @@ void engine_close(struct engine *g)
 {
     if (!g)
         return;
+    turns_free(g->turns);
     if (g->backend) {
         vision_free(&g->vision);
         language_free(&g->language);
@@ -237,6 +241,44 @@ void engine_close(struct engine *g)
     tokenizer_free(g->tokenizer);
     free(g->dir);
     free(g);
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------ */
+
+/* A GPU wants to know each thread that works with it. */
+static void attach(struct engine *g)
+{
+    if (g->backend->ops->attach)
+        g->backend->ops->attach(g->backend);
+}
+
+void engine_enter(struct engine *g, struct turn_member *m)
+{
+    if (!g->turns)
+        return;
+    turns_take(g->turns, m, false);
+    attach(g);
+}
+
+int engine_try_enter(struct engine *g, struct turn_member *m, struct err *e)
+{
+    if (!g->turns)
+        return 0;
+    if (turns_take(g->turns, m, true))
+        return session_stopped(e);
+    attach(g);
+    return 0;
+}
+
+void engine_leave(struct engine *g)
+{
+    if (g->turns)
+        turns_give(g->turns);
+}
+
+struct turn_counts engine_turns(const struct engine *g)
+{
+    return g->turns ? turns_counts(g->turns) : (struct turn_counts){0};
 }
 
 /* ---- asking ---------------------------------------------------------------------------------------------- */
@@ -293,8 +335,12 @@ uint64_t engine_hash(const struct engine *g)
 
 struct state_memory engine_state_memory(const struct engine *g)
 {
+    struct engine *entered = (struct engine *)(uintptr_t)g;
     const struct room *r = &g->room;
-    return (struct state_memory){r->bound, r->used, r->most, r->spilled, r->restored};
+    engine_enter(entered, NULL);
+    struct state_memory m = {r->bound, r->used, r->most, r->spilled, r->restored};
+    engine_leave(entered);
+    return m;
 }
 
 enum state_numbers engine_state(const struct engine *g)

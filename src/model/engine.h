@@ -8,6 +8,7 @@
 #include "model/model.h"
 #include "model/plan.h"
 #include "model/tokenizer.h"
+#include "model/turns.h"
 #include "model/vision.h"
 #include "model/weights.h"
 #include "model/weights_cache.h"
@@ -30,12 +31,19 @@ struct engine {
     struct room room; /* of the sessions' states and checkpoints */
     struct language language;
     struct vision vision;
+    struct turns *turns; /* of the threads that share it; NULL: there is one */
     bool round8;
     uint64_t hash;
     int32_t stops[ENGINE_MAX_STOPS];
     int n_stops;
     int32_t image_open, image_close; /* <img> and </img>; -1 for a text model */
 };
+
+/* Between the two the calling thread has a shared engine to itself, and may call others that enter it.  Others wait: m is
+ * whose session it is, or NULL.  engine_try_enter: -1 when that is stopped meanwhile. */
+void engine_enter(struct engine *g, struct turn_member *m);
+int engine_try_enter(struct engine *g, struct turn_member *m, struct err *e);
+void engine_leave(struct engine *g);
 
 /* Whether tokenizer, config and V agree; collects what ends a reply. */
 int engine_agree(struct engine *g, struct err *e);

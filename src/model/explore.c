@@ -7,6 +7,7 @@
  */
 #include "model/explore.h"
 
+#include "base/flag.h"
 #include "model/tokenizer.h"
 
 #include <math.h>
@@ -218,18 +219,17 @@ static int go_on(struct search *s, int width, struct err *e)
     struct session *together[EXPLORE_WIDTH];
     int rc = 0;
     for (int round = 0; round < EXPLORE_TOKENS && rc == 0; round++) {
-        if (s->how->cancel && *s->how->cancel)
+        if (flag_up(s->how->cancel))
             rc = err_set(e, ERR_STOPPED, "stopped while looking for alternatives");
         rc = rc ? rc : follow_all(s, e);
         if (rc || settled(s))
             break;
-        for (int i = 0; i < s->n; i++) {
+        for (int i = 0; i < s->n; i++)
             together[i] = s->paths[i].session;
-            rc = rc || session_read(together[i], e) ? -1 : 0;
-        }
-        if (rc)
+        if (session_try_step_many(together, s->n, e)) {
+            rc = -1;
             break;
-        session_step_many(together, s->n);
+        }
         int n = continuations(s, children, width);
         rc = next_generation(s, children, n, e);
     }

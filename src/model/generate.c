@@ -7,6 +7,7 @@
 #include "model/generate.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "base/utf8.h"
 #include "model/session.h"
 #include "ops/ops.h"
@@ -155,15 +156,17 @@ static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
         return err_set(e, ERR_FAILED, "there is nothing to continue");
-    if (session_read(r->s, e))
-        return -1;
     struct choosing how = {.known = r->known,
                            .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
                            .temperature = r->p->temperature,
                            .top_p = r->p->top_p};
+    uint64_t dice = session_dice(r->s);
     how.random = how.temperature > 0 ? session_random(r->s) : 0;
     struct choice c;
-    session_choose(&r->s, 1, &how, &c);
+    if (session_try_choose(r->s, &how, &c, e)) {
+        session_set_dice(r->s, dice); /* nothing was chosen by them */
+        return -1;
+    }
     if (c.id < 0)
         return err_set(e, ERR_FAILED, "the model's output is not a distribution over the allowed tokens");
     struct token_alternative top[GENERATE_WIDTH];
@@ -183,7 +186,7 @@ static int run(struct run *r, const volatile int *cancel, struct err *e)
 {
     r->out->finish = FINISH_LENGTH;
     while (!r->done && r->out->n < r->p->max_tokens) {
-        if (cancel && *cancel) {
+        if (flag_up(cancel)) {
             r->out->finish = FINISH_CANCELLED;
             return 0;
         }

@@ -1,6 +1,8 @@
 /* language.c - see language.h for the equations. */
 #include "model/language.h"
 
+#include "base/flag.h"
+
 static const struct tensor no_bias = {0};
 
 /* ---- one piece of the prompt -------------------------------------------------------------------- */
@@ -76,7 +78,7 @@ static void keep_last(struct language *m, struct language_batch of, struct tenso
 
 static bool cancelled(const struct language *m)
 {
-    return m->cancel && *m->cancel;
+    return flag_up(m->cancel) || flag_up(m->own);
 }
 
 /* wanted: 1 where the row of the last token is looked at; else 0.  -1: cancelled between two layers. */
@@ -130,6 +132,15 @@ static void run_step(struct language *m, struct language_batch of, const int32_t
         b->ops->step_end(b);
 }
 
+/* One token alone goes another way than the last of many: where pieces end must not decide which. */
+int64_t language_piece(const struct language *m, int64_t n)
+{
+    int64_t chunk = m->config->ssm.chunk;
+    if (n == LANGUAGE_ROWS + 1)
+        return LANGUAGE_ROWS - (chunk < LANGUAGE_ROWS ? chunk : 1);
+    return n < LANGUAGE_ROWS ? n : LANGUAGE_ROWS;
+}
+
 int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                      const struct image_rows *images, int n_images)
 {
@@ -138,8 +149,8 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
         run_step(m, (struct language_batch){&s, 1}, ids);
         return 0;
     }
-    for (int64_t first = 0; first < n; first += LANGUAGE_ROWS) {
-        int64_t rows = n - first < LANGUAGE_ROWS ? n - first : LANGUAGE_ROWS;
+    for (int64_t first = 0, rows; first < n; first += rows) {
+        rows = language_piece(m, n - first);
         struct tensor h = tensor_rows(m->h, 0, rows);
         m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
         place_images(m, h, first, images, n_images);

@@ -18,7 +18,7 @@
  * in f32; the recurrent state is f32 within a call, and kept in f32 or f16 (state.h).
  *
  * A prompt goes through in pieces of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each
- * piece continues from the state that the one before left.  One token of each of several sessions goes
+ * piece continues from the state that the one before left, and none but a prompt of one token has one alone.  One token of each of several sessions goes
  * through together, with one pass over the weights; no row's result depends on which others there are.
  * Behind the last layer where tokens meet only the last row of a prompt is computed: nobody sees the others.
  */
@@ -62,6 +62,7 @@ struct language { /* one for each engine */
 
     const volatile int
         *cancel; /* non-zero: what reads many tokens gives up before its next layer; may be NULL */
+    const volatile int *own; /* the same of the session whose tokens go through */
     void (*watch)(void *arg, int layer, struct tensor h); /* after each layer; for tests, may be NULL */
     void *watch_arg;
 };
@@ -81,6 +82,9 @@ struct language_batch {
 void language_init(struct language *m, const struct lm_config *c, const struct model_weights *w,
                    struct backend *b, enum dtype act);
 void language_free(struct language *m);
+
+/* How many of n tokens that wait go through at once. */
+int64_t language_piece(const struct language *m, int64_t n);
 
 /* Continues s by n >= 1 tokens.  -1: cancelled; some layers may have seen tokens that others have not, and s is of use
  * only after its state has been put back. */

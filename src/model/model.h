@@ -1,7 +1,9 @@
 /* model.h - the two public nouns: an engine and a session.
  *
  * An engine is a loaded model: config, tokenizer, weights, backend.  It never changes after
- * engine_open and may be shared by any number of sessions (one forward at a time per engine).
+ * engine_open and may be shared by any number of sessions.  One thread at a time may use it and them; or, with
+ * engine_options.shared, each session and its checkpoints one thread at a time, and any number of threads the engine:
+ * they take turns (turns.h), and come to the bits that each would come to alone.
  *
  * A session is one timeline: the tokens so far, the SSM and conv states, the KV cache, the random
  * number generator, the logits of the last position.  It only grows, or goes back to a checkpoint.
@@ -28,6 +30,7 @@ struct model_config;
 struct drift;
 struct choosing;
 struct choice;
+struct turn_counts; /* turns.h */
 
 /* ---- engine ------------------------------------------------------------------------------- */
 
@@ -81,6 +84,7 @@ struct engine_options {
     const volatile int
         *cancel; /* non-zero: what reads a prompt or a picture gives up with ERR_STOPPED, within a layer's
                                  * time; may be NULL */
+    bool shared; /* by threads that have sessions of their own */
     bool round8; /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;
@@ -104,6 +108,9 @@ uint64_t engine_hash(const struct engine *g);
  * The record of a run has it of weights up to MODEL_HASHED. */
 enum { MODEL_HASHED = 1 << 30 };
 int model_hash_weights(const char *dir, size_t most, uint64_t *hash, struct err *e);
+
+/* How the threads of a shared engine have come along; zeros where it is not shared. */
+struct turn_counts engine_turns(const struct engine *g);
 
 /* Memory of sessions and checkpoints. */
 struct state_memory {
@@ -135,6 +142,11 @@ bool engine_is_stop(const struct engine *g, int32_t id);
 
 struct session *session_new(struct engine *g, uint64_t seed);
 void session_free(struct session *s);
+
+/* Non-zero in *flag: what reads a prompt or a picture for this session, or waits for its turn to, gives up with ERR_STOPPED,
+ * as with engine_options.cancel.  Copies of the session have the same flag.  NULL: none. */
+void session_set_cancel(struct session *s, const volatile int *flag);
+
 int64_t session_length(const struct session *s);        /* tokens so far, image tokens included */
 const int32_t *session_tokens(const struct session *s); /* [length], borrowed until the next append */
 const float *
@@ -149,10 +161,13 @@ int session_compute(struct session *s, struct err *e);
  * that waits go through the model together, the weights being read once for all of them; logits and states have
  * the same bits as one after the other. */
 void session_step_many(struct session *const *s, int n);
+int session_try_step_many(struct session *const *s, int n,
+                          struct err *e); /* stopped, or no room: of any of them */
 
 /* The next token of each of n different sessions of one engine, none of them empty, as how[i] says (ops.h): where the
  * logits are, so that of a device's nothing but the choice comes to the host.  Nothing is appended. */
 void session_choose(struct session *const *s, int n, const struct choosing *how, struct choice *out);
+int session_try_choose(struct session *s, const struct choosing *how, struct choice *out, struct err *e);
 
 struct engine *session_engine(const struct session *s);
 
@@ -174,7 +189,7 @@ int session_append_image(struct session *s, const struct image *im, struct err *
 
 /* A checkpoint is the state at one position: cheap to go back to, valid for the session it was
  * taken from as long as that session has not been rewound to before it.  A session whose reading was cancelled
- * reads on only after a rewind. */
+ * within a piece of its tokens reads on only after a rewind. */
 struct checkpoint *session_checkpoint(struct session *s);
 struct checkpoint *session_try_checkpoint(struct session *s, struct err *e); /* NULL where there is no room */
 int session_rewind(struct session *s, const struct checkpoint *c, struct err *e);

@@ -1,4 +1,4 @@
-/* session.c - one timeline: append, look, go back, copy.  See model.h and session.h. */
+/* session.c - one timeline: append, look.  See model.h and session.h. */
 #include "model/session.h"
 
 #include "base/clock.h"
@@ -7,16 +7,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct checkpoint {
-    struct engine *engine;
-    struct tenant home;
-    uint64_t session;
-    int64_t length;
-    uint32_t epoch;     /* of the last token */
-    struct tensor then; /* the block of the state */
-    uint64_t random;
-};
 
 static const struct lm_config *lm(const struct session *s)
 {
@@ -44,28 +34,23 @@ static void session_back(void *owner)
     recurrent_place(&s->state.now, lm(s));
 }
 
-static void each_of_checkpoint(void *owner, tenant_visit *fn, void *arg)
-{
-    struct checkpoint *c = owner;
-    fn(arg, &c->then);
-}
-
-static const struct tenant_kind checkpoint_kind = {0, each_of_checkpoint, NULL},
-                                session_kind = {1, each_of_session, session_back};
+static const struct tenant_kind session_kind = {SESSION_RANK, each_of_session, session_back};
 
 int session_hold(struct session *s, int64_t more, struct err *e)
 {
-    if (tenant_enter(&s->home, e))
-        return -1;
-    if (state_try_reserve(&s->state, lm(s), backend(s), s->n + more, e) == 0)
-        return 0;
-    tenant_leave(&s->home);
-    return -1;
+    engine_enter(s->engine, &s->member);
+    int rc = tenant_enter(&s->home, e);
+    if (rc == 0 && (rc = state_try_reserve(&s->state, lm(s), backend(s), s->n + more, e)))
+        tenant_leave(&s->home);
+    engine_leave(s->engine);
+    return rc ? -1 : 0;
 }
 
 void session_release(struct session *s)
 {
+    engine_enter(s->engine, &s->member);
     tenant_leave(&s->home);
+    engine_leave(s->engine);
 }
 
 size_t session_need(const struct session *s, int64_t length)
@@ -79,9 +64,24 @@ size_t session_need(const struct session *s, int64_t length)
 
 bool session_fits(const struct session *s, int64_t more)
 {
+    if (!s->engine->room.bound)
+        return true;
+    engine_enter(s->engine, NULL);
     bool held = !s->home.away && (s->home.busy || !backend(s)->ops->host_alloc); /* it counts already */
-    return state_need(&s->state, lm(s), s->n + more) + (held ? 0 : tenant_bytes(&s->home)) <=
-           room_left(&s->engine->room);
+    bool fits = state_need(&s->state, lm(s), s->n + more) + (held ? 0 : tenant_bytes(&s->home)) <=
+                room_left(&s->engine->room);
+    engine_leave(s->engine);
+    return fits;
+}
+
+bool session_shared(const struct session *s)
+{
+    return s->engine->turns != NULL;
+}
+
+int session_stopped(struct err *e)
+{
+    return err_set(e, ERR_STOPPED, "stopped while others had the model");
 }
 
 void session_must(int rc, const struct err *e)
@@ -101,14 +101,15 @@ struct session *session_new(struct engine *g, uint64_t seed)
     s->random = seed;
     s->logits = xmalloc((unsigned long)g->weights.vocab, sizeof *s->logits);
     state_form(&s->state, &g->config.lm, &g->room, g->types);
+    engine_enter(g, NULL);
     tenant_init(&s->home, &g->room, &session_kind, s);
+    engine_leave(g);
     return s;
 }
 
-/* Images from index n on are not needed any more. */
-static void drop_images(struct session *s, int n)
+void session_drop_images(struct session *s)
 {
-    while (s->n_images > n)
+    while (s->n_images > 0)
         room_free(&s->engine->room, &s->images[--s->n_images].rows);
 }
 
@@ -116,13 +117,20 @@ void session_free(struct session *s)
 {
     if (!s)
         return;
+    engine_enter(s->engine, NULL);
     tenant_free(&s->home);
     state_free(&s->state, lm(s), backend(s));
+    engine_leave(s->engine);
     free(s->images);
     free(s->tokens);
     free(s->epochs);
     free(s->logits);
     free(s);
+}
+
+void session_set_cancel(struct session *s, const volatile int *flag)
+{
+    s->member.stop = flag;
 }
 
 int64_t session_length(const struct session *s)
@@ -155,7 +163,7 @@ static int check_room(const struct session *s, int64_t n, struct err *e)
     return 0;
 }
 
-static void push(struct session *s, int32_t id)
+void session_push(struct session *s, int32_t id)
 {
     if (s->n == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 256;
@@ -176,7 +184,50 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
     if (check_room(s, n, e))
         return -1;
     for (int64_t i = 0; i < n; i++)
-        push(s, ids[i]);
+        session_push(s, ids[i]);
+    return 0;
+}
+
+/* The image's tiles through the tower into `out`; how many were computed, or -1. */
+static int encode(struct session *s, const struct image *im, struct tensor out, struct err *e)
+{
+    struct engine *g = s->engine;
+    g->vision.member = &s->member;
+    int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms, e);
+    g->vision.member = NULL;
+    return computed;
+}
+
+static int append_image(struct session *s, const struct image *im, const struct tile_grid *grid,
+                        struct err *e)
+{
+    struct engine *g = s->engine;
+    int64_t rows = preprocess_tokens(grid), start = clock_ns();
+    double before = s->stats.preprocess_ms;
+    struct tensor out = {NULL, g->act, rows, g->config.lm.hidden, g->config.lm.hidden};
+    int rc = tenant_enter(&s->home, e);
+    if (rc == 0 && (rc = room_alloc(&g->room, &out, e)))
+        tenant_leave(&s->home);
+    if (rc)
+        return -1;
+    session_push(s, g->image_open);
+    struct image_rows image = {s->n, out};
+    int computed = encode(s, im, out, e);
+    if (computed < 0) {
+        s->n--;
+        room_free(&g->room, &out);
+        tenant_leave(&s->home);
+        return -1;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        session_push(s, g->config.image_token);
+    session_push(s, g->image_close);
+    s->images = xrealloc(s->images, (unsigned long)s->n_images + 1, sizeof *s->images);
+    s->images[s->n_images++] = image;
+    tenant_leave(&s->home);
+    s->stats.tiles_computed += computed;
+    s->stats.tiles_cached += grid->tiles - computed;
+    s->stats.vision_ms += clock_ms_since(start) - (s->stats.preprocess_ms - before);
     return 0;
 }
 
@@ -188,37 +239,11 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     if (!im->rgb || im->w < 1 || im->h < 1)
         return err_set(e, ERR_FAILED, "the image is empty");
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
-    int64_t rows = preprocess_tokens(&grid);
-    if (check_room(s, rows + 2, e))
+    if (check_room(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->member, e))
         return -1;
-
-    int64_t start = clock_ns();
-    double before = s->stats.preprocess_ms;
-    struct tensor out = {NULL, g->act, rows, g->config.lm.hidden, g->config.lm.hidden};
-    int rc = tenant_enter(&s->home, e);
-    if (rc == 0 && (rc = room_alloc(&g->room, &out, e)))
-        tenant_leave(&s->home);
-    if (rc)
-        return -1;
-    push(s, g->image_open);
-    struct image_rows image = {s->n, out};
-    int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms, e);
-    if (computed < 0) {
-        s->n--;
-        room_free(&g->room, &out);
-        tenant_leave(&s->home);
-        return -1;
-    }
-    for (int64_t i = 0; i < rows; i++)
-        push(s, g->config.image_token);
-    push(s, g->image_close);
-    s->images = xrealloc(s->images, (unsigned long)s->n_images + 1, sizeof *s->images);
-    s->images[s->n_images++] = image;
-    tenant_leave(&s->home);
-    s->stats.tiles_computed += computed;
-    s->stats.tiles_cached += grid.tiles - computed;
-    s->stats.vision_ms += clock_ms_since(start) - (s->stats.preprocess_ms - before);
-    return 0;
+    int rc = append_image(s, im, &grid, e);
+    engine_leave(g);
+    return rc;
 }
 
 int64_t session_waiting(const struct session *s)
@@ -240,10 +265,12 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
     struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
     for (int i = 0; i < s->n_images; i++)
         images[i] = (struct image_rows){s->images[i].at - done, s->images[i].rows};
+    s->engine->language.own = s->member.stop;
     int rc = language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
+    s->engine->language.own = NULL;
     free(images);
     if (session_waiting(s) == 0)
-        drop_images(s, 0);
+        session_drop_images(s);
     session_release(s);
     s->torn = rc != 0;
     if (s->torn)
@@ -256,17 +283,38 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
 
 int session_read_piece(struct session *s, struct err *e)
 {
-    int64_t n = session_waiting(s);
-    return read_tokens(s, n < LANGUAGE_ROWS ? n : LANGUAGE_ROWS, e);
+    if (engine_try_enter(s->engine, &s->member, e))
+        return -1;
+    int rc = read_tokens(s, language_piece(&s->engine->language, session_waiting(s)), e);
+    engine_leave(s->engine);
+    return rc;
+}
+
+/* Others have their turns between the pieces. */
+static int read_in_turns(struct session *s, struct err *e)
+{
+    if (session_waiting(s) == 0)
+        return 0;
+    if (engine_try_enter(s->engine, &s->member, e))
+        return -1;
+    int rc = 0;
+    do
+        rc = session_read_piece(s, e);
+    while (rc == 0 && session_waiting(s) > 0 &&
+           (rc = turns_yield(s->engine->turns, &s->member) ? session_stopped(e) : 0) == 0);
+    engine_leave(s->engine);
+    return rc;
 }
 
 int session_read(struct session *s, struct err *e)
 {
-    return read_tokens(s, session_waiting(s), e);
+    return session_shared(s) ? read_in_turns(s, e) : read_tokens(s, session_waiting(s), e);
 }
 
 int session_compute(struct session *s, struct err *e)
 {
+    if (session_shared(s))
+        return session_try_step_many(&s, 1, e);
     if (session_read(s, e))
         return -1;
     if (s->n == 0 || s->logits_at == s->n)
@@ -288,160 +336,6 @@ const float *session_logits(const struct session *look)
     struct err e = ERR_INIT;
     session_must(session_compute(s, &e), &e);
     return s->n ? s->logits : NULL;
-}
-
-/* ---- going back and copying ------------------------------------------------------------------------------ */
-
-/* A copy of s's block, here or, where there is no room, in the host's memory at once. */
-static int keep(struct checkpoint *c, const struct session *s, struct err *e)
-{
-    struct backend *b = backend(s);
-    if (room_alloc(&s->engine->room, &c->then, e) == 0) {
-        c->home.away = false;
-        b->ops->copy(b, c->then, s->state.now.block);
-        return 0;
-    }
-    c->home.host = b->ops->host_alloc ? b->ops->host_alloc(b, tenant_bytes(&c->home)) : NULL;
-    if (!c->home.host)
-        return -1;
-    struct tensor host = c->then;
-    host.data = c->home.host;
-    b->ops->download(b, host, s->state.now.block);
-    return 0;
-}
-
-struct checkpoint *session_try_checkpoint(struct session *s, struct err *e)
-{
-    struct engine *g = s->engine;
-    if (session_read(s, e) || session_hold(s, 0, e))
-        return NULL;
-    struct checkpoint *c = xcalloc(1, sizeof *c);
-    *c = (struct checkpoint){.engine = g, .session = s->id, .length = s->n, .random = s->random};
-    c->epoch = s->n ? s->epochs[s->n - 1] : 0;
-    c->then = s->state.now.block;
-    c->then.data = NULL;
-    tenant_init(&c->home, &g->room, &checkpoint_kind, c);
-    c->home.used = ++g->room.clock;
-    int rc = keep(c, s, e);
-    session_release(s);
-    if (rc == 0)
-        return c;
-    checkpoint_free(c);
-    return NULL;
-}
-
-struct checkpoint *session_checkpoint(struct session *s)
-{
-    struct err e = ERR_INIT;
-    struct checkpoint *c = session_try_checkpoint(s, &e);
-    session_must(c ? 0 : -1, &e);
-    return c;
-}
-
-/* What a checkpoint has, into the session's block; from where it is. */
-static void put_back(struct session *s, const struct checkpoint *c)
-{
-    struct backend *b = backend(s);
-    struct tensor host = c->then;
-    host.data = c->home.host;
-    if (c->home.away)
-        b->ops->upload(b, s->state.now.block, host);
-    else
-        b->ops->copy(b, s->state.now.block, c->then);
-}
-
-static int on_line(const struct session *s, const struct checkpoint *c, struct err *e)
-{
-    if (c->session != s->id)
-        return err_set(e, ERR_FAILED, "the checkpoint is of another session");
-    if (c->length > s->n || (c->length && s->epochs[c->length - 1] != c->epoch))
-        return err_set(e, ERR_FAILED, "the session has been rewound to before this checkpoint");
-    return 0;
-}
-
-int session_rewind(struct session *s, const struct checkpoint *look, struct err *e)
-{
-    struct checkpoint *c = (struct checkpoint *)(uintptr_t)look; /* that it was used is noted */
-    if (on_line(s, c, e))
-        return -1;
-    if (tenant_enter(&s->home, e)) /* which may send the checkpoint away: it goes back from there, too */
-        return -1;
-    c->home.used = ++s->engine->room.clock;
-    drop_images(s, 0);
-    put_back(s, c);
-    tenant_leave(&s->home);
-    s->state.length = s->n = c->length;
-    s->random = c->random;
-    s->logits_at = 0;
-    s->torn = false;
-    s->epoch++;
-    return 0;
-}
-
-int64_t checkpoint_length(const struct checkpoint *c)
-{
-    return c->length;
-}
-
-void checkpoint_free(struct checkpoint *c)
-{
-    if (!c)
-        return;
-    tenant_free(&c->home);
-    free(c);
-}
-
-struct session *session_try_fork(const struct session *look, struct err *e)
-{
-    struct session *from = (struct session *)(uintptr_t)look; /* computes what waits */
-    if (session_read(from, e) || session_hold(from, 0, e))
-        return NULL;
-    struct session *s = session_new(from->engine, from->random);
-    int rc = session_hold(s, from->n, e);
-    if (rc == 0) {
-        for (int64_t i = 0; i < from->n; i++)
-            push(s, from->tokens[i]);
-        state_copy(&s->state, &from->state, lm(s), backend(s));
-        session_release(s);
-    }
-    session_release(from);
-    if (rc == 0)
-        return s;
-    session_free(s);
-    return NULL;
-}
-
-struct session *session_fork(const struct session *from)
-{
-    struct err e = ERR_INIT;
-    struct session *s = session_try_fork(from, &e);
-    session_must(s ? 0 : -1, &e);
-    return s;
-}
-
-struct session *session_try_branch(const struct session *look, const struct checkpoint *at, struct err *e)
-{
-    struct session *from = (struct session *)(uintptr_t)look; /* comes here if it is away */
-    struct checkpoint *c = (struct checkpoint *)(uintptr_t)at;
-    if (on_line(from, c, e) || session_hold(from, 0, e))
-        return NULL;
-    struct session *s = session_new(from->engine, c->random);
-    int rc = session_hold(s, c->length, e);
-    if (rc == 0) {
-        struct lm_state then = from->state;
-        then.length = c->length;
-        for (int64_t i = 0; i < c->length; i++)
-            push(s, from->tokens[i]);
-        state_copy(&s->state, &then, lm(s), backend(s));
-        c->home.used = ++s->engine->room.clock;
-        put_back(s, c);
-        session_release(s);
-    }
-    session_release(from);
-    if (rc == 0)
-        return s;
-    session_free(s);
-    return NULL;
 }
 
 /* ---- random numbers -------------------------------------------------------------------------------------- */

@@ -14,7 +14,8 @@
 
 struct session {
     struct engine *engine;
-    uint64_t id; /* a checkpoint belongs to one session */
+    struct turn_member member; /* of the engine's turns; its stop: session_set_cancel */
+    uint64_t id;               /* a checkpoint belongs to one session */
     struct tenant home;
     struct lm_state state;
     int32_t *tokens;
@@ -30,6 +31,14 @@ struct session {
     struct session_stats stats;
 };
 
+enum { CHECKPOINT_RANK, SESSION_RANK }; /* who leaves the room first */
+
+/* Serves what sessions of a shared engine want together: a turn_serve, its argument an engine. */
+void session_serve(void *arg, struct turn_wish *wishes);
+
+/* Whether this is a session of threads that take turns. */
+bool session_shared(const struct session *s);
+
 /* Between the two its state is here, with room for `more` tokens behind those that it has, waiting ones included. */
 int session_hold(struct session *s, int64_t more, struct err *e);
 void session_release(struct session *s);
@@ -39,10 +48,17 @@ void session_release(struct session *s);
 int session_read_piece(struct session *s, struct err *e);
 int64_t session_waiting(const struct session *s);
 
+/* A token more, and images that wait forgotten. */
+void session_push(struct session *s, int32_t id);
+void session_drop_images(struct session *s);
+
 /* Bytes of state memory that it has when there is room for `length` tokens, and whether session_hold with so many
  * more would find room. */
 size_t session_need(const struct session *s, int64_t length);
 bool session_fits(const struct session *s, int64_t more);
+
+/* -1, with what is said when it was stopped while others had their turns. */
+int session_stopped(struct err *e);
 
 /* Where there is one session, or a bound that was not asked for, no room is the end. */
 void session_must(int rc, const struct err *e);

@@ -70,11 +70,9 @@ static int put_tensor(void *arg, struct tensor t)
     return buf_put(&w->out, w->row, bytes);
 }
 
-int session_save(const struct session *from, const char *path, struct err *e)
+/* A session that is held, as the bytes of its file. */
+static struct buf bytes_of(const struct session *s)
 {
-    struct session *s = (struct session *)(uintptr_t)from; /* computes what waits, see session_logits */
-    if (session_read(s, e) || session_hold(s, 0, e))
-        return -1;
     struct header h = {.model = s->engine->hash,
                        .random = s->random,
                        .length = s->n,
@@ -91,10 +89,26 @@ int session_save(const struct session *from, const char *path, struct err *e)
     buf_put(&w.out, &hash, sizeof hash);
     if (w.out.full || w.out.len != w.out.max)
         bug("a session of %lld tokens is not as long as computed", (long long)s->n);
-    session_release(s);
-    int rc = file_write(path, w.out.data, w.out.len, e);
-    buf_free(&w.out);
     free(w.row);
+    return w.out;
+}
+
+int session_save(const struct session *from, const char *path, struct err *e)
+{
+    struct session *s = (struct session *)(uintptr_t)from; /* computes what waits, see session_logits */
+    if (engine_try_enter(s->engine, &s->member, e))
+        return -1;
+    struct buf out;
+    int rc = session_read(s, e) || session_hold(s, 0, e) ? -1 : 0;
+    if (rc == 0) {
+        out = bytes_of(s);
+        session_release(s);
+    }
+    engine_leave(s->engine);
+    if (rc)
+        return -1;
+    rc = file_write(path, out.data, out.len, e);
+    buf_free(&out);
     return rc;
 }
 
@@ -162,6 +176,7 @@ struct session *session_load(struct engine *g, const char *path, struct err *e)
     int rc = check_file(s, &m, &h, path, e);
     if (rc == 0)
         rc = read_tokens(s, m.data + sizeof h, h.length, path, e);
+    engine_enter(g, NULL);
     if (rc == 0)
         rc = session_hold(s, 0, e);
     if (rc == 0) {
@@ -171,6 +186,7 @@ struct session *session_load(struct engine *g, const char *path, struct err *e)
         state_visit(&s->state, &g->config.lm, get_tensor, &p);
         session_release(s);
     }
+    engine_leave(g);
     file_unmap(&m);
     if (rc) {
         session_free(s);

@@ -2,6 +2,7 @@
  *
  * Their rows go through the model together, so that a weight is read once for all of them, in groups of up to
  * LANGUAGE_ROWS that there is room for at once.  Each session comes to the bits that it would have come to alone.
+ * They are those that one caller names, or, of a shared engine, those of all threads that ask while it is busy.
  */
 #include "model/session.h"
 
@@ -10,117 +11,210 @@
 
 #include <stdlib.h>
 
-/* n <= LANGUAGE_ROWS sessions with one text token waiting in each. */
-static void step_together(struct session *const *s, int n)
+struct asking;
+
+struct step { /* what one session wants */
+    struct session *session;
+    const struct choosing *how; /* NULL: its logits */
+    struct choice *out;
+    struct asking *of;
+};
+
+struct asking { /* what one caller wants: steps of one kind, of sessions of one engine */
+    struct turn_wish wish;
+    struct step *steps;
+    int n;
+    struct err *e;
+    int rc;
+};
+
+/* ---- groups ------------------------------------------------------------------------------------------------- */
+
+static struct engine *engine_of(const struct step *s)
+{
+    return s->session->engine;
+}
+
+/* The tokens that wait in n <= LANGUAGE_ROWS sessions, one in each at most. */
+static void step_together(const struct step *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS];
+    struct session *of[LANGUAGE_ROWS];
     int32_t ids[LANGUAGE_ROWS];
     int64_t start = clock_ns();
+    int k = 0;
     for (int i = 0; i < n; i++) {
-        states[i] = &s[i]->state;
-        ids[i] = s[i]->tokens[s[i]->n - 1];
+        if (session_waiting(s[i].session) == 0)
+            continue;
+        of[k] = s[i].session;
+        states[k] = &of[k]->state;
+        ids[k] = of[k]->tokens[of[k]->n - 1];
+        k++;
     }
-    language_step_each(&s[0]->engine->language, states, n, ids);
-    double ms = clock_ms_since(start) / n;
-    for (int i = 0; i < n; i++) {
-        s[i]->stats.decoded++;
-        s[i]->stats.decode_ms += ms;
+    if (k == 0)
+        return;
+    language_step_each(&of[0]->engine->language, states, k, ids);
+    double ms = clock_ms_since(start) / k;
+    for (int i = 0; i < k; i++) {
+        of[i]->stats.decoded++;
+        of[i]->stats.decode_ms += ms;
     }
 }
 
-/* All that waits in n <= LANGUAGE_ROWS sessions that are held goes through the model. */
-static void flush_together(struct session *const *s, int n)
+static void look_together(const struct step *s, int n)
 {
-    struct session *together[LANGUAGE_ROWS];
-    struct err e = ERR_INIT;
+    struct lm_state *states[LANGUAGE_ROWS] = {NULL};
+    float *logits[LANGUAGE_ROWS] = {NULL};
+    for (int i = 0; i < n; i++) {
+        states[i] = &s[i].session->state;
+        logits[i] = s[i].session->logits;
+    }
+    language_logits_each(&engine_of(s)->language, states, n, logits);
+    for (int i = 0; i < n; i++)
+        s[i].session->logits_at = s[i].session->n;
+}
+
+static void choose_together(const struct step *s, int n)
+{
+    struct lm_state *states[LANGUAGE_ROWS];
+    struct choosing how[LANGUAGE_ROWS];
+    struct choice out[LANGUAGE_ROWS];
+    for (int i = 0; i < n; i++) {
+        states[i] = &s[i].session->state;
+        how[i] = *s[i].how;
+    }
+    language_choose_each(&engine_of(s)->language, states, n, tokenizer_size(engine_of(s)->tokenizer), how,
+                         out);
+    for (int i = 0; i < n; i++)
+        *s[i].out = out[i];
+}
+
+/* As many of the first as there is room for at once; 0: not even for the first, which is told so. */
+static int hold(const struct step *s, int n)
+{
+    int k = 1;
+    if (session_hold(s[0].session, 0, s[0].of->e)) {
+        s[0].of->rc = -1;
+        return 0;
+    }
+    while (k < LANGUAGE_ROWS && k < n && session_hold(s[k].session, 0, NULL) == 0)
+        k++;
+    return k;
+}
+
+/* Steps of one kind. */
+static void in_groups(const struct step *s, int n)
+{
+    for (int first = 0, k; first < n; first += k ? k : 1) {
+        k = hold(s + first, n - first);
+        if (k == 0)
+            continue;
+        step_together(s + first, k);
+        int64_t start = clock_ns();
+        (s[first].how ? choose_together : look_together)(s + first, k);
+        double ms = clock_ms_since(start) / k;
+        for (int i = first; i < first + k; i++) {
+            s[i].session->stats.decode_ms += ms;
+            session_release(s[i].session);
+        }
+    }
+}
+
+/* ---- asking --------------------------------------------------------------------------------------------------- */
+
+/* Steps of that kind of all callers, into a list of their own. */
+static int collect(struct turn_wish *wishes, bool choices, struct step *out)
+{
+    int n = 0;
+    for (struct turn_wish *w = wishes; w; w = w->next) {
+        const struct asking *a = (const struct asking *)w;
+        for (int i = 0; i < a->n; i++)
+            if ((a->steps[i].how != NULL) == choices)
+                out[n++] = a->steps[i];
+    }
+    return n;
+}
+
+void session_serve(void *arg, struct turn_wish *wishes)
+{
+    struct engine *g = arg;
+    unsigned long most = 1;
+    for (struct turn_wish *w = wishes; w; w = w->next)
+        most += (unsigned long)w->rows;
+    struct step *steps = xmalloc(most, sizeof *steps);
+    engine_enter(g, NULL);
+    for (int choices = 0; choices < 2; choices++)
+        in_groups(steps, collect(wishes, choices, steps));
+    engine_leave(g);
+    free(steps);
+}
+
+/* Prompts are read by who asks, in turns of its own; what goes through together is one token of each. */
+static int ask(struct step *steps, int n, struct err *e)
+{
+    struct asking a = {.wish = {.rows = n}, .steps = steps, .n = n, .e = e};
+    for (int i = 0; i < n; i++) {
+        struct session *s = steps[i].session;
+        steps[i].of = &a;
+        if (s->engine != engine_of(steps))
+            bug("sessions of two engines at once");
+        if ((session_waiting(s) > 1 || s->n_images || s->torn) && session_read(s, e))
+            return -1;
+    }
+    if (n == 0)
+        return 0;
+    if (!engine_of(steps)->turns)
+        in_groups(steps, n);
+    else if (turns_join(engine_of(steps)->turns, &steps[0].session->member, &a.wish))
+        return session_stopped(e);
+    return a.rc;
+}
+
+int session_try_step_many(struct session *const *s, int n, struct err *e)
+{
+    struct step *steps = xcalloc((unsigned long)n + 1, sizeof *steps);
     int k = 0;
     for (int i = 0; i < n; i++)
-        if (session_waiting(s[i]) == 1 && !s[i]->n_images)
-            together[k++] = s[i];
-        else
-            session_must(session_read(s[i], &e), &e);
-    if (k)
-        step_together(together, k);
-}
-
-/* Sessions in groups that there is room for, with all that waits computed; `first` counts those before a group. */
-static void in_groups(struct session *const *s, int n,
-                      void (*fn)(void *arg, struct session *const *s, int n, int first), void *arg)
-{
-    struct err e = ERR_INIT;
-    for (int i = 0; i < n; i++)
-        if (s[i]->engine != s[0]->engine)
-            bug("sessions of two engines at once");
-    for (int first = 0, k; first < n; first += k) {
-        session_must(session_hold(s[first], 0, &e), &e);
-        for (k = 1; k < LANGUAGE_ROWS && first + k < n && session_hold(s[first + k], 0, NULL) == 0;)
-            k++;
-        flush_together(s + first, k);
-        fn(arg, s + first, k, first);
-        for (int i = 0; i < k; i++)
-            session_release(s[first + i]);
-    }
-}
-
-static void look_together(void *arg, struct session *const *s, int n, int first)
-{
-    (void)arg;
-    (void)first;
-    struct lm_state *states[LANGUAGE_ROWS];
-    float *logits[LANGUAGE_ROWS];
-    int64_t start = clock_ns();
-    for (int i = 0; i < n; i++) {
-        states[i] = &s[i]->state;
-        logits[i] = s[i]->logits;
-    }
-    language_logits_each(&s[0]->engine->language, states, n, logits);
-    double ms = clock_ms_since(start) / n;
-    for (int i = 0; i < n; i++) {
-        s[i]->logits_at = s[i]->n;
-        s[i]->stats.decode_ms += ms;
-    }
+        if (s[i]->logits_at != s[i]->n)
+            steps[k++].session = s[i];
+    int rc = ask(steps, k, e);
+    free(steps);
+    return rc;
 }
 
 void session_step_many(struct session *const *s, int n)
 {
-    struct session **asked = xcalloc((unsigned long)n + 1, sizeof *asked);
-    int k = 0;
-    for (int i = 0; i < n; i++)
-        if (s[i]->logits_at != s[i]->n)
-            asked[k++] = s[i];
-    in_groups(asked, k, look_together, NULL);
-    free(asked);
+    struct err e = ERR_INIT;
+    session_must(session_try_step_many(s, n, &e), &e);
 }
 
-struct choices {
-    const struct choosing *how;
-    struct choice *out;
-};
-
-static void choose_together(void *arg, struct session *const *s, int n, int first)
+static int choose(struct session *const *s, int n, const struct choosing *how, struct choice *out,
+                  struct err *e)
 {
-    const struct choices *c = arg;
-    struct lm_state *states[LANGUAGE_ROWS];
-    int64_t start = clock_ns();
-    for (int i = 0; i < n; i++)
-        states[i] = &s[i]->state;
-    language_choose_each(&s[0]->engine->language, states, n, tokenizer_size(s[0]->engine->tokenizer),
-                         c->how + first, c->out + first);
-    double ms = clock_ms_since(start) / n;
-    for (int i = 0; i < n; i++)
-        s[i]->stats.decode_ms += ms;
+    struct step *steps = xcalloc((unsigned long)n + 1, sizeof *steps);
+    for (int i = 0; i < n; i++) {
+        if (s[i]->n == 0)
+            bug("a choice in an empty session");
+        steps[i] = (struct step){.session = s[i], .how = &how[i], .out = &out[i]};
+    }
+    int rc = 0;
+    if (n && s[0]->engine->backend->ops->choose) {
+        rc = ask(steps, n, e);
+    } else if ((rc = session_try_step_many(s, n, e)) == 0) {
+        for (int i = 0; i < n; i++)
+            out[i] = sample_token(s[i]->logits, tokenizer_size(s[i]->engine->tokenizer), &how[i]);
+    }
+    free(steps);
+    return rc;
+}
+
+int session_try_choose(struct session *s, const struct choosing *how, struct choice *out, struct err *e)
+{
+    return choose(&s, 1, how, out, e);
 }
 
 void session_choose(struct session *const *s, int n, const struct choosing *how, struct choice *out)
 {
-    for (int i = 0; i < n; i++)
-        if (s[i]->n == 0)
-            bug("a choice in an empty session");
-    if (n && s[0]->engine->backend->ops->choose) {
-        in_groups(s, n, choose_together, &(struct choices){how, out});
-        return;
-    }
-    session_step_many(s, n);
-    for (int i = 0; i < n; i++)
-        out[i] = sample_token(s[i]->logits, tokenizer_size(s[i]->engine->tokenizer), &how[i]);
+    struct err e = ERR_INIT;
+    session_must(choose(s, n, how, out, &e), &e);
 }

@@ -2,6 +2,7 @@
 #include "model/vision.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "model/preprocess.h"
 
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static int run_tower(struct vision *v, int tiles)
     embed_tiles(v, tiles);
     watch(v, -1, tiles);
     for (int i = 0; i < v->config->vit.blocks; i++) {
-        if (v->cancel && *v->cancel)
+        if (flag_up(v->cancel) || (v->member && flag_up(v->member->stop)))
             return -1;
         run_block(v, &v->weights->blocks[i], tiles);
         watch(v, i, tiles);
@@ -237,16 +238,32 @@ static void take_tile(struct vision *v, int place, const struct tiles *in, int t
                             (struct tensor){(void *)(uintptr_t)from, DT_F32, count, size, size});
 }
 
+static void take_known(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
+{
+    for (int t = 0; t < in->n; t++) {
+        struct vision_entry *known = done[t] ? NULL : find(v, in->hash[t]);
+        if (known)
+            hand_out(v, in->hash, done, t + 1, in->hash[t], known->rows, out);
+    }
+}
+
+/* Other threads' turns; they may have seen the same tiles. */
+static void let_others(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
+{
+    struct turn_member *member = v->member;
+    if (!v->turns || !in->host || v->config->vit.max_patches)
+        return;
+    turns_yield(v->turns, member); /* whether it is stopped is seen in the tower */
+    v->member = member;
+    take_known(v, in, done, out);
+}
+
 static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor out, struct err *e)
 {
     int64_t tokens = tokens_of(v);
     bool *done = xcalloc((unsigned long)in->n, sizeof *done);
     int computed = 0, n, batch[VISION_BATCH];
-    for (int t = 0; t < in->n; t++) {
-        struct vision_entry *known = find(v, in->hash[t]);
-        if (known)
-            hand_out(v, in->hash, done, t + 1, in->hash[t], known->rows, out);
-    }
+    take_known(v, in, done, out);
     while ((n = next_batch(v, in->hash, done, in->n, batch)) > 0) {
         for (int i = 0; i < n; i++)
             take_tile(v, i, in, batch[i]);
@@ -261,6 +278,8 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
             keep(v, key, rows);
         }
         computed += n;
+        if (next_batch(v, in->hash, done, in->n, batch) > 0)
+            let_others(v, in, done, out);
     }
     free(done);
     return computed;

@@ -24,6 +24,7 @@
 
 #include "base/image.h"
 #include "model/config.h"
+#include "model/turns.h"
 #include "model/weights.h"
 
 #include <xxhash.h>
@@ -67,6 +68,8 @@ struct vision { /* one for each engine */
     uint64_t clock;
 
     const volatile int *cancel; /* non-zero: the tower gives up before its next block; may be NULL */
+    struct turns *turns; /* others have theirs between tiles whose patches are on the host; may be NULL */
+    struct turn_member *member; /* whose picture it is, its stop included; may be NULL */
     void (*watch)(void *arg, int block, struct tensor x); /* -1: before the first; for tests, may be NULL */
     void *watch_arg;
 };

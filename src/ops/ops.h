@@ -156,6 +156,9 @@ struct ops {
     const char *name;                 /* "ref", "avx2", "avx512", "avx512bf16", "cuda" */
     void (*close)(struct backend *b); /* everything of it but *b */
 
+    /* The calling thread is not the one that opened it.  NULL where that makes no difference. */
+    void (*attach)(struct backend *b);
+
     /* memory; upload and download convert between dtypes when they differ */
     struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */
     void (*free)(struct backend *b, struct tensor *t);

@@ -1,0 +1,18 @@
+/* flag.h - an int that somebody else sets, a signal handler or another thread, and that work looks at now and then. */
+#ifndef HOLORUN_BASE_FLAG_H
+#define HOLORUN_BASE_FLAG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+static inline bool flag_up(const volatile int *flag) /* NULL: never */
+{
+    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+static inline void flag_set(volatile int *flag, int to)
+{
+    __atomic_store_n(flag, to, __ATOMIC_RELAXED);
+}
+
+#endif

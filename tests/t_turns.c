@@ -1,0 +1,404 @@
+/* t_turns.c - claims about threads that share one engine: each comes to what it would come to alone, nobody waits for
+ * long, and those that want a token have it together.  On the device: t_cuda_turns.c.
+ */
+#include "check.h"
+#include "threads.h"
+
+#include "base/flag.h"
+#include "model/session.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+static struct tiny tiny;
+
+static struct engine *shared(int threads)
+{
+    return threads_engine(&tiny, "cpu", 0, true, threads);
+}
+
+static void append(struct session *s, int first, int n)
+{
+    for (int i = 0; i < n; i++)
+        assert_int_equal(session_append(s, &(int32_t){16 + (first * 31 + i * 7) % 256}, 1, NULL), 0);
+}
+
+static void wait_for_waiting(const struct turns *t, int n)
+{
+    while (turns_counts((struct turns *)(uintptr_t)t).waiting < n)
+        sched_yield();
+}
+
+/* ---- turns alone -------------------------------------------------------------------------------------------- */
+
+enum { LINE = 12 };
+
+struct
+    said { /* in which order they had their turns: their numbers, together ones with a bar behind the last */
+    char text[4 * LINE];
+    struct turns *t;
+};
+
+struct comer {
+    struct said *said;
+    char name;
+    bool together;
+    struct turn_member member;
+    pthread_t id;
+    int rc;
+};
+
+struct named_wish {
+    struct turn_wish wish;
+    char name;
+};
+
+static void put(struct said *s, char c)
+{
+    size_t n = strlen(s->text);
+    assert_true(n + 1 < sizeof s->text);
+    s->text[n] = c;
+}
+
+static void serve_names(void *arg, struct turn_wish *w)
+{
+    for (; w; w = w->next)
+        put(arg, ((struct named_wish *)w)->name);
+    put(arg, '|');
+}
+
+static void *come(void *arg)
+{
+    struct comer *c = arg;
+    if (c->together) {
+        struct named_wish w = {{.rows = 1}, c->name};
+        c->rc = turns_join(c->said->t, &c->member, &w.wish);
+    } else if ((c->rc = turns_take(c->said->t, &c->member, true)) == 0) {
+        put(c->said, c->name);
+        turns_give(c->said->t);
+    }
+    return NULL;
+}
+
+static void queue_up(struct said *s, struct comer *c, const char *names)
+{
+    for (int i = 0; names[i]; i++) {
+        c[i].said = s;
+        c[i].name = names[i];
+        c[i].together = names[i] >= 'a';
+        assert_int_equal(pthread_create(&c[i].id, NULL, come, &c[i]), 0);
+        wait_for_waiting(s->t, i + 1);
+    }
+}
+
+static void leave(struct comer *c, int n)
+{
+    for (int i = 0; i < n; i++)
+        pthread_join(c[i].id, NULL);
+}
+
+/* Capitals want the turn alone. */
+static void t_order(void **state)
+{
+    (void)state;
+    struct said s = {.text = ""};
+    struct comer c[LINE] = {{.name = 0}};
+    s.t = turns_new(serve_names, &s, NULL);
+    assert_int_equal(turns_take(s.t, NULL, true), 0);
+    assert_int_equal(turns_take(s.t, NULL, true), 0); /* again: that is no other turn */
+    turns_give(s.t);
+    queue_up(&s, c, "ABaCbcDd");
+    turns_give(s.t);
+    leave(c, 8);
+    assert_string_equal(s.text, "abcd|ABCD");
+    struct turn_counts n = turns_counts(s.t);
+    assert_int_equal(n.turns, 5);
+    assert_int_equal(n.batches, 1);
+    assert_int_equal(n.rows, 4);
+    assert_int_equal(n.most_waited, 4);
+    turns_free(s.t);
+}
+
+/* Who gives up the turn in between goes behind the others; who writes comes between two who want it for themselves. */
+static void t_between(void **state)
+{
+    (void)state;
+    struct said s = {.text = ""};
+    struct comer c[LINE] = {{.name = 0}};
+    s.t = turns_new(serve_names, &s, NULL);
+    assert_int_equal(turns_take(s.t, NULL, true), 0);
+    queue_up(&s, c, "ABa");
+    assert_int_equal(turns_yield(s.t, NULL), 0);
+    put(&s, '.');
+    turns_give(s.t);
+    leave(c, 3);
+    assert_string_equal(s.text, "a|AB.");
+    turns_free(s.t);
+}
+
+static void t_stopped(void **state)
+{
+    (void)state;
+    struct said s = {.text = ""};
+    struct comer c[LINE] = {{.name = 0}};
+    volatile int stop = 0;
+    s.t = turns_new(serve_names, &s, NULL);
+    assert_int_equal(turns_take(s.t, NULL, true), 0);
+    c[1].member.stop = c[2].member.stop = &stop;
+    queue_up(&s, c, "AaBb");
+    flag_set(&stop, 1);
+    pthread_join(c[1].id, NULL); /* both have gone while the turn is still ours */
+    pthread_join(c[2].id, NULL);
+    assert_int_equal(turns_counts(s.t).waiting, 2);
+    assert_true(c[1].rc == -1 && c[2].rc == -1);
+    turns_give(s.t);
+    pthread_join(c[0].id, NULL);
+    pthread_join(c[3].id, NULL);
+    assert_string_equal(s.text, "b|A");
+    assert_int_equal(turns_take(s.t, &c[1].member, true), -1);
+    assert_int_equal(turns_take(s.t, &c[1].member, false), 0);
+    turns_give(s.t);
+    turns_free(s.t);
+}
+
+/* ---- the same alone and in a crowd ----------------------------------------------------------------------------- */
+
+static void crowd_of(int n, int rounds, int threads, uint64_t seed)
+{
+    struct threads c = {.rounds = rounds, .longest = 2400 / rounds, .seed = seed};
+    struct played *alone = xcalloc(THREADS_MOST, sizeof *alone);
+    struct engine *g = threads_engine(&tiny, "cpu", 0, false, 1);
+    for (int i = 0; i < n; i++)
+        threads_alone(&c, g, i, &alone[i]);
+    engine_close(g);
+    g = shared(threads);
+    threads_play(&c, g, n, alone);
+    threads_alone(&c, g, 0, &alone[1]); /* by itself with a shared engine */
+    assert_true(alone[0].hash == alone[1].hash && alone[0].n == alone[1].n);
+    struct turn_counts k = engine_turns(g);
+    check_note("%d threads: %lld turns, %lld batches of %.2f rows, %lld turns waited at most", n,
+               (long long)k.turns, (long long)k.batches, (double)k.rows / (double)k.batches,
+               (long long)k.most_waited);
+    assert_true(k.rows > k.batches);
+    assert_true(k.most_waited <= 2 * n); /* each of the others once, and a batch between two of them */
+    assert_int_equal(k.waiting, 0);
+    assert_int_equal(engine_state_memory(g).used, 0);
+    engine_close(g);
+    free(alone);
+}
+
+static void t_eight(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 3; i++)
+        crowd_of(8, 4, 1 + (int)i, check_seed() + i);
+}
+
+static void t_crowd(void **state)
+{
+    (void)state;
+    crowd_of(THREADS_MOST, 2, 2, check_seed());
+}
+
+/* ---- together ---------------------------------------------------------------------------------------------------- */
+
+struct looker {
+    struct session *s;
+    pthread_t id;
+    struct err err;
+    int rc;
+};
+
+static void *look(void *arg)
+{
+    struct looker *l = arg;
+    l->rc = session_compute(l->s, &l->err);
+    return NULL;
+}
+
+static void start(struct looker *l)
+{
+    assert_int_equal(pthread_create(&l->id, NULL, look, l), 0);
+}
+
+static void t_together(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    struct engine *g = shared(2);
+    struct looker all[N] = {{.rc = 0}};
+    struct session *alone[N];
+    for (int i = 0; i < N; i++) {
+        all[i].s = session_new(g, 1);
+        append(all[i].s, i, 5 + i);
+        assert_int_equal(session_compute(all[i].s, NULL), 0);
+        alone[i] = session_fork(all[i].s);
+        append(all[i].s, i, 1);
+        append(alone[i], i, 1);
+        session_logits(alone[i]);
+    }
+    struct turn_counts before = engine_turns(g);
+    engine_enter(g, NULL);
+    for (int i = 0; i < N; i++)
+        start(&all[i]);
+    wait_for_waiting(g->turns, N);
+    engine_leave(g);
+    for (int i = 0; i < N; i++) {
+        pthread_join(all[i].id, NULL);
+        assert_int_equal(all[i].rc, 0);
+        assert_memory_equal(session_logits(all[i].s), session_logits(alone[i]),
+                            (size_t)engine_vocab(g) * sizeof(float));
+    }
+    struct turn_counts after = engine_turns(g);
+    assert_int_equal(after.rows - before.rows, N);
+    assert_int_equal(after.batches - before.batches, 1);
+    for (int i = 0; i < N; i++) {
+        session_free(all[i].s);
+        session_free(alone[i]);
+    }
+    engine_close(g);
+}
+
+/* What does not fit is one session's error; the others of its batch have their tokens. */
+static void t_no_room(void **state)
+{
+    (void)state;
+    struct engine *g = threads_engine(&tiny, "cpu", 0, false, 1);
+    struct session *one = session_new(g, 1);
+    size_t bound = 2 * session_need(one, 512) + 1000;
+    session_free(one);
+    engine_close(g);
+    g = threads_engine(&tiny, "cpu", bound, true, 1);
+    struct looker all[3] = {{.rc = 0}};
+    for (int i = 0; i < 3; i++) {
+        all[i].s = session_new(g, 1);
+        append(all[i].s, i, i == 2 ? 1 : 5);
+    }
+    assert_int_equal(session_compute(all[0].s, NULL), 0);
+    assert_int_equal(session_compute(all[1].s, NULL), 0);
+    append(all[0].s, 1, 1);
+    append(all[1].s, 1, 1);
+    engine_enter(g, NULL);
+    for (int i = 0; i < 3; i++) {
+        start(&all[i]);
+        wait_for_waiting(g->turns, i + 1);
+    }
+    engine_leave(g);
+    for (int i = 0; i < 3; i++)
+        pthread_join(all[i].id, NULL);
+    assert_true(all[0].rc == 0 && all[1].rc == 0);
+    assert_int_equal(all[2].rc, -1);
+    assert_non_null(strstr(all[2].err.text, "no room"));
+    for (int i = 0; i < 3; i++)
+        session_free(all[i].s);
+    engine_close(g);
+}
+
+/* ---- stopping one -------------------------------------------------------------------------------------------------- */
+
+static volatile int stop;
+static int layers_left;
+
+/* In the second piece of the long prompt, whose rows nobody else has. */
+static void stop_reader(void *arg, int layer, struct tensor h)
+{
+    (void)arg, (void)layer;
+    if (h.rows == LANGUAGE_ROWS && layers_left-- == 0)
+        flag_set(&stop, 1);
+}
+
+static void t_cancel(void **state)
+{
+    (void)state;
+    struct threads c = {.rounds = 3, .longest = 60, .seed = check_seed()};
+    struct played *alone = xcalloc(THREADS_MOST, sizeof *alone);
+    struct engine *g = shared(1);
+    for (int i = 0; i < 6; i++)
+        threads_alone(&c, g, i, &alone[i]);
+    struct looker reader = {.s = session_new(g, 1)};
+    struct session *straight = session_new(g, 1);
+    flag_set(&stop, 0);
+    session_set_cancel(reader.s, &stop);
+    append(reader.s, 3, 24);
+    append(straight, 3, 24);
+    session_logits(straight);
+    append(straight, 4, 1800);
+    session_logits(straight);
+    struct checkpoint *mark = session_checkpoint(reader.s);
+    for (int asked = 1; asked < 12; asked += 5) {
+        flag_set(&stop, 0);
+        layers_left = asked;
+        append(reader.s, 4, 1800);
+        g->language.watch = stop_reader;
+        start(&reader);
+        threads_play(&c, g, 6, alone); /* do not notice */
+        pthread_join(reader.id, NULL);
+        g->language.watch = NULL;
+        assert_int_equal(reader.rc, -1);
+        assert_int_equal(reader.err.kind, ERR_STOPPED);
+        assert_int_equal(session_rewind(reader.s, mark, NULL), 0); /* also while it is stopped */
+    }
+    flag_set(&stop, 0);
+    append(reader.s, 4, 1800);
+    assert_int_equal(session_compute(reader.s, NULL), 0);
+    assert_memory_equal(session_logits(reader.s), session_logits(straight),
+                        (size_t)engine_vocab(g) * sizeof(float));
+    checkpoint_free(mark);
+    session_free(reader.s);
+    session_free(straight);
+    engine_close(g);
+    free(alone);
+}
+
+/* While it waits for its turn nothing has happened to it. */
+static void t_cancel_waiting(void **state)
+{
+    (void)state;
+    for (int prompt = 1; prompt < 100; prompt += 50) {
+        struct engine *g = shared(1);
+        struct looker l = {.s = session_new(g, 1)};
+        struct image im = tiny_image(60, 60, 1);
+        append(l.s, 1, 9);
+        assert_int_equal(session_compute(l.s, NULL), 0);
+        append(l.s, 2, prompt);
+        flag_set(&stop, 0);
+        session_set_cancel(l.s, &stop);
+        engine_enter(g, NULL);
+        start(&l);
+        wait_for_waiting(g->turns, 1);
+        flag_set(&stop, 1);
+        pthread_join(l.id, NULL);
+        engine_leave(g);
+        assert_int_equal(l.rc, -1);
+        assert_int_equal(l.err.kind, ERR_STOPPED);
+        assert_int_equal(session_append_image(l.s, &im, NULL), -1);
+        assert_null(session_try_checkpoint(l.s, NULL));
+        session_set_cancel(l.s, NULL);
+        assert_int_equal(session_compute(l.s, NULL), 0);
+        assert_int_equal(session_length(l.s), 9 + prompt);
+        session_free(l.s);
+        image_free(&im);
+        engine_close(g);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("lines take turns, and in each who came first is first", t_order),
+    CLAIM("a turn given up in between comes again behind the others", t_between),
+    CLAIM("who is stopped waits no longer", t_stopped),
+    CLAIM("8 threads write what each writes alone, to the bit", t_eight),
+    CLAIM("32 threads, too; nobody waits for more than each of the others once", t_crowd),
+    CLAIM("who waits for a token has it together with all who do", t_together),
+    CLAIM("one for whom there is no room does not disturb its batch", t_no_room),
+    CLAIM("one that is stopped while it reads disturbs nobody, and goes on from its mark", t_cancel),
+    CLAIM("one that is stopped while it waits has lost nothing", t_cancel_waiting),
+};
+
+int main(int argc, char **argv)
+{
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    tiny_free(&tiny);
+    return rc;
+}
