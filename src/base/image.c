@@ -222,6 +222,44 @@ int image_difference(struct image *out, const struct image *a, const struct imag
     return 0;
 }
 
+static bool pixel_differs(const uint8_t *p, const uint8_t *q, int tolerance)
+{
+    return abs(p[0] - q[0]) > tolerance || abs(p[1] - q[1]) > tolerance || abs(p[2] - q[2]) > tolerance;
+}
+
+double image_pixels_changed(const struct image *a, const struct image *b, int tolerance)
+{
+    if (a->w != b->w || a->h != b->h)
+        return 1.0;
+    size_t n = (size_t)a->w * (size_t)a->h, changed = 0;
+    for (size_t i = 0; i < n; i++)
+        changed += pixel_differs(a->rgb + 3 * i, b->rgb + 3 * i, tolerance);
+    return n ? (double)changed / (double)n : 0;
+}
+
+int image_mark_pixels(struct image *out, const struct image *a, const struct image *b, int tolerance,
+                      struct err *e)
+{
+    static const uint8_t mark[3] = {232, 32, 90};
+    if (image_copy(out, b, e))
+        return -1;
+    fade(out, 0, 0, out->w, out->h);
+    for (size_t i = 0; i < (size_t)a->w * (size_t)a->h; i++)
+        if (pixel_differs(a->rgb + 3 * i, b->rgb + 3 * i, tolerance))
+            memcpy(out->rgb + 3 * i, mark, 3);
+    return 0;
+}
+
+int image_crop(struct image *out, const struct image *im, int x, int y, int w, int h, struct err *e)
+{
+    if (image_alloc(out, w, h, e))
+        return -1;
+    for (int row = 0; row < h; row++)
+        memcpy(out->rgb + (size_t)row * (size_t)w * 3,
+               im->rgb + ((size_t)(y + row) * (size_t)im->w + (size_t)x) * 3, (size_t)w * 3);
+    return 0;
+}
+
 void image_draw_ring(struct image *im, int cx, int cy, int r, int thick, const uint8_t rgb[3])
 {
     int64_t outer = (int64_t)r * r, inner = (int64_t)(r - thick) * (r - thick);

@@ -40,6 +40,16 @@ double image_tiles_changed(const struct image *a, const struct image *b, double 
 int image_difference(struct image *out, const struct image *a, const struct image *b, double level,
                      struct err *e);
 
+/* Fraction of pixels of which some channel is off by more than `tolerance`; 1.0 when the sizes differ. */
+double image_pixels_changed(const struct image *a, const struct image *b, int tolerance);
+
+/* b faded to grey, and those pixels in colour; of images of one size. */
+int image_mark_pixels(struct image *out, const struct image *a, const struct image *b, int tolerance,
+                      struct err *e);
+
+/* A copy of a part, which lies inside of im. */
+int image_crop(struct image *out, const struct image *im, int x, int y, int w, int h, struct err *e);
+
 /* Drawing for overlays and reports; clipped to the image. */
 void image_draw_ring(struct image *im, int cx, int cy, int r, int thick, const uint8_t rgb[3]);
 

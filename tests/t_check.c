@@ -1,0 +1,620 @@
+/* t_check.c - claims about the checks of a test: each kind, on a desk of its own. */
+#include "check.h"
+
+#include "xvfb.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/sha256.h"
+#include "qa/check.h"
+
+#include <X11/Xlib.h>
+#include <X11/Xutil.h>
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- a desk in place of a real one ------------------------------------------------------------------------------ */
+
+struct desk {
+    const char *home;
+    enum desk_state state;
+};
+
+const char *desk_home(const struct desk *d)
+{
+    return d->home;
+}
+
+enum desk_state desk_state(struct desk *d, char *what, size_t size)
+{
+    snprintf(what, size, "the X server of the test has ended");
+    return d->state;
+}
+
+int desk_processes(struct desk *d, const char *pattern, struct err *e)
+{
+    (void)d;
+    if (!strcmp(pattern, "lost"))
+        return err_set(e, ERR_ENV, "the keeper of the desk has ended");
+    return atoi(pattern);
+}
+
+int desk_run(struct desk *d, const char *command, const char *const *env, double seconds,
+             const volatile int *cancel, int *exit_code, struct buf *output, struct err *e)
+{
+    char file[200], piece[4096];
+    snprintf(file, sizeof file, "%s/output", d->home);
+    pid_t pid = fork();
+    if (!pid) {
+        setpgid(0, 0);
+        if (!freopen(file, "w", stdout) || dup2(1, 2) < 0 || chdir(d->home))
+            _exit(127);
+        for (int i = 0; env[i]; i++)
+            putenv((char *)(uintptr_t)env[i]);
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    int status = 0, rc = 0;
+    for (int64_t start = clock_ns(); rc == 0 && waitpid(pid, &status, WNOHANG) == 0; clock_sleep_ms(2)) {
+        if (clock_ms_since(start) > 1000 * seconds)
+            rc = err_set(e, ERR_TIME, "it took longer");
+        else if (cancel && *cancel)
+            rc = err_set(e, ERR_STOPPED, "stopped");
+    }
+    if (rc) {
+        kill(-pid, SIGKILL);
+        waitpid(pid, &status, 0);
+    }
+    FILE *f = fopen(file, "r");
+    long size = f && !fseek(f, 0, SEEK_END) ? ftell(f) : 0;
+    if (f && size > (long)output->max)
+        fseek(f, size - (long)output->max, SEEK_SET);
+    else if (f)
+        rewind(f);
+    for (size_t n; f && (n = fread(piece, 1, sizeof piece, f));)
+        buf_put(output, piece, n);
+    if (f)
+        fclose(f);
+    *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return rc;
+}
+
+/* As long as no suite can be read. */
+bool check_by_model(enum check_kind k)
+{
+    return k == CHECK_TEXT || k == CHECK_JUDGE;
+}
+
+/* ---- a scene ---------------------------------------------------------------------------------------------------- */
+
+struct scene {
+    struct xvfb x;
+    struct desk desk;
+    struct test test;
+    struct attempt a;
+    struct check_scene s;
+    Display *dpy;
+    char out[100];
+};
+
+static void scene_open(struct scene *t, bool display)
+{
+    *t = (struct scene){0};
+    *screen_stop_flag() = 0;
+    if (display && xvfb_start(&t->x, "400x300x24", NULL))
+        skip();
+    if (!display) {
+        snprintf(t->x.dir, sizeof t->x.dir, "/tmp/holorun-check-XXXXXX");
+        assert_non_null(mkdtemp(t->x.dir));
+    }
+    struct err e = ERR_INIT;
+    t->desk = (struct desk){t->x.dir, DESK_WELL};
+    snprintf(t->out, sizeof t->out, "%s/out", t->x.dir);
+    t->s = (struct check_scene){
+        .test = &t->test, .desk = &t->desk, .golden_dir = t->x.dir, .out_dir = t->out, .ended = true};
+    if (display) {
+        t->dpy = XOpenDisplay(t->x.display);
+        t->s.screen = screen_open(&(struct screen_options){.display = t->x.display}, &e);
+        assert_non_null(t->dpy);
+        if (!t->s.screen)
+            fail_msg("%s", e.text);
+    }
+}
+
+static void scene_close(struct scene *t)
+{
+    attempt_free(&t->a);
+    screen_close(t->s.screen);
+    if (t->dpy)
+        XCloseDisplay(t->dpy);
+    if (t->x.display[0]) {
+        xvfb_stop(&t->x);
+    } else {
+        char *command = xasprintf("rm -rf '%s'", t->x.dir);
+        assert_int_equal(system(command), 0);
+        free(command);
+    }
+}
+
+/* One check; its result stays until the next. */
+static const struct check_result *ask(struct scene *t, struct check c)
+{
+    attempt_free(&t->a);
+    if (c.kind == CHECK_REGION)
+        c.tolerance = 16;
+    t->test.checks[0] = c;
+    t->test.n_checks = 1;
+    checks_run(&t->s, &t->a);
+    assert_int_equal(t->a.n_checks, 1);
+    assert_ptr_equal(t->a.checks[0].check, &t->test.checks[0]);
+    return &t->a.checks[0];
+}
+
+#define ASK(t, ...) ask(t, (struct check){__VA_ARGS__})
+
+static void says(const struct check_result *r, enum answer a, const char *detail, const char *file, int line)
+{
+    if (r->answer == a && r->detail && strstr(r->detail, detail) && !strchr(r->detail, '\n'))
+        return;
+    fail_msg("%s:%d: answer %d: %s", file, line, r->answer, r->detail ? r->detail : "no detail");
+}
+#define SAYS(result, answer, detail) says(result, answer, detail, __FILE__, __LINE__)
+
+static void put_file(const struct scene *t, const char *name, const char *text, size_t len)
+{
+    char *path = xasprintf("%s/%s", t->x.dir, name);
+    struct err e = ERR_INIT;
+    if (file_write(path, text, len, &e))
+        fail_msg("%s", e.text);
+    free(path);
+}
+
+/* ---- shell ------------------------------------------------------------------------------------------------------ */
+
+static void t_shell(void **state)
+{
+    (void)state;
+    struct scene t;
+    scene_open(&t, false);
+    t.s.answer = "the 'answer' is\n42";
+    t.s.run_dir = "/runs/x y";
+    SAYS(ASK(&t, .text = "exit 0"), ANSWER_YES, "exit code 0, it was 0");
+    SAYS(ASK(&t, .text = "echo one; echo 'no such user' >&2; echo; exit 3"), ANSWER_NO,
+         "expected exit code 0, it was 3; the end of its output: no such user");
+    assert_string_equal(t.a.checks[0].output, "one\nno such user\n\n");
+    SAYS(ASK(&t, .text = "kill -9 $$"), ANSWER_NO, "it was 137");
+    SAYS(ASK(&t, .text = "echo \"$HOLORUN_DIR|$HOLORUN_ANSWER|$HOLORUN_HOME\""), ANSWER_YES, "42|");
+    char *want = xasprintf("/runs/x y|the 'answer' is\n42|%s\n", t.x.dir);
+    assert_string_equal(t.a.checks[0].output, want);
+    free(want);
+    ASK(&t, .text = "yes 1234567 | head -c 100000; echo; echo end");
+    assert_int_equal(strlen(t.a.checks[0].output), 64 << 10);
+    assert_string_equal(t.a.checks[0].output + (64 << 10) - 5, "\nend\n");
+    SAYS(ASK(&t, .text = "printf 'a\\0b\\033[31mc'; exit 1"), ANSWER_NO, "output: a?b [31mc");
+
+    /* It waits for its yes; what takes too long is ended. */
+    SAYS(ASK(&t, .text = "n=$(cat n 2>/dev/null); echo x$n >n; test \"$n\" = xxx", .seconds = 20), ANSWER_YES,
+         "was 0");
+    SAYS(ASK(&t, .text = "echo begun; sleep 50", .seconds = 0.3), ANSWER_NO, "longer than 1 s and was ended");
+    assert_string_equal(t.a.checks[0].output, "begun\n");
+    SAYS(ASK(&t, .text = "test -e again && sleep 50; touch again; exit 4", .seconds = 0.2), ANSWER_NO,
+         "it was 4");
+    scene_close(&t);
+}
+
+/* ---- the answer ------------------------------------------------------------------------------------------------- */
+
+static void t_answer(void **state)
+{
+    (void)state;
+    struct scene t;
+    scene_open(&t, false);
+    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "."), ANSWER_NO, "matches '.', there is none");
+    t.s.answer = "VERDICT: PASSED\nIt shows \"2 tickets\".";
+    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "^VERDICT: PASSED$"), ANSWER_NO,
+         "it is 'VERDICT: PASSED It shows");
+    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "(?m)^VERDICT: PASSED$"), ANSWER_YES, "matches");
+    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "verdict"), ANSWER_NO, "matches 'verdict'");
+    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "(oh"), ANSWER_ERROR, "missing closing parenthesis");
+    t.s.answer = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab";
+    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "^(a+)+$"), ANSWER_ERROR, "takes too long");
+    scene_close(&t);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------------ */
+
+static void t_file(void **state)
+{
+    (void)state;
+    struct scene t;
+    scene_open(&t, false);
+    char hex[65], path[120];
+    struct sha256 sum;
+    sha256_begin(&sum);
+    sha256_add(&sum, "Hello\0there\n", 12);
+    sha256_end(&sum, hex);
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_NO, "expected a file 'a.txt', there is none");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_YES,
+         "expected no file 'a.txt', there is none");
+    put_file(&t, "a.txt", "Hello\0there\n", 12);
+    snprintf(path, sizeof path, "%s/a.txt", t.x.dir);
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_YES, "one of 12 bytes");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = path), ANSWER_YES, "one of 12 bytes");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_NO, "expected no file");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt/b"), ANSWER_NO, "there is none");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "."), ANSWER_YES, "a folder");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "there$"), ANSWER_YES, "to find 'there$'");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "bye"), ANSWER_NO, "it has 12 bytes: 'Hello");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "bye", .absent = true), ANSWER_YES,
+         "expected no 'bye'");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .sha256 = hex), ANSWER_YES, "12 bytes");
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "Hello", .sha256 = hex), ANSWER_YES, "Hello");
+    hex[0] = hex[0] == '0' ? '1' : '0';
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "Hello", .sha256 = hex), ANSWER_NO,
+         hex[0] == '0' ? "sha256 0" : "sha256 1");
+
+    /* What one could wait for, and what is too much. */
+    snprintf(path, sizeof path, "%s/pipe", t.x.dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "pipe", .text2 = "x"), ANSWER_NO, "no regular file");
+    put_file(&t, "big", "", 0);
+    snprintf(path, sizeof path, "%s/big", t.x.dir);
+    assert_int_equal(truncate(path, 5 << 20), 0);
+    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "big", .text2 = "x"), ANSWER_ERROR,
+         "only 4194304 are looked at");
+    scene_close(&t);
+}
+
+/* ---- processes and ports ---------------------------------------------------------------------------------------- */
+
+static int listening(int *port)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof to;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&to, sizeof to), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&to, &size), 0);
+    *port = ntohs(to.sin_port);
+    return fd;
+}
+
+static void t_process_port(void **state)
+{
+    (void)state;
+    struct scene t;
+    int port;
+    scene_open(&t, false);
+    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "2"), ANSWER_YES,
+         "expected a process whose command matches '2', there are 2");
+    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "0"), ANSWER_NO, "there are none");
+    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "1", .absent = true), ANSWER_NO, "expected no process");
+    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "lost"), ANSWER_ERROR, "the keeper of the desk has ended");
+    int fd = listening(&port);
+    SAYS(ASK(&t, .kind = CHECK_PORT, .port = port), ANSWER_NO, "expected somebody to listen on port");
+    SAYS(ASK(&t, .kind = CHECK_PORT, .port = port, .absent = true), ANSWER_YES, "expected nobody");
+    assert_int_equal(listen(fd, 1), 0);
+    SAYS(ASK(&t, .kind = CHECK_PORT, .port = port), ANSWER_YES, "somebody does");
+    SAYS(ASK(&t, .kind = CHECK_PORT, .port = port, .absent = true), ANSWER_NO, "somebody does");
+    close(fd);
+    scene_close(&t);
+}
+
+/* ---- windows ---------------------------------------------------------------------------------------------------- */
+
+static Window put_window(Display *dpy, const char *title, const char *class, int x, int y, int w, int h,
+                         unsigned long color)
+{
+    XSetWindowAttributes at = {.override_redirect = True, .background_pixel = color};
+    Window win = XCreateWindow(dpy, DefaultRootWindow(dpy), x, y, (unsigned)w, (unsigned)h, 0, CopyFromParent,
+                               InputOutput, CopyFromParent, CWOverrideRedirect | CWBackPixel, &at);
+    char *name = xstrdup(class);
+    XClassHint hint = {name, name};
+    XStoreName(dpy, win, title);
+    XSetClassHint(dpy, win, &hint);
+    XMapRaised(dpy, win);
+    XSync(dpy, False);
+    free(name);
+    return win;
+}
+
+static void *put_window_late(void *arg)
+{
+    struct scene *t = arg;
+    Display *dpy = XOpenDisplay(t->x.display);
+    clock_sleep_ms(300);
+    put_window(dpy, "Late one", "Late", 10, 10, 20, 20, 0xff);
+    return dpy;
+}
+
+static void t_window(void **state)
+{
+    (void)state;
+    struct scene t;
+    scene_open(&t, true);
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "."), ANSWER_NO,
+         "expected a window titled '.', there is none at all");
+    put_window(t.dpy, "Nimbus - Tickets", "Nimbus", 0, 0, 50, 50, 0xff0000);
+    Window other = put_window(t.dpy, "Terminal", "XTerm", 60, 0, 50, 50, 0xff00);
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "^Nimbus"), ANSWER_YES, "there is 'Nimbus - Tickets'");
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text2 = "^XTerm$"), ANSWER_YES, "'Terminal' of class 'XTerm'");
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Nimbus", .text2 = "XTerm"), ANSWER_NO,
+         "of class 'XTerm', there is 'Terminal'");
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Mail"), ANSWER_NO, "there is 'Terminal', 'Nimbus - Tickets'");
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Mail", .absent = true), ANSWER_YES,
+         "expected no window titled 'Mail'");
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Term", .absent = true), ANSWER_NO, "there is 'Terminal'");
+    XUnmapWindow(t.dpy, other);
+    XSync(t.dpy, False);
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Term", .absent = true), ANSWER_YES, "expected no window");
+
+    pthread_t later;
+    void *dpy;
+    assert_int_equal(pthread_create(&later, NULL, put_window_late, &t), 0);
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Late", .seconds = 60), ANSWER_YES, "'Late one'");
+    pthread_join(later, &dpy);
+    XCloseDisplay(dpy);
+    scene_close(&t);
+}
+
+/* ---- regions ---------------------------------------------------------------------------------------------------- */
+
+static void picture(const struct scene *t, const char *name, struct image *im)
+{
+    char *path = xasprintf("%s/%s", t->x.dir, name);
+    struct err e = ERR_INIT;
+    if (image_read_png(im, path, &e))
+        fail_msg("%s", e.text);
+    free(path);
+}
+
+#define REGION(...) .kind = CHECK_REGION, .text = "golden/box.png", __VA_ARGS__
+
+static void t_region(void **state)
+{
+    (void)state;
+    struct scene t;
+    struct image im = {0};
+    scene_open(&t, true);
+    put_window(t.dpy, "red", "Red", 100, 50, 40, 20, 0xff0000);
+    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_ERROR, "--update-golden makes it");
+    t.s.update_golden = true;
+    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, "golden/box.png', 40x20, as it is now");
+    t.s.update_golden = false;
+    picture(&t, "golden/box.png", &im);
+    assert_int_equal(im.w, 40);
+    assert_memory_equal(im.rgb, "\xff\0\0", 3);
+    image_free(&im);
+    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, "at most 0 % of the pixels");
+    assert_null(t.a.checks[0].pictures[0]);
+
+    /* A tenth of it is another, by more than the tolerance; then by as much. */
+    Window spot = put_window(t.dpy, "spot", "Spot", 100, 50, 4, 20, 0xffu << 16 | 17);
+    const struct check_result *r = ASK(&t, REGION(.area = {100, 50, 40, 20}, .max_diff = 0.099));
+    SAYS(r, ANSWER_NO,
+         "at most 9.9 % of the pixels to differ from 'golden/box.png' by more than 16, 10 % do");
+    static const char *const names[] = {"expected", "actual", "difference"};
+    for (int i = 0; i < 3; i++) {
+        char *name = xasprintf("%s/check-1-%s.png", t.out, names[i]);
+        assert_string_equal(r->pictures[i], name);
+        free(name);
+    }
+    picture(&t, "out/check-1-difference.png", &im);
+    assert_true(im.rgb[0] > im.rgb[1] + 50);            /* marked */
+    assert_int_equal(im.rgb[3 * 4], im.rgb[3 * 4 + 1]); /* grey */
+    image_free(&im);
+    picture(&t, "out/check-1-actual.png", &im);
+    assert_memory_equal(im.rgb, "\xff\0\x11", 3);
+    image_free(&im);
+    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20}, .max_diff = 0.1)), ANSWER_YES, "10 % do");
+    XSetWindowBackground(t.dpy, spot, 0xffu << 16 | 16);
+    XClearWindow(t.dpy, spot);
+    XSync(t.dpy, False);
+    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, ", 0 % do");
+
+    /* Sizes: another one, the whole screen's, and outside of it. */
+    SAYS(ASK(&t, REGION(.area = {100, 50, 39, 20})), ANSWER_NO, "which is 40x20; the area is 39x20");
+    assert_non_null(t.a.checks[0].pictures[1]);
+    assert_null(t.a.checks[0].pictures[2]);
+    SAYS(ASK(&t, REGION(.area = {380, 50, 40, 20})), ANSWER_ERROR,
+         "not within the screen, which has 400x300");
+    t.s.update_golden = true;
+    SAYS(ASK(&t, REGION()), ANSWER_YES, "400x300");
+    t.s.update_golden = false;
+    SAYS(ASK(&t, REGION(.area = {90, 40, 40, 20})), ANSWER_YES, ", 0 % do");
+    XSetWindowBackground(t.dpy, spot, 0xff);
+    XClearWindow(t.dpy, spot);
+    XMoveWindow(t.dpy, spot, 110, 50);
+    XSync(t.dpy, False);
+    SAYS(ASK(&t, REGION(.area = {90, 40, 40, 20})), ANSWER_NO, ", 5 % do");
+    put_file(&t, "golden/box.png", "no picture", 10);
+    SAYS(ASK(&t, REGION()), ANSWER_ERROR, "not a readable PNG");
+    scene_close(&t);
+}
+
+/* ---- models ----------------------------------------------------------------------------------------------------- */
+
+struct scripted {
+    const char *answers; /* + - ? ! one after the other */
+    struct question asked;
+    char text[200];
+    struct image first, last; /* copies */
+};
+
+static enum answer scripted_ask(void *arg, const struct question *q, char **reason, struct err *e)
+{
+    struct scripted *s = arg;
+    s->asked = *q;
+    snprintf(s->text, sizeof s->text, "%s", q->text);
+    image_free(&s->first);
+    image_free(&s->last);
+    image_copy(&s->first, &q->frames[0], NULL);
+    image_copy(&s->last, &q->frames[q->n - 1], NULL);
+    char c = *s->answers++;
+    assert_true(c);
+    if (c == '!')
+        err_set(e, ERR_MODEL, "no memory for the judge");
+    else
+        *reason = xasprintf("because of %c", c);
+    return c == '+' ? ANSWER_YES : c == '-' ? ANSWER_NO : c == '?' ? ANSWER_UNKNOWN : ANSWER_ERROR;
+}
+
+static void t_model(void **state)
+{
+    (void)state;
+    struct scene t;
+    scene_open(&t, true);
+    put_window(t.dpy, "red", "Red", 0, 0, 400, 300, 0xff0000);
+    struct image frames[3] = {0};
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(image_alloc(&frames[i], 4 + i, 4, NULL), 0);
+    t.s.frames = frames;
+    t.s.n_frames = 3;
+    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "Is it red?", .passes = 1, .frames = 1), ANSWER_UNKNOWN,
+         "no model");
+    struct scripted model = {.answers = "++"};
+    t.s.judge = (struct judge){scripted_ask, &model};
+    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "Is it red?", .passes = 2, .frames = 3), ANSWER_YES,
+         "asked 2 times and says yes: because of +");
+    assert_string_equal(t.a.checks[0].output, "because of +");
+    assert_string_equal(model.text, "Is it red?");
+    assert_int_equal(model.asked.n, 3);
+    assert_int_equal(model.asked.pass, 1);
+    assert_int_equal(model.first.w, 5); /* two of the run, then the screen of now */
+    assert_int_equal(model.last.w, 400);
+    assert_memory_equal(model.last.rgb, "\xff\0\0", 3);
+    model.answers = "+-+";
+    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 3, .frames = 1), ANSWER_NO,
+         "asked 2 times and says no");
+    assert_int_equal(model.asked.n, 1);
+    model.answers = "?";
+    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 3, .frames = 9), ANSWER_UNKNOWN, "not known");
+    assert_int_equal(model.asked.n, 4);
+    model.answers = "!";
+    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 1), ANSWER_ERROR,
+         "no memory for the judge");
+    /* The run's last frame is the screen of now: it is shown once. */
+    image_free(&frames[2]);
+    assert_int_equal(image_copy(&frames[2], &model.last, NULL), 0);
+    model.answers = "+";
+    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 2), ANSWER_YES, "yes");
+    assert_int_equal(model.asked.n, 2);
+    assert_int_equal(model.first.w, 5);
+    model.answers = "+-?";
+    SAYS(ASK(&t, .kind = CHECK_TEXT, .text = "Log out"), ANSWER_YES, "yes");
+    assert_non_null(strstr(model.text, "\"Log out\""));
+    SAYS(ASK(&t, .kind = CHECK_TEXT, .text = "Log out", .absent = true), ANSWER_YES, "says no");
+    SAYS(ASK(&t, .kind = CHECK_TEXT, .text = "Log out", .absent = true), ANSWER_UNKNOWN, "not known");
+    for (int i = 0; i < 3; i++)
+        image_free(&frames[i]);
+    image_free(&model.first);
+    image_free(&model.last);
+    scene_close(&t);
+}
+
+/* ---- when they are not asked ------------------------------------------------------------------------------------ */
+
+static void t_not_asked(void **state)
+{
+    (void)state;
+    struct scene t;
+    scene_open(&t, false);
+    t.s.ended = false;
+    SAYS(ASK(&t, .text = "exit 0"), ANSWER_NOT_ASKED, "did not come to an end of its own");
+    SAYS(ASK(&t, .text = "exit 0", .always = true), ANSWER_YES, "was 0");
+    t.s.ended = true;
+
+    /* All are asked, whatever the first says; each is told of by its own line. */
+    attempt_free(&t.a);
+    t.test.checks[0] = (struct check){.text = "exit 1"};
+    t.test.checks[1] = (struct check){.kind = CHECK_WINDOW, .text = "x"};
+    t.test.checks[2] = (struct check){.text = "exit 0"};
+    t.test.n_checks = 3;
+    assert_int_equal(checks_run(&t.s, &t.a), 0);
+    SAYS(&t.a.checks[0], ANSWER_NO, "it was 1");
+    SAYS(&t.a.checks[1], ANSWER_ERROR, "the screen of the test was lost");
+    SAYS(&t.a.checks[2], ANSWER_YES, "it was 0");
+
+    /* A no of a desk that is not well is no verdict, nor is the yes of what is absent there. */
+    t.desk.state = DESK_NO_SERVER;
+    SAYS(ASK(&t, .text = "exit 1"), ANSWER_ERROR, "the X server of the test has ended");
+    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "0", .absent = true), ANSWER_ERROR, "the X server");
+    SAYS(ASK(&t, .text = "exit 0"), ANSWER_YES, "it was 0");
+    t.desk.state = DESK_NO_PROGRAM; /* which is the program under test's own affair */
+    SAYS(ASK(&t, .text = "exit 1"), ANSWER_NO, "it was 1");
+    t.s.desk = NULL;
+    SAYS(ASK(&t, .text = "exit 0"), ANSWER_ERROR, "the desktop of the test was lost");
+    scene_close(&t);
+}
+
+static void *cancel_soon(void *arg)
+{
+    clock_sleep_ms(200);
+    *(volatile int *)arg = 1;
+    return NULL;
+}
+
+static void t_cancel(void **state)
+{
+    (void)state;
+    struct scene t;
+    volatile int cancel = 0;
+    pthread_t later;
+    scene_open(&t, false);
+    t.s.cancel = &cancel;
+    static const char *const commands[] = {"exit 1", "sleep 1000"}; /* between two looks, and in one */
+    for (int i = 0; i < 2; i++) {
+        attempt_free(&t.a);
+        cancel = 0;
+        t.test.checks[0] = (struct check){.text = "exit 0", .seconds = 1000};
+        t.test.checks[1] = (struct check){.text = commands[i], .seconds = 1000};
+        t.test.checks[2] = (struct check){.text = "exit 0", .seconds = 1000};
+        t.test.n_checks = 3;
+        assert_int_equal(pthread_create(&later, NULL, cancel_soon, (void *)(uintptr_t)&cancel), 0);
+        assert_int_equal(checks_run(&t.s, &t.a), -1);
+        pthread_join(later, NULL);
+        assert_int_equal(t.a.n_checks, 3);
+        SAYS(&t.a.checks[1], ANSWER_NOT_ASKED, "stopped");
+        SAYS(&t.a.checks[2], ANSWER_NOT_ASKED, "stopped before");
+    }
+    scene_close(&t);
+}
+
+static void t_lost(void **state)
+{
+    (void)state;
+    struct scene t;
+    scene_open(&t, true);
+    XCloseDisplay(t.dpy);
+    t.dpy = NULL;
+    xvfb_kill_server(&t.x);
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "x", .absent = true), ANSWER_ERROR, "was lost");
+    SAYS(ASK(&t, .kind = CHECK_REGION, .text = "x.png"), ANSWER_ERROR, "was lost");
+    SAYS(ASK(&t, .kind = CHECK_TEXT, .text = "x"), ANSWER_ERROR, "was lost");
+    scene_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a command's exit code decides, with its output, its environment and its time", t_shell),
+    CLAIM("the answer is matched as it stands", t_answer),
+    CLAIM("a file is there, has this in it, is this one; what is no file or too large is said", t_file),
+    CLAIM("processes and ports are there or not", t_process_port),
+    CLAIM("a window is found by title and class, waited for, and missed by what is there instead", t_window),
+    CLAIM("a region is compared pixel by pixel, shown when it differs, and written anew when asked",
+          t_region),
+    CLAIM("a model is asked as often as wanted, about the last frames and the screen of now", t_model),
+    CLAIM("what cannot be asked is not a no, and all others are asked", t_not_asked),
+    CLAIM("who stops the checks need not wait for them", t_cancel),
+    CLAIM("a display that is lost is an error, whatever is to be absent there", t_lost),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
