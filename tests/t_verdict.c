@@ -40,12 +40,6 @@ static enum outcome verdict(const char *status, const char *said, char *error_ki
     return result_verdict(&test, attempt_of(&t, status, said, error_kind), judged);
 }
 
-/* As long as no suite can be read. */
-bool check_by_model(enum check_kind k)
-{
-    return k == CHECK_TEXT || k == CHECK_JUDGE;
-}
-
 /* ---- the table -------------------------------------------------------------------------------------------------- */
 
 enum { PASSED, FAILED, CLAIMED, UNSURE, ERRED, SKIPPED, STOPPED, JUDGED };

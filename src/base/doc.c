@@ -25,7 +25,7 @@ struct reader {
     struct doc *y;
     yaml_parser_t parser;
     struct err *e;
-    int nodes;
+    int nodes, most;
 };
 
 int doc_fault(const struct doc *y, const struct doc_node *n, struct err *e, const char *fmt, ...)
@@ -145,14 +145,18 @@ static int read_key(struct reader *r, struct doc_node *map, char **key, int *lin
 static int read_map(struct reader *r, struct doc_node *map, int depth)
 {
     struct doc_node **end = &map->child;
-    for (;;) {
+    char many[64];
+    for (int keys = 0;; keys++) {
         yaml_event_t event;
         char *key;
         int line, rc = read_key(r, map, &key, &line);
         if (rc)
             return rc < 0 ? -1 : 0;
         struct doc_node *n = NULL;
-        if (next_event(r, &event) == 0) {
+        if (keys == DOC_MAX_KEYS) { /* each key is compared with all before it */
+            snprintf(many, sizeof many, "more than %d keys in one mapping", DOC_MAX_KEYS);
+            fault_at(r, (size_t)line - 1, many);
+        } else if (next_event(r, &event) == 0) {
             n = read_node(r, &event, depth + 1);
             yaml_event_delete(&event);
         }
@@ -192,8 +196,8 @@ static struct doc_node *read_node(struct reader *r, const yaml_event_t *event, i
     if (depth > DOC_MAX_DEPTH) {
         snprintf(text, sizeof text, "nested more than %d deep", DOC_MAX_DEPTH);
         bad = text;
-    } else if (++r->nodes > DOC_MAX_NODES) {
-        snprintf(text, sizeof text, "more than %d values", DOC_MAX_NODES);
+    } else if (++r->nodes > r->most) {
+        snprintf(text, sizeof text, "more than %d values", r->most);
         bad = text;
     }
     if (bad) {
@@ -254,18 +258,19 @@ static int read_document(struct reader *r)
     return 0;
 }
 
-struct doc *doc_parse(const char *text, size_t len, const char *name, struct err *e)
+struct doc *doc_parse_within(const char *text, size_t len, const char *name, struct doc_limits most,
+                             struct err *e)
 {
     struct err own = ERR_INIT;
-    struct reader r = {.y = xcalloc(1, sizeof *r.y), .e = e ? e : &own};
+    struct reader r = {.y = xcalloc(1, sizeof *r.y), .e = e ? e : &own, .most = most.nodes};
     r.y->name = xstrdup(name);
     r.y->source = xmalloc(len + 1, 1);
     memcpy(r.y->source, text, len);
     r.y->source[len] = 0;
     r.y->len = len;
     int rc = -1;
-    if (len > DOC_MAX_BYTES) {
-        err_set(e, ERR_USAGE, "%s: %zu bytes; the limit is %d", name, len, DOC_MAX_BYTES);
+    if (len > most.bytes) {
+        err_set(e, ERR_USAGE, "%s: %zu bytes; the limit is %zu", name, len, most.bytes);
     } else if (utf8_valid_prefix(text, len) != len) {
         size_t line = 0, bad = utf8_valid_prefix(text, len);
         for (size_t i = 0; i < bad; i++)
@@ -283,6 +288,11 @@ struct doc *doc_parse(const char *text, size_t len, const char *name, struct err
         return r.y;
     doc_free(r.y);
     return NULL;
+}
+
+struct doc *doc_parse(const char *text, size_t len, const char *name, struct err *e)
+{
+    return doc_parse_within(text, len, name, (struct doc_limits){DOC_MAX_BYTES, DOC_MAX_NODES}, e);
 }
 
 struct doc *doc_read(const char *path, struct err *e)

@@ -2,7 +2,7 @@
  *
  * For files that people write: one document of mappings, sequences and scalars.  What makes YAML dangerous is
  * refused: anchors and aliases (which can grow without end), tags, a second document, the same key twice,
- * more than DOC_MAX_BYTES, DOC_MAX_NODES or DOC_MAX_DEPTH.
+ * more than DOC_MAX_BYTES, DOC_MAX_NODES, DOC_MAX_KEYS in one mapping, or DOC_MAX_DEPTH.
  *
  * Errors read "policy.yaml:12: key 'zone': expected ..., not 'x'", the words of doc_fault().
  *
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { DOC_MAX_BYTES = 256 << 10, DOC_MAX_NODES = 20000, DOC_MAX_DEPTH = 12 };
+enum { DOC_MAX_BYTES = 256 << 10, DOC_MAX_NODES = 20000, DOC_MAX_KEYS = 2000, DOC_MAX_DEPTH = 12 };
 
 enum doc_kind { DOC_SCALAR, DOC_LIST, DOC_MAP };
 
@@ -35,6 +35,13 @@ struct doc;
 /* name: of the file, for messages.  NULL with ERR_USAGE. */
 struct doc *doc_parse(const char *text, size_t len, const char *name, struct err *e);
 struct doc *doc_read(const char *path, struct err *e);
+/* Files of another size: both with limits of their own. */
+struct doc_limits {
+    size_t bytes;
+    int nodes;
+};
+struct doc *doc_parse_within(const char *text, size_t len, const char *name, struct doc_limits most,
+                             struct err *e);
 void doc_free(struct doc *y); /* NULL is fine */
 
 const struct doc_node *doc_root(const struct doc *y); /* an empty file is an empty mapping */

@@ -5,7 +5,7 @@
  *     for (int i = 0; i < s->n; i++) ... s->tests[i]
  *
  * What a test does not say comes from its suite; variables {name} are filled in; one entry with a matrix is one test for each
- * combination.  All texts belong to the suite, and stay until suite_free().  agent.md 7.3 has the keys.
+ * combination.  All texts belong to the suite, and stay until suite_free().  suite_keys_help has the keys.
  */
 #ifndef HOLORUN_QA_SUITE_H
 #define HOLORUN_QA_SUITE_H
@@ -15,8 +15,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum { SUITE_MAX_TESTS = 10000, SUITE_MAX_CHECKS = 32, SUITE_MAX_TAGS = 16, SUITE_MAX_COMMANDS = 32 };
+enum { SUITE_MAX_BYTES = 1 << 20, SUITE_MAX_NODES = 100000, SUITE_MAX_TEXT = 64 << 10, SUITE_MAX_ID = 100 };
 
 enum check_kind {
     CHECK_SHELL,   /* run: exit code 0; HOLORUN_DIR, HOLORUN_ANSWER are set */
@@ -30,7 +32,7 @@ enum check_kind {
     CHECK_JUDGE,   /* ask: the model, in a session of its own; passes, frames */
 };
 const char *check_kind_name(enum check_kind k); /* "shell" */
-/* Whether what says yes is a model. */
+/* Whether what says yes is a model that is asked.  (An answer is the agent's own word: its yes confirms nothing.) */
 bool check_by_model(enum check_kind k);
 
 struct check {
@@ -38,12 +40,13 @@ struct check {
     int line;
     const char *name;         /* for people: "shell: curl -sf ..." or what the suite calls it */
     const char *text, *text2; /* run, match, title, path, name, png, text, ask; and class, match of a file */
-    const char *sha256;       /* of a file; NULL: not looked at */
+    const char *sha256;       /* of a file, 64 small hex digits; NULL: not looked at */
     int area[4], port;        /* region (w 0: all of the screen) */
-    double max_diff,
-        seconds;   /* fraction of pixels; how long a check may take, and wait for its yes (retry until) */
-    int tolerance; /* of a channel; 16 */
-    int passes, frames; /* judge */
+    double max_diff;          /* fraction of pixels; 0.01 */
+    double seconds; /* how long a check may take, and wait for its yes (retry until): shell 10; window, file,
+                                 process, port, region 5; text, judge 600; answer 0 */
+    int tolerance;  /* of a channel; 16 */
+    int passes, frames; /* judge: 1 and 1 */
     bool absent;        /* yes means no: window, file, process, port, text */
     bool always;        /* when: always; else only when the agent came to an end of its own */
 };
@@ -53,15 +56,17 @@ struct test {
     int line;
     const char *task;                      /* filled in; of a spec: what stands in it, put together */
     const char *spec;                      /* path, or NULL */
-    const char *display, *wm, *home, *dir; /* desk.h */
+    const char *display, *wm, *home, *dir; /* desk.h; absolute, NULL where not said */
     const char *const *env, *const *setup, *const *teardown; /* ended by NULL; "NAME=value"; shell commands */
+    const char *const
+        *matrix; /* "page=click-test", what sets it apart from others of its entry; ended by NULL */
     const char *start, *window; /* program under test and the title to wait for; NULL: none, any */
     double start_seconds;
     int steps, retries, attempts,
-        validator;  /* 0: as the command line or the dialect says; retries -1: the suite's */
-    double seconds; /* timeout_s, of the agent */
+        validator;  /* 0: as the command line or the dialect says; retries -1: not said */
+    double seconds; /* timeout_s, of the agent; 0: not said */
     uint64_t seed;
-    const char *policy, *const *secrets; /* as `run` has them, or NULL */
+    const char *policy, *const *secrets; /* as `run` has them; policy NULL: not said; secrets ended by NULL */
     const char *tags[SUITE_MAX_TAGS + 1];
     bool expect_fail;
     struct check checks[SUITE_MAX_CHECKS];
@@ -72,26 +77,36 @@ struct test {
 struct suite {
     const char *name, *path, *dir;                           /* dir: of the file, in which commands run */
     const char *const *setup, *const *teardown, *const *env; /* once, without a display */
-    int flaky_max;                                           /* tests that may be flaky without exit code 5 */
+    int flaky_max; /* tests that may be flaky without exit code 5; SUITE_MAX_TESTS: not said */
     struct test *tests;
     int n;
+    struct suite_texts *texts; /* what all texts are kept in */
 };
 
 struct suite *suite_read(const char *path, struct err *e);
-struct suite *suite_parse(const char *text, size_t len, const char *path,
-                          struct err *e); /* reads specs beside `path` */
-void suite_free(struct suite *s);         /* NULL is fine */
+/* Paths, and specs that are named, are those of the folder of `path`. */
+struct suite *suite_parse(const char *text, size_t len, const char *path, struct err *e);
+void suite_free(struct suite *s); /* NULL is fine */
 
 /* Which tests run.  Each narrows what is left. */
 struct suite_choice {
-    const char *const *only;  /* ids (with * and ?), "tag:NAME"; ended by NULL: one of them; NULL: all */
-    const char *shard;        /* "2/5", by FNV-1a of the id */
+    const char *const *only; /* ids (with * and ?), "tag:NAME"; ended by NULL: one of them; NULL: all */
+    const char *shard;       /* "2/5", from 1: FNV-1a (64 bits) of the id modulo 5 is 1 */
+    const char *
+        shard_times; /* JUnit XML or JSON of an earlier run: shards of equal time instead, the longest test first
+                                 into the shard with least; NULL: by hash */
     const char *rerun_failed; /* JUnit XML or JSON of an earlier run: those that were not passed there */
 };
-int suite_select(struct suite *s, const struct suite_choice *c,
-                 struct err *e); /* the number of them, or -1 */
+/* The number of them, which may be 0 where a shard is empty or all had passed; -1: the choice is wrong. */
+int suite_select(struct suite *s, const struct suite_choice *c, struct err *e);
 
-/* Tests nothing but a model's word can pass: a warning for each on stderr. */
+/* Tests nothing but a model's word can pass: a warning for each on stderr, and one for the rest when they are many. */
 void suite_warn(const struct suite *s);
+
+/* The tests that are chosen: a line for each, or one JSON object. */
+void suite_print(FILE *f, const struct suite *s, bool json);
+
+/* What can stand in a suite, for people: paragraphs and lists as in `details` of a command (suite_help.c). */
+extern const char suite_keys_help[];
 
 #endif

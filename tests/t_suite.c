@@ -1,0 +1,544 @@
+/* t_suite.c - claims about suites of tests: how they are read, what is said of wrong ones, which tests are chosen. */
+#include "check.h"
+
+#include "base/doc.h"
+#include "base/file.h"
+#include "qa/suite.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct suite *suite_of(const char *text)
+{
+    struct err e = ERR_INIT;
+    struct suite *s = suite_parse(text, strlen(text), "s.yaml", &e);
+    if (!s)
+        fail_msg("%s\nin:\n%s", e.text, text);
+    return s;
+}
+
+static const struct test *test_of(const struct suite *s, const char *id)
+{
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->tests[i].id, id))
+            return &s->tests[i];
+    fail_msg("there is no test '%s'", id);
+    return NULL;
+}
+
+/* A folder that a test writes files into; removed with all of them by forget(). */
+static char folder[] = "/tmp/t_suite.XXXXXX";
+
+__attribute__((unused)) static const char *keep(const char *name, const char *text)
+{
+    static char path[200];
+    struct err e = ERR_INIT;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (file_write(path, text, strlen(text), &e))
+        fail_msg("%s", e.text);
+    return path;
+}
+
+/* ---- wrong suites ------------------------------------------------------------------------------------------- */
+
+#define TEST   "tests:\n  - id: a\n    task: t\n" /* three lines; more keys of the test follow */
+#define CHECKS TEST "    checks:\n"               /* line 4; checks from line 5 */
+
+static const struct {
+    const char *text, *says; /* after "s.yaml:" */
+} wrong[] = {
+    {"suite: [", "2: not YAML"},
+    {"suite:\n\tname: x\n", "2: not YAML: found character that cannot start any token"},
+    {"- a\n", "1: expected the keys suite and tests"},
+    {"suite: {}\ntest: []\n", "2: key 'test': no such key, did you mean 'tests'?; a file has suite, tests"},
+    {"suite: x\n" TEST, "1: key 'suite': expected keys, as name and display"},
+    {"suite: {}\n", "1: expected the key tests with a list of tests"},
+    {"tests: []\n", "1: key 'tests': expected a list of tests"},
+    {"tests: { id: a }\n", "1: key 'tests': expected a list of tests"},
+    {"tests:\n  - hello\n", "2: expected a test, as \"- id: its-name\""},
+    {"tests:\n  - id: a\n", "2: expected the key task or spec in a test"},
+    {"tests:\n  - task: t\n", "2: expected the key id in a test"},
+    {TEST "    spec: x.md\n", "2: expected task or spec in a test, not both"},
+    {TEST "  - id: a\n    task: t\n",
+     "4: key 'id': expected another than 'a': a test on line 2 has it already"},
+    {TEST "    matrix: { page: [x, y] }\n    stpes: 3\n",
+     "5: key 'stpes': no such key, did you mean 'steps'?; a test has id, task, spec, matrix, vars, seed, "
+     "display, wm"},
+    {TEST "    name: x\n", "4: key 'name': no such key"},
+    {"suite:\n  expect_fail: yes\n" TEST,
+     "2: key 'expect_fail': no such key; a suite has name, flaky_max, vars"},
+    {"suite:\n  tsags: [x]\n" TEST, "2: key 'tsags': no such key, did you mean 'tags'?; a suite has"},
+    {"suite:\n  name: [a]\n" TEST, "2: key 'name': expected a text"},
+    {"suite:\n  name: ''\n" TEST, "2: key 'name': expected a text that is not empty"},
+    {"suite:\n  name: \"a\\nb\"\n" TEST, "2: key 'name': expected one line"},
+    {"suite:\n  flaky_max: many\n" TEST,
+     "2: key 'flaky_max': expected a whole number from 0 to 10000, not 'many'"},
+    {"suite:\n  setup: { a: b }\n" TEST, "2: key 'setup': expected a shell command, or a list of such"},
+    {"suite:\n  setup: ['']\n" TEST, "2: key 'setup': expected a shell command, or a list of such"},
+    {"suite:\n  retries: -1\n" TEST, "2: key 'retries': expected a whole number from 0 to 20, not '-1'"},
+    {"suite:\n  steps: 3\n  steps: 4\n" TEST, "3: key 'steps': stands there twice"},
+    {"suite:\n  vars: [a]\n" TEST, "2: key 'vars': expected names with their values"},
+    {"suite:\n  vars: { Base: x }\n" TEST, "2: key 'Base': expected the name of a variable"},
+    {"suite:\n  vars: { id: x }\n" TEST, "2: key 'id': expected the name of a variable"},
+    {"suite:\n  vars:\n    a: '{b}'\n    b: x\n" TEST,
+     "3: key 'a': no variable {b}; there are dir, seed, id ({{b}} writes"},
+    {"tests:\n  - id: a b\n    task: t\n",
+     "2: key 'id': expected an id of at most 100 letters, digits and . _ -, not 'a b'"},
+    {"tests:\n  - id: '-a'\n    task: t\n", "2: key 'id': expected an id"},
+    {"tests:\n  - id: a\n    task: Open {bsae}\n",
+     "3: key 'task': no variable {bsae}; there are dir, seed, id ("},
+    {"tests:\n  - id: a\n    task: |\n      one\n      two {x}\n",
+     "3: key 'task': no variable {x} (line 2 of the text)"},
+    {"tests:\n  - id: a\n    task: [t]\n", "3: key 'task': expected a text"},
+    {TEST "    display: 1280x720\n", "4: key 'display': expected xvfb:WIDTHxHEIGHT (64 to 16384 pixels) or a "
+                                     "display that is there as \":0\", not '1280x720'"},
+    {TEST "    display: xvfb:10x10\n", "4: key 'display': expected xvfb"},
+    {TEST "    display: xvfb:1280x720x24\n", "4: key 'display': expected xvfb"},
+    {"suite:\n  display: tv\n" TEST, "2: key 'display': expected xvfb"},
+    {TEST "    home: no/such\n", "4: key 'home': expected what can be read; '"},
+    {TEST "    policy: none.yaml\n", "4: key 'policy': expected what can be read; '"},
+    {TEST "    env: [A=b]\n", "4: key 'env': expected names with their values"},
+    {TEST "    env: { A-B: c }\n", "4: key 'A-B': expected the name of an environment variable"},
+    {TEST "    env: { HOLORUN_DIR: c }\n",
+     "4: key 'HOLORUN_DIR': expected the name of an environment variable"},
+    {TEST "    env: { HOME: /root }\n", "4: key 'HOME': each test has its own"},
+    {TEST "    env: { A: [b] }\n", "4: key 'A': expected a text"},
+    {TEST "    window: '(x'\n", "4: key 'window': expected a regular expression: missing"},
+    {TEST "    start: [a, b]\n", "4: key 'start': expected a text"},
+    {TEST "    start_timeout_s: 0\n",
+     "4: key 'start_timeout_s': expected a number from 0.1 to 3600, not '0'"},
+    {TEST "    steps: 1.5\n", "4: key 'steps': expected a whole number from 1 to 100000, not '1.5'"},
+    {TEST "    steps: 0x10\n", "4: key 'steps': expected a whole number"},
+    {TEST "    steps: [1]\n", "4: key 'steps': expected a whole number from 1 to 100000"},
+    {TEST "    timeout_s: nan\n", "4: key 'timeout_s': expected a number from 0.1 to 1000000, not 'nan'"},
+    {TEST "    timeout_s: 1e9\n", "4: key 'timeout_s': expected a number"},
+    {TEST "    attempts: 0\n", "4: key 'attempts': expected a whole number from 1 to 20, not '0'"},
+    {TEST "    validator: 21\n", "4: key 'validator': expected a whole number from 0 to 20"},
+    {TEST "    seed: -3\n", "4: key 'seed': expected a whole number of at most 19 digits"},
+    {TEST "    seed: 99999999999999999999\n", "4: key 'seed': expected a whole number of at most 19 digits"},
+    {TEST "    secrets: [PASSWORD=hunter2]\n",
+     "4: key 'secrets': expected NAME=env:VARIABLE or NAME=file:PATH, NAME of up to"},
+    {TEST "    secrets: [password=env:X]\n", "4: key 'secrets': expected NAME=env:VARIABLE"},
+    {TEST "    secrets: { A: b }\n", "4: key 'secrets': expected NAME=env:VARIABLE, or a list of such"},
+    {TEST "    tags: [a b]\n", "4: key 'tags': expected a word of letters, digits and . _ -, not 'a b'"},
+    {TEST "    tags: [[a]]\n", "4: key 'tags': expected a tag, or a list of such"},
+    {TEST "    expect_fail: perhaps\n", "4: key 'expect_fail': expected yes or no"},
+    {TEST "    matrix: [a]\n", "4: key 'matrix': expected variables with their values"},
+    {TEST "    matrix: { id: [a] }\n", "4: key 'id': expected the name of a variable: small letters"},
+    {TEST "    matrix: { page: [] }\n", "4: key 'page': expected values of one line, in a list or as 1..20"},
+    {TEST "    matrix: { page: [{ a: b }] }\n", "4: key 'page': expected values of one line"},
+    {TEST "    matrix: { n: 9..1 }\n", "4: key 'n': expected a range from less to more, not '9..1'"},
+    {TEST "    matrix: { n: 0..10000 }\n", "4: key 'n': expected at most 10000 values"},
+    {TEST "    matrix: { a: 1..101, b: 1..100 }\n",
+     "4: key 'b': expected at most 10000 combinations in a matrix"},
+    {TEST "    matrix: { seed: [one] }\n", "4: key 'seed': expected whole numbers, not 'one'"},
+    {TEST "    matrix: { a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1 }\n",
+     "4: key 'g': expected at most 6 of them"},
+    {TEST "    matrix: { p: 1 }\n    vars: { p: 2 }\n", "5: key 'p': stands in the matrix of this test, too"},
+    {"tests:\n  - id: 'x{p}'\n    task: t\n    matrix: { p: [1, 1] }\n",
+     "2: key 'id': expected another than 'x1': a test on line 2 has it already; with a matrix"},
+    {"tests:\n  - id: 'x{q}'\n    task: t\n    matrix: { p: [1, 1] }\n",
+     "2: key 'id': no variable {q}; there are dir, p, seed ("},
+    {TEST "    checks: { kind: shell }\n", "4: key 'checks': expected a list of checks"},
+    {CHECKS "      - shell\n",
+     "5: expected a check, as { kind: shell, run: \"test -f out\" }; its kind is one of shell, answer"},
+    {CHECKS "      - { run: x }\n", "5: expected a check"},
+    {CHECKS "      - { kind: shel, run: x }\n", "5: key 'kind': expected one of shell, answer, window, file, "
+                                                "process, port, region, text, judge, not 'shel'"},
+    {CHECKS "      - { kind: [shell] }\n", "5: key 'kind': expected one of"},
+    {CHECKS "      - { kind: shell }\n", "5: expected the key run in a check of kind shell"},
+    {CHECKS "      - { kind: window }\n", "5: expected the key title or class in a check of kind window"},
+    {CHECKS "      - kind: answer\n        run: x\n",
+     "6: key 'run': no such key; a check of kind answer has kind, label, when, seconds, match"},
+    {CHECKS "      - kind: judge\n        askk: x\n",
+     "6: key 'askk': no such key, did you mean 'ask'?; a check of kind judge has"},
+    {CHECKS "      - kind: shell\n        run: x\n        absent: yes\n", "7: key 'absent': no such key"},
+    {CHECKS "      - { kind: answer, match: '[' }\n",
+     "5: key 'match': expected a regular expression: missing terminating ]"},
+    {CHECKS "      - { kind: answer, match: [x] }\n", "5: key 'match': expected a regular expression"},
+    {CHECKS "      - { kind: window, class: '(?<x' }\n", "5: key 'class': expected a regular expression"},
+    {CHECKS "      - { kind: process, name: '*x' }\n",
+     "5: key 'name': expected a regular expression: quantifier"},
+    {CHECKS "      - { kind: file, path: x, sha256: abc }\n", "5: key 'sha256': expected 64 hex digits"},
+    {CHECKS "      - { kind: port, port: 65536 }\n",
+     "5: key 'port': expected a whole number from 1 to 65535, not '65536'"},
+    {CHECKS "      - { kind: region, png: x, area: [0, 0, 10] }\n",
+     "5: key 'area': expected [x, y, width, height]"},
+    {CHECKS "      - { kind: region, png: x, area: [0, 0, 0, 9] }\n",
+     "5: key 'area': expected [x, y, width, height]"},
+    {CHECKS "      - { kind: region, png: x, area: [0, 0, 1, 99999] }\n",
+     "5: key 'area': expected [x, y, width, height]"},
+    {CHECKS "      - { kind: region, png: x, max_diff: 2 }\n",
+     "5: key 'max_diff': expected a number from 0 to 1, not '2'"},
+    {CHECKS "      - { kind: region, png: x, tolerance: 256 }\n",
+     "5: key 'tolerance': expected a whole number from 0 to 255"},
+    {CHECKS "      - { kind: judge, ask: x, passes: 0 }\n",
+     "5: key 'passes': expected a whole number from 1 to 9"},
+    {CHECKS "      - { kind: judge, ask: x, frames: 9 }\n",
+     "5: key 'frames': expected a whole number from 1 to 8"},
+    {CHECKS "      - { kind: judge, ask: 'is {it}?' }\n", "5: key 'ask': no variable {it}"},
+    {CHECKS "      - { kind: shell, run: x, when: never }\n",
+     "5: key 'when': expected passed (the agent came"},
+    {CHECKS "      - { kind: shell, run: x, seconds: -1 }\n",
+     "5: key 'seconds': expected a number from 0 to 86400, not '-1'"},
+    {"suite:\n  checks: [{ kind: shell, run: x, when: [] }]\n" TEST, "2: key 'when': expected passed"},
+    {"suite:\n  tags: &t [a]\n" TEST, "2: anchors (&name) are not allowed"},
+    {"tests:\n  - id: a\n    spec: no.md\n", ""},
+};
+
+/* 1 when it is not refused in these words. */
+static int unlike(const char *text, size_t len, const char *says)
+{
+    struct err e = ERR_INIT;
+    struct suite *s = suite_parse(text, len, "s.yaml", &e);
+    char want[300];
+    snprintf(want, sizeof want, "%s%s", *says ? "s.yaml:" : "", says);
+    int bad = s || e.kind != ERR_USAGE || strncmp(e.text, want, strlen(want)) != 0;
+    if (bad)
+        print_error("instead of '%s': '%s'\n", want, s ? "accepted" : e.text);
+    suite_free(s);
+    return bad;
+}
+
+static void t_wrong(void **state)
+{
+    (void)state;
+    size_t n = sizeof wrong / sizeof *wrong;
+    int bad = 0;
+    for (size_t i = 0; i < n; i++)
+        bad += unlike(wrong[i].text, strlen(wrong[i].text), wrong[i].says);
+    assert_int_equal(bad, 0);
+    check_note("%zu wrong suites, each refused with its line, its key and what was expected", n);
+}
+
+static char *repeat(const char *head, const char *text, int n, const char *tail)
+{
+    size_t h = strlen(head), len = strlen(text), t = strlen(tail);
+    char *out = malloc(h + len * (size_t)n + t + 1), *p = out + h;
+    memcpy(out, head, h);
+    for (int i = 0; i < n; i++, p += len)
+        memcpy(p, text, len);
+    memcpy(p, tail, t + 1);
+    return out;
+}
+
+static void t_large(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *head, *text;
+        int n;
+        const char *tail, *says;
+    } big[] = {
+        {"#", "x", 2 << 20, "", " 2097153 bytes; the limit is 1048576"},
+        {"tests: [", "1, ", 200000, "]", "1: more than 100000 values"},
+        {"suite:\n  env: {", "a: 1, ", 0, "}\n", "1: expected the key tests"},
+        {TEST "    task2: ", "[", 50, "", "4: nested more than 12 deep"},
+        {"tests:\n  - id: ", "x", 101, "\n    task: t\n", "2: key 'id': expected an id of at most 100"},
+        {"tests:\n  - id: a\n    task: ", "x", 70000, "\n",
+         "3: key 'task': expected at most 65536 bytes of text"},
+        {"suite:\n  vars: { a: ", "x", 60000, " }\ntests:\n  - id: a\n    task: '{a}{a}'\n",
+         "5: key 'task': expected at most 65536 bytes of text"},
+        {TEST "    window: ", "(a|b)", 500, "\n",
+         "4: key 'window': expected a regular expression: at most 2000 bytes are read, not 2500"},
+        {TEST "    setup: [", "a, ", 33, "]\n", "4: key 'setup': expected at most 32 commands"},
+        {CHECKS, "      - { kind: shell, run: x }\n", 33, "", "37: expected at most 32 checks"},
+        {"tests:\n  - { id: x, task: ", "y", 60000, ", matrix: { n: 1..10000 } }\n",
+         "2: the tests up to this one have more than 128 MiB of text"},
+        {"tests:\n", "  - { id: x, task: t, matrix: { n: 1..6000 } }\n", 2, "",
+         "3: expected at most 10000 tests in a suite"},
+    };
+    int bad = 0;
+    for (size_t i = 0; i < sizeof big / sizeof *big; i++) {
+        char *text = repeat(big[i].head, big[i].text, big[i].n, big[i].tail);
+        bad += unlike(text, strlen(text), big[i].says);
+        free(text);
+    }
+    bad += unlike("a\0b", 3, "");
+    bad += unlike("a: \xff", 4, "1: not valid UTF-8");
+    assert_int_equal(bad, 0);
+}
+
+/* What is written for no test in particular is looked at, too; and no message shows what may be a secret. */
+static void t_secret_kept(void **state)
+{
+    (void)state;
+    static const char text[] = TEST "    secrets: [PASSWORD=hunter2]\n";
+    struct err e = ERR_INIT;
+    assert_null(suite_parse(text, strlen(text), "s.yaml", &e));
+    assert_null(strstr(e.text, "hunter2"));
+}
+
+/* ---- what is read ------------------------------------------------------------------------------------------- */
+
+static const char full[] = "suite:\n"
+                           "  name: nimbus\n"
+                           "  display: xvfb:1024x768\n"
+                           "  wm: openbox --sm-disable\n"
+                           "  home: .\n"
+                           "  env: { LANG: C, COLOR: red }\n"
+                           "  setup: [\"./up.sh {base}\", make]\n"
+                           "  teardown: ./down.sh\n"
+                           "  start: ./app --id {id}\n"
+                           "  window: ^App\n"
+                           "  start_timeout_s: 12.5\n"
+                           "  steps: 40\n"
+                           "  timeout_s: 240\n"
+                           "  retries: 2\n"
+                           "  attempts: 3\n"
+                           "  validator: 4\n"
+                           "  flaky_max: 5\n"
+                           "  seed: 7\n"
+                           "  secrets: [USER=env:A]\n"
+                           "  tags: all\n"
+                           "  vars: { base: \"http://x\" }\n"
+                           "  checks: [{ kind: port, port: 80 }]\n"
+                           "tests:\n"
+                           "  - id: one\n"
+                           "    task: Go to {base}.\n"
+                           "    tags: [auth, all]\n"
+                           "  - id: two\n"
+                           "    task: t\n"
+                           "    display: \":0\"\n"
+                           "    wm: \"\"\n"
+                           "    home: /tmp\n"
+                           "    env: { COLOR: blue }\n"
+                           "    setup: a\n"
+                           "    teardown: [b, c]\n"
+                           "    start: \"\"\n"
+                           "    window: \"\"\n"
+                           "    start_timeout_s: 1\n"
+                           "    steps: 2\n"
+                           "    timeout_s: 3\n"
+                           "    retries: 0\n"
+                           "    attempts: 1\n"
+                           "    validator: 0\n"
+                           "    seed: 18\n"
+                           "    policy: Makefile\n"
+                           "    secrets: [USER=env:B, KEY=file:k]\n"
+                           "    vars: { base: y }\n"
+                           "    expect_fail: yes\n"
+                           "    checks: [{ kind: shell, run: x }]\n";
+
+static void same_list(const char *const *list, const char *const *want)
+{
+    int i = 0;
+    for (; want[i]; i++) {
+        assert_non_null(list[i]);
+        assert_string_equal(list[i], want[i]);
+    }
+    assert_null(list[i]);
+}
+#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static bool has(const char *const *list, const char *word)
+{
+    for (; *list; list++)
+        if (!strcmp(*list, word))
+            return true;
+    return false;
+}
+
+static void t_suite_keys(void **state)
+{
+    (void)state;
+    struct suite *s = suite_of(full);
+    char cwd[500];
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    assert_string_equal(s->name, "nimbus");
+    assert_string_equal(s->dir, cwd);
+    same_list(s->setup, LIST("./up.sh http://x", "make"));
+    same_list(s->teardown, LIST("./down.sh"));
+    assert_true(has(s->env, "LANG=C") && has(s->env, "HOLORUN_VAR_BASE=http://x"));
+    assert_int_equal(s->flaky_max, 5);
+    assert_int_equal(s->n, 2);
+
+    const struct test *t = test_of(s, "one");
+    assert_int_equal(t->line, 24);
+    assert_string_equal(t->task, "Go to http://x.");
+    assert_string_equal(t->display, "xvfb:1024x768");
+    assert_string_equal(t->wm, "openbox --sm-disable");
+    assert_string_equal(t->dir, cwd);
+    assert_int_equal(strncmp(t->home, cwd, strlen(cwd)), 0);
+    assert_string_equal(t->start, "./app --id one");
+    assert_string_equal(t->window, "^App");
+    assert_true(t->start_seconds == 12.5 && t->seconds == 240);
+    assert_int_equal(t->steps, 40);
+    assert_int_equal(t->retries, 2);
+    assert_int_equal(t->attempts, 3);
+    assert_int_equal(t->validator, 4);
+    assert_int_equal(t->seed, 7);
+    assert_null(t->policy);
+    same_list(t->secrets, LIST("USER=env:A"));
+    same_list(t->tags, LIST("all", "auth"));
+    assert_null(*t->setup);
+    assert_true(has(t->env, "LANG=C") && has(t->env, "COLOR=red") && has(t->env, "HOLORUN_VAR_ID=one") &&
+                has(t->env, "HOLORUN_VAR_SEED=7"));
+    assert_int_equal(t->n_checks, 1);
+    assert_false(t->expect_fail);
+    assert_true(t->chosen);
+    suite_free(s);
+}
+
+static void t_test_keys(void **state)
+{
+    (void)state;
+    struct suite *s = suite_of(full);
+    const struct test *t = test_of(s, "two");
+    char path[600];
+    assert_string_equal(t->display, ":0");
+    assert_string_equal(t->wm, "");
+    assert_string_equal(t->home, "/tmp");
+    same_list(t->setup, LIST("a"));
+    same_list(t->teardown, LIST("b", "c"));
+    assert_null(t->start);
+    assert_null(t->window);
+    assert_true(t->start_seconds == 1 && t->seconds == 3);
+    assert_int_equal(t->steps, 2);
+    assert_int_equal(t->retries, 0);
+    assert_int_equal(t->attempts, 1);
+    assert_int_equal(t->validator, 0);
+    assert_int_equal(t->seed, 18);
+    snprintf(path, sizeof path, "%s/Makefile", s->dir);
+    assert_string_equal(t->policy, path);
+    snprintf(path, sizeof path, "KEY=file:%s/k", s->dir);
+    same_list(t->secrets, LIST("USER=env:B", path));
+    assert_true(t->expect_fail);
+    assert_true(has(t->env, "LANG=C") && has(t->env, "COLOR=blue") && !has(t->env, "COLOR=red") &&
+                has(t->env, "HOLORUN_VAR_BASE=y"));
+    assert_int_equal(t->n_checks, 2);
+    assert_int_equal(t->checks[0].kind, CHECK_PORT);
+    assert_int_equal(t->checks[1].kind, CHECK_SHELL);
+    suite_free(s);
+
+    s = suite_of(TEST);
+    t = &s->tests[0];
+    assert_string_equal(s->name, "s");
+    assert_string_equal(t->display, "xvfb:1280x720");
+    assert_true(!t->wm && !t->home && !t->start && !t->window && !t->policy && !t->spec);
+    assert_true(t->start_seconds == 30 && t->seconds == 0 && t->steps == 0 && t->retries == -1);
+    assert_true(t->attempts == 0 && t->validator == 0 && t->seed == 0);
+    assert_int_equal(s->flaky_max, SUITE_MAX_TESTS);
+    assert_true(!*t->secrets && !*t->tags && !*t->matrix && !*s->setup && !*s->teardown);
+    suite_free(s);
+}
+
+#define SHA "0123456789abcdef0123456789ABCDEF0123456789abcdef0123456789abcdef"
+
+static void t_checks(void **state)
+{
+    (void)state;
+    struct suite *s = suite_of(
+        CHECKS "      - { kind: shell, run: \"awk '{print}' {id}.txt\", when: always, seconds: 0.5 }\n"
+               "      - { kind: answer, match: \"^VERDICT: PASSED\\\\d{2}\" }\n"
+               "      - { kind: window, title: Nimbus, class: nim, absent: yes }\n"
+               "      - { kind: file, path: out.txt, match: x+, sha256: " SHA " }\n"
+               "      - { kind: process, name: xterm, absent: no }\n"
+               "      - { kind: port, port: 5173 }\n"
+               "      - { kind: region, png: a.png, area: [1, 2, 3, 4], max_diff: 0.5, tolerance: 0 }\n"
+               "      - { kind: region, png: b.png, label: the bar }\n"
+               "      - { kind: text, text: Log out }\n"
+               "      - { kind: judge, ask: 'Is it {id}?', passes: 2, frames: 3 }\n");
+    const struct test *t = &s->tests[0];
+    const struct check *c = t->checks;
+    assert_int_equal(t->n_checks, 10);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(c[i].line, 5 + i);
+    assert_string_equal(c[0].text, "awk '{print}' a.txt");
+    assert_string_equal(c[0].name, "shell: awk '{print}' a.txt");
+    assert_true(c[0].always && c[0].seconds == 0.5 && !c[1].always && c[1].seconds == 0);
+    assert_string_equal(c[1].text, "^VERDICT: PASSED\\d{2}");
+    assert_true(!strcmp(c[2].text, "Nimbus") && !strcmp(c[2].text2, "nim") && c[2].absent &&
+                c[2].seconds == 5);
+    assert_string_equal(c[2].name, "no window: Nimbus");
+    assert_true(!strcmp(c[3].text, "out.txt") && !strcmp(c[3].text2, "x+"));
+    assert_string_equal(c[3].sha256, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef");
+    assert_true(!strcmp(c[4].text, "xterm") && !c[4].absent);
+    assert_int_equal(c[5].port, 5173);
+    assert_string_equal(c[5].name, "port: 5173");
+    assert_true(c[6].area[0] == 1 && c[6].area[1] == 2 && c[6].area[2] == 3 && c[6].area[3] == 4);
+    assert_true(c[6].max_diff == 0.5 && c[6].tolerance == 0 && c[7].max_diff == 0.01 && c[7].tolerance == 16);
+    assert_true(c[7].area[2] == 0 && !strcmp(c[7].name, "the bar"));
+    assert_string_equal(c[8].text, "Log out");
+    assert_true(c[9].passes == 2 && c[9].frames == 3 && c[8].seconds == 600);
+    assert_string_equal(c[9].text, "Is it a?");
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(check_by_model(c[i].kind), i >= 8);
+    suite_free(s);
+}
+
+/* ---- variables and matrices --------------------------------------------------------------------------------- */
+
+static void t_variables(void **state)
+{
+    (void)state;
+    struct suite *s = suite_of(
+        "suite:\n"
+        "  seed: 3\n"
+        "  vars: { base: A, url: '{base}/x', empty: '' }\n"
+        "  start: run {url} ${base} ${HOME} {nobody} {{base}} {{x}} {Base} '{print $1}' {base\n"
+        "tests:\n"
+        "  - id: one\n"
+        "    task: '{url} {seed} {{USER}} {{url}} {{nobody}} { {} {a b} {\"k\": {\"l\": 1}} {empty}|{id}'\n"
+        "  - id: two\n"
+        "    task: '{url} {more}'\n"
+        "    vars: { base: B, more: '{url}{id}{{id}}' }\n");
+    assert_string_equal(test_of(s, "one")->start,
+                        "run A/x ${base} ${HOME} {nobody} {base} {{x}} {Base} '{print $1}' {base");
+    assert_string_equal(test_of(s, "one")->task,
+                        "A/x 3 {{USER}} {url} {nobody} { {} {a b} {\"k\": {\"l\": 1}} |one");
+    assert_string_equal(test_of(s, "two")->task, "B/x B/xtwo{id}");
+    suite_free(s);
+}
+
+static void t_matrix(void **state)
+{
+    (void)state;
+    struct suite *s = suite_of("suite:\n  seed: 5\n  vars: { page: none, file: 'p/{page}.html' }\n"
+                               "tests:\n"
+                               "  - id: '{page}-{seed}'\n"
+                               "    matrix: { page: [click, drag, '1..3'], seed: [1000000..1000001, 9] }\n"
+                               "    task: On {file} {seed}\n"
+                               "  - id: plain\n"
+                               "    matrix: { n: 1..3 }\n"
+                               "    task: '{n}'\n"
+                               "    steps: '{n}'\n"
+                               "  - id: last\n"
+                               "    task: '{page}'\n");
+    static const char *const ids[] = {
+        "click-1000000", "click-1000001", "click-9", "drag-1000000", "drag-1000001", "drag-9", "1..3-1000000",
+        "1..3-1000001",  "1..3-9",        "plain-1", "plain-2",      "plain-3",      "last"};
+    assert_int_equal(s->n, 13);
+    for (int i = 0; i < s->n; i++)
+        assert_string_equal(s->tests[i].id, ids[i]);
+    const struct test *t = test_of(s, "drag-1000001");
+    assert_string_equal(t->task, "On p/drag.html 1000001");
+    assert_int_equal(t->seed, 1000001);
+    same_list(t->matrix, LIST("page=drag", "seed=1000001"));
+    assert_true(has(t->env, "HOLORUN_VAR_PAGE=drag") && has(t->env, "HOLORUN_VAR_SEED=1000001"));
+    assert_int_equal(test_of(s, "plain-3")->steps, 3);
+    assert_int_equal(test_of(s, "plain-3")->seed, 5);
+    assert_string_equal(test_of(s, "last")->task, "none");
+    suite_free(s);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a wrong suite is refused with its line, its key and what was expected", t_wrong),
+    CLAIM("sizes and depths have limits", t_large),
+    CLAIM("a message never shows what may be a secret", t_secret_kept),
+    CLAIM("every key of a suite is read, and holds for its tests", t_suite_keys),
+    CLAIM("every key of a test is read, and comes before its suite's", t_test_keys),
+    CLAIM("every kind of check is read with all its keys", t_checks),
+    CLAIM("variables are put in, and all other braces stay", t_variables),
+    CLAIM("a matrix is one test for each combination", t_matrix),
+};
+
+int main(int argc, char **argv)
+{
+    if (!mkdtemp(folder))
+        return 1;
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) ? 1 : rc; /* NOLINT(cert-env33-c) */
+}
