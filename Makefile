@@ -90,7 +90,7 @@ $(B)/src/gate/policy.o: src/gate/builtin.yaml
 $(B)/src/calibrate/screen.o: assets/calibrate/glyphs.png
 
 # Programs that tests run beside themselves, and fuzz targets (clang's libFuzzer).
-HELPERS := $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c))
+HELPERS := $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c)) $(B)/helpers/form
 FUZZERS := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 10
 SCRIPTS := tests/scripts
@@ -99,6 +99,14 @@ $(B)/helpers/%: tests/helpers/%.c $(TEST_LIB) $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
+
+# A hundred of these stand beside a hundred sessions: it links with nothing that it does not need.
+FORM_OBJ := $(patsubst %.c,$(B)/%.o,$(wildcard tests/form/*.c))
+$(B)/tests/form/%.o: FLAGS += -Itests $(shell pkg-config --cflags freetype2 2>/dev/null)
+$(B)/helpers/form: $(FORM_OBJ) $(B)/libholorun.a
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(FLAGS) -o $@ $^ $(shell pkg-config --libs x11 freetype2 2>/dev/null) -lm
 
 # Fuzzing builds the library once more, with clang's coverage and sanitizers.
 FUZZ_FLAGS := $(filter-out $(WARN),$(FLAGS)) -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
@@ -190,4 +198,4 @@ help: ## this list
 # The embedded model made again from nothing: hours of training, never part of demo or test.
 include assets/pocket/pocket.mk
 
--include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TEST_LIB:.o=.d) $(TESTS:=.d) $(EMU_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TEST_LIB:.o=.d) $(FORM_OBJ:.o=.d) $(TESTS:=.d) $(EMU_OBJ:.o=.d)

@@ -11,7 +11,7 @@ build="gcc make pkg-config libc6-dev libx11-dev libxtst-dev libxext-dev libxfixe
        libxi-dev libxdo-dev libjansson-dev libpcre2-dev libspng-dev libxxhash-dev libyaml-dev
        libsdl2-dev libpango1.0-dev"
 demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
-test="g++ libcmocka-dev jq xterm zenity fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
+test="g++ libcmocka-dev libfreetype-dev jq xterm zenity fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils"
 lint="clang clang-format clang-tidy cppcheck libclang-rt-14-dev"
 
