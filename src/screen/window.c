@@ -181,7 +181,9 @@ static bool search(struct screen *s, struct search *q, Window w, int depth)
 {
     XWindowAttributes a;
     if (--q->budget < 0 || depth > TREE_DEPTH || !XGetWindowAttributes(s->dpy, w, &a) ||
-        a.map_state != IsViewable)
+        a.map_state != IsViewable || a.class == InputOnly)
+        return false;
+    if (depth == 1 && (a.x + a.width <= 0 || a.y + a.height <= 0)) /* where window managers keep theirs */
         return false;
     window_title(s, w, q->title, sizeof q->title);
     window_class(s, w, q->class, sizeof q->class);
@@ -287,4 +289,16 @@ void window_manager_name(struct screen *s, char *out, size_t size)
         out[0] = 0; /* of a manager that is gone */
     else if (w && !out[0])
         snprintf(out, size, "unnamed");
+}
+
+/* A window manager, of whatever kind, is the one client that new windows are handed to before they are mapped. */
+bool screen_managed(struct screen *s)
+{
+    XWindowAttributes a = {0};
+    if (s->lost)
+        return false;
+    struct xtrap trap;
+    xtrap_begin(&trap, s->dpy);
+    bool managed = XGetWindowAttributes(s->dpy, s->root, &a) && a.all_event_masks & SubstructureRedirectMask;
+    return xtrap_end(&trap) == 0 && managed && !s->lost;
 }

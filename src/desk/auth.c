@@ -1,0 +1,140 @@
+/* auth.c - cookies: one file for each desk, one file for this process with all of them.
+ *
+ * An entry of an Xauthority file is five fields, big-endian: family, address, display number, name, data; each but the
+ * first with its length.  Family 0xffff means any host; 256 is this host by its name, which some clients insist on.  The
+ * file of this process begins with the desks and ends with what the user's own file has, so that ":0" opens too.
+ */
+#include "desk/private.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROTOCOL "MIT-MAGIC-COOKIE-1"
+
+enum { FAMILY_LOCAL = 256, FAMILY_WILD = 0xffff, USER_MAX = 1 << 20, FILE_MAX = 4 << 20 };
+
+struct entry {
+    struct entry *next;
+    int number;
+    unsigned char cookie[COOKIE];
+};
+static struct {
+    pthread_mutex_t lock;
+    char *path, *user;
+    struct entry *entries;
+} auth = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void put_field(struct buf *b, const void *data, size_t n)
+{
+    unsigned char length[2] = {(unsigned char)(n >> 8), (unsigned char)n};
+    buf_put(b, length, 2);
+    buf_put(b, data, n);
+}
+
+static void put_entry(struct buf *b, int family, const char *address, const char *number,
+                      const unsigned char cookie[COOKIE])
+{
+    unsigned char f[2] = {(unsigned char)(family >> 8), (unsigned char)family};
+    buf_put(b, f, 2);
+    put_field(b, address, strlen(address));
+    put_field(b, number, strlen(number));
+    put_field(b, PROTOCOL, strlen(PROTOCOL));
+    put_field(b, cookie, COOKIE);
+}
+
+int auth_write(const char *path, const unsigned char cookie[COOKIE], struct err *e)
+{
+    char host[256] = "";
+    struct buf b;
+    gethostname(host, sizeof host - 1);
+    buf_init(&b, 4096);
+    put_entry(&b, FAMILY_LOCAL, host, "", cookie);
+    put_entry(&b, FAMILY_WILD, "", "", cookie);
+    int rc = file_write(path, b.data, b.len, e);
+    buf_free(&b);
+    return rc;
+}
+
+/* With auth.lock. */
+static int rewrite(struct err *e)
+{
+    struct buf b;
+    buf_init(&b, FILE_MAX);
+    for (struct entry *x = auth.entries; x; x = x->next) {
+        char number[16];
+        snprintf(number, sizeof number, "%d", x->number);
+        put_entry(&b, FAMILY_WILD, "", number, x->cookie);
+    }
+    char *user = NULL;
+    size_t len = 0;
+    if (auth.user && file_read(auth.user, USER_MAX, &user, &len, NULL) == 0)
+        buf_put(&b, user, len);
+    free(user);
+    int rc = file_write(auth.path, b.data, b.len, e);
+    buf_free(&b);
+    return rc;
+}
+
+int auth_begin(const char *root, struct err *e)
+{
+    const char *given = getenv("XAUTHORITY"), *home = getenv("HOME");
+    auth.path = xasprintf("%s/Xauthority", root);
+    auth.user = given && *given ? xstrdup(given) : home && *home ? xasprintf("%s/.Xauthority", home) : NULL;
+    if (rewrite(e)) {
+        auth_end();
+        return -1;
+    }
+    setenv("XAUTHORITY", auth.path, 1);
+    return 0;
+}
+
+void auth_end(void)
+{
+    const char *now = getenv("XAUTHORITY");
+    if (auth.path && now && !strcmp(now, auth.path)) {
+        if (auth.user)
+            setenv("XAUTHORITY", auth.user, 1);
+        else
+            unsetenv("XAUTHORITY");
+    }
+    free(auth.path);
+    free(auth.user);
+    auth.path = auth.user = NULL;
+    while (auth.entries) {
+        struct entry *x = auth.entries;
+        auth.entries = x->next;
+        free(x);
+    }
+}
+
+int auth_add(int number, const unsigned char cookie[COOKIE], struct err *e)
+{
+    struct entry *x = xcalloc(1, sizeof *x);
+    x->number = number;
+    memcpy(x->cookie, cookie, COOKIE);
+    pthread_mutex_lock(&auth.lock);
+    x->next = auth.entries;
+    auth.entries = x;
+    int rc = rewrite(e);
+    pthread_mutex_unlock(&auth.lock);
+    return rc;
+}
+
+void auth_drop(int number)
+{
+    pthread_mutex_lock(&auth.lock);
+    for (struct entry **at = &auth.entries; *at; at = &(*at)->next)
+        if ((*at)->number == number) {
+            struct entry *x = *at;
+            *at = x->next;
+            free(x);
+            rewrite(NULL);
+            break;
+        }
+    pthread_mutex_unlock(&auth.lock);
+}

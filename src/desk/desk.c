@@ -1,0 +1,365 @@
+/* desk.c - this process's side: the zygote, and a desk from its opening to its end.
+ *
+ * A desk here is a socket to its keeper.  A request is answered before the next one is sent, each has a number, and an
+ * answer to an older one (that nobody waited for any more) is dropped.
+ */
+#include "desk/private.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "screen/screen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    DEFAULT_SECONDS = 20,
+    PATIENCE_MS = 15000, /* over what a keeper may take */
+    ZYGOTE_MS = 40000,
+    SMALLEST = 64,
+    LARGEST = 16384,
+};
+
+static struct {
+    pthread_mutex_t lock;
+    char root[DESK_PATH];
+    int control, next;
+    pid_t zygote; /* 0: not begun */
+    struct desk *desks;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .control = -1};
+
+/* ---- the zygote --------------------------------------------------------------------------------- */
+
+_Noreturn static void become_zygote(const struct ground *g, int control, int lock)
+{
+    /* The three may be in each other's places. */
+    int c = fcntl(control, F_DUPFD, 64), l = fcntl(lock, F_DUPFD, 64), none = open("/dev/null", O_RDWR);
+    int o = g->owner >= 0 ? fcntl(g->owner, F_DUPFD, 64) : -1;
+    setsid();
+    for (int i = 0; i < 3; i++)
+        dup2(none, i);
+    dup3(c, FD_SOCKET, O_CLOEXEC);
+    dup3(l, FD_LOCK, O_CLOEXEC);
+    if (o >= 0)
+        dup3(o, FD_OWNER, O_CLOEXEC);
+    close_range(o >= 0 ? FD_OWNER + 1 : FD_OWNER, ~0u, 0);
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
+    for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
+        signal(ignored[i], SIG_IGN);
+    struct ground mine = {.root = g->root, .files = g->files, .owner = o >= 0 ? FD_OWNER : -1};
+    zygote_main(&mine);
+}
+
+static int start_zygote(int lock, struct err *e)
+{
+    int fds[2];
+    struct ground g = {.root = all.root};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
+        return err_set(e, ERR_ENV, "cannot start the process that has desktops: %s", strerror(errno));
+    getrlimit(RLIMIT_NOFILE, &g.files);
+    g.owner = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        become_zygote(&g, fds[1], lock);
+    int why = errno;
+    close(fds[1]);
+    if (g.owner >= 0)
+        close(g.owner);
+    if (pid < 0) {
+        close(fds[0]);
+        return err_set(e, ERR_ENV, "cannot start the process that has desktops: %s", strerror(why));
+    }
+    all.control = fds[0];
+    all.zygote = pid;
+    return 0;
+}
+
+int desks_begin(struct err *e)
+{
+    if (all.zygote)
+        return 0;
+    int lock = folder_begin(all.root, e);
+    if (lock < 0)
+        return -1;
+    int rc = start_zygote(lock, e);
+    close(lock); /* the zygote has it now */
+    if (rc) {
+        folder_remove(all.root);
+        return -1;
+    }
+    if (auth_begin(all.root, e)) {
+        desks_end();
+        return -1;
+    }
+    struct rlimit files; /* each desk is a few descriptors */
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    return 0;
+}
+
+static bool zygote_lives(void)
+{
+    siginfo_t info = {0};
+    return all.zygote && waitid(P_PID, (id_t)all.zygote, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
+}
+
+void desks_end(void)
+{
+    if (!all.zygote)
+        return;
+    while (all.desks)
+        desk_close(all.desks);
+    auth_end();
+    close(all.control);
+    int64_t start = clock_ns();
+    while (waitpid(all.zygote, NULL, WNOHANG) == 0) {
+        if (clock_ms_since(start) > ZYGOTE_MS)
+            kill(all.zygote, SIGKILL);
+        clock_sleep_ms(1);
+    }
+    all.control = -1;
+    all.zygote = 0;
+    folder_sweep(all.root);
+}
+
+/* ---- requests ----------------------------------------------------------------------------------- */
+
+int desk_answer(struct desk *d, double ms)
+{
+    int64_t start = clock_ns();
+    for (;;) {
+        int rc = msg_receive(d->socket, &d->in, NULL);
+        if (rc == 0)
+            return -1;
+        if (rc > 0 && d->in.seq == d->seq)
+            return 1;
+        double left = ms - clock_ms_since(start);
+        if (rc < 0 && left <= 0)
+            return 0;
+        struct pollfd p = {.fd = d->socket, .events = POLLIN};
+        if (rc < 0)
+            poll(&p, 1, (int)left + 1);
+    }
+}
+
+int desk_lost(const struct desk *d, struct err *e)
+{
+    return err_set(e, ERR_ENV, "the process that keeps desktop '%s' has been killed", d->display);
+}
+
+/* ---- opening ------------------------------------------------------------------------------------ */
+
+/* "xvfb:1280x720", "xvfb:1280x720,noglx", ":0" */
+static int read_display(const char *display, struct msg *m, struct err *e)
+{
+    int end = 0, w = 0, h = 0;
+    if (display && (display[0] == ':' || strchr(display, ':')) && strncmp(display, "xvfb", 4) != 0)
+        return 0;
+    if (!display || sscanf(display, "xvfb:%5dx%5d%n", &w, &h, &end) != 2 || !end ||
+        (display[end] && strcmp(display + end, ",noglx") != 0))
+        return err_set(e, ERR_USAGE,
+                       "display '%s': expected 'xvfb:WIDTHxHEIGHT', like 'xvfb:1280x720', or ':0'",
+                       display ? display : "");
+    if (w < SMALLEST || h < SMALLEST || w > LARGEST || h > LARGEST)
+        return err_set(e, ERR_USAGE, "display '%s': width and height go from %d to %d", display, SMALLEST,
+                       LARGEST);
+    m->flags = OPEN_OWN | (display[end] ? OPEN_NO_GLX : 0);
+    m->size[0] = w;
+    m->size[1] = h;
+    return 0;
+}
+
+static int request_open(struct desk *d, const struct desk_options *o, struct err *e)
+{
+    struct msg *m = &d->out;
+    msg_clear(m, MSG_OPEN, ++d->seq);
+    if (read_display(o->display, m, e))
+        return -1;
+    d->own = m->flags & OPEN_OWN;
+    m->flags |= (o->wm ? OPEN_WM : 0) | (o->home && d->own ? OPEN_HOME : 0) | (o->dir ? OPEN_DIR : 0);
+    m->seconds = o->seconds > 0 ? o->seconds : DEFAULT_SECONDS;
+    if (getrandom(m->cookie, sizeof m->cookie, 0) != sizeof m->cookie)
+        return err_set(e, ERR_ENV, "no random bytes for a cookie: %s", strerror(errno));
+    bool full = msg_put(m, o->display) || msg_put(m, o->wm ? o->wm : "") ||
+                msg_put(m, o->home ? o->home : "") || msg_put(m, o->dir ? o->dir : "");
+    for (const char *const *v = o->env; v && *v; v++)
+        full = full || msg_put(m, *v);
+    return full ? err_set(e, ERR_USAGE, "the variables of a desktop are longer than %d bytes together",
+                          MSG_TEXT)
+                : 0;
+}
+
+static int send_to_zygote(struct desk *d, struct err *e)
+{
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
+        return err_set(e, ERR_ENV, "cannot open a desktop: %s", strerror(errno));
+    struct msg *m = &d->in;
+    msg_clear(m, MSG_KEEPER, 0);
+    m->number = d->n;
+    int rc = msg_send(all.control, m, fds[1]);
+    close(fds[1]);
+    d->socket = fds[0];
+    return rc ? err_set(e, ERR_ENV, "the process that starts desktops has been killed") : 0;
+}
+
+static int wait_until_open(struct desk *d, struct err *e)
+{
+    if (msg_send(d->socket, &d->out, -1))
+        d->in.kind = 0; /* why is in what the zygote has sent */
+    int rc = desk_answer(d, d->out.seconds * 1000 + PATIENCE_MS);
+    if (rc < 0 && d->in.kind == MSG_FAILED && d->in.seq == 0)
+        return err_set(e, ERR_ENV, "cannot open a desktop: %s", d->in.text);
+    if (rc < 0)
+        return err_set(e, ERR_ENV, "the process of a new desktop was killed while it opened");
+    if (rc == 0)
+        return err_set(e, ERR_ENV, "a new desktop did not answer in time");
+    if (d->in.kind != MSG_READY) {
+        d->in.text[sizeof d->in.text - 1] = 0;
+        return err_set(e, ERR_ENV, "%s", d->in.text);
+    }
+    d->number = d->in.number;
+    memcpy(d->pids, d->in.pids, sizeof d->pids);
+    d->keeper = (int)syscall(SYS_pidfd_open, d->pids[0], 0);
+    return 0;
+}
+
+/* Its first windows belong under it. */
+static int wait_for_wm(struct desk *d, double seconds, struct err *e)
+{
+    int64_t start = clock_ns();
+    struct screen_options o = {.display = d->display};
+    struct screen *s = screen_open(&o, e);
+    int rc = s ? 0 : -1;
+    char what[ERR_TEXT];
+    if (!s && desk_state(d, what, sizeof what) != DESK_WELL) /* a better reason */
+        err_set(e, ERR_ENV, "%s", what);
+    while (rc == 0 && d->pids[2] && !screen_managed(s)) {
+        if (desk_state(d, what, sizeof what) != DESK_WELL)
+            rc = err_set(e, ERR_ENV, "%s", what);
+        else if (clock_ms_since(start) > seconds * 1000)
+            rc = err_set(e, ERR_ENV, "the window manager has not begun to work within %g s", seconds);
+        else
+            clock_sleep_ms(5);
+    }
+    screen_close(s);
+    return rc;
+}
+
+static int open_it(struct desk *d, const struct desk_options *o, struct err *e)
+{
+    if (request_open(d, o, e) || send_to_zygote(d, e) || wait_until_open(d, e))
+        return -1;
+    if (!d->own) {
+        const char *home = getenv("HOME");
+        snprintf(d->display, sizeof d->display, "%s", o->display);
+        snprintf(d->home, sizeof d->home, "%s", home ? home : "/");
+        return 0;
+    }
+    snprintf(d->display, sizeof d->display, ":%d", d->number);
+    snprintf(d->home, sizeof d->home, "%s/home", d->dir);
+    if (auth_add(d->number, d->out.cookie, e))
+        return -1;
+    return wait_for_wm(d, d->out.seconds, e);
+}
+
+struct desk *desk_open(const struct desk_options *o, struct err *e)
+{
+    if (!all.zygote)
+        bug("desk_open() before desks_begin()");
+    struct desk *d = xmalloc(1, sizeof *d); /* what is not used of its messages is never touched */
+    memset(d, 0, offsetof(struct desk, out));
+    msg_clear(&d->in, 0, 0);
+    d->socket = d->keeper = d->number = -1;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_mutex_lock(&all.lock);
+    d->n = ++all.next;
+    d->next = all.desks;
+    all.desks = d;
+    pthread_mutex_unlock(&all.lock);
+    desk_dir(d->dir, all.root, d->n);
+    snprintf(d->display, sizeof d->display, "%.60s", o->display ? o->display : "");
+    if (open_it(d, o, e) == 0)
+        return d;
+    desk_close(d);
+    return NULL;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------ */
+
+static bool closed_within(struct desk *d, double ms)
+{
+    int64_t start = clock_ns();
+    int rc;
+    d->seq = -1; /* no answer counts any more */
+    while ((rc = desk_answer(d, 100)) >= 0 && clock_ms_since(start) < ms)
+        ;
+    return rc < 0;
+}
+
+/* A keeper that was killed is cleared up after by the zygote; without a zygote, by us. */
+static void wait_until_gone(struct desk *d)
+{
+    int64_t start = clock_ns();
+    while (file_exists(d->dir) && zygote_lives() && clock_ms_since(start) < PATIENCE_MS)
+        clock_sleep_ms(2);
+    if (file_exists(d->dir))
+        folder_sweep_desk(d->dir);
+}
+
+void desk_close(struct desk *d)
+{
+    if (!d)
+        return;
+    if (d->number >= 0)
+        auth_drop(d->number);
+    if (d->socket >= 0) {
+        msg_clear(&d->out, MSG_CLOSE, 0);
+        msg_send(d->socket, &d->out, -1);
+        if (!closed_within(d, PATIENCE_MS) && d->keeper >= 0)
+            syscall(SYS_pidfd_send_signal, d->keeper, SIGKILL, NULL, 0);
+        close(d->socket);
+        wait_until_gone(d);
+    }
+    if (d->keeper >= 0)
+        close(d->keeper);
+    pthread_mutex_lock(&all.lock);
+    for (struct desk **at = &all.desks; *at; at = &(*at)->next)
+        if (*at == d) {
+            *at = d->next;
+            break;
+        }
+    pthread_mutex_unlock(&all.lock);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+const char *desk_display(const struct desk *d)
+{
+    return d->display;
+}
+
+const char *desk_home(const struct desk *d)
+{
+    return d->home;
+}
+
+const char *desk_folder(const struct desk *d)
+{
+    return d->dir;
+}

@@ -1,0 +1,217 @@
+/* procs.c - see private.h.
+ *
+ * A process number may be another process's by the time a signal is sent.  Only a child of ours keeps its number until
+ * we have waited for it, and so does the process group that it is in.  Hence the end of a tree is the end of our
+ * children, again and again: what they leave behind becomes our child (we are a subreaper), however it has detached
+ * itself.  A group gets the signal as a whole, which no fork in the middle of it escapes.
+ */
+#include "desk/private.h"
+
+#include "base/clock.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ENVIRON_MAX = 1 << 20 };
+
+static ssize_t read_file(const char *path, char *out, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    size_t n = 0;
+    ssize_t got;
+    while (n < size && (got = read(fd, out + n, size - n)) > 0)
+        n += (size_t)got;
+    close(fd);
+    return (ssize_t)n;
+}
+
+static bool look_at(pid_t pid, struct proc *p)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    ssize_t n = read_file(path, text, sizeof text - 1);
+    if (n <= 0)
+        return false;
+    text[n] = 0;
+    char *end = strrchr(text, ')'), state; /* a name may hold anything */
+    int parent, group, session;
+    if (!end || sscanf(end + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4)
+        return false;
+    *p = (struct proc){pid, parent, group, session, state == 'Z' || state == 'X'};
+    return true;
+}
+
+int procs_all(struct proc **list)
+{
+    int n = 0, cap = 0;
+    *list = NULL;
+    DIR *dir = opendir("/proc");
+    for (struct dirent *d; dir && (d = readdir(dir));) {
+        struct proc p;
+        if (!isdigit((unsigned char)d->d_name[0]) || !look_at((pid_t)strtol(d->d_name, NULL, 10), &p))
+            continue;
+        if (n == cap) {
+            struct proc *more = realloc(*list, (size_t)(cap = cap ? 2 * cap : 256) * sizeof *more);
+            if (!more)
+                break;
+            *list = more;
+        }
+        (*list)[n++] = p;
+    }
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* Those found are moved to the front; each of them may be the parent of others. */
+int procs_below(pid_t root, struct proc **list)
+{
+    int all = procs_all(list), n = 0;
+    struct proc *p = *list;
+    for (int at = -1; at < n; at++) {
+        pid_t parent = at < 0 ? root : p[at].pid;
+        for (int i = n; i < all; i++)
+            if (p[i].parent == parent) {
+                struct proc t = p[n];
+                p[n++] = p[i];
+                p[i] = t;
+            }
+    }
+    return n;
+}
+
+/* From the kernel's own list; where it has none, from all processes. */
+int procs_children(pid_t **list)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *f = fopen(path, "re");
+    int n = 0, cap = 0;
+    *list = NULL;
+    if (!f) {
+        struct proc *all;
+        int count = procs_below(getpid(), &all);
+        *list = malloc((size_t)(count + 1) * sizeof **list);
+        for (int i = 0; *list && i < count && all[i].parent == getpid(); i++)
+            (*list)[n++] = all[i].pid;
+        free(all);
+        return n;
+    }
+    for (int pid; fscanf(f, "%d", &pid) == 1;) {
+        if (n == cap) {
+            pid_t *more = realloc(*list, (size_t)(cap = cap ? 2 * cap : 64) * sizeof *more);
+            if (!more)
+                break;
+            *list = more;
+        }
+        (*list)[n++] = pid;
+    }
+    fclose(f);
+    return n;
+}
+
+static bool spared(pid_t pid, const pid_t *spare, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (spare[i] == pid)
+            return true;
+    return false;
+}
+
+bool procs_end_children(const pid_t *spare, int n_spare, double ms)
+{
+    int64_t start = clock_ns();
+    for (;;) {
+        pid_t *list;
+        int n = procs_children(&list), left = 0;
+        for (int i = 0; i < n; i++) {
+            struct proc p;
+            if (spared(list[i], spare, n_spare))
+                continue;
+            if (look_at(list[i], &p) && p.group > 1 && p.group != getpgrp() &&
+                !spared(p.group, spare, n_spare))
+                kill(-p.group, SIGKILL);
+            kill(list[i], SIGKILL);
+        }
+        for (int i = 0; i < n; i++)
+            if (!spared(list[i], spare, n_spare)) {
+                waitpid(list[i], NULL, WNOHANG);
+                left++; /* each may have left some to us */
+            }
+        free(list);
+        if (!left)
+            return true;
+        if (clock_ms_since(start) > ms)
+            return false;
+        if (clock_ms_since(start) > 2) /* a dying process needs the processor too */
+            clock_sleep_ms(1);
+    }
+}
+
+bool procs_has(pid_t pid, const char *entry)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    char *text = malloc(ENVIRON_MAX);
+    ssize_t n = text ? read_file(path, text, ENVIRON_MAX - 1) : -1;
+    bool found = false;
+    if (n > 0) {
+        text[n] = 0;
+        for (char *at = text; at < text + n && !found; at += strlen(at) + 1)
+            found = !strcmp(at, entry);
+    }
+    free(text);
+    return found;
+}
+
+/* The descriptor is of the process that was looked at, whatever its number comes to mean. */
+static bool end_if(pid_t pid, pid_t session, const char *entry)
+{
+    struct proc p;
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0)
+        return false;
+    bool it_is = look_at(pid, &p) && !p.zombie && (p.session == session || procs_has(pid, entry));
+    if (it_is)
+        syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
+    close(fd);
+    return it_is;
+}
+
+static void end_those(bool below_us, pid_t session, const char *entry, double ms)
+{
+    int64_t start = clock_ns();
+    bool some = true;
+    while (some && clock_ms_since(start) < ms) {
+        struct proc *list;
+        int n = below_us ? procs_below(getpid(), &list) : procs_all(&list);
+        some = false;
+        for (int i = 0; i < n; i++)
+            if (!list[i].zombie && list[i].pid != getpid() && end_if(list[i].pid, session, entry))
+                some = true;
+        free(list);
+        if (some)
+            clock_sleep_ms(2);
+    }
+}
+
+void procs_end_marked(const char *entry, double ms)
+{
+    end_those(false, -1, entry, ms);
+}
+
+void procs_end_command(pid_t session, const char *entry, double ms)
+{
+    end_those(true, session, entry, ms);
+}

@@ -1,0 +1,152 @@
+/* zygote.c - the process that forks keepers.
+ *
+ * Forked while the process is small and has one thread, it stays small.  Keepers are its children; what a keeper leaves
+ * that was killed becomes its child too (it is a subreaper), and nothing else does: so it is known what has to end, and
+ * whose files have to go.  It ends when its owner does, after all keepers: they notice for themselves.
+ */
+#include "desk/private.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { ORPHAN_MS = 10000, FAREWELL_MS = 20000, KEEPERS = 4096 };
+
+struct zygote {
+    const struct ground *ground;
+    int signals, n;
+    pid_t keepers[KEEPERS];
+    int desks[KEEPERS]; /* their numbers */
+};
+
+static void refuse(int fd, const char *why)
+{
+    static struct msg m;
+    msg_clear(&m, MSG_FAILED, 0);
+    m.number = ERR_ENV;
+    msg_put(&m, why);
+    msg_send(fd, &m, -1);
+}
+
+static void be_keeper(const struct zygote *z, int fd, int n)
+{
+    close(z->signals);
+    dup2(fd, FD_SOCKET); /* over the zygote's own */
+    close_range(FD_OWNER + 1, ~0u, 0);
+    fcntl(FD_SOCKET, F_SETFD, FD_CLOEXEC);
+    keeper_main(z->ground, n);
+}
+
+static void new_keeper(struct zygote *z, int fd, int n)
+{
+    if (z->n == KEEPERS) {
+        refuse(fd, "there are too many");
+        return;
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        be_keeper(z, fd, n);
+    if (pid < 0) {
+        refuse(fd, strerror(errno));
+        return;
+    }
+    z->keepers[z->n] = pid;
+    z->desks[z->n++] = n;
+}
+
+/* A keeper that ends as it should has left nothing. */
+static void keeper_ended(struct zygote *z, int i, int status)
+{
+    pid_t pid = z->keepers[i];
+    int desk = z->desks[i];
+    z->keepers[i] = z->keepers[--z->n];
+    z->desks[i] = z->desks[z->n];
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return;
+    char dir[DESK_PATH];
+    desk_dir(dir, z->ground->root, desk);
+    procs_end_children(z->keepers, z->n, ORPHAN_MS);
+    server_sweep(pid);
+    folder_remove(dir);
+}
+
+static void reap(struct zygote *z)
+{
+    struct signalfd_siginfo told[16];
+    while (read(z->signals, told, sizeof told) > 0)
+        ;
+    for (int i = 0; i < z->n;) {
+        int status;
+        if (waitpid(z->keepers[i], &status, WNOHANG) > 0)
+            keeper_ended(z, i, status);
+        else
+            i++;
+    }
+}
+
+/* True: the owner is gone. */
+static bool serve(struct zygote *z)
+{
+    static struct msg m;
+    int fd, rc;
+    while ((rc = msg_receive(FD_SOCKET, &m, &fd)) > 0) {
+        if (fd >= 0 && m.kind == MSG_KEEPER)
+            new_keeper(z, fd, m.number);
+        if (fd >= 0)
+            close(fd);
+    }
+    return rc == 0;
+}
+
+static void leave(struct zygote *z)
+{
+    int64_t start = clock_ns();
+    struct pollfd p = {.fd = z->signals, .events = POLLIN};
+    for (reap(z); z->n && clock_ms_since(start) < FAREWELL_MS; reap(z))
+        poll(&p, 1, 100);
+    for (int i = 0; i < z->n; i++)
+        kill(z->keepers[i], SIGKILL);
+    while (z->n) {
+        int status;
+        if (waitpid(z->keepers[0], &status, 0) > 0 || errno == ECHILD)
+            keeper_ended(z, 0, SIGKILL);
+    }
+    procs_end_children(NULL, 0, ORPHAN_MS);
+    folder_sweep(z->ground->root);
+    _exit(0);
+}
+
+void zygote_main(const struct ground *g)
+{
+    static struct zygote z;
+    sigset_t set;
+    z.ground = g;
+    err_on_exit(NULL);
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    prctl(PR_SET_NAME, "holorun-desks");
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    z.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    for (;;) {
+        struct pollfd p[3] = {{.fd = FD_SOCKET, .events = POLLIN},
+                              {.fd = g->owner, .events = POLLIN},
+                              {.fd = z.signals, .events = POLLIN}};
+        poll(p, 3, z.signals < 0 ? 100 : -1);
+        bool gone = p[1].revents & POLLIN;
+        if (p[0].revents)
+            gone |= serve(&z);
+        reap(&z);
+        if (gone)
+            leave(&z);
+    }
+}

@@ -1,0 +1,342 @@
+/* t_desk.c - desks: what runs on them, and that nothing is left of them whatever happens. */
+#include "check.h"
+#include "xvfb.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "desk/desk.h"
+#include "desk/private.h"
+#include "screen/screen.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SCREEN "xvfb:640x480,noglx"
+
+enum { PATIENCE = 60 }; /* s: machines are loaded */
+
+/* ---- shared by tests ---------------------------------------------------------------------------- */
+
+static void begin(void)
+{
+    struct err e = ERR_INIT;
+    if (!program_exists("Xvfb"))
+        skip();
+    if (desks_begin(&e))
+        fail_msg("%s", e.text);
+}
+
+static struct desk *open_with(const struct desk_options *o)
+{
+    struct err e = ERR_INIT;
+    struct desk *d = desk_open(o, &e);
+    if (!d)
+        fail_msg("%s", e.text);
+    return d;
+}
+
+static struct desk *open_bare(void)
+{
+    return open_with(&(struct desk_options){.display = SCREEN, .wm = "", .seconds = PATIENCE});
+}
+
+/* Exit code; the output in `out`. */
+static int run_on(struct desk *d, const char *command, struct buf *out)
+{
+    struct err e = ERR_INIT;
+    int code = -1;
+    if (desk_run(d, command, NULL, PATIENCE, NULL, &code, out, &e))
+        fail_msg("'%s': %s", command, e.text);
+    return code;
+}
+
+static void assert_says(struct desk *d, const char *command, const char *expected)
+{
+    struct buf out;
+    buf_init(&out, 4096);
+    int code = run_on(d, command, &out);
+    if (code || strcmp(out.data, expected) != 0)
+        fail_msg("'%s' said '%s' (exit code %d), not '%s'", command, out.data, code, expected);
+    buf_free(&out);
+}
+
+static int marked(const char *root) /* processes of desks in that folder */
+{
+    struct proc *list;
+    int n = procs_all(&list), count = 0;
+    for (int i = 0; i < n; i++) {
+        char path[64], *text, *data = NULL;
+        size_t len = 0;
+        text = xasprintf("HOLORUN_DESK=%s", root);
+        snprintf(path, sizeof path, "/proc/%d/environ", (int)list[i].pid);
+        if (!list[i].zombie && file_read(path, 1 << 22, &data, &len, NULL) == 0 &&
+            memmem(data, len, text, strlen(text)))
+            count++;
+        free(data);
+        free(text);
+    }
+    free(list);
+    return count;
+}
+
+struct trace { /* of a desk, to be looked for when it is gone */
+    char folder[DESK_PATH], lock[64], socket[64];
+};
+
+static struct trace trace_of(const struct desk *d)
+{
+    struct trace t;
+    snprintf(t.folder, sizeof t.folder, "%s", desk_folder(d));
+    snprintf(t.lock, sizeof t.lock, "/tmp/.X%s-lock", desk_display(d) + 1);
+    snprintf(t.socket, sizeof t.socket, "/tmp/.X11-unix/X%s", desk_display(d) + 1);
+    assert_true(file_exists(t.folder) && file_exists(t.lock) && file_exists(t.socket));
+    return t;
+}
+
+static void assert_gone(const struct trace *t)
+{
+    if (file_exists(t->folder))
+        fail_msg("folder '%s' is left", t->folder);
+    if (file_exists(t->lock) || file_exists(t->socket))
+        fail_msg("'%s' or '%s' is left", t->lock, t->socket);
+    int n = marked(t->folder);
+    if (n)
+        fail_msg("%d processes of '%s' are left", n, t->folder);
+}
+
+/* ---- what a desk is ------------------------------------------------------------------------------ */
+
+static void t_place(void **state)
+{
+    (void)state;
+    setenv("WAYLAND_DISPLAY", "wayland-7", 1);
+    setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1);
+    begin();
+    static const char *const env[] = {"COLOR=green blue", NULL};
+    struct desk *d = open_with(&(struct desk_options){
+        .display = "xvfb:800x500", .wm = "", .dir = "/usr", .env = env, .seconds = PATIENCE});
+    struct err e = ERR_INIT;
+    struct screen *s = screen_open(&(struct screen_options){.display = desk_display(d)}, &e);
+    assert_non_null(s);
+    assert_int_equal(screen_root(s).w, 800);
+    assert_int_equal(screen_root(s).h, 500);
+    screen_close(s);
+    char *home = xasprintf("%s %s", desk_home(d), desk_display(d)), *below;
+    assert_says(d, "printf '%s %s' \"$HOME\" \"$DISPLAY\"", home);
+    below = xasprintf("%s/.config", desk_home(d));
+    assert_says(d, "printf %s \"$XDG_CONFIG_HOME\"", below);
+    assert_says(d, "printf %s \"$WAYLAND_DISPLAY$DBUS_SESSION_BUS_ADDRESS$SESSION_MANAGER\"", "");
+    assert_says(d, "printf %s \"$COLOR\"; pwd", "green blue/usr\n");
+    assert_says(d, "ls -A ~; touch ~/a \"$TMPDIR/b\" \"$XDG_RUNTIME_DIR/c\"; stat -c %a ~ $XDG_RUNTIME_DIR",
+                "700\n700\n");
+    assert_says(d, "readlink /proc/self/fd/0; ls /proc/self/fd | wc -l", "/dev/null\n4\n"); /* and ls's own */
+    struct trace t = trace_of(d);
+    desk_close(d);
+    assert_gone(&t);
+    desks_end();
+    unsetenv("WAYLAND_DISPLAY");
+    unsetenv("DBUS_SESSION_BUS_ADDRESS");
+    free(home);
+    free(below);
+}
+
+static void *cancel_soon(void *arg)
+{
+    clock_sleep_ms(200);
+    *(volatile int *)arg = 1;
+    return NULL;
+}
+
+static void t_commands(void **state)
+{
+    (void)state;
+    begin();
+    struct desk *d = open_bare();
+    struct err e = ERR_INIT;
+    struct buf out;
+    int code = -1;
+    buf_init(&out, 20);
+    assert_int_equal(run_on(d, "exit 7", NULL), 7);
+    assert_int_equal(run_on(d, "kill -9 $$", NULL), 137);
+    assert_int_equal(run_on(d, "no-such-program 2>&1", NULL), 127);
+    assert_int_equal(run_on(d, "seq 1 20000; echo end >&2", &out), 0);
+    assert_string_equal(out.data, "998\n19999\n20000\nend\n");
+    static const char *const env[] = {"HOLORUN_ANSWER=42", NULL};
+    assert_int_equal(desk_run(d, "echo $HOLORUN_ANSWER", env, PATIENCE, NULL, &code, &out, &e), 0);
+    assert_string_equal(out.data, "42\n");
+
+    /* Its children go with it; those of a command that has ended stay. */
+    assert_int_equal(run_on(d, "setsid sleep 1111 & sleep 1112 & true", NULL), 0);
+    while (desk_processes(d, "^sleep 111[12]$", &e) != 2)
+        clock_sleep_ms(5);
+    const char *command =
+        "echo begun; (setsid sh -c 'trap \"\" TERM; sleep 2221; sleep 2222' &) ; sleep 2223";
+    assert_int_equal(desk_run(d, command, NULL, 0.5, NULL, &code, &out, &e), -1);
+    assert_int_equal(e.kind, ERR_TIME);
+    assert_string_equal(out.data, "begun\n");
+    assert_int_equal(desk_processes(d, "^sleep 222", &e), 0);
+    assert_int_equal(desk_processes(d, "^sleep 111[12]$", &e), 2);
+
+    volatile int cancel = 0;
+    pthread_t thread;
+    pthread_create(&thread, NULL, cancel_soon, (void *)(uintptr_t)&cancel);
+    assert_int_equal(desk_run(d, "sleep 3333", NULL, PATIENCE, &cancel, &code, NULL, &e), -1);
+    assert_int_equal(e.kind, ERR_STOPPED);
+    pthread_join(thread, NULL);
+    assert_int_equal(desk_processes(d, "^sleep 3333", &e), 0);
+    assert_int_equal(desk_processes(d, "(", &e), -1);
+    assert_int_equal(e.kind, ERR_USAGE);
+    buf_free(&out);
+    desk_close(d);
+    desks_end();
+}
+
+static void t_windows(void **state)
+{
+    (void)state;
+    begin();
+    struct desk *d = open_with(&(struct desk_options){.display = SCREEN, .seconds = PATIENCE});
+    struct err e = ERR_INIT;
+    char what[ERR_TEXT],
+        *command = xasprintf("exec '%s' $HOME/out.jsonl --title 'A form'", helper_path("xclient"));
+    assert_int_equal(desk_wait_window(d, NULL, 0.2, NULL, &e), -1);
+    assert_int_equal(e.kind, ERR_ENV);
+    assert_int_equal(desk_start(d, command, &e), 0);
+    if (desk_wait_window(d, "^A f.rm$", PATIENCE, NULL, &e) || desk_wait_window(d, NULL, PATIENCE, NULL, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(desk_state(d, what, sizeof what), DESK_WELL);
+    assert_int_equal(desk_wait_window(d, "^B", 0.2, NULL, &e), -1);
+    assert_non_null(strstr(e.text, "'^B'"));
+    volatile int cancel = 1;
+    assert_int_equal(desk_wait_window(d, "^B", PATIENCE, &cancel, &e), -1);
+    assert_int_equal(e.kind, ERR_STOPPED);
+    assert_int_equal(desk_wait_window(d, "(", PATIENCE, NULL, &e), -1);
+    assert_int_equal(e.kind, ERR_USAGE);
+
+    /* A launcher that ends well leaves others; one that fails is told of at once. */
+    assert_int_equal(desk_start(d, "sleep 1234 & exit 0", &e), 0);
+    assert_int_equal(desk_wait_window(d, "^B", 0.3, NULL, &e), -1);
+    assert_non_null(strstr(e.text, "no window"));
+    assert_int_equal(desk_start(d, "echo one; echo 'cannot find it' >&2; exit 3", &e), 0);
+    int64_t start = clock_ns();
+    assert_int_equal(desk_wait_window(d, "^B", 10 * PATIENCE, NULL, &e), -1);
+    assert_true(clock_ms_since(start) < PATIENCE * 1000);
+    assert_non_null(strstr(e.text, "exit code 3"));
+    assert_non_null(strstr(e.text, "cannot find it"));
+    struct buf log;
+    buf_init(&log, 1000);
+    desk_log(d, &log, 1000);
+    assert_string_equal(log.data, "one\ncannot find it\n");
+    buf_free(&log);
+    free(command);
+    desk_close(d);
+    desks_end();
+}
+
+static const char NASTY[] =
+    "trap '' TERM HUP INT; (setsid sh -c 'trap \"\" TERM; (sleep 4441 &) ; sleep 4442' &) ; "
+    "setsid setsid sleep 4443 & while :; do sleep 4444; done";
+
+static void t_nothing_left(void **state)
+{
+    (void)state;
+    begin();
+    struct err e = ERR_INIT;
+    struct desk *d = open_with(&(struct desk_options){.display = SCREEN, .seconds = PATIENCE});
+    assert_int_equal(desk_start(d, NASTY, &e), 0);
+    assert_int_equal(
+        run_on(d, "mkdir -p ~/a/b ~/c && touch ~/a/b/f && ln -s / ~/root && chmod 0 ~/a/b ~/c", NULL), 0);
+    assert_int_equal(
+        run_on(d, "d=~/x; i=0; while [ $i -lt 300 ]; do mkdir $d && cd $d; d=yyyyyyyyyy; i=$((i+1)); done",
+               NULL),
+        0);
+    assert_int_equal(run_on(d, "nohup setsid sh -c 'while :; do sleep 0.01; done' >/dev/null 2>&1 &", NULL),
+                     0);
+    while (desk_processes(d, "^sleep 444", &e) < 4)
+        clock_sleep_ms(10);
+    struct trace t = trace_of(d);
+    desk_close(d);
+    assert_gone(&t);
+    desks_end();
+}
+
+/* Kills the process of a desk whose name it is. */
+static void kill_part(struct desk *d, const char *name)
+{
+    struct proc *list;
+    int n = procs_all(&list), killed = 0;
+    char mark[DESK_PATH + 32];
+    snprintf(mark, sizeof mark, "HOLORUN_DESK=%s", desk_folder(d));
+    for (int i = 0; i < n; i++) {
+        char path[64], *comm = NULL;
+        size_t len;
+        snprintf(path, sizeof path, "/proc/%d/comm", (int)list[i].pid);
+        bool keeper = list[i].pid == d->pids[0];
+        if (file_read(path, 100, &comm, &len, NULL) == 0 && !strncmp(comm, name, strlen(name)) &&
+            (keeper || procs_has(list[i].pid, mark)))
+            killed += kill(list[i].pid, SIGKILL) == 0;
+        free(comm);
+    }
+    free(list);
+    assert_true(killed > 0);
+}
+
+static void t_parts(void **state)
+{
+    (void)state;
+    if (!program_exists("openbox"))
+        skip();
+    begin();
+    struct err e = ERR_INIT;
+    static const struct {
+        const char *name, *says;
+        enum desk_state state;
+    } parts[] = {{"sleep", "sleep 5555", DESK_NO_PROGRAM},
+                 {"openbox", "window manager", DESK_NO_WM},
+                 {"Xvfb", "X server", DESK_NO_SERVER},
+                 {"holorun-keeper", "keeps", DESK_NO_KEEPER}};
+    struct desk *d = open_with(&(struct desk_options){.display = SCREEN, .seconds = PATIENCE});
+    struct desk *other = open_bare();
+    struct trace t = trace_of(d);
+    char what[ERR_TEXT] = "";
+    assert_int_equal(desk_start(d, "exec sleep 5555", &e), 0);
+    while (desk_processes(d, "^sleep 5555", &e) != 1)
+        clock_sleep_ms(5);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        kill_part(d, parts[i].name);
+        enum desk_state now;
+        while ((now = desk_state(d, what, sizeof what)) != parts[i].state) {
+            assert_true(now == (i ? parts[i - 1].state : DESK_WELL));
+            clock_sleep_ms(5);
+        }
+        if (!strstr(what, parts[i].says))
+            fail_msg("'%s' does not say '%s'", what, parts[i].says);
+        assert_int_equal(desk_state(other, what, sizeof what), DESK_WELL);
+    }
+    assert_int_equal(desk_run(d, "true", NULL, 5, NULL, NULL, NULL, &e), -1);
+    assert_int_equal(e.kind, ERR_ENV);
+    desk_close(d);
+    assert_gone(&t);
+    assert_says(other, "echo well", "well\n");
+    desk_close(other);
+    desks_end();
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM(
+        "a desk is a screen of the size asked for, a home, an environment, and nothing of the user's session",
+        t_place),
+    CLAIM("a command gives its exit code and the end of its output, and ends with its children when it must",
+          t_commands),
+    CLAIM("a window is waited for; a program that has ended says so at once, and why", t_windows),
+    CLAIM("what detaches itself, hides deep and ignores TERM is gone with its desk", t_nothing_left),
+    CLAIM("a desk tells which part of it has died", t_parts),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
