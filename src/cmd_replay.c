@@ -252,7 +252,7 @@ static int verify(struct job *j, struct err *e)
         .window = !strcmp(field_text(settings, "window"), "strict") ? WINDOW_STRICT : WINDOW_SAWTOOTH,
         .max_images = images >= 1 && images <= 4 ? (int)images : j->dialect->max_images,
         .seed = seed_of(settings),
-        .cancel = screen_stop_flag(),
+        .cancel = screen_stop_flag(NULL),
         .stepped = stepped,
         .arg = j};
     return verify_run(&j->timeline, &o, &j->v, e);

@@ -22,7 +22,7 @@ struct err why;
 void stage_open(struct stage *t)
 {
     memset(t, 0, sizeof *t);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     if (xvfb_start(&t->x, "800x600x24", NULL))
         skip();
     snprintf(t->events, sizeof t->events, "%s/events.jsonl", t->x.dir);
@@ -49,7 +49,7 @@ void stage_close(struct stage *t)
         XCloseDisplay(t->other);
     json_decref(t->seen);
     xvfb_stop(&t->x);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
 }
 
 json_t *stage_events(struct stage *t, const char *name)

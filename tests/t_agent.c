@@ -68,7 +68,7 @@ static int see_speak(struct mind *m, const struct mind_request *r, struct genera
     if (seen.repaint)
         repaint();
     if (seen.stop_at == seen.n_asked)
-        *screen_stop_flag() = SIGINT;
+        screen_stop_all(SIGINT);
     clock_sleep_ms(seen.slow_ms);
     int rc = seen.script->speak(m, r, out, e);
     if (seen.cut_off_at == seen.n_asked)
@@ -160,13 +160,13 @@ static void play(struct play *p, const char *replies)
     m->ops = &ops;
     p->o.mind = m;
     p->e = (struct err)ERR_INIT;
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     struct trace *t = trace_open(runs, &p->e);
     assert_non_null(t);
     p->o.trace = t;
     stage_clear(&p->stage);
     p->rc = agent_run(&p->o, &p->r, &p->e);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     char *dir = xstrdup(trace_dir(t));
     p->transcript = xstrdup(mind_script_transcript(m));
     assert_int_equal(trace_close(t, NULL), 0);

@@ -315,7 +315,7 @@ static pid_t child_that_hangs(int ready_fd)
     if (!s || screen_watch(s, NULL) || screen_key(s, XK_Shift_L, true, NULL) || write(ready_fd, "r", 1) != 1)
         _exit(99);
     clock_sleep_ms(3000);
-    screen_acting(true);
+    screen_acting(s, true);
     if (write(ready_fd, "r", 1) != 1)
         _exit(98);
     clock_sleep_ms(3000);
@@ -361,14 +361,14 @@ static void t_lift(void **state)
         if (i == 0)
             raise(SIGTERM);
         else
-            *screen_stop_flag() = SIGTERM; /* nobody was woken: found at the next look */
+            *screen_stop_flag(t.s) = SIGTERM; /* nobody was woken: found at the next look */
         double ms = until_released(&t, 3000);
         check_note("lifted after %.1f ms", ms);
         assert_int_equal(pressed(t.other), 0);
         assert_int_equal(screen_key(t.s, XK_a, true, NULL), -1);
         assert_int_equal(screen_button(t.s, 1, false, NULL), 0);
         assert_int_equal(pressed(t.other), 0);
-        *screen_stop_flag() = 0;
+        screen_stop_all(0);
         screen_release_all(t.s);
         clock_sleep_ms(300);
     }
@@ -479,15 +479,15 @@ static void t_corner(void **state)
     must(screen_watch_check(t.s, &why));
     must(screen_move(t.s, 0, 0, &why));
     clock_sleep_ms(1400);
-    assert_int_equal(*screen_stop_flag(), 0); /* we have put it there */
+    assert_int_equal(*screen_stop_flag(t.s), 0); /* we have put it there */
     XTestFakeMotionEvent(t.other, -1, 300, 300, CurrentTime);
     XTestFakeMotionEvent(t.other, -1, 1, 1, CurrentTime);
     XSync(t.other, False);
     clock_sleep_ms(500);
-    assert_int_equal(*screen_stop_flag(), 0);
-    for (int i = 0; i < 300 && !*screen_stop_flag(); i++)
+    assert_int_equal(*screen_stop_flag(t.s), 0);
+    for (int i = 0; i < 300 && !*screen_stop_flag(t.s); i++)
         clock_sleep_ms(10);
-    assert_int_equal(*screen_stop_flag(), STOP_CORNER);
+    assert_int_equal(*screen_stop_flag(t.s), STOP_CORNER);
     stage_close(&t);
 }
 

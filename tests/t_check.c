@@ -106,7 +106,7 @@ struct scene {
 static void scene_open(struct scene *t, bool display)
 {
     *t = (struct scene){0};
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     if (display && xvfb_start(&t->x, "400x300x24", NULL))
         skip();
     if (!display) {

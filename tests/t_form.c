@@ -75,7 +75,7 @@ struct show {
 static void show_open(struct show *w)
 {
     memset(w, 0, sizeof *w);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     if (xvfb_start(&w->x, "640x480x24", NULL))
         skip();
     snprintf(w->log, sizeof w->log, "%s/log", w->x.dir);

@@ -173,7 +173,7 @@ static void *happen(void *arg)
     if (l->what == 0) {
         set_title(l->dpy, l->window, "Transfer 10000");
     } else if (l->what == 2) {
-        *screen_stop_flag() = SIGINT;
+        screen_stop_all(SIGINT);
     } else {
         GC gc = XCreateGC(l->dpy, l->window, 0, NULL);
         XSetForeground(l->dpy, gc, 0xcc0000);
@@ -289,7 +289,7 @@ static void t_meanwhile(void **state)
             assert_int_equal(rc, -1);
             assert_int_equal(e.kind, ERR_STOPPED);
             assert_true(clock_ms_since(start) < 3000);
-            *screen_stop_flag() = 0;
+            screen_stop_all(0);
         } else {
             assert_int_equal(rc, 0);
             assert_int_equal(g.r.pass, pass[l.what]);

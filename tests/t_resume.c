@@ -237,7 +237,7 @@ static void t_back(void **state)
                               .dry_run = true,
                               .log_tokens = true,
                               .settle = {1, 20, 200}};
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     memset(&seen, 0, sizeof seen);
     if (agent_run(&o, &result, &e))
         fail_msg("%s", e.text);
@@ -257,7 +257,7 @@ static void t_back(void **state)
                                  .window = WINDOW_SAWTOOTH,
                                  .max_images = 2,
                                  .seed = 7,
-                                 .cancel = screen_stop_flag()};
+                                 .cancel = screen_stop_flag(NULL)};
     if (verify_run(&line, &how, &v, &e))
         fail_msg("%s", e.text);
     if (v.n)

@@ -100,7 +100,7 @@ static void t_lost(void **state)
         struct outcome o = {0};
         struct record r;
         driven_open(&t);
-        volatile bool lost = false;
+        atomic_bool lost = false;
         xtrap_watch(t.other, &lost);
         pid_t pid = driven_start(&t, replies[i]);
         driven_wait(&t, events[i], n[i]);

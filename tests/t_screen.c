@@ -33,7 +33,7 @@ static struct err why;
 static void stage_open(struct stage *t, const char *screen, const char *const *extra)
 {
     memset(t, 0, sizeof *t);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     if (xvfb_start(&t->x, screen, extra))
         skip();
     t->other = XOpenDisplay(NULL);
@@ -447,7 +447,7 @@ static void *stop_later(void *arg)
 {
     (void)arg;
     clock_sleep_ms(100);
-    *screen_stop_flag() = STOP_FILE;
+    screen_stop_all(STOP_FILE);
     return NULL;
 }
 
@@ -466,7 +466,7 @@ static void t_settle_stop(void **state)
     assert_int_equal(why.kind, ERR_STOPPED);
     assert_string_equal(out.why, "stopped");
     assert_true(out.ms < 300);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     screen_close(s);
     stage_close(&t);
 }

@@ -126,13 +126,13 @@ static void run_with(struct play *p, struct mind *m, struct overseer *o)
     p->o.mind = m;
     p->o.overseer = o;
     p->e = (struct err)ERR_INIT;
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     struct trace *t = trace_open(runs, &p->e);
     assert_non_null(t);
     p->o.trace = t;
     stage_clear(&p->stage);
     p->rc = agent_run(&p->o, &p->r, &p->e);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     char *dir = xstrdup(trace_dir(t));
     assert_int_equal(trace_close(t, NULL), 0);
     assert_int_equal(record_open(&p->record, dir, NULL), 0);

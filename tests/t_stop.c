@@ -18,7 +18,7 @@
 static void *stop_later(void *ms)
 {
     clock_sleep_ms(*(int *)ms);
-    *screen_stop_flag() = SIGINT;
+    screen_stop_all(SIGINT);
     return NULL;
 }
 
@@ -49,7 +49,7 @@ static void t_stop(void **state)
         struct exec_result r;
         pthread_t thread;
         int ms = after[i];
-        *screen_stop_flag() = 0;
+        screen_stop_all(0);
         if (i > 0) /* something held by an earlier step goes up as well */
             assert_int_equal(action_execute(t.s, &down, &plain, &r, &e), FAULT_NONE);
         pthread_create(&thread, NULL, stop_later, &ms);
@@ -81,12 +81,12 @@ static void tap_escape(Display *dpy, XDevice *by, KeySym sym)
     clock_sleep_ms(60);
 }
 
-static int flag_soon(void)
+static int flag_soon(const struct stage *t)
 {
-    for (int i = 0; i < 15 && !*screen_stop_flag(); i++)
+    for (int i = 0; i < 15 && !*screen_stop_flag(t->s); i++)
         clock_sleep_ms(10);
-    int why_stopped = *screen_stop_flag();
-    *screen_stop_flag() = 0;
+    int why_stopped = *screen_stop_flag(t->s);
+    screen_stop_all(0);
     return why_stopped;
 }
 
@@ -103,31 +103,31 @@ static void t_person_stops(void **state)
         XDevice *by = i ? NULL : person;
         tap_escape(t.other, by, XK_Escape);
         tap_escape(t.other, by, XK_Escape);
-        assert_int_equal(flag_soon(), STOP_HUMAN);
+        assert_int_equal(flag_soon(&t), STOP_HUMAN);
         tap_escape(t.other, by, XK_Escape);
         tap_escape(t.other, by, XK_a);
         tap_escape(t.other, by, XK_Escape);
-        assert_int_equal(flag_soon(), 0); /* another key between */
+        assert_int_equal(flag_soon(&t), 0); /* another key between */
         clock_sleep_ms(600);
         tap_escape(t.other, by, XK_Escape);
-        assert_int_equal(flag_soon(), 0); /* too slow */
+        assert_int_equal(flag_soon(&t), 0); /* too slow */
         tap_escape(t.other, by, XK_a);
     }
     for (int i = 0; i < 4; i++)
         must(screen_chord(t.s, &escape, 1, &why)); /* the agent's own */
-    assert_int_equal(flag_soon(), 0);
+    assert_int_equal(flag_soon(&t), 0);
     must(screen_key(t.s, XK_Escape, true, &why)); /* held: repeats itself, and is ours */
-    assert_int_equal(flag_soon(), 0);
+    assert_int_equal(flag_soon(&t), 0);
     must(screen_key(t.s, XK_Escape, false, &why));
 
     char path[128];
     snprintf(path, sizeof path, "%s/holorun/stop", t.x.dir);
     assert_int_equal(file_write(path, "1000000000.5", 12, NULL), 0); /* for a run long ago */
-    assert_int_equal(flag_soon(), 0);
+    assert_int_equal(flag_soon(&t), 0);
     char now[32];
     snprintf(now, sizeof now, "%ld", (long)time(NULL) + 1);
     assert_int_equal(file_write(path, now, strlen(now), NULL), 0);
-    assert_int_equal(flag_soon(), STOP_FILE);
+    assert_int_equal(flag_soon(&t), STOP_FILE);
     XCloseDevice(t.other, person);
     stage_close(&t);
 }
@@ -235,7 +235,7 @@ static void t_lost(void **state)
     (void)state;
     struct stage t;
     stage_open(&t);
-    volatile bool lost = false;
+    atomic_bool lost = false;
     xtrap_watch(t.other, &lost);
     must(screen_key(t.s, XK_Shift_L, true, &why));
     xvfb_kill_server(&t.x);
@@ -285,7 +285,7 @@ static void t_lost_while(void **state)
     for (int i = 0; i < 4; i++) {
         struct stage t;
         stage_open(&t);
-        volatile bool lost = false;
+        atomic_bool lost = false;
         xtrap_watch(t.other, &lost);
         pthread_t thread;
         struct err e = ERR_INIT;

@@ -75,7 +75,7 @@ static struct screen *open_screen(void)
 
 static void start_display(struct xvfb *x, const char *program)
 {
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     if (!program_exists(program)) {
         check_note("%s is not installed", program);
         skip();

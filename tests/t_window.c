@@ -391,19 +391,19 @@ static void t_stop(void **state)
     struct example ex;
     struct step_front *f = open_on(&x, "1400x900x24", nothing, true);
     example_make(&ex, 640, 480);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     assert_int_equal(ANSWER(f, &ex, KEY(XK_Return)).verb, STEP_RUN);
     const struct deed stop = {G_KEY, 's', NULL, 0, 0};
     struct person p = {x.display, &stop, 1, 0};
     person_thread(&p); /* nobody asks: the model thinks */
-    for (int i = 0; i < 50 && !*screen_stop_flag(); i++)
+    for (int i = 0; i < 50 && !*screen_stop_flag(NULL); i++)
         clock_sleep_ms(20);
-    assert_int_equal(*screen_stop_flag(), STOP_HUMAN);
+    assert_int_equal(*screen_stop_flag(NULL), STOP_HUMAN);
     struct step_command c;
     struct err e = ERR_INIT;
     assert_int_equal(f->ask(f, &ex.v, &c, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);
-    *screen_stop_flag() = 0;
+    screen_stop_all(0);
     f->close(f);
     image_free(&ex.frame);
     xvfb_stop(&x);

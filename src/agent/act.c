@@ -99,11 +99,11 @@ static int perform(struct agent *a, int index, struct err *e)
         return 0;
     if (agent_forget_answers(a, e) || trace_sync(o->trace, e))
         return -1;
-    screen_deadline(a->start + a->waited + (int64_t)(o->max_seconds * 1e9));
+    screen_deadline(o->screen, a->start + a->waited + (int64_t)(o->max_seconds * 1e9));
     if (!o->dry_run)
         fault = o->gate ? gate_execute(o->gate, action, &a->place, &done, &why)
                         : action_execute(o->screen, action, &a->place, &done, &why);
-    screen_deadline(0);
+    screen_deadline(o->screen, 0);
     a->ms[PHASE_ACT] += done.ms;
     trace_begin(o->trace, a->number, "exec");
     trace_int(o->trace, "index", index);

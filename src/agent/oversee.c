@@ -168,7 +168,7 @@ static int explore_reply(const struct proposal *p, const struct slot *slot, stru
                                    .think = a->o->dialect->think,
                                    .said = &a->made,
                                    .slot = slot,
-                                   .cancel = screen_stop_flag()};
+                                   .cancel = screen_stop_flag(a->o->screen)};
     struct err why = ERR_INIT; /* no room, stopped: nothing is known */
     int n = context_explore(a->context, &x, found, max < EXPLORE_WIDTH ? max : EXPLORE_WIDTH, &why);
     for (int i = 0; i < n; i++)
@@ -184,6 +184,7 @@ static void propose(const struct sitting *s, const struct proposed_reply *forks,
         .max_steps = a->o->max_steps,
         .task = a->o->task,
         .dir = trace_dir(a->o->trace),
+        .stop = screen_stop_flag(a->o->screen),
         .beyond = a->beyond,
         .seconds = agent_seconds(a),
         .frame = &a->frame,
@@ -409,7 +410,7 @@ static int ask(struct sitting *s, struct decision *d, struct err *e)
     int64_t start = clock_ns();
     int rc = a->o->overseer->decide(a->o->overseer, &p, d, e);
     a->waited += clock_ns() - start;
-    if (rc == 0 && *screen_stop_flag())
+    if (rc == 0 && *screen_stop_flag(a->o->screen))
         rc = err_set(e, ERR_STOPPED, "stopped before step %d", a->number);
     return rc;
 }

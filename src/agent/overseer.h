@@ -63,7 +63,8 @@ struct past_step {
 struct proposal {
     int number, max_steps; /* of this step, from 1 */
     const char *task, *dir;
-    bool beyond; /* no step: a budget is used up and an answer was asked for */
+    volatile int *stop; /* the flag of the run: who asks a person looks at it meanwhile, and may set it */
+    bool beyond;        /* no step: a budget is used up and an answer was asked for */
     double seconds;
 
     /* the screen */

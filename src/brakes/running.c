@@ -70,7 +70,7 @@ int running_enter(const char *display, const char *dir, const char *task, const 
     put_text(&b, "started", started, sizeof limits.started - 1);
     buf_puts(&b, "}\n");
     int rc = file_write(path, b.data, b.len, e);
-    guard_litter(path);
+    guard_litter(path, true);
     buf_free(&b);
     free(path);
     return rc;
@@ -79,8 +79,10 @@ int running_enter(const char *display, const char *dir, const char *task, const 
 void running_leave(void)
 {
     char *path = own_path(NULL);
-    if (path)
+    if (path) {
         unlink(path);
+        guard_litter(path, false);
+    }
     free(path);
 }
 

@@ -115,7 +115,7 @@ static int ask_step(struct work *w, struct mind *m, const struct calibration_scr
     const struct dialect *d = w->a->l->dialect;
     struct mind_request ask = {.goal = GOAL_STEP,
                                .sampling = {0, 1, d->max_tokens < STEP_TOKENS ? d->max_tokens : STEP_TOKENS},
-                               .cancel = screen_stop_flag()};
+                               .cancel = screen_stop_flag(NULL)};
     char *sentence = xasprintf("Press %s", t->label), *task = wording_task(d, sentence),
          *lead = xasprintf("%s%s", task, d->observation_open);
     struct chat_part parts[3] = {{.text = lead}, {.image = &s->image}, {.text = d->observation_close}};

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "gate/blocks.h"
-#include "screen/screen.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -49,12 +48,13 @@ int confirm_parse(const char *text, struct confirm *out, struct err *e)
 struct wait { /* what ends a question besides its answer */
     int64_t start;
     double seconds;
+    const volatile int *stop;
 };
 
 /* Whether it has ended, and how. */
 static bool is_over(const struct wait *w, enum confirm_answer *how)
 {
-    if (*screen_stop_flag())
+    if (*w->stop)
         *how = CONFIRM_STOPPED;
     else if (clock_ms_since(w->start) > w->seconds * 1000)
         *how = CONFIRM_LATE;
@@ -103,9 +103,10 @@ static enum confirm_answer understand(const char *line, size_t n)
     return yes ? CONFIRM_ALLOWED : CONFIRM_DECLINED;
 }
 
-static enum confirm_answer ask_terminal(int fd, const struct confirm *c, const struct confirm_question *q)
+static enum confirm_answer ask_terminal(int fd, const struct confirm *c, const struct confirm_question *q,
+                                        const volatile int *stop)
 {
-    struct wait w = {clock_ns(), c->seconds};
+    struct wait w = {clock_ns(), c->seconds, stop};
     enum confirm_answer how = CONFIRM_DECLINED;
     char line[256];
     tcflush(fd, TCIFLUSH); /* what was typed before the question is no answer to it */
@@ -178,9 +179,10 @@ static void end_command(pid_t pid)
     waitpid(pid, &status, 0);
 }
 
-static enum confirm_answer ask_command(const struct confirm *c, const struct confirm_question *q)
+static enum confirm_answer ask_command(const struct confirm *c, const struct confirm_question *q,
+                                       const volatile int *stop)
 {
-    struct wait w = {clock_ns(), c->seconds};
+    struct wait w = {clock_ns(), c->seconds, stop};
     enum confirm_answer how = CONFIRM_NOBODY;
     int in = question_file(q->json), status = 0;
     pid_t pid = in >= 0 ? start_command(c->command, in) : -1;
@@ -203,7 +205,8 @@ static enum confirm_answer ask_command(const struct confirm *c, const struct con
 
 /* ---- which ----------------------------------------------------------------------------------------------- */
 
-enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q, const char **who)
+enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q,
+                                const volatile int *stop, const char **who)
 {
     *who = "nobody";
     switch (c->how) {
@@ -212,14 +215,14 @@ enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_qu
         return CONFIRM_ALLOWED;
     case CONFIRM_COMMAND:
         *who = "command";
-        return ask_command(c, q);
+        return ask_command(c, q, stop);
     case CONFIRM_AUTO:
     case CONFIRM_TTY: {
         int fd = open_terminal();
         if (fd < 0)
             return CONFIRM_NOBODY;
         *who = "terminal";
-        enum confirm_answer how = ask_terminal(fd, c, q);
+        enum confirm_answer how = ask_terminal(fd, c, q, stop);
         close(fd);
         return how;
     }

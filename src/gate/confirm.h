@@ -6,7 +6,7 @@
  *     never         nobody is asked: no
  *     yes-to-all    nobody is asked: yes
  *
- * An answer that does not come in time is no.  The stop flag ends the question at once.
+ * An answer that does not come in time is no.  The stop flag of the run ends the question at once.
  */
 #ifndef HOLORUN_GATE_CONFIRM_H
 #define HOLORUN_GATE_CONFIRM_H
@@ -45,6 +45,7 @@ enum confirm_answer {
 };
 
 /* who: "terminal", "command", "nobody", "unattended". */
-enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q, const char **who);
+enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q,
+                                const volatile int *stop, const char **who);
 
 #endif

@@ -237,7 +237,7 @@ static enum confirm_answer ask(struct gate *g, const struct action *a, const str
     if (path)
         lines[n++] = (struct confirm_line){"picture", path};
     struct confirm_question q = {lines, n, crop->im.rgb ? &crop->im : NULL, json.data};
-    enum confirm_answer answer = confirm_ask(&g->o.confirm, &q, &out->who);
+    enum confirm_answer answer = confirm_ask(&g->o.confirm, &q, screen_stop_flag(g->screen), &out->who);
     free(path);
     buf_free(&what);
     buf_free(&json);

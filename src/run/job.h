@@ -83,9 +83,10 @@ void job_resolve(struct job *j);
 
 /* ---- model.c -------------------------------------------------------------------------------------------------- */
 
-/* Where the model is, which is cheap; then itself. */
+/* Where the model is, which is cheap; then itself.  stop: gives up reading when it is set. */
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e);
-int job_model_open(struct job_model *m, const struct run_settings *s, struct err *e);
+int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop,
+                   struct err *e);
 void job_model_close(struct job_model *m);
 
 /* ---- open.c --------------------------------------------------------------------------------------------------- */

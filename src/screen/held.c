@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "screen/guard.h"
+#include "base/thread.h"
 #include "screen/private.h"
 
 #include <X11/XKBlib.h>
@@ -26,20 +26,30 @@
 
 /* Room for a few dozen keys and borrowed keycodes, which is all that ever happens at once. */
 enum { FILE_BYTES = 1024, FILE_MAX = 16 << 10 };
-enum { LIFT_WAIT_MS = 20 }; /* longest that the owner of the lock may take over one event */
+enum {
+    LIFT_WAIT_MS = 20, /* longest that the owner of the lock may take over one event */
+    REGISTRY_WAIT_MS = 300,
+    RESCUE_MS = 1500,
+};
 
 /* Displays of this process, for held_emergency(). */
-enum { MAX_DISPLAYS = 16 };
-static struct held *registry[MAX_DISPLAYS];
+static struct held *registry;
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void registry_put(struct held *h, bool add)
+static void registry_add(struct held *h)
 {
     pthread_mutex_lock(&registry_lock);
-    struct held *from = add ? NULL : h, *to = add ? h : NULL;
-    for (int i = 0; i < MAX_DISPLAYS; i++)
-        if (registry[i] == from) {
-            registry[i] = to;
+    h->next = registry;
+    registry = h;
+    pthread_mutex_unlock(&registry_lock);
+}
+
+static void registry_take(const struct held *h)
+{
+    pthread_mutex_lock(&registry_lock);
+    for (struct held **at = &registry; *at; at = &(*at)->next)
+        if (*at == h) {
+            *at = h->next;
             break;
         }
     pthread_mutex_unlock(&registry_lock);
@@ -71,24 +81,37 @@ static void scratch_clear(Display *dpy, int code, uint32_t keysym)
     }
 }
 
-static void undo(Display *dpy, const bool *key, const bool *button, const uint32_t *scratch)
+struct pressed { /* a copy of what is written down */
+    bool key[HELD_KEYS], button[HELD_BUTTONS];
+    uint32_t scratch[HELD_KEYS];
+};
+
+static void send_releases(Display *dpy, const struct pressed *p, struct ours *ours)
 {
-    struct xtrap t;
-    xtrap_begin(&t, dpy);
     for (int b = 1; b < HELD_BUTTONS; b++)
-        if (button[b]) {
-            ours_note(OURS_BUTTON, b, false);
+        if (p->button[b]) {
+            if (ours)
+                ours_note(ours, OURS_BUTTON, b, false);
             XTestFakeButtonEvent(dpy, (unsigned)b, False, CurrentTime);
         }
     for (int k = 8; k < HELD_KEYS; k++)
-        if (key[k]) {
-            ours_note(OURS_KEY, k, false);
+        if (p->key[k]) {
+            if (ours)
+                ours_note(ours, OURS_KEY, k, false);
             XTestFakeKeyEvent(dpy, (unsigned)k, False, CurrentTime);
         }
+}
+
+/* ours: NULL where nobody listens in this process. */
+static void undo(Display *dpy, const struct pressed *p, struct ours *ours)
+{
+    struct xtrap t;
+    xtrap_begin(&t, dpy);
+    send_releases(dpy, p, ours);
     XSync(dpy, False);
     for (int k = 8; k < HELD_KEYS; k++)
-        if (scratch[k])
-            scratch_clear(dpy, k, scratch[k]);
+        if (p->scratch[k])
+            scratch_clear(dpy, k, p->scratch[k]);
     xtrap_end(&t);
 }
 
@@ -100,19 +123,18 @@ bool held_any(const struct held *h)
     return false;
 }
 
-void held_release(struct held *h, Display *dpy)
+static void copy_pressed(const struct held *h, struct pressed *p)
 {
-    if (!held_any(h))
-        return;
-    bool key[HELD_KEYS], button[HELD_BUTTONS];
-    uint32_t scratch[HELD_KEYS];
     for (int i = 0; i < HELD_KEYS; i++) {
-        key[i] = h->key[i];
-        scratch[i] = h->scratch[i];
+        p->key[i] = h->key[i];
+        p->scratch[i] = h->scratch[i];
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
-        button[i] = h->button[i];
-    undo(dpy, key, button, scratch);
+        p->button[i] = h->button[i];
+}
+
+static void forget_pressed(struct held *h)
+{
     for (int i = 0; i < HELD_KEYS; i++) {
         h->key[i] = false;
         h->scratch[i] = 0;
@@ -122,45 +144,112 @@ void held_release(struct held *h, Display *dpy)
     held_store(h);
 }
 
+void held_release(struct held *h, Display *dpy)
+{
+    struct pressed p;
+    if (!held_any(h))
+        return;
+    copy_pressed(h, &p);
+    undo(dpy, &p, &h->ours);
+    forget_pressed(h);
+}
+
+/* The next so many milliseconds of CLOCK_MONOTONIC. */
+static struct timespec in_ms(int ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += ms % 1000 * 1000000L;
+    t.tv_sec += t.tv_nsec / 1000000000L;
+    t.tv_nsec %= 1000000000L;
+    return t;
+}
+
 void held_lift(struct held *h, Display *dpy)
 {
-    static const uint32_t nothing[HELD_KEYS];
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += LIFT_WAIT_MS * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    bool locked = pthread_mutex_clocklock(&h->lock, CLOCK_MONOTONIC, &until) == 0;
-    bool key[HELD_KEYS] = {0}, button[HELD_BUTTONS] = {0}, any = false;
+    struct timespec until = in_ms(LIFT_WAIT_MS);
+    bool locked = pthread_mutex_clocklock(&h->lock, CLOCK_MONOTONIC, &until) == 0, any = false;
+    struct pressed p = {0};
     for (int i = 0; i < HELD_KEYS; i++)
-        any |= key[i] = atomic_exchange(&h->key[i], false);
+        any |= p.key[i] = atomic_exchange(&h->key[i], false);
     for (int i = 0; i < HELD_BUTTONS; i++)
-        any |= button[i] = atomic_exchange(&h->button[i], false);
+        any |= p.button[i] = atomic_exchange(&h->button[i], false);
     if (any) {
-        undo(dpy, key, button, nothing);
+        send_releases(dpy, &p, &h->ours);
+        XFlush(dpy);
         held_store(h);
     }
     if (locked)
         held_unlock(h);
 }
 
-void held_emergency(void)
+/* ---- all at once --------------------------------------------------------------------------------- */
+
+struct rescue { /* one display; a thread of its own frees it */
+    struct pressed pressed;
+    char *display;
+    struct ours *ours;
+};
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    int left;
+} rescues = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void *rescue_one(void *arg)
 {
-    if (pthread_mutex_trylock(&registry_lock))
-        return; /* somebody is opening or closing: that thread releases */
-    for (int i = 0; i < MAX_DISPLAYS; i++) {
-        struct held *h = registry[i];
-        if (!h || !held_any(h))
-            continue;
-        static volatile bool lost;
-        Display *dpy = XOpenDisplay(h->display);
-        if (!dpy)
-            continue;
-        xtrap_watch(dpy, &lost);
-        held_release(h, dpy);
+    struct rescue *r = arg;
+    atomic_bool lost = false;
+    Display *dpy = xtrap_open(r->display, &lost);
+    if (dpy) {
+        undo(dpy, &r->pressed, r->ours);
         XCloseDisplay(dpy);
     }
-    pthread_mutex_unlock(&registry_lock);
+    pthread_mutex_lock(&rescues.lock);
+    rescues.left--;
+    pthread_cond_signal(&rescues.done);
+    pthread_mutex_unlock(&rescues.lock);
+    free(r->display);
+    free(r);
+    return NULL;
+}
+
+static void rescue(struct held *h)
+{
+    struct rescue *r = xcalloc(1, sizeof *r);
+    pthread_t thread;
+    copy_pressed(h, &r->pressed);
+    r->display = xstrdup(h->display);
+    r->ours = &h->ours;
+    pthread_mutex_lock(&rescues.lock);
+    rescues.left++;
+    pthread_mutex_unlock(&rescues.lock);
+    if (thread_start(&thread, 0, rescue_one, r))
+        rescue_one(r);
+    else
+        pthread_detach(thread);
+}
+
+void held_emergency(void)
+{
+    struct timespec until = in_ms(REGISTRY_WAIT_MS);
+    if (pthread_mutex_clocklock(&registry_lock, CLOCK_MONOTONIC, &until))
+        return; /* whoever has it for so long will not give it back */
+    for (struct held *h = registry; h; h = h->next)
+        if (held_any(h))
+            rescue(h);
+    until = in_ms(RESCUE_MS);
+    pthread_mutex_lock(&rescues.lock);
+    while (rescues.left && pthread_cond_clockwait(&rescues.done, &rescues.lock, CLOCK_MONOTONIC, &until) == 0)
+        ;
+    bool all = !rescues.left;
+    pthread_mutex_unlock(&rescues.lock);
+    for (struct held *h = registry; h && all; h = h->next)
+        if (held_any(h))
+            forget_pressed(h);
+    if (all)
+        pthread_mutex_unlock(&registry_lock); /* else what the others still use must stay */
 }
 
 /* ---- the file ---------------------------------------------------------------------------------- */
@@ -213,8 +302,7 @@ static json_t *read_file(int fd)
 static int undo_list(int fd, Display *dpy)
 {
     json_t *root = read_file(fd), *v;
-    bool key[HELD_KEYS] = {0}, button[HELD_BUTTONS] = {0};
-    uint32_t scratch[HELD_KEYS] = {0};
+    struct pressed p = {0};
     char down[32] = {0};
     int found = 0;
     size_t i;
@@ -223,27 +311,27 @@ static int undo_list(int fd, Display *dpy)
     json_array_foreach(json_object_get(root, "keys"), i, v)
     {
         json_int_t k = json_integer_value(v);
-        if (k >= 8 && k < HELD_KEYS && (down[k / 8] >> (k % 8) & 1) && !key[k])
-            found += key[k] = true;
+        if (k >= 8 && k < HELD_KEYS && (down[k / 8] >> (k % 8) & 1) && !p.key[k])
+            found += p.key[k] = true;
     }
     json_array_foreach(json_object_get(root, "buttons"), i, v)
     {
         json_int_t b = json_integer_value(v);
-        if (b >= 1 && b < HELD_BUTTONS && !button[b])
-            found += button[b] = true;
+        if (b >= 1 && b < HELD_BUTTONS && !p.button[b])
+            found += p.button[b] = true;
     }
     json_array_foreach(json_object_get(root, "scratch"), i, v)
     {
         json_int_t k = json_integer_value(json_array_get(v, 0)),
                    sym = json_integer_value(json_array_get(v, 1));
         if (k >= 8 && k < HELD_KEYS && sym > 0 && sym <= UINT32_MAX) {
-            scratch[k] = (uint32_t)sym;
+            p.scratch[k] = (uint32_t)sym;
             found++;
         }
     }
     json_decref(root);
     if (found)
-        undo(dpy, key, button, scratch);
+        undo(dpy, &p, NULL);
     return found;
 }
 
@@ -293,6 +381,7 @@ void held_open(struct held *h, Display *dpy, const char *display)
     memset(h, 0, sizeof *h);
     h->fd = -1;
     pthread_mutex_init(&h->lock, NULL);
+    ours_open(&h->ours);
     h->display = xstrdup(display);
     struct err e = ERR_INIT;
     char *dir = file_place(PLACE_RUNTIME, &e);
@@ -313,8 +402,7 @@ void held_open(struct held *h, Display *dpy, const char *display)
         h->memory_only = true;
     }
     lock_file(h, dpy);
-    guard_display(h->display, h->path);
-    registry_put(h, true);
+    registry_add(h);
 }
 
 int held_own(struct held *h, Display *dpy, struct err *e)
@@ -327,7 +415,7 @@ int held_own(struct held *h, Display *dpy, struct err *e)
 
 void held_close(struct held *h)
 {
-    registry_put(h, false);
+    registry_take(h);
     if (h->fd >= 0) {
         /* Emptied, not removed: removing a lock file lets two processes lock two files of one name. */
         held_store(h);
@@ -336,6 +424,7 @@ void held_close(struct held *h)
     free(h->path);
     free(h->display);
     pthread_mutex_destroy(&h->lock);
+    ours_close(&h->ours);
     memset(h, 0, sizeof *h);
     h->fd = -1;
 }

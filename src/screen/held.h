@@ -20,6 +20,7 @@
 #define HOLORUN_SCREEN_HELD_H
 
 #include "base/err.h"
+#include "screen/ours.h"
 
 #include <X11/Xlib.h>
 #include <pthread.h>
@@ -31,6 +32,8 @@ enum { HELD_KEYS = 256, HELD_BUTTONS = 32 };
 
 struct held {
     char *display, *path;
+    struct held *next;                   /* of this process */
+    struct ours ours;                    /* what of the events to come is known to be ours */
     pthread_mutex_t lock;                /* one event at a time */
     int fd;                              /* locked file; -1: not ours, no hands allowed */
     int owner;                           /* process that has the lock when we have not, 0 unknown */
@@ -60,14 +63,15 @@ bool held_any(const struct held *h);
 void held_release(struct held *h, Display *dpy); /* keys and buttons up, scratch keycodes empty again */
 
 /* Keys and buttons up; what is typed keeps its keycodes until the owner gives them back.  Takes the lock, but does not
- * wait for an owner who hangs. */
+ * wait for an owner who hangs, nor for a server that does. */
 void held_lift(struct held *h, Display *dpy);
 
 /* What the file of a process that has the lock, and hangs, says: up; the file stays.  How many keys, buttons and
  * keycodes that were. */
 int held_undo_file(const char *path, Display *dpy);
 
-/* All displays of this process, through fresh connections.  Not for signal handlers. */
+/* All displays of this process on which something is held, through fresh connections and all at the same time; those
+ * whose server does not answer are left after 1.5 s.  Not for signal handlers. */
 void held_emergency(void);
 
 #endif

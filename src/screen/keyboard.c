@@ -159,7 +159,7 @@ static int key_begin(struct screen *s, int code, bool down, struct err *e)
         return -1;
     if (down)
         held_set_key(&s->held, code, true);
-    ours_note(OURS_KEY, code, down);
+    ours_note(&s->held.ours, OURS_KEY, code, down);
     return 0;
 }
 
@@ -183,7 +183,7 @@ int key_tap(struct screen *s, int code, struct err *e)
 {
     if (key_begin(s, code, true, e))
         return -1;
-    ours_note(OURS_KEY, code, false);
+    ours_note(&s->held.ours, OURS_KEY, code, false);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, True, CurrentTime);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, False, CurrentTime);
     s->events++; /* two of them */

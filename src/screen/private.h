@@ -7,13 +7,15 @@
  *   window.c    titles, activation          paste.c     text without any free keycode
  *   watch.c     a person at the display     held.c      what is pressed
  *   guard.c     help from outside
- *   ours.c      which events are not hers   stopfile.c  the stop files; stop.c  when to end
+ *   ours.c      which events are not hers   stopfile.c  the stop files
+ *   stop.c      who is to stop              xtrap.c     errors, lost connections
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
 
 #include "screen/held.h"
 #include "screen/screen.h"
+#include "screen/stop.h"
 #include "screen/xtrap.h"
 
 #include <X11/XKBlib.h>
@@ -64,7 +66,9 @@ struct screen {
     Window root;
     Visual *visual;
     int depth;
-    volatile bool lost; /* the connection is gone: set by Xlib's exit handler */
+    struct stop *stop;
+    atomic_bool
+        lost; /* the connection is gone: set by Xlib's exit handler, or the watch has given the server up */
     struct screen_options options;
     char *view_name;
 
@@ -185,27 +189,14 @@ void paste_close(struct screen *s);
 
 /* ---- watch.c ----------------------------------------------------------------------------------- */
 
+void watch_hurry(
+    struct screen *s); /* the screen is about to be closed: a server that hangs is given up soon */
 void watch_close(struct screen *s);
-
-/* ---- ours.c ------------------------------------------------------------------------------------ */
-
-enum ours { OURS_KEY, OURS_BUTTON, OURS_MOTION };
-void ours_note(enum ours kind, int detail, bool down); /* before each event we send */
-/* Whether such an event that XTEST's device sent is one of ours; uses its note up. */
-bool ours_take(enum ours kind, int detail, bool down);
 
 /* ---- stopfile.c -------------------------------------------------------------------------------- */
 
-struct stopfile; /* the two files that stop this process */
-struct stopfile *stopfile_open(struct err *e);
-int stopfile_fd(const struct stopfile *f); /* readable when one may have changed; -1: look now and then */
-bool stopfile_asks(struct stopfile *f);    /* drains the former */
-void stopfile_close(struct stopfile *f);   /* NULL is fine */
-
-/* ---- stop.c ------------------------------------------------------------------------------------ */
-
-void stop_waker(int fd, bool add); /* an eventfd that is written when the flag is set by a signal */
-int stop_check(
-    struct err *e); /* -1 with ERR_STOPPED when the flag is set, with ERR_TIME after the deadline */
+struct stopfile; /* a screen that listens for the files that stop it */
+struct stopfile *stopfile_open(struct stop *stop, struct err *e);
+void stopfile_close(struct stopfile *f); /* NULL is fine */
 
 #endif

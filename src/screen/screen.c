@@ -33,12 +33,12 @@ static int connect_display(struct screen *s, const char *name, struct err *e)
         return err_set(e, ERR_ENV,
                        "no display: DISPLAY is not set; use --display :0, or start a private one (Xvfb :1)");
     }
-    xtrap_setup();
-    s->dpy = XOpenDisplay(given);
+    s->dpy = xtrap_open(given, &s->lost);
     if (!s->dpy)
         return err_set(e, ERR_ENV,
-                       "cannot open display '%s': no X server there, or it refuses this user (xauth)", given);
-    xtrap_watch(s->dpy, &s->lost);
+                       "cannot open display '%s': no X server there, it does not answer, or it refuses this "
+                       "user (xauth)",
+                       given);
     s->name = xstrdup(given);
     s->root = DefaultRootWindow(s->dpy);
     s->visual = DefaultVisual(s->dpy, DefaultScreen(s->dpy));
@@ -110,7 +110,8 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     s->options.view = s->options.display = NULL; /* borrowed only for the call */
     s->held.fd = -1;
 
-    if (connect_display(s, o ? o->display : NULL, e) || probe(s, e) || monitors_update(s, e))
+    if (!(s->stop = stop_open(e)) || connect_display(s, o ? o->display : NULL, e) || probe(s, e) ||
+        monitors_update(s, e))
         goto fail;
     if (is_xwayland(s)) {
         err_set(e, ERR_ENV, "display '%s' is Xwayland inside a Wayland session: %s", s->name, WAYLAND_ADVICE);
@@ -119,6 +120,7 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     keyboard_open(s);
     settle_open(s);
     held_open(&s->held, s->dpy, s->name);
+    guard_display(s->stop->slot, s->held.display, s->held.path);
     if (screen_alive(s, e))
         goto fail;
     return s;
@@ -132,19 +134,23 @@ void screen_close(struct screen *s)
     if (!s)
         return;
     if (s->dpy) {
+        watch_hurry(s);
         if (!s->lost)
             screen_release_all(s);
-        watch_close(s);
         paste_close(s);
         settle_close(s);
         capture_close(s);
         keyboard_close(s);
-        if (s->held.display)
-            held_close(&s->held);
         if (s->xdo)
             xdo_free(s->xdo);
+        watch_close(s);
+        if (s->stop)
+            guard_forget(s->stop->slot);
+        if (s->held.display)
+            held_close(&s->held);
         XCloseDisplay(s->dpy);
     }
+    stop_close(s->stop);
     free(s->view_name);
     free(s->name);
     free(s);
@@ -161,7 +167,7 @@ int screen_alive(struct screen *s, struct err *e)
 
 int screen_may_act(struct screen *s, struct err *e)
 {
-    if (screen_alive(s, e) || stop_check(e))
+    if (screen_alive(s, e) || stop_check(s->stop, e))
         return -1;
     if (screen_person(s))
         return err_set(e, ERR_FAILED, "a person uses the %s: nothing more was done", screen_person(s));
@@ -170,7 +176,7 @@ int screen_may_act(struct screen *s, struct err *e)
 
 int hands_begin(struct screen *s, struct err *e)
 {
-    guard_progress();
+    guard_progress(s->stop->slot);
     held_lock(&s->held);
     if (screen_may_act(s, e) == 0)
         return 0;
@@ -252,8 +258,8 @@ int screen_wait(struct screen *s, double ms, struct err *e)
 {
     /* Slices of 10 ms: a stop is noticed within one. */
     for (double left = ms;; left -= 10) {
-        guard_progress();
-        if (screen_alive(s, e) || stop_check(e))
+        guard_progress(s->stop->slot);
+        if (screen_alive(s, e) || stop_check(s->stop, e))
             return -1;
         if (left <= 0)
             return 0;

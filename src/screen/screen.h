@@ -1,8 +1,9 @@
 /* screen.h - one X11 display: what is on it (eyes) and what is done to it (hands).
  *
  * Everything here speaks root-window pixels.  A `struct screen` owns one Display connection and is
- * used from one thread.  X errors never end the process: they are trapped around the exact call; a
- * lost connection makes every later call fail with ERR_ENV "display ':1' was lost".
+ * used from one thread; many may be open, each on its own display, and none knows of the others.  X errors never end the
+ * process: they are trapped around the exact call; a lost connection makes every later call on that screen fail with
+ * ERR_ENV "display ':1' was lost".
  *
  * Hands look at the stop flag before every single event (screen_stop_flag), and write down what they
  * press in a held-list, in memory and in a file, before they press it: whatever happens, what was
@@ -113,18 +114,29 @@ int64_t screen_events_sent(const struct screen *s);
 
 /* ---- stopping -------------------------------------------------------------------------------- */
 
-/* The process-wide flag: signal handlers set it, hands and waits and generation look at it.
- * 0 go on, else why: a signal number, or STOP_* below. */
+/* The flag of a screen: hands and waits look at it, and so does everything that is done for its run (generation).  0 go
+ * on, else why: a signal number, or STOP_* below.  Whoever wants this run to end writes it; a signal handler may.
+ * The pointer is good for as long as the screen is open.  NULL: that of the process, for where there is no screen. */
 enum { STOP_FILE = 1000, STOP_HUMAN = 1001, STOP_CORNER = 1002, STOP_HANG = 1003 };
-volatile int *screen_stop_flag(void);
+volatile int *screen_stop_flag(const struct screen *s);
+
+/* Sets the process's flag and those of all screens, also of those that are opened later.  0 takes it back.  A signal
+ * handler may call it, and ours does. */
+void screen_stop_all(int why);
+
+/* From 1 on in the order of opening, the N of the file "stop-PID-N". */
+int screen_number(const struct screen *s);
 
 /* From this time on (clock_ns()) hands and waits fail with ERR_TIME, in the middle of what they do; 0: never. */
-void screen_deadline(int64_t ns);
+void screen_deadline(struct screen *s, int64_t ns);
 
 /* From now on a person stops the run with Escape twice within 0.6 s on this display (what we press does
- * not count), or by writing the file "stop", or "stop-PID" for this process alone, into the runtime folder.  What is
- * pressed then goes up at once, whatever this process is busy with.  Ends with screen_close().  -1 with the reason
- * when nobody can listen here; everything else works all the same. */
+ * not count), or by writing a file into the runtime folder: "stop" for all runs, "stop-PID" for those of this process, "stop-PID-N"
+ * for this one (N: screen_number()).  What is pressed then goes up at once, whatever this process is busy with.  Ends with
+ * screen_close().  -1 with the reason when nobody can listen here; everything else works all the same.
+ *
+ * With a watch a server that hangs is given up, as if it were lost: after 30 s, and after 2 s once the screen is to stop,
+ * is past its deadline, or is being closed.  Without one calls wait for such a server for ever. */
 int screen_watch(struct screen *s, struct err *e);
 
 /* Presses and releases a key that means nothing and waits until the watch has seen it: -1 when this server keeps
@@ -138,12 +150,13 @@ const char *screen_person(const struct screen *s);
 int screen_yield(struct screen *s, double quiet_ms, double max_ms, struct err *e);
 
 /* A process beside this one that releases what is pressed when this one is killed, stopped or hangs for 2 s in the
- * middle of an action: before any thread is started, and the end after the last screen_close().  guard.h. */
+ * middle of an action, on each display for itself: before any thread is started (and after XAUTHORITY is what it shall
+ * be), and the end after the last screen_close().  guard.h. */
 int screen_guard(struct err *e);
 void screen_guard_end(void);
-void screen_acting(bool yes); /* an action begins, or is over */
+void screen_acting(struct screen *s, bool yes); /* an action begins, or is over */
 
-/* SIGINT, SIGTERM, SIGHUP set the flag (a second one ends the process after releasing keys);
+/* SIGINT, SIGTERM, SIGHUP stop all screens (a second one ends the process after releasing keys);
  * die() and bug() release what is held. */
 void screen_install_signals(void);
 

@@ -175,7 +175,7 @@ int screen_settle(struct screen *s, const struct settle *p, struct settled *out,
     struct watch w = {.start = clock_ns()};
     *out = (struct settled){0, "timeout"};
     int rc = watch(s, &w, &limits, out, e);
-    if (rc && stop_check(NULL))
+    if (rc && stop_check(s->stop, NULL))
         out->why = "stopped";
     out->ms = clock_ms_since(w.start);
     image_free(&w.frame[0]);

@@ -1,10 +1,10 @@
-/* stop.c - the stop flag, the signals that set it, and the end that cannot wait.
+/* stop.c - the stop flags, the signals that set them, and the end that cannot wait.
  *
- * A first SIGINT, SIGTERM or SIGHUP sets the flag: hands stop before their next event, generation
+ * A first SIGINT, SIGTERM or SIGHUP sets all flags: hands stop before their next event, generation
  * before its next token, and the program ends in order.  A second one must end it even when some
  * thread no longer listens.  Releasing keys needs Xlib, which a signal handler may not call, so the
- * handler writes to a pipe and a thread that does nothing else releases what is held through a
- * connection of its own and exits; if even that takes two seconds (the X server hangs), SIGALRM ends
+ * handler writes to a pipe and a thread that does nothing else releases what is held through
+ * connections of its own and exits; if even that takes two seconds (an X server hangs), SIGALRM ends
  * the process.
  *
  * Threads that watch a display are woken by the first signal and lift what is pressed, for the owner of the hands may
@@ -12,11 +12,13 @@
  *
  * A deadline stops hands at the same place as the flag, but only them, and only until it is taken back.
  */
+#include "screen/stop.h"
+
 #include "screen/guard.h"
-#include "screen/held.h"
 #include "screen/private.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,31 +27,99 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-static volatile int stop_flag;
+static volatile int process_flag;
 static volatile sig_atomic_t signals_seen;
-static _Atomic int64_t deadline; /* clock_ns(); 0: none */
 static int force_pipe[2] = {-1, -1};
 
-enum { MAX_WAKERS = 16 };
-static atomic_int wakers[MAX_WAKERS]; /* file descriptors + 1; 0: empty */
+static struct stop slots[STOP_SLOTS];
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* for taking one; not for reading */
 
-volatile int *screen_stop_flag(void)
+/* ---- one screen ---------------------------------------------------------------------------------- */
+
+static struct stop *take_slot(void)
 {
-    return &stop_flag;
+    static int last_number;
+    for (int i = 0; i < STOP_SLOTS; i++) {
+        struct stop *s = &slots[i];
+        if (s->used)
+            continue;
+        s->slot = i;
+        s->number = ++last_number;
+        if (!s->wake) {
+            int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+            if (fd < 0)
+                return NULL;
+            s->wake = fd + 1;
+        }
+        return s;
+    }
+    errno = EUSERS;
+    return NULL;
 }
 
-void screen_deadline(int64_t ns)
+struct stop *stop_open(struct err *e)
 {
-    deadline = ns;
+    uint64_t n;
+    pthread_mutex_lock(&slots_lock);
+    struct stop *s = take_slot();
+    if (s) {
+        ssize_t stale = read(stop_wake_fd(s), &n, sizeof n);
+        (void)stale;
+        s->deadline = 0;
+        s->flag = 0;
+        s->used = true; /* in this order: who is asked to stop from now on is found, */
+        stop_seen(s);   /* and who was asked before is known */
+    }
+    pthread_mutex_unlock(&slots_lock);
+    if (!s)
+        err_set(e, ERR_ENV, "cannot open another display: %s", strerror(errno));
+    return s;
 }
 
-int stop_check(struct err *e)
+void stop_close(struct stop *s)
 {
-    int why = stop_flag;
-    if (!why && guard_tripped())
-        stop_flag = why = STOP_HANG;
+    if (s)
+        s->used = false;
+}
+
+int stop_wake_fd(const struct stop *s)
+{
+    return s->wake - 1;
+}
+
+void stop_wake(const struct stop *s)
+{
+    static const uint64_t one = 1;
+    ssize_t n = write(stop_wake_fd(s), &one, sizeof one);
+    (void)n; /* it would be awake already */
+}
+
+void stop_one(struct stop *s, int why)
+{
+    if (!s->flag)
+        s->flag = why;
+    stop_wake(s);
+}
+
+int stop_seen(struct stop *s)
+{
+    int why = s->flag;
+    if (!why)
+        why = process_flag;
+    if (!why && guard_tripped(s->slot))
+        why = STOP_HANG;
+    if (why && !s->flag)
+        s->flag = why;
+    return why;
+}
+
+int stop_check(struct stop *s, struct err *e)
+{
+    int why = stop_seen(s);
+    int64_t deadline = s->deadline;
     if (!why && deadline && clock_ns() >= deadline)
         return err_set(e, ERR_TIME, "the time is over");
     if (!why)
@@ -66,31 +136,39 @@ int stop_check(struct err *e)
     return err_set(e, ERR_STOPPED, "stopped by signal %s%s", name ? "SIG" : "", name ? name : "?");
 }
 
-void stop_waker(int fd, bool add)
+/* ---- all of them --------------------------------------------------------------------------------- */
+
+volatile int *screen_stop_flag(const struct screen *s)
 {
-    int from = add ? 0 : fd + 1, to = add ? fd + 1 : 0;
-    for (int i = 0; i < MAX_WAKERS; i++)
-        if (atomic_compare_exchange_strong(&wakers[i], &(int){from}, to))
-            return;
+    return s ? &s->stop->flag : &process_flag;
+}
+
+int screen_number(const struct screen *s)
+{
+    return s->stop->number;
+}
+
+void screen_deadline(struct screen *s, int64_t ns)
+{
+    s->stop->deadline = ns;
 }
 
 /* Only what a signal handler may do. */
-static void wake(void)
+void screen_stop_all(int why)
 {
-    static const uint64_t one = 1;
-    for (int i = 0; i < MAX_WAKERS; i++) {
-        int fd = atomic_load(&wakers[i]) - 1;
-        ssize_t n = fd >= 0 ? write(fd, &one, sizeof one) : 0;
-        (void)n; /* it would be awake already */
-    }
+    if (!why || !process_flag)
+        process_flag = why;
+    for (int i = 0; i < STOP_SLOTS; i++)
+        if (slots[i].used && why)
+            stop_one(&slots[i], why);
+        else if (slots[i].used)
+            slots[i].flag = 0;
 }
 
 static void on_signal(int sig)
 {
     int saved = errno;
-    if (!stop_flag)
-        stop_flag = sig;
-    wake();
+    screen_stop_all(sig);
     if (signals_seen++) {
         ssize_t n = write(force_pipe[1], "x", 1);
         (void)n; /* a full pipe already says it */
@@ -130,13 +208,8 @@ void screen_install_signals(void)
         return;
     if (pipe2(force_pipe, O_CLOEXEC))
         die(ERR_ENV, "cannot make a pipe: %s", strerror(errno));
-    /* Signals are for the main thread: this one is born with all of them blocked. */
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
     pthread_t thread;
-    int rc = pthread_create(&thread, NULL, force_end, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int rc = thread_start(&thread, 0, force_end, NULL);
     if (rc)
         die(ERR_ENV, "cannot start a thread: %s", strerror(rc));
     pthread_detach(thread);

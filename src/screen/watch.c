@@ -1,47 +1,61 @@
 /* watch.c - what a person does at the display: stopping the run, or just being there.
  *
  * A thread with a connection of its own listens to raw events (XInput 2.1 or newer: they arrive even while some
- * program has grabbed the keyboard).  It sets the stop flag when Escape goes down twice within 0.6 s, released in
- * between and with no other key between; when a stop file appears (stopfile.c); and, where that is wanted, when a
- * person has left the pointer in the top left corner for a second.  Events of our own do not count (ours.c).
+ * program has grabbed the keyboard).  It sets the screen's stop flag when Escape goes down twice within 0.6 s, released in
+ * between and with no other key between; and, where that is wanted, when a person has left the pointer in the top left
+ * corner for a second.  Events of our own do not count (ours.c).
  *
  * Whoever sets the flag, this thread lifts what is pressed: the thread that has the hands may be busy with a
  * model and would come to it only later.
  *
  * Where the run heeds a person, buttons and motion are listened to as well, and hands fail from the first event on
  * that is not ours until screen_yield() has waited for quiet.
+ *
+ * Now and then it sends itself an event.  When that does not come back the server hangs, and so does the thread that has
+ * the hands, in the middle of some call: then both connections are cut, and that call fails as if the server had died.
+ * For this the thread itself must not wait for the server's answers.
  */
 #include "screen/guard.h"
 #include "screen/private.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
+#include <X11/Xatom.h>
 #include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
 #include <X11/keysym.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     GESTURE_MS = 600,
     CORNER_PX = 2,
     CORNER_MS = 1000,
-    LOOK_MS = 40,       /* at things that nothing tells of */
-    LOOK_FILES_MS = 40, /* without inotify */
-    CHECK_MS = 500,     /* longest that our own key may take to come back */
+    LOOK_MS = 40,   /* at things that nothing tells of */
+    CHECK_MS = 500, /* longest that our own key may take to come back */
+    BEAT_MS = 5000, /* between two looks whether the server still answers */
+    PATIENCE_MS = 30000,
+    HURRY_MS = 2000, /* the same when the screen is to stop or to be closed */
+    JOIN_MS = 3000,
+    STACK_BYTES = 256 << 10,
 };
 
 struct watch {
     Display *dpy;
     struct screen *screen; /* whose held-list is lifted; nothing else of it is used here */
-    volatile bool lost;
-    atomic_bool end;
+    atomic_bool lost, hurry, end;
+    Window window; /* unmapped: beats come to it */
+    bool asked;    /* a beat is on its way */
+    int64_t beat;  /* since when, or when the last one came */
     int xi_opcode, keyboard_id, pointer_id, escape;
     bool armed, released; /* a first Escape was seen; it has gone up */
     int64_t first;
@@ -51,8 +65,8 @@ struct watch {
     _Atomic(const char *) what;
     atomic_int seen; /* keys of our own */
     struct stopfile *files;
-    int wake; /* eventfd: the flag was set, or the end has come */
     pthread_t thread;
+    int socket; /* another number of the connection's, good even while that is closed */
 };
 
 /* ---- events -------------------------------------------------------------------------------------- */
@@ -62,7 +76,7 @@ static void on_escape(struct watch *w, bool down)
     if (!down) {
         w->released = true;
     } else if (w->armed && w->released && clock_ms_since(w->first) <= GESTURE_MS) {
-        *screen_stop_flag() = STOP_HUMAN;
+        stop_one(w->screen->stop, STOP_HUMAN);
         w->armed = false;
     } else if (!w->armed || w->released) { /* else: the same press, repeating itself */
         w->armed = true;
@@ -80,7 +94,7 @@ static void person_did(struct watch *w, const char *what)
 static void on_key(struct watch *w, const XIRawEvent *raw)
 {
     bool down = raw->evtype == XI_RawKeyPress;
-    if (raw->sourceid == w->keyboard_id && ours_take(OURS_KEY, raw->detail, down)) {
+    if (raw->sourceid == w->keyboard_id && ours_take(&w->screen->held.ours, OURS_KEY, raw->detail, down)) {
         w->seen++;
         return;
     }
@@ -103,9 +117,9 @@ static bool in_corner(struct watch *w)
 static void on_pointer(struct watch *w, const XIRawEvent *raw)
 {
     bool motion = raw->evtype == XI_RawMotion, down = raw->evtype == XI_RawButtonPress;
-    bool ours = raw->sourceid == w->pointer_id &&
-                (motion ? ours_take(OURS_MOTION, 0, true) : ours_take(OURS_BUTTON, raw->detail, down));
-    if (ours) {
+    struct ours *ours = &w->screen->held.ours;
+    if (raw->sourceid == w->pointer_id &&
+        (motion ? ours_take(ours, OURS_MOTION, 0, true) : ours_take(ours, OURS_BUTTON, raw->detail, down))) {
         w->corner = 0;
         return;
     }
@@ -125,6 +139,10 @@ static void read_events(struct watch *w)
             XRefreshKeyboardMapping(&ev.xmapping);
             w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
         }
+        if (ev.type == ClientMessage && ev.xclient.window == w->window) {
+            w->asked = false;
+            w->beat = clock_ns();
+        }
         if (ev.type != GenericEvent || ev.xcookie.extension != w->xi_opcode ||
             !XGetEventData(w->dpy, &ev.xcookie))
             continue;
@@ -136,36 +154,67 @@ static void read_events(struct watch *w)
     }
 }
 
+/* ---- a server that hangs ------------------------------------------------------------------------- */
+
+static void send_beat(struct watch *w)
+{
+    XEvent ev = {.xclient = {.type = ClientMessage, .window = w->window, .format = 32}};
+    ev.xclient.message_type = XA_WINDOW; /* it means nothing */
+    XSendEvent(w->dpy, w->window, False, NoEventMask, &ev);
+    XFlush(w->dpy);
+    w->asked = true;
+    w->beat = clock_ns();
+}
+
+static void look_at_server(struct watch *w)
+{
+    struct screen *s = w->screen;
+    int64_t deadline = s->stop->deadline;
+    bool hurry = s->stop->flag || w->hurry || (deadline && clock_ns() > deadline);
+    double ms = clock_ms_since(w->beat);
+    if (w->lost) /* nobody to ask */
+        return;
+    if (!w->asked) {
+        if (ms > (hurry ? HURRY_MS / 4 : BEAT_MS))
+            send_beat(w);
+        return;
+    }
+    if (ms < (hurry ? HURRY_MS : PATIENCE_MS))
+        return;
+    warn("display '%s' does not answer: given up", s->name);
+    s->lost = w->lost = true;
+    shutdown(ConnectionNumber(s->dpy), SHUT_RDWR);
+    shutdown(w->socket, SHUT_RDWR);
+}
+
 /* ---- the thread ---------------------------------------------------------------------------------- */
 
 static void sleep_until_something(struct watch *w)
 {
     uint64_t n;
     struct pollfd p[] = {{.fd = w->lost ? -1 : ConnectionNumber(w->dpy), .events = POLLIN},
-                         {.fd = stopfile_fd(w->files), .events = POLLIN},
-                         {.fd = w->wake, .events = POLLIN}};
-    poll(p, 3, stopfile_fd(w->files) < 0 ? LOOK_FILES_MS : LOOK_MS);
-    ssize_t got = p[2].revents ? read(w->wake, &n, sizeof n) : 0;
+                         {.fd = stop_wake_fd(w->screen->stop), .events = POLLIN}};
+    poll(p, 2, LOOK_MS);
+    ssize_t got = p[1].revents ? read(p[1].fd, &n, sizeof n) : 0;
     (void)got;
 }
 
 static void *watch_thread(void *arg)
 {
     struct watch *w = arg;
-    volatile int *flag = screen_stop_flag();
+    struct stop *stop = w->screen->stop;
     while (!w->end) {
-        guard_alive();
+        guard_alive(stop->slot);
         sleep_until_something(w);
         if (!w->lost)
             read_events(w);
-        stop_check(NULL); /* what the watchdog did */
-        if (!*flag && stopfile_asks(w->files))
-            *flag = STOP_FILE;
-        if (!*flag && w->corner && clock_ms_since(w->corner) >= CORNER_MS)
-            *flag = STOP_CORNER;
-        if (*flag && !w->lifted && !w->lost)
+        if (w->corner && clock_ms_since(w->corner) >= CORNER_MS)
+            stop_one(stop, STOP_CORNER);
+        bool stopped = stop_seen(stop) != 0;
+        if (stopped && !w->lifted && !w->lost)
             held_lift(&w->screen->held, w->dpy);
-        w->lifted = *flag != 0;
+        w->lifted = stopped;
+        look_at_server(w);
     }
     /* Here and not by who joins: Xlib leaves a lost Display locked by the thread that noticed. */
     XCloseDisplay(w->dpy);
@@ -227,10 +276,11 @@ static int device_named(Display *dpy, const char *part)
 static int listen_to(struct watch *w, const char *display, bool pointer, struct err *e)
 {
     int event, error, major = 2, minor = 2;
-    w->dpy = XOpenDisplay(display);
+    w->dpy = xtrap_open(display, &w->lost);
     if (!w->dpy)
         return err_set(e, ERR_ENV, "cannot open a second connection to display '%s'", display);
-    xtrap_watch(w->dpy, &w->lost);
+    if ((w->socket = fcntl(ConnectionNumber(w->dpy), F_DUPFD_CLOEXEC, 0)) < 0)
+        return err_set(e, ERR_ENV, "no more file descriptors: %s", strerror(errno));
     if (!XQueryExtension(w->dpy, "XInputExtension", &w->xi_opcode, &event, &error) ||
         XIQueryVersion(w->dpy, &major, &minor) != Success || (major == 2 && minor < 1))
         return err_set(e, ERR_ENV, "display '%s' has no XInput 2.1: Escape twice will not stop the run",
@@ -248,6 +298,9 @@ static int listen_to(struct watch *w, const char *display, bool pointer, struct 
     XIEventMask wanted = {.deviceid = XIAllMasterDevices, .mask_len = sizeof bits, .mask = bits};
     XISelectEvents(w->dpy, DefaultRootWindow(w->dpy), &wanted, 1);
     w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
+    w->window = XCreateWindow(w->dpy, DefaultRootWindow(w->dpy), 0, 0, 1, 1, 0, 0, InputOnly, CopyFromParent,
+                              0, NULL);
+    w->beat = clock_ns();
     XTestGrabControl(w->dpy, True); /* another client's server grab does not keep keys down */
     XSync(w->dpy, False);
     return 0;
@@ -257,22 +310,10 @@ static void watch_free(struct watch *w)
 {
     if (w->dpy)
         XCloseDisplay(w->dpy);
-    if (w->wake >= 0) {
-        stop_waker(w->wake, false);
-        close(w->wake);
-    }
+    if (w->socket >= 0)
+        close(w->socket);
     stopfile_close(w->files);
     free(w);
-}
-
-static int start_thread(struct watch *w, struct err *e)
-{
-    sigset_t all, old; /* signals are the main thread's */
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &old);
-    int rc = pthread_create(&w->thread, NULL, watch_thread, w);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc ? err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc)) : 0;
 }
 
 int screen_watch(struct screen *s, struct err *e)
@@ -280,30 +321,43 @@ int screen_watch(struct screen *s, struct err *e)
     if (s->watch)
         return 0;
     struct watch *w = xcalloc(1, sizeof *w);
+    w->socket = -1;
     w->screen = s;
     w->keyboard_id = s->keyboard_id;
-    w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    stop_waker(w->wake, true);
-    w->files = stopfile_open(e);
-    if (!w->files || listen_to(w, s->name, s->options.heed_person || s->options.corner_stop, e) ||
-        start_thread(w, e)) {
+    w->files = stopfile_open(s->stop, e);
+    int rc = w->files ? listen_to(w, s->name, s->options.heed_person || s->options.corner_stop, e) : -1;
+    int failed = rc ? 0 : thread_start(&w->thread, STACK_BYTES, watch_thread, w);
+    if (failed)
+        rc = err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(failed));
+    if (rc)
         watch_free(w);
-        return -1;
-    }
-    s->watch = w;
-    return 0;
+    else
+        s->watch = w;
+    return rc;
+}
+
+void watch_hurry(struct screen *s)
+{
+    if (!s->watch)
+        return;
+    s->watch->hurry = true;
+    stop_wake(s->stop);
 }
 
 void watch_close(struct screen *s)
 {
-    static const uint64_t one = 1;
     struct watch *w = s->watch;
+    struct timespec until;
     if (!w)
         return;
     w->end = true;
-    ssize_t n = write(w->wake, &one, sizeof one);
-    (void)n; /* it would be awake already */
-    pthread_join(w->thread, NULL);
+    stop_wake(s->stop);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += JOIN_MS / 1000;
+    if (pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until)) { /* it asks a server that hangs */
+        shutdown(w->socket, SHUT_RDWR);
+        pthread_join(w->thread, NULL);
+    }
     watch_free(w);
     s->watch = NULL;
 }

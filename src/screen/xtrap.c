@@ -2,15 +2,32 @@
  *
  * Xlib has one error handler for the whole process; ours finds the innermost trap of the thread that
  * is reading the reply, which is the thread that sent the request since no Display is shared.
+ *
+ * Opening has two dangers.  Xlib asks the server things before a Display can be given an exit handler of its own: when
+ * the connection breaks there, the handler jumps out of XOpenDisplay, at the price of what that had allocated.  And Xlib
+ * holds a lock that all Displays share while it waits for a server's first word: so a server is greeted here first, by
+ * a client of a version that does not exist, which every server answers and none writes down.
  */
 #include "screen/xtrap.h"
 
 #include "base/err.h"
 
+#include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { GREETING_MS = 10000 };
 
 static _Thread_local struct xtrap *innermost;
 static _Thread_local int strays;
+static _Thread_local sigjmp_buf *opening; /* NULL: this thread opens no display just now */
 
 static int on_error(Display *dpy, XErrorEvent *ev)
 {
@@ -29,13 +46,15 @@ static int on_error(Display *dpy, XErrorEvent *ev)
 static int on_io_error(Display *dpy)
 {
     (void)dpy;
+    if (opening)
+        siglongjmp(*opening, 1);
     return 0;
 }
 
 static void on_lost(Display *dpy, void *lost)
 {
     (void)dpy;
-    *(volatile bool *)lost = true;
+    *(atomic_bool *)lost = true;
 }
 
 static void setup(void)
@@ -53,10 +72,69 @@ void xtrap_setup(void)
     XSetIOErrorHandler(on_io_error);
 }
 
-void xtrap_watch(Display *dpy, volatile bool *lost)
+void xtrap_watch(Display *dpy, atomic_bool *lost)
 {
-    XSetIOErrorExitHandler(dpy, on_lost, (void *)lost);
+    XSetIOErrorExitHandler(dpy, on_lost, lost);
 }
+
+/* ---- opening ------------------------------------------------------------------------------------- */
+
+/* A connection to a display of this machine, ":7" or "unix:7.0"; -1: it is another kind, or there is nobody. */
+static int connect_local(const char *display)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const char *colon = strrchr(display, ':');
+    size_t host = colon ? (size_t)(colon - display) : 1;
+    if (host != 0 && !(host == 4 && !strncmp(display, "unix", 4)))
+        return -1;
+    /* First in the name space without files, as Xlib does: a 0, then the name. */
+    int n =
+        snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "/tmp/.X11-unix/X%ld", strtol(colon + 1, NULL, 10));
+    for (int with_file = 0; with_file < 2; with_file++) {
+        int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+        if (fd >= 0 && connect(fd, (struct sockaddr *)&at, len) == 0)
+            return fd;
+        if (fd >= 0)
+            close(fd);
+        memmove(at.sun_path, at.sun_path + 1, (size_t)n);
+        at.sun_path[n] = 0;
+    }
+    return -1;
+}
+
+static bool answers(const char *display)
+{
+    static const unsigned char hello[12] = {'l'}; /* version 0.0, no authorization */
+    int fd = connect_local(display);
+    if (fd < 0)
+        return true; /* whatever it is, XOpenDisplay will say */
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    bool heard = send(fd, hello, sizeof hello, MSG_NOSIGNAL) < 0 || poll(&p, 1, GREETING_MS) != 0;
+    close(fd);
+    return heard;
+}
+
+Display *xtrap_open(const char *display, atomic_bool *lost)
+{
+    sigjmp_buf out;
+    Display *dpy = NULL;
+    xtrap_setup();
+    if (!answers(display))
+        return NULL;
+    if (sigsetjmp(out, 0) == 0) {
+        opening = &out;
+        dpy = XOpenDisplay(display);
+        opening = NULL;
+        if (dpy)
+            xtrap_watch(dpy, lost);
+        return dpy;
+    }
+    opening = NULL;
+    return NULL;
+}
+
+/* ---- traps --------------------------------------------------------------------------------------- */
 
 void xtrap_begin(struct xtrap *t, Display *dpy)
 {

@@ -36,10 +36,10 @@ static int fill(struct lines *l, struct err *e)
     return 0;
 }
 
-int lines_next(struct lines *l, char line[STEP_LINE], struct err *e)
+int lines_next(struct lines *l, const volatile int *stop, char line[STEP_LINE], struct err *e)
 {
     while (!take(l, line)) {
-        if (*screen_stop_flag())
+        if (*stop)
             return err_set(e, ERR_STOPPED, "stopped while a step was shown");
         if (l->ended)
             return 0;

@@ -12,6 +12,6 @@ struct lines {
 };
 
 /* 1: a line without its end; 0: there are no more; -1: it is too long, it cannot be read, or the run was stopped. */
-int lines_next(struct lines *l, char line[STEP_LINE], struct err *e);
+int lines_next(struct lines *l, const volatile int *stop, char line[STEP_LINE], struct err *e);
 
 #endif

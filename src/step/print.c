@@ -196,6 +196,11 @@ bool step_target(const struct step_view *v, int i, bool second, int *root_x, int
     return true;
 }
 
+volatile int *step_stop_flag(const struct step_view *v)
+{
+    return v->p->stop ? v->p->stop : screen_stop_flag(NULL);
+}
+
 void step_print(FILE *f, const struct step_view *v, unsigned flags)
 {
     struct page p = {f, flags & PRINT_COLOR};

@@ -33,9 +33,8 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
 {
     struct script *s = (struct script *)f;
     char line[STEP_LINE];
-    (void)v;
     for (;;) {
-        int rc = lines_next(&s->lines, line, e);
+        int rc = lines_next(&s->lines, step_stop_flag(v), line, e);
         if (rc == 0) {
             *out = (struct step_command){.verb = STEP_STOP, .text = "the script has ended"};
             return 0;

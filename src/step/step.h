@@ -34,6 +34,9 @@ struct step_view {
  * no place. */
 bool step_target(const struct step_view *v, int i, bool second, int *root_x, int *root_y);
 
+/* The stop flag of the run; that of the process where the proposal has none. */
+volatile int *step_stop_flag(const struct step_view *v);
+
 /* ---- what can be asked -------------------------------------------------------------------------------------- */
 
 enum step_verb {
@@ -74,7 +77,7 @@ struct step_front {   /* the first member of each front end */
     bool person;      /* somebody looks at what it shows */
     int explore;      /* alternatives that it would show of a slot */
     int (*show)(struct step_front *f, const struct step_view *v, struct err *e);
-    /* Waits for a command, and meanwhile looks at *screen_stop_flag(); ERR_STOPPED when it is set.  A front end that
+    /* Waits for a command, and meanwhile looks at step_stop_flag(v); ERR_STOPPED when it is set.  A front end that
      * ends (its window was closed) says STEP_STOP. */
     int (*ask)(struct step_front *f, const struct step_view *v, struct step_command *out, struct err *e);
     /* A step that was not asked about, while the run goes on to a breakpoint; NULL: not interested. */

@@ -47,12 +47,11 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
 {
     struct terminal *t = (struct terminal *)f;
     char line[STEP_LINE];
-    (void)v;
     for (;;) {
         struct err wrong = ERR_INIT;
         fputs("run, edit, veto, again, rewind, fork, continue, break, stop (help)? ", t->out);
         fflush(t->out);
-        int rc = lines_next(&t->lines, line, e);
+        int rc = lines_next(&t->lines, step_stop_flag(v), line, e);
         if (rc < 0)
             return -1;
         line[strcspn(line, "\r")] = 0;

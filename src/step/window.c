@@ -32,6 +32,7 @@ struct window {
 
     /* under the lock */
     const struct step_view *view; /* NULL: nobody waits */
+    volatile int *stop;           /* of the run that was shown last; NULL: none yet */
     bool fresh;                   /* the view has not been drawn yet */
     bool answered, end, ready;
     int questions;
@@ -227,7 +228,7 @@ static void take_event(struct window *w, const SDL_Event *ev)
         w->dirty = true;
     if (!w->view || w->answered) {
         if (closed || wants_stop(w, ev))
-            *screen_stop_flag() = STOP_HUMAN;
+            *(w->stop ? w->stop : screen_stop_flag(NULL)) = STOP_HUMAN;
         return;
     }
     if (closed)
@@ -370,12 +371,13 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
     int rc = 0;
     pthread_mutex_lock(&w->lock);
     w->view = v;
+    w->stop = step_stop_flag(v);
     w->fresh = true;
     w->answered = false;
     w->questions++;
     wake(w);
     while (!w->answered && rc == 0) {
-        if (*screen_stop_flag())
+        if (*w->stop)
             rc = err_set(e, ERR_STOPPED, "stopped while the step window waited");
         else
             wait_a_little(w);
@@ -399,6 +401,7 @@ static int passed(struct step_front *f, const struct step_view *v, struct err *e
         return 0;
     pthread_mutex_lock(&w->lock);
     w->view = v;
+    w->stop = step_stop_flag(v);
     w->fresh = true;
     w->answered = true; /* nothing is asked */
     wake(w);
