@@ -65,6 +65,8 @@ static const struct field fields[] = {
     TEXT(image_placeholder, "-", NULL),
     TEXT(ground, "", " target "),
     TEXT(ask, "{question}", " question "),
+    TEXT(judge, "", NULL),
+    TEXT(validator, "", NULL),
     FLAG(tool_output_always),
     FLAG(image_inline),
     FLAG(think),

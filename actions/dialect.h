@@ -48,13 +48,14 @@ struct dialect {
     bool think;
     float temperature, top_p;
     int max_tokens;
-    char *ground;           /* localizer question with {target}; "" when the family has none */
-    char *ask;              /* question about images with {question} */
-    char *schema;           /* JSON schema text made from the tool table, "" when the syntax has none */
-    char *tool_list;        /* one line for each tool, from the same table: the {tools} slot */
-    int screen_w, screen_h; /* the only screen size this model was made for, 0 when any */
-    char *sha256;           /* hex, of the dialect file's bytes */
-    void *tools;            /* private to dialect.c and the grammar builder */
+    char *ground;            /* localizer question with {target}; "" when the family has none */
+    char *ask;               /* question about images with {question} */
+    char *judge, *validator; /* system texts of who is asked for a verdict (agent/opinion.h); "": ours */
+    char *schema;            /* JSON schema text made from the tool table, "" when the syntax has none */
+    char *tool_list;         /* one line for each tool, from the same table: the {tools} slot */
+    int screen_w, screen_h;  /* the only screen size this model was made for, 0 when any */
+    char *sha256;            /* hex, of the dialect file's bytes */
+    void *tools;             /* private to dialect.c and the grammar builder */
 };
 
 /* name: a built-in ("holo3", "holo1", "holo1-abs", "function", "uitars", "anthropic", "openai",
@@ -78,8 +79,8 @@ char *dialect_in_space(const char *name, enum coord_space space, struct err *e);
  * a brace that does not open a {lower_case_name} stands for itself. */
 int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, struct err *e);
 
-/* The grammar of a reply: one step, the forced last step (the answer tool only), the localizer's output,
- * or free text.  NULL with a message when the tokenizer lacks what it needs.
+/* The grammar of a reply: one step, the forced last step (the answer tool only), the localizer's output, a verdict
+ * (agent/opinion.h; of the pocket dialect free text), or free text.  NULL with a message when the tokenizer lacks what it needs.
  *
  * The language is exactly the canonical form of what action_parse reads: one step, keys in the order of
  * the table, ", " and ": " between them, no other white space, numbers inside the coordinate space, one
@@ -92,7 +93,7 @@ int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, st
  *
  * w, h: size of the image the model sees, which bounds coordinates in pixels (0: dialect's screen, or
  * any; dialect_grammar passes 0). */
-enum dialect_goal { GOAL_STEP, GOAL_ANSWER, GOAL_GROUND, GOAL_TEXT };
+enum dialect_goal { GOAL_STEP, GOAL_ANSWER, GOAL_GROUND, GOAL_VERDICT, GOAL_TEXT };
 struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
                                 struct err *e);
 struct grammar *dialect_grammar_for(const struct dialect *d, enum dialect_goal goal, int w, int h,

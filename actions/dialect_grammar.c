@@ -137,6 +137,16 @@ static gx_node ground(const struct language *l)
                   gx_lit(x, close));
 }
 
+/* ---- a verdict --------------------------------------------------------------------------------------- */
+
+/* The reason first, so that the verdict follows from it; its length is bounded, so that there is a verdict. */
+static gx_node verdict(struct gx *x)
+{
+    gx_node words = GX_ALT(x, gx_lit(x, "YES"), gx_lit(x, "NO"), gx_lit(x, "UNKNOWN"));
+    return GX_SEQ(x, gx_lit(x, "{\"reason\": "), gx_json_string(x, 1, GX_EXACT - 1),
+                  gx_lit(x, ", \"verdict\": \""), words, gx_lit(x, "\"}"));
+}
+
 /* ---- reasoning --------------------------------------------------------------------------------------- */
 
 /* What follows an open think block up to its end: any text without "</". The closing mark is one token in
@@ -156,10 +166,12 @@ static gx_node reasoning(struct gx *x, const struct tokenizer *t)
 static gx_node reply(const struct language *l, enum dialect_goal goal, struct err *e)
 {
     const struct dialect *d = l->d;
-    if (goal == GOAL_TEXT && d->syntax == SYNTAX_POCKET)
+    if ((goal == GOAL_TEXT || goal == GOAL_VERDICT) && d->syntax == SYNTAX_POCKET)
         return gx_utf8(l->x, "", 0, -1);
     if (goal == GOAL_TEXT)
         return gx_repeat(l->x, GX_ALT(l->x, gx_utf8(l->x, "", 1, 1), gx_set(l->x, "\\x0a\\x09")), 0, -1);
+    if (goal == GOAL_VERDICT)
+        return verdict(l->x);
     if (goal == GOAL_GROUND && !*d->ground)
         return err_set(e, ERR_USAGE, "dialect '%s' has no question for a place (key 'ground')", d->name);
     if (goal == GOAL_GROUND)

@@ -6,6 +6,7 @@
 #include "actions/dialect.h"
 #include "actions/registry.h"
 
+#include "agent/opinion.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/sha256.h"
@@ -435,6 +436,38 @@ static void t_ground(void **state)
     tokenizer_free(spelled);
 }
 
+static void t_verdict(void **state)
+{
+    (void)state;
+    uint64_t seed = check_seed();
+    struct tokenizer *usual = tiny_vocab_usual();
+    struct buf text;
+    int seen[OPINION_UNKNOWN + 1] = {0};
+    buf_init(&text, LONGEST + 100);
+    for (const char *const *name = dialect_names(); *name; name++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(*name);
+        struct grammar *g = d->syntax == SYNTAX_POCKET ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, &e);
+        for (int i = 0; g && i < 100; i++) {
+            sample(g, usual, &seed, i & 1, &text);
+            char *reason;
+            enum opinion is = opinion_read(text.data, text.len, &reason);
+            const char *said = strstr(text.data, "\"verdict\": \"");
+            assert_true(said && *reason && strncmp(text.data, "{\"reason\": \"", 12) == 0);
+            while (strstr(said + 1, "\"verdict\": \""))
+                said = strstr(said + 1, "\"verdict\": \"");
+            assert_int_equal(said[12], "YNU"[is]);
+            seen[is]++;
+            free(reason);
+        }
+        grammar_free(g);
+        dialect_free(d);
+    }
+    assert_true(seen[OPINION_YES] && seen[OPINION_NO] && seen[OPINION_UNKNOWN]);
+    buf_free(&text);
+    tokenizer_free(usual);
+}
+
 static void t_points(void **state)
 {
     (void)state;
@@ -509,6 +542,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what the grammar lets through parses into one action on the screen, without repairs", t_samples),
     CLAIM("reasoning may come first and is taken off", t_think),
     CLAIM("what the localizer's grammar lets through is a point on the screen", t_ground),
+    CLAIM("a verdict of the grammar is read as the one it is, with its reason", t_verdict),
     CLAIM("points are read as written, anything else is refused", t_points),
     CLAIM("a grammar that cannot be made says what is missing", t_needs),
 };

@@ -1,0 +1,22 @@
+/* fuzz_opinion.c - any bytes as the reply of a judge: one of three verdicts, and a reason in valid UTF-8. */
+#include "agent/opinion.h"
+#include "base/utf8.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *reason, *text = xcalloc(size + 1, 1);
+    memcpy(text, data, size);
+    enum opinion is = opinion_read(text, size, &reason);
+    if (is > OPINION_UNKNOWN || strlen(reason) > OPINION_REASON ||
+        utf8_valid_prefix(reason, strlen(reason)) != strlen(reason))
+        bug("no verdict with a reason");
+    free(reason);
+    free(text);
+    return 0;
+}
