@@ -85,12 +85,6 @@ int desk_run(struct desk *d, const char *command, const char *const *env, double
     return rc;
 }
 
-/* As long as no suite can be read. */
-bool check_by_model(enum check_kind k)
-{
-    return k == CHECK_TEXT || k == CHECK_JUDGE;
-}
-
 /* ---- a scene ---------------------------------------------------------------------------------------------------- */
 
 struct scene {
