@@ -3,6 +3,8 @@
 
     tests/scripts/demo_cases.py >tests/cases/demo_many.tsv     20 flights, then 60 dialogs
     tests/scripts/demo_cases.py --first 3000000                others of the same kind, to look for faults in
+    tests/scripts/demo_cases.py --suite flights                the same as a suite for `holorun qa`: flights, dialogs,
+                                                               waits (40 slow forms), crowd (100 forms)
 
 Design.  An episode opens the page (relative to assets/demo) in a kiosk window of 640 x 480, gives the
 agent the task, and afterwards compares the document's title with the pattern (POSIX extended and
@@ -24,6 +26,22 @@ import words       # noqa: E402
 FIRST_SEED = 1_000_000
 FLIGHTS = 20
 DIALOGS = {"buttons": 20, "ticks": 15, "options": 10, "fields": 15}
+
+BROWSER = 'exec "{dir}/browser.sh" "file://{dir}/../../assets/demo/{page}"'
+FORM = 'exec "{dir}/../../build/release/helpers/form" %s"{page}"'
+# Of each suite: what it says of itself, the program, the title to wait for, other keys, the first seed and the kinds of its pages.
+SUITES = {
+    "flights": ("The flight page in Chromium, judged by its title: the cases of tests/cases/demo_many.tsv.",
+                BROWSER, "^Flights", {"steps": 16, "timeout_s": 120}, FIRST_SEED, None),
+    "dialogs": ("Dialogs in Chromium, judged by their titles: the cases of tests/cases/demo_many.tsv.",
+                BROWSER, "^DIALOG pressed=", {"steps": 16, "timeout_s": 120}, FIRST_SEED, None),
+    "waits": ("Slow forms: each is busy for 2 s before it shows itself, and again after a press.",
+              FORM % "--delay 2 ", "^DIALOG", {"wm": '""', "steps": 12, "timeout_s": 240}, 4_000_000,
+              {"buttons": 16, "ticks": 8, "options": 8, "fields": 8}),
+    "crowd": ("A hundred forms, for a hundred sessions at once.",
+              FORM % "", "^DIALOG pressed=", {"wm": '""', "steps": 12, "timeout_s": 3600}, 5_000_000,
+              {"buttons": 30, "ticks": 25, "options": 20, "fields": 25}),
+}
 
 
 def exactly(title):
@@ -66,18 +84,54 @@ def dialog(rng, lex, seed, kind):
                 task, verdict(s))
 
 
+def dialogs(rng, lex, first, numbers):
+    kinds = [kind for kind, n in numbers.items() for _ in range(n)]
+    return [dialog(rng, lex, first + k, kind) for k, kind in enumerate(kinds)]
+
+
+def judged(first):
+    """The list: flights, then dialogs."""
+    rng = random.Random("episodes" if first == FIRST_SEED else first)
+    lex = words.Lexicon(rng, evaluation=True)
+    flights = [some_flight(rng, lex, first + k) for k in range(FLIGHTS)]
+    return flights, dialogs(rng, lex, first + 100_000, DIALOGS)
+
+
+def quoted(text):
+    """In YAML's single quotes only the quote itself is special; a suite would take braces for variables."""
+    assert not set("{}") & set(text), text
+    return "'" + text.replace("'", "''") + "'"
+
+
+def suite(name):
+    about, start, window, more, first, numbers = SUITES[name]
+    if numbers:
+        rng = random.Random(name)
+        cases = dialogs(rng, words.Lexicon(rng, evaluation=True), first, numbers)
+    else:
+        cases = judged(first)[name == "dialogs"]
+    lines = [f"# {about}  Made by tests/scripts/demo_cases.py --suite {name}.", "suite:", f"  name: {name}",
+             "  display: xvfb:640x480", f"  start: {start}", f"  window: {window}", "  start_timeout_s: 60"]
+    lines += [f"  {key}: {value}" for key, value in more.items()]
+    lines += ["  checks:", "    - { kind: window, title: '{title}', when: always }", "tests:"]
+    for k, line in enumerate(cases):
+        kind, page, task, title = line.split("\t")
+        title = title[:-1] + "( - Chromium)?$"
+        lines += [f"- id: {kind}-{k + 1}", f"  tags: [{kind}]", f"  task: {quoted(task)}",
+                  f"  vars: {{ page: {quoted(page)}, title: {quoted(title)} }}"]
+    return "\n".join(lines)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--first", type=int, default=FIRST_SEED, help="seed of the first page")
-    first = p.parse_args().first
-    rng = random.Random("episodes" if first == FIRST_SEED else first)
-    lex = words.Lexicon(rng, evaluation=True)
+    p.add_argument("--suite", choices=SUITES, help="a suite instead of the list")
+    args = p.parse_args()
+    if args.suite:
+        print(suite(args.suite))
+        return
     print("# kind\tpage\ttask\tpattern of the final title; made by tests/scripts/demo_cases.py")
-    for k in range(FLIGHTS):
-        print(some_flight(rng, lex, first + k))
-    kinds = [kind for kind, n in DIALOGS.items() for _ in range(n)]
-    for k, kind in enumerate(kinds):
-        print(dialog(rng, lex, first + 100_000 + k, kind))
+    print("\n".join(sum(judged(args.first), [])))
 
 
 if __name__ == "__main__":

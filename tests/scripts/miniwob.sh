@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# The pages of MiniWoB++ (MIT), from the package index, as tests/suites/miniwob.yaml wants them.
+#
+#   miniwob.sh              fetches and prepares them in build/qa/miniwob, unless they are there
+#   miniwob.sh suite [N]    writes the suite to stdout: every page of the list with N seeds from 1000000 up (20)
+#
+# Each page gets one more script (tests/suites/miniwob/episode.js), nothing else is changed.  What a page asks for depends on
+# its seed alone; the suite holds those sentences as tasks, and each test waits for a page that asks for exactly its own.
+# Seeds from 1000000 up are for evaluation: nothing is ever trained on them.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+at=build/qa/miniwob
+from=tests/suites/miniwob
+version=1.1.0
+hash=297006e84219d56ad037e843527ed773a4a82509dc43b6031ec4a3ad3e3e61d9
+
+# All that can be done with clicks and keys in the published size, without dragging, scrolling, hovering or drawing.
+pages="click-button click-button-sequence click-checkboxes click-checkboxes-large click-checkboxes-soft
+       click-checkboxes-transfer click-collapsible click-collapsible-2 click-color click-dialog click-dialog-2 click-link
+       click-option click-pie click-shades click-shape click-tab click-tab-2 click-tab-2-easy click-tab-2-medium
+       click-tab-2-hard click-test click-test-2 click-test-transfer click-widget choose-list count-shape email-inbox-noscroll
+       enter-date enter-password enter-text enter-text-2 enter-text-dynamic enter-time find-word focus-text focus-text-2
+       grid-coordinate identify-shape login-user login-user-popup navigate-tree read-table search-engine simple-algebra
+       simple-arithmetic use-autocomplete use-spinner visual-addition tic-tac-toe"
+
+prepare() {
+    [ -e "$at/$version" ] && cmp -s "$from/episode.js" "$at/html/episode.js" && return
+    rm -rf "$at"
+    mkdir -p "$at/wheel"
+    echo "miniwob==$version --hash=sha256:$hash" >"$at/wheel/wanted"
+    python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -r "$at/wheel/wanted" \
+        -d "$at/wheel" || { echo "miniwob.sh: cannot fetch the package miniwob $version; is the package index reachable?" >&2; exit 3; }
+    python3 -m zipfile -e "$at"/wheel/*.whl "$at/wheel"
+    mv "$at/wheel/miniwob/html" "$at/html"
+    rm -rf "$at/wheel"
+    sed -i 's#</head>#<script src="../episode.js"></script>\n</head>#' "$at"/html/miniwob/*.html
+    cp "$from/episode.js" "$from/tasks.html" "$at/html/"
+    touch "$at/$version"
+}
+
+# "page TAB seed TAB sentence" lines, from one browser that shows them all.
+sentences() {
+    local list sandbox=() profile
+    list=$(echo $pages | tr ' ' ,)
+    profile=$(mktemp -d)
+    [ "$(id -u)" -eq 0 ] && sandbox=(--no-sandbox)
+    chromium --headless "${sandbox[@]}" --user-data-dir="$profile" --disable-gpu --disable-dev-shm-usage \
+        --allow-file-access-from-files --timeout=600000 --virtual-time-budget=600000 --dump-dom \
+        "file://$PWD/$at/html/tasks.html?pages=$list&first=1000000&seeds=$1" 2>/dev/null |
+        sed -n 's/.*<body>\(.*\)<\/body>.*/\1/p' | base64 -d
+    rm -rf "$profile"
+}
+
+suite() {
+    cat "$from/head.yaml"
+    sentences "$1" | while IFS=$'\t' read -r page seed task; do
+        [ -n "$task" ] || { echo "miniwob.sh: page '$page' with seed $seed asks for nothing" >&2; exit 1; }
+        case $task in *[{}\\]*) echo "miniwob.sh: page '$page' with seed $seed says what a suite would read otherwise: $task" >&2; exit 1 ;; esac
+        task=$(printf '%s' "$task" | sed "s/'/''/g") # the only thing that is special in YAML's single quotes
+        printf -- "- { id: %s-%s, seed: %s, tags: [%s], vars: { page: %s, says: '%s' }, task: '{says}' }\n" \
+            "$page" "$seed" "$seed" "$page" "$page" "$task"
+    done
+}
+
+prepare
+[ "${1:-}" = suite ] && suite "${2:-20}"
+exit 0
