@@ -1,43 +1,9 @@
-/* t_suite.c - claims about suites of tests: how they are read, what is said of wrong ones, which tests are chosen. */
+/* t_suite.c - claims about suites of tests: how they are read, and what is said of wrong ones. */
 #include "check.h"
 
-#include "base/doc.h"
-#include "base/file.h"
-#include "qa/suite.h"
+#include "made_suite.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
-
-static struct suite *suite_of(const char *text)
-{
-    struct err e = ERR_INIT;
-    struct suite *s = suite_parse(text, strlen(text), "s.yaml", &e);
-    if (!s)
-        fail_msg("%s\nin:\n%s", e.text, text);
-    return s;
-}
-
-static const struct test *test_of(const struct suite *s, const char *id)
-{
-    for (int i = 0; i < s->n; i++)
-        if (!strcmp(s->tests[i].id, id))
-            return &s->tests[i];
-    fail_msg("there is no test '%s'", id);
-    return NULL;
-}
-
-/* A folder that a test writes files into; removed with all of them by forget(). */
-static char folder[] = "/tmp/t_suite.XXXXXX";
-
-__attribute__((unused)) static const char *keep(const char *name, const char *text)
-{
-    static char path[200];
-    struct err e = ERR_INIT;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (file_write(path, text, strlen(text), &e))
-        fail_msg("%s", e.text);
-    return path;
-}
 
 /* ---- wrong suites ------------------------------------------------------------------------------------------- */
 
@@ -211,17 +177,6 @@ static void t_wrong(void **state)
     check_note("%zu wrong suites, each refused with its line, its key and what was expected", n);
 }
 
-static char *repeat(const char *head, const char *text, int n, const char *tail)
-{
-    size_t h = strlen(head), len = strlen(text), t = strlen(tail);
-    char *out = malloc(h + len * (size_t)n + t + 1), *p = out + h;
-    memcpy(out, head, h);
-    for (int i = 0; i < n; i++, p += len)
-        memcpy(p, text, len);
-    memcpy(p, tail, t + 1);
-    return out;
-}
-
 static void t_large(void **state)
 {
     (void)state;
@@ -319,25 +274,6 @@ static const char full[] = "suite:\n"
                            "    vars: { base: y }\n"
                            "    expect_fail: yes\n"
                            "    checks: [{ kind: shell, run: x }]\n";
-
-static void same_list(const char *const *list, const char *const *want)
-{
-    int i = 0;
-    for (; want[i]; i++) {
-        assert_non_null(list[i]);
-        assert_string_equal(list[i], want[i]);
-    }
-    assert_null(list[i]);
-}
-#define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
-
-static bool has(const char *const *list, const char *word)
-{
-    for (; *list; list++)
-        if (!strcmp(*list, word))
-            return true;
-    return false;
-}
 
 static void t_suite_keys(void **state)
 {
@@ -445,6 +381,7 @@ static void t_checks(void **state)
     for (int i = 0; i < 10; i++)
         assert_int_equal(c[i].line, 5 + i);
     assert_string_equal(c[0].text, "awk '{print}' a.txt");
+    assert_true(c[0].line == 5);
     assert_string_equal(c[0].name, "shell: awk '{print}' a.txt");
     assert_true(c[0].always && c[0].seconds == 0.5 && !c[1].always && c[1].seconds == 0);
     assert_string_equal(c[1].text, "^VERDICT: PASSED\\d{2}");
@@ -535,10 +472,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    if (!mkdtemp(folder))
-        return 1;
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command) ? 1 : rc; /* NOLINT(cert-env33-c) */
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

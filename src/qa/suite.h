@@ -43,9 +43,10 @@ struct check {
     const char *sha256;       /* of a file, 64 small hex digits; NULL: not looked at */
     int area[4], port;        /* region (w 0: all of the screen) */
     double max_diff;          /* fraction of pixels; 0.01 */
-    double seconds; /* how long a check may take, and wait for its yes (retry until): shell 10; window, file,
-                                 process, port, region 5; text, judge 600; answer 0 */
-    int tolerance;  /* of a channel; 16 */
+    double
+        seconds; /* how long to look again for a yes, and to wait for an answer: window, file, process, port,
+                                 region 5; text, judge 600; shell, answer 0 (once) */
+    int tolerance;      /* of a channel; 16 */
     int passes, frames; /* judge: 1 and 1 */
     bool absent;        /* yes means no: window, file, process, port, text */
     bool always;        /* when: always; else only when the agent came to an end of its own */

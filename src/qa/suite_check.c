@@ -19,7 +19,7 @@ static const struct kind {
     const char *name, *needs[2]; /* one of these keys */
     double seconds;
 } kinds[] = {
-    [CHECK_SHELL] = {"shell", {"run", NULL}, 10},       [CHECK_ANSWER] = {"answer", {"match", NULL}, 0},
+    [CHECK_SHELL] = {"shell", {"run", NULL}, 0},        [CHECK_ANSWER] = {"answer", {"match", NULL}, 0},
     [CHECK_WINDOW] = {"window", {"title", "class"}, 5}, [CHECK_FILE] = {"file", {"path", NULL}, 5},
     [CHECK_PROCESS] = {"process", {"name", NULL}, 5},   [CHECK_PORT] = {"port", {"port", NULL}, 5},
     [CHECK_REGION] = {"region", {"png", NULL}, 5},      [CHECK_TEXT] = {"text", {"text", NULL}, 600},

@@ -3,7 +3,7 @@
  * By name or tag, by an earlier run, by shard; each narrows what the one before has left.  Shards do not know of each other:
  * that each test is in exactly one of them comes from the id alone, or from the times of one and the same report.
  */
-#include "qa/past.h"
+#include "qa/earlier.h"
 #include "qa/suite_impl.h"
 
 #include "options.h"
@@ -71,27 +71,27 @@ static int by_name(struct suite *s, const char *const *only, struct err *e)
 /* ---- by an earlier run -------------------------------------------------------------------------------------- */
 
 /* What came of each test; NULL: the report does not say.  The caller frees it. */
-static const struct past_test **find_all(const struct suite *s, struct past *p)
+static const struct earlier_test **find_all(const struct suite *s, struct earlier *p)
 {
-    const struct past_test **found = xcalloc((unsigned long)s->n + 1, sizeof *found);
+    const struct earlier_test **found = xcalloc((unsigned long)s->n + 1, sizeof *found);
     for (int i = 0; i < s->n; i++)
-        found[i] = past_find(p, s->name, s->tests[i].id);
+        found[i] = earlier_find(p, s->name, s->tests[i].id);
     return found;
 }
 
 static int by_failure(struct suite *s, const char *path, struct err *e)
 {
-    struct past p;
-    if (past_read(path, &p, e))
+    struct earlier p;
+    if (earlier_read(path, &p, e))
         return -1;
-    const struct past_test **found = find_all(s, &p);
+    const struct earlier_test **found = find_all(s, &p);
     int known = 0;
     for (int i = 0; i < s->n; i++) {
         known += found[i] != NULL;
         s->tests[i].chosen &= found[i] && !found[i]->passed;
     }
     free(found);
-    past_free(&p);
+    earlier_free(&p);
     return known ? 0
                  : err_set(e, ERR_USAGE, "'%s' names none of the tests of %s (suite '%s')", path, s->path,
                            s->name);
@@ -124,10 +124,10 @@ static int longest_first(const void *a, const void *b)
  * was not there takes as long as the others do on average. */
 static int by_time(struct suite *s, const char *path, int which, int of, struct err *e)
 {
-    struct past p;
-    if (past_read(path, &p, e))
+    struct earlier p;
+    if (earlier_read(path, &p, e))
         return -1;
-    const struct past_test **found = find_all(s, &p);
+    const struct earlier_test **found = find_all(s, &p);
     struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
     double sum = 0, *load = xcalloc((unsigned long)of, sizeof *load);
     int known = 0;
@@ -151,7 +151,7 @@ static int by_time(struct suite *s, const char *path, int which, int of, struct 
     free(load);
     free(tests);
     free(found);
-    past_free(&p);
+    earlier_free(&p);
     return 0;
 }
 

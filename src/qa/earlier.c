@@ -1,5 +1,5 @@
-/* past.c - see past.h: files, JSON, looking up. */
-#include "qa/past.h"
+/* earlier.c - see earlier.h: files, JSON, looking up. */
+#include "qa/earlier.h"
 
 #include "base/file.h"
 
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-int past_add(struct past *p, struct past_test t)
+int earlier_add(struct earlier *p, struct earlier_test t)
 {
-    if (p->n == PAST_MAX_TESTS) {
+    if (p->n == EARLIER_MAX_TESTS) {
         free(t.id);
         free(t.suite);
         return -1;
@@ -22,24 +22,24 @@ int past_add(struct past *p, struct past_test t)
     return 0;
 }
 
-void past_free(struct past *p)
+void earlier_free(struct earlier *p)
 {
     for (int i = 0; i < p->n; i++) {
         free(p->tests[i].id);
         free(p->tests[i].suite);
     }
     free(p->tests);
-    *p = (struct past){NULL, 0, 0};
+    *p = (struct earlier){NULL, 0, 0};
 }
 
 static int by_id(const void *a, const void *b)
 {
-    const struct past_test *x = a, *y = b;
+    const struct earlier_test *x = a, *y = b;
     int order = strcmp(x->id, y->id);
     return order ? order : x->order - y->order;
 }
 
-const struct past_test *past_find(const struct past *p, const char *suite, const char *id)
+const struct earlier_test *earlier_find(const struct earlier *p, const char *suite, const char *id)
 {
     int from = 0, to = p->n; /* those before `to` come to be all whose id is not after this one */
     while (from < to) {
@@ -55,21 +55,21 @@ const struct past_test *past_find(const struct past *p, const char *suite, const
     return NULL;
 }
 
-static int json_test(const json_t *one, const char *suite, struct past *p)
+static int json_test(const json_t *one, const char *suite, struct earlier *p)
 {
     const char *id = json_string_value(json_object_get(one, "id"));
     const char *outcome = json_string_value(json_object_get(one, "outcome"));
     const json_t *seconds = json_object_get(one, "seconds");
-    if (!id || !outcome || strlen(id) > PAST_MAX_NAME)
+    if (!id || !outcome || strlen(id) > EARLIER_MAX_NAME)
         return -1;
-    return past_add(p,
-                    (struct past_test){.id = xstrdup(id),
-                                       .suite = xstrdup(suite),
-                                       .passed = !strcmp(outcome, "passed"),
-                                       .seconds = json_is_number(seconds) ? json_number_value(seconds) : -1});
+    return earlier_add(
+        p, (struct earlier_test){.id = xstrdup(id),
+                                 .suite = xstrdup(suite),
+                                 .passed = !strcmp(outcome, "passed"),
+                                 .seconds = json_is_number(seconds) ? json_number_value(seconds) : -1});
 }
 
-static int parse_json(const char *text, size_t len, const char *path, struct past *p, struct err *e)
+static int parse_json(const char *text, size_t len, const char *path, struct earlier *p, struct err *e)
 {
     json_error_t why;
     json_t *root = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
@@ -87,37 +87,37 @@ static int parse_json(const char *text, size_t len, const char *path, struct pas
             rc = err_set(
                 e, ERR_USAGE,
                 "%s: test %zu: expected an id of at most %d bytes and an outcome, of at most %d tests", path,
-                i + 1, PAST_MAX_NAME, PAST_MAX_TESTS);
+                i + 1, EARLIER_MAX_NAME, EARLIER_MAX_TESTS);
     json_decref(root);
     return rc;
 }
 
-int past_parse(const char *text, size_t len, const char *path, struct past *p, struct err *e)
+int earlier_parse(const char *text, size_t len, const char *path, struct earlier *p, struct err *e)
 {
-    *p = (struct past){NULL, 0, 0};
+    *p = (struct earlier){NULL, 0, 0};
     size_t i = len >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
     while (i < len && text[i] && strchr(" \t\r\n", text[i]))
         i++;
     int rc = i < len && text[i] == '{' ? parse_json(text + i, len - i, path, p, e)
-                                       : past_xml(text, len, path, p, e);
+                                       : earlier_xml(text, len, path, p, e);
     if (rc)
-        past_free(p);
+        earlier_free(p);
     else if (p->n)
         qsort(p->tests, (size_t)p->n, sizeof *p->tests, by_id);
     return rc;
 }
 
-int past_read(const char *path, struct past *p, struct err *e)
+int earlier_read(const char *path, struct earlier *p, struct err *e)
 {
     char *text;
     size_t len;
-    *p = (struct past){NULL, 0, 0};
-    if (file_read(path, PAST_MAX_BYTES, &text, &len, e)) {
+    *p = (struct earlier){NULL, 0, 0};
+    if (file_read(path, EARLIER_MAX_BYTES, &text, &len, e)) {
         if (e)
             e->kind = ERR_USAGE;
         return -1;
     }
-    int rc = past_parse(text, len, path, p, e);
+    int rc = earlier_parse(text, len, path, p, e);
     free(text);
     return rc;
 }

@@ -1,10 +1,10 @@
-/* past_xml.c - see past.h: test cases of a JUnit report.
+/* earlier_xml.c - see earlier.h: test cases of a JUnit report.
  *
  * As much of XML as such files have: one tree of elements with attributes, comments, CDATA, the five entities and
  * characters by number.  A DOCTYPE is refused, with it all entities that files can define.  Tags must match, and nothing is
- * deeper than PAST_MAX_DEPTH; texts between tags are passed over.
+ * deeper than EARLIER_MAX_DEPTH; texts between tags are passed over.
  */
-#include "qa/past.h"
+#include "qa/earlier.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -21,12 +21,12 @@ struct name {
 struct xml {
     const char *text, *p, *end, *path;
     struct err *e;
-    struct past *past;
-    struct name open[PAST_MAX_DEPTH];
+    struct earlier *found;
+    struct name open[EARLIER_MAX_DEPTH];
     int depth;
     bool any; /* the outermost element has been there */
     int in;   /* depth of the test case that is open, 0: none */
-    struct past_test t;
+    struct earlier_test t;
 };
 
 static int fault(struct xml *x, const char *what)
@@ -175,7 +175,7 @@ static int take_attributes(struct xml *x, bool of_test)
         x->p++;
         skip_space(x);
         struct buf value;
-        buf_init(&value, PAST_MAX_NAME);
+        buf_init(&value, EARLIER_MAX_NAME);
         int rc = take_value(x, &value);
         if (!rc && of_test)
             rc = keep(x, n, &value);
@@ -189,14 +189,14 @@ static void drop_test(struct xml *x)
 {
     free(x->t.id);
     free(x->t.suite);
-    x->t = (struct past_test){.seconds = -1, .passed = true};
+    x->t = (struct earlier_test){.seconds = -1, .passed = true};
     x->in = 0;
 }
 
 static int end_test(struct xml *x)
 {
-    struct past_test t = x->t;
-    x->t = (struct past_test){.seconds = -1, .passed = true};
+    struct earlier_test t = x->t;
+    x->t = (struct earlier_test){.seconds = -1, .passed = true};
     x->in = 0;
     if (!t.suite)
         t.suite = xstrdup("");
@@ -204,7 +204,7 @@ static int end_test(struct xml *x)
         free(t.suite);
         return fault(x, "a testcase without a name");
     }
-    return past_add(x->past, t) ? fault(x, "too many test cases") : 0;
+    return earlier_add(x->found, t) ? fault(x, "too many test cases") : 0;
 }
 
 static int open_tag(struct xml *x)
@@ -218,7 +218,7 @@ static int open_tag(struct xml *x)
         return fault(x, "a second outermost element");
     if (!x->depth && !is(n, "testsuites") && !is(n, "testsuite"))
         return fault(x, "the outermost element is neither testsuites nor testsuite");
-    if (x->depth == PAST_MAX_DEPTH)
+    if (x->depth == EARLIER_MAX_DEPTH)
         return fault(x, "elements are nested too deep");
     if (test && x->in)
         return fault(x, "a testcase in a testcase");
@@ -281,9 +281,9 @@ static int take_next(struct xml *x)
     return ahead(x, "</") ? close_tag(x) : open_tag(x);
 }
 
-int past_xml(const char *text, size_t len, const char *path, struct past *p, struct err *e)
+int earlier_xml(const char *text, size_t len, const char *path, struct earlier *p, struct err *e)
 {
-    struct xml x = {.text = text, .p = text, .end = text + len, .path = path, .e = e, .past = p};
+    struct xml x = {.text = text, .p = text, .end = text + len, .path = path, .e = e, .found = p};
     drop_test(&x);
     if (ahead(&x, "\xef\xbb\xbf"))
         x.p += 3;
