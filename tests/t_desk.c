@@ -325,6 +325,141 @@ static void t_parts(void **state)
     desks_end();
 }
 
+/* ---- many, and apart ----------------------------------------------------------------------------- */
+
+enum { MANY = 24, ROUNDS = 3 };
+
+static void *live(void *arg) /* cmocka's assertions are for the main thread */
+{
+    char *failed = arg;
+    struct err e = ERR_INIT;
+    for (int i = 0; i < ROUNDS && !*failed; i++) {
+        struct desk *d =
+            desk_open(&(struct desk_options){.display = SCREEN, .wm = "", .seconds = PATIENCE}, &e);
+        struct buf out;
+        int code = -1;
+        buf_init(&out, 100);
+        if (!d ||
+            desk_run(d, "printf %s \"$DISPLAY\"; xset q >/dev/null", NULL, PATIENCE, NULL, &code, &out, &e))
+            snprintf(failed, ERR_TEXT, "%s", e.text);
+        else if (code || strcmp(out.data, desk_display(d)) != 0)
+            snprintf(failed, ERR_TEXT, "exit code %d, '%s' on '%s'", code, out.data, desk_display(d));
+        buf_free(&out);
+        desk_close(d);
+    }
+    return NULL;
+}
+
+static void t_many(void **state)
+{
+    (void)state;
+    begin();
+    static char failed[MANY][ERR_TEXT];
+    pthread_t threads[MANY];
+    int64_t start = clock_ns();
+    for (int i = 0; i < MANY; i++)
+        pthread_create(&threads[i], NULL, live, failed[i]);
+    for (int i = 0; i < MANY; i++)
+        pthread_join(threads[i], NULL);
+    check_note("%d desks by %d threads in %.1f s", MANY * ROUNDS, MANY, clock_ms_since(start) / 1000);
+    for (int i = 0; i < MANY; i++)
+        if (*failed[i])
+            fail_msg("%s", failed[i]);
+    desks_end();
+}
+
+static void t_cookies(void **state)
+{
+    (void)state;
+    begin();
+    struct desk *a = open_bare(), *b = open_bare();
+    char *other = xasprintf("DISPLAY=%s xset q >/dev/null 2>&1", desk_display(b));
+    char *stolen =
+        xasprintf("DISPLAY=%s XAUTHORITY=%s/auth xset q >/dev/null 2>&1", desk_display(b), desk_folder(b));
+    assert_int_equal(run_on(a, "xset q >/dev/null", NULL), 0);
+    assert_int_not_equal(run_on(a, other, NULL), 0);
+    assert_int_not_equal(run_on(a, "XAUTHORITY=/dev/null xset q >/dev/null 2>&1", NULL), 0);
+    assert_int_equal(run_on(a, stolen, NULL), 0); /* it is the cookie that it lacks */
+    assert_says(a, "stat -c %a $HOLORUN_DESK $XAUTHORITY", "700\n600\n");
+    free(other);
+    free(stolen);
+    desk_close(a);
+    desk_close(b);
+    desks_end();
+}
+
+static void t_home(void **state)
+{
+    (void)state;
+    char from[] = "/tmp/holorun-test-XXXXXX";
+    assert_non_null(mkdtemp(from));
+    char *make =
+        xasprintf("cd %s && mkdir -p .config/app sub && echo text >.config/app/rc && echo run >sub/x && "
+                  "chmod 755 sub/x && ln -s /etc/passwd link && ln -s sub folder && mkfifo pipe",
+                  from);
+    assert_int_equal(system(make), 0);
+    begin();
+    struct err e = ERR_INIT;
+    struct desk_options o = {.display = SCREEN, .wm = "", .home = from, .seconds = PATIENCE};
+    struct desk *d = open_with(&o);
+    assert_says(
+        d, "cd && cat .config/app/rc && stat -c %a .config sub/x && readlink link folder && ls -A | wc -l",
+        "text\n700\n700\n/etc/passwd\nsub\n4\n");
+    assert_int_equal(run_on(d, "echo changed >~/.config/app/rc; rm -r ~/folder/", NULL), 1); /* a link */
+    desk_close(d);
+    char *rc = xasprintf("%s/.config/app/rc", from), *text;
+    size_t len;
+    assert_int_equal(file_read(rc, 100, &text, &len, &e), 0);
+    assert_string_equal(text, "text\n");
+    free(text);
+    char *huge = xasprintf("truncate -s 1025M %s/huge", from);
+    assert_int_equal(system(huge), 0);
+    assert_null(desk_open(&o, &e));
+    assert_int_equal(e.kind, ERR_ENV);
+    assert_non_null(strstr(e.text, "1024 MiB"));
+    desks_end();
+    folder_remove(from);
+    free(make);
+    free(rc);
+    free(huge);
+}
+
+static void t_refusals(void **state)
+{
+    (void)state;
+    begin();
+    static const struct {
+        struct desk_options o;
+        enum err_kind kind;
+        const char *says;
+    } cases[] = {
+        {{.display = "xvfb:10x10"}, ERR_USAGE, "64"},
+        {{.display = "xvfb:640x480x8"}, ERR_USAGE, "xvfb:1280x720"},
+        {{.display = "wayland-0"}, ERR_USAGE, "'wayland-0'"},
+        {{.display = NULL}, ERR_USAGE, "expected"},
+        {{.display = SCREEN, .dir = "/no/such"}, ERR_ENV, "'/no/such' is not a folder"},
+        {{.display = SCREEN, .home = "/no/such"}, ERR_ENV, "'/no/such'"},
+        {{.display = SCREEN, .wm = "echo broken; exit 4"}, ERR_ENV, "exit code 4; it says: broken"},
+        {{.display = SCREEN, .wm = "sleep 6666", .seconds = 0.5},
+         ERR_ENV,
+         "has not begun to work within 0.5 s"},
+        {{.display = "xvfb:640x480", .wm = "", .seconds = 0.001}, ERR_ENV, "not ready in time"},
+    };
+    char root[DESK_PATH];
+    struct desk *well = open_bare();
+    snprintf(root, sizeof root, "%s", desk_folder(well));
+    *strrchr(root, '/') = 0;
+    desk_close(well);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = ERR_INIT;
+        assert_null(desk_open(&cases[i].o, &e));
+        if (e.kind != cases[i].kind || !strstr(e.text, cases[i].says))
+            fail_msg("case %zu: %d '%s' does not say '%s'", i, e.kind, e.text, cases[i].says);
+        assert_int_equal(marked(root), 0);
+    }
+    desks_end();
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM(
         "a desk is a screen of the size asked for, a home, an environment, and nothing of the user's session",
@@ -334,6 +469,10 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a window is waited for; a program that has ended says so at once, and why", t_windows),
     CLAIM("what detaches itself, hides deep and ignores TERM is gone with its desk", t_nothing_left),
     CLAIM("a desk tells which part of it has died", t_parts),
+    CLAIM("many desks at once, opened and closed by threads, have displays of their own", t_many),
+    CLAIM("a program cannot reach another desk's display with its own cookie", t_cookies),
+    CLAIM("a fresh home is a copy, links are links, and what is too large is refused", t_home),
+    CLAIM("a desk that cannot be opened says why in one line, and leaves nothing", t_refusals),
 };
 
 int main(int argc, char **argv)

@@ -118,7 +118,7 @@ static int copy_failed(const struct copy *c, const char *name)
     return err_set(c->e, ERR_ENV, "cannot copy '%s' of home folder '%s': %s", name, c->from, strerror(errno));
 }
 
-static int copy_bytes(struct copy *c, int in, int out, const char *name)
+static int copy_bytes(struct copy *c, int in, int out, const char *name, int64_t left)
 {
     char piece[65536];
     for (ssize_t n; (n = read(in, piece, sizeof piece)) != 0;) {
@@ -126,20 +126,23 @@ static int copy_bytes(struct copy *c, int in, int out, const char *name)
             continue;
         if (n < 0 || file_write_all(out, name, piece, (size_t)n, NULL))
             return copy_failed(c, name);
-        c->bytes += n;
-        if (c->bytes > (int64_t)COPY_MIB << 20)
-            return err_set(c->e, ERR_ENV, "home folder '%s' has more than %d MiB", c->from, COPY_MIB);
+        left -= n;
+        if (left <= 0) /* it may grow while it is read */
+            return 0;
     }
     return 0;
 }
 
-static int copy_file(struct copy *c, int from, int to, const char *name, mode_t mode)
+static int copy_file(struct copy *c, int from, int to, const char *name, const struct stat *st)
 {
+    c->bytes += st->st_size;
+    if (c->bytes > (int64_t)COPY_MIB << 20)
+        return err_set(c->e, ERR_ENV, "home folder '%s' has more than %d MiB", c->from, COPY_MIB);
     int in = openat(from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (in < 0)
         return copy_failed(c, name);
-    int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600 | (mode & 0100)), rc;
-    rc = out < 0 ? copy_failed(c, name) : copy_bytes(c, in, out, name);
+    int out = openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600 | (st->st_mode & 0100)), rc;
+    rc = out < 0 ? copy_failed(c, name) : copy_bytes(c, in, out, name, st->st_size);
     close(in);
     if (out >= 0 && close(out) && rc == 0)
         rc = copy_failed(c, name);
@@ -167,7 +170,7 @@ static int copy_entry(struct copy *c, int from, int to, const char *name, int de
         return err_set(c->e, ERR_ENV, "home folder '%s' has more than %d files or %d levels", c->from,
                        COPY_ENTRIES, DEPTH);
     if (S_ISREG(st.st_mode))
-        return copy_file(c, from, to, name, st.st_mode);
+        return copy_file(c, from, to, name, &st);
     if (S_ISLNK(st.st_mode))
         return copy_link(c, from, to, name);
     if (!S_ISDIR(st.st_mode))

@@ -15,14 +15,35 @@
 #include <X11/extensions/XTest.h>
 #include <X11/extensions/Xfixes.h>
 #include <X11/extensions/Xrandr.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #define WAYLAND_ADVICE                                                                                       \
     "holorun drives X11; log in to an X11 session, or start a private display (Xvfb :1) and use --display "  \
     ":1"
 
 /* ---- open -------------------------------------------------------------------------------------- */
+
+/* libXi throws away its list of displays when the last of them is closed, in whatever thread, even while another thread
+ * adds one.  A display that is never closed keeps the list; its server sees the connection end at once. */
+static void keep_xinput(const char *name)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static Display *kept;
+    int opcode, event, error, major = 2, minor = 2;
+    pthread_mutex_lock(&lock);
+    static atomic_bool lost;
+    Display *dpy = kept ? NULL : xtrap_open(name, &lost);
+    if (dpy) {
+        if (XQueryExtension(dpy, "XInputExtension", &opcode, &event, &error))
+            XIQueryVersion(dpy, &major, &minor);
+        shutdown(ConnectionNumber(dpy), SHUT_RDWR);
+        kept = dpy;
+    }
+    pthread_mutex_unlock(&lock);
+}
 
 static int connect_display(struct screen *s, const char *name, struct err *e)
 {
@@ -39,6 +60,7 @@ static int connect_display(struct screen *s, const char *name, struct err *e)
                        "cannot open display '%s': no X server there, it does not answer, or it refuses this "
                        "user (xauth)",
                        given);
+    keep_xinput(given);
     s->name = xstrdup(given);
     s->root = DefaultRootWindow(s->dpy);
     s->visual = DefaultVisual(s->dpy, DefaultScreen(s->dpy));
