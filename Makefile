@@ -86,6 +86,7 @@ $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
 $(B)/src/trace/report.o: src/trace/report.html
 $(B)/src/trace/page.o: src/trace/page.css
 $(B)/src/replay/diff_page.o: src/replay/diff.html
+$(B)/src/qa/report_html.o: src/qa/report.html
 $(B)/src/gate/policy.o: src/gate/builtin.yaml
 $(B)/src/calibrate/screen.o: assets/calibrate/glyphs.png
 

@@ -260,6 +260,30 @@ int image_crop(struct image *out, const struct image *im, int x, int y, int w, i
     return 0;
 }
 
+int image_shrink(struct image *out, const struct image *in, int w, int h, struct err *e)
+{
+    *out = (struct image){0};
+    if (w > in->w || h > in->h)
+        return err_set(e, ERR_ENV, "an image of %dx%d pixels cannot be shrunk to %dx%d", in->w, in->h, w, h);
+    if (image_alloc(out, w, h, e))
+        return -1;
+    for (int y = 0; y < h; y++) {
+        int y0 = (int)((int64_t)y * in->h / h), y1 = (int)((int64_t)(y + 1) * in->h / h);
+        for (int x = 0; x < w; x++) {
+            int x0 = (int)((int64_t)x * in->w / w), x1 = (int)((int64_t)(x + 1) * in->w / w);
+            uint64_t sum[3] = {0}, n = (uint64_t)(y1 - y0) * (uint64_t)(x1 - x0);
+            for (int v = y0; v < y1; v++)
+                for (int u = x0; u < x1; u++)
+                    for (int c = 0; c < 3; c++)
+                        sum[c] += in->rgb[((size_t)v * (size_t)in->w + (size_t)u) * 3 + (size_t)c];
+            for (int c = 0; c < 3; c++)
+                out->rgb[((size_t)y * (size_t)w + (size_t)x) * 3 + (size_t)c] =
+                    (uint8_t)((sum[c] + n / 2) / n);
+        }
+    }
+    return 0;
+}
+
 void image_draw_ring(struct image *im, int cx, int cy, int r, int thick, const uint8_t rgb[3])
 {
     int64_t outer = (int64_t)r * r, inner = (int64_t)(r - thick) * (r - thick);

@@ -50,6 +50,9 @@ int image_mark_pixels(struct image *out, const struct image *a, const struct ima
 /* A copy of a part, which lies inside of im. */
 int image_crop(struct image *out, const struct image *im, int x, int y, int w, int h, struct err *e);
 
+/* `in` at w x h pixels, no larger than it is: each the mean of those that it covers. */
+int image_shrink(struct image *out, const struct image *in, int w, int h, struct err *e);
+
 /* Drawing for overlays and reports; clipped to the image. */
 void image_draw_ring(struct image *im, int cx, int cy, int r, int thick, const uint8_t rgb[3]);
 

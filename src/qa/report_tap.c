@@ -49,7 +49,7 @@ static void put_checks(FILE *f, const struct attempt *a)
         fputs(any ? "" : "  checks:\n", f);
         any = true;
         fprintf(f, "    - kind: %s\n", check_kind_name(c->check->kind));
-        fprintf(f, "      answer: %s\n", words_answer(c->answer));
+        put_member(f, 6, "answer", words_answer(c->answer)); /* a bare `no` is false */
         put_member(f, 6, "name", c->check->name);
         put_member(f, 6, "detail", c->detail);
         put_member(f, 6, "output", c->output);

@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
-#include "trace/story.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -274,26 +273,34 @@ char *words_folder(const char *path)
     return slash == path ? xstrdup("/") : xasprintf("%.*s", (int)(slash - path), path);
 }
 
+int words_last_steps(const struct story *s, int *steps, int most)
+{
+    int n = 0;
+    for (int i = s->n - 1; i >= 0 && n < most; i--) {
+        bool seen = s->steps[i].frame < 0;
+        for (int k = 0; k < n; k++)
+            seen = seen || s->steps[steps[k]].frame == s->steps[i].frame;
+        if (!seen)
+            steps[n++] = i;
+    }
+    for (int i = 0; i < n / 2; i++) {
+        int other = steps[i];
+        steps[i] = steps[n - 1 - i];
+        steps[n - 1 - i] = other;
+    }
+    return n;
+}
+
 int words_last_frames(const char *run_dir, int *numbers, int most)
 {
     struct record r;
     struct story s;
-    int n = 0;
     if (!run_dir || record_open(&r, run_dir, NULL))
         return 0;
     story_make(&s, &r);
-    for (int i = s.n - 1; i >= 0 && n < most; i--) {
-        bool seen = s.steps[i].frame < 0;
-        for (int k = 0; k < n; k++)
-            seen = seen || numbers[k] == s.steps[i].frame;
-        if (!seen)
-            numbers[n++] = s.steps[i].frame;
-    }
-    for (int i = 0; i < n / 2; i++) {
-        int other = numbers[i];
-        numbers[i] = numbers[n - 1 - i];
-        numbers[n - 1 - i] = other;
-    }
+    int n = words_last_steps(&s, numbers, most);
+    for (int i = 0; i < n; i++)
+        numbers[i] = s.steps[numbers[i]].frame;
     story_free(&s);
     record_free(&r);
     return n;

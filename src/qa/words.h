@@ -7,6 +7,7 @@
 #define HOLORUN_QA_WORDS_H
 
 #include "qa/result.h"
+#include "trace/story.h"
 
 #include <stddef.h>
 
@@ -38,7 +39,9 @@ char *words_path(const char *from, const char *path);
 /* The folder of a file; owned. */
 char *words_folder(const char *path);
 
-/* The numbers of at most `most` different last screenshots of a run, oldest first.  How many; 0 when there is none. */
+/* Indices of the steps at which the last `most` different screenshots of a run were seen, oldest first.  How many. */
+int words_last_steps(const struct story *s, int *steps, int most);
+/* ... and the numbers of those screenshots; 0 when there is no run to read. */
 int words_last_frames(const char *run_dir, int *numbers, int most);
 char *words_frame_path(const char *run_dir, int number); /* owned */
 
