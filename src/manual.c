@@ -40,6 +40,12 @@ static const char general_files[] =
     "task.\n"
     ".TP\n.I MODEL/holorun.json\ndialect and coordinates of a model, as holorun calibrate has kept them.\n";
 
+/* Lines that are laid out, as the keys of a file: they are not to be run together. */
+static bool is_layout(const char *paragraph)
+{
+    return !strncmp(paragraph, "  ", 2);
+}
+
 /* Text in lines of at most WIDTH columns, each after the first indented. */
 static void wrapped(FILE *f, const char *text, int column, int indent)
 {
@@ -62,6 +68,24 @@ static void wrapped(FILE *f, const char *text, int column, int indent)
         text += strspn(text, " \n");
     }
     fputc('\n', f);
+}
+
+/* The paragraphs of a text, with empty lines between them; one that begins with two spaces stays as it is. */
+static void paragraphs(FILE *f, const char *text)
+{
+    while (*text) {
+        const char *gap = strstr(text, "\n\n");
+        int n = gap ? (int)(gap - text) : (int)strlen(text);
+        char *one = xasprintf("%.*s", n, text);
+        if (is_layout(one))
+            fprintf(f, "%s\n", one);
+        else
+            wrapped(f, one, 0, 0);
+        free(one);
+        text += n + (gap ? 2 : 0);
+        if (*text)
+            fputc('\n', f);
+    }
 }
 
 static bool on_by_default(const struct option_spec *o)
@@ -113,7 +137,7 @@ void manual_help(const struct command *c, FILE *f)
     wrapped(f, c->purpose, 0, 0);
     if (c->details) {
         fputc('\n', f);
-        wrapped(f, c->details, 0, 0);
+        paragraphs(f, c->details);
     }
     fputs("\noptions:\n", f);
     for (const struct option_spec *o = c->options; o && o->name; o++) {
@@ -191,8 +215,11 @@ static void page_command(FILE *f, const struct command *c)
         for (const char *p = c->details; *p;) {
             const char *gap = strstr(p, "\n\n");
             char *paragraph = xasprintf("%.*s", gap ? (int)(gap - p) : (int)strlen(p), p);
+            bool layout = is_layout(paragraph);
+            fputs(layout ? ".nf\n" : "", f);
             roff(f, paragraph);
-            fputs(gap ? "\n.PP\n" : "\n", f);
+            fputs(layout ? "\n.fi\n" : "\n", f);
+            fputs(gap ? ".PP\n" : "", f);
             free(paragraph);
             p = gap ? gap + 2 : p + strlen(p);
         }

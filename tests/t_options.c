@@ -27,8 +27,13 @@ static const struct option_spec table[] = {
     {0},
 };
 
-static const struct command command = {"probe", "WORD", "probe the parser", NULL, "holorun probe -n 3 a\n",
-                                       table,   NULL};
+static const struct command command = {"probe",
+                                       "WORD",
+                                       "probe the parser",
+                                       "A text\nof one line.\n\n  a:   b\n    c: d\n\nThe end.",
+                                       "holorun probe -n 3 a\n",
+                                       table,
+                                       NULL};
 
 static char *words[17]; /* what the last parse() left in argv */
 
@@ -169,6 +174,8 @@ static void t_documents(void **state)
         snprintf(roff, sizeof roff, "\\-%s", o->name);
         assert_non_null(strstr(man, roff));
     }
+    assert_non_null(strstr(help, "\n\nA text of one line.\n\n  a:   b\n    c: d\n\nThe end.\n\n"));
+    assert_non_null(strstr(man, "\n.PP\n.nf\n  a:   b\n    c: d\n.fi\n.PP\nThe end.\n"));
     assert_non_null(strstr(help, "--no-report"));
     assert_non_null(strstr(help, "1 to 100 [7]"));
     assert_non_null(strstr(help, "holorun probe -n 3 a"));

@@ -1,0 +1,48 @@
+/* fuzz_suite.c - any bytes as a suite, or as a spec where they begin with its head; what comes of them is chosen from and
+ * listed. */
+#include "qa/suite_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void as_spec(const char *text, size_t size)
+{
+    static const char any[] = "tests: [{ id: a, task: t }]";
+    struct suite_reading g = {.s = suite_parse(any, sizeof any - 1, "fuzz", NULL)};
+    struct err e = ERR_INIT;
+    struct spec p;
+    g.e = &e;
+    if (g.s && !spec_parse(&g, text, size, "fuzz.md", &p) && !strstr(p.task, "VERDICT: FAILED"))
+        abort();
+    suite_free(g.s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char *const only[] = {"a*", "tag:a", NULL};
+    if (size > 3 && !memcmp(data, "---", 3)) {
+        as_spec((const char *)data, size);
+        return 0;
+    }
+    struct suite *s = suite_parse((const char *)data, size, "fuzz", NULL);
+    if (!s)
+        return 0;
+    int all = suite_select(s, &(struct suite_choice){.only = NULL}, NULL);
+    suite_select(s, &(struct suite_choice){.shard = "1/2"}, NULL);
+    suite_select(s, &(struct suite_choice){.only = only}, NULL);
+    char *out = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&out, &len);
+    if (f) {
+        suite_print(f, s, false);
+        suite_print(f, s, true);
+        fclose(f);
+    }
+    free(out);
+    if (all != s->n || !s->n)
+        abort();
+    suite_free(s);
+    return 0;
+}
