@@ -134,7 +134,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 # A make within this one need not say where it is, nor that there is nothing to do.
 QUIET := --no-print-directory $(if $(V),,-s)
 
-.PHONY: demo demo-many test tests test-gpu fuzz mutants lint format bench bench-gpu install uninstall clean help
+.PHONY: demo demo-many qa test tests test-gpu fuzz mutants lint format bench bench-gpu install uninstall clean help
 demo: ## install what is missing, build, and book a flight on a private desktop (TASK="…", ON=:0)
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
@@ -143,6 +143,10 @@ demo-many: ## 20 flight tasks and 60 dialogs with unseen words, scored by the pa
 	@$(SCRIPTS)/install.sh build demo
 	@$(MAKE) $(QUIET) -j2 holorun
 	@$(SCRIPTS)/demo_many.sh
+qa: ## our own suites with the embedded model, and how often it succeeds (SUITE="miniwob", SEEDS=20, JOBS=4)
+	@$(SCRIPTS)/install.sh build demo qa
+	@$(MAKE) $(QUIET) -j2 holorun $(B)/helpers/form
+	@$(SCRIPTS)/qa.sh
 test: ## install what is missing, build, run every test (ASAN=1: with sanitizers)
 	@$(SCRIPTS)/install.sh build demo test
 	@$(MAKE) $(QUIET) -j2 all tests

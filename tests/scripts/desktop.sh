@@ -16,7 +16,7 @@ desktop_start() {
     trap desktop_stop EXIT
     mkfifo "$desktop_tmp/display"
     exec {fd}<>"$desktop_tmp/display"
-    setsid Xvfb -displayfd "$fd" -screen 0 "${size}x24" -dpi 96 -nolisten tcp >"$desktop_tmp/xvfb.log" 2>&1 &
+    setsid Xvfb -displayfd "$fd" -screen 0 "${size}x24" -dpi 96 -noreset -nolisten tcp >"$desktop_tmp/xvfb.log" 2>&1 &
     desktop_pids+=($!)
     if ! read -r -t 20 -u "$fd" number; then
         echo "the private X server did not start:" >&2

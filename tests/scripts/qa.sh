@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Our own suites with the embedded model, and how often it succeeds.
+#
+#   SUITE="miniwob flights dialogs desktop"   which of tests/suites; also waits, crowd and example
+#   SEEDS=20                                  of the MiniWoB++ pages: fewer are quicker, and say less
+#   JOBS=4                                    tests at work at once
+#
+# Tables go to stdout and into build/qa/SUITE.md, with 95 % intervals (Wilson); reports, frames and the record of every run are
+# in build/qa/results/SUITE.  Tests that fail are a result and no error here.
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+suites=${SUITE:-miniwob flights dialogs desktop} seeds=${SEEDS:-20} jobs=${JOBS:-4}
+
+# Of each group of tests (its last tag): how many passed, of how many, and what came of the others.
+table() {
+    jq -r '.tests[] | [(.tags | last // "(no tag)"), .outcome, (.attempts | last | .steps // 0)] | @tsv' "$1" | LC_ALL=C awk -F'\t' '
+        function percent(x) { return sprintf("%.0f", 100 * x) }
+        function row(name, hits, n, other,   z, p, c, h) {
+            z = 1.959963984540054; p = hits / n
+            c = (p + z * z / n / 2) / (1 + z * z / n)
+            h = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / n / (4 * n))
+            printf "| %s | %d | %d | %s %% | %s - %s | %s |\n", name, hits, n, percent(p),
+                   percent(hits ? c - h : 0), percent(hits < n ? c + h : 1), other
+        }
+        function others(group,   o, text) {
+            for (o = 1; o <= kinds; o++)
+                if (what[group, kind[o]]) text = text (text ? ", " : "") what[group, kind[o]] " " kind[o]
+            return text
+        }
+        BEGIN { kinds = split("failed claimed inconclusive error skipped stopped", kind, " ") }
+        !($1 in n) { order[++groups] = $1 }
+        { n[$1]++; hits[$1] += $2 == "passed"; what[$1, $2]++; what["", $2]++; all++; right += $2 == "passed" }
+        END {
+            print "| tests | passed | of | | 95 % | others |"
+            print "|---|---|---|---|---|---|"
+            for (g = 1; g <= groups; g++) row(order[g], hits[order[g]], n[order[g]], others(order[g]))
+            if (all) row("all of them", right, all, others(""))
+        }'
+}
+
+worst=0
+for suite in $suites; do
+    out=build/qa/results/$suite only=()
+    if [ ! -r "tests/suites/$suite.yaml" ]; then
+        echo "qa.sh: there is no tests/suites/$suite.yaml" >&2
+        exit 2
+    fi
+    if [ "$suite" = miniwob ]; then
+        tests/scripts/miniwob.sh || exit $?
+        for ((k = 0; k < seeds && seeds < 20; k++)); do only+=(--only "*-$((1000000 + k))"); done
+    fi
+    rm -rf "$out"
+    mkdir -p "$out"
+    echo "== $suite, $jobs at once" >&2
+    ./holorun qa "tests/suites/$suite.yaml" --jobs "$jobs" --out "$out" "${only[@]}"
+    code=$?
+    case $code in
+    0 | 1 | 5) ;;
+    *) [ "$code" -gt "$worst" ] && worst=$code ;;
+    esac
+    [ -r "$out/results.json" ] || continue
+    {
+        jq -r '"\(.suite): \(.counts.passed) of \(.counts.total) passed; \(.jobs) at once, \(.seconds | round) s, at most \(.memory.most / 1048576 | round) MB of memory\n"' \
+            "$out/results.json"
+        table "$out/results.json"
+    } | tee "build/qa/$suite.md"
+done
+exit $worst
