@@ -117,7 +117,9 @@ static int read_number(int fd, char *out, size_t size)
     return n ? 0 : -1;
 }
 
-int xvfb_start(struct xvfb *x, const char *screen, const char *const *extra)
+/* first: whose cookie lets in here as well; NULL: one of its own. */
+static int start_server(struct xvfb *x, const char *screen, const char *const *extra,
+                        const struct xvfb *first)
 {
     memset(x, 0, sizeof *x);
     if (!program_exists("Xvfb")) {
@@ -128,9 +130,10 @@ int xvfb_start(struct xvfb *x, const char *screen, const char *const *extra)
     if (!mkdtemp(x->dir))
         die(ERR_ENV, "cannot make a folder in /tmp: %s", strerror(errno));
     char auth[96], log[96], number[16], fd_text[16];
-    snprintf(auth, sizeof auth, "%s/auth", x->dir);
+    snprintf(auth, sizeof auth, "%s/auth", first ? first->dir : x->dir);
     snprintf(log, sizeof log, "%s/xvfb.log", x->dir);
-    write_cookie(auth);
+    if (!first)
+        write_cookie(auth);
 
     int fds[2];
     if (pipe(fds))
@@ -151,12 +154,26 @@ int xvfb_start(struct xvfb *x, const char *screen, const char *const *extra)
         return -1;
     }
     snprintf(x->display, sizeof x->display, ":%.10s", number);
+    return 0;
+}
+
+int xvfb_start(struct xvfb *x, const char *screen, const char *const *extra)
+{
+    char auth[96];
+    if (start_server(x, screen, extra, NULL))
+        return -1;
+    snprintf(auth, sizeof auth, "%s/auth", x->dir);
     setenv("DISPLAY", x->display, 1);
     setenv("XAUTHORITY", auth, 1);
     setenv("XDG_RUNTIME_DIR", x->dir, 1);
     setenv("HOME", x->dir, 1);
     unsetenv("WAYLAND_DISPLAY");
     return 0;
+}
+
+int xvfb_start_beside(struct xvfb *x, const char *screen, const struct xvfb *first)
+{
+    return start_server(x, screen, NULL, first);
 }
 
 void xvfb_kill_server(struct xvfb *x)

@@ -25,6 +25,8 @@ struct xvfb {
 /* screen: "WxHxDEPTH"; extra: NULL or NULL-terminated server options. 0, or -1: no Xvfb here (the
  * reason is printed). */
 int xvfb_start(struct xvfb *x, const char *screen, const char *const *extra);
+/* One more, which lets in who has the cookie of the first; the environment stays as it is. */
+int xvfb_start_beside(struct xvfb *x, const char *screen, const struct xvfb *first);
 void xvfb_stop(struct xvfb *x);
 void xvfb_kill_server(struct xvfb *x); /* at once, as a crash would */
 

@@ -216,8 +216,7 @@ static void *watch_thread(void *arg)
         w->lifted = stopped;
         look_at_server(w);
     }
-    /* Here and not by who joins: Xlib leaves a lost Display locked by the thread that noticed. */
-    XCloseDisplay(w->dpy);
+    XCloseDisplay(w->dpy); /* here and not by who joins, who can cut the connection */
     w->dpy = NULL;
     return NULL;
 }

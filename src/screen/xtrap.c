@@ -53,8 +53,8 @@ static int on_io_error(Display *dpy)
 
 static void on_lost(Display *dpy, void *lost)
 {
-    (void)dpy;
     *(atomic_bool *)lost = true;
+    XUnlockDisplay(dpy); /* Xlib expects an exit here, and has locked out all threads but this one */
 }
 
 static void setup(void)
