@@ -15,9 +15,9 @@ static const struct option_spec options[] = {
      NULL},
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
      "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; besides these fleet, "
-     "what "
-     "one machine does for a hundred sessions; or to compare: peers, or of it peers-prompt, peers-decode or "
-     "peers-tile",
+     "what one machine does for a hundred sessions; threads, what threads with a session each do; or to "
+     "compare: "
+     "peers, or of it peers-prompt, peers-decode or peers-tile",
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
      "runs of each figure at least; 1 to see that everything runs", NULL},
@@ -48,8 +48,9 @@ static bool is_one_of(const char *section, const char *const *names)
 static int check(const struct bench *k, int n, char **argv, struct err *e)
 {
     static const char *const names[] = {
-        "all",  "peak",  "kernels", "vision", "prefill",      "decode",       "concurrency", "session",
-        "step", "drift", "fleet",   "peers",  "peers-prompt", "peers-decode", "peers-tile",  NULL};
+        "all",         "peak",         "kernels",      "vision",     "prefill", "decode",
+        "concurrency", "session",      "step",         "drift",      "fleet",   "threads",
+        "peers",       "peers-prompt", "peers-decode", "peers-tile", NULL};
     if (n > 0)
         return err_set(e, ERR_USAGE, "bench takes no argument '%s'", argv[0]);
     if (n == 0 && !is_one_of(k->section, names))

@@ -10,8 +10,9 @@
 #include <math.h>
 #include <unistd.h>
 
-#define MODEL    "assets/pocket/model"
-#define SECTIONS "peak", "vision", "prefill", "decode", "concurrency", "peers", "session", "step", "drift"
+#define MODEL "assets/pocket/model"
+#define SECTIONS                                                                                             \
+    "peak", "vision", "prefill", "decode", "concurrency", "peers", "session", "step", "drift", "threads"
 
 /* A folder for what the program writes, and for the files it makes on its way. */
 static void open_place(struct xvfb *x)
@@ -47,7 +48,10 @@ static json_t *rows_of(const char *section)
     struct xvfb x;
     struct outcome o = {0};
     open_place(&x);
-    program_run(&x, &o, WORDS("bench", "--json", "--repeat", "1", "--section", section, "--model", MODEL));
+    bool few = !strcmp(section, "threads"); /* tokens: 64 replies take seconds */
+    program_run(&x, &o,
+                WORDS("bench", "--json", "--repeat", "1", "--section", section, few ? "--random" : "--model",
+                      few ? "tiny" : MODEL));
     if (o.code)
         fail_msg("section %s: exit %d, %s", section, o.code, o.err);
     rows = json_array();

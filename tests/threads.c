@@ -3,6 +3,7 @@
 
 #include "check.h"
 
+#include "base/clock.h"
 #include "model/generate.h"
 #include "model/session.h"
 
@@ -29,7 +30,7 @@ struct play {
     struct engine *engine;
     struct session *s;
     struct grammar *grammar;
-    bool hurried; /* others are at it, too: it gives way now and then */
+    bool hurried; /* others are at it, too: it lets them go first now and then */
     uint64_t rng, pace;
     struct played *out;
 };
@@ -48,8 +49,8 @@ static int failed(struct play *p)
 
 static void give_way(struct play *p)
 {
-    for (int i = p->hurried ? (int)(check_random(&p->pace) * 20) : 0; i > 0; i--)
-        sched_yield();
+    if (p->hurried)
+        clock_sleep_ms(check_random(&p->pace) * 0.3);
 }
 
 static int prompt(struct play *p)
@@ -191,10 +192,15 @@ void threads_play(const struct threads *c, struct engine *g, int n, const struct
 {
     pthread_t ids[THREADS_MOST];
     struct one *all = xcalloc((unsigned long)n, sizeof *all);
+    engine_enter(g, NULL); /* until all are there */
+    int waiting = engine_turns(g).waiting;
     for (int i = 0; i < n; i++) {
         all[i] = (struct one){.c = c, .engine = g, .i = i};
         assert_int_equal(pthread_create(&ids[i], NULL, run_one, &all[i]), 0);
     }
+    while (engine_turns(g).waiting < waiting + n)
+        sched_yield();
+    engine_leave(g);
     for (int i = 0; i < n; i++)
         pthread_join(ids[i], NULL);
     for (int i = 0; i < n; i++)

@@ -64,7 +64,7 @@ static int begin(struct mind *mind, const char *system, struct err *e)
     struct model_mind *m = (struct model_mind *)mind;
     if (session_length(m->line->session))
         go_on_with(m, line_new(session_new(m->engine, m->seed)));
-    return chat_system(session_of(mind), system, e);
+    return chat_system(session_of(mind), system, e) || session_reuse(session_of(mind), e) ? -1 : 0;
 }
 
 static int user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)

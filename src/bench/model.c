@@ -218,6 +218,8 @@ int bench_model(const struct bench *k, struct err *e)
             bench_peers(&m);
         if (!strcmp(k->section, "fleet"))
             bench_fleet(&m);
+        if (!strcmp(k->section, "threads"))
+            bench_threads(&m);
         if (bench_wants(k, "session"))
             bench_sessions(&m);
         if (bench_wants(k, "step") && m.c->vision)

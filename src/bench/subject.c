@@ -127,7 +127,8 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .cache = k->weight_cache,
                                .state = (enum state_numbers)k->state,
                                .state_memory = k->state_memory,
-                               .random = m->made};
+                               .random = m->made,
+                               .shared = !strcmp(k->section, "threads")};
     if (check_room(m, &o, e) || !(m->g = engine_open(&o, e)))
         return -1;
     if (strcmp(engine_isa(m->g), k->b->ops->name) != 0)

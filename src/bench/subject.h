@@ -38,8 +38,9 @@ void subject_need(int rc, const struct err *e);
 
 void bench_sessions(struct subject *m);    /* section session: marks, copies, files */
 void bench_concurrency(struct subject *m); /* section concurrency: sessions that decode together */
-void bench_peers(struct subject *m); /* section peers: what other programs can be asked, too; not in all */
-void bench_fleet(struct subject *m); /* section fleet: one card, one session and a hundred; not in all */
+void bench_peers(struct subject *m);   /* section peers: what other programs can be asked, too; not in all */
+void bench_fleet(struct subject *m);   /* section fleet: one card, one session and a hundred; not in all */
+void bench_threads(struct subject *m); /* section threads: threads that share the engine; not in all */
 
 /* n sessions that decode together, with so many tokens at first, if there is room for them. */
 void bench_decode(struct subject *m, const char *section, int n, int after);

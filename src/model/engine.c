@@ -228,6 +228,7 @@ void engine_close(struct engine *g)
 {
     if (!g)
         return;
+    prefixes_free(&g->prefixes);
     turns_free(g->turns);
     if (g->backend) {
         vision_free(&g->vision);

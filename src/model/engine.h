@@ -7,6 +7,7 @@
 #include "model/language.h"
 #include "model/model.h"
 #include "model/plan.h"
+#include "model/prefix.h"
 #include "model/tokenizer.h"
 #include "model/turns.h"
 #include "model/vision.h"
@@ -31,7 +32,8 @@ struct engine {
     struct room room; /* of the sessions' states and checkpoints */
     struct language language;
     struct vision vision;
-    struct turns *turns; /* of the threads that share it; NULL: there is one */
+    struct turns *turns;      /* of the threads that share it; NULL: there is one */
+    struct prefixes prefixes; /* what its sessions began with; only of one that is shared */
     bool round8;
     uint64_t hash;
     int32_t stops[ENGINE_MAX_STOPS];

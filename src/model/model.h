@@ -175,6 +175,7 @@ struct engine *session_engine(const struct session *s);
 struct session_stats {
     int64_t prefilled, decoded; /* tokens computed many at a time / one at a time */
     int64_t tiles_computed, tiles_cached;
+    int64_t reused; /* tokens that others had computed: session_reuse */
     double vision_ms, prefill_ms, decode_ms, preprocess_ms;
 };
 struct session_stats session_stats(const struct session *s);
@@ -182,6 +183,11 @@ struct session_stats session_stats(const struct session *s);
 /* ids must be text tokens (< tokenizer size, not the image token).  Refuses what would make the
  * conversation longer than the model was made for, and leaves the session as it was. */
 int session_append(struct session *s, const int32_t *ids, int64_t n, struct err *e);
+
+/* Of a shared engine.  What many sessions begin with is computed once: when nothing was computed yet, the state of what
+ * waits is, as far as others began with the same, a copy of theirs, and what is new is computed and kept for those who
+ * come.  The session goes on with the bits that it would have had without.  Call it behind the system text.  -1: stopped. */
+int session_reuse(struct session *s, struct err *e);
 
 /* Appends <img>, one image token for each projector row, </img>.  Tiles whose pixels were seen
  * before (by this engine) are taken from the cache. */

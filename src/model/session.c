@@ -74,6 +74,23 @@ bool session_fits(const struct session *s, int64_t more)
     return fits;
 }
 
+void session_rest(struct session *s)
+{
+    if (s->engine->turns)
+        turns_rest(s->engine->turns, &s->member);
+}
+
+int session_reuse(struct session *s, struct err *e)
+{
+    if (!session_shared(s))
+        return 0;
+    if (engine_try_enter(s->engine, &s->member, e))
+        return -1;
+    int rc = prefix_take(&s->engine->prefixes, s, e);
+    engine_leave(s->engine);
+    return rc;
+}
+
 bool session_shared(const struct session *s)
 {
     return s->engine->turns != NULL;
@@ -117,7 +134,7 @@ void session_free(struct session *s)
 {
     if (!s)
         return;
-    engine_enter(s->engine, NULL);
+    engine_enter(s->engine, &s->member);
     tenant_free(&s->home);
     state_free(&s->state, lm(s), backend(s));
     engine_leave(s->engine);

@@ -36,6 +36,9 @@ enum { CHECKPOINT_RANK, SESSION_RANK }; /* who leaves the room first */
 /* Serves what sessions of a shared engine want together: a turn_serve, its argument an engine. */
 void session_serve(void *arg, struct turn_wish *wishes);
 
+/* It wants no further token soon. */
+void session_rest(struct session *s);
+
 /* Whether this is a session of threads that take turns. */
 bool session_shared(const struct session *s);
 

@@ -333,6 +333,15 @@ int turns_join(struct turns *t, struct turn_member *m, struct turn_wish *w)
     return rc;
 }
 
+void turns_rest(struct turns *t, struct turn_member *m)
+{
+    pthread_mutex_lock(&t->lock);
+    back(t, m);
+    if (t->lingers && t->away == 0)
+        pthread_cond_signal(&t->lingers->wake);
+    pthread_mutex_unlock(&t->lock);
+}
+
 /* ---- life ------------------------------------------------------------------------------------------------------- */
 
 struct turns *turns_new(turn_serve *serve, void *arg, const volatile int *stop)

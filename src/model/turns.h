@@ -52,6 +52,9 @@ int turns_yield(struct turns *t, struct turn_member *m);
 /* The wish is served, here or by another thread; -1: stopped before. */
 int turns_join(struct turns *t, struct turn_member *m, struct turn_wish *w);
 
+/* The member will not be back soon: nobody needs to wait for it. */
+void turns_rest(struct turns *t, struct turn_member *m);
+
 struct turn_counts {
     int64_t turns;         /* that somebody had for itself */
     int64_t batches, rows; /* and together; rows of them all */

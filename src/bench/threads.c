@@ -1,0 +1,107 @@
+/* threads.c - threads that share one engine, each with a session in which it writes a reply: see bench.h.
+ *
+ * As tests do that run at once in one process: nobody arranges who goes with whom.  Each thread goes back to a mark
+ * after BEFORE tokens and chooses TOKENS by their logits, whatever they are.  Beside the rate stands how many rows a
+ * batch had on average: as many as threads, if none came late.
+ */
+#include "bench/subject.h"
+
+#include "model/generate.h"
+#include "model/tokenizer.h"
+#include "model/turns.h"
+#include "ops/ops.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { TOKENS = 200, BEFORE = 512, MOST = 64 };
+
+struct writer {
+    struct session *session;
+    struct checkpoint *from;
+    uint64_t *known;
+    int tokens;
+    pthread_t id;
+};
+
+struct crowd {
+    struct subject *m;
+    struct writer writers[MOST];
+    int n;
+};
+
+static void *write_reply(void *arg)
+{
+    const struct writer *w = arg;
+    struct err e = ERR_INIT;
+    const struct choosing how = {.known = w->known, .top_p = 1};
+    subject_need(session_rewind(w->session, w->from, &e), &e);
+    session_append(w->session, &(int32_t){'a'}, 1, NULL);
+    for (int i = 0; i < w->tokens; i++) {
+        struct choice c;
+        subject_need(session_try_choose(w->session, &how, &c, &e), &e);
+        subject_need(session_append(w->session, &c.id, 1, &e), &e);
+    }
+    return NULL;
+}
+
+static void run_crowd(void *arg)
+{
+    struct crowd *c = arg;
+    for (int i = 0; i < c->n; i++)
+        if (pthread_create(&c->writers[i].id, NULL, write_reply, &c->writers[i]))
+            die(ERR_ENV, "no thread could be started");
+    for (int i = 0; i < c->n; i++)
+        pthread_join(c->writers[i].id, NULL);
+}
+
+static void make(struct crowd *c, uint64_t *known, int before, int tokens)
+{
+    struct err e = ERR_INIT;
+    struct session *first = session_new(c->m->g, 1);
+    subject_need(session_append(first, c->m->ids, before, &e), &e);
+    for (int i = 0; i < c->n; i++) {
+        struct session *s = i ? session_fork(first) : first;
+        c->writers[i] =
+            (struct writer){.session = s, .from = session_checkpoint(s), .known = known, .tokens = tokens};
+    }
+}
+
+static void drop(struct crowd *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        checkpoint_free(c->writers[i].from);
+        session_free(c->writers[i].session);
+    }
+}
+
+static void measure(struct subject *m, int n, uint64_t *known)
+{
+    struct crowd c = {.m = m, .n = n};
+    int tokens = m->trial ? 8 : TOKENS, before = m->trial ? 64 : BEFORE;
+    char name[80];
+    snprintf(name, sizeof name, "%d thread%s, %d tokens each", n, n > 1 ? "s" : "", tokens);
+    if (m->c->lm.max_tokens < before + tokens + 1 || !bench_fits(m, 2 * n, before + tokens)) {
+        bench_left_out(m->k, "threads", name);
+        return;
+    }
+    make(&c, known, before, tokens);
+    struct turn_counts from = engine_turns(m->g);
+    struct timing t = bench_measure(m->k, run_crowd, &c);
+    struct turn_counts to = engine_turns(m->g);
+    drop(&c);
+    bench_row(m->k, "threads", name, t, (struct rate){.count = (double)n * tokens, .unit = "tok"});
+    snprintf(name, sizeof name, "%d thread%s: rows of a batch", n, n > 1 ? "s" : "");
+    bench_value(m->k, "threads", name, (double)(to.rows - from.rows) / (double)(to.batches - from.batches),
+                "");
+}
+
+void bench_threads(struct subject *m)
+{
+    static const int threads[] = {1, 4, 16, MOST};
+    uint64_t *known = generate_known(m->g);
+    for (size_t i = 0; i < (m->trial ? 2 : sizeof threads / sizeof *threads); i++)
+        measure(m, threads[i], known);
+    free(known);
+}

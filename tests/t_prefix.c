@@ -1,0 +1,235 @@
+/* t_prefix.c - claims about what many sessions begin with: computed once, and each session has the bits of its own
+ * reading.
+ */
+#include "check.h"
+#include "crowd.h"
+
+#include "agent/mind.h"
+#include "base/flag.h"
+#include "model/session.h"
+
+static struct tiny tiny;
+
+static struct engine *open_as(bool shared, enum state_numbers state, enum kv_numbers kv, size_t bound)
+{
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = tiny.dir,
+                               .device = "cpu",
+                               .threads = 1,
+                               .shared = shared,
+                               .state = state,
+                               .any_drift = true,
+                               .state_memory = bound,
+                               .kv = kv};
+    struct engine *g = engine_open(&o, &e);
+    if (!g)
+        fail_msg("%s", e.text);
+    return g;
+}
+
+/* Text `which`, from its token `first` on. */
+static void append(struct session *s, int which, int first, int n)
+{
+    for (int i = first; i < first + n; i++)
+        assert_int_equal(session_append(s, &(int32_t){16 + (which * 53 + i * 7 + i / 31) % 256}, 1, NULL), 0);
+}
+
+static void same(struct session *a, struct session *b)
+{
+    size_t n, m;
+    assert_memory_equal(session_logits(a), session_logits(b),
+                        (size_t)engine_vocab(session_engine(a)) * sizeof(float));
+    uint8_t *x = crowd_bits(a, &n), *y = crowd_bits(b, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    free(x);
+    free(y);
+}
+
+/* A session that begins with `common` tokens of text 0, goes on with its own up to `system`, and then with what was
+ * said; the number of tokens that were taken over. */
+static int64_t begins(struct engine *g, struct engine *plain, int which, int common, int system, int said,
+                      bool sees)
+{
+    struct session *s[2] = {session_new(g, 1), session_new(plain, 1)};
+    struct image im = tiny_image(80, 60, 1);
+    for (int i = 0; i < 2; i++) {
+        append(s[i], 0, 0, common);
+        append(s[i], which, common, system - common);
+        if (i == 0)
+            assert_int_equal(session_reuse(s[i], NULL), 0);
+        if (sees)
+            assert_int_equal(session_append_image(s[i], &im, NULL), 0);
+        append(s[i], 9, 0, said);
+    }
+    image_free(&im);
+    same(s[0], s[1]);
+    for (int i = 0; i < 2; i++)
+        append(s[i], 5, 0, 1);
+    same(s[0], s[1]);
+    int64_t reused = session_stats(s[0]).reused;
+    assert_int_equal(session_stats(s[0]).prefilled + reused, session_stats(s[1]).prefilled);
+    session_free(s[0]);
+    session_free(s[1]);
+    return reused;
+}
+
+static void t_bits(void **state)
+{
+    (void)state;
+    uint64_t rng = check_seed() + 1;
+    int64_t reused = 0;
+    for (int kind = 0; kind < 3; kind++) {
+        enum state_numbers numbers = kind == 1 ? STATE_FP16 : STATE_FP32;
+        enum kv_numbers kv = kind == 2 ? KV_FP8 : KV_AUTO;
+        struct engine *g = open_as(true, numbers, kv, 0), *plain = open_as(false, numbers, kv, 0);
+        for (int i = 0; i < 25; i++) {
+            int system = 2 + (int)(check_random(&rng) * (i % 5 ? 700 : 40));
+            int common = (int)(check_random(&rng) * (system + 1)), said = (int)(check_random(&rng) * 600);
+            if (i % 4 == 0) /* the last piece would have one token */
+                said = LANGUAGE_ROWS * 2 + 1 - system;
+            if (i % 7 == 0)
+                common = system; /* whole texts again */
+            reused += begins(g, plain, i % 3, common, system, said, i % 3 == 0);
+        }
+        engine_close(g);
+        engine_close(plain);
+    }
+    check_note("%lld tokens taken over", (long long)reused);
+    assert_true(reused > 1000);
+}
+
+/* A piece of a kept text, in steps of 8 tokens, of which two are left to be read. */
+static void t_lengths(void **state)
+{
+    (void)state;
+    struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
+    assert_int_equal(begins(g, plain, 1, 0, 9, 3, false), 0);
+    assert_int_equal(begins(g, plain, 1, 0, 10, 3, false), 8);
+    assert_int_equal(g->prefixes.n, 1);
+    assert_int_equal(begins(g, plain, 1, 0, 100, 0, false), 96);
+    assert_int_equal(begins(g, plain, 1, 0, 100, 0, false), 96);
+    assert_int_equal(g->prefixes.n, 2);
+    assert_int_equal(begins(g, plain, 2, 60, 200, 5, false), 192);
+    assert_int_equal(begins(g, plain, 3, 60, 200, 5, false), 192);
+    assert_int_equal(g->prefixes.n, 5); /* 56 tokens in common, too */
+    int64_t before = g->prefixes.kept[2]->n, computed = 0;
+    for (int i = 0; i < g->prefixes.n; i++)
+        computed += session_stats(g->prefixes.kept[i]).prefilled;
+    assert_int_equal(before, 192);
+    assert_int_equal(computed, 8 + 88 + 192 + 56 + 136);
+    for (int i = 4; i < 20; i++)
+        assert_int_equal(begins(g, plain, i, 0, 100, 0, false), 96);
+    assert_int_equal(g->prefixes.n, PREFIX_KEPT);
+    engine_close(plain);
+    engine_close(g);
+    g = open_as(false, STATE_FP32, KV_AUTO, 0); /* of an engine that nobody shares nothing is kept */
+    plain = open_as(true, STATE_FP32, KV_AUTO, 1 << 20);
+    assert_int_equal(begins(g, plain, 1, 0, 100, 0, false), 0);
+    assert_int_equal(begins(plain, g, 1, 0, 100, 0, false), 0); /* nor where it would take others' room */
+    engine_close(plain);
+    engine_close(g);
+}
+
+static volatile int stop;
+static int layers;
+
+static void stop_soon(void *arg, int layer, struct tensor h)
+{
+    (void)arg, (void)layer, (void)h;
+    flag_set(&stop, layers-- <= 0);
+}
+
+static void t_stopped(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
+    struct session *s = session_new(g, 1), *straight = session_new(plain, 1);
+    append(s, 1, 0, 600);
+    append(straight, 1, 0, 600);
+    session_set_cancel(s, &stop);
+    g->language.watch = stop_soon;
+    layers = 7; /* in the second piece */
+    assert_int_equal(session_reuse(s, &e), -1);
+    assert_int_equal(e.kind, ERR_STOPPED);
+    g->language.watch = NULL;
+    assert_int_equal(g->prefixes.n, 0);
+    flag_set(&stop, 0);
+    assert_int_equal(session_reuse(s, &e), 0);
+    same(s, straight);
+    session_free(s);
+    session_free(straight);
+    engine_close(plain);
+    engine_close(g);
+}
+
+/* ---- conversation partners ------------------------------------------------------------------------------------- */
+
+static const char system_text[] = "You work on a computer. Say what you see, and do one thing at a time.";
+
+static uint64_t spoken(struct mind *m, const char *task, struct err *e)
+{
+    struct mind_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 40}};
+    struct generated g;
+    int rc = m->ops->user(m, &(struct chat_part){.text = task}, 1, CHAT_PLACE_TEMPLATE, e);
+    rc = rc ? rc : m->ops->speak(m, &r, &g, e);
+    uint64_t hash = rc ? 0 : g.logits_hash;
+    if (rc == 0)
+        generated_free(&g);
+    return hash;
+}
+
+static void t_minds(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
+    struct dialect *d = dialect_load("anthropic", NULL);
+    struct mind *alone = mind_model(plain, d, 3), *m[2] = {mind_model(g, d, 3), mind_model(g, d, 3)};
+    assert_int_equal(alone->ops->begin(alone, system_text, NULL), 0);
+    uint64_t hash = spoken(alone, "open it", &e);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(m[i]->ops->begin(m[i], system_text, NULL), 0);
+        assert_true(m[i]->ops->stats(m[i]).reused > 64);
+        assert_true(spoken(m[i], "open it", &e) == hash);
+    }
+    assert_int_equal(g->prefixes.n, 1);
+    flag_set(&stop, 0);
+    mind_set_cancel(m[0], &stop);
+    assert_int_equal(m[0]->ops->begin(m[0], system_text, NULL),
+                     0); /* from anew: another session, the same flag */
+    struct mind_mark *mark = m[0]->ops->mark(m[0], NULL);
+    flag_set(&stop, 1);
+    assert_true(spoken(m[0], "open it", &e) == 0 && e.kind == ERR_STOPPED);
+    assert_true(spoken(m[1], "open it", &e) != 0);
+    flag_set(&stop, 0);
+    assert_int_equal(m[0]->ops->rewind(m[0], mark, NULL), 0);
+    assert_int_equal(m[0]->ops->branch(m[0], mark, NULL), 0); /* a copy has it, too */
+    flag_set(&stop, 1);
+    e = (struct err)ERR_INIT;
+    assert_true(spoken(m[0], "open it", &e) == 0 && e.kind == ERR_STOPPED);
+    m[0]->ops->mark_free(mark);
+    for (int i = 0; i < 2; i++)
+        mind_free(m[i]);
+    mind_free(alone);
+    dialect_free(d);
+    engine_close(plain);
+    engine_close(g);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("who begins with what others began with has the bits of its own reading", t_bits),
+    CLAIM("whole steps of texts are kept, what they have in common by itself", t_lengths),
+    CLAIM("minds begin with one system text, and each has a stop of its own", t_minds),
+    CLAIM("one that is stopped in the middle keeps nothing, and can begin again", t_stopped),
+};
+
+int main(int argc, char **argv)
+{
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    tiny_free(&tiny);
+    return rc;
+}
