@@ -1,12 +1,11 @@
 /* t_desk.c - desks: what runs on them, and that nothing is left of them whatever happens. */
 #include "check.h"
+#include "desks.h"
 #include "xvfb.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "desk/desk.h"
-#include "desk/private.h"
 #include "screen/screen.h"
 
 #include <errno.h>
@@ -63,48 +62,11 @@ static void assert_says(struct desk *d, const char *command, const char *expecte
     buf_free(&out);
 }
 
-static int marked(const char *root) /* processes of desks in that folder */
+static void assert_gone(const struct desk_trace *t)
 {
-    struct proc *list;
-    int n = procs_all(&list), count = 0;
-    for (int i = 0; i < n; i++) {
-        char path[64], *text, *data = NULL;
-        size_t len = 0;
-        text = xasprintf("HOLORUN_DESK=%s", root);
-        snprintf(path, sizeof path, "/proc/%d/environ", (int)list[i].pid);
-        if (!list[i].zombie && file_read(path, 1 << 22, &data, &len, NULL) == 0 &&
-            memmem(data, len, text, strlen(text)))
-            count++;
-        free(data);
-        free(text);
-    }
-    free(list);
-    return count;
-}
-
-struct trace { /* of a desk, to be looked for when it is gone */
-    char folder[DESK_PATH], lock[64], socket[64];
-};
-
-static struct trace trace_of(const struct desk *d)
-{
-    struct trace t;
-    snprintf(t.folder, sizeof t.folder, "%s", desk_folder(d));
-    snprintf(t.lock, sizeof t.lock, "/tmp/.X%s-lock", desk_display(d) + 1);
-    snprintf(t.socket, sizeof t.socket, "/tmp/.X11-unix/X%s", desk_display(d) + 1);
-    assert_true(file_exists(t.folder) && file_exists(t.lock) && file_exists(t.socket));
-    return t;
-}
-
-static void assert_gone(const struct trace *t)
-{
-    if (file_exists(t->folder))
-        fail_msg("folder '%s' is left", t->folder);
-    if (file_exists(t->lock) || file_exists(t->socket))
-        fail_msg("'%s' or '%s' is left", t->lock, t->socket);
-    int n = marked(t->folder);
-    if (n)
-        fail_msg("%d processes of '%s' are left", n, t->folder);
+    const char *left = desk_trace_left(t);
+    if (left)
+        fail_msg("%s", left);
 }
 
 /* ---- what a desk is ------------------------------------------------------------------------------ */
@@ -133,7 +95,7 @@ static void t_place(void **state)
     assert_says(d, "ls -A ~; touch ~/a \"$TMPDIR/b\" \"$XDG_RUNTIME_DIR/c\"; stat -c %a ~ $XDG_RUNTIME_DIR",
                 "700\n700\n");
     assert_says(d, "readlink /proc/self/fd/0; ls /proc/self/fd | wc -l", "/dev/null\n4\n"); /* and ls's own */
-    struct trace t = trace_of(d);
+    struct desk_trace t = desk_trace_of(d);
     desk_close(d);
     assert_gone(&t);
     desks_end();
@@ -257,31 +219,19 @@ static void t_nothing_left(void **state)
                      0);
     while (desk_processes(d, "^sleep 444", &e) < 4)
         clock_sleep_ms(10);
-    struct trace t = trace_of(d);
+    struct desk_trace t = desk_trace_of(d);
     desk_close(d);
     assert_gone(&t);
     desks_end();
 }
 
-/* Kills the process of a desk whose name it is. */
 static void kill_part(struct desk *d, const char *name)
 {
-    struct proc *list;
-    int n = procs_all(&list), killed = 0;
-    char mark[DESK_PATH + 32];
-    snprintf(mark, sizeof mark, "HOLORUN_DESK=%s", desk_folder(d));
-    for (int i = 0; i < n; i++) {
-        char path[64], *comm = NULL;
-        size_t len;
-        snprintf(path, sizeof path, "/proc/%d/comm", (int)list[i].pid);
-        bool keeper = list[i].pid == d->pids[0];
-        if (file_read(path, 100, &comm, &len, NULL) == 0 && !strncmp(comm, name, strlen(name)) &&
-            (keeper || procs_has(list[i].pid, mark)))
-            killed += kill(list[i].pid, SIGKILL) == 0;
-        free(comm);
-    }
-    free(list);
-    assert_true(killed > 0);
+    pid_t pids[8] = {d->pids[0]};
+    int n = strcmp(name, "keeper") != 0 ? desks_marked(d->dir, name, pids, 8) : 1;
+    assert_true(n > 0 && n <= 8);
+    for (int i = 0; i < n; i++)
+        kill(pids[i], SIGKILL);
 }
 
 static void t_parts(void **state)
@@ -297,10 +247,10 @@ static void t_parts(void **state)
     } parts[] = {{"sleep", "sleep 5555", DESK_NO_PROGRAM},
                  {"openbox", "window manager", DESK_NO_WM},
                  {"Xvfb", "X server", DESK_NO_SERVER},
-                 {"holorun-keeper", "keeps", DESK_NO_KEEPER}};
+                 {"keeper", "keeps", DESK_NO_KEEPER}};
     struct desk *d = open_with(&(struct desk_options){.display = SCREEN, .seconds = PATIENCE});
     struct desk *other = open_bare();
-    struct trace t = trace_of(d);
+    struct desk_trace t = desk_trace_of(d);
     char what[ERR_TEXT] = "";
     assert_int_equal(desk_start(d, "exec sleep 5555", &e), 0);
     while (desk_processes(d, "^sleep 5555", &e) != 1)
@@ -455,7 +405,7 @@ static void t_refusals(void **state)
         assert_null(desk_open(&cases[i].o, &e));
         if (e.kind != cases[i].kind || !strstr(e.text, cases[i].says))
             fail_msg("case %zu: %d '%s' does not say '%s'", i, e.kind, e.text, cases[i].says);
-        assert_int_equal(marked(root), 0);
+        assert_int_equal(desks_marked(root, NULL, NULL, 0), 0);
     }
     desks_end();
 }

@@ -2,8 +2,8 @@
  *
  * All that runs on the desk comes from it, and what detaches itself becomes its child again (it is a subreaper): the
  * desk ends when it has no children.  It serves one socket; when the other end closes, when its owner is gone, or when it
- * is told to, it ends everything: TERM to programs, a moment, TERM to window manager and server, a moment, KILL to all
- * children until none is left, then display, lock and folder go.
+ * is told to, it ends everything: TERM to programs, a moment, KILL; TERM to window manager and server, a moment, KILL to
+ * all children until none is left; then display, lock and folder go.
  */
 #include "desk/keeper.h"
 
@@ -181,7 +181,10 @@ static void ask_to_end(struct keeper *k, bool server_too)
 
 _Noreturn void keeper_end(struct keeper *k)
 {
+    const pid_t spare[] = {k->server.pid, k->wm.pid}; /* programs end while they have a display */
+    setpriority(PRIO_PROCESS, 0, -20); /* where that is allowed: there may be a crowd of them */
     ask_to_end(k, false);
+    procs_end_children(spare, 2, KILL_MS);
     ask_to_end(k, true);
     bool all = procs_end_children(NULL, 0, KILL_MS);
     if (k->number >= 0)

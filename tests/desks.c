@@ -1,0 +1,71 @@
+/* desks.c - see desks.h. */
+#include "desks.h"
+
+#include "base/file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int desks_marked(const char *folder, const char *name, pid_t *out, int max)
+{
+    struct proc *list;
+    int n = procs_all(&list), count = 0;
+    char *mark = xasprintf("HOLORUN_DESK=%s", folder);
+    for (int i = 0; i < n; i++) {
+        char path[64], *environ_text = NULL, *comm = NULL;
+        size_t len = 0, comm_len = 0;
+        snprintf(path, sizeof path, "/proc/%d/environ", (int)list[i].pid);
+        bool hit = !list[i].zombie && file_read(path, 1 << 22, &environ_text, &len, NULL) == 0 &&
+                   memmem(environ_text, len, mark, strlen(mark));
+        snprintf(path, sizeof path, "/proc/%d/comm", (int)list[i].pid);
+        if (hit && name)
+            hit = file_read(path, 100, &comm, &comm_len, NULL) == 0 && !strncmp(comm, name, strlen(name));
+        if (hit && count < max)
+            out[count] = list[i].pid;
+        count += hit;
+        free(environ_text);
+        free(comm);
+    }
+    free(list);
+    free(mark);
+    return count;
+}
+
+pid_t desks_lock_owner(int number)
+{
+    char path[64], *text = NULL;
+    size_t len;
+    snprintf(path, sizeof path, "/tmp/.X%d-lock", number);
+    pid_t owner = file_read(path, 100, &text, &len, NULL) == 0 ? (pid_t)strtol(text, NULL, 10) : -1;
+    free(text);
+    return owner;
+}
+
+struct desk_trace desk_trace_of(const struct desk *d)
+{
+    struct desk_trace t = {.number = d->number, .keeper = d->pids[0]};
+    snprintf(t.folder, sizeof t.folder, "%s", d->dir);
+    return t;
+}
+
+/* Its number may be another desk's by now. */
+const char *desk_trace_left(const struct desk_trace *t)
+{
+    static char what[DESK_PATH + 128];
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/.X11-unix/X%d", t->number);
+    pid_t owner = t->number >= 0 ? desks_lock_owner(t->number) : -1;
+    int n = desks_marked(t->folder, NULL, NULL, 0);
+    if (n)
+        snprintf(what, sizeof what, "%d processes of '%s' are left", n, t->folder);
+    else if (file_exists(t->folder))
+        snprintf(what, sizeof what, "folder '%s' is left", t->folder);
+    else if (owner == t->keeper)
+        snprintf(what, sizeof what, "the lock of display :%d is left", t->number);
+    else if (t->number >= 0 && owner < 0 && file_exists(path) && desks_lock_owner(t->number) < 0)
+        snprintf(what, sizeof what, "'%s' is left", path);
+    else
+        return NULL;
+    return what;
+}
