@@ -42,6 +42,8 @@ static const struct {
     {"suite:\n  setup: { a: b }\n" TEST, "2: key 'setup': expected a shell command, or a list of such"},
     {"suite:\n  setup: ['']\n" TEST, "2: key 'setup': expected a shell command, or a list of such"},
     {"suite:\n  retries: -1\n" TEST, "2: key 'retries': expected a whole number from 0 to 20, not '-1'"},
+    {"suite:\n  steps: x\n" TEST "    steps: 3\n", "2: key 'steps': expected a whole number"},
+    {"suite:\n  window: '('\n" TEST "    window: x\n", "2: key 'window': expected a regular expression"},
     {"suite:\n  steps: 3\n  steps: 4\n" TEST, "3: key 'steps': stands there twice"},
     {"suite:\n  vars: [a]\n" TEST, "2: key 'vars': expected names with their values"},
     {"suite:\n  vars: { Base: x }\n" TEST, "2: key 'Base': expected the name of a variable"},

@@ -43,9 +43,9 @@ struct check {
     const char *sha256;       /* of a file, 64 small hex digits; NULL: not looked at */
     int area[4], port;        /* region (w 0: all of the screen) */
     double max_diff;          /* fraction of pixels; 0.01 */
-    double
-        seconds; /* how long to look again for a yes, and to wait for an answer: window, file, process, port,
-                                 region 5; text, judge 600; shell, answer 0 (once) */
+    /* How long to look again for a yes, and to wait for an answer: window, file, process, port, region 5; text, judge
+     * 600; shell, answer 0 (once). */
+    double seconds;
     int tolerance;      /* of a channel; 16 */
     int passes, frames; /* judge: 1 and 1 */
     bool absent;        /* yes means no: window, file, process, port, text */
@@ -59,8 +59,7 @@ struct test {
     const char *spec;                      /* path, or NULL */
     const char *display, *wm, *home, *dir; /* desk.h; absolute, NULL where not said */
     const char *const *env, *const *setup, *const *teardown; /* ended by NULL; "NAME=value"; shell commands */
-    const char *const
-        *matrix; /* "page=click-test", what sets it apart from others of its entry; ended by NULL */
+    const char *const *matrix;  /* "page=click-test": what sets it apart in its entry; ended by NULL */
     const char *start, *window; /* program under test and the title to wait for; NULL: none, any */
     double start_seconds;
     int steps, retries, attempts,
@@ -93,9 +92,9 @@ void suite_free(struct suite *s); /* NULL is fine */
 struct suite_choice {
     const char *const *only; /* ids (with * and ?), "tag:NAME"; ended by NULL: one of them; NULL: all */
     const char *shard;       /* "2/5", from 1: FNV-1a (64 bits) of the id modulo 5 is 1 */
-    const char *
-        shard_times; /* JUnit XML or JSON of an earlier run: shards of equal time instead, the longest test first
-                                 into the shard with least; NULL: by hash */
+    /* JUnit XML or JSON of an earlier run: shards of equal time instead, the longest test first into the shard with least;
+     * NULL: by hash. */
+    const char *shard_times;
     const char *rerun_failed; /* JUnit XML or JSON of an earlier run: those that were not passed there */
 };
 /* The number of them, which may be 0 where a shard is empty or all had passed; -1: the choice is wrong. */
