@@ -34,10 +34,12 @@ static void wait_for_waiting(const struct turns *t, int n)
 
 enum { LINE = 12 };
 
-struct
-    said { /* in which order they had their turns: their numbers, together ones with a bar behind the last */
+struct comer;
+
+struct said { /* the order of turns: names, and a bar behind those that were served together */
     char text[4 * LINE];
     struct turns *t;
+    struct comer *late; /* comes while 'a' is served; NULL: nobody */
 };
 
 struct comer {
@@ -61,11 +63,21 @@ static void put(struct said *s, char c)
     s->text[n] = c;
 }
 
+static void *come(void *arg);
+
 static void serve_names(void *arg, struct turn_wish *w)
 {
-    for (; w; w = w->next)
-        put(arg, ((struct named_wish *)w)->name);
-    put(arg, '|');
+    struct said *s = arg;
+    for (; w; w = w->next) {
+        char name = ((struct named_wish *)w)->name;
+        put(s, name);
+        if (name == 'a' && s->late) {
+            int n = turns_counts(s->t).waiting;
+            assert_int_equal(pthread_create(&s->late->id, NULL, come, s->late), 0);
+            wait_for_waiting(s->t, n + 1);
+        }
+    }
+    put(s, '|');
 }
 
 static void *come(void *arg)
@@ -120,6 +132,23 @@ static void t_order(void **state)
     turns_free(s.t);
 }
 
+/* Who writes again and again does not keep the others from their turn. */
+static void t_alternate(void **state)
+{
+    (void)state;
+    struct said s = {.text = ""};
+    struct comer c[LINE] = {{.name = 0}}, late = {.said = &s, .name = 'b', .together = true};
+    s.late = &late;
+    s.t = turns_new(serve_names, &s, NULL);
+    assert_int_equal(turns_take(s.t, NULL, true), 0);
+    queue_up(&s, c, "ABa");
+    turns_give(s.t);
+    leave(c, 3);
+    leave(&late, 1);
+    assert_string_equal(s.text, "a|Ab|B");
+    turns_free(s.t);
+}
+
 /* Who gives up the turn in between goes behind the others; who writes comes between two who want it for themselves. */
 static void t_between(void **state)
 {
@@ -166,7 +195,7 @@ static void t_stopped(void **state)
 
 static void crowd_of(int n, int rounds, int threads, uint64_t seed)
 {
-    struct threads c = {.rounds = rounds, .longest = 2400 / rounds, .seed = seed};
+    struct threads c = {.rounds = rounds, .longest = 1200 / rounds, .seed = seed};
     struct played *alone = xcalloc(THREADS_MOST, sizeof *alone);
     struct engine *g = threads_engine(&tiny, "cpu", 0, false, 1);
     for (int i = 0; i < n; i++)
@@ -277,6 +306,71 @@ static void t_together(void **state)
     check_note("%lld batches of %.2f rows", (long long)k.batches, (double)k.rows / (double)k.batches);
     assert_int_equal(k.rows, tokens);
     assert_true(k.batches <= k.rows - (N - 1)); /* the first one has all */
+    engine_close(g);
+}
+
+struct polite { /* somebody writes while another reads or looks */
+    struct engine *engine;
+    struct looker writer;
+    int first; /* layer or block that is told of */
+    int parts; /* pieces or tiles so far */
+    bool served;
+};
+
+static void part_begins(void *arg, int layer, struct tensor t)
+{
+    struct polite *p = arg;
+    if (t.rows == 1 || layer != p->first || ++p->parts > 2)
+        return;
+    if (p->parts == 1) {
+        start(&p->writer);
+        wait_for_waiting(p->engine->turns, 1);
+    } else {
+        p->served = p->writer.s->logits_at == p->writer.s->n;
+    }
+}
+
+static struct polite polite(struct engine *g, int first)
+{
+    struct polite p = {.engine = g, .writer = {.s = session_new(g, 1)}, .first = first};
+    append(p.writer.s, 1, 9);
+    session_logits(p.writer.s);
+    append(p.writer.s, 1, 1);
+    return p;
+}
+
+static void t_pieces(void **state)
+{
+    (void)state;
+    struct engine *g = shared(1);
+    struct polite p = polite(g, 0);
+    struct session *s = session_new(g, 1);
+    append(s, 3, 2 * LANGUAGE_ROWS);
+    g->language.watch = part_begins;
+    g->language.watch_arg = &p;
+    assert_int_equal(session_read(s, NULL), 0);
+    pthread_join(p.writer.id, NULL);
+    assert_true(p.parts >= 2 && p.served);
+    session_free(p.writer.s);
+    session_free(s);
+    engine_close(g);
+}
+
+static void t_tiles(void **state)
+{
+    (void)state;
+    struct engine *g = shared(1);
+    struct polite p = polite(g, -1);
+    struct session *s = session_new(g, 1);
+    struct image im = tiny_image(190, 120, 3);
+    g->vision.watch = part_begins;
+    g->vision.watch_arg = &p;
+    assert_int_equal(session_append_image(s, &im, NULL), 0);
+    pthread_join(p.writer.id, NULL);
+    assert_true(p.parts >= 2 && p.served);
+    session_free(p.writer.s);
+    session_free(s);
+    image_free(&im);
     engine_close(g);
 }
 
@@ -405,11 +499,14 @@ static void t_cancel_waiting(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("lines take turns, and in each who came first is first", t_order),
+    CLAIM("who writes again and again: lines take turns all the same", t_alternate),
     CLAIM("a turn given up in between comes again behind the others", t_between),
     CLAIM("who is stopped waits no longer", t_stopped),
     CLAIM("8 threads write what each writes alone, to the bit", t_eight),
     CLAIM("32 threads, too; nobody waits for more than each of the others once", t_crowd),
     CLAIM("who waits for a token has it together with all who do", t_together),
+    CLAIM("between the pieces of a prompt others have a token", t_pieces),
+    CLAIM("and between tiles of a picture", t_tiles),
     CLAIM("one for whom there is no room does not disturb its batch", t_no_room),
     CLAIM("one that is stopped while it reads disturbs nobody, and goes on from its mark", t_cancel),
     CLAIM("one that is stopped while it waits has lost nothing", t_cancel_waiting),
