@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "made_suite.h"
+#include "qa/report.h"
 
 #include <dirent.h>
 #include <jansson.h>
@@ -202,6 +203,33 @@ static void t_rerun(void **state)
         "");
     after(chosen(many, (struct suite_choice){.rerun_failed = report("<testsuites/>")}),
           "names none of the tests of s.yaml (suite 'n')");
+}
+
+/* What our own reports say of a run is what is run again, in whichever form. */
+static void t_round_trip(void **state)
+{
+    (void)state;
+    struct suite *s = suite_of(many);
+    struct result results[6] = {{0}};
+    struct results all = {
+        .suite = s, .results = results, .n = 6, .jobs = 1, .started = "2026-11-21T05:45:00Z"};
+    static const enum outcome outcomes[] = {OUTCOME_PASSED, OUTCOME_FAILED,       OUTCOME_CLAIMED,
+                                            OUTCOME_ERROR,  OUTCOME_INCONCLUSIVE, OUTCOME_SKIPPED};
+    for (int i = 0; i < 6; i++)
+        results[i] = (struct result){.test = &s->tests[i], .outcome = outcomes[i], .seconds = i};
+    char path[200];
+    struct err e = ERR_INIT;
+    snprintf(path, sizeof path, "%s", report(""));
+    for (int json = 0; json < 2; json++) {
+        if ((json ? report_json : report_junit)(&all, path, &e))
+            fail_msg("%s", e.text);
+        assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = path}),
+                            "logout search page-1 page-2 page-3 ");
+        /* 5 + 2 + 1 and 4 + 3 + 0 */
+        assert_string_equal(chosen(many, (struct suite_choice){.shard = "1/2", .shard_times = path}),
+                            "logout search page-3 ");
+    }
+    suite_free(s);
 }
 
 static void t_wrong_reports(void **state)
@@ -453,6 +481,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a wrong spec is refused with its line and the suite's", t_wrong_specs),
     CLAIM("tests are chosen by id and tag", t_only),
     CLAIM("what an earlier run did not pass is run again", t_rerun),
+    CLAIM("our own reports, XML and JSON, say what to run again and how long it takes", t_round_trip),
     CLAIM("a wrong report is refused with its line", t_wrong_reports),
     CLAIM("every test is in exactly one shard", t_shards),
     CLAIM("a list has a line for each test that is chosen, and no control characters", t_list),
