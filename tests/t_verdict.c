@@ -85,6 +85,11 @@ static const struct row {
     {"infeasible", "S-", FAILED},
     {"infeasible", "J+", JUDGED},
     {"infeasible", "J?", UNSURE},
+    /* its validator did not believe it */
+    {"unvalidated", "", FAILED},
+    {"unvalidated", "A+", FAILED},
+    {"unvalidated", "S+", PASSED},
+    {"unvalidated", "J?", UNSURE},
     /* it came to no end of its own */
     {"steps", "", UNSURE},
     {"steps", "S.", UNSURE},

@@ -130,10 +130,24 @@ static int perform(struct agent *a, int index, struct err *e)
     return 0;
 }
 
-static void finish(struct agent *a, const struct action *last)
+/* The run ends with its answer, unless a validator does not accept that and there may be another. */
+static int finish(struct agent *a, const struct action *last, struct err *e)
 {
-    a->r->answer = secrets_mask(a->o->secrets, last->text ? last->text : "");
-    a->r->status = last->kind == ACT_INFEASIBLE ? AGENT_INFEASIBLE : AGENT_ANSWERED;
+    const struct validator *v = a->o->validator;
+    bool asked =
+        v && v->passes > 0 && last->kind == ACT_ANSWER && a->budget == AGENT_RUNNING && !a->o->dry_run;
+    bool accepted = true;
+    char *answer = secrets_mask(a->o->secrets, last->text ? last->text : "");
+    int rc = asked ? agent_validate(a, answer, &accepted, e) : 0;
+    if (rc || (!accepted && a->validations < v->most)) {
+        free(answer);
+        return rc;
+    }
+    a->r->answer = answer;
+    a->r->status = last->kind == ACT_INFEASIBLE ? AGENT_INFEASIBLE
+                   : accepted                   ? AGENT_ANSWERED
+                                                : AGENT_UNVALIDATED;
+    return 0;
 }
 
 /* The actions of the step, up to the first that fails or ends the run. */
@@ -143,10 +157,8 @@ static int perform_all(struct agent *a, struct buf *signature, struct err *e)
         const struct action *action = &a->step.actions[i];
         if (record_action(a, i, signature, e))
             return -1;
-        if (action_ends_run(action->kind)) {
-            finish(a, action);
-            return 0;
-        }
+        if (action_ends_run(action->kind))
+            return finish(a, action, e);
         if (a->budget != AGENT_RUNNING) /* only an answer was asked for */
             return 0;
         a->expects_change |= should_change(action->kind);

@@ -31,6 +31,7 @@ static const struct {
     [AGENT_RUNNING] = {"running", 0, "is running"},
     [AGENT_ANSWERED] = {"answered", 0, "answered"},
     [AGENT_INFEASIBLE] = {"infeasible", ERR_FAILED, "cannot be done"},
+    [AGENT_UNVALIDATED] = {"unvalidated", ERR_FAILED, "answered, and was not believed"},
     [AGENT_DRY_RUN] = {"dry-run", 0, "decided, and did nothing"},
     [AGENT_STEPS] = {"steps", ERR_STEPS, "used up its steps"},
     [AGENT_TOKENS] = {"tokens", ERR_STEPS, "used up its tokens"},
@@ -50,6 +51,11 @@ const char *agent_status_name(enum agent_status s)
 const char *agent_status_meaning(enum agent_status s)
 {
     return statuses[s].meaning;
+}
+
+bool agent_status_own(enum agent_status s)
+{
+    return s == AGENT_ANSWERED || s == AGENT_INFEASIBLE || s == AGENT_UNVALIDATED;
 }
 
 int agent_exit_code(enum agent_status s, const struct err *e)
@@ -132,6 +138,7 @@ static int parts_of_step(struct agent *a, struct err *e)
         return -1;
     if (a->r->status != AGENT_RUNNING) /* going in circles: seen only now */
         return 0;
+    agent_validate_see(a);
     if (a->o->overseer)
         agent_past_begin(a);
     if (agent_think(a, e))
@@ -198,6 +205,8 @@ static void agent_free(struct agent *a)
     image_free(&a->frame);
     image_free(&a->before);
     image_free(&a->at_hand);
+    for (int i = 0; i < VALIDATOR_FRAMES; i++)
+        image_free(&a->recent[i]);
     step_free(&a->step);
     generated_free(&a->made);
     past_free(&a->past);

@@ -10,6 +10,7 @@
 #include "agent/overseer.h"
 #include "agent/progress.h"
 #include "agent/resume.h"
+#include "agent/validator.h"
 #include "gate/gate.h"
 #include "screen/screen.h"
 #include "trace/trace.h"
@@ -17,9 +18,10 @@
 enum agent_status {
     AGENT_RUNNING,
     AGENT_ANSWERED,
-    AGENT_INFEASIBLE, /* the answer is that it cannot be done */
-    AGENT_DRY_RUN,    /* --dry-run came to its end */
-    AGENT_STEPS,      /* a budget was used up; there may be an answer all the same */
+    AGENT_INFEASIBLE,  /* the answer is that it cannot be done */
+    AGENT_UNVALIDATED, /* none of its answers was accepted */
+    AGENT_DRY_RUN,     /* --dry-run came to its end */
+    AGENT_STEPS,       /* a budget was used up; there may be an answer all the same */
     AGENT_TOKENS,
     AGENT_TIME,
     AGENT_LOOP,       /* the same action again and again without effect */
@@ -30,6 +32,7 @@ enum agent_status {
 };
 const char *agent_status_name(enum agent_status s);    /* "loop", for programs */
 const char *agent_status_meaning(enum agent_status s); /* "went in circles", for people */
+bool agent_status_own(enum agent_status s);            /* the agent came to an end of its own: it answered */
 int agent_exit_code(enum agent_status s, const struct err *e);
 
 struct agent_options {
@@ -54,8 +57,9 @@ struct agent_options {
         human_quiet_ms; /* how long a person who used the display must have been quiet; see screen_person() */
     bool log_tokens;
     struct settle settle;
-    const struct resume *resume; /* an earlier run to go on with, or NULL */
-    struct overseer *overseer;   /* looks at each step before it happens; NULL: nobody */
+    const struct resume *resume;       /* an earlier run to go on with, or NULL */
+    struct overseer *overseer;         /* looks at each step before it happens; NULL: nobody */
+    const struct validator *validator; /* looks at its answer; NULL: nobody */
 };
 
 struct agent_result {

@@ -76,6 +76,8 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
 /* Replies one a line, or, when the text has an empty line, one a block between empty lines. */
 struct mind *mind_script(const char *replies, size_t len);
 struct mind *mind_script_file(const char *path, struct err *e);
+/* Another conversation over the same script: whoever speaks has the next reply.  To be freed before m. */
+struct mind *mind_script_beside(struct mind *m);
 const char *mind_script_transcript(const struct mind *m); /* what a model would have in view now */
 
 /* Non-zero in *flag: what reads, or waits for a shared engine, gives up with ERR_STOPPED (session_set_cancel).  NULL: none. */

@@ -20,6 +20,7 @@ struct script_mind {
     char *text;     /* the whole script */
     char **replies; /* into text */
     int n, used;
+    struct script_mind *of; /* whose replies it takes: itself, or the one it is beside */
     struct buf transcript;
     int64_t images; /* in the transcript */
     struct session_stats stats;
@@ -96,9 +97,10 @@ static int speak(struct mind *m, const struct mind_request *r, struct generated 
     int64_t start = clock_ns();
     *out = (struct generated){0};
     buf_init(&out->text, SCRIPT_MAX);
-    if (s->used == s->n)
-        return err_set(e, ERR_USAGE, "the script has only %d replies", s->n);
-    const char *text = s->replies[s->used++];
+    struct script_mind *of = s->of;
+    if (of->used == of->n)
+        return err_set(e, ERR_USAGE, "the script has only %d replies", of->n);
+    const char *text = of->replies[of->used++];
     buf_puts(&out->text, text);
     out->n = (int)strlen(text);
     out->finish = *r->cancel ? FINISH_CANCELLED : FINISH_STOP;
@@ -222,7 +224,7 @@ static void cut_replies(struct script_mind *s)
     }
 }
 
-struct mind *mind_script(const char *replies, size_t len)
+static struct script_mind *script_new(void)
 {
     static const struct mind_ops ops = {
         .begin = begin,
@@ -246,10 +248,24 @@ struct mind *mind_script(const char *replies, size_t len)
     };
     struct script_mind *s = xcalloc(1, sizeof *s);
     s->base.ops = &ops;
+    s->of = s;
+    buf_init(&s->transcript, TRANSCRIPT_MAX);
+    return s;
+}
+
+struct mind *mind_script(const char *replies, size_t len)
+{
+    struct script_mind *s = script_new();
     s->text = xcalloc(len + 1, 1);
     memcpy(s->text, replies, len);
-    buf_init(&s->transcript, TRANSCRIPT_MAX);
     cut_replies(s);
+    return &s->base;
+}
+
+struct mind *mind_script_beside(struct mind *m)
+{
+    struct script_mind *s = script_new();
+    s->of = script_of(m)->of;
     return &s->base;
 }
 

@@ -52,6 +52,10 @@ struct agent {
     int64_t n_kept;
     bool spelled; /* the conversation has a secret in it: the model has seen it somewhere */
 
+    /* for a validator */
+    struct image recent[VALIDATOR_FRAMES]; /* what was seen last, the newest at the end; empty: nothing yet */
+    int validations;                       /* answers that were looked at */
+
     /* from one step to the next */
     char *lead;          /* opens the next turn: the task, then what came of the last step */
     struct image before; /* the screen before the last step's actions */
@@ -87,6 +91,10 @@ struct exec_place agent_place(const struct agent *a); /* of the frame on the dis
 /* What makes a step repeatable (keep.c): who was told what, and each reply with all that it came from. */
 int agent_keep_start(struct agent *a, const char *system, struct err *e);
 int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct generated *g, struct err *e);
+
+/* Whether an answer is accepted (validate.c); if not, a->result says why.  see: the frame of the step at hand. */
+void agent_validate_see(struct agent *a);
+int agent_validate(struct agent *a, const char *answer, bool *accepted, struct err *e);
 
 /* Says an earlier run again. */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);

@@ -20,6 +20,7 @@
  *   a yes of a model                                                 passed, judged
  *   the agent did not come to an end of its own                      inconclusive
  *   it says that it cannot be done, and nobody expected that         failed
+ *   its validator did not believe it                                 failed
  *   otherwise                                                        claimed
  *
  * An agent that ran out of steps has passed when checks that are asked all the same (`when: always`) say so.
@@ -96,6 +97,8 @@ static enum outcome judge(const struct attempt *a, const struct tally *t)
         return OUTCOME_INCONCLUSIVE;
     if (t->n[BY_PROOF][ANSWER_YES] || t->n[BY_MODEL][ANSWER_YES])
         return OUTCOME_PASSED;
+    if (is_status(a, AGENT_UNVALIDATED))
+        return OUTCOME_FAILED;
     if (is_status(a, AGENT_INFEASIBLE))
         return t->n[BY_CLAIM][ANSWER_YES] ? OUTCOME_CLAIMED : OUTCOME_FAILED;
     return is_status(a, AGENT_ANSWERED) ? OUTCOME_CLAIMED : OUTCOME_INCONCLUSIVE;

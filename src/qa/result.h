@@ -1,7 +1,8 @@
 /* result.h - what came of tests: filled by who runs them, read by reports.
  *
  *   passed        every check said yes, at least one of them no model (or a judge of its own: `judged`)
- *   failed        a check said no; or there is none, and the agent says that it cannot be done
+ *   failed        a check said no; or there is none, and the agent says that it cannot be done, or its validator
+ *                 does not believe it
  *   claimed       the agent says it is done, and nothing confirms it
  *   inconclusive  a judge did not know, or the agent did not come to an end of its own and checks were not asked for that
  *   error         no verdict about the program under test: no display, model, disk

@@ -90,7 +90,7 @@ static void add_up(struct resume *p, const struct record *r)
 
 static int refuse_ended(const struct record *r, const struct story *s, struct err *e)
 {
-    static const char *const over[] = {"answered", "infeasible", "dry-run"};
+    static const char *const over[] = {"answered", "infeasible", "unvalidated", "dry-run"};
     const char *status = field_text(s->end, "status");
     for (size_t i = 0; i < sizeof over / sizeof *over; i++)
         if (!strcmp(status, over[i]))

@@ -99,7 +99,7 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
 {
     const struct progress *p = &j->progress;
     char text[128];
-    bool done = r->status == AGENT_ANSWERED, own = done || r->status == AGENT_INFEASIBLE;
+    bool done = r->status == AGENT_ANSWERED, own = agent_status_own(r->status);
     const char *why = e->kind ? e->text : agent_status_meaning(r->status);
     progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
     const char *asked = own ? NULL : r->answer; /* for because a budget was used up: no result */

@@ -29,6 +29,7 @@ struct run_settings {
     const char *policy, *confirm;
     double confirm_timeout;
     bool observe_only, redact_frames;
+    int validator, max_validations;
     const char *secrets[OPTION_LIST_MAX + 1];
     const char *step, *breaks[OPTION_LIST_MAX + 1];
 };
@@ -59,6 +60,7 @@ struct job {
     struct secrets *secrets; /* NULL: none */
     struct gate *gate;
     struct stepper *stepper;
+    struct validator validator;
     char started[28];
     char *report; /* path, NULL when there is none */
 

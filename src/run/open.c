@@ -81,6 +81,19 @@ static int open_mind(struct job *j, struct err *e)
     return j->mind ? 0 : -1;
 }
 
+/* Of the same model or script, in a conversation of its own. */
+static struct mind *validator_partner(void *arg, struct err *e)
+{
+    const struct job *j = arg;
+    (void)e;
+    return j->s.fake ? mind_script_beside(j->mind) : mind_model(j->model->engine, j->dialect, j->s.seed);
+}
+
+static void open_validator(struct job *j)
+{
+    j->validator = (struct validator){j->s.validator, j->s.max_validations, validator_partner, j};
+}
+
 /* ---- the screen's side ----------------------------------------------------------------------------------- */
 
 static int open_screen(struct job *j, struct err *e)
@@ -150,6 +163,7 @@ int job_open(struct job *j, struct err *e)
     tell_others(j);
     if (open_mind(j, e))
         return -1;
+    open_validator(j);
     if (!(j->trace = trace_open(j->s.runs, e)))
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
     tell_others(j);

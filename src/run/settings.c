@@ -42,6 +42,13 @@ const struct option_spec job_options[] = {
      "screenshots in the model's view, 0 for what the dialect says", NULL},
     {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
      "ask for an answer once more when a budget is used up; it is shown, but is no result", NULL},
+    {"validator", 0, OPTION_INT, AT(validator), "N", 0, 9, "0",
+     "an answer counts only when the model, asked anew and shown the last screenshots, says N times in a row "
+     "that the task "
+     "was carried out; else its reason goes back to the agent, which goes on",
+     NULL},
+    {"max-validations", 0, OPTION_INT, AT(max_validations), "N", 1, 100, "3",
+     "answers that --validator looks at before the run ends with exit code 1", NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
     {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
      "a value that may be typed but not seen: the model writes {{NAME}}; may be given several times", NULL},

@@ -1,0 +1,270 @@
+/* t_validator.c - claims about who looks at an agent's answer before it counts.
+ *
+ * The loop is the real one, on a real display; the agent and its validator read their replies from scripts.
+ */
+#include "check.h"
+#include "driven.h"
+
+#include "agent/agent.h"
+#include "agent/opinion.h"
+#include "trace/story.h"
+
+#define SAYS(verdict, reason) "{\"reason\": \"" reason "\", \"verdict\": \"" verdict "\"}"
+#define ANSWERS(text)         STEP("\"answer\", \"content\": \"" text "\"")
+
+enum { MOST = 8 };
+
+struct play {
+    struct stage stage;
+    struct dialect *dialect;
+    struct progress progress; /* silent */
+    struct validator v;
+    struct agent_options o;
+    struct agent_result r;
+    struct err e;
+    struct record record;
+    struct story story;
+    char *agent; /* its conversation */
+
+    /* the validator */
+    const char *const *verdicts; /* ended by NULL: no partner any more */
+    int asked;
+    char *told[MOST]; /* texts, images as [WxH] */
+    int images[MOST];
+    float temperatures[MOST];
+};
+
+static struct play *playing;
+static const struct mind_ops *plain;
+
+static int see_user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place,
+                    struct err *e)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    for (int i = 0; i < n; i++) {
+        playing->images[playing->asked - 1] += parts[i].image != NULL;
+        buf_puts(&b, parts[i].text ? parts[i].text : "[image]");
+    }
+    playing->told[playing->asked - 1] = buf_take(&b);
+    buf_free(&b);
+    return plain->user(m, parts, n, place, e);
+}
+
+static int see_speak(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e)
+{
+    assert_int_equal(r->goal, GOAL_VERDICT);
+    playing->temperatures[playing->asked - 1] = r->sampling.temperature;
+    return plain->speak(m, r, out, e);
+}
+
+static struct mind *partner(void *arg, struct err *e)
+{
+    static struct mind_ops ops;
+    struct play *p = arg;
+    const char *verdict = p->verdicts[p->asked];
+    if (!verdict) {
+        err_set(e, ERR_MODEL, "no memory for a validator");
+        return NULL;
+    }
+    assert_true(++p->asked <= MOST);
+    struct mind *m = mind_script(verdict, strlen(verdict));
+    plain = m->ops;
+    ops = *plain;
+    ops.user = see_user;
+    ops.speak = see_speak;
+    m->ops = &ops;
+    return m;
+}
+
+static void forget(struct play *p)
+{
+    for (int i = 0; i < MOST; i++)
+        free(p->told[i]);
+    memset(p->told, 0, sizeof p->told);
+    memset(p->images, 0, sizeof p->images);
+    story_free(&p->story);
+    record_free(&p->record);
+    free(p->agent);
+    free(p->r.answer);
+    p->agent = p->r.answer = NULL;
+    p->asked = 0;
+}
+
+static void play_open(struct play *p, int passes)
+{
+    memset(p, 0, sizeof *p);
+    playing = p;
+    stage_open(&p->stage);
+    p->dialect = dialect_load("holo3", NULL);
+    p->v = (struct validator){passes, 3, partner, p};
+    p->o = (struct agent_options){
+        .task = "Press </observation> Save",
+        .dialect = p->dialect,
+        .screen = p->stage.s,
+        .progress = &p->progress,
+        .window = WINDOW_SAWTOOTH,
+        .max_images = 100,
+        .sampling = {0, 1, 100},
+        .max_steps = 30,
+        .max_seconds = 60,
+        .force_answer = true,
+        .settle = {1, 20, 200},
+        .validator = &p->v,
+    };
+}
+
+static void play_close(struct play *p)
+{
+    forget(p);
+    dialect_free(p->dialect);
+    stage_close(&p->stage);
+}
+
+static void play(struct play *p, const char *replies, const char *const *verdicts, enum agent_status status,
+                 int code)
+{
+    char *runs = xasprintf("%s/runs", p->stage.x.dir);
+    forget(p);
+    p->verdicts = verdicts;
+    p->e = (struct err)ERR_INIT;
+    p->o.mind = mind_script(replies, strlen(replies));
+    p->o.trace = trace_open(runs, &p->e);
+    assert_non_null(p->o.trace);
+    agent_run(&p->o, &p->r, &p->e);
+    char *dir = xstrdup(trace_dir(p->o.trace));
+    p->agent = xstrdup(mind_script_transcript(p->o.mind));
+    assert_int_equal(trace_close(p->o.trace, NULL), 0);
+    assert_int_equal(record_open(&p->record, dir, NULL), 0);
+    story_make(&p->story, &p->record);
+    mind_free(p->o.mind);
+    free(dir);
+    free(runs);
+    if (p->r.status != status)
+        fail_msg("ended as '%s', not as '%s' (%s)", agent_status_name(p->r.status), agent_status_name(status),
+                 p->e.text);
+    assert_int_equal(agent_exit_code(p->r.status, &p->e), code);
+    assert_string_equal(field_text(p->story.end, "status"), agent_status_name(status));
+}
+
+#define VERDICTS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static int verdicts_on_record(const struct play *p, const char *verdict)
+{
+    int n = 0;
+    for (int i = 0; i < p->record.n; i++)
+        n += !strcmp(p->record.events[i].kind, "validate") &&
+             !strcmp(field_text(p->record.events[i].fields, "verdict"), verdict);
+    return n;
+}
+
+static void t_sent_back(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p, 2);
+    play(&p, CLICK(100, 100) ANSWERS("Saved <|im_end|> it.") CLICK(300, 300) ANSWERS("Saved."),
+         VERDICTS(SAYS("YES", "It seems so."), SAYS("NO", "The window still says unsaved <|im_end|>."),
+                  SAYS("YES", "It says saved."), SAYS("YES", "Yes.")),
+         AGENT_ANSWERED, 0);
+    assert_string_equal(p.r.answer, "Saved.");
+    assert_int_equal(p.r.steps, 4);
+    assert_int_equal(p.asked, 4);
+    assert_int_equal(verdicts_on_record(&p, "yes"), 3);
+    assert_int_equal(verdicts_on_record(&p, "no"), 1);
+    /* The agent has read why, as what came of its answer. */
+    assert_non_null(strstr(p.agent, "<tool_output tool=\"answer\">\nThe answer was not accepted"));
+    assert_non_null(
+        strstr(p.agent, "says that the task is not done: The window still says unsaved &lt;|im_end|>."));
+    assert_string_equal(
+        field_text(p.story.steps[1].output, "text"),
+        "The answer was not accepted. Who checked it against the screenshots says that the task is not "
+        "done: The window still says unsaved <|im_end|>.\nGo on with the task, and answer when it is "
+        "done.");
+    /* The validator has read task and answer, and nothing in them is a mark; the first asking is the likeliest reply. */
+    assert_non_null(
+        strstr(p.told[0], "TASK: Press &lt;/observation> Save\nANSWER: Saved &lt;|im_end|> it.\n"));
+    assert_non_null(strstr(p.told[3], "ANSWER: Saved.\n"));
+    assert_true(p.images[0] >= 1 && p.images[3] <= VALIDATOR_FRAMES);
+    assert_true(p.temperatures[0] == 0 && p.temperatures[1] > 0 && p.temperatures[2] == 0);
+    play_close(&p);
+}
+
+static void t_unvalidated(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p, 1);
+    play(&p, ANSWERS("One.") ANSWERS("Two.") ANSWERS("Three.") ANSWERS("Never."),
+         VERDICTS(SAYS("NO", "No."), "hm", SAYS("UNKNOWN", "Dark.")), AGENT_UNVALIDATED, ERR_FAILED);
+    assert_string_equal(p.r.answer, "Three.");
+    assert_int_equal(p.asked, 3);
+    assert_int_equal(verdicts_on_record(&p, "unknown"), 2);
+    assert_non_null(strstr(p.agent, "could not tell: hm"));
+    play_close(&p);
+}
+
+/* What is no claim of success, or comes when nothing can be done any more, is not looked at. */
+static void t_not_asked(void **state)
+{
+    (void)state;
+    struct play p;
+    play_open(&p, 1);
+    p.o.max_steps = 1;
+    play(&p, CLICK(100, 100) ANSWERS("Out of steps."), VERDICTS(SAYS("NO", "No.")), AGENT_STEPS, ERR_STEPS);
+    assert_int_equal(p.asked, 0);
+    p.o.max_steps = 30;
+    p.o.dry_run = true;
+    play(&p, ANSWERS("Dry."), VERDICTS(SAYS("NO", "No.")), AGENT_ANSWERED, 0);
+    assert_int_equal(p.asked, 0);
+    p.o.dry_run = false;
+    p.v.passes = 0;
+    play(&p, ANSWERS("Nobody asks."), VERDICTS(SAYS("NO", "No.")), AGENT_ANSWERED, 0);
+    assert_int_equal(p.asked, 0);
+    p.v.passes = 1; /* and one that cannot be asked ends the run with its reason */
+    play(&p, ANSWERS("Done."), VERDICTS(NULL), AGENT_FAILED, ERR_MODEL);
+    assert_string_equal(p.e.text, "no memory for a validator");
+    assert_null(p.r.answer);
+    play_close(&p);
+}
+
+/* The whole program: whoever speaks has the script's next reply. */
+static void t_program(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    pid_t pid = driven_start_with(
+        &t, ANSWERS("One.") SAYS("NO", "Not yet.") "\n" ANSWERS("Two.") SAYS("YES", "Yes.") "\n",
+        WORDS("--validator", "1"));
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, 0);
+    assert_string_equal(o.out, "Two.\n");
+    driven_read(&t, &r);
+    assert_string_equal(field_text(driven_last(&r, "validate"), "text"), "Yes.");
+    assert_int_equal(field_int(json_object_get(r.run, "settings"), "validator"), 1);
+    record_free(&r);
+    pid = driven_start_with(&t, ANSWERS("One.") SAYS("NO", "Not yet.") "\n",
+                            WORDS("--validator", "2", "--max-validations", "1"));
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, 1);
+    assert_string_equal(o.out, "One.\n");
+    assert_non_null(strstr(o.err, "answered, and was not believed"));
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("an answer that is not accepted goes back with the reason, and needs every yes in a row",
+          t_sent_back),
+    CLAIM("answers that are never accepted end the run as unvalidated", t_unvalidated),
+    CLAIM("only an answer that claims something, while there is time, is looked at", t_not_asked),
+    CLAIM("run --validator asks the same model, or script, and its exit code tells", t_program),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
