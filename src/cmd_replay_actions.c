@@ -29,6 +29,7 @@ struct acting {
     struct progress progress;
     struct perform_result result;
     char started[28];
+    struct running_own *told;
     char *report;
 };
 
@@ -110,7 +111,8 @@ static int open_all(struct acting *a, struct err *e)
         return -1;
     if (!(a->trace = trace_open(a->s->runs, e)))
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
-    if (running_enter(screen_name(a->screen), trace_dir(a->trace), a->task, a->started, &alone))
+    a->told = running_enter(0, screen_name(a->screen), a->task, a->started, &alone);
+    if (!a->told || running_set_dir(a->told, trace_dir(a->trace), &alone))
         warn("holorun stop will not find this run: %s", alone.text);
     trace_scrub(a->trace, scrub, a->secrets);
     gate_begin(a->gate, a->screen, trace_dir(a->trace));
@@ -219,7 +221,7 @@ int replay_actions(const struct replay_settings *s, const struct record *r)
         warn("%s", unguarded.text);
     screen_install_signals();
     int code = open_all(&a, &e) ? options_failed(&e) : act(&a, &e);
-    running_leave();
+    running_leave(a.told);
     screen_close(a.screen);
     gate_free(a.gate);
     policy_free(a.policy);

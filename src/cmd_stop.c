@@ -24,16 +24,20 @@ const struct command stop_command = {
     .name = "stop",
     .arguments = "[RUN|DISPLAY]",
     .purpose = "stop a run",
-    .details = "Asks the run to end and waits until it has: what is pressed goes up at once, the record is "
-               "closed, and "
-               "the run's exit code is 130.  A run that does not answer within two seconds is asked again, "
-               "then killed, "
-               "and what it held is released.\n\n"
-               "Without an argument it stops the only run there is.  Of several, name one by the number of "
-               "its process, "
-               "its display, or its run directory.\n\n"
-               "Exit status: 0 stopped; 1 no such run; 2 several runs and none named; 3 one has not ended.",
-    .examples = "holorun stop\nholorun stop :1\nholorun stop --list\nholorun stop --all\n",
+    .details =
+        "Asks the run to end and waits until it has: what is pressed goes up at once, the record is "
+        "closed, and "
+        "the run's exit code is 130.  A run that does not answer within two seconds is asked again, "
+        "then killed, "
+        "and what it held is released.\n\n"
+        "Without an argument it stops the only run there is.  Of several, name one by the number of "
+        "its process, "
+        "its display, or its run directory.  A process that carries out many at once, as qa does, has a "
+        "line for itself and one for each, numbered 4711.3: its own number ends all of it, that of a "
+        "session, or its display, ends that session alone and nothing else of the process.\n\n"
+        "Exit status: 0 stopped; 1 no such run; 2 several runs and none named; 3 one has not ended.",
+    .examples =
+        "holorun stop\nholorun stop :1\nholorun stop 4711.3\nholorun stop --list\nholorun stop --all\n",
     .options = options,
     .run = cmd_stop,
 };
@@ -48,51 +52,84 @@ static bool same_display(const char *a, const char *b)
     return !strncmp(a, b, n) && (!b[n] || b[n] == '.');
 }
 
+/* "4711", "4711.3" */
+static const char *number_of(const struct running *r, char out[32])
+{
+    snprintf(out, 32, r->session ? "%d.%d" : "%d", (int)r->pid, r->session);
+    return out;
+}
+
 static bool named(const struct running *r, const char *name)
 {
-    char pid[16];
+    char number[32];
     size_t n = strlen(name);
     while (n > 1 && name[n - 1] == '/')
         n--;
     const char *slash = strrchr(r->dir, '/'), *last = slash ? slash + 1 : r->dir;
-    snprintf(pid, sizeof pid, "%d", (int)r->pid);
-    return !strcmp(name, pid) || same_display(name, r->display) ||
-           (n && ((strlen(r->dir) == n && !strncmp(name, r->dir, n)) ||
-                  (strlen(last) == n && !strncmp(name, last, n))));
+    return !strcmp(name, number_of(r, number)) || (*r->display && same_display(name, r->display)) ||
+           (n && *r->dir &&
+            ((strlen(r->dir) == n && !strncmp(name, r->dir, n)) ||
+             (strlen(last) == n && !strncmp(name, last, n))));
 }
 
-/* Those that are meant come first; how many. */
-static int choose(struct running *runs, int n, const struct settings *s, const char *name, struct err *e)
+/* One for each process: what has no line of its own goes under that of its first session. */
+static int whole(const struct running *runs, int n, struct running *out)
 {
     int k = 0;
-    for (int i = 0; i < n; i++)
-        if (s->all || s->list || !name || named(&runs[i], name)) {
-            struct running swap = runs[k];
-            runs[k++] = runs[i];
-            runs[i] = swap;
-        }
-    if (k == 0 && !s->all && !s->list)
-        return n == 0 ? err_set(e, ERR_FAILED, "nothing is running")
-                      : err_set(e, ERR_FAILED,
-                                "no run is called '%s'; holorun stop --list names those there are", name);
-    if (k > 1 && !s->all && !s->list)
-        return err_set(e, ERR_USAGE,
-                       "%d runs are under way: name one by process, display or run directory, or --all", k);
+    for (int i = 0; i < n; i++) {
+        if (i && runs[i].pid == runs[i - 1].pid)
+            continue;
+        out[k] = runs[i];
+        out[k++].session = 0;
+    }
     return k;
+}
+
+static int several(int n, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "%d runs are under way: name one by process, display or run directory, or --all", n);
+}
+
+/* Those that are meant, into out; how many. */
+static int choose(const struct running *runs, int n, const struct settings *s, const char *name,
+                  struct running *out, struct err *e)
+{
+    char number[32];
+    int k = 0, processes = whole(runs, n, out);
+    if (s->all)
+        return processes;
+    if (n == 0)
+        return err_set(e, ERR_FAILED, "nothing is running");
+    if (!name)
+        return processes == 1 ? 1 : several(processes, e);
+    for (int i = 0; i < processes && !k; i++) /* a process, whether it has a line of its own or not */
+        if (!strcmp(name, number_of(&out[i], number)))
+            out[k++] = out[i];
+    bool found = k > 0;
+    for (int i = 0; i < n && !found; i++)
+        if (named(&runs[i], name))
+            out[k++] = runs[i];
+    if (k == 0)
+        return err_set(e, ERR_FAILED, "no run is called '%s'; holorun stop --list names those there are",
+                       name);
+    return k == 1 ? 1 : several(k, e);
 }
 
 /* ---- what is said ---------------------------------------------------------------------------------- */
 
 static void print_run(FILE *f, const struct running *r)
 {
-    fprintf(f, "%d\t%s\t%s\t%s\n", (int)r->pid, r->display, *r->dir ? r->dir : "-", r->task);
+    char number[32];
+    fprintf(f, "%s\t%s\t%s\t%s\n", number_of(r, number), *r->display ? r->display : "-",
+            *r->dir ? r->dir : "-", r->task);
 }
 
 static void put_run(struct buf *b, const struct running *r, const struct stopping *s)
 {
     const char *const pairs[][2] = {
         {"display", r->display}, {"run_dir", r->dir}, {"task", r->task}, {"started", r->started}};
-    buf_printf(b, "{\"pid\": %d", (int)r->pid);
+    buf_printf(b, "{\"pid\": %d, \"session\": %d", (int)r->pid, r->session);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         buf_printf(b, ", \"%s\": ", pairs[i][0]);
         buf_put_json(b, pairs[i][1], strlen(pairs[i][1]));
@@ -124,18 +161,19 @@ static void print_stopped(const struct stopping *s)
                                       [STOPPED_URGED] = "stopped, asked twice",
                                       [STOPPED_KILLED] = "killed, and what it held is released",
                                       [STOPPED_NOT] = "has NOT ended"};
-    fprintf(stderr, "holorun: run %d on %s %s after %.1f s: %s\n", (int)s->run.pid, s->run.display,
-            how[s->how], s->ms / 1000, s->run.task);
+    char number[32];
+    fprintf(stderr, "holorun: run %s%s%s %s after %.1f s: %s\n", number_of(&s->run, number),
+            *s->run.display ? " on " : "", s->run.display, how[s->how], s->ms / 1000, s->run.task);
 }
 
 /* ---- the command ----------------------------------------------------------------------------------- */
 
-static int stop_them(const struct running *runs, int n, bool json)
+static int stop_them(const struct running *chosen, int n, const struct running *runs, int n_runs, bool json)
 {
     struct stopping *s = xcalloc((unsigned long)n + 1, sizeof *s);
     for (int i = 0; i < n; i++)
-        s[i].run = runs[i];
-    int code = stopping_run(s, n) ? ERR_ENV : 0;
+        s[i].run = chosen[i];
+    int code = stopping_run(s, n, runs, n_runs) ? ERR_ENV : 0;
     for (int i = 0; i < n && !json; i++)
         print_stopped(&s[i]);
     if (json)
@@ -144,11 +182,42 @@ static int stop_them(const struct running *runs, int n, bool json)
     return code;
 }
 
+static void list_them(FILE *f, const struct running *runs, int n, bool json)
+{
+    if (json)
+        print_json(runs, NULL, n, 0);
+    for (int i = 0; i < n && !json; i++)
+        print_run(f, &runs[i]);
+}
+
+static int carry_out(const struct settings *s, const char *name, struct err *e)
+{
+    struct running *runs = NULL;
+    int n = running_list(&runs, e);
+    if (n < 0)
+        return options_failed(e);
+    if (s->list) {
+        list_them(stdout, runs, n, s->json);
+        free(runs);
+        return 0;
+    }
+    struct running *chosen = xcalloc((unsigned long)n + 1, sizeof *chosen);
+    int k = choose(runs, n, s, name, chosen, e), code;
+    if (k >= 0)
+        code = stop_them(chosen, k, runs, n, s->json);
+    else
+        code = options_failed(e);
+    if (code == ERR_USAGE)
+        list_them(stderr, runs, n, false);
+    free(chosen);
+    free(runs);
+    return code;
+}
+
 int cmd_stop(int argc, char **argv)
 {
     struct err e = ERR_INIT;
     struct settings s = {0};
-    struct running *runs = NULL;
     int n = options_parse(&stop_command, &s, argc, argv, &e);
     if (n == OPTIONS_HELP)
         return 0;
@@ -158,20 +227,5 @@ int cmd_stop(int argc, char **argv)
         n = err_set(&e, ERR_USAGE, "--all and --list name every run already");
     if (n < 0)
         return options_refuse(&stop_command, &e);
-    int all = running_list(&runs, &e), code = 0;
-    int chosen = all < 0 ? -1 : choose(runs, all, &s, n ? argv[0] : NULL, &e);
-    if (chosen < 0) {
-        code = options_failed(&e);
-        for (int i = 0; i < all && e.kind == ERR_USAGE; i++)
-            print_run(stderr, &runs[i]);
-    } else if (s.list && s.json) {
-        print_json(runs, NULL, chosen, 0);
-    } else if (s.list) {
-        for (int i = 0; i < chosen; i++)
-            print_run(stdout, &runs[i]);
-    } else {
-        code = stop_them(runs, chosen, s.json);
-    }
-    free(runs);
-    return code;
+    return carry_out(&s, n ? argv[0] : NULL, &e);
 }

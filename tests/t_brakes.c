@@ -74,7 +74,8 @@ static pid_t sleeper(const char *display)
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         signal(SIGTERM, SIG_DFL); /* another claim may have the program's handlers in place */
-        if (running_enter(display, "/tmp/runs/20260101T000000Z-aaaa", "sleep\nand more", "now", NULL))
+        struct running_own *own = running_enter(0, display, "sleep\nand more", "now", NULL);
+        if (!own || running_set_dir(own, "/tmp/runs/20260101T000000Z-aaaa", NULL))
             _exit(99);
         for (;;)
             pause();
@@ -132,6 +133,88 @@ static void t_choose(void **state)
     assert_int_equal(o.code, 0);
     assert_false(runs_still(c));
     outcome_free(&o);
+    stage_close(&t);
+}
+
+/* A process with a line of its own and one for each of two screens; a screen that is stopped goes, the process stays. */
+static pid_t two_sessions(const struct xvfb *first, const struct xvfb *second)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        const struct xvfb *x[] = {first, second};
+        struct screen *s[2];
+        struct running_own *whole, *own[2];
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGTERM, SIG_DFL);
+        for (int i = 0; i < 2; i++) {
+            s[i] = screen_open(&(struct screen_options){.display = x[i]->display}, NULL);
+            if (!s[i] || screen_watch(s[i], NULL))
+                _exit(99);
+            own[i] = running_enter(screen_number(s[i]), x[i]->display, "one of two", "now", NULL);
+        }
+        whole = running_enter(0, "", "two at once", "now", NULL); /* last: now all is known */
+        for (int left = 2; left; clock_sleep_ms(5))
+            for (int i = 0; i < 2; i++)
+                if (s[i] && *screen_stop_flag(s[i]) == STOP_FILE) {
+                    screen_close(s[i]);
+                    running_leave(own[i]);
+                    s[i] = NULL;
+                    left--;
+                }
+        running_leave(whole);
+        for (;;)
+            pause();
+    }
+    char *path = xasprintf("%s/holorun/run-%d.json", getenv("XDG_RUNTIME_DIR"), (int)pid);
+    for (int i = 0; i < 5000 && !file_exists(path); i++)
+        clock_sleep_ms(2);
+    assert_true(file_exists(path));
+    free(path);
+    return pid;
+}
+
+static void t_sessions(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct xvfb second;
+    struct outcome o = {0};
+    char line[200];
+    driven_open(&t);
+    assert_int_equal(xvfb_start_beside(&second, "320x240x24", &t.x), 0);
+    pid_t pid = two_sessions(&t.x, &second);
+    program_run(&t.x, &o, WORDS("stop", "--list"));
+    const char *numbers = strchr(o.out, '.'); /* counted from the first screen that this test had open */
+    int one = numbers ? atoi(numbers + 1) : 0, two = one + 1;
+    snprintf(line, sizeof line, "%d\t-\t-\ttwo at once\n%d.%d\t%s\t-\tone of two\n%d.%d\t%s\t-\tone of two\n",
+             pid, pid, one, t.x.display, pid, two, second.display);
+    assert_string_equal(o.out, line);
+    program_run(&t.x, &o, WORDS("stop", second.display, "--json"));
+    assert_int_equal(o.code, 0);
+    json_t *json = json_loads(o.out, 0, NULL), *run = json_array_get(json_object_get(json, "runs"), 0);
+    assert_string_equal(field_text(run, "stopped"), "asked");
+    assert_int_equal(field_int(run, "session"), two);
+    json_decref(json);
+    program_run(&t.x, &o, WORDS("stop", second.display)); /* it has gone */
+    ONE_LINE(&o, ERR_FAILED, "no run is called");
+    program_run(&t.x, &o, WORDS("stop", "--list"));
+    assert_non_null(strstr(o.out, t.x.display));
+    snprintf(line, sizeof line, "%d.%d", pid, one);
+    program_run(&t.x, &o, WORDS("stop", line));
+    assert_int_equal(o.code, 0);
+    assert_non_null(strstr(o.err, "stopped after"));
+    assert_true(runs_still(pid)); /* no signal was for it */
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+
+    pid = two_sessions(&t.x, &second);
+    program_run(&t.x, &o, WORDS("stop")); /* the only process there is, all of it */
+    assert_int_equal(o.code, 0);
+    assert_false(runs_still(pid));
+    nothing_left(&t);
+    outcome_free(&o);
+    xvfb_stop(&second);
     stage_close(&t);
 }
 
@@ -503,6 +586,9 @@ static const struct CMUnitTest tests[] = {
           t_guard_stopped),
     CLAIM("hands that hang in an action: all goes up; a key that is held between two actions stays",
           t_guard_hangs),
+    CLAIM("of a process with two sessions one can be stopped, by display or number, without a signal; or all "
+          "of it",
+          t_sessions),
     CLAIM("holorun stop ends a run that types, drags or waits, and comes back when it has ended", t_stop),
     CLAIM("holorun stop names the runs there are, and stops the one that is named", t_choose),
     CLAIM("a process that has the number of a dead run is not hit", t_recycled),

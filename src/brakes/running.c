@@ -35,55 +35,91 @@ static uint64_t born(pid_t pid)
     return p ? strtoull(p, NULL, 10) : 0;
 }
 
-/* ---- this process -------------------------------------------------------------------------------- */
-
-static char *own_path(struct err *e)
+/* The file in the runtime folder, "run-4711.json", "stop-4711-3"; NULL. */
+static char *path_of(const char *kind, pid_t pid, int session, const char *end, struct err *e)
 {
-    char *dir = file_place(PLACE_RUNTIME, e), *path = NULL;
+    char *dir = file_place(PLACE_RUNTIME, e), *path = NULL, number[16] = "";
+    if (session)
+        snprintf(number, sizeof number, "-%d", session);
     if (dir)
-        path = xasprintf("%s/run-%d.json", dir, (int)getpid());
+        path = xasprintf("%s/%s-%d%s%s", dir, kind, (int)pid, number, end);
     free(dir);
     return path;
 }
 
-static void put_text(struct buf *b, const char *key, const char *text, size_t most)
+/* ---- this process -------------------------------------------------------------------------------- */
+
+struct running_own {
+    struct running about;
+    char *path;
+};
+
+static void put_text(struct buf *b, const char *key, const char *text)
 {
-    size_t n = strcspn(text, "\n");
-    n = n > most ? most : n;
     buf_printf(b, ", \"%s\": ", key);
-    buf_put_json(b, text, utf8_valid_prefix(text, n));
+    buf_put_json(b, text, strlen(text));
 }
 
-int running_enter(const char *display, const char *dir, const char *task, const char *started, struct err *e)
+static int store(const struct running_own *r, struct err *e)
 {
-    char *path = own_path(e);
-    if (!path)
-        return -1;
-    struct running limits;
     struct buf b;
     buf_init(&b, RUNNING_BYTES);
-    buf_printf(&b, "{\"version\": 1, \"pid\": %d, \"born\": %llu", (int)getpid(),
-               (unsigned long long)born(getpid()));
-    put_text(&b, "display", display, sizeof limits.display - 1);
-    put_text(&b, "dir", dir ? dir : "", sizeof limits.dir - 1);
-    put_text(&b, "task", task, sizeof limits.task - 1);
-    put_text(&b, "started", started, sizeof limits.started - 1);
+    buf_printf(&b, "{\"version\": 1, \"pid\": %d, \"born\": %llu, \"session\": %d", (int)r->about.pid,
+               (unsigned long long)r->about.born, r->about.session);
+    put_text(&b, "display", r->about.display);
+    put_text(&b, "dir", r->about.dir);
+    put_text(&b, "task", r->about.task);
+    put_text(&b, "started", r->about.started);
     buf_puts(&b, "}\n");
-    int rc = file_write(path, b.data, b.len, e);
-    guard_litter(path, true);
+    int rc = file_write(r->path, b.data, b.len, e);
     buf_free(&b);
-    free(path);
     return rc;
 }
 
-void running_leave(void)
+/* The first line of it, as far as it fits. */
+static void copy_text(char *out, size_t size, const char *text)
 {
-    char *path = own_path(NULL);
-    if (path) {
-        unlink(path);
-        guard_litter(path, false);
-    }
-    free(path);
+    size_t n = strcspn(text, "\n");
+    n = utf8_valid_prefix(text, n < size ? n : size - 1);
+    memcpy(out, text, n);
+    out[n] = 0;
+}
+
+struct running_own *running_enter(int session, const char *display, const char *task, const char *started,
+                                  struct err *e)
+{
+    char *path = path_of("run", getpid(), session, ".json", e);
+    if (!path)
+        return NULL;
+    struct running_own *r = xcalloc(1, sizeof *r);
+    r->path = path;
+    r->about.pid = getpid();
+    r->about.born = born(getpid());
+    r->about.session = session;
+    copy_text(r->about.display, sizeof r->about.display, display);
+    copy_text(r->about.task, sizeof r->about.task, task);
+    copy_text(r->about.started, sizeof r->about.started, started);
+    guard_litter(path, true);
+    if (store(r, e) == 0)
+        return r;
+    running_leave(r);
+    return NULL;
+}
+
+int running_set_dir(struct running_own *r, const char *dir, struct err *e)
+{
+    copy_text(r->about.dir, sizeof r->about.dir, dir);
+    return store(r, e);
+}
+
+void running_leave(struct running_own *r)
+{
+    if (!r)
+        return;
+    unlink(r->path);
+    guard_litter(r->path, false);
+    free(r->path);
+    free(r);
 }
 
 /* ---- others -------------------------------------------------------------------------------------- */
@@ -105,10 +141,13 @@ int running_parse(const char *text, size_t len, struct running *out, struct err 
     json_t *root = len <= RUNNING_BYTES ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
     json_int_t pid = json_integer_value(json_object_get(root, "pid"));
     json_int_t began = json_integer_value(json_object_get(root, "born"));
+    json_int_t session = json_integer_value(json_object_get(root, "session"));
     int rc = 0;
-    *out = (struct running){.pid = (pid_t)pid, .born = (uint64_t)began};
+    *out = (struct running){.pid = (pid_t)pid, .born = (uint64_t)began, .session = (int)session};
     if (pid < 2 || pid > INT32_MAX || began < 1)
         rc = err_set(e, ERR_ENV, "'pid' and 'born' are no process");
+    else if (session < 0 || session > INT32_MAX)
+        rc = err_set(e, ERR_ENV, "'session' is no number of one");
     if (rc == 0)
         rc = take_text(root, "display", out->display, sizeof out->display, e) ||
                      take_text(root, "dir", out->dir, sizeof out->dir, e) ||
@@ -149,7 +188,20 @@ static int read_one(const char *path, struct running *r)
 static int by_age(const void *a, const void *b)
 {
     const struct running *x = a, *y = b;
-    return x->born < y->born ? -1 : x->born > y->born ? 1 : x->pid - y->pid;
+    if (x->born != y->born)
+        return x->born < y->born ? -1 : 1;
+    return x->pid != y->pid ? x->pid - y->pid : x->session - y->session;
+}
+
+/* "run-4711.json", "run-4711-3.json" */
+static bool read_name(const char *name, int *pid, int *session)
+{
+    int end = 0;
+    *session = 0;
+    if (sscanf(name, "run-%d.json%n", pid, &end) == 1 && end && !name[end])
+        return true;
+    end = 0;
+    return sscanf(name, "run-%d-%d.json%n", pid, session, &end) == 2 && end && !name[end] && *session > 0;
 }
 
 int running_list(struct running **out, struct err *e)
@@ -163,12 +215,12 @@ int running_list(struct running **out, struct err *e)
         return -1;
     }
     for (const struct dirent *f; n < RUNNING_MAX && (f = readdir(d));) {
-        int pid, end = 0;
-        if (sscanf(f->d_name, "run-%d.json%n", &pid, &end) != 1 || !end || f->d_name[end])
+        int pid, session;
+        if (!read_name(f->d_name, &pid, &session))
             continue;
         *out = xrealloc(*out, (unsigned long)n + 1, sizeof **out);
         char *path = xasprintf("%s/%s", dir, f->d_name);
-        if (read_one(path, &(*out)[n]) && (*out)[n].pid == pid)
+        if (read_one(path, &(*out)[n]) && (*out)[n].pid == pid && (*out)[n].session == session)
             n++;
         free(path);
     }
@@ -177,4 +229,31 @@ int running_list(struct running **out, struct err *e)
     if (n)
         qsort(*out, (size_t)n, sizeof **out, by_age);
     return n;
+}
+
+/* ---- one of them --------------------------------------------------------------------------------- */
+
+bool running_lives(const struct running *r)
+{
+    struct running now;
+    char *path = path_of("run", r->pid, r->session, ".json", NULL);
+    bool lives = path && read_one(path, &now) && now.born == r->born && now.session == r->session;
+    free(path);
+    return lives;
+}
+
+int running_ask(const struct running *r, struct err *e)
+{
+    char *path = path_of("stop", r->pid, r->session, "", e);
+    int rc = path ? file_write(path, "", 0, e) : -1;
+    free(path);
+    return rc;
+}
+
+void running_take_back(const struct running *r)
+{
+    char *path = path_of("stop", r->pid, r->session, "", NULL);
+    if (path)
+        unlink(path);
+    free(path);
 }

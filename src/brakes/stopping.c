@@ -50,31 +50,51 @@ static void next_step(struct stopping *s, int n, int step)
     for (int i = 0; i < n; i++) {
         if (s[i].fd < 0)
             continue;
-        s[i].how = steps[step].how;
-        if (steps[step].signal)
-            syscall(SYS_pidfd_send_signal, s[i].fd, steps[step].signal, NULL, 0);
+        if (s[i].run.session == 0) {
+            s[i].how = steps[step].how;
+            if (steps[step].signal)
+                syscall(SYS_pidfd_send_signal, s[i].fd, steps[step].signal, NULL, 0);
+        } else if (step == 0 && running_ask(&s[i].run, NULL) == 0) {
+            s[i].how = STOPPED_ASKED;
+        } else if (step == 0 || !steps[step].signal) {
+            s[i].how = STOPPED_NOT;
+        }
     }
 }
 
+static void release_all(pid_t pid, const struct running *runs, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (runs[i].pid == pid && *runs[i].display)
+            release(runs[i].display);
+}
+
+static bool has_ended(const struct stopping *s)
+{
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0 || (s->run.session && !running_lives(&s->run));
+}
+
 /* Takes out those that have ended; returns how many are left. */
-static int look(struct stopping *s, int n, int64_t start)
+static int look(struct stopping *s, int n, int64_t start, const struct running *runs, int n_runs)
 {
     int left = 0;
     for (int i = 0; i < n; i++) {
-        struct pollfd p = {.fd = s[i].fd, .events = POLLIN};
-        if (s[i].fd >= 0 && poll(&p, 1, 0) > 0) {
+        if (s[i].fd >= 0 && has_ended(&s[i])) {
             s[i].ms = clock_ms_since(start);
             close(s[i].fd);
             s[i].fd = -1;
+            if (s[i].run.session)
+                running_take_back(&s[i].run); /* it may have gone by itself, before it could see the file */
             if (s[i].how == STOPPED_KILLED)
-                release(s[i].run.display);
+                release_all(s[i].run.pid, runs, n_runs);
         }
         left += s[i].fd >= 0;
     }
     return left;
 }
 
-int stopping_run(struct stopping *s, int n)
+int stopping_run(struct stopping *s, int n, const struct running *runs, int n_runs)
 {
     int64_t start = clock_ns();
     int left = 0;
@@ -86,7 +106,7 @@ int stopping_run(struct stopping *s, int n)
     }
     for (int step = 0; step < STEPS && left; step++) {
         next_step(s, n, step);
-        while (steps[step].signal && (left = look(s, n, start)) > 0 &&
+        while (steps[step].signal && (left = look(s, n, start, runs, n_runs)) > 0 &&
                clock_ms_since(start) < steps[step + 1].at_ms)
             clock_sleep_ms(LOOK_MS);
     }

@@ -3,6 +3,8 @@
  *   at once        SIGTERM: keys go up, the record is closed, the process ends
  *   after 2 s      SIGTERM again: keys go up through a connection of its own, the process ends
  *   after 4.5 s    SIGKILL, and what stayed pressed is released from here
+ *
+ * One session of a process that has others is asked through its stop file, and no more than that.
  */
 #ifndef HOLORUN_BRAKES_STOPPING_H
 #define HOLORUN_BRAKES_STOPPING_H
@@ -19,7 +21,8 @@ struct stopping {
     int fd;
 };
 
-/* All of them at the same time; returns how many have not ended. */
-int stopping_run(struct stopping *s, int n);
+/* All of them at the same time; returns how many have not ended.  runs: all there are, for the displays that a killed
+ * process had. */
+int stopping_run(struct stopping *s, int n, const struct running *runs, int n_runs);
 
 #endif

@@ -47,7 +47,9 @@ struct job {
     int argc;
     char **argv; /* as given, for the record */
     char *task;
-    bool warm_up, told, began; /* began: it has a record */
+    struct running_own *told; /* to others; NULL: not yet */
+    bool warm_up, began;      /* began: it has a record */
+    bool among;               /* one of many in this process, which others know as a whole already */
     struct job_model own;
     const struct job_model *model; /* whose; &own unless somebody else's was put here */
     char *dialect_source;          /* what dialect_load was given */

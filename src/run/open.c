@@ -143,14 +143,16 @@ static int open_stepper(struct job *j, struct err *e)
 
 /* ---- all of it ------------------------------------------------------------------------------------------- */
 
-/* So that `holorun stop` finds this run. */
+/* So that `holorun stop` finds this run; one among many has an entry beside that of the process. */
 static void tell_others(struct job *j)
 {
     struct err e = ERR_INIT;
+    int session = j->among ? screen_number(j->screen) : 0;
     char *dir = j->trace ? realpath(trace_dir(j->trace), NULL) : NULL;
-    if (running_enter(screen_name(j->screen), dir, j->task, j->started, &e))
+    if (!j->told)
+        j->told = running_enter(session, screen_name(j->screen), j->task, j->started, &e);
+    if (!j->told || (dir && running_set_dir(j->told, dir, &e)))
         warn("holorun stop will not find this run: %s", e.text);
-    j->told = true;
     free(dir);
 }
 
@@ -176,8 +178,7 @@ void job_close(struct job *j)
 {
     struct err e = ERR_INIT;
     screen_close(j->screen);
-    if (j->told)
-        running_leave();
+    running_leave(j->told);
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
     mind_free(j->mind);
