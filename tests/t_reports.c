@@ -1,5 +1,6 @@
 /* t_reports.c - what people and CI read of a suite: valid for whoever reads it, whatever programs and models have said. */
 #include "base/file.h"
+#include "qa/earlier.h"
 #include "qa/live.h"
 #include "qa/report.h"
 #include "qa/words.h"
@@ -10,10 +11,8 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <pthread.h>
-#include <signal.h>
-#include <sys/resource.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* ---- JUnit ---------------------------------------------------------------------------------------------------------- */
@@ -310,7 +309,113 @@ static void t_live(void **state)
     made_free(m);
 }
 
+/* A terminal of 100 columns in place of stderr; what it gets is read as it comes, since it holds little. */
+struct terminal {
+    int master;
+    char *text;
+};
+
+static void *read_terminal(void *arg)
+{
+    struct terminal *t = arg;
+    size_t size;
+    char part[512];
+    FILE *f = open_memstream(&t->text, &size);
+    for (ssize_t n;
+         (n = read(t->master, part, sizeof part)) > 0;) /* ends when nobody has the other side open */
+        fwrite(part, 1, (size_t)n, f);
+    fclose(f);
+    return NULL;
+}
+
+static char *shown_on_terminal(void (*show)(struct made *m), struct made *m)
+{
+    struct terminal t = {.master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
+    struct winsize size = {.ws_row = 24, .ws_col = 100};
+    pthread_t reader;
+    assert_true(t.master >= 0 && grantpt(t.master) == 0 && unlockpt(t.master) == 0);
+    int old = dup(2), slave = open(ptsname(t.master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(slave >= 0 && ioctl(slave, TIOCSWINSZ, &size) == 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_terminal, &t), 0);
+    fflush(stderr);
+    assert_true(dup2(slave, 2) == 2);
+    show(m);
+    fflush(stderr);
+    assert_true(dup2(old, 2) == 2);
+    close(old), close(slave);
+    pthread_join(reader, NULL);
+    close(t.master);
+    return t.text;
+}
+
+/* Two begin, the first of them ends. */
+static void show_two(struct made *m)
+{
+    struct live *l = live_begin(m->all.n, 4, false);
+    live_start(l, &m->tests[0], 0);
+    live_start(l, &m->tests[1], 1);
+    live_end(l, &m->results[0]);
+    live_summary(l, &m->all, NULL);
+    live_free(l);
+}
+
+static void t_terminal(void **state)
+{
+    (void)state;
+    struct made *m = made_one_of_each();
+    m->tests[0].id = "login\x1b]0;mine\x07";
+    setenv("TERM", "xterm", 1);
+    unsetenv("NO_COLOR");
+    char *text = shown_on_terminal(show_two, m);
+    text_has(text, "] 0/9  login  ");
+    text_has(text, "] 0/9  login, failed  ");
+    text_has(text, "\r\033[K[1/9] \033[32mpassed      \033[0m     5.2 s  login\r\n");
+    text_has(text, "] 1/9  failed  ");
+    text_has(text, "\033[32m2 passed\033[0m (1 flaky), \033[31m2 failed\033[0m");
+    assert_int_equal(text_count(text, "mine"), 0);
+    for (char *save, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
+        if (strstr(line, "/9  ")) /* a bar that is longer than a line leaves its pieces behind */
+            assert_true(strlen(line) < 100);
+    free(text);
+    setenv("NO_COLOR", "1", 1);
+    text = shown_on_terminal(show_two, m);
+    assert_int_equal(text_count(text, "\033[3"), 0);
+    text_has(text, "[1/9] passed           5.2 s  login\r\n");
+    free(text);
+    unsetenv("NO_COLOR");
+    made_free(m);
+}
+
+/* --rerun-failed takes either report and finds the same in them. */
+static void t_earlier(void **state)
+{
+    (void)state;
+    struct made *m = made_one_of_each();
+    m->tests[OUTCOME_PASSED].id = "login [lang=\"de\", <b>&amp;]";
+    char *files[] = {made_place(m, "junit.xml"), made_place(m, "results.json")};
+    struct err e = ERR_INIT;
+    assert_int_equal(report_junit(&m->all, files[0], &e), 0);
+    assert_int_equal(report_json(&m->all, files[1], &e), 0);
+    for (int k = 0; k < 2; k++) {
+        struct earlier p;
+        if (earlier_read(files[k], &p, &e))
+            fail_msg("%s", e.text);
+        assert_int_equal(p.n, m->all.n);
+        for (int i = 0; i < m->all.n; i++) {
+            const struct earlier_test *t = earlier_find(&p, "nimbus", m->tests[i].id);
+            assert_non_null(t);
+            assert_int_equal(t->passed, m->results[i].outcome == OUTCOME_PASSED);
+            assert_true(t->seconds > 5.24 && t->seconds < 5.26);
+        }
+        earlier_free(&p);
+        free(files[k]);
+    }
+    made_free(m);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("an earlier run's JUnit XML and JSON are read as they were meant", t_earlier),
+    CLAIM("a terminal has a bar below the lines, in colour unless NO_COLOR is set", t_terminal),
     CLAIM("JUnit XML has each outcome in the element CI expects, and is valid for Jenkins", t_junit),
     CLAIM("what CI attaches are the run's own pictures, and no file a program has named", t_attachments),
     CLAIM("JUnit XML is valid whatever stands in names, answers and outputs", t_xml_anything),

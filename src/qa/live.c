@@ -166,7 +166,7 @@ void live_end(struct live *l, const struct result *r)
     if (!l->quiet) {
         int digits = snprintf(NULL, 0, "%d", l->total);
         fprintf(stderr, "%s[%*d/%d] %s", l->bar.terminal ? "\r\033[K" : "", digits, l->done, l->total, text);
-        if (l->bar.terminal)
+        if (l->bar.terminal && l->done < l->total)
             show_bar(l, true);
         l->bar.shown = clock_ns();
         fflush(stderr);

@@ -16,7 +16,7 @@
 
 enum {
     SCHEMA_VERSION = 1,
-    TEXT = 64 << 10, /* bytes */
+    TEXT = 16 << 10, /* bytes */
     TEST_MAX = 1 << 30,
     /* far above what attempts and checks of such texts can come to */
 };

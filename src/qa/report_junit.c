@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT = 16 << 10, SHORT = 300, FRAMES = 1 }; /* bytes of an output and of a name */
+enum { TEXT = 16 << 10, SHORT = 1000, FRAMES = 1 }; /* bytes of an output and of a line */
 
 struct junit {
     FILE *f;
