@@ -243,6 +243,85 @@ static void t_words(void **state)
     }
 }
 
+static void t_why(void **state)
+{
+    (void)state;
+    struct made *m = made_new(1);
+    struct attempt *a = &m->attempts[0][0];
+    char gone[] = "no such key", answer[] = "There is no such page.";
+    const struct {
+        enum outcome outcome;
+        enum answer answers[2];
+        const char *status;
+        char *answer, *error;
+        const char *why, *kind;
+    } rows[] = {
+        {OUTCOME_FAILED,
+         {ANSWER_NO, ANSWER_NO},
+         "answered",
+         NULL,
+         NULL,
+         "shell: true: no (and 1 more)",
+         "check:shell"},
+        {OUTCOME_FAILED,
+         {ANSWER_YES, ANSWER_NO},
+         "answered",
+         NULL,
+         NULL,
+         "judge: is it there: no",
+         "check:judge"},
+        {OUTCOME_FAILED,
+         {ANSWER_YES, ANSWER_YES},
+         "infeasible",
+         answer,
+         NULL,
+         "the agent says that it cannot be done: There is no such page.",
+         "agent"},
+        {OUTCOME_INCONCLUSIVE,
+         {ANSWER_NOT_ASKED, ANSWER_YES},
+         "steps",
+         NULL,
+         NULL,
+         "the agent came to no end of its own: step budget used up",
+         "inconclusive"},
+        {OUTCOME_INCONCLUSIVE,
+         {ANSWER_NOT_ASKED, ANSWER_YES},
+         "answered",
+         NULL,
+         NULL,
+         "a check was not asked",
+         "inconclusive"},
+        {OUTCOME_ERROR,
+         {ANSWER_ERROR, ANSWER_YES},
+         "answered",
+         NULL,
+         NULL,
+         "shell: true: the check could not be made",
+         "check:shell"},
+        {OUTCOME_ERROR, {ANSWER_YES, ANSWER_YES}, "failed", NULL, gone, "no such key", "error"},
+        {OUTCOME_CLAIMED,
+         {ANSWER_YES, ANSWER_YES},
+         "answered",
+         NULL,
+         NULL,
+         "no check confirms what the agent says",
+         "claimed"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        m->results[0].outcome = rows[i].outcome;
+        for (int k = 0; k < 2; k++)
+            m->checks[0][k].answer = rows[i].answers[k];
+        a->status = rows[i].status;
+        a->answer = rows[i].answer;
+        a->error = rows[i].error;
+        char *why = words_why(&m->results[0]), *kind = words_kind(&m->results[0]);
+        assert_string_equal(why, rows[i].why);
+        assert_string_equal(kind, rows[i].kind);
+        free(why), free(kind);
+    }
+    made_free(m);
+}
+
 /* ---- live ----------------------------------------------------------------------------------------------------------- */
 
 /* What `show` writes to stderr, which is a file meanwhile. */
@@ -414,6 +493,7 @@ static void t_earlier(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
+    CLAIM("each outcome has a reason in words and one for machines", t_why),
     CLAIM("an earlier run's JUnit XML and JSON are read as they were meant", t_earlier),
     CLAIM("a terminal has a bar below the lines, in colour unless NO_COLOR is set", t_terminal),
     CLAIM("JUnit XML has each outcome in the element CI expects, and is valid for Jenkins", t_junit),

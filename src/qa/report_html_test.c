@@ -198,7 +198,11 @@ static void put_steps(FILE *f, const struct tried *t)
     for (int i = first; i < t->story.n; i++) {
         const struct story_step *s = &t->story.steps[i];
         fprintf(f, "<li value=\"%d\"%s>", s->number, step_failed(s) ? " class=\"failed\"" : "");
-        qa_page_line(f, field_text(s->step, "thought"));
+        qa_page_line(f, s->step     ? field_text(s->step, "thought")
+                        : s->beyond ? "asked for an answer at the end"
+                                    : "");
+        if (s->error)
+            fputs("<code>", f), qa_page_line(f, field_text(s->error, "message")), fputs("</code>", f);
         for (int k = 0; k < s->nactions; k++) {
             fputs("<code>", f);
             qa_page_line(f, s->actions[k].what);

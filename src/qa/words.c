@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/utf8.h"
+#include "trace/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,13 +143,14 @@ static char *why_agent(const struct attempt *a)
 {
     if (a->error && *a->error)
         return words_line(a->error, LINE);
+    const char *css;
     char *status = words_line(a->status, 40), *answer = words_line(a->answer, LINE), *text;
     if (!strcmp(status, "infeasible"))
         text = xasprintf("the agent says that it cannot be done%s%s", *answer ? ": " : "", answer);
     else if (!*status || !strcmp(status, "answered"))
         text = xstrdup("a check was not asked");
     else
-        text = xasprintf("the agent came to no end of its own: %s", status);
+        text = xasprintf("the agent came to no end of its own: %s", report_status_words(status, &css));
     free(status), free(answer);
     return text;
 }

@@ -94,11 +94,10 @@ static void slot_nonce(void *arg)
     fputs(p->nonce, p->f);
 }
 
-static void slot_status(void *arg)
+const char *report_status_words(const char *status, const char **css)
 {
-    struct page *p = arg;
     static const struct {
-        const char *status, *css, *label;
+        const char *status, *css, *words;
     } known[] = {
         {"answered", "good", "answered"},
         {"infeasible", "unsure", "says it cannot be done"},
@@ -113,15 +112,22 @@ static void slot_status(void *arg)
         {"failed", "bad", "failed"},
         {"unfinished", "bad", "did not end by itself"},
     };
-    const char *status = outcome(p), *css = "unsure", *label = status;
+    *css = "unsure";
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (!strcmp(known[i].status, status)) {
-            css = known[i].css;
-            label = known[i].label;
+            *css = known[i].css;
+            return known[i].words;
         }
     }
+    return status;
+}
+
+static void slot_status(void *arg)
+{
+    struct page *p = arg;
+    const char *css, *words = report_status_words(outcome(p), &css);
     fprintf(p->f, "<span class=\"status %s\">", css);
-    page_text(p->f, label);
+    page_text(p->f, words);
     fputs("</span>", p->f);
 }
 
