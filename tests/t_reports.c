@@ -343,24 +343,26 @@ static char *shown(void (*show)(struct made *m), struct made *m)
 
 static struct live *shared_live;
 
+enum { CROWD = 8, ROUNDS = 25 };
+
 static void *end_some(void *arg)
 {
     struct made *m = arg;
-    for (int i = 0; i < m->all.n; i++) {
-        live_start(shared_live, &m->tests[i], m->results[i].worker);
+    for (int i = 0; i < ROUNDS * m->all.n; i++) {
+        live_start(shared_live, &m->tests[i % m->all.n], i % 4);
         live_tick(shared_live);
-        live_end(shared_live, &m->results[i]);
+        live_end(shared_live, &m->results[i % m->all.n]);
     }
     return NULL;
 }
 
 static void show_crowd(struct made *m)
 {
-    pthread_t threads[8];
-    shared_live = live_begin(8 * m->all.n, 4, false);
-    for (int i = 0; i < 8; i++)
+    pthread_t threads[CROWD];
+    shared_live = live_begin(CROWD * ROUNDS * m->all.n, 4, false);
+    for (int i = 0; i < CROWD; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, end_some, m), 0);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < CROWD; i++)
         pthread_join(threads[i], NULL);
     live_summary(shared_live, &m->all, "qa/report.html");
     live_free(shared_live);
@@ -372,10 +374,15 @@ static void t_live(void **state)
     struct made *m = made_one_of_each();
     m->tests[0].id = "evil\x1b[2J\x9b\xe2\x80\xae\nid";
     char *text = shown(show_crowd, m);
-    assert_int_equal(text_count(text, "[72/72] "), 1);
-    assert_int_equal(text_count(text, "passed           5.2 s  evil\xef\xbf\xbd id\n"), 8);
+    for (int i = 1; i <= CROWD * ROUNDS * m->all.n; i++) { /* every number once */
+        char number[32];
+        snprintf(number, sizeof number, "[%4d/1800] ", i);
+        assert_int_equal(text_count(text, number), 1);
+    }
+    assert_int_equal(text_count(text, "passed           5.2 s  evil\xef\xbf\xbd id\n"), CROWD * ROUNDS);
     assert_int_equal(
-        text_count(text, "failed           5.2 s  failed - shell: true: expected exit code 0, got 1\n"), 8);
+        text_count(text, "failed           5.2 s  failed - shell: true: expected exit code 0, got 1\n"),
+        CROWD * ROUNDS);
     for (const char *p = text; *p; p++)
         assert_true((unsigned char)*p >= 0x20 || *p == '\n');
     text_has(text, "\nclaimed      claimed - no check confirms what the agent says: Done.\n");
@@ -443,13 +450,14 @@ static void t_terminal(void **state)
     (void)state;
     struct made *m = made_one_of_each();
     m->tests[0].id = "login\x1b]0;mine\x07";
+    m->tests[1].id = "a-test-whose-name-has-no-room-beside-the-bar-on-this-terminal";
     setenv("TERM", "xterm", 1);
     unsetenv("NO_COLOR");
     char *text = shown_on_terminal(show_two, m);
     text_has(text, "] 0/9  login  ");
-    text_has(text, "] 0/9  login, failed  ");
+    text_has(text, "] 0/9  login +1  ");
     text_has(text, "\r\033[K[1/9] \033[32mpassed      \033[0m     5.2 s  login\r\n");
-    text_has(text, "] 1/9  failed  ");
+    text_has(text, "] 1/9  1 running  ");
     text_has(text, "\033[32m2 passed\033[0m (1 flaky), \033[31m2 failed\033[0m");
     assert_int_equal(text_count(text, "mine"), 0);
     for (char *save, *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
