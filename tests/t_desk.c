@@ -9,8 +9,10 @@
 #include "screen/screen.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
-#include <sys/stat.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SCREEN "xvfb:640x480,noglx"
@@ -410,6 +412,118 @@ static void t_refusals(void **state)
     desks_end();
 }
 
+static void t_existing(void **state)
+{
+    (void)state;
+    begin();
+    struct err e = ERR_INIT;
+    struct desk *server = open_bare();
+    char *cookie = xasprintf("XAUTHORITY=%s/auth", desk_folder(server)), *command, *home;
+    const char *const env[] = {cookie, NULL};
+    struct desk *d = open_with(&(struct desk_options){.display = desk_display(server), .env = env});
+    struct desk_trace t = desk_trace_of(d);
+    command = xasprintf("exec '%s' \"$HOLORUN_DESK/out.jsonl\" --title 'A guest'", helper_path("xclient"));
+    home = xasprintf("%s", getenv("HOME"));
+    assert_string_equal(desk_home(d), home);
+    assert_says(d, "printf %s \"$HOME\"", home);
+    assert_int_equal(desk_start(d, command, &e), 0);
+    if (desk_wait_window(d, "^A guest$", PATIENCE, NULL, &e))
+        fail_msg("%s", e.text);
+    desk_close(d);
+    assert_gone(&t);
+    assert_int_equal(run_on(server, "xset q >/dev/null", NULL), 0);
+    desk_close(server);
+    assert_null(desk_open(&(struct desk_options){.display = ":4321"}, &e));
+    assert_int_equal(e.kind, ERR_ENV);
+    assert_non_null(strstr(e.text, "':4321'"));
+    desks_end();
+    free(cookie);
+    free(command);
+    free(home);
+}
+
+static void t_machine(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct rlimit files, few;
+    char *path = xstrdup(getenv("PATH"));
+    if (!program_exists("Xvfb"))
+        skip();
+    getrlimit(RLIMIT_NOFILE, &files);
+    few = (struct rlimit){100, files.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    begin();
+    struct desk *d = open_bare();
+    assert_says(d, "ulimit -Sn", "100\n");
+    getrlimit(RLIMIT_NOFILE, &few);
+    assert_int_equal(few.rlim_cur, files.rlim_max);
+    desk_close(d);
+    desks_end();
+    setrlimit(RLIMIT_NOFILE, &files);
+
+    setenv("PATH", "/nowhere", 1);
+    assert_int_equal(desks_begin(&e), 0);
+    assert_null(desk_open(&(struct desk_options){.display = SCREEN}, &e));
+    desks_end();
+    setenv("PATH", path, 1);
+    assert_int_equal(e.kind, ERR_ENV);
+    assert_non_null(strstr(e.text, "Xvfb is not installed"));
+    free(path);
+}
+
+/* In a process of its own, whose mounts nobody else sees; exit codes: 0 well, 77 not allowed here. */
+_Noreturn static void with_little_disk(const char *dir)
+{
+    struct err e = ERR_INIT;
+    int code = -1;
+    if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+        mount("none", dir, "tmpfs", 0, "size=256k"))
+        _exit(77);
+    setenv("TMPDIR", dir, 1);
+    if (desks_begin(&e))
+        _exit(1);
+    struct desk_options o = {.display = SCREEN, .wm = "", .seconds = PATIENCE};
+    struct desk *d = desk_open(&o, &e);
+    if (!d || desk_run(d, "head -c 1000000 /dev/zero >~/full", NULL, PATIENCE, NULL, &code, NULL, &e) ||
+        code == 0)
+        _exit(2);
+    if (desk_run(d, "echo still >&2; ls", NULL, PATIENCE, NULL, &code, NULL, &e) || code != 0)
+        _exit(3);
+    struct desk *second = desk_open(&o, &e);
+    if (second || e.kind != ERR_ENV || !strstr(e.text, "No space left on device"))
+        _exit(4);
+    struct desk_trace t = desk_trace_of(d);
+    desk_close(d);
+    if (desk_trace_left(&t))
+        _exit(5);
+    if (!(d = desk_open(&o, &e))) /* there is room again */
+        _exit(6);
+    desks_end();
+    if (rmdir(dir) != 0 && errno != EBUSY) /* it is a mount, and empty */
+        _exit(7);
+    _exit(0);
+}
+
+static void t_full(void **state)
+{
+    (void)state;
+    char dir[] = "/tmp/holorun-test-XXXXXX";
+    if (!program_exists("Xvfb"))
+        skip();
+    assert_non_null(mkdtemp(dir));
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        with_little_disk(dir);
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    rmdir(dir);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(status, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM(
         "a desk is a screen of the size asked for, a home, an environment, and nothing of the user's session",
@@ -423,6 +537,10 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a program cannot reach another desk's display with its own cookie", t_cookies),
     CLAIM("a fresh home is a copy, links are links, and what is too large is refused", t_home),
     CLAIM("a desk that cannot be opened says why in one line, and leaves nothing", t_refusals),
+    CLAIM("on a display that is there programs run and end, and it stays", t_existing),
+    CLAIM("without Xvfb it says so; programs have the user's limit of open files, this process the highest",
+          t_machine),
+    CLAIM("on a full disk no desk opens, and the one that is open goes on", t_full),
 };
 
 int main(int argc, char **argv)

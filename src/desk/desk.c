@@ -68,6 +68,8 @@ static int start_zygote(int lock, struct err *e)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
         return err_set(e, ERR_ENV, "cannot start the process that has desktops: %s", strerror(errno));
     getrlimit(RLIMIT_NOFILE, &g.files);
+    struct rlimit files = {g.files.rlim_max, g.files.rlim_max}; /* each desk is a few descriptors */
+    setrlimit(RLIMIT_NOFILE, &files);
     g.owner = (int)syscall(SYS_pidfd_open, getpid(), 0);
     fflush(NULL);
     pid_t pid = fork();
@@ -102,11 +104,6 @@ int desks_begin(struct err *e)
     if (auth_begin(all.root, e)) {
         desks_end();
         return -1;
-    }
-    struct rlimit files; /* each desk is a few descriptors */
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
     }
     return 0;
 }
@@ -269,12 +266,12 @@ static int open_it(struct desk *d, const struct desk_options *o, struct err *e)
         const char *home = getenv("HOME");
         snprintf(d->display, sizeof d->display, "%s", o->display);
         snprintf(d->home, sizeof d->home, "%s", home ? home : "/");
-        return 0;
+    } else {
+        snprintf(d->display, sizeof d->display, ":%d", d->number);
+        snprintf(d->home, sizeof d->home, "%s/home", d->dir);
+        if (auth_add(d->number, d->out.cookie, e))
+            return -1;
     }
-    snprintf(d->display, sizeof d->display, ":%d", d->number);
-    snprintf(d->home, sizeof d->home, "%s/home", d->dir);
-    if (auth_add(d->number, d->out.cookie, e))
-        return -1;
     return wait_for_wm(d, d->out.seconds, e);
 }
 

@@ -107,13 +107,18 @@ int keeper_wait(struct keeper *k, int extra, bool messages, int ms)
         {.fd = k->signals, .events = POLLIN},
         {.fd = extra, .events = POLLIN},
     };
-    for (int i = 0; i < STREAMS; i++)
-        p[4 + i] = (struct pollfd){.fd = k->streams[i].fd, .events = POLLIN};
-    if (poll(p, 4 + STREAMS, ms) < 0)
+    struct stream *streams[STREAMS];
+    int n = 0;
+    for (int i = 0; i < STREAMS; i++) /* those that are open: more than the limit of files is refused */
+        if (k->streams[i].fd >= 0) {
+            p[4 + n] = (struct pollfd){.fd = k->streams[i].fd, .events = POLLIN};
+            streams[n++] = &k->streams[i];
+        }
+    if (poll(p, 4 + (nfds_t)n, ms) < 0)
         return 0;
-    for (int i = 0; i < STREAMS; i++)
+    for (int i = 0; i < n; i++)
         if (p[4 + i].revents)
-            stream_drain(&k->streams[i]);
+            stream_drain(streams[i]);
     if (p[2].revents)
         reap(k);
     int what = p[1].revents & POLLIN ? KEEPER_GONE : 0;
