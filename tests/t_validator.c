@@ -256,7 +256,49 @@ static void t_program(void **state)
     stage_close(&t);
 }
 
+/* The place of an element comes from somebody else, who is shown the screen and the element alone. */
+static void t_localizer(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    pid_t pid =
+        driven_start_with(&t,
+                          CLICK(100, 100) "{\"x\": 500, \"y\": 250}\n" CLICK(100, 100) "somewhere\n" STEP(
+                              "\"wait_desktop\", \"seconds\": 0.1") ANSWERS("Done."),
+                          WORDS("--localizer"));
+    program_finish(&t.x, pid, &o);
+    if (o.code)
+        fail_msg("%s", o.err);
+    driven_read(&t, &r);
+    struct story s;
+    story_make(&s, &r);
+    assert_int_equal(s.counted, 4);
+    const json_t *action = s.steps[0].actions[0].action;
+    assert_int_equal(field_int(action, "x"), 400); /* of 800 x 600 */
+    assert_int_equal(field_int(action, "y"), 150);
+    assert_int_equal(s.steps[1].nactions, 0);
+    assert_string_equal(field_text(s.steps[1].error, "message"), "'it' was not found on the screen");
+    const json_t *last = driven_last(&r, "localize");
+    assert_false(field_bool(last, "found"));
+    assert_int_equal(field_int(last, "said_x"), 80);
+    json_t *press = stage_events(&t, "button_press");
+    assert_int_equal(json_array_size(press), 1);
+    assert_int_equal(field(press, 0, "x"), 400);
+    story_free(&s);
+    record_free(&r);
+    /* Not every family can be asked for one. */
+    pid = driven_start_with(&t, ANSWER, WORDS("--localizer", "--dialect", "anthropic"));
+    program_finish(&t.x, pid, &o);
+    ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic' has no question for a place");
+    outcome_free(&o);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("an element's place is asked of somebody else, and what is not found is told", t_localizer),
     CLAIM("an answer that is not accepted goes back with the reason, and needs every yes in a row",
           t_sent_back),
     CLAIM("answers that are never accepted end the run as unvalidated", t_unvalidated),

@@ -57,8 +57,9 @@ struct agent_options {
         human_quiet_ms; /* how long a person who used the display must have been quiet; see screen_person() */
     bool log_tokens;
     struct settle settle;
-    const struct resume *resume;       /* an earlier run to go on with, or NULL */
-    struct overseer *overseer;         /* looks at each step before it happens; NULL: nobody */
+    const struct resume *resume; /* an earlier run to go on with, or NULL */
+    struct overseer *overseer;   /* looks at each step before it happens; NULL: nobody */
+    struct mind *localizer; /* who is asked where an element of a reply is; NULL: the reply says it itself */
     const struct validator *validator; /* looks at its answer; NULL: nobody */
 };
 

@@ -96,6 +96,9 @@ int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct
 void agent_validate_see(struct agent *a);
 int agent_validate(struct agent *a, const char *answer, bool *accepted, struct err *e);
 
+/* Where the elements are that the step at hand names, from o->localizer (localize.c). */
+int agent_localize(struct agent *a, struct err *e);
+
 /* Says an earlier run again. */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);
 

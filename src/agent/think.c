@@ -82,7 +82,8 @@ enum attempted agent_attempt(struct agent *a, int reroll, float temperature, str
     a->ms[PHASE_WRITE] += a->made.ms;
     a->generated += a->made.n;
     a->forced += a->made.forced;
-    return read_reply(a, &a->made, e);
+    enum attempted got = read_reply(a, &a->made, e);
+    return got == ATTEMPT_READ && agent_localize(a, e) ? ATTEMPT_FAILED : got;
 }
 
 static enum attempted attempt(struct agent *a, int number, struct err *e)

@@ -30,6 +30,7 @@ struct run_settings {
     double confirm_timeout;
     bool observe_only, redact_frames;
     int validator, max_validations;
+    bool localizer;
     const char *secrets[OPTION_LIST_MAX + 1];
     const char *step, *breaks[OPTION_LIST_MAX + 1];
 };
@@ -54,7 +55,7 @@ struct job {
     const struct job_model *model; /* whose; &own unless somebody else's was put here */
     char *dialect_source;          /* what dialect_load was given */
     struct dialect *dialect;
-    struct mind *mind;
+    struct mind *mind, *localizer;
     struct screen *screen;
     struct trace *trace;
     struct progress progress;

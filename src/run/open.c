@@ -69,6 +69,9 @@ static int open_dialect(struct job *j, struct err *e)
     if (!j->dialect)
         return -1;
     job_resolve(j);
+    if (j->s.localizer && !*j->dialect->ground)
+        return err_set(e, ERR_USAGE, "--localizer: dialect '%s' has no question for a place (key 'ground')",
+                       j->dialect->name);
     return 0;
 }
 
@@ -82,16 +85,17 @@ static int open_mind(struct job *j, struct err *e)
 }
 
 /* Of the same model or script, in a conversation of its own. */
-static struct mind *validator_partner(void *arg, struct err *e)
+static struct mind *partner(void *arg, struct err *e)
 {
     const struct job *j = arg;
     (void)e;
     return j->s.fake ? mind_script_beside(j->mind) : mind_model(j->model->engine, j->dialect, j->s.seed);
 }
 
-static void open_validator(struct job *j)
+static void open_partners(struct job *j)
 {
-    j->validator = (struct validator){j->s.validator, j->s.max_validations, validator_partner, j};
+    j->validator = (struct validator){j->s.validator, j->s.max_validations, partner, j};
+    j->localizer = j->s.localizer ? partner(j, NULL) : NULL;
 }
 
 /* ---- the screen's side ----------------------------------------------------------------------------------- */
@@ -165,7 +169,7 @@ int job_open(struct job *j, struct err *e)
     tell_others(j);
     if (open_mind(j, e))
         return -1;
-    open_validator(j);
+    open_partners(j);
     if (!(j->trace = trace_open(j->s.runs, e)))
         return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
     tell_others(j);
@@ -181,6 +185,7 @@ void job_close(struct job *j)
     running_leave(j->told);
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
+    mind_free(j->localizer);
     mind_free(j->mind);
     job_model_close(&j->own);
     interrupted_free(&j->resume);

@@ -42,6 +42,10 @@ const struct option_spec job_options[] = {
      "screenshots in the model's view, 0 for what the dialect says", NULL},
     {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
      "ask for an answer once more when a budget is used up; it is shown, but is no result", NULL},
+    {"localizer", 0, OPTION_FLAG, AT(localizer),
+     .help = "ask the model anew for the place of each element that it wants to click or write into, shown "
+             "nothing but the "
+             "newest screenshot"},
     {"validator", 0, OPTION_INT, AT(validator), "N", 0, 9, "0",
      "an answer counts only when the model, asked anew and shown the last screenshots, says N times in a row "
      "that the task "

@@ -40,6 +40,7 @@ static void fill_options(struct job *j, struct agent_options *o)
         .human_quiet_ms = 1000 * s->human_quiet,
         .settle = {s->settle_min, s->settle_quiet, s->settle_max},
         .overseer = j->stepper ? stepper_overseer(j->stepper) : NULL,
+        .localizer = j->localizer,
         .validator = j->validator.passes ? &j->validator : NULL,
     };
 }
