@@ -211,6 +211,9 @@ static void crowd_of(int n, int rounds, int threads, uint64_t seed)
                (long long)k.most_waited);
     assert_true(k.most_waited <= 2 * n); /* each of the others once, and a batch between two of them */
     assert_int_equal(k.waiting, 0);
+    check_note("%d texts that they begin with", g->prefixes.n);
+    assert_true(g->prefixes.n > 0);
+    prefixes_free(&g->prefixes);
     assert_int_equal(engine_state_memory(g).used, 0);
     engine_close(g);
     free(alone);

@@ -40,11 +40,10 @@ static int dice(struct play *p, int n)
     return (int)(check_random(&p->rng) * n);
 }
 
-static int failed(struct play *p)
+static void failed(struct play *p)
 {
     if (!p->out->err.kind)
         err_set(&p->out->err, ERR_FAILED, "a step went wrong");
-    return -1;
 }
 
 static void give_way(struct play *p)
@@ -109,6 +108,18 @@ static int aside(struct play *p)
     return rc;
 }
 
+/* What all begin with, and one of three ways in which it goes on. */
+static int system_text(struct play *p)
+{
+    int way = dice(p, 3);
+    for (int i = 0; i < 70; i++) {
+        int32_t id = 16 + (i < 40 ? i * 7 : way * 50 + i) % 256;
+        if (session_append(p->s, &id, 1, &p->out->err))
+            return -1;
+    }
+    return session_reuse(p->s, &p->out->err);
+}
+
 static int one_round(struct play *p)
 {
     struct err *e = &p->out->err;
@@ -144,11 +155,11 @@ static void play(const struct threads *c, struct engine *g, int i, bool hurried,
     p.pace = c->seed + (uint64_t)i + 1;
     p.s = session_new(g, p.rng);
     *out = (struct played){.n = 0};
-    for (int round = 0; round < c->rounds; round++)
-        if (one_round(&p)) {
-            failed(&p);
-            break;
-        }
+    int rc = system_text(&p);
+    for (int round = 0; round < c->rounds && rc == 0; round++)
+        rc = one_round(&p);
+    if (rc)
+        failed(&p);
     session_free(p.s);
     grammar_free(p.grammar);
 }

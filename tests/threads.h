@@ -1,7 +1,7 @@
 /* threads.h - sessions of one engine that threads play through scripts, each a session: for tests on the processor and on
  * the device.
  *
- * A script is made of a seed: prompts of one token and of several pieces, pictures, checkpoints and going back to them,
+ * A script is made of a seed: a text that many begin with, prompts of one token and of several pieces, pictures, checkpoints and going back to them,
  * copies, replies that are greedy, by dice, or held to a grammar.
  */
 #ifndef HOLORUN_TESTS_THREADS_H

@@ -163,7 +163,7 @@ static int append_sampled(struct run *r, struct err *e)
     uint64_t dice = session_dice(r->s);
     how.random = how.temperature > 0 ? session_random(r->s) : 0;
     struct choice c;
-    if (session_try_choose(r->s, &how, &c, e)) {
+    if (session_try_choose(r->s, &how, &c, e) || (r->width && session_compute(r->s, e))) {
         session_set_dice(r->s, dice); /* nothing was chosen by them */
         return -1;
     }

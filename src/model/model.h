@@ -144,7 +144,8 @@ struct session *session_new(struct engine *g, uint64_t seed);
 void session_free(struct session *s);
 
 /* Non-zero in *flag: what reads a prompt or a picture for this session, or waits for its turn to, gives up with ERR_STOPPED,
- * as with engine_options.cancel.  Copies of the session have the same flag.  NULL: none. */
+ * as with engine_options.cancel; functions without a struct err end the program.  Copies of the session have the same flag.
+ * NULL: none. */
 void session_set_cancel(struct session *s, const volatile int *flag);
 
 int64_t session_length(const struct session *s);        /* tokens so far, image tokens included */
