@@ -161,17 +161,18 @@ int desk_lost(const struct desk *d, struct err *e)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-/* "xvfb:1280x720", "xvfb:1280x720,noglx", ":0" */
+/* "xvfb:1280x720", "xvfb:1280x720,noglx", ":0", "" */
 static int read_display(const char *display, struct msg *m, struct err *e)
 {
     int end = 0, w = 0, h = 0;
-    if (display && (display[0] == ':' || strchr(display, ':')) && strncmp(display, "xvfb", 4) != 0)
+    if (!display || !*display)
         return 0;
-    if (!display || sscanf(display, "xvfb:%5dx%5d%n", &w, &h, &end) != 2 || !end ||
+    if ((display[0] == ':' || strchr(display, ':')) && strncmp(display, "xvfb", 4) != 0)
+        return 0;
+    if (sscanf(display, "xvfb:%5dx%5d%n", &w, &h, &end) != 2 || !end ||
         (display[end] && strcmp(display + end, ",noglx") != 0))
         return err_set(e, ERR_USAGE,
-                       "display '%s': expected 'xvfb:WIDTHxHEIGHT', like 'xvfb:1280x720', or ':0'",
-                       display ? display : "");
+                       "display '%s': expected 'xvfb:WIDTHxHEIGHT', like 'xvfb:1280x720', or ':0'", display);
     if (w < SMALLEST || h < SMALLEST || w > LARGEST || h > LARGEST)
         return err_set(e, ERR_USAGE, "display '%s': width and height go from %d to %d", display, SMALLEST,
                        LARGEST);
@@ -192,7 +193,7 @@ static int request_open(struct desk *d, const struct desk_options *o, struct err
     m->seconds = o->seconds > 0 ? o->seconds : DEFAULT_SECONDS;
     if (getrandom(m->cookie, sizeof m->cookie, 0) != sizeof m->cookie)
         return err_set(e, ERR_ENV, "no random bytes for a cookie: %s", strerror(errno));
-    bool full = msg_put(m, o->display) || msg_put(m, o->wm ? o->wm : "") ||
+    bool full = msg_put(m, o->display ? o->display : "") || msg_put(m, o->wm ? o->wm : "") ||
                 msg_put(m, o->home ? o->home : "") || msg_put(m, o->dir ? o->dir : "");
     for (const char *const *v = o->env; v && *v; v++)
         full = full || msg_put(m, *v);
@@ -264,7 +265,7 @@ static int open_it(struct desk *d, const struct desk_options *o, struct err *e)
         return -1;
     if (!d->own) {
         const char *home = getenv("HOME");
-        snprintf(d->display, sizeof d->display, "%s", o->display);
+        snprintf(d->display, sizeof d->display, "%s", o->display ? o->display : "");
         snprintf(d->home, sizeof d->home, "%s", home ? home : "/");
     } else {
         snprintf(d->display, sizeof d->display, ":%d", d->number);

@@ -33,7 +33,7 @@ void desks_end(void);
 
 struct desk_options {
     /* "xvfb:1280x720" (x24); "xvfb:1280x720,noglx": without OpenGL, a third of the memory and twice as soon there;
-     * ":0": a desktop that is there, nothing of which is ours, nor is HOME. */
+     * ":0": a desktop that is there, nothing of which is ours, nor is HOME; NULL: none at all, nothing but a keeper. */
     const char *display;
     const char *wm;   /* shell command; NULL: openbox when it is installed; "": none */
     const char *home; /* folder whose content the fresh HOME begins with (1 GiB, 50000 files); NULL: empty */
@@ -70,8 +70,15 @@ int desk_run(struct desk *d, const char *command, const char *const *env, double
              const volatile int *cancel, int *exit_code, struct buf *output, struct err *e);
 
 /* What has ended that should not have: DESK_WELL, or the first of the others; `what` gets a line about it.  A program
- * that has ended with exit code 0 counts when nothing else of the programs goes on (else it was a launcher). */
-enum desk_state { DESK_WELL, DESK_NO_SERVER, DESK_NO_WM, DESK_NO_PROGRAM, DESK_NO_KEEPER };
+ * that has ended with exit code 0 is done when nothing else of the programs goes on (else it was a launcher). */
+enum desk_state {
+    DESK_WELL,
+    DESK_NO_SERVER,
+    DESK_NO_WM,
+    DESK_NO_PROGRAM,
+    DESK_NO_KEEPER,
+    DESK_PROGRAM_DONE,
+};
 enum desk_state desk_state(struct desk *d, char *what, size_t size);
 
 /* Processes that are on the desk now (server and window manager are not counted) whose command lines match the PCRE2

@@ -320,7 +320,7 @@ static void tell_state(struct keeper *k)
         const struct process *p = &k->programs[i];
         if (!p->ended || (p->status == 0 && programs_live(k)))
             continue;
-        state = DESK_NO_PROGRAM;
+        state = p->status ? DESK_NO_PROGRAM : DESK_PROGRAM_DONE;
         snprintf(text, sizeof text, "'%s' has ended (%s)", p->command,
                  keeper_how_ended(k, p, "programs.log"));
     }

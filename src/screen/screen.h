@@ -70,7 +70,7 @@ int screen_find_window(struct screen *s, const char *pattern, char *title, size_
  * were all; -1: the display is lost.  visit makes no X request. */
 int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *title, const char *class),
                        void *arg, struct err *e);
-/* Whether a window manager is at work. */
+/* Whether a window manager is at work: it shows a tiny window of ours for a moment.  Takes up to 150 ms. */
 bool screen_managed(struct screen *s);
 int screen_pointer(struct screen *s, int *x, int *y);
 

@@ -5,6 +5,7 @@
  */
 #include "screen/private.h"
 
+#include "base/clock.h"
 #include "base/regex.h"
 #include "base/utf8.h"
 
@@ -18,7 +19,8 @@ enum {
     PROPERTY_LONGS = TITLE_MAX / 4,
     ACTIVATE_MS = 1000,
     TREE_WINDOWS = 20000,
-    TREE_DEPTH = 32
+    TREE_DEPTH = 32,
+    MAP_MS = 150, /* within which a window manager shows a window */
 };
 
 /* ---- properties -------------------------------------------------------------------------------- */
@@ -291,14 +293,35 @@ void window_manager_name(struct screen *s, char *out, size_t size)
         snprintf(out, size, "unnamed");
 }
 
-/* A window manager, of whatever kind, is the one client that new windows are handed to before they are mapped. */
-bool screen_managed(struct screen *s)
+static bool is_redirected(struct screen *s)
 {
     XWindowAttributes a = {0};
+    return XGetWindowAttributes(s->dpy, s->root, &a) && a.all_event_masks & SubstructureRedirectMask;
+}
+
+/* It has to show what it is asked to show. */
+static bool shows_a_window(struct screen *s)
+{
+    XWindowAttributes a = {0};
+    Window w = XCreateSimpleWindow(s->dpy, s->root, 0, 0, 1, 1, 0, 0, 0);
+    XMapWindow(s->dpy, w);
+    for (int ms = 0; ms < MAP_MS && a.map_state != IsViewable && !s->lost; ms += 5) {
+        if (!XGetWindowAttributes(s->dpy, w, &a))
+            break;
+        clock_sleep_ms(a.map_state == IsViewable ? 0 : 5);
+    }
+    XDestroyWindow(s->dpy, w);
+    return a.map_state == IsViewable;
+}
+
+/* A window manager, of whatever kind, is the one client that new windows are handed to before they are mapped.  While it
+ * starts it may lose some of them: at work is one that shows a window of ours. */
+bool screen_managed(struct screen *s)
+{
     if (s->lost)
         return false;
     struct xtrap trap;
     xtrap_begin(&trap, s->dpy);
-    bool managed = XGetWindowAttributes(s->dpy, s->root, &a) && a.all_event_masks & SubstructureRedirectMask;
+    bool managed = is_redirected(s) && shows_a_window(s);
     return xtrap_end(&trap) == 0 && managed && !s->lost;
 }
