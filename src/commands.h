@@ -12,6 +12,7 @@
 
 int cmd_run(int argc, char **argv);
 int cmd_step(int argc, char **argv);
+int cmd_qa(int argc, char **argv);
 int cmd_ask(int argc, char **argv);
 int cmd_ground(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
@@ -29,7 +30,7 @@ int cmd_calibrate(int argc, char **argv);
 int cmd_policy(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
-extern const struct command run_command, step_command, resume_command, stop_command, ask_command,
+extern const struct command run_command, step_command, qa_command, resume_command, stop_command, ask_command,
     ground_command, report_command, replay_command, diff_command, export_command, doctor_command,
     bench_command, plan_command, inspect_command, eval_command, calibrate_command, policy_command,
     version_command;

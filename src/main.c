@@ -42,13 +42,17 @@ static const struct command completion_command = {"completion",
                                                   cmd_completion};
 
 static const struct command *const commands[] = {
-    &run_command,       &step_command,       &resume_command,
-    &stop_command,      &ask_command,        &ground_command,
-    &report_command,    &replay_command,     &diff_command,
-    &export_command,    &doctor_command,     &bench_command,
-    &plan_command,      &inspect_command,    &eval_command,
-    &calibrate_command, &policy_command,     &help_command,
-    &version_command,   &completion_command, NULL,
+    &run_command,        &step_command,
+    &resume_command,     &qa_command,
+    &stop_command,       &ask_command,
+    &ground_command,     &report_command,
+    &replay_command,     &diff_command,
+    &export_command,     &doctor_command,
+    &bench_command,      &plan_command,
+    &inspect_command,    &eval_command,
+    &calibrate_command,  &policy_command,
+    &help_command,       &version_command,
+    &completion_command, NULL,
 };
 
 static const struct command *find_command(const char *name)

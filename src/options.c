@@ -142,7 +142,7 @@ static int set_value(const struct option_spec *o, void *settings, const char *fr
     bug("option '%s' has no such type", o->name);
 }
 
-static int set_defaults(const struct option_spec *table, void *settings, struct err *e)
+int options_defaults(const struct option_spec *table, void *settings, struct err *e)
 {
     for (const struct option_spec *o = table; o && o->name; o++) {
         if (o->standard && set_value(o, settings, o->name, o->standard, NULL))
@@ -299,7 +299,7 @@ int options_parse(const struct command *c, void *settings, int argc, char **argv
 {
     json_asked = asks_for_json(c, argc, argv);
     struct walk w = {.table = c->options, .settings = settings, .argc = argc, .argv = argv};
-    if (set_defaults(c->options, settings, e))
+    if (options_defaults(c->options, settings, e))
         return -1;
     int n = 0;
     bool ended = false;

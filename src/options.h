@@ -69,6 +69,9 @@ struct command {
 
 enum { OPTIONS_HELP = -2 };
 
+/* Defaults of a table, and what the environment says: for who takes over settings of a command without its words. */
+int options_defaults(const struct option_spec *table, void *settings, struct err *e);
+
 /* Fills the defaults, then reads argv[1..argc).  Returns the number of other arguments, which are moved
  * to the front of argv, -1 with a message, or OPTIONS_HELP after printing the help. */
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e);

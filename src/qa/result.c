@@ -12,7 +12,7 @@
  *   a person stopped the agent                                       stopped
  *   there was no agent, it failed, or the attempt has an error_kind  error
  *   a proof could not be asked                                       error
- *   a no                                                             failed
+ *   the program under test crashed, or a no                          failed
  *   a model could not be asked                                       error
  *   a model does not know                                            inconclusive
  *   a check was not asked                                            inconclusive
@@ -89,7 +89,7 @@ static enum outcome judge(const struct attempt *a, const struct tally *t)
         return OUTCOME_ERROR;
     if (t->all[ANSWER_ERROR] > t->n[BY_MODEL][ANSWER_ERROR])
         return OUTCOME_ERROR;
-    if (t->all[ANSWER_NO])
+    if (a->crashed || t->all[ANSWER_NO])
         return OUTCOME_FAILED;
     if (t->all[ANSWER_ERROR])
         return OUTCOME_ERROR;

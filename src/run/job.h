@@ -88,9 +88,10 @@ void job_resolve(struct job *j);
 
 /* ---- model.c -------------------------------------------------------------------------------------------------- */
 
-/* Where the model is, which is cheap; then itself.  stop: gives up reading when it is set. */
+/* Where the model is, which is cheap; then itself.  stop: gives up reading when it is set.  share: threads use it, each
+ * with a conversation of its own. */
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e);
-int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop,
+int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
                    struct err *e);
 void job_model_close(struct job_model *m);
 

@@ -13,12 +13,14 @@ int job_model_find(struct job_model *m, const struct run_settings *s, struct err
     return m->dir ? 0 : -1;
 }
 
-int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, struct err *e)
+int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
+                   struct err *e)
 {
     struct engine_options o = MODEL_ENGINE(*s);
     o.dir = m->dir;
     o.f32 = s->f32;
     o.cancel = stop;
+    o.shared = share;
     if (!(m->engine = engine_open(&o, e)))
         return -1;
     const char *odd = chat_check(m->engine);

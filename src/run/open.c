@@ -79,8 +79,10 @@ static int open_mind(struct job *j, struct err *e)
 {
     if (j->s.fake)
         j->mind = mind_script_file(j->s.fake, e);
-    else if (j->model->engine || job_model_open(&j->own, &j->s, screen_stop_flag(j->screen), e) == 0)
+    else if (j->model->engine || job_model_open(&j->own, &j->s, screen_stop_flag(j->screen), false, e) == 0)
         j->mind = mind_model(j->model->engine, j->dialect, j->s.seed);
+    if (j->mind)
+        mind_set_cancel(j->mind, screen_stop_flag(j->screen));
     return j->mind ? 0 : -1;
 }
 

@@ -1,0 +1,26 @@
+/* crew.h - tests at work, up to so many at a time, each from a thread of its own.
+ *
+ * The threads take the next test when they have done one.  All share one model; who waits for a page keeps nobody from
+ * thinking.  A test that did not pass is done again up to its `retries`; when it passes then it is flaky, and the two runs
+ * are compared to say whether the program or the model was another.
+ */
+#ifndef HOLORUN_QA_CREW_H
+#define HOLORUN_QA_CREW_H
+
+#include "qa/attempt.h"
+#include "qa/live.h"
+
+struct crew_options {
+    int jobs, retries; /* retries: of tests that do not say */
+    bool fail_fast;    /* no new test begins after one that failed */
+    double seconds;    /* for all of them; 0: no limit */
+    struct live *live;
+    void (*saved)(void *arg, const struct results *r); /* after each test, one at a time; may be NULL */
+    void *arg;
+};
+
+/* Runs the chosen tests; r->results has a row for each of them, in order, those that did not run skipped.  The stop flag of
+ * the process ends it. */
+void crew_run(const struct crew *c, const struct crew_options *o, struct results *r);
+
+#endif

@@ -1,0 +1,247 @@
+/* t_qa.c - claims about `holorun qa` as a process: verdicts, exit codes, many at once, what it leaves behind. */
+#include "check.h"
+#include "quality.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#define TYPE_HELLO STEP("\"write_desktop\", \"content\": \"hello\"")
+#define SAY(text)  STEP("\"answer\", \"content\": \"" text "\"")
+#define FOCUS      CLICK(400, 400)
+
+/* A key press for each letter, as the client wrote it. */
+#define TYPED "grep -c key_press \"$HOME/events.jsonl\" | grep -qx 5"
+
+static const char each_verdict[] =
+    "tests:\n"
+    "  - id: good\n    task: Type hello.\n    checks: [{kind: shell, run: '" TYPED "'}]\n"
+    "  - id: wrong\n    task: Type hello.\n    checks: [{kind: shell, run: 'echo not there; false'}]\n"
+    "  - id: claim\n    task: Type hello.\n    checks: [{kind: answer, match: Done}]\n"
+    "  - id: turned\n    task: Type hello.\n    expect_fail: yes\n    checks: [{kind: file, path: nowhere}]\n"
+    "  - id: crash\n    task: Type hello.\n    start: \"sh -c 'exec xmessage -name client hi' & sleep 1; "
+    "exit 3\"\n"
+    "    window: .\n    checks: [{kind: shell, run: 'true'}]\n"
+    "  - id: no-program\n    task: Type hello.\n    start: exit 7\n"
+    "  - id: window\n    task: Type hello.\n    checks: [{kind: window, title: ^client$}, {kind: window, "
+    "title: other, absent: "
+    "yes}]\n";
+
+static void open_with(struct quality *q, const char *tests, const char *const *ids, const char *replies)
+{
+    quality_open(q);
+    quality_suite(q, tests);
+    for (; *ids; ids++)
+        quality_reply(q, *ids, replies);
+}
+
+static void t_verdicts(void **state)
+{
+    (void)state;
+    struct quality q;
+    open_with(&q, each_verdict, WORDS("good", "wrong", "claim", "turned", "window", "no-program", "crash"),
+              FOCUS TYPE_HELLO ANSWER);
+    quality_run(&q, WORDS("--jobs", "3", "--only", "good", "--only", "wrong", "--only", "claim", "--only",
+                          "turned", "--only", "window", "--only", "no-program"));
+    assert_string_equal(quality_outcome(&q, "good"), "passed");
+    assert_string_equal(quality_outcome(&q, "wrong"), "failed");
+    assert_string_equal(quality_outcome(&q, "claim"), "claimed");
+    assert_string_equal(quality_outcome(&q, "turned"), "passed");
+    assert_string_equal(quality_outcome(&q, "window"), "passed");
+    assert_string_equal(quality_outcome(&q, "no-program"), "error");
+    assert_int_equal(q.o.code, ERR_FAILED);
+    for (const char *const *f = WORDS("junit.xml", "results.tap", "report.html"); *f; f++) {
+        char *name = xasprintf("out.d/%s", *f), *path = xvfb_place(&q.x, name);
+        struct stat st;
+        assert_int_equal(stat(path, &st), 0);
+        assert_int_equal(st.st_mode & 0777, 0600);
+        free(name);
+        free(path);
+    }
+    assert_int_equal(quality_leftovers(&q), 0);
+    quality_close(&q);
+}
+
+static void t_exit_codes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *only, *more;
+        int code;
+    } cases[] = {{"good", NULL, 0},
+                 {"claim", NULL, ERR_UNSURE},
+                 {"claim", "--accept-claims", 0},
+                 {"no-program", NULL, ERR_ENV},
+                 {"nothing", NULL, ERR_USAGE}};
+    struct quality q;
+    open_with(&q, each_verdict, WORDS("good", "claim", "no-program"), FOCUS TYPE_HELLO ANSWER);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        quality_run(&q, WORDS("--only", cases[i].only, cases[i].more));
+        check_note("%s %s: %d", cases[i].only, cases[i].more ? cases[i].more : "", q.o.code);
+        assert_int_equal(q.o.code, cases[i].code);
+    }
+    quality_close(&q);
+}
+
+/* The same verdicts, answers and actions whether a test is alone or in a crowd. */
+static void t_many(void **state)
+{
+    (void)state;
+    enum { N = 8 };
+    struct quality q;
+    quality_open(&q);
+    quality_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..8 }\n    task: Type hello.\n"
+                      "    checks: [{kind: shell, run: '" TYPED "'}, {kind: answer, match: '^{n}$'}]\n");
+    for (int i = 1; i <= N; i++) {
+        char *id = xasprintf("t%d", i),
+             *text =
+                 xasprintf("%s{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": "
+                           "\"answer\", \"content\": \"%d\"}}\n",
+                           i % 3 ? FOCUS TYPE_HELLO : FOCUS, i);
+        quality_reply(&q, id, text);
+        free(id);
+        free(text);
+    }
+    for (int round = 0; round < 2; round++) {
+        quality_run(&q, WORDS("--jobs", round ? "1" : "8"));
+        assert_int_equal(q.o.code, ERR_FAILED);
+        for (int i = 1; i <= N; i++) {
+            char *id = xasprintf("t%d", i);
+            assert_string_equal(quality_outcome(&q, id), i % 3 ? "passed" : "failed");
+            free(id);
+        }
+    }
+    assert_int_equal(quality_leftovers(&q), 0);
+    quality_close(&q);
+}
+
+static void t_setup(void **state)
+{
+    (void)state;
+    struct quality q;
+    quality_open(&q);
+    quality_suite(
+        &q, "  setup: [\"echo once >> out.d/log\"]\n  teardown: [\"echo last >> out.d/log\"]\n"
+            "tests:\n  - id: a\n    task: Wait.\n    setup: ['echo a > \"$HOME/made\"']\n"
+            "    teardown: ['cat \"$HOME/made\" >> out.d/log']\n    checks: [{kind: file, path: made, match: "
+            "a}]\n"
+            "  - id: b\n    task: Wait.\n    setup: ['false']\n    checks: [{kind: shell, run: 'true'}]\n");
+    quality_reply(&q, "a", ANSWER);
+    quality_reply(&q, "b", ANSWER);
+    quality_run(&q, WORDS("--quiet"));
+    assert_string_equal(quality_outcome(&q, "a"), "passed");
+    assert_string_equal(quality_outcome(&q, "b"), "error");
+    char *path = xvfb_place(&q.x, "out.d/log"), *text;
+    size_t len;
+    assert_int_equal(file_read(path, 1000, &text, &len, NULL), 0);
+    assert_string_equal(text, "once\na\nlast\n");
+    free(text);
+    free(path);
+    quality_close(&q);
+}
+
+/* Passed at the second attempt: another screen, or other words. */
+static void t_flaky(void **state)
+{
+    (void)state;
+    struct quality q;
+    quality_open(&q);
+    quality_suite(&q, "  retries: 1\n  flaky_max: 0\ntests:\n  - id: a\n    task: Wait.\n    checks: [{kind: "
+                      "shell, run: 'test -e "
+                      "out.d/again || { touch out.d/again; false; }'}]\n");
+    quality_reply(&q, "a", FOCUS ANSWER);
+    quality_run(&q, WORDS("--quiet"));
+    assert_string_equal(quality_outcome(&q, "a"), "passed");
+    assert_string_not_equal(field_text(quality_test(&q, "a"), "flaky"), "");
+    assert_int_equal(q.o.code, ERR_UNSURE);
+    check_note("%s", field_text(quality_test(&q, "a"), "flaky"));
+    quality_close(&q);
+}
+
+static void wait_for_a_run(const struct quality *q)
+{
+    char *runs = xvfb_place(&q->x, "out.d/runs"), *run = NULL;
+    for (int i = 0; i < 600 && !run; i++) {
+        clock_sleep_ms(50);
+        run = record_newest(runs, NULL);
+    }
+    assert_non_null(run);
+    free(run);
+    free(runs);
+}
+
+static void t_stopped(void **state)
+{
+    (void)state;
+    struct quality q;
+    quality_open(&q);
+    quality_suite(
+        &q,
+        "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..6 }\n    task: Wait.\n    checks: [{kind: shell, run: "
+        "'true'}]\n");
+    for (const char *const *id = WORDS("t1", "t2", "t3", "t4", "t5", "t6"); *id; id++)
+        quality_reply(&q, *id, WAIT(60) ANSWER);
+    pid_t pid = quality_start(&q, WORDS("--jobs", "2"));
+    wait_for_a_run(&q);
+    kill(pid, SIGTERM);
+    quality_finish(&q, pid);
+    assert_int_equal(q.o.code, ERR_STOPPED);
+    assert_string_equal(quality_outcome(&q, "t1"), "stopped");
+    assert_string_equal(quality_outcome(&q, "t6"), "skipped");
+    assert_int_equal(quality_leftovers(&q), 0);
+    quality_close(&q);
+}
+
+static void t_killed(void **state)
+{
+    (void)state;
+    struct quality q;
+    quality_open(&q);
+    quality_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..3 }\n    task: Wait.\n    setup: "
+                      "['setsid sleep 1000 &']\n");
+    for (const char *const *id = WORDS("t1", "t2", "t3"); *id; id++)
+        quality_reply(&q, *id, WAIT(60) ANSWER);
+    pid_t pid = quality_start(&q, WORDS("--jobs", "3"));
+    wait_for_a_run(&q);
+    kill(pid, SIGKILL);
+    quality_finish(&q, pid);
+    assert_int_equal(q.o.code, -1);
+    assert_int_equal(quality_leftovers(&q), 0);
+    quality_close(&q);
+}
+
+static void t_list(void **state)
+{
+    (void)state;
+    struct quality q;
+    quality_open(&q);
+    quality_suite(&q, each_verdict);
+    quality_run(&q, WORDS("--list", "--only", "w*"));
+    assert_int_equal(q.o.code, 0);
+    assert_non_null(strstr(q.o.out, "wrong"));
+    assert_non_null(strstr(q.o.out, "window"));
+    assert_null(strstr(q.o.out, "claim"));
+    quality_suite(&q, "tests:\n  - id: a\n    task: x\n    chekcs: []\n");
+    quality_run(&q, WORDS("--list"));
+    ONE_LINE(&q.o, ERR_USAGE, "suite.yaml:", "chekcs", "checks");
+    quality_close(&q);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("each verdict: passed, failed, claimed, turned round, error; reports for its owner alone",
+          t_verdicts),
+    CLAIM("the exit code says what came of all of them", t_exit_codes),
+    CLAIM("eight at once end like one after the other", t_many),
+    CLAIM("setup once and for each, teardown whatever came of it", t_setup),
+    CLAIM("what passes at the second attempt is flaky", t_flaky),
+    CLAIM("a signal stops all, what did not begin is skipped", t_stopped),
+    CLAIM("killed in the middle it leaves no process, no lock, no folder", t_killed),
+    CLAIM("--list says what would run, and a wrong key is named with the right one", t_list),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

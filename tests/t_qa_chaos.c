@@ -1,0 +1,147 @@
+/* t_qa_chaos.c - claims about `holorun qa` when something under it dies at a random moment: the program itself, an X server, a
+ * window manager, the program under test, or the room on the disk.
+ *
+ * Four tests run at once; each types five letters twice with pauses, and its check counts them.  HOLORUN_MOMENTS says how
+ * many moments (10; `make qa-chaos` takes 30).
+ */
+#include "check.h"
+#include "quality.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TYPE_HELLO STEP("\"write_desktop\", \"content\": \"hello\"")
+enum { TESTS = 4, SPAN_MS = 4000, DISK_BYTES = 4 << 20 };
+
+enum victim { V_PROGRAM_ITSELF, V_SERVER, V_WM, V_PROGRAM, V_DISK, VICTIMS };
+static const struct {
+    const char *name, *comm; /* comm: of the process; NULL: no process of a desk */
+} victims[VICTIMS] = {{"holorun", NULL},
+                      {"the X server", "Xvfb"},
+                      {"the window manager", "openbox"},
+                      {"the program under test", "xclient"},
+                      {"room on the disk", NULL}};
+
+static void open_suite(struct quality *q)
+{
+    quality_open(q);
+    quality_suite(
+        q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..4 }\n    task: Type hello twice.\n"
+           "    checks: [{kind: shell, run: 'grep -c key_press \"$HOME/events.jsonl\" | grep -qx 10'}]\n");
+    for (const char *const *id = WORDS("t1", "t2", "t3", "t4"); *id; id++)
+        quality_reply(q, *id, CLICK(400, 400) TYPE_HELLO WAIT(1) TYPE_HELLO ANSWER);
+}
+
+/* Kills one process of this name that has the mark, at random. */
+static bool kill_one(const struct quality *q, const char *comm, uint64_t *random)
+{
+    pid_t found[64];
+    int n = quality_processes(q, comm, found, 64);
+    if (n == 0)
+        return false;
+    kill(found[(int)(check_random(random) * n)], SIGKILL);
+    return true;
+}
+
+static void fill_disk(const char *dir)
+{
+    static char zeros[4096];
+    char *path = xasprintf("%s/filler", dir);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    while (fd >= 0 && write(fd, zeros, sizeof zeros) > 0)
+        ;
+    close(fd);
+    free(path);
+}
+
+/* Whatever died: a test that is not passed failed or has an error, and has a reason. */
+static int count_bad(const struct quality *q)
+{
+    int bad = 0;
+    for (const char *const *id = WORDS("t1", "t2", "t3", "t4"); *id; id++) {
+        const char *o = quality_outcome(q, *id);
+        if (!strcmp(o, "passed"))
+            continue;
+        bad++;
+        if (strcmp(o, "failed") != 0 && strcmp(o, "error") != 0)
+            fail_msg("%s is %s", *id, o);
+    }
+    return bad;
+}
+
+static void judge(const struct quality *q, enum victim v, bool hit)
+{
+    if (v == V_PROGRAM_ITSELF) {
+        assert_true(q->o.code == -1 || !hit);
+        return;
+    }
+    if (v == V_DISK) { /* nobody can write: all that runs ends, with a line */
+        assert_true(q->o.code == ERR_ENV || q->o.code == ERR_FAILED || q->o.code == 0);
+        assert_true(q->o.code == 0 || strstr(q->o.err, "No space left"));
+        return;
+    }
+    int bad = count_bad(q);
+    check_note("%d of %d not passed, exit %d", bad, TESTS, q->o.code);
+    assert_in_range(bad, 0, 1);
+    assert_true(bad ? q->o.code == ERR_FAILED || q->o.code == ERR_ENV : q->o.code == 0);
+    if (bad && v != V_PROGRAM) /* it is not the program's fault */
+        assert_int_equal(q->o.code, ERR_ENV);
+}
+
+static void one_moment(enum victim v, uint64_t *random)
+{
+    struct quality q;
+    open_suite(&q);
+    char *out = xvfb_place(&q.x, "out.d");
+    bool mounted = false, hit = true;
+    if (v == V_DISK) {
+        assert_int_equal(mkdir(out, 0700), 0);
+        mounted = mount("none", out, "tmpfs", 0, "size=4m") == 0;
+        if (!mounted)
+            check_note("a small file system cannot be mounted here");
+    }
+    double after = check_random(random) * SPAN_MS;
+    pid_t pid = quality_start(&q, WORDS("--jobs", "4", "--quiet"));
+    clock_sleep_ms(after);
+    if (v == V_PROGRAM_ITSELF)
+        hit = kill(pid, SIGKILL) == 0;
+    else if (v == V_DISK && mounted)
+        fill_disk(out);
+    else if (v != V_DISK)
+        hit = kill_one(&q, victims[v].comm, random);
+    check_note("%s after %.0f ms%s", victims[v].name, after, hit ? "" : ": not there");
+    quality_finish(&q, pid);
+    if (mounted)
+        umount2(out, MNT_DETACH);
+    free(out);
+    judge(&q, v, hit);
+    assert_int_equal(quality_leftovers(&q), 0);
+    quality_close(&q);
+}
+
+static void t_moments(void **state)
+{
+    (void)state;
+    uint64_t random = check_seed() * 2654435761u + 1;
+    const char *asked = getenv("HOLORUN_MOMENTS");
+    int n = asked ? atoi(asked) : 2 * VICTIMS;
+    for (int i = 0; i < n; i++)
+        one_moment((enum victim)(i % VICTIMS), &random);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("something dies at random moments: the right verdict, nothing left, the other tests unharmed",
+          t_moments),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
