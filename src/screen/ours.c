@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-enum { NOTE_MS = 250 };
+enum { NOTE_MS = 2000 };
 
 void ours_open(struct ours *o)
 {

@@ -1,7 +1,7 @@
 /* ours.h - which of the events on a display are ours.
  *
  * What XTEST injects carries the XTEST keyboard or pointer as its source, but so does what a person does through
- * VNC.  Hence every event is noted before it is sent; one of XTEST's devices that matches a note of the last 250 ms
+ * VNC.  Hence every event is noted before it is sent; one of XTEST's devices that matches a note of the last 2 s
  * is ours and uses the note up, everything else is a person.
  */
 #ifndef HOLORUN_SCREEN_OURS_H

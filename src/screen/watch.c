@@ -40,9 +40,9 @@ enum {
     GESTURE_MS = 600,
     CORNER_PX = 2,
     CORNER_MS = 1000,
-    LOOK_MS = 40,   /* at things that nothing tells of */
-    CHECK_MS = 500, /* longest that our own key may take to come back */
-    BEAT_MS = 5000, /* between two looks whether the server still answers */
+    LOOK_MS = 40,    /* at things that nothing tells of */
+    CHECK_MS = 5000, /* longest that our own key may take to come back */
+    BEAT_MS = 5000,  /* between two looks whether the server still answers */
     PATIENCE_MS = 30000,
     HURRY_MS = 2000, /* the same when the screen is to stop or to be closed */
     JOIN_MS = 3000,
