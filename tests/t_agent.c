@@ -5,100 +5,16 @@
  * at the window, how it ended in the record.
  */
 #include "check.h"
-#include "stage.h"
+#include "play.h"
 
-#include "agent/agent.h"
 #include "base/clock.h"
-#include "trace/story.h"
 
 #include <math.h>
 #include <signal.h>
 
-#define STEP(call)    "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
-#define CLICK(x, y)   STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
-#define ANSWER(text)  STEP("\"answer\", \"content\": \"" text "\"")
 #define BAD_KEY       STEP("\"hotkey_desktop\", \"keys\": [\"hyperspace\"]")
 #define WAIT(seconds) STEP("\"wait_desktop\", \"seconds\": " #seconds)
 #define SHIFT_DOWN    STEP("\"key_down_desktop\", \"key\": \"shift\"")
-
-enum { MAX_ASKED = 64 };
-
-/* What the partner saw, and what it does beside replying. */
-static struct {
-    const struct mind_ops *script;
-    struct mind_request asked[MAX_ASKED];
-    int n_asked;
-    char *told[MAX_ASKED]; /* texts of each user's turn */
-    int n_told;
-    int downs[MAX_ASKED]; /* keys and buttons down when asked */
-
-    Display *dpy;
-    int stop_at, cut_off_at; /* the asking at which this happens, from 1; 0: never */
-    bool repaint;            /* the screen changes before each reply */
-    double slow_ms;
-} seen;
-
-static int see_user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place,
-                    struct err *e)
-{
-    struct buf b;
-    buf_init(&b, 1 << 20);
-    for (int i = 0; i < n; i++)
-        buf_puts(&b, parts[i].text ? parts[i].text : "[image]");
-    assert_true(seen.n_told < MAX_ASKED);
-    seen.told[seen.n_told++] = buf_take(&b);
-    buf_free(&b);
-    return seen.script->user(m, parts, n, place, e);
-}
-
-static void repaint(void)
-{
-    GC gc = XCreateGC(seen.dpy, DefaultRootWindow(seen.dpy), 0, NULL);
-    XSetForeground(seen.dpy, gc, seen.n_asked % 2 ? 0xffffff : 0x2040c0);
-    XFillRectangle(seen.dpy, DefaultRootWindow(seen.dpy), gc, 640, 100, 150, 400);
-    XFreeGC(seen.dpy, gc);
-    XSync(seen.dpy, False);
-}
-
-static int see_speak(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e)
-{
-    assert_true(seen.n_asked < MAX_ASKED);
-    seen.downs[seen.n_asked] = pressed(seen.dpy);
-    seen.asked[seen.n_asked++] = *r;
-    if (seen.repaint)
-        repaint();
-    if (seen.stop_at == seen.n_asked)
-        screen_stop_all(SIGINT);
-    clock_sleep_ms(seen.slow_ms);
-    int rc = seen.script->speak(m, r, out, e);
-    if (seen.cut_off_at == seen.n_asked)
-        out->finish = FINISH_LENGTH;
-    if (*r->cancel)
-        out->finish = FINISH_CANCELLED;
-    return rc;
-}
-
-/* ---- a run --------------------------------------------------------------------------------------------------- */
-
-struct play {
-    struct stage stage;
-    struct dialect *dialect;
-    struct progress progress; /* silent */
-    struct agent_options o;
-    struct agent_result r;
-    struct err e;
-    int rc;
-    char *transcript;
-    struct record record;
-    struct story story;
-};
-
-static void forget(void)
-{
-    for (int i = 0; i < seen.n_told; i++)
-        free(seen.told[i]);
-    memset(&seen, 0, sizeof seen);
-}
 
 static void use_dialect(struct play *p, struct dialect *d)
 {
@@ -107,78 +23,16 @@ static void use_dialect(struct play *p, struct dialect *d)
     p->o.dialect = p->dialect = d;
 }
 
-static void play_open(struct play *p)
+static void open_play(struct play *p)
 {
-    memset(p, 0, sizeof *p);
-    stage_open(&p->stage);
-    struct dialect *holo3 = dialect_load("holo3", NULL);
-    p->o = (struct agent_options){
-        .task = "Press Save",
-        .dialect = holo3,
-        .screen = p->stage.s,
-        .progress = &p->progress,
-        .window = WINDOW_SAWTOOTH,
-        .max_images = MAX_ASKED, /* nothing is said twice because of a cut */
-        .sampling = {0.5f, 1, 100},
-        .max_steps = 30,
-        .max_seconds = 60,
-        .force_answer = true,
-        .settle = {1, 20, 200},
-    };
-    p->dialect = holo3;
-    forget();
+    play_open(p);
+    p->o.max_steps = 30;
+    p->o.force_answer = true;
 }
 
-static void forget_run(struct play *p)
-{
-    story_free(&p->story);
-    record_free(&p->record);
-    free(p->transcript);
-    free(p->r.answer);
-    p->transcript = p->r.answer = NULL;
-}
-
-static void play_close(struct play *p)
-{
-    forget_run(p);
-    forget();
-    dialect_free(p->dialect);
-    stage_close(&p->stage);
-}
-
-/* Runs the loop over these replies; what `seen` is to do is set before, what it saw is there after. */
 static void play(struct play *p, const char *replies)
 {
-    char *runs = xasprintf("%s/runs", p->stage.x.dir);
-    struct mind *m = mind_script(replies, strlen(replies));
-    struct mind_ops ops = *m->ops;
-    forget_run(p);
-    seen.script = m->ops;
-    seen.dpy = p->stage.other;
-    ops.user = see_user;
-    ops.speak = see_speak;
-    m->ops = &ops;
-    p->o.mind = m;
-    p->e = (struct err)ERR_INIT;
-    screen_stop_all(0);
-    struct trace *t = trace_open(runs, &p->e);
-    assert_non_null(t);
-    p->o.trace = t;
-    stage_clear(&p->stage);
-    p->rc = agent_run(&p->o, &p->r, &p->e);
-    screen_stop_all(0);
-    char *dir = xstrdup(trace_dir(t));
-    p->transcript = xstrdup(mind_script_transcript(m));
-    assert_int_equal(trace_close(t, NULL), 0);
-    assert_int_equal(record_open(&p->record, dir, NULL), 0);
-    story_make(&p->story, &p->record);
-    m->ops = seen.script;
-    mind_free(m);
-    free(dir);
-    free(runs);
-    /* Whatever the end: it is on record, and nothing is down. */
-    assert_string_equal(field_text(p->story.end, "status"), agent_status_name(p->r.status));
-    assert_int_equal(pressed(p->stage.other), 0);
+    play_script(p, replies, NULL);
 }
 
 static int events_of(const struct play *p, const char *kind)
@@ -204,17 +58,17 @@ static void ended(const struct play *p, enum agent_status status, int code)
 
 static void told(int turn, const char *what)
 {
-    assert_true(turn < seen.n_told);
-    if (!strstr(seen.told[turn], what))
-        fail_msg("turn %d says '%s', not '%s'", turn, seen.told[turn], what);
+    assert_true(turn < played.n_told);
+    if (!strstr(played.told[turn], what))
+        fail_msg("turn %d says '%s', not '%s'", turn, played.told[turn], what);
 }
 
 static void asked_at(int i, double temperature, int reroll)
 {
-    if (fabs((double)seen.asked[i].sampling.temperature - temperature) > 1e-5)
-        fail_msg("asking %d was at temperature %g, not %g", i, (double)seen.asked[i].sampling.temperature,
+    if (fabs((double)played.asked[i].sampling.temperature - temperature) > 1e-5)
+        fail_msg("asking %d was at temperature %g, not %g", i, (double)played.asked[i].sampling.temperature,
                  temperature);
-    assert_int_equal(seen.asked[i].reroll, reroll);
+    assert_int_equal(played.asked[i].reroll, reroll);
 }
 
 /* ---- replies that are no step ----------------------------------------------------------------------------------- */
@@ -223,12 +77,12 @@ static void t_unreadable(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, "nonsense one\n{\"thought\": \"nonsense two\"\n{\"thought\": \"nonsense three\"}\n" CLICK(
                  500, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
-    assert_int_equal(seen.n_asked, 5);
-    assert_int_equal(seen.n_told, 2); /* asking again is no turn of its own */
+    assert_int_equal(played.n_asked, 5);
+    assert_int_equal(played.n_told, 2); /* asking again is no turn of its own */
     static const double warmth[] = {0.5, 0.4, 0.6, 0.7, 0.5};
     for (int i = 0; i < 5; i++)
         asked_at(i, warmth[i], i % 4);
@@ -237,14 +91,14 @@ static void t_unreadable(void **state)
     assert_int_equal(events_of(&p, "generate"), 5);
     assert_int_equal(clicks(&p), 1);
 
-    forget();
+    play_forget();
     p.o.sampling.temperature = 0; /* the likeliest reply again would be the same again */
     play(&p, CLICK(500, 500) "no\nno\nno\nno way\n" ANSWER("Never asked for."));
     ended(&p, AGENT_UNPARSABLE, ERR_MODEL);
     assert_int_equal(p.rc, -1);
     assert_non_null(strstr(p.e.text, "4 attempts"));
     assert_non_null(strstr(p.e.text, "no way"));
-    assert_int_equal(seen.n_asked, 5);
+    assert_int_equal(played.n_asked, 5);
     for (int i = 0; i < 4; i++)
         asked_at(1 + i, 0.3 * i, i);
     assert_null(p.r.answer);
@@ -256,13 +110,13 @@ static void t_cut_off(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
-    seen.cut_off_at = 1; /* even a reply that reads well: its end is missing */
+    open_play(&p);
+    played.cut_off_at = 1; /* even a reply that reads well: its end is missing */
     play(&p, CLICK(400, 400) "still too long\n" CLICK(500, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
     static const int room[] = {100, 200, 200, 100};
     for (int i = 0; i < 4; i++)
-        assert_int_equal(seen.asked[i].sampling.max_tokens, room[i]);
+        assert_int_equal(played.asked[i].sampling.max_tokens, room[i]);
     assert_int_equal(clicks(&p), 1);
     play_close(&p);
 }
@@ -271,11 +125,11 @@ static void t_reasoning(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     p.dialect->think = true;
     play(&p, "Let me see. {\"example\": 1}</think>" CLICK(500, 500) "Well, well.</think>" ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
-    assert_true(seen.asked[0].think);
+    assert_true(played.asked[0].think);
     assert_null(strstr(p.transcript, "Let me see"));
     assert_non_null(strstr(p.transcript, "\"x\": 500"));
     assert_non_null(
@@ -289,11 +143,11 @@ static void t_told(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, BAD_KEY CLICK(1500, 20) STEP("\"teleport\"") CLICK(500, 500) WAIT(0) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
-    assert_int_equal(seen.n_asked, 6);
-    assert_string_equal(seen.told[0],
+    assert_int_equal(played.n_asked, 6);
+    assert_string_equal(played.told[0],
                         "<message from=\"user\">\nPress Save\n</message>\n<observation>\n[image]\n"
                         "</observation>");
     told(1, "<error tool=\"hotkey_desktop\">\nunknown key 'hyperspace'\n</error>\n<observation>");
@@ -306,7 +160,7 @@ static void t_told(void **state)
     assert_int_equal(clicks(&p), 1);
     assert_non_null(strstr(p.transcript, "hyperspace")); /* a step with a mistake stays in view */
 
-    forget();
+    play_forget();
     use_dialect(&p, dialect_load("anthropic", NULL)); /* a mistake that only the executor sees */
     play(&p,
          "{\"action\": \"zoom\", \"region\": [0, 0, 100, 100]}\n{\"action\": \"answer\", \"text\": \"x\"}\n");
@@ -319,13 +173,13 @@ static void t_many_mistakes(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY CLICK(500, 500) BAD_KEY BAD_KEY BAD_KEY BAD_KEY ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
-    forget();
+    play_forget();
     play(&p, BAD_KEY CLICK(1500, 1) BAD_KEY CLICK(1600, 1) BAD_KEY ANSWER("Never asked for."));
     ended(&p, AGENT_ERRORS, ERR_UNSURE);
-    assert_int_equal(seen.n_asked, 5);
+    assert_int_equal(played.n_asked, 5);
     play_close(&p);
 }
 
@@ -337,7 +191,7 @@ static void t_batch(void **state)
         "1, "
         "\"tool_error\": \"{tool}: {message}\\n\", \"run_all\": true, \"tools\": \"anthropic\"}";
     struct play p;
-    play_open(&p);
+    open_play(&p);
     use_dialect(&p, dialect_parse(batching, sizeof batching - 1, "t", &p.e));
     play(&p, "[{\"name\": \"left_click\", \"arguments\": {\"coordinate\": [300, 300]}}, "
              "{\"name\": \"zoom\", \"arguments\": {\"region\": [0, 0, 9, 9]}}, "
@@ -365,12 +219,12 @@ static void t_loop(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     p.o.warm_up = true;
     play(&p, FIVE_CLICKS ANSWER("Never asked for."));
     ended(&p, AGENT_LOOP, ERR_UNSURE);
     assert_int_equal(p.rc, 0);
-    assert_int_equal(seen.n_asked, 5);
+    assert_int_equal(played.n_asked, 5);
     for (int k = 1; k < 3; k++)
         told(k, "<tool_output tool=\"click_desktop\">\nThe screen did not change.\n</tool_output>");
     for (int k = 3; k < 5; k++)
@@ -381,20 +235,20 @@ static void t_loop(void **state)
         asked_at(k, fmax(0.5, 0.3 * k), 0);
     assert_int_equal(clicks(&p), 5);
 
-    forget(); /* another action in between: not the same one again and again */
+    play_forget(); /* another action in between: not the same one again and again */
     play(&p, CLICK(500, 500) CLICK(500, 500) CLICK(500, 501) CLICK(500, 500) CLICK(500, 500) CLICK(500, 501)
                  ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
     for (int k = 1; k < 7; k++)
         told(k, "<tool_output");
 
-    forget(); /* never the same action twice, and nothing ever happens */
+    play_forget(); /* never the same action twice, and nothing ever happens */
     play(&p, SIX_CLICKS SIX_CLICKS SIX_CLICKS ANSWER("Never asked for."));
     ended(&p, AGENT_LOOP, ERR_UNSURE);
-    assert_int_equal(seen.n_asked, 12);
+    assert_int_equal(played.n_asked, 12);
 
-    forget(); /* the same action, but each time something happens: a "Next" button */
-    seen.repaint = true;
+    play_forget(); /* the same action, but each time something happens: a "Next" button */
+    played.repaint = true;
     play(&p, FIVE_CLICKS CLICK(500, 500) CLICK(500, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
     for (int k = 1; k < 8; k++)
@@ -410,7 +264,7 @@ static void t_steps(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     p.o.max_steps = 2;
     play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("So far."));
     ended(&p, AGENT_STEPS, ERR_STEPS);
@@ -418,9 +272,9 @@ static void t_steps(void **state)
     assert_int_equal(p.r.steps, 2); /* being asked for an answer is no step */
     assert_int_equal(p.story.counted, 2);
     assert_true(p.story.n == 3 && p.story.steps[2].beyond && !p.story.steps[1].beyond);
-    assert_int_equal(seen.n_asked, 3);
-    assert_int_equal(seen.asked[1].goal, GOAL_STEP);
-    assert_int_equal(seen.asked[2].goal, GOAL_ANSWER);
+    assert_int_equal(played.n_asked, 3);
+    assert_int_equal(played.asked[1].goal, GOAL_STEP);
+    assert_int_equal(played.asked[2].goal, GOAL_ANSWER);
     assert_int_equal(clicks(&p), 2);
 
     static const char *const no_answers[] = {
@@ -429,20 +283,20 @@ static void t_steps(void **state)
         CLICK(500, 500) CLICK(400, 400) "no\nno\nno\nno\n",
     };
     for (int i = 0; i < 3; i++) {
-        forget();
+        play_forget();
         play(&p, no_answers[i]);
         ended(&p, AGENT_STEPS, ERR_STEPS); /* the budget ended it, whatever was said then */
         assert_null(p.r.answer);
-        assert_int_equal(seen.n_asked, i == 2 ? 6 : 3);
+        assert_int_equal(played.n_asked, i == 2 ? 6 : 3);
         assert_int_equal(clicks(&p), 2);
     }
 
-    forget();
+    play_forget();
     p.o.force_answer = false;
     play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("Never asked for."));
     ended(&p, AGENT_STEPS, ERR_STEPS);
     assert_null(p.r.answer);
-    assert_int_equal(seen.n_asked, 2);
+    assert_int_equal(played.n_asked, 2);
     play_close(&p);
 }
 
@@ -450,12 +304,12 @@ static void t_tokens(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     p.o.max_tokens = (int64_t)strlen(CLICK(500, 500)); /* a token is a byte here: two steps are beyond it */
     play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("So far."));
     ended(&p, AGENT_TOKENS, ERR_STEPS);
     assert_string_equal(p.r.answer, "So far.");
-    assert_int_equal(seen.asked[2].goal, GOAL_ANSWER);
+    assert_int_equal(played.asked[2].goal, GOAL_ANSWER);
     assert_int_equal(p.r.steps, 2);
     play_close(&p);
 }
@@ -464,22 +318,22 @@ static void t_time(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     p.o.max_seconds = 0.5;
-    seen.slow_ms = 600; /* cut off in the middle of the first reply; the answer may take its time */
+    played.slow_ms = 600; /* cut off in the middle of the first reply; the answer may take its time */
     play(&p, CLICK(500, 500) ANSWER("So far."));
     ended(&p, AGENT_TIME, ERR_TIME);
-    assert_int_equal(seen.asked[1].goal, GOAL_ANSWER);
+    assert_int_equal(played.asked[1].goal, GOAL_ANSWER);
     assert_string_equal(p.r.answer, "So far.");
     assert_true(p.r.steps == 0 && p.story.counted == 0 && p.story.n == 1);
     assert_int_equal(clicks(&p), 0);
 
-    forget();
+    play_forget();
     p.o.force_answer = false;
     play(&p, WAIT(60) CLICK(500, 500)); /* waiting does not outlast the run either */
     ended(&p, AGENT_TIME, ERR_TIME);
     assert_true(p.r.seconds < 3);
-    assert_int_equal(seen.n_asked, 1);
+    assert_int_equal(played.n_asked, 1);
     play_close(&p);
 }
 
@@ -498,10 +352,10 @@ static void t_time_within(void **state)
         WAIT(60) CLICK(500, 500),
     };
     struct play p;
-    play_open(&p);
+    open_play(&p);
     p.o.force_answer = false;
     for (int i = 0; i < 3; i++) {
-        forget();
+        play_forget();
         p.o.max_seconds = i == 1 ? 0.4 : 0.7;
         play(&p, replies[i]);
         ended(&p, AGENT_TIME, ERR_TIME);
@@ -515,7 +369,7 @@ static void t_time_within(void **state)
         assert_int_equal(clicks(&p), i == 1); /* the drag's own press */
     }
 
-    forget(); /* one that is cut off is no mistake of the model, and an answer can still be asked for */
+    play_forget(); /* one that is cut off is no mistake of the model, and an answer can still be asked for */
     p.o.force_answer = true;
     p.o.max_seconds = 1.5;
     play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY WAIT(60) ANSWER("So far."));
@@ -531,7 +385,7 @@ static void t_dry_run(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     p.o.dry_run = true;
     p.o.max_steps = 7;
     play(&p, FIVE_CLICKS STEP("\"write_desktop\", \"content\": \"abc\"") BAD_KEY ANSWER("Never asked for."));
@@ -539,7 +393,7 @@ static void t_dry_run(void **state)
     assert_int_equal(json_array_size(stage_events(&p.stage, NULL)), 0);
     assert_int_equal(json_array_size(stage_events(&p.stage, "motion")), 0);
     assert_int_equal(events_of(&p, "action"), 6);
-    assert_int_equal(seen.n_asked, 7);
+    assert_int_equal(played.n_asked, 7);
     for (int k = 1; k < 7; k++) /* nothing changed because nothing was pressed: not the model's fault */
         told(k, "<tool_output");
     play_close(&p);
@@ -549,12 +403,12 @@ static void t_infeasible(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, ANSWER("There is no such flight. [TASK=INFEASIBLE]"));
     ended(&p, AGENT_INFEASIBLE, ERR_FAILED);
     assert_int_equal(p.rc, 0);
     assert_non_null(strstr(p.r.answer, "no such flight"));
-    forget();
+    play_forget();
     use_dialect(&p, dialect_load("pyautogui", NULL));
     play(&p, "FAIL\n");
     ended(&p, AGENT_INFEASIBLE, ERR_FAILED);
@@ -565,12 +419,12 @@ static void t_stopped(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
-    seen.stop_at = 2;
+    open_play(&p);
+    played.stop_at = 2;
     play(&p, CLICK(500, 500) CLICK(400, 400) ANSWER("Never asked for."));
     ended(&p, AGENT_STOPPED, ERR_STOPPED);
     assert_int_equal(p.rc, -1);
-    assert_int_equal(seen.n_asked, 2);
+    assert_int_equal(played.n_asked, 2);
     assert_int_equal(clicks(&p), 1);
     play_close(&p);
 }
@@ -579,15 +433,15 @@ static void t_held(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
-    seen.repaint = true;
+    open_play(&p);
+    played.repaint = true;
     play(&p, SHIFT_DOWN CLICK(500, 500) STEP("\"key_up_desktop\", \"key\": \"shift\"")
                  SHIFT_DOWN FIVE_CLICKS CLICK(500, 500) CLICK(400, 400) SHIFT_DOWN ANSWER("Done."));
     ended(&p, AGENT_ANSWERED, 0);
     static const int down[] = {0, 1, 1, 0, 1, 1, 1,
                                1, 1, 1, 0, 0, 1}; /* what is forgotten goes up after step 10 */
     for (int i = 0; i < 13; i++)
-        assert_int_equal(seen.downs[i], down[i]);
+        assert_int_equal(played.downs[i], down[i]);
     json_t *list = stage_events(&p.stage, "button_press");
     assert_int_equal(field(list, 0, "state") & ShiftMask, ShiftMask);
     play_close(&p);

@@ -380,7 +380,7 @@ static void t_denied(void **state)
     record_free(&r);
     json_t *seen = stage_events(&t, NULL); /* only what passed has reached the window */
     for (size_t i = 0; i < json_array_size(seen); i++)
-        assert_true(!strstr(word(seen, i, "event"), "key") || field(seen, i, "keysym") == 0);
+        assert_null(strstr(word(seen, i, "event"), "key"));
     assert_int_equal(json_array_size(stage_events(&t, "button_press")), 1);
     char *runs = xvfb_place(&t.x, "runs"), *dir = record_newest(runs, NULL), *page, *html;
     size_t len;

@@ -500,9 +500,7 @@ static void t_where(void **state)
             &o);
         assert_int_equal(o.code, 0);
         assert_typed(&f, cases[i].typed);
-        json_t *other = stage_events(&f.t, "key_press"); /* nothing went to the window beside it */
-        for (size_t k = 0; k < json_array_size(other); k++)
-            assert_string_equal(word(other, k, "text"), "");
+        assert_int_equal(json_array_size(stage_events(&f.t, "key_press")), 0); /* of the window beside it */
         struct seen s = {0};
         if (*cases[i].typed && cases[i].policy == allow && cases[i].typed[0] != '{')
             read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &s.glyphs);

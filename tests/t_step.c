@@ -5,161 +5,33 @@
  * What is asserted comes from the window, from what the conversation partner read, and from the run directory.
  */
 #include "check.h"
-#include "program.h"
-#include "stage.h"
+#include "play.h"
 
-#include "agent/agent.h"
 #include "base/file.h"
 #include "step/breakpoint.h"
 #include "trace/report.h"
-#include "trace/story.h"
 
-#include <poll.h>
-#include <pty.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#define POCKET      "assets/pocket/model"
-#define STEP(call)  "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
-#define CLICK(x, y) STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
-#define TYPE(text)  STEP("\"write_desktop\", \"content\": \"" text "\"")
+#define POCKET "assets/pocket/model"
 #define DRAG                                                                                                 \
     STEP("\"drag_and_drop\", \"description\": \"it\", \"x1\": 200, \"y1\": 200, \"x2\": 600, \"y2\": 600")
-#define EVIL                                                                                                 \
-    "{\"note\": null, \"thought\": \"as\xe2\x80\xaex\", \"tool_call\": {\"tool_name\": \"write_desktop\", "  \
-    "\"content\": \"no\"}}\n"
-#define ANSWER(text) STEP("\"answer\", \"content\": \"" text "\"")
 
-enum { MAX_TOLD = 64, PATIENCE_MS = 8000 };
-
-static struct {
-    const struct mind_ops *script;
-    char *told[MAX_TOLD]; /* texts of each user's turn, as they were read */
-    int n_told, asked;
-} seen;
-
-static int see_user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place,
-                    struct err *e)
+static void open_play(struct play *p)
 {
-    struct buf b;
-    buf_init(&b, 1 << 20);
-    for (int i = 0; i < n; i++)
-        buf_puts(&b, parts[i].text ? parts[i].text : "[image]");
-    assert_true(seen.n_told < MAX_TOLD);
-    seen.told[seen.n_told++] = buf_take(&b);
-    buf_free(&b);
-    return seen.script->user(m, parts, n, place, e);
-}
-
-static int see_speak(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e)
-{
-    seen.asked++;
-    return seen.script->speak(m, r, out, e);
-}
-
-/* ---- a run that is stepped through --------------------------------------------------------------------------- */
-
-struct play {
-    struct stage stage;
-    struct dialect *dialect;
-    struct progress progress; /* silent */
-    struct agent_options o;
-    struct agent_result r;
-    struct err e;
-    int rc;
-    char *transcript;
-    struct record record;
-    struct story story;
-};
-
-static void forget(void)
-{
-    for (int i = 0; i < seen.n_told; i++)
-        free(seen.told[i]);
-    memset(&seen, 0, sizeof seen);
-}
-
-static void play_open(struct play *p)
-{
-    memset(p, 0, sizeof *p);
-    stage_open(&p->stage);
-    p->dialect = dialect_load("holo3", NULL);
-    p->o = (struct agent_options){
-        .task = "Press Save",
-        .dialect = p->dialect,
-        .screen = p->stage.s,
-        .progress = &p->progress,
-        .window = WINDOW_SAWTOOTH,
-        .max_images = MAX_TOLD, /* nothing is said twice because of a cut */
-        .sampling = {0.5f, 1, 100},
-        .max_steps = 40,
-        .max_seconds = 60,
-        .settle = {1, 20, 200},
-        .log_tokens = true,
-    };
-    forget();
-}
-
-static void forget_run(struct play *p)
-{
-    story_free(&p->story);
-    record_free(&p->record);
-    free(p->transcript);
-    free(p->r.answer);
-    p->transcript = p->r.answer = NULL;
-}
-
-static void play_close(struct play *p)
-{
-    forget_run(p);
-    forget();
-    dialect_free(p->dialect);
-    stage_close(&p->stage);
-}
-
-/* One run with this partner under this overseer. */
-static void run_with(struct play *p, struct mind *m, struct overseer *o)
-{
-    char *runs = xasprintf("%s/runs", p->stage.x.dir);
-    forget_run(p);
-    p->o.mind = m;
-    p->o.overseer = o;
-    p->e = (struct err)ERR_INIT;
-    screen_stop_all(0);
-    struct trace *t = trace_open(runs, &p->e);
-    assert_non_null(t);
-    p->o.trace = t;
-    stage_clear(&p->stage);
-    p->rc = agent_run(&p->o, &p->r, &p->e);
-    screen_stop_all(0);
-    char *dir = xstrdup(trace_dir(t));
-    assert_int_equal(trace_close(t, NULL), 0);
-    assert_int_equal(record_open(&p->record, dir, NULL), 0);
-    story_make(&p->story, &p->record);
-    free(dir);
-    free(runs);
-    assert_string_equal(field_text(p->story.end, "status"), agent_status_name(p->r.status));
-    assert_int_equal(pressed(p->stage.other), 0);
+    play_open(p);
+    p->o.log_tokens = true;
 }
 
 static void run_front(struct play *p, struct step_front *f, const char *const *breaks, const char *replies)
 {
-    struct mind *m = mind_script(replies, strlen(replies));
-    struct mind_ops ops = *m->ops;
     struct err e = ERR_INIT;
     struct stepper *s = stepper_new(f, breaks, &e);
     if (!s)
         fail_msg("%s", e.text);
-    forget();
-    seen.script = m->ops;
-    ops.user = see_user;
-    ops.speak = see_speak;
-    m->ops = &ops;
-    run_with(p, m, stepper_overseer(s));
-    p->transcript = xstrdup(mind_script_transcript(m));
-    m->ops = seen.script;
-    mind_free(m);
+    play_forget();
+    play_script(p, replies, stepper_overseer(s));
     stepper_free(s);
 }
 
@@ -215,9 +87,9 @@ static const json_t *event_of(const struct play *p, const char *kind, int step)
 
 static void told(int turn, const char *what)
 {
-    assert_true(turn < seen.n_told);
-    if (!strstr(seen.told[turn], what))
-        fail_msg("turn %d says '%s', not '%s'", turn, seen.told[turn], what);
+    assert_true(turn < played.n_told);
+    if (!strstr(played.told[turn], what))
+        fail_msg("turn %d says '%s', not '%s'", turn, played.told[turn], what);
 }
 
 /* ---- one step ---------------------------------------------------------------------------------------------------- */
@@ -226,7 +98,7 @@ static void t_run_stop(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, NULL, "# a comment\n\nrun\n  stop   enough of it\n",
          CLICK(500, 500) CLICK(250, 250) ANSWER("x"));
     ended(&p, AGENT_STOPPED);
@@ -252,7 +124,7 @@ static void t_edit(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, NULL,
          "target 123 210\nrun\n"
          "text hey\nrun\n"
@@ -312,7 +184,7 @@ static void t_wrong(void **state)
         {"run now\n", "commands:1: 'run' takes nothing behind it"},
     };
     struct play p;
-    play_open(&p);
+    open_play(&p);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         play(&p, NULL, cases[i].commands, CLICK(500, 500) ANSWER("x"));
         assert_int_equal(p.rc, -1);
@@ -329,7 +201,7 @@ static void t_veto(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, NULL, "veto that is the wrong button\nveto\nrun\nrun\n",
          CLICK(500, 500) CLICK(400, 400) CLICK(250, 500) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED);
@@ -362,13 +234,13 @@ static void t_again(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, NULL, "again\nagain\nrun\nrun\n",
          CLICK(500, 500) "no step at all\n" CLICK(250, 250) ANSWER("Done."));
     ended(&p, AGENT_ANSWERED);
     assert_int_equal(json_array_size(presses(&p)), 1);
     pressed_at(&p, 0, 200, 150);
-    assert_int_equal(seen.n_told, 2);
+    assert_int_equal(played.n_told, 2);
     assert_null(strstr(p.transcript, "\"x\": 500"));
     assert_null(strstr(p.transcript, "no step"));
     assert_int_equal(field_int(event_of(&p, "generate", 1), "reroll"), 2);
@@ -379,7 +251,7 @@ static void t_fork(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     play(&p, NULL, "fork 3\ntake 2\nrun\nfork 1\nrun\nrun\n",
          CLICK(500, 500) CLICK(100, 100) CLICK(250, 500) CLICK(300, 300) CLICK(600, 600) CLICK(700, 700)
              ANSWER("Done."));
@@ -404,7 +276,7 @@ static void t_rewind(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     p.o.max_images = 2;
     play(&p, NULL, "run\nrun\nrewind 1\nrun\nrun\nrun\n",
          CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) CLICK(200, 200) CLICK(600, 600) ANSWER("Done."));
@@ -464,7 +336,7 @@ static void t_breakpoints(void **state)
         CLICK(500, 500) STEP("\"click_desktop\", \"element\": \"the Delete button\", \"x\": 900, \"y\": 900")
             TYPE("secret plan") CLICK(300, 300) ANSWER("All good.");
     struct play p;
-    play_open(&p);
+    open_play(&p);
     assert_int_equal(stopped_before(&p, "step 4", replies), 4);
     assert_int_equal(json_array_size(presses(&p)), 1); /* 900,900 lies beside the window */
     assert_int_equal(stopped_before(&p, "kind type", replies), 3);
@@ -544,7 +416,7 @@ static void t_marker(void **state)
     enum { CLICKS = 11 }; /* after twelve without effect a run ends */
     struct play p;
     uint64_t dice = check_seed();
-    play_open(&p);
+    open_play(&p);
     for (int round = 0; round < 4; round++) {
         struct buf replies;
         if (round == 2) { /* a window is what is looked at: its corner is the origin */
@@ -585,7 +457,7 @@ static void t_recorded(void **state)
 {
     (void)state;
     struct play p;
-    play_open(&p);
+    open_play(&p);
     struct witness w = {.base = {.name = "witness", .show = witness_show, .ask = witness_ask},
                         .rewind_at = 2};
     run_front(&p, &w.base, NULL, CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) ANSWER("Done."));
@@ -623,7 +495,7 @@ static void t_dice(void **state)
     if (!engine)
         skip(); /* run from elsewhere */
     struct play p;
-    play_open(&p);
+    open_play(&p);
     dialect_free(p.dialect);
     p.o.dialect = p.dialect = dialect_load("pocket", NULL);
     p.o.window = WINDOW_STRICT;
@@ -639,7 +511,7 @@ static void t_dice(void **state)
         f->explore = explore ? 6 : 0;
         struct stepper *s = stepper_new(f, NULL, NULL);
         struct mind *m = mind_model(engine, p.dialect, check_seed());
-        run_with(&p, m, stepper_overseer(s));
+        play_run(&p, m, stepper_overseer(s));
         ended(&p, AGENT_STOPPED);
         same_reply(&p, 2, 5, true); /* again the same dice, across cuts */
         same_reply(&p, 1, 7, true);
@@ -660,16 +532,6 @@ static void t_dice(void **state)
     engine_close(engine);
 }
 
-/* Keys that mean something: at its start the program presses one that means nothing, to see whether it is heard. */
-static size_t characters(struct stage *t)
-{
-    json_t *list = stage_events(t, "key_press");
-    size_t n = 0;
-    for (size_t i = 0; i < json_array_size(list); i++)
-        n += field(list, i, "keysym") != 0;
-    return n;
-}
-
 /* How sure the model was: of what it said each token has a probability, and the least of them counts. */
 static void t_confidence(void **state)
 {
@@ -679,7 +541,7 @@ static void t_confidence(void **state)
     if (!engine)
         skip();
     struct play p;
-    play_open(&p);
+    open_play(&p);
     dialect_free(p.dialect);
     p.o.dialect = p.dialect = dialect_load("pocket", NULL);
     p.o.window = WINDOW_STRICT;
@@ -696,7 +558,7 @@ static void t_confidence(void **state)
         struct stepper *s =
             stepper_new(f, (const char *const[]){sure ? "confidence 1e-30" : "confidence 1", NULL}, NULL);
         struct mind *m = mind_model(engine, p.dialect, 1);
-        run_with(&p, m, stepper_overseer(s));
+        play_run(&p, m, stepper_overseer(s));
         assert_int_equal(p.r.status == AGENT_STOPPED, !sure); /* of such a screen it is never quite sure */
         mind_free(m);
         stepper_free(s);
@@ -708,120 +570,6 @@ static void t_confidence(void **state)
     }
     play_close(&p);
     engine_close(engine);
-}
-
-/* ---- the program ------------------------------------------------------------------------------------------------------- */
-
-static void open_stage(struct stage *t)
-{
-    stage_open(t);
-    screen_close(t->s); /* the program has the hands */
-    t->s = NULL;
-}
-
-static char *put_file(const struct stage *t, const char *name, const char *text)
-{
-    char *path = xvfb_place(&t->x, name);
-    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
-    return path;
-}
-
-static void t_program(void **state)
-{
-    (void)state;
-    struct stage t;
-    struct outcome o = {0};
-    open_stage(&t);
-    char *replies = put_file(&t, "replies", CLICK(500, 500) TYPE("no") ANSWER("Done."));
-    char *commands = put_file(&t, "commands", "text hi\ncontinue\n"), *runs = xvfb_place(&t.x, "runs");
-    char *how = xasprintf("--step=script:%s", commands);
-    program_run(&t.x, &o,
-                WORDS("run", "Press Save", how, "--break", "kind type", "--break", "step 99", "--fake",
-                      replies, "--runs", runs, "--settle-quiet", "30"));
-    assert_int_equal(o.code, 0);
-    assert_string_equal(o.out, "Done.\n");
-    assert_non_null(strstr(o.err, "breakpoint: kind type"));
-    assert_int_equal(characters(&t), 2);
-    program_run(&t.x, &o, WORDS("step", "Press Save", "--step=terminal", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "there is none", "--step=script:FILE");
-    program_run(&t.x, &o, WORDS("step", "Press Save", "--step=cards", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "--step is one of", "'cards'");
-    program_run(&t.x, &o,
-                WORDS("run", "Press Save", how, "--break", "kind dance", "--fake", replies, "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "there is no action 'dance'");
-    outcome_free(&o);
-    free(replies);
-    free(commands);
-    free(runs);
-    free(how);
-    stage_close(&t);
-}
-
-/* Reads until the terminal says this; what it says after that is for the next one. */
-static void wait_for(int fd, struct buf *said, const char *what)
-{
-    const char *at;
-    while (!(at = strstr(said->data, what))) {
-        char piece[4096];
-        struct pollfd p = {fd, POLLIN, 0};
-        ssize_t n = poll(&p, 1, PATIENCE_MS) > 0 ? read(fd, piece, sizeof piece) : 0;
-        if (n <= 0)
-            fail_msg("the terminal did not say '%s': %s", what, said->data);
-        buf_put(said, piece, (size_t)n);
-    }
-    char *rest = xstrdup(at + strlen(what));
-    buf_clear(said);
-    buf_puts(said, rest);
-    free(rest);
-}
-
-static void t_terminal(void **state)
-{
-    (void)state;
-    struct stage t;
-    open_stage(&t);
-    char *replies = put_file(&t, "replies", CLICK(500, 500) EVIL ANSWER("Done."));
-    char *runs = xvfb_place(&t.x, "runs");
-    int fd;
-    pid_t pid = forkpty(&fd, NULL, NULL, NULL);
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        setenv("TERM", "xterm", 1);
-        setenv("COLORTERM", "truecolor", 1);
-        execl(program_path(), "holorun", "step", "Press Save", "--step=terminal", "--quiet", "--fake",
-              replies, "--runs", runs, "--settle-quiet", "30", (char *)NULL);
-        _exit(127);
-    }
-    struct buf said;
-    buf_init(&said, 1 << 20);
-    wait_for(fd, &said, "400,300");      /* where it would click */
-    wait_for(fd, &said, "\xe2\x96\x80"); /* and what is there */
-    wait_for(fd, &said, "(help)?");
-    assert_int_equal(write(fd, "help\n", 5), 5);
-    wait_for(fd, &said, "veto [REASON]");
-    wait_for(fd, &said, "(help)?");
-    assert_int_equal(write(fd, "dance\n", 6), 6);
-    wait_for(fd, &said, "there is no command 'dance'");
-    assert_int_equal(write(fd, "t 300 210\n", 10), 10);
-    wait_for(fd, &said, "300,210");
-    assert_int_equal(write(fd, "\n", 1), 1); /* Return runs it */
-    wait_for(fd, &said, "as?x");             /* nothing of the model's steers the terminal */
-    assert_int_equal(write(fd, "text yes\nr\nc\n", 13), 13);
-    wait_for(fd, &said, "Done.");
-    int status;
-    char rest[256];
-    while (read(fd, rest, sizeof rest) > 0)
-        ;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    json_t *list = stage_events(&t, "button_press");
-    assert_int_equal(field(list, 0, "x"), 300);
-    assert_int_equal(characters(&t), 3);
-    buf_free(&said);
-    close(fd);
-    free(replies);
-    free(runs);
-    stage_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -841,8 +589,6 @@ static const struct CMUnitTest tests[] = {
           t_dice),
     CLAIM("a run goes on to where the model was not sure, and shows what else it could have said",
           t_confidence),
-    CLAIM("the program: --step, --break, step", t_program),
-    CLAIM("a terminal has the same verbs, and what the model writes does not steer it", t_terminal),
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,139 @@
+/* t_step_program.c - stepping through a run of the program itself: from a script, and at a terminal. */
+#include "check.h"
+#include "play.h"
+#include "program.h"
+
+#include "base/file.h"
+
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EVIL                                                                                                 \
+    "{\"note\": null, \"thought\": \"as\xe2\x80\xaex\", \"tool_call\": {\"tool_name\": \"write_desktop\", "  \
+    "\"content\": \"no\"}}\n"
+
+enum { PATIENCE_MS = 8000 };
+
+static void open_stage(struct stage *t)
+{
+    stage_open(t);
+    screen_close(t->s); /* the program has the hands */
+    t->s = NULL;
+}
+
+static char *put_file(const struct stage *t, const char *name, const char *text)
+{
+    char *path = xvfb_place(&t->x, name);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+    return path;
+}
+
+static void t_program(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    open_stage(&t);
+    char *replies = put_file(&t, "replies", CLICK(500, 500) TYPE("no") ANSWER("Done."));
+    char *commands = put_file(&t, "commands", "text hi\ncontinue\n"), *runs = xvfb_place(&t.x, "runs");
+    char *how = xasprintf("--step=script:%s", commands);
+    program_run(&t.x, &o,
+                WORDS("run", "Press Save", how, "--break", "kind type", "--break", "step 99", "--fake",
+                      replies, "--runs", runs, "--settle-quiet", "30"));
+    assert_int_equal(o.code, 0);
+    assert_string_equal(o.out, "Done.\n");
+    assert_non_null(strstr(o.err, "breakpoint: kind type"));
+    assert_int_equal(json_array_size(stage_events(&t, "key_press")), 2);
+    program_run(&t.x, &o, WORDS("step", "Press Save", "--step=terminal", "--fake", replies, "--runs", runs));
+    ONE_LINE(&o, ERR_USAGE, "there is none", "--step=script:FILE");
+    program_run(&t.x, &o, WORDS("step", "Press Save", "--step=cards", "--fake", replies, "--runs", runs));
+    ONE_LINE(&o, ERR_USAGE, "--step is one of", "'cards'");
+    program_run(&t.x, &o,
+                WORDS("run", "Press Save", how, "--break", "kind dance", "--fake", replies, "--runs", runs));
+    ONE_LINE(&o, ERR_USAGE, "there is no action 'dance'");
+    outcome_free(&o);
+    free(replies);
+    free(commands);
+    free(runs);
+    free(how);
+    stage_close(&t);
+}
+
+/* Reads until the terminal says this; what it says after that is for the next one. */
+static void wait_for(int fd, struct buf *said, const char *what)
+{
+    const char *at;
+    while (!(at = strstr(said->data, what))) {
+        char piece[4096];
+        struct pollfd p = {fd, POLLIN, 0};
+        ssize_t n = poll(&p, 1, PATIENCE_MS) > 0 ? read(fd, piece, sizeof piece) : 0;
+        if (n <= 0)
+            fail_msg("the terminal did not say '%s': %s", what, said->data);
+        buf_put(said, piece, (size_t)n);
+    }
+    char *rest = xstrdup(at + strlen(what));
+    buf_clear(said);
+    buf_puts(said, rest);
+    free(rest);
+}
+
+static void t_terminal(void **state)
+{
+    (void)state;
+    struct stage t;
+    open_stage(&t);
+    char *replies = put_file(&t, "replies", CLICK(500, 500) EVIL ANSWER("Done."));
+    char *runs = xvfb_place(&t.x, "runs");
+    int fd;
+    pid_t pid = forkpty(&fd, NULL, NULL, NULL);
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        setenv("TERM", "xterm", 1);
+        setenv("COLORTERM", "truecolor", 1);
+        execl(program_path(), "holorun", "step", "Press Save", "--step=terminal", "--quiet", "--fake",
+              replies, "--runs", runs, "--settle-quiet", "30", (char *)NULL);
+        _exit(127);
+    }
+    struct buf said;
+    buf_init(&said, 1 << 20);
+    wait_for(fd, &said, "400,300");      /* where it would click */
+    wait_for(fd, &said, "\xe2\x96\x80"); /* and what is there */
+    wait_for(fd, &said, "(help)?");
+    assert_int_equal(write(fd, "help\n", 5), 5);
+    wait_for(fd, &said, "veto [REASON]");
+    wait_for(fd, &said, "(help)?");
+    assert_int_equal(write(fd, "dance\n", 6), 6);
+    wait_for(fd, &said, "there is no command 'dance'");
+    assert_int_equal(write(fd, "t 300 210\n", 10), 10);
+    wait_for(fd, &said, "300,210");
+    assert_int_equal(write(fd, "\n", 1), 1); /* Return runs it */
+    wait_for(fd, &said, "as?x");             /* nothing of the model's steers the terminal */
+    assert_int_equal(write(fd, "text yes\nr\nc\n", 13), 13);
+    wait_for(fd, &said, "Done.");
+    int status;
+    char rest[256];
+    while (read(fd, rest, sizeof rest) > 0)
+        ;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    json_t *list = stage_events(&t, "button_press");
+    assert_int_equal(field(list, 0, "x"), 300);
+    assert_int_equal(json_array_size(stage_events(&t, "key_press")), 3);
+    buf_free(&said);
+    close(fd);
+    free(replies);
+    free(runs);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("the program: --step, --break, step", t_program),
+    CLAIM("a terminal has the same verbs, and what the model writes does not steer it", t_terminal),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
