@@ -5,8 +5,8 @@
 #   SEEDS=20                                  of the MiniWoB++ pages: fewer are quicker, and say less
 #   JOBS=4                                    tests at work at once
 #
-# Tables go to stdout and into build/qa/SUITE.md, with 95 % intervals (Wilson); reports, frames and the record of every run are
-# in build/qa/results/SUITE.  Tests that fail are a result and no error here.
+# Tables go to stdout and into tests/results/qa-SUITE.md (with fewer seeds: build/qa/SUITE.md), with 95 % intervals (Wilson);
+# reports, frames and the record of every run are in build/qa/results/SUITE.  Tests that fail are a result and no error here.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 suites=${SUITE:-miniwob flights dialogs desktop} seeds=${SEEDS:-20} jobs=${JOBS:-4}
@@ -40,7 +40,7 @@ table() {
 
 worst=0
 for suite in $suites; do
-    out=build/qa/results/$suite only=()
+    out=build/qa/results/$suite only=() file=tests/results/qa-$suite.md
     if [ ! -r "tests/suites/$suite.yaml" ]; then
         echo "qa.sh: there is no tests/suites/$suite.yaml" >&2
         exit 2
@@ -48,9 +48,10 @@ for suite in $suites; do
     if [ "$suite" = miniwob ]; then
         tests/scripts/miniwob.sh || exit $?
         for ((k = 0; k < seeds && seeds < 20; k++)); do only+=(--only "*-$((1000000 + k))"); done
+        [ "$seeds" -lt 20 ] && file=build/qa/$suite.md
     fi
     rm -rf "$out"
-    mkdir -p "$out"
+    mkdir -p "$out" tests/results
     echo "== $suite, $jobs at once" >&2
     ./holorun qa "tests/suites/$suite.yaml" --jobs "$jobs" --out "$out" "${only[@]}"
     code=$?
@@ -63,6 +64,6 @@ for suite in $suites; do
         jq -r '"\(.suite): \(.counts.passed) of \(.counts.total) passed; \(.jobs) at once, \(.seconds | round) s, at most \(.memory.most / 1048576 | round) MB of memory\n"' \
             "$out/results.json"
         table "$out/results.json"
-    } | tee "build/qa/$suite.md"
+    } | tee "$file"
 done
 exit $worst
