@@ -514,6 +514,24 @@ static void t_not_well(void **state)
     scene_close(&t);
 }
 
+/* To close it may have been the task. */
+static void t_closed(void **state)
+{
+    (void)state;
+    struct scene t;
+    struct err e = ERR_INIT;
+    char what[256];
+    scene_open(&t);
+    assert_int_equal(desk_start(t.desk, "exit 0", &e), 0);
+    for (int64_t start = clock_ns(); desk_state(t.desk, what, sizeof what) != DESK_PROGRAM_DONE;
+         clock_sleep_ms(20))
+        assert_true(clock_ms_since(start) < 1000 * PATIENCE);
+    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "none", .absent = true), ANSWER_YES, "");
+    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "none", .absent = true), ANSWER_YES, "");
+    SAYS(ASK(&t, .text = "exit 1"), ANSWER_NO, "it was 1");
+    scene_close(&t);
+}
+
 static void *cancel_soon(void *arg)
 {
     clock_sleep_ms(200);
@@ -559,6 +577,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what cannot be asked is not a no, and all others are asked", t_not_asked),
     CLAIM("who stops the checks need not wait for them", t_cancel),
     CLAIM("on a desk that is lost nothing is a no, nor absent", t_not_well),
+    CLAIM("a program that was closed leaves a desk whose checks are answered", t_closed),
 };
 
 int main(int argc, char **argv)
