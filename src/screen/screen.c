@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 #include <X11/Xatom.h>
+#include <X11/extensions/XInput.h>
 #include <X11/extensions/XInput2.h>
 #include <X11/extensions/XTest.h>
 #include <X11/extensions/Xfixes.h>
@@ -26,21 +27,39 @@
 
 /* ---- open -------------------------------------------------------------------------------------- */
 
+/* libXi reads what a server has not answered when that dies during the first question about the version; this question
+ * it may leave unanswered. */
+static bool xinput_answers(Display *dpy)
+{
+    int opcode, event, error;
+    if (!XQueryExtension(dpy, INAME, &opcode, &event, &error))
+        return false;
+    XExtensionVersion *v = XGetExtensionVersion(dpy, INAME);
+    if (!v || v == (XExtensionVersion *)NoSuchExtension)
+        return false;
+    bool present = v->present;
+    XFree(v);
+    return present;
+}
+
 /* libXi throws away its list of displays when the last of them is closed, in whatever thread, even while another thread
  * adds one.  A display that is never closed keeps the list; its server sees the connection end at once. */
 static void keep_xinput(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static Display *kept;
-    int opcode, event, error, major = 2, minor = 2;
     pthread_mutex_lock(&lock);
     static atomic_bool lost;
     Display *dpy = kept ? NULL : xtrap_open(name, &lost);
     if (dpy) {
-        if (XQueryExtension(dpy, "XInputExtension", &opcode, &event, &error))
-            XIQueryVersion(dpy, &major, &minor);
-        shutdown(ConnectionNumber(dpy), SHUT_RDWR);
-        kept = dpy;
+        bool answers = xinput_answers(dpy);
+        if (!answers || lost) { /* the next one tries */
+            XCloseDisplay(dpy);
+            lost = false;
+        } else {
+            shutdown(ConnectionNumber(dpy), SHUT_RDWR);
+            kept = dpy;
+        }
     }
     pthread_mutex_unlock(&lock);
 }
@@ -105,7 +124,7 @@ static int probe(struct screen *s, struct err *e)
         XRRSelectInput(s->dpy, s->root, RRScreenChangeNotifyMask);
     }
     int opcode;
-    if (XQueryExtension(s->dpy, "XInputExtension", &opcode, &event, &error)) {
+    if (xinput_answers(s->dpy)) {
         major = 2;
         minor = 2;
         s->xinput = XIQueryVersion(s->dpy, &major, &minor) == Success;
