@@ -197,7 +197,32 @@ static void t_model(void **state)
     tiny_free(&tiny);
 }
 
+/* The embedded model has been taught to act and nothing else: whatever it says, it is no verdict. */
+static void t_embedded(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    struct engine_options o = {.dir = "assets/pocket/model", .device = "cpu"};
+    struct engine *engine = engine_open(&o, &e);
+    if (!engine)
+        fail_msg("%s", e.text);
+    struct dialect *d = dialect("pocket");
+    struct judge_model model = {.engine = engine, .dialect = d, .seed = 7};
+    struct judge j = judge_of(&model);
+    struct image im;
+    char *reason = NULL;
+    assert_int_equal(image_read_png(&im, "tests/cases/eval/pocket/dialog-options.png", &e), 0);
+    struct question q = {.text = "Is there an OK button?", .frames = &im, .n = 1};
+    assert_int_equal(j.ask(j.arg, &q, &reason, &e), ANSWER_UNKNOWN);
+    check_note("it said '%.60s'", reason);
+    free(reason);
+    image_free(&im);
+    dialect_free(d);
+    engine_close(engine);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("the embedded model gives no verdict", t_embedded),
     CLAIM("a reply means what its verdict says, else its last word in capitals, else nothing", t_read),
     CLAIM("a judge is told the frames and the question, in which nothing is a mark", t_told),
     CLAIM("yes, no, not known and an error come back as they are", t_judge),

@@ -43,6 +43,7 @@ static int see_user(struct mind *m, const struct chat_part *parts, int n, enum c
     struct buf b;
     buf_init(&b, 1 << 20);
     for (int i = 0; i < n; i++) {
+        assert_true(!parts[i].image || parts[i].image->rgb);
         playing->images[playing->asked - 1] += parts[i].image != NULL;
         buf_puts(&b, parts[i].text ? parts[i].text : "[image]");
     }
