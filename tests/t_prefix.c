@@ -171,12 +171,11 @@ static const char system_text[] = "You work on a computer. Say what you see, and
 static uint64_t spoken(struct mind *m, const char *task, struct err *e)
 {
     struct mind_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 40}};
-    struct generated g;
+    struct generated g = {.n = 0};
     int rc = m->ops->user(m, &(struct chat_part){.text = task}, 1, CHAT_PLACE_TEMPLATE, e);
     rc = rc ? rc : m->ops->speak(m, &r, &g, e);
     uint64_t hash = rc ? 0 : g.logits_hash;
-    if (rc == 0)
-        generated_free(&g);
+    generated_free(&g);
     return hash;
 }
 
