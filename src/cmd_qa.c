@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "brakes/running.h"
 #include "model/memory.h"
 #include "qa/crew.h"
 #include "qa/judge.h"
@@ -28,7 +29,7 @@ enum { SAVE_MS = 2000, REPORT_MAX = 1 << 30 };
 struct qa_settings {
     struct run_settings run; /* the first member: options of `run` land in it */
     const char *only[OPTION_LIST_MAX + 1], *shard, *shard_times, *rerun_failed, *out, *junit, *tap, *html;
-    int jobs, retries;
+    int jobs, retries, attempts;
     double max_time;
     bool list, fail_fast, update_golden, accept_claims;
 };
@@ -76,6 +77,18 @@ static const struct option_spec options[] = {
      "steps of an agent, where the suite does not say; 100 without it", NULL},
     {"temperature", 't', OPTION_NUMBER, RUN(temperature), "T", 0, 10, NULL,
      "0 for the likeliest reply, more for variety; without it what the dialect says", NULL},
+    {"validator", 0, OPTION_INT, RUN(validator), "N", 0, 9, "0",
+     "an answer counts only when the model, asked anew, says N times in a row that the task was carried out, "
+     "where the suite does not say (see run)",
+     NULL},
+    {"max-validations", 0, OPTION_INT, RUN(max_validations), "N", 1, 100, "3",
+     "answers that --validator looks at before the agent is told to end", NULL},
+    {"localizer", 0, OPTION_FLAG, RUN(localizer),
+     .help = "ask the model anew for the place of each element (see run)"},
+    {"attempts", 0, OPTION_INT, AT(attempts), "N", 1, 100, "1",
+     "how often a task is begun anew, on a fresh desktop, until it is passed, where the suite does not say; "
+     "what counts is the best of them, and the report has all",
+     NULL},
     {"policy", 0, OPTION_TEXT, RUN(policy), "FILE", 0, 4096, NULL,
      "rules on what may be done, where the suite does not say", "HOLORUN_POLICY"},
     {"confirm", 0, OPTION_TEXT, RUN(confirm), "HOW", 0, 4096, "yes-to-all",
@@ -109,11 +122,13 @@ const struct command qa_command = {
 struct qa {
     struct qa_settings s;
     struct suite *suite;
+    struct vault *vault;
     struct job_model model;
     struct crew crew;
     struct results results;
     struct live *live;
-    struct dialect *dialect; /* of the judge */
+    struct running_own *told; /* to others; NULL: not */
+    struct dialect *dialect;  /* of the judge */
     struct judge_model judge;
     char *reports[4]; /* files in the folder of results */
     struct report_paths paths;
@@ -284,6 +299,7 @@ static int run_tests(struct qa *q, struct err *e)
     }
     const struct crew_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
                                    .retries = q->s.retries,
+                                   .attempts = q->s.attempts,
                                    .fail_fast = q->s.fail_fast,
                                    .seconds = q->s.max_time,
                                    .live = q->live,
@@ -300,7 +316,7 @@ static int run_tests(struct qa *q, struct err *e)
 static int work(struct qa *q, struct err *e)
 {
     struct err unguarded = ERR_INIT;
-    if (desks_begin(e))
+    if (!(q->vault = vault_open(q->suite, q->s.run.secrets, e)) || desks_begin(e))
         return -1;
     if (screen_guard(&unguarded)) /* before there are threads */
         warn("%s", unguarded.text);
@@ -311,9 +327,14 @@ static int work(struct qa *q, struct err *e)
     q->crew.settings = &q->s.run;
     q->crew.suite = q->suite;
     q->crew.model = &q->model;
+    q->crew.vault = q->vault;
     q->crew.fake = q->s.run.fake;
     q->crew.dir = q->results.dir;
     q->crew.update_golden = q->s.update_golden;
+    struct err untold = ERR_INIT;
+    q->told = running_enter(0, "", q->suite->name, q->results.started, &untold);
+    if (!q->told || running_set_dir(q->told, q->results.dir, &untold))
+        warn("holorun stop will not find this suite: %s", untold.text);
     suite_warn(q->suite);
     int chosen = 0;
     for (int i = 0; i < q->suite->n; i++)
@@ -329,6 +350,7 @@ static int work(struct qa *q, struct err *e)
 
 static void close_all(struct qa *q)
 {
+    running_leave(q->told);
     live_free(q->live);
     results_free(&q->results);
     if (q->dialect)
@@ -336,6 +358,7 @@ static void close_all(struct qa *q)
     job_model_close(&q->model);
     desks_end();
     screen_guard_end();
+    vault_free(q->vault);
     suite_free(q->suite);
     for (int i = 0; i < 4; i++)
         free(q->reports[i]);

@@ -46,7 +46,8 @@ static int litter_in(const char *dir, bool print)
     int n = 0;
     DIR *d = opendir(dir);
     for (struct dirent *f; d && (f = readdir(d));) {
-        if (!strstr(f->d_name, "holorun-desk") && !is_stale_lock(dir, f->d_name))
+        bool desks = strstr(f->d_name, "holorun-desks-") && strcmp(dir, "/tmp") != 0;
+        if (!desks && !is_stale_lock(dir, f->d_name))
             continue;
         n++;
         if (print)
@@ -205,7 +206,7 @@ static int processes(const struct quality *q, bool print)
     return n;
 }
 
-/* Stale locks of displays, and folders of desks.  Those of /tmp that were there at first are somebody else's. */
+/* Folders of desks, and stale locks of displays: those that were there at first are somebody else's. */
 static int litter(const struct quality *q, bool print)
 {
     char *runtime = xvfb_place(&q->x, "runtime");

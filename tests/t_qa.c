@@ -160,6 +160,30 @@ static void t_flaky(void **state)
     quality_close(&q);
 }
 
+/* Two tests of one secret: typed in both, and in nothing that is written or inherited. */
+static void t_secret(void **state)
+{
+    (void)state;
+    struct quality q;
+    quality_open(&q);
+    quality_suite(&q, "  secrets: [\"PASSWORD=env:QA_CANARY\"]\ntests:\n  - id: \"t{n}\"\n    matrix: { n: "
+                      "1..2 }\n    task: "
+                      "Sign in.\n    checks: [{kind: shell, run: 'grep -c key_press \"$HOME/events.jsonl\" | "
+                      "grep -qx 10'}, "
+                      "{kind: shell, run: 'test -z \"$QA_CANARY\"'}]\n");
+    quality_reply(&q, "t1", FOCUS STEP("\"write_desktop\", \"content\": \"{{PASSWORD}}\"") SAY("xqzkvwpqyj"));
+    quality_reply(&q, "t2", FOCUS STEP("\"write_desktop\", \"content\": \"{{PASSWORD}}\"") ANSWER);
+    setenv("QA_CANARY", "xqzkvwpqyj", 1);
+    quality_run(&q, WORDS("--jobs", "2", "--quiet"));
+    unsetenv("QA_CANARY");
+    assert_string_equal(quality_outcome(&q, "t1"), "passed");
+    assert_string_equal(quality_outcome(&q, "t2"), "passed");
+    char *command = xasprintf("grep -rl xqzkvwpqyj '%s/out.d'", q.x.dir);
+    assert_int_not_equal(system(command), 0);
+    free(command);
+    quality_close(&q);
+}
+
 static void wait_for_a_run(const struct quality *q)
 {
     char *runs = xvfb_place(&q->x, "out.d/runs"), *run = NULL;
@@ -236,6 +260,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("eight at once end like one after the other", t_many),
     CLAIM("setup once and for each, teardown whatever came of it", t_setup),
     CLAIM("what passes at the second attempt is flaky", t_flaky),
+    CLAIM("a secret of two tests is typed in both, and stands in no report, no run and no environment",
+          t_secret),
     CLAIM("a signal stops all, what did not begin is skipped", t_stopped),
     CLAIM("killed in the middle it leaves no process, no lock, no folder", t_killed),
     CLAIM("--list says what would run, and a wrong key is named with the right one", t_list),

@@ -160,16 +160,40 @@ static void escape(struct secret *one)
     buf_free(&b);
 }
 
-int secrets_add(struct secrets *s, const char *spec, struct err *e)
+/* A place for one more, with the name that spec gives it; NULL: there is none. */
+static struct secret *next_one(struct secrets *s, const char *spec, struct err *e)
 {
-    if (s->n == SECRETS_MAX)
-        return err_set(e, ERR_USAGE, "more than %d secrets", SECRETS_MAX);
+    if (s->n == SECRETS_MAX) {
+        err_set(e, ERR_USAGE, "more than %d secrets", SECRETS_MAX);
+        return NULL;
+    }
     struct secret *one = &s->list[s->n];
     if (take_name(one, spec, e))
-        return -1;
+        return NULL;
     for (int i = 0; i < s->n; i++)
-        if (!strcmp(s->list[i].name, one->name))
-            return err_set(e, ERR_USAGE, "secret %s is given twice", one->name);
+        if (!strcmp(s->list[i].name, one->name)) {
+            err_set(e, ERR_USAGE, "secret %s is given twice", one->name);
+            return NULL;
+        }
+    return one;
+}
+
+int secrets_add_copy(struct secrets *s, const char *spec, const struct secrets *from, struct err *e)
+{
+    struct secret *one = next_one(s, spec, e);
+    if (!one)
+        return -1;
+    memcpy(one->value, from->list[0].value, sizeof one->value);
+    memcpy(one->escaped, from->list[0].escaped, sizeof one->escaped);
+    s->n++;
+    return 0;
+}
+
+int secrets_add(struct secrets *s, const char *spec, struct err *e)
+{
+    struct secret *one = next_one(s, spec, e);
+    if (!one)
+        return -1;
     const char *from = spec + strlen(one->name) + 1;
     int rc = !strncmp(from, "env:", 4) ? take_env(one, from + 4, e)
              : !strncmp(from, "file:", 5)

@@ -22,6 +22,9 @@ struct secrets *secrets_new(void);
 /* Takes "NAME=env:VAR" (and removes VAR from the environment) or "NAME=file:PATH" (without the newline at its
  * end).  ERR_USAGE; no message holds the value. */
 int secrets_add(struct secrets *s, const char *spec, struct err *e);
+/* The only secret of `from` once more, under the name in spec: a variable can be read only once, and many runs of one
+ * process may want it. */
+int secrets_add_copy(struct secrets *s, const char *spec, const struct secrets *from, struct err *e);
 /* All specs of a list that NULL ends; this process leaves no core dump from then on.  An empty list: 0, *out NULL. */
 int secrets_open(struct secrets **out, const char *const *specs, struct err *e);
 void secrets_free(struct secrets *s); /* overwrites; NULL is fine */

@@ -19,9 +19,9 @@ struct scene { /* one attempt */
     struct attempt *out;
     struct desk *desk;
     struct job job;
-    bool job_begun;
-    char *runs, *fake; /* that its settings speak of */
-    int number;        /* of the attempt, from 1 */
+    bool job_begun, ended; /* ended: the agent, by itself */
+    char *runs, *fake;     /* that its settings speak of */
+    int number;            /* of the attempt, from 1 */
     struct image frames[MAX_FRAMES];
     int n_frames;
 };
@@ -137,6 +137,8 @@ static void fill_settings(struct scene *s)
         r->max_time = t->seconds;
     if (t->policy)
         r->policy = t->policy;
+    if (t->validator)
+        r->validator = t->validator;
     for (int i = 0; t->secrets && t->secrets[i] && i < OPTION_LIST_MAX; i++)
         r->secrets[i] = t->secrets[i];
 }
@@ -148,10 +150,16 @@ static void work(struct scene *s)
     job_begin(&s->job, s->crew->build, s->crew->argc, s->crew->argv);
     s->job_begun = true;
     s->job.model = s->crew->model;
+    s->job.among = true;
     s->job.task = xstrdup(s->test->task);
     fill_settings(s);
+    if (vault_take(s->crew->vault, s->job.s.secrets, &s->job.secrets, &e)) {
+        take_error(s, &e);
+        return;
+    }
     job_work(&s->job, &r, &e);
     s->out->status = s->job.began ? agent_status_name(r.status) : "";
+    s->ended = s->job.began && agent_status_own(r.status);
     s->out->answer = r.answer;
     s->out->steps = r.steps;
     s->out->seconds = r.seconds;
@@ -215,7 +223,7 @@ static int run_checks(struct scene *s)
         .out_dir = e.kind ? NULL : pictures,
         .frames = s->frames,
         .n_frames = s->n_frames,
-        .ended = !strcmp(a->status, "answered") || !strcmp(a->status, "infeasible"),
+        .ended = s->ended,
         .update_golden = s->crew->update_golden,
         .judge = s->crew->judge,
         .cancel = screen_stop_flag(NULL),
@@ -241,9 +249,32 @@ static void keep_log(struct scene *s)
     buf_free(&log);
 }
 
+static void hide(const struct scene *s, char **text)
+{
+    char *masked = *text ? secrets_mask(s->job.secrets, *text) : NULL;
+    free(*text);
+    *text = masked;
+}
+
+/* No report has what may not be seen. */
+static void hide_secrets(struct scene *s)
+{
+    struct attempt *a = s->out;
+    if (!s->job_begun || !s->job.secrets)
+        return;
+    hide(s, &a->answer);
+    hide(s, &a->error);
+    hide(s, &a->log);
+    for (int i = 0; i < a->n_checks; i++) {
+        hide(s, &a->checks[i].detail);
+        hide(s, &a->checks[i].output);
+    }
+}
+
 static void away(struct scene *s)
 {
     struct err e = ERR_INIT;
+    hide_secrets(s);
     if (s->job_begun)
         job_close(&s->job);
     if (s->desk && run_commands(s, s->test->teardown, "teardown", &e))

@@ -10,6 +10,7 @@
 
 #include "qa/check.h"
 #include "qa/result.h"
+#include "qa/vault.h"
 #include "run/job.h"
 
 struct crew { /* what all tests of a run share; it does not change while they run */
@@ -19,6 +20,7 @@ struct crew { /* what all tests of a run share; it does not change while they ru
     char **argv; /* of the command line, for the record */
     const struct suite *suite;
     const struct job_model *model;
+    const struct vault *vault;
     const char *fake; /* file of replies for each test, or a folder with ID.txt; NULL: the model */
     const char *dir;  /* for runs and pictures */
     bool update_golden;

@@ -51,10 +51,16 @@ static struct result *take(struct work *w)
     return out;
 }
 
+static int attempts_of(const struct work *w, const struct test *t)
+{
+    int n = t->attempts ? t->attempts : w->o->attempts;
+    return n > 0 ? n : 1;
+}
+
 static bool again(const struct work *w, const struct result *r)
 {
     int retries = r->test->retries >= 0 ? r->test->retries : w->o->retries;
-    return r->n <= retries && !*screen_stop_flag(NULL) &&
+    return r->n < attempts_of(w, r->test) + retries && !*screen_stop_flag(NULL) &&
            (r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR ||
             r->outcome == OUTCOME_INCONCLUSIVE);
 }
@@ -69,7 +75,7 @@ static void do_test(struct work *w, struct result *r)
         r->outcome = a->outcome;
     } while (again(w, r));
     const struct attempt *a = &r->attempts[r->n - 1], *before = r->n > 1 ? a - 1 : NULL;
-    if (before && r->outcome == OUTCOME_PASSED)
+    if (before && r->outcome == OUTCOME_PASSED && r->n > attempts_of(w, r->test))
         r->flaky = flaky_why(before->run_dir, a->run_dir, &r->flaky_where);
 }
 

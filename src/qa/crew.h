@@ -1,8 +1,9 @@
 /* crew.h - tests at work, up to so many at a time, each from a thread of its own.
  *
  * The threads take the next test when they have done one.  All share one model; who waits for a page keeps nobody from
- * thinking.  A test that did not pass is done again up to its `retries`; when it passes then it is flaky, and the two runs
- * are compared to say whether the program or the model was another.
+ * thinking.  A test that did not pass is done again, first up to its `attempts`, which are part of how the agent works, then up to its
+ * `retries`: when it passes only then it is flaky, and the two runs are compared to say whether the program or the model was
+ * another.
  */
 #ifndef HOLORUN_QA_CREW_H
 #define HOLORUN_QA_CREW_H
@@ -11,9 +12,11 @@
 #include "qa/live.h"
 
 struct crew_options {
-    int jobs, retries; /* retries: of tests that do not say */
-    bool fail_fast;    /* no new test begins after one that failed */
-    double seconds;    /* for all of them; 0: no limit */
+    int jobs;
+    int retries,
+        attempts;   /* of tests that do not say; attempts: tries that are no sign of flakiness, from 1 */
+    bool fail_fast; /* no new test begins after one that failed */
+    double seconds; /* for all of them; 0: no limit */
     struct live *live;
     void (*saved)(void *arg, const struct results *r); /* after each test, one at a time; may be NULL */
     void *arg;

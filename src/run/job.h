@@ -60,7 +60,7 @@ struct job {
     struct trace *trace;
     struct progress progress;
     struct policy *policy;
-    struct secrets *secrets; /* NULL: none */
+    struct secrets *secrets; /* NULL: none; may be there before it opens, in place of those in the settings */
     struct gate *gate;
     struct stepper *stepper;
     struct validator validator;

@@ -27,10 +27,10 @@ static void scrub(const void *secrets, struct buf *json)
 /* A value that stands in the task is not asked of the model. */
 static int open_secrets(struct job *j, struct err *e)
 {
-    if (!*j->s.secrets)
-        return 0;
-    if (secrets_open(&j->secrets, j->s.secrets, e))
+    if (!j->secrets && secrets_open(&j->secrets, j->s.secrets, e))
         return -1;
+    if (!j->secrets)
+        return 0;
     char *task = secrets_mask(j->secrets, j->task);
     free(j->task);
     j->task = task;
@@ -124,7 +124,8 @@ static int open_screen(struct job *j, struct err *e)
              j->s.pause_on_human ? ", and it will not pause for a person" : "");
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
-    if (d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
+    bool many = j->model != &j->own; /* of which nobody reads the same line for each */
+    if (!many && d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
         warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes, or give it a "
              "window "
              "of that size with --view",
