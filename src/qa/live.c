@@ -239,6 +239,18 @@ static void put_list(const struct live *l, FILE *f, const struct results *r)
     free(list);
 }
 
+/* One set of weights, and a state for each conversation. */
+static void put_memory(FILE *f, const struct results *r)
+{
+    const double mib = 1 << 20;
+    if (r->memory_most)
+        fprintf(f,
+                "%-12s %.0f MiB at most, of that %.0f with the weights before the first test, %.1f states of "
+                "conversations\n",
+                "memory", (double)r->memory_most / mib, (double)r->memory_weights / mib,
+                (double)r->memory_state / mib);
+}
+
 void live_summary(struct live *l, const struct results *r, const char *report)
 {
     char *text;
@@ -252,6 +264,7 @@ void live_summary(struct live *l, const struct results *r, const char *report)
         put(f, report, 4096);
         fputc('\n', f);
     }
+    put_memory(f, r);
     fclose(f);
     pthread_mutex_lock(&l->lock);
     bar_end(&l->bar);

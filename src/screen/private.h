@@ -117,6 +117,9 @@ struct screen {
 
 /* ---- screen.c ---------------------------------------------------------------------------------- */
 
+/* Whether there is an XInput.  To be asked before its version: libXi reads what a server has not answered when that dies
+ * during the first question about the version; this question it may leave unanswered. */
+bool screen_xinput_answers(Display *dpy);
 /* 0, or -1 with "display ':1' was lost". To be asked before and after talking to the server. */
 int screen_alive(struct screen *s, struct err *e);
 /* Alive, ours to drive, and not asked to stop: the look before each event. */

@@ -27,9 +27,7 @@
 
 /* ---- open -------------------------------------------------------------------------------------- */
 
-/* libXi reads what a server has not answered when that dies during the first question about the version; this question
- * it may leave unanswered. */
-static bool xinput_answers(Display *dpy)
+bool screen_xinput_answers(Display *dpy)
 {
     int opcode, event, error;
     if (!XQueryExtension(dpy, INAME, &opcode, &event, &error))
@@ -52,7 +50,7 @@ static void keep_xinput(const char *name)
     static atomic_bool lost;
     Display *dpy = kept ? NULL : xtrap_open(name, &lost);
     if (dpy) {
-        bool answers = xinput_answers(dpy);
+        bool answers = screen_xinput_answers(dpy);
         if (!answers || lost) { /* the next one tries */
             XCloseDisplay(dpy);
             lost = false;
@@ -124,7 +122,7 @@ static int probe(struct screen *s, struct err *e)
         XRRSelectInput(s->dpy, s->root, RRScreenChangeNotifyMask);
     }
     int opcode;
-    if (xinput_answers(s->dpy)) {
+    if (screen_xinput_answers(s->dpy)) {
         major = 2;
         minor = 2;
         s->xinput = XIQueryVersion(s->dpy, &major, &minor) == Success;

@@ -281,7 +281,8 @@ static int listen_to(struct watch *w, const char *display, bool pointer, struct 
     if ((w->socket = fcntl(ConnectionNumber(w->dpy), F_DUPFD_CLOEXEC, 0)) < 0)
         return err_set(e, ERR_ENV, "no more file descriptors: %s", strerror(errno));
     if (!XQueryExtension(w->dpy, "XInputExtension", &w->xi_opcode, &event, &error) ||
-        XIQueryVersion(w->dpy, &major, &minor) != Success || (major == 2 && minor < 1))
+        !screen_xinput_answers(w->dpy) || XIQueryVersion(w->dpy, &major, &minor) != Success ||
+        (major == 2 && minor < 1))
         return err_set(e, ERR_ENV, "display '%s' has no XInput 2.1: Escape twice will not stop the run",
                        display);
     unsigned char bits[XIMaskLen(XI_LASTEVENT)] = {0};
