@@ -152,6 +152,9 @@ test: ## install what is missing, build, run every test (ASAN=1: with sanitizers
 	@$(MAKE) $(QUIET) -j2 all tests
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
 tests: $(TESTS) $(HELPERS)
+qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)
+	@HOLORUN_MOMENTS=$(or $(MOMENTS),30) $(B)/tests/t_qa_chaos
+.PHONY: qa-chaos
 test-gpu: ## the tests of the kernels on a GPU, then under compute-sanitizer where that is installed
 	@$(SCRIPTS)/gpu.sh '$(NVCC)'
 	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun gpu-tests

@@ -45,10 +45,5 @@ for kind in $(printf '%s\n' "${!total[@]}" | sort); do
     printf '%-16s %5d %5d\n' "$kind" "${right[$kind]:-0}" "${total[$kind]}"
 done
 
-# From the settled screen to the executed action, by the clock of the run's own record.
-awk 'function number(key) { return match($0, "\"" key "\": [0-9.]+") ? substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) : 0 }
-     /"kind": "observe"/ { seen[FILENAME, number("step")] = number("t_mono_ns") / 1e6 - number("capture_ms") }
-     /"kind": "exec"/ { print number("t_mono_ns") / 1e6 - seen[FILENAME, number("step")] }' "$runs"/*/events.jsonl |
-    sort -n | awk '{ ms[NR] = $1 } END { if (NR) printf "%d actions, each from settled screen to done: median %.0f ms, 95 of 100 below %.0f ms\n",
-                   NR, ms[int((NR + 1) / 2)], ms[int(NR * 0.95 + 0.5)] }'
+tests/scripts/step_times.sh "$runs"/*/events.jsonl
 [ -n "${RUNS:-}" ] || rm -rf "$runs"

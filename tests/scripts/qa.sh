@@ -64,6 +64,8 @@ for suite in $suites; do
         jq -r '"\(.suite): \(.counts.passed) of \(.counts.total) passed; \(.jobs) at once, \(.seconds | round) s, at most \(.memory.most / 1048576 | round) MB of memory\n"' \
             "$out/results.json"
         table "$out/results.json"
+        echo
+        find "$out/runs" -name events.jsonl -print0 | xargs -0 tests/scripts/step_times.sh
     } | tee "$file"
 done
 exit $worst
