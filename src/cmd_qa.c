@@ -28,7 +28,8 @@ enum { SAVE_MS = 2000, REPORT_MAX = 1 << 30 };
 
 struct qa_settings {
     struct run_settings run; /* the first member: options of `run` land in it */
-    const char *only[OPTION_LIST_MAX + 1], *shard, *shard_times, *rerun_failed, *out, *junit, *tap, *html;
+    const char *only[OPTION_LIST_MAX + 1], *shard, *shard_times, *rerun_failed, *out, *junit, *tap, *html,
+        *confirm;
     int jobs, retries, attempts;
     double max_time;
     bool list, fail_fast, update_golden, accept_claims;
@@ -91,9 +92,9 @@ static const struct option_spec options[] = {
      NULL},
     {"policy", 0, OPTION_TEXT, RUN(policy), "FILE", 0, 4096, NULL,
      "rules on what may be done, where the suite does not say", "HOLORUN_POLICY"},
-    {"confirm", 0, OPTION_TEXT, RUN(confirm), "HOW", 0, 4096, "yes-to-all",
-     "what the rules would ask a person about: a suite says what is to be done, so it is done; never refuses "
-     "it, cmd:COMMAND asks a program",
+    {"confirm", 0, OPTION_TEXT, AT(confirm), "HOW", 0, 4096, NULL,
+     "what the rules would ask a person about (see run): without it everything is done on desktops that are "
+     "thrown away, as the suite says, and on one that is there somebody is asked; never refuses it",
      NULL},
     {"step", 0, OPTION_MAYBE, RUN(step), "terminal|window|script:FILE", 0, 4096, NULL,
      "show each step before it runs, and ask (see holorun step); one test at a time", NULL},
@@ -329,6 +330,7 @@ static int work(struct qa *q, struct err *e)
     q->crew.model = &q->model;
     q->crew.vault = q->vault;
     q->crew.fake = q->s.run.fake;
+    q->crew.confirm = q->s.confirm;
     q->crew.dir = q->results.dir;
     q->crew.update_golden = q->s.update_golden;
     struct err untold = ERR_INIT;

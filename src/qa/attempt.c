@@ -131,6 +131,7 @@ static void fill_settings(struct scene *s)
     r->fake = s->fake = fake_replies(s);
     r->runs = s->runs = xasprintf("%s/runs", s->crew->dir);
     r->seed = t->seed;
+    r->confirm = s->crew->confirm ? s->crew->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
     if (t->steps)
         r->max_steps = t->steps;
     if (t->seconds > 0)

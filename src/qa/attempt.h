@@ -22,7 +22,9 @@ struct crew { /* what all tests of a run share; it does not change while they ru
     const struct job_model *model;
     const struct vault *vault;
     const char *fake; /* file of replies for each test, or a folder with ID.txt; NULL: the model */
-    const char *dir;  /* for runs and pictures */
+    const char
+        *confirm;    /* as `run` has it; NULL: all is done on a desktop of our own, else somebody is asked */
+    const char *dir; /* for runs and pictures */
     bool update_golden;
     struct judge judge;
 };

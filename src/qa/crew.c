@@ -98,7 +98,7 @@ static void *work_on(void *arg)
     struct result *row;
     while ((row = take(w))) {
         struct result r = {.test = row->test, .worker = me->number};
-        bool ours = !strncmp(r.test->display, "xvfb", 4);
+        bool ours = test_owns_desktop(r.test);
         if (!ours)
             pthread_mutex_lock(&w->desktop);
         r.began = since_start(w);

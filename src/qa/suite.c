@@ -362,6 +362,11 @@ struct suite *suite_parse(const char *text, size_t len, const char *path, struct
     return NULL;
 }
 
+bool test_owns_desktop(const struct test *t)
+{
+    return !strncmp(t->display, "xvfb", 4);
+}
+
 struct suite *suite_read(const char *path, struct err *e)
 {
     char *text;

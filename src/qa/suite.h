@@ -74,6 +74,9 @@ struct test {
     bool chosen; /* by suite_select; all of them before */
 };
 
+/* Whether its desktop is made for it and thrown away, or one that is there. */
+bool test_owns_desktop(const struct test *t);
+
 struct suite {
     const char *name, *path, *dir;                           /* dir: of the file, in which commands run */
     const char *const *setup, *const *teardown, *const *env; /* once, without a display */
