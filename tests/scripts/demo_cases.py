@@ -36,7 +36,7 @@ SUITES = {
     "dialogs": ("Dialogs in Chromium, judged by their titles: the cases of tests/cases/demo_many.tsv.",
                 BROWSER, "^DIALOG pressed=", {"steps": 16, "timeout_s": 120}, FIRST_SEED, None),
     "waits": ("Slow forms: each is busy for 2 s before it shows itself, and again after a press.",
-              FORM % "--delay 2 ", "^DIALOG", {"wm": '""', "steps": 12, "timeout_s": 240}, 4_000_000,
+              FORM % "--delay 2 ", "^DIALOG pressed=", {"wm": '""', "steps": 12, "timeout_s": 240}, 4_000_000,
               {"buttons": 16, "ticks": 8, "options": 8, "fields": 8}),
     "crowd": ("A hundred forms, for a hundred sessions at once.",
               FORM % "", "^DIALOG pressed=", {"wm": '""', "steps": 12, "timeout_s": 3600}, 5_000_000,
