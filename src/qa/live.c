@@ -243,7 +243,7 @@ static void put_list(const struct live *l, FILE *f, const struct results *r)
 static void put_memory(FILE *f, const struct results *r)
 {
     const double mib = 1 << 20;
-    if (r->memory_most)
+    if (r->memory_most && r->memory_weights)
         fprintf(f,
                 "%-12s %.0f MiB at most, of that %.0f with the weights before the first test, %.1f states of "
                 "conversations\n",
