@@ -5,6 +5,8 @@
  *     };
  *     int main(int argc, char **argv) { return check_main(argc, argv, tests, sizeof tests / sizeof *tests); }
  *
+ * CLAIM_WITH names what is set up before a test and taken down after it.
+ *
  * Each test prints its claim; figures go through check_note and stand under it.  The order is
  * shuffled; the seed is printed and `HOLORUN_TEST_SEED=n` repeats it (check_seed() for random data
  * inside a test).  An argument runs only the claims that contain it; --list lists them.
@@ -26,9 +28,10 @@
 #include <string.h>
 #include <time.h>
 
-#define CLAIM(text, fn)                                                                                      \
+#define CLAIM(text, fn) CLAIM_WITH(text, fn, NULL, NULL)
+#define CLAIM_WITH(text, fn, setup, teardown)                                                                \
     {                                                                                                        \
-        (text), (fn), NULL, NULL, NULL                                                                       \
+        (text), (fn), (setup), (teardown), NULL                                                              \
     }
 #define check_note(...) (printf("           "), printf(__VA_ARGS__), putchar('\n'))
 

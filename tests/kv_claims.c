@@ -19,23 +19,6 @@ struct engine *kv_claims_engine(const struct tiny *t, const char *device, const 
     return g;
 }
 
-static void append(struct session *s, int first, int n)
-{
-    struct err e = ERR_INIT;
-    for (int i = 0; i < n; i++)
-        if (session_append(s, &(int32_t){16 + (first * 31 + i * 7) % 256}, 1, &e))
-            fail_msg("%s", e.text);
-}
-
-static void append_image(struct session *s)
-{
-    struct err e = ERR_INIT;
-    struct image im = tiny_image(90, 60, 5);
-    if (session_append_image(s, &im, &e))
-        fail_msg("%s", e.text);
-    image_free(&im);
-}
-
 static void same(struct session *a, struct session *b)
 {
     size_t n, m;
@@ -55,9 +38,9 @@ static void same(struct session *a, struct session *b)
 static struct session *converse(struct engine *g)
 {
     struct session *s = session_new(g, 1);
-    append(s, 1, 23);
-    append_image(s);
-    append(s, 2, 11);
+    tiny_append(s, 1, 23);
+    tiny_append_image(s, 5);
+    tiny_append(s, 2, 11);
     return s;
 }
 
@@ -75,11 +58,11 @@ static void goes_back(struct engine *g, struct session *straight)
     struct err e = ERR_INIT;
     struct session *s = converse(g);
     struct checkpoint *c = session_checkpoint(s);
-    append(s, 9, 21);
+    tiny_append(s, 9, 21);
     session_logits(s);
     if (session_rewind(s, c, &e))
         fail_msg("%s", e.text);
-    append(s, 4, 17);
+    tiny_append(s, 4, 17);
     same(s, straight);
     checkpoint_free(c);
     session_free(s);
@@ -111,12 +94,12 @@ static void is_away(struct engine *g, struct session *s)
     if (tenant_spill(&s->home) == 0)
         assert_true(s->home.away);
     same(fork, s);
-    append(fork, 8, 1);
-    append(s, 8, 1);
+    tiny_append(fork, 8, 1);
+    tiny_append(s, 8, 1);
     same(fork, s);
     for (int i = 0; i < 600; i++) { /* its keys and values grow, and with them where they are */
-        append(fork, i, 1);
-        append(s, i, 1);
+        tiny_append(fork, i, 1);
+        tiny_append(s, i, 1);
     }
     same(fork, s);
     assert_int_equal(engine_state_memory(g).used, crowd_need(g, session_length(s)) +
@@ -131,13 +114,13 @@ static void goes_with_others(struct engine *g)
     struct session *alone[N], *together[N];
     for (int i = 0; i < N; i++) {
         alone[i] = session_new(g, 1);
-        append(alone[i], i, 1 + 9 * i);
+        tiny_append(alone[i], i, 1 + 9 * i);
         together[i] = session_fork(alone[i]);
     }
     for (int step = 0; step < 3; step++) {
         for (int i = 0; i < N; i++) {
-            append(alone[i], step + i, 1);
-            append(together[i], step + i, 1);
+            tiny_append(alone[i], step + i, 1);
+            tiny_append(together[i], step + i, 1);
             session_logits(alone[i]);
         }
         session_step_many(together, N);
@@ -157,7 +140,7 @@ void kv_claims_check(const struct tiny *t, const char *device, const char *isa)
     assert_true(engine_kv(g) == KV_FP8 && engine_kv(plain) == KV_AUTO);
     struct session *straight = converse(g);
     session_logits(straight);
-    append(straight, 4, 17);
+    tiny_append(straight, 4, 17);
     session_logits(straight);
     goes_back(g, straight);
     struct session *s = session_fork(straight);

@@ -3,40 +3,28 @@
  * A tiny model says random things under random dice.  What it said at each turn is kept, with the tokens that stood
  * before; a turn that is gone back to has the same tokens, and the same dice say the same again.
  */
-#include "check.h"
-#include "tiny_model.h"
+#include "tiny_check.h"
 
 #include "agent/context.h"
 
 enum { TURNS = 9, SPOKEN = 10, IN_VIEW = 2 };
 
 static struct dialect *dialect;
-static struct tiny tiny;
-static struct engine *engine;
 
 static int setup(void **state)
 {
-    (void)state;
     dialect = dialect_load("holo3", NULL);
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    engine = tiny_open(&tiny, NULL, 1, false);
-    return 0;
+    return tiny_setup(state);
 }
 
 static int teardown(void **state)
 {
-    (void)state;
-    engine_close(engine);
-    tiny_free(&tiny);
+    tiny_teardown(state);
     dialect_free(dialect);
     return 0;
 }
 
-#define WITH_MODEL(text, fn)                                                                                 \
-    {                                                                                                        \
-        (text), (fn), setup, teardown, NULL                                                                  \
-    }
+#define WITH_TALK(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 /* ---- a conversation on record ------------------------------------------------------------------------------ */
 
@@ -254,12 +242,12 @@ static void t_no_room(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    WITH_MODEL(
+    WITH_TALK(
         "a turn that is kept says the same again to the bit, across cuts, more than once, from other lines",
         t_kept),
-    WITH_MODEL("the window goes on from there as it did then", t_window),
-    WITH_MODEL("an older turn is said again: the same tokens, the same dice", t_read_again),
-    WITH_MODEL("where there is no room for all, older turns are no longer kept", t_no_room),
+    WITH_TALK("the window goes on from there as it did then", t_window),
+    WITH_TALK("an older turn is said again: the same tokens, the same dice", t_read_again),
+    WITH_TALK("where there is no room for all, older turns are no longer kept", t_no_room),
 };
 
 int main(int argc, char **argv)

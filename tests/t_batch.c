@@ -1,13 +1,12 @@
 /* t_batch.c - claims about many sessions within a bound on their memory, on the processor: who does not fit waits, or is
  * refused, and nobody's tokens depend on it.  On the device: t_cuda_batch.c.
  */
-#include "check.h"
 #include "crowd.h"
+#include "tiny_check.h"
 
 #include "model/generate.h"
 #include "model/session.h"
 
-static struct tiny tiny;
 static struct crowd crowd;
 
 static void no_memory_left(struct engine *g)
@@ -295,10 +294,6 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
     crowd = (struct crowd){.n = CROWD_MOST, .longest = 1200, .tokens = CROWD_TOKENS, .seed = check_seed()};
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
 }

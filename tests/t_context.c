@@ -26,10 +26,7 @@ static int teardown(void **state)
     return 0;
 }
 
-#define WITH_DIALECT(text, fn)                                                                               \
-    {                                                                                                        \
-        (text), (fn), setup, teardown, NULL                                                                  \
-    }
+#define WITH_DIALECT(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 static const char system_text[] = "You use a computer.";
 

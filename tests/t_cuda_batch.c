@@ -1,30 +1,11 @@
 /* t_cuda_batch.c - claims about many sessions within a bound on the device's memory: idle ones go to the host's and come
  * back with the same bits.
  */
-#include "check.h"
 #include "crowd.h"
+#include "tiny_check.h"
 
 #include "model/plan.h"
 #include "model/session.h"
-
-static struct tiny tiny;
-
-static void append(struct session *s, int first, int n)
-{
-    struct err e = ERR_INIT;
-    for (int i = 0; i < n; i++)
-        if (session_append(s, &(int32_t){16 + (first * 31 + i * 7) % 256}, 1, &e))
-            fail_msg("%s", e.text);
-}
-
-static void append_image(struct session *s, uint64_t seed)
-{
-    struct err e = ERR_INIT;
-    struct image im = tiny_image(90, 60, seed);
-    if (session_append_image(s, &im, &e))
-        fail_msg("%s", e.text);
-    image_free(&im);
-}
 
 static void compute(struct session *s)
 {
@@ -63,10 +44,10 @@ static void t_spilled(void **state)
     assert_true(engine_state_memory(g).bound > 0); /* what the weights leave */
     assert_int_equal(used(g), 0);
     for (int i = 0; i < 2; i++) {
-        append(both[i], 1, 23);
+        tiny_append(both[i], 1, 23);
         c[i] = session_try_checkpoint(both[i], NULL);
-        append_image(both[i], 5); /* rows that wait are part of what goes */
-        append(both[i], 2, 3);
+        tiny_append_image(both[i], 5); /* rows that wait are part of what goes */
+        tiny_append(both[i], 2, 3);
     }
     size_t all = used(g);
     for (int round = 0; round < 3; round++) {
@@ -80,8 +61,8 @@ static void t_spilled(void **state)
         compute(s);
         compute(here);
         same(s, here);
-        append(s, round, 1 + round);
-        append(here, round, 1 + round);
+        tiny_append(s, round, 1 + round);
+        tiny_append(here, round, 1 + round);
     }
     assert_int_equal(session_hold(s, 0, NULL), 0);
     assert_int_equal(tenant_spill(&s->home), -1); /* who is in use stays */
@@ -93,7 +74,7 @@ static void t_spilled(void **state)
     assert_int_equal(tenant_spill(&s->home), 0); /* back to a mark from there, and its logits again */
     for (int i = 0; i < 2; i++) {
         assert_int_equal(session_rewind(both[i], c[i], NULL), 0);
-        append(both[i], 4, 17);
+        tiny_append(both[i], 4, 17);
     }
     compute(here);
     same(s, here);
@@ -122,40 +103,40 @@ static void t_order(void **state)
     for (int i = 0; i < N + 2; i++)
         s[i] = session_new(g, 1);
     for (int i = 0; i < N; i++) {
-        append(s[i], i, 5);
+        tiny_append(s[i], i, 5);
         compute(s[i]);
     }
     c[0] = session_try_checkpoint(s[0], NULL);
     c[1] = session_try_checkpoint(s[1], NULL);
     assert_int_equal(used(g), N * one + 2 * mark);
     assert_int_equal(session_rewind(s[0], c[0], NULL), 0); /* uses both */
-    append(s[N], 9, 5);
+    tiny_append(s[N], 9, 5);
     compute(
         s[N]); /* wants a session's room: both checkpoints go, and the session that was not used for longest */
     assert_int_equal(engine_state_memory(g).spilled, one > 2 * mark ? 3 : one > mark ? 2 : 1);
     for (int i = 0; i < N; i++)
         assert_int_equal(s[i]->home.away, one > 2 * mark && i == 2);
-    append(s[N + 1], 9, 5);
+    tiny_append(s[N + 1], 9, 5);
     compute(s[N + 1]);
     assert_true(s[3]->home.away && !s[0]->home.away && !s[1]->home.away);
     size_t before = used(g);
     assert_int_equal(session_rewind(s[1], c[1], NULL), 0); /* from where it is */
     assert_true(used(g) <= before);
-    append(s[1], 3, 4);
-    append(straight, 1, 5);
+    tiny_append(s[1], 3, 4);
+    tiny_append(straight, 1, 5);
     compute(straight);
-    append(straight, 3, 4);
+    tiny_append(straight, 3, 4);
     compute(straight);
     compute(s[1]);
     same(s[1], straight);
     assert_true(engine_state_memory(g).most <= engine_state_memory(g).bound);
     session_step_many(s, N + 2); /* more than there is room for, in groups */
     for (int i = 0; i < N + 2; i++) {
-        append(s[i], 8, 1);
+        tiny_append(s[i], 8, 1);
         assert_int_equal(session_waiting(s[i]), 1);
     }
     session_step_many(s, N + 2);
-    append(straight, 8, 1);
+    tiny_append(straight, 8, 1);
     assert_memory_equal(session_logits(s[1]), session_logits(straight),
                         (size_t)engine_vocab(g) * sizeof(float));
     for (int i = 0; i < N + 2; i++)
@@ -177,19 +158,19 @@ static void t_mark(void **state)
     engine_close(g);
     g = crowd_engine(&tiny, "cuda", one);
     struct session *s = session_new(g, 1), *straight = session_new(g, 1);
-    append(s, 1, 9);
+    tiny_append(s, 1, 9);
     struct checkpoint *c = session_try_checkpoint(s, &e);
     assert_non_null(c);
     assert_int_equal(used(g), one);
-    append(s, 2, 6);
+    tiny_append(s, 2, 6);
     compute(s);
     assert_null(session_try_fork(s, &e));
     assert_non_null(strstr(e.text, "no room"));
     assert_int_equal(session_rewind(s, c, &e), 0);
-    append(s, 3, 5);
-    append(straight, 1, 9);
+    tiny_append(s, 3, 5);
+    tiny_append(straight, 1, 9);
     compute(straight); /* which sends the other away, and is sent away by it */
-    append(straight, 3, 5);
+    tiny_append(straight, 3, 5);
     same(s, straight);
     assert_int_equal(used(g), one);
     session_free(s);
@@ -265,13 +246,13 @@ static void t_full(void **state)
     struct session *s[3];
     for (int i = 0; i < 3; i++) {
         s[i] = session_new(g, 1);
-        append(s[i], i, 9);
+        tiny_append(s[i], i, 9);
         compute(s[i]);
     }
     assert_true(s[0]->home.away && !s[1]->home.away && !s[2]->home.away);
     assert_int_equal(session_hold(s[1], 0, NULL), 0);
     assert_int_equal(session_hold(s[2], 0, NULL), 0);
-    append(s[0], 1, 1);
+    tiny_append(s[0], 1, 1);
     assert_int_equal(session_compute(s[0], &e), -1); /* nobody can go: an error, and nothing has changed */
     assert_non_null(strstr(e.text, "no room"));
     assert_true(s[0]->home.away);
@@ -319,7 +300,7 @@ static void t_planned(void **state)
         for (int i = 0; i < 5; i++) {
             s[i] = session_new(g, 1);
             marks[i] = session_checkpoint(s[i]);
-            append(s[i], i, lengths[i]);
+            tiny_append(s[i], i, lengths[i]);
             assert_int_equal(session_hold(s[i], 0, NULL), 0); /* there is room for them, nobody reads them */
             session_release(s[i]);
             want += plan_state(&p, lengths[i]) + plan_state(&p, 0);
@@ -341,7 +322,7 @@ static void t_planned(void **state)
     assert_int_equal(most, 7);
     for (int i = 0; i < 8; i++) {
         s[i] = session_new(g, 1);
-        append(s[i], i, 600);
+        tiny_append(s[i], i, 600);
         assert_int_equal(session_hold(s[i], 0, NULL), i < most ? 0 : -1);
     }
     for (int i = 0; i < 8; i++) {
@@ -363,9 +344,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
 }

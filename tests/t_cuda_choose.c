@@ -3,8 +3,7 @@
  * The definition sorts all candidates and adds up whole numbers; logarithms are checked against softmax in f64.  Device and
  * host have to agree in every bit of the choice, also of its log-probabilities.
  */
-#include "check.h"
-#include "tiny_model.h"
+#include "tiny_check.h"
 
 #include "cuda/cuda.h"
 #include "model/generate.h"
@@ -221,8 +220,6 @@ static void t_weights(void **state)
 
 /* ---- a whole model -------------------------------------------------------------------------------------------- */
 
-static struct tiny tiny;
-
 static struct grammar *answer(struct engine *g)
 {
     struct err e = ERR_INIT;
@@ -320,9 +317,5 @@ static const struct CMUnitTest tests[] = {
 int main(int argc, char **argv)
 {
     rng = check_seed();
-    tiny_init(&tiny, rng);
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, rng, tests, sizeof tests / sizeof *tests);
 }

@@ -1,8 +1,7 @@
 /* t_cuda_faults.c - claims about a GPU that is not as it should be: without a driver, too old, busy, full, lost.  Where
  * it is a real one nothing can be done to it, and nothing is claimed.
  */
-#include "check.h"
-#include "tiny_model.h"
+#include "tiny_check.h"
 
 #include "emu/emu.h"
 #include "model/session.h"
@@ -12,7 +11,6 @@
 
 enum { STUB_DRIVER = 34, BUSY = 46, NO_IMAGE = 209, ECC = 214, ILLEGAL_ADDRESS = 700, LAUNCH_FAILURE = 719 };
 
-static struct tiny tiny;
 static struct emu_card whole; /* a card that works */
 
 static void only_emulated(void)
@@ -160,9 +158,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
 }

@@ -1,16 +1,14 @@
 /* t_cuda_kv8.c - claims about keys and values of 8 bits on the device, its kernels run on the host: rows have the bytes of
  * the reference, attention over them its numbers, and a model that keeps them goes back, forks and goes on.
  */
-#include "check.h"
 #include "kv_claims.h"
 #include "lab.h"
+#include "tiny_check.h"
 
 #include "cuda/cuda.h"
 #include "ops/kv8.h"
 
 #include <math.h>
-
-static struct tiny tiny;
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
 
@@ -183,9 +181,5 @@ static const struct CMUnitTest tests[] = {
 int main(int argc, char **argv)
 {
     lab_random = check_seed();
-    tiny_init(&tiny, lab_random);
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, lab_random, tests, sizeof tests / sizeof *tests);
 }

@@ -19,14 +19,6 @@ static void only_emulated(void)
         skip();
 }
 
-static void append(struct session *s, int first, int n)
-{
-    struct err e = ERR_INIT;
-    for (int i = 0; i < n; i++)
-        if (session_append(s, &(int32_t){16 + (first * 31 + i * 7) % 256}, 1, &e))
-            fail_msg("%s", e.text);
-}
-
 static int append_image(struct session *s, int w, int h, uint64_t seed, struct err *e)
 {
     struct image im = tiny_image(w, h, seed);
@@ -89,7 +81,7 @@ static void as_planned(const struct tiny *t, enum weight_numbers numbers, const 
     int64_t longest = 0;
     for (int i = 0; i < N; i++) {
         s[i] = session_new(g, 1);
-        append(s[i], i, 40);
+        tiny_append(s[i], i, 40);
         if (append_image(s[i], W, H, 1, &e))
             fail_msg("%s", e.text);
         compute(s[i]);
@@ -97,7 +89,7 @@ static void as_planned(const struct tiny *t, enum weight_numbers numbers, const 
     }
     for (int step = 0; step < 4; step++) {
         for (int i = 0; i < N; i++)
-            append(s[i], i + step, 1);
+            tiny_append(s[i], i + step, 1);
         session_step_many(s, N);
     }
     within(0.02, "in use", name, (double)(emu_card.used - before),
@@ -150,10 +142,10 @@ static void t_picture(void **state)
     struct engine *g = open_on_card(&t, WEIGHTS_AUTO);
     struct session *s = session_new(g, 1), *other = session_new(g, 1), *straight = session_new(g, 1);
     for (int i = 0; i < 2; i++) {
-        append(i ? other : straight, 1, 30);
+        tiny_append(i ? other : straight, 1, 30);
         compute(i ? other : straight);
     }
-    append(s, 2, 10);
+    tiny_append(s, 2, 10);
     compute(s);
     assert_int_equal(append_image(straight, 64, 64, 9, &e), 0); /* one tile is in the cache */
     compute(straight);
@@ -166,13 +158,13 @@ static void t_picture(void **state)
         if (e.kind != ERR_ENV || !strstr(e.text, "no room for") || strchr(e.text, '\n'))
             fail_msg("error %d: %s", (int)e.kind, e.text);
         assert_int_equal(session_length(s), length);
-        append(other, i, 1);
+        tiny_append(other, i, 1);
         compute(other); /* goes on */
     }
     fill_card(false);
     assert_int_equal(append_image(s, 600, 400, 3, &e), 0); /* and so does this one, later */
     struct session *again = session_new(g, 1);
-    append(again, 2, 10);
+    tiny_append(again, 2, 10);
     compute(again);
     assert_int_equal(append_image(again, 600, 400, 3, &e), 0);
     same(s, again);
@@ -190,9 +182,9 @@ static struct engine *four(const struct tiny *t, struct session *s[4])
     struct engine *g = open_on_card(t, WEIGHTS_AUTO);
     for (int i = 0; i < 4; i++) {
         s[i] = session_new(g, 1);
-        append(s[i], i, 20 + i);
+        tiny_append(s[i], i, 20 + i);
         compute(s[i]);
-        append(s[i], 7 * i, 1);
+        tiny_append(s[i], 7 * i, 1);
     }
     return g;
 }

@@ -4,15 +4,13 @@
  * In bf16 each stage rounds, and a difference of one step in a small random model without training reaches a
  * few per cent at its end: what the processor's own kernels differ by from the reference is printed beside.
  */
-#include "check.h"
-#include "tiny_model.h"
+#include "tiny_check.h"
 
 #include "model/model.h"
 
 #include <math.h>
 #include <unistd.h>
 
-static struct tiny tiny;
 static uint64_t rng;
 
 static int between(int lo, int hi)
@@ -210,9 +208,5 @@ static const struct CMUnitTest tests[] = {
 int main(int argc, char **argv)
 {
     rng = check_seed();
-    tiny_init(&tiny, rng);
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, rng, tests, sizeof tests / sizeof *tests);
 }

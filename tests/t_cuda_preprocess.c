@@ -1,6 +1,5 @@
 /* t_cuda_preprocess.c - claims about patches made on the device: those of the host to the bit, and the same cache. */
-#include "check.h"
-#include "tiny_model.h"
+#include "tiny_check.h"
 
 #include "cuda/cuda.h"
 #include "model/preprocess.h"
@@ -143,8 +142,6 @@ static void t_digest(void **state)
 
 /* ---- a whole model -------------------------------------------------------------------------------------------- */
 
-static struct tiny tiny;
-
 static void see(struct session *s, const struct image *im)
 {
     struct err e = ERR_INIT;
@@ -219,9 +216,5 @@ static const struct CMUnitTest tests[] = {
 int main(int argc, char **argv)
 {
     rng = check_seed();
-    tiny_init(&tiny, rng);
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, rng, tests, sizeof tests / sizeof *tests);
 }

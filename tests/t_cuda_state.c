@@ -1,12 +1,10 @@
 /* t_cuda_state.c - claims about sessions whose states are fp16, on the GPU, run on the host. */
-#include "check.h"
 #include "crowd.h"
 #include "timeline.h"
+#include "tiny_check.h"
 
 #include "model/drift.h"
 #include "model/session.h"
-
-static struct tiny tiny;
 
 static void away(struct session *s)
 {
@@ -69,10 +67,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    check_seed();
-    tiny_init(&tiny, 3);
-    tiny_write(&tiny);
-    int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return failed;
+    return tiny_main(argc, argv, 3, tests, sizeof tests / sizeof *tests);
 }

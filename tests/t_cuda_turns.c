@@ -1,14 +1,12 @@
 /* t_cuda_turns.c - claims about threads that share one engine on the device: who is idle goes to the host's memory, and
  * everybody writes what he would alone.
  */
-#include "check.h"
 #include "threads.h"
+#include "tiny_check.h"
 
 #include "model/session.h"
 
 #include <pthread.h>
-
-static struct tiny tiny;
 
 static void t_spilled(void **state)
 {
@@ -42,9 +40,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
 }

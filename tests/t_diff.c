@@ -212,11 +212,11 @@ static void t_command(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    {"screen, thought, action, effect, missing steps, the end: each difference is found", t_kinds, setup,
-     teardown, NULL},
-    {"nothing in a run changes the page or the terminal", t_hostile, setup, teardown, NULL},
-    {"exit code, JSON, a private page, and one line when there is no such run", t_command, setup, teardown,
-     NULL},
+    CLAIM_WITH("screen, thought, action, effect, missing steps, the end: each difference is found", t_kinds,
+               setup, teardown),
+    CLAIM_WITH("nothing in a run changes the page or the terminal", t_hostile, setup, teardown),
+    CLAIM_WITH("exit code, JSON, a private page, and one line when there is no such run", t_command, setup,
+               teardown),
 };
 
 int main(int argc, char **argv)

@@ -2,8 +2,7 @@
  *
  * Probabilities are compared with those found by trying every continuation that the grammar has, one by one.
  */
-#include "check.h"
-#include "tiny_model.h"
+#include "tiny_check.h"
 
 #include "actions/slots.h"
 #include "agent/mind.h"
@@ -11,39 +10,6 @@
 #include "model/session.h"
 
 #include <math.h>
-
-static struct tiny tiny;
-static struct engine *engine;
-
-static int setup(void **state)
-{
-    (void)state;
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    engine = tiny_open(&tiny, NULL, 1, true);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    engine_close(engine);
-    tiny_free(&tiny);
-    return 0;
-}
-
-#define WITH_MODEL(text, fn)                                                                                 \
-    {                                                                                                        \
-        (text), (fn), setup, teardown, NULL                                                                  \
-    }
-
-static void append_text(struct session *s, const char *text)
-{
-    struct tokens ids = {0};
-    tokenizer_encode(engine_tokenizer(engine), text, strlen(text), true, &ids);
-    assert_int_equal(session_append(s, ids.ids, ids.n, NULL), 0);
-    tokens_free(&ids);
-}
 
 /* ---- probabilities ------------------------------------------------------------------------------------------- */
 
@@ -106,7 +72,7 @@ static void t_all(void **state)
     enum { WAYS = 5 * 40, WANTED = 12 };
     struct grammar *g = places();
     struct session *s = session_new(engine, 1);
-    append_text(s, "where? ");
+    tiny_append_text(s, "where? ");
     int at = grammar_start(g);
     for (const char *p = "go("; *p; p++) {
         int32_t id = 16 + (unsigned char)*p;
@@ -167,7 +133,7 @@ static void t_bounds(void **state)
     (void)state;
     struct grammar *g = places();
     struct session *s = session_new(engine, 1);
-    append_text(s, "where? ");
+    tiny_append_text(s, "where? ");
     struct explored out[4];
     char bracket = ')', never = '~';
     volatile int cancel = 1;
@@ -179,18 +145,18 @@ static void t_bounds(void **state)
     assert_int_equal(memcmp(out[0].text, "go(", 3), 0);
     session_free(s);
     s = session_new(engine, 1);
-    append_text(s, "where? ");
+    tiny_append_text(s, "where? ");
     how.arg = &never;
     assert_int_equal(explore(s, &how, out, 4, &e), 0);
     session_free(s);
     s = session_new(engine, 1);
-    append_text(s, "where? ");
+    tiny_append_text(s, "where? ");
     how.arg = &bracket;
     how.grammar = NULL; /* anything may come: it ends all the same */
     assert_true(explore(s, &how, out, 4, &e) >= 0);
     session_free(s);
     s = session_new(engine, 1);
-    append_text(s, "where? ");
+    tiny_append_text(s, "where? ");
     how.cancel = &cancel;
     assert_int_equal(explore(s, &how, out, 4, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);
@@ -333,10 +299,11 @@ static void t_slots(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    WITH_MODEL("the likeliest ways are those that trying all of them finds, with their probabilities", t_all),
-    WITH_MODEL("it ends: with a narrow beam, without a value, without a grammar, when it is told to",
-               t_bounds),
-    WITH_MODEL("of a reply: what was said is among them, with the probability it was said with", t_mind),
+    WITH_MODEL_F32("the likeliest ways are those that trying all of them finds, with their probabilities",
+                   t_all),
+    WITH_MODEL_F32("it ends: with a narrow beam, without a value, without a grammar, when it is told to",
+                   t_bounds),
+    WITH_MODEL_F32("of a reply: what was said is among them, with the probability it was said with", t_mind),
     CLAIM("verb and places are found where they stand, in each dialect that has them", t_slots),
 };
 

@@ -150,10 +150,7 @@ static void t_unreadable(void **state)
     free(c);
 }
 
-#define IN_FOLDER(text, fn)                                                                                  \
-    {                                                                                                        \
-        (text), (fn), setup, teardown, NULL                                                                  \
-    }
+#define IN_FOLDER(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
     IN_FOLDER("runs part at the first other screen or action, and that says whose doing it was", t_parts),

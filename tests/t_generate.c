@@ -1,7 +1,6 @@
 /* t_generate.c - claims about getting tokens out: sampling, grammars, forced tokens, ends; and about the
  * chat template around them. */
-#include "check.h"
-#include "tiny_model.h"
+#include "tiny_check.h"
 
 #include "model/chat.h"
 #include "model/generate.h"
@@ -9,39 +8,6 @@
 #include "model/session.h"
 
 #include <math.h>
-
-static struct tiny tiny;
-static struct engine *engine;
-
-static int setup(void **state)
-{
-    (void)state;
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    engine = tiny_open(&tiny, NULL, 1, false);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    engine_close(engine);
-    tiny_free(&tiny);
-    return 0;
-}
-
-#define WITH_MODEL(text, fn)                                                                                 \
-    {                                                                                                        \
-        (text), (fn), setup, teardown, NULL                                                                  \
-    }
-
-static void append_text(struct session *s, const char *text)
-{
-    struct tokens ids = {0};
-    tokenizer_encode(engine_tokenizer(engine), text, strlen(text), true, &ids);
-    assert_int_equal(session_append(s, ids.ids, ids.n, NULL), 0);
-    tokens_free(&ids);
-}
 
 /* ---- one token ----------------------------------------------------------------------------------------------- */
 
@@ -107,8 +73,8 @@ static void t_greedy(void **state)
     (void)state;
     struct err e = ERR_INIT;
     struct session *a = session_new(engine, 1), *b = session_new(engine, 1);
-    append_text(a, "<s>Once upon a time");
-    append_text(b, "<s>Once upon a time");
+    tiny_append_text(a, "<s>Once upon a time");
+    tiny_append_text(b, "<s>Once upon a time");
     struct sampling greedy = {0, 1, 60};
     struct generated out;
     assert_int_equal(generate(a, NULL, &greedy, NULL, NULL, NULL, &out, &e), 0);
@@ -153,7 +119,7 @@ static void t_repeat(void **state)
     (void)state;
     struct sampling warm = {1.5f, 0.9f, 30};
     struct session *s = session_new(engine, 42);
-    append_text(s, "dice");
+    tiny_append_text(s, "dice");
     struct checkpoint *c = session_checkpoint(s);
     struct generated first, again, other;
     assert_int_equal(generate(s, NULL, &warm, NULL, NULL, NULL, &first, NULL), 0);
@@ -189,8 +155,8 @@ static void t_grammar(void **state)
     if (!g)
         fail_msg("%s", e.text);
     struct session *s = session_new(engine, 1), *plain = session_new(engine, 1);
-    append_text(s, "q");
-    append_text(plain, "q");
+    tiny_append_text(s, "q");
+    tiny_append_text(plain, "q");
     struct sampling greedy = {0, 1, 100};
     struct generated out;
     struct buf seen;
@@ -247,7 +213,7 @@ static void t_alternatives(void **state)
     struct generation how = {.grammar = g, .sampling = {1.3f, 0.95f, 40}};
     struct generated bare, out;
     struct session *s = session_new(engine, check_seed());
-    append_text(s, "where");
+    tiny_append_text(s, "where");
     struct checkpoint *c = session_checkpoint(s);
     assert_int_equal(generate_as(s, &how, &bare, NULL), 0);
     assert_null(bare.alternatives);
@@ -284,7 +250,7 @@ static void t_grammar_ends(void **state)
     struct grammar *g = grammar_compile(x, gx_lit(x, "caf\xc3\xa9"), engine_tokenizer(engine), &e);
     gx_free(x);
     struct session *s = session_new(engine, 1);
-    append_text(s, "q");
+    tiny_append_text(s, "q");
     struct sampling greedy = {0, 1, 100};
     struct generated out;
     struct buf seen;
@@ -399,7 +365,7 @@ static void t_close(void **state)
                  {"a<SPECIAL_12>", "a<SPECIAL_12>\n"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct session *s = session_new(engine, 1);
-        append_text(s, cases[i].reply);
+        tiny_append_text(s, cases[i].reply);
         assert_int_equal(chat_close_reply(s, NULL), 0);
         expect(s, cases[i].closed);
         session_free(s);

@@ -3,15 +3,14 @@
  *
  * A stored value is a number of bf16, so attention over rows of 8 bits has the very bits of attention over those numbers.
  */
-#include "check.h"
 #include "kv_claims.h"
+#include "tiny_check.h"
 
 #include "ops/kv8.h"
 #include "ops/ops.h"
 
 #include <math.h>
 
-static struct tiny tiny;
 static uint64_t rng;
 
 static int between(int lo, int hi)
@@ -282,9 +281,5 @@ static const struct CMUnitTest tests[] = {
 int main(int argc, char **argv)
 {
     rng = check_seed();
-    tiny_init(&tiny, rng);
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, rng, tests, sizeof tests / sizeof *tests);
 }

@@ -1,14 +1,12 @@
 /* t_prefix.c - claims about what many sessions begin with: computed once, and each session has the bits of its own
  * reading.
  */
-#include "check.h"
 #include "crowd.h"
+#include "tiny_check.h"
 
 #include "agent/mind.h"
 #include "base/flag.h"
 #include "model/session.h"
-
-static struct tiny tiny;
 
 static struct engine *open_as(bool shared, enum state_numbers state, enum kv_numbers kv, size_t bound)
 {
@@ -226,9 +224,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
 }

@@ -1,36 +1,10 @@
 /* t_session.c - claims about sessions: going back, copying and saving equal a run that did none of it. */
-#include "check.h"
-#include "tiny_model.h"
+#include "tiny_check.h"
 
 #include "base/file.h"
 #include "model/session.h"
 
 #include <unistd.h>
-
-static struct tiny tiny;
-static struct engine *engine;
-
-static int setup(void **state)
-{
-    (void)state;
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    engine = tiny_open(&tiny, NULL, 1, false);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    engine_close(engine);
-    tiny_free(&tiny);
-    return 0;
-}
-
-#define WITH_MODEL(text, fn)                                                                                 \
-    {                                                                                                        \
-        (text), (fn), setup, teardown, NULL                                                                  \
-    }
 
 /* Tokens a, a + 1, ... a + n - 1 as bytes. */
 static void append(struct session *s, int a, int n)

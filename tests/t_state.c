@@ -1,6 +1,6 @@
 /* t_state.c - claims about sessions whose states are fp16: size, equality of all ways, refusals, the gate. */
-#include "check.h"
 #include "timeline.h"
+#include "tiny_check.h"
 
 #include "base/file.h"
 #include "model/drift.h"
@@ -9,8 +9,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
-
-static struct tiny tiny;
 
 static void t_ways(void **state)
 {
@@ -191,10 +189,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    check_seed();
-    tiny_init(&tiny, 3);
-    tiny_write(&tiny);
-    int failed = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return failed;
+    return tiny_main(argc, argv, 3, tests, sizeof tests / sizeof *tests);
 }

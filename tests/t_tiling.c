@@ -113,10 +113,10 @@ static void t_grids(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    {"tiles of 26 sizes are torchvision's to 1e-5, normalised with the constants of CLIP", t_images, setup,
-     teardown, NULL},
-    {"tiles are not rounded to bytes unless asked for", t_rounded, setup, teardown, NULL},
-    {"4000 sizes get the grid that transformers chooses", t_grids, setup, teardown, NULL},
+    CLAIM_WITH("tiles of 26 sizes are torchvision's to 1e-5, normalised with the constants of CLIP", t_images,
+               setup, teardown),
+    CLAIM_WITH("tiles are not rounded to bytes unless asked for", t_rounded, setup, teardown),
+    CLAIM_WITH("4000 sizes get the grid that transformers chooses", t_grids, setup, teardown),
 };
 
 int main(int argc, char **argv)

@@ -314,10 +314,7 @@ static void t_no_place(void **state)
     free(below);
 }
 
-#define TRACE_CLAIM(text, fn)                                                                                \
-    {                                                                                                        \
-        (text), (fn), setup, teardown, NULL                                                                  \
-    }
+#define TRACE_CLAIM(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
     TRACE_CLAIM("events, run.json and frames are read as they were written", t_round_trip),

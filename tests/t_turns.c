@@ -1,8 +1,8 @@
 /* t_turns.c - claims about threads that share one engine: each comes to what it would come to alone, nobody waits for
  * long, and those that want a token have it together.  On the device: t_cuda_turns.c.
  */
-#include "check.h"
 #include "threads.h"
+#include "tiny_check.h"
 
 #include "base/flag.h"
 #include "model/generate.h"
@@ -11,17 +11,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-static struct tiny tiny;
-
 static struct engine *shared(int threads)
 {
     return threads_engine(&tiny, "cpu", 0, true, threads);
-}
-
-static void append(struct session *s, int first, int n)
-{
-    for (int i = 0; i < n; i++)
-        assert_int_equal(session_append(s, &(int32_t){16 + (first * 31 + i * 7) % 256}, 1, NULL), 0);
 }
 
 static void wait_for_waiting(const struct turns *t, int n)
@@ -289,13 +281,13 @@ static void t_together(void **state)
     int tokens = 0;
     for (int i = 0; i < N; i++) {
         all[i].s = session_new(g, (uint64_t)i);
-        append(all[i].s, i, 5 + i);
+        tiny_append(all[i].s, i, 5 + i);
         assert_int_equal(session_compute(all[i].s, NULL), 0);
-        append(all[i].s, i, 1);
+        tiny_append(all[i].s, i, 1);
         alone[i].s = session_new(g, (uint64_t)i);
-        append(alone[i].s, i, 5 + i);
+        tiny_append(alone[i].s, i, 5 + i);
         session_logits(alone[i].s);
-        append(alone[i].s, i, 1);
+        tiny_append(alone[i].s, i, 1);
         write_reply(&alone[i]);
     }
     struct turn_counts k = replies(g, all, N);
@@ -336,9 +328,9 @@ static void part_begins(void *arg, int layer, struct tensor t)
 static struct polite polite(struct engine *g, int first)
 {
     struct polite p = {.engine = g, .writer = {.s = session_new(g, 1)}, .first = first};
-    append(p.writer.s, 1, 9);
+    tiny_append(p.writer.s, 1, 9);
     session_logits(p.writer.s);
-    append(p.writer.s, 1, 1);
+    tiny_append(p.writer.s, 1, 1);
     return p;
 }
 
@@ -348,7 +340,7 @@ static void t_pieces(void **state)
     struct engine *g = shared(1);
     struct polite p = polite(g, 0);
     struct session *s = session_new(g, 1);
-    append(s, 3, 2 * LANGUAGE_ROWS);
+    tiny_append(s, 3, 2 * LANGUAGE_ROWS);
     g->language.watch = part_begins;
     g->language.watch_arg = &p;
     assert_int_equal(session_read(s, NULL), 0);
@@ -390,12 +382,12 @@ static void t_no_room(void **state)
     struct looker all[3] = {{.rc = 0}};
     for (int i = 0; i < 3; i++) {
         all[i].s = session_new(g, 1);
-        append(all[i].s, i, i == 2 ? 1 : 5);
+        tiny_append(all[i].s, i, i == 2 ? 1 : 5);
     }
     assert_int_equal(session_compute(all[0].s, NULL), 0);
     assert_int_equal(session_compute(all[1].s, NULL), 0);
-    append(all[0].s, 1, 1);
-    append(all[1].s, 1, 1);
+    tiny_append(all[0].s, 1, 1);
+    tiny_append(all[1].s, 1, 1);
     engine_enter(g, NULL);
     for (int i = 0; i < 3; i++) {
         start(&all[i]);
@@ -437,16 +429,16 @@ static void t_cancel(void **state)
     struct session *straight = session_new(g, 1);
     flag_set(&stop, 0);
     session_set_cancel(reader.s, &stop);
-    append(reader.s, 3, 24);
-    append(straight, 3, 24);
+    tiny_append(reader.s, 3, 24);
+    tiny_append(straight, 3, 24);
     session_logits(straight);
-    append(straight, 4, 1800);
+    tiny_append(straight, 4, 1800);
     session_logits(straight);
     struct checkpoint *mark = session_checkpoint(reader.s);
     for (int asked = 1; asked < 12; asked += 5) {
         flag_set(&stop, 0);
         layers_left = asked;
-        append(reader.s, 4, 1800);
+        tiny_append(reader.s, 4, 1800);
         g->language.watch = stop_reader;
         start(&reader);
         threads_play(&c, g, 6, alone); /* do not notice */
@@ -457,7 +449,7 @@ static void t_cancel(void **state)
         assert_int_equal(session_rewind(reader.s, mark, NULL), 0); /* also while it is stopped */
     }
     flag_set(&stop, 0);
-    append(reader.s, 4, 1800);
+    tiny_append(reader.s, 4, 1800);
     assert_int_equal(session_compute(reader.s, NULL), 0);
     assert_memory_equal(session_logits(reader.s), session_logits(straight),
                         (size_t)engine_vocab(g) * sizeof(float));
@@ -476,9 +468,9 @@ static void t_cancel_waiting(void **state)
         struct engine *g = shared(1);
         struct looker l = {.s = session_new(g, 1)};
         struct image im = tiny_image(60, 60, 1);
-        append(l.s, 1, 9);
+        tiny_append(l.s, 1, 9);
         assert_int_equal(session_compute(l.s, NULL), 0);
-        append(l.s, 2, prompt);
+        tiny_append(l.s, 2, prompt);
         flag_set(&stop, 0);
         session_set_cancel(l.s, &stop);
         engine_enter(g, NULL);
@@ -517,9 +509,5 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    tiny_free(&tiny);
-    return rc;
+    return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
 }

@@ -1,6 +1,8 @@
 /* tiny_model.c - see tiny_model.h. */
 #include "tiny_model.h"
 
+#include "check.h"
+
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/utf8.h"
@@ -338,4 +340,31 @@ struct image tiny_image(int w, int h, uint64_t seed)
     for (int i = 0; i < w * h * 3; i++)
         im.rgb[i] = (uint8_t)(uniform(&rng) * 256);
     return im;
+}
+
+void tiny_append(struct session *s, int first, int n)
+{
+    struct err e = ERR_INIT;
+    for (int i = 0; i < n; i++)
+        if (session_append(s, &(int32_t){16 + (first * 31 + i * 7) % 256}, 1, &e))
+            fail_msg("%s", e.text);
+}
+
+void tiny_append_text(struct session *s, const char *text)
+{
+    struct err e = ERR_INIT;
+    struct tokens ids = {0};
+    tokenizer_encode(engine_tokenizer(session_engine(s)), text, strlen(text), true, &ids);
+    if (session_append(s, ids.ids, ids.n, &e))
+        fail_msg("%s", e.text);
+    tokens_free(&ids);
+}
+
+void tiny_append_image(struct session *s, uint64_t seed)
+{
+    struct err e = ERR_INIT;
+    struct image im = tiny_image(90, 60, seed);
+    if (session_append_image(s, &im, &e))
+        fail_msg("%s", e.text);
+    image_free(&im);
 }

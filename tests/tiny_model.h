@@ -14,6 +14,7 @@
 #define HOLORUN_TESTS_TINY_MODEL_H
 
 #include "model/model.h"
+#include "model/session.h"
 #include "ops/ops.h"
 
 struct tiny_tensor {
@@ -58,5 +59,11 @@ double tiny_distance(const float *a, const float *b, int n);
 
 /* A random image; free with image_free. */
 struct image tiny_image(int w, int h, uint64_t seed);
+
+/* Append, or fail the claim: n tokens that depend on where they stand and on `first`, one at a time; text, which may spell
+ * marks; a random image of 90x60. */
+void tiny_append(struct session *s, int first, int n);
+void tiny_append_text(struct session *s, const char *text);
+void tiny_append_image(struct session *s, uint64_t seed);
 
 #endif

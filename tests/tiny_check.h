@@ -1,0 +1,61 @@
+/* tiny_check.h - claims about a tiny model: one `tiny` for all claims of a program, or a fresh one, and an `engine` over
+ * it, for each.
+ *
+ *     static const struct CMUnitTest tests[] = {
+ *         WITH_MODEL("a fork is equal and independent", t_fork),           a fresh model; WITH_MODEL_F32: opened in f32
+ *     };
+ *     int main(int argc, char **argv)                                      or: a model for all of them
+ *     {
+ *         return tiny_main(argc, argv, check_seed(), tests, sizeof tests / sizeof *tests);
+ *     }
+ */
+#ifndef HOLORUN_TESTS_TINY_CHECK_H
+#define HOLORUN_TESTS_TINY_CHECK_H
+
+#include "check.h"
+#include "tiny_model.h"
+
+static struct tiny tiny;
+__attribute__((unused)) static struct engine *engine;
+
+#define WITH_MODEL(text, fn)     CLAIM_WITH(text, fn, tiny_setup, tiny_teardown)
+#define WITH_MODEL_F32(text, fn) CLAIM_WITH(text, fn, tiny_setup_f32, tiny_teardown)
+
+__attribute__((unused)) static int tiny_setup(void **state)
+{
+    (void)state;
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    engine = tiny_open(&tiny, NULL, 1, false);
+    return 0;
+}
+
+__attribute__((unused)) static int tiny_setup_f32(void **state)
+{
+    (void)state;
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    engine = tiny_open(&tiny, NULL, 1, true);
+    return 0;
+}
+
+__attribute__((unused)) static int tiny_teardown(void **state)
+{
+    (void)state;
+    engine_close(engine);
+    tiny_free(&tiny);
+    return 0;
+}
+
+/* check_main with a model on disk that the claims open as they need it. */
+__attribute__((unused)) static int tiny_main(int argc, char **argv, uint64_t seed,
+                                             const struct CMUnitTest *tests, size_t n)
+{
+    tiny_init(&tiny, seed);
+    tiny_write(&tiny);
+    int rc = check_main(argc, argv, tests, n);
+    tiny_free(&tiny);
+    return rc;
+}
+
+#endif
