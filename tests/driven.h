@@ -3,21 +3,9 @@
 #define HOLORUN_TESTS_DRIVEN_H
 
 #include "program.h"
+#include "replies.h"
 #include "stage.h"
 #include "trace/read.h"
-
-/* Replies; in text between letters on no key stand letters that are on one. */
-#define STEP(call)    "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
-#define CLICK(x, y)   STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
-#define WAIT(seconds) STEP("\"wait_desktop\", \"seconds\": " #seconds)
-#define ANSWER        STEP("\"answer\", \"content\": \"Done.\"")
-#define SHIFT_DOWN    STEP("\"key_down_desktop\", \"key\": \"shift\"")
-#define DRAG                                                                                                 \
-    STEP("\"drag_and_drop\", \"description\": \"it\", \"x1\": 200, \"y1\": 200, \"x2\": 600, \"y2\": 600, "  \
-         "\"hold_keys\": [\"ctrl\"]")
-#define TEN     "ab\xc5\x91 cd\xce\xa9 ef"
-#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
-#define TYPE    STEP("\"write_desktop\", \"content\": \"" HUNDRED HUNDRED HUNDRED HUNDRED "\"")
 
 /* A display for the program alone, with a window that writes down what reaches it. */
 void driven_open(struct stage *t);

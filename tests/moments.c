@@ -96,10 +96,10 @@ void moments_close(struct moments *m)
 void moments_start(struct moments *m, enum doing doing)
 {
     static const char *const replies[] = {
-        [DOING_TYPE] =
-            CLICK(500, 500) STEP("\"write_desktop\", \"content\": \"" FOUR(FOUR(FOUR(HUNDRED))) "\"") ANSWER,
-        [DOING_DRAG] = FOUR(FOUR(DRAG)) ANSWER,
-        [DOING_SETTLE] = SHIFT_DOWN CLICK(300, 300) CLICK(400, 400) CLICK(500, 500) CLICK(600, 600) ANSWER,
+        [DOING_TYPE] = CLICK(500, 500) TYPE(FOUR(FOUR(FOUR(HUNDRED)))) ANSWER("Done."),
+        [DOING_DRAG] = FOUR(FOUR(CTRL_DRAG)) ANSWER("Done."),
+        [DOING_SETTLE] =
+            SHIFT_DOWN CLICK(300, 300) CLICK(400, 400) CLICK(500, 500) CLICK(600, 600) ANSWER("Done."),
     };
     enter(m);
     char *script = xvfb_place(&m->x, "script"), *runs = xvfb_place(&m->x, "runs");

@@ -6,15 +6,11 @@
 #ifndef HOLORUN_TESTS_PLAY_H
 #define HOLORUN_TESTS_PLAY_H
 
+#include "replies.h"
 #include "stage.h"
 
 #include "agent/agent.h"
 #include "trace/story.h"
-
-#define STEP(call)   "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
-#define CLICK(x, y)  STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
-#define TYPE(text)   STEP("\"write_desktop\", \"content\": \"" text "\"")
-#define ANSWER(text) STEP("\"answer\", \"content\": \"" text "\"")
 
 enum { PLAY_TURNS = 64 };
 

@@ -3,6 +3,7 @@
  */
 #include "check.h"
 #include "program.h"
+#include "replies.h"
 #include "stage.h"
 
 #include "base/clock.h"
@@ -12,11 +13,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define STEP(call)  "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
-#define CLICK(x, y) STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
-#define TYPE(text)  STEP("\"write_desktop\", \"content\": \"" text "\"")
-#define ANSWER      STEP("\"answer\", \"content\": \"Done.\"")
-#define QUICK       "--settle-min", "1", "--settle-quiet", "30"
+#define QUICK "--settle-min", "1", "--settle-quiet", "30"
 
 /* A run on a display of its own; its folder, which the caller frees. */
 static char *record_run(struct stage *t, const char *replies, const char *option)
@@ -67,7 +64,7 @@ static void t_same(void **state)
 {
     (void)state;
     struct stage t;
-    char *run = record_run(&t, CLICK(300, 300) TYPE("abc") CLICK(400, 500) ANSWER, NULL);
+    char *run = record_run(&t, CLICK(300, 300) TYPE("abc") CLICK(400, 500) ANSWER("Done."), NULL);
     json_t *json = replay(&t, run, 0, NULL, NULL, NULL);
     assert_string_equal(field_text(json, "status"), "replayed");
     assert_int_equal(field_int(json, "actions"), 3);
@@ -116,7 +113,7 @@ static void t_other_screen(void **state)
 {
     (void)state;
     struct stage t;
-    char *run = record_run(&t, CLICK(300, 300) TYPE("abc") ANSWER, NULL);
+    char *run = record_run(&t, CLICK(300, 300) TYPE("abc") ANSWER("Done."), NULL);
     paint(&t, 0, 0, 800, 64); /* two rows of 19: 10 % */
     json_t *json = replay(&t, run, ERR_FAILED, NULL, NULL, NULL);
     assert_string_equal(field_text(json, "status"), "differs");
@@ -142,7 +139,7 @@ static void t_rules(void **state)
 {
     (void)state;
     struct stage t;
-    char *run = record_run(&t, CLICK(300, 300) TYPE("abc") ANSWER, NULL);
+    char *run = record_run(&t, CLICK(300, 300) TYPE("abc") ANSWER("Done."), NULL);
     json_t *json = replay(&t, run, ERR_FAILED, "--observe-only", NULL, NULL);
     assert_non_null(strstr(field_text(json, "error"), "step 1 was not let pass"));
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
@@ -169,9 +166,11 @@ static void t_stopped(void **state)
 {
     (void)state;
     struct stage t;
-    char *run = record_run(
-        &t, TYPE("abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz") ANSWER,
-        NULL);
+    char *run =
+        record_run(&t,
+                   TYPE("abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz")
+                       ANSWER("Done."),
+                   NULL);
     struct outcome o = {0};
     char *runs = xvfb_place(&t.x, "replays");
     stage_clear(&t);

@@ -12,9 +12,7 @@
 #include <math.h>
 #include <signal.h>
 
-#define BAD_KEY       STEP("\"hotkey_desktop\", \"keys\": [\"hyperspace\"]")
-#define WAIT(seconds) STEP("\"wait_desktop\", \"seconds\": " #seconds)
-#define SHIFT_DOWN    STEP("\"key_down_desktop\", \"key\": \"shift\"")
+#define BAD_KEY STEP("\"hotkey_desktop\", \"keys\": [\"hyperspace\"]")
 
 static void use_dialect(struct play *p, struct dialect *d)
 {
@@ -337,15 +335,13 @@ static void t_time(void **state)
     play_close(&p);
 }
 
-#define TEN      "ab\xc5\x91 cd\xce\xa9 ef"
-#define HUNDRED  TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 #define THOUSAND HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
 
 static void t_time_within(void **state)
 {
     (void)state;
     static const char *const replies[] = {
-        SHIFT_DOWN STEP("\"write_desktop\", \"content\": \"" THOUSAND "\"") CLICK(500, 500),
+        SHIFT_DOWN TYPE(THOUSAND) CLICK(500, 500),
         STEP(
             "\"drag_and_drop\", \"description\": \"it\", \"x1\": 200, \"y1\": 200, \"x2\": 600, \"y2\": 600, "
             "\"hold_keys\": [\"ctrl\"]") CLICK(500, 500),
@@ -388,7 +384,7 @@ static void t_dry_run(void **state)
     open_play(&p);
     p.o.dry_run = true;
     p.o.max_steps = 7;
-    play(&p, FIVE_CLICKS STEP("\"write_desktop\", \"content\": \"abc\"") BAD_KEY ANSWER("Never asked for."));
+    play(&p, FIVE_CLICKS TYPE("abc") BAD_KEY ANSWER("Never asked for."));
     ended(&p, AGENT_DRY_RUN, 0);
     assert_int_equal(json_array_size(stage_events(&p.stage, NULL)), 0);
     assert_int_equal(json_array_size(stage_events(&p.stage, "motion")), 0);

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define HELD_DRAG SHIFT_DOWN DRAG ANSWER
+#define HELD_DRAG SHIFT_DOWN CTRL_DRAG ANSWER("Done.")
 
 /* Nothing is down, no keycode is borrowed, and no file of a run is left. */
 static void nothing_left(const struct stage *t)
@@ -41,8 +41,8 @@ static void record_complete(const struct stage *t, const char *why_stopped)
 static void t_stop(void **state)
 {
     (void)state;
-    static const char *const replies[] = {SHIFT_DOWN TYPE ANSWER, HELD_DRAG,
-                                          SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER};
+    static const char *const replies[] = {SHIFT_DOWN TYPE_LONG ANSWER("Done."), HELD_DRAG,
+                                          SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER("Done.")};
     static const char *const events[] = {"key_press", "button_press", "button_release"};
     static const int n[] = {30, 1, 1};
     for (int i = 0; i < 3; i++) {
@@ -277,7 +277,7 @@ static void t_own_file(void **state)
     struct stage t;
     struct outcome o = {0};
     driven_open(&t);
-    pid_t pid = driven_start(&t, SHIFT_DOWN TYPE ANSWER);
+    pid_t pid = driven_start(&t, SHIFT_DOWN TYPE_LONG ANSWER("Done."));
     driven_wait(&t, "key_press", 30);
     char *other = xasprintf("%s/holorun/stop-%d", t.x.dir, (int)pid + 1),
          *own = xasprintf("%s/holorun/stop-%d", t.x.dir, (int)pid);
@@ -487,9 +487,9 @@ static void t_pause(void **state)
 {
     (void)state;
     static const char *const what[] = {"keyboard", "pointer", "pointer"};
-    static const char *const replies[] = {CLICK(500, 500) TYPE CLICK(400, 400) ANSWER,
-                                          CLICK(500, 500) DRAG CLICK(400, 400) ANSWER,
-                                          CLICK(500, 500) TYPE CLICK(400, 400) ANSWER};
+    static const char *const replies[] = {CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done."),
+                                          CLICK(500, 500) CTRL_DRAG CLICK(400, 400) ANSWER("Done."),
+                                          CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done.")};
     static const char *const event[] = {"key_press", "button_press", "key_press"};
     static const int n[] = {20, 2, 20};
     for (int i = 0; i < 3; i++) {
@@ -533,9 +533,9 @@ static void t_nobody(void **state)
     driven_open(&t);
     pid_t pid = driven_start_with(
         &t,
-        CLICK(500, 500) SHIFT_DOWN STEP("\"write_desktop\", \"content\": \"" TEN TEN "\"") DRAG STEP(
+        CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
             "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
-            ANSWER,
+            ANSWER("Done."),
         WORDS("--pause-on-human"));
     program_finish(&t.x, pid, &o);
     assert_int_equal(o.code, 0);

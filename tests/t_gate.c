@@ -341,7 +341,7 @@ static void t_observe_only(void **state)
 
 /* ---- the program -------------------------------------------------------------------------------------------------- */
 
-#define SEND STEP("\"click_desktop\", \"element\": \"the Send button\", \"x\": 500, \"y\": 500")
+#define SEND CLICK_ON("the Send button", 500, 500)
 #define ZAP  STEP("\"hotkey_desktop\", \"keys\": [\"alt\", \"delete\", \"ctrl\"]")
 
 static json_t *gate_event(const struct record *r, int nth)
@@ -359,8 +359,9 @@ static void t_denied(void **state)
     struct outcome o = {0};
     struct record r;
     driven_open(&t);
-    program_finish(&t.x, driven_start_with(&t, ZAP SEND CLICK(500, 500) ANSWER, WORDS("--confirm", "never")),
-                   &o);
+    program_finish(
+        &t.x, driven_start_with(&t, ZAP SEND CLICK(500, 500) ANSWER("Done."), WORDS("--confirm", "never")),
+        &o);
     assert_int_equal(o.code, 0);
     driven_read(&t, &r);
     const json_t *denied = gate_event(&r, 0), *refused = gate_event(&r, 1), *passed = gate_event(&r, 2);
@@ -404,7 +405,9 @@ static void t_dry(void **state)
     struct record r;
     driven_open(&t);
     program_finish(
-        &t.x, driven_start_with(&t, SEND ZAP ANSWER, WORDS("--dry-run", "-n", "3", "--confirm", "tty")), &o);
+        &t.x,
+        driven_start_with(&t, SEND ZAP ANSWER("Done."), WORDS("--dry-run", "-n", "3", "--confirm", "tty")),
+        &o);
     assert_int_equal(o.code, 0);
     driven_read(&t, &r);
     assert_string_equal(field_text(gate_event(&r, 0), "who"), "dry run");
@@ -412,11 +415,11 @@ static void t_dry(void **state)
     assert_string_equal(field_text(gate_event(&r, 1), "verdict"), "deny");
     record_free(&r);
     assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
-    program_finish(&t.x, driven_start_with(&t, ANSWER, WORDS("--confirm", "perhaps")), &o);
+    program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--confirm", "perhaps")), &o);
     ONE_LINE(&o, ERR_USAGE, "--confirm is auto, tty, never");
     char *bad = xvfb_place(&t.x, "p.yaml");
     assert_int_equal(file_write(bad, "rules:\n  - deny: x\n    zone: 3\n", 31, NULL), 0);
-    program_finish(&t.x, driven_start_with(&t, ANSWER, WORDS("--policy", bad)), &o);
+    program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--policy", bad)), &o);
     ONE_LINE(&o, ERR_USAGE, "p.yaml:3", "key 'zone'", "expected");
     free(bad);
     outcome_free(&o);
@@ -491,7 +494,7 @@ static void t_terminal(void **state)
         struct record r;
         int fd;
         driven_open(&t);
-        pid_t pid = start_in_session(&t, SEND ANSWER, cases[i].seconds, &fd);
+        pid_t pid = start_in_session(&t, SEND ANSWER("Done."), cases[i].seconds, &fd);
         if (*cases[i].ahead)
             assert_true(write(fd, cases[i].ahead, strlen(cases[i].ahead)) > 0);
         char *shown = read_until(fd, "[y/N]");

@@ -8,9 +8,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-#define TYPE_HELLO STEP("\"write_desktop\", \"content\": \"hello\"")
-#define SAY(text)  STEP("\"answer\", \"content\": \"" text "\"")
-#define FOCUS      CLICK(400, 400)
+#define FOCUS CLICK(400, 400)
 
 /* A key press for each letter, as the client wrote it. */
 #define TYPED "grep -c key_press \"$HOME/events.jsonl\" | grep -qx 5"
@@ -42,7 +40,7 @@ static void t_verdicts(void **state)
     (void)state;
     struct quality q;
     open_with(&q, each_verdict, WORDS("good", "wrong", "claim", "turned", "window", "no-program", "crash"),
-              FOCUS TYPE_HELLO ANSWER);
+              FOCUS TYPE("hello") ANSWER("Done."));
     quality_run(&q, WORDS("--jobs", "3", "--only", "good", "--only", "wrong", "--only", "claim", "--only",
                           "turned", "--only", "window", "--only", "no-program"));
     assert_string_equal(quality_outcome(&q, "good"), "passed");
@@ -76,7 +74,7 @@ static void t_exit_codes(void **state)
                  {"no-program", NULL, ERR_ENV},
                  {"nothing", NULL, ERR_USAGE}};
     struct quality q;
-    open_with(&q, each_verdict, WORDS("good", "claim", "no-program"), FOCUS TYPE_HELLO ANSWER);
+    open_with(&q, each_verdict, WORDS("good", "claim", "no-program"), FOCUS TYPE("hello") ANSWER("Done."));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         quality_run(&q, WORDS("--only", cases[i].only, cases[i].more));
         check_note("%s %s: %d", cases[i].only, cases[i].more ? cases[i].more : "", q.o.code);
@@ -96,10 +94,7 @@ static void t_many(void **state)
                       "    checks: [{kind: shell, run: '" TYPED "'}, {kind: answer, match: '^{n}$'}]\n");
     for (int i = 1; i <= N; i++) {
         char *id = xasprintf("t%d", i),
-             *text =
-                 xasprintf("%s{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": "
-                           "\"answer\", \"content\": \"%d\"}}\n",
-                           i % 3 ? FOCUS TYPE_HELLO : FOCUS, i);
+             *text = xasprintf("%s" ANSWER("%d"), i % 3 ? FOCUS TYPE("hello") : FOCUS, i);
         quality_reply(&q, id, text);
         free(id);
         free(text);
@@ -128,8 +123,8 @@ static void t_setup(void **state)
             "    teardown: ['cat \"$HOME/made\" >> out.d/log']\n    checks: [{kind: file, path: made, match: "
             "a}]\n"
             "  - id: b\n    task: Wait.\n    setup: ['false']\n    checks: [{kind: shell, run: 'true'}]\n");
-    quality_reply(&q, "a", ANSWER);
-    quality_reply(&q, "b", ANSWER);
+    quality_reply(&q, "a", ANSWER("Done."));
+    quality_reply(&q, "b", ANSWER("Done."));
     quality_run(&q, WORDS("--quiet"));
     assert_string_equal(quality_outcome(&q, "a"), "passed");
     assert_string_equal(quality_outcome(&q, "b"), "error");
@@ -151,7 +146,7 @@ static void t_flaky(void **state)
     quality_suite(&q, "  retries: 1\n  flaky_max: 0\ntests:\n  - id: a\n    task: Wait.\n    checks: [{kind: "
                       "shell, run: 'test -e "
                       "out.d/again || { touch out.d/again; false; }'}]\n");
-    quality_reply(&q, "a", FOCUS ANSWER);
+    quality_reply(&q, "a", FOCUS ANSWER("Done."));
     quality_run(&q, WORDS("--quiet"));
     assert_string_equal(quality_outcome(&q, "a"), "passed");
     assert_string_not_equal(field_text(quality_test(&q, "a"), "flaky"), "");
@@ -171,8 +166,8 @@ static void t_secret(void **state)
                       "Sign in.\n    checks: [{kind: shell, run: 'grep -c key_press \"$HOME/events.jsonl\" | "
                       "grep -qx 10'}, "
                       "{kind: shell, run: 'test -z \"$QA_CANARY\"'}]\n");
-    quality_reply(&q, "t1", FOCUS STEP("\"write_desktop\", \"content\": \"{{PASSWORD}}\"") SAY("xqzkvwpqyj"));
-    quality_reply(&q, "t2", FOCUS STEP("\"write_desktop\", \"content\": \"{{PASSWORD}}\"") ANSWER);
+    quality_reply(&q, "t1", FOCUS TYPE("{{PASSWORD}}") ANSWER("xqzkvwpqyj"));
+    quality_reply(&q, "t2", FOCUS TYPE("{{PASSWORD}}") ANSWER("Done."));
     setenv("QA_CANARY", "xqzkvwpqyj", 1);
     quality_run(&q, WORDS("--jobs", "2", "--quiet"));
     unsetenv("QA_CANARY");
@@ -206,7 +201,7 @@ static void t_stopped(void **state)
         "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..6 }\n    task: Wait.\n    checks: [{kind: shell, run: "
         "'true'}]\n");
     for (const char *const *id = WORDS("t1", "t2", "t3", "t4", "t5", "t6"); *id; id++)
-        quality_reply(&q, *id, WAIT(60) ANSWER);
+        quality_reply(&q, *id, WAIT(60) ANSWER("Done."));
     pid_t pid = quality_start(&q, WORDS("--jobs", "2"));
     wait_for_a_run(&q);
     kill(pid, SIGTERM);
@@ -226,7 +221,7 @@ static void t_killed(void **state)
     quality_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..3 }\n    task: Wait.\n    setup: "
                       "['setsid sleep 1000 &']\n");
     for (const char *const *id = WORDS("t1", "t2", "t3"); *id; id++)
-        quality_reply(&q, *id, WAIT(60) ANSWER);
+        quality_reply(&q, *id, WAIT(60) ANSWER("Done."));
     pid_t pid = quality_start(&q, WORDS("--jobs", "3"));
     wait_for_a_run(&q);
     kill(pid, SIGKILL);

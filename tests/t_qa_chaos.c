@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TYPE_HELLO STEP("\"write_desktop\", \"content\": \"hello\"")
 enum { TESTS = 4, SPAN_MS = 4000, DISK_BYTES = 4 << 20 };
 
 enum victim { V_PROGRAM_ITSELF, V_SERVER, V_WM, V_PROGRAM, V_DISK, VICTIMS };
@@ -36,7 +35,7 @@ static void open_suite(struct quality *q)
         q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..4 }\n    task: Type hello twice.\n"
            "    checks: [{kind: shell, run: 'grep -c key_press \"$HOME/events.jsonl\" | grep -qx 10'}]\n");
     for (const char *const *id = WORDS("t1", "t2", "t3", "t4"); *id; id++)
-        quality_reply(q, *id, CLICK(400, 400) TYPE_HELLO WAIT(1) TYPE_HELLO ANSWER);
+        quality_reply(q, *id, CLICK(400, 400) TYPE("hello") WAIT(1) TYPE("hello") ANSWER("Done."));
 }
 
 /* Kills one process of this name that has the mark, at random. */

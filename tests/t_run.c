@@ -91,8 +91,9 @@ static void t_doctor(void **state)
 static void t_lost(void **state)
 {
     (void)state;
-    static const char *const replies[] = {CLICK(500, 500) SHIFT_DOWN TYPE ANSWER, CLICK(500, 500) DRAG ANSWER,
-                                          CLICK(500, 500) WAIT(30) ANSWER};
+    static const char *const replies[] = {CLICK(500, 500) SHIFT_DOWN TYPE_LONG ANSWER("Done."),
+                                          CLICK(500, 500) CTRL_DRAG ANSWER("Done."),
+                                          CLICK(500, 500) WAIT(30) ANSWER("Done.")};
     static const char *const events[] = {"key_press", "button_press", "button_press"};
     static const int n[] = {40, 2, 1};
     for (int i = 0; i < 3; i++) {
@@ -124,7 +125,7 @@ static void t_driven(void **state)
     struct stage t;
     struct outcome o = {0};
     stage_open(&t); /* this process keeps the hands */
-    program_finish(&t.x, driven_start(&t, CLICK(500, 500) ANSWER), &o);
+    program_finish(&t.x, driven_start(&t, CLICK(500, 500) ANSWER("Done.")), &o);
     char *number = xasprintf("(process %d)", (int)getpid());
     ONE_LINE(&o, ERR_ENV, "driven by another holorun", number, "stop that one first");
     char *runs = xvfb_place(&t.x, "runs");
@@ -363,7 +364,7 @@ static void t_no_place(void **state)
     program_run(&t.x, &o, WORDS("run", "Press Save", "--fake", "/dev/null", "--runs", "/dev/null"));
     ONE_LINE(&o, ERR_ENV, "'/dev/null' is not a folder", "--runs");
     char *script = xvfb_place(&t.x, "script");
-    assert_int_equal(file_write(script, ANSWER, strlen(ANSWER), NULL), 0);
+    assert_int_equal(file_write(script, ANSWER("Done."), strlen(ANSWER("Done.")), NULL), 0);
     program_finish(
         &t.x, program_start_into(&t.x, "/dev/full", WORDS("run", "Press Save", "-q", "--fake", script)), &o);
     ONE_LINE(&o, ERR_ENV, "cannot write to stdout", "No space left");
@@ -438,11 +439,11 @@ static void t_signals(void **state)
         const char *name, *replies, *event;
         int n;
     } cases[] = {
-        {SIGINT, "SIGINT", SHIFT_DOWN TYPE ANSWER, "key_press", 30},
-        {SIGTERM, "SIGTERM", TYPE ANSWER, "key_press", 30},
-        {SIGTERM, "SIGTERM", DRAG ANSWER, "button_press", 1},
-        {SIGINT, "SIGINT", DRAG ANSWER, "button_press", 1},
-        {SIGHUP, "SIGHUP", SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER, "button_release", 1},
+        {SIGINT, "SIGINT", SHIFT_DOWN TYPE_LONG ANSWER("Done."), "key_press", 30},
+        {SIGTERM, "SIGTERM", TYPE_LONG ANSWER("Done."), "key_press", 30},
+        {SIGTERM, "SIGTERM", CTRL_DRAG ANSWER("Done."), "button_press", 1},
+        {SIGINT, "SIGINT", CTRL_DRAG ANSWER("Done."), "button_press", 1},
+        {SIGHUP, "SIGHUP", SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER("Done."), "button_release", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stage t;
@@ -486,7 +487,7 @@ static void t_no_result(void **state)
     struct outcome o = {0};
     driven_open(&t);
     char *script = xvfb_place(&t.x, "script"), *runs = xvfb_place(&t.x, "runs");
-    const char *text = CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) ANSWER;
+    const char *text = CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) ANSWER("Done.");
     assert_int_equal(file_write(script, text, strlen(text), NULL), 0);
 #define THREE                                                                                                \
     "run", "Press Save", "-n", "3", "--fake", script, "--runs", runs, "--settle-min", "1", "--settle-quiet", \
@@ -516,7 +517,7 @@ static void t_no_result(void **state)
 static void t_killed(void **state)
 {
     (void)state;
-    static const char *const replies[] = {SHIFT_DOWN TYPE, DRAG};
+    static const char *const replies[] = {SHIFT_DOWN TYPE_LONG, CTRL_DRAG};
     static const char *const events[] = {"key_press", "button_press"};
     static const int n[] = {30, 1};
     for (int i = 0; i < 2; i++) {
@@ -557,8 +558,9 @@ static void t_unread(void **state)
     int fds[2], status = 0;
     driven_open(&t);
     char *script = xvfb_place(&t.x, "script"), *runs = xvfb_place(&t.x, "runs");
-    assert_int_equal(
-        file_write(script, CLICK(500, 500) DRAG ANSWER, strlen(CLICK(500, 500) DRAG ANSWER), NULL), 0);
+    assert_int_equal(file_write(script, CLICK(500, 500) CTRL_DRAG ANSWER("Done."),
+                                strlen(CLICK(500, 500) CTRL_DRAG ANSWER("Done.")), NULL),
+                     0);
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     fflush(stdout);
     pid_t pid = fork();

@@ -322,7 +322,7 @@ static void assert_typed(const struct fields *f, const char *text)
     free(data);
 }
 
-#define FILL(text)  CLICK(125, 115) STEP("\"write_desktop\", \"content\": \"" text "\"")
+#define FILL(text)  CLICK(125, 115) TYPE(text)
 #define WRITE(text) "password<write>the field<at><12><7>" text "\n" /* clicks, empties, types */
 #define DONE        "done<done>Done.\n"
 #define PRESS(key)  STEP("\"hotkey_desktop\", \"keys\": [\"" key "\"]")
@@ -400,7 +400,7 @@ static void t_search_works(void **state)
     open_fields(&f);
     setenv("SECRET", PLAIN, 1);
     program_finish(&f.t.x,
-                   driven_start_with(&f.t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER,
+                   driven_start_with(&f.t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER("Done."),
                                      WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all",
                                            "--no-redact-frames")),
                    &o);
@@ -424,7 +424,7 @@ static void t_field(void **state)
     open_fields(&f);
     setenv("SECRET", PLAIN, 1);
     program_finish(&f.t.x,
-                   driven_start_with(&f.t, FILL("{{PASSWORD}}") WAIT(0.1) ANSWER,
+                   driven_start_with(&f.t, FILL("{{PASSWORD}}") WAIT(0.1) ANSWER("Done."),
                                      WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all")),
                    &o);
     unsetenv("SECRET");
@@ -472,13 +472,12 @@ static void t_where(void **state)
     } cases[] = {
         {WRITE("{{PASSWORD}}") DONE, "", "", "pocket"},
         {WRITE("{{PASSWORD}}") DONE, allow, PLAIN, "pocket"},
-        {FILL("{{PASSWORD}}") ANSWER, "", "", "holo3"},       /* a person is asked, and there is none */
-        {FILL("{{PASSWORD}}") ANSWER, allow, PLAIN, "holo3"}, /* the policy names the window */
-        {FILL("{{OTHER}}") ANSWER, allow, "", "holo3"},       /* ... and the secret */
-        {FILL("{{PASSWORD}}{{OTHER}}") ANSWER, allow, "", "holo3"},
-        {FILL("{{UNKNOWN}}") ANSWER, allow, "{{UNKNOWN}}", "holo3"}, /* no secret, just a text */
-        {STEP("\"write_desktop\", \"content\": \"{{PASSWORD}}\"") ANSWER, allow, "",
-         "holo3"}, /* nobody clicked: another window */
+        {FILL("{{PASSWORD}}") ANSWER("Done."), "", "", "holo3"}, /* a person is asked, and there is none */
+        {FILL("{{PASSWORD}}") ANSWER("Done."), allow, PLAIN, "holo3"}, /* the policy names the window */
+        {FILL("{{OTHER}}") ANSWER("Done."), allow, "", "holo3"},       /* ... and the secret */
+        {FILL("{{PASSWORD}}{{OTHER}}") ANSWER("Done."), allow, "", "holo3"},
+        {FILL("{{UNKNOWN}}") ANSWER("Done."), allow, "{{UNKNOWN}}", "holo3"}, /* no secret, just a text */
+        {TYPE("{{PASSWORD}}") ANSWER("Done."), allow, "", "holo3"}, /* nobody clicked: another window */
     };
     int n = sizeof cases / sizeof *cases;
     for (int i = 0; i < n; i++) {
@@ -550,7 +549,7 @@ static void t_replayed(void **state)
     open_fields(&f);
     setenv("SECRET", PLAIN, 1);
     program_finish(&f.t.x,
-                   driven_start_with(&f.t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER,
+                   driven_start_with(&f.t, FILL("{{PASSWORD}}") CLICK(125, 300) ANSWER("Done."),
                                      WORDS("--secret", "PASSWORD=env:SECRET", "--confirm", "yes-to-all")),
                    &o);
     assert_int_equal(o.code, 0);

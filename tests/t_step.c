@@ -15,8 +15,6 @@
 #include <unistd.h>
 
 #define POCKET "assets/pocket/model"
-#define DRAG                                                                                                 \
-    STEP("\"drag_and_drop\", \"description\": \"it\", \"x1\": 200, \"y1\": 200, \"x2\": 600, \"y2\": 600")
 
 static void open_play(struct play *p)
 {
@@ -332,9 +330,8 @@ static int stopped_before(struct play *p, const char *spec, const char *replies)
 static void t_breakpoints(void **state)
 {
     (void)state;
-    static const char replies[] =
-        CLICK(500, 500) STEP("\"click_desktop\", \"element\": \"the Delete button\", \"x\": 900, \"y\": 900")
-            TYPE("secret plan") CLICK(300, 300) ANSWER("All good.");
+    static const char replies[] = CLICK(500, 500) CLICK_ON("the Delete button", 900, 900) TYPE("secret plan")
+        CLICK(300, 300) ANSWER("All good.");
     struct play p;
     open_play(&p);
     assert_int_equal(stopped_before(&p, "step 4", replies), 4);

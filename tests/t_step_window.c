@@ -9,18 +9,13 @@
 #include "base/file.h"
 #include "person.h"
 #include "program.h"
+#include "replies.h"
 #include "stage.h"
 #include "step/scene.h"
 #include "trace/story.h"
 
 #include <dirent.h>
 #include <unistd.h>
-
-#define STEP(call)   "{\"note\": null, \"thought\": \"as planned\", \"tool_call\": {\"tool_name\": " call "}}\n"
-#define CLICK(x, y)  STEP("\"click_desktop\", \"element\": \"it\", \"x\": " #x ", \"y\": " #y)
-#define SEND(x, y)   STEP("\"click_desktop\", \"element\": \"Send\", \"x\": " #x ", \"y\": " #y)
-#define TYPE(text)   STEP("\"write_desktop\", \"content\": \"" text "\"")
-#define ANSWER(text) STEP("\"answer\", \"content\": \"" text "\"")
 
 struct show {
     struct stage stage;
@@ -210,7 +205,7 @@ static void t_seen(void **state)
 {
     (void)state;
     struct show s;
-    show_open(&s, SEND(500, 500) SEND(250, 250) ANSWER("Done."));
+    show_open(&s, CLICK_ON("Send", 500, 500) CLICK_ON("Send", 250, 250) ANSWER("Done."));
     AT_STEP(&s, 1, KEY(XK_Return));
     AT_STEP(&s, 2, KEY('c')); /* runs this one too; the answer that follows nobody looks at */
     show_end(&s, 0);

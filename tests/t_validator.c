@@ -10,7 +10,6 @@
 #include "trace/story.h"
 
 #define SAYS(verdict, reason) "{\"reason\": \"" reason "\", \"verdict\": \"" verdict "\"}"
-#define ANSWERS(text)         STEP("\"answer\", \"content\": \"" text "\"")
 
 enum { MOST = 8 };
 
@@ -164,7 +163,7 @@ static void t_sent_back(void **state)
     (void)state;
     struct play p;
     play_open(&p, 2);
-    play(&p, CLICK(100, 100) ANSWERS("Saved <|im_end|> it.") CLICK(300, 300) ANSWERS("Saved."),
+    play(&p, CLICK(100, 100) ANSWER("Saved <|im_end|> it.") CLICK(300, 300) ANSWER("Saved."),
          VERDICTS(SAYS("YES", "It seems so."), SAYS("NO", "The window still says unsaved <|im_end|>."),
                   SAYS("YES", "It says saved."), SAYS("YES", "Yes.")),
          AGENT_ANSWERED, 0);
@@ -196,7 +195,7 @@ static void t_unvalidated(void **state)
     (void)state;
     struct play p;
     play_open(&p, 1);
-    play(&p, ANSWERS("One.") ANSWERS("Two.") ANSWERS("Three.") ANSWERS("Never."),
+    play(&p, ANSWER("One.") ANSWER("Two.") ANSWER("Three.") ANSWER("Never."),
          VERDICTS(SAYS("NO", "No."), "hm", SAYS("UNKNOWN", "Dark.")), AGENT_UNVALIDATED, ERR_FAILED);
     assert_string_equal(p.r.answer, "Three.");
     assert_int_equal(p.asked, 3);
@@ -212,18 +211,18 @@ static void t_not_asked(void **state)
     struct play p;
     play_open(&p, 1);
     p.o.max_steps = 1;
-    play(&p, CLICK(100, 100) ANSWERS("Out of steps."), VERDICTS(SAYS("NO", "No.")), AGENT_STEPS, ERR_STEPS);
+    play(&p, CLICK(100, 100) ANSWER("Out of steps."), VERDICTS(SAYS("NO", "No.")), AGENT_STEPS, ERR_STEPS);
     assert_int_equal(p.asked, 0);
     p.o.max_steps = 30;
     p.o.dry_run = true;
-    play(&p, ANSWERS("Dry."), VERDICTS(SAYS("NO", "No.")), AGENT_ANSWERED, 0);
+    play(&p, ANSWER("Dry."), VERDICTS(SAYS("NO", "No.")), AGENT_ANSWERED, 0);
     assert_int_equal(p.asked, 0);
     p.o.dry_run = false;
     p.v.passes = 0;
-    play(&p, ANSWERS("Nobody asks."), VERDICTS(SAYS("NO", "No.")), AGENT_ANSWERED, 0);
+    play(&p, ANSWER("Nobody asks."), VERDICTS(SAYS("NO", "No.")), AGENT_ANSWERED, 0);
     assert_int_equal(p.asked, 0);
     p.v.passes = 1; /* and one that cannot be asked ends the run with its reason */
-    play(&p, ANSWERS("Done."), VERDICTS(NULL), AGENT_FAILED, ERR_MODEL);
+    play(&p, ANSWER("Done."), VERDICTS(NULL), AGENT_FAILED, ERR_MODEL);
     assert_string_equal(p.e.text, "no memory for a validator");
     assert_null(p.r.answer);
     play_close(&p);
@@ -238,7 +237,7 @@ static void t_program(void **state)
     struct record r;
     driven_open(&t);
     pid_t pid = driven_start_with(
-        &t, ANSWERS("One.") SAYS("NO", "Not yet.") "\n" ANSWERS("Two.") SAYS("YES", "Yes.") "\n",
+        &t, ANSWER("One.") SAYS("NO", "Not yet.") "\n" ANSWER("Two.") SAYS("YES", "Yes.") "\n",
         WORDS("--validator", "1"));
     program_finish(&t.x, pid, &o);
     assert_int_equal(o.code, 0);
@@ -247,7 +246,7 @@ static void t_program(void **state)
     assert_string_equal(field_text(driven_last(&r, "validate"), "text"), "Yes.");
     assert_int_equal(field_int(json_object_get(r.run, "settings"), "validator"), 1);
     record_free(&r);
-    pid = driven_start_with(&t, ANSWERS("One.") SAYS("NO", "Not yet.") "\n",
+    pid = driven_start_with(&t, ANSWER("One.") SAYS("NO", "Not yet.") "\n",
                             WORDS("--validator", "2", "--max-validations", "1"));
     program_finish(&t.x, pid, &o);
     assert_int_equal(o.code, 1);
@@ -268,7 +267,7 @@ static void t_localizer(void **state)
     pid_t pid =
         driven_start_with(&t,
                           CLICK(100, 100) "{\"x\": 500, \"y\": 250}\n" CLICK(100, 100) "somewhere\n" STEP(
-                              "\"wait_desktop\", \"seconds\": 0.1") ANSWERS("Done."),
+                              "\"wait_desktop\", \"seconds\": 0.1") ANSWER("Done."),
                           WORDS("--localizer"));
     program_finish(&t.x, pid, &o);
     if (o.code)
@@ -291,7 +290,7 @@ static void t_localizer(void **state)
     story_free(&s);
     record_free(&r);
     /* Not every family can be asked for one. */
-    pid = driven_start_with(&t, ANSWER, WORDS("--localizer", "--dialect", "anthropic"));
+    pid = driven_start_with(&t, ANSWER("Done."), WORDS("--localizer", "--dialect", "anthropic"));
     program_finish(&t.x, pid, &o);
     ONE_LINE(&o, ERR_USAGE, "--localizer", "'anthropic' has no question for a place");
     outcome_free(&o);
