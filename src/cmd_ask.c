@@ -29,8 +29,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
-    {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
-     "how to speak to the model; without it as its directory says", NULL},
+    DIALECT_OPTION(struct settings),
     {"chat", 'c', OPTION_TEXT, offsetof(struct settings, chat), "FILE", 0, 4096, NULL,
      "a conversation in JSON to go on with, instead of a question", NULL},
     {"think", 0, OPTION_FLAG, offsetof(struct settings, think),

@@ -14,9 +14,8 @@ struct settings {
 static const struct option_spec options[] = {
     {"html", 'o', OPTION_TEXT, offsetof(struct settings, html), "FILE", 0, 4096, NULL,
      "write a page with both runs side by side, screenshots and all", NULL},
-    {"json", 'j', OPTION_FLAG, offsetof(struct settings, json), .help = "one JSON object on stdout"},
-    {"runs", 0, OPTION_TEXT, offsetof(struct settings, runs), "DIR", 0, 4096, NULL,
-     "folder of runs to look in; without it the user's state folder", "HOLORUN_RUNS"},
+    JSON_OPTION(struct settings, 'j'),
+    RUNS_OPTION(struct settings),
     {0},
 };
 

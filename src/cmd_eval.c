@@ -6,10 +6,10 @@
  */
 #include "commands.h"
 
+#include "base/bar.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/image.h"
-#include "base/bar.h"
 #include "eval/results.h"
 #include "looking.h"
 #include "model/model.h"
@@ -31,8 +31,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
-    {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
-     "how to speak to the model; without it as its directory says", NULL},
+    DIALECT_OPTION(struct settings),
     {"limit", 'n', OPTION_INT, offsetof(struct settings, limit), "N", 0, EVAL_MAX_ITEMS, "0",
      "only the first N items, 0 for all", NULL},
     {"only", 0, OPTION_TEXT, offsetof(struct settings, only), "GROUP", 0, 512, NULL,
@@ -45,7 +44,7 @@ static const struct option_spec options[] = {
     {"free", 0, OPTION_FLAG, offsetof(struct settings, free),
      .help =
          "let the model write what it likes: shows how often it keeps to the format, and lets it say none"},
-    {"json", 0, OPTION_FLAG, offsetof(struct settings, json), .help = "one JSON object on stdout"},
+    JSON_OPTION(struct settings, 0),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
 };

@@ -22,8 +22,7 @@ static const struct option_spec options[] = {
      "where to write: a folder, of uitars a file; without it export-FORMAT in the run's folder", NULL},
     {"reward", 0, OPTION_NUMBER, offsetof(struct settings, reward), "X", -1e6, 1e6, NULL,
      "what the run was worth, where the layout has a place for it", NULL},
-    {"runs", 0, OPTION_TEXT, offsetof(struct settings, runs), "DIR", 0, 4096, NULL,
-     "folder of runs to look in; without it the user's state folder", "HOLORUN_RUNS"},
+    RUNS_OPTION(struct settings),
     {0},
 };
 

@@ -23,11 +23,10 @@ struct settings {
 
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
-    {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
-     "how to speak to the model; without it as its directory says", NULL},
+    DIALECT_OPTION(struct settings),
     {"overlay", 'o', OPTION_TEXT, offsetof(struct settings, overlay), "FILE", 0, 4096, NULL,
      "write the image with a ring at the point, as PNG", NULL},
-    {"json", 0, OPTION_FLAG, offsetof(struct settings, json), .help = "one JSON object on stdout"},
+    JSON_OPTION(struct settings, 0),
     {0},
 };
 

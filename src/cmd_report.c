@@ -13,8 +13,7 @@ struct report_settings {
 static const struct option_spec report_options[] = {
     {"output", 'o', OPTION_TEXT, offsetof(struct report_settings, output), "FILE", 0, 4096, NULL,
      "where to write the page; without it report.html in the run's folder", NULL},
-    {"runs", 0, OPTION_TEXT, offsetof(struct report_settings, runs), "DIR", 0, 4096, NULL,
-     "folder of runs to look in; without it the user's state folder", "HOLORUN_RUNS"},
+    RUNS_OPTION(struct report_settings),
     {0},
 };
 

@@ -16,7 +16,7 @@ struct settings {
 static const struct option_spec options[] = {
     {"all", 'a', OPTION_FLAG, AT(all), .help = "stop every run"},
     {"list", 'l', OPTION_FLAG, AT(list), .help = "say what is running and stop nothing"},
-    {"json", 'j', OPTION_FLAG, AT(json), .help = "one JSON object on stdout"},
+    JSON_OPTION(struct settings, 'j'),
     {0},
 };
 

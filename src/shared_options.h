@@ -1,4 +1,5 @@
-/* shared_options.h - rows of option tables (options.h) that several commands share: which model, which screen.
+/* shared_options.h - rows of option tables (options.h) that several commands share: which model, which screen, what
+ * an agent is asked for.
  *
  * Above each stand the fields that T, a command's settings, has for it.
  */
@@ -60,6 +61,72 @@
     {"view", 'v', OPTION_TEXT, offsetof(T, view), "WHAT", 0, 256, "all",                                     \
      "what of it to look at: all, a monitor's name or number, or window:ID", NULL},                          \
     {"cursor", 0, OPTION_FLAG, offsetof(T, cursor), NULL, 0, 0, NULL, "show the pointer in screenshots", NULL}
+
+/* const char *dialect; */
+#define DIALECT_OPTION(T)                                                                                    \
+    {"dialect", 0, OPTION_TEXT, offsetof(T, dialect), "NAME", 0, 4096, NULL,                                 \
+     "how to speak to the model, a built-in name or a file; without it as the model's directory says", NULL}
+
+/* bool f32; */
+#define F32_OPTION(T) {"f32", 0, OPTION_FLAG, offsetof(T, f32), .help = "compute in f32 instead of bf16"}
+
+/* bool localizer; int validator, max_validations; UNLESS: who else may say how many, as ", where ...". */
+#define ASKED_ANEW_OPTIONS(T, UNLESS)                                                                        \
+    {"localizer", 0, OPTION_FLAG, offsetof(T, localizer),                                                    \
+     .help = "ask the model anew for the place of each element that it wants to click or write into, shown " \
+             "nothing but the newest screenshot"},                                                           \
+    {"validator", 0, OPTION_INT, offsetof(T, validator), "N", 0, 9, "0",                                     \
+     "an answer counts only when the model, asked anew and shown the last screenshots, says N times in a row "  \
+     "that the task was carried out" UNLESS "; else its reason goes back to the agent, which goes on", NULL}, \
+    {"max-validations", 0, OPTION_INT, offsetof(T, max_validations), "N", 1, 100, "3",                       \
+     "answers that --validator looks at before the agent has to end; a run has exit code 1 then", NULL}
+
+/* const char *step; */
+#define STEP_OPTION(T, MORE)                                                                                 \
+    {"step", 0, OPTION_MAYBE, offsetof(T, step), "terminal|window|script:FILE", 0, 4096, NULL,               \
+     "show each step before it runs, and ask: run it, change it, refuse it, decide again, go back; see holorun step" \
+     MORE, NULL}
+
+/* const char *breaks[OPTION_LIST_MAX + 1]; */
+#define BREAK_OPTION(T)                                                                                      \
+    {"break", 0, OPTION_LIST, offsetof(T, breaks), "WHEN", 0, 127, NULL,                                     \
+     "with --step: run until this, more than once if need be: step 7, kind click, text PATTERN, window PATTERN, " \
+     "irreversible, confidence 0.8, no-effect", NULL}
+
+/* const char *policy, *confirm; double confirm_timeout; */
+#define RULES_OPTIONS(T)                                                                                     \
+    {"policy", 0, OPTION_TEXT, offsetof(T, policy), "FILE", 0, 4096, NULL,                                   \
+     "rules on what may be done (see holorun policy); without it policy.yaml in the user's configuration folder " \
+     "when there is one; the built-in rules follow", "HOLORUN_POLICY"},                                      \
+    {"confirm", 0, OPTION_TEXT, offsetof(T, confirm), "HOW", 0, 4096, "auto",                                \
+     "who is asked before what the rules want a person to confirm: tty, cmd:COMMAND (the question is JSON on its " \
+     "stdin, exit code 0 is yes), never (the answer is no), yes-to-all (nobody is asked, all of it is done), or " \
+     "auto: tty when there is a terminal, else never", "HOLORUN_CONFIRM"},                                   \
+    {"confirm-timeout", 0, OPTION_NUMBER, offsetof(T, confirm_timeout), "SECONDS", 0.1, 86400, "60",         \
+     "no answer within this time is no", NULL}
+
+/* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle; UNLESS: where else they are from, as
+ * "; without it ...". */
+#define PACE_OPTIONS(T, UNLESS)                                                                              \
+    {"settle-min", 0, OPTION_NUMBER, offsetof(T, settle_min), "MS", 0, 60000, "150",                         \
+     "shortest wait for the screen after an action" UNLESS, NULL},                                           \
+    {"settle-quiet", 0, OPTION_NUMBER, offsetof(T, settle_quiet), "MS", 0, 60000, "300",                     \
+     "quiet time that counts as settled" UNLESS, NULL},                                                      \
+    {"settle-max", 0, OPTION_NUMBER, offsetof(T, settle_max), "MS", 0, 600000, "3000",                       \
+     "longest wait for the screen" UNLESS, NULL},                                                            \
+    {"key-delay", 0, OPTION_NUMBER, offsetof(T, key_delay), "MS", 0, 1000, "5",                              \
+     "pause between typed characters" UNLESS, NULL},                                                         \
+    {"keymap-settle", 0, OPTION_NUMBER, offsetof(T, keymap_settle), "MS", 0, 5000, "50",                     \
+     "pause after borrowing keycodes" UNLESS, NULL}
+
+/* const char *runs; */
+#define RUNS_OPTION(T)                                                                                       \
+    {"runs", 0, OPTION_TEXT, offsetof(T, runs), "DIR", 0, 4096, NULL,                                        \
+     "folder of runs to look in; without it the user's state folder", "HOLORUN_RUNS"}
+
+/* bool json, quiet, of commands that have no more to say of them; LETTER: 'j' or 0. */
+#define JSON_OPTION(T, LETTER) {"json", LETTER, OPTION_FLAG, offsetof(T, json), .help = "one JSON object on stdout"}
+#define QUIET_OPTION(T)        {"quiet", 'q', OPTION_FLAG, offsetof(T, quiet), .help = "no progress on stderr"}
 /* clang-format on */
 
 #endif
