@@ -35,11 +35,6 @@ struct acting {
 
 /* ---- opening -------------------------------------------------------------------------------------------------------- */
 
-static char *mask(const void *secrets, const char *text)
-{
-    return secrets_mask(secrets, text);
-}
-
 static void scrub(const void *secrets, struct buf *json)
 {
     secrets_scrub_json(secrets, json);
@@ -51,8 +46,7 @@ static int open_secrets(struct acting *a, struct err *e)
     if (secrets_open(&a->secrets, a->s->secrets, e))
         return -1;
     a->task = secrets_mask(a->secrets, *task ? task : "recorded actions");
-    a->progress.mask = mask;
-    a->progress.mask_arg = a->secrets;
+    a->progress.secrets = a->secrets;
     return 0;
 }
 

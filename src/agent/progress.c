@@ -3,6 +3,7 @@
 
 #include "base/bar.h"
 #include "base/utf8.h"
+#include "gate/secret.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose)
 
 static void put_text(const struct progress *p, enum ink ink, const char *text)
 {
-    char *masked = p->mask ? p->mask(p->mask_arg, text) : NULL;
+    char *masked = p->secrets ? secrets_mask(p->secrets, text) : NULL;
     const char *s = masked ? masked : text;
     size_t n = strlen(s);
     bool cut = n > SHOWN;

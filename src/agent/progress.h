@@ -10,12 +10,11 @@
 
 #include <stdio.h>
 
+struct secrets;
 struct progress {
     FILE *f; /* NULL: silent */
     bool color, verbose;
-    char *(*mask)(const void *arg,
-                  const char *text); /* NULL: texts are shown as they are; else what it returns, owned */
-    const void *mask_arg;
+    const struct secrets *secrets; /* are shown by their names; NULL: there are none */
 };
 
 struct progress_tokens {

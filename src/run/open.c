@@ -14,11 +14,6 @@
 
 /* ---- what may be seen and done --------------------------------------------------------------------------- */
 
-static char *mask(const void *secrets, const char *text)
-{
-    return secrets_mask(secrets, text);
-}
-
 static void scrub(const void *secrets, struct buf *json)
 {
     secrets_scrub_json(secrets, json);
@@ -34,8 +29,7 @@ static int open_secrets(struct job *j, struct err *e)
     char *task = secrets_mask(j->secrets, j->task);
     free(j->task);
     j->task = task;
-    j->progress.mask = mask;
-    j->progress.mask_arg = j->secrets;
+    j->progress.secrets = j->secrets;
     return 0;
 }
 
