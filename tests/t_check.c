@@ -489,19 +489,24 @@ static void t_not_asked(void **state)
     scene_close(&t);
 }
 
+/* A program under test that ends at once, and what the desk says of it then. */
+static void ends_as(struct scene *t, const char *command, enum desk_state state)
+{
+    struct err e = ERR_INIT;
+    char what[256];
+    assert_int_equal(desk_start(t->desk, command, &e), 0);
+    for (int64_t start = clock_ns(); desk_state(t->desk, what, sizeof what) != state; clock_sleep_ms(20))
+        assert_true(clock_ms_since(start) < 1000 * PATIENCE);
+}
+
 /* A no of a desk that is not well is no verdict, nor is the yes of what is absent there; but how the program under test is
  * is its own affair. */
 static void t_not_well(void **state)
 {
     (void)state;
     struct scene t;
-    struct err e = ERR_INIT;
-    char what[256];
     scene_open(&t);
-    assert_int_equal(desk_start(t.desk, "exit 3", &e), 0);
-    for (int64_t start = clock_ns(); desk_state(t.desk, what, sizeof what) != DESK_NO_PROGRAM;
-         clock_sleep_ms(20))
-        assert_true(clock_ms_since(start) < 1000 * PATIENCE);
+    ends_as(&t, "exit 3", DESK_NO_PROGRAM);
     SAYS(ASK(&t, .text = "exit 1"), ANSWER_NO, "it was 1");
     kill_server(&t);
     SAYS(ASK(&t, .text = "exit 1"), ANSWER_ERROR, "the X server has ended");
@@ -519,13 +524,8 @@ static void t_closed(void **state)
 {
     (void)state;
     struct scene t;
-    struct err e = ERR_INIT;
-    char what[256];
     scene_open(&t);
-    assert_int_equal(desk_start(t.desk, "exit 0", &e), 0);
-    for (int64_t start = clock_ns(); desk_state(t.desk, what, sizeof what) != DESK_PROGRAM_DONE;
-         clock_sleep_ms(20))
-        assert_true(clock_ms_since(start) < 1000 * PATIENCE);
+    ends_as(&t, "exit 0", DESK_PROGRAM_DONE);
     SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "none", .absent = true), ANSWER_YES, "");
     SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "none", .absent = true), ANSWER_YES, "");
     SAYS(ASK(&t, .text = "exit 1"), ANSWER_NO, "it was 1");

@@ -257,6 +257,23 @@ static void t_any_moment(void **state)
         check_note("%s: %d times", targets[i], counts[i]);
 }
 
+static void wait_all_open(const struct victim *v)
+{
+    for (int i = 0; i < DESKS; i++)
+        while (v->lives[i].stage != OPEN)
+            clock_sleep_ms(5);
+}
+
+/* Another process's beginning, where the victim has its files. */
+static void begin_beside(const struct victim *v)
+{
+    struct err e = ERR_INIT;
+    setenv("TMPDIR", v->tmp, 1);
+    assert_int_equal(desks_begin(&e), 0);
+    desks_end();
+    unsetenv("TMPDIR");
+}
+
 /* Nobody is left who could clear up: the next who begins does. */
 static void t_all_at_once(void **state)
 {
@@ -264,9 +281,7 @@ static void t_all_at_once(void **state)
     if (!program_exists("Xvfb"))
         skip();
     struct victim *v = start_victim();
-    for (int i = 0; i < DESKS; i++)
-        while (v->lives[i].stage != OPEN)
-            clock_sleep_ms(5);
+    wait_all_open(v);
     while (desks_marked(v->tmp, "sleep", NULL, 0) < 4 * DESKS)
         clock_sleep_ms(5);
     pid_t pids[2 + DESKS + 1];
@@ -279,12 +294,7 @@ static void t_all_at_once(void **state)
         kill(pids[i], SIGKILL);
     assert_int_equal(waitpid(v->pid, NULL, 0), v->pid);
     assert_non_null(left_of(v));
-
-    struct err e = ERR_INIT;
-    setenv("TMPDIR", v->tmp, 1);
-    assert_int_equal(desks_begin(&e), 0);
-    desks_end();
-    unsetenv("TMPDIR");
+    begin_beside(v);
     assert_nothing_left(v, false, "everything");
     rmdir(v->tmp);
     munmap(v, sizeof *v);
@@ -297,14 +307,8 @@ static void t_neighbours(void **state)
     if (!program_exists("Xvfb"))
         skip();
     struct victim *v = start_victim();
-    for (int i = 0; i < DESKS; i++)
-        while (v->lives[i].stage != OPEN)
-            clock_sleep_ms(5);
-    struct err e = ERR_INIT;
-    setenv("TMPDIR", v->tmp, 1);
-    assert_int_equal(desks_begin(&e), 0);
-    desks_end();
-    unsetenv("TMPDIR");
+    wait_all_open(v);
+    begin_beside(v);
     v->stop = true;
     int status;
     assert_int_equal(waitpid(v->pid, &status, 0), v->pid);

@@ -21,22 +21,24 @@ __attribute__((unused)) static struct engine *engine;
 #define WITH_MODEL(text, fn)     CLAIM_WITH(text, fn, tiny_setup, tiny_teardown)
 #define WITH_MODEL_F32(text, fn) CLAIM_WITH(text, fn, tiny_setup_f32, tiny_teardown)
 
+__attribute__((unused)) static int tiny_ready(bool f32)
+{
+    tiny_init(&tiny, check_seed());
+    tiny_write(&tiny);
+    engine = tiny_open(&tiny, NULL, 1, f32);
+    return 0;
+}
+
 __attribute__((unused)) static int tiny_setup(void **state)
 {
     (void)state;
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    engine = tiny_open(&tiny, NULL, 1, false);
-    return 0;
+    return tiny_ready(false);
 }
 
 __attribute__((unused)) static int tiny_setup_f32(void **state)
 {
     (void)state;
-    tiny_init(&tiny, check_seed());
-    tiny_write(&tiny);
-    engine = tiny_open(&tiny, NULL, 1, true);
-    return 0;
+    return tiny_ready(true);
 }
 
 __attribute__((unused)) static int tiny_teardown(void **state)

@@ -313,25 +313,37 @@ static void put_told(const struct qa_page *p, const struct result *r, const stru
     put_link(p, t->a);
 }
 
+/* The element of a test up to its name: the caller goes on in its head, and closes both. */
+static void put_name(FILE *f, const struct result *r, int number, const char *element, const char *head)
+{
+    const char *group = qa_page_group(r);
+    fprintf(f,
+            "<%s class=\"test of-%s\" id=\"test-%d\" data-of=\"%s\">\n<%s class=\"head\"><span "
+            "class=\"mark\">%s</span><h2>",
+            element, group, number, group, head, group);
+    qa_page_line(f, r->test->id);
+    fputs("</h2>", f);
+}
+
+static void put_task(FILE *f, const struct result *r)
+{
+    fputs("<p class=\"task\">", f);
+    qa_page_text(f, r->test->task);
+    fputs("</p>\n", f);
+}
+
 /* Open, with pictures. */
 static void put_bad(struct qa_page *p, const struct result *r, int number)
 {
-    const char *group = qa_page_group(r);
     struct tried t;
     char *why = words_why(r);
     tried_open(&t, words_last(r));
-    fprintf(p->f,
-            "<section class=\"test of-%s\" id=\"test-%d\" data-of=\"%s\">\n<div class=\"head\"><span "
-            "class=\"mark\">%s</span><h2>",
-            group, number, group, group);
-    qa_page_line(p->f, r->test->id);
-    fputs("</h2>", p->f);
+    put_name(p->f, r, number, "section", "div");
     put_figures(p->f, r);
     fputs("</div>\n<p class=\"why\">", p->f);
     page_text(p->f, why);
-    fputs("</p>\n<p class=\"task\">", p->f);
-    qa_page_text(p->f, r->test->task);
     fputs("</p>\n", p->f);
+    put_task(p->f, r);
     if (t.a) {
         fputs("<div class=\"two\">\n", p->f);
         put_frames(p, &t);
@@ -348,25 +360,19 @@ static void put_bad(struct qa_page *p, const struct result *r, int number)
 /* A line that opens. */
 static void put_line(const struct qa_page *p, const struct result *r, int number)
 {
-    const char *group = qa_page_group(r);
     struct tried t;
     char *why = words_why(r);
     tried_open(&t, words_last(r));
-    fprintf(p->f,
-            "<details class=\"test of-%s\" id=\"test-%d\" data-of=\"%s\">\n<summary class=\"head\"><span "
-            "class=\"mark\">%s</span><h2>",
-            group, number, group, group);
-    qa_page_line(p->f, r->test->id);
-    fputs("</h2><span class=\"brief\">", p->f);
+    put_name(p->f, r, number, "details", "summary");
+    fputs("<span class=\"brief\">", p->f);
     if (*why)
         page_text(p->f, why);
     else
         qa_page_line(p->f, r->test->task);
     fputs("</span>", p->f);
     put_figures(p->f, r);
-    fputs("</summary>\n<p class=\"task\">", p->f);
-    qa_page_text(p->f, r->test->task);
-    fputs("</p>\n", p->f);
+    fputs("</summary>\n", p->f);
+    put_task(p->f, r);
     if (t.a)
         put_told(p, r, &t);
     fputs("</details>\n", p->f);
