@@ -130,12 +130,16 @@ static char *why_check(const struct attempt *a, enum answer answer, const char *
     const struct check_result *c = words_check(a, answer);
     const char *detail = c->detail ? c->detail : c->output && *c->output ? c->output : otherwise;
     int more = count_checks(a, answer) - 1;
-    char *line = words_line(detail, LINE), *name = words_line(c->check->name, LINE / 4), *text;
-    if (more > 0)
-        text = xasprintf("%s: %s (and %d more)", name, line, more);
-    else
-        text = xasprintf("%s: %s", name, line);
+    const char *about =
+        c->check->text && c->detail && strstr(c->detail, c->check->text) ? NULL : c->check->name;
+    char *line = words_line(detail, LINE), *name = words_line(about, LINE / 4), *text;
+    text = xasprintf("%s%s%s", name, *name ? ": " : "", line); /* once is enough of what it looks for */
     free(line), free(name);
+    if (more > 0) {
+        line = text;
+        text = xasprintf("%s (and %d more)", line, more);
+        free(line);
+    }
     return text;
 }
 
@@ -195,7 +199,7 @@ char *words_why(const struct result *r)
                    : why_agent(a);
     if (r->outcome == OUTCOME_INCONCLUSIVE)
         return words_check(a, ANSWER_UNKNOWN) ? why_check(a, ANSWER_UNKNOWN, "nobody knows") : why_agent(a);
-    if (words_check(a, ANSWER_NO))
+    if (words_check(a, ANSWER_NO) && !a->crashed)
         return why_check(a, ANSWER_NO, "no");
     if (r->test->expect_fail)
         return xstrdup("was expected to fail, and all is as it should be");
