@@ -63,8 +63,7 @@ void quality_open(struct quality *q)
     *q = (struct quality){0};
     if (!program_exists("Xvfb"))
         skip();
-    snprintf(q->x.dir, sizeof q->x.dir, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(q->x.dir));
+    xvfb_folder(&q->x);
     q->litter = litter_in("/tmp", false);
     char *runtime = xvfb_place(&q->x, "runtime"), *replies = xvfb_place(&q->x, "replies");
     assert_int_equal(dir_make(runtime, NULL) || dir_make(replies, NULL), 0);

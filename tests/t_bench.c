@@ -17,8 +17,7 @@
 /* A folder for what the program writes, and for the files it makes on its way. */
 static void open_place(struct xvfb *x)
 {
-    *x = (struct xvfb){.dir = "/tmp/holorun-bench-XXXXXX"};
-    assert_non_null(mkdtemp(x->dir));
+    xvfb_folder(x);
     setenv("XDG_RUNTIME_DIR", x->dir, 1);
 }
 

@@ -222,9 +222,8 @@ static void t_equals(void **state)
 
 static struct xvfb folder(void)
 {
-    struct xvfb x = {0};
-    strcpy(x.dir, "/tmp/holorun-cal-XXXXXX");
-    assert_non_null(mkdtemp(x.dir));
+    struct xvfb x;
+    xvfb_folder(&x);
     return x;
 }
 

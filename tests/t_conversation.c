@@ -103,8 +103,7 @@ static void t_asked(void **state)
     (void)state;
     struct xvfb x;
     struct outcome one = {0}, whole = {0};
-    x = (struct xvfb){.dir = "/tmp/holorun-chat-XXXXXX"};
-    assert_non_null(mkdtemp(x.dir));
+    xvfb_folder(&x);
     setenv("XDG_RUNTIME_DIR", x.dir, 1);
     char *chat = xvfb_place(&x, "chat.json");
     char *picture = realpath("tests/golden/pocket/page.png", NULL);

@@ -20,9 +20,8 @@
 
 static struct xvfb place_begin(void)
 {
-    struct xvfb x = {0};
-    strcpy(x.dir, "/tmp/holorun-eval-XXXXXX");
-    assert_non_null(mkdtemp(x.dir));
+    struct xvfb x;
+    xvfb_folder(&x);
     return x;
 }
 

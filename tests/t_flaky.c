@@ -13,8 +13,8 @@ static struct xvfb place; /* a folder, without a server */
 static int setup(void **state)
 {
     (void)state;
-    snprintf(place.dir, sizeof place.dir, "/tmp/holorun-t-flaky-XXXXXX");
-    return mkdtemp(place.dir) ? 0 : -1;
+    xvfb_folder(&place);
+    return 0;
 }
 
 static int teardown(void **state)

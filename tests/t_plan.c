@@ -203,8 +203,8 @@ struct place {
 
 static void open_place(struct place *p)
 {
-    *p = (struct place){.x = {.dir = "/tmp/holorun-plan-XXXXXX"}};
-    assert_non_null(mkdtemp(p->x.dir));
+    *p = (struct place){0};
+    xvfb_folder(&p->x);
 }
 
 static void close_place(struct place *p)

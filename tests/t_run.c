@@ -206,10 +206,9 @@ static void t_models(void **state)
         {"tokenizer.json", "line"},
         {"config.json", "not a model directory"},
     };
-    struct xvfb x = {0};
+    struct xvfb x;
     struct outcome o = {0};
-    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(x.dir));
+    xvfb_folder(&x);
     char *dir = xvfb_place(&x, "model"), *copy = xasprintf("rm -rf %s && cp -r %s %s", dir, POCKET, dir);
     for (int i = 0; i < 7; i++) {
         assert_int_equal(system(copy), 0);
@@ -261,10 +260,9 @@ static void t_json_failures(void **state)
         {ERR_USAGE, {"run", "one", "two", "-j"}},
         {ERR_ENV, {"run", "one", "-d", ":987", "-j"}},
     };
-    struct xvfb x = {0};
+    struct xvfb x;
     struct outcome o = {0};
-    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(x.dir));
+    xvfb_folder(&x);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         program_run(&x, &o, cases[i].words);
         one_object(&o, cases[i].code, "failed");
@@ -279,10 +277,9 @@ static void t_pictures(void **state)
 {
     (void)state;
     static const char jpeg[] = "\xff\xd8\xff\xe0 and more", ppm[] = "P6 1 1 255 abc";
-    struct xvfb x = {0};
+    struct xvfb x;
     struct outcome o = {0};
-    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(x.dir));
+    xvfb_folder(&x);
     char *photo = xvfb_place(&x, "photo.jpg"), *plain = xvfb_place(&x, "picture.png");
     assert_int_equal(file_write(photo, jpeg, sizeof jpeg - 1, NULL), 0);
     assert_int_equal(file_write(plain, ppm, sizeof ppm - 1, NULL), 0);
@@ -309,10 +306,9 @@ static void t_pictures(void **state)
 static void t_facts(void **state)
 {
     (void)state;
-    struct xvfb x = {0};
+    struct xvfb x;
     struct outcome o = {0};
-    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(x.dir));
+    xvfb_folder(&x);
     program_run(&x, &o, WORDS("version"));
     assert_int_equal(o.code, 0);
     static const char *const lines[] = {"holorun 0.", "\ncompiler   ", "\nkernels    ref ",
@@ -332,10 +328,9 @@ static void t_facts(void **state)
 static void t_quotes(void **state)
 {
     (void)state;
-    struct xvfb x = {0};
+    struct xvfb x;
     struct outcome o = {0};
-    snprintf(x.dir, sizeof x.dir, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(x.dir));
+    xvfb_folder(&x);
     program_run(&x, &o, WORDS("book", "a", "flight", "--dry-run"));
     assert_int_equal(o.code, ERR_USAGE);
     assert_non_null(strstr(o.err, "holorun run \"book a flight\" --dry-run\n"));

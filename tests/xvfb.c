@@ -117,18 +117,23 @@ static int read_number(int fd, char *out, size_t size)
     return n ? 0 : -1;
 }
 
+void xvfb_folder(struct xvfb *x)
+{
+    *x = (struct xvfb){.dir = "/tmp/holorun-test-XXXXXX"};
+    if (!mkdtemp(x->dir))
+        die(ERR_ENV, "cannot make a folder in /tmp: %s", strerror(errno));
+}
+
 /* first: whose cookie lets in here as well; NULL: one of its own. */
 static int start_server(struct xvfb *x, const char *screen, const char *const *extra,
                         const struct xvfb *first)
 {
-    memset(x, 0, sizeof *x);
+    *x = (struct xvfb){0};
     if (!program_exists("Xvfb")) {
         printf("           Xvfb is not installed\n");
         return -1;
     }
-    snprintf(x->dir, sizeof x->dir, "/tmp/holorun-test-XXXXXX");
-    if (!mkdtemp(x->dir))
-        die(ERR_ENV, "cannot make a folder in /tmp: %s", strerror(errno));
+    xvfb_folder(x);
     char auth[96], log[96], number[16], fd_text[16];
     snprintf(auth, sizeof auth, "%s/auth", first ? first->dir : x->dir);
     snprintf(log, sizeof log, "%s/xvfb.log", x->dir);

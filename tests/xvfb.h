@@ -27,6 +27,8 @@ struct xvfb {
 int xvfb_start(struct xvfb *x, const char *screen, const char *const *extra);
 /* One more, which lets in who has the cookie of the first; the environment stays as it is. */
 int xvfb_start_beside(struct xvfb *x, const char *screen, const struct xvfb *first);
+/* Only the private folder, for programs that need no display; the environment stays as it is. */
+void xvfb_folder(struct xvfb *x);
 void xvfb_stop(struct xvfb *x);
 void xvfb_kill_server(struct xvfb *x); /* at once, as a crash would */
 
