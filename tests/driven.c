@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "brakes/running.h"
 
 /* cmocka wants these before itself */
 /* clang-format off */
@@ -78,4 +79,27 @@ const json_t *driven_last(const struct record *r, const char *kind)
         if (!strcmp(r->events[i].kind, kind))
             return r->events[i].fields;
     return NULL;
+}
+
+void driven_left_nothing(const struct stage *t)
+{
+    struct running *runs;
+    assert_int_equal(pressed(t->other), 0);
+    assert_int_equal(borrowed_keycodes(t->other), 0);
+    assert_int_equal(running_list(&runs, NULL), 0);
+    free(runs);
+}
+
+void driven_was_stopped(const struct stage *t, const char *by)
+{
+    struct record r;
+    driven_read(t, &r);
+    assert_false(r.torn);
+    assert_string_equal(field_text(driven_last(&r, "end"), "status"), "stopped");
+    assert_non_null(strstr(field_text(driven_last(&r, "end"), "error"), by));
+    assert_int_equal(field_int(r.run, "exit"), ERR_STOPPED);
+    char *page = xasprintf("%s/report.html", r.dir);
+    assert_true(file_exists(page));
+    free(page);
+    record_free(&r);
 }

@@ -23,4 +23,10 @@ void driven_read(const struct stage *t, struct record *r);
 /* The last event of this kind, NULL when there is none. */
 const json_t *driven_last(const struct record *r, const char *kind);
 
+/* Nothing is down, no keycode is borrowed, and no file of a run is left. */
+void driven_left_nothing(const struct stage *t);
+
+/* The record of the newest run says that it was stopped, and by what, and can be read. */
+void driven_was_stopped(const struct stage *t, const char *by);
+
 #endif

@@ -15,6 +15,7 @@
 #define SHIFT_DOWN    STEP("\"key_down_desktop\", \"key\": \"shift\"")
 #define DRAG          STEP(DRAG_CALL)
 #define CTRL_DRAG     STEP(DRAG_CALL ", \"hold_keys\": [\"ctrl\"]")
+#define HELD_DRAG     SHIFT_DOWN CTRL_DRAG ANSWER("Done.")
 #define CLICK_ON(element, x, y)                                                                              \
     STEP("\"click_desktop\", \"element\": \"" element "\", \"x\": " #x ", \"y\": " #y)
 #define DRAG_CALL                                                                                            \
