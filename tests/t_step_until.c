@@ -1,0 +1,282 @@
+/* t_step_until.c - claims about stepping: where a run that goes on by itself stops, what is shown there, and the same dice.
+ *
+ * As in t_step.c; for the claims about dice the model that comes with the program speaks.
+ */
+#include "check.h"
+#include "stepped.h"
+
+#include "base/file.h"
+#include "step/breakpoint.h"
+
+#define POCKET "assets/pocket/model"
+
+/* ---- breakpoints ------------------------------------------------------------------------------------------------- */
+
+/* Runs until this, then stops: before which step? */
+static int stopped_before(struct play *p, const char *spec, const char *replies)
+{
+    stepped(p, (const char *const[]){spec, NULL}, "stop\n", replies);
+    int step = 0;
+    if (p->r.status == AGENT_STOPPED && sscanf(p->e.text, "stopped before step %d", &step) != 1)
+        fail_msg("%s", p->e.text);
+    return step;
+}
+
+static void t_breakpoints(void **state)
+{
+    (void)state;
+    static const char replies[] = CLICK(500, 500) CLICK_ON("the Delete button", 900, 900) TYPE("secret plan")
+        CLICK(300, 300) ANSWER("All good.");
+    struct play p;
+    stepped_open(&p);
+    assert_int_equal(stopped_before(&p, "step 4", replies), 4);
+    assert_int_equal(json_array_size(stepped_presses(&p)), 1); /* 900,900 lies beside the window */
+    assert_int_equal(stopped_before(&p, "kind type", replies), 3);
+    assert_int_equal(stopped_before(&p, "kind answer", replies), 5);
+    assert_int_equal(stopped_before(&p, "kind drag", replies), 0);
+    assert_int_equal(stopped_before(&p, "text SECRET +pl", replies), 3);
+    assert_int_equal(stopped_before(&p, "text delete", replies), 2);
+    assert_int_equal(stopped_before(&p, "text ^as planned$", replies), 1);
+    assert_int_equal(stopped_before(&p, "window xclient", replies), 1);
+    assert_int_equal(stopped_before(&p, "window firefox", replies), 0);
+    assert_int_equal(stopped_before(&p, "irreversible", replies), 2);
+    assert_int_equal(stopped_before(&p, "no-effect", replies), 2);
+    assert_int_equal(stopped_before(&p, "confidence 0.9", replies), 0); /* of a script it is not known */
+    /* Several; one that is added and taken away again while a step is shown. */
+    stepped(&p, (const char *const[]){"step 2", "kind type", NULL},
+            "continue\nbreak step 4\nbreak step 5\nclear 4\nc\nstop\n", replies);
+    assert_string_equal(p.e.text, "stopped before step 4");
+    assert_int_equal(stopped_before(&p, "  kind   type", replies), 3);
+    play_close(&p);
+}
+
+static void t_specs(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",           "step",         "step 0",      "step x",
+                                      "kind",       "text",         "window",      "irreversible now",
+                                      "confidence", "confidence 2", "no-effect 3", "sometimes"};
+    struct err e = ERR_INIT;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        e = (struct err)ERR_INIT;
+        assert_null(break_parse(bad[i], &e));
+        assert_int_equal(e.kind, ERR_USAGE);
+    }
+    char long_one[300];
+    memset(long_one, 'x', sizeof long_one);
+    memcpy(long_one, "text ", 5);
+    long_one[sizeof long_one - 1] = 0;
+    assert_null(break_parse(long_one, &e));
+}
+
+/* ---- what is shown ------------------------------------------------------------------------------------------------- */
+
+struct witness { /* a front end that runs everything and writes down where it said it would go */
+    struct step_front base;
+    int x[64], y[64], n;
+    double moved_on;
+    bool recorded;
+    int rewind_at; /* the step at which it goes back to the first */
+};
+
+static int witness_show(struct step_front *f, const struct step_view *v, struct err *e)
+{
+    struct witness *w = (struct witness *)f;
+    (void)e;
+    if (v->step->nactions && step_target(v, 0, false, &w->x[w->n % 64], &w->y[w->n % 64]))
+        w->n++;
+    assert_true(v->p->frame->w > 0 && *v->why);
+    if (v->p->recorded) {
+        w->recorded = true;
+        w->moved_on = v->p->moved_on;
+    }
+    return 0;
+}
+
+static int witness_ask(struct step_front *f, const struct step_view *v, struct step_command *c, struct err *e)
+{
+    const struct witness *w = (const struct witness *)f;
+    (void)e;
+    bool back = v->p->number == w->rewind_at;
+    *c = (struct step_command){.verb = back ? STEP_REWIND : STEP_RUN, .n = 1};
+    return 0;
+}
+
+static void t_marker(void **state)
+{
+    (void)state;
+    enum { CLICKS = 11 }; /* after twelve without effect a run ends */
+    struct play p;
+    uint64_t dice = check_seed();
+    stepped_open(&p);
+    for (int round = 0; round < 4; round++) {
+        struct buf replies;
+        if (round == 2) { /* a window is what is looked at: its corner is the origin */
+            Window root, parent, *list;
+            unsigned n;
+            XQueryTree(p.stage.other, DefaultRootWindow(p.stage.other), &root, &parent, &list, &n);
+            char *id = xasprintf("window:%lu", n ? list[n - 1] : root);
+            XFree(list);
+            screen_close(p.stage.s);
+            p.stage.s = screen_open(&(struct screen_options){.view = id}, NULL);
+            free(id);
+            assert_non_null(p.stage.s);
+            assert_int_not_equal(screen_view(p.stage.s).x, 0);
+            p.o.screen = p.stage.s;
+        }
+        buf_init(&replies, 1 << 16);
+        for (int i = 0; i < CLICKS; i++)
+            buf_printf(&replies, STEP("\"click_desktop\", \"element\": \"it\", \"x\": %d, \"y\": %d"),
+                       (int)(50 + 650 * check_random(&dice)), (int)(50 + 700 * check_random(&dice)));
+        buf_puts(&replies, ANSWER("Done."));
+        struct witness w = {.base = {.name = "witness", .show = witness_show, .ask = witness_ask}};
+        p.o.settle = (struct settle){1, 1, 50};
+        stepped_by(&p, &w.base, NULL, replies.data);
+        stepped_ended(&p, AGENT_ANSWERED);
+        json_t *list = stepped_presses(&p);
+        assert_int_equal(json_array_size(list), CLICKS);
+        assert_int_equal(w.n, CLICKS);
+        for (int i = 0; i < CLICKS; i++) {
+            assert_int_equal(field(list, (size_t)i, "x"), w.x[i]);
+            assert_int_equal(field(list, (size_t)i, "y"), w.y[i]);
+        }
+        buf_free(&replies);
+    }
+    play_close(&p);
+}
+
+static void t_recorded(void **state)
+{
+    (void)state;
+    struct play p;
+    stepped_open(&p);
+    struct witness w = {.base = {.name = "witness", .show = witness_show, .ask = witness_ask},
+                        .rewind_at = 2};
+    stepped_by(&p, &w.base, NULL, CLICK(500, 500) CLICK(400, 400) CLICK(300, 300) ANSWER("Done."));
+    stepped_ended(&p, AGENT_ANSWERED);
+    assert_true(w.recorded);
+    assert_true(w.moved_on >= 0 && w.moved_on < 0.01); /* nothing has changed since */
+    play_close(&p);
+}
+
+/* ---- with a model ------------------------------------------------------------------------------------------------------ */
+
+/* Everything that a reply came from and what it was: equal texts are equal bits. */
+static char *fingerprint(const json_t *generate)
+{
+    assert_non_null(generate);
+    return xasprintf("%s prompt %s logits %s reroll %lld", field_text(generate, "text"),
+                     field_text(generate, "prompt_hash"), field_text(generate, "logits_hash"),
+                     (long long)field_int(generate, "reroll"));
+}
+
+static void same_reply(const struct play *p, int a, int b, bool same)
+{
+    char *x = fingerprint(stepped_event(p, "generate", a)), *y = fingerprint(stepped_event(p, "generate", b));
+    if (!strcmp(x, y) != same)
+        fail_msg("step %d: %s\nstep %d: %s", a, x, b, y);
+    free(x);
+    free(y);
+}
+
+static void t_dice(void **state)
+{
+    (void)state;
+    struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
+    struct engine *engine = engine_open(&eo, NULL);
+    if (!engine)
+        skip(); /* run from elsewhere */
+    struct play p;
+    stepped_open(&p);
+    dialect_free(p.dialect);
+    p.o.dialect = p.dialect = dialect_load("pocket", NULL);
+    p.o.window = WINDOW_STRICT;
+    p.o.max_images = 1;
+    p.o.sampling = (struct sampling){1.5f, 1, 60};
+    p.o.task = "Press Save";
+    char *alone = NULL;
+    for (int explore = 0; explore < 2; explore++) {
+        char *path = xasprintf("%s/commands", p.stage.x.dir);
+        static const char commands[] = "veto\nveto\nveto\nrewind 2\nveto\nrewind 1\nstop\n";
+        assert_int_equal(file_write(path, commands, strlen(commands), NULL), 0);
+        struct step_front *f = step_script(path, NULL, NULL);
+        f->explore = explore ? 6 : 0;
+        struct stepper *s = stepper_new(f, NULL, NULL);
+        struct mind *m = mind_model(engine, p.dialect, check_seed());
+        play_run(&p, m, stepper_overseer(s));
+        stepped_ended(&p, AGENT_STOPPED);
+        same_reply(&p, 2, 5, true); /* again the same dice, across cuts */
+        same_reply(&p, 1, 7, true);
+        same_reply(&p, 3, 6, true); /* and what follows from them */
+        same_reply(&p, 1, 2, false);
+        /* Looking for alternatives changes nothing. */
+        char *now = fingerprint(stepped_event(&p, "generate", 4));
+        if (alone)
+            assert_string_equal(alone, now);
+        free(alone);
+        alone = now;
+        mind_free(m);
+        stepper_free(s);
+        free(path);
+    }
+    free(alone);
+    play_close(&p);
+    engine_close(engine);
+}
+
+/* How sure the model was: of what it said each token has a probability, and the least of them counts. */
+static void t_confidence(void **state)
+{
+    (void)state;
+    struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
+    struct engine *engine = engine_open(&eo, NULL);
+    if (!engine)
+        skip();
+    struct play p;
+    stepped_open(&p);
+    dialect_free(p.dialect);
+    p.o.dialect = p.dialect = dialect_load("pocket", NULL);
+    p.o.window = WINDOW_STRICT;
+    p.o.max_images = 1;
+    p.o.sampling = (struct sampling){0, 1, 60};
+    p.o.max_steps = 3;
+    p.o.dry_run = true;
+    for (int sure = 0; sure < 2; sure++) {
+        char *path = xasprintf("%s/commands", p.stage.x.dir), *text = NULL;
+        size_t len;
+        assert_int_equal(file_write(path, "stop\n", 5, NULL), 0);
+        FILE *log = open_memstream(&text, &len);
+        struct step_front *f = step_script(path, log, NULL);
+        struct stepper *s =
+            stepper_new(f, (const char *const[]){sure ? "confidence 1e-30" : "confidence 1", NULL}, NULL);
+        struct mind *m = mind_model(engine, p.dialect, 1);
+        play_run(&p, m, stepper_overseer(s));
+        assert_int_equal(p.r.status == AGENT_STOPPED, !sure); /* of such a screen it is never quite sure */
+        mind_free(m);
+        stepper_free(s);
+        fclose(log);
+        if (!sure && (!strstr(text, "verbs") || !strstr(text, "sure")))
+            fail_msg("%s", text);
+        free(text);
+        free(path);
+    }
+    play_close(&p);
+    engine_close(engine);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a run goes on to its breakpoint: step, kind, text, window, irreversible, no effect",
+          t_breakpoints),
+    CLAIM("a breakpoint that cannot be is refused", t_specs),
+    CLAIM("where the marker is, the event goes: of the screen and of a window", t_marker),
+    CLAIM("a recorded screen is said to be one, and how far it is from that of now", t_recorded),
+    CLAIM("the same dice say the same to the bit after going back; looking for alternatives changes nothing",
+          t_dice),
+    CLAIM("a run goes on to where the model was not sure, and shows what else it could have said",
+          t_confidence),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
