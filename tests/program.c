@@ -37,6 +37,13 @@ char *xvfb_place(const struct xvfb *x, const char *name)
     return xasprintf("%s/%s", x->dir, name);
 }
 
+char *xvfb_put(const struct xvfb *x, const char *name, const char *text)
+{
+    char *path = xvfb_place(x, name);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+    return path;
+}
+
 pid_t program_start_into(const struct xvfb *x, const char *out, const char *const *words)
 {
     char *err = xvfb_place(x, "err");

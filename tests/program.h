@@ -33,5 +33,6 @@ void one_line(const struct outcome *o, int code, const char *const *names);
 #define ONE_LINE(o, code, ...) one_line(o, code, WORDS(__VA_ARGS__))
 
 char *xvfb_place(const struct xvfb *x, const char *name); /* path in its folder; the caller frees it */
+char *xvfb_put(const struct xvfb *x, const char *name, const char *text); /* writes a file there; its path */
 
 #endif

@@ -2,9 +2,7 @@
  * is on record of it.  The run is scripted, the display and the program are real.
  */
 #include "check.h"
-#include "program.h"
-#include "replies.h"
-#include "stage.h"
+#include "driven.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -19,11 +17,8 @@
 static char *record_run(struct stage *t, const char *replies, const char *option)
 {
     struct outcome o = {0};
-    stage_open(t);
-    screen_close(t->s); /* it has the hands */
-    t->s = NULL;
-    char *script = xvfb_place(&t->x, "script"), *runs = xvfb_place(&t->x, "runs");
-    assert_int_equal(file_write(script, replies, strlen(replies), NULL), 0);
+    driven_open(t);
+    char *script = xvfb_put(&t->x, "script", replies), *runs = xvfb_place(&t->x, "runs");
     program_run(&t->x, &o, WORDS("run", "Press Save", "-q", "--fake", script, "--runs", runs, QUICK, option));
     if (o.code)
         fail_msg("%s", o.err);

@@ -43,13 +43,6 @@ static char *text_of_file(const char *path)
     return data;
 }
 
-static char *write_file(const struct xvfb *x, const char *name, const char *text)
-{
-    char *path = xvfb_place(x, name);
-    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
-    return path;
-}
-
 static int lines_of(const char *text)
 {
     int n = 0;
@@ -244,11 +237,11 @@ static void t_resume_refused(void **state)
     ONE_LINE(&o, ERR_USAGE, "r.jsonl", "free");
     program_run(&x, &o, WORDS("eval", CONVERT "webclick.out", "-o", results, "--resume"));
     ONE_LINE(&o, ERR_USAGE, "r.jsonl", "another set");
-    char *other = write_file(&x, "other.jsonl", "{\"id\": 1}\n");
+    char *other = xvfb_put(&x, "other.jsonl", "{\"id\": 1}\n");
     program_run(&x, &o, WORDS("eval", POCKET, "-o", other, "--resume"));
     ONE_LINE(&o, ERR_USAGE, "other.jsonl", "not a results file");
     char *text = text_of_file(results), *twice = xasprintf("%s%s", text, strchr(text, '\n') + 1),
-         *path = write_file(&x, "twice.jsonl", twice);
+         *path = xvfb_put(&x, "twice.jsonl", twice);
     program_run(&x, &o, WORDS("eval", POCKET, "-o", path, "--resume"));
     ONE_LINE(&o, ERR_USAGE, "twice.jsonl", "line 3", "second result");
     free(path);
@@ -273,9 +266,8 @@ static void t_broken(void **state)
         "{\"id\": \"good\", \"image\": \"%s/tests/cases/eval/pocket/dialog-fields.png\", \"instruction\": "
         "\"Save\", \"box\": [500, 205, 620, 245]}\n",
         cwd);
-    char *path = write_file(&x, "set.jsonl", set),
-         *photo = write_file(&x, "photo.jpg", "\xff\xd8\xff\xe0 no PNG"),
-         *results = xvfb_place(&x, "r.jsonl");
+    char *path = xvfb_put(&x, "set.jsonl", set),
+         *photo = xvfb_put(&x, "photo.jpg", "\xff\xd8\xff\xe0 no PNG"), *results = xvfb_place(&x, "r.jsonl");
     program_run(&x, &o, WORDS("eval", path, "-o", results, "--json"));
     assert_int_equal(o.code, ERR_ENV);
     assert_non_null(strstr(o.err, "'gone'"));
@@ -300,8 +292,8 @@ static void t_usage(void **state)
     (void)state;
     struct xvfb x = place_begin();
     struct outcome o = {0};
-    char *empty = write_file(&x, "empty.jsonl", ""),
-         *bad = write_file(&x, "bad.jsonl", "{\"image\": \"a.png\"\n"),
+    char *empty = xvfb_put(&x, "empty.jsonl", ""),
+         *bad = xvfb_put(&x, "bad.jsonl", "{\"image\": \"a.png\"\n"),
          *nowhere = xvfb_place(&x, "no/such/folder/r.jsonl"), *gone = xvfb_place(&x, "gone.jsonl");
     program_run(&x, &o, WORDS("eval", gone));
     ONE_LINE(&o, ERR_USAGE, "gone.jsonl", "No such file");

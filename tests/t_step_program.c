@@ -1,7 +1,6 @@
 /* t_step_program.c - stepping through a run of the program itself: from a script, and at a terminal. */
 #include "check.h"
-#include "play.h"
-#include "program.h"
+#include "driven.h"
 
 #include "base/file.h"
 
@@ -16,28 +15,14 @@
 
 enum { PATIENCE_MS = 8000 };
 
-static void open_stage(struct stage *t)
-{
-    stage_open(t);
-    screen_close(t->s); /* the program has the hands */
-    t->s = NULL;
-}
-
-static char *put_file(const struct stage *t, const char *name, const char *text)
-{
-    char *path = xvfb_place(&t->x, name);
-    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
-    return path;
-}
-
 static void t_program(void **state)
 {
     (void)state;
     struct stage t;
     struct outcome o = {0};
-    open_stage(&t);
-    char *replies = put_file(&t, "replies", CLICK(500, 500) TYPE("no") ANSWER("Done."));
-    char *commands = put_file(&t, "commands", "text hi\ncontinue\n"), *runs = xvfb_place(&t.x, "runs");
+    driven_open(&t);
+    char *replies = xvfb_put(&t.x, "replies", CLICK(500, 500) TYPE("no") ANSWER("Done."));
+    char *commands = xvfb_put(&t.x, "commands", "text hi\ncontinue\n"), *runs = xvfb_place(&t.x, "runs");
     char *how = xasprintf("--step=script:%s", commands);
     program_run(&t.x, &o,
                 WORDS("run", "Press Save", how, "--break", "kind type", "--break", "step 99", "--fake",
@@ -83,8 +68,8 @@ static void t_terminal(void **state)
 {
     (void)state;
     struct stage t;
-    open_stage(&t);
-    char *replies = put_file(&t, "replies", CLICK(500, 500) EVIL ANSWER("Done."));
+    driven_open(&t);
+    char *replies = xvfb_put(&t.x, "replies", CLICK(500, 500) EVIL ANSWER("Done."));
     char *runs = xvfb_place(&t.x, "runs");
     int fd;
     pid_t pid = forkpty(&fd, NULL, NULL, NULL);

@@ -7,10 +7,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "driven.h"
 #include "person.h"
-#include "program.h"
-#include "replies.h"
-#include "stage.h"
 #include "step/scene.h"
 #include "trace/story.h"
 
@@ -26,24 +24,15 @@ struct show {
     struct story story;
 };
 
-static char *put_file(const struct stage *t, const char *name, const char *text)
-{
-    char *path = xvfb_place(&t->x, name);
-    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
-    return path;
-}
-
 static void show_open(struct show *s, const char *replies)
 {
     memset(s, 0, sizeof *s);
-    stage_open(&s->stage);
-    screen_close(s->stage.s); /* the program has the hands */
-    s->stage.s = NULL;
+    driven_open(&s->stage);
     if (xvfb_window_manager(&s->stage.x)) {
         stage_close(&s->stage);
         skip();
     }
-    char *fake = put_file(&s->stage, "replies", replies), *runs = xvfb_place(&s->stage.x, "runs");
+    char *fake = xvfb_put(&s->stage.x, "replies", replies), *runs = xvfb_place(&s->stage.x, "runs");
     s->pid = program_start(&s->stage.x, WORDS("step", "Press Save", "--step=window", "--fake", fake, "--runs",
                                               runs, "--settle-quiet", "30", "--confirm", "never"));
     free(fake);
