@@ -54,9 +54,15 @@ static pid_t sleeper(const char *display)
             pause();
     }
     char *path = xasprintf("%s/holorun/run-%d.json", getenv("XDG_RUNTIME_DIR"), (int)pid);
-    for (int i = 0; i < 1000 && !file_exists(path); i++)
+    bool told = false; /* of its folder too, the last that it writes */
+    for (int i = 0; i < 5000 && !told; i++) {
+        char *text = NULL;
+        size_t len;
         clock_sleep_ms(2);
-    assert_true(file_exists(path));
+        told = file_read(path, RUNNING_BYTES, &text, &len, NULL) == 0 && strstr(text, "Z-aaaa");
+        free(text);
+    }
+    assert_true(told);
     free(path);
     return pid;
 }
