@@ -1,8 +1,8 @@
 /* loading.c - see loading.h. */
 #include "loading.h"
 
-#include "base/clock.h"
 #include "base/bar.h"
+#include "base/clock.h"
 
 #include <stddef.h>
 #include <stdint.h>

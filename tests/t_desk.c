@@ -392,9 +392,7 @@ static void t_refusals(void **state)
         {{.display = SCREEN, .dir = "/no/such"}, ERR_ENV, "'/no/such' is not a folder"},
         {{.display = SCREEN, .home = "/no/such"}, ERR_ENV, "'/no/such'"},
         {{.display = SCREEN, .wm = "echo broken; exit 4"}, ERR_ENV, "exit code 4; it says: broken"},
-        {{.display = SCREEN, .wm = "sleep 6666", .seconds = 4},
-         ERR_ENV,
-         "has not begun to work within 4 s"},
+        {{.display = SCREEN, .wm = "sleep 6666", .seconds = 4}, ERR_ENV, "has not begun to work within 4 s"},
         {{.display = "xvfb:640x480", .wm = "", .seconds = 0.001}, ERR_ENV, "not ready in time"},
     };
     char root[DESK_PATH];
