@@ -238,6 +238,28 @@ static int open_model(struct qa *q, struct err *e)
     return 0;
 }
 
+/* Said once for all tests, where a run says it of itself. */
+static void warn_of_sizes(const struct qa *q)
+{
+    const struct dialect *d = q->dialect;
+    const struct test *odd = NULL;
+    int n = 0, w, h;
+    for (int i = q->suite->n - 1; d && d->screen_w && i >= 0; i--) {
+        const struct test *t = &q->suite->tests[i];
+        if (!t->chosen || sscanf(t->display, "xvfb:%dx%d", &w, &h) != 2 ||
+            (w == d->screen_w && h == d->screen_h))
+            continue;
+        odd = t;
+        n++;
+    }
+    if (odd)
+        warn("this model was made for screens of %dx%d, and %d test%s another ('%s': %s): expect mistakes, "
+             "or say "
+             "display: xvfb:%dx%d",
+             d->screen_w, d->screen_h, n, n == 1 ? " has" : "s have", odd->id, odd->display, d->screen_w,
+             d->screen_h);
+}
+
 static void describe(struct qa *q)
 {
     struct results *r = &q->results;
@@ -328,6 +350,7 @@ static int work(struct qa *q, struct err *e)
     if (!q->told || running_set_dir(q->told, q->results.dir, &untold))
         warn("holorun stop will not find this suite: %s", untold.text);
     suite_warn(q->suite);
+    warn_of_sizes(q);
     int chosen = 0;
     for (int i = 0; i < q->suite->n; i++)
         chosen += q->suite->tests[i].chosen;
