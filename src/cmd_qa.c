@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SAVE_MS = 2000, REPORT_MAX = 1 << 30 };
+enum { SAVE_MS = 2000, SUITE_SECONDS = 600, REPORT_MAX = 1 << 30 };
 
 struct qa_settings {
     struct run_settings run; /* the first member: options of `run` land in it */
@@ -199,14 +199,14 @@ static int open_suite(struct qa *q, const char *path, struct err *e)
 }
 
 /* Once for the whole suite, without a display; what they start stays until the end. */
-static int run_suite_commands(struct qa *q, struct desk *house, const char *const *commands, const char *when,
-                              struct err *e)
+static int run_suite_commands(struct desk *house, const char *const *commands, const char *when,
+                              const volatile int *stop, struct err *e)
 {
     for (; commands && *commands; commands++) {
         struct buf output;
         int code = 0;
         buf_init(&output, 16 << 10);
-        int rc = desk_run(house, *commands, NULL, 600, screen_stop_flag(NULL), &code, &output, e);
+        int rc = desk_run(house, *commands, NULL, SUITE_SECONDS, stop, &code, &output, e);
         if (rc == 0 && code)
             rc = err_set(e, ERR_ENV, "the suite's %s '%s' ended with %d: %s", when, *commands, code,
                          output.len ? output.data : "it said nothing");
@@ -214,7 +214,6 @@ static int run_suite_commands(struct qa *q, struct desk *house, const char *cons
         if (rc)
             return -1;
     }
-    (void)q;
     return 0;
 }
 
@@ -305,7 +304,8 @@ static int run_tests(struct qa *q, struct err *e)
     const struct desk_options nowhere = {.dir = q->suite->dir, .env = q->suite->env};
     struct desk *house = NULL;
     if (*q->suite->setup || *q->suite->teardown) {
-        if (!(house = desk_open(&nowhere, e)) || run_suite_commands(q, house, q->suite->setup, "setup", e)) {
+        if (!(house = desk_open(&nowhere, e)) ||
+            run_suite_commands(house, q->suite->setup, "setup", screen_stop_flag(NULL), e)) {
             desk_close(house);
             return -1;
         }
@@ -320,7 +320,7 @@ static int run_tests(struct qa *q, struct err *e)
                                    .arg = q};
     crew_run(&q->crew, &o, &q->results);
     struct err late = ERR_INIT;
-    if (house && run_suite_commands(q, house, q->suite->teardown, "teardown", &late))
+    if (house && run_suite_commands(house, q->suite->teardown, "teardown", NULL, &late))
         warn("%s", late.text);
     desk_close(house);
     return 0;

@@ -198,6 +198,7 @@ static void t_stopped(void **state)
     quality_open(&q);
     quality_suite(
         &q,
+        "  teardown: [\"echo away > out.d/away\"]\n"
         "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..6 }\n    task: Wait.\n    checks: [{kind: shell, run: "
         "'true'}]\n");
     for (const char *const *id = WORDS("t1", "t2", "t3", "t4", "t5", "t6"); *id; id++)
@@ -209,6 +210,9 @@ static void t_stopped(void **state)
     assert_int_equal(q.o.code, ERR_STOPPED);
     assert_string_equal(quality_outcome(&q, "t1"), "stopped");
     assert_string_equal(quality_outcome(&q, "t6"), "skipped");
+    char *away = xvfb_place(&q.x, "out.d/away");
+    assert_true(file_exists(away));
+    free(away);
     assert_int_equal(quality_leftovers(&q), 0);
     quality_close(&q);
 }
@@ -257,7 +261,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what passes at the second attempt is flaky", t_flaky),
     CLAIM("a secret of two tests is typed in both, and stands in no report, no run and no environment",
           t_secret),
-    CLAIM("a signal stops all, what did not begin is skipped", t_stopped),
+    CLAIM("a signal stops all, what did not begin is skipped, teardown is done all the same", t_stopped),
     CLAIM("killed in the middle it leaves no process, no lock, no folder", t_killed),
     CLAIM("--list says what would run, and a wrong key is named with the right one", t_list),
 };

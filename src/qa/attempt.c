@@ -22,6 +22,7 @@ struct scene { /* one attempt */
     bool job_begun, ended; /* ended: the agent, by itself */
     char *runs, *fake;     /* that its settings speak of */
     int number;            /* of the attempt, from 1 */
+    uint64_t dice;
     struct image frames[MAX_FRAMES];
     int n_frames;
 };
@@ -79,9 +80,10 @@ static void look_at_desk(struct scene *s)
 
 /* ---- desk and program ------------------------------------------------------------------------------------- */
 
-static int run_commands(struct scene *s, const char *const *commands, const char *when, struct err *e)
+/* stop NULL: they are run whatever happens, as a teardown is. */
+static int run_commands(struct scene *s, const char *const *commands, const char *when,
+                        const volatile int *stop, struct err *e)
 {
-    const volatile int *stop = screen_stop_flag(NULL);
     for (; commands && *commands; commands++) {
         struct buf output;
         int code = 0;
@@ -102,7 +104,7 @@ static int open_desk(struct scene *s, struct err *e)
     const struct test *t = s->test;
     const struct desk_options o = {
         .display = t->display, .wm = t->wm, .home = t->home, .dir = t->dir, .env = t->env};
-    if (!(s->desk = desk_open(&o, e)) || run_commands(s, t->setup, "setup", e))
+    if (!(s->desk = desk_open(&o, e)) || run_commands(s, t->setup, "setup", screen_stop_flag(NULL), e))
         return -1;
     if (!t->start)
         return 0;
@@ -130,7 +132,7 @@ static void fill_settings(struct scene *s)
     r->display = desk_display(s->desk);
     r->fake = s->fake = fake_replies(s);
     r->runs = s->runs = xasprintf("%s/runs", s->crew->dir);
-    r->seed = t->seed;
+    r->seed = t->seed + s->dice;
     r->confirm = s->crew->confirm ? s->crew->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
     if (t->steps)
         r->max_steps = t->steps;
@@ -278,16 +280,16 @@ static void away(struct scene *s)
     hide_secrets(s);
     if (s->job_begun)
         job_close(&s->job);
-    if (s->desk && run_commands(s, s->test->teardown, "teardown", &e))
+    if (s->desk && run_commands(s, s->test->teardown, "teardown", NULL, &e))
         warn("%s: %s", s->test->id, e.text);
     desk_close(s->desk);
     free(s->runs);
     free(s->fake);
 }
 
-void attempt_run(const struct crew *c, const struct test *t, int number, struct attempt *out)
+void attempt_run(const struct crew *c, const struct test *t, int number, uint64_t dice, struct attempt *out)
 {
-    struct scene s = {.crew = c, .test = t, .out = out, .number = number};
+    struct scene s = {.crew = c, .test = t, .out = out, .number = number, .dice = dice};
     struct err e = ERR_INIT;
     int64_t start = clock_ns();
     bool judged, stopped = false;

@@ -29,7 +29,7 @@ struct crew { /* what all tests of a run share; it does not change while they ru
     struct judge judge;
 };
 
-/* number: of the attempt, from 1.  Fills *out, whose parts are the caller's: attempt_free(). */
-void attempt_run(const struct crew *c, const struct test *t, int number, struct attempt *out);
+/* number: of the attempt, from 1; dice: 0 for the test's own, else others.  Fills *out, whose parts are the caller's: attempt_free(). */
+void attempt_run(const struct crew *c, const struct test *t, int number, uint64_t dice, struct attempt *out);
 
 #endif
