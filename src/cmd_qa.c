@@ -198,25 +198,6 @@ static int open_suite(struct qa *q, const char *path, struct err *e)
     return n < 0 ? -1 : 0;
 }
 
-/* Once for the whole suite, without a display; what they start stays until the end. */
-static int run_suite_commands(struct desk *house, const char *const *commands, const char *when,
-                              const volatile int *stop, struct err *e)
-{
-    for (; commands && *commands; commands++) {
-        struct buf output;
-        int code = 0;
-        buf_init(&output, 16 << 10);
-        int rc = desk_run(house, *commands, NULL, SUITE_SECONDS, stop, &code, &output, e);
-        if (rc == 0 && code)
-            rc = err_set(e, ERR_ENV, "the suite's %s '%s' ended with %d: %s", when, *commands, code,
-                         output.len ? output.data : "it said nothing");
-        buf_free(&output);
-        if (rc)
-            return -1;
-    }
-    return 0;
-}
-
 static int open_model(struct qa *q, struct err *e)
 {
     if (q->s.run.fake)
@@ -299,13 +280,14 @@ static int tell(const struct qa *q, struct err *e)
 
 /* ---- the run -------------------------------------------------------------------------------------------------- */
 
+/* The suite's own commands run once, without a display; what they start stays until the end. */
 static int run_tests(struct qa *q, struct err *e)
 {
     const struct desk_options nowhere = {.dir = q->suite->dir, .env = q->suite->env};
     struct desk *house = NULL;
     if (*q->suite->setup || *q->suite->teardown) {
-        if (!(house = desk_open(&nowhere, e)) ||
-            run_suite_commands(house, q->suite->setup, "setup", screen_stop_flag(NULL), e)) {
+        if (!(house = desk_open(&nowhere, e)) || desk_run_all(house, q->suite->setup, "the suite's setup",
+                                                              SUITE_SECONDS, screen_stop_flag(NULL), e)) {
             desk_close(house);
             return -1;
         }
@@ -320,7 +302,7 @@ static int run_tests(struct qa *q, struct err *e)
                                    .arg = q};
     crew_run(&q->crew, &o, &q->results);
     struct err late = ERR_INIT;
-    if (house && run_suite_commands(house, q->suite->teardown, "teardown", NULL, &late))
+    if (house && desk_run_all(house, q->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, &late))
         warn("%s", late.text);
     desk_close(house);
     return 0;

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 50, ANSWER_MS = 15000, COMMAND_LINE = 4096, OUTPUT_MAX = 16 << 20 };
+enum { LOOK_MS = 50, ANSWER_MS = 15000, COMMAND_LINE = 4096, OUTPUT_MAX = 16 << 20, SAID_BYTES = 64 << 10 };
 
 /* ---- requests ----------------------------------------------------------------------------------- */
 
@@ -175,6 +175,24 @@ int desk_run(struct desk *d, const char *command, const char *const *env, double
         rc = wait_command(d, command, m->seconds, cancel, exit_code, output, e);
     pthread_mutex_unlock(&d->lock);
     return rc;
+}
+
+int desk_run_all(struct desk *d, const char *const *commands, const char *when, double seconds,
+                 const volatile int *cancel, struct err *e)
+{
+    for (; commands && *commands; commands++) {
+        struct buf output;
+        int code = 0;
+        buf_init(&output, SAID_BYTES);
+        int rc = desk_run(d, *commands, NULL, seconds, cancel, &code, &output, e);
+        if (rc == 0 && code)
+            rc = err_set(e, ERR_ENV, "%s '%s' ended with %d: %s", when, *commands, code,
+                         output.len ? output.data : "it said nothing");
+        buf_free(&output);
+        if (rc)
+            return -1;
+    }
+    return 0;
 }
 
 /* ---- processes ---------------------------------------------------------------------------------- */

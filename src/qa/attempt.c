@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COMMAND_SECONDS = 300, LOG_BYTES = 16 << 10, OUTPUT_BYTES = 64 << 10, MAX_FRAMES = 4 };
+enum { COMMAND_SECONDS = 300, LOG_BYTES = 16 << 10, MAX_FRAMES = 4 };
 
 struct scene { /* one attempt */
     const struct crew *crew;
@@ -80,31 +80,13 @@ static void look_at_desk(struct scene *s)
 
 /* ---- desk and program ------------------------------------------------------------------------------------- */
 
-/* stop NULL: they are run whatever happens, as a teardown is. */
-static int run_commands(struct scene *s, const char *const *commands, const char *when,
-                        const volatile int *stop, struct err *e)
-{
-    for (; commands && *commands; commands++) {
-        struct buf output;
-        int code = 0;
-        buf_init(&output, OUTPUT_BYTES);
-        int rc = desk_run(s->desk, *commands, NULL, COMMAND_SECONDS, stop, &code, &output, e);
-        if (rc == 0 && code)
-            rc = err_set(e, ERR_ENV, "%s '%s' ended with %d: %s", when, *commands, code,
-                         output.len ? output.data : "it said nothing");
-        buf_free(&output);
-        if (rc)
-            return -1;
-    }
-    return 0;
-}
-
 static int open_desk(struct scene *s, struct err *e)
 {
     const struct test *t = s->test;
     const struct desk_options o = {
         .display = t->display, .wm = t->wm, .home = t->home, .dir = t->dir, .env = t->env};
-    if (!(s->desk = desk_open(&o, e)) || run_commands(s, t->setup, "setup", screen_stop_flag(NULL), e))
+    if (!(s->desk = desk_open(&o, e)) ||
+        desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), e))
         return -1;
     if (!t->start)
         return 0;
@@ -280,7 +262,7 @@ static void away(struct scene *s)
     hide_secrets(s);
     if (s->job_begun)
         job_close(&s->job);
-    if (s->desk && run_commands(s, s->test->teardown, "teardown", NULL, &e))
+    if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, &e))
         warn("%s: %s", s->test->id, e.text);
     desk_close(s->desk);
     free(s->runs);
@@ -292,7 +274,7 @@ void attempt_run(const struct crew *c, const struct test *t, int number, uint64_
     struct scene s = {.crew = c, .test = t, .out = out, .number = number, .dice = dice};
     struct err e = ERR_INIT;
     int64_t start = clock_ns();
-    bool judged, stopped = false;
+    bool judged, stopped;
     *out = (struct attempt){.status = "", .outcome = OUTCOME_ERROR};
     int rc = open_desk(&s, &e);
     out->start_seconds = clock_ms_since(start) / 1000;
