@@ -14,7 +14,7 @@ FLAGS  := -std=gnu11 -D_GNU_SOURCE -Isrc -I. $(CFLAGS) $(WARN) $(SAN) -fno-math-
 LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lxdo -lm
 
 PROGRAM_SRC := src/main.c $(wildcard src/cmd_*.c)
-LIB_SRC     := $(filter-out $(PROGRAM_SRC),$(wildcard src/*.c src/*/*.c actions/*.c))
+LIB_SRC     := $(filter-out $(PROGRAM_SRC),$(wildcard src/*/*.c actions/*.c))
 LIB_OBJ     := $(LIB_SRC:%.c=$(B)/%.o)
 PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
 TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/t_*.c))
@@ -86,7 +86,7 @@ $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
 $(B)/src/trace/report.o: src/trace/report.html
 $(B)/src/trace/page.o: src/trace/page.css
 $(B)/src/replay/diff_page.o: src/replay/diff.html
-$(B)/src/qa/report_html.o: src/qa/report.html
+$(B)/src/report/page.o: src/report/page.html
 $(B)/src/gate/policy.o: src/gate/builtin.yaml
 $(B)/src/calibrate/screen.o: assets/calibrate/glyphs.png
 

@@ -6,8 +6,8 @@
  */
 #include "commands.h"
 
+#include "agent/looking.h"
 #include "base/image.h"
-#include "looking.h"
 #include "model/conversation.h"
 #include "screen/screen.h"
 

@@ -5,9 +5,9 @@
  */
 #include "commands.h"
 
+#include "agent/looking.h"
 #include "base/bar.h"
 #include "calibrate/calibrate.h"
-#include "looking.h"
 #include "screen/screen.h"
 
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* cmd_diff.c - holorun diff A B: two runs step by step. */
+#include "cli/recorded.h"
 #include "commands.h"
-#include "recorded.h"
 #include "replay/diff.h"
 
 #include <stdlib.h>

@@ -6,12 +6,12 @@
  */
 #include "commands.h"
 
+#include "agent/looking.h"
 #include "base/bar.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/image.h"
 #include "eval/results.h"
-#include "looking.h"
 #include "model/model.h"
 #include "screen/screen.h"
 

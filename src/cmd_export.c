@@ -1,6 +1,6 @@
 /* cmd_export.c - holorun export RUN --format F: a run in the layout of others. */
+#include "cli/recorded.h"
 #include "commands.h"
-#include "recorded.h"
 #include "replay/export.h"
 
 #include <math.h>

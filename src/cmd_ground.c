@@ -4,9 +4,9 @@
  */
 #include "commands.h"
 
+#include "agent/looking.h"
 #include "base/file.h"
 #include "base/image.h"
-#include "looking.h"
 #include "screen/screen.h"
 
 #include <stdbool.h>

@@ -9,11 +9,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "brakes/running.h"
+#include "cli/version.h"
 #include "model/memory.h"
 #include "qa/crew.h"
 #include "qa/judge.h"
-#include "qa/report.h"
-#include "version.h"
+#include "report/report.h"
 
 #include <ctype.h>
 #include <errno.h>

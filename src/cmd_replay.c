@@ -5,8 +5,8 @@
  */
 #include "commands.h"
 
+#include "cli/recorded.h"
 #include "model/find.h"
-#include "recorded.h"
 #include "replay/verify.h"
 #include "replaying.h"
 #include "screen/screen.h"

@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "brakes/running.h"
-#include "options.h"
+#include "cli/options.h"
+#include "cli/version.h"
 #include "replay/diff.h"
 #include "replay/perform.h"
-#include "version.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* cmd_report.c - holorun report: the page of a run, made again. */
+#include "cli/recorded.h"
 #include "commands.h"
-#include "recorded.h"
 #include "trace/report.h"
 
 #include <stdlib.h>

@@ -5,9 +5,9 @@
  */
 #include "commands.h"
 
-#include "recorded.h"
+#include "cli/recorded.h"
+#include "cli/version.h"
 #include "run/job.h"
-#include "version.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* cmd_run.c - `holorun run TASK` and `holorun step TASK`: a task in words; the rest is run/job.h. */
 #include "commands.h"
 
+#include "cli/version.h"
 #include "run/job.h"
-#include "version.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,9 @@
  */
 #include "commands.h"
 
+#include "cli/version.h"
 #include "model/find.h"
 #include "ops/ops.h"
-#include "version.h"
 
 #include <gnu/libc-version.h>
 #include <stdio.h>

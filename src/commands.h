@@ -7,8 +7,8 @@
 #ifndef HOLORUN_COMMANDS_H
 #define HOLORUN_COMMANDS_H
 
-#include "options.h"
-#include "shared_options.h"
+#include "cli/options.h"
+#include "cli/shared_options.h"
 
 int cmd_run(int argc, char **argv);
 int cmd_step(int argc, char **argv);

@@ -6,8 +6,9 @@
  * A single word that is no command is refused rather than run as a task: a mistyped command must not
  * start to move the pointer.
  */
+#include "base/nearest.h"
+#include "cli/manual.h"
 #include "commands.h"
-#include "manual.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,7 +70,7 @@ static void refuse_name(const char *word)
     int n = 0;
     for (const struct command *const *c = commands; *c && n < 32; c++)
         names[n++] = (*c)->name;
-    const char *near = options_nearest(word, names, n);
+    const char *near = nearest_word(word, names, n);
     if (near)
         fprintf(stderr, "holorun: there is no command '%s'; did you mean '%s'?\n", word, near);
     else

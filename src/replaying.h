@@ -3,7 +3,7 @@
 #define HOLORUN_REPLAYING_H
 
 #include "base/err.h"
-#include "options.h"
+#include "cli/options.h"
 #include "trace/read.h"
 
 #include <stddef.h>

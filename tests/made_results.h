@@ -2,7 +2,7 @@
 #ifndef HOLORUN_TESTS_MADE_RESULTS_H
 #define HOLORUN_TESTS_MADE_RESULTS_H
 
-#include "qa/result.h"
+#include "report/result.h"
 
 enum { MADE_MAX = 64 };
 

@@ -1,7 +1,7 @@
 /* t_options.c - the command line: values, ranges, spellings, suggestions, and what is written from the tables. */
 #include "base/file.h"
-#include "manual.h"
-#include "options.h"
+#include "cli/manual.h"
+#include "cli/options.h"
 
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /* t_reports.c - what people and CI read of a suite: valid for whoever reads it, whatever programs and models have said. */
 #include "base/file.h"
-#include "qa/earlier.h"
-#include "qa/live.h"
-#include "qa/report.h"
-#include "qa/words.h"
+#include "report/live.h"
+#include "report/report.h"
+#include "report/words.h"
+#include "suite/earlier.h"
 
 #include "check.h"
 #include "made_results.h"

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "made_suite.h"
-#include "qa/report.h"
+#include "report/report.h"
 
 #include <dirent.h>
 #include <jansson.h>

@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "base/err.h"
-#include "qa/suite.h"
+#include "suite/suite.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "agent/agent.h"
 #include "base/buf.h"
-#include "qa/result.h"
+#include "report/result.h"
 
 static const char kinds[] = "SJA", answers[] = "+-?!.";
 

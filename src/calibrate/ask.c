@@ -7,9 +7,9 @@
 #include "calibrate/calibrate.h"
 
 #include "actions/action.h"
+#include "agent/looking.h"
 #include "agent/mind.h"
 #include "agent/wording.h"
-#include "looking.h"
 #include "screen/screen.h"
 
 #include <math.h>

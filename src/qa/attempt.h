@@ -9,8 +9,8 @@
 #define HOLORUN_QA_ATTEMPT_H
 
 #include "qa/check.h"
-#include "qa/result.h"
 #include "qa/vault.h"
+#include "report/result.h"
 #include "run/job.h"
 
 struct crew { /* what all tests of a run share; it does not change while they run */

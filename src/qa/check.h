@@ -8,7 +8,7 @@
 
 #include "base/image.h"
 #include "desk/desk.h"
-#include "qa/result.h"
+#include "report/result.h"
 #include "screen/screen.h"
 
 struct question {

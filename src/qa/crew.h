@@ -9,7 +9,7 @@
 #define HOLORUN_QA_CREW_H
 
 #include "qa/attempt.h"
-#include "qa/live.h"
+#include "report/live.h"
 
 struct crew_options {
     int jobs;

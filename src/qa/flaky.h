@@ -13,7 +13,7 @@
 #ifndef HOLORUN_QA_FLAKY_H
 #define HOLORUN_QA_FLAKY_H
 
-#include "qa/result.h"
+#include "report/result.h"
 
 /* Of two run directories, NULL: there is none.  *where is the caller's: "step 3: ...", or NULL when there is nothing to say.
  * Never FLAKY_NOT. */

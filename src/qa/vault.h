@@ -7,7 +7,7 @@
 #define HOLORUN_QA_VAULT_H
 
 #include "gate/secret.h"
-#include "qa/suite.h"
+#include "suite/suite.h"
 
 struct vault;
 

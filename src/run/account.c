@@ -5,7 +5,7 @@
  */
 #include "run/job.h"
 
-#include "version.h"
+#include "cli/version.h"
 
 #include <stdio.h>
 #include <stdlib.h>

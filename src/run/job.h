@@ -11,8 +11,8 @@
 #define HOLORUN_RUN_JOB_H
 
 #include "agent/agent.h"
+#include "cli/options.h"
 #include "model/model.h"
-#include "options.h"
 #include "replay/interrupted.h"
 #include "step/step.h"
 

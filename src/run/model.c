@@ -1,9 +1,9 @@
 /* model.c - the model of a run, or of many: found, opened, checked, hashed.  See job.h. */
 #include "run/job.h"
 
+#include "cli/shared_options.h"
 #include "model/find.h"
 #include "model/tokenizer.h"
-#include "shared_options.h"
 
 #include <stdlib.h>
 

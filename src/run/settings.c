@@ -6,7 +6,7 @@
 #include "run/job.h"
 
 #include "base/utf8.h"
-#include "shared_options.h"
+#include "cli/shared_options.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,0 +1,15 @@
+/* manual.h - help, manual page and shell completion, written from the command tables. */
+#ifndef HOLORUN_CLI_MANUAL_H
+#define HOLORUN_CLI_MANUAL_H
+
+#include "cli/options.h"
+
+#include <stdio.h>
+
+/* The table of all commands ends with NULL. */
+void manual_help(const struct command *c, FILE *f);                   /* one command */
+void manual_overview(const struct command *const *commands, FILE *f); /* the program */
+void manual_page(const struct command *const *commands, FILE *f);     /* holorun.1, in man(7) macros */
+void manual_bash(const struct command *const *commands, FILE *f);     /* completion script for bash */
+
+#endif

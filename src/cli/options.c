@@ -1,0 +1,404 @@
+/* options.c - see options.h.
+ *
+ * Parsing goes once over argv.  An option finds its row, takes its value from the same word (after "=" or
+ * the letter) or the next one, and set_value() checks it against the row and stores it.  Defaults and
+ * environment variables go through the same set_value(), so a wrong default cannot hide.
+ */
+#include "cli/options.h"
+
+#include "base/nearest.h"
+#include "cli/manual.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_MAX = 64 << 10 };
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+/* Index of `word` among "a|b|c", -1 when it is none of them. */
+static int choice_index(const char *choices, const char *word)
+{
+    size_t len = strlen(word);
+    int i = 0;
+    for (const char *p = choices;; i++) {
+        size_t n = strcspn(p, "|");
+        if (n == len && !strncmp(p, word, n))
+            return i;
+        if (!p[n])
+            return -1;
+        p += n + 1;
+    }
+}
+
+void options_choice(const struct option_spec *o, int index, char *out, size_t size)
+{
+    const char *p = o->unit;
+    for (int i = 0; i < index && *p; i++) {
+        p += strcspn(p, "|");
+        p += *p == '|';
+    }
+    snprintf(out, size, "%.*s", (int)strcspn(p, "|"), p);
+}
+
+static int set_number(const struct option_spec *o, void *at, const char *from, const char *text,
+                      struct err *e)
+{
+    char *end;
+    errno = 0;
+    double v = strtod(text, &end);
+    if (end == text || *end || errno || !isfinite(v) || (o->type == OPTION_INT && v != floor(v)))
+        return err_set(e, ERR_USAGE, "%s wants %s, not '%s'", from,
+                       o->type == OPTION_INT ? "a whole number" : "a number", text);
+    if (v < o->min || v > o->max)
+        return err_set(e, ERR_USAGE, "%s is %s, outside %g to %g", from, text, o->min, o->max);
+    if (o->type == OPTION_INT)
+        *(int *)at = (int)v;
+    else
+        *(double *)at = v;
+    return 0;
+}
+
+static int set_seed(void *at, const char *from, const char *text, struct err *e)
+{
+    char *end;
+    errno = 0;
+    uint64_t v = strtoull(text, &end, 0);
+    if (end == text || *end || errno || strchr(text, '-'))
+        return err_set(e, ERR_USAGE, "%s wants a whole number from 0, not '%s'", from, text);
+    *(uint64_t *)at = v;
+    return 0;
+}
+
+/* A number with K, M, G or T behind it; a small one without is in G. */
+static int set_size(void *at, const char *from, const char *text, struct err *e)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double n = strtod(text, &end);
+    const char *unit = end == text ? NULL : *end ? strchr(units, *end) : n < 10000 ? "G" : NULL;
+    bool bare = unit && !*end;
+    if (!unit || !(n > 0 && n < 1e6) ||
+        (!bare && end[1] && strcmp(end + 1, "B") != 0 && strcmp(end + 1, "iB") != 0))
+        return err_set(e, ERR_USAGE, "%s wants a size like 24G, not '%s'", from, text);
+    for (long k = bare ? 2 : unit - units; k >= 0; k--)
+        n *= 1024;
+    *(size_t *)at = (size_t)n;
+    return 0;
+}
+
+static int set_text(const struct option_spec *o, const char **at, const char *from, const char *text,
+                    struct err *e)
+{
+    size_t max = o->max > 0 ? (size_t)o->max : TEXT_MAX;
+    if (strlen(text) > max)
+        return err_set(e, ERR_USAGE, "%s is longer than %zu bytes", from, max);
+    *at = text;
+    return 0;
+}
+
+static int set_list(const struct option_spec *o, const char **list, const char *from, const char *text,
+                    struct err *e)
+{
+    int n = 0;
+    while (list[n])
+        n++;
+    if (n == OPTION_LIST_MAX)
+        return err_set(e, ERR_USAGE, "%s is given more than %d times", from, OPTION_LIST_MAX);
+    return set_text(o, &list[n], from, text, e);
+}
+
+/* `from` names the place in messages: "--max-steps" or "$HOLORUN_MODEL". */
+static int set_value(const struct option_spec *o, void *settings, const char *from, const char *text,
+                     struct err *e)
+{
+    void *at = (char *)settings + o->at;
+    switch (o->type) {
+    case OPTION_FLAG:
+        *(bool *)at = !strcmp(text, "yes");
+        return 0;
+    case OPTION_INT:
+    case OPTION_NUMBER:
+        return set_number(o, at, from, text, e);
+    case OPTION_SEED:
+        return set_seed(at, from, text, e);
+    case OPTION_TEXT:
+    case OPTION_MAYBE:
+        return set_text(o, at, from, text, e);
+    case OPTION_LIST:
+        return set_list(o, at, from, text, e);
+    case OPTION_CHOICE: {
+        int i = choice_index(o->unit, text);
+        if (i < 0)
+            return err_set(e, ERR_USAGE, "%s is one of %s, not '%s'", from, o->unit, text);
+        *(int *)at = i;
+        return 0;
+    }
+    case OPTION_SIZE:
+        return set_size(at, from, text, e);
+    }
+    bug("option '%s' has no such type", o->name);
+}
+
+int options_defaults(const struct option_spec *table, void *settings, struct err *e)
+{
+    for (const struct option_spec *o = table; o && o->name; o++) {
+        if (o->standard && set_value(o, settings, o->name, o->standard, NULL))
+            bug("the default '%s' of option '%s' is refused by its own row", o->standard, o->name);
+        const char *value = o->variable ? getenv(o->variable) : NULL;
+        char from[64];
+        snprintf(from, sizeof from, "$%s", o->variable ? o->variable : "");
+        if (value && *value && set_value(o, settings, from, value, e))
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- finding rows --------------------------------------------------------------------------- */
+
+static int refuse_unknown(const struct option_spec *table, const char *name, struct err *e)
+{
+    const char *names[128];
+    int n = 0;
+    names[n++] = "help";
+    for (const struct option_spec *o = table; o && o->name && n < 128; o++)
+        names[n++] = o->name;
+    const char *near = nearest_word(name, names, n);
+    if (near)
+        return err_set(e, ERR_USAGE, "unknown option '--%s'; did you mean '--%s'?", name, near);
+    return err_set(e, ERR_USAGE, "unknown option '--%s'", name);
+}
+
+static const struct option_spec *find_name(const struct option_spec *table, const char *name, size_t len)
+{
+    for (const struct option_spec *o = table; o && o->name; o++)
+        if (strlen(o->name) == len && !strncmp(o->name, name, len))
+            return o;
+    return NULL;
+}
+
+static const struct option_spec *find_letter(const struct option_spec *table, char letter)
+{
+    for (const struct option_spec *o = table; o && o->name; o++)
+        if (o->letter == letter)
+            return o;
+    return NULL;
+}
+
+/* ---- the walk over argv --------------------------------------------------------------------- */
+
+struct walk {
+    const struct option_spec *table;
+    void *settings;
+    int argc, i;
+    char **argv;
+};
+
+/* The value of option o: `inside` when it came in the same word, else the next word. */
+static int take_value(struct walk *w, const struct option_spec *o, const char *from, const char *inside,
+                      struct err *e)
+{
+    if (!inside && w->i + 1 >= w->argc)
+        return err_set(e, ERR_USAGE, "%s needs a value: %s", from, o->unit ? o->unit : "TEXT");
+    return set_value(o, w->settings, from, inside ? inside : w->argv[++w->i], e);
+}
+
+static int take_long(struct walk *w, const char *word, struct err *e)
+{
+    size_t len = strcspn(word, "=");
+    const char *inside = word[len] ? word + len + 1 : NULL;
+    const struct option_spec *o = find_name(w->table, word, len);
+    bool no = !o && len > 3 && !strncmp(word, "no-", 3);
+    if (no)
+        o = find_name(w->table, word + 3, len - 3);
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(len < 60 ? len : 60), word);
+    if (!o || (no && o->type != OPTION_FLAG))
+        return refuse_unknown(w->table, name, e);
+    char from[72];
+    snprintf(from, sizeof from, "--%s", name);
+    if (o->type == OPTION_MAYBE && !inside)
+        inside = "auto";
+    if (o->type != OPTION_FLAG)
+        return take_value(w, o, from, inside, e);
+    if (inside)
+        return err_set(e, ERR_USAGE, "%s takes no value; to switch it off write --no-%s", from, o->name);
+    return set_value(o, w->settings, from, no ? "no" : "yes", e);
+}
+
+static int take_letters(struct walk *w, const char *word, struct err *e)
+{
+    for (; *word; word++) {
+        const struct option_spec *o = find_letter(w->table, *word);
+        if (!o)
+            return err_set(e, ERR_USAGE, "unknown option '-%c'", *word);
+        char from[3] = {'-', *word, 0};
+        if (o->type != OPTION_FLAG)
+            return take_value(w, o, from, word[1] ? word + 1 : NULL, e);
+        set_value(o, w->settings, from, "yes", NULL);
+    }
+    return 0;
+}
+
+/* Whoever reads stdout is told of a failure too.  Of the one command line that this process has. */
+static bool json_asked;
+
+/* Asked for anywhere on the line, as parsing may end at a word before. */
+static bool asks_for_json(const struct command *c, int argc, char **argv)
+{
+    const struct option_spec *o = find_name(c->options, "json", 4);
+    bool asked = false;
+    for (int i = 1; o && o->type == OPTION_FLAG && i < argc && strcmp(argv[i], "--") != 0; i++) {
+        bool letter = o->letter && argv[i][0] == '-' && argv[i][1] == o->letter && !argv[i][2];
+        asked = letter || !strcmp(argv[i], "--json") || (asked && strcmp(argv[i], "--no-json") != 0);
+    }
+    return asked;
+}
+
+int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e)
+{
+    json_asked = asks_for_json(c, argc, argv);
+    struct walk w = {.table = c->options, .settings = settings, .argc = argc, .argv = argv};
+    if (options_defaults(c->options, settings, e))
+        return -1;
+    int n = 0;
+    bool ended = false;
+    for (w.i = 1; w.i < argc; w.i++) {
+        char *word = argv[w.i];
+        int rc = 0;
+        if (ended || word[0] != '-' || !word[1])
+            argv[n++] = word; /* n never overtakes i: what is moved has been read */
+        else if (!strcmp(word, "--"))
+            ended = true;
+        else if (!strcmp(word, "--help") || !strcmp(word, "-h"))
+            return manual_help(c, stdout), OPTIONS_HELP;
+        else if (word[1] == '-')
+            rc = take_long(&w, word + 2, e);
+        else
+            rc = take_letters(&w, word + 1, e);
+        if (rc)
+            return -1;
+    }
+    return n;
+}
+
+static int print_failure(const struct err *e, int otherwise)
+{
+    int code = e->kind ? (int)e->kind : otherwise;
+    if (!json_asked)
+        return code;
+    struct buf b;
+    buf_init(&b, TEXT_MAX);
+    buf_printf(&b,
+               "{\"status\": \"%s\", \"exit\": %d, \"error\": ", code == ERR_STOPPED ? "stopped" : "failed",
+               code);
+    buf_put_json(&b, e->text, strlen(e->text));
+    printf("%s}\n", b.data);
+    buf_free(&b);
+    return code;
+}
+
+int options_refuse(const struct command *c, const struct err *e)
+{
+    fprintf(stderr, "holorun %s: %s\nholorun %s: 'holorun %s --help' lists the options\n", c->name, e->text,
+            c->name, c->name);
+    return print_failure(e, ERR_USAGE);
+}
+
+int options_failed(const struct err *e)
+{
+    fprintf(stderr, "holorun: %s\n", e->text);
+    return print_failure(e, ERR_ENV);
+}
+
+char *options_quoted(char *const *words, int n)
+{
+    struct buf plain, quoted;
+    buf_init(&plain, TEXT_MAX);
+    buf_init(&quoted, 5 * TEXT_MAX);
+    for (int i = 0; i < n; i++)
+        buf_printf(&plain, "%s%s", i ? " " : "", words[i]);
+    bool special = plain.len && strpbrk(plain.data, "\"$`\\!");
+    buf_putc(&quoted, special ? '\'' : '"');
+    for (const char *p = plain.len ? plain.data : ""; *p; p++)
+        if (special && *p == '\'')
+            buf_puts(&quoted, "'\\''");
+        else
+            buf_putc(&quoted, *p);
+    buf_putc(&quoted, special ? '\'' : '"');
+    char *text = buf_take(&quoted);
+    buf_free(&plain);
+    buf_free(&quoted);
+    return text;
+}
+
+static void list_to_json(const char *const *list, struct buf *out)
+{
+    buf_putc(out, '[');
+    for (int i = 0; list[i]; i++) {
+        buf_puts(out, i ? ", " : "");
+        buf_put_json(out, list[i], strlen(list[i]));
+    }
+    buf_putc(out, ']');
+}
+
+void options_to_json(const struct option_spec *table, const void *settings, struct buf *out)
+{
+    buf_putc(out, '{');
+    for (const struct option_spec *o = table; o && o->name; o++) {
+        const void *at = (const char *)settings + o->at;
+        char word[64];
+        if (o != table)
+            buf_puts(out, ", ");
+        buf_put_json(out, o->name, strlen(o->name));
+        buf_puts(out, ": ");
+        switch (o->type) {
+        case OPTION_FLAG:
+            buf_puts(out, *(const bool *)at ? "true" : "false");
+            break;
+        case OPTION_INT:
+            buf_printf(out, "%d", *(const int *)at);
+            break;
+        case OPTION_NUMBER:
+            if (isfinite(*(const double *)at))
+                buf_printf(out, "%.12g", *(const double *)at);
+            else
+                buf_puts(out, "null"); /* NaN is how a command says "not given" */
+            break;
+        case OPTION_SEED:
+            /* JSON's integers end before ours do */
+            buf_printf(out, *(const uint64_t *)at > INT64_MAX ? "\"%llu\"" : "%llu",
+                       (unsigned long long)*(const uint64_t *)at);
+            break;
+        case OPTION_TEXT:
+        case OPTION_MAYBE: {
+            const char *text = *(const char *const *)at;
+            if (text)
+                buf_put_json(out, text, strlen(text));
+            else
+                buf_puts(out, "null");
+            break;
+        }
+        case OPTION_LIST:
+            list_to_json(at, out);
+            break;
+        case OPTION_CHOICE:
+            options_choice(o, *(const int *)at, word, sizeof word);
+            if (*(const int *)at < 0)
+                buf_puts(out, "null");
+            else
+                buf_put_json(out, word, strlen(word));
+            break;
+        case OPTION_SIZE:
+            if (*(const size_t *)at)
+                buf_printf(out, "%zu", *(const size_t *)at);
+            else
+                buf_puts(out, "null"); /* not given */
+            break;
+        }
+    }
+    buf_putc(out, '}');
+}

@@ -1,0 +1,122 @@
+/* recorded.c - see recorded.h. */
+#include "cli/recorded.h"
+
+#include "base/file.h"
+#include "trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORD_MAX_BYTES = 8192 };
+
+/* ---- which run ------------------------------------------------------------------------------------------------------ */
+
+/* What is no run is told before it is read. */
+static char *find_below(const char *name, const char *runs, struct err *e)
+{
+    if (!name)
+        return record_newest(runs, e);
+    char *below = xasprintf("%s/%s", runs, name);
+    bool is_path = strchr(name, '/') || file_exists(name) || !file_exists(below);
+    char *dir = xstrdup(is_path ? name : below), *events = xasprintf("%s/events.jsonl", dir);
+    if (!file_exists(events)) {
+        struct err none = ERR_INIT;
+        char *newest = record_newest(runs, &none);
+        if (file_exists(dir))
+            err_set(e, ERR_USAGE, "'%s' is no run: it has no events.jsonl", dir);
+        else if (newest)
+            err_set(e, ERR_USAGE, "there is no run '%s'; the newest is '%s'", name, newest);
+        else
+            err_set(e, ERR_USAGE, "there is no run '%s', and %s", name, none.text);
+        free(newest);
+        free(dir);
+        dir = NULL;
+    }
+    free(events);
+    free(below);
+    return dir;
+}
+
+char *recorded_find(const char *name, const char *runs, struct err *e)
+{
+    char *standard = runs ? NULL : trace_runs_dir(e);
+    if (!runs && !standard)
+        return NULL;
+    char *dir = find_below(name, runs ? runs : standard, e);
+    free(standard);
+    return dir;
+}
+
+int recorded_open(struct record *r, const char *name, const char *runs, struct err *e)
+{
+    char *dir = recorded_find(name, runs, e);
+    int rc = dir ? record_open(r, dir, e) : -1;
+    free(dir);
+    return rc;
+}
+
+int recorded_name(const struct command *c, void *settings, int argc, char **argv, const char **name,
+                  struct err *e)
+{
+    char **words = xcalloc((unsigned long)argc + 1, sizeof *words);
+    memcpy(words, argv, (size_t)argc * sizeof *words);
+    int n = options_parse(c, settings, argc, words, e);
+    *name = n > 0 ? words[0] : NULL;
+    free(words);
+    return n > 1 ? err_set(e, ERR_USAGE, "one run at a time, not %d", n) : n;
+}
+
+/* ---- its settings --------------------------------------------------------------------------------------------------- */
+
+static const struct option_spec *find_option(const struct option_spec *table, const char *name)
+{
+    while (table->name && strcmp(table->name, name) != 0)
+        table++;
+    return table->name ? table : NULL;
+}
+
+/* "--seed=7", "--no-cursor"; NULL: no such setting, or nothing that could be typed. */
+static char *word_of(const struct option_spec *o, const json_t *value)
+{
+    if (json_is_boolean(value))
+        return o->type == OPTION_FLAG ? xasprintf("--%s%s", json_is_true(value) ? "" : "no-", o->name) : NULL;
+    if (o->type == OPTION_FLAG)
+        return NULL;
+    if (json_is_integer(value))
+        return xasprintf("--%s=%lld", o->name, (long long)json_integer_value(value));
+    if (json_is_real(value))
+        return xasprintf("--%s=%.17g", o->name, json_real_value(value));
+    const char *text = json_string_value(value);
+    return text && strlen(text) < WORD_MAX_BYTES ? xasprintf("--%s=%s", o->name, text) : NULL;
+}
+
+void recorded_line(struct recorded_line *l, const json_t *settings, const struct option_spec *table,
+                   const char *const *names, int argc, char **argv)
+{
+    int max = argc;
+    for (int i = 0; names[i]; i++)
+        max++;
+    *l = (struct recorded_line){.argv = xcalloc((unsigned long)max + 1, sizeof *l->argv),
+                                .words = xcalloc((unsigned long)max + 1, sizeof *l->words)};
+    l->argv[l->argc++] = argv[0];
+    for (int i = 0; names[i]; i++) {
+        const struct option_spec *o = find_option(table, names[i]);
+        const json_t *value = json_object_get(settings, names[i]);
+        char *word = o && value ? word_of(o, value) : NULL;
+        if (word) {
+            l->words[l->argc] = word;
+            l->argv[l->argc++] = word;
+        }
+    }
+    for (int i = 1; i < argc; i++)
+        l->argv[l->argc++] = argv[i];
+}
+
+void recorded_line_free(struct recorded_line *l)
+{
+    for (int i = 0; l->words && i < l->argc; i++)
+        free(l->words[i]);
+    free(l->words);
+    free(l->argv);
+    *l = (struct recorded_line){0};
+}

@@ -1,0 +1,36 @@
+/* report.h - what came of a suite, for people and for CI: each a file of its own from the same results.
+ *
+ *   JUnit XML    Jenkins, GitLab and everything else that reads it
+ *   TAP 14       prove and other harnesses
+ *   JSON         all there is, for programs; --rerun-failed reads it
+ *   HTML         one page that opens from disk
+ *   Markdown     appended to the summary of a GitHub job
+ *
+ * Only a check that said no is a `failure`, and only what kept a test from a verdict an `error`.  What was claimed, is
+ * inconclusive or was stopped has no verdict: JUnit has `skipped` for it, with the reason, TAP a `# TODO`; the exit code of
+ * the program says that all is not well.  A flaky test is passed, with a `flakyFailure` for each attempt before.
+ *
+ * Each returns -1 with a line that names the file when it could not be written; an earlier file then stays as it was, and
+ * so do the other reports.  Files are 0600.
+ */
+#ifndef HOLORUN_REPORT_REPORT_H
+#define HOLORUN_REPORT_REPORT_H
+
+#include "base/err.h"
+#include "report/result.h"
+
+int report_junit(const struct results *r, const char *path, struct err *e);
+int report_tap(const struct results *r, const char *path, struct err *e);
+int report_json(const struct results *r, const char *path, struct err *e);
+int report_html(const struct results *r, const char *path, struct err *e);
+/* Appends; what does not fit into the 1 MiB that GitHub takes is left out, with a line that says so. */
+int report_github(const struct results *r, const char *path, struct err *e);
+
+/* Where reports are wanted; NULL: not. */
+struct report_paths {
+    const char *junit, *tap, *json, *html, *github;
+};
+/* All of them, a warning for each that could not be written.  The number of those; *first gets the first reason. */
+int reports_write(const struct results *r, const struct report_paths *p, struct err *first);
+
+#endif
