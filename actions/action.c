@@ -1,6 +1,7 @@
-/* action.c - life and names of actions and steps. */
+/* action.c - life, names and sizes of actions and steps. */
 #include "actions/action.h"
 
+#include <X11/keysym.h>
 #include <stdlib.h>
 
 const char *action_fault_name(enum action_fault f)
@@ -40,4 +41,54 @@ void step_free(struct step *s)
     free(s->note);
     free(s->thought);
     *s = (struct step){0};
+}
+
+/* ---- what they come to ------------------------------------------------------------------------------------------ */
+
+/* Latin-1, the older blocks of other scripts, the keypad's, and those with a Unicode number. */
+static bool makes_character(uint32_t key)
+{
+    return (key >= XK_space && key < 0x2100) || (key >= XK_KP_Multiply && key <= XK_KP_9) || key >> 24 == 1;
+}
+
+/* With Control, Meta, Alt, Super or Hyper a key is a command. */
+static bool makes_command(uint32_t key)
+{
+    return key == XK_Control_L || key == XK_Control_R || (key >= XK_Meta_L && key <= XK_Hyper_R);
+}
+
+static int characters_of_keys(const struct action *a)
+{
+    int n = 0;
+    for (int i = 0; i < a->nkeys; i++) {
+        if (makes_command(a->keys[i]))
+            return 0;
+        n += makes_character(a->keys[i]);
+    }
+    return n;
+}
+
+int action_characters(const struct action *a)
+{
+    int n = 0;
+    switch (a->kind) {
+    case ACT_TYPE:
+    case ACT_GOTO:
+        for (const char *p = a->text ? a->text : ""; *p; p++)
+            n += ((unsigned char)*p & 0xc0) != 0x80;
+        return n;
+    case ACT_KEY:
+        return characters_of_keys(a) * (a->count ? a->count : 1);
+    case ACT_KEYDOWN:
+    case ACT_HOLDTAP:
+        return characters_of_keys(a);
+    default:
+        return 0;
+    }
+}
+
+bool action_touches(enum action_kind k)
+{
+    return k != ACT_NONE && k != ACT_WAIT && k != ACT_OBSERVE && k != ACT_ZOOM && k != ACT_PLAN &&
+           k != ACT_ASK && k != ACT_ANSWER && k != ACT_INFEASIBLE;
 }

@@ -138,6 +138,11 @@ void action_describe(const struct action *a, struct buf *out);
 void action_to_json(const struct action *a, struct buf *out);
 int action_from_json(const char *json, size_t len, struct action *out, struct err *e);
 
+/* Characters that it types: those of its text or address, as they are written there, and of keys that make one each. */
+int action_characters(const struct action *a);
+/* Whether it touches the screen: all but waiting, looking, planning, asking and answering. */
+bool action_touches(enum action_kind k);
+
 const char *action_kind_name(enum action_kind k); /* "click" */
 bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE */
 

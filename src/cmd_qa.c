@@ -75,6 +75,7 @@ static const struct option_spec options[] = {
     DIALECT_OPTION(struct run_settings),
     {"max-steps", 'n', OPTION_INT, RUN(max_steps), "N", 1, 100000, NULL,
      "steps of an agent, where the suite does not say; 100 without it", NULL},
+    LIMIT_OPTIONS(struct run_settings),
     {"temperature", 't', OPTION_NUMBER, RUN(temperature), "T", 0, 10, NULL,
      "0 for the likeliest reply, more for variety; without it what the dialect says", NULL},
     ASKED_ANEW_OPTIONS(struct run_settings, ", where the suite does not say how often"),

@@ -24,7 +24,8 @@ const struct command resume_command = {
                "with the screen as it is now, in a run directory of its own that names the old one as its "
                "parent: what was "
                "recorded stays as it was.\n\n"
-               "Settings are those of then, unless others are given here. Steps, tokens and time count on: a "
+               "Settings are those of then, unless others are given here. Steps, tokens, time and what was "
+               "typed count on: a "
                "run that used up "
                "a budget goes on when it gets a larger one. A run that answered is over.",
     .examples = "holorun resume\nholorun resume 20261121T054500Z-9f3c01ab --max-steps 200\n",
@@ -32,16 +33,19 @@ const struct command resume_command = {
     .run = cmd_resume,
 };
 
+/* clang-format off */
+static const char *const taken[] = {
+    "model", "device", "isa", "weights", "hold", "state", "kv", "f32", "dialect",
+    "display", "view", "cursor", "pause-on-human", "human-quiet", "corner-stop", "observe-only",
+    "settle-min", "settle-quiet", "settle-max", "key-delay", "keymap-settle",
+    "max-steps", "max-time", "max-tokens", "max-typed", "max-rate", "max-errors", "max-repeats", "max-still",
+    "seed", "reply-tokens", "window", "max-images", "force-answer", "validator", "max-validations", "localizer",
+    NULL};
+/* clang-format on */
+
 /* The settings of then are words before those of now: the words are read twice, first to learn which run it is. */
 static int read_interrupted(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
-    static const char *const taken[] = {"model",          "device",       "isa",         "weights",
-                                        "hold",           "display",      "view",        "cursor",
-                                        "dialect",        "max-steps",    "max-time",    "max-tokens",
-                                        "seed",           "reply-tokens", "window",      "max-images",
-                                        "force-answer",   "settle-min",   "f32",         "settle-max",
-                                        "settle-quiet",   "observe-only", "key-delay",   "keymap-settle",
-                                        "pause-on-human", "human-quiet",  "corner-stop", NULL};
     const char *name;
     int n = recorded_name(&resume_command, &j->s, argc, argv, &name, e);
     if (n >= 0 && recorded_open(&j->record, name, j->s.runs, e))

@@ -84,6 +84,9 @@ void play_open(struct play *p)
         .sampling = {0.5f, 1, 100},
         .max_steps = 40,
         .max_seconds = 60,
+        .max_errors = 5,
+        .max_repeats = 5,
+        .max_still = 12,
         .settle = {1, 20, 200},
     };
     play_forget();

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ERRORS = 5 }; /* in a row */
-
 static bool should_change(enum action_kind k)
 {
     return k == ACT_CLICK || k == ACT_TYPE || k == ACT_KEY || k == ACT_SCROLL || k == ACT_DRAG ||
@@ -82,6 +80,19 @@ static int pass_gate(struct agent *a, int index, const struct exec_place *place,
     return 0;
 }
 
+/* It goes beyond a budget: nothing is done, and the next turn is the last. */
+static int record_unaffordable(struct agent *a, int index, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    progress_trouble(a->o->progress, a->result);
+    a->failed = true;
+    trace_begin(t, a->number, "exec");
+    trace_int(t, "index", index);
+    trace_bool(t, "ok", false);
+    trace_text(t, "error", a->result);
+    return trace_end(t, e);
+}
+
 /* Performs one action that was written down; a failure that the model can be told of is not ours. */
 static int perform(struct agent *a, int index, struct err *e)
 {
@@ -93,12 +104,15 @@ static int perform(struct agent *a, int index, struct err *e)
     if (!o->overseer) /* else it is what was shown */
         a->place = agent_place(a);
     bool pass;
+    if (!agent_affords(a, action))
+        return record_unaffordable(a, index, e);
     if (pass_gate(a, index, &a->place, &pass, e))
         return -1;
     if (!pass)
         return 0;
     if (agent_forget_answers(a, e) || trace_sync(o->trace, e))
         return -1;
+    agent_spend(a, action);
     screen_deadline(o->screen, a->start + a->waited + (int64_t)(o->max_seconds * 1e9));
     if (!o->dry_run)
         fault = o->gate ? gate_execute(o->gate, action, &a->place, &done, &why)
@@ -111,6 +125,8 @@ static int perform(struct agent *a, int index, struct err *e)
     if (fault != FAULT_NONE)
         trace_text(o->trace, "error", why.text);
     trace_int(o->trace, "events", done.events);
+    if (!o->dry_run && action_characters(action))
+        trace_int(o->trace, "typed", action_characters(action));
     trace_number(o->trace, "ms", done.ms);
     if (trace_end(o->trace, e))
         return -1;
@@ -222,7 +238,8 @@ int agent_act(struct agent *a, struct err *e)
         a->errors = a->failed ? a->errors + 1 : 0;
     if (a->budget != AGENT_RUNNING) /* there is no further turn to do better in */
         a->r->status = a->budget;
-    else if (a->errors >= MAX_ERRORS && agent_seconds(a) < a->o->max_seconds) /* cut off is no mistake */
+    else if (a->o->max_errors && a->errors >= a->o->max_errors && a->spent == AGENT_RUNNING &&
+             agent_seconds(a) < a->o->max_seconds) /* cut off is no mistake */
         a->r->status = AGENT_ERRORS;
     a->repeats = a->signature && !strcmp(a->signature, signature.data) ? a->repeats + 1 : 1;
     agent_set_text(&a->signature, buf_take(&signature));

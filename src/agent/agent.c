@@ -36,6 +36,8 @@ static const struct {
     [AGENT_STEPS] = {"steps", ERR_STEPS, "used up its steps"},
     [AGENT_TOKENS] = {"tokens", ERR_STEPS, "used up its tokens"},
     [AGENT_TIME] = {"time", ERR_TIME, "used up its time"},
+    [AGENT_TYPED] = {"typed", ERR_STEPS, "used up the characters that it may type"},
+    [AGENT_RATE] = {"rate", ERR_STEPS, "did more within a minute than it may"},
     [AGENT_LOOP] = {"loop", ERR_UNSURE, "went in circles"},
     [AGENT_ERRORS] = {"errors", ERR_UNSURE, "too many errors in a row"},
     [AGENT_UNPARSABLE] = {"unparsable", ERR_MODEL, "no usable reply after several attempts"},
@@ -120,18 +122,6 @@ static int record(struct agent *a, struct err *e)
 
 /* ---- the run ---------------------------------------------------------------------------------- */
 
-static enum agent_status budget_used_up(const struct agent *a)
-{
-    const struct agent_options *o = a->o;
-    if (a->number >= o->max_steps)
-        return o->dry_run ? AGENT_DRY_RUN : AGENT_STEPS;
-    if (agent_seconds(a) >= o->max_seconds)
-        return AGENT_TIME;
-    if (o->max_tokens && a->r->generated >= o->max_tokens)
-        return AGENT_TOKENS;
-    return AGENT_RUNNING;
-}
-
 static int parts_of_step(struct agent *a, struct err *e)
 {
     if (a->back ? agent_recall(a, e) : agent_observe(a, e))
@@ -168,7 +158,7 @@ static int one_step(struct agent *a, struct err *e)
 static int steps(struct agent *a, struct err *e)
 {
     while (a->r->status == AGENT_RUNNING) {
-        a->budget = budget_used_up(a);
+        a->budget = agent_budget(a);
         if (a->budget != AGENT_RUNNING && (a->budget == AGENT_DRY_RUN || !a->o->force_answer)) {
             a->r->status = a->budget;
             return 0;
@@ -183,14 +173,18 @@ static int record_end(struct agent *a, const char *error, struct err *e)
 {
     const struct agent_result *r = a->r;
     struct trace *t = a->o->trace;
-    char totals[256];
+    char totals[320];
     snprintf(totals, sizeof totals,
              "{\"steps\": %d, \"seconds\": %.3f, \"generated\": %lld, \"forced\": %lld, \"prefilled\": %lld, "
-             "\"reused\": %lld}",
+             "\"reused\": %lld, \"typed\": %lld, \"acted\": %d}",
              r->steps, r->seconds, (long long)r->generated, (long long)r->forced, (long long)r->prefilled,
-             (long long)r->reused);
+             (long long)r->reused, (long long)r->typed, r->acted);
     trace_begin(t, a->number, "end");
     trace_text(t, "status", agent_status_name(r->status));
+    if (r->limit) {
+        trace_text(t, "limit", r->limit);
+        trace_number(t, "allowed", r->allowed);
+    }
     if (r->answer)
         trace_text(t, "answer", r->answer);
     if (error)
@@ -216,6 +210,7 @@ static void agent_free(struct agent *a)
     free(a->signature);
     free(a->result);
     free(a->kept);
+    free(a->acted_at);
 }
 
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e)
@@ -243,6 +238,7 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
     r->seconds = agent_seconds(&a);
     if (rc && r->status != AGENT_UNPARSABLE)
         r->status = e->kind == ERR_STOPPED ? AGENT_STOPPED : AGENT_FAILED;
+    agent_name_limit(&a);
     if (record_end(&a, rc ? e->text : NULL, rc ? NULL : e) && rc == 0) {
         r->status = AGENT_FAILED;
         rc = -1;

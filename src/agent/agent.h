@@ -24,7 +24,9 @@ enum agent_status {
     AGENT_STEPS,       /* a budget was used up; there may be an answer all the same */
     AGENT_TOKENS,
     AGENT_TIME,
-    AGENT_LOOP,       /* the same action again and again without effect */
+    AGENT_TYPED,
+    AGENT_RATE,       /* too many actions within a minute */
+    AGENT_LOOP,       /* the same action again and again without effect, or many of any kind */
     AGENT_ERRORS,     /* too many errors in a row */
     AGENT_UNPARSABLE, /* no usable reply after several attempts */
     AGENT_STOPPED,    /* by a person */
@@ -34,6 +36,8 @@ const char *agent_status_name(enum agent_status s);    /* "loop", for programs *
 const char *agent_status_meaning(enum agent_status s); /* "went in circles", for people */
 bool agent_status_own(enum agent_status s);            /* the agent came to an end of its own: it answered */
 int agent_exit_code(enum agent_status s, const struct err *e);
+
+enum { BUDGET_RATE = 6000 };
 
 struct agent_options {
     const char *task;
@@ -51,8 +55,13 @@ struct agent_options {
     int max_steps;
     double max_seconds;
     int64_t max_tokens; /* generated in the whole run; 0: no limit */
-    bool force_answer;  /* ask for an answer when a budget is used up */
-    bool dry_run;       /* press nothing */
+    int64_t max_typed;  /* characters in the whole run (action_characters); 0: no limit */
+    int max_rate;      /* actions that touch the screen within any minute, at most BUDGET_RATE; 0: no limit */
+    bool force_answer; /* ask for an answer when a budget is used up */
+    int max_errors;    /* steps in a row that fail; 0: no limit */
+    int max_repeats;   /* of one action that changes nothing; 0: no limit */
+    int max_still; /* actions of any kind in a row that ought to change something and do not; 0: no limit */
+    bool dry_run;  /* press nothing */
     double
         human_quiet_ms; /* how long a person who used the display must have been quiet; see screen_person() */
     bool log_tokens;
@@ -70,6 +79,11 @@ struct agent_result {
     double seconds;
     double ms[PHASES];
     int64_t generated, forced, prefilled, reused;
+    int64_t typed; /* characters */
+    int acted;     /* actions that touched the screen */
+    /* The limit that ended it as `run` has it, "max-steps", and what it allowed; NULL: none did. */
+    const char *limit;
+    double allowed;
 };
 
 /* 0 when the run came to an end of its own (see status), -1 when it broke off (status STOPPED, FAILED or

@@ -9,11 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    REPEATS_TOLD = 3,  /* same action, same screen: say so */
-    REPEATS_ENDED = 5, /* ... and give up */
-    STILL_ENDED = 12,  /* different actions, and the screen never moved */
-};
+enum { REPEATS_TOLD = 3 };            /* same action, same screen: say so */
 static const double tile_level = 3.0; /* a caret blinking or one character typed stays below */
 
 /* What the last step changed, and what the model is told about it. */
@@ -34,7 +30,7 @@ static int judge_last_step(struct agent *a, struct err *e)
         a->still = 0;
     else
         a->still += a->expects_change;
-    if (a->repeats >= REPEATS_ENDED || a->still >= STILL_ENDED) {
+    if ((o->max_repeats && a->repeats >= o->max_repeats) || (o->max_still && a->still >= o->max_still)) {
         a->r->status = AGENT_LOOP;
         return 0;
     }

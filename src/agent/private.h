@@ -23,6 +23,7 @@ struct agent {
     char title[256], class[128]; /* of the active window when it was taken */
     struct exec_place place;     /* of the frame on the display; decided on */
     enum agent_status budget;    /* the one that is used up, or RUNNING */
+    enum agent_status spent;     /* the one that an action would have gone beyond, or RUNNING */
     bool beyond;                 /* it is used up: only an answer is asked for, and that is no step */
     bool seen;                   /* a person has looked at it and let it run */
     struct step step;
@@ -65,8 +66,9 @@ struct agent {
     bool failed;         /* it is an error */
     bool expects_change;
     int repeats, errors;
-    int still;    /* actions that should have changed the screen and did not */
-    double tiles; /* that the last step changed; -1: not known */
+    int still;         /* actions that should have changed the screen and did not */
+    int64_t *acted_at; /* [max_rate] when the last actions were done, a ring */
+    double tiles;      /* that the last step changed; -1: not known */
 };
 
 /* Three of the four parts of a step (the last is in agent.c); -1 when the run breaks off. */
@@ -75,6 +77,13 @@ int agent_think(struct agent *a, struct err *e);
 int agent_act(struct agent *a, struct err *e);
 int agent_record_observation(struct agent *a, const struct settled *settled, struct err *e);
 int agent_record_prompt(struct agent *a, struct err *e);
+
+/* Budgets (budget.c): the one that is used up before a step; whether an action is within those that actions use up, if
+ * not a->result says why; what it uses up; the limit that ended the run, for the result. */
+enum agent_status agent_budget(const struct agent *a);
+bool agent_affords(struct agent *a, const struct action *action);
+void agent_spend(struct agent *a, const struct action *action);
+void agent_name_limit(struct agent *a);
 
 /* One reply; with other dice, the greater `reroll`. */
 enum attempted { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };

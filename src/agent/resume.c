@@ -27,6 +27,8 @@ static int record_resume(struct agent *a, const struct resume *p, struct err *e)
     trace_int(t, "forced", p->forced);
     trace_int(t, "prefilled", p->prefilled);
     trace_int(t, "reused", p->reused);
+    trace_int(t, "typed", p->typed);
+    trace_int(t, "acted", p->acted);
     return trace_end(t, e);
 }
 
@@ -53,6 +55,8 @@ int agent_resume(struct agent *a, const struct resume *p, struct err *e)
     r->forced = p->forced;
     r->prefilled = p->prefilled;
     r->reused = p->reused;
+    r->typed = p->typed;
+    r->acted = p->acted;
     if (record_resume(a, p, e))
         return -1;
     for (int i = 0; i < p->n; i++)

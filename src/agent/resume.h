@@ -22,7 +22,8 @@ struct resume {
     /* what it took so far */
     int number, steps; /* its last step; those that count */
     double seconds;
-    int64_t generated, forced, prefilled, reused;
+    int64_t generated, forced, prefilled, reused, typed;
+    int acted;
 };
 
 #endif

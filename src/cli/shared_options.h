@@ -81,6 +81,19 @@
     {"max-validations", 0, OPTION_INT, offsetof(T, max_validations), "N", 1, 100, "3",                       \
      "answers that --validator looks at before the agent has to end; a run has exit code 1 then", NULL}
 
+/* int max_typed, max_rate, max_errors, max_repeats, max_still; */
+#define LIMIT_OPTIONS(T)                                                                                     \
+    {"max-typed", 0, OPTION_INT, offsetof(T, max_typed), "N", 0, 1e9, "0",                                   \
+     "characters typed before the run ends, 0 for no limit", NULL},                                          \
+    {"max-rate", 0, OPTION_INT, offsetof(T, max_rate), "N", 0, 6000, "0",                                    \
+     "actions on the screen within a minute, with more of which the run ends, 0 for no limit", NULL},        \
+    {"max-errors", 0, OPTION_INT, offsetof(T, max_errors), "N", 0, 1000, "5",                                \
+     "steps in a row that cannot be done or are refused before the run ends, 0 for no limit", NULL},         \
+    {"max-repeats", 0, OPTION_INT, offsetof(T, max_repeats), "N", 0, 1000, "5",                              \
+     "times that one action in a row may change nothing to be seen before the run ends, 0 for no limit", NULL}, \
+    {"max-still", 0, OPTION_INT, offsetof(T, max_still), "N", 0, 1000, "12",                                 \
+     "the same of different actions", NULL}
+
 /* const char *step; */
 #define STEP_OPTION(T, MORE)                                                                                 \
     {"step", 0, OPTION_MAYBE, offsetof(T, step), "terminal|window|script:FILE", 0, 4096, NULL,               \

@@ -1,6 +1,7 @@
 /* interrupted.c - see interrupted.h. */
 #include "replay/interrupted.h"
 
+#include "actions/action.h"
 #include "agent/wording.h"
 #include "trace/story.h"
 
@@ -62,6 +63,11 @@ static void take(struct making *m, const struct turn *u)
 
 /* ---- what it took ---------------------------------------------------------------------------------------------------- */
 
+static int64_t within(int64_t v, int64_t max)
+{
+    return v < 0 ? 0 : v > max ? max : v;
+}
+
 static void add_up(struct resume *p, const struct record *r)
 {
     for (int i = 0; i < r->n; i++) {
@@ -76,6 +82,11 @@ static void add_up(struct resume *p, const struct record *r)
             p->forced = field_int(f, "forced");
             p->prefilled = field_int(f, "prefilled");
             p->reused = field_int(f, "reused");
+            p->typed = within(field_int(f, "typed"), 1LL << 40);
+            p->acted = (int)within(field_int(f, "acted"), RECORD_MAX_EVENTS);
+        } else if (!strcmp(r->events[i].kind, "exec")) {
+            p->typed += within(field_int(f, "typed"), ACTION_MAX_TEXT);
+            p->acted += field_int(f, "events") > 0;
         } else if (!strcmp(r->events[i].kind, "generate")) {
             p->generated += field_int(f, "tokens");
             p->forced += field_int(f, "forced");

@@ -82,6 +82,8 @@ static void print_json(const struct job *j, const struct agent_result *r, const 
     buf_put_member(&b, "answer", r->answer);
     if (e->kind)
         buf_put_member(&b, "error", e->text);
+    if (r->limit)
+        buf_printf(&b, ", \"limit\": \"%s\", \"allowed\": %.10g", r->limit, r->allowed);
     buf_printf(&b, ", \"steps\": %d, \"seconds\": %.3f", r->steps, r->seconds);
     buf_put_member(&b, "run_dir", j->trace ? trace_dir(j->trace) : NULL);
     buf_put_member(&b, "report", j->report);
@@ -98,9 +100,13 @@ static void print_json(const struct job *j, const struct agent_result *r, const 
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code)
 {
     const struct progress *p = &j->progress;
-    char text[128];
+    char text[128], limit[128];
     bool done = r->status == AGENT_ANSWERED, own = agent_status_own(r->status);
     const char *why = e->kind ? e->text : agent_status_meaning(r->status);
+    if (!e->kind && r->limit) {
+        snprintf(limit, sizeof limit, "%s (--%s %.10g)", why, r->limit, r->allowed);
+        why = limit;
+    }
     progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
     const char *asked = own ? NULL : r->answer; /* for because a budget was used up: no result */
     if (asked)

@@ -28,6 +28,7 @@ const struct option_spec job_options[] = {
      "time before the run ends, in the middle of an action if need be", NULL},
     {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0",
      "generated tokens before the run ends, 0 for no limit", NULL},
+    LIMIT_OPTIONS(struct run_settings),
     {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
      "longest single reply, 0 for what the dialect says", NULL},
     {"temperature", 't', OPTION_NUMBER, AT(temperature), "T", 0, 10, NULL,

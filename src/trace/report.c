@@ -101,10 +101,13 @@ const char *report_status_words(const char *status, const char **css)
     } known[] = {
         {"answered", "good", "answered"},
         {"infeasible", "unsure", "says it cannot be done"},
+        {"unvalidated", "bad", "answered, and was not believed"},
         {"dry-run", "good", "dry run"},
         {"steps", "unsure", "step budget used up"},
         {"tokens", "unsure", "token budget used up"},
         {"time", "unsure", "time budget used up"},
+        {"typed", "unsure", "character budget used up"},
+        {"rate", "bad", "too many actions a minute"},
         {"loop", "bad", "went in circles"},
         {"errors", "bad", "too many errors"},
         {"unparsable", "bad", "no usable step"},
@@ -128,6 +131,12 @@ static void slot_status(void *arg)
     const char *css, *words = report_status_words(outcome(p), &css);
     fprintf(p->f, "<span class=\"status %s\">", css);
     page_text(p->f, words);
+    const char *limit = field_text(p->story.end, "limit");
+    if (*limit) {
+        fputs(" (--", p->f);
+        page_text(p->f, limit);
+        fprintf(p->f, " %.10g)", field_number(p->story.end, "allowed"));
+    }
     fputs("</span>", p->f);
 }
 
@@ -136,7 +145,9 @@ static void slot_answer(void *arg)
     struct page *p = arg;
     const char *answer = field_text(p->story.end, "answer"), *error = field_text(p->story.end, "error");
     if (*answer || *error) {
-        bool asked = *answer && strcmp(outcome(p), "answered") != 0 && strcmp(outcome(p), "infeasible") != 0;
+        const char *how = outcome(p);
+        bool asked = *answer && strcmp(how, "answered") != 0 && strcmp(how, "infeasible") != 0 &&
+                     strcmp(how, "unvalidated") != 0;
         fputs("<p class=\"answer\">", p->f);
         fputs(asked ? "Asked for an answer at the end, the model said: " : "", p->f);
         page_text(p->f, *answer ? answer : error);

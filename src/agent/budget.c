@@ -1,0 +1,98 @@
+/* budget.c - what a run may use up, and which limit ended it.
+ *
+ * Steps, time and tokens are looked at between steps; characters and actions within a minute before each action, which is
+ * not done when it would go beyond.  Either way the next turn asks for an answer, where one is wanted, and is the last.
+ */
+#include "agent/private.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+
+static const double minute_ms = 60000;
+
+enum agent_status agent_budget(const struct agent *a)
+{
+    const struct agent_options *o = a->o;
+    if (a->spent != AGENT_RUNNING)
+        return a->spent;
+    if (a->number >= o->max_steps)
+        return o->dry_run ? AGENT_DRY_RUN : AGENT_STEPS;
+    if (agent_seconds(a) >= o->max_seconds)
+        return AGENT_TIME;
+    if (o->max_tokens && a->r->generated >= o->max_tokens)
+        return AGENT_TOKENS;
+    return AGENT_RUNNING;
+}
+
+/* Where in the ring the next action goes: the oldest of the last max_rate stands there. */
+static int64_t *ring(const struct agent *a)
+{
+    return &a->acted_at[a->r->acted % a->o->max_rate];
+}
+
+static bool too_fast(const struct agent *a)
+{
+    return a->o->max_rate && a->acted_at && *ring(a) && clock_ms_since(*ring(a)) < minute_ms;
+}
+
+bool agent_affords(struct agent *a, const struct action *action)
+{
+    const struct agent_options *o = a->o;
+    int n = action_characters(action);
+    if (o->dry_run || !action_touches(action->kind))
+        return true;
+    if (o->max_typed && n && a->r->typed + n > o->max_typed) {
+        a->spent = AGENT_TYPED;
+        agent_set_text(
+            &a->result,
+            xasprintf("%s: not done: this run may type %lld characters; there were %lld, and %d would come",
+                      action_fault_name(FAULT_BUDGET), (long long)o->max_typed, (long long)a->r->typed, n));
+    } else if (too_fast(a)) {
+        a->spent = AGENT_RATE;
+        agent_set_text(&a->result,
+                       xasprintf("%s: not done: there were %d actions within a minute, more may not be",
+                                 action_fault_name(FAULT_BUDGET), o->max_rate));
+    }
+    return a->spent == AGENT_RUNNING;
+}
+
+void agent_spend(struct agent *a, const struct action *action)
+{
+    const struct agent_options *o = a->o;
+    if (o->dry_run || !action_touches(action->kind))
+        return;
+    if (o->max_rate) {
+        if (!a->acted_at)
+            a->acted_at = xcalloc((unsigned long)o->max_rate, sizeof *a->acted_at);
+        *ring(a) = clock_ns();
+    }
+    a->r->typed += action_characters(action);
+    a->r->acted++;
+}
+
+void agent_name_limit(struct agent *a)
+{
+    const struct agent_options *o = a->o;
+    bool still = o->max_still && a->still >= o->max_still;
+    const struct {
+        enum agent_status status;
+        const char *name;
+        double allowed;
+    } limits[] = {
+        {AGENT_STEPS, "max-steps", o->max_steps},
+        {AGENT_TIME, "max-time", o->max_seconds},
+        {AGENT_TOKENS, "max-tokens", (double)o->max_tokens},
+        {AGENT_TYPED, "max-typed", (double)o->max_typed},
+        {AGENT_RATE, "max-rate", o->max_rate},
+        {AGENT_ERRORS, "max-errors", o->max_errors},
+        {AGENT_LOOP, still ? "max-still" : "max-repeats", still ? o->max_still : o->max_repeats},
+        {AGENT_UNVALIDATED, "max-validations", o->validator ? o->validator->most : 0},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        if (limits[i].status != a->r->status)
+            continue;
+        a->r->limit = limits[i].name;
+        a->r->allowed = limits[i].allowed;
+    }
+}
