@@ -5,8 +5,9 @@
  * is found on the plain or the Shift level; higher levels, dead keys and absent characters are
  * scratch.c's.  Chords go through libxdo one key at a time, typing does not.
  *
- * Modifiers that a person holds would turn text into commands.  We wait for their release; releasing
- * them ourselves and pressing them again leaves them stuck when the person lets go in between.
+ * Modifiers that a person holds would turn text into commands and clicks into selections.  We wait for their release;
+ * releasing them ourselves and pressing them again leaves them stuck when the person lets go in between.  What is locked
+ * is taken off for as long as we type, and put back.
  */
 #include "screen/private.h"
 
@@ -82,12 +83,14 @@ int keyboard_read(struct screen *s, struct err *e)
     return 0;
 }
 
-/* Locked modifiers count for the level (Num Lock on a keypad); Caps Lock is taken off before typing. */
+/* Locked modifiers count for the level (Num Lock on a keypad); Caps Lock is taken off before typing.  It is the core
+ * keyboard's state that clients translate by: a layout that a person chose with her own keyboard is not the XTEST
+ * keyboard's. */
 static void read_state(struct screen *s, int *group, unsigned *mods)
 {
     XkbStateRec st = {0};
     if (!s->lost) /* Xlib would look into what is no longer there */
-        XkbGetState(s->dpy, keyboard_spec(s), &st);
+        XkbGetState(s->dpy, XkbUseCoreKbd, &st);
     *group = st.group;
     *mods = st.locked_mods & ~(unsigned)LockMask;
 }
@@ -192,17 +195,25 @@ int key_tap(struct screen *s, int code, struct err *e)
 
 /* ---- modifiers --------------------------------------------------------------------------------- */
 
-/* Modifiers that are down or latched and not by us. */
+static unsigned our_modifiers(const struct screen *s)
+{
+    unsigned ours = 0;
+    for (int code = 8; code < HELD_KEYS; code++)
+        if (s->held.key[code] && s->map->map->modmap)
+            ours |= s->map->map->modmap[code];
+    return ours;
+}
+
+/* Modifiers that are down and not by us.  One that is latched waits for the next key (sticky keys do that), which would be
+ * ours: it is taken back. */
 static unsigned foreign_modifiers(struct screen *s)
 {
     XkbStateRec st = {0};
     if (!s->lost)
         XkbGetState(s->dpy, XkbUseCoreKbd, &st);
-    unsigned ours = 0;
-    for (int code = 8; code < HELD_KEYS; code++)
-        if (s->held.key[code] && s->map->map->modmap)
-            ours |= s->map->map->modmap[code];
-    return (st.base_mods | st.latched_mods) & ~ours;
+    if (st.latched_mods)
+        XkbLatchModifiers(s->dpy, XkbUseCoreKbd, st.latched_mods, 0);
+    return st.base_mods & ~our_modifiers(s);
 }
 
 static bool same_symbols(XkbDescPtr a, XkbDescPtr b)
@@ -235,21 +246,26 @@ static int wake(struct screen *s, struct err *e)
     return key_tap(s, code, e) || screen_wait(s, s->options.keymap_settle_ms, e) ? -1 : 0;
 }
 
-int keyboard_ready(struct screen *s, struct err *e)
+int keyboard_let_go(struct screen *s, struct err *e)
 {
     if (screen_may_act(s, e) || keyboard_read(s, e))
         return -1;
     unsigned mods = 0;
     for (int ms = 0; (mods = foreign_modifiers(s)) != 0; ms += 20) {
         if (ms >= MODIFIER_WAIT_MS)
-            return err_set(e, ERR_FAILED, "somebody holds %s on the keyboard; nothing was typed",
+            return err_set(e, ERR_FAILED, "somebody holds %s on the keyboard; nothing was done",
                            mods & ShiftMask     ? "Shift"
                            : mods & ControlMask ? "Control"
                                                 : "a modifier key");
         if (screen_wait(s, 20, e))
             return -1;
     }
-    return wake(s, e);
+    return screen_alive(s, e);
+}
+
+int keyboard_ready(struct screen *s, struct err *e)
+{
+    return keyboard_let_go(s, e) || wake(s, e) ? -1 : 0;
 }
 
 unsigned keyboard_unlock(struct screen *s)
@@ -257,7 +273,8 @@ unsigned keyboard_unlock(struct screen *s)
     XkbStateRec st = {0};
     if (!s->lost)
         XkbGetState(s->dpy, XkbUseCoreKbd, &st);
-    unsigned locked = st.locked_mods & LockMask;
+    unsigned locked =
+        st.locked_mods & (LockMask | ControlMask | Mod1Mask | Mod4Mask); /* Mod1, Mod4: Alt, Super */
     if (locked) {
         XkbLockModifiers(s->dpy, XkbUseCoreKbd, locked, 0);
         XSync(s->dpy, False);
@@ -299,14 +316,6 @@ static struct key_down *down_entry(struct screen *s, uint32_t keysym)
     return NULL;
 }
 
-static bool shift_is_down(struct screen *s)
-{
-    for (int code = 8; code < HELD_KEYS; code++)
-        if (s->held.key[code] && s->map->map->modmap && (s->map->map->modmap[code] & ShiftMask))
-            return true;
-    return false;
-}
-
 static int press(struct screen *s, uint32_t keysym, struct err *e)
 {
     if (down_entry(s, keysym))
@@ -323,7 +332,7 @@ static int press(struct screen *s, uint32_t keysym, struct err *e)
         k = (struct keypress){.code = scratch_code(s, keysym)};
     }
     *d = (struct key_down){.keysym = keysym, .code = k.code, .group = k.group};
-    if (k.shift && !shift_is_down(s) && keyboard_find(s, XK_Shift_L, true, &shift)) {
+    if (k.shift && !(our_modifiers(s) & ShiftMask) && keyboard_find(s, XK_Shift_L, true, &shift)) {
         d->shift_code = shift.code;
         if (chord_event(s, shift.code, k.group, true, e))
             return -1;
@@ -364,12 +373,10 @@ int screen_key(struct screen *s, uint32_t keysym, bool down, struct err *e)
     return -1;
 }
 
-int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e)
+static int chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e)
 {
     bool before[MAX_DOWN] = {0}; /* a key that was held before the chord stays held after it */
     int done = 0, rc = 0;
-    if (n > MAX_DOWN)
-        return err_set(e, ERR_USAGE, "a chord of %d keys", n);
     for (; done < n && rc == 0; done++) {
         before[done] = down_entry(s, keysyms[done]) != NULL;
         rc = screen_key(s, keysyms[done], true, e);
@@ -379,5 +386,18 @@ int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e
     while (done-- > 0)
         if (!before[done] && screen_key(s, keysyms[done], false, rc ? NULL : e))
             rc = -1;
+    return rc;
+}
+
+int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e)
+{
+    if (n > MAX_DOWN)
+        return err_set(e, ERR_USAGE, "a chord of %d keys", n);
+    bool locks = false; /* the chord is there to change a lock */
+    for (int i = 0; i < n; i++)
+        locks = locks || keysyms[i] == XK_Caps_Lock || keysyms[i] == XK_Shift_Lock;
+    unsigned locked = locks || screen_may_act(s, NULL) ? 0 : keyboard_unlock(s);
+    int rc = chord(s, keysyms, n, e);
+    keyboard_relock(s, locked);
     return rc;
 }

@@ -107,7 +107,7 @@ int screen_button(struct screen *s, int button, bool down, struct err *e)
     if (!physical)
         return err_set(e, ERR_FAILED,
                        "mouse button %d does not exist or is switched off in the pointer mapping", button);
-    return button_event(s, physical, down, e);
+    return (down && keyboard_let_go(s, e)) || button_event(s, physical, down, e) ? -1 : 0;
 }
 
 /* Press and release; the release happens whatever comes between. */
@@ -123,7 +123,7 @@ int screen_click(struct screen *s, int x, int y, int button, int count, struct e
 {
     if (x >= 0 && screen_move(s, x, y, e))
         return -1;
-    if (screen_wait(s, HOVER_MS, e))
+    if (screen_wait(s, HOVER_MS, e) || keyboard_let_go(s, e))
         return -1;
     int physical = physical_button(s, button);
     if (!physical)
@@ -220,7 +220,7 @@ static int wheel(struct screen *s, int button, int clicks, struct err *e)
     }
     if (!physical)
         return err_set(e, ERR_FAILED, "the pointer has no wheel (button %d)", button);
-    if (shift && screen_key(s, XK_Shift_L, true, e))
+    if (keyboard_let_go(s, e) || (shift && screen_key(s, XK_Shift_L, true, e)))
         return -1;
     int rc = 0;
     for (int i = 0; i < clicks && i < WHEEL_MAX && rc == 0; i++)

@@ -166,11 +166,12 @@ int keyboard_read(struct screen *s, struct err *e); /* reads the map again when 
 /* In the active group; any_group: in the others too. Borrowed keycodes are not looked at. */
 bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct keypress *out);
 int keyboard_free_codes(struct screen *s, uint8_t *codes, int max); /* without any keysym or modifier */
-/* Before the first key: waits until nobody else holds a modifier, and makes the XTEST keyboard the
- * one whose map clients use. */
+int keyboard_let_go(struct screen *s, struct err *e); /* waits until nobody else holds a modifier */
+/* Before the first key: the same, and makes the XTEST keyboard the one whose map clients use. */
 int keyboard_ready(struct screen *s, struct err *e);
-unsigned keyboard_unlock(struct screen *s);              /* takes Caps Lock off; returns what was on */
-void keyboard_relock(struct screen *s, unsigned locked); /* and puts it back */
+/* Takes locks off that would make something else of keys (Caps Lock, a sticky Control); returns what was on. */
+unsigned keyboard_unlock(struct screen *s);
+void keyboard_relock(struct screen *s, unsigned locked);             /* and puts it back */
 int key_event(struct screen *s, int code, bool down, struct err *e); /* one XTEST request */
 int key_tap(struct screen *s, int code, struct err *e);              /* down and up in one write */
 
