@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 // clang-format on
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,19 @@ __attribute__((unused)) static double check_random(uint64_t *state)
     *state ^= *state << 25;
     *state ^= *state >> 27;
     return (double)((*state * 0x2545F4914F6CDD1Dull) >> 11) / 9007199254740992.0;
+}
+
+/* The larger of two differences.  One that is no number is larger than all: fmax would forget it. */
+__attribute__((unused)) static double check_worse(double a, double b)
+{
+    return isnan(a) || isnan(b) ? INFINITY : fmax(a, b);
+}
+
+/* Root of the mean square of differences, relative to what they differ from. */
+__attribute__((unused)) static double check_relative(double squares, double squares_of_all)
+{
+    double relative = sqrt(squares / squares_of_all);
+    return isfinite(relative) ? relative : INFINITY;
 }
 
 __attribute__((unused)) static int check_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)

@@ -65,10 +65,14 @@ static void t_utf8(void **state)
             assert_int_equal(back, cp);
             if (n > 1)
                 assert_int_equal(utf8_decode(s, (size_t)n - 1, &back), -1);
+        } else if (cp < 0xe000) {
+            const char bare[] = {(char)(0xe0 | cp >> 12), (char)(0x80 | (cp >> 6 & 63)),
+                                 (char)(0x80 | (cp & 63))};
+            assert_int_equal(utf8_decode(bare, 3, &back), -1);
         }
     }
     uint32_t cp;
-    static const char *const bad[] = {"\xc0\x80",         "\xe0\x80\x80", "\xed\xa0\x80",
+    static const char *const bad[] = {"\xc0\x80",         "\xe0\x80\x80", "\xc3\xff",
                                       "\xf4\x90\x80\x80", "\x80",         "\xff"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(utf8_decode(bad[i], strlen(bad[i]), &cp), -1);

@@ -239,7 +239,7 @@ static double compare(struct engine *engine, struct mind *m, const struct story 
     double worst = 0;
     for (int i = 0; i < g->n; i++) {
         assert_int_equal(g->choices[i].id, again.choices[i].id);
-        worst = fmax(worst, fabs((double)g->choices[i].logprob - (double)again.choices[i].logprob));
+        worst = check_worse(worst, fabs((double)g->choices[i].logprob - (double)again.choices[i].logprob));
     }
     generated_free(&again);
     mind_free(fresh);
@@ -262,7 +262,7 @@ static void run_model(struct engine *engine, enum window_policy window, bool as_
         speak(NULL, c, &g);
         /* A reply as it was said need not be the tokens of its text; after a cut it was said again. */
         if (!as_said || cost.cut) {
-            worst = fmax(worst, compare(engine, m, &s, first_in_view(window, IN_VIEW, k), &g));
+            worst = check_worse(worst, compare(engine, m, &s, first_in_view(window, IN_VIEW, k), &g));
             compared++;
         }
         s.replies[k] = as_said ? xstrdup(g.text.data) : xasprintf("reply %d", k);

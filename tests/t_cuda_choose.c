@@ -208,7 +208,7 @@ static void t_weights(void **state)
     for (int k = 0; k < 300000; k++) {
         uint64_t fall = (uint64_t)(check_random(&rng) * 20 * (1 << CHOOSE_STEPS));
         double want = exp2(40 - ldexp((double)fall, -CHOOSE_STEPS)), have = (double)choose_weight(fall);
-        worst = fmax(worst, (fabs(have - want) - 1) / want);
+        worst = check_worse(worst, (fabs(have - want) - 1) / want);
     }
     check_note("weights are off by %.1e of themselves", worst);
     assert_true(worst < 0x1p-28);
@@ -261,8 +261,8 @@ static void t_generate(void **state)
         for (int i = 0; i < a.n; i++) {
             assert_int_equal(a.choices[i].id, b.choices[i].id);
             assert_int_equal(a.choices[i].forced, b.choices[i].forced);
-            off = fmax(off, fabsf(a.choices[i].logprob - b.choices[i].logprob));
-            off = fmax(off, fabsf(a.choices[i].logprob_masked - b.choices[i].logprob_masked));
+            off = check_worse(off, fabsf(a.choices[i].logprob - b.choices[i].logprob));
+            off = check_worse(off, fabsf(a.choices[i].logprob_masked - b.choices[i].logprob_masked));
         }
         check_note("temperature %.1f, top_p %.1f%s: %d tokens, log-probabilities differ by %.1e",
                    (double)ways[k % 3].temperature, (double)ways[k % 3].top_p, k < 3 ? "" : ", grammar", a.n,

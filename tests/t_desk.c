@@ -345,18 +345,20 @@ static void t_home(void **state)
     (void)state;
     char from[] = "/tmp/holorun-test-XXXXXX";
     assert_non_null(mkdtemp(from));
-    char *make =
-        xasprintf("cd %s && mkdir -p .config/app sub && echo text >.config/app/rc && echo run >sub/x && "
-                  "chmod 755 sub/x && ln -s /etc/passwd link && ln -s sub folder && mkfifo pipe",
-                  from);
+    char *make = xasprintf(
+        "cd %s && mkdir -p .config/app sub && echo text >.config/app/rc && echo run >sub/x && "
+        "chmod 755 sub/x && ln -s /etc/passwd link && ln -s sub folder && mkfifo pipe && seq 30000 >long",
+        from);
     assert_int_equal(system(make), 0);
     begin();
     struct err e = ERR_INIT;
     struct desk_options o = {.display = SCREEN, .wm = "", .home = from, .seconds = PATIENCE};
     struct desk *d = open_with(&o);
     assert_says(
-        d, "cd && cat .config/app/rc && stat -c %a .config sub/x && readlink link folder && ls -A | wc -l",
-        "text\n700\n700\n/etc/passwd\nsub\n4\n");
+        d,
+        "cd && cat .config/app/rc && stat -c %a .config sub/x && readlink link folder && ls -A | wc -l && "
+        "seq 30000 | cmp - long && echo whole",
+        "text\n700\n700\n/etc/passwd\nsub\n5\nwhole\n");
     assert_int_equal(run_on(d, "echo changed >~/.config/app/rc; rm -r ~/folder/", NULL), 1); /* a link */
     desk_close(d);
     char *rc = xasprintf("%s/.config/app/rc", from), *text;

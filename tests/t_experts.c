@@ -43,7 +43,7 @@ static double largest_difference(struct tensor have, struct tensor want)
     for (int64_t r = 0; r < want.rows; r++)
         for (int64_t c = 0; c < want.cols; c++) {
             most = fmax(most, fabs((double)at(want, r, c)));
-            off = fmax(off, fabs((double)at(have, r, c) - at(want, r, c)));
+            off = check_worse(off, fabs((double)at(have, r, c) - at(want, r, c)));
         }
     return off / most;
 }
@@ -220,7 +220,7 @@ static void t_formula(void **state)
     double off = 0;
     for (int64_t t = 0; t < 5; t++)
         for (int64_t n = 0; n < 11; n++)
-            off = fmax(off, fabs(at(y, t, n) - formula(&l, t, n)));
+            off = check_worse(off, fabs(at(y, t, n) - formula(&l, t, n)));
     assert_true(off < 1e-4);
     b->ops->free(b, &y);
     lab_free(&l, b);
@@ -234,7 +234,7 @@ static void compare_experts(struct backend *ref, struct backend *fast, enum dtyp
     int T = rows[between(0, 4)];
     lab_make(&l, ref, act, T, between(1, 70), between(1, 60), between(1, 70));
     struct tensor want = run_experts(ref, &l, 0, T), have = run_experts(fast, &l, 0, T);
-    *worst = fmax(*worst, largest_difference(have, want));
+    *worst = check_worse(*worst, largest_difference(have, want));
     ref->ops->free(ref, &want);
     fast->ops->free(fast, &have);
     lab_free(&l, ref);

@@ -96,7 +96,7 @@ static void t_all(void **state)
         .grammar = g, .state = at, .given = "", .end = to_bracket, .arg = &bracket, .width = 32};
     assert_int_equal(explore(s, &how, out, WANTED, NULL), WANTED);
     for (int i = 0; i < WANTED; i++) {
-        if (fabs(out[i].p - all[i].p) > 1e-4 * all[i].p)
+        if (!(fabs(out[i].p - all[i].p) <= 1e-4 * all[i].p))
             fail_msg("way %d is '%s' with %g, not '%s' with %g", i, out[i].text, out[i].p, all[i].text,
                      all[i].p);
         assert_true(i == 0 || out[i].p <= out[i - 1].p);

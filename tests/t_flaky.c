@@ -132,9 +132,21 @@ static void t_unreadable(void **state)
     assert_int_equal(file_write(path, "not a line\n{\"v\": 1}\n[]", 22, &e), 0);
     unknown(a, b);
     free(path);
+    path = xasprintf("%s/events.jsonl", b); /* a line that cannot be read may have been the difference */
+    char *c = make_run(&usual), *events;
+    size_t len;
+    assert_int_equal(file_read(path, 1 << 20, &events, &len, &e), 0);
+    events = xrealloc(events, len + 5, 1);
+    memcpy(events + len, "half\n", 5);
+    assert_int_equal(file_write(path, events, len + 5, &e), 0);
+    unknown(b, c);
+    assert_int_equal(file_write(path, events, len, &e), 0);
+    free(events);
+    free(path);
+    free(c);
     struct what w = usual; /* without its screenshot a difference is not known to be one */
     w.shade = 90;
-    char *c = make_run(&w);
+    c = make_run(&w);
     path = xasprintf("%s/frames/000002.png", c);
     if (unlink(path)) { /* numbered from 0 */
         free(path);

@@ -116,6 +116,10 @@ static void t_config_values(void **state)
     assert_int_equal(c.eos[0], 12);
     assert_true(c.lm.ssm.dt_min == 0 && isinf(c.lm.ssm.dt_max));
     assert_int_equal(config_proj_rows(&c.lm), 166);
+    tiny_edit(&t.config, "\"chunk_size\":", "\"no_chunk_size\":");
+    tiny_edit(&t.config, "\"layer_norm_epsilon\":", "\"no_epsilon\":");
+    tiny_edit(&t.config, "\"max_position_embeddings\":", "\"no_length\":");
+    tiny_edit(&t.config, "\"num_key_value_heads\":", "\"no_kv_heads\":");
     tiny_edit(&t.config, "\"hybrid_override_pattern\":\"M-*-M-\"",
               "\"n_routed_experts\":8,\"layers_block_type\":[\"linear_attention\",\"mlp\",\"full_attention\","
               "\"mlp\","
@@ -136,6 +140,10 @@ static void t_config_values(void **state)
     assert_int_equal(c.vit.mlp, 5120);
     assert_true(c.mean[1] == 0.5f && c.std[2] == 3);
     assert_int_equal(c.eos[0], 2);
+    assert_int_equal(c.lm.ssm.chunk, 128);
+    assert_int_equal(c.lm.max_tokens, 131072);
+    assert_int_equal(c.lm.kv_heads, c.lm.q_heads);
+    assert_true(c.lm.eps == 1e-5f && c.lm.conv_bias && !c.lm.tied);
     tiny_free(&t);
 }
 

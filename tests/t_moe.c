@@ -106,8 +106,8 @@ static void check_values(struct run *r, const char *name, struct tensor got, str
     }
     r->b->ops->free(r->b, &host);
     r->seen++;
-    if (!(sqrt(diff / sum) <= r->worst)) {
-        r->worst = sqrt(diff / sum);
+    if (check_relative(diff, sum) > r->worst) {
+        r->worst = check_relative(diff, sum);
         snprintf(r->at, sizeof r->at, "%s", name);
     }
 }
@@ -375,16 +375,6 @@ static void run_pieces(const char *folder, const char *isa, enum dtype act, int 
     pool_free(pool);
 }
 
-static double difference(const float *a, const float *b, int n)
-{
-    double diff = 0, sum = 0;
-    for (int i = 0; i < n; i++) {
-        diff += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
-        sum += (double)b[i] * b[i];
-    }
-    return sqrt(diff / sum);
-}
-
 /* The recurrence of one token and the scan of many round differently.  In bf16 that can take a value to the
  * other side of a rounding boundary, and a router to another expert: a prompt in pieces is held to bf16's own
  * drift there. */
@@ -400,7 +390,7 @@ static void check_itself(const char *isa)
         assert_memory_equal(whole, other, sizeof whole);
         for (int k = 0; k < 2; k++) {
             run_pieces(folders[i % 2], isa, act, 3, k ? 7 : 1, other);
-            worst[i / 2] = fmax(worst[i / 2], difference(other, whole, 64));
+            worst[i / 2] = fmax(worst[i / 2], tiny_distance(whole, other, 64));
         }
     }
     check_note("%-10s in pieces of 7 and 1: worst relative difference f32 %.1e, bf16 %.1e", isa, worst[0],

@@ -76,7 +76,7 @@ static double relative(struct tensor a, struct tensor b)
     for (int64_t r = 0; r < b.rows; r++)
         for (int64_t c = 0; c < b.cols; c++) {
             most = fmax(most, fabs((double)lab_at(b, r, c)));
-            off = fmax(off, fabs((double)lab_at(a, r, c) - lab_at(b, r, c)));
+            off = check_worse(off, fabs((double)lab_at(a, r, c) - lab_at(b, r, c)));
         }
     return off / most;
 }
@@ -112,7 +112,7 @@ static void scan_is_recurrence(struct backend *b)
         if (cut < k.T)
             b->ops->ssm_scan(b, tensor_rows(have, cut, k.T - cut), tensor_rows(k.v, cut, k.T - cut),
                              tensor_rows(k.dt, cut, k.T - cut), s2, 0, &k.s, &k.c);
-        off = fmax(off, fmax(relative(have, want), relative(s2, k.state)));
+        off = check_worse(off, check_worse(relative(have, want), relative(s2, k.state)));
         lab_ssm_drop(&k, b);
         lab_drop(b, 3, (struct tensor *const[]){&s2, &want, &have});
     }

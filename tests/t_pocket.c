@@ -78,7 +78,7 @@ static void compare(struct sums *s, const float *got, const float *want, int n)
 {
     for (int i = 0; i < n; i++) {
         double d = fabs((double)got[i] - want[i]);
-        s->worst = fmax(s->worst, d);
+        s->worst = check_worse(s->worst, d);
         s->diff += d * d;
         s->ref += (double)want[i] * want[i];
     }
@@ -92,6 +92,7 @@ struct watched {
     int64_t first; /* position of the first row of the current piece */
     double worst;  /* relative difference of the worst stage */
     char at[32];
+    int rows; /* compared */
     bool print;
 };
 
@@ -110,9 +111,10 @@ static void check_tensor(struct watched *w, const char *name, struct tensor t, i
         ops->download(w->engine->backend, (struct tensor){row, DT_F32, 1, t.cols, t.cols},
                       tensor_rows(t, r, 1));
         compare(&s, row, a.values + (size_t)i * (size_t)a.cols, a.cols);
+        w->rows++;
     }
     free(row);
-    double relative = sqrt(s.diff / (s.ref + 1e-30));
+    double relative = check_relative(s.diff, s.ref + 1e-30);
     if (w->print)
         check_note("%-12s worst %.2e, relative %.2e", name, s.worst, relative);
     if (relative > w->worst) {
@@ -170,7 +172,7 @@ static void check_states(struct watched *w, struct session *s)
                     (const float *)s->state.now.ssm[i].data +
                         (size_t)h * (size_t)c->ssm.head_dim * (size_t)a.cols,
                     a.values + (size_t)h * (size_t)a.cols, a.cols);
-        w->worst = fmax(w->worst, sqrt(sums.diff / (sums.ref + 1e-30)));
+        w->worst = fmax(w->worst, check_relative(sums.diff, sums.ref + 1e-30));
     }
 }
 
@@ -200,12 +202,16 @@ static double run_golden(const char *isa, bool f32, bool print)
                 *want = logits.values + (size_t)(logits.rows - 1) * (size_t)logits.cols;
     struct sums sums = {0};
     compare(&sums, got, want, logits.cols);
-    int best = 0;
-    for (int i = 1; i < logits.cols; i++)
+    int best = 0, likeliest = 0;
+    for (int i = 1; i < logits.cols; i++) {
         best = got[i] > got[best] ? i : best;
+        likeliest = want[i] > want[likeliest] ? i : likeliest;
+    }
+    assert_int_equal(best, likeliest);
+    assert_int_equal(w.rows, 141);
     check_note("%s %s: worst stage %s %.1e, logits %.1e, next token %d", engine_isa(engine),
                f32 ? "f32" : "bf16", w.at, w.worst, sqrt(sums.diff / sums.ref), best);
-    double worst = fmax(w.worst, sqrt(sums.diff / sums.ref));
+    double worst = fmax(w.worst, check_relative(sums.diff, sums.ref));
     session_free(s);
     engine_close(engine);
     close_golden(&g);
@@ -253,7 +259,7 @@ static void t_pixels(void **state)
                 int y = a.index[i];
                 size_t at = ((size_t)(y / 16 * 32 + x / 16) * 3 + (size_t)rows[k].channel) * 256 +
                             (size_t)(y % 16 * 16 + x % 16);
-                worst = fmax(worst, fabs((double)p[at] - a.values[i * a.cols + x]));
+                worst = check_worse(worst, fabs((double)p[at] - a.values[i * a.cols + x]));
             }
     }
     check_note("worst difference %.1e", worst);

@@ -103,7 +103,7 @@ static void check_size(int w, int h, const struct model_config *c)
         int ox = thumb ? x : tile % g.cols * side + x, oy = thumb ? y : tile / g.cols * side + y;
         double want = sample(&im, ch, ox, oy, thumb ? side : g.cols * side, thumb ? side : g.rows * side);
         want = (want - c->mean[ch]) / c->std[ch];
-        worst = fmax(worst, fabs(want - p[place(c, tile, ch, y, x)]));
+        worst = check_worse(worst, fabs(want - p[place(c, tile, ch, y, x)]));
     }
     check_note("%dx%d to %dx%d tiles: worst difference %.1e", w, h, g.cols, g.rows, worst);
     assert_true(worst < 2e-5);

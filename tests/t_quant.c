@@ -240,7 +240,7 @@ static void t_exact(void **state)
     double most = 0, off = 0;
     for (int64_t i = 0; i < T * N; i++) {
         most = fmax(most, fabs(at(y, i / N, i % N)));
-        off = fmax(off, fabs(at(y, i / N, i % N) - at(z, i / N, i % N)));
+        off = check_worse(off, fabs(at(y, i / N, i % N) - at(z, i / N, i % N)));
     }
     assert_true(off <= 1e-6 * most);
     check_note("largest difference %.1e of the largest sum", off / most);
@@ -329,7 +329,7 @@ static void t_stored(void **state)
         quant_source_row(&s, n, row);
         for (int64_t k = 0; k < cols; k++) {
             double v = (double)((const float *)want.data)[n * cols + k];
-            off = fmax(off, fabs((double)row[k] - v));
+            off = check_worse(off, fabs((double)row[k] - v));
             most = fmax(most, fabs(v));
         }
     }
@@ -392,9 +392,9 @@ static void t_making(void **state)
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < N; i++)
             x[i] = (float)(normal() * 0.02);
-        i8 = fmax(i8, lost(QUANT_I8, x, N));
-        i4 = fmax(i4, lost(QUANT_I4, x, N));
-        f8 = fmax(f8, lost(QUANT_F8, x, N));
+        i8 = check_worse(i8, lost(QUANT_I8, x, N));
+        i4 = check_worse(i4, lost(QUANT_I4, x, N));
+        f8 = check_worse(f8, lost(QUANT_F8, x, N));
     }
     check_note("of normal numbers int8 loses %.2f %%, int4 %.2f %%, fp8 %.2f %%", 100 * i8, 100 * i4,
                100 * f8);

@@ -58,7 +58,7 @@ static void check_stage(struct run *r, const char *name, struct tensor t)
         sum += (double)want[i] * want[i];
     }
     free(got);
-    r->worst = fmax(r->worst, sqrt(diff / sum));
+    r->worst = fmax(r->worst, check_relative(diff, sum));
     r->seen++;
 }
 
@@ -126,7 +126,7 @@ static void run_language(struct run *r, struct tensor rows)
     language_logits(&m, &s, logits);
     double worst = 0;
     for (int i = 0; i < vocab; i++)
-        worst = fmax(worst, fabs((double)logits[i] - want[(n - 1) * (size_t)vocab + (size_t)i]));
+        worst = check_worse(worst, fabs((double)logits[i] - want[(n - 1) * (size_t)vocab + (size_t)i]));
     check_note("%s: %d stages, worst relative difference %.1e; logits differ by %.1e at most",
                r->backend->ops->name, r->seen, r->worst, worst);
     assert_true(worst < 2e-4 && r->worst < 1e-5);

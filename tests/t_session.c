@@ -338,7 +338,11 @@ static void t_refusals(void **state)
     assert_int_equal(session_append_image(s, &im, &e), -1);
     assert_int_equal(session_append(s, many, 1, &e), 0);
     assert_int_equal(session_append(s, many, 1, &e), -1);
-    session_logits(s);
+    /* One to which none of it was ever said. */
+    assert_int_equal(session_append(other, many, 4080, &e), 0);
+    assert_int_equal(session_append_image(other, &im, &e), 0);
+    assert_int_equal(session_append(other, many, 1, &e), 0);
+    same(s, other);
     image_free(&im);
     session_free(s);
     session_free(other);

@@ -220,10 +220,18 @@ static void t_large(void **state)
 static void t_secret_kept(void **state)
 {
     (void)state;
-    static const char text[] = TEST "    secrets: [PASSWORD=hunter2]\n";
-    struct err e = ERR_INIT;
-    assert_null(suite_parse(text, strlen(text), "s.yaml", &e));
-    assert_null(strstr(e.text, "hunter2"));
+    static const char *const lists[] = {"[PASSWORD=hunter2]",   "[hunter2]",
+                                        "[PASSWORD: hunter2]",  "hunter2",
+                                        "{PASSWORD: hunter2}",  "[password=env:hunter2]",
+                                        "[[PASSWORD, hunter2]]"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        struct err e = ERR_INIT;
+        char *text = xasprintf(TEST "    secrets: %s\n", lists[i]);
+        if (suite_parse(text, strlen(text), "s.yaml", &e) || !strstr(e.text, "s.yaml:") ||
+            strstr(e.text, "hunter2"))
+            fail_msg("%s: %s", lists[i], e.text);
+        free(text);
+    }
 }
 
 /* ---- what is read ------------------------------------------------------------------------------------------- */
