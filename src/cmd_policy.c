@@ -3,6 +3,7 @@
  */
 #include "commands.h"
 
+#include "gate/goals.h"
 #include "gate/subject.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 
 struct settings {
-    const char *explain, *title, *class, *program;
+    const char *explain, *title, *class, *program, *task, *spent[OPTION_LIST_MAX + 1];
     int width, height;
     bool json;
 };
@@ -24,6 +25,12 @@ static const struct option_spec options[] = {
      "with --explain: the title of the window that the action goes to", NULL},
     {"class", 0, OPTION_TEXT, AT(class), "TEXT", 0, 120, "", "with --explain: its class", NULL},
     {"program", 0, OPTION_TEXT, AT(program), "FILE", 0, 250, "", "with --explain: the file of its process",
+     NULL},
+    {"task", 0, OPTION_TEXT, AT(task), "TEXT", 0, 65536, "",
+     "with --explain: the task that a plan is held against", NULL},
+    {"spent", 0, OPTION_LIST, AT(spent), "'N COUNTER'", 0, 64, NULL,
+     "with --explain: what the run has used up, as '50 steps', for rules with after; may be given several "
+     "times",
      NULL},
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
      "with --explain: the width of the root window", NULL},
@@ -54,7 +61,9 @@ const struct command policy_command = {
                "      element: buy|order\n\n"
                "Keys of a rule: actions, element, text, title, class, program (regular expressions, small "
                "and capital "
-               "letters alike), terminal, zone, keys, longer, host, secret.  In doubt a rule forbids rather "
+               "letters alike), terminal, zone, keys, longer, host, secret, new_goal (a plan that the task "
+               "does not speak of), after (what the run has used up: 50 steps, 600 seconds, or tokens, "
+               "actions, characters, errors).  In doubt a rule forbids rather "
                "than allows.",
     .examples = "holorun policy\n"
                 "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, \"element\": "
@@ -97,6 +106,30 @@ static void print_ruling(const struct policy_ruling *r, bool json)
     buf_free(&b);
 }
 
+static int take_spent(const struct settings *s, struct policy_spent *out, struct err *e)
+{
+    for (int i = 0; s->spent[i]; i++) {
+        enum policy_counter c;
+        double n;
+        if (!policy_spent_read(s->spent[i], &c, &n))
+            return err_set(
+                e, ERR_USAGE,
+                "--spent wants a number of steps, seconds, tokens, actions, characters or errors, as '50 "
+                "steps'; not '%s'",
+                s->spent[i]);
+        out->of[c] = n;
+    }
+    return 0;
+}
+
+static bool is_strange(const struct settings *s, const struct action *a)
+{
+    struct goals *g = goals_new(s->task);
+    bool strange = *s->task && a->kind == ACT_PLAN && a->text && goals_strange(g, a->text);
+    goals_free(g);
+    return strange;
+}
+
 static int explain(const struct policy *p, const struct settings *s, struct err *e)
 {
     static const struct exec_place same = {0, 0, 1, 1};
@@ -113,11 +146,15 @@ static int explain(const struct policy *p, const struct settings *s, struct err 
         snprintf(w->class, sizeof w->class, "%s", s->class);
         snprintf(w->program, sizeof w->program, "%s", s->program);
     }
-    struct policy_ruling r = policy_judge(p, &subject->s);
-    print_ruling(&r, s->json);
+    subject->s.new_goal = is_strange(s, &a);
+    int rc = take_spent(s, &subject->s.spent, e);
+    if (rc == 0) {
+        struct policy_ruling r = policy_judge(p, &subject->s);
+        print_ruling(&r, s->json);
+    }
     free(subject);
     action_free(&a);
-    return 0;
+    return rc;
 }
 
 int cmd_policy(int argc, char **argv)

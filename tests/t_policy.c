@@ -63,6 +63,10 @@ static const struct {
     {"rules:\n  - deny: a\n    longer: 99999999999999999999\n", "p.yaml:3: key 'longer': expected"},
     {"rules:\n  - deny: a\n    host: 'ex ample.org'\n", "p.yaml:3: key 'host': expected a host"},
     {"rules:\n  - deny: a\n    terminal: maybe\n", "p.yaml:3: key 'terminal': expected yes or no"},
+    {"rules:\n  - deny: a\n    new_goal: maybe\n", "p.yaml:3: key 'new_goal': expected yes or no"},
+    {"rules:\n  - deny: a\n    after: 50\n", "p.yaml:3: key 'after': expected a number of steps"},
+    {"rules:\n  - deny: a\n    after: [5 steps, -1 steps]\n", "p.yaml:3: key 'after': expected a number"},
+    {"rules:\n  - deny: a\n    after: 5 bananas\n", "p.yaml:3: key 'after': expected a number"},
     {"otherwise: perhaps", "p.yaml:1: key 'otherwise': expected allow, confirm or deny"},
     {"builtin: 1", "p.yaml:1: key 'builtin': expected yes or no"},
     {"rules: &a [*a]", "p.yaml:1: anchors (&name) are not allowed"},
@@ -182,6 +186,16 @@ static const struct {
     {D, "{\"kind\": \"goto\", \"text\": \"java\\nscript:alert(1)\"}", {0}},
     {C, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"w\"]}", {"*letter.txt - Editor", "Gedit", NULL}},
     {A, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"w\"]}", {"letter.txt - Editor", "Gedit", NULL}},
+    {C,
+     "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Close button of the window\"}",
+     {"letter - modified", "Gedit", NULL}},
+    {C, "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"×\"}", {"• letter.txt", "Code", NULL}},
+    {A,
+     "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"Close button of the window\"}",
+     {"letter.txt", "Gedit", NULL}},
+    {A,
+     "{\"kind\": \"click\", \"x\": 1, \"y\": 2, \"element\": \"the text\"}",
+     {"• letter.txt", "Code", NULL}},
     {C, "{\"kind\": \"key\", \"keys\": [\"Control_R\", \"KP_Enter\"]}", {0}},
     /* one chord in many spellings and orders */
     {D, "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"Alt_L\", \"Delete\"]}", {0}},
@@ -361,6 +375,41 @@ static void t_doubt(void **state)
     check_note("%d of %d hostile cases ended as documented", n + 4, n + 4);
 }
 
+/* What a run has used up. */
+static void t_after(void **state)
+{
+    (void)state;
+    struct policy *p =
+        policy_of("builtin: no\nrules:\n  - deny: that is enough\n    after: [50 steps, 1000 characters]\n"
+                  "  - confirm: late\n    actions: click\n    after: 2.5 seconds\n");
+    static const struct {
+        enum policy_verdict verdict;
+        struct policy_spent spent;
+    } cases[] = {
+        {A, {{0}}},
+        {A,
+         {.of =
+              {[SPENT_STEPS] = 49, [SPENT_CHARACTERS] = 999, [SPENT_SECONDS] = 2.4, [SPENT_ERRORS] = 2000}}},
+        {D, {.of = {[SPENT_STEPS] = 50}}},
+        {D, {.of = {[SPENT_CHARACTERS] = 1001, [SPENT_SECONDS] = 9}}},
+        {C, {.of = {[SPENT_SECONDS] = 2.5}}},
+    };
+    struct action a = {.kind = ACT_CLICK, .x = 1, .y = 1};
+    struct subject *s = calloc(1, sizeof *s);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        subject_make(s, &a, &same, &root);
+        s->s.spent = cases[i].spent;
+        assert_int_equal(policy_judge(p, &s->s).verdict, cases[i].verdict);
+    }
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    policy_print(p, &b);
+    assert_non_null(strstr(b.data, "after: 50 steps, 1000 characters\n"));
+    buf_free(&b);
+    free(s);
+    policy_free(p);
+}
+
 /* ---- the order ------------------------------------------------------------------------------------------------ */
 
 static void t_order(void **state)
@@ -422,6 +471,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a chord cannot be put together over several actions", t_held),
     CLAIM("zones hold at their borders, for what is clamped, and for both ends of a drag", t_zones),
     CLAIM("in doubt a rule forbids rather than allows", t_doubt),
+    CLAIM("a rule can wait until a run has used up so much", t_after),
     CLAIM("the first rule decides, the built-in ones come last", t_order),
     CLAIM("the user's own file counts when there is one", t_config),
 };

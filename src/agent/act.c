@@ -106,6 +106,7 @@ static int perform(struct agent *a, int index, struct err *e)
     bool pass;
     if (!agent_affords(a, action))
         return record_unaffordable(a, index, e);
+    agent_tell_spent(a);
     if (pass_gate(a, index, &a->place, &pass, e))
         return -1;
     if (!pass)

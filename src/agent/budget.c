@@ -71,6 +71,19 @@ void agent_spend(struct agent *a, const struct action *action)
     a->r->acted++;
 }
 
+void agent_tell_spent(const struct agent *a)
+{
+    const struct agent_result *r = a->r;
+    const struct policy_spent spent = {.of = {[SPENT_STEPS] = r->steps,
+                                              [SPENT_SECONDS] = agent_seconds(a),
+                                              [SPENT_TOKENS] = (double)(r->generated + a->generated),
+                                              [SPENT_ACTIONS] = r->acted,
+                                              [SPENT_CHARACTERS] = (double)r->typed,
+                                              [SPENT_ERRORS] = a->errors}};
+    if (a->o->gate)
+        gate_spent(a->o->gate, &spent);
+}
+
 void agent_name_limit(struct agent *a)
 {
     const struct agent_options *o = a->o;

@@ -403,6 +403,7 @@ static int ask(struct sitting *s, struct decision *d, struct err *e)
     struct agent *a = s->a;
     struct proposed_reply forks[REPLIES];
     struct proposal p;
+    agent_tell_spent(a);
     put_forks(s, forks);
     propose(s, forks, &p);
     if (look_up_rules(s, &p, e))

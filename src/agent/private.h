@@ -83,6 +83,7 @@ int agent_record_prompt(struct agent *a, struct err *e);
 enum agent_status agent_budget(const struct agent *a);
 bool agent_affords(struct agent *a, const struct action *action);
 void agent_spend(struct agent *a, const struct action *action);
+void agent_tell_spent(const struct agent *a); /* the rules, before they are asked */
 void agent_name_limit(struct agent *a);
 
 /* One reply; with other dice, the greater `reroll`. */

@@ -18,6 +18,7 @@ struct gate *gate_new(const struct gate_options *o)
 {
     struct gate *g = xcalloc(1, sizeof *g);
     g->o = *o;
+    g->goals = o->task ? goals_new(o->task) : NULL;
     return g;
 }
 
@@ -35,6 +36,7 @@ void gate_free(struct gate *g)
     if (!g)
         return;
     redact_free(g->redact);
+    goals_free(g->goals);
     free(g->dir);
     free(g);
 }
@@ -42,6 +44,13 @@ void gate_free(struct gate *g)
 void gate_done(struct gate *g, const struct action *a)
 {
     subject_hold(a, g->held, &g->n_held);
+    if (a->kind == ACT_PLAN && a->text && g->goals)
+        goals_take(g->goals, a->text);
+}
+
+void gate_spent(struct gate *g, const struct policy_spent *spent)
+{
+    g->spent = *spent;
 }
 
 void gate_released(struct gate *g)
@@ -64,6 +73,8 @@ static int look(struct gate *g, const struct action *a, const struct exec_place 
     if (a->kind == ACT_TYPE && a->text)
         s->n_secrets = secrets_named(g->o.secrets, a->text, g->named);
     s->secrets = g->named;
+    s->new_goal = a->kind == ACT_PLAN && a->text && g->goals && goals_strange(g->goals, a->text);
+    s->spent = g->spent;
     for (int i = 0; i < s->n_targets; i++) {
         struct policy_target *t = &s->targets[i];
         int rc = t->placed ? screen_window_at(g->screen, t->x, t->y, &t->window)

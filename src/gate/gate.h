@@ -21,7 +21,7 @@ struct gate_options { /* all borrowed */
     struct confirm confirm;
     bool dry_run;      /* nobody is asked: what a person would be asked about passes */
     bool observe_only; /* nothing but moving, scrolling, waiting, looking, planning and answering */
-    const char *task;  /* shown with a question */
+    const char *task;  /* shown with a question; goals of plans are held against it */
     const struct secrets *secrets; /* NULL: none */
     bool redact;                   /* take fields out of pictures into which a secret was typed (redact.h) */
 };
@@ -58,6 +58,9 @@ void gate_hide(struct gate *g, struct image *capture);
 /* What the rules say, without asking anybody. */
 int gate_look(struct gate *g, const struct action *a, const struct exec_place *place,
               struct policy_ruling *out, struct err *e);
+
+/* To be told of what the run has used up, for rules with "after". */
+void gate_spent(struct gate *g, const struct policy_spent *spent);
 
 /* To be told of what was done, and that all keys were released. */
 void gate_done(struct gate *g, const struct action *a);

@@ -3,6 +3,7 @@
 #define HOLORUN_GATE_IMPL_H
 
 #include "gate/gate.h"
+#include "gate/goals.h"
 #include "gate/redact.h"
 #include "gate/subject.h"
 
@@ -17,6 +18,8 @@ struct gate {
     uint32_t held[POLICY_MAX_KEYS];
     int n_held, questions;
     bool told_nobody;
+    struct goals *goals; /* NULL: there is no task */
+    struct policy_spent spent;
 };
 
 #endif

@@ -330,6 +330,14 @@ static int characters(const char *text)
     return n;
 }
 
+static bool spent(const struct question *q)
+{
+    for (int i = 0; i < q->r->n_after; i++)
+        if (q->s->spent.of[q->r->after[i].of] >= q->r->after[i].n)
+            return true;
+    return !q->r->n_after;
+}
+
 static bool rule_matches(const struct question *q)
 {
     const struct rule *r = q->r;
@@ -339,7 +347,9 @@ static bool rule_matches(const struct question *q)
         return false;
     if (r->longer >= 0 && characters(text) <= r->longer)
         return false;
-    return hosts_match(q) && secrets_match(q) && chords_match(q) &&
+    if (r->new_goal >= 0 && q->s->new_goal != r->new_goal)
+        return false;
+    return spent(q) && hosts_match(q) && secrets_match(q) && chords_match(q) &&
            member_matches(q, RULE_ELEMENT, a->element) && member_matches(q, RULE_TEXT, text) &&
            targets_match(q);
 }

@@ -18,6 +18,9 @@
  *         longer: 500             # the text has more characters than this
  *         host: ["*.example.org"] # of the address that is gone to
  *         secret: [PASSWORD]      # names of secrets that are typed; "*": any
+ *         new_goal: yes           # a plan with goals that the task does not speak of (goals.h)
+ *         after: [50 steps]       # the run has used up so many steps, seconds, tokens, actions, characters that it
+ *                                 # typed, or errors in a row
  *
  * The first rule that matches decides.  A rule matches when all its keys do, and a key with a list when one
  * of the list does.  Regexes are PCRE2 without regard to case.  In doubt a rule forbids rather than allows:
@@ -44,6 +47,22 @@ struct policy_target { /* where an action goes */
     struct screen_window window; /* under it; without a place the one that has the keyboard */
 };
 
+enum policy_counter {
+    SPENT_STEPS,
+    SPENT_SECONDS,
+    SPENT_TOKENS,
+    SPENT_ACTIONS,
+    SPENT_CHARACTERS,
+    SPENT_ERRORS,
+    SPENT_COUNTERS
+};
+
+struct policy_spent { /* of a run, before the action */
+    double of[SPENT_COUNTERS];
+};
+const char *policy_spent_name(enum policy_counter c);                        /* "steps" */
+bool policy_spent_read(const char *text, enum policy_counter *c, double *n); /* "50 steps" */
+
 struct policy_subject { /* an action and what it would touch */
     const struct action *action;
     int root_w, root_h;
@@ -56,6 +75,8 @@ struct policy_subject { /* an action and what it would touch */
     int n_held;
     const char *const *secrets; /* names of those that would be typed */
     int n_secrets;
+    bool new_goal;
+    struct policy_spent spent;
 };
 
 struct policy_ruling {

@@ -95,6 +95,32 @@ static int yes_or_no(const struct doc_node *n)
     return -1;
 }
 
+static int read_new_goal(struct reading *g)
+{
+    g->r->new_goal = yes_or_no(g->n);
+    return g->r->new_goal < 0 ? doc_fault(g->y, g->n, g->e, "expected yes or no") : 0;
+}
+
+static int take_after(struct reading *g, const char *word)
+{
+    struct rule *r = g->r;
+    struct rule_after a;
+    if (!policy_spent_read(word, &a.of, &a.n))
+        return doc_fault(
+            g->y, g->n, g->e,
+            "expected a number of steps, seconds, tokens, actions, characters or errors, as 50 steps; "
+            "not '%.60s'",
+            word);
+    r->after = xrealloc(r->after, (unsigned long)r->n_after + 1, sizeof *r->after);
+    r->after[r->n_after++] = a;
+    return 0;
+}
+
+static int read_after(struct reading *g)
+{
+    return each_word(g, "what is used up, as 50 steps", take_after);
+}
+
 static int read_terminal(struct reading *g)
 {
     g->r->terminal = yes_or_no(g->n);
@@ -205,9 +231,10 @@ static const struct {
     const char *key;
     int (*read)(struct reading *g);
 } readers[] = {
-    {"actions", read_actions}, {"element", read_regex},     {"text", read_regex},    {"title", read_regex},
-    {"class", read_regex},     {"program", read_regex},     {"zone", read_zone},     {"keys", read_keys},
-    {"longer", read_longer},   {"terminal", read_terminal}, {"secret", read_secret}, {"host", read_host},
+    {"actions", read_actions},   {"element", read_regex},     {"text", read_regex},    {"title", read_regex},
+    {"class", read_regex},       {"program", read_regex},     {"zone", read_zone},     {"keys", read_keys},
+    {"longer", read_longer},     {"terminal", read_terminal}, {"secret", read_secret}, {"host", read_host},
+    {"new_goal", read_new_goal}, {"after", read_after},
 };
 enum { N_READERS = sizeof readers / sizeof *readers };
 
@@ -254,13 +281,13 @@ static int read_member(struct reading *g)
     return doc_fault(
         g->y, g->n, g->e,
         "no such key; a rule has allow, confirm or deny with its name, and any of actions, element, "
-        "text, title, class, program, terminal, zone, keys, longer, host, secret");
+        "text, title, class, program, terminal, zone, keys, longer, host, secret, new_goal, after");
 }
 
 int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e)
 {
     struct reading g = {r, y, NULL, e};
-    *r = (struct rule){.file = doc_name(y), .line = n->line, .terminal = -1, .longer = -1};
+    *r = (struct rule){.file = doc_name(y), .line = n->line, .terminal = -1, .new_goal = -1, .longer = -1};
     if (n->kind != DOC_MAP)
         return doc_fault(y, n, e, "expected a rule, as \"- deny: its name\" and keys below it");
     for (g.n = n->child; g.n; g.n = g.n->next)
@@ -283,6 +310,7 @@ void rule_free(struct rule *r)
         free(r->chord_texts[i]);
     free(r->hosts);
     free(r->secrets);
+    free(r->after);
     free(r->chord_texts);
     free(r->chords);
     free(r->name);
@@ -317,4 +345,9 @@ void rule_print(const struct rule *r, struct buf *out)
         buf_printf(out, "  longer: %d", r->longer);
     print_words("host", r->hosts, r->n_hosts, out);
     print_words("secret", r->secrets, r->n_secrets, out);
+    if (r->new_goal >= 0)
+        buf_printf(out, "  new_goal: %s", r->new_goal ? "yes" : "no");
+    for (int i = 0; i < r->n_after; i++)
+        buf_printf(out, "%s%.12g %s", i ? ", " : "  after: ", r->after[i].n,
+                   policy_spent_name(r->after[i].of));
 }

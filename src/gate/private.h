@@ -24,6 +24,11 @@ struct rule_length { /* of a zone: pixels, or parts of the root window */
     bool percent;
 };
 
+struct rule_after {
+    enum policy_counter of;
+    double n;
+};
+
 struct rule {
     enum policy_verdict verdict;
     char *name;
@@ -32,7 +37,7 @@ struct rule {
 
     uint32_t kinds;                    /* bit of each kind; 0: any */
     struct regex *regex[RULE_REGEXES]; /* NULL: not asked */
-    int terminal;                      /* 1 yes, 0 no, -1: either */
+    int terminal, new_goal;            /* 1 yes, 0 no, -1: either */
     bool zoned;
     struct rule_length zone[4]; /* x, y, width, height */
     struct chord *chords;
@@ -41,6 +46,8 @@ struct rule {
     int longer; /* characters; -1: not asked */
     char **hosts, **secrets;
     int n_hosts, n_secrets;
+    struct rule_after *after;
+    int n_after;
 };
 
 struct policy {

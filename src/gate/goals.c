@@ -1,0 +1,232 @@
+/* goals.c - see goals.h.  Words are kept as hashes of what of them is compared. */
+#include "gate/goals.h"
+
+#include "base/err.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum {
+    STEM = 4,  /* letters that are compared */
+    LEAST = 3, /* shorter words do not count */
+    WORDS_MAX = 4096,
+    TITLES_MAX = 1024,
+};
+
+enum script {
+    SCRIPT_NONE,
+    SCRIPT_DIGIT = 1,
+    SCRIPT_LATIN = 2,
+    SCRIPT_GREEK = 4,
+    SCRIPT_CYRILLIC = 8,
+    SCRIPT_HAN = 16,
+    SCRIPT_OTHER = 32
+};
+
+struct words {
+    uint64_t at[WORDS_MAX];
+    int n;
+    unsigned scripts;
+};
+
+struct goals {
+    struct words known;
+    uint64_t titles[TITLES_MAX];
+    int n_titles;
+    bool planned;
+};
+
+/* ---- words -------------------------------------------------------------------------------------------------- */
+
+static enum script script_of(uint32_t c)
+{
+    if (c < 0x80)
+        return isdigit((int)c) ? SCRIPT_DIGIT : isalpha((int)c) ? SCRIPT_LATIN : SCRIPT_NONE;
+    if (c < 0xc0 || c == 0xd7 || c == 0xf7)
+        return SCRIPT_NONE;
+    if (c < 0x370)
+        return SCRIPT_LATIN;
+    if (c < 0x400)
+        return SCRIPT_GREEK;
+    if (c < 0x530)
+        return SCRIPT_CYRILLIC;
+    if ((c >= 0x2000 && c < 0x2e80) || (c >= 0x3000 && c < 0x3040) || (c >= 0xfe00 && c < 0xff10))
+        return SCRIPT_NONE;
+    if ((c >= 0x2e80 && c < 0xa000) || (c >= 0xac00 && c < 0xd7b0) || (c >= 0xf900 && c < 0xfb00) ||
+        c >= 0x20000)
+        return SCRIPT_HAN;
+    return SCRIPT_OTHER;
+}
+
+static uint32_t lower(uint32_t c)
+{
+    if (c < 0x80)
+        return (uint32_t)tolower((int)c);
+    if ((c >= 0xc0 && c < 0xdf) || (c >= 0x391 && c < 0x3aa) || (c >= 0x410 && c < 0x430))
+        return c + 0x20;
+    return c >= 0x400 && c < 0x410 ? c + 0x50 : c;
+}
+
+/* Words that tell nothing of what a sentence is about. */
+static bool is_common(const uint32_t *w, int n)
+{
+    static const char *const common[] = {
+        "the",  "and",  "for",   "with",  "from", "into", "onto",  "this",  "that",  "then",  "than",
+        "them", "they", "their", "there", "when", "what", "which", "will",  "you",   "your",  "its",
+        "are",  "was",  "were",  "has",   "have", "not",  "all",   "any",   "each",  "every", "out",
+        "off",  "but",  "can",   "may",   "task", "step", "using", "about", "after", "before"};
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++) {
+        int k = 0;
+        while (k < n && common[i][k] && (uint32_t)common[i][k] == w[k])
+            k++;
+        if (k == n && !common[i][k])
+            return true;
+    }
+    return false;
+}
+
+static bool has(const struct words *w, uint64_t hash)
+{
+    for (int i = 0; i < w->n; i++)
+        if (w->at[i] == hash)
+            return true;
+    return false;
+}
+
+static void keep(struct words *w, const uint32_t *letters, int n)
+{
+    uint64_t hash = XXH3_64bits(letters, (size_t)n * sizeof *letters);
+    if (w->n < WORDS_MAX && !has(w, hash))
+        w->at[w->n++] = hash;
+}
+
+struct word { /* that is being read; longer ones are cut */
+    uint32_t letters[16];
+    int n;
+    unsigned scripts;
+};
+
+static void end_word(struct words *w, struct word *x)
+{
+    bool number = x->scripts == SCRIPT_DIGIT;
+    int n = x->n;
+    if ((number && n >= 2) || (n >= LEAST && !is_common(x->letters, n))) {
+        keep(w, x->letters, number || n < STEM ? n : STEM);
+        w->scripts |= x->scripts & ~(unsigned)SCRIPT_DIGIT;
+    }
+    *x = (struct word){0};
+}
+
+/* Scripts without spaces between words: each two letters that stand side by side are one. */
+static void take_letter(struct words *w, struct word *x, uint32_t c, enum script s)
+{
+    bool han = s == SCRIPT_HAN;
+    if (x->n && han != (x->scripts == SCRIPT_HAN))
+        end_word(w, x);
+    if (han && x->n) {
+        const uint32_t pair[2] = {x->letters[0], c};
+        keep(w, pair, 2);
+        w->scripts |= SCRIPT_HAN;
+        x->n = 0;
+    }
+    if (x->n < (int)(sizeof x->letters / sizeof *x->letters))
+        x->letters[x->n++] = lower(c);
+    x->scripts |= s;
+}
+
+static void take_words(struct words *w, const char *text, size_t len)
+{
+    struct word x = {0};
+    for (size_t i = 0; i < len;) {
+        uint32_t c = 0;
+        int n = utf8_decode(text + i, len - i, &c);
+        enum script s = n > 0 ? script_of(c) : SCRIPT_NONE;
+        if (s == SCRIPT_NONE)
+            end_word(w, &x);
+        else
+            take_letter(w, &x, c, s);
+        i += n > 0 ? (size_t)n : 1;
+    }
+    end_word(w, &x);
+}
+
+/* ---- titles ------------------------------------------------------------------------------------------------- */
+
+struct title {
+    const char *text;
+    size_t len;
+};
+
+/* The next line of *plan that is not empty, without its number and its status. */
+static bool next_title(const char **plan, struct title *out)
+{
+    const char *p = *plan + strspn(*plan, " \n");
+    size_t n = strcspn(p, "\n");
+    *plan = p + n;
+    size_t digits = strspn(p, "0123456789");
+    if (digits && p[digits] == '.') {
+        p += digits + 1;
+        n -= digits + 1;
+    }
+    const char *status = n && p[n - 1] == ']' ? memrchr(p, '[', n) : NULL;
+    *out = (struct title){p, status ? (size_t)(status - p) : n};
+    return n > 0 || **plan;
+}
+
+static uint64_t hash_of(const struct title *t)
+{
+    return XXH3_64bits(t->text, t->len);
+}
+
+static bool known_title(const struct goals *g, const struct title *t)
+{
+    for (int i = 0; i < g->n_titles; i++)
+        if (g->titles[i] == hash_of(t))
+            return true;
+    return false;
+}
+
+/* ---- goals -------------------------------------------------------------------------------------------------- */
+
+struct goals *goals_new(const char *task)
+{
+    struct goals *g = xcalloc(1, sizeof *g);
+    take_words(&g->known, task, strlen(task));
+    return g;
+}
+
+void goals_free(struct goals *g)
+{
+    free(g);
+}
+
+bool goals_strange(const struct goals *g, const char *plan)
+{
+    struct words *fresh = xcalloc(1, sizeof *fresh);
+    struct title t;
+    while (next_title(&plan, &t))
+        if (!known_title(g, &t))
+            take_words(fresh, t.text, t.len);
+    bool strange = fresh->n && (g->planned || (fresh->scripts & g->known.scripts));
+    for (int i = 0; i < fresh->n && strange; i++)
+        strange = !has(&g->known, fresh->at[i]);
+    free(fresh);
+    return strange;
+}
+
+void goals_take(struct goals *g, const char *plan)
+{
+    struct title t;
+    while (next_title(&plan, &t)) {
+        if (known_title(g, &t))
+            continue;
+        take_words(&g->known, t.text, t.len);
+        if (g->n_titles < TITLES_MAX)
+            g->titles[g->n_titles++] = hash_of(&t);
+    }
+    g->planned = true;
+}
