@@ -21,9 +21,14 @@ struct err why;
 
 void stage_open(struct stage *t)
 {
+    stage_open_sized(t, "800x600x24");
+}
+
+void stage_open_sized(struct stage *t, const char *size)
+{
     memset(t, 0, sizeof *t);
     screen_stop_all(0);
-    if (xvfb_start(&t->x, "800x600x24", NULL))
+    if (xvfb_start(&t->x, size, NULL))
         skip();
     snprintf(t->events, sizeof t->events, "%s/events.jsonl", t->x.dir);
     const char *argv[] = {helper_path("xclient"), t->events, "--geometry", "600x500+20+20", "--xi2", NULL};

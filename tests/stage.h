@@ -25,7 +25,8 @@ struct stage {
     long skip;
 };
 
-void stage_open(struct stage *t); /* skips the test where there is no Xvfb */
+void stage_open(struct stage *t);                         /* skips the test where there is no Xvfb */
+void stage_open_sized(struct stage *t, const char *size); /* "1920x1080x24"; else 800x600 */
 void stage_close(struct stage *t);
 
 /* Events since the last stage_clear(), as objects; borrowed until the next call.  Only those named

@@ -24,19 +24,38 @@ struct show {
     struct story story;
 };
 
-static void show_open(struct show *s, const char *replies)
+/* view: what of the display is looked at. */
+static void show_start(struct show *s, const char *replies, const char *view)
 {
-    memset(s, 0, sizeof *s);
-    driven_open(&s->stage);
     if (xvfb_window_manager(&s->stage.x)) {
         stage_close(&s->stage);
         skip();
     }
     char *fake = xvfb_put(&s->stage.x, "replies", replies), *runs = xvfb_place(&s->stage.x, "runs");
-    s->pid = program_start(&s->stage.x, WORDS("step", "Press Save", "--step=window", "--fake", fake, "--runs",
-                                              runs, "--settle-quiet", "30", "--confirm", "never"));
+    s->pid =
+        program_start(&s->stage.x, WORDS("step", "Press Save", "--step=window", "--fake", fake, "--runs",
+                                         runs, "--settle-quiet", "30", "--confirm", "never", "--view", view));
     free(fake);
     free(runs);
+}
+
+static void show_open(struct show *s, const char *replies)
+{
+    memset(s, 0, sizeof *s);
+    driven_open(&s->stage);
+    show_start(s, replies, "all");
+}
+
+/* With room beside the window that is looked at: the step window stays. */
+static void show_open_beside(struct show *s, const char *replies)
+{
+    char view[40];
+    memset(s, 0, sizeof *s);
+    stage_open_sized(&s->stage, "1500x640x24");
+    screen_close(s->stage.s); /* the program has the hands */
+    s->stage.s = NULL;
+    snprintf(view, sizeof view, "window:0x%lx", person_window(s->stage.other, "xclient"));
+    show_start(s, replies, view);
 }
 
 /* When the next question is asked, about step `number`: do this to the window; the last of it is a command. */
@@ -204,7 +223,28 @@ static void t_seen(void **state)
     show_close(&s);
 }
 
+/* Enter is for the step window each time, though the click gave the keyboard to another one; what is typed, an "s" too, is
+ * for that one. */
+static void t_beside(void **state)
+{
+    (void)state;
+    struct show s;
+    char typed[16] = "";
+    show_open_beside(&s, CLICK(500, 500) TYPE("as is") ANSWER("Done."));
+    for (int step = 1; step <= 3; step++)
+        AT_STEP(&s, step, KEY(XK_Return));
+    show_end(&s, 0);
+    json_t *keys = stage_events(&s.stage, "key_press");
+    for (size_t i = 0; i < json_array_size(keys); i++)
+        strncat(typed, word(keys, i, "text"), 1);
+    assert_string_equal(typed, "as is");
+    show_close(&s);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM(
+        "beside what is looked at the window has the keyboard while it asks, the other one while it does not",
+        t_beside),
     CLAIM("edit, run, veto, rewind, break, continue and stop in the window change what happens", t_verbs),
     CLAIM("targets that are moved with the mouse are where the clicks arrive", t_mouse),
     CLAIM("what a person runs in the window is not asked about again", t_seen),

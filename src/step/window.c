@@ -11,9 +11,11 @@
 #include "step/window.h"
 
 #include "base/clock.h"
+#include "step/focus.h"
 #include "step/scene.h"
 
 #include <SDL.h>
+#include <SDL_syswm.h>
 #include <X11/Xlib.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -36,11 +38,13 @@ struct window {
     bool fresh;                   /* the view has not been drawn yet */
     bool answered, end, ready;
     int questions;
+    struct focus *focus; /* NULL: the display is not the agent's, and its keyboard neither */
     struct step_command command;
     struct err err;
 
     /* of the window's thread */
     SDL_Window *sdl;
+    unsigned long id; /* the X server's name of it */
     struct scene scene;
     cairo_surface_t *drawn;
     bool dirty, shown, covers; /* covers: it would stand in the captured picture */
@@ -74,9 +78,15 @@ static SDL_Rect beside(SDL_Rect monitor, struct screen_rect view)
     return best;
 }
 
+/* On the display that the agent works on. */
+static bool shared(const struct window *w)
+{
+    return !w->o.display || !w->o.captured || !strcmp(w->o.display, w->o.captured);
+}
+
 static SDL_Rect placed(struct window *w)
 {
-    bool same = !w->o.display || !w->o.captured || !strcmp(w->o.display, w->o.captured);
+    bool same = shared(w);
     SDL_Rect best = {0}, monitor = {0, 0, WIDTH, HEIGHT};
     for (int i = 0; i < SDL_GetNumVideoDisplays(); i++) {
         if (SDL_GetDisplayUsableBounds(i, &monitor))
@@ -205,12 +215,12 @@ static bool on_event(struct window *w, const SDL_Event *ev, struct step_command 
     }
 }
 
-/* While nothing is waited for only stopping means anything. */
+/* While nothing is waited for only stopping means anything; where the agent types, a letter may be its own. */
 static bool wants_stop(const struct window *w, const SDL_Event *ev)
 {
     char letter;
     if (ev->type == SDL_TEXTINPUT)
-        return !strcmp(ev->text.text, "s") || !strcmp(ev->text.text, "S");
+        return !shared(w) && (!strcmp(ev->text.text, "s") || !strcmp(ev->text.text, "S"));
     if (ev->type != SDL_MOUSEBUTTONDOWN)
         return false;
     for (int i = 0; i < SCENE_BUTTONS; i++)
@@ -260,6 +270,10 @@ static int open_window(struct window *w)
     if (!w->sdl)
         return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
                        SDL_GetError());
+    SDL_SysWMinfo x;
+    SDL_VERSION(&x.version);
+    if (SDL_GetWindowWMInfo(w->sdl, &x))
+        w->id = x.info.x11.window;
     SDL_SetWindowMinimumSize(w->sdl, SDL_min(WIDTH_MIN, r.w), SDL_min(HEIGHT_MIN, r.h));
     scene_init(&w->scene, r.w, r.h);
     if (w->covers)
@@ -268,13 +282,17 @@ static int open_window(struct window *w)
     return 0;
 }
 
-/* On the screen while somebody is asked, or always where it is in nobody's way. */
+/* On the screen while somebody is asked, or always where it is in nobody's way; with the keyboard while somebody is. */
 static void put_up(struct window *w)
 {
-    if (w->shown)
-        return;
-    SDL_ShowWindow(w->sdl);
-    SDL_RaiseWindow(w->sdl);
+    if (!w->answered)
+        focus_remember(w->focus, w->id);
+    if (!w->shown) {
+        SDL_ShowWindow(w->sdl);
+        SDL_RaiseWindow(w->sdl);
+    }
+    if (!w->answered)
+        focus_take(w->focus, w->id);
     w->shown = true;
 }
 
@@ -389,7 +407,8 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
     w->view = NULL;
     pthread_mutex_unlock(&w->lock);
     if (w->covers)
-        clock_sleep_ms(HIDE_MS); /* what was below it is drawn again, and has the keyboard back */
+        clock_sleep_ms(HIDE_MS); /* what was below it is drawn again */
+    focus_give_back(w->focus, w->id);
     return rc;
 }
 
@@ -409,6 +428,8 @@ static int passed(struct step_front *f, const struct step_view *v, struct err *e
         wait_a_little(w);
     w->view = NULL;
     pthread_mutex_unlock(&w->lock);
+    focus_remember(w->focus, w->id);
+    focus_give_back(w->focus, w->id); /* a person may have pressed something in the window */
     return 0;
 }
 
@@ -419,6 +440,7 @@ static void close_window(struct step_front *f)
     w->end = true;
     pthread_mutex_unlock(&w->lock);
     pthread_join(w->thread, NULL);
+    focus_close(w->focus);
     pthread_mutex_destroy(&w->lock);
     pthread_cond_destroy(&w->changed);
     free(w);
@@ -454,11 +476,14 @@ struct step_front *step_window(const struct window_options *o, struct err *e)
                                    .passed = passed,
                                    .close = close_window};
     w->o = *o;
+    if (shared(w) && (o->display || o->captured))
+        w->focus = focus_open(o->display ? o->display : o->captured);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
     int rc = start(w);
     if (rc) {
         err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
+        focus_close(w->focus);
         free(w);
         return NULL;
     }
