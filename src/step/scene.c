@@ -24,6 +24,10 @@
 #include <string.h>
 
 enum { GAP = 12, HEAD = 54, LINE = 40, BUTTONS = 44, STRIP = 118, PANEL_MIN = 320, PANEL_MAX = 460 };
+enum {
+    BUTTON_EQUAL = 76,
+    BUTTON_EDGE = 4
+}; /* narrower ones are of unequal width: letters of the name, and so much beside */
 
 static const struct {
     char letter;
@@ -101,38 +105,49 @@ struct scene_layout scene_layout(const struct scene *s)
 struct box scene_button(const struct scene *s, int i, char *letter)
 {
     const struct box row = scene_layout(s).buttons;
-    const double gap = 8, w = fmin((row.w - gap * (SCENE_BUTTONS - 1)) / SCENE_BUTTONS, 140);
+    const double gap = 8, room = row.w - gap * (SCENE_BUTTONS - 1);
+    double x = row.x, w = fmin(room / SCENE_BUTTONS, 140), letters = 0;
+    bool narrow = w < BUTTON_EQUAL; /* long names get more of it */
+    for (int k = 0; narrow && k < SCENE_BUTTONS; k++)
+        letters += (double)strlen(buttons[k].name) + BUTTON_EDGE;
+    for (int k = 0; k <= i; k++) {
+        x += k ? w + gap : 0;
+        if (narrow)
+            w = room * ((double)strlen(buttons[k].name) + BUTTON_EDGE) / letters;
+    }
     if (letter)
         *letter = buttons[i].letter;
-    return (struct box){row.x + i * (w + gap), row.y, w, row.h};
+    return (struct box){x, row.y, w, row.h};
 }
 
 /* ---- drawing ----------------------------------------------------------------------------------------------- */
 
-static void draw_chip(struct paint *p, double right, double y, enum colour ink, const char *text)
+/* Returns its width. */
+static double draw_chip(struct paint *p, double right, double y, enum colour ink, const char *text)
 {
     struct text how = {FACE_BOLD, 12, 1, 0.5, ink};
     double w = paint_text_width(p, how, text) + 24;
     struct box b = {right - w, y, w, 26};
     paint_box(p, b, 13, ink, 0.16);
     paint_text(p, b.x, b.y + 5, b.w, how, text);
+    return w;
 }
 
 static void draw_head(const struct scene *s, const struct step_view *v, const struct box b, struct paint *p)
 {
     const struct proposal *q = v->p;
     char text[512], chip[160];
-    const double aside = fmin(440, b.w / 2), room = b.w - aside - 4;
-    paint_text(p, b.x + 2, b.y + 4, room, (struct text){FACE_BOLD, 17, 1, 0, INK_TEXT},
-               q->task ? q->task : "");
-    snprintf(text, sizeof text, "step %d of %d    %.1f s    %s", q->number, q->max_steps, q->seconds,
-             q->title ? q->title : "");
-    paint_text(p, b.x + 2, b.y + 31, room, (struct text){FACE_PLAIN, 13, 1, 0, INK_DIM}, text);
+    const double aside = q->recorded || s->notice ? fmin(440, b.w / 2) : 0;
     if (s->status)
         snprintf(chip, sizeof chip, "%s", s->status);
     else
         snprintf(chip, sizeof chip, "waits for you: %s", v->why ? v->why : "step");
-    draw_chip(p, b.x + b.w, b.y, s->status ? INK_BLUE : INK_ACCENT, chip);
+    double taken = draw_chip(p, b.x + b.w, b.y, s->status ? INK_BLUE : INK_ACCENT, chip);
+    paint_text(p, b.x + 2, b.y + 4, b.w - taken - 20, (struct text){FACE_BOLD, 17, 1, 0, INK_TEXT},
+               q->task ? q->task : "");
+    snprintf(text, sizeof text, "step %d of %d    %.1f s    %s", q->number, q->max_steps, q->seconds,
+             q->title ? q->title : "");
+    paint_text(p, b.x + 2, b.y + 31, b.w - aside - 4, (struct text){FACE_PLAIN, 13, 1, 0, INK_DIM}, text);
     if (q->recorded) {
         snprintf(text, sizeof text, "recorded screen of step %d%s", q->from,
                  q->moved_on > 0 ? ", the display has moved on" : "");

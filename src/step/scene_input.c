@@ -21,8 +21,7 @@ enum { REACH = 18 }; /* how far from a target a press still takes it */
 const char *scene_prompt(const struct scene *s)
 {
     static const char *const prompts[] = {
-        [MODE_NONE] =
-            "Drag the target to move it, or press the right button where it should go. U undoes edits.",
+        [MODE_NONE] = "Drag the target, or right-click its new place. U undoes edits.",
         [MODE_TEXT] = "text",
         [MODE_EDIT] = "action",
         [MODE_VETO] = "why not",

@@ -171,11 +171,11 @@ static void draw_action(struct scene *s, const struct step_view *v, const struct
         draw_arrow(p, x, y, x + (a->dx > 0) * 48 - (a->dx < 0) * 48, y + (a->dy > 0) * 48 - (a->dy < 0) * 48,
                    ink);
     draw_ring(p, x, y, ink);
-    int rx = 0, ry = 0;
-    step_target(v, i, false, &rx, &ry);
-    snprintf(tag, sizeof tag, "%s%s  %d, %d",
+    bool dragged =
+        s->drag && i == 0 && !s->second; /* the numbers of the picture, as everywhere in the window */
+    snprintf(tag, sizeof tag, "%s%s  %d,%d",
              v->step->nactions > 1 ? (const char[]){(char)('1' + i), ' ', 0} : "", action_kind_name(a->kind),
-             rx, ry);
+             dragged ? (int)lround(s->at_x) : a->x, dragged ? (int)lround(s->at_y) : a->y);
     draw_tag(p, l->picture, x, y, ink, tag);
 }
 
