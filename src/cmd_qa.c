@@ -89,6 +89,7 @@ static const struct option_spec options[] = {
      "what the rules would ask a person about (see run): without it everything is done on desktops that are "
      "thrown away, as the suite says, and on one that is there somebody is asked; never refuses it",
      NULL},
+    HIDE_OPTION(struct run_settings, ""),
     STEP_OPTION(struct run_settings, "; one test at a time"),
     {"ui-display", 0, OPTION_TEXT, RUN(ui_display), ":N", 0, 256, NULL,
      "with --step=window: where its window opens; without it on your own display", "DISPLAY"},

@@ -39,6 +39,7 @@ static const struct option_spec options[] = {
      "the value for {{NAME}} in a recorded text, as for run; may be given several times", NULL},
     {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
      "paint over fields that a secret was typed into; to be as in the run, or the screen is another", NULL},
+    HIDE_OPTION(struct replay_settings, "; those of the run are"),
     RULES_OPTIONS(struct replay_settings),
     {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html: both runs side by side",
      NULL},
@@ -293,9 +294,9 @@ static json_t *settings_of(const json_t *run)
 static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
     static const char *const taken[] = {
-        "model",        "device",    "isa",           "weights",      "hold",       "f32",
-        "dialect",      "state",     "view",          "cursor",       "settle-min", "settle-max",
-        "settle-quiet", "key-delay", "keymap-settle", "observe-only", NULL};
+        "model",         "device",       "isa",    "weights",    "hold",       "f32",          "dialect",
+        "state",         "view",         "cursor", "settle-min", "settle-max", "settle-quiet", "key-delay",
+        "keymap-settle", "observe-only", "kv",     "hide",       NULL};
     const char *name;
     int n = recorded_name(&replay_command, &j->s, argc, argv, &name, e);
     if (n >= 0 && j->s.verify == j->s.actions)

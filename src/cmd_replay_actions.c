@@ -62,6 +62,8 @@ static int open_gate(struct acting *a, struct err *e)
                              .secrets = a->secrets,
                              .redact = a->s->redact_frames,
                              .task = a->task};
+    if ((o.n_hide = zones_read(a->s->hide, "--hide", o.hide, e)) < 0)
+        return -1;
     a->gate = gate_new(&o);
     return 0;
 }

@@ -15,7 +15,7 @@ struct replay_settings {
     size_t state_memory;
 
     bool actions, cursor, dry_run, observe_only, report, redact_frames;
-    const char *secrets[OPTION_LIST_MAX + 1];
+    const char *secrets[OPTION_LIST_MAX + 1], *hide[OPTION_LIST_MAX + 1];
     const char *display, *view, *policy, *confirm;
     int from, to;
     double threshold, speed, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, confirm_timeout;

@@ -405,6 +405,15 @@ static enum answer scripted_ask(void *arg, const struct question *q, char **reas
     return c == '+' ? ANSWER_YES : c == '-' ? ANSWER_NO : c == '?' ? ANSWER_UNKNOWN : ANSWER_ERROR;
 }
 
+/* Red pixels from one line to another. */
+static int occurrences(const struct image *im, int from, int to)
+{
+    int n = 0;
+    for (int i = from * im->w; i < to * im->w; i++)
+        n += !memcmp(im->rgb + 3 * i, "\xff\0\0", 3);
+    return n;
+}
+
 static void t_model(void **state)
 {
     (void)state;
@@ -429,6 +438,18 @@ static void t_model(void **state)
     assert_int_equal(model.first.w, 5); /* two of the run, then the screen of now */
     assert_int_equal(model.last.w, 400);
     assert_memory_equal(model.last.rgb, "\xff\0\0", 3);
+    /* What the run hid is hidden from the judge, too. */
+    struct gate_options hiding = {.policy = policy_builtin(), .n_hide = 1};
+    assert_int_equal(zones_read((const char *const[]){"0,0,100%,10", NULL}, "", hiding.hide, NULL), 1);
+    t.s.gate = gate_new(&hiding);
+    gate_begin(t.s.gate, t.s.screen, NULL);
+    model.answers = "+";
+    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 1), ANSWER_YES, "asked 1 time");
+    assert_int_equal(occurrences(&model.last, 0, 10), 0);
+    assert_int_equal(occurrences(&model.last, 10, 300), 400 * 290);
+    gate_free(t.s.gate);
+    policy_free((struct policy *)hiding.policy);
+    t.s.gate = NULL;
     model.answers = "+-+";
     SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 3, .frames = 1), ANSWER_NO,
          "asked 2 times and says no");

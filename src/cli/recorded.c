@@ -90,23 +90,33 @@ static char *word_of(const struct option_spec *o, const json_t *value)
     return text && strlen(text) < WORD_MAX_BYTES ? xasprintf("--%s=%s", o->name, text) : NULL;
 }
 
+static void put_word(struct recorded_line *l, char *word)
+{
+    if (!word)
+        return;
+    l->words[l->argc] = word;
+    l->argv[l->argc++] = word;
+}
+
 void recorded_line(struct recorded_line *l, const json_t *settings, const struct option_spec *table,
                    const char *const *names, int argc, char **argv)
 {
     int max = argc;
-    for (int i = 0; names[i]; i++)
-        max++;
+    for (int i = 0; names[i]; i++) {
+        const json_t *value = json_object_get(settings, names[i]);
+        max += json_is_array(value) ? OPTION_LIST_MAX : 1;
+    }
     *l = (struct recorded_line){.argv = xcalloc((unsigned long)max + 1, sizeof *l->argv),
                                 .words = xcalloc((unsigned long)max + 1, sizeof *l->words)};
     l->argv[l->argc++] = argv[0];
     for (int i = 0; names[i]; i++) {
         const struct option_spec *o = find_option(table, names[i]);
         const json_t *value = json_object_get(settings, names[i]);
-        char *word = o && value ? word_of(o, value) : NULL;
-        if (word) {
-            l->words[l->argc] = word;
-            l->argv[l->argc++] = word;
-        }
+        bool list = o && o->type == OPTION_LIST && json_is_array(value);
+        for (size_t k = 0; list && k < json_array_size(value) && k < OPTION_LIST_MAX; k++)
+            put_word(l, word_of(o, json_array_get(value, k)));
+        if (o && value && !list)
+            put_word(l, word_of(o, value));
     }
     for (int i = 1; i < argc; i++)
         l->argv[l->argc++] = argv[i];

@@ -94,6 +94,12 @@
     {"max-still", 0, OPTION_INT, offsetof(T, max_still), "N", 0, 1000, "12",                                 \
      "the same of different actions", NULL}
 
+/* const char *hide[OPTION_LIST_MAX + 1]; UNLESS: where else they are from. */
+#define HIDE_OPTION(T, UNLESS)                                                                               \
+    {"hide", 0, OPTION_LIST, offsetof(T, hide), "X,Y,WIDTH,HEIGHT", 0, 127, NULL,                            \
+     "part of the root window, in pixels or % of it, that is painted over in what the model sees and in what is " \
+     "recorded, as 0,0,100%,32; may be given several times" UNLESS, NULL}
+
 /* const char *step; */
 #define STEP_OPTION(T, MORE)                                                                                 \
     {"step", 0, OPTION_MAYBE, offsetof(T, step), "terminal|window|script:FILE", 0, 4096, NULL,               \

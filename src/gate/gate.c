@@ -198,8 +198,15 @@ static void save_crop(struct gate *g, const struct crop *c, int step, char *name
 
 void gate_hide(struct gate *g, struct image *capture)
 {
-    if (g)
-        redact_image(g->redact, capture);
+    static const uint8_t grey[3] = {128, 128, 128};
+    if (!g || !capture->rgb || !g->screen)
+        return;
+    redact_image(g->redact, capture);
+    struct screen_rect root = screen_root(g->screen), view = screen_view(g->screen);
+    for (int i = 0; i < g->o.n_hide; i++) {
+        struct screen_rect z = zone_rect(&g->o.hide[i], root.w, root.h);
+        redact_paint(capture, (struct screen_rect){z.x - view.x, z.y - view.y, z.w, z.h}, grey);
+    }
 }
 
 /* ---- asking -------------------------------------------------------------------------------------------- */

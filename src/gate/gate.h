@@ -13,10 +13,11 @@
 #include "gate/confirm.h"
 #include "gate/policy.h"
 #include "gate/secret.h"
+#include "gate/zone.h"
 
 struct gate;
 
-struct gate_options { /* all borrowed */
+struct gate_options { /* pointers are borrowed */
     const struct policy *policy;
     struct confirm confirm;
     bool dry_run;      /* nobody is asked: what a person would be asked about passes */
@@ -24,6 +25,8 @@ struct gate_options { /* all borrowed */
     const char *task;  /* shown with a question; goals of plans are held against it */
     const struct secrets *secrets; /* NULL: none */
     bool redact;                   /* take fields out of pictures into which a secret was typed (redact.h) */
+    struct zone hide[ZONES_MAX];   /* taken out of every picture, whatever is there */
+    int n_hide;
 };
 
 struct gate *gate_new(const struct gate_options *o);
@@ -52,7 +55,7 @@ int gate_decide(struct gate *g, const struct action *a, const struct exec_place 
 enum action_fault gate_execute(struct gate *g, const struct action *a, const struct exec_place *place,
                                struct exec_result *r, struct err *e);
 
-/* Takes secrets out of a capture of the screen's view, in place.  To be called with every one. */
+/* Takes secrets, and what is to be hidden, out of a capture of the screen's view, in place.  To be called with every one. */
 void gate_hide(struct gate *g, struct image *capture);
 
 /* What the rules say, without asking anybody. */

@@ -200,15 +200,8 @@ static bool member_matches(const struct question *q, enum rule_regex which, cons
 
 static bool inside_zone(const struct question *q, int x, int y)
 {
-    const struct rule_length *z = q->r->zone;
-    double w = q->s->root_w, h = q->s->root_h;
-    double x0 = z[0].percent ? floor(z[0].v * w / 100) : z[0].v,
-           y0 = z[1].percent ? floor(z[1].v * h / 100) : z[1].v;
-    double x1 =
-        z[2].percent ? ceil((z[0].percent ? z[0].v * w / 100 : z[0].v) + z[2].v * w / 100) : x0 + z[2].v;
-    double y1 =
-        z[3].percent ? ceil((z[1].percent ? z[1].v * h / 100 : z[1].v) + z[3].v * h / 100) : y0 + z[3].v;
-    return x >= x0 && x < x1 && y >= y0 && y < y1;
+    struct screen_rect z = zone_rect(&q->r->zone, q->s->root_w, q->s->root_h);
+    return x >= z.x && x < z.x + z.w && y >= z.y && y < z.y + z.h;
 }
 
 /* Everything a rule says of where an action goes holds for the same target. */

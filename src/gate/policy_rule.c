@@ -127,24 +127,12 @@ static int read_terminal(struct reading *g)
     return g->r->terminal < 0 ? doc_fault(g->y, g->n, g->e, "expected yes or no") : 0;
 }
 
-static bool read_length(const char *word, bool size, struct rule_length *out)
-{
-    char *end;
-    if (!isdigit((unsigned char)*word))
-        return false;
-    out->v = strtod(word, &end);
-    out->percent = *end == '%';
-    double max = out->percent ? 100 : 32767;
-    bool whole = out->percent || out->v == (int)out->v;
-    return !end[out->percent] && whole && out->v <= max && (!size || out->v > 0);
-}
-
 static int read_zone(struct reading *g)
 {
     const struct doc_node *one = g->n->kind == DOC_LIST ? g->n->child : NULL;
     int i = 0;
     for (; one && i < 4; one = one->next, i++)
-        if (one->kind != DOC_SCALAR || !read_length(one->text, i >= 2, &g->r->zone[i]))
+        if (one->kind != DOC_SCALAR || !zone_length(one->text, i, &g->r->zone.at[i]))
             break;
     if (i != 4 || one)
         return doc_fault(g->y, g->n, g->e,
@@ -339,7 +327,7 @@ void rule_print(const struct rule *r, struct buf *out)
     if (r->terminal >= 0)
         buf_printf(out, "  terminal: %s", r->terminal ? "yes" : "no");
     for (int i = 0; r->zoned && i < 4; i++)
-        buf_printf(out, "%s%g%s", i ? ", " : "  zone: ", r->zone[i].v, r->zone[i].percent ? "%" : "");
+        buf_printf(out, "%s%g%s", i ? ", " : "  zone: ", r->zone.at[i].v, r->zone.at[i].percent ? "%" : "");
     print_words("keys", r->chord_texts, r->n_chords, out);
     if (r->longer >= 0)
         buf_printf(out, "  longer: %d", r->longer);

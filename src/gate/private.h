@@ -3,6 +3,7 @@
 #define HOLORUN_GATE_PRIVATE_H
 
 #include "gate/policy.h"
+#include "gate/zone.h"
 
 #include "base/doc.h"
 #include "base/regex.h"
@@ -17,11 +18,6 @@ extern const char *const rule_regex_keys[RULE_REGEXES]; /* "element", ... */
 struct chord { /* a set of keys: as policy_key() gives them, each once, sorted */
     uint32_t keys[POLICY_MAX_KEYS];
     int n;
-};
-
-struct rule_length { /* of a zone: pixels, or parts of the root window */
-    double v;
-    bool percent;
 };
 
 struct rule_after {
@@ -39,7 +35,7 @@ struct rule {
     struct regex *regex[RULE_REGEXES]; /* NULL: not asked */
     int terminal, new_goal;            /* 1 yes, 0 no, -1: either */
     bool zoned;
-    struct rule_length zone[4]; /* x, y, width, height */
+    struct zone zone;
     struct chord *chords;
     char **chord_texts; /* [n_chords]: as they were spelled */
     int n_chords;

@@ -267,8 +267,7 @@ static void grow_last(struct redact *r, const struct image *im)
 
 /* ---- pictures --------------------------------------------------------------------------------------------- */
 
-/* part: in pixels of the picture. */
-static void fill(struct image *im, struct screen_rect part, const uint8_t colour[3])
+void redact_paint(struct image *im, struct screen_rect part, const uint8_t colour[3])
 {
     part = both(part, (struct screen_rect){0, 0, im->w, im->h});
     for (int y = part.y; y < part.y + part.h; y++) {
@@ -300,7 +299,7 @@ static void fill_field(struct redact *r, const struct field *f, struct image *im
         for (int x = at.x; x < at.x + at.w; x += cw) {
             struct screen_rect cell = both((struct screen_rect){x, y, cw, ch}, at);
             if (shows(r, f->window, cell))
-                fill(im, moved(cell, -view.x, -view.y), f->colour);
+                redact_paint(im, moved(cell, -view.x, -view.y), f->colour);
         }
     }
 }
@@ -321,7 +320,7 @@ static void fill_copies(const struct field *f, struct image *im)
         for (int x = 0; x + g->w <= im->w; x++)
             if (!memcmp(pixel(im, x, y + g->h / 2), pixel(g, 0, g->h / 2), 3 * (size_t)g->w) &&
                 same_glyphs(im, x, y, g))
-                fill(im, (struct screen_rect){x - f->gx, y - f->gy, f->at.w, f->at.h}, f->colour);
+                redact_paint(im, (struct screen_rect){x - f->gx, y - f->gy, f->at.w, f->at.h}, f->colour);
 }
 
 /* Where the window is now; a window of another size is laid out anew, and taken out as a whole. */

@@ -31,6 +31,9 @@ void redact_seal(struct redact *r);
 /* A capture of the screen's view, in place. */
 void redact_image(struct redact *r, struct image *im);
 
+/* Painted over as a field is; part: in pixels of the picture. */
+void redact_paint(struct image *im, struct screen_rect part, const uint8_t colour[3]);
+
 int redact_fields(const struct redact *r);                      /* how many there are */
 struct screen_rect redact_field(const struct redact *r, int i); /* in root pixels, where it was seen last */
 

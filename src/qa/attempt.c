@@ -202,6 +202,7 @@ static int run_checks(struct scene *s)
         .test = s->test,
         .desk = s->desk,
         .screen = seen ? s->job.screen : NULL,
+        .gate = seen ? s->job.gate : NULL,
         .answer = a->answer,
         .run_dir = a->run_dir,
         .golden_dir = s->crew->suite->dir,

@@ -8,6 +8,7 @@
 
 #include "base/image.h"
 #include "desk/desk.h"
+#include "gate/gate.h"
 #include "report/result.h"
 #include "screen/screen.h"
 
@@ -32,6 +33,7 @@ struct check_scene {
     const struct test *test;
     struct desk *desk;            /* NULL: it is lost */
     struct screen *screen;        /* open on the desk; NULL: it is lost */
+    struct gate *gate;            /* of the run: hides in pictures what the run hid; NULL: nothing */
     const char *answer, *run_dir; /* of the agent; NULL: none */
     const char *golden_dir;       /* relative png paths begin here */
     const char *out_dir;          /* pictures of differences go here: "check-2-actual.png"; NULL: nowhere */

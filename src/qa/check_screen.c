@@ -77,17 +77,24 @@ static char *golden_path(const struct look *l)
 }
 
 /* The area as it is now, into l->actual. */
-static int capture_area(struct look *l, struct image *screen, struct err *e)
+static int take_actual(struct look *l, const struct image *screen, struct err *e)
 {
     const int *a = l->c->area;
-    if (screen_capture(l->s->screen, screen, e))
-        return -1;
     if (!a[2])
         return image_copy(&l->actual, screen, e);
     if (a[0] < 0 || a[1] < 0 || a[2] < 0 || a[3] < 1 || a[0] > screen->w - a[2] || a[1] > screen->h - a[3])
         return err_set(e, ERR_USAGE, "the area [%d, %d, %d, %d] is not within the screen, which has %dx%d",
                        a[0], a[1], a[2], a[3], screen->w, screen->h);
     return image_crop(&l->actual, screen, a[0], a[1], a[2], a[3], e);
+}
+
+/* As it is, and as it may be seen. */
+static int capture(const struct look *l, struct image *screen, struct image *shown, struct err *e)
+{
+    if (screen_capture(l->s->screen, screen, e) || image_copy(shown, screen, e))
+        return -1;
+    gate_hide(l->s->gate, shown);
+    return 0;
 }
 
 /* A picture of the whole screen is one of the area, too. */
@@ -117,6 +124,23 @@ static enum answer update_golden(struct look *l, const char *path, struct err *e
     return rc ? ANSWER_ERROR : ANSWER_YES;
 }
 
+/* What is hidden is not compared. */
+static int hide_hidden(struct look *l, const struct image *screen, struct err *e)
+{
+    const int *a = l->c->area;
+    const struct image *shown = &l->actual;
+    struct image *to = &l->expected, raw = {0};
+    if (to->w != shown->w || to->h != shown->h)
+        return 0;
+    if (a[2] ? image_crop(&raw, screen, a[0], a[1], a[2], a[3], e) : image_copy(&raw, screen, e))
+        return -1;
+    for (size_t i = 0; i < 3 * (size_t)raw.w * (size_t)raw.h; i += 3)
+        if (memcmp(raw.rgb + i, shown->rgb + i, 3) != 0)
+            memcpy(to->rgb + i, shown->rgb + i, 3);
+    image_free(&raw);
+    return 0;
+}
+
 static enum answer compare(struct look *l)
 {
     const struct check *c = l->c;
@@ -135,19 +159,21 @@ static enum answer compare(struct look *l)
 enum answer check_region(struct look *l, struct err *e)
 {
     char *path = golden_path(l);
-    struct image screen = {0};
+    struct image screen = {0}, shown = {0};
     enum answer a = ANSWER_ERROR;
-    int rc = capture_area(l, &screen, e);
+    int rc = capture(l, &screen, &shown, e) || take_actual(l, &shown, e) ? -1 : 0;
     if (rc == 0 && l->s->update_golden) {
         a = update_golden(l, path, e);
     } else if (rc == 0 && !file_exists(path)) {
         err_set(e, ERR_USAGE,
                 "there is no picture '%s' to compare with; --update-golden makes it of what is to be seen",
                 path);
-    } else if (rc == 0 && !image_read_png(&l->expected, path, e) && !take_area(l, &screen, e)) {
+    } else if (rc == 0 && !image_read_png(&l->expected, path, e) && !take_area(l, &screen, e) &&
+               !hide_hidden(l, &screen, e)) {
         a = compare(l);
     }
     image_free(&screen);
+    image_free(&shown);
     free(path);
     return a;
 }

@@ -33,6 +33,7 @@ struct run_settings {
     int validator, max_validations;
     bool localizer;
     const char *secrets[OPTION_LIST_MAX + 1];
+    const char *hide[OPTION_LIST_MAX + 1];
     const char *step, *breaks[OPTION_LIST_MAX + 1];
 };
 

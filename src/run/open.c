@@ -45,6 +45,8 @@ static int open_gate(struct job *j, struct err *e)
                              .secrets = j->secrets,
                              .redact = j->s.redact_frames,
                              .task = j->task};
+    if ((o.n_hide = zones_read(j->s.hide, "--hide", o.hide, e)) < 0)
+        return -1;
     j->gate = gate_new(&o);
     return 0;
 }

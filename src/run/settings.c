@@ -48,6 +48,7 @@ const struct option_spec job_options[] = {
      "a value that may be typed but not seen: the model writes {{NAME}}; may be given several times", NULL},
     {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
      "paint over fields that a secret was typed into, in what the model sees and in what is recorded", NULL},
+    HIDE_OPTION(struct run_settings, ""),
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
      .help = "nothing but moving the pointer, scrolling, waiting, looking, planning and answering"},
     RULES_OPTIONS(struct run_settings),
