@@ -24,7 +24,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SAVE_MS = 2000, SUITE_SECONDS = 600, REPORT_MAX = 1 << 30 };
+enum {
+    SAVE_MS = 2000,
+    SAVE_PAUSE = 50 /* times as long as a save takes */,
+    SUITE_SECONDS = 600,
+    REPORT_MAX = 1 << 30
+};
 
 struct qa_settings {
     struct run_settings run; /* the first member: options of `run` land in it */
@@ -126,6 +131,7 @@ struct qa {
     char *reports[4]; /* files in the folder of results */
     struct report_paths paths;
     int64_t saved;
+    double save_ms; /* that it took */
 };
 
 /* ---- where it goes ------------------------------------------------------------------------------------------ */
@@ -152,8 +158,10 @@ static int make_dir(struct qa *q, struct err *e)
     if (!q->results.dir)
         return -1;
     static const char *const names[] = {"junit.xml", "results.tap", "results.json", "report.html"};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         q->reports[i] = xasprintf("%s/%s", q->results.dir, names[i]);
+        unlink(q->reports[i]); /* those of an earlier run say nothing of this one */
+    }
     const char *github = getenv("GITHUB_STEP_SUMMARY");
     q->paths = (struct report_paths){.junit = q->reports[0],
                                      .tap = q->reports[1],
@@ -163,14 +171,26 @@ static int make_dir(struct qa *q, struct err *e)
     return 0;
 }
 
-/* As tests end, so that a run that is killed leaves what it knows. */
+/* What there is of them so far, so that a run that is killed leaves what it knows; what fails here fails at the end, and is
+ * told there. */
+static void save_some(struct qa *q)
+{
+    int64_t start = clock_ns();
+    report_json(&q->results, q->paths.json, NULL);
+    report_junit(&q->results, q->paths.junit, NULL);
+    if (q->s.junit)
+        report_junit(&q->results, q->s.junit, NULL);
+    q->saved = clock_ns();
+    q->save_ms = clock_ms_since(start);
+}
+
+/* As tests end; seldom enough to cost them nothing. */
 static void save_now_and_then(void *arg, const struct results *r)
 {
     struct qa *q = arg;
-    if (clock_ms_since(q->saved) < SAVE_MS)
-        return;
-    q->saved = clock_ns();
-    report_json(r, q->paths.json, NULL); /* what fails here fails at the end, and is told there */
+    (void)r;
+    if (clock_ms_since(q->saved) >= SAVE_MS + SAVE_PAUSE * q->save_ms)
+        save_some(q);
 }
 
 /* All of them into the folder, and where else they were asked for.  -1: some could not be written. */
@@ -216,6 +236,7 @@ static int open_model(struct qa *q, struct err *e)
     q->judge = (struct judge_model){
         .engine = q->model.engine, .dialect = q->dialect, .seed = q->s.run.seed ? q->s.run.seed : 1};
     q->crew.judge = judge_of(&q->judge);
+    q->results.model = q->model.dir;
     q->results.dialect = q->dialect->name;
     return 0;
 }
@@ -247,11 +268,11 @@ static void describe(struct qa *q)
     struct results *r = &q->results;
     static char host[256];
     gethostname(host, sizeof host - 1);
-    r->suite = q->suite;
+    results_begin(r, q->suite);
     r->jobs = q->s.jobs;
     r->host = host;
     r->version = HOLORUN_VERSION;
-    r->model = q->model.dir ? q->model.dir : "script";
+    r->model = "script";
     clock_iso(r->started);
 }
 
@@ -287,12 +308,12 @@ static int run_tests(struct qa *q, struct err *e)
 {
     const struct desk_options nowhere = {.dir = q->suite->dir, .env = q->suite->env};
     struct desk *house = NULL;
+    int rc = 0;
     if (*q->suite->setup || *q->suite->teardown) {
-        if (!(house = desk_open(&nowhere, e)) || desk_run_all(house, q->suite->setup, "the suite's setup",
-                                                              SUITE_SECONDS, screen_stop_flag(NULL), e)) {
-            desk_close(house);
-            return -1;
-        }
+        house = desk_open(&nowhere, e);
+        rc = house ? desk_run_all(house, q->suite->setup, "the suite's setup", SUITE_SECONDS,
+                                  screen_stop_flag(NULL), e)
+                   : -1;
     }
     const struct crew_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
                                    .retries = q->s.retries,
@@ -302,25 +323,39 @@ static int run_tests(struct qa *q, struct err *e)
                                    .live = q->live,
                                    .saved = save_now_and_then,
                                    .arg = q};
-    crew_run(&q->crew, &o, &q->results);
+    if (rc == 0)
+        crew_run(&q->crew, &o, &q->results);
     struct err late = ERR_INIT;
     if (house && desk_run_all(house, q->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, &late))
         warn("%s", late.text);
     desk_close(house);
-    return 0;
+    return rc;
+}
+
+/* Every test is in the reports, with the reason. */
+static int nothing_ran(struct qa *q, const struct err *why)
+{
+    struct err unsaved = ERR_INIT;
+    results_kept(&q->results, why);
+    if (save_all(q, &unsaved) == 0 && !q->s.run.quiet)
+        fprintf(stderr, "%-12s %s\n", "report", q->paths.html);
+    return -1;
 }
 
 static int work(struct qa *q, struct err *e)
 {
     struct err unguarded = ERR_INIT;
-    if (!(q->vault = vault_open(q->suite, q->s.run.secrets, e)) || desks_begin(e))
+    if (!(q->vault = vault_open(q->suite, q->s.run.secrets, e)) || make_dir(q, e))
         return -1;
+    describe(q);
+    save_some(q);
+    if (desks_begin(e))
+        return nothing_ran(q, e);
     if (screen_guard(&unguarded)) /* before there are threads */
         warn("%s", unguarded.text);
     screen_install_signals();
-    if (make_dir(q, e) || open_model(q, e))
-        return -1;
-    describe(q);
+    if (open_model(q, e))
+        return nothing_ran(q, e);
     q->crew.settings = &q->s.run;
     q->crew.suite = q->suite;
     q->crew.model = &q->model;
@@ -335,15 +370,12 @@ static int work(struct qa *q, struct err *e)
         warn("holorun stop will not find this suite: %s", untold.text);
     suite_warn(q->suite);
     warn_of_sizes(q);
-    int chosen = 0;
-    for (int i = 0; i < q->suite->n; i++)
-        chosen += q->suite->tests[i].chosen;
-    q->live = live_begin(chosen, q->s.jobs, q->s.run.quiet);
+    q->live = live_begin(q->results.n, q->s.jobs, q->s.run.quiet);
     if (run_tests(q, e))
-        return -1;
+        return nothing_ran(q, e);
     measure(q);
     int rc = save_all(q, e);
-    live_summary(q->live, &q->results, q->paths.html);
+    live_summary(q->live, &q->results, file_exists(q->paths.html) ? q->paths.html : NULL);
     return tell(q, e) || rc ? -1 : 0;
 }
 

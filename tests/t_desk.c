@@ -174,6 +174,7 @@ static void t_windows(void **state)
     assert_int_equal(desk_state(d, what, sizeof what), DESK_WELL);
     assert_int_equal(desk_wait_window(d, "^B", 0.2, NULL, &e), -1);
     assert_non_null(strstr(e.text, "'^B'"));
+    assert_non_null(strstr(e.text, "there is 'A form'"));
     volatile int cancel = 1;
     assert_int_equal(desk_wait_window(d, "^B", PATIENCE, &cancel, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);
@@ -196,6 +197,15 @@ static void t_windows(void **state)
     assert_string_equal(log.data, "one\ncannot find it\n");
     buf_free(&log);
     free(command);
+
+    /* Nor is it worth more waiting for one that crashes. */
+    desk_close(d);
+    d = open_with(&(struct desk_options){.display = SCREEN, .seconds = PATIENCE});
+    assert_int_equal(desk_wait_window(d, "^B", 0.2, NULL, &e), -1);
+    assert_non_null(strstr(e.text, "there is none at all"));
+    assert_int_equal(desk_start(d, "kill -SEGV $$", &e), 0);
+    assert_int_equal(desk_wait_window(d, "^B", 10 * PATIENCE, NULL, &e), -1);
+    assert_non_null(strstr(e.text, "signal 11, SIGSEGV"));
     desk_close(d);
     desks_end();
 }

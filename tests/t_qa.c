@@ -191,6 +191,51 @@ static void wait_for_a_run(const struct quality *q)
     free(runs);
 }
 
+/* What a file of the results holds; the caller frees it. */
+static char *report_text(const struct quality *q, const char *name)
+{
+    char *file = xasprintf("out.d/%s", name), *path = xvfb_place(&q->x, file), *text = NULL;
+    size_t len;
+    file_read(path, 1 << 20, &text, &len, NULL);
+    free(path);
+    free(file);
+    return text ? text : xstrdup("");
+}
+
+/* The reports are those of this run, even where nothing of an earlier one has come to pass again. */
+static void t_kept(void **state)
+{
+    (void)state;
+    struct quality q;
+    quality_open(&q);
+    quality_reply(&q, "a", ANSWER("Done."));
+    quality_reply(&q, "b", ANSWER("Done."));
+#define TWO                                                                                                  \
+    "tests:\n  - id: a\n    task: Wait.\n    checks: [{kind: shell, run: 'true'}]\n"                         \
+    "  - id: b\n    task: Wait.\n    checks: [{kind: shell, run: 'true'}]\n"
+    quality_suite(&q, TWO);
+    quality_run(&q, WORDS("--quiet"));
+    assert_int_equal(q.o.code, 0);
+    quality_suite(&q, "  setup: ['touch left', 'echo Traceback; echo no database; echo; exit 9']\n  "
+                      "teardown: ['rm left']\n" TWO);
+    quality_run(&q, WORDS("--quiet"));
+    ONE_LINE(&q.o, ERR_ENV, "the suite's setup", "exit code 9", "it says: no database)");
+    assert_string_equal(quality_outcome(&q, "a"), "error");
+    assert_string_equal(quality_outcome(&q, "b"), "error");
+    assert_int_equal(json_integer_value(json_object_get(q.results, "exit_code")), ERR_ENV);
+    char *junit = report_text(&q, "junit.xml"), *page = report_text(&q, "report.html"),
+         *left = xvfb_place(&q.x, "left");
+    assert_non_null(strstr(junit, "tests=\"2\" failures=\"0\" errors=\"2\""));
+    assert_non_null(strstr(junit, "no database"));
+    assert_non_null(strstr(page, "no database"));
+    assert_false(file_exists(left));
+    assert_int_equal(quality_leftovers(&q), 0);
+    free(junit);
+    free(page);
+    free(left);
+    quality_close(&q);
+}
+
 static void t_stopped(void **state)
 {
     (void)state;
@@ -231,6 +276,11 @@ static void t_killed(void **state)
     kill(pid, SIGKILL);
     quality_finish(&q, pid);
     assert_int_equal(q.o.code, -1);
+    assert_string_equal(quality_outcome(&q, "t1"), "skipped");
+    char *junit = report_text(&q, "junit.xml");
+    assert_non_null(strstr(junit, "tests=\"3\" failures=\"0\" errors=\"0\" skipped=\"3\""));
+    assert_non_null(strstr(junit, "had not ended"));
+    free(junit);
     assert_int_equal(quality_leftovers(&q), 0);
     quality_close(&q);
 }
@@ -261,8 +311,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what passes at the second attempt is flaky", t_flaky),
     CLAIM("a secret of two tests is typed in both, and stands in no report, no run and no environment",
           t_secret),
+    CLAIM("a suite whose setup fails: every test an error in new reports, teardown done", t_kept),
     CLAIM("a signal stops all, what did not begin is skipped, teardown is done all the same", t_stopped),
-    CLAIM("killed in the middle it leaves no process, no lock, no folder", t_killed),
+    CLAIM("killed in the middle it leaves reports that say so, no process, no lock, no folder", t_killed),
     CLAIM("--list says what would run, and a wrong key is named with the right one", t_list),
 };
 

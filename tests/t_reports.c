@@ -161,7 +161,7 @@ static void look_tap(const struct made *m)
             continue;
         }
         assert_int_equal(open, 0);
-        if (sscanf(line, "1..%d", &plan) == 1 || !strcmp(line, "TAP version 14"))
+        if (sscanf(line, "1..%d", &plan) == 1 || !strcmp(line, "TAP version 13"))
             continue;
         if (sscanf(line, "ok %d - ", &number) != 1 && sscanf(line, "not ok %d - ", &number) != 1)
             fail_msg("no line of TAP: %s", line);

@@ -137,3 +137,14 @@ int buf_put_member(struct buf *b, const char *key, const char *value)
     buf_printf(b, ", \"%s\": ", key);
     return value ? buf_put_json(b, value, strlen(value)) : buf_puts(b, "null");
 }
+
+const char *text_last_line(const char *text, size_t n, size_t *len)
+{
+    while (n && strchr(" \t\r\n", text[n - 1]))
+        n--;
+    size_t begin = n;
+    while (begin && text[begin - 1] != '\n')
+        begin--;
+    *len = n - begin;
+    return text + begin;
+}

@@ -30,4 +30,7 @@ int buf_put_json(struct buf *b, const char *s, size_t n);
 /* ... as one more member of an object: `, "key": "value"`; value NULL: null. */
 int buf_put_member(struct buf *b, const char *key, const char *value);
 
+/* The last line of n bytes of text that holds more than blanks, without those at its end, and its length; 0: there is none. */
+const char *text_last_line(const char *text, size_t n, size_t *len);
+
 #endif

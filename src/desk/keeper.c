@@ -46,12 +46,14 @@ __attribute__((format(printf, 2, 3))) static void fail(enum err_kind kind, const
     answer(MSG_FAILED, kind, text);
 }
 
-/* "exit code 1: cannot open display" */
+/* "exit code 1; it says: cannot open display", "signal 11, SIGSEGV" */
 const char *keeper_how_ended(const struct keeper *k, const struct process *p, const char *log)
 {
     static char text[400];
     char line[300];
-    int n = WIFSIGNALED(p->status) ? snprintf(text, sizeof text, "signal %d", WTERMSIG(p->status))
+    const char *name = WIFSIGNALED(p->status) ? sigabbrev_np(WTERMSIG(p->status)) : NULL;
+    int n = WIFSIGNALED(p->status) ? snprintf(text, sizeof text, "signal %d%s%s", WTERMSIG(p->status),
+                                              name ? ", SIG" : "", name ? name : "")
                                    : snprintf(text, sizeof text, "exit code %d", WEXITSTATUS(p->status));
     log_last_line(k->place.dir, log, line, sizeof line);
     if (*line)

@@ -145,9 +145,6 @@ void log_last_line(const char *dir, const char *name, char *out, size_t size)
     char path[DESK_PATH + 40], text[1024];
     snprintf(path, sizeof path, "%s/%s", dir, name);
     size_t n = (size_t)tail_of(path, text, sizeof text - 1);
-    while (n && (text[n - 1] == '\n' || text[n - 1] == ' ' || text[n - 1] == '\r'))
-        n--;
-    text[n] = 0;
-    char *line = strrchr(text, '\n');
-    snprintf(out, size, "%s", line ? line + 1 : text);
+    const char *line = text_last_line(text, n, &n);
+    snprintf(out, size, "%.*s", (int)n, line);
 }

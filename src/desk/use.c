@@ -12,7 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 50, ANSWER_MS = 15000, COMMAND_LINE = 4096, OUTPUT_MAX = 16 << 20, SAID_BYTES = 64 << 10 };
+enum {
+    LOOK_MS = 50,
+    ANSWER_MS = 15000,
+    COMMAND_LINE = 4096,
+    OUTPUT_MAX = 16 << 20,
+    SAID_BYTES = 64 << 10,
+    LINE_MAX_SHOWN = 300,
+    TITLES_MAX = 300
+};
 
 /* ---- requests ----------------------------------------------------------------------------------- */
 
@@ -62,10 +70,33 @@ void desk_log(struct desk *d, struct buf *out, size_t most)
 
 /* ---- windows ------------------------------------------------------------------------------------ */
 
+struct wanted {
+    struct regex *re;  /* NULL: any window */
+    struct buf titles; /* of those that are there and do not fit, for a message */
+};
+
 static bool title_fits(void *arg, const char *title, const char *class)
 {
+    struct wanted *w = arg;
     (void)class;
-    return !arg || (*title && regex_find(arg, title, strlen(title)) == 1);
+    if (!w->re || (*title && regex_find(w->re, title, strlen(title)) == 1))
+        return true;
+    buf_printf(&w->titles, "%s'%s'", w->titles.len ? ", " : "", title);
+    return false;
+}
+
+static int too_late(const struct wanted *w, const char *pattern, double seconds, struct err *e)
+{
+    const char *more = w->titles.full ? " ..." : "";
+    return err_set(e, ERR_ENV, "no window%s%.200s%s within %g s; there is %s%s",
+                   pattern ? " whose title matches '" : "", pattern ? pattern : "", pattern ? "'" : "",
+                   seconds, w->titles.len ? w->titles.data : "none at all", more);
+}
+
+static int look_for_window(struct screen *s, struct wanted *w, struct err *e)
+{
+    buf_clear(&w->titles);
+    return screen_each_window(s, title_fits, w, e);
 }
 
 /* Whether to go on waiting: 0, or -1 with the reason. */
@@ -81,18 +112,17 @@ int desk_wait_window(struct desk *d, const char *pattern, double seconds, const 
                      struct err *e)
 {
     int64_t start = clock_ns();
-    struct regex *re = pattern ? regex_new(pattern, false, e) : NULL;
-    if (pattern && !re)
+    struct wanted w = {.re = pattern ? regex_new(pattern, false, e) : NULL};
+    if (pattern && !w.re)
         return err_prefix(e, "window pattern");
+    buf_init(&w.titles, TITLES_MAX);
     struct screen *s = screen_open(&(struct screen_options){.display = d->display}, e);
     int found = s ? 0 : -1;
-    while (found >= 0 && (found = screen_each_window(s, title_fits, re, e)) == 0) {
+    while (found >= 0 && (found = look_for_window(s, &w, e)) == 0) {
         if (may_come(d, cancel, e))
             found = -1;
         else if (clock_ms_since(start) > seconds * 1000)
-            found =
-                err_set(e, ERR_ENV, "no window%s%s%s within %g s", pattern ? " whose title matches '" : "",
-                        pattern ? pattern : "", pattern ? "'" : "", seconds);
+            found = too_late(&w, pattern, seconds, e);
         else
             clock_sleep_ms(LOOK_MS);
     }
@@ -102,7 +132,8 @@ int desk_wait_window(struct desk *d, const char *pattern, double seconds, const 
             err_set(e, ERR_ENV, "%s", what);
     }
     screen_close(s);
-    regex_free(re);
+    regex_free(w.re);
+    buf_free(&w.titles);
     return found < 0 ? -1 : 0;
 }
 
@@ -185,9 +216,12 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
         int code = 0;
         buf_init(&output, SAID_BYTES);
         int rc = desk_run(d, *commands, NULL, seconds, cancel, &code, &output, e);
-        if (rc == 0 && code)
-            rc = err_set(e, ERR_ENV, "%s '%s' ended with %d: %s", when, *commands, code,
-                         output.len ? output.data : "it said nothing");
+        if (rc == 0 && code) {
+            size_t len;
+            const char *line = text_last_line(output.data, output.len, &len);
+            rc = err_set(e, ERR_ENV, "%s '%s' has ended (exit code %d; it says%s%.*s)", when, *commands, code,
+                         len ? ": " : " nothing", (int)(len < LINE_MAX_SHOWN ? len : LINE_MAX_SHOWN), line);
+        }
         buf_free(&output);
         if (rc)
             return -1;

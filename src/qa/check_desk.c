@@ -26,23 +26,10 @@ enum { ANSWER_MOST = 32 << 10 }; /* bytes of it in the environment of a command 
 
 /* ---- shell ------------------------------------------------------------------------------------------------------ */
 
-/* The last line that is not empty, and its length. */
-static const char *last_line(const struct buf *b, size_t *len)
-{
-    size_t end = b->len;
-    while (end && strchr(" \t\r\n", b->data[end - 1]))
-        end--;
-    size_t begin = end;
-    while (begin && b->data[begin - 1] != '\n')
-        begin--;
-    *len = end - begin;
-    return b->data + begin;
-}
-
 static void say_exit_code(struct look *l, int code, const struct buf *output)
 {
     size_t len;
-    const char *line = last_line(output, &len);
+    const char *line = text_last_line(output->data, output->len, &len);
     int shown = look_cut(line, len);
     look_says(l, "expected exit code 0, it was %d%s%.*s", code, shown ? "; the end of its output: " : "",
               shown, line);

@@ -88,6 +88,7 @@ static void put_away(struct work *w, struct result *row, const struct result *do
     *row = *done;
     if (w->o->fail_fast && (row->outcome == OUTCOME_FAILED || row->outcome == OUTCOME_ERROR))
         w->over = "--fail-fast: a test before it has failed";
+    w->r->seconds = since_start(w);
     if (w->o->saved)
         w->o->saved(w->o->arg, w->r);
     pthread_mutex_unlock(&w->lock);
@@ -165,12 +166,6 @@ void crew_run(const struct crew *c, const struct crew_options *o, struct results
     pthread_mutex_init(&w.lock, NULL);
     pthread_mutex_init(&w.desktop, NULL);
     pthread_cond_init(&w.ended, NULL);
-    for (int i = 0; i < c->suite->n; i++)
-        r->n += c->suite->tests[i].chosen;
-    r->results = xcalloc((unsigned long)r->n + 1, sizeof *r->results);
-    for (int i = 0, k = 0; i < c->suite->n; i++)
-        if (c->suite->tests[i].chosen)
-            r->results[k++] = (struct result){.test = &c->suite->tests[i], .outcome = OUTCOME_SKIPPED};
     int n = o->jobs < r->n ? o->jobs : r->n;
     n = start_workers(&w, workers, n < CREW_MAX ? n : CREW_MAX);
     if (n == 0 && r->n)

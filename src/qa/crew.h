@@ -22,7 +22,7 @@ struct crew_options {
     void *arg;
 };
 
-/* Runs the chosen tests; r->results has a row for each of them, in order, those that did not run skipped.  The stop flag of
+/* Runs the tests of the rows that results_begin() made, in order; those that did not run stay skipped.  The stop flag of
  * the process ends it. */
 void crew_run(const struct crew *c, const struct crew_options *o, struct results *r);
 

@@ -117,6 +117,27 @@ enum outcome result_verdict(const struct test *t, const struct attempt *a, bool 
 
 /* ---- a suite ---------------------------------------------------------------------------------------------------- */
 
+void results_begin(struct results *r, const struct suite *s)
+{
+    r->suite = s;
+    r->n = 0;
+    r->results = xcalloc((unsigned long)s->n + 1, sizeof *r->results);
+    for (int i = 0; i < s->n; i++)
+        if (s->tests[i].chosen)
+            r->results[r->n++] = (struct result){.test = &s->tests[i], .outcome = OUTCOME_SKIPPED};
+}
+
+void results_kept(struct results *r, const struct err *why)
+{
+    r->kept = why->kind;
+    free(r->why_kept);
+    r->why_kept = xstrdup(why->text);
+    for (int i = 0; i < r->n; i++) {
+        r->results[i].outcome = why->kind == ERR_STOPPED ? OUTCOME_SKIPPED : OUTCOME_ERROR;
+        r->results[i].reason = why->kind == ERR_STOPPED ? "stopped before it began" : r->why_kept;
+    }
+}
+
 int results_count(const struct results *r, enum outcome o)
 {
     int n = 0;
@@ -140,6 +161,8 @@ static bool model_errors(const struct results *r)
 int results_exit_code(const struct results *r, bool accept_claims)
 {
     int flaky = 0;
+    if (r->kept)
+        return (int)r->kept;
     for (int i = 0; i < r->n; i++)
         flaky += r->results[i].flaky != FLAKY_NOT;
     if (results_count(r, OUTCOME_STOPPED))
@@ -186,5 +209,6 @@ void results_free(struct results *r)
     }
     free(r->results);
     free(r->dir);
+    free(r->why_kept);
     *r = (struct results){0};
 }

@@ -66,8 +66,9 @@ struct result {
     enum outcome outcome; /* of the last attempt, expect_fail taken into account */
     enum flaky flaky;     /* passed after a retry */
     char *flaky_where;    /* "step 3: ..."; or NULL */
-    const char *reason;   /* of one that never began: "--fail-fast: 'login' has failed"; not owned, or NULL */
-    bool judged;          /* passed, by nothing but models */
+    const char *
+        reason; /* of one that never began: "--fail-fast: 'login' has failed"; not owned, or NULL: there is no end yet */
+    bool judged; /* passed, by nothing but models */
     struct attempt *attempts;
     int n;
     int worker;            /* from 0 */
@@ -78,7 +79,9 @@ struct results { /* of a suite, in the order of its tests; those that were not c
     const struct suite *suite;
     struct result *results;
     int n, jobs;
-    bool time_over;   /* of the suite: some were skipped for that */
+    bool time_over;     /* of the suite: some were skipped for that */
+    enum err_kind kept; /* why none could begin, which is the exit code then: results_kept() */
+    char *why_kept;
     char started[28]; /* UTC, "2026-11-21T05:45:00Z" */
     double seconds;
     char *dir; /* where reports and runs are; 0700 */
@@ -92,8 +95,13 @@ struct results { /* of a suite, in the order of its tests; those that were not c
  * was skipped. */
 enum outcome result_verdict(const struct test *t, const struct attempt *a, bool *judged);
 
+/* A row for each chosen test, skipped until it has ended. */
+void results_begin(struct results *r, const struct suite *s);
+/* Nothing has begun, and nothing will: errors for this reason, or skipped when a person stopped it. */
+void results_kept(struct results *r, const struct err *why);
+
 int results_count(const struct results *r, enum outcome o);
-/* The first that applies: 130 stopped, 1 failed, 3 error (4: all of them about the model), 124 time over, 5 inconclusive,
+/* What kept all of them from beginning, else the first that applies: 130 stopped, 1 failed, 3 error (4: all of them about the model), 124 time over, 5 inconclusive,
  * claimed unless these are accepted, or more flaky ones than the suite allows; else 0. */
 int results_exit_code(const struct results *r, bool accept_claims);
 

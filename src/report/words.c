@@ -186,7 +186,7 @@ char *words_why(const struct result *r)
     if (r->outcome == OUTCOME_PASSED)
         return why_passed(r);
     if (r->outcome == OUTCOME_SKIPPED)
-        return words_line(r->reason ? r->reason : "not run", LINE);
+        return words_line(r->reason ? r->reason : "it had not ended when this was written", LINE);
     if (r->outcome == OUTCOME_STOPPED)
         return xstrdup("stopped by a person");
     if (r->outcome == OUTCOME_CLAIMED)

@@ -146,7 +146,7 @@ static int fail(struct trace *t, const struct err *cause, struct err *e)
         bool full = strstr(cause->text, strerror(ENOSPC)) || strstr(cause->text, strerror(EDQUOT)) ||
                     strstr(cause->text, strerror(EFBIG));
         err_set(&t->failure, ERR_ENV, "%s%s", cause->text,
-                full ? "; free some space or choose another place with --runs" : "");
+                full ? "; free some space or choose another place with --runs (of a suite --out)" : "");
     }
     return err_set(e, t->failure.kind, "%s", t->failure.text);
 }
