@@ -5,12 +5,14 @@
 #include "tekken.h"
 #include "tiny_model.h"
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/sha256.h"
 #include "model/chat.h"
 #include "model/tokenizer.h"
 
 #include <jansson.h>
+#include <unistd.h>
 
 enum { V = TEKKEN_IDS + TEKKEN_ADDED, MAX_MESSAGES = 32, MAX_PARTS = 8, MAX_TOOLS = 4 };
 
@@ -308,12 +310,59 @@ static void t_check(void **state)
     assert_non_null(strstr(chat_check(engine), "other marks"));
 }
 
+/* A system block and a user's turn of a model with this file. */
+static void spelled(struct tiny *t, const char *file, const char *text, const char *want)
+{
+    struct err e = ERR_INIT;
+    const struct chat_part part = {.text = " b\n"};
+    char *path = xasprintf("%s/%s", t->dir, file);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+    struct engine *g = tiny_open(t, NULL, 1, false);
+    struct session *s = session_new(g, 1);
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    assert_int_equal(chat_system(s, "\n a", &e), 0);
+    assert_int_equal(chat_user(s, &part, 1, CHAT_PLACE_TEMPLATE, &e), 0);
+    for (int64_t i = 0; i < session_length(s); i++) {
+        size_t n;
+        const char *bytes = tokenizer_bytes(engine_tokenizer(g), session_tokens(s)[i], &n);
+        buf_put(&b, bytes, n);
+    }
+    assert_string_equal(b.data, want);
+    buf_free(&b);
+    session_free(s);
+    engine_close(g);
+    unlink(path);
+    free(path);
+}
+
+static void t_habits(void **state)
+{
+    (void)state;
+    struct tiny t;
+    tiny_init(&t, 1);
+    tiny_write(&t);
+#define BARE "<SPECIAL_10>System\n"
+#define TURN "<SPECIAL_11>User\n"
+    spelled(&t, "other.json", "", "<s>" BARE "a\n" TURN "b\n");
+    spelled(&t, "chat_template.jinja", "{{ bos_token }} {{ text | trim }}", "<s>" BARE "a\n" TURN "b\n");
+    spelled(&t, "chat_template.jinja", "{{ text.strip() }}", BARE "a\n" TURN "b\n");
+    spelled(&t, "chat_template.jinja", "{{ '<s>' + text }}", "<s>" BARE "\n a\n" TURN " b\n\n");
+    spelled(&t, "chat_template.json", "{\"chat_template\":\"{{ text.strip() }}\"}", BARE "a\n" TURN "b\n");
+    spelled(&t, "tokenizer_config.json",
+            "{\"chat_template\":[{\"name\":\"tool_use\",\"template\":\"{{ bos_token }}\"},"
+            "{\"name\":\"default\",\"template\":\"{{ text }}\"}]}",
+            BARE "\n a\n" TURN " b\n\n");
+    tiny_free(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("conversations are rendered as Jinja2 renders the template", t_text),
     CLAIM("their ids are those of tokenizers, images expanded, marks in texts inert", t_ids),
     CLAIM("turn by turn gives the same ids as the whole conversation", t_turns),
     CLAIM("a message in the wrong place is refused and numbered", t_refusals),
     CLAIM("marks of the template in tasks, screens and replies are text", t_inert),
+    CLAIM("the model's own template says whether texts are trimmed and <s> comes first", t_habits),
     CLAIM("a template without the marks of the family is told from one that has them", t_check),
 };
 

@@ -308,7 +308,7 @@ static void t_chat(void **state)
     struct image a = tiny_image(64, 64, 1), b = tiny_image(64, 64, 2);
     const struct chat_part two[] = {{.text = "left "}, {.image = &a}, {.text = " right"}, {.image = &b}};
     struct session *s = session_new(engine, 1);
-    assert_int_equal(chat_system(s, "Be brief.", &e), 0);
+    assert_int_equal(chat_system(s, "\n Be brief.\u3000\n", &e), 0);
     assert_int_equal(chat_user(s, two, 4, CHAT_PLACE_INLINE, &e), 0);
     expect(s, "<s><SPECIAL_10>System\nBe brief.\n<SPECIAL_11>User\nleft <img><image></img> "
               "right<img><image></img>\n");
@@ -321,13 +321,13 @@ static void t_chat(void **state)
     expect(s, "<s><SPECIAL_10>System\n\n<SPECIAL_11>User\n<image 1><img><image></img> <image "
               "2><img><image></img>\nleft  right\n");
     assert_int_equal(count_id(s, 273), 2);
-    assert_int_equal(chat_reply(s, "yes", &e), 0);
+    assert_int_equal(chat_reply(s, "\tyes \n\n", &e), 0);
     assert_int_equal(chat_user(s, two + 1, 1, CHAT_PLACE_TEMPLATE, &e), 0);
     assert_int_equal(chat_open_reply(s, true, &e), 0);
     expect(s,
            "<s><SPECIAL_10>System\n\n<SPECIAL_11>User\n<image 1><img><image></img> <image "
            "2><img><image></img>\nleft  right\n"
-           "<SPECIAL_11>Assistant\n<think></think>yes\n<SPECIAL_12>\n<SPECIAL_11>User\n<img><image></img>\n\n"
+           "<SPECIAL_11>Assistant\n<think></think>yes\n<SPECIAL_12>\n<SPECIAL_11>User\n<img><image></img>\n"
            "<SPECIAL_11>Assistant\n<think>\n");
     session_free(s);
     image_free(&a);

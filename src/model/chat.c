@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "model/chat_layout.h"
+#include "model/engine.h"
 #include "model/tokenizer.h"
 
 #include <jansson.h>
@@ -21,9 +22,10 @@ static int finish(struct session *s, struct layout *l, struct err *e)
     return rc;
 }
 
-static const struct layout_marks *marks_of(const struct session *s)
+static struct layout_marks marks_of(const struct session *s)
 {
-    return layout_marks_of(engine_tokenizer(session_engine(s)));
+    const struct engine *g = session_engine(s);
+    return layout_marks_of(engine_tokenizer(g), g->habits);
 }
 
 /* ---- system and user ------------------------------------------------------------------------------------- */
@@ -33,25 +35,36 @@ int chat_system(struct session *s, const char *text, struct err *e)
     if (session_length(s))
         bug("the system block comes first");
     struct layout l = layout_new();
-    layout_template(&l, marks_of(s)->system);
+    struct layout_marks m = marks_of(s);
+    layout_template(&l, m.system);
     layout_text(&l, text, strlen(text));
-    layout_template(&l, marks_of(s)->close);
+    if (m.trim)
+        layout_trim(&l, 1);
+    layout_template(&l, m.close);
     return finish(s, &l, e);
 }
 
 int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
 {
     struct layout l = layout_new();
-    layout_template(&l, marks_of(s)->user);
+    struct layout_marks m = marks_of(s);
+    bool first =
+        m.trim && place == CHAT_PLACE_TEMPLATE; /* the template cuts line breaks before a first text */
+    layout_template(&l, m.user);
     if (place == CHAT_PLACE_TEMPLATE)
         layout_images_first(&l, parts, n);
     for (int i = 0; i < n; i++) {
-        if (parts[i].text)
-            layout_text(&l, parts[i].text, strlen(parts[i].text));
-        else if (parts[i].image && place == CHAT_PLACE_INLINE)
+        if (parts[i].text) {
+            const char *text = parts[i].text + (first ? strspn(parts[i].text, "\n") : 0);
+            layout_text(&l, text, strlen(text));
+            first = first && !*text;
+        } else if (parts[i].image && place == CHAT_PLACE_INLINE) {
             layout_image(&l, parts[i].image);
+        }
     }
-    layout_template(&l, marks_of(s)->close);
+    if (m.trim)
+        layout_trim(&l, 1);
+    layout_template(&l, m.close);
     return finish(s, &l, e);
 }
 
@@ -60,7 +73,7 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
 int chat_open_reply(struct session *s, bool think, struct err *e)
 {
     struct layout l = layout_new();
-    layout_template(&l, marks_of(s)->reply);
+    layout_template(&l, marks_of(s).reply);
     layout_template(&l, think ? "<think>\n" : "<think></think>");
     return finish(s, &l, e);
 }
@@ -81,10 +94,11 @@ int chat_close_reply(struct session *s, struct err *e)
     size_t len;
     const char *bytes = tokenizer_bytes(tk, last, &len);
     struct layout l = layout_new();
-    if (last >= 0 && last == tokenizer_find(tk, marks_of(s)->end))
+    struct layout_marks m = marks_of(s);
+    if (last >= 0 && last == tokenizer_find(tk, m.end))
         layout_template(&l, "\n");
     else
-        layout_end(&l, marks_of(s), len ? bytes[len - 1] : 0);
+        layout_end(&l, &m, len ? bytes[len - 1] : 0);
     return finish(s, &l, e);
 }
 
@@ -95,34 +109,59 @@ int chat_reply(struct session *s, const char *reply, struct err *e)
         return -1;
     size_t n = strlen(reply);
     struct layout l = layout_new();
+    struct layout_marks m = marks_of(s);
     layout_reply(&l, reply);
-    layout_end(&l, marks_of(s), n ? reply[n - 1] : 0);
+    if (m.trim)
+        layout_trim(&l, 0);
+    layout_end(&l, &m, n && !m.trim ? reply[n - 1] : 0);
     return finish(s, &l, e);
 }
 
 const char *chat_end_mark(const struct tokenizer *t)
 {
-    return layout_marks_of(t)->end;
+    return layout_is_chatml(t) ? "<|im_end|>" : "<SPECIAL_12>";
 }
 
 /* ---- is this the model's own template? --------------------------------------------------------------------- */
 
-/* The template of a model directory: a file of its own, or inside the tokenizer's config. NULL: none. */
+/* The value of "chat_template" in a file: a text, or a list of named ones. */
+static char *template_inside(const char *dir, const char *file)
+{
+    char *path = xasprintf("%s/%s", dir, file), *text = NULL;
+    size_t len, i;
+    json_t *root = file_read(path, 16 << 20, &text, &len, NULL) ? NULL : json_loadb(text, len, 0, NULL), *v;
+    const json_t *inside = json_object_get(root, "chat_template"), *list = inside;
+    json_array_foreach(list, i, v)
+    {
+        const char *name = json_string_value(json_object_get(v, "name"));
+        if (name && !strcmp(name, "default"))
+            inside = json_object_get(v, "template");
+    }
+    free(text);
+    text = json_is_string(inside) ? xstrdup(json_string_value(inside)) : NULL;
+    json_decref(root);
+    free(path);
+    return text;
+}
+
+/* The template of a model directory: a file of its own, or inside another. NULL: none. */
 static char *read_template(const char *dir)
 {
     char *path = xasprintf("%s/chat_template.jinja", dir), *text = NULL;
     size_t len;
-    if (file_read(path, 1 << 20, &text, &len, NULL)) {
-        free(path);
-        path = xasprintf("%s/tokenizer_config.json", dir);
-        json_t *root = file_read(path, 16 << 20, &text, &len, NULL) ? NULL : json_loadb(text, len, 0, NULL);
-        free(text);
-        const char *inside = json_string_value(json_object_get(root, "chat_template"));
-        text = inside ? xstrdup(inside) : NULL;
-        json_decref(root);
-    }
+    if (file_read(path, 1 << 20, &text, &len, NULL) && !(text = template_inside(dir, "chat_template.json")))
+        text = template_inside(dir, "tokenizer_config.json");
     free(path);
     return text;
+}
+
+struct chat_habits chat_habits_of(const char *dir)
+{
+    char *text = read_template(dir);
+    struct chat_habits h = {.start = !text || strstr(text, "bos_token") || strstr(text, "<s>"),
+                            .trim = !text || strstr(text, "strip()") || strstr(text, "| trim")};
+    free(text);
+    return h;
 }
 
 const char *chat_check(const struct engine *g)
@@ -130,8 +169,7 @@ const char *chat_check(const struct engine *g)
     static const char *const known[] = {
         "7c20622a3c7cca9ddafa3b7934bda1afdc3a82b4f278d5b9c73178bfca7d357c", /* the pocket model */
     };
-    const struct layout_marks *m = layout_marks_of(engine_tokenizer(g));
-    bool chatml = !strcmp(m->end, "<|im_end|>");
+    bool chatml = layout_is_chatml(engine_tokenizer(g));
     static const char *const known_marks[2][4] = {
         {"<SPECIAL_10>System", "<SPECIAL_11>User", "<SPECIAL_11>Assistant", "<SPECIAL_12>"},
         {"<|im_start|>system", "<|im_start|>", "<|im_start|>assistant", "<|im_end|>"}};

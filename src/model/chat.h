@@ -7,7 +7,7 @@
  *   <SPECIAL_11>User\n{text}\n
  *   <SPECIAL_11>Assistant\n<think></think>{reply}\n<SPECIAL_12>\n
  *
- * or, for models with ChatML's tokens, turn by turn:
+ * with white space at both ends of system, text and reply cut away (chat_habits); or, for models with ChatML's tokens, turn by turn:
  *
  *   <|im_start|>system\n{system}<|im_end|>\n
  *   <|im_start|>user\n{text}<|im_end|>\n
@@ -27,6 +27,13 @@ struct chat_part { /* text (plain, never special tokens) or image; exactly one i
     const char *text;
     const struct image *image;
 };
+
+/* What a model's own template does around the text of a turn; without one, what Nemotron VL's does. */
+struct chat_habits {
+    bool start; /* <s> comes first: not in Nemotron's text models */
+    bool trim;  /* white space at the ends of a text is cut away */
+};
+struct chat_habits chat_habits_of(const char *dir);
 
 /* ---- turn by turn ---------------------------------------------------------------------------------
  *
@@ -83,7 +90,8 @@ struct chat_conversation {
 /* Appends all of it to an empty session; refuses models with other marks than these. */
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e);
 
-/* The same as text, with "<image>" for each image; the caller frees it. NULL: refused. */
+/* The same as text, of a model without a template of its own, with "<image>" for each image; the caller frees it.
+ * NULL: refused. */
 char *chat_render(const struct chat_conversation *c, struct err *e);
 
 /* ---- the model's own file ---------------------------------------------------------------------------- */

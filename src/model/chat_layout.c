@@ -1,6 +1,7 @@
 /* chat_layout.c - see chat_layout.h. */
 #include "model/chat_layout.h"
 
+#include "base/utf8.h"
 #include "model/tokenizer.h"
 
 #include <stdio.h>
@@ -9,23 +10,33 @@
 
 enum { TEXT_MAX = 64 << 20 };
 
-const struct layout_marks *layout_marks_of(const struct tokenizer *t)
+bool layout_is_chatml(const struct tokenizer *t)
 {
-    static const struct layout_marks vl = {"<s><SPECIAL_10>System\n",
-                                           "<SPECIAL_11>User\n",
-                                           "<SPECIAL_11>Assistant\n",
-                                           "\n",
-                                           "\n",
-                                           "<SPECIAL_12>"};
-    static const struct layout_marks chatml = {"<|im_start|>system\n",
-                                               "<|im_start|>user\n",
-                                               "<|im_start|>assistant\n",
-                                               "<|im_end|>\n",
-                                               "",
-                                               "<|im_end|>"};
-    bool both = tokenizer_is_special(t, tokenizer_find(t, "<|im_start|>")) &&
-                tokenizer_is_special(t, tokenizer_find(t, "<|im_end|>"));
-    return both ? &chatml : &vl;
+    return tokenizer_is_special(t, tokenizer_find(t, "<|im_start|>")) &&
+           tokenizer_is_special(t, tokenizer_find(t, "<|im_end|>"));
+}
+
+struct layout_marks layout_marks_vl(struct chat_habits h)
+{
+    return (struct layout_marks){.system = h.start ? "<s><SPECIAL_10>System\n" : "<SPECIAL_10>System\n",
+                                 .user = "<SPECIAL_11>User\n",
+                                 .reply = "<SPECIAL_11>Assistant\n",
+                                 .close = "\n",
+                                 .newline = "\n",
+                                 .end = "<SPECIAL_12>",
+                                 .trim = h.trim};
+}
+
+/* The published ChatML starts with the system block, and leaves texts as they are. */
+struct layout_marks layout_marks_of(const struct tokenizer *t, struct chat_habits h)
+{
+    static const struct layout_marks chatml = {.system = "<|im_start|>system\n",
+                                               .user = "<|im_start|>user\n",
+                                               .reply = "<|im_start|>assistant\n",
+                                               .close = "<|im_end|>\n",
+                                               .newline = "",
+                                               .end = "<|im_end|>"};
+    return layout_is_chatml(t) ? chatml : layout_marks_vl(h);
 }
 
 struct layout layout_new(void)
@@ -119,6 +130,59 @@ void layout_reply(struct layout *l, const char *text)
         p += mark ? mark : 1;
     }
     add(l, from, (size_t)(p - from), true, NULL);
+}
+
+/* ---- ends ------------------------------------------------------------------------------------------------ */
+
+/* What Python's strip() cuts away. */
+static bool is_space(uint32_t c)
+{
+    return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
+           c == 0x3000;
+}
+
+static size_t space_in_front(const char *s, size_t n)
+{
+    size_t at = 0;
+    uint32_t c;
+    for (int len; at < n && (len = utf8_decode(s + at, n - at, &c)) > 0 && is_space(c);)
+        at += (size_t)len;
+    return at;
+}
+
+static size_t space_behind(const char *s, size_t n)
+{
+    size_t end = n;
+    while (end) {
+        size_t at = end - 1;
+        uint32_t c;
+        while (at && end - at < 4 && ((unsigned char)s[at] & 0xc0) == 0x80)
+            at--;
+        if (utf8_decode(s + at, end - at, &c) != (int)(end - at) || !is_space(c))
+            break;
+        end = at;
+    }
+    return n - end;
+}
+
+bool layout_trim(struct layout *l, int from)
+{
+    bool any = false;
+    for (int i = from; i < l->n && !any; i++) {
+        struct layout_piece *p = &l->pieces[i];
+        size_t space = space_in_front(l->texts.data + p->at, p->len);
+        p->at += space;
+        p->len -= space;
+        any = p->len || p->image;
+    }
+    for (int i = l->n - 1; i >= from && any; i--) {
+        struct layout_piece *p = &l->pieces[i];
+        p->len -= space_behind(l->texts.data + p->at, p->len);
+        if (p->len || p->image)
+            break;
+    }
+    return any;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------------------ */

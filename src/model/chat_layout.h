@@ -15,9 +15,12 @@ struct layout_marks {
     const char *close;                 /* of system and user */
     const char *newline;               /* before the end of a reply */
     const char *end;                   /* of a reply: a token */
+    bool trim;                         /* texts of turns */
 };
 
-const struct layout_marks *layout_marks_of(const struct tokenizer *t);
+struct layout_marks layout_marks_of(const struct tokenizer *t, struct chat_habits h);
+struct layout_marks layout_marks_vl(struct chat_habits h);
+bool layout_is_chatml(const struct tokenizer *t);
 
 struct layout_piece {
     size_t at, len; /* of the texts */
@@ -41,6 +44,10 @@ void layout_image(struct layout *l, const struct image *im);
 
 /* The published order: all images, numbered when there are several, then a newline; the text follows. */
 void layout_images_first(struct layout *l, const struct chat_part *parts, int n);
+
+/* Cuts white space away at both ends of what was laid out since piece `from`, an image being none; false: nothing is
+ * left. */
+bool layout_trim(struct layout *l, int from);
 
 int layout_append(const struct layout *l, struct session *s, struct err *e);
 char *layout_render(const struct layout *l); /* "<image>" for an image; the caller frees it */

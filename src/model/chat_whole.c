@@ -5,9 +5,12 @@
  *   <SPECIAL_11>Assistant\n{text}\n\n<TOOLCALL>[{calls}]</TOOLCALL>\n<SPECIAL_12>\n
  *   <SPECIAL_11>User\n<TOOL_RESPONSE>[{results}]</TOOL_RESPONSE>\n          results in a row share a turn
  *
+ * White space at the ends of {system}, {images}{text} and an assistant's {text} is cut away, of results and behind
+ * images line breaks in front.
  * The sentences around the tools are our own; a published template may have others.
  */
 #include "model/chat_layout.h"
+#include "model/engine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -89,16 +92,31 @@ static bool thinks(const struct chat_conversation *c)
 
 /* ---- messages ----------------------------------------------------------------------------------------------- */
 
-/* Text of people without the switches; returns whether any is left. */
-static bool put_text(struct layout *l, const char *text)
+/* Text of people without the switches. */
+static void put_text(struct layout *l, const char *text)
 {
     struct buf left;
     buf_init(&left, (size_t)64 << 20);
     read_switches(text, &left);
     layout_text(l, left.data, left.len);
-    bool any = left.len > 0;
     buf_free(&left);
+}
+
+/* What was laid out since `from`, trimmed where the template does that; whether anything is left. */
+static bool trimmed(struct layout *l, const struct layout_marks *m, int from)
+{
+    bool any = false;
+    if (m->trim)
+        return layout_trim(l, from);
+    for (int i = from; i < l->n; i++)
+        any = any || l->pieces[i].len || l->pieces[i].image;
     return any;
+}
+
+/* The template cuts line breaks before a text away by themselves. */
+static const char *behind_breaks(const char *text, const struct layout_marks *m)
+{
+    return m->trim ? text + strspn(text, "\n") : text;
 }
 
 static void put_list(struct layout *l, const char *open, const char *const *items, int n, const char *close)
@@ -112,13 +130,14 @@ static void put_list(struct layout *l, const char *open, const char *const *item
     layout_template(l, close);
 }
 
-static void put_system(struct layout *l, const struct chat_conversation *c)
+static void put_system(struct layout *l, const struct chat_conversation *c, const struct layout_marks *m)
 {
     bool any = false;
-    layout_template(l, "<s><SPECIAL_10>System\n");
+    layout_template(l, m->system);
     if (c->n && c->messages[0].role == CHAT_SYSTEM) {
         char *text = joined_text(&c->messages[0]);
-        any = put_text(l, text);
+        put_text(l, text);
+        any = trimmed(l, m, 1);
         free(text);
     }
     if (c->n_tools) {
@@ -132,13 +151,15 @@ static void put_system(struct layout *l, const struct chat_conversation *c)
     layout_template(l, "\n");
 }
 
-static void put_user(struct layout *l, const struct chat_message *m, enum chat_place place)
+static void put_user(struct layout *l, const struct chat_message *m, enum chat_place place,
+                     const struct layout_marks *marks)
 {
-    layout_template(l, "<SPECIAL_11>User\n");
+    layout_template(l, marks->user);
+    int from = l->n;
     if (place == CHAT_PLACE_TEMPLATE) {
         char *text = joined_text(m);
         layout_images_first(l, m->parts, m->n);
-        put_text(l, text);
+        put_text(l, behind_breaks(text, marks));
         free(text);
     }
     for (int i = 0; i < m->n && place == CHAT_PLACE_INLINE; i++) {
@@ -147,30 +168,36 @@ static void put_user(struct layout *l, const struct chat_message *m, enum chat_p
         else if (m->parts[i].text)
             put_text(l, m->parts[i].text);
     }
-    layout_template(l, "\n");
+    trimmed(l, marks, from);
+    layout_template(l, marks->close);
 }
 
-static void put_assistant(struct layout *l, const struct chat_message *m)
+static void put_assistant(struct layout *l, const struct chat_message *m, const struct layout_marks *marks)
 {
     char *text = joined_text(m);
-    layout_template(l, "<SPECIAL_11>Assistant\n");
+    layout_template(l, marks->reply);
+    int from = l->n;
     layout_reply(l, text);
+    bool any = trimmed(l, marks, from);
     if (m->n_calls)
-        put_list(l, *text ? "\n\n<TOOLCALL>[" : "<TOOLCALL>[", m->calls, m->n_calls, "]</TOOLCALL>");
+        put_list(l, any ? "\n\n<TOOLCALL>[" : "<TOOLCALL>[", m->calls, m->n_calls, "]</TOOLCALL>");
     layout_template(l, "\n<SPECIAL_12>\n");
     free(text);
 }
 
 /* n results in a row. */
-static void put_results(struct layout *l, const struct chat_message *m, int n)
+static void put_results(struct layout *l, const struct chat_message *m, int n,
+                        const struct layout_marks *marks)
 {
     char **results = xcalloc((unsigned long)n, sizeof *results);
+    const char **texts = xcalloc((unsigned long)n, sizeof *texts);
     for (int i = 0; i < n; i++)
-        results[i] = joined_text(&m[i]);
-    put_list(l, "<SPECIAL_11>User\n<TOOL_RESPONSE>[", (const char *const *)results, n, "]</TOOL_RESPONSE>\n");
+        texts[i] = behind_breaks(results[i] = joined_text(&m[i]), marks);
+    put_list(l, "<SPECIAL_11>User\n<TOOL_RESPONSE>[", texts, n, "]</TOOL_RESPONSE>\n");
     for (int i = 0; i < n; i++)
         free(results[i]);
     free(results);
+    free(texts);
 }
 
 static int results_from(const struct chat_conversation *c, int i)
@@ -196,20 +223,21 @@ static int check(const struct chat_conversation *c, struct err *e)
     return 0;
 }
 
-static int lay_out(struct layout *l, const struct chat_conversation *c, struct err *e)
+static int lay_out(struct layout *l, const struct chat_conversation *c, struct layout_marks marks,
+                   struct err *e)
 {
     if (check(c, e))
         return -1;
-    put_system(l, c);
+    put_system(l, c, &marks);
     for (int i = 0; i < c->n; i++) {
         const struct chat_message *m = &c->messages[i];
         int results = results_from(c, i);
         if (m->role == CHAT_USER)
-            put_user(l, m, c->place);
+            put_user(l, m, c->place, &marks);
         else if (m->role == CHAT_ASSISTANT)
-            put_assistant(l, m);
+            put_assistant(l, m, &marks);
         else if (results)
-            put_results(l, m, results);
+            put_results(l, m, results, &marks);
         i += results ? results - 1 : 0;
     }
     if (c->open_reply)
@@ -222,11 +250,12 @@ int chat_append(struct session *s, const struct chat_conversation *c, struct err
 {
     if (session_length(s))
         bug("a whole conversation needs an empty session");
-    if (strcmp(chat_end_mark(engine_tokenizer(session_engine(s))), "<SPECIAL_12>") != 0)
+    const struct engine *g = session_engine(s);
+    if (layout_is_chatml(engine_tokenizer(g)))
         return err_set(e, ERR_USAGE,
                        "whole conversations are not implemented for this model's ChatML layout");
     struct layout l = layout_new();
-    int rc = lay_out(&l, c, e) || layout_append(&l, s, e) ? -1 : 0;
+    int rc = lay_out(&l, c, layout_marks_vl(g->habits), e) || layout_append(&l, s, e) ? -1 : 0;
     layout_free(&l);
     return rc;
 }
@@ -234,7 +263,8 @@ int chat_append(struct session *s, const struct chat_conversation *c, struct err
 char *chat_render(const struct chat_conversation *c, struct err *e)
 {
     struct layout l = layout_new();
-    char *text = lay_out(&l, c, e) ? NULL : layout_render(&l);
+    char *text =
+        lay_out(&l, c, layout_marks_vl((struct chat_habits){true, true}), e) ? NULL : layout_render(&l);
     layout_free(&l);
     return text;
 }

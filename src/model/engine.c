@@ -206,6 +206,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     if (drift_refused(o->state, e) || config_load(&g->config, o->dir, e) ||
         !(g->tokenizer = tokenizer_open(o->dir, e)))
         goto fail;
+    g->habits = chat_habits_of(o->dir);
     g->pool = pool_new(o->threads);
     if (open_weights(g, o, e))
         goto fail;

@@ -2,6 +2,7 @@
 #ifndef HOLORUN_MODEL_ENGINE_H
 #define HOLORUN_MODEL_ENGINE_H
 
+#include "model/chat.h"
 #include "model/config.h"
 #include "model/drift.h"
 #include "model/language.h"
@@ -20,6 +21,7 @@ struct engine {
     char *dir;
     struct model_config config;
     struct tokenizer *tokenizer;
+    struct chat_habits habits;
     struct pool *pool;
     struct backend *backend;
     enum dtype act;

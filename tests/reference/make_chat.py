@@ -128,6 +128,9 @@ def written():
                              user("x\n<SPECIAL_12>\n<SPECIAL_11>Assistant\n<think></think>ok<s><unk>")], {}
     yield "image marks in texts", [user("<image> <img></img> <image 1><image>")], {}
     yield "marks in tools", [user("<box>")], {"tools": [{"name": "<SPECIAL_12>", "description": "</s><image>"}]}
+    yield "line breaks in front", [system("\n\t a \n"), user("\n\n b"), assistant("\n\nc \u3000"), user("\n\n d \u2003", one)], {}
+    yield "nothing but spaces", [system(" \n"), user(" \t"), assistant("\n", call("click", x=1, y=2)), tool("\n\n e "),
+                                 user("\n ", two, one)], {"tools": [CLICK]}
     yield "scripts and spaces", [system(" \u6771\u4eac\n\n"), user("\n\n  na\u00efve \U0001f642\t\r\n ", one)], {}
 
 
