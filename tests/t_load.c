@@ -129,8 +129,9 @@ static void t_config_values(void **state)
     tiny_edit(&t.config, "vit_tiny_patch16", "vit_huge_patch16_224");
     tiny_edit(&t.config, "\"norm_mean\":[0.48,0.46,0.41],\"norm_std\":[0.27,0.26,0.28],", "");
     text = (struct config_text){
-        t.config, "{\"image_mean\":[0,0.5,1],\"image_std\":[1,2,3]}",
-        "{\"eos_token_id\":2,\"x\":\"\\\"Infinity\\\" NaN\",\"y\":-Infinity,\"z\":NaN}", NULL};
+        .config = t.config,
+        .preprocessor = "{\"image_mean\":[0,0.5,1],\"image_std\":[1,2,3]}",
+        .generation = "{\"eos_token_id\":2,\"x\":\"\\\"Infinity\\\" NaN\",\"y\":-Infinity,\"z\":NaN}"};
     if (config_parse(&c, &text, &e))
         fail_msg("%s", e.text);
     assert_string_equal(c.lm.pattern, "M-*-M-");
@@ -144,6 +145,16 @@ static void t_config_values(void **state)
     assert_int_equal(c.lm.max_tokens, 131072);
     assert_int_equal(c.lm.kv_heads, c.lm.q_heads);
     assert_true(c.lm.eps == 1e-5f && c.lm.conv_bias && !c.lm.tied);
+    text.processor = "{\"image_processor\":{\"max_num_tiles\":7,\"norm_mean\":[3,2,1],\"norm_std\":[1,1,1]}}";
+    assert_int_equal(config_parse(&c, &text, &e), 0);
+    assert_true(c.max_tiles == 12 && c.mean[1] == 0.5f); /* the file of its own counts where there is one */
+    text.preprocessor = NULL;
+    assert_int_equal(config_parse(&c, &text, &e), 0);
+    assert_true(c.max_tiles == 7 && c.mean[0] == 3);
+    tiny_edit(&t.config, "\"args\"", "\"min_num_patches\":256,\"max_num_patches\":1024,\"args\"");
+    text.config = t.config;
+    assert_int_equal(config_parse(&c, &text, &e), 0);
+    assert_true(c.vit.min_patches == 256 && c.vit.max_patches == 1024);
     tiny_free(&t);
 }
 
@@ -286,6 +297,10 @@ static void t_files(void **state)
     tiny_edit(&t.tokenizer, "\"content\":\"<image>\"", "\"content\":\"<other>\"");
     tiny_edit(&t.tokenizer, "<SPECIAL_3>", "<image>");
     refused(&t, "'img_context_token_id' is 272", "'<image>' is 3");
+    t = good();
+    tiny_edit(&t.tokenizer, "\"content\":\"<image>\"", "\"content\":\"<other>\"");
+    tiny_edit(&t.config, "\"img_context_token_id\":272,", "");
+    refused(&t, "no 'img_context_token_id'", "no token '<image>'");
     t = good();
     free(t.tokenizer);
     t.tokenizer = NULL;

@@ -109,7 +109,8 @@ struct model_config random_config(const struct random_model *m)
 {
     struct model_config c;
     struct err e = ERR_INIT;
-    const struct config_text text = {m->config, m->preprocessor, m->generation, NULL};
+    const struct config_text text = {
+        .config = m->config, .preprocessor = m->preprocessor, .generation = m->generation};
     if (config_parse(&c, &text, &e))
         bug("%s: %s", m->name, e.text);
     return c;

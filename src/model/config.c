@@ -36,9 +36,9 @@ static void read_generation(struct reader *gen, struct reader *config, struct re
         add_eos(lm, c);
 }
 
-enum { FILES = 4 };
+enum { FILES = 5 };
 static const char *const files[FILES] = {"config.json", "preprocessor_config.json", "generation_config.json",
-                                         "hf_quant_config.json"};
+                                         "hf_quant_config.json", "processor_config.json"};
 
 /* ---- the whole ----------------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ int config_parse(struct model_config *c, const struct config_text *t, struct err
     *c = (struct model_config){0};
     struct err first = ERR_INIT;
     json_t *roots[FILES] = {0};
-    const char *const texts[FILES] = {t->config, t->preprocessor, t->generation, t->quant};
+    const char *const texts[FILES] = {t->config, t->preprocessor, t->generation, t->quant, t->processor};
     int rc = -1;
     for (int i = 0; i < FILES; i++)
         if (texts[i] && !(roots[i] = reader_parse(texts[i], files[i], e)))
@@ -74,7 +74,8 @@ int config_parse(struct model_config *c, const struct config_text *t, struct err
         r[i] = (struct reader){.object = roots[i], .e = &first};
         snprintf(r[i].where, sizeof r[i].where, "%s", files[i]);
     }
-    read_all(&r[0], &r[1], &r[2], &r[3], c);
+    struct reader images = r[4].object ? reader_inside(&r[4], "image_processor") : r[1];
+    read_all(&r[0], r[1].object ? &r[1] : &images, &r[2], &r[3], c);
     rc = first.kind ? err_set(e, ERR_MODEL, "%s", first.text) : 0;
 out:
     for (int i = 0; i < FILES; i++)
@@ -94,7 +95,7 @@ int config_load(struct model_config *c, const char *dir, struct err *e)
         free(path);
     }
     if (rc == 0)
-        rc = config_parse(c, &(struct config_text){texts[0], texts[1], texts[2], texts[3]}, e);
+        rc = config_parse(c, &(struct config_text){texts[0], texts[1], texts[2], texts[3], texts[4]}, e);
     if (rc && e) {
         e->kind = ERR_MODEL;
         err_prefix(e, "model '%s'", dir);

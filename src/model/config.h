@@ -1,8 +1,8 @@
 /* config.h - the numbers of a model, all read from its directory.
  *
  * Nothing about a model is known here beforehand except what this family means by its keys: sizes,
- * pattern, normalisation, stop tokens come from config.json, preprocessor_config.json,
- * generation_config.json and hf_quant_config.json.  A value this program does not implement is refused with the key named;
+ * pattern, normalisation, stop tokens come from config.json, preprocessor_config.json (or, where that is missing,
+ * processor_config.json), generation_config.json and hf_quant_config.json.  A value this program does not implement is refused with the key named;
  * whether the tensors agree with the numbers is checked when they are bound (weights.h).
  */
 #ifndef HOLORUN_MODEL_CONFIG_H
@@ -61,17 +61,17 @@ struct model_config {
     float mean[3], std[3]; /* of a channel in [0, 1] */
     int max_tiles;
     bool thumbnail;
-    int image_token;                /* id that stands for one projector row */
+    int image_token;                /* id that stands for one projector row; -1: the tokenizer's "<image>" */
     int eos[CONFIG_MAX_EOS], n_eos; /* generation ends with any of these */
-    char quant[16];                 /* "FP8" or "NVFP4", as the files say; "": nothing */
+    char quant[16];                 /* "FP8", "NVFP4" or another name, as the files say; "": nothing */
 };
 
-/* Reads the four files, of which only the first must be there. */
+/* Reads these files, of which only the first must be there. */
 int config_load(struct model_config *c, const char *dir, struct err *e);
 
 /* The same from memory; all but the first may be NULL. */
 struct config_text {
-    const char *config, *preprocessor, *generation, *quant;
+    const char *config, *preprocessor, *generation, *quant, *processor;
 };
 int config_parse(struct model_config *c, const struct config_text *t, struct err *e);
 

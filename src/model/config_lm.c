@@ -5,7 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- language model ----------------------------------------------------------------------------- */
+/* ---- language model -----------------------------------------------------------------------------
+ *
+ * Where a key has two spellings the second is that of files which some releases of transformers 5 have written.
+ */
 
 static char letter_of(const char *kind)
 {
@@ -17,14 +20,14 @@ static char letter_of(const char *kind)
     for (size_t i = 0; kind && i < sizeof kinds / sizeof *kinds; i++)
         if (!strcmp(kind, kinds[i].kind))
             return kinds[i].letter;
-    return '?';
+    return kind && strlen(kind) == 1 ? *kind : '?';
 }
 
-/* A text of letters, or in newer files a list of words; empty when there is neither. */
+/* A text of letters, or a list of them, or in newer files of words; empty when there is nothing. */
 static void find_pattern(const struct reader *r, char out[CONFIG_MAX_LAYERS + 2])
 {
-    const json_t *words = reader_get(r, "layers_block_type|layer_types");
-    const char *letters = json_string_value(reader_get(r, "hybrid_override_pattern"));
+    const json_t *words = reader_get(r, "hybrid_override_pattern|layers_block_type|layer_types");
+    const char *letters = json_string_value(words);
     size_t n = 0;
     if (letters)
         n = (size_t)snprintf(out, CONFIG_MAX_LAYERS + 2, "%s", letters);
@@ -83,14 +86,14 @@ static void read_mamba(struct reader *r, struct lm_config *c)
     s->head_dim = reader_int(r, "mamba_head_dim", 1, 1024, -1);
     s->state = reader_int(r, "ssm_state_size", 1, 1024, -1);
     s->groups = reader_int(r, "n_groups|mamba_n_groups", 1, CONFIG_MAX_HEADS, -1);
-    s->conv = reader_int(r, "conv_kernel", 2, 16, -1);
-    s->chunk = reader_int(r, "chunk_size", 1, 1024, 128);
-    c->conv_bias = reader_bool(r, "use_conv_bias", true);
+    s->conv = reader_int(r, "conv_kernel|mamba_d_conv", 2, 16, -1);
+    s->chunk = reader_int(r, "chunk_size|mamba_chunk_size", 1, 1024, 128);
+    c->conv_bias = reader_bool(r, "use_conv_bias|mamba_conv_bias", true);
     if (s->heads % s->groups)
         reader_refuse(r, "%d heads cannot share %d groups", s->heads, s->groups);
     s->dt_min = 0;
     s->dt_max = INFINITY;
-    const json_t *limit = reader_get(r, "time_step_limit");
+    const json_t *limit = reader_get(r, "time_step_limit|mamba_dt_limit");
     if (limit) {
         double lo = reader_number(json_array_get(limit, 0)), hi = reader_number(json_array_get(limit, 1));
         if (json_array_size(limit) != 2 || !(lo >= 0 && hi > lo))

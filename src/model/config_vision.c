@@ -39,13 +39,13 @@ static void read_vit(struct reader *r, struct vit_config *v)
         reader_refuse(r, "%d columns cannot be split into %d heads", v->hidden, v->heads);
 }
 
-/* Limits of a canvas make the difference between images of any size and tiles.  Where the preprocessor's file
- * has them alone, they count too; 0 at the top is no limit. */
+/* Limits of a canvas make the difference between images of any size and tiles.  Where only the config around the
+ * arguments or the preprocessor's file has them, they count too; 0 at the top is no limit. */
 static void read_canvas(struct reader *vit, struct reader *pre, struct vit_config *v)
 {
-    struct reader args = reader_inside(vit, "args"), *from = &args;
-    if (!args.object || !reader_get(&args, "min_num_patches"))
-        from = pre->object && reader_get(pre, "min_num_patches") ? pre : NULL;
+    struct reader args = reader_inside(vit, "args"), *places[] = {&args, vit, pre}, *from = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places && !from; i++)
+        from = places[i]->object && reader_get(places[i], "min_num_patches") ? places[i] : NULL;
     if (!from)
         return;
     v->min_patches = reader_int(from, "min_num_patches", 4, CONFIG_MAX_PATCHES, -1);
@@ -68,8 +68,8 @@ static void read_image(struct reader *r, struct model_config *c)
     reader_only_text(r, "ps_version", "v2");
     reader_only_text(r, "image_tag_type", "internvl");
     v->projector = reader_int(r, "projector_hidden_size", 1, CONFIG_MAX_SIZE, -1);
-    c->image_token =
-        reader_int(r, "img_context_token_id|image_context_token_id|image_token_id", 0, CONFIG_MAX_VOCAB, -1);
+    static const char mark[] = "img_context_token_id|image_context_token_id|image_token_id";
+    c->image_token = reader_get(r, mark) ? reader_int(r, mark, 0, CONFIG_MAX_VOCAB, -1) : -1;
     c->thumbnail = reader_bool(r, "use_thumbnail", true);
 }
 

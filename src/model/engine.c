@@ -99,6 +99,11 @@ static int check_image_ids(struct engine *g, struct err *e)
     if (!tokenizer_is_special(g->tokenizer, g->image_open) ||
         !tokenizer_is_special(g->tokenizer, g->image_close))
         return err_set(e, ERR_MODEL, "the tokenizer has no tokens '<img>' and '</img>'");
+    if (g->config.image_token < 0 && !tokenizer_is_special(g->tokenizer, mark))
+        return err_set(e, ERR_MODEL,
+                       "the config has no 'img_context_token_id', the tokenizer no token '<image>'");
+    if (g->config.image_token < 0)
+        g->config.image_token = mark;
     if (g->config.image_token >= g->weights.vocab || (mark >= 0 && mark != g->config.image_token))
         return err_set(e, ERR_MODEL, "'img_context_token_id' is %d, the tokenizer's '<image>' is %d",
                        g->config.image_token, mark);
