@@ -54,8 +54,32 @@ static void add_scale(struct tiny *t, const char *name, const char *suffix, floa
     add(t, name, suffix, "F32", &v, sizeof v, 0, 0);
 }
 
+/* Of FP8: what has a scale. */
+enum scaled { MATRIX, ROWS_F32, ROWS_BF16 };
+
+/* Scales of rows, exact in bf16. */
+static float scale_of_row(int64_t n)
+{
+    return 0.00244140625f * (1 + (float)(n % 3) / 4);
+}
+
+static void add_row_scales(struct tiny *t, const char *name, int64_t rows, enum scaled what)
+{
+    float *wide = malloc((size_t)rows * sizeof *wide);
+    uint16_t *half = malloc((size_t)rows * sizeof *half);
+    for (int64_t n = 0; n < rows; n++)
+        half[n] = bf16_from_f32(wide[n] = scale_of_row(n));
+    if (what == ROWS_F32)
+        add(t, name, "weight_scale", "F32", wide, (size_t)rows * sizeof *wide, rows, 1)->dims = 1;
+    else
+        add(t, name, "weight_scale", "BF16", half, (size_t)rows * sizeof *half, rows, 1);
+    free(wide);
+    free(half);
+}
+
 /* Stores a matrix in codes; in `plain`, which holds f32, the numbers that they mean. */
-static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum quant_form form)
+static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum quant_form form,
+                   enum scaled what)
 {
     struct tiny_tensor *x = tiny_find(t, name), *y = tiny_find(plain, name);
     int64_t rows = x->shape[0], cols = x->shape[1], groups = cols / 16;
@@ -65,6 +89,7 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
         marks[i] = (uint8_t)(0x30 + i % 24); /* 1/2 to 3.75 */
     for (int64_t i = 0; i < rows * cols; i++) {
         int64_t n = i / cols, k = i % cols;
+        scale = what ? scale_of_row(n) : scale;
         float group = form == QUANT_F4 ? quant_value(QUANT_F8, marks[n * groups + k / 16]) : 1;
         int code = nearest(form, out[i] / (scale * group));
         out[i] = quant_value(form, code) * group * scale;
@@ -77,7 +102,9 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
     x->shape[1] = form == QUANT_F8 ? cols : cols / 2;
     x->bytes = (size_t)(rows * x->shape[1]);
     memcpy(x->data, codes, x->bytes);
-    if (form == QUANT_F8) {
+    if (what) {
+        add_row_scales(t, name, rows, what);
+    } else if (form == QUANT_F8) {
         add_scale(t, name, "weight_scale", scale);
     } else {
         add(t, name, "weight_scale", "F8_E4M3", marks, (size_t)(rows * groups), rows, groups);
@@ -90,7 +117,7 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
 
 /* Two of the same model: `t` with codes, `plain` with their values in f32.  Hidden size 40 is no multiple of 16, so
  * only matrices with 48 columns can be NVFP4. */
-static void make(struct tiny *t, struct tiny *plain, enum quant_form form)
+static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_form form, enum scaled what)
 {
     static const char *const eight[] = {LAYER "0.mixer.in_proj.weight", LAYER "0.mixer.out_proj.weight",
                                         LAYER "1.mixer.up_proj.weight", LAYER "1.mixer.down_proj.weight",
@@ -113,7 +140,12 @@ static void make(struct tiny *t, struct tiny *plain, enum quant_form form)
     }
     const char *const *names = form == QUANT_F8 ? eight : four;
     for (size_t i = 0; i < (form == QUANT_F8 ? 8 : 3); i++)
-        shrink(t, plain, names[i], form);
+        shrink(t, plain, names[i], form, what);
+}
+
+static void make(struct tiny *t, struct tiny *plain, enum quant_form form)
+{
+    make_scaled(t, plain, form, MATRIX);
 }
 
 static struct engine *open_with(const struct tiny *t, const char *isa, bool f32, enum weight_numbers numbers,
@@ -159,18 +191,27 @@ static double difference(const float *a, const float *b)
 static void t_published(void **state)
 {
     (void)state;
-    static const enum quant_form forms[] = {QUANT_F8, QUANT_F4};
+    static const struct {
+        const char *name, *config;
+        enum quant_form form;
+        enum scaled what;
+    } kinds[] = {
+        {"FP8", "\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"", QUANT_F8, MATRIX},
+        {"FP8, a scale for each row", "\"quant_method\":\"modelopt\",\"quant_algo\":\"MIXED_PRECISION\"",
+         QUANT_F8, ROWS_F32},
+        {"FP8, bf16 scales", "\"quant_method\":\"compressed-tensors\",\"format\":\"float-quantized\"",
+         QUANT_F8, ROWS_BF16},
+        {"NVFP4", "\"quant_method\":\"modelopt\",\"quant_algo\":\"W4A16_NVFP4\"", QUANT_F4, MATRIX},
+    };
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
-    for (int f = 0; f < 2; f++) {
+    for (size_t f = 0; f < sizeof kinds / sizeof *kinds; f++) {
         struct tiny t, plain;
         float want[V], have[V], rough[V], wide[V];
-        make(&t, &plain, forms[f]);
-        tiny_edit(&t.config, "{\"architectures\"",
-                  f ? "{\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"},"
-                      "\"architectures\""
-                    : "{\"quantization_config\":{\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"},"
-                      "\"architectures\"");
+        make_scaled(&t, &plain, kinds[f].form, kinds[f].what);
+        char *config = xasprintf("{\"quantization_config\":{%s},\"architectures\"", kinds[f].config);
+        tiny_edit(&t.config, "{\"architectures\"", config);
+        free(config);
         tiny_write(&t);
         tiny_write(&plain);
         look(open_with(&plain, "ref", true, WEIGHTS_AUTO, false), want);
@@ -182,7 +223,7 @@ static void t_published(void **state)
         look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), rough);
         look(open_with(&t, NULL, false, WEIGHTS_BF16, false), wide);
         check_note("%s: in f32 %.1e from the numbers meant, in bf16 %.1e, widened to bf16 %.1e",
-                   f ? "NVFP4" : "FP8", off, difference(rough, want), difference(wide, want));
+                   kinds[f].name, off, difference(rough, want), difference(wide, want));
         assert_true(off < 2e-5);
         assert_true(difference(rough, want) < 0.06 && difference(wide, want) < 0.06);
         tiny_free(&t);
@@ -247,9 +288,11 @@ static void refused_config(const char *inside, const char *also)
 static void t_refused(void **state)
 {
     (void)state;
-    refused_config("\"quant_algo\":\"W4A8_AWQ\"", "'quant_algo' is 'W4A8_AWQ'; only 'FP8' and 'NVFP4'");
+    refused_config("\"quant_algo\":\"W4A8_AWQ\"", "'quant_algo' is 'W4A8_AWQ'; only 'FP8', 'NVFP4'");
     refused_config("\"quant_algo\":8", "'quant_algo' is 'no text'");
     refused_config("\"quant_method\":\"gptq\"", "'quant_method' is 'gptq'; only 'modelopt'");
+    refused_config("\"quant_method\":\"compressed-tensors\",\"format\":\"pack-quantized\"",
+                   "'format' is 'pack-quantized'; only 'float-quantized'");
     refused_config("\"quant_algo\":\"NVFP4\",\"group_size\":32", "'group_size' is 32");
     static const char out[] = LAYER "0.mixer.out_proj.weight",
                       scale[] = LAYER "0.mixer.out_proj.weight_scale";
@@ -270,6 +313,10 @@ static void t_refused(void **state)
     SPOILT(QUANT_F8, tiny_find(&t, scale)->type = "I32", scale, "expected one f32");
     SPOILT(QUANT_F4, tiny_find(&t, scale)->type = "U8", scale, "expected f8e4m3 [40, 3]");
 #undef SPOILT
+    make_scaled(&t, &plain, QUANT_F8, ROWS_F32);
+    tiny_free(&plain);
+    memset(tiny_find(&t, scale)->data + 8, 0, 4);
+    refused(&t, scale, "has 0 for row 2; expected scales above 0");
     tiny_init(&t, 5);
     add_scale(&t, LAYER "1.mixer.up_proj.weight", "weight_scale", 1);
     refused(&t, LAYER "1.mixer.up_proj.weight", "bf16 [56, 40]; expected f8e4m3");

@@ -11,7 +11,7 @@
 
 static void read_algorithm(struct reader *r, struct model_config *c)
 {
-    static const char *const known[] = {"FP8", "NVFP4"};
+    static const char *const known[] = {"FP8", "NVFP4", "W4A16_NVFP4", "MIXED_PRECISION"};
     const json_t *v = reader_get(r, "quant_algo");
     const char *name = json_string_value(v);
     if (!v || (name && (!strcasecmp(name, "none") || !*name)))
@@ -21,15 +21,22 @@ static void read_algorithm(struct reader *r, struct model_config *c)
             snprintf(c->quant, sizeof c->quant, "%s", name);
             return;
         }
-    reader_refuse(r, "'quant_algo' is '%s'; only 'FP8' and 'NVFP4' are implemented", name ? name : "no text");
+    reader_refuse(r, "'quant_algo' is '%s'; only 'FP8', 'NVFP4' and mixtures of them are implemented",
+                  name ? name : "no text");
 }
 
-static void read_method(struct reader *r)
+/* Of compressed-tensors the layout of FP8 is the same, with a scale for each row. */
+static void read_method(struct reader *r, struct model_config *c)
 {
     const json_t *v = reader_get(r, "quant_method");
     const char *name = json_string_value(v);
-    if (v && (!name || strncmp(name, "modelopt", 8) != 0))
-        reader_refuse(r, "'quant_method' is '%s'; only 'modelopt' is implemented", name ? name : "no text");
+    if (name && !strcmp(name, "compressed-tensors")) {
+        reader_only_text(r, "format", "float-quantized");
+        snprintf(c->quant, sizeof c->quant, "FP8");
+    } else if (v && (!name || strncmp(name, "modelopt", 8) != 0)) {
+        reader_refuse(r, "'quant_method' is '%s'; only 'modelopt' and 'compressed-tensors' are implemented",
+                      name ? name : "no text");
+    }
 }
 
 static void read_part(struct reader *r, const char *key, struct model_config *c)
@@ -37,10 +44,10 @@ static void read_part(struct reader *r, const char *key, struct model_config *c)
     struct reader inside = reader_inside(r, key);
     if (!inside.object)
         return;
-    read_method(&inside);
+    read_method(&inside, c);
     read_algorithm(&inside, c);
     int group = reader_int(&inside, "group_size", 1, 1 << 16, 16);
-    if (!strcmp(c->quant, "NVFP4") && group != 16)
+    if (strstr(c->quant, "NVFP4") && group != 16)
         reader_refuse(&inside, "'group_size' is %d; NVFP4 has groups of 16", group);
 }
 

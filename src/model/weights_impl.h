@@ -61,6 +61,7 @@ struct stored {
     const struct st_tensor *t;
     enum quant_form form;
     struct quant_source source;
+    float *scales; /* of its rows, which whoever looked it up frees; NULL: there are none */
 };
 
 /* Whether a tensor can be used from the file as it is. */

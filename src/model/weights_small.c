@@ -2,7 +2,7 @@
  *
  * A quantised matrix X.weight of a published checkpoint has further tensors beside it:
  *
- *   FP8     X.weight f8e4m3 [out, in]      X.weight_scale f32 [] or [1]
+ *   FP8     X.weight f8e4m3 [out, in]      X.weight_scale f32 [] or [1], or f32 or bf16 [out] or [out, 1]
  *   NVFP4   X.weight u8 [out, in / 2]      X.weight_scale f8e4m3 [out, in / 16]     X.weight_scale_2 f32 [] or [1]
  *
  * and X.input_scale, which only matters where activations are quantised too.
@@ -67,6 +67,36 @@ static bool read_scale(struct binder *x, const struct st_tensor *t, float *out)
     return false;
 }
 
+static bool is_scale_of_rows(const struct st_tensor *t, int64_t rows)
+{
+    bool column = t->dims == 2 && t->shape[0] == rows && t->shape[1] == 1;
+    return rows > 1 && (column || (t->dims == 1 && t->shape[0] == rows)) &&
+           (t->dtype == DT_F32 || t->dtype == DT_BF16);
+}
+
+/* One number for each row, which the caller frees; NULL on failure. */
+static float *read_scales(struct binder *x, const struct st_tensor *t, int64_t rows)
+{
+    float *out = xcalloc((unsigned long)rows, sizeof *out);
+    for (int64_t n = 0; n < rows && !x->o->shapes_only; n++) {
+        const char *at = (const char *)t->data + (size_t)n * dtype_size(t->dtype);
+        uint16_t half;
+        if (t->dtype == DT_F32) {
+            memcpy(&out[n], at, sizeof out[n]);
+        } else {
+            memcpy(&half, at, sizeof half);
+            out[n] = bf16_to_f32(half);
+        }
+        if (isfinite(out[n]) && out[n] > 0)
+            continue;
+        binder_fail(x, "tensor '%s' has %g for row %lld; expected scales above 0", t->name, (double)out[n],
+                    (long long)n);
+        free(out);
+        return NULL;
+    }
+    return out;
+}
+
 /* e4m3 has no infinity, and one NaN of either sign. */
 static bool all_numbers(struct binder *x, const struct st_tensor *t)
 {
@@ -88,7 +118,12 @@ static bool take_f8(struct binder *x, struct stored *m, const struct st_tensor *
     }
     m->form = QUANT_F8;
     m->source.stored = (struct tensor){(void *)(uintptr_t)m->t->data, DT_F8E4M3, rows, cols, cols};
-    return read_scale(x, scale, &m->source.scale) && all_numbers(x, m->t);
+    if (!is_scale_of_rows(scale, rows))
+        return read_scale(x, scale, &m->source.scale) && all_numbers(x, m->t);
+    if (!all_numbers(x, m->t))
+        return false;
+    m->source.scales = m->scales = read_scales(x, scale, rows);
+    return m->scales;
 }
 
 static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *scale, int64_t rows,

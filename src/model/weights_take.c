@@ -165,6 +165,7 @@ struct weight *binder_matrix(struct binder *x, enum role role, const char *name,
     if (!binder_stored(x, name, rows, cols, &m))
         return NULL;
     struct weight *w = binder_weight(x, role, &m);
+    free(m.scales);
     binder_done(x, m.t);
     return w;
 }

@@ -104,6 +104,7 @@ struct quant_source {
     struct tensor stored;  /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
     const uint8_t *groups; /* of e2m1: e4m3 [N, K/16] */
     float scale;           /* of e4m3 and e2m1 */
+    const float *scales;   /* of e4m3: one for each row instead, [N]; NULL: there are none */
 };
 
 /* What operations take beside the tensors they are given (ops/work.h). */

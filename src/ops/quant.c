@@ -66,12 +66,17 @@ static int stored_nibble(const uint8_t *row, int64_t k)
     return row[k / 2] >> (k % 2 ? 4 : 0) & 15;
 }
 
+static float f8_scale(const struct quant_source *s, int64_t n)
+{
+    return s->scales ? s->scales[n] : s->scale;
+}
+
 static void read_f8(const struct quant_source *s, int64_t n, float *out)
 {
-    float value[256];
+    float value[256], scale = f8_scale(s, n);
     const uint8_t *row = stored_row(s, n);
     for (int i = 0; i < 256; i++)
-        value[i] = f8e4m3_to_f32((uint8_t)i) * s->scale;
+        value[i] = f8e4m3_to_f32((uint8_t)i) * scale;
     for (int64_t k = 0; k < s->cols; k++)
         out[k] = value[row[k]];
 }
@@ -245,7 +250,7 @@ static void make_i4(struct quant_row *r, int64_t cols)
 static void take_f8(const struct quant_source *s, int64_t n, struct quant_row *r)
 {
     memcpy(r->codes, stored_row(s, n), (size_t)s->cols);
-    r->scale = s->scale;
+    r->scale = f8_scale(s, n);
 }
 
 static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r)

@@ -5,8 +5,8 @@
  *   form  code                 G    group scale               scale
  *   i8    integer, -127..127   -    1                         largest magnitude of the row / 127
  *   i4    integer, -8..7       32   bf16, least square error   1
- *   f8    e4m3                 -    1                         of the file, one for the matrix; made here: largest
- *                                                             magnitude of the row / 448
+ *   f8    e4m3                 -    1                         of the file, one for the matrix or the row; made here:
+ *                                                             largest magnitude of the row / 448
  *   f4    e2m1                 16   e4m3 of the file           of the file, one for the matrix
  *
  * i8, i4 and f8 are made here from numbers of any kind; f8 and f4 are also what published checkpoints hold (FP8 and
