@@ -39,7 +39,7 @@ static const struct option_spec options[] = {
     {"temperature", 't', OPTION_NUMBER, offsetof(struct settings, temperature), "T", 0, 10, "0",
      "0 for the likeliest answer, more for variety", NULL},
     {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "seed of the dice", NULL},
-    {"json", 0, OPTION_FLAG, offsetof(struct settings, json),
+    {"json", 'j', OPTION_FLAG, offsetof(struct settings, json),
      .help = "one JSON object on stdout, with every token"},
     {0},
 };

@@ -21,7 +21,7 @@ static const struct option_spec options[] = {
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
      "runs of each figure at least; 1 to see that everything runs", NULL},
-    {"json", 0, OPTION_FLAG, offsetof(struct bench, json), .help = "one JSON object a line on stdout"},
+    {"json", 'j', OPTION_FLAG, offsetof(struct bench, json), .help = "one JSON object a line on stdout"},
     {0},
 };
 

@@ -37,7 +37,7 @@ static const struct option_spec options[] = {
     {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "other buttons", NULL},
     {"write", 'w', OPTION_FLAG, offsetof(struct settings, write),
      .help = "keep the verdict in the model's directory (holorun.json), where every command finds it"},
-    JSON_OPTION(struct settings, 0),
+    JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
 };

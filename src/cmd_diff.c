@@ -14,7 +14,7 @@ struct settings {
 static const struct option_spec options[] = {
     {"html", 'o', OPTION_TEXT, offsetof(struct settings, html), "FILE", 0, 4096, NULL,
      "write a page with both runs side by side, screenshots and all", NULL},
-    JSON_OPTION(struct settings, 'j'),
+    JSON_OPTION(struct settings),
     RUNS_OPTION(struct settings),
     {0},
 };

@@ -27,7 +27,7 @@ static const struct option_spec options[] = {
     SCREEN_OPTIONS(struct settings),
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
      "model directory to look for; without it the model that comes with holorun", "HOLORUN_MODEL"},
-    JSON_OPTION(struct settings, 0),
+    JSON_OPTION(struct settings),
     {0},
 };
 

@@ -44,7 +44,7 @@ static const struct option_spec options[] = {
     {"free", 0, OPTION_FLAG, offsetof(struct settings, free),
      .help =
          "let the model write what it likes: shows how often it keeps to the format, and lets it say none"},
-    JSON_OPTION(struct settings, 0),
+    JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
 };

@@ -26,7 +26,7 @@ static const struct option_spec options[] = {
     DIALECT_OPTION(struct settings),
     {"overlay", 'o', OPTION_TEXT, offsetof(struct settings, overlay), "FILE", 0, 4096, NULL,
      "write the image with a ring at the point, as PNG", NULL},
-    JSON_OPTION(struct settings, 0),
+    JSON_OPTION(struct settings),
     {0},
 };
 

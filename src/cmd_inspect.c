@@ -28,7 +28,7 @@ struct settings {
 static const struct option_spec options[] = {
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
      "the same as the argument; without either the model that comes with holorun", "HOLORUN_MODEL"},
-    JSON_OPTION(struct settings, 0),
+    JSON_OPTION(struct settings),
     {0},
 };
 

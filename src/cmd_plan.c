@@ -50,7 +50,7 @@ static const struct option_spec options[] = {
      "of bf16 products; 0 to measure this machine's", NULL},
     {"threads", 0, OPTION_INT, offsetof(struct plan_settings, threads), "N", 0, 256, "0",
      "threads that measure, 0 for one on every core", "HOLORUN_THREADS"},
-    {"json", 0, OPTION_FLAG, offsetof(struct plan_settings, json),
+    {"json", 'j', OPTION_FLAG, offsetof(struct plan_settings, json),
      .help = "one JSON object on stdout, in bytes"},
     {0},
 };

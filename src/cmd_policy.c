@@ -35,7 +35,7 @@ static const struct option_spec options[] = {
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
      "with --explain: the width of the root window", NULL},
     {"height", 0, OPTION_INT, AT(height), "PIXELS", 1, 32767, "1080", "with --explain: its height", NULL},
-    JSON_OPTION(struct settings, 'j'),
+    JSON_OPTION(struct settings),
     {0},
 };
 

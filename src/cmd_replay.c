@@ -48,7 +48,7 @@ static const struct option_spec options[] = {
     {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
      "how to speak to the model; without it as the run did", NULL},
     RUNS_OPTION(struct replay_settings),
-    JSON_OPTION(struct replay_settings, 'j'),
+    JSON_OPTION(struct replay_settings),
     QUIET_OPTION(struct replay_settings),
     {0},
 };

@@ -16,7 +16,7 @@ struct settings {
 static const struct option_spec options[] = {
     {"all", 'a', OPTION_FLAG, AT(all), .help = "stop every run"},
     {"list", 'l', OPTION_FLAG, AT(list), .help = "say what is running and stop nothing"},
-    JSON_OPTION(struct settings, 'j'),
+    JSON_OPTION(struct settings),
     {0},
 };
 

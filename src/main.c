@@ -81,6 +81,10 @@ static void refuse_name(const char *word)
 static int refuse_words(char *const *words, int count)
 {
     int task = 1;
+    if (!*words[0]) {
+        fputs("holorun: the task is empty\n", stderr);
+        return ERR_USAGE;
+    }
     refuse_name(words[0]);
     while (task < count && words[task][0] != '-')
         task++;
@@ -169,9 +173,9 @@ static int run_command_line(int argc, char **argv)
 int main(int argc, char **argv)
 {
     int code = run_command_line(argc, argv);
-    if ((fflush(stdout) || ferror(stdout)) && code == ERR_NONE) {
+    if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "holorun: cannot write to stdout: %s\n", strerror(errno));
-        code = ERR_ENV;
+        code = code == ERR_NONE ? ERR_ENV : code;
     }
     return code;
 }

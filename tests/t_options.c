@@ -5,6 +5,10 @@
 
 #include "check.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 struct settings {
     int steps;
     double seconds;
@@ -191,6 +195,43 @@ static void t_documents(void **state)
     free(bash);
 }
 
+static size_t widest(const char *text)
+{
+    size_t most = 0;
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        most = strcspn(text, "\n") > most ? strcspn(text, "\n") : most;
+    return most;
+}
+
+/* With a terminal of so many columns as stdout. */
+static void t_width(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned short columns;
+        size_t most;
+    } cases[] = {{80, 80}, {40, 54 /* a line of usage */}, {5, 54}, {300, 96}};
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), old = dup(STDOUT_FILENO);
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(slave >= 0);
+    fflush(stdout);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct winsize size = {.ws_row = 24, .ws_col = cases[i].columns};
+        assert_int_equal(ioctl(slave, TIOCSWINSZ, &size), 0);
+        assert_true(dup2(slave, STDOUT_FILENO) == STDOUT_FILENO);
+        char *overview = written(manual_overview), *help = written(NULL);
+        assert_true(dup2(old, STDOUT_FILENO) == STDOUT_FILENO);
+        if (widest(overview) > cases[i].most || widest(help) > cases[i].most)
+            fail_msg("on %d columns lines of %zu and %zu", cases[i].columns, widest(overview), widest(help));
+        free(overview);
+        free(help);
+    }
+    close(old);
+    close(slave);
+    close(master);
+}
+
 /* What bash offers for the last of these words, from a folder with a file and a folder in it. */
 static void offers(const char *script, const char *line, const char *want)
 {
@@ -299,6 +340,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an environment variable stands in for an absent option and is checked too", t_variable),
     CLAIM("the settings in force are written as JSON", t_json),
     CLAIM("help, manual and completion name every option of the table", t_documents),
+    CLAIM("help is as wide as the terminal, up to 96 columns", t_width),
     CLAIM("bash completes commands, choices, option names, and what a command takes", t_completion),
 };
 

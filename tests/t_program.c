@@ -141,6 +141,9 @@ static void t_json_failures(void **state)
     }
     program_run(&x, &o, WORDS("ground", "nowhere.png", "it"));
     assert_string_equal(o.out, "");
+    program_finish(&x, program_start_into(&x, "/dev/full", WORDS("run", "--json")), &o);
+    assert_int_equal(o.code, ERR_USAGE);
+    assert_non_null(strstr(o.err, "cannot write to stdout")); /* the object is lost */
     outcome_free(&o);
     xvfb_stop(&x);
 }

@@ -5,9 +5,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { WIDTH = 30 };
+enum { WIDTH = 30, NARROW = 76 /* columns: a line that is too long is never wiped out */ };
 
 void bar_time(double seconds, char out[32])
 {
@@ -24,6 +25,16 @@ bool bar_colors(FILE *f)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(fileno(f)) == 1 && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+int bar_columns(int otherwise)
+{
+    static const int fds[] = {STDOUT_FILENO, STDERR_FILENO, STDIN_FILENO};
+    struct winsize w;
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        if (ioctl(fds[i], TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
+            return w.ws_col;
+    return otherwise;
 }
 
 void bar_begin(struct bar *b, int total, int skipped, bool quiet)
@@ -46,7 +57,9 @@ void bar_show(struct bar *b, int done, const char *note)
     char left[32] = "?";
     if (fresh > 0)
         bar_time(elapsed / fresh * (b->total - done), left);
-    if (b->terminal)
+    if (b->terminal && bar_columns(80) < NARROW)
+        fprintf(stderr, "\r%d/%d  %s left\033[K", done, b->total, left);
+    else if (b->terminal)
         fprintf(stderr, "\r[%.*s%.*s] %d/%d  %s  %s left\033[K", filled, full, WIDTH - filled, empty, done,
                 b->total, note, left);
     else

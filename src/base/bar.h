@@ -23,4 +23,7 @@ bool bar_colors(FILE *f);
 /* "1 h 05 min", "3 min 20 s", "7 s" */
 void bar_time(double seconds, char out[32]);
 
+/* Columns of the terminal that stdout, stderr or stdin is; `otherwise` where none of them is one. */
+int bar_columns(int otherwise);
+
 #endif

@@ -5,12 +5,25 @@
  */
 #include "cli/manual.h"
 
+#include "base/bar.h"
 #include "cli/version.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMN = 26, WIDTH = 96 };
+enum { COLUMN = 26, COLUMN_NARROW = 8, NARROW = 60, WIDTH = 96, WIDTH_MIN = 32 };
+
+/* What is printed for people is as wide as the terminal, within reason. */
+static int width(void)
+{
+    int columns = bar_columns(WIDTH);
+    return columns < WIDTH_MIN ? WIDTH_MIN : columns < WIDTH ? columns : WIDTH;
+}
+
+static int option_column(void)
+{
+    return width() < NARROW ? COLUMN_NARROW : COLUMN;
+}
 
 static const char general_exit[] =
     "0 answered; 1 answered that it cannot be done; 2 wrong usage; 3 the environment failed (no display, "
@@ -46,12 +59,13 @@ static bool is_layout(const char *paragraph)
     return !strncmp(paragraph, "  ", 2);
 }
 
-/* Text in lines of at most WIDTH columns, each after the first indented. */
+/* Text in lines of at most width() columns, each after the first indented. */
 static void wrapped(FILE *f, const char *text, int column, int indent)
 {
+    int most = width();
     while (*text) {
         int word = (int)strcspn(text, " \n");
-        if (column > indent && column + word + 1 > WIDTH) {
+        if (column > indent && column + word + 1 > most) {
             fprintf(f, "\n%*s", indent, "");
             column = indent;
         } else if (column > indent) {
@@ -121,13 +135,13 @@ static void print_option(FILE *f, char letter, const char *spelling, const char 
     char head[80] = "    ";
     if (letter)
         snprintf(head, sizeof head, "-%c, ", letter);
-    int n = fprintf(f, "  %s%s", head, spelling);
-    if (n + 2 > COLUMN) {
+    int column = option_column(), n = fprintf(f, "  %s%s", head, spelling);
+    if (n + 2 > column) {
         fputc('\n', f);
         n = 0;
     }
-    fprintf(f, "%*s", COLUMN - n, "");
-    wrapped(f, remark, COLUMN, COLUMN);
+    fprintf(f, "%*s", column - n, "");
+    wrapped(f, remark, column, column);
 }
 
 void manual_help(const struct command *c, FILE *f)
@@ -160,13 +174,21 @@ void manual_help(const struct command *c, FILE *f)
 void manual_overview(const struct command *const *commands, FILE *f)
 {
     fputs("usage: holorun COMMAND [OPTION...] [ARGUMENT...]\n"
-          "       holorun \"TASK\"              the same as holorun run \"TASK\"\n\n"
-          "Drives this X11 desktop with a vision-language model that runs inside this process:\n"
-          "looks at the screen, decides on one action, performs it, and looks again.\n\ncommands:\n",
+          "       holorun \"TASK\"   the same as holorun run \"TASK\"\n\n",
           f);
-    for (; *commands; commands++)
-        fprintf(f, "  %-12s%s\n", (*commands)->name, (*commands)->purpose);
-    fputs("\n'holorun COMMAND --help' tells more about one of them.\nexit codes: ", f);
+    wrapped(
+        f,
+        "Drives this X11 desktop with a vision-language model that runs inside this process: looks at the "
+        "screen, decides on one action, performs it, and looks again.",
+        0, 0);
+    fputs("\ncommands:\n", f);
+    for (; *commands; commands++) {
+        fprintf(f, "  %-12s", (*commands)->name);
+        wrapped(f, (*commands)->purpose, 14, 14);
+    }
+    fputc('\n', f);
+    wrapped(f, "'holorun COMMAND --help' tells more about one of them.", 0, 0);
+    fputs("exit codes: ", f);
     wrapped(f, general_exit, 12, 12);
 }
 

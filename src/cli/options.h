@@ -8,7 +8,7 @@
  *     static const struct option_spec options[] = {
  *         {"display", 'd', OPTION_TEXT, offsetof(struct settings, display), "NAME", .help = "X display"},
  *         {"max-steps", 'n', OPTION_INT, offsetof(struct settings, max_steps), "N", 1, 1000, "100", "..."},
- *         {"json", 0, OPTION_FLAG, offsetof(struct settings, json), .help = "one JSON object on stdout"},
+ *         {"json", 'j', OPTION_FLAG, offsetof(struct settings, json), .help = "one JSON object on stdout"},
  *         {0},
  *     };
  *     const struct command ask_command = {"ask", "QUESTION", "...", .options = options, .run = cmd_ask};

@@ -143,8 +143,8 @@
     {"runs", 0, OPTION_TEXT, offsetof(T, runs), "DIR", 0, 4096, NULL,                                        \
      "folder of runs to look in; without it the user's state folder", "HOLORUN_RUNS"}
 
-/* bool json, quiet, of commands that have no more to say of them; LETTER: 'j' or 0. */
-#define JSON_OPTION(T, LETTER) {"json", LETTER, OPTION_FLAG, offsetof(T, json), .help = "one JSON object on stdout"}
+/* bool json, quiet, of commands that have no more to say of them. */
+#define JSON_OPTION(T) {"json", 'j', OPTION_FLAG, offsetof(T, json), .help = "one JSON object on stdout"}
 #define QUIET_OPTION(T)        {"quiet", 'q', OPTION_FLAG, offsetof(T, quiet), .help = "no progress on stderr"}
 /* clang-format on */
 

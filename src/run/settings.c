@@ -99,12 +99,15 @@ void job_begin(struct job *j, const char *build, int argc, char **argv)
 
 int job_read_task(struct job *j, const char *word, struct err *e)
 {
+    size_t got = 0;
     j->task = xcalloc(JOB_TASK_MAX + 2, 1);
     if (strcmp(word, "-") != 0)
         snprintf(j->task, JOB_TASK_MAX + 2, "%s", word);
-    else if (!fread(j->task, 1, JOB_TASK_MAX + 1, stdin))
+    else if (!(got = fread(j->task, 1, JOB_TASK_MAX + 1, stdin)))
         return err_set(e, ERR_USAGE, "no task on stdin");
     size_t n = strlen(j->task);
+    if (got > n)
+        return err_set(e, ERR_USAGE, "the task on stdin is no text: byte %zu is zero", n);
     while (n && strchr(" \n\t", j->task[n - 1]))
         j->task[--n] = 0;
     if (n == 0)
