@@ -51,6 +51,8 @@ static int see_speak(struct mind *m, const struct mind_request *r, struct genera
         repaint();
     if (played.stop_at == played.n_asked)
         screen_stop_all(SIGINT);
+    if (played.meanwhile && played.n_asked == 1)
+        played.meanwhile();
     clock_sleep_ms(played.slow_ms);
     int rc = played.script->speak(m, r, out, e);
     if (played.cut_off_at == played.n_asked)

@@ -26,6 +26,7 @@ struct played {
     Display *dpy;
     int stop_at, cut_off_at; /* the asking at which this happens, from 1; 0: never */
     bool repaint;            /* the screen changes before each reply */
+    void (*meanwhile)(void); /* at the first asking; NULL: nothing */
     double slow_ms;
 };
 extern struct played played;

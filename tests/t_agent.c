@@ -5,6 +5,7 @@
  * at the window, how it ended in the record.
  */
 #include "check.h"
+#include "person.h"
 #include "play.h"
 
 #include "base/clock.h"
@@ -443,6 +444,58 @@ static void t_held(void **state)
     play_close(&p);
 }
 
+/* ---- what is looked at moves ---------------------------------------------------------------------- */
+
+/* Looks at the one window there is, 600x500+20+20, and at nothing else. */
+static void look_at_window(struct play *p)
+{
+    char view[32];
+    screen_close(p->stage.s);
+    snprintf(view, sizeof view, "window:0x%lx", person_window(p->stage.other, "xclient"));
+    struct screen_options o = {.view = view};
+    p->stage.s = screen_open(&o, &why);
+    if (!p->stage.s)
+        fail_msg("%s", why.text);
+    p->o.screen = p->stage.s;
+}
+
+static void move_window(void)
+{
+    XMoveWindow(played.dpy, person_window(played.dpy, "xclient"), 150, 60);
+    XSync(played.dpy, False);
+}
+
+static void resize_window(void)
+{
+    XResizeWindow(played.dpy, person_window(played.dpy, "xclient"), 400, 300);
+    XSync(played.dpy, False);
+}
+
+static void t_view(void **state)
+{
+    (void)state;
+    struct play p;
+    open_play(&p);
+    look_at_window(&p);
+    played.meanwhile = move_window;
+    play(&p, CLICK(500, 500) ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    json_t *ev = stage_events(&p.stage, "button_press");
+    assert_int_equal(json_array_size(ev), 1);
+    assert_int_equal(field(ev, 0, "x"), 150 + 300); /* the middle of the window where it is now */
+    assert_int_equal(field(ev, 0, "y"), 60 + 250);
+
+    play_forget();
+    played.meanwhile = resize_window;
+    play(&p, CLICK(500, 500) CLICK(500, 500) ANSWER("Done."));
+    ended(&p, AGENT_ANSWERED, 0);
+    told(1, "another size");
+    ev = stage_events(&p.stage, "button_press");
+    assert_int_equal(json_array_size(ev), 1); /* not until it was looked at again */
+    assert_int_equal(field(ev, 0, "x"), 150 + 200);
+    play_close(&p);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a reply that is no step is taken back and asked for again, four times at most", t_unreadable),
     CLAIM("a reply that was cut off is asked for again with room for twice as much", t_cut_off),
@@ -460,6 +513,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a dry run presses nothing and blames nobody", t_dry_run),
     CLAIM("that it cannot be done is an answer with its own exit code", t_infeasible),
     CLAIM("a stop while the model decides: nothing is done after it", t_stopped),
+    CLAIM("a click follows a window that has moved since it was seen, and is not done in one of another size",
+          t_view),
     CLAIM("a held key spans steps, ten at most, and none outlasts the run", t_held),
 };
 

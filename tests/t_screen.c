@@ -298,6 +298,20 @@ static void t_monitors(void **state)
     assert_null(screen_open(&o, &why));
     assert_int_equal(why.kind, ERR_USAGE);
     assert_non_null(strstr(why.text, "0 or left, 1 or right"));
+
+    struct screen *s = open_view("right", false, false);
+    Atom right = XInternAtom(t.other, "right", False);
+    XRRDeleteMonitor(t.other, t.root, right);
+    add_monitor(&t, "right", 320, 200, 300, 150, false); /* another mode, another place */
+    capture(s, &im);
+    assert_int_equal(im.w, 300);
+    check_pattern(&im, 320, 200);
+    XRRDeleteMonitor(t.other, t.root, right);
+    XSync(t.other, False);
+    assert_int_equal(screen_capture(s, &im, &why), -1);
+    assert_int_equal(why.kind, ERR_ENV); /* it was there when the run began */
+    assert_non_null(strstr(why.text, "'right'"));
+    screen_close(s);
     image_free(&im);
     stage_close(&t);
 }
@@ -544,7 +558,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a capture is what was drawn, depth 30", t_depth30),
     CLAIM("pixels of every mask and byte order become RGB, palettes are refused", t_formats),
     CLAIM("the pointer is drawn at its hot spot, clipped, and only when wanted", t_cursor),
-    CLAIM("views: all, monitors by name and number, gaps between them, unknown names", t_monitors),
+    CLAIM("views: all, monitors by name and number, gaps, unknown names, one that changes and goes",
+          t_monitors),
     CLAIM("a window view follows its window and says when it is gone", t_window_view),
     CLAIM("settling: quiet, stable under a caret, timeout under an animation", t_settle),
     CLAIM("settling without XDAMAGE comes to the same", t_settle_polling),

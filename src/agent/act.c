@@ -41,10 +41,30 @@ static int record_action(struct agent *a, int index, struct buf *signature, stru
     return trace_end(t, e);
 }
 
-struct exec_place agent_place(const struct agent *a)
+int agent_place(const struct agent *a, struct exec_place *out, struct err *e)
 {
-    struct screen_rect view = screen_view(a->o->screen);
-    return (struct exec_place){view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
+    struct screen_rect view;
+    if (screen_view_now(a->o->screen, &view, e))
+        return -1;
+    *out = (struct exec_place){view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
+    return 0;
+}
+
+/* What is looked at may have moved since it was seen, and what is in it moved along; when its size is another one, things
+ * can be anywhere. */
+static int follow_view(struct agent *a, const struct action *action, bool *lost, struct err *e)
+{
+    struct exec_place now;
+    bool aims = action->x != ACTION_ABSENT || action->x2 != ACTION_ABSENT;
+    if (agent_place(a, &now, e))
+        return -1;
+    *lost = aims && (now.sx != a->place.sx || now.sy != a->place.sy);
+    a->place = now;
+    if (*lost)
+        agent_set_text(&a->result,
+                       xstrdup("the screen has another size than in the last screenshot, so nothing "
+                               "was done; look where things are now"));
+    return 0;
 }
 
 /* Whether the rules, or a person they ask, let the action pass.  If not, the model is told why. */
@@ -80,8 +100,8 @@ static int pass_gate(struct agent *a, int index, const struct exec_place *place,
     return 0;
 }
 
-/* It goes beyond a budget: nothing is done, and the next turn is the last. */
-static int record_unaffordable(struct agent *a, int index, struct err *e)
+/* Nothing is done, for what a->result says. */
+static int record_undone(struct agent *a, int index, struct err *e)
 {
     struct trace *t = a->o->trace;
     progress_trouble(a->o->progress, a->result);
@@ -101,11 +121,11 @@ static int perform(struct agent *a, int index, struct err *e)
     struct exec_result done = {0};
     struct err why = ERR_INIT;
     enum action_fault fault = FAULT_NONE;
-    if (!o->overseer) /* else it is what was shown */
-        a->place = agent_place(a);
-    bool pass;
-    if (!agent_affords(a, action))
-        return record_unaffordable(a, index, e);
+    bool pass, lost;
+    if (follow_view(a, action, &lost, e))
+        return -1;
+    if (lost || !agent_affords(a, action))
+        return record_undone(a, index, e);
     agent_tell_spent(a);
     if (pass_gate(a, index, &a->place, &pass, e))
         return -1;

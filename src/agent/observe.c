@@ -121,7 +121,7 @@ int agent_observe(struct agent *a, struct err *e)
     if (screen_settle(o->screen, &patience, &settled, e))
         return -1;
     int64_t start = clock_ns();
-    if (screen_capture(o->screen, &a->frame, e))
+    if (screen_capture(o->screen, &a->frame, e) || agent_place(a, &a->place, e))
         return -1;
     gate_hide(o->gate, &a->frame); /* the model does not see it either */
     a->ms[PHASE_SETTLE] = settled.ms;

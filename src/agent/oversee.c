@@ -273,7 +273,9 @@ static int look(struct sitting *s, bool *moved, struct err *e)
     if (screen_capture(a->o->screen, &a->at_hand, e))
         return -1;
     gate_hide(a->o->gate, &a->at_hand);
-    struct exec_place now = agent_place(a);
+    struct exec_place now;
+    if (agent_place(a, &now, e))
+        return -1;
     *moved = now.ox != a->place.ox || now.oy != a->place.oy || now.sx != a->place.sx || now.sy != a->place.sy;
     a->place = now;
     return 0;
@@ -421,8 +423,9 @@ static int look_at_first(struct sitting *s, struct err *e)
 {
     struct agent *a = s->a;
     bool moved;
-    a->place = agent_place(a);
     s->moved_on = -1;
+    if (agent_place(a, &a->place, e))
+        return -1;
     if (!a->from)
         return 0;
     if (look(s, &moved, e))

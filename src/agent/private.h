@@ -96,7 +96,8 @@ void agent_past_begin(struct agent *a);           /* the step at hand can be gon
 void agent_past_done(struct agent *a, bool ran);  /* what it did is known, and how it went */
 void agent_past_judged(struct agent *a);          /* ... and what it changed */
 int agent_recall(struct agent *a, struct err *e); /* in place of agent_observe: the screen of step a->back */
-struct exec_place agent_place(const struct agent *a); /* of the frame on the display as it is */
+int agent_place(const struct agent *a, struct exec_place *out,
+                struct err *e); /* of the frame, on the display as it is */
 
 /* What makes a step repeatable (keep.c): who was told what, and each reply with all that it came from. */
 int agent_keep_start(struct agent *a, const char *system, struct err *e);

@@ -111,12 +111,9 @@ static void draw_cursor(struct screen *s, struct image *im)
 
 int screen_capture(struct screen *s, struct image *out, struct err *e)
 {
-    if (screen_alive(s, e))
+    struct screen_rect r;
+    if (screen_view_now(s, &r, e))
         return -1;
-    screen_pump(s);
-    if (s->view_window && monitors_update(s, e)) /* windows move without telling us */
-        return -1;
-    struct screen_rect r = s->view;
     if (grab(s, r, e)) {
         /* The screen may have been resized between our look and the request: once more. */
         if (s->lost || monitors_update(s, e) || grab(s, s->view, e))

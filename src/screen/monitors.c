@@ -116,6 +116,19 @@ struct screen_rect screen_view(const struct screen *s)
     return s->view;
 }
 
+int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e)
+{
+    struct err why = ERR_INIT;
+    if (screen_alive(s, e))
+        return -1;
+    screen_pump(s);
+    /* Windows move without telling us. */
+    if ((s->view_window || s->view_gone) && monitors_update(s, &why))
+        return err_set(e, ERR_ENV, "%s", why.text); /* nobody's wrong use: it was there */
+    *out = s->view;
+    return 0;
+}
+
 struct screen_rect screen_root(const struct screen *s)
 {
     return s->root_rect;

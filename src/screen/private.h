@@ -81,6 +81,7 @@ struct screen {
     struct monitor monitors[MAX_MONITORS];
     int n_monitors;
     Window view_window; /* view "window:ID" */
+    bool view_gone;     /* the monitors have changed, and that of the view is none of them */
 
     /* capture.c */
     XImage *image;

@@ -121,6 +121,7 @@ static int probe(struct screen *s, struct err *e)
         s->randr_event = event;
         XRRSelectInput(s->dpy, s->root, RRScreenChangeNotifyMask);
     }
+    XSelectInput(s->dpy, s->root, StructureNotifyMask); /* all that is told when monitors are set by hand */
     int opcode;
     if (screen_xinput_answers(s->dpy)) {
         major = 2;
@@ -250,9 +251,10 @@ void screen_pump(struct screen *s)
             paste_answer(s, &ev.xselectionrequest);
         } else if (ev.type == SelectionClear && ev.xselectionclear.selection != XA_PRIMARY) {
             paste_close(s); /* somebody copied: the clipboard is theirs */
-        } else if (s->randr_event && ev.type == s->randr_event + RRScreenChangeNotify) {
+        } else if ((s->randr_event && ev.type == s->randr_event + RRScreenChangeNotify) ||
+                   (ev.type == ConfigureNotify && ev.xconfigure.window == s->root)) {
             XRRUpdateConfiguration(&ev);
-            monitors_update(s, NULL);
+            s->view_gone = monitors_update(s, NULL) != 0;
         }
     }
 }

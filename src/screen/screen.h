@@ -39,7 +39,9 @@ void screen_close(struct screen *s); /* releases what is held, restores the keym
 struct screen_rect {
     int x, y, w, h;
 };
-struct screen_rect screen_view(const struct screen *s);    /* what captures show, in root pixels */
+struct screen_rect screen_view(const struct screen *s); /* what captures show, in root pixels */
+/* The same, looked up again: windows move, monitors come and go.  -1: it is gone. */
+int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e);
 struct screen_rect screen_root(const struct screen *s);    /* the whole root window */
 bool screen_visible(const struct screen *s, int x, int y); /* on some monitor, not in a gap between them */
 const char *screen_name(const struct screen *s);           /* ":1" */
