@@ -353,7 +353,7 @@ static void t_time_within(void **state)
     p.o.force_answer = false;
     for (int i = 0; i < 3; i++) {
         play_forget();
-        p.o.max_seconds = i == 1 ? 0.4 : 0.7;
+        p.o.max_seconds = i == 1 ? 0.6 : 0.7;
         play(&p, replies[i]);
         ended(&p, AGENT_TIME, ERR_TIME);
         assert_int_equal(p.rc, 0);
