@@ -118,15 +118,15 @@ build/fuzz/src/ops/ops_avx512bf16.o: FUZZ_FLAGS += -mavx512f -mavx512bw -mavx512
 build/fuzz/src/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(call say,CLANG)
-	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 build/fuzz/cuda/%.o: cuda/%.c
 	@mkdir -p $(@D)
 	$(call say,CLANG)
-	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 build/fuzz/actions/%.o: actions/%.c
 	@mkdir -p $(@D)
 	$(call say,CLANG)
-	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -c -o $@ $<
+	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_OBJ)
 	$(call say,CLANG)
 	$(Q)clang $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $< $(FUZZ_OBJ) $(LIBS)
@@ -206,4 +206,4 @@ help: ## this list
 # The embedded model made again from nothing: hours of training, never part of demo or test.
 include assets/pocket/pocket.mk
 
--include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TEST_LIB:.o=.d) $(FORM_OBJ:.o=.d) $(TESTS:=.d) $(EMU_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(PROGRAM_OBJ:.o=.d) $(TEST_LIB:.o=.d) $(FORM_OBJ:.o=.d) $(TESTS:=.d) $(EMU_OBJ:.o=.d) $(FUZZ_OBJ:.o=.d)

@@ -24,12 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    SAVE_MS = 2000,
-    SAVE_PAUSE = 50 /* times as long as a save takes */,
-    SUITE_SECONDS = 600,
-    REPORT_MAX = 1 << 30
-};
+enum { SAVE_MS = 2000, SAVE_PAUSE = 50 /* times as long as a save takes */, SUITE_SECONDS = 600 };
 
 struct qa_settings {
     struct run_settings run; /* the first member: options of `run` land in it */
@@ -131,7 +126,8 @@ struct qa {
     char *reports[4]; /* files in the folder of results */
     struct report_paths paths;
     int64_t saved;
-    double save_ms; /* that it took */
+    double save_ms;        /* that it took */
+    struct err missing[2]; /* reports: in the folder, and elsewhere */
 };
 
 /* ---- where it goes ------------------------------------------------------------------------------------------ */
@@ -193,16 +189,22 @@ static void save_now_and_then(void *arg, const struct results *r)
         save_some(q);
 }
 
-/* All of them into the folder, and where else they were asked for.  -1: some could not be written. */
-static int save_all(struct qa *q, struct err *e)
+/* All of them into the folder, and where else they were asked for. */
+static void save_all(struct qa *q)
 {
     const struct qa_settings *s = &q->s;
-    const struct report_paths copies = {
+    struct report_paths copies = {
         .junit = s->junit, .tap = s->tap && strcmp(s->tap, "-") != 0 ? s->tap : NULL, .html = s->html};
-    struct err second = ERR_INIT;
-    int missing = reports_write(&q->results, &q->paths, e);
-    missing += reports_write(&q->results, &copies, e->kind ? &second : e);
-    return missing ? -1 : 0;
+    reports_write(&q->results, &q->paths, &q->missing[0]);
+    reports_write(&q->results, &copies, &q->missing[1]);
+}
+
+static bool tell_missing(const struct qa *q)
+{
+    for (int i = 0; i < 2; i++)
+        if (q->missing[i].kind)
+            fprintf(stderr, "holorun: %s\n", q->missing[i].text);
+    return q->missing[0].kind || q->missing[1].kind;
 }
 
 /* ---- before and after --------------------------------------------------------------------------------------- */
@@ -285,20 +287,13 @@ static void measure(struct qa *q)
         q->results.memory_state = engine_state_memory(q->model.engine).most;
 }
 
-/* What was asked for on stdout is what stands in the file. */
-static int tell(const struct qa *q, struct err *e)
+/* What was asked for on stdout is there also when the disk is full. */
+static void tell(const struct qa *q)
 {
-    bool tap = q->s.tap && !strcmp(q->s.tap, "-");
-    const char *path = q->s.run.json ? q->paths.json : tap ? q->paths.tap : NULL;
-    char *text;
-    size_t len;
-    if (!path)
-        return 0;
-    if (file_read(path, REPORT_MAX, &text, &len, e))
-        return -1;
-    fwrite(text, 1, len, stdout);
-    free(text);
-    return 0;
+    if (q->s.run.json)
+        report_json_print(&q->results, stdout);
+    else if (q->s.tap && !strcmp(q->s.tap, "-"))
+        report_tap_print(&q->results, stdout);
 }
 
 /* ---- the run -------------------------------------------------------------------------------------------------- */
@@ -335,9 +330,9 @@ static int run_tests(struct qa *q, struct err *e)
 /* Every test is in the reports, with the reason. */
 static int nothing_ran(struct qa *q, const struct err *why)
 {
-    struct err unsaved = ERR_INIT;
     results_kept(&q->results, why);
-    if (save_all(q, &unsaved) == 0 && !q->s.run.quiet)
+    save_all(q);
+    if (!tell_missing(q) && !q->s.run.quiet)
         fprintf(stderr, "%-12s %s\n", "report", q->paths.html);
     return -1;
 }
@@ -374,9 +369,10 @@ static int work(struct qa *q, struct err *e)
     if (run_tests(q, e))
         return nothing_ran(q, e);
     measure(q);
-    int rc = save_all(q, e);
-    live_summary(q->live, &q->results, file_exists(q->paths.html) ? q->paths.html : NULL);
-    return tell(q, e) || rc ? -1 : 0;
+    save_all(q);
+    live_summary(q->live, &q->results, q->paths.html);
+    tell(q);
+    return 0;
 }
 
 static void close_all(struct qa *q)
@@ -426,7 +422,9 @@ int cmd_qa(int argc, char **argv)
         suite_print(stdout, q.suite, q.s.run.json);
         code = 0;
     } else {
-        code = work(&q, &e) ? options_failed(&e) : results_exit_code(&q.results, q.s.accept_claims);
+        code = work(&q, &e)       ? options_failed(&e)
+               : tell_missing(&q) ? ERR_ENV
+                                  : results_exit_code(&q.results, q.s.accept_claims);
     }
     close_all(&q);
     return code;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/flag.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ static int speak(struct mind *m, const struct mind_request *r, struct generated 
     const char *text = of->replies[of->used++];
     buf_puts(&out->text, text);
     out->n = (int)strlen(text);
-    out->finish = *r->cancel ? FINISH_CANCELLED : FINISH_STOP;
+    out->finish = flag_up(r->cancel) ? FINISH_CANCELLED : FINISH_STOP;
     if (r->on_text)
         r->on_text(r->arg, text, strlen(text));
     buf_printf(&s->transcript, "Assistant\n%s", text);

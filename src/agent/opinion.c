@@ -3,6 +3,7 @@
 
 #include "agent/wording.h"
 #include "base/clock.h"
+#include "base/flag.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
@@ -116,7 +117,7 @@ static void watch(void *arg, const char *text, size_t len)
     (void)text;
     (void)len;
     w->late = w->q->seconds > 0 && clock_ms_since(w->start) > 1000 * w->q->seconds;
-    w->cancel = w->late || (w->q->cancel && *w->q->cancel);
+    flag_set(&w->cancel, w->late || flag_up(w->q->cancel));
 }
 
 static int tell(struct mind *m, const struct opinion_question *q, struct err *e)

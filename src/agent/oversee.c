@@ -6,6 +6,7 @@
 #include "agent/private.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -413,7 +414,7 @@ static int ask(struct sitting *s, struct decision *d, struct err *e)
     int64_t start = clock_ns();
     int rc = a->o->overseer->decide(a->o->overseer, &p, d, e);
     a->waited += clock_ns() - start;
-    if (rc == 0 && *screen_stop_flag(a->o->screen))
+    if (rc == 0 && flag_up(screen_stop_flag(a->o->screen)))
         rc = err_set(e, ERR_STOPPED, "stopped before step %d", a->number);
     return rc;
 }

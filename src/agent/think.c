@@ -5,6 +5,8 @@
  */
 #include "agent/private.h"
 
+#include "base/flag.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +33,7 @@ static void watch(void *arg, const char *text, size_t len)
     struct agent *a = arg;
     (void)text;
     (void)len;
-    if (*screen_stop_flag(a->o->screen) ||
+    if (flag_up(screen_stop_flag(a->o->screen)) ||
         (a->budget == AGENT_RUNNING && agent_seconds(a) >= a->o->max_seconds))
         a->cancel = 1;
 }
@@ -41,7 +43,7 @@ static void watch(void *arg, const char *text, size_t len)
  * worth a turn. */
 static enum attempted read_reply(struct agent *a, const struct generated *g, struct err *e)
 {
-    if (g->finish == FINISH_CANCELLED && *screen_stop_flag(a->o->screen))
+    if (g->finish == FINISH_CANCELLED && flag_up(screen_stop_flag(a->o->screen)))
         return err_set(e, ERR_STOPPED, "stopped while the model was deciding");
     if (g->finish == FINISH_CANCELLED)
         return ATTEMPT_OUT_OF_TIME;

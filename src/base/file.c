@@ -112,6 +112,7 @@ int file_stream_open(struct file_stream *s, const char *path, struct err *e)
 int file_stream_close(struct file_stream *s, struct err *e)
 {
     bool bad = ferror(s->f);
+    errno = EIO; /* of a write long ago; closing fails again and says why, unless there is room by now */
     int rc = fclose(s->f) || bad || rename(s->tmp, s->path) ? -1 : 0;
     if (rc) {
         err_set(e, ERR_ENV, "cannot write '%s': %s", s->path, strerror(errno));

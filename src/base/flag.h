@@ -5,9 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+static inline int flag_value(const volatile int *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
 static inline bool flag_up(const volatile int *flag) /* NULL: never */
 {
-    return flag && __atomic_load_n(flag, __ATOMIC_RELAXED);
+    return flag && flag_value(flag);
 }
 
 static inline void flag_set(volatile int *flag, int to)

@@ -2,6 +2,7 @@
 #include "desk/private.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "base/regex.h"
 #include "screen/screen.h"
 
@@ -105,7 +106,7 @@ static int may_come(struct desk *d, const volatile int *cancel, struct err *e)
     char what[ERR_TEXT];
     if (desk_state(d, what, sizeof what) != DESK_WELL)
         return err_set(e, ERR_ENV, "%s", what);
-    return cancel && *cancel ? err_set(e, ERR_STOPPED, "stopped while waiting for a window") : 0;
+    return flag_up(cancel) ? err_set(e, ERR_STOPPED, "stopped while waiting for a window") : 0;
 }
 
 int desk_wait_window(struct desk *d, const char *pattern, double seconds, const volatile int *cancel,
@@ -158,7 +159,7 @@ static int wait_command(struct desk *d, const char *command, double seconds, con
     bool cancelled = false;
     int rc;
     while ((rc = desk_answer(d, LOOK_MS)) == 0) {
-        if (cancel && *cancel && !cancelled) {
+        if (flag_up(cancel) && !cancelled) {
             msg_clear(&d->out, MSG_CANCEL, d->seq);
             msg_send(d->socket, &d->out, -1);
             cancelled = true;

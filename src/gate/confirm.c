@@ -2,6 +2,7 @@
 #include "gate/confirm.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "base/utf8.h"
 #include "gate/blocks.h"
 
@@ -54,7 +55,7 @@ struct wait { /* what ends a question besides its answer */
 /* Whether it has ended, and how. */
 static bool is_over(const struct wait *w, enum confirm_answer *how)
 {
-    if (*w->stop)
+    if (flag_up(w->stop))
         *how = CONFIRM_STOPPED;
     else if (clock_ms_since(w->start) > w->seconds * 1000)
         *how = CONFIRM_LATE;

@@ -6,6 +6,7 @@
 #include "qa/check_impl.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
@@ -56,7 +57,7 @@ void look_says(struct look *l, const char *fmt, ...)
 
 bool look_cancelled(const struct look *l)
 {
-    return l->s->cancel && *l->s->cancel;
+    return flag_up(l->s->cancel);
 }
 
 /* ---- one look --------------------------------------------------------------------------------------------------- */
@@ -175,5 +176,5 @@ int checks_run(const struct check_scene *s, struct attempt *a)
     a->checks = xcalloc((unsigned long)t->n_checks + 1, sizeof *a->checks);
     for (int i = 0; i < t->n_checks; i++)
         run_check(s, &t->checks[i], i + 1, &a->checks[i]);
-    return s->cancel && *s->cancel ? -1 : 0;
+    return flag_up(s->cancel) ? -1 : 0;
 }

@@ -2,6 +2,7 @@
 #include "qa/crew.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "qa/flaky.h"
 
 #include <pthread.h>
@@ -43,7 +44,7 @@ static struct result *take(struct work *w)
         w->over = "the time of --max-time is over";
         w->r->time_over = true;
     }
-    if (*screen_stop_flag(NULL))
+    if (flag_up(screen_stop_flag(NULL)))
         w->over = "stopped before it began";
     if (!w->over && w->next < w->r->n)
         out = &w->r->results[w->next++];
@@ -60,7 +61,7 @@ static int attempts_of(const struct work *w, const struct test *t)
 static bool again(const struct work *w, const struct result *r)
 {
     int retries = r->test->retries >= 0 ? r->test->retries : w->o->retries;
-    return r->n < attempts_of(w, r->test) + retries && !*screen_stop_flag(NULL) &&
+    return r->n < attempts_of(w, r->test) + retries && !flag_up(screen_stop_flag(NULL)) &&
            (r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR ||
             r->outcome == OUTCOME_INCONCLUSIVE);
 }

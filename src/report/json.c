@@ -124,22 +124,27 @@ static void put_head(struct buf *b, const struct results *r)
     buf_printf(b, ", \"flaky\": %d},\n\"tests\": [", flaky);
 }
 
-int report_json(const struct results *r, const char *path, struct err *e)
+void report_json_print(const struct results *r, FILE *f)
 {
-    struct file_stream out;
     struct buf b;
-    if (file_stream_open(&out, path, e))
-        return -1;
     buf_init(&b, TEST_MAX);
     put_head(&b, r);
     for (int i = 0; i < r->n; i++) {
         buf_puts(&b, i ? ",\n" : "\n");
         put_test(&b, &r->results[i]);
-        fwrite(b.data, 1, b.len, out.f);
+        fwrite(b.data, 1, b.len, f);
         buf_clear(&b);
     }
     buf_puts(&b, "\n]}\n");
-    fwrite(b.data, 1, b.len, out.f);
+    fwrite(b.data, 1, b.len, f);
     buf_free(&b);
+}
+
+int report_json(const struct results *r, const char *path, struct err *e)
+{
+    struct file_stream out;
+    if (file_stream_open(&out, path, e))
+        return -1;
+    report_json_print(r, out.f);
     return file_stream_close(&out, e);
 }

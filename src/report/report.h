@@ -19,9 +19,13 @@
 #include "base/err.h"
 #include "report/result.h"
 
+#include <stdio.h>
+
 int report_junit(const struct results *r, const char *path, struct err *e);
 int report_tap(const struct results *r, const char *path, struct err *e);
 int report_json(const struct results *r, const char *path, struct err *e);
+void report_tap_print(const struct results *r, FILE *f);
+void report_json_print(const struct results *r, FILE *f);
 int report_html(const struct results *r, const char *path, struct err *e);
 /* Appends; what does not fit into the 1 MiB that GitHub takes is left out, with a line that says so. */
 int report_github(const struct results *r, const char *path, struct err *e);
@@ -30,7 +34,7 @@ int report_github(const struct results *r, const char *path, struct err *e);
 struct report_paths {
     const char *junit, *tap, *json, *html, *github;
 };
-/* All of them, a warning for each that could not be written.  The number of those; *first gets the first reason. */
-int reports_write(const struct results *r, const struct report_paths *p, struct err *first);
+/* All of them.  -1 when some could not be written: *e names the first and how many more, and their paths become NULL. */
+int reports_write(const struct results *r, struct report_paths *p, struct err *e);
 
 #endif

@@ -97,13 +97,18 @@ static void put_test(FILE *f, int number, const struct result *r)
         put_yaml(f, r);
 }
 
+void report_tap_print(const struct results *r, FILE *f)
+{
+    fprintf(f, "TAP version 13\n1..%d\n", r->n);
+    for (int i = 0; i < r->n; i++)
+        put_test(f, i + 1, &r->results[i]);
+}
+
 int report_tap(const struct results *r, const char *path, struct err *e)
 {
     struct file_stream out;
     if (file_stream_open(&out, path, e))
         return -1;
-    fprintf(out.f, "TAP version 13\n1..%d\n", r->n);
-    for (int i = 0; i < r->n; i++)
-        put_test(out.f, i + 1, &r->results[i]);
+    report_tap_print(r, out.f);
     return file_stream_close(&out, e);
 }

@@ -18,6 +18,7 @@
 #include "screen/private.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ struct stop *stop_open(struct err *e)
         ssize_t stale = read(stop_wake_fd(s), &n, sizeof n);
         (void)stale;
         s->deadline = 0;
-        s->flag = 0;
+        flag_set(&s->flag, 0);
         s->used = true; /* in this order: who is asked to stop from now on is found, */
         stop_seen(s);   /* and who was asked before is known */
     }
@@ -99,20 +100,20 @@ void stop_wake(const struct stop *s)
 
 void stop_one(struct stop *s, int why)
 {
-    if (!s->flag)
-        s->flag = why;
+    if (!flag_up(&s->flag))
+        flag_set(&s->flag, why);
     stop_wake(s);
 }
 
 int stop_seen(struct stop *s)
 {
-    int why = s->flag;
+    int why = flag_value(&s->flag);
     if (!why)
-        why = process_flag;
+        why = flag_value(&process_flag);
     if (!why && guard_tripped(s->slot))
         why = STOP_HANG;
-    if (why && !s->flag)
-        s->flag = why;
+    if (why && !flag_up(&s->flag))
+        flag_set(&s->flag, why);
     return why;
 }
 
@@ -156,13 +157,13 @@ void screen_deadline(struct screen *s, int64_t ns)
 /* Only what a signal handler may do. */
 void screen_stop_all(int why)
 {
-    if (!why || !process_flag)
-        process_flag = why;
+    if (!why || !flag_up(&process_flag))
+        flag_set(&process_flag, why);
     for (int i = 0; i < STOP_SLOTS; i++)
         if (slots[i].used && why)
             stop_one(&slots[i], why);
         else if (slots[i].used)
-            slots[i].flag = 0;
+            flag_set(&slots[i].flag, 0);
 }
 
 static void on_signal(int sig)

@@ -11,6 +11,7 @@
 #include "screen/private.h"
 
 #include "base/file.h"
+#include "base/flag.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ static void look(void)
     if (file_time(looker.all) > looker.started || file_time(looker.process) > looker.started)
         screen_stop_all(STOP_FILE);
     for (struct stopfile *f = looker.first; f; f = f->next)
-        if (!f->stop->flag && file_time(f->own) > f->started)
+        if (!flag_up(&f->stop->flag) && file_time(f->own) > f->started)
             stop_one(f->stop, STOP_FILE);
     pthread_mutex_unlock(&looker.lock);
 }

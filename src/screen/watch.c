@@ -19,6 +19,7 @@
 #include "screen/private.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "base/thread.h"
 
 #include <X11/Xatom.h>
@@ -170,7 +171,7 @@ static void look_at_server(struct watch *w)
 {
     struct screen *s = w->screen;
     int64_t deadline = s->stop->deadline;
-    bool hurry = s->stop->flag || w->hurry || (deadline && clock_ns() > deadline);
+    bool hurry = flag_up(&s->stop->flag) || w->hurry || (deadline && clock_ns() > deadline);
     double ms = clock_ms_since(w->beat);
     if (w->lost) /* nobody to ask */
         return;

@@ -1,6 +1,8 @@
 /* lines.c - see lines.h. */
 #include "step/lines.h"
 
+#include "base/flag.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static int fill(struct lines *l, struct err *e)
 int lines_next(struct lines *l, const volatile int *stop, char line[STEP_LINE], struct err *e)
 {
     while (!take(l, line)) {
-        if (*stop)
+        if (flag_up(stop))
             return err_set(e, ERR_STOPPED, "stopped while a step was shown");
         if (l->ended)
             return 0;

@@ -11,6 +11,7 @@
 #include "step/window.h"
 
 #include "base/clock.h"
+#include "base/flag.h"
 #include "step/focus.h"
 #include "step/scene.h"
 
@@ -395,7 +396,7 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
     w->questions++;
     wake(w);
     while (!w->answered && rc == 0) {
-        if (*w->stop)
+        if (flag_up(w->stop))
             rc = err_set(e, ERR_STOPPED, "stopped while the step window waited");
         else
             wait_a_little(w);

@@ -125,7 +125,8 @@ int trace_close(struct trace *t, struct err *e)
 {
     if (!t)
         return 0;
-    int rc = frames_close(t->frames, e);
+    bool told = t->failure.kind != ERR_NONE;
+    int rc = frames_close(t->frames, told ? NULL : e) && !told ? -1 : 0;
     if (t->events_fd >= 0)
         close(t->events_fd);
     rows_close(&t->tokens);

@@ -32,7 +32,8 @@ struct trace;
 /* Makes a new folder in `runs` (NULL: the user's state folder). */
 struct trace *trace_open(const char *runs, struct err *e);
 const char *trace_dir(const struct trace *t);
-int trace_close(struct trace *t, struct err *e); /* waits for the screenshots; NULL is fine */
+/* Waits for the screenshots.  -1: something was not written that no call before has reported.  NULL is fine. */
+int trace_close(struct trace *t, struct err *e);
 
 /* Each JSON text goes through this before it is written: what must not be on disk is taken out there. */
 struct buf;
