@@ -81,6 +81,34 @@ static void t_clamp(void **state)
     stage_close(&t);
 }
 
+static void t_second_screen(void **state)
+{
+    (void)state;
+    static const char *const two[] = {"-screen", "1", "640x480x24", NULL};
+    struct xvfb x;
+    if (xvfb_start(&x, "800x600x24", two))
+        skip();
+    char name[24];
+    snprintf(name, sizeof name, "%s.1", x.display);
+    struct screen_options o = {.display = name};
+    struct screen *s = screen_open(&o, &why);
+    if (!s)
+        fail_msg("%s", why.text);
+    assert_int_equal(screen_root(s).w, 640);
+    must(screen_click(s, 100, 200, 1, 1, &why)); /* the pointer begins on the first one */
+    Display *second = XOpenDisplay(name);
+    Window root, child;
+    int at_x, at_y, wx, wy;
+    unsigned mask;
+    assert_true(
+        XQueryPointer(second, DefaultRootWindow(second), &root, &child, &at_x, &at_y, &wx, &wy, &mask));
+    assert_int_equal(at_x, 100);
+    assert_int_equal(at_y, 200);
+    XCloseDisplay(second);
+    screen_close(s);
+    xvfb_stop(&x);
+}
+
 static void t_drag(void **state)
 {
     (void)state;
@@ -400,6 +428,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a click arrives once at its pixel; right, double, triple and in-place clicks too", t_click),
     CLAIM("modifiers are down around a click, image pixels become root pixels", t_modifier_click),
     CLAIM("positions off the screen end at its edge instead of wrapping", t_clamp),
+    CLAIM("the pointer comes over to the screen that is driven when a server has two", t_second_screen),
     CLAIM("a drag goes through its corner in small steps and lands exactly", t_drag),
     CLAIM("the wheel turns in four directions, at most 100 clicks", t_scroll),
     CLAIM("a left-handed pointer map is inverted", t_left_handed),

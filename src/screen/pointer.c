@@ -53,13 +53,16 @@ static int motion(struct screen *s, int x, int y, struct err *e)
 
 int screen_move(struct screen *s, int x, int y, struct err *e)
 {
-    if (screen_alive(s, e))
+    if (screen_may_act(s, e))
         return -1;
     screen_pump(s);
     x = clamp(x, s->root_rect.w);
     y = clamp(y, s->root_rect.h);
     int at_x = -1, at_y = -1;
     for (int attempt = 0; attempt < 2; attempt++) {
+        if (screen_pointer(s, &at_x,
+                           &at_y)) /* XTEST moves it on the screen that it is on, whichever is asked for */
+            XWarpPointer(s->dpy, None, s->root, 0, 0, 0, 0, x, y);
         if (motion(s, x, y, e))
             return -1;
         if (screen_pointer(s, &at_x, &at_y))
