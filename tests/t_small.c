@@ -57,10 +57,10 @@ static void add_scale(struct tiny *t, const char *name, const char *suffix, floa
 /* Of FP8: what has a scale. */
 enum scaled { MATRIX, ROWS_F32, ROWS_BF16 };
 
-/* Scales of rows, exact in bf16. */
+/* Scales of rows: with them every number of e4m3 is exact in bf16. */
 static float scale_of_row(int64_t n)
 {
-    return 0.00244140625f * (1 + (float)(n % 3) / 4);
+    return 0.001953125f * (1 + (float)(n % 3) / 4);
 }
 
 static void add_row_scales(struct tiny *t, const char *name, int64_t rows, enum scaled what)
@@ -141,6 +141,8 @@ static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_form form
     const char *const *names = form == QUANT_F8 ? eight : four;
     for (size_t i = 0; i < (form == QUANT_F8 ? 8 : 3); i++)
         shrink(t, plain, names[i], form, what);
+    if (what) /* exact in bf16, in which it is held */
+        shrink(t, plain, "language_model.backbone.embeddings.weight", form, what);
 }
 
 static void make(struct tiny *t, struct tiny *plain, enum quant_form form)

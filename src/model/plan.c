@@ -39,7 +39,8 @@ enum plan_kind plan_kind_of(const struct lm_config *c, const char *name)
         return PLAN_EMBEDDINGS;
     if (strstr(name, "lm_head.") || strstr(name, "norm_f."))
         return PLAN_HEAD;
-    int i = layer && strncmp(name, "mtp.", 4) != 0 ? atoi(layer + 7) : -1;
+    bool mtp = !strncmp(name, "mtp.", 4) || strstr(name, ".mtp.");
+    int i = layer && !mtp ? atoi(layer + 7) : -1;
     if (i < 0 || i >= c->layers)
         return PLAN_OTHER;
     switch (c->pattern[i]) {

@@ -176,19 +176,42 @@ static void bind_embedding(struct binder *x, const struct st_tensor *t, struct m
     }
 }
 
+/* One of small numbers is widened. */
+static void bind_small_embedding(struct binder *x, const char *name, struct model_weights *w)
+{
+    struct stored m;
+    if (!binder_stored(x, name, w->vocab, x->c->lm.hidden, &m))
+        return;
+    w->embed = x->b->ops->alloc(x->b, binder_activation(x), w->vocab, x->c->lm.hidden);
+    if (binder_makes(x)) {
+        binder_make(x, m.t, w->embed);
+    } else if (!x->o->shapes_only) {
+        struct tensor host = binder_widened(&m);
+        x->b->ops->upload(x->b, w->embed, host);
+        free(host.data);
+    }
+    free(m.scales);
+    binder_done(x, m.t);
+}
+
 /* V is the rows of the embedding: published files pad it beyond what the tokenizer uses. */
 static void bind_ends(struct binder *x, struct model_weights *w)
 {
     char embed[128], name[128];
     int64_t hidden = x->c->lm.hidden;
     snprintf(embed, sizeof embed, "%sembeddings.weight", x->body);
-    const struct st_tensor *t = binder_take(x, embed);
+    snprintf(name, sizeof name, "%sembeddings.weight_scale", x->body);
+    bool small = safetensors_find(x->s, name);
+    const struct st_tensor *t = small ? safetensors_find(x->s, embed) : binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < x->c->lm.vocab || t->shape[0] > 1 << 22))
         binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
     if (!t || binder_stopped(x) || t->dims != 2)
         return;
     w->vocab = (int)t->shape[0];
-    bind_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
+    if (small)
+        bind_small_embedding(x, embed, w);
+    else
+        bind_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
     snprintf(name, sizeof name, "%snorm_f.weight", x->body);
     w->norm = binder_vector(x, name, hidden);
     snprintf(name, sizeof name, "%slm_head.weight", x->head);
