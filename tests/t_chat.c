@@ -310,30 +310,49 @@ static void t_check(void **state)
     assert_non_null(strstr(chat_check(engine), "other marks"));
 }
 
-/* A system block and a user's turn of a model with this file. */
-static void spelled(struct tiny *t, const char *file, const char *text, const char *want)
+static void expect(const struct session *s, const char *want)
 {
-    struct err e = ERR_INIT;
-    const struct chat_part part = {.text = " b\n"};
-    char *path = xasprintf("%s/%s", t->dir, file);
-    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
-    struct engine *g = tiny_open(t, NULL, 1, false);
-    struct session *s = session_new(g, 1);
     struct buf b;
     buf_init(&b, 1 << 16);
-    assert_int_equal(chat_system(s, "\n a", &e), 0);
-    assert_int_equal(chat_user(s, &part, 1, CHAT_PLACE_TEMPLATE, &e), 0);
     for (int64_t i = 0; i < session_length(s); i++) {
         size_t n;
-        const char *bytes = tokenizer_bytes(engine_tokenizer(g), session_tokens(s)[i], &n);
+        const char *bytes = tokenizer_bytes(engine_tokenizer(session_engine(s)), session_tokens(s)[i], &n);
         buf_put(&b, bytes, n);
     }
     assert_string_equal(b.data, want);
     buf_free(&b);
-    session_free(s);
-    engine_close(g);
+}
+
+/* A session of a model with this file. */
+static struct session *with_file(struct tiny *t, const char *file, const char *text)
+{
+    char *path = xasprintf("%s/%s", t->dir, file);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+    struct session *s = session_new(tiny_open(t, NULL, 1, false), 1);
     unlink(path);
     free(path);
+    return s;
+}
+
+static void close_both(struct session *s)
+{
+    struct engine *g = session_engine(s);
+    session_free(s);
+    engine_close(g);
+}
+
+#define BARE "<SPECIAL_10>System\n"
+#define TURN "<SPECIAL_11>User\n"
+
+static void spelled(struct tiny *t, const char *file, const char *text, const char *want)
+{
+    struct err e = ERR_INIT;
+    const struct chat_part part = {.text = " b\n"};
+    struct session *s = with_file(t, file, text);
+    assert_int_equal(chat_system(s, "\n a", &e), 0);
+    assert_int_equal(chat_user(s, &part, 1, CHAT_PLACE_TEMPLATE, &e), 0);
+    expect(s, want);
+    close_both(s);
 }
 
 static void t_habits(void **state)
@@ -342,8 +361,6 @@ static void t_habits(void **state)
     struct tiny t;
     tiny_init(&t, 1);
     tiny_write(&t);
-#define BARE "<SPECIAL_10>System\n"
-#define TURN "<SPECIAL_11>User\n"
     spelled(&t, "other.json", "", "<s>" BARE "a\n" TURN "b\n");
     spelled(&t, "chat_template.jinja", "{{ bos_token }} {{ text | trim }}", "<s>" BARE "a\n" TURN "b\n");
     spelled(&t, "chat_template.jinja", "{{ text.strip() }}", BARE "a\n" TURN "b\n");
@@ -356,6 +373,55 @@ static void t_habits(void **state)
     tiny_free(&t);
 }
 
+/* A system block with a tool, of a model with this template. */
+static void announced(struct tiny *t, const char *template, const char *want)
+{
+    struct err e = ERR_INIT;
+    const struct chat_part text = {.text = "S"};
+    const struct chat_message system = {CHAT_SYSTEM, &text, 1, NULL, 0};
+    const char *const tool = "{\"name\": 1}";
+    struct chat_conversation c = {.messages = &system, .n = 1, .tools = &tool, .n_tools = 1};
+    struct session *s = with_file(t, "chat_template.jinja", template);
+    assert_int_equal(chat_append(s, &c, &e), 0);
+    expect(s, want);
+    close_both(s);
+}
+
+static void t_tools(void **state)
+{
+    (void)state;
+    static const char own[] =
+        "<s>" BARE "S\n\nThese tools can be called: <AVAILABLE_TOOLS>[{\"name\": 1}]</AVAILABLE_TOOLS>\n\n"
+        "A call of one or more of them is written as <TOOLCALL>[{\"name\": \"the name\", \"arguments\": "
+        "{\"an argument\": \"its value\"}}]</TOOLCALL>. What they return follows as "
+        "<TOOL_RESPONSE>[...]</TOOL_RESPONSE>.\n";
+    static const char *const spoilt[][2] = {{"'Use these:\\n'", "'Use these:\\n' + x"},
+                                            {"'Use these:\\n'", "'Use\\u0041'"},
+                                            {"{{- 'Use these:\\n' -}}", "words"},
+                                            {"for tool in tools", "for x in y"},
+                                            {"{{- '<TOOLCALL>", "{%- set x = 1 -%}{{- '<TOOLCALL>"},
+                                            {"{%- endfor -%}\n    {{- ']", "{%- endfor %}\n    {{ ']"},
+                                            {"{{- '<TOOLCALL>", "{%- if x -%}{%- endif -%}{{- '<TOOLCALL>"},
+                                            {"s\"}}]</TOOLCALL>' -}}\n{%- endif -%}", "s'"}};
+    struct tiny t;
+    size_t len;
+    char *seed;
+    tiny_init(&t, 1);
+    tiny_write(&t);
+    assert_int_equal(file_read("tests/fuzz/seeds/template/tools.jinja", 1 << 16, &seed, &len, NULL), 0);
+    announced(&t, seed,
+              "<s>" BARE "S\n\nUse these:\n<AVAILABLE_TOOLS>[{\"name\": 1}]</AVAILABLE_TOOLS>\n"
+              "<TOOLCALL>[{{\"name\": \"it's\"}}]</TOOLCALL>\n");
+    for (size_t i = 0; i < sizeof spoilt / sizeof *spoilt; i++) {
+        char *odd = xstrdup(seed);
+        tiny_edit(&odd, spoilt[i][0], spoilt[i][1]);
+        announced(&t, odd, own);
+        free(odd);
+    }
+    free(seed);
+    tiny_free(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("conversations are rendered as Jinja2 renders the template", t_text),
     CLAIM("their ids are those of tokenizers, images expanded, marks in texts inert", t_ids),
@@ -363,6 +429,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a message in the wrong place is refused and numbered", t_refusals),
     CLAIM("marks of the template in tasks, screens and replies are text", t_inert),
     CLAIM("the model's own template says whether texts are trimmed and <s> comes first", t_habits),
+    CLAIM("sentences around tools are those of the model's own template, where it is understood", t_tools),
     CLAIM("a template without the marks of the family is told from one that has them", t_check),
 };
 

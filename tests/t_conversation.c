@@ -59,6 +59,27 @@ static void t_rendered(void **state)
     json_decref(golden);
 }
 
+/* Tools and calls as chat interfaces have them: the template gets what is inside. */
+static void t_tools(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"messages\": [{\"role\": \"user\", \"content\": \"go\"}, {\"role\": \"assistant\", "
+        "\"tool_calls\": "
+        "[{\"type\": \"function\", \"function\": {\"name\": \"press\", \"arguments\": \"{\\\"x\\\":1}\"}}]}],"
+        "\"tools\": [{\"type\": \"function\", \"function\": {\"name\": \"press\", \"description\": "
+        "\"\u6771\"}},"
+        "{\"name\": \"look\"}]}";
+    struct conversation v;
+    struct err e = ERR_INIT;
+    assert_int_equal(conversation_parse(&v, text, strlen(text), &e), 0);
+    assert_int_equal(v.chat.n_tools, 2);
+    assert_string_equal(v.chat.tools[0], "{\"name\": \"press\", \"description\": \"\u6771\"}");
+    assert_string_equal(v.chat.tools[1], "{\"name\": \"look\"}");
+    assert_string_equal(v.messages[1].calls[0], "{\"name\": \"press\", \"arguments\": {\"x\": 1}}");
+    conversation_free(&v);
+}
+
 /* ---- what is refused -------------------------------------------------------------------------------------------- */
 
 static void t_refused(void **state)
@@ -143,6 +164,7 @@ static void t_asked(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
+        CLAIM("tools and calls in their wrappings are announced without them", t_tools),
         CLAIM("conversations in files are rendered as Jinja2 renders the template", t_rendered),
         CLAIM("what is no conversation is refused with its place", t_refused),
         CLAIM("a question in a conversation gets the answer it gets alone", t_asked),

@@ -25,7 +25,7 @@ static int finish(struct session *s, struct layout *l, struct err *e)
 static struct layout_marks marks_of(const struct session *s)
 {
     const struct engine *g = session_engine(s);
-    return layout_marks_of(engine_tokenizer(g), g->habits);
+    return layout_marks_of(engine_tokenizer(g), &g->habits);
 }
 
 /* ---- system and user ------------------------------------------------------------------------------------- */
@@ -157,11 +157,28 @@ static char *read_template(const char *dir)
 
 struct chat_habits chat_habits_of(const char *dir)
 {
+    enum { SENTENCES = 64 << 10 };
     char *text = read_template(dir);
     struct chat_habits h = {.start = !text || strstr(text, "bos_token") || strstr(text, "<s>"),
                             .trim = !text || strstr(text, "strip()") || strstr(text, "| trim")};
+    struct buf front, behind;
+    buf_init(&front, SENTENCES);
+    buf_init(&behind, SENTENCES);
+    if (text && chat_tools_read(text, &front, &behind)) {
+        h.tools[0] = buf_take(&front);
+        h.tools[1] = buf_take(&behind);
+    }
+    buf_free(&front);
+    buf_free(&behind);
     free(text);
     return h;
+}
+
+void chat_habits_free(struct chat_habits *h)
+{
+    free(h->tools[0]);
+    free(h->tools[1]);
+    *h = (struct chat_habits){0};
 }
 
 const char *chat_check(const struct engine *g)

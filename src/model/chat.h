@@ -30,10 +30,12 @@ struct chat_part { /* text (plain, never special tokens) or image; exactly one i
 
 /* What a model's own template does around the text of a turn; without one, what Nemotron VL's does. */
 struct chat_habits {
-    bool start; /* <s> comes first: not in Nemotron's text models */
-    bool trim;  /* white space at the ends of a text is cut away */
+    bool start;     /* <s> comes first: not in Nemotron's text models */
+    bool trim;      /* white space at the ends of a text is cut away */
+    char *tools[2]; /* what it writes in front of the list of tools and behind it; NULL: not known */
 };
 struct chat_habits chat_habits_of(const char *dir);
+void chat_habits_free(struct chat_habits *h);
 
 /* ---- turn by turn ---------------------------------------------------------------------------------
  *

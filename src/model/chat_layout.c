@@ -16,19 +16,26 @@ bool layout_is_chatml(const struct tokenizer *t)
            tokenizer_is_special(t, tokenizer_find(t, "<|im_end|>"));
 }
 
-struct layout_marks layout_marks_vl(struct chat_habits h)
+struct layout_marks layout_marks_vl(const struct chat_habits *h)
 {
-    return (struct layout_marks){.system = h.start ? "<s><SPECIAL_10>System\n" : "<SPECIAL_10>System\n",
-                                 .user = "<SPECIAL_11>User\n",
-                                 .reply = "<SPECIAL_11>Assistant\n",
-                                 .close = "\n",
-                                 .newline = "\n",
-                                 .end = "<SPECIAL_12>",
-                                 .trim = h.trim};
+    static const char
+        front[] = "These tools can be called: <AVAILABLE_TOOLS>[",
+        behind[] = "]</AVAILABLE_TOOLS>\n\nA call of one or more of them is written as <TOOLCALL>[{\"name\": "
+                   "\"the name\", \"arguments\": {\"an argument\": \"its value\"}}]</TOOLCALL>. What they "
+                   "return follows as <TOOL_RESPONSE>[...]</TOOL_RESPONSE>.";
+    return (struct layout_marks){
+        .system = h->start ? "<s><SPECIAL_10>System\n" : "<SPECIAL_10>System\n",
+        .user = "<SPECIAL_11>User\n",
+        .reply = "<SPECIAL_11>Assistant\n",
+        .close = "\n",
+        .newline = "\n",
+        .end = "<SPECIAL_12>",
+        .tools = {h->tools[0] ? h->tools[0] : front, h->tools[0] ? h->tools[1] : behind},
+        .trim = h->trim};
 }
 
 /* The published ChatML starts with the system block, and leaves texts as they are. */
-struct layout_marks layout_marks_of(const struct tokenizer *t, struct chat_habits h)
+struct layout_marks layout_marks_of(const struct tokenizer *t, const struct chat_habits *h)
 {
     static const struct layout_marks chatml = {.system = "<|im_start|>system\n",
                                                .user = "<|im_start|>user\n",

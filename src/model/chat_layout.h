@@ -15,12 +15,17 @@ struct layout_marks {
     const char *close;                 /* of system and user */
     const char *newline;               /* before the end of a reply */
     const char *end;                   /* of a reply: a token */
+    const char *tools[2];              /* around the list of tools */
     bool trim;                         /* texts of turns */
 };
 
-struct layout_marks layout_marks_of(const struct tokenizer *t, struct chat_habits h);
-struct layout_marks layout_marks_vl(struct chat_habits h);
+/* Borrowed from the habits. */
+struct layout_marks layout_marks_of(const struct tokenizer *t, const struct chat_habits *h);
+struct layout_marks layout_marks_vl(const struct chat_habits *h);
 bool layout_is_chatml(const struct tokenizer *t);
+
+/* What a template writes in front of its tools and behind them; false: it is not understood. */
+bool chat_tools_read(const char *text, struct buf *front, struct buf *behind);
 
 struct layout_piece {
     size_t at, len; /* of the texts */

@@ -7,7 +7,7 @@
  *
  * White space at the ends of {system}, {images}{text} and an assistant's {text} is cut away, of results and behind
  * images line breaks in front.
- * The sentences around the tools are our own; a published template may have others.
+ * The sentences around the tools are those of the model's own template, where it is understood (chat_tools.c), else ours.
  */
 #include "model/chat_layout.h"
 #include "model/engine.h"
@@ -143,10 +143,7 @@ static void put_system(struct layout *l, const struct chat_conversation *c, cons
     if (c->n_tools) {
         if (any)
             layout_template(l, "\n\n");
-        put_list(l, "These tools can be called: <AVAILABLE_TOOLS>[", c->tools, c->n_tools,
-                 "]</AVAILABLE_TOOLS>\n\nA call of one or more of them is written as <TOOLCALL>[{\"name\": "
-                 "\"the name\", \"arguments\": {\"an argument\": \"its value\"}}]</TOOLCALL>. What they "
-                 "return follows as <TOOL_RESPONSE>[...]</TOOL_RESPONSE>.");
+        put_list(l, m->tools[0], c->tools, c->n_tools, m->tools[1]);
     }
     layout_template(l, "\n");
 }
@@ -255,7 +252,7 @@ int chat_append(struct session *s, const struct chat_conversation *c, struct err
         return err_set(e, ERR_USAGE,
                        "whole conversations are not implemented for this model's ChatML layout");
     struct layout l = layout_new();
-    int rc = lay_out(&l, c, layout_marks_vl(g->habits), e) || layout_append(&l, s, e) ? -1 : 0;
+    int rc = lay_out(&l, c, layout_marks_vl(&g->habits), e) || layout_append(&l, s, e) ? -1 : 0;
     layout_free(&l);
     return rc;
 }
@@ -263,8 +260,9 @@ int chat_append(struct session *s, const struct chat_conversation *c, struct err
 char *chat_render(const struct chat_conversation *c, struct err *e)
 {
     struct layout l = layout_new();
-    char *text =
-        lay_out(&l, c, layout_marks_vl((struct chat_habits){true, true}), e) ? NULL : layout_render(&l);
+    char *text = lay_out(&l, c, layout_marks_vl(&(struct chat_habits){true, true, {NULL, NULL}}), e)
+                     ? NULL
+                     : layout_render(&l);
     layout_free(&l);
     return text;
 }

@@ -111,7 +111,8 @@ static int read_tools(struct conversation *v, const json_t *tools, struct err *e
     for (size_t i = 0; i < n; i++) {
         if (!json_is_object(json_array_get(tools, i)))
             return err_set(e, ERR_USAGE, "tool %zu is not an object", i + 1);
-        texts[i] = keep_text(v, json_dumps(json_array_get(tools, i), 0));
+        const json_t *inside = json_object_get(json_array_get(tools, i), "function");
+        texts[i] = keep_text(v, json_dumps(json_is_object(inside) ? inside : json_array_get(tools, i), 0));
     }
     return 0;
 }

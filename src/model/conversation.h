@@ -6,7 +6,7 @@
  *                 {"role": "assistant", "content": "A form.",
  *                  "tool_calls": [{"function": {"name": "click", "arguments": {"x": 3}}}]},
  *                 {"role": "tool", "content": "done"}],
- *    "tools": [{"type": "function", ...}]}
+ *    "tools": [{"type": "function", "function": {"name": "click", ...}}]}      what is inside is announced
  *
  * or the list of messages alone.  Pictures are PNG files, relative to the file; "image_url" with
  * {"url": "file.png"} names one too.  What is not understood is refused with its place, never left out.

@@ -246,6 +246,7 @@ void engine_close(struct engine *g)
     backend_free(g->backend);
     pool_free(g->pool);
     tokenizer_free(g->tokenizer);
+    chat_habits_free(&g->habits);
     free(g->dir);
     free(g);
 }

@@ -1,4 +1,4 @@
-/* fuzz_config.c - any text as config.json, cut at zero bytes into the three files of a model. */
+/* fuzz_config.c - any text as config.json, cut at zero bytes into the files of a model. */
 #include "model/config.h"
 
 #include <stdlib.h>
@@ -8,16 +8,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 3);
+    enum { FILES = 4 };
+    char *text = malloc(size + 1);
+    const char *files[FILES] = {text};
     memcpy(text, data, size);
-    memset(text + size, 0, 3);
-    struct config_text t = {.config = text};
-    t.preprocessor = t.config + strlen(t.config) + 1;
-    t.generation = t.preprocessor <= text + size ? t.preprocessor + strlen(t.preprocessor) + 1 : NULL;
-    if (t.preprocessor > text + size || !*t.preprocessor)
-        t.preprocessor = NULL;
-    if (t.generation && (t.generation > text + size || !*t.generation))
-        t.generation = NULL;
+    text[size] = 0;
+    for (int i = 1; i < FILES && files[i - 1]; i++) {
+        const char *next = files[i - 1] + strlen(files[i - 1]) + 1;
+        files[i] = next < text + size ? next : NULL;
+    }
+    struct config_text t = {.config = files[0], .generation = files[2], .processor = files[3]};
+    t.preprocessor = files[1] && *files[1] ? files[1] : NULL; /* without one the last counts */
     struct model_config c;
     if (config_parse(&c, &t, NULL) == 0 &&
         (c.lm.layers < 1 || c.lm.hidden < 1 || config_proj_rows(&c.lm) < 0))
