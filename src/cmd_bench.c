@@ -54,7 +54,10 @@ static int check(const struct bench *k, int n, char **argv, struct err *e)
     if (n > 0)
         return err_set(e, ERR_USAGE, "bench takes no argument '%s'", argv[0]);
     if (n == 0 && !is_one_of(k->section, names))
-        return err_set(e, ERR_USAGE, "there is no section '%s'", k->section);
+        return err_set(e, ERR_USAGE,
+                       "there is no section '%s', but all, peak, kernels, vision, prefill, decode, "
+                       "concurrency, session, step, drift, fleet, threads and peers",
+                       k->section);
     if (n == 0 && k->random && !random_find(k->random, e))
         return -1;
     return n;

@@ -4,10 +4,13 @@
 #include "check.h"
 #include "program.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 
+#include <glob.h>
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <unistd.h>
 
 #define MODEL "assets/pocket/model"
@@ -194,7 +197,34 @@ static void t_refused(void **state)
     close_place(&x);
 }
 
+/* Interrupted while the model that it has made lies there. */
+static void t_interrupted(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++) {
+        struct xvfb x;
+        struct outcome o = {0};
+        open_place(&x);
+        char *made = xvfb_place(&x, "holorun/random-*/model.safetensors");
+        pid_t pid =
+            program_start(&x, WORDS("bench", "--repeat", "1000", "-s", "prefill", "--random", "tiny"));
+        glob_t found = {0};
+        for (int ms = 0; ms < 20000 && glob(made, 0, NULL, &found); ms += 10)
+            clock_sleep_ms(10);
+        assert_int_equal(found.gl_pathc, 1);
+        globfree(&found);
+        assert_int_equal(kill(pid, signals[i]), 0);
+        program_finish(&x, pid, &o);
+        assert_int_equal(o.code, -1); /* by the signal */
+        outcome_free(&o);
+        free(made);
+        close_place(&x);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a benchmark that is interrupted leaves no file", t_interrupted),
     CLAIM("every section runs, and each line of it is one JSON object with finite numbers", t_sections),
     CLAIM("the parts of a step sum to the step within 2 %", t_step_adds_up),
     CLAIM("tokens that are timed are computed: going back alone takes less than half the time", t_computed),
