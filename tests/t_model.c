@@ -321,6 +321,17 @@ static void spell_new(struct tiny *t)
     tiny_edit(&t->config, "\"n_groups\"", "\"mamba_n_groups\"");
     tiny_edit(&t->config, "\"time_step_limit\"", "\"mamba_dt_limit\"");
     tiny_edit(&t->config, "\"img_context_token_id\":272,", "");
+    enum { NAMES = 5 << 20 }; /* a mixture of numbers names every expert */
+    char *names = malloc(NAMES + 1);
+    memset(names, 'x', NAMES);
+    names[NAMES] = 0;
+    char *text =
+        xasprintf("\"quantization_config\":{\"quant_algo\":\"MIXED_PRECISION\",\"quantized_layers\":\"%s\"},"
+                  "\"llm_config\"",
+                  names);
+    tiny_edit(&t->config, "\"llm_config\"", text);
+    free(names);
+    free(text);
 }
 
 static void t_sources(void **state)

@@ -325,6 +325,7 @@ static void t_refused(void **state)
     tiny_init(&t, 5); /* scales of keys and values: a warning */
     add_scale(&t, LAYER "2.mixer.k_proj.weight", "k_scale", 1);
     add_scale(&t, LAYER "2.mixer.v_proj.weight", "v_scale", 1);
+    add_scale(&t, LAYER "2.mixer.weight", "k_scale", 1);
     tiny_write(&t);
     engine_close(tiny_open(&t, "ref", 1, false));
     char *path = xasprintf("%s/hf_quant_config.json", t.dir);

@@ -6,6 +6,7 @@
 #include "model/engine.h"
 
 #include "base/file.h"
+#include "model/config_impl.h"
 #include "model/plan.h"
 #include "model/preprocess.h"
 #include "model/session.h"
@@ -29,7 +30,7 @@ static uint64_t hash_model(const char *dir, const struct safetensors *s, size_t 
     XXH3_64bits_reset(x);
     char *path = xasprintf("%s/config.json", dir), *text = NULL;
     size_t len;
-    if (file_read(path, 4 << 20, &text, &len, NULL) == 0)
+    if (file_read(path, CONFIG_TEXT_MAX, &text, &len, NULL) == 0)
         XXH3_64bits_update(x, text, len);
     safetensors_scattered(s, sample == SAMPLE);
     for (int i = 0; i < safetensors_count(s); i++) {

@@ -178,7 +178,7 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
 
 bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 {
-    static const char *const ends[] = {".k_proj.k_scale", ".v_proj.v_scale", ".input_scale"};
+    static const char *const ends[] = {".k_scale", ".v_scale", ".input_scale"};
     size_t n = strlen(t->name);
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t k = strlen(ends[i]);
