@@ -144,7 +144,7 @@ int action_characters(const struct action *a);
 bool action_touches(enum action_kind k);
 
 const char *action_kind_name(enum action_kind k); /* "click" */
-bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE */
+bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 
 /* Key names to keysyms; 0 when unknown. cmd_is_ctrl: the holo3 dialect's habit. */
 uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl);

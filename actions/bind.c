@@ -76,7 +76,7 @@ static enum action_fault finish(struct binding *c)
     }
     if (f)
         return f;
-    if (!a->text && (action_ends_run(a->kind) || a->kind == ACT_ASK))
+    if (!a->text && action_ends_run(a->kind))
         a->text = xstrdup("");
     scroll_amount(c);
     lower_letters(a);

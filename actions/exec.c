@@ -5,8 +5,8 @@
  * address, go back) are short sequences of keys.  What an action presses it releases, whatever
  * happens; only MDOWN and KEYDOWN, whose point it is, leave something held for later steps.
  *
- * ZOOM, ASK and RESTART are the loop's to do and refused here; OBSERVE, PLAN and the two that end the
- * run need nothing from the screen.
+ * ZOOM and RESTART cannot be done here, and no dialect of ours offers them; OBSERVE, PLAN and those that end the run need
+ * nothing from the screen.
  */
 #include "actions/action.h"
 #include "base/clock.h"
@@ -307,7 +307,7 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
     enum action_fault fault = FAULT_NONE;
 
     screen_acting(s, true);
-    if (a->kind == ACT_NONE || a->kind == ACT_ZOOM || a->kind == ACT_ASK || a->kind == ACT_RESTART) {
+    if (a->kind == ACT_NONE || a->kind == ACT_ZOOM || a->kind == ACT_RESTART) {
         err_set(r.e, ERR_FAILED, "'%s' is not something that can be done on the screen",
                 action_kind_name(a->kind));
         fault = FAULT_UNSUPPORTED;

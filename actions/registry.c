@@ -88,7 +88,7 @@ static const struct action_entry entries[ACT_COUNT] = {
     BARE(ACT_FORWARD, "forward", 0, "Go forward one page in the browser"),
     BARE(ACT_REFRESH, "refresh", 0, "Load the page again"),
     BARE(ACT_RESTART, "restart", 0, "Start over from where the task began"),
-    ENTRY(ACT_ASK, "ask", 0, "Ask the person at the computer for help", MAY(TEXT)),
+    ENTRY(ACT_ASK, "ask", ENTRY_ENDS_RUN, "End the task because a person has to help", MAY(TEXT)),
     ENTRY(ACT_ANSWER, "answer", ENTRY_ENDS_RUN, "End the task and say what was done or found", NEED(TEXT),
           MAY(STATUS)),
     ENTRY(ACT_INFEASIBLE, "infeasible", ENTRY_ENDS_RUN, "End the task because it cannot be done", MAY(TEXT)),

@@ -315,6 +315,8 @@ static void check_step(const struct dialect *d, const char *text, size_t len, en
         fail_msg("%s: %d actions in: %s", d->name, s.nactions, text);
     for (int i = 0; i < s.nactions; i++)
         inside(&s.actions[i], w, h);
+    assert_true(s.actions[0].kind != ACT_ZOOM &&
+                s.actions[0].kind != ACT_RESTART); /* what is offered can be done */
     if (goal == GOAL_ANSWER)
         assert_true(action_ends_run(s.actions[0].kind));
     *kinds |= 1u << s.actions[0].kind;

@@ -180,8 +180,10 @@ static int finish(struct agent *a, const struct action *last, struct err *e)
         free(answer);
         return rc;
     }
+    if (last->kind == ACT_ASK && !*answer)
+        agent_set_text(&answer, xstrdup("a person has to help"));
     a->r->answer = answer;
-    a->r->status = last->kind == ACT_INFEASIBLE ? AGENT_INFEASIBLE
+    a->r->status = last->kind != ACT_ANSWER ? AGENT_INFEASIBLE
                    : accepted                   ? AGENT_ANSWERED
                                                 : AGENT_UNVALIDATED;
     return 0;
