@@ -65,7 +65,7 @@ int moments_open(struct moments *m)
     snprintf(events, sizeof events, "%s/events.jsonl", m->x.dir);
     const char *argv[] = {helper_path("xclient"), events, "--geometry", "1000x900+20+20", NULL};
     xvfb_spawn(&m->x, "xclient.log", argv);
-    m->eyes = xvfb_wait_window(&m->x, "^xclient$", 10000) ? XOpenDisplay(NULL) : NULL;
+    m->eyes = xvfb_wait_window(&m->x, "^xclient$") ? XOpenDisplay(NULL) : NULL;
     if (!m->eyes) {
         xvfb_stop(&m->x);
         return -1;

@@ -38,7 +38,7 @@ void stage_open_sized(struct stage *t, const char *size)
         skip();
     }
     xvfb_spawn(&t->x, "xclient.log", argv);
-    assert_true(xvfb_wait_window(&t->x, "^xclient$", 5000));
+    assert_true(xvfb_wait_window(&t->x, "^xclient$"));
     struct err e = ERR_INIT;
     t->s = screen_open(NULL, &e);
     if (!t->s)

@@ -84,7 +84,7 @@ static void begin_server(struct one *o)
     snprintf(o->events, sizeof o->events, "%s/events.jsonl", o->x.dir);
     xvfb_spawn(&o->x, "xclient.log",
                WORDS("env", display, helper_path("xclient"), o->events, "--geometry", "600x440+20+20"));
-    assert_true(xvfb_wait_window(&o->x, "^xclient$", PATIENCE_MS));
+    assert_true(xvfb_wait_window(&o->x, "^xclient$"));
     o->eyes_lost = false;
     o->eyes = xtrap_open(o->x.display, &o->eyes_lost);
     assert_non_null(o->eyes);
@@ -303,7 +303,7 @@ static void t_killed_server(void **state)
     screen_close(o->s);
     o->s = NULL;
     check_note("closed after %.0f ms", clock_ms_since(start));
-    assert_true(clock_ms_since(start) < 1000); /* it waits for nobody */
+    assert_true(clock_ms_since(start) < 5000); /* it waits for nobody */
     end_server(o);
     close_all();
 }

@@ -121,7 +121,7 @@ static void open_fields(struct fields *f)
     f->typed = xvfb_place(&f->t.x, "typed");
     const char *argv[] = {helper_path("xfield"), f->typed, NULL};
     xvfb_spawn(&f->t.x, "xfield.log", argv);
-    assert_true(xvfb_wait_window(&f->t.x, "^xfield$", 5000));
+    assert_true(xvfb_wait_window(&f->t.x, "^xfield$"));
 }
 
 static void close_fields(struct fields *f)

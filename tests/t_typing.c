@@ -164,7 +164,7 @@ static void t_xterm(void **state)
     snprintf(command, sizeof command, "cat >%s/typed", x.dir);
     const char *argv[] = {"xterm", "-u8", "-T", "typing", "-e", "sh", "-c", command, NULL};
     xvfb_spawn(&x, "xterm.log", argv);
-    assert_true(xvfb_wait_window(&x, "^typing$", 15000));
+    assert_true(xvfb_wait_window(&x, "^typing$"));
     clock_sleep_ms(300);
     struct screen *s = open_screen();
     for (int i = 0; i < n; i++) {
@@ -235,7 +235,7 @@ static void t_paste(void **state)
     snprintf(command, sizeof command, "cat >%s/typed", x.dir);
     const char *argv[] = {"xterm", "-u8", "-T", "typing", "-e", "sh", "-c", command, NULL};
     xvfb_spawn(&x, "xterm.log", argv);
-    assert_true(xvfb_wait_window(&x, "^typing$", 15000));
+    assert_true(xvfb_wait_window(&x, "^typing$"));
     clock_sleep_ms(300);
     struct screen *s = open_screen();
     struct copier c = {.dpy = XOpenDisplay(NULL)};
@@ -292,7 +292,7 @@ static void t_gtk(void **state)
     for (int i = 0; i < n; i++) {
         make_text(text, sizeof text, &seed);
         pid_t pid = xvfb_spawn(&x, "typed", argv);
-        assert_true(xvfb_wait_window(&x, "^typing$", 15000));
+        assert_true(xvfb_wait_window(&x, "^typing$"));
         clock_sleep_ms(300);
         struct screen *s = open_screen();
         int64_t start = clock_ns();
@@ -356,7 +356,7 @@ static void t_chromium(void **state)
                           url,
                           NULL};
     xvfb_spawn(&x, "chromium.log", argv);
-    if (!xvfb_wait_window(&x, "^ready", 40000)) {
+    if (!xvfb_wait_window(&x, "^ready")) {
         check_note("chromium shows no page here");
         xvfb_stop(&x);
         skip();

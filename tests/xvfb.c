@@ -19,6 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { PATIENCE_MS = 40000 }; /* machines are loaded */
+
 bool program_exists(const char *name)
 {
     char path[4096];
@@ -237,12 +239,12 @@ int xvfb_window_manager(struct xvfb *x)
     return 0;
 }
 
-bool xvfb_wait_window(struct xvfb *x, const char *pattern, int ms)
+bool xvfb_wait_window(struct xvfb *x, const char *pattern)
 {
     struct screen_options o = {.display = x->display};
     struct screen *s = screen_open(&o, NULL);
     int found = 0;
-    for (int i = 0; s && i * 50 < ms && found == 0; i++) {
+    for (int ms = 0; s && ms < PATIENCE_MS && found == 0; ms += 50) {
         found = screen_find_window(s, pattern, NULL, 0, NULL);
         if (!found)
             clock_sleep_ms(50);
