@@ -14,6 +14,7 @@
 #include "qa/crew.h"
 #include "qa/judge.h"
 #include "report/report.h"
+#include "report/words.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,7 +25,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SAVE_MS = 2000, SAVE_PAUSE = 50 /* times as long as a save takes */, SUITE_SECONDS = 600 };
+enum {
+    SAVE_MS = 2000,
+    SAVE_PAUSE = 50, /* times as long as a save takes */
+    SUITE_SECONDS = 600,
+    SAID_BYTES = 16 << 10,
+};
 
 struct qa_settings {
     struct run_settings run; /* the first member: options of `run` land in it */
@@ -303,13 +309,21 @@ static int run_tests(struct qa *q, struct err *e)
 {
     const struct desk_options nowhere = {.dir = q->suite->dir, .env = q->suite->env};
     struct desk *house = NULL;
+    struct buf said;
     int rc = 0;
+    buf_init(&said, SAID_BYTES);
     if (*q->suite->setup || *q->suite->teardown) {
         house = desk_open(&nowhere, e);
         rc = house ? desk_run_all(house, q->suite->setup, "the suite's setup", SUITE_SECONDS,
-                                  screen_stop_flag(NULL), e)
+                                  screen_stop_flag(NULL), &said, e)
                    : -1;
     }
+    if (rc && !q->s.run.quiet) {
+        char *clean = words_clean(said.data, SAID_BYTES);
+        fputs(clean, stderr);
+        free(clean);
+    }
+    buf_free(&said);
     const struct crew_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
                                    .retries = q->s.retries,
                                    .attempts = q->s.attempts,
@@ -321,7 +335,8 @@ static int run_tests(struct qa *q, struct err *e)
     if (rc == 0)
         crew_run(&q->crew, &o, &q->results);
     struct err late = ERR_INIT;
-    if (house && desk_run_all(house, q->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, &late))
+    if (house &&
+        desk_run_all(house, q->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, NULL, &late))
         warn("%s", late.text);
     desk_close(house);
     return rc;

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/image.h"
 
 #include <signal.h>
 #include <sys/stat.h>
@@ -179,18 +180,6 @@ static void t_secret(void **state)
     quality_close(&q);
 }
 
-static void wait_for_a_run(const struct quality *q)
-{
-    char *runs = xvfb_place(&q->x, "out.d/runs"), *run = NULL;
-    for (int i = 0; i < 600 && !run; i++) {
-        clock_sleep_ms(50);
-        run = record_newest(runs, NULL);
-    }
-    assert_non_null(run);
-    free(run);
-    free(runs);
-}
-
 /* What a file of the results holds; the caller frees it. */
 static char *report_text(const struct quality *q, const char *name)
 {
@@ -200,6 +189,66 @@ static char *report_text(const struct quality *q, const char *name)
     free(path);
     free(file);
     return text ? text : xstrdup("");
+}
+
+/* What a person wants to see first: the screen of the moment in which it went wrong, and the end of the log. */
+static void t_picture(void **state)
+{
+    (void)state;
+    struct quality q;
+    open_with(
+        &q,
+        "tests:\n  - id: late\n    task: Wait.\n    window: ^other$\n    start_timeout_s: 3\n    setup: "
+        "['(sleep 0.3; yes a line | head -c 42000; printf \"\\0end\\n\") &']\n"
+        "  - id: unset\n    task: Wait.\n    setup: ['echo first; echo second; exit 3']\n"
+        "  - id: same\n    task: Wait.\n    checks: [{kind: shell, run: 'false'}]\n"
+        "  - id: good\n    task: Wait.\n    checks: [{kind: shell, run: 'true'}]\n",
+        WORDS("late", "same", "good"), ANSWER("Done."));
+    quality_run(&q, WORDS("--jobs", "3", "--quiet"));
+    assert_int_equal(q.o.code, ERR_FAILED);
+    const json_t *late = json_array_get(json_object_get(quality_test(&q, "late"), "attempts"), 0);
+    assert_non_null(strstr(field_text(late, "error"), "no window whose title matches '^other$' within 3 s"));
+    assert_non_null(strstr(field_text(late, "error"), "there is 'client'"));
+    assert_int_equal(strncmp(field_text(late, "log"), "[what came before is left out]\na line\n", 38), 0);
+    assert_non_null(strstr(field_text(late, "log"), "a line\n end\n"));
+    const json_t *unset = json_array_get(json_object_get(quality_test(&q, "unset"), "attempts"), 0);
+    assert_non_null(strstr(field_text(unset, "error"), "exit code 3; it says: second)"));
+    assert_string_equal(field_text(unset, "log"), "first\nsecond\n");
+    struct image im = {0};
+    assert_int_equal(image_read_png(&im, field_text(late, "picture"), NULL), 0);
+    assert_int_equal(im.w, 800);
+    uint8_t most = 0;
+    for (int i = 0; i < 3 * im.w * im.h; i++)
+        most = im.rgb[i] > most ? im.rgb[i] : most;
+    assert_true(most > 128); /* the client's window, on a black screen */
+    image_free(&im);
+    char *junit = report_text(&q, "junit.xml"), *page = report_text(&q, "report.html");
+    assert_non_null(strstr(junit, "/pictures/late-1/end.png]]"));
+    assert_null(strstr(junit, "/pictures/same-1/end.png]]"));
+    assert_non_null(strstr(page, "the last screen, at the end"));
+    for (const char *const *id = WORDS("same", "good"); *id; id++) {
+        const json_t *a = json_array_get(json_object_get(quality_test(&q, *id), "attempts"), 0);
+        char *part = xasprintf("/runs/%s/", *id);
+        assert_true(json_is_null(
+            json_object_get(a, "picture"))); /* its last frame shows it, or there is nothing to show */
+        assert_non_null(strstr(field_text(a, "run"), part));
+        free(part);
+    }
+    free(junit);
+    free(page);
+    quality_close(&q);
+}
+
+static void wait_for_a_run(const struct quality *q)
+{
+    char *runs = xvfb_place(&q->x, "out.d/runs/t1"), *run = NULL;
+    for (int i = 0; i < 600 && !run; i++) {
+        clock_sleep_ms(50);
+        run = record_newest(runs, NULL);
+    }
+    assert_non_null(run);
+    free(run);
+    free(runs);
 }
 
 /* The reports are those of this run, even where nothing of an earlier one has come to pass again. */
@@ -311,6 +360,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what passes at the second attempt is flaky", t_flaky),
     CLAIM("a secret of two tests is typed in both, and stands in no report, no run and no environment",
           t_secret),
+    CLAIM("what failed is shown as it was at the end, unless the last screenshot does; runs lie in folders "
+          "of their tests",
+          t_picture),
     CLAIM("a suite whose setup fails: every test an error in new reports, teardown done", t_kept),
     CLAIM("a signal stops all, what did not begin is skipped, teardown is done all the same", t_stopped),
     CLAIM("killed in the middle it leaves reports that say so, no process, no lock, no folder", t_killed),

@@ -69,10 +69,11 @@ int desk_wait_window(struct desk *d, const char *pattern, double seconds, const 
 int desk_run(struct desk *d, const char *command, const char *const *env, double seconds,
              const volatile int *cancel, int *exit_code, struct buf *output, struct err *e);
 
-/* Commands of a list that NULL ends (NULL: none), each to its end; the first that fails ends it: -1, ERR_ENV with what it
- * said.  when: what they are, for the message; cancel NULL: they are run whatever happens, as a teardown is. */
+/* Commands of a list that NULL ends (NULL: none), each to its end; the first that fails ends it: -1, ERR_ENV with the last
+ * line of what it said, all of which is in `said` (its end, when that is more than said->max; NULL: not kept).  when: what they
+ * are, for the message; cancel NULL: they are run whatever happens, as a teardown is. */
 int desk_run_all(struct desk *d, const char *const *commands, const char *when, double seconds,
-                 const volatile int *cancel, struct err *e);
+                 const volatile int *cancel, struct buf *said, struct err *e);
 
 /* What has ended that should not have: DESK_WELL, or the first of the others; `what` gets a line about it.  A program
  * that has ended with exit code 0 is done when nothing else of the programs goes on (else it was a launcher). */

@@ -210,24 +210,26 @@ int desk_run(struct desk *d, const char *command, const char *const *env, double
 }
 
 int desk_run_all(struct desk *d, const char *const *commands, const char *when, double seconds,
-                 const volatile int *cancel, struct err *e)
+                 const volatile int *cancel, struct buf *said, struct err *e)
 {
-    for (; commands && *commands; commands++) {
-        struct buf output;
+    int rc = 0;
+    for (; commands && *commands && rc == 0; commands++) {
+        struct buf own;
         int code = 0;
-        buf_init(&output, SAID_BYTES);
-        int rc = desk_run(d, *commands, NULL, seconds, cancel, &code, &output, e);
+        buf_init(&own, SAID_BYTES);
+        struct buf *output = said ? said : &own;
+        rc = desk_run(d, *commands, NULL, seconds, cancel, &code, output, e);
         if (rc == 0 && code) {
             size_t len;
-            const char *line = text_last_line(output.data, output.len, &len);
+            const char *line = text_last_line(output->data, output->len, &len);
             rc = err_set(e, ERR_ENV, "%s '%s' has ended (exit code %d; it says%s%.*s)", when, *commands, code,
                          len ? ": " : " nothing", (int)(len < LINE_MAX_SHOWN ? len : LINE_MAX_SHOWN), line);
         }
-        buf_free(&output);
-        if (rc)
-            return -1;
+        buf_free(&own);
     }
-    return 0;
+    if (rc == 0 && said)
+        buf_clear(said); /* of commands that went well */
+    return rc;
 }
 
 /* ---- processes ---------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "report/words.h"
 #include "trace/read.h"
 
 #include <stdio.h>
@@ -11,7 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COMMAND_SECONDS = 300, LOG_BYTES = 16 << 10, MAX_FRAMES = 4 };
+enum {
+    COMMAND_SECONDS = 300,
+    MAX_FRAMES = 4,
+    LOG_BYTES = (16 << 10) - 64, /* reports show 16 KiB of a text */
+};
 
 struct scene { /* one attempt */
     const struct crew *crew;
@@ -21,6 +26,7 @@ struct scene { /* one attempt */
     struct job job;
     bool job_begun, ended; /* ended: the agent, by itself */
     char *runs, *fake;     /* that its settings speak of */
+    char *pictures;        /* folder, which need not be there */
     int number;            /* of the attempt, from 1 */
     uint64_t dice;
     struct image frames[MAX_FRAMES];
@@ -78,6 +84,16 @@ static void look_at_desk(struct scene *s)
         take_error(s, &none);
 }
 
+/* What was written belongs to a result that is not good: whole lines of it, of a buffer that was not too small for all. */
+static void keep_log(struct scene *s, struct buf *log)
+{
+    for (char *p = log->data; (p = memchr(p, 0, log->len - (size_t)(p - log->data)));)
+        *p = ' ';
+    char *end = log->len + 1 >= log->max ? strchr(log->data, '\n') : NULL;
+    if (log->len && !s->out->log)
+        s->out->log = end ? xasprintf("[what came before is left out]\n%s", end + 1) : xstrdup(log->data);
+}
+
 /* ---- desk and program ------------------------------------------------------------------------------------- */
 
 static int open_desk(struct scene *s, struct err *e)
@@ -85,8 +101,15 @@ static int open_desk(struct scene *s, struct err *e)
     const struct test *t = s->test;
     const struct desk_options o = {
         .display = t->display, .wm = t->wm, .home = t->home, .dir = t->dir, .env = t->env};
-    if (!(s->desk = desk_open(&o, e)) ||
-        desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), e))
+    struct buf said;
+    buf_init(&said, LOG_BYTES);
+    int rc = (s->desk = desk_open(&o, e))
+                 ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
+                 : -1;
+    if (rc)
+        keep_log(s, &said);
+    buf_free(&said);
+    if (rc)
         return -1;
     if (!t->start)
         return 0;
@@ -113,7 +136,7 @@ static void fill_settings(struct scene *s)
     *r = *s->crew->settings;
     r->display = desk_display(s->desk);
     r->fake = s->fake = fake_replies(s);
-    r->runs = s->runs = xasprintf("%s/runs", s->crew->dir);
+    r->runs = s->runs = xasprintf("%s/runs/%s", s->crew->dir, t->id);
     r->seed = t->seed + s->dice;
     r->confirm = s->crew->confirm ? s->crew->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
     if (t->steps)
@@ -194,9 +217,8 @@ static int run_checks(struct scene *s)
     bool seen = s->job_begun && s->job.screen;
     struct attempt *a = s->out;
     gather_frames(s);
-    char *pictures = xasprintf("%s/pictures/%s-%d", s->crew->dir, s->test->id, s->number);
     struct err e = ERR_INIT;
-    if (dir_make(pictures, &e))
+    if (dir_make(s->pictures, &e))
         warn("%s: no pictures of checks: %s", s->test->id, e.text);
     const struct check_scene scene = {
         .test = s->test,
@@ -206,7 +228,7 @@ static int run_checks(struct scene *s)
         .answer = a->answer,
         .run_dir = a->run_dir,
         .golden_dir = s->crew->suite->dir,
-        .out_dir = e.kind ? NULL : pictures,
+        .out_dir = e.kind ? NULL : s->pictures,
         .frames = s->frames,
         .n_frames = s->n_frames,
         .ended = s->ended,
@@ -215,24 +237,59 @@ static int run_checks(struct scene *s)
         .cancel = screen_stop_flag(NULL),
     };
     int rc = checks_run(&scene, a);
-    rmdir(pictures); /* when there are none */
-    free(pictures);
+    rmdir(s->pictures); /* when there are none */
     for (int i = 0; i < s->n_frames; i++)
         image_free(&s->frames[i]);
     return rc;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
+/* ---- the end ---------------------------------------------------------------------------------------------- */
 
-/* What the program has written belongs to a result that is not good. */
-static void keep_log(struct scene *s)
+/* The screen as it may be seen.  Before there is a run nothing was typed, but what --hide names is not known either. */
+static int capture(const struct scene *s, struct image *out)
 {
-    struct buf log;
-    buf_init(&log, LOG_BYTES);
-    desk_log(s->desk, &log, LOG_BYTES - 1);
-    if (log.len)
-        s->out->log = xstrdup(log.data);
-    buf_free(&log);
+    if (s->job_begun && s->job.screen) {
+        int rc = screen_capture(s->job.screen, out, NULL);
+        gate_hide(s->job.gate, out);
+        return rc;
+    }
+    const struct screen_options o = {.display = desk_display(s->desk)};
+    struct screen *own = *s->crew->settings->hide ? NULL : screen_open(&o, NULL);
+    int rc = own ? screen_capture(own, out, NULL) : -1;
+    screen_close(own);
+    return rc;
+}
+
+static bool is_last_frame(const struct scene *s, const struct image *now)
+{
+    struct image last = {0};
+    int number;
+    if (words_last_frames(s->out->run_dir, &number, 1) < 1)
+        return false;
+    char *path = words_frame_path(s->out->run_dir, number);
+    bool same = image_read_png(&last, path, NULL) == 0 && image_equal(&last, now);
+    image_free(&last);
+    free(path);
+    return same;
+}
+
+/* What is on the screen when checks have said no, or when a window has not come; where it cannot be had there is none. */
+static void keep_picture(struct scene *s)
+{
+    struct image now = {0};
+    char what[8];
+    if (s->out->outcome == OUTCOME_PASSED || s->out->outcome == OUTCOME_STOPPED || !s->desk ||
+        desk_state(s->desk, what, sizeof what) == DESK_NO_SERVER ||
+        (s->job.trace && trace_sync(s->job.trace, NULL)))
+        return;
+    if (capture(s, &now) == 0 && !is_last_frame(s, &now) && dir_make(s->pictures, NULL) == 0) {
+        s->out->picture = xasprintf("%s/end.png", s->pictures);
+        if (image_write_png(&now, s->out->picture, NULL)) {
+            free(s->out->picture);
+            s->out->picture = NULL;
+        }
+    }
+    image_free(&now);
 }
 
 static void hide(const struct scene *s, char **text)
@@ -263,12 +320,15 @@ static void away(struct scene *s)
     hide_secrets(s);
     if (s->job_begun)
         job_close(&s->job);
-    if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, &e))
+    if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, NULL, &e))
         warn("%s: %s", s->test->id, e.text);
     desk_close(s->desk);
     free(s->runs);
     free(s->fake);
+    free(s->pictures);
 }
+
+/* ---- all of it -------------------------------------------------------------------------------------------- */
 
 void attempt_run(const struct crew *c, const struct test *t, int number, uint64_t dice, struct attempt *out)
 {
@@ -277,6 +337,7 @@ void attempt_run(const struct crew *c, const struct test *t, int number, uint64_
     int64_t start = clock_ns();
     bool judged, stopped;
     *out = (struct attempt){.status = "", .outcome = OUTCOME_ERROR};
+    s.pictures = xasprintf("%s/pictures/%s-%d", c->dir, t->id, number);
     int rc = open_desk(&s, &e);
     out->start_seconds = clock_ms_since(start) / 1000;
     if (rc)
@@ -286,8 +347,13 @@ void attempt_run(const struct crew *c, const struct test *t, int number, uint64_
     stopped = out->error_kind && !strcmp(out->error_kind, "stopped");
     if (rc == 0 && s.job.began && !out->error_kind)
         stopped = run_checks(&s) != 0;
+    struct buf log;
+    buf_init(&log, LOG_BYTES);
     if (s.desk)
-        keep_log(&s);
+        desk_log(s.desk, &log, LOG_BYTES - 1);
+    keep_log(&s, &log);
+    buf_free(&log);
     out->outcome = stopped ? OUTCOME_STOPPED : result_verdict(t, out, &judged);
+    keep_picture(&s);
     away(&s);
 }

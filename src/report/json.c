@@ -64,6 +64,7 @@ static void put_attempt(struct buf *b, const struct attempt *a)
     put_text(b, "error_kind", a->error_kind);
     put_text(b, "run", a->run_dir);
     put_text(b, "log", a->log);
+    put_text(b, "picture", a->picture);
     buf_printf(b, ", \"steps\": %d, \"seconds\": %.3f, \"start_seconds\": %.3f, \"checks\": [", a->steps,
                a->seconds, a->start_seconds);
     for (int i = 0; i < a->n_checks; i++) {

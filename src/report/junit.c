@@ -172,6 +172,7 @@ static void put_attachment(const struct junit *j, const char *path)
 static void put_attachments(const struct junit *j, const struct attempt *a)
 {
     int frames[FRAMES], n = words_last_frames(a->run_dir, frames, FRAMES);
+    put_attachment(j, a->picture);
     for (int i = 0; i < n; i++) {
         char *path = words_frame_path(a->run_dir, frames[i]);
         put_attachment(j, path);

@@ -105,24 +105,34 @@ static void put_picture(struct qa_page *p, const char *path, const struct story_
     fprintf(p->f, "<figcaption>%s</figcaption></figure>\n", label);
 }
 
-/* The last one large, those before it below, in order; of many tests the last one alone. */
-static void put_frames(struct qa_page *p, const struct tried *t)
+static void put_frame(struct qa_page *p, const struct tried *t, int step, const char *what)
 {
-    int steps[FRAMES], most = p->room > QA_PAGE_ROOM / 2 ? FRAMES : 1;
-    int n = t->has_run ? words_last_steps(&t->story, steps, most) : 0;
-    if (!n)
+    const struct story_step *s = &t->story.steps[step];
+    char *path = words_frame_path(t->a->run_dir, s->frame), label[64];
+    snprintf(label, sizeof label, "%sbefore step %d", what, s->number);
+    put_picture(p, path, s, label);
+    free(path);
+}
+
+/* The last one large, that of the end or of the last step, those before it below, in order; of many tests the last one
+ * alone. */
+static void put_frames(struct qa_page *p, const struct tried *t, int most)
+{
+    int steps[FRAMES];
+    const char *end = t->a->picture;
+    int n = t->has_run ? words_last_steps(&t->story, steps, end ? most - 1 : most) : 0;
+    if (!n && !end)
         return;
     fputs("<div class=\"seen\">", p->f);
+    if (end)
+        put_picture(p, end, NULL, "the last screen, at the end");
+    else
+        put_frame(p, t, steps[--n], "the last screen, ");
     for (int i = 0; i < n; i++) {
-        int k = i ? i - 1 : n - 1;
-        const struct story_step *s = &t->story.steps[steps[k]];
-        char *path = words_frame_path(t->a->run_dir, s->frame), label[64];
-        snprintf(label, sizeof label, "%sbefore step %d", i ? "" : "the last screen, ", s->number);
-        fputs(i == 1 ? "<div class=\"before\">" : "", p->f);
-        put_picture(p, path, s, label);
-        free(path);
+        fputs(i ? "" : "<div class=\"before\">", p->f);
+        put_frame(p, t, steps[i], "");
     }
-    fputs(n > 1 ? "</div></div>\n" : "</div>\n", p->f);
+    fputs(n ? "</div></div>\n" : "</div>\n", p->f);
 }
 
 /* Expected, actual, difference: of checks that are not well. */
@@ -229,7 +239,7 @@ static void put_seconds(FILE *f, const char *name, double seconds)
     fputs("</dd></div>\n", f);
 }
 
-static void put_facts(FILE *f, const struct result *r, const struct attempt *a)
+static void put_facts(FILE *f, const struct suite *s, const struct result *r, const struct attempt *a)
 {
     char text[160] = "";
     size_t n = 0;
@@ -240,7 +250,7 @@ static void put_facts(FILE *f, const struct result *r, const struct attempt *a)
         put_fact(f, "error", a->error);
     if (r->flaky != FLAKY_NOT) {
         put_fact(f, "flaky", flaky_meaning(r->flaky));
-        put_fact(f, "where", r->flaky_where);
+        put_fact(f, "differs", r->flaky_where);
     }
     put_seconds(f, "run", a->seconds);
     put_seconds(f, "desk", a->start_seconds);
@@ -252,6 +262,8 @@ static void put_facts(FILE *f, const struct result *r, const struct attempt *a)
     snprintf(text, sizeof text, "%llu", (unsigned long long)r->test->seed);
     put_fact(f, "seed", text);
     put_fact(f, "expected", r->test->expect_fail ? "to fail" : "");
+    snprintf(text, sizeof text, "%s:%d", s->path, r->test->line);
+    put_fact(f, "in", r->test->line > 0 ? text : "");
     fputs("</dl>\n", f);
 }
 
@@ -268,7 +280,7 @@ static void put_link(const struct qa_page *p, const struct attempt *a)
     free(page);
 }
 
-static void put_earlier(const struct qa_page *p, const struct result *r)
+static void put_earlier(struct qa_page *p, const struct result *r)
 {
     for (int i = 0; i < r->n - 1; i++) {
         const struct attempt *a = &r->attempts[i];
@@ -281,6 +293,10 @@ static void put_earlier(const struct qa_page *p, const struct result *r)
                 outcome_name(a->outcome), *why ? ", " : "");
         page_text(p->f, why);
         fputs("</summary>\n", p->f);
+        struct tried t;
+        tried_open(&t, a);
+        put_frames(p, &t, 1);
+        tried_close(&t);
         put_checks(p->f, a);
         put_fact(p->f, "answer", a->answer);
         put_folded(p->f, "what the program wrote", a->log);
@@ -303,11 +319,11 @@ static void put_figures(FILE *f, const struct result *r)
     fputs("</span>", f);
 }
 
-static void put_told(const struct qa_page *p, const struct result *r, const struct tried *t)
+static void put_told(struct qa_page *p, const struct result *r, const struct tried *t)
 {
     put_checks(p->f, t->a);
     put_steps(p->f, t);
-    put_facts(p->f, r, t->a);
+    put_facts(p->f, p->r->suite, r, t->a);
     put_folded(p->f, "what the program wrote", t->a->log);
     put_earlier(p, r);
     put_link(p, t->a);
@@ -346,7 +362,7 @@ static void put_bad(struct qa_page *p, const struct result *r, int number)
     put_task(p->f, r);
     if (t.a) {
         fputs("<div class=\"two\">\n", p->f);
-        put_frames(p, &t);
+        put_frames(p, &t, p->room > QA_PAGE_ROOM / 2 ? FRAMES : 1);
         fputs("<div class=\"told\">\n", p->f);
         put_told(p, r, &t);
         fputs("</div></div>\n", p->f);
@@ -358,7 +374,7 @@ static void put_bad(struct qa_page *p, const struct result *r, int number)
 }
 
 /* A line that opens. */
-static void put_line(const struct qa_page *p, const struct result *r, int number)
+static void put_line(struct qa_page *p, const struct result *r, int number)
 {
     struct tried t;
     char *why = words_why(r);

@@ -195,6 +195,7 @@ void attempt_free(struct attempt *a)
     free(a->error_kind);
     free(a->run_dir);
     free(a->log);
+    free(a->picture);
     *a = (struct attempt){0};
 }
 

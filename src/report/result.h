@@ -50,7 +50,9 @@ struct attempt { /* the first, and each retry */
     char *error_kind; /* of an ERROR, and of nothing else: "display", "program", "model", "disk" ...; NULL */
     char *run_dir;    /* with events.jsonl, frames/, report.html; NULL */
     char *log;        /* end of what the program under test has written; NULL */
-    bool crashed;     /* the program under test did, in the middle of it: `error` says how */
+    char *
+        picture; /* path: the screen at the end of one that has not passed, where no screenshot shows it; NULL */
+    bool crashed; /* the program under test did, in the middle of it: `error` says how */
     int steps;
     double seconds, start_seconds; /* of the agent; of the desk and the program before it */
     struct check_result *checks;
