@@ -387,7 +387,26 @@ static void t_unread(void **state)
     stage_close(&t);
 }
 
+static void t_no_room(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    char *runs = xvfb_place(&t.x, "runs");
+    program_run(
+        &t.x, &o,
+        WORDS("run", "Press Save", "-q", "--dialect", "holo3", "--runs", runs, "--settle-quiet", "30"));
+    assert_int_equal(o.code, ERR_MODEL);
+    assert_non_null(strstr(o.err, "tokens long; the model was made for 8192"));
+    assert_string_equal(o.out, "");
+    free(runs);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("a model that has no room for the conversation has failed, and has not answered", t_no_room),
     CLAIM("no display, no server, Wayland only, no XTEST: exit code 3 and one line that says what to do",
           t_no_display),
     CLAIM("doctor's exit code: 0 on a display, 3 without one, 4 without a model", t_doctor),

@@ -62,7 +62,9 @@ bool agent_status_own(enum agent_status s)
 
 int agent_exit_code(enum agent_status s, const struct err *e)
 {
-    return s == AGENT_FAILED && e->kind ? (int)e->kind : statuses[s].exit;
+    if (s != AGENT_FAILED || !e->kind)
+        return statuses[s].exit;
+    return e->kind == ERR_FAILED ? ERR_MODEL : (int)e->kind; /* "it cannot be done" is for the model to say */
 }
 
 /* ---- shared by the parts ----------------------------------------------------------------------- */

@@ -215,6 +215,8 @@ char *file_place(enum file_place place, struct err *e)
     else
         return err_set(e, ERR_ENV, "neither %s nor HOME is set", places[place].variable), NULL;
     if (dir_make(path, e)) {
+        if (e)
+            err_set(e, e->kind, "%s (%s names another place)", e->text, places[place].variable);
         free(path);
         return NULL;
     }

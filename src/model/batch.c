@@ -87,7 +87,7 @@ static int could_begin(const struct batch_job *j, struct err *e)
 {
     size_t bound = j->session->engine->room.bound, need = session_need(j->session, length_at_end(j));
     if (session_length(j->session) == 0)
-        return err_set(e, ERR_FAILED, "there is nothing to continue");
+        return err_set(e, ERR_MODEL, "there is nothing to continue");
     if (bound && need > bound)
         return err_set(e, ERR_ENV, "a session of %lld tokens takes %.2f MiB of the %.2f MiB of state memory",
                        (long long)length_at_end(j), (double)need / (1 << 20), (double)bound / (1 << 20));
@@ -157,7 +157,7 @@ static void choose(struct batch *b, struct batch_job **jobs, struct session **s,
     session_choose(s, n, how, out);
     for (int i = 0; i < n; i++) {
         if (out[i].id < 0)
-            err_set(&jobs[i]->err, ERR_FAILED,
+            err_set(&jobs[i]->err, ERR_MODEL,
                     "the model's output is not a distribution over the allowed tokens");
         took(jobs[i], out[i].id);
     }

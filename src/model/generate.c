@@ -94,7 +94,7 @@ static int accept(struct run *r, const struct token_choice *c, struct err *e)
     size_t len;
     const char *bytes = tokenizer_bytes(engine_tokenizer(session_engine(r->s)), c->id, &len);
     if (buf_put(&out->text, bytes, len))
-        return err_set(e, ERR_FAILED, "the reply is longer than %d bytes", MAX_TEXT);
+        return err_set(e, ERR_MODEL, "the reply is longer than %d bytes", MAX_TEXT);
     made->end = (uint32_t)out->text.len;
     show(r, false);
     return 0;
@@ -155,7 +155,7 @@ static void note_logits(struct run *r)
 static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
-        return err_set(e, ERR_FAILED, "there is nothing to continue");
+        return err_set(e, ERR_MODEL, "there is nothing to continue");
     struct choosing how = {.known = r->known,
                            .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
                            .temperature = r->p->temperature,
@@ -168,7 +168,7 @@ static int append_sampled(struct run *r, struct err *e)
         return -1;
     }
     if (c.id < 0)
-        return err_set(e, ERR_FAILED, "the model's output is not a distribution over the allowed tokens");
+        return err_set(e, ERR_MODEL, "the model's output is not a distribution over the allowed tokens");
     struct token_alternative top[GENERATE_WIDTH];
     if (r->width)
         generate_top(session_logits(r->s), tokenizer_size(engine_tokenizer(session_engine(r->s))), how.known,

@@ -175,7 +175,7 @@ struct session_stats session_stats(const struct session *s)
 static int check_room(const struct session *s, int64_t n, struct err *e)
 {
     if (n > lm(s)->max_tokens - s->n)
-        return err_set(e, ERR_FAILED, "the conversation would be %lld tokens long; the model was made for %d",
+        return err_set(e, ERR_MODEL, "the conversation would be %lld tokens long; the model was made for %d",
                        (long long)(s->n + n), lm(s)->max_tokens);
     return 0;
 }
@@ -197,7 +197,7 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
     for (int64_t i = 0; i < n; i++)
         if (ids[i] < 0 || ids[i] >= size ||
             (s->engine->config.vision && ids[i] == s->engine->config.image_token))
-            return err_set(e, ERR_FAILED, "token %d is no text token of this model", ids[i]);
+            return err_set(e, ERR_MODEL, "token %d is no text token of this model", ids[i]);
     if (check_room(s, n, e))
         return -1;
     for (int64_t i = 0; i < n; i++)
@@ -252,9 +252,9 @@ int session_append_image(struct session *s, const struct image *im, struct err *
 {
     struct engine *g = s->engine;
     if (!g->config.vision)
-        return err_set(e, ERR_FAILED, "this model sees no images");
+        return err_set(e, ERR_MODEL, "this model sees no images");
     if (!im->rgb || im->w < 1 || im->h < 1)
-        return err_set(e, ERR_FAILED, "the image is empty");
+        return err_set(e, ERR_MODEL, "the image is empty");
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
     if (check_room(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->member, e))
         return -1;

@@ -32,7 +32,7 @@ static const struct {
     [STEP_CONTINUE] = {"continue", 'c', ARGS_NONE, "continue             run until a breakpoint"},
     [STEP_BREAK] = {"break", 'b', ARGS_TEXT,
                     "break WHEN           step 7 | kind click | text PATTERN | window PATTERN |\n"
-                    "                     irreversible | confidence 0.8 | no-effect"},
+                    "                          irreversible | confidence 0.8 | no-effect"},
     [STEP_CLEAR] = {"clear", 'l', ARGS_MAYBE_NUMBER, "clear [N]            forget a breakpoint, or all"},
     [STEP_STOP] = {"stop", 'q', ARGS_MAYBE_TEXT, "stop [REASON]        end the run"},
     [STEP_SHOW] = {"show", 's', ARGS_MAYBE_TEXT, "show                 this once more"},
@@ -128,7 +128,7 @@ int step_parse(const char *line, struct step_command *out, struct err *e)
     size_t len = strcspn(copy, " \t");
     int verb = len ? find_verb(copy, len) : -1;
     if (verb < 0)
-        return err_set(e, ERR_USAGE, "%s '%.*s'; 'show help' lists the commands",
+        return err_set(e, ERR_USAGE, "%s '%.*s'; 'help' lists them",
                        verb == -2 ? "more than one command begins with" : "there is no command", (int)len,
                        copy);
     *out = (struct step_command){.verb = (enum step_verb)verb};
