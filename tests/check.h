@@ -29,6 +29,12 @@
 #include <string.h>
 #include <time.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+enum { CHECK_SANITIZED = 1 }; /* memory and time are then not the program's own */
+#else
+enum { CHECK_SANITIZED = 0 };
+#endif
+
 #define CLAIM(text, fn) CLAIM_WITH(text, fn, NULL, NULL)
 #define CLAIM_WITH(text, fn, setup, teardown)                                                                \
     {                                                                                                        \
@@ -56,6 +62,17 @@ __attribute__((unused)) static double check_random(uint64_t *state)
     return (double)((*state * 0x2545F4914F6CDD1Dull) >> 11) / 9007199254740992.0;
 }
 
+__attribute__((unused)) static double check_within(uint64_t *state, double low, double high)
+{
+    return low + check_random(state) * (high - low);
+}
+
+/* One of 0 to n - 1. */
+__attribute__((unused)) static int check_below(uint64_t *state, int n)
+{
+    return (int)(check_random(state) * n);
+}
+
 /* The larger of two differences.  One that is no number is larger than all: fmax would forget it. */
 __attribute__((unused)) static double check_worse(double a, double b)
 {
@@ -67,6 +84,13 @@ __attribute__((unused)) static double check_relative(double squares, double squa
 {
     double relative = sqrt(squares / squares_of_all);
     return isfinite(relative) ? relative : INFINITY;
+}
+
+/* Within that part of what is right. */
+__attribute__((unused)) static void check_about(const char *what, double have, double want, double part)
+{
+    if (!(fabs(have - want) <= part * want))
+        fail_msg("%s: %.6g where %.6g is right", what, have, want);
 }
 
 __attribute__((unused)) static int check_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)

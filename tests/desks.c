@@ -1,6 +1,10 @@
 /* desks.c - see desks.h. */
 #include "desks.h"
 
+#include "check.h"
+#include "xvfb.h"
+
+#include "base/buf.h"
 #include "base/file.h"
 
 #include <stdio.h>
@@ -68,4 +72,53 @@ const char *desk_trace_left(const struct desk_trace *t)
     else
         return NULL;
     return what;
+}
+
+void desks_ready(void)
+{
+    struct err e = ERR_INIT;
+    if (!program_exists("Xvfb"))
+        skip();
+    if (desks_begin(&e))
+        fail_msg("%s", e.text);
+}
+
+struct desk *desks_open(const struct desk_options *o)
+{
+    struct err e = ERR_INIT;
+    struct desk *d = desk_open(o, &e);
+    if (!d)
+        fail_msg("%s", e.text);
+    return d;
+}
+
+struct desk *desks_open_bare(void)
+{
+    return desks_open(&(struct desk_options){.display = DESKS_SCREEN, .wm = "", .seconds = DESKS_PATIENCE});
+}
+
+int desks_run(struct desk *d, const char *command, struct buf *out)
+{
+    struct err e = ERR_INIT;
+    int code = -1;
+    if (desk_run(d, command, NULL, DESKS_PATIENCE, NULL, &code, out, &e))
+        fail_msg("'%s': %s", command, e.text);
+    return code;
+}
+
+void desks_says(struct desk *d, const char *command, const char *expected)
+{
+    struct buf out;
+    buf_init(&out, 4096);
+    int code = desks_run(d, command, &out);
+    if (code || strcmp(out.data, expected) != 0)
+        fail_msg("'%s' said '%s' (exit code %d), not '%s'", command, out.data, code, expected);
+    buf_free(&out);
+}
+
+void desks_gone(const struct desk_trace *t)
+{
+    const char *left = desk_trace_left(t);
+    if (left)
+        fail_msg("%s", left);
 }

@@ -17,16 +17,10 @@
 
 static const size_t machine = 20u << 30; /* memory that the model shall take itself to have */
 
-#if defined(__SANITIZE_ADDRESS__)
-static const bool sanitized = true; /* memory and time are then not the program's own */
-#else
-static const bool sanitized = false;
-#endif
-
 static void near(const char *what, double have, double want)
 {
     check_note("%s: %.1f MB, planned %.1f MB", what, have * 1e-6, want * 1e-6);
-    if (!sanitized && (have > want * 1.05 || have < want * 0.95))
+    if (!CHECK_SANITIZED && (have > want * 1.05 || have < want * 0.95))
         fail_msg("%s: %.1f MB where %.1f MB are planned", what, have * 1e-6, want * 1e-6);
 }
 
@@ -154,7 +148,7 @@ static void t_given_back(void **state)
         b->ops->unpack_free(b, w);
         check_note("%s: %.1f MB of files in memory", once ? "read once" : "kept", (double)use.file * 1e-6);
         bool gone = use.file < (size_t)N * K * 2;
-        assert_true(sanitized || gone == once);
+        assert_true(CHECK_SANITIZED || gone == once);
     }
     b->ops->free(b, &x);
     b->ops->free(b, &y);

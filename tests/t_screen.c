@@ -1,11 +1,11 @@
 /* t_screen.c - what the eyes see, against what was drawn.
  *
  * The test draws on a private X server through a connection of its own and compares: pixels of every
- * depth and path, views of monitors and windows, the pointer's picture, when the screen rests, which
- * window is active and how it is called.
+ * depth and path, views of monitors and windows, the pointer's picture, which window is active and how it is called.
+ * When the screen rests: t_settle.c.
  */
+#include "canvas.h"
 #include "check.h"
-#include "xvfb.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -13,56 +13,14 @@
 #include "screen/pixels.h"
 #include "screen/screen.h"
 
-#include <X11/Xatom.h>
 #include <X11/Xlib.h>
 #include <X11/Xutil.h>
 #include <X11/extensions/Xrandr.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <unistd.h>
-
-struct stage {
-    struct xvfb x;
-    Display *other;
-    Window root;
-    GC gc;
-};
-
-static struct err why;
-
-static void stage_open(struct stage *t, const char *screen, const char *const *extra)
-{
-    memset(t, 0, sizeof *t);
-    screen_stop_all(0);
-    if (xvfb_start(&t->x, screen, extra))
-        skip();
-    t->other = XOpenDisplay(NULL);
-    assert_non_null(t->other);
-    t->root = DefaultRootWindow(t->other);
-    t->gc = XCreateGC(t->other, t->root, 0, NULL);
-    XSetSubwindowMode(t->other, t->gc, IncludeInferiors);
-}
-
-static void stage_close(struct stage *t)
-{
-    XFreeGC(t->other, t->gc);
-    XCloseDisplay(t->other);
-    xvfb_stop(&t->x);
-}
-
-static struct screen *open_view(const char *view, bool no_shm, bool cursor)
-{
-    struct screen_options o = {.view = view, .no_shm = no_shm, .cursor = cursor};
-    struct screen *s = screen_open(&o, &why);
-    if (!s)
-        fail_msg("%s", why.text);
-    return s;
-}
 
 static void capture(struct screen *s, struct image *im)
 {
-    if (screen_capture(s, im, &why))
-        fail_msg("%s", why.text);
+    if (screen_capture(s, im, &canvas_why))
+        fail_msg("%s", canvas_why.text);
 }
 
 /* ---- pixels ------------------------------------------------------------------------------------ */
@@ -87,7 +45,7 @@ static unsigned long pixel_of(Display *dpy, const uint8_t rgb[3])
     return p;
 }
 
-static void draw_pattern(struct stage *t, int w, int h)
+static void draw_pattern(struct canvas *t, int w, int h)
 {
     int depth = DefaultDepth(t->other, DefaultScreen(t->other));
     XImage *im = XCreateImage(t->other, DefaultVisual(t->other, DefaultScreen(t->other)), (unsigned)depth,
@@ -119,11 +77,11 @@ static void check_pattern(const struct image *im, int ox, int oy)
 
 static void check_paths(const char *screen)
 {
-    struct stage t;
-    stage_open(&t, screen, NULL);
+    struct canvas t;
+    canvas_open(&t, screen, NULL);
     draw_pattern(&t, 321, 243);
     for (int no_shm = 0; no_shm < 2; no_shm++) {
-        struct screen *s = open_view(NULL, no_shm, false);
+        struct screen *s = canvas_view(NULL, no_shm, false);
         struct image im = {0};
         int64_t start = clock_ns();
         for (int i = 0; i < 3; i++) {
@@ -142,7 +100,7 @@ static void check_paths(const char *screen)
         image_free(&im);
         screen_close(s);
     }
-    stage_close(&t);
+    canvas_close(&t);
 }
 
 static void t_depth24(void **state)
@@ -193,20 +151,20 @@ static void t_formats(void **state)
                      .green_mask = cases[i].g,
                      .blue_mask = cases[i].b};
         uint8_t rgb[3];
-        assert_int_equal(pixels_to_rgb(&im, rgb, 1, 1, &why), 0);
+        assert_int_equal(pixels_to_rgb(&im, rgb, 1, 1, &canvas_why), 0);
         if (memcmp(rgb, cases[i].want, 3))
             fail_msg("case %zu: %d %d %d", i, rgb[0], rgb[1], rgb[2]);
     }
     XImage palette = {.width = 1, .height = 1, .format = ZPixmap, .bits_per_pixel = 8};
     uint8_t rgb[3];
-    assert_int_equal(pixels_to_rgb(&palette, rgb, 1, 1, &why), -1);
+    assert_int_equal(pixels_to_rgb(&palette, rgb, 1, 1, &canvas_why), -1);
 }
 
 static void t_cursor(void **state)
 {
     (void)state;
-    struct stage t;
-    stage_open(&t, "200x150x24", NULL);
+    struct canvas t;
+    canvas_open(&t, "200x150x24", NULL);
     XSetForeground(t.other, t.gc, 0x204060);
     XFillRectangle(t.other, t.root, t.gc, 0, 0, 200, 150);
     /* A red 9x9 square as pointer, its middle the hot spot */
@@ -219,21 +177,21 @@ static void t_cursor(void **state)
     XFreeGC(t.other, one);
     XSync(t.other, False);
 
-    struct screen *s = open_view(NULL, false, true);
+    struct screen *s = canvas_view(NULL, false, true);
     struct image im = {0};
-    assert_int_equal(screen_move(s, 100, 60, &why), 0);
+    assert_int_equal(screen_move(s, 100, 60, &canvas_why), 0);
     capture(s, &im);
     static const uint8_t r[3] = {255, 0, 0}, back[3] = {0x20, 0x40, 0x60};
     assert_memory_equal(im.rgb + 3 * (56 * 200 + 96), r, 3);
     assert_memory_equal(im.rgb + 3 * (64 * 200 + 104), r, 3);
     assert_memory_equal(im.rgb + 3 * (55 * 200 + 96), back, 3);
     assert_memory_equal(im.rgb + 3 * (64 * 200 + 105), back, 3);
-    assert_int_equal(screen_move(s, 199, 0, &why), 0); /* cut at the corner */
+    assert_int_equal(screen_move(s, 199, 0, &canvas_why), 0); /* cut at the corner */
     capture(s, &im);
     assert_memory_equal(im.rgb + 3 * 195, r, 3);
     screen_close(s);
 
-    s = open_view(NULL, false, false);
+    s = canvas_view(NULL, false, false);
     capture(s, &im);
     assert_memory_equal(im.rgb + 3 * 195, back, 3); /* off by default */
     image_free(&im);
@@ -246,12 +204,12 @@ static void t_cursor(void **state)
     pixels_blend(&dot, &argb, 0, 0, 1, 1);
     static const uint8_t mixed[3] = {64 + 50, 50, 32 + 51};
     assert_memory_equal(rgb, mixed, 3);
-    stage_close(&t);
+    canvas_close(&t);
 }
 
 /* ---- views ------------------------------------------------------------------------------------- */
 
-static void add_monitor(struct stage *t, const char *name, int x, int y, int w, int h, bool with_output)
+static void add_monitor(struct canvas *t, const char *name, int x, int y, int w, int h, bool with_output)
 {
     XRRScreenResources *res = XRRGetScreenResources(t->other, t->root);
     XRRMonitorInfo *m = XRRAllocateMonitor(t->other, with_output);
@@ -269,8 +227,8 @@ static void add_monitor(struct stage *t, const char *name, int x, int y, int w, 
 static void t_monitors(void **state)
 {
     (void)state;
-    struct stage t;
-    stage_open(&t, "640x400x24", NULL);
+    struct canvas t;
+    canvas_open(&t, "640x400x24", NULL);
     draw_pattern(&t, 640, 400);
     add_monitor(&t, "left", 0, 0, 320, 400, true);
     add_monitor(&t, "right", 320, 100, 320, 200, false);
@@ -283,7 +241,7 @@ static void t_monitors(void **state)
         {"0", {0, 0, 320, 400}},   {"1", {320, 100, 320, 200}},
     };
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
-        struct screen *s = open_view(views[i].view, false, false);
+        struct screen *s = canvas_view(views[i].view, false, false);
         struct screen_rect r = screen_view(s);
         if (memcmp(&r, &views[i].r, sizeof r))
             fail_msg("view %s is %dx%d+%d+%d", views[i].view, r.w, r.h, r.x, r.y);
@@ -295,11 +253,11 @@ static void t_monitors(void **state)
         screen_close(s);
     }
     struct screen_options o = {.view = "middle"};
-    assert_null(screen_open(&o, &why));
-    assert_int_equal(why.kind, ERR_USAGE);
-    assert_non_null(strstr(why.text, "0 or left, 1 or right"));
+    assert_null(screen_open(&o, &canvas_why));
+    assert_int_equal(canvas_why.kind, ERR_USAGE);
+    assert_non_null(strstr(canvas_why.text, "0 or left, 1 or right"));
 
-    struct screen *s = open_view("right", false, false);
+    struct screen *s = canvas_view("right", false, false);
     Atom right = XInternAtom(t.other, "right", False);
     XRRDeleteMonitor(t.other, t.root, right);
     add_monitor(&t, "right", 320, 200, 300, 150, false); /* another mode, another place */
@@ -308,15 +266,15 @@ static void t_monitors(void **state)
     check_pattern(&im, 320, 200);
     XRRDeleteMonitor(t.other, t.root, right);
     XSync(t.other, False);
-    assert_int_equal(screen_capture(s, &im, &why), -1);
-    assert_int_equal(why.kind, ERR_ENV); /* it was there when the run began */
-    assert_non_null(strstr(why.text, "'right'"));
+    assert_int_equal(screen_capture(s, &im, &canvas_why), -1);
+    assert_int_equal(canvas_why.kind, ERR_ENV); /* it was there when the run began */
+    assert_non_null(strstr(canvas_why.text, "'right'"));
     screen_close(s);
     image_free(&im);
-    stage_close(&t);
+    canvas_close(&t);
 }
 
-static Window make_window(struct stage *t, const char *title, int x, int y, int w, int h)
+static Window make_window(struct canvas *t, const char *title, int x, int y, int w, int h)
 {
     Window win = XCreateSimpleWindow(t->other, t->root, x, y, (unsigned)w, (unsigned)h, 0, 0, 0x808080);
     XChangeProperty(t->other, win, XInternAtom(t->other, "_NET_WM_NAME", False),
@@ -332,13 +290,13 @@ static Window make_window(struct stage *t, const char *title, int x, int y, int 
 static void t_window_view(void **state)
 {
     (void)state;
-    struct stage t;
-    stage_open(&t, "640x400x24", NULL);
+    struct canvas t;
+    canvas_open(&t, "640x400x24", NULL);
     Window w = make_window(&t, "w", 100, 50, 200, 120);
     draw_pattern(&t, 640, 400);
     char view[32];
     snprintf(view, sizeof view, "window:0x%lx", w);
-    struct screen *s = open_view(view, false, false);
+    struct screen *s = canvas_view(view, false, false);
     struct image im = {0};
     capture(s, &im);
     assert_int_equal(im.w, 200);
@@ -353,134 +311,16 @@ static void t_window_view(void **state)
     check_pattern(&im, 540, 300);
     XDestroyWindow(t.other, w);
     XSync(t.other, False);
-    assert_int_equal(screen_capture(s, &im, &why), -1);
-    assert_non_null(strstr(why.text, "is gone"));
+    assert_int_equal(screen_capture(s, &im, &canvas_why), -1);
+    assert_non_null(strstr(canvas_why.text, "is gone"));
     image_free(&im);
     screen_close(s);
     static const char *const bad[] = {"window:", "window:abc", "window:0x12345678", "window:-1"};
     for (size_t i = 0; i < 4; i++) {
         struct screen_options o = {.view = bad[i]};
-        assert_null(screen_open(&o, &why));
+        assert_null(screen_open(&o, &canvas_why));
     }
-    stage_close(&t);
-}
-
-/* ---- settling ---------------------------------------------------------------------------------- */
-
-struct painter { /* redraws a rectangle in two colours for ever */
-    char display[16];
-    int w, h, every_ms;
-    atomic_bool end;
-    bool wander;
-};
-
-static void *paint(void *arg)
-{
-    struct painter *p = arg;
-    Display *dpy = XOpenDisplay(p->display);
-    GC gc = XCreateGC(dpy, DefaultRootWindow(dpy), 0, NULL);
-    for (int i = 0; !p->end; i++) {
-        XSetForeground(dpy, gc, i & 1 ? 0xffffff : 0);
-        XFillRectangle(dpy, DefaultRootWindow(dpy), gc, 40 + (p->wander ? i * 37 % 300 : 0), 40,
-                       (unsigned)p->w, (unsigned)p->h);
-        XSync(dpy, False);
-        clock_sleep_ms(p->every_ms);
-    }
-    XFreeGC(dpy, gc);
-    XCloseDisplay(dpy);
-    return NULL;
-}
-
-static struct settled settle_under(struct stage *t, int w, int h, int every_ms, bool wander, int times)
-{
-    struct painter p = {.w = w, .h = h, .every_ms = every_ms, .wander = wander};
-    snprintf(p.display, sizeof p.display, "%s", t->x.display);
-    struct screen *s = open_view(NULL, false, false);
-    static const struct settle limits = {.max_ms = 1200};
-    struct settled out = {0};
-    pthread_t thread;
-    if (w)
-        pthread_create(&thread, NULL, paint, &p);
-    for (int i = 0; i < times; i++)
-        assert_int_equal(screen_settle(s, &limits, &out, &why), 0);
-    p.end = true;
-    if (w)
-        pthread_join(thread, NULL);
-    screen_close(s);
-    return out;
-}
-
-static void check_settle(const char *const *extra)
-{
-    struct stage t;
-    stage_open(&t, "640x400x24", extra);
-    struct settled r = settle_under(&t, 0, 0, 0, false, 1);
-    check_note("still screen: %s after %.0f ms", r.why, r.ms);
-    assert_string_equal(r.why, "quiet");
-    assert_true(r.ms >= 300);
-    r = settle_under(&t, 2, 16, 120, false, 1); /* a caret in a hurry */
-    check_note("caret: %s after %.0f ms", r.why, r.ms);
-    assert_true(!strcmp(r.why, "stable") || !strcmp(r.why, "quiet"));
-    r = settle_under(&t, 200, 150, 70, true, 1);
-    check_note("animation: %s after %.0f ms", r.why, r.ms);
-    assert_string_equal(r.why, "timeout");
-    assert_true(r.ms >= 1200 && r.ms < 6000); /* machines are loaded */
-    stage_close(&t);
-}
-
-static void t_settle(void **state)
-{
-    (void)state;
-    check_settle(NULL);
-}
-
-static void t_settle_polling(void **state)
-{
-    (void)state;
-    static const char *const no_damage[] = {"-extension", "DAMAGE", NULL};
-    check_settle(no_damage);
-}
-
-static void t_settle_blinker(void **state)
-{
-    (void)state;
-    struct stage t;
-    stage_open(&t, "640x400x24", NULL);
-    /* High contrast, so that tiles differ and only the rule about blinkers can call it quiet. */
-    struct settled r = settle_under(&t, 23, 39, 110, false, 3);
-    check_note("third wait beside a blinker: %s after %.0f ms", r.why, r.ms);
-    assert_string_equal(r.why, "quiet");
-    r = settle_under(&t, 24, 40, 110, false, 3); /* just too big for a caret */
-    assert_string_not_equal(r.why, "quiet");
-    stage_close(&t);
-}
-
-static void *stop_later(void *arg)
-{
-    (void)arg;
-    clock_sleep_ms(100);
-    screen_stop_all(STOP_FILE);
-    return NULL;
-}
-
-static void t_settle_stop(void **state)
-{
-    (void)state;
-    struct stage t;
-    stage_open(&t, "320x200x24", NULL);
-    struct screen *s = open_view(NULL, false, false);
-    struct settled out;
-    static const struct settle slow = {.min_ms = 5000, .max_ms = 9000};
-    pthread_t thread;
-    pthread_create(&thread, NULL, stop_later, NULL);
-    assert_int_equal(screen_settle(s, &slow, &out, &why), -1);
-    pthread_join(thread, NULL);
-    assert_int_equal(why.kind, ERR_STOPPED);
-    assert_string_equal(out.why, "stopped");
-    assert_true(out.ms < slow.min_ms);
-    screen_stop_all(0);
-    screen_close(s);
-    stage_close(&t);
+    canvas_close(&t);
 }
 
 /* ---- windows ----------------------------------------------------------------------------------- */
@@ -488,9 +328,9 @@ static void t_settle_stop(void **state)
 static void t_windows(void **state)
 {
     (void)state;
-    struct stage t;
-    stage_open(&t, "640x400x24", NULL);
-    struct screen *s = open_view(NULL, false, false);
+    struct canvas t;
+    canvas_open(&t, "640x400x24", NULL);
+    struct screen *s = canvas_view(NULL, false, false);
     char title[64], klass[64];
     assert_int_equal(screen_active_window(s, title, sizeof title, klass, sizeof klass), -1);
     make_window(&t, "Első – 日本", 0, 0, 200, 200);
@@ -500,54 +340,54 @@ static void t_windows(void **state)
     XSync(t.other, False);
 
     /* Without a window manager: under the pointer */
-    assert_int_equal(screen_move(s, 50, 50, &why), 0);
+    assert_int_equal(screen_move(s, 50, 50, &canvas_why), 0);
     assert_int_equal(screen_active_window(s, title, sizeof title, klass, sizeof klass), 0);
     assert_string_equal(title, "Első – 日本");
     assert_string_equal(klass, "Klass");
     assert_int_equal(screen_active_window(s, title, 5, NULL, 0), 0);
     assert_string_equal(title, "Els"); /* cut before the character that does not fit */
 
-    assert_int_equal(screen_find_window(s, "日本$", title, sizeof title, &why), 1);
+    assert_int_equal(screen_find_window(s, "日本$", title, sizeof title, &canvas_why), 1);
     assert_string_equal(title, "Első – 日本");
-    assert_int_equal(screen_find_window(s, "^Second \\(\\w+\\)$", NULL, 0, &why), 1);
-    assert_int_equal(screen_find_window(s, "(?i)SECOND", NULL, 0, &why), 1);
-    assert_int_equal(screen_find_window(s, "Hidden", NULL, 0, &why), 0);
-    assert_int_equal(screen_find_window(s, "(", NULL, 0, &why), -1);
-    assert_int_equal(why.kind, ERR_USAGE);
-    assert_int_equal(screen_activate_window(s, second, &why), 0); /* raise and focus */
+    assert_int_equal(screen_find_window(s, "^Second \\(\\w+\\)$", NULL, 0, &canvas_why), 1);
+    assert_int_equal(screen_find_window(s, "(?i)SECOND", NULL, 0, &canvas_why), 1);
+    assert_int_equal(screen_find_window(s, "Hidden", NULL, 0, &canvas_why), 0);
+    assert_int_equal(screen_find_window(s, "(", NULL, 0, &canvas_why), -1);
+    assert_int_equal(canvas_why.kind, ERR_USAGE);
+    assert_int_equal(screen_activate_window(s, second, &canvas_why), 0); /* raise and focus */
     Window focus;
     int revert;
     XGetInputFocus(t.other, &focus, &revert);
     assert_int_equal(focus, second);
-    assert_int_equal(screen_activate_window(s, 0x7654321, &why), -1);
+    assert_int_equal(screen_activate_window(s, 0x7654321, &canvas_why), -1);
     screen_close(s);
-    stage_close(&t);
+    canvas_close(&t);
 }
 
 static void t_activate(void **state)
 {
     (void)state;
-    struct stage t;
-    stage_open(&t, "640x400x24", NULL);
+    struct canvas t;
+    canvas_open(&t, "640x400x24", NULL);
     if (xvfb_window_manager(&t.x)) {
         check_note("openbox is not installed");
-        stage_close(&t);
+        canvas_close(&t);
         skip();
     }
-    struct screen *s = open_view(NULL, false, false);
+    struct screen *s = canvas_view(NULL, false, false);
     Window one = make_window(&t, "one", 0, 0, 200, 200), two = make_window(&t, "two", 100, 0, 200, 200);
     char title[64];
     assert_true(xvfb_wait_window(&t.x, "^two$"));
     Window order[] = {one, two, one};
     for (int i = 0; i < 3; i++) {
-        if (screen_activate_window(s, order[i], &why))
-            fail_msg("%s", why.text);
+        if (screen_activate_window(s, order[i], &canvas_why))
+            fail_msg("%s", canvas_why.text);
         assert_int_equal(screen_active_window(s, title, sizeof title, NULL, 0), 0);
         assert_string_equal(title, order[i] == one ? "one" : "two");
     }
-    assert_int_equal(screen_activate_window(s, 0x7654321, &why), -1);
+    assert_int_equal(screen_activate_window(s, 0x7654321, &canvas_why), -1);
     screen_close(s);
-    stage_close(&t);
+    canvas_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -559,10 +399,6 @@ static const struct CMUnitTest tests[] = {
     CLAIM("views: all, monitors by name and number, gaps, unknown names, one that changes and goes",
           t_monitors),
     CLAIM("a window view follows its window and says when it is gone", t_window_view),
-    CLAIM("settling: quiet, stable under a caret, timeout under an animation", t_settle),
-    CLAIM("settling without XDAMAGE comes to the same", t_settle_polling),
-    CLAIM("a blinker is learnt, something larger is not one", t_settle_blinker),
-    CLAIM("a stop ends the wait", t_settle_stop),
     CLAIM("windows are found by title, the active one is named, bad patterns are refused", t_windows),
     CLAIM("a window is activated through the window manager", t_activate),
 };

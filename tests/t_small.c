@@ -1,24 +1,17 @@
 /* t_small.c - claims about models whose weights are small: checkpoints that are published so, and ones made small at
- * the start, with the file that keeps them.
+ * the start.  The file that keeps those: t_small_cache.c.
  *
  * A quantised tiny model is made from a plain one by storing matrices of its layers in codes.  What it must
  * compute is known exactly: in f32 the same as a model that stores those numbers in f32.
  */
 #include "check.h"
-#include "tiny_model.h"
+#include "small.h"
 
 #include "base/file.h"
-#include "model/config.h"
 #include "model/plan.h"
 #include "ops/quant.h"
 
-#include <dirent.h>
 #include <math.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define LAYER "language_model.backbone.layers."
 
@@ -150,46 +143,6 @@ static void make(struct tiny *t, struct tiny *plain, enum quant_form form)
     make_scaled(t, plain, form, MATRIX);
 }
 
-static struct engine *open_with(const struct tiny *t, const char *isa, bool f32, enum weight_numbers numbers,
-                                bool cache)
-{
-    struct err e = ERR_INIT;
-    struct engine_options o = {
-        .dir = t->dir, .isa = isa, .threads = 2, .f32 = f32, .weights = numbers, .cache = cache};
-    struct engine *g = engine_open(&o, &e);
-    if (!g)
-        fail_msg("%s", e.text);
-    return g;
-}
-
-enum { V = 288, TOKENS = 12 };
-
-/* Logits after a text with an image. */
-static void look(struct engine *g, float out[V])
-{
-    struct err e = ERR_INIT;
-    struct session *s = session_new(g, 1);
-    struct image im = tiny_image(130, 70, 3);
-    int32_t ids[TOKENS];
-    for (int i = 0; i < TOKENS; i++)
-        ids[i] = 30 + 7 * i;
-    assert_int_equal(session_append(s, ids, TOKENS, &e), 0);
-    assert_int_equal(session_append_image(s, &im, &e), 0);
-    for (int i = 0; i < TOKENS; i++) {
-        assert_int_equal(session_append(s, ids + i, 1, &e), 0);
-        memcpy(out, session_logits(s), V * sizeof *out);
-    }
-    image_free(&im);
-    session_free(s);
-    engine_close(g);
-}
-
-/* Relative to what is meant. */
-static double difference(const float *a, const float *b)
-{
-    return tiny_distance(b, a, V);
-}
-
 static void t_published(void **state)
 {
     (void)state;
@@ -209,25 +162,27 @@ static void t_published(void **state)
     int n = backend_cpu_list(isa, 8);
     for (size_t f = 0; f < sizeof kinds / sizeof *kinds; f++) {
         struct tiny t, plain;
-        float want[V], have[V], rough[V], wide[V];
+        float want[SMALL_VOCAB], have[SMALL_VOCAB], rough[SMALL_VOCAB], wide[SMALL_VOCAB];
         make_scaled(&t, &plain, kinds[f].form, kinds[f].what);
         char *config = xasprintf("{\"quantization_config\":{%s},\"architectures\"", kinds[f].config);
         tiny_edit(&t.config, "{\"architectures\"", config);
         free(config);
         tiny_write(&t);
         tiny_write(&plain);
-        look(open_with(&plain, "ref", true, WEIGHTS_AUTO, false), want);
+        small_look(small_open(&plain, "ref", true, WEIGHTS_AUTO, false), want);
         double off = 0;
         for (int i = 0; i < n; i++) {
-            look(open_with(&t, isa[i], true, WEIGHTS_AUTO, false), have);
-            off = check_worse(off, difference(have, want));
+            small_look(small_open(&t, isa[i], true, WEIGHTS_AUTO, false), have);
+            off = check_worse(off, tiny_distance(want, have, SMALL_VOCAB));
         }
-        look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), rough);
-        look(open_with(&t, NULL, false, WEIGHTS_BF16, false), wide);
+        small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), rough);
+        small_look(small_open(&t, NULL, false, WEIGHTS_BF16, false), wide);
         check_note("%s: in f32 %.1e from the numbers meant, in bf16 %.1e, widened to bf16 %.1e",
-                   kinds[f].name, off, difference(rough, want), difference(wide, want));
+                   kinds[f].name, off, tiny_distance(want, rough, SMALL_VOCAB),
+                   tiny_distance(want, wide, SMALL_VOCAB));
         assert_true(off < 2e-5);
-        assert_true(difference(rough, want) < 0.06 && difference(wide, want) < 0.06);
+        assert_true(tiny_distance(want, rough, SMALL_VOCAB) < 0.06 &&
+                    tiny_distance(want, wide, SMALL_VOCAB) < 0.06);
         tiny_free(&t);
         tiny_free(&plain);
     }
@@ -238,27 +193,33 @@ static void t_smaller(void **state)
 {
     (void)state;
     struct tiny t, plain;
-    float stored[V], have[V], plain8[V], plain4[V], fp8[V], bf16[V];
+    float stored[SMALL_VOCAB], have[SMALL_VOCAB], plain8[SMALL_VOCAB], plain4[SMALL_VOCAB], fp8[SMALL_VOCAB],
+        bf16[SMALL_VOCAB];
     make(&t, &plain, QUANT_F4);
     tiny_write(&t);
-    look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), stored);
-    look(open_with(&t, NULL, false, WEIGHTS_INT8, false), have);
-    assert_true(difference(have, stored) > 0 && difference(have, stored) < 0.1);
-    look(open_with(&t, NULL, false, WEIGHTS_FP8, false), have);
-    assert_true(difference(have, stored) > 0 && difference(have, stored) < 0.3);
+    small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), stored);
+    small_look(small_open(&t, NULL, false, WEIGHTS_INT8, false), have);
+    assert_true(tiny_distance(stored, have, SMALL_VOCAB) > 0 &&
+                tiny_distance(stored, have, SMALL_VOCAB) < 0.1);
+    small_look(small_open(&t, NULL, false, WEIGHTS_FP8, false), have);
+    assert_true(tiny_distance(stored, have, SMALL_VOCAB) > 0 &&
+                tiny_distance(stored, have, SMALL_VOCAB) < 0.3);
     tiny_free(&t);
     tiny_free(&plain);
     tiny_init(&t, 5);
     tiny_write(&t);
-    look(open_with(&t, NULL, false, WEIGHTS_AUTO, false), bf16);
-    look(open_with(&t, NULL, false, WEIGHTS_INT8, false), plain8);
-    look(open_with(&t, NULL, false, WEIGHTS_INT4, false), plain4);
-    look(open_with(&t, NULL, false, WEIGHTS_FP8, false), fp8);
+    small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), bf16);
+    small_look(small_open(&t, NULL, false, WEIGHTS_INT8, false), plain8);
+    small_look(small_open(&t, NULL, false, WEIGHTS_INT4, false), plain4);
+    small_look(small_open(&t, NULL, false, WEIGHTS_FP8, false), fp8);
     check_note("logits of a random model: int8 differs by %.1f %%, fp8 by %.1f %%, int4 by %.1f %%",
-               100 * difference(plain8, bf16), 100 * difference(fp8, bf16), 100 * difference(plain4, bf16));
-    assert_true(difference(fp8, bf16) > 0 && difference(fp8, bf16) < 0.3);
-    assert_true(difference(plain8, bf16) > 0 && difference(plain8, bf16) < 0.1);
-    assert_true(difference(plain4, bf16) > difference(plain8, bf16) && difference(plain4, bf16) < 0.8);
+               100 * tiny_distance(bf16, plain8, SMALL_VOCAB), 100 * tiny_distance(bf16, fp8, SMALL_VOCAB),
+               100 * tiny_distance(bf16, plain4, SMALL_VOCAB));
+    assert_true(tiny_distance(bf16, fp8, SMALL_VOCAB) > 0 && tiny_distance(bf16, fp8, SMALL_VOCAB) < 0.3);
+    assert_true(tiny_distance(bf16, plain8, SMALL_VOCAB) > 0 &&
+                tiny_distance(bf16, plain8, SMALL_VOCAB) < 0.1);
+    assert_true(tiny_distance(bf16, plain4, SMALL_VOCAB) > tiny_distance(bf16, plain8, SMALL_VOCAB) &&
+                tiny_distance(bf16, plain4, SMALL_VOCAB) < 0.8);
     tiny_free(&t);
 }
 
@@ -335,273 +296,10 @@ static void t_refused(void **state)
     refused(&t, "hf_quant_config.json: quantization", "'INT4_AWQ'");
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
-
-static char home[64];
-
-static void new_home(void)
-{
-    strcpy(home, "/tmp/holorun-cache-XXXXXX");
-    assert_non_null(mkdtemp(home));
-    setenv("XDG_CACHE_HOME", home, 1);
-}
-
-static void end_home(void)
-{
-    char *rm = xasprintf("chmod -R u+w '%s' && rm -rf '%s'", home, home);
-    assert_int_equal(system(rm), 0);
-    free(rm);
-}
-
-/* Files in the folder of weights; *path gets the last one's. */
-static int kept(char **path)
-{
-    char *folder = xasprintf("%s/holorun/weights", home);
-    DIR *d = opendir(folder);
-    int n = 0;
-    for (const struct dirent *x; d && (x = readdir(d));)
-        if (x->d_name[0] != '.') {
-            n++;
-            if (path) {
-                free(*path);
-                *path = xasprintf("%s/%s", folder, x->d_name);
-            }
-        }
-    if (d)
-        closedir(d);
-    free(folder);
-    return n;
-}
-
-static void count_progress(void *arg, double fraction, const char *what)
-{
-    (void)fraction;
-    (void)what;
-    ++*(int *)arg;
-}
-
-static struct timespec written(const char *path)
-{
-    struct stat st;
-    assert_int_equal(stat(path, &st), 0);
-    return st.st_mtim;
-}
-
-/* Opens with int4 and a cache, looks; true when the file at `path` is another one afterwards. */
-static bool opened(const struct tiny *t, const char *path, float out[V])
-{
-    struct stat before = {0}, after = {0};
-    bool was = path && stat(path, &before) == 0;
-    look(open_with(t, NULL, false, WEIGHTS_INT4, true), out);
-    return !was || stat(path, &after) || before.st_ino != after.st_ino ||
-           before.st_mtim.tv_nsec != after.st_mtim.tv_nsec || before.st_mtim.tv_sec != after.st_mtim.tv_sec;
-}
-
-static void t_cache(void **state)
-{
-    (void)state;
-    struct tiny t;
-    float want[V], have[V];
-    char *path = NULL;
-    new_home();
-    tiny_init(&t, 5);
-    tiny_write(&t);
-    look(open_with(&t, NULL, false, WEIGHTS_INT4, false), want);
-    assert_int_equal(kept(NULL), 0);
-    opened(&t, NULL, have);
-    assert_memory_equal(have, want, sizeof want);
-    assert_int_equal(kept(&path), 1);
-    struct stat st;
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
-    assert_false(opened(&t, path, have)); /* mapped */
-    assert_memory_equal(have, want, sizeof want);
-    look(open_with(&t, NULL, false, WEIGHTS_INT8, true), have); /* others have files of their own */
-    assert_int_equal(kept(NULL), 2);
-    /* another model in the same folder is not taken for this one */
-    struct tiny u;
-    tiny_init(&u, 6);
-    strcpy(u.dir, t.dir);
-    tiny_write(&u);
-    u.dir[0] = 0;
-    tiny_free(&u);
-    assert_true(opened(&t, path, have));
-    assert_true(difference(have, want) > 0.01);
-    assert_int_equal(kept(NULL), 2);
-    tiny_write(&t); /* the same numbers, written again: by its time another */
-    assert_true(opened(&t, path, have));
-    assert_memory_equal(have, want, sizeof want);
-    free(path);
-    tiny_free(&t);
-    end_home();
-}
-
-/* That the second start takes what is in the file: there it can be told from what is made. */
-static void t_mapped(void **state)
-{
-    (void)state;
-    struct tiny t;
-    float want[V], have[V];
-    int steps[2] = {0};
-    char *path = NULL;
-    new_home();
-    tiny_init(&t, 5);
-    tiny_write(&t);
-    opened(&t, NULL, want);
-    assert_int_equal(kept(&path), 1);
-    struct timespec first = written(path);
-    for (int i = 0; i < 2; i++) {
-        struct err e = ERR_INIT;
-        struct engine_options o = {.dir = t.dir,
-                                   .threads = 1,
-                                   .weights = WEIGHTS_INT4,
-                                   .cache = true,
-                                   .progress = count_progress,
-                                   .progress_arg = &steps[i]};
-        struct engine *g = engine_open(&o, &e);
-        assert_non_null(g);
-        char line[512];
-        int maps = 0;
-        FILE *f = fopen("/proc/self/maps", "r");
-        while (fgets(line, sizeof line, f))
-            maps += strstr(line, path) != NULL;
-        fclose(f);
-        assert_true(maps >= 1);
-        look(g, have);
-        assert_memory_equal(have, want, sizeof want);
-    }
-    struct timespec last = written(path);
-    assert_true(first.tv_sec == last.tv_sec && first.tv_nsec == last.tv_nsec);
-    assert_true(steps[0] > 10);
-    free(path);
-    tiny_free(&t);
-    end_home();
-}
-
-static void t_damaged(void **state)
-{
-    (void)state;
-    uint64_t rng = check_seed();
-    struct tiny t;
-    float want[V], have[V];
-    char *path = NULL, *data;
-    size_t len;
-    new_home();
-    tiny_init(&t, 5);
-    tiny_write(&t);
-    opened(&t, NULL, want);
-    assert_int_equal(kept(&path), 1);
-    assert_int_equal(file_read(path, 1 << 26, &data, &len, NULL), 0);
-    for (int round = 0; round < 12; round++) {
-        size_t at = (size_t)(check_random(&rng) * (double)len), cut = 0;
-        if (round < 3)
-            at = (size_t)(check_random(&rng) * 64); /* the header */
-        else if (round == 3)
-            cut = 1;
-        else if (round == 4)
-            cut = len;
-        else if (round == 5)
-            cut = len - 4096;
-        char old = data[at];
-        data[at] ^= 0x10;
-        assert_int_equal(file_write(path, data, len - cut, NULL), 0);
-        data[at] = old;
-        bool rebuilt = opened(&t, path, have), inside = at < 64 || cut;
-        assert_true(rebuilt || !inside); /* a flip in what fills a page is none */
-        assert_memory_equal(have, want, sizeof want);
-        assert_false(opened(&t, path, have));
-    }
-    free(data);
-    free(path);
-    tiny_free(&t);
-    end_home();
-}
-
-/* Runs the same in a child whose files may not grow beyond so much, or whose cache is a plain file. */
-static void alone(const struct tiny *t, rlim_t limit, const float *want)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        float have[V];
-        struct rlimit r = {limit, limit};
-        signal(SIGXFSZ, SIG_IGN);
-        if (limit)
-            setrlimit(RLIMIT_FSIZE, &r);
-        freopen("/dev/null", "w", stderr);
-        look(open_with(t, NULL, false, WEIGHTS_INT4, true), have);
-        _exit(memcmp(have, want, sizeof have) ? 1 : 0);
-    }
-    int status;
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
-static void t_unwritable(void **state)
-{
-    (void)state;
-    struct tiny t;
-    float want[V];
-    new_home();
-    tiny_init(&t, 5);
-    tiny_write(&t);
-    look(open_with(&t, NULL, false, WEIGHTS_INT4, false), want);
-    for (rlim_t limit = 10; limit < 40000; limit = limit * 7 / 2) { /* the disk is full, sooner or later */
-        alone(&t, limit, want);
-        assert_int_equal(kept(NULL), 0);
-    }
-    char *weights = xasprintf("%s/holorun/weights", home);
-    assert_int_equal(rmdir(weights), 0);
-    assert_int_equal(file_write(weights, "", 0, NULL), 0); /* no folder can be made there */
-    alone(&t, 0, want);
-    unlink(weights);
-    assert_int_equal(mkdir(weights, 0500), 0);
-    if (getuid()) { /* root may write anywhere */
-        alone(&t, 0, want);
-        assert_int_equal(kept(NULL), 0);
-    }
-    free(weights);
-    tiny_free(&t);
-    end_home();
-}
-
-static void t_together(void **state)
-{
-    (void)state;
-    struct tiny t;
-    float want[V], have[V];
-    char *path = NULL;
-    new_home();
-    tiny_init(&t, 5);
-    tiny_write(&t);
-    look(open_with(&t, NULL, false, WEIGHTS_INT4, false), want);
-    pid_t pids[4];
-    for (int i = 0; i < 4; i++)
-        if ((pids[i] = fork()) == 0) {
-            look(open_with(&t, NULL, false, WEIGHTS_INT4, true), have);
-            _exit(memcmp(have, want, sizeof have) ? 1 : 0);
-        }
-    for (int i = 0; i < 4; i++) {
-        int status;
-        waitpid(pids[i], &status, 0);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    }
-    assert_int_equal(kept(&path), 1); /* and nothing half done beside it */
-    assert_false(opened(&t, path, have));
-    assert_memory_equal(have, want, sizeof want);
-    free(path);
-    tiny_free(&t);
-    end_home();
-}
-
 static const struct CMUnitTest tests[] = {
     CLAIM("FP8 and NVFP4 checkpoints compute what their numbers say", t_published),
     CLAIM("int8, int4 and fp8 make smaller what is larger and leave the rest", t_smaller),
     CLAIM("quantised in another way, without scales, with wrong ones: refused in one line", t_refused),
-    CLAIM("small weights are kept in a private file and belong to one state of one model", t_cache),
-    CLAIM("the second start maps the file and writes nothing", t_mapped),
-    CLAIM("a damaged or truncated file is noticed and written anew", t_damaged),
-    CLAIM("where no file can be written the model runs without", t_unwritable),
-    CLAIM("several processes at once leave one whole file", t_together),
 };
 
 int main(int argc, char **argv)

@@ -218,3 +218,9 @@ void threads_play(const struct threads *c, struct engine *g, int n, const struct
         compare(c, &all[i], &alone[i]);
     free(all);
 }
+
+void threads_wait(const struct turns *t, int n)
+{
+    while (turns_counts((struct turns *)(uintptr_t)t).waiting < n)
+        sched_yield();
+}

@@ -7,6 +7,7 @@
 #ifndef HOLORUN_TESTS_THREADS_H
 #define HOLORUN_TESTS_THREADS_H
 
+#include "model/turns.h"
 #include "tiny_model.h"
 
 enum { THREADS_MOST = 32, THREADS_TOKENS = 1024 };
@@ -32,5 +33,8 @@ void threads_alone(const struct threads *c, struct engine *g, int i, struct play
 
 /* Scripts 0 to n - 1 at once, a thread for each; fails the test where something else comes of one than alone[i]. */
 void threads_play(const struct threads *c, struct engine *g, int n, const struct played *alone);
+
+/* Until so many wait for their turn. */
+void threads_wait(const struct turns *t, int n);
 
 #endif

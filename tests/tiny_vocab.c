@@ -170,3 +170,10 @@ struct tokenizer *tiny_vocab_usual(void)
     static const char *const added[] = {"<unk>", "<SPECIAL_12>", "<image>"};
     return tiny_vocab(words, sizeof words / sizeof *words, added, 3);
 }
+
+struct tokenizer *tiny_vocab_letters(void)
+{
+    static const char *const words[] = {"ab", "abc", "ba", "aaa", "cc", "bca", "cab", "bb", "aab", "caba"};
+    static const char *const added[] = {"<X>", "<SPECIAL_12>"};
+    return tiny_vocab(words, sizeof words / sizeof *words, added, 2);
+}

@@ -14,4 +14,7 @@ struct tokenizer *tiny_vocab_usual(void);
 /* n plain tokens, most of them words of letters with and without a leading space; <SPECIAL_12>. */
 struct tokenizer *tiny_vocab_large(int n);
 
+/* Words of the letters a, b and c; <X> and <SPECIAL_12>. */
+struct tokenizer *tiny_vocab_letters(void);
+
 #endif

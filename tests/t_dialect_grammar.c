@@ -1,0 +1,336 @@
+/* t_dialect_grammar.c - claims about the grammars of dialects: whatever they let through is read as what it says. */
+#include "check.h"
+#include "tiny_vocab.h"
+
+#include "actions/action.h"
+#include "actions/dialect.h"
+
+#include "agent/opinion.h"
+#include "base/clock.h"
+
+enum { W = 1280, H = 720, SAMPLES = 1000, LONGEST = 20000 };
+
+static struct dialect *load(const char *name)
+{
+    struct err e = ERR_INIT;
+    struct dialect *d = dialect_load(name, &e);
+    if (!d)
+        fail_msg("%s", e.text);
+    return d;
+}
+
+/* ---- the grammar ----------------------------------------------------------------------------------- */
+
+static void put_token(struct buf *b, const struct tokenizer *t, int32_t id)
+{
+    size_t n;
+    const char *s = tokenizer_bytes(t, id, &n);
+    buf_put(b, s, n);
+}
+
+/* A random allowed token; one that holds a quote or newline is preferred now and then, so that texts end. */
+static int32_t pick(const uint64_t *mask, const struct tokenizer *t, uint64_t *seed)
+{
+    int32_t all[1024], ends[1024];
+    int n = 0, nends = 0;
+    for (int32_t i = 0; i < tokenizer_size(t); i++) {
+        if (!(mask[i >> 6] >> (i & 63) & 1))
+            continue;
+        size_t len;
+        const char *s = tokenizer_bytes(t, i, &len);
+        assert_true(n < 1024);
+        all[n++] = i;
+        if (memchr(s, '"', len) || memchr(s, '\n', len) || memchr(s, '\'', len) || tokenizer_is_special(t, i))
+            ends[nends++] = i;
+    }
+    assert_true(n > 0); /* never a dead end */
+    if (nends && check_random(seed) < 0.1)
+        return ends[(int)(check_random(seed) * nends)];
+    return all[(int)(check_random(seed) * n)];
+}
+
+static void sample(struct grammar *g, const struct tokenizer *t, uint64_t *seed, bool jump, struct buf *out)
+{
+    int state = grammar_start(g);
+    buf_clear(out);
+    while (!grammar_finished(g, state)) {
+        struct tokens forced = {0};
+        int after = state;
+        if (jump && grammar_forced(g, state, &forced, &after))
+            for (int64_t i = 0; i < forced.n; i++)
+                put_token(out, t, forced.ids[i]);
+        tokens_free(&forced);
+        if (after == state) {
+            int32_t id = pick(grammar_mask(g, state), t, seed);
+            put_token(out, t, id);
+            after = grammar_advance(g, state, id);
+        }
+        assert_int_not_equal(after, GRAMMAR_DEAD);
+        state = after;
+        assert_true(out->len < LONGEST);
+    }
+    static const char end[] = "<SPECIAL_12>";
+    assert_true(out->len >= sizeof end - 1);
+    out->len -= sizeof end - 1;
+    assert_string_equal(out->data + out->len, end);
+    out->data[out->len] = 0;
+}
+
+static void inside(const struct action *a, int w, int h)
+{
+    assert_true(a->x == ACTION_ABSENT || (a->x >= 0 && a->x < w));
+    assert_true(a->y == ACTION_ABSENT || (a->y >= 0 && a->y < h));
+    assert_true(a->x2 == ACTION_ABSENT || (a->x2 >= 0 && a->x2 < w));
+    assert_true(a->y2 == ACTION_ABSENT || (a->y2 >= 0 && a->y2 < h));
+    for (int i = 0; i < a->npath; i++)
+        assert_true(a->path[i].x >= 0 && a->path[i].x < w && a->path[i].y >= 0 && a->path[i].y < h);
+    assert_true(a->nkeys <= ACTION_MAX_KEYS && a->nhold <= ACTION_MAX_HOLD);
+}
+
+/* Expected repairs of canonical text: none but those that a syntax cannot avoid. */
+static void check_step(const struct dialect *d, const char *text, size_t len, enum dialect_goal goal, int w,
+                       int h, unsigned *kinds)
+{
+    struct err e = ERR_INIT;
+    struct step s;
+    enum action_fault f = action_parse(text, len, d, w, h, &s, &e);
+    if (f)
+        fail_msg("%s: %s: %s\nin: %s", d->name, action_fault_name(f), e.text, text);
+    if (s.repairs)
+        fail_msg("%s: repairs 0x%x in: %s", d->name, s.repairs, text);
+    bool hold = s.nactions > 1 && s.actions[0].kind == ACT_KEYDOWN; /* hold_key becomes several */
+    if (s.nactions != 1 && !hold)
+        fail_msg("%s: %d actions in: %s", d->name, s.nactions, text);
+    for (int i = 0; i < s.nactions; i++)
+        inside(&s.actions[i], w, h);
+    assert_true(s.actions[0].kind != ACT_ZOOM &&
+                s.actions[0].kind != ACT_RESTART); /* what is offered can be done */
+    if (goal == GOAL_ANSWER)
+        assert_true(action_ends_run(s.actions[0].kind));
+    *kinds |= 1u << s.actions[0].kind;
+    struct buf json, again;
+    struct action back;
+    buf_init(&json, 1 << 20);
+    buf_init(&again, 1 << 20);
+    action_to_json(&s.actions[0], &json);
+    assert_int_equal(action_from_json(json.data, json.len, &back, &e), 0);
+    action_to_json(&back, &again);
+    assert_string_equal(json.data, again.data);
+    buf_clear(&json);
+    action_describe(&back, &json);
+    assert_true(json.len > 0);
+    action_free(&back);
+    buf_free(&json);
+    buf_free(&again);
+    step_free(&s);
+}
+
+/* With reasoning: the step after it is the same language, and reasoning is no part of the step. */
+static void t_think(void **state)
+{
+    (void)state;
+    uint64_t seed = check_seed();
+    static const char *const added[] = {"<SPECIAL_12>", "</think>"};
+    struct tokenizer *vocab[] = {tiny_vocab_usual(), tiny_vocab(NULL, 0, added, 2)};
+    struct dialect *d = load("holo3");
+    struct buf text;
+    buf_init(&text, LONGEST + 100);
+    d->think = true;
+    for (int i = 0; i < 2; i++) {
+        struct err e = ERR_INIT;
+        unsigned kinds = 0;
+        struct grammar *g = dialect_grammar(d, GOAL_STEP, vocab[i], &e);
+        assert_non_null(g);
+        for (int k = 0; k < 100; k++) {
+            sample(g, vocab[i], &seed, k & 1, &text);
+            assert_non_null(strstr(text.data, "</think>"));
+            check_step(d, text.data, text.len, GOAL_STEP, W, H, &kinds);
+        }
+        grammar_free(g);
+        tokenizer_free(vocab[i]);
+    }
+    buf_free(&text);
+    dialect_free(d);
+}
+
+static struct tokenizer *pocket_vocab(void)
+{
+    const char *added[80] = {"<SPECIAL_12>", "<click>", "<write>", "<done>", "<at>"};
+    char bins[64][16];
+    for (int i = 0; i < 64; i++) {
+        snprintf(bins[i], sizeof bins[i], "<%d>", i);
+        added[5 + i] = bins[i];
+    }
+    return tiny_vocab(NULL, 0, added, 69);
+}
+
+static void t_samples(void **state)
+{
+    (void)state;
+    uint64_t seed = check_seed();
+    struct tokenizer *usual = tiny_vocab_usual(), *spelled = pocket_vocab();
+    struct buf text;
+    buf_init(&text, LONGEST + 100);
+    for (const char *const *name = dialect_names(); *name; name++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(*name);
+        int w = d->screen_w ? d->screen_w : W, h = d->screen_h ? d->screen_h : H;
+        const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
+        unsigned kinds = 0;
+        int64_t begin = clock_ns();
+        for (int goal = GOAL_STEP; goal <= GOAL_ANSWER; goal++) {
+            struct grammar *g = dialect_grammar_for(d, (enum dialect_goal)goal, w, h, t, &e);
+            if (!g)
+                fail_msg("%s", e.text);
+            for (int i = 0; i < (goal == GOAL_STEP ? SAMPLES : SAMPLES / 10); i++) {
+                sample(g, t, &seed, i & 1, &text);
+                check_step(d, text.data, text.len, (enum dialect_goal)goal, w, h, &kinds);
+            }
+            grammar_free(g);
+        }
+        check_note("%-10s %d steps of %d kinds in %.0f ms", *name, SAMPLES + SAMPLES / 10,
+                   __builtin_popcount(kinds), clock_ms_since(begin));
+        assert_true(__builtin_popcount(kinds) >= 3);
+        dialect_free(d);
+    }
+    buf_free(&text);
+    tokenizer_free(usual);
+    tokenizer_free(spelled);
+}
+
+static void t_ground(void **state)
+{
+    (void)state;
+    uint64_t seed = check_seed();
+    struct tokenizer *usual = tiny_vocab_usual(), *spelled = pocket_vocab();
+    struct buf text;
+    buf_init(&text, LONGEST + 100);
+    for (const char *const *name = dialect_names(); *name; name++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(*name);
+        const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
+        struct grammar *g = dialect_grammar_for(d, GOAL_GROUND, W, H, t, &e);
+        assert_int_equal(g != NULL, *d->ground != 0);
+        for (int i = 0; g && i < 200; i++) {
+            double x, y;
+            sample(g, t, &seed, i & 1, &text);
+            if (dialect_parse_point(d, text.data, text.len, W, H, &x, &y, &e))
+                fail_msg("%s: %s in: %s", *name, e.text, text.data);
+            assert_true(x >= 0 && x < W && y >= 0 && y < H);
+        }
+        grammar_free(g);
+        dialect_free(d);
+    }
+    buf_free(&text);
+    tokenizer_free(usual);
+    tokenizer_free(spelled);
+}
+
+static void t_verdict(void **state)
+{
+    (void)state;
+    uint64_t seed = check_seed();
+    struct tokenizer *usual = tiny_vocab_usual();
+    struct buf text;
+    int seen[OPINION_UNKNOWN + 1] = {0};
+    buf_init(&text, LONGEST + 100);
+    for (const char *const *name = dialect_names(); *name; name++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(*name);
+        struct grammar *g = d->syntax == SYNTAX_POCKET ? NULL : dialect_grammar(d, GOAL_VERDICT, usual, &e);
+        for (int i = 0; g && i < 100; i++) {
+            sample(g, usual, &seed, i & 1, &text);
+            char *reason;
+            enum opinion is = opinion_read(text.data, text.len, &reason);
+            const char *said = strstr(text.data, "\"verdict\": \"");
+            assert_true(said && *reason && strncmp(text.data, "{\"reason\": \"", 12) == 0);
+            while (strstr(said + 1, "\"verdict\": \""))
+                said = strstr(said + 1, "\"verdict\": \"");
+            assert_int_equal(said[12], "YNU"[is]);
+            seen[is]++;
+            free(reason);
+        }
+        grammar_free(g);
+        dialect_free(d);
+    }
+    assert_true(seen[OPINION_YES] && seen[OPINION_NO] && seen[OPINION_UNKNOWN]);
+    buf_free(&text);
+    tokenizer_free(usual);
+}
+
+static void t_points(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dialect, *text;
+        double x, y; /* x < 0: refused */
+    } cases[] = {
+        {"holo3", "{\"x\": 500, \"y\": 1000}", 640, 719},
+        {"holo3", " {\"action\": \"click_absolute\", \"x\": 250, \"y\": 250} ", 320, 180},
+        {"holo3", "{\"x\": 0.5, \"y\": 0.25}", 640, 180},
+        {"holo3", "Click(500, 500)", 640, 360},
+        {"holo3", "(500, 500)", 640, 360},
+        {"holo3", "{\"x\": 1100, \"y\": 5}", -1, 0},
+        {"holo3", "{\"x\": 11", -1, 0},
+        {"holo3", "near the top", -1, 0},
+        {"holo3", "Click(1, 2, 3)", -1, 0},
+        {"holo1-abs", "Click(352, 348)", 352, 348},
+        {"holo1-abs", "Click(1352, 348)", -1, 0},
+        {"uitars", "Thought: there\nAction: click(start_box='(500,500)')", 640, 360},
+        {"uitars", "<point>500 250</point>", 640, 180},
+        {"pocket", "<at><0><63>\n", 10, 714},
+        {"pocket", "only step<click>Save<at><0><63>\n", 10, 714},
+        {"pocket", "<done>Done.", -1, 0},
+        {"pocket", "only step<write>From<at><0><63>Oslo", -1, 0},
+        {"pocket", "<at><0><64>", -1, 0},
+        {"pocket", "<at><0>", -1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct err e = ERR_INIT;
+        struct dialect *d = load(cases[i].dialect);
+        double x = -1, y = -1;
+        int r = dialect_parse_point(d, cases[i].text, strlen(cases[i].text), W, H, &x, &y, &e);
+        if (r != (cases[i].x < 0 ? -1 : 0) || (!r && (x != cases[i].x || y != cases[i].y)))
+            fail_msg("'%s': %d, %g, %g %s", cases[i].text, r, x, y, e.text);
+        dialect_free(d);
+    }
+}
+
+static void t_needs(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    const char *const added[] = {"<SPECIAL_12>"};
+    struct tokenizer *t = tiny_vocab(NULL, 0, added, 1);
+    struct dialect *d = load("pocket");
+    assert_null(dialect_grammar(d, GOAL_STEP, t, &e));
+    assert_non_null(strstr(e.text, "dialect 'pocket': the tokenizer has no added token '<"));
+    assert_int_equal(e.kind, ERR_MODEL);
+    dialect_free(d);
+    d = load("anthropic");
+    assert_null(dialect_grammar(d, GOAL_GROUND, t, &e));
+    assert_non_null(strstr(e.text, "'ground'"));
+    struct grammar *g = dialect_grammar(d, GOAL_TEXT, t, &e);
+    int s = grammar_start(g);
+    assert_int_not_equal(s = grammar_advance(g, s, 'a'), GRAMMAR_DEAD);
+    assert_int_not_equal(s = grammar_advance(g, s, '\n'), GRAMMAR_DEAD);
+    assert_int_equal(grammar_advance(g, s, 0x80), GRAMMAR_DEAD);
+    assert_true(grammar_finished(g, grammar_advance(g, s, tokenizer_find(t, "<SPECIAL_12>"))));
+    grammar_free(g);
+    dialect_free(d);
+    tokenizer_free(t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("what the grammar lets through parses into one action on the screen, without repairs", t_samples),
+    CLAIM("reasoning may come first and is taken off", t_think),
+    CLAIM("what the localizer's grammar lets through is a point on the screen", t_ground),
+    CLAIM("a verdict of the grammar is read as the one it is, with its reason", t_verdict),
+    CLAIM("points are read as written, anything else is refused", t_points),
+    CLAIM("a grammar that cannot be made says what is missing", t_needs),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

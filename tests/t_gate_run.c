@@ -1,0 +1,227 @@
+/* t_gate_run.c - claims about the gate of a run: what the program lets happen, asks at a terminal, refuses when nobody is
+ * there, and writes down.
+ */
+#include "check.h"
+#include "driven.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <pty.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 40000 }; /* machines are loaded */
+
+/* ---- the program -------------------------------------------------------------------------------------------------- */
+
+#define SEND CLICK_ON("the Send button", 500, 500)
+#define ZAP  STEP("\"hotkey_desktop\", \"keys\": [\"alt\", \"delete\", \"ctrl\"]")
+
+static json_t *gate_event(const struct record *r, int nth)
+{
+    for (int i = 0; i < r->n; i++)
+        if (!strcmp(r->events[i].kind, "gate") && nth-- == 0)
+            return r->events[i].fields;
+    return NULL;
+}
+
+static void t_denied(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    program_finish(
+        &t.x, driven_start_with(&t, ZAP SEND CLICK(500, 500) ANSWER("Done."), WORDS("--confirm", "never")),
+        &o);
+    assert_int_equal(o.code, 0);
+    driven_read(&t, &r);
+    const json_t *denied = gate_event(&r, 0), *refused = gate_event(&r, 1), *passed = gate_event(&r, 2);
+    assert_string_equal(field_text(denied, "verdict"), "deny");
+    assert_string_equal(field_text(denied, "who"), "policy");
+    assert_false(field_bool(denied, "pass"));
+    assert_string_equal(field_text(refused, "verdict"), "confirm");
+    assert_string_equal(field_text(refused, "who"), "nobody");
+    assert_false(field_bool(refused, "pass"));
+    assert_true(field_bool(passed, "pass"));
+    int told = 0;
+    for (int i = 0; i < r.n; i++)
+        told +=
+            !strcmp(r.events[i].kind, "tool_output") && strstr(field_text(r.events[i].fields, "text"), "E_");
+    assert_int_equal(told, 2); /* the model was told of both */
+    assert_int_equal(strlen(field_text(json_object_get(r.run, "policy"), "sha256")), 64);
+    record_free(&r);
+    json_t *seen = stage_events(&t, NULL); /* only what passed has reached the window */
+    for (size_t i = 0; i < json_array_size(seen); i++)
+        assert_null(strstr(word(seen, i, "event"), "key"));
+    assert_int_equal(json_array_size(stage_events(&t, "button_press")), 1);
+    char *runs = xvfb_place(&t.x, "runs"), *dir = record_newest(runs, NULL), *page, *html;
+    size_t len;
+    assert_true(asprintf(&page, "%s/report.html", dir) > 0);
+    assert_int_equal(file_read(page, 64 << 20, &html, &len, NULL), 0);
+    assert_non_null(strstr(html, "keys of the console and the X server: forbidden"));
+    assert_non_null(strstr(html, "sending, paying, deleting, granting: refused by nobody"));
+    free(html);
+    free(page);
+    free(dir);
+    free(runs);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static void t_dry(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    program_finish(
+        &t.x,
+        driven_start_with(&t, SEND ZAP ANSWER("Done."), WORDS("--dry-run", "-n", "3", "--confirm", "tty")),
+        &o);
+    assert_int_equal(o.code, 0);
+    driven_read(&t, &r);
+    assert_string_equal(field_text(gate_event(&r, 0), "who"), "dry run");
+    assert_true(field_bool(gate_event(&r, 0), "pass"));
+    assert_string_equal(field_text(gate_event(&r, 1), "verdict"), "deny");
+    record_free(&r);
+    assert_int_equal(json_array_size(stage_events(&t, NULL)), 0);
+    program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--confirm", "perhaps")), &o);
+    ONE_LINE(&o, ERR_USAGE, "--confirm is auto, tty, never");
+    char *bad = xvfb_place(&t.x, "p.yaml");
+    assert_int_equal(file_write(bad, "rules:\n  - deny: x\n    zone: 3\n", 31, NULL), 0);
+    program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--policy", bad)), &o);
+    ONE_LINE(&o, ERR_USAGE, "p.yaml:3", "key 'zone'", "expected");
+    free(bad);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+/* ---- at a terminal --------------------------------------------------------------------------------------------------- */
+
+/* The program with a terminal of its own (*fd), or with none at all (fd NULL). */
+static pid_t start_in_session(const struct stage *t, const char *replies, const char *seconds, int *fd)
+{
+    char *script = xvfb_place(&t->x, "script"), *runs = xvfb_place(&t->x, "runs"),
+         *err = xvfb_place(&t->x, "err"), *out = xvfb_place(&t->x, "out");
+    assert_int_equal(file_write(script, replies, strlen(replies), NULL), 0);
+    fflush(stdout);
+    pid_t pid = fd ? forkpty(fd, NULL, NULL, NULL) : fork();
+    if (pid == 0) {
+        if (!fd)
+            setsid();
+        setenv("TERM", "xterm-256color", 1);
+        unsetenv("NO_COLOR");
+        freopen(err, "w", stderr);
+        freopen(out, "w", stdout);
+        execl(program_path(), "holorun", "run", "Press Send", "--fake", script, "--runs", runs,
+              "--settle-min", "1", "--settle-quiet", "30", "--confirm-timeout", seconds, NULL);
+        _exit(127);
+    }
+    free(script);
+    free(runs);
+    free(err);
+    free(out);
+    return pid;
+}
+
+/* What the terminal shows until `what` is there; the caller frees it. */
+static char *read_until(int fd, const char *what)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    for (int64_t start = clock_ns(); !strstr(b.data, what) && clock_ms_since(start) < PATIENCE_MS;) {
+        char chunk[4096];
+        ssize_t n = read(fd, chunk, sizeof chunk);
+        if (n <= 0)
+            break;
+        buf_put(&b, chunk, (size_t)n);
+    }
+    if (!strstr(b.data, what))
+        fail_msg("the terminal never showed '%s' but '%s'", what, b.data);
+    char *shown = buf_take(&b);
+    buf_free(&b);
+    return shown;
+}
+
+static void t_terminal(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *ahead, *answer, *seconds;
+        int clicks, code;
+    } cases[] = {
+        {"", "y\n", "600", 1, 0},
+        {"", "YES\n", "600", 1, 0},
+        {"", "n\n", "600", 0, 0},
+        {"", "\n", "600", 0, 0},
+        {"", "yesterday\n", "600", 0, 0},
+        {"", "\x04", "600", 0, 0},      /* end of input */
+        {"", "", "0.5", 0, 0},          /* nobody answers */
+        {"y\ny\ny\n", "", "0.5", 0, 0}, /* typed before the question */
+        {"", "\x03", "600", 0, 130},    /* Ctrl-C */
+    };
+    int n = sizeof cases / sizeof *cases;
+    for (int i = 0; i < n; i++) {
+        struct stage t;
+        struct outcome o = {0};
+        struct record r;
+        int fd;
+        driven_open(&t);
+        pid_t pid = start_in_session(&t, SEND ANSWER("Done."), cases[i].seconds, &fd);
+        if (*cases[i].ahead)
+            assert_true(write(fd, cases[i].ahead, strlen(cases[i].ahead)) > 0);
+        char *shown = read_until(fd, "[y/N]");
+        assert_non_null(strstr(shown, "click \"the Send button\" at"));
+        assert_non_null(strstr(shown, "sending, paying"));
+        assert_non_null(strstr(shown, "confirm/0001-1.png"));
+        assert_non_null(strstr(shown, "\033[38;5;")); /* the picture itself */
+        if (*cases[i].answer)
+            assert_true(write(fd, cases[i].answer, strlen(cases[i].answer)) > 0);
+        program_finish(&t.x, pid, &o);
+        if (o.code != cases[i].code)
+            fail_msg("case %d: exit %d, %s", i, o.code, o.err);
+        driven_read(&t, &r);
+        assert_string_equal(field_text(gate_event(&r, 0), "who"), "terminal");
+        assert_int_equal(field_bool(gate_event(&r, 0), "pass"), cases[i].clicks);
+        record_free(&r);
+        assert_int_equal(json_array_size(stage_events(&t, "button_press")), cases[i].clicks);
+        free(shown);
+        close(fd);
+        outcome_free(&o);
+        stage_close(&t);
+    }
+    check_note("%d of %d hostile cases ended as documented", n, n);
+}
+
+static void t_nobody(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    program_finish(&t.x, start_in_session(&t, SEND SEND SEND SEND SEND SEND SEND, "60", NULL), &o);
+    assert_int_equal(o.code, ERR_UNSURE);
+    assert_non_null(strstr(o.err, "there is nobody to ask: see --confirm"));
+    driven_read(&t, &r);
+    assert_string_equal(field_text(driven_last(&r, "end"), "status"), "errors");
+    record_free(&r);
+    assert_int_equal(json_array_size(stage_events(&t, "button_press")), 0);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("what is forbidden or refused does not happen, is told to the model and is on record", t_denied),
+    CLAIM("a dry run asks nobody; wrong options and files are one line", t_dry),
+    CLAIM("at a terminal only y and yes, typed after the question and in time, are yes", t_terminal),
+    CLAIM("a run that nobody can be asked about ends by itself", t_nobody),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

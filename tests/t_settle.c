@@ -1,0 +1,141 @@
+/* t_settle.c - when the screen rests: a thread draws on a private X server, and the wait has to tell why it ended.
+ */
+#include "canvas.h"
+#include "check.h"
+
+#include "base/clock.h"
+#include "screen/screen.h"
+
+#include <X11/Xlib.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* ---- settling ---------------------------------------------------------------------------------- */
+
+struct painter { /* redraws a rectangle in two colours for ever */
+    char display[16];
+    int w, h, every_ms;
+    atomic_bool end;
+    bool wander;
+};
+
+static void *paint(void *arg)
+{
+    struct painter *p = arg;
+    Display *dpy = XOpenDisplay(p->display);
+    GC gc = XCreateGC(dpy, DefaultRootWindow(dpy), 0, NULL);
+    for (int i = 0; !p->end; i++) {
+        XSetForeground(dpy, gc, i & 1 ? 0xffffff : 0);
+        XFillRectangle(dpy, DefaultRootWindow(dpy), gc, 40 + (p->wander ? i * 37 % 300 : 0), 40,
+                       (unsigned)p->w, (unsigned)p->h);
+        XSync(dpy, False);
+        clock_sleep_ms(p->every_ms);
+    }
+    XFreeGC(dpy, gc);
+    XCloseDisplay(dpy);
+    return NULL;
+}
+
+static struct settled settle_under(struct canvas *t, int w, int h, int every_ms, bool wander, int times)
+{
+    struct painter p = {.w = w, .h = h, .every_ms = every_ms, .wander = wander};
+    snprintf(p.display, sizeof p.display, "%s", t->x.display);
+    struct screen *s = canvas_view(NULL, false, false);
+    static const struct settle limits = {.max_ms = 1200};
+    struct settled out = {0};
+    pthread_t thread;
+    if (w)
+        pthread_create(&thread, NULL, paint, &p);
+    for (int i = 0; i < times; i++)
+        assert_int_equal(screen_settle(s, &limits, &out, &canvas_why), 0);
+    p.end = true;
+    if (w)
+        pthread_join(thread, NULL);
+    screen_close(s);
+    return out;
+}
+
+static void check_settle(const char *const *extra)
+{
+    struct canvas t;
+    canvas_open(&t, "640x400x24", extra);
+    struct settled r = settle_under(&t, 0, 0, 0, false, 1);
+    check_note("still screen: %s after %.0f ms", r.why, r.ms);
+    assert_string_equal(r.why, "quiet");
+    assert_true(r.ms >= 300);
+    r = settle_under(&t, 2, 16, 120, false, 1); /* a caret in a hurry */
+    check_note("caret: %s after %.0f ms", r.why, r.ms);
+    assert_true(!strcmp(r.why, "stable") || !strcmp(r.why, "quiet"));
+    r = settle_under(&t, 200, 150, 70, true, 1);
+    check_note("animation: %s after %.0f ms", r.why, r.ms);
+    assert_string_equal(r.why, "timeout");
+    assert_true(r.ms >= 1200 && r.ms < 6000); /* machines are loaded */
+    canvas_close(&t);
+}
+
+static void t_settle(void **state)
+{
+    (void)state;
+    check_settle(NULL);
+}
+
+static void t_settle_polling(void **state)
+{
+    (void)state;
+    static const char *const no_damage[] = {"-extension", "DAMAGE", NULL};
+    check_settle(no_damage);
+}
+
+static void t_settle_blinker(void **state)
+{
+    (void)state;
+    struct canvas t;
+    canvas_open(&t, "640x400x24", NULL);
+    /* High contrast, so that tiles differ and only the rule about blinkers can call it quiet. */
+    struct settled r = settle_under(&t, 23, 39, 110, false, 3);
+    check_note("third wait beside a blinker: %s after %.0f ms", r.why, r.ms);
+    assert_string_equal(r.why, "quiet");
+    r = settle_under(&t, 24, 40, 110, false, 3); /* just too big for a caret */
+    assert_string_not_equal(r.why, "quiet");
+    canvas_close(&t);
+}
+
+static void *stop_later(void *arg)
+{
+    (void)arg;
+    clock_sleep_ms(100);
+    screen_stop_all(STOP_FILE);
+    return NULL;
+}
+
+static void t_settle_stop(void **state)
+{
+    (void)state;
+    struct canvas t;
+    canvas_open(&t, "320x200x24", NULL);
+    struct screen *s = canvas_view(NULL, false, false);
+    struct settled out;
+    static const struct settle slow = {.min_ms = 5000, .max_ms = 9000};
+    pthread_t thread;
+    pthread_create(&thread, NULL, stop_later, NULL);
+    assert_int_equal(screen_settle(s, &slow, &out, &canvas_why), -1);
+    pthread_join(thread, NULL);
+    assert_int_equal(canvas_why.kind, ERR_STOPPED);
+    assert_string_equal(out.why, "stopped");
+    assert_true(out.ms < slow.min_ms);
+    screen_stop_all(0);
+    screen_close(s);
+    canvas_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("settling: quiet, stable under a caret, timeout under an animation", t_settle),
+    CLAIM("settling without XDAMAGE comes to the same", t_settle_polling),
+    CLAIM("a blinker is learnt, something larger is not one", t_settle_blinker),
+    CLAIM("a stop ends the wait", t_settle_stop),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
