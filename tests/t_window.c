@@ -182,7 +182,7 @@ static void t_stop(void **state)
     const struct deed stop = {G_KEY, 's', NULL, 0, 0};
     struct person p = {x.display, &stop, 1, 0};
     person_thread(&p); /* nobody asks: the model thinks */
-    for (int i = 0; i < 50 && !*screen_stop_flag(NULL); i++)
+    for (int i = 0; i < 1000 && !*screen_stop_flag(NULL); i++)
         clock_sleep_ms(20);
     assert_int_equal(*screen_stop_flag(NULL), STOP_HUMAN);
     struct step_command c;

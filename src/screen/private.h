@@ -9,6 +9,7 @@
  *   guard.c     help from outside
  *   ours.c      which events are not hers   stopfile.c  the stop files
  *   stop.c      who is to stop              xtrap.c     errors, lost connections
+ *   under.c     windows, their programs     starved.c   programs that wait for a processor
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
@@ -144,6 +145,30 @@ void capture_close(struct screen *s);
 void settle_open(struct screen *s);
 void settle_close(struct screen *s);
 void settle_note_damage(struct screen *s);
+
+/* ---- starved.c --------------------------------------------------------------------------------- */
+
+enum { STARVED_MAX = 3 };
+
+struct starved {
+    struct starving {
+        int pid, stat, sched; /* files of it, -1: none */
+        double ran;           /* ms */
+    } of[STARVED_MAX];
+    int n;
+    int64_t last;
+};
+
+void starved_begin(struct starved *v, struct screen *s);
+double
+starved_look(struct starved *v); /* ms since the last look in which one of them waited for a processor */
+void starved_end(struct starved *v);
+
+/* ---- under.c ----------------------------------------------------------------------------------- */
+
+/* Processes of the window that has the keyboard and of the one under the pointer, as far as they are of this machine; their
+ * number. */
+int under_pids(struct screen *s, int pids[2]);
 
 /* ---- window.c ---------------------------------------------------------------------------------- */
 

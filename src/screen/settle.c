@@ -4,6 +4,8 @@
  * 200 ms apart show the same tiles ("stable": an animation too small to matter), at most `max`
  * ("timeout").  What is redrawn is told by XDamage; without it frames are compared at 10 Hz.
  *
+ * Time in which a program that would draw waited for a processor does not count (starved.c), but for `max`.
+ *
  * A text caret blinks for ever: a small area that was redrawn several times at the same place is a
  * blinker and does not count.  Blinkers are remembered from one wait to the next.
  */
@@ -28,7 +30,9 @@ static const double tile_fraction = 0.001; /* of all tiles */
 
 struct watch { /* one call of screen_settle */
     int64_t start;
-    double last_change, last_frame; /* ms after start */
+    double last_change, last_frame; /* ms after start, without those lost */
+    struct starved starved;
+    double lost; /* ms in which somebody waited for a processor */
     struct image frame[2];
     bool have_frame;
     uint64_t hash;
@@ -109,11 +113,17 @@ static int frames_agree(struct screen *s, struct watch *w, double now, struct er
     return same;
 }
 
+static double time_of(const struct watch *w)
+{
+    return clock_ms_since(w->start) - w->lost;
+}
+
 /* Sets last_change when the screen was redrawn; returns how long to sleep until the next look. */
 static double look(struct screen *s, struct watch *w, struct err *e)
 {
+    w->lost += starved_look(&w->starved);
     screen_pump(s);
-    double now = clock_ms_since(w->start);
+    double now = time_of(w);
     if (s->damage) {
         if (s->damage_waiting) {
             s->damage_waiting = false;
@@ -135,10 +145,9 @@ static int watch(struct screen *s, struct watch *w, const struct settle *p, stru
                  struct err *e)
 {
     for (;;) {
-        double sleep = look(s, w, e), now = clock_ms_since(w->start);
+        double sleep = look(s, w, e), now = time_of(w);
         if (sleep < 0 || screen_alive(s, e))
             return -1;
-        out->ms = now;
         if (now >= p->min_ms) {
             if (now - w->last_change >= p->quiet_ms) {
                 out->why = "quiet";
@@ -152,7 +161,7 @@ static int watch(struct screen *s, struct watch *w, const struct settle *p, stru
                 return 0;
             }
         }
-        if (now >= p->max_ms) {
+        if (now + w->lost >= p->max_ms) {
             out->why = "timeout";
             return 0;
         }
@@ -173,11 +182,13 @@ int screen_settle(struct screen *s, const struct settle *p, struct settled *out,
         limits.max_ms = 3000;
 
     struct watch w = {.start = clock_ns()};
+    starved_begin(&w.starved, s);
     *out = (struct settled){0, "timeout"};
     int rc = watch(s, &w, &limits, out, e);
     if (rc && stop_check(s->stop, NULL))
         out->why = "stopped";
     out->ms = clock_ms_since(w.start);
+    starved_end(&w.starved);
     image_free(&w.frame[0]);
     image_free(&w.frame[1]);
     return rc;

@@ -99,11 +99,17 @@ static bool is_local(struct screen *s, Window w)
     return !machine[0] || !strcmp(machine, own) || !strcmp(machine, "localhost");
 }
 
-static void program_of(struct screen *s, Window w, char *out, size_t size)
+static int local_pid(struct screen *s, Window w)
 {
     int pid = pid_of(s, w);
+    return pid > 0 && is_local(s, w) ? pid : 0;
+}
+
+static void program_of(struct screen *s, Window w, char *out, size_t size)
+{
+    int pid = local_pid(s, w);
     out[0] = 0;
-    if (pid < 1 || !is_local(s, w))
+    if (!pid)
         return;
     char link[64];
     snprintf(link, sizeof link, "/proc/%d/exe", pid);
@@ -148,27 +154,52 @@ int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
     return s->lost ? -1 : 0;
 }
 
-int screen_window_with_keys(struct screen *s, struct screen_window *out)
+static Window under_pointer(struct screen *s)
+{
+    Window chain[CHAIN_MAX];
+    int x, y;
+    return screen_pointer(s, &x, &y) == 0 ? program_window(s, chain, chain_at(s, x, y, chain)) : None;
+}
+
+static Window with_keys(struct screen *s)
 {
     Window chain[CHAIN_MAX], focus = None;
+    int revert;
+    XGetInputFocus(s->dpy, &focus, &revert);
+    if (focus == PointerRoot || focus == s->root) /* keys go where the pointer is */
+        return under_pointer(s);
+    return focus != None ? program_window(s, chain, chain_of(s, focus, chain)) : None;
+}
+
+int screen_window_with_keys(struct screen *s, struct screen_window *out)
+{
     struct xtrap trap;
-    int revert, x, y, n = 0;
     *out = (struct screen_window){0};
     if (s->lost)
         return -1;
     xtrap_begin(&trap, s->dpy);
-    XGetInputFocus(s->dpy, &focus, &revert);
-    if (focus == PointerRoot || focus == s->root) { /* keys go where the pointer is */
-        if (screen_pointer(s, &x, &y) == 0)
-            n = chain_at(s, x, y, chain);
-    } else if (focus != None) {
-        n = chain_of(s, focus, chain);
-    }
-    Window w = program_window(s, chain, n);
+    Window w = with_keys(s);
     if (w)
         describe(s, w, out);
     xtrap_end(&trap);
     return s->lost ? -1 : 0;
+}
+
+int under_pids(struct screen *s, int pids[2])
+{
+    struct xtrap trap;
+    int n = 0;
+    if (s->lost)
+        return 0;
+    xtrap_begin(&trap, s->dpy);
+    const Window windows[2] = {with_keys(s), under_pointer(s)};
+    for (int i = 0; i < 2; i++) {
+        int pid = windows[i] && (!i || windows[1] != windows[0]) ? local_pid(s, windows[i]) : 0;
+        if (pid)
+            pids[n++] = pid;
+    }
+    xtrap_end(&trap);
+    return n;
 }
 
 int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *out)

@@ -3,7 +3,8 @@
  *   xfield OUT [--class NAME] [--geometry WxH+X+Y]
  *
  * OUT holds what was typed so far, Return as a newline.  The field is one line at the top; Escape empties it, F2
- * moves the text down by 37 pixels, as scrolling would, F3 shows it a second time, F4 puts it into the title.
+ * moves the text down by 37 pixels, as scrolling would, F3 shows it a second time, F4 puts it into the title, F5 adds
+ * a word after 200 ms of work.
  */
 #include <X11/Xlib.h>
 #include <X11/Xutil.h>
@@ -11,6 +12,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { SIZE = 4096, LEFT = 12, TOP = 24, SCROLLED = 37, AGAIN = 80 };
 
@@ -22,6 +24,16 @@ static void draw(Display *d, Window w, GC gc, const char *text, int y, int again
     if (again)
         XDrawString(d, w, gc, LEFT + 100, y + AGAIN, text, (int)strlen(text));
     XSync(d, False);
+}
+
+/* For so long on the processor, however long that takes. */
+static void work(double ms)
+{
+    struct timespec from, to;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+    do
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+    while ((double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6 < ms);
 }
 
 int main(int argc, char **argv)
@@ -64,7 +76,10 @@ int main(int argc, char **argv)
             again = 1;
         else if (key == XK_F4)
             XStoreName(d, w, text);
-        else if (ev.type == KeyPress && (unsigned char)typed[0] >= ' ' && strlen(text) + 2 < SIZE)
+        else if (key == XK_F5 && strlen(text) + 8 < SIZE) {
+            work(200);
+            strcat(text, "worked ");
+        } else if (ev.type == KeyPress && (unsigned char)typed[0] >= ' ' && strlen(text) + 2 < SIZE)
             strcat(text, typed);
         if (ev.type == KeyPress) {
             fputs(key == XK_Return ? "\n" : (unsigned char)typed[0] >= ' ' ? typed : "", out);
