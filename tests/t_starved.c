@@ -49,7 +49,7 @@ static void open_field(struct busy *b)
     crowd(b);
     b->field = xvfb_spawn(&b->t.x, "xfield.log", argv);
     spread(b);
-    assert_true(xvfb_wait_window(&b->t.x, "^xfield$", 20000));
+    assert_true(xvfb_wait_window(&b->t.x, "^xfield$"));
     free(typed);
     Display *d = b->t.other;
     assert_true(XQueryTree(d, DefaultRootWindow(d), &root, &parent, &list, &n) && n);
