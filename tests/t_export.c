@@ -295,12 +295,29 @@ static void check_images(const char *to, const json_t *line)
     }
 }
 
+/* As many tokens as the run has written down that it was asked with. */
+static void check_prompt(const struct record *r, const json_t *line)
+{
+    int known = 0;
+    for (int i = 0; i < r->n; i++) {
+        const struct event *v = &r->events[i];
+        if (strcmp(v->kind, "generate") != 0 || v->step != field_int(line, "step"))
+            continue;
+        assert_int_equal(json_array_size(json_object_get(line, "prompt_ids")),
+                         field_int(v->fields, "prompt_tokens"));
+        known++;
+    }
+    assert_true(known > 0);
+}
+
 static void t_rl(void **state)
 {
     (void)state;
     char *to = export_as("rl", NULL);
     json_t *list = lines_of(to, "trajectory.jsonl"), *line;
     size_t i, n = json_array_size(list);
+    struct record r;
+    assert_int_equal(record_open(&r, run, NULL), 0);
     assert_true(n >= 4);
     json_array_foreach(list, i, line)
     {
@@ -312,6 +329,7 @@ static void t_rl(void **state)
         assert_true(fabs(field_number(line, "temperature") - 0.9) < 1e-6);
         assert_int_equal(field_bool(line, "done"), i + 1 == n);
         check_numbers(line);
+        check_prompt(&r, line);
         check_images(to, line);
     }
     /* a prompt goes on where the conversation before it was: the first tokens are the same */
@@ -320,6 +338,7 @@ static void t_rl(void **state)
     for (size_t k = 0; k < 4; k++)
         assert_int_equal(json_integer_value(json_array_get(p, k)), json_integer_value(json_array_get(q, k)));
     is_private(to);
+    record_free(&r);
     json_decref(list);
     free(to);
 }

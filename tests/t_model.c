@@ -213,6 +213,27 @@ static void t_cache(void **state)
     tiny_free(&t);
 }
 
+/* Tiles that were there already when a picture of one is looked at. */
+static int64_t cached_of(struct engine *g, uint64_t seed)
+{
+    struct image im = tiny_image(60, 60, seed);
+    struct session *s = session_new(g, 1);
+    append_image(s, &im);
+    int64_t cached = session_stats(s).tiles_cached;
+    session_free(s);
+    image_free(&im);
+    return cached;
+}
+
+/* Of two places the one that was looked at longer ago is given away. */
+static void forgets_in_order(struct engine *g)
+{
+    static const int seen[] = {1, 2, 1, 3, 1, 2}, cached[] = {0, 0, 1, 0, 1, 0};
+    g->vision.cache_max = 2;
+    for (size_t i = 0; i < sizeof seen / sizeof *seen; i++)
+        assert_int_equal(cached_of(g, (uint64_t)seen[i]), cached[i]);
+}
+
 static void t_cache_full(void **state)
 {
     (void)state;
@@ -231,6 +252,9 @@ static void t_cache_full(void **state)
         image_free(&im);
     }
     engine_close(g);
+    engine_close(fresh);
+    fresh = tiny_open(&t, NULL, 1, false);
+    forgets_in_order(fresh);
     engine_close(fresh);
     tiny_free(&t);
 }

@@ -151,6 +151,20 @@ static void read_line(const char *path, int index, char *out, size_t size)
     }
 }
 
+/* A terminal that writes what is typed into a file, at `path`. */
+static struct screen *start_xterm(struct xvfb *x, char *path, size_t size)
+{
+    char command[160];
+    start_display(x, "xterm");
+    snprintf(path, size, "%s/typed", x->dir);
+    snprintf(command, sizeof command, "cat >%s/typed", x->dir);
+    const char *argv[] = {"xterm", "-u8", "-T", "typing", "-e", "sh", "-c", command, NULL};
+    xvfb_spawn(x, "xterm.log", argv);
+    assert_true(xvfb_wait_window(x, "^typing$"));
+    clock_sleep_ms(300);
+    return open_screen();
+}
+
 static void t_xterm(void **state)
 {
     (void)state;
@@ -158,15 +172,8 @@ static void t_xterm(void **state)
     uint64_t seed = check_seed();
     int right = 0, n = runs();
     double ms = 0;
-    char text[2000], got[4096], command[160], path[160];
-    start_display(&x, "xterm");
-    snprintf(path, sizeof path, "%s/typed", x.dir);
-    snprintf(command, sizeof command, "cat >%s/typed", x.dir);
-    const char *argv[] = {"xterm", "-u8", "-T", "typing", "-e", "sh", "-c", command, NULL};
-    xvfb_spawn(&x, "xterm.log", argv);
-    assert_true(xvfb_wait_window(&x, "^typing$"));
-    clock_sleep_ms(300);
-    struct screen *s = open_screen();
+    char text[2000], got[4096], path[160];
+    struct screen *s = start_xterm(&x, path, sizeof path);
     for (int i = 0; i < n; i++) {
         make_text(text, sizeof text, &seed);
         int64_t start = clock_ns();
@@ -229,15 +236,8 @@ static void t_paste(void **state)
 {
     (void)state;
     struct xvfb x;
-    char got[4096], command[160], path[160];
-    start_display(&x, "xterm");
-    snprintf(path, sizeof path, "%s/typed", x.dir);
-    snprintf(command, sizeof command, "cat >%s/typed", x.dir);
-    const char *argv[] = {"xterm", "-u8", "-T", "typing", "-e", "sh", "-c", command, NULL};
-    xvfb_spawn(&x, "xterm.log", argv);
-    assert_true(xvfb_wait_window(&x, "^typing$"));
-    clock_sleep_ms(300);
-    struct screen *s = open_screen();
+    char got[4096], path[160];
+    struct screen *s = start_xterm(&x, path, sizeof path);
     struct copier c = {.dpy = XOpenDisplay(NULL)};
     fill_free_keycodes(c.dpy);
 
