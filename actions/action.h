@@ -149,6 +149,9 @@ bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 /* Key names to keysyms; 0 when unknown. cmd_is_ctrl: the holo3 dialect's habit. */
 uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl);
 
+/* In a chord a capital is only the way the key is written: "CTRL+A" has no shift in it. */
+void action_plain_keys(struct action *a);
+
 /* ---- execution (exec.c): the only part that knows the screen ------------------------------------ */
 
 struct screen;

@@ -52,14 +52,6 @@ static enum action_fault expand_hold(struct binding *c)
     return FAULT_NONE;
 }
 
-/* In a chord a capital is only the way the key is written: "CTRL+A" has no shift in it. */
-static void lower_letters(struct action *a)
-{
-    for (int i = 0; a->nkeys > 1 && i < a->nkeys; i++)
-        if (a->keys[i] >= 'A' && a->keys[i] <= 'Z')
-            a->keys[i] += 'a' - 'A';
-}
-
 static enum action_fault finish(struct binding *c)
 {
     struct action *a = c->a;
@@ -79,7 +71,7 @@ static enum action_fault finish(struct binding *c)
     if (!a->text && action_ends_run(a->kind))
         a->text = xstrdup("");
     scroll_amount(c);
-    lower_letters(a);
+    action_plain_keys(a);
     if (a->kind == ACT_ANSWER && (c->failure || (a->text && strstr(a->text, "[TASK=INFEASIBLE]"))))
         a->kind = ACT_INFEASIBLE;
     if ((registry_entry(a->kind)->flags & ENTRY_NEEDS_POINT) && a->x == ACTION_ABSENT)

@@ -324,6 +324,7 @@ static const char *read_action(json_t *root, struct action *a)
     a->dy = (int16_t)dy;
     a->ms = (uint32_t)ms;
     a->nhold = nhold;
+    action_plain_keys(a);
     get_texts(root, a);
     return NULL;
 }

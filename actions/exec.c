@@ -123,24 +123,6 @@ static int run_scroll(const struct run *r)
     return move_to_target(r) ? -1 : screen_scroll(r->s, r->a->dx, r->a->dy, r->e);
 }
 
-static bool is_modifier(uint32_t k)
-{
-    return k >= XK_Shift_L && k <= XK_Hyper_R;
-}
-
-/* "ctrl+S" means the S key, not Shift as well, unless Shift is said. */
-static void plain_letters(uint32_t *keys, int n)
-{
-    bool other = false, shift = false;
-    for (int i = 0; i < n; i++) {
-        shift |= keys[i] == XK_Shift_L || keys[i] == XK_Shift_R;
-        other |= is_modifier(keys[i]);
-    }
-    for (int i = 0; i < n && other && !shift; i++)
-        if (keys[i] >= 'A' && keys[i] <= 'Z')
-            keys[i] += 'a' - 'A';
-}
-
 static int chord(const struct run *r, const uint32_t *keys, int n)
 {
     return screen_chord(r->s, keys, n, r->e);
@@ -148,12 +130,9 @@ static int chord(const struct run *r, const uint32_t *keys, int n)
 
 static int run_key(const struct run *r)
 {
-    uint32_t keys[ACTION_MAX_KEYS];
-    int n = r->a->nkeys, count = r->a->count ? r->a->count : 1;
-    memcpy(keys, r->a->keys, sizeof keys);
-    plain_letters(keys, n);
+    int count = r->a->count ? r->a->count : 1;
     for (int i = 0; i < count; i++)
-        if ((i && screen_wait(r->s, REPEAT_MS, r->e)) || chord(r, keys, n))
+        if ((i && screen_wait(r->s, REPEAT_MS, r->e)) || chord(r, r->a->keys, r->a->nkeys))
             return -1;
     return 0;
 }
@@ -184,10 +163,8 @@ static int release_all(const struct run *r, const uint32_t *keys, int pressed, i
 
 static int run_holdtap(const struct run *r)
 {
-    uint32_t keys[ACTION_MAX_KEYS];
+    const uint32_t *keys = r->a->keys;
     int held = r->a->nhold < r->a->nkeys ? r->a->nhold : r->a->nkeys, pressed;
-    memcpy(keys, r->a->keys, sizeof keys);
-    plain_letters(keys, r->a->nkeys);
     int rc = press_all(r, keys, held, &pressed);
     for (int i = held; i < r->a->nkeys && rc == 0; i++)
         rc = chord(r, &keys[i], 1);

@@ -178,6 +178,13 @@ uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl)
     return found ? found : (uint32_t)XStringToKeysym(exact);
 }
 
+void action_plain_keys(struct action *a)
+{
+    for (int i = 0; a->nkeys > 1 && i < a->nkeys; i++)
+        if (a->keys[i] >= 'A' && a->keys[i] <= 'Z')
+            a->keys[i] += 'a' - 'A';
+}
+
 /* ---- chords ---------------------------------------------------------------------------------------- */
 
 /* Cuts text at `by` and looks every part up; -1 when one is unknown, -2 when there are too many. An empty part is an error, except that "ctrl++" and "+" mean the plus key. */

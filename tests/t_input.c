@@ -249,8 +249,9 @@ static void t_actions(void **state)
     char got[600];
     stage_open(&t);
     must(screen_move(t.s, 100, 100, &why));
-    struct action a = action_of(ACT_KEY);
-    a.keys[0] = XK_Control_L, a.keys[1] = XK_S, a.nkeys = 2, a.count = 2;
+    static const char save_twice[] = "{\"kind\": \"key\", \"keys\": [\"Control_L\", \"S\"], \"count\": 2}";
+    struct action a; /* "ctrl+S" means the S key, not Shift as well */
+    must(action_from_json(save_twice, sizeof save_twice - 1, &a, &why));
     assert_int_equal(action_execute(t.s, &a, &plain, NULL, &e), FAULT_NONE);
     spell(stage_events(&t, NULL), got, sizeof got);
     assert_string_equal(got, "+Control_L +s -s -Control_L +Control_L +s -s -Control_L");

@@ -184,8 +184,8 @@ static int finish(struct agent *a, const struct action *last, struct err *e)
         agent_set_text(&answer, xstrdup("a person has to help"));
     a->r->answer = answer;
     a->r->status = last->kind != ACT_ANSWER ? AGENT_INFEASIBLE
-                   : accepted                   ? AGENT_ANSWERED
-                                                : AGENT_UNVALIDATED;
+                   : accepted               ? AGENT_ANSWERED
+                                            : AGENT_UNVALIDATED;
     return 0;
 }
 
