@@ -14,9 +14,12 @@ static struct step_front *window(const struct step_where *w, struct err *e)
 static struct step_front *best(const struct step_where *w, struct err *e)
 {
     struct err unopened = ERR_INIT;
-    bool far = getenv("SSH_CONNECTION") && !w->display;
-    struct step_front *f = far ? NULL : window(w, &unopened);
-    return f ? f : step_terminal(STDIN_FILENO, w->out, e);
+    if (w->display)
+        return window(w, e); /* somebody has said where */
+    struct step_front *f = getenv("SSH_CONNECTION") ? NULL : window(w, &unopened);
+    if (!f && !(f = step_terminal(STDIN_FILENO, w->out, e)) && unopened.kind)
+        err_set(e, e->kind, "%s; %s", unopened.text, e->text);
+    return f;
 }
 
 static struct step_front *front(const char *how, const struct step_where *w, struct err *e)

@@ -25,6 +25,7 @@
 #include <time.h>
 
 enum { WIDTH = 1280, HEIGHT = 820, WIDTH_MIN = 760, HEIGHT_MIN = 520, WAIT_MS = 20, HIDE_MS = 120 };
+enum { TITLE = 30 }; /* what a window manager may put above the window */
 
 struct window {
     struct step_front front;
@@ -100,9 +101,10 @@ static SDL_Rect placed(struct window *w)
     if (w->covers)
         SDL_GetDisplayUsableBounds(0, &best);
     int width = w->o.w ? w->o.w : WIDTH, height = w->o.h ? w->o.h : HEIGHT;
-    SDL_Rect r = {best.x, best.y, SDL_min(width, best.w), SDL_min(height, best.h)};
+    int tall = SDL_max(best.h - TITLE, SDL_min(best.h, HEIGHT_MIN));
+    SDL_Rect r = {best.x, best.y, SDL_min(width, best.w), SDL_min(height, tall)};
     r.x += (best.w - r.w) / 2;
-    r.y += (best.h - r.h) / 2;
+    r.y += (tall - r.h) / 2;
     return r;
 }
 
