@@ -108,7 +108,7 @@ static const struct option_spec options[] = {
 
 const struct command qa_command = {
     .name = "qa",
-    .arguments = "SUITE.yaml",
+    .arguments = "SUITE.yaml|-",
     .purpose = "run tests that are written in plain words",
     .details = suite_keys_help,
     .examples = "holorun qa suite.yaml --jobs 4\nholorun qa suite.yaml --list --only tag:login\n"
@@ -428,7 +428,7 @@ int cmd_qa(int argc, char **argv)
         return options_refuse(&qa_command, &e);
     int n = options_parse(&qa_command, &q.s, argc, argv, &e), code;
     if (n >= 0 && n != 1)
-        n = err_set(&e, ERR_USAGE, "qa takes one suite");
+        n = err_set(&e, ERR_USAGE, "qa takes one suite: a file, or - for stdin");
     if (n < 0)
         return n == OPTIONS_HELP ? 0 : options_refuse(&qa_command, &e);
     if (open_suite(&q, argv[0], &e)) {

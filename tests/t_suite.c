@@ -3,6 +3,7 @@
 
 #include "made_suite.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 /* ---- wrong suites ------------------------------------------------------------------------------------------- */
@@ -469,6 +470,29 @@ static void t_matrix(void **state)
     suite_free(s);
 }
 
+static void t_stdin(void **state)
+{
+    (void)state;
+    struct err e = ERR_INIT;
+    char here[4096];
+    made_open();
+    const char *path = made_file("s.yaml", TEST "    start: \"ls {dir}\"\n");
+    int old = dup(0), in = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(old >= 0 && in >= 0 && dup2(in, 0) == 0);
+    struct suite *s = suite_read("-", &e);
+    assert_true(dup2(old, 0) == 0);
+    close(old);
+    close(in);
+    if (!s)
+        fail_msg("%s", e.text);
+    assert_non_null(getcwd(here, sizeof here));
+    assert_string_equal(s->dir, here);
+    assert_string_equal(s->name, "stdin");
+    assert_string_equal(after(s->tests[0].start, "ls "), here);
+    suite_free(s);
+    made_close();
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a wrong suite is refused with its line, its key and what was expected", t_wrong),
     CLAIM("sizes and depths have limits", t_large),
@@ -478,6 +502,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("every kind of check is read with all its keys", t_checks),
     CLAIM("variables are put in, and all other braces stay", t_variables),
     CLAIM("a matrix is one test for each combination", t_matrix),
+    CLAIM("a suite from stdin has its files in the current folder", t_stdin),
 };
 
 int main(int argc, char **argv)

@@ -371,12 +371,13 @@ struct suite *suite_read(const char *path, struct err *e)
 {
     char *text;
     size_t len;
-    if (file_read(path, SUITE_MAX_BYTES, &text, &len, e)) {
+    bool in = !strcmp(path, "-");
+    if (file_read(in ? "/dev/stdin" : path, SUITE_MAX_BYTES, &text, &len, e)) {
         if (e)
             e->kind = ERR_USAGE;
         return NULL;
     }
-    struct suite *s = suite_parse(text, len, path, e);
+    struct suite *s = suite_parse(text, len, in ? "stdin" : path, e); /* a name in the current folder */
     free(text);
     return s;
 }

@@ -86,6 +86,7 @@ struct suite {
     struct suite_texts *texts; /* what all texts are kept in */
 };
 
+/* path "-": stdin, as if it were a file of the current folder. */
 struct suite *suite_read(const char *path, struct err *e);
 /* Paths, and specs that are named, are those of the folder of `path`. */
 struct suite *suite_parse(const char *text, size_t len, const char *path, struct err *e);
