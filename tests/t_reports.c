@@ -60,6 +60,32 @@ static void t_junit(void **state)
     made_free(m);
 }
 
+/* Retries hide nothing: also of a test that failed every time each attempt is there. */
+static void t_reruns(void **state)
+{
+    (void)state;
+    static char lost[] = "no window", display[] = "display";
+    struct made *m = made_new(1);
+    made_outcome(m, 0, "stubborn", OUTCOME_FAILED);
+    m->attempts[0][0] = (struct attempt){.outcome = OUTCOME_ERROR, .error = lost, .error_kind = display};
+    m->attempts[0][1].outcome = OUTCOME_FAILED;
+    m->results[0].n = 2;
+    m->checks[0][0].answer = ANSWER_NO;
+    char *xml = made_written(m, "junit.xml", report_junit);
+    text_has(xml, "tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\"");
+    text_has(xml, "<failure type=\"check:shell\"");
+    text_has(xml, "<rerunError type=\"display\" message=\"no window\"><stackTrace>");
+    assert_int_equal(text_count(xml, "</rerun"), 1);
+    validate(m, "junit.xml");
+    free(xml);
+    m->results[0].outcome = m->attempts[0][1].outcome = OUTCOME_PASSED; /* of fresh attempts: not flaky */
+    m->checks[0][0].answer = ANSWER_YES;
+    xml = made_written(m, "junit.xml", report_junit);
+    assert_int_equal(text_count(xml, "</rerun") + text_count(xml, "</flaky"), 0);
+    free(xml);
+    made_free(m);
+}
+
 /* The only lines CI acts on are ours: pictures that exist, the newest first, as seen from the job's folder. */
 static void t_attachments(void **state)
 {
@@ -348,6 +374,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("an earlier run's JUnit XML and JSON are read as they were meant", t_earlier),
     CLAIM("each outcome has a reason in words and one for machines", t_why),
     CLAIM("JUnit XML has each outcome in the element CI expects, and is valid for Jenkins", t_junit),
+    CLAIM("a test that failed every time has all its attempts in JUnit", t_reruns),
     CLAIM("what CI attaches are the run's own pictures, and no file a program has named", t_attachments),
     CLAIM("JUnit XML is valid whatever stands in names, answers and outputs", t_xml_anything),
     CLAIM("JSON can be read whatever stands in it", t_json_anything),

@@ -134,18 +134,21 @@ static void put_verdict(FILE *f, const struct result *r)
     free(why), free(kind);
 }
 
-/* Attempts before the one that passed: Surefire's element, which the schema has. */
-static void put_flaky(FILE *f, const struct result *r)
+/* Attempts before the last: Surefire's elements, which the schema has. */
+static void put_earlier(FILE *f, const struct result *r)
 {
-    for (int i = 0; r->flaky != FLAKY_NOT && i < r->n - 1; i++) {
+    bool flaky = r->flaky != FLAKY_NOT, bad = r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR;
+    for (int i = 0; (flaky || bad) && i < r->n - 1; i++) {
         struct result before = *r;
         before.n = i + 1;
         before.outcome = r->attempts[i].outcome;
         before.flaky = FLAKY_NOT;
-        const char *name = before.outcome == OUTCOME_ERROR ? "flakyError" : "flakyFailure";
+        const char *name = before.outcome == OUTCOME_ERROR ? flaky ? "flakyError" : "rerunError"
+                           : flaky                         ? "flakyFailure"
+                                                           : "rerunFailure";
         char *why = words_why(&before), *kind = words_kind(&before);
         fprintf(f, "      <%s", name);
-        put_attribute(f, "type", *kind ? kind : "flaky");
+        put_attribute(f, "type", *kind ? kind : "attempt");
         put_attribute(f, "message", why);
         fputs("><stackTrace>", f);
         put_bad_checks(f, &r->attempts[i]);
@@ -236,7 +239,7 @@ static void put_case(const struct junit *j, const struct result *r)
     put_attribute(j->f, "name", r->test->id);
     fprintf(j->f, " time=\"%.3f\">\n", r->seconds > 0 ? r->seconds : 0);
     put_verdict(j->f, r);
-    put_flaky(j->f, r);
+    put_earlier(j->f, r);
     put_system_out(j, r);
     fputs("    </testcase>\n", j->f);
 }
