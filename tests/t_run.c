@@ -236,6 +236,7 @@ static void t_signals(void **state)
         {SIGTERM, "SIGTERM", CTRL_DRAG ANSWER("Done."), "button_press", 1},
         {SIGINT, "SIGINT", CTRL_DRAG ANSWER("Done."), "button_press", 1},
         {SIGHUP, "SIGHUP", SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER("Done."), "button_release", 1},
+        {SIGUSR1, "SIGUSR1", SHIFT_DOWN CLICK(500, 500) WAIT(60) ANSWER("Done."), "button_release", 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct stage t;
@@ -415,7 +416,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("nowhere to write runs or the answer: refused with what to do", t_no_place),
     CLAIM("a disk that becomes full: one line, nothing pressed, what was recorded makes a report",
           t_full_disk),
-    CLAIM("SIGINT, SIGTERM, SIGHUP while typing, dragging, waiting: nothing pressed, all on record",
+    CLAIM("SIGINT, SIGTERM, SIGHUP, SIGUSR1 while typing, dragging, waiting: nothing pressed, all on record",
           t_signals),
     CLAIM("an answer that was asked for at the end is no result: not on stdout, and no step", t_no_result),
     CLAIM("SIGKILL while typing or dragging: what was down goes up, what was recorded makes a report",

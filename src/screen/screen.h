@@ -158,7 +158,7 @@ int screen_guard(struct err *e);
 void screen_guard_end(void);
 void screen_acting(struct screen *s, bool yes); /* an action begins, or is over */
 
-/* SIGINT, SIGTERM, SIGHUP stop all screens (a second one ends the process after releasing keys);
+/* SIGINT, SIGTERM, SIGHUP, SIGUSR1 stop all screens (a second one ends the process after releasing keys);
  * die() and bug() release what is held. */
 void screen_install_signals(void);
 

@@ -1,6 +1,6 @@
 /* stop.c - the stop flags, the signals that set them, and the end that cannot wait.
  *
- * A first SIGINT, SIGTERM or SIGHUP sets all flags: hands stop before their next event, generation
+ * A first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets all flags: hands stop before their next event, generation
  * before its next token, and the program ends in order.  A second one must end it even when some
  * thread no longer listens.  Releasing keys needs Xlib, which a signal handler may not call, so the
  * handler writes to a pipe and a thread that does nothing else releases what is held through
@@ -220,6 +220,7 @@ void screen_install_signals(void)
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGHUP, &sa, NULL);
+    sigaction(SIGUSR1, &sa, NULL);
     /* A reader of our output that goes away, or a file at its limit: an error from write, not an end
      * with a button down. */
     sa.sa_handler = SIG_IGN;
