@@ -364,6 +364,7 @@ static int work(struct qa *q, struct err *e)
     if (screen_guard(&unguarded)) /* before there are threads */
         warn("%s", unguarded.text);
     screen_install_signals();
+    memory_return_large(); /* threads come and go, and all look at screenshots */
     if (open_model(q, e))
         return nothing_ran(q, e);
     q->crew.settings = &q->s.run;

@@ -115,6 +115,10 @@ static int open_dialect(struct job *j, struct err *e)
     const char *source = field_text(then, "source"), *name = *source ? source : field_text(then, "name");
     if (j->s.dialect)
         name = j->s.dialect;
+    if (!*name)
+        return err_set(e, ERR_USAGE,
+                       "'%s' has no dialect: its run.json is missing or damaged; --dialect gives one",
+                       j->record.dir);
     if (!(j->dialect = dialect_load(name, e)))
         return -1;
     if (*sha256 && strcmp(sha256, j->dialect->sha256) != 0)

@@ -358,6 +358,8 @@ static void t_nothing(void **state)
     program_run(&place, &o, WORDS("replay", run, "--verify"));
     ONE_LINE(&o, ERR_USAGE, "script in the model's place");
     write_file(run, "run.json", "{}", 2);
+    program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
+    ONE_LINE(&o, ERR_USAGE, run, "has no dialect", "run.json is missing or damaged", "--dialect");
     write_file(run, "events.jsonl", "{\"kind\": \"start\", \"step\": 0}\n", 29);
     program_run(&place, &o, WORDS("replay", run, "--verify", "--model", POCKET));
     ONE_LINE(&o, ERR_USAGE, "no reply that can be done again");

@@ -115,6 +115,9 @@ static void t_scrub(void **state)
     char *masked = secrets_mask(s, "say " CANARY "1234");
     assert_string_equal(masked, "say {{CANARY}}{{PIN}}");
     free(masked);
+    masked = secrets_mask(s, "{\"a\": \"Kx7\\\\\\\"qZ-canary-91\"}"); /* a reply that is shown as it came */
+    assert_string_equal(masked, "{\"a\": \"{{CANARY}}\"}");
+    free(masked);
     secrets_free(s);
     check_note("%d of %d hostile cases ended as documented", n, n);
 }

@@ -296,11 +296,12 @@ static int value_at(const struct secrets *s, const char *p, const char *end, boo
 {
     int found = -1;
     *len = 0;
-    for (int i = 0; i < secrets_count(s); i++) {
-        const char *v = json ? s->list[i].escaped : s->list[i].value;
+    for (int i = 0; i < 2 * secrets_count(s); i++) {
+        const struct secret *one = &s->list[i / 2];
+        const char *v = json || i % 2 ? one->escaped : one->value; /* a plain text may quote JSON */
         size_t n = strlen(v);
         if (n > *len && n <= (size_t)(end - p) && !memcmp(p, v, n)) {
-            found = i;
+            found = i / 2;
             *len = n;
         }
     }

@@ -39,7 +39,7 @@ int secrets_named(const struct secrets *s, const char *text, const char *names[S
 char *secrets_fill(const struct secrets *s, const char *text);
 void secrets_drop(char *filled);
 
-/* text with names for values; owned by the caller.  For what people see. */
+/* text with names for values, as they are or as JSON spells them; owned by the caller.  For what people see. */
 char *secrets_mask(const struct secrets *s, const char *text);
 
 /* Whether text has a value in it, as it is or as JSON spells it. */

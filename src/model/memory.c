@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LARGE = 256 << 10 };
+
 /* "NAME:   123 kB" somewhere in a file of /proc; 0 when it is not there. */
 static size_t proc_bytes(const char *path, const char *name)
 {
@@ -60,4 +62,10 @@ size_t memory_heap(void)
 {
     struct mallinfo2 m = mallinfo2();
     return m.uordblks + m.hblkhd;
+}
+
+void memory_return_large(void)
+{
+    mallopt(M_MMAP_THRESHOLD, LARGE); /* said once, it does not move any more */
+    mallopt(M_TRIM_THRESHOLD, LARGE);
 }

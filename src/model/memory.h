@@ -19,4 +19,8 @@ struct memory_use memory_use(void);
  * takes.  0 where another malloc is in its place, as under a sanitizer. */
 size_t memory_heap(void);
 
+/* From now on a large block that is freed goes back to the system at once.  Without it the C library, once it has seen one
+ * freed, keeps what up to 32 MiB each leave behind, in a heap of every thread. */
+void memory_return_large(void);
+
 #endif
