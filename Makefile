@@ -157,6 +157,7 @@ qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something u
 .PHONY: qa-chaos
 test-gpu: ## the tests of the kernels on a GPU, then under compute-sanitizer where that is installed
 	@$(SCRIPTS)/gpu.sh '$(NVCC)'
+	@$(SCRIPTS)/install.sh build test
 	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun gpu-tests
 	@$(SCRIPTS)/test_gpu.sh $(B)/gpu
 .PHONY: gpu-tests
@@ -177,6 +178,7 @@ bench: holorun ## speed against the machine's own limits
 	./holorun bench
 bench-gpu: ## the benchmark on a GPU, into tests/results (without one: what to run on a machine that has one)
 	@$(SCRIPTS)/gpu.sh '$(NVCC)' || { rc=$$?; $(SCRIPTS)/bench_gpu.sh help; exit $$rc; }
+	@$(SCRIPTS)/install.sh build
 	@$(MAKE) $(QUIET) -j$(shell nproc) CUDA=1 holorun
 	@$(SCRIPTS)/bench_gpu.sh ./holorun
 bench-peers: holorun $(B)/helpers/peer_model ## beside llama.cpp on the same random weights, if there is one ($LLAMA_CPP or PATH)

@@ -50,20 +50,22 @@ void cuda_launched(struct backend *b, const char *file, int line)
 
 /* ---- devices ------------------------------------------------------------------------------------------- */
 
-/* A card that does not answer has no memory, and is not chosen. */
+/* A card that does not answer has no memory, and is not chosen. The thread keeps the one that it works with. */
 static void describe(struct gpu *g, int device)
 {
     cudaDeviceProp p;
+    int own = 0;
     memset(g, 0, sizeof *g);
     if (cudaGetDeviceProperties(&p, device) != cudaSuccess)
         return (void)cudaGetLastError();
     snprintf(g->name, sizeof g->name, "%.63s", p.name);
     g->major = p.major;
     g->minor = p.minor;
-    if (cudaSetDevice(device) == cudaSuccess && cudaMemGetInfo(&g->free, &g->memory) == cudaSuccess)
-        return;
+    cudaGetDevice(&own);
+    if (cudaSetDevice(device) != cudaSuccess || cudaMemGetInfo(&g->free, &g->memory) != cudaSuccess)
+        g->free = g->memory = 0;
+    cudaSetDevice(own);
     cudaGetLastError();
-    g->free = g->memory = 0;
 }
 
 extern "C" int cuda_devices(struct gpu *out, int max, struct err *e)
@@ -346,6 +348,7 @@ static void cuda_copy(struct backend *b, struct tensor dst, struct tensor src)
 static void cuda_close(struct backend *b)
 {
     struct cuda *c = cuda_of(b);
+    cudaSetDevice(c->device); /* whoever closes it may be another thread */
     cudaStreamSynchronize(c->stream);
     products_close(c);
     masks_close(c);
@@ -357,6 +360,9 @@ static void cuda_close(struct backend *b)
     cudaStreamDestroy(c->stream);
     delete c;
 }
+
+/* As tests see a card: small enough for their sizes to go every way that those of a model do. */
+enum { FEW_PROCESSORS = 4 };
 
 /* What the card is, and a stream of work for it. */
 static cudaError_t open_device(struct cuda *c, cudaDeviceProp *p)
@@ -432,6 +438,8 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
         return nullptr;
     }
     c->managed = getenv("HOLORUN_CUDA_MANAGED") != nullptr;
+    if (c->managed && c->processors > FEW_PROCESSORS)
+        c->processors = FEW_PROCESSORS;
     steps_open(c);
     fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));

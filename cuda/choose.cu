@@ -256,9 +256,9 @@ __global__ void narrow(choice_rows rows, choice_state *states, sum *all_bins)
     __syncthreads();
     if (arrived[0] != gridDim.x - 1)
         return;
+    __threadfence();
     if (threadIdx.x == 0)
         s->blocks_done = 0;
-    __threadfence();
     find_bin(r, s, row_bins);
 }
 

@@ -161,12 +161,16 @@ template <class F> static void find(void *library, const char *name, F *f)
     memcpy(f, &p, sizeof p);
 }
 
-/* NULL where there is none. */
+/* NULL where there is none. One of a newer CUDA than the driver's could be opened, but not used. */
 static void *open_library()
 {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
                                         "/usr/local/cuda/lib64/libcublasLt.so"};
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
     for (const char *name : names) {
+        if (name == names[0] && driver < 13000)
+            continue;
         void *p = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (p)
             return p;

@@ -15,7 +15,7 @@
 #ifdef CUDA_EMULATED
 #define SHARED(type, name, n)                                                                                \
     static char name##_here;                                                                                 \
-    type *const name = static_cast<type *>(emu::shared(&name##_here, sizeof(type) * (n)))
+    type *const name = static_cast<type *>(emu::shared(&name##_here, sizeof(type) * (n), alignof(type)))
 #define DYNAMIC_SHARED(type, name) type *const name = static_cast<type *>(emu::dynamic_shared())
 #else
 #define SHARED(type, name, n) __shared__ type name[n]

@@ -30,7 +30,7 @@ struct cuda {
     int device;
     cudaStream_t stream;
     int processors; /* streaming multiprocessors */
-    bool managed;   /* memory that the host can read too, and every operation waited for: for tests */
+    bool managed;   /* for tests: memory of the host's too, every operation waited for, few processors */
     void *scratch;  /* of cuda_scratch */
     size_t scratch_room;
     unsigned *counts; /* of blocks that are done, zero between launches (mamba.cu) */
@@ -79,6 +79,7 @@ template <class... P, class... A>
 static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...), dim3 grid, dim3 block,
                           size_t shared, const A &...args)
 {
+    static_assert((0 + ... + sizeof(P)) <= 4096 - 64, "what every driver takes as arguments of a kernel");
     std::tuple<P...> values(args...);
     std::array<void *, sizeof...(P)> each = std::apply(
         [](auto &...v) { return std::array<void *, sizeof...(P)>{static_cast<void *>(&v)...}; }, values);

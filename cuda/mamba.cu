@@ -65,9 +65,9 @@ __device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
     __syncthreads();
     if (threadIdx.x == 0) {
         before[0] = atomicAdd(arrived, 1u);
+        __threadfence();
         if (before[0] == blocks - 1)
             *arrived = 0;
-        __threadfence();
     }
     __syncthreads();
     return before[0] == blocks - 1;

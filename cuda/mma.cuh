@@ -65,11 +65,12 @@ __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const
     const unsigned char(*lanes)[64] = emu::exchange(mine, sizeof mine);
     int g = emu::here.lane / 4, t = emu::here.lane % 4;
     for (int i = 0; i < 4; i++)
-        for (int k = 0; k < 16; k++) {
-            const unsigned char *left = lanes[4 * g + k % 8 / 2],
-                                *right = lanes[4 * (2 * t + i % 2) + k % 8 / 2];
-            d[i] += emu::half_of(left, 2 * (k / 8 * 2 + i / 2) + k % 2) *
-                    emu::half_of(right, 8 + 2 * (k / 8) + k % 2);
+        for (int half = 0; half < 2; half++) {
+            float term[8];
+            for (int k = 0; k < 8; k++)
+                term[k] = emu::half_of(lanes[4 * g + k / 2], 2 * (half * 2 + i / 2) + k % 2) *
+                          emu::half_of(lanes[4 * (2 * t + i % 2) + k / 2], 8 + 2 * half + k % 2);
+            d[i] = emu::tensor_sum(d[i], term);
         }
 #else
     asm volatile(
@@ -86,6 +87,7 @@ __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const
 template <bool TURNED> __device__ __forceinline__ void load_matrices(unsigned r[4], const void *row)
 {
 #ifdef CUDA_EMULATED
+    emu::watch_aligned(row, 16);
     const unsigned char(*lanes)[64] = emu::exchange(row, 16);
     int g = emu::here.lane / 4, t = emu::here.lane % 4;
     for (int m = 0; m < 4; m++) {

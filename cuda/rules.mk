@@ -29,12 +29,15 @@ endif
 
 # The kernels on the host.
 EMU_FLAGS := -std=c++17 -D_GNU_SOURCE -Itests/emu -Isrc -I. $(or $(EMU_OPT),-O2) -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-unknown-pragmas $(SAN)
-EMU_OBJ   := $(CUDA_SRC:cuda/%.cu=$(B)/emu/%.o) $(B)/emu/emu.o $(B)/emu/graph.o
+EMU_SRC   := $(wildcard tests/emu/*.cc)
+EMU_OBJ   := $(CUDA_SRC:cuda/%.cu=$(B)/emu/%.o) $(EMU_SRC:tests/emu/%.cc=$(B)/emu/%.o)
+# What the compiler tells of each access is for tests/emu/watch.cc; it cannot tell two sanitizers.
+EMU_WATCH := $(if $(SAN),,-fsanitize=thread -fsanitize=alignment --param tsan-instrument-func-entry-exit=0)
 $(B)/emu/%.o: cuda/%.cu
 	@mkdir -p $(@D)
 	$(call say,C++)
-	$(Q)$(CXX) -x c++ $(EMU_FLAGS) -MMD -MP -c -o $@ $<
-$(B)/emu/emu.o $(B)/emu/graph.o: $(B)/emu/%.o: tests/emu/%.cc
+	$(Q)$(CXX) -x c++ $(EMU_FLAGS) $(EMU_WATCH) -MMD -MP -c -o $@ $<
+$(EMU_SRC:tests/emu/%.cc=$(B)/emu/%.o): $(B)/emu/%.o: tests/emu/%.cc
 	@mkdir -p $(@D)
 	$(call say,C++)
 	$(Q)$(CXX) $(EMU_FLAGS) -MMD -MP -c -o $@ $<

@@ -5,7 +5,9 @@
 
 #include "emu/emu.h"
 #include "model/session.h"
+#include "ops/ops.h"
 
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,7 +153,47 @@ static void t_lost(void **state)
     engine_close(g);
 }
 
+/* ---- one of several --------------------------------------------------------------------------------------------------- */
+
+static void read_some(struct engine *g)
+{
+    struct err e = ERR_INIT;
+    struct session *s = session_new(g, 1);
+    for (int i = 0; i < 4; i++)
+        if (session_append(s, &(int32_t){40 + i}, 1, &e) || session_compute(s, &e))
+            fail_msg("%s", e.text);
+    session_free(s);
+}
+
+static void *read_and_close(void *engine_)
+{
+    read_some(engine_);
+    engine_close(engine_);
+    return NULL;
+}
+
+/* The emulated card stops what is given to it by a thread whose card is another one. */
+static void t_second(void **state)
+{
+    (void)state;
+    only_emulated();
+    struct gpu found[2];
+    pthread_t other;
+    emu_card.cards = 2;
+    struct engine *g = tiny_open_on(&tiny, "cuda:1", NULL, false);
+    read_some(g);
+    assert_int_equal(backend_gpu_list(found, 2, NULL), 2);
+    struct backend *first = backend_open("cuda:0", NULL, 0, NULL, NULL);
+    assert_non_null(first);
+    backend_free(first);
+    read_some(g);
+    assert_int_equal(pthread_create(&other, NULL, read_and_close, g), 0);
+    pthread_join(other, NULL);
+    emu_card.cards = whole.cards;
+}
+
 static const struct CMUnitTest tests[] = {
+    CLAIM("the second of two cards does the work of every thread, one that another thread opened", t_second),
     CLAIM("what is missing beside a card is told in one line, and the processor is there", t_missing),
     CLAIM("a card that is lost ends the program with one line that says what to do", t_lost),
 };

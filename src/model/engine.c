@@ -254,7 +254,7 @@ void engine_close(struct engine *g)
 
 /* ---- turns ------------------------------------------------------------------------------------------------ */
 
-/* A GPU wants to know each thread that works with it. */
+/* A GPU wants to know each thread that works with it, be it the only one: it may not be the one that opened it. */
 static void attach(struct engine *g)
 {
     if (g->backend->ops->attach)
@@ -263,17 +263,14 @@ static void attach(struct engine *g)
 
 void engine_enter(struct engine *g, struct turn_member *m)
 {
-    if (!g->turns)
-        return;
-    turns_take(g->turns, m, false);
+    if (g->turns)
+        turns_take(g->turns, m, false);
     attach(g);
 }
 
 int engine_try_enter(struct engine *g, struct turn_member *m, struct err *e)
 {
-    if (!g->turns)
-        return 0;
-    if (turns_take(g->turns, m, true))
+    if (g->turns && turns_take(g->turns, m, true))
         return session_stopped(e);
     attach(g);
     return 0;

@@ -5,19 +5,25 @@
  * after the other, in an order drawn anew at each launch, and in a block the threads, at each barrier: so
  * that a missing barrier, or a block that counts on another, shows as a wrong number.  What a GPU would let pass is an error here, with the name of the
  * kernel: a barrier that some threads never reach, warp functions without all lanes, more shared memory than
- * every supported card has or than the kernel was allowed, blocks that are no multiple of a warp.  Shared and device memory begin as NaN;
- * memory that was freed, or is more than 256 bytes beyond the end, cannot be touched; under AddressSanitizer an index
- * beyond either kind is caught.
+ * every supported card has or than the kernel was allowed, blocks that are no multiple of a warp, work for another card
+ * than the thread's own.  Shared and device memory begin as NaN; memory that was freed cannot be touched.  Every single
+ * access of a kernel is looked at (watch.h): races, what is beyond an array, what is not aligned.
+ *
+ * Arithmetic is as bad as a card's may be: sums of tensor cores are cut off, functions are off by as many steps as they
+ * are said to be at most, the same for the same numbers.
  *
  * Left out: anything about time.  Streams finish at once.
  */
 #ifndef HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
 #define HOLORUN_TESTS_EMU_CUDA_RUNTIME_H
 
+#include "watch.h"
+
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -62,12 +68,13 @@ struct place {
 extern place here; /* of the thread that runs */
 
 void barrier(const char *file, int line);
+void warp_barrier();
 
 /* Every lane of the warp gives `bytes` (at most 64) and sees those of all 32, until its next exchange. */
 const unsigned char (*exchange(const void *mine, size_t bytes))[64];
 
-/* The same memory for all threads of a block, for one declaration. */
-void *shared(const void *declaration, size_t bytes);
+/* The same memory for all threads of a block, for one declaration: aligned as the type is, and no better. */
+void *shared(const void *declaration, size_t bytes, size_t alignment);
 void *dynamic_shared();
 
 /* Copies that a thread need not wait for: done when it waits, not before, so that a missing wait shows. */
@@ -91,12 +98,12 @@ inline dim3 &threadIdx = emu::here.thread, &blockIdx = emu::here.block, &blockDi
 
 inline void __threadfence()
 {
+    emu::watch_fence();
 }
 
 inline void __syncwarp(unsigned = ~0u)
 {
-    char nothing = 0;
-    emu::exchange(&nothing, 1);
+    emu::warp_barrier();
 }
 
 template <class T> T __shfl_sync(unsigned, T v, int lane)
@@ -125,26 +132,63 @@ inline unsigned __ballot_sync(unsigned, int yes)
     return all;
 }
 
+namespace emu
+{
+/* *p becomes `next`, at once; what it was. */
+template <class T, class F> __attribute__((noinline, no_sanitize("thread"))) T at_once(T *p, const F &next)
+{
+    T old, now;
+    watch(p, sizeof *p, ATOMIC);
+    memcpy(&old, p, sizeof old);
+    now = next(old);
+    memcpy(p, &now, sizeof now);
+    return old;
+}
+} // namespace emu
+
 template <class T> T atomicAdd(T *p, T v)
 {
-    T old = *p;
-    *p += v;
-    return old;
+    return emu::at_once(p, [v](T old) { return (T)(old + v); });
 }
 
 template <class T> T atomicMax(T *p, T v)
 {
-    T old = *p;
-    *p = v > old ? v : old;
-    return old;
+    return emu::at_once(p, [v](T old) { return v > old ? v : old; });
 }
 
-inline unsigned long long atomicMax(unsigned long long *p, unsigned long long v)
+namespace emu
 {
-    unsigned long long old = *p;
-    *p = v > old ? v : old;
-    return old;
+/* A function's result, at most so many steps beside it. */
+float off_by(float exact, float of, int steps);
+
+/* sum + eight terms, as tensor cores add them. */
+float tensor_sum(float sum, const float term[8]);
+} // namespace emu
+
+inline float exp_of_card(float x)
+{
+    return emu::off_by(expf(x), x, 2);
 }
+inline float log1p_of_card(float x)
+{
+    return emu::off_by(log1pf(x), x, 1);
+}
+inline float erf_of_card(float x)
+{
+    return emu::off_by(erff(x), x, 2);
+}
+inline float exp2_of_card(float x)
+{
+    return emu::off_by(exp2f(x), x, 2);
+}
+inline float __expf(float x)
+{
+    return emu::off_by(expf(x), x, 2 + (int)fminf(fabsf(1.173f * x), 200));
+}
+#define expf   exp_of_card
+#define log1pf log1p_of_card
+#define erff   erf_of_card
+#define exp2f  exp2_of_card
 
 inline float __fadd_rn(float a, float b)
 {
@@ -153,10 +197,6 @@ inline float __fadd_rn(float a, float b)
 inline float __fmul_rn(float a, float b)
 {
     return a * b;
-}
-inline float __expf(float x)
-{
-    return expf(x);
 }
 /* Byte i is the one of the eight of b:a that nibble i of `which` names. */
 inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which)
@@ -206,6 +246,7 @@ typedef enum {
     cudaErrorInsufficientDriver = 35,
     cudaErrorDevicesUnavailable = 46,
     cudaErrorNoDevice = 100,
+    cudaErrorInvalidDevice = 101,
     cudaErrorNoKernelImageForDevice = 209,
     cudaErrorECCUncorrectable = 214,
     cudaErrorIllegalAddress = 700,
@@ -252,19 +293,10 @@ namespace emu
 cudaError_t broken(); /* what every call answers, once the card is lost */
 cudaError_t launch(); /* the same, for one kernel more: it may be the one at which that happens */
 } // namespace emu
-inline cudaError_t cudaSetDevice(int)
-{
-    return emu::broken();
-}
-inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned)
-{
-    *s = nullptr;
-    return emu::broken();
-}
-inline cudaError_t cudaStreamDestroy(cudaStream_t)
-{
-    return cudaSuccess;
-}
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t s);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 inline cudaError_t cudaDeviceSynchronize()
 {
@@ -317,20 +349,33 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 namespace emu
 {
 
-void run(const char *kernel, dim3 grid, dim3 block, size_t shared, const std::function<void()> &body);
+/* A kernel with its arguments, which every thread can call. */
+struct call {
+    std::shared_ptr<void> what;
+    size_t bytes; /* of it */
+    void (*run)(void *what);
+};
+
+/* allowed: dynamic shared memory that the kernel was allowed, 0: it was not asked. */
+void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowed, const call &body);
 
 /* Now, or when the graph that is being recorded runs. */
 void enqueue(const std::function<void()> &what);
 
-/* Makes of the addresses of a kernel's arguments a call that every thread can make. */
-typedef std::function<std::function<void()>(void **args)> binder;
+/* Makes a call of the addresses of a kernel's arguments. */
+typedef std::function<call(void **args)> binder;
 void remember(const void *kernel, const char *name, const binder &bind);
 
-template <class... P, size_t... I>
-std::function<void()> bound(void (*kernel)(P...), void **args, std::index_sequence<I...>)
+template <class... P> struct bound_kernel {
+    void (*kernel)(P...);
+    std::tuple<P...> args;
+};
+
+template <class... P, size_t... I> call bound(void (*kernel)(P...), void **args, std::index_sequence<I...>)
 {
-    std::tuple<P...> a{*static_cast<P *>(args[I])...};
-    return [kernel, a] { std::apply(kernel, a); };
+    using all = bound_kernel<P...>;
+    return {std::make_shared<all>(all{kernel, {*static_cast<P *>(args[I])...}}), sizeof(all),
+            [](void *what) { std::apply(static_cast<all *>(what)->kernel, static_cast<all *>(what)->args); }};
 }
 
 /* Before a kernel is launched by its address. */

@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <sys/mman.h>
 #include <utility>
@@ -26,7 +25,8 @@ place here;
 namespace
 {
 
-enum { MAX_THREADS = 1024, STACK = 256 << 10, SHARED_LIMIT = 99 << 10, WARPS = MAX_THREADS / 32 };
+enum { MAX_THREADS = 1024, STACK = 256 << 10, WARPS = MAX_THREADS / 32 };
+enum { SHARED_LIMIT = 99 << 10, SHARED_FOR_ALL = 48 << 10, SHARED_ROOM = 224 << 10, SHARED_GAP = 128 };
 
 struct late_copy {
     void *to;
@@ -41,6 +41,7 @@ struct coroutine {
     bool done;
     long waits; /* barrier it waits for: it goes on when that many have been passed; -1: none */
     long warp_waits;
+    uint32_t syncs;                            /* of its warp, passed */
     int next;                                  /* which of the two exchange buffers */
     std::vector<late_copy> copies;             /* of the group that is open */
     std::deque<std::vector<late_copy>> groups; /* under way */
@@ -54,7 +55,7 @@ struct warp {
 
 struct {
     const char *kernel;
-    const std::function<void()> *body;
+    const call *body;
     coroutine threads[MAX_THREADS];
     warp warps[WARPS];
     int n, running, arrived, finished;
@@ -62,19 +63,28 @@ struct {
     const char *file; /* of the barrier that threads wait at */
     int line;
     void *host; /* the scheduler's own stack pointer */
-    std::map<const void *, std::pair<void *, size_t>> shared;
+    char *room; /* of shared memory, aligned to 4096 bytes */
+    std::map<const void *, void *> shared;
     void *dynamic;
-    size_t shared_bytes;
+    size_t shared_bytes, room_used, dynamic_bytes, allowed;
     uint64_t random = 88172645463325252ull;
     uint64_t behind; /* warps that stay where they are */
 } now;
 
-[[noreturn]] void fail(const char *what)
+} // namespace
+
+void fail(const char *what)
 {
-    fprintf(stderr, "kernel %s, block %u,%u,%u, thread %u: %s\n", now.kernel, here.block.x, here.block.y,
-            here.block.z, here.thread.x, what);
+    if (watched.inside)
+        fprintf(stderr, "kernel %s, block %u,%u,%u, thread %u: %s\n", now.kernel, here.block.x, here.block.y,
+                here.block.z, here.thread.x, what);
+    else
+        fprintf(stderr, "kernel %s: %s\n", now.kernel ? now.kernel : "(none)", what);
     abort();
 }
+
+namespace
+{
 
 /* ---- coroutines ---------------------------------------------------------------------------------------- */
 
@@ -107,12 +117,13 @@ emu_switch:
 
 void leave()
 {
+    watched.inside = false;
     emu_switch(&now.threads[now.running].sp, now.host);
 }
 
 void enter()
 {
-    (*now.body)();
+    now.body->run(now.body->what.get());
     now.threads[now.running].done = true;
     now.finished++;
     leave();
@@ -137,6 +148,7 @@ void prepare(coroutine *c)
     c->done = false;
     c->waits = c->warp_waits = -1;
     c->next = 0;
+    c->syncs = 0;
     c->copies.clear();
     c->groups.clear();
 }
@@ -156,13 +168,16 @@ uint64_t draw()
 
 /* ---- blocks --------------------------------------------------------------------------------------------- */
 
-void *poisoned(size_t bytes)
+/* A piece of shared memory. */
+void *piece_of_room(size_t bytes, size_t alignment)
 {
-    void *p = nullptr;
-    if (posix_memalign(&p, 128, bytes ? bytes : 1))
-        fail("no memory");
-    memset(p, 0xff, bytes);
-    return p;
+    size_t at = (now.room_used + SHARED_GAP) / 128 * 128;
+    if (alignment < 128) /* no better than that */
+        at += alignment;
+    now.room_used = at + bytes;
+    memset(now.room + at, 0xff, bytes);
+    watch_array(now.room + at, bytes);
+    return now.room + at;
 }
 
 /* Some warps fall behind for a few rounds, or for as long as others can move. */
@@ -188,6 +203,7 @@ void round_of_threads(std::vector<int> &order)
         moved = true;
         now.running = i;
         here = c->at;
+        watched = {true, i, c->syncs, c->stack, STACK};
         emu_switch(&now.host, c->sp);
     }
     if (!moved)
@@ -207,8 +223,11 @@ void run_block(dim3 at, dim3 grid, dim3 block, size_t dynamic)
     now.n = static_cast<int>(block.x * block.y * block.z);
     now.arrived = now.finished = 0;
     now.passed = 0;
-    now.shared_bytes = dynamic;
-    now.dynamic = poisoned(dynamic);
+    now.shared_bytes = now.dynamic_bytes = dynamic;
+    now.room_used = 0;
+    now.shared.clear();
+    watch_block((at.z * grid.y + at.y) * static_cast<uint64_t>(grid.x) + at.x, now.room, SHARED_ROOM);
+    now.dynamic = piece_of_room(dynamic, 16);
     std::vector<int> order(static_cast<size_t>(now.n));
     for (int i = 0; i < now.n; i++) {
         unsigned u = static_cast<unsigned>(i);
@@ -221,18 +240,17 @@ void run_block(dim3 at, dim3 grid, dim3 block, size_t dynamic)
         now.warps[i].arrived = 0, now.warps[i].passed = 0;
     while (now.finished < now.n)
         round_of_threads(order);
-    for (auto &piece : now.shared)
-        free(piece.second.first);
-    now.shared.clear();
-    free(now.dynamic);
 }
 
 } // namespace
 
-void run(const char *kernel, dim3 grid, dim3 block, size_t shared, const std::function<void()> &body)
+void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowed, const call &body)
 {
     now.kernel = kernel;
     now.body = &body;
+    now.allowed = allowed;
+    if (!now.room && posix_memalign(reinterpret_cast<void **>(&now.room), 4096, SHARED_ROOM))
+        fail("no memory");
     unsigned n = block.x * block.y * block.z;
     if (n == 0 || n % 32 || n > MAX_THREADS)
         fail("a block has whole warps, at most 1024 threads");
@@ -245,6 +263,7 @@ void run(const char *kernel, dim3 grid, dim3 block, size_t shared, const std::fu
     do
         step = 1 + draw() % blocks;
     while (std::gcd(step, blocks) != 1);
+    watch_launch(blocks, body.what.get(), body.bytes);
     for (uint64_t i = 0; i < blocks; i++, at = (at + step) % blocks)
         run_block(dim3(static_cast<unsigned>(at % grid.x), static_cast<unsigned>(at / grid.x % grid.y),
                        static_cast<unsigned>(at / grid.x / grid.y)),
@@ -263,6 +282,7 @@ void barrier(const char *file, int line)
     if (++now.arrived == now.n) {
         now.arrived = 0;
         now.passed++;
+        watch_barrier();
     }
     leave();
 }
@@ -275,6 +295,7 @@ const unsigned char (*exchange(const void *mine, size_t bytes))[64]
     int buffer = c->next;
     if (bytes > 64)
         fail("an exchange of more than 64 bytes");
+    watch(mine, bytes, READ);
     memcpy(w->lanes[buffer][here.lane], mine, bytes);
     c->next = !buffer;
     c->warp_waits = w->passed;
@@ -286,10 +307,19 @@ const unsigned char (*exchange(const void *mine, size_t bytes))[64]
     return w->lanes[buffer];
 }
 
+void warp_barrier()
+{
+    char nothing = 0;
+    exchange(&nothing, 1);
+    watched.syncs = ++now.threads[now.running].syncs;
+}
+
 void copy_later(void *to, const void *from, size_t bytes, size_t wanted)
 {
     if (reinterpret_cast<uintptr_t>(to) % bytes || reinterpret_cast<uintptr_t>(from) % bytes)
         fail("a copy of 16 bytes from or to an address that is no multiple of it");
+    watch_copy(to, bytes, true);
+    watch(from, wanted, READ);
     memset(to, 0xff, bytes);
     now.threads[now.running].copies.push_back({to, from, bytes, wanted});
 }
@@ -306,21 +336,24 @@ void copies_wait(size_t groups)
     coroutine *c = &now.threads[now.running];
     for (; c->groups.size() > groups; c->groups.pop_front())
         for (const late_copy &l : c->groups.front()) {
+            watch_copy(l.to, l.bytes, false);
             memset(l.to, 0, l.bytes);
             memcpy(l.to, l.from, l.wanted);
         }
 }
 
-void *shared(const void *declaration, size_t bytes)
+void *shared(const void *declaration, size_t bytes, size_t alignment)
 {
-    auto &piece = now.shared[declaration];
-    if (!piece.first) {
+    void *&piece = now.shared[declaration];
+    if (!piece) {
         now.shared_bytes += bytes;
         if (now.shared_bytes > SHARED_LIMIT)
             fail("more shared memory than every supported card has");
-        piece = {poisoned(bytes), bytes};
+        if (now.shared_bytes > SHARED_FOR_ALL && now.allowed < now.dynamic_bytes)
+            fail("more shared memory in all than it was allowed");
+        piece = piece_of_room(bytes, alignment);
     }
-    return piece.first;
+    return piece;
 }
 
 void *dynamic_shared()
@@ -329,176 +362,3 @@ void *dynamic_shared()
 }
 
 } // namespace emu
-
-/* ---- the card -------------------------------------------------------------------------------------------- */
-
-struct emu_card emu_card = {13000, 13000, 1, 8, true, static_cast<size_t>(8) << 30, 0, 0, 0, 0, 0};
-
-cudaError_t emu::broken()
-{
-    return static_cast<cudaError_t>(emu_card.error);
-}
-
-/* ---- memory ---------------------------------------------------------------------------------------------- */
-
-/* Memory ends at a page that nobody may touch, and cannot be touched any more once it is free; where an address
- * sanitizer does that, and better, it is left to it. */
-struct piece {
-    void *at;
-    size_t whole, bytes; /* that were taken, and that somebody asked for */
-};
-static std::mutex pieces_lock;
-static std::map<void *, piece> pieces;
-
-static size_t rounded(size_t bytes)
-{
-    return (bytes + 255) / 256 * 256;
-}
-
-#ifdef __SANITIZE_ADDRESS__
-static void *take(size_t bytes, piece *p)
-{
-    p->whole = bytes ? bytes : 1; /* not more: what is beyond is caught */
-    return posix_memalign(&p->at, 256, p->whole) ? nullptr : p->at;
-}
-
-static void give(const piece &p)
-{
-    free(p.at);
-}
-#else
-enum { PAGE = 4096 };
-
-static void *take(size_t bytes, piece *p)
-{
-    bytes = rounded(bytes);
-    p->whole = (bytes + PAGE - 1) / PAGE * PAGE + PAGE;
-    p->at =
-        mmap(nullptr, p->whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p->at == MAP_FAILED)
-        return nullptr;
-    char *end = static_cast<char *>(p->at) + p->whole - PAGE;
-    mprotect(end, PAGE, PROT_NONE);
-    return end - bytes;
-}
-
-static void give(const piece &p) /* nothing else ever comes to lie there */
-{
-    mmap(p.at, p.whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-}
-#endif
-
-cudaError_t cudaMallocHost(void **p, size_t bytes)
-{
-    piece taken = {nullptr, 0, rounded(bytes)};
-    if (emu::broken() != cudaSuccess)
-        return emu::broken();
-    *p = take(bytes, &taken);
-    if (!*p)
-        return cudaErrorMemoryAllocation;
-    memset(*p, 0xff, bytes);
-    std::lock_guard<std::mutex> hold(pieces_lock);
-    pieces[*p] = taken;
-    return cudaSuccess;
-}
-
-static cudaError_t give_back(void *p, size_t *bytes)
-{
-    std::lock_guard<std::mutex> hold(pieces_lock);
-    auto found = pieces.find(p);
-    *bytes = 0;
-    if (found == pieces.end())
-        return p ? cudaErrorInvalidValue : emu::broken();
-    *bytes = found->second.bytes;
-    give(found->second);
-    pieces.erase(found);
-    return emu::broken();
-}
-
-cudaError_t cudaFreeHost(void *p)
-{
-    size_t bytes;
-    return give_back(p, &bytes);
-}
-
-cudaError_t cudaMalloc(void **p, size_t bytes)
-{
-    if (emu_card.used + rounded(bytes) > emu_card.memory)
-        return cudaErrorMemoryAllocation;
-    cudaError_t error = cudaMallocHost(p, bytes);
-    if (error == cudaSuccess)
-        emu_card.used += rounded(bytes);
-    emu_card.most = emu_card.most < emu_card.used ? emu_card.used : emu_card.most;
-    return error;
-}
-
-cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
-{
-    return cudaMalloc(p, bytes);
-}
-
-cudaError_t cudaFree(void *p)
-{
-    size_t bytes;
-    cudaError_t error = give_back(p, &bytes);
-    emu_card.used -= bytes;
-    return error;
-}
-
-cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
-{
-    *free_bytes = emu_card.memory - emu_card.used;
-    *total = emu_card.memory;
-    return emu::broken();
-}
-
-/* ---- what there is ------------------------------------------------------------------------------------------ */
-
-const char *cudaGetErrorString(cudaError_t e)
-{
-    static const std::map<int, const char *> names = {
-        {cudaSuccess, "no error"},
-        {cudaErrorMemoryAllocation, "out of memory"},
-        {cudaErrorStubLibrary, "CUDA driver is a stub library"},
-        {cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version"},
-        {cudaErrorNoDevice, "no CUDA-capable device is detected"},
-        {cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device"},
-        {cudaErrorDevicesUnavailable, "CUDA-capable device(s) is/are busy or unavailable"},
-        {cudaErrorLaunchFailure, "unspecified launch failure"}};
-    auto found = names.find(e);
-    return found == names.end() ? "an error" : found->second;
-}
-
-cudaError_t cudaGetDeviceCount(int *n)
-{
-    *n = 0;
-    if (emu_card.driver < emu_card.runtime)
-        return cudaErrorInsufficientDriver;
-    if (!emu_card.cards)
-        return cudaErrorNoDevice;
-    *n = emu_card.cards;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
-{
-    *p = cudaDeviceProp{};
-    strcpy(p->name, "emulated");
-    p->totalGlobalMem = emu_card.memory;
-    p->sharedMemPerBlockOptin = emu::SHARED_LIMIT;
-    p->major = emu_card.major;
-    p->multiProcessorCount = 4;
-    return emu::broken();
-}
-
-cudaError_t cudaDriverGetVersion(int *v)
-{
-    *v = emu_card.driver;
-    return cudaSuccess;
-}
-
-cudaError_t cudaRuntimeGetVersion(int *v)
-{
-    *v = emu_card.runtime;
-    return cudaSuccess;
-}

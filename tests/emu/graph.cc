@@ -1,5 +1,5 @@
 /* graph.cc - what is given to a stream: launches and copies, run at once or recorded in a graph. */
-#include "cuda_runtime.h"
+#include "card.h"
 #include "emu.h"
 
 #include <cstdio>
@@ -16,7 +16,8 @@ struct node {
     const void *kernel; /* NULL: something else */
     dim3 grid, block;
     size_t shared;
-    std::function<void()> call;
+    std::function<void()> other;
+    emu::call call;
     size_t number; /* its handle */
 };
 
@@ -68,9 +69,9 @@ cudaGraphNode_t numbered(size_t n)
 void run(const node &n)
 {
     if (n.kernel)
-        emu::run(kernels()[n.kernel].name.c_str(), n.grid, n.block, n.shared, n.call);
+        emu::run(kernels()[n.kernel].name.c_str(), n.grid, n.block, n.shared, allowed()[n.kernel], n.call);
     else
-        n.call();
+        n.other();
 }
 
 void submit(const node &n)
@@ -92,7 +93,7 @@ node make_node(const void *kernel, dim3 grid, dim3 block, void **args, size_t sh
         fprintf(stderr, "kernel %s: more shared memory than it was allowed\n", k->second.name.c_str());
         abort();
     }
-    return node{kernel, grid, block, shared, k->second.bind(args), 0};
+    return node{kernel, grid, block, shared, nullptr, k->second.bind(args), 0};
 }
 
 } // namespace
@@ -120,28 +121,33 @@ cudaError_t launch()
 
 void enqueue(const std::function<void()> &what)
 {
-    submit(node{nullptr, dim3(), dim3(), 0, what, 0});
+    submit(node{nullptr, dim3(), dim3(), 0, what, {}, 0});
 }
 
 } // namespace emu
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared,
-                             cudaStream_t)
+                             cudaStream_t stream)
 {
+    emu::give_work(stream, "a launch");
     if (emu::launch() == cudaSuccess)
         submit(make_node(kernel, grid, block, args, shared));
     return emu::broken();
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind, cudaStream_t)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, cudaMemcpyKind kind, cudaStream_t stream)
 {
+    emu::give_work(stream, "a copy");
+    emu::check_copy(to, from, n, kind);
     emu::enqueue([=] { memmove(to, from, n); });
     return emu::broken();
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
-                              size_t rows, cudaMemcpyKind, cudaStream_t)
+                              size_t rows, cudaMemcpyKind kind, cudaStream_t stream)
 {
+    emu::give_work(stream, "a copy");
+    emu::check_copy(to, from, width, kind);
     emu::enqueue([=] {
         for (size_t i = 0; i < rows; i++)
             memmove(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch,
@@ -150,14 +156,17 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
     return emu::broken();
 }
 
-cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t)
+cudaError_t cudaMemsetAsync(void *p, int v, size_t n, cudaStream_t stream)
 {
+    emu::give_work(stream, "a fill");
+    emu::check_copy(p, p, n, cudaMemcpyDeviceToDevice);
     emu::enqueue([=] { memset(p, v, n); });
     return emu::broken();
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t)
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    emu::give_work(stream, "waiting");
     if (recording)
         fail("waiting for a stream that is being recorded");
     return emu::broken();
@@ -165,8 +174,9 @@ cudaError_t cudaStreamSynchronize(cudaStream_t)
 
 /* ---- graphs ------------------------------------------------------------------------------------------------ */
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode)
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 {
+    emu::give_work(stream, "a recording");
     if (recording)
         fail("two recordings at once");
     recording = new emu_graph();
@@ -214,8 +224,9 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode
     fail("arguments for a node that is not this kernel");
 }
 
-cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t)
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
+    emu::give_work(stream, "a graph");
     if (recording)
         fail("a graph within a recording");
     for (const node &n : exec->nodes)

@@ -6,7 +6,8 @@
 #   HOLORUN_TEST_ROUNDS=10     how often the random cases are drawn anew
 #   SANITIZER_SECONDS=300      limit of each program under compute-sanitizer
 #
-# The tests look at tensors from the host, so memory is managed (HOLORUN_CUDA_MANAGED) and every operation is waited for.
+# The tests look at tensors from the host, so memory is managed (HOLORUN_CUDA_MANAGED), every operation is waited for, and
+# kernels are chosen as for a card of few processors: their small sizes then go every way that those of a model do.
 set -uo pipefail
 dir=$1
 here=$(dirname "$0")
@@ -35,11 +36,11 @@ check() { # TOOL PROGRAM
         ;;
     esac
 }
-for program in t_cuda_ops t_cuda_linear t_cuda_ssm t_cuda_attend; do
+for program in t_cuda_ops t_cuda_linear t_cuda_ssm t_cuda_half t_cuda_attend t_cuda_made t_cuda_choose t_cuda_preprocess; do
     check memcheck "$program"
 done
 for tool in racecheck synccheck; do # slow: each kernel once, with few numbers
-    for program in t_cuda_ops t_cuda_linear; do
+    for program in t_cuda_ops t_cuda_linear t_cuda_ssm t_cuda_attend; do
         check "$tool" "$program"
     done
 done

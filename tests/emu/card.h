@@ -1,0 +1,22 @@
+/* card.h - between the files of the emulated card. */
+#ifndef HOLORUN_TESTS_EMU_CARD_H
+#define HOLORUN_TESTS_EMU_CARD_H
+
+#include "cuda_runtime.h"
+
+struct emu_stream {
+    int card;
+};
+
+namespace emu
+{
+
+/* Work for a stream, by a thread whose own card must be that of the stream. */
+void give_work(cudaStream_t stream, const char *what);
+
+/* Whether both ends of a copy are what its kind says of the card's. */
+void check_copy(const void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
+
+} // namespace emu
+
+#endif

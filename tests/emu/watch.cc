@@ -1,0 +1,341 @@
+/* watch.cc - see watch.h.  Every two bytes of shared memory, and every byte of the card's, have a cell that says who was
+ * there last.
+ *
+ * Time goes by eras: one from barrier to barrier, counted through all blocks and launches, so that nothing has to be
+ * cleared.  Of readers it is enough to know the last warp, its lanes, and whether there was another warp.
+ */
+#include "watch.h"
+#include "cuda_runtime.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+namespace emu
+{
+
+watched_thread watched;
+
+namespace
+{
+
+enum { GRAIN = 2, SHARED_MOST = 256 << 10 };
+
+struct cell {
+    uint32_t written, write_syncs; /* era, and how far the thread was in it */
+    uint32_t read, read_syncs, lanes;
+    uint32_t array; /* of the block whose array it is: its first era */
+    uint16_t writer, warp;
+    bool atomic, more; /* warps than that have read */
+    bool coming;       /* by a copy */
+};
+
+struct global_cell {
+    uint32_t writer, reader; /* launch and block: their number since the beginning, from 1 */
+};
+enum : uint32_t { BY_ATOMIC = 0x80000000u };
+
+struct {
+    uint32_t era, first_era; /* of the block */
+    const char *at;
+    size_t bytes;
+    cell cells[SHARED_MOST / GRAIN];
+} room;
+
+/* What a block of this launch has said to others: when it wrote last, when it fenced, when it announced. */
+struct said {
+    uint64_t wrote, fenced, announced;
+    bool heard; /* others' announcements, and a fence behind them */
+    bool asked;
+};
+
+struct {
+    uint64_t clock;
+    uint32_t first, blocks, block; /* numbers of blocks */
+    const char *args;
+    size_t arg_bytes;
+    std::vector<struct said> blocks_said;
+    watched_piece recent[4];
+    unsigned generation, next;
+} grid;
+
+void tell(const char *what, const void *at, unsigned other, const char *unit)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%s (address %p, %s %u)", what, at, unit, other);
+    fail(text);
+}
+
+/* ---- shared memory ------------------------------------------------------------------------------------------- */
+
+/* Whether this thread comes behind what another did in the same era. */
+bool behind(int thread, uint32_t syncs)
+{
+    return thread == watched.thread || (thread / 32 == watched.thread / 32 && syncs < watched.syncs);
+}
+
+void shared_read(cell *c, const void *at)
+{
+    const uint32_t lane = 1u << watched.thread % 32;
+    const int warp = watched.thread / 32;
+    if (c->written < room.first_era)
+        fail("reads shared memory that nobody has written");
+    if (c->written == room.era && !behind(c->writer, c->write_syncs))
+        tell("reads shared memory that another thread writes, and no barrier is between", at, c->writer,
+             "thread");
+    if (c->read != room.era)
+        c->read = room.era, c->read_syncs = watched.syncs, c->lanes = lane, c->warp = (uint16_t)warp,
+        c->more = false;
+    else if (c->warp != warp)
+        c->more = true;
+    else if (c->read_syncs != watched.syncs)
+        c->read_syncs = watched.syncs, c->lanes = lane;
+    else
+        c->lanes |= lane;
+}
+
+void shared_write(cell *c, const void *at, bool atomic)
+{
+    const uint32_t lane = 1u << watched.thread % 32;
+    const int warp = watched.thread / 32;
+    if (c->written == room.era && !(atomic && c->atomic) && !behind(c->writer, c->write_syncs))
+        tell("writes shared memory that another thread writes, too, and no barrier is between", at, c->writer,
+             "thread");
+    if (c->read == room.era &&
+        (c->more || c->warp != warp || (c->read_syncs == watched.syncs && c->lanes & ~lane)))
+        tell("writes shared memory that another thread reads, and no barrier is between", at,
+             c->more && c->warp == warp ? ~0u : c->warp, "warp");
+    c->written = room.era;
+    c->write_syncs = watched.syncs;
+    c->writer = (uint16_t)watched.thread;
+    c->atomic = atomic;
+}
+
+void shared_access(const char *at, size_t bytes, access how)
+{
+    size_t first = (size_t)(at - room.at) / GRAIN, last = (size_t)(at - room.at + bytes - 1) / GRAIN;
+    for (size_t i = first; i <= last; i++) {
+        cell *c = &room.cells[i];
+        if (c->array != room.first_era)
+            fail("is beyond an array of shared memory");
+        if (c->coming)
+            fail("uses shared memory that a copy is still to bring");
+        if (how == READ)
+            shared_read(c, at);
+        else
+            shared_write(c, at, how == ATOMIC);
+    }
+}
+
+/* ---- the card's memory ---------------------------------------------------------------------------------------- */
+
+const watched_piece *find_piece(const char *at)
+{
+    if (grid.generation != pieces_generation) {
+        for (watched_piece &p : grid.recent)
+            p = {};
+        grid.generation = pieces_generation;
+    }
+    for (const watched_piece &p : grid.recent)
+        if (at >= p.at && at < p.at + p.bytes)
+            return &p;
+    watched_piece *p = &grid.recent[grid.next++ % 4];
+    if (!piece_at(at, p))
+        return nullptr;
+    if (!*p->shadow)
+        *p->shadow = calloc(p->bytes + 1, sizeof(global_cell));
+    return p;
+}
+
+/* Whether what block `other` did is done for this one. */
+bool announced(uint32_t other)
+{
+    const said &a = grid.blocks_said[other - grid.first], &mine = grid.blocks_said[grid.block - grid.first];
+    return a.wrote < a.announced && mine.heard;
+}
+
+/* Of this launch, another block, and nobody has heard of it. */
+bool strange(uint32_t who)
+{
+    return who >= grid.first && who != grid.block && who < grid.first + grid.blocks && !announced(who);
+}
+
+void global_access(const char *at, size_t bytes, access how)
+{
+    const watched_piece *p = find_piece(at);
+    if (!p)
+        fail("is at an address that is not of the card's memory, nor of its own stack");
+    if (at + bytes > p->at + p->bytes)
+        fail("is beyond the end of the memory it was given");
+    said *mine = &grid.blocks_said[grid.block - grid.first];
+    grid.clock++;
+    mine->asked |= how == ATOMIC;
+    if (how == ATOMIC && mine->fenced > mine->wrote) /* it may tell of what is behind the fence */
+        mine->announced = grid.clock;
+    else if (how != READ)
+        mine->wrote = grid.clock;
+    global_cell *cells = static_cast<global_cell *>(*p->shadow) + (at - p->at);
+    for (size_t i = 0; i < bytes; i++) {
+        global_cell *c = &cells[i];
+        uint32_t writer = c->writer & ~BY_ATOMIC;
+        bool both = how == ATOMIC && c->writer & BY_ATOMIC;
+        if (!both && strange(writer))
+            tell(how == READ ? "reads memory that another block of the launch writes"
+                             : "writes memory that another block of the launch writes, too",
+                 at + i, writer - grid.first, "block");
+        if (how != READ && c->reader >= grid.first && c->reader != grid.block &&
+            (c->reader == grid.first + grid.blocks ? !mine->heard : strange(c->reader)))
+            tell("writes memory that another block of the launch reads", at + i, c->reader - grid.first,
+                 "block");
+        if (how != READ)
+            c->writer = grid.block | (how == ATOMIC ? (uint32_t)BY_ATOMIC : 0);
+        else if (c->reader < grid.first || c->reader == grid.block)
+            c->reader = grid.block;
+        else
+            c->reader = grid.first + grid.blocks; /* several */
+    }
+}
+
+/* A variable of the program, as constants are. */
+extern "C" const char __executable_start, end;
+
+} // namespace
+
+void watch(const void *where, size_t bytes, access how)
+{
+    const char *at = static_cast<const char *>(where);
+    if (!watched.inside || (size_t)(at - watched.stack) < watched.stack_bytes)
+        return;
+    if (at >= room.at && at < room.at + room.bytes)
+        shared_access(at, bytes, how);
+    else if ((size_t)(at - grid.args) >= grid.arg_bytes && !(at >= &__executable_start && at < &end))
+        global_access(at, bytes, how);
+}
+
+void watch_aligned(const void *at, size_t multiple)
+{
+    if (watched.inside && reinterpret_cast<uintptr_t>(at) % multiple)
+        fail("is at an address that is no multiple of what it reads or writes");
+}
+
+/* ---- the scheduler tells -------------------------------------------------------------------------------------- */
+
+void watch_launch(uint64_t blocks, const void *args, size_t bytes)
+{
+    grid.first = (grid.first + grid.blocks + 1) & 0x3fffffffu; /* once round all is forgotten: seldom */
+    grid.first = grid.first ? grid.first : 1;
+    grid.blocks = (uint32_t)blocks;
+    grid.args = static_cast<const char *>(args);
+    grid.arg_bytes = bytes;
+    grid.blocks_said.assign(blocks, {});
+}
+
+void watch_block(uint64_t block, const char *shared, size_t bytes)
+{
+    grid.block = grid.first + (uint32_t)block;
+    room.at = shared;
+    room.bytes = bytes;
+    room.first_era = ++room.era;
+}
+
+void watch_array(const void *at, size_t bytes)
+{
+    size_t first = (size_t)(static_cast<const char *>(at) - room.at) / GRAIN;
+    for (size_t i = first; i < first + (bytes + GRAIN - 1) / GRAIN; i++)
+        room.cells[i].array = room.first_era, room.cells[i].coming = false;
+}
+
+void watch_barrier()
+{
+    room.era++;
+}
+
+void watch_fence()
+{
+    said *mine = &grid.blocks_said[grid.block - grid.first];
+    mine->fenced = ++grid.clock;
+    mine->heard |= mine->asked;
+}
+
+void watch_copy(const void *to, size_t bytes, bool under_way)
+{
+    const char *at = static_cast<const char *>(to);
+    if (at < room.at || at + bytes > room.at + room.bytes)
+        fail("copies to what is no shared memory");
+    for (size_t i = (size_t)(at - room.at) / GRAIN; i < (size_t)(at - room.at + bytes) / GRAIN; i++) {
+        room.cells[i].coming = false;
+        shared_access(room.at + i * GRAIN, GRAIN, WRITE);
+        room.cells[i].coming = under_way;
+    }
+}
+
+} // namespace emu
+
+/* ---- the compiler tells ------------------------------------------------------------------------------------------ */
+
+#ifndef __SANITIZE_ADDRESS__ /* whose own library they would be in the way of */
+extern "C" {
+
+#define TELL(n)                                                                                              \
+    void __tsan_read##n(void *p)                                                                             \
+    {                                                                                                        \
+        emu::watch(p, n, emu::READ);                                                                         \
+    }                                                                                                        \
+    void __tsan_write##n(void *p)                                                                            \
+    {                                                                                                        \
+        emu::watch(p, n, emu::WRITE);                                                                        \
+    }                                                                                                        \
+    void __tsan_unaligned_read##n(void *p)                                                                   \
+    {                                                                                                        \
+        emu::watch(p, n, emu::READ);                                                                         \
+    }                                                                                                        \
+    void __tsan_unaligned_write##n(void *p)                                                                  \
+    {                                                                                                        \
+        emu::watch(p, n, emu::WRITE);                                                                        \
+    }
+TELL(1)
+TELL(2)
+TELL(4)
+TELL(8)
+TELL(16)
+
+void __tsan_read_range(void *p, unsigned long n)
+{
+    emu::watch(p, n, emu::READ);
+}
+
+void __tsan_write_range(void *p, unsigned long n)
+{
+    emu::watch(p, n, emu::WRITE);
+}
+
+void __tsan_vptr_update(void **, void *)
+{
+}
+
+void __tsan_init()
+{
+}
+
+/* Of the type behind a pointer; the first member of what it is told is where in the source. */
+struct misaligned {
+    const char *file;
+    uint32_t line, column;
+    const void *type;
+    unsigned char log_alignment, kind;
+};
+
+void __ubsan_handle_type_mismatch_v1(misaligned *m, uintptr_t at)
+{
+    char text[256];
+    snprintf(text, sizeof text, "%s:%u: address %#zx is no multiple of %u", m->file, m->line, (size_t)at,
+             1u << m->log_alignment);
+    emu::fail(text);
+}
+
+void __ubsan_handle_type_mismatch_v1_abort(misaligned *m, uintptr_t at)
+{
+    __ubsan_handle_type_mismatch_v1(m, at);
+}
+}
+#endif
