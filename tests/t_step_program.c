@@ -91,11 +91,11 @@ static void t_terminal(void **state)
     wait_for(fd, &said, "(help)?");
     assert_int_equal(write(fd, "dance\n", 6), 6);
     wait_for(fd, &said, "there is no command 'dance'");
-    assert_int_equal(write(fd, "t 300 210\n", 10), 10);
+    assert_int_equal(write(fd, "p 300 210\n", 10), 10);
     wait_for(fd, &said, "300,210");
     assert_int_equal(write(fd, "\n", 1), 1); /* Return runs it */
     wait_for(fd, &said, "as?x");             /* nothing of the model's steers the terminal */
-    assert_int_equal(write(fd, "text yes\nr\nc\n", 13), 13);
+    assert_int_equal(write(fd, "text yes\nn\nc\n", 13), 13);
     wait_for(fd, &said, "Done.");
     int status;
     char rest[256];

@@ -106,6 +106,35 @@ static void keys_give_commands(bool wm)
     xvfb_stop(&x);
 }
 
+/* The letters of the terminal are those of the window. */
+static void t_letters(void **state)
+{
+    (void)state;
+    static const struct {
+        char letter;
+        const char *words; /* NULL: it is a command by itself */
+    } cases[] = {{'c', NULL}, {'a', NULL}, {'s', NULL},    {'u', NULL}, {'t', "word"},
+                 {'v', "no"}, {'f', "3"},  {'b', "click"}, {'r', "1"},  {'x', "1"}};
+    struct xvfb x;
+    struct example ex;
+    struct step_front *f = open_on(&x, "1400x900x24", nothing, true);
+    example_make(&ex, 640, 480);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *words = cases[i].words ? cases[i].words : "";
+        const struct deed deeds[] = {KEY(cases[i].letter), TEXT(words), KEY(XK_Return)};
+        struct step_command there = answer_to(f, &ex, deeds, cases[i].words ? 3 : 1), here = {0};
+        char line[32];
+        snprintf(line, sizeof line, "%c %s%s", cases[i].letter, cases[i].letter == 'b' ? "kind " : "", words);
+        must(step_parse(line, &here, &why));
+        if (here.verb != there.verb)
+            fail_msg("'%s' is '%s' in a terminal and '%s' in the window", line, step_verb_name(here.verb),
+                     step_verb_name(there.verb));
+    }
+    f->close(f);
+    image_free(&ex.frame);
+    xvfb_stop(&x);
+}
+
 static void t_keys(void **state)
 {
     (void)state;
@@ -316,6 +345,7 @@ static void t_anything(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("keys are verbs, and words go with them", t_keys),
+    CLAIM("a letter is the same verb in the window and in a terminal", t_letters),
     CLAIM("keys work without a window manager", t_keys_without_manager),
     CLAIM("the mouse moves targets, presses buttons, goes back to past steps", t_mouse),
     CLAIM("Stop works while the model thinks, and ends waiting", t_stop),

@@ -7,24 +7,25 @@
 
 enum arguments { ARGS_NONE, ARGS_TEXT, ARGS_MAYBE_TEXT, ARGS_NUMBER, ARGS_MAYBE_NUMBER, ARGS_PLACE };
 
+/* A letter means the same on the window's buttons (scene.c). */
 static const struct {
     const char *name;
     char letter;
     enum arguments args;
     const char *help;
 } verbs[] = {
-    [STEP_RUN] = {"run", 'r', ARGS_NONE, "run                  run this step, then show the next"},
+    [STEP_RUN] = {"run", 'n', ARGS_NONE, "run                  run this step, then show the next"},
     [STEP_EDIT] = {"edit", 'e', ARGS_TEXT,
                    "edit {\"x\": 40}       change members of the action, or all of it"},
-    [STEP_TARGET] = {"target", 't', ARGS_PLACE,
+    [STEP_TARGET] = {"target", 'p', ARGS_PLACE,
                      "target X Y           aim there, in pixels of the screenshot"},
-    [STEP_TARGET2] = {"target2", 'u', ARGS_PLACE, "target2 X Y          the end of a drag"},
-    [STEP_TEXT] = {"text", 'x', ARGS_TEXT, "text WORDS           type or answer this instead"},
-    [STEP_RESET] = {"reset", 'z', ARGS_NONE, "reset                forget these changes"},
+    [STEP_TARGET2] = {"target2", 'o', ARGS_PLACE, "target2 X Y          the end of a drag"},
+    [STEP_TEXT] = {"text", 't', ARGS_TEXT, "text WORDS           type or answer this instead"},
+    [STEP_RESET] = {"reset", 'u', ARGS_NONE, "reset                forget these changes"},
     [STEP_VETO] = {"veto", 'v', ARGS_MAYBE_TEXT,
                    "veto [REASON]        do not do it; the model reads the reason"},
     [STEP_AGAIN] = {"again", 'a', ARGS_NONE, "again                another reply, with other dice"},
-    [STEP_REWIND] = {"rewind", 'w', ARGS_NUMBER,
+    [STEP_REWIND] = {"rewind", 'r', ARGS_NUMBER,
                      "rewind STEP          decide again from there, on the screen of then"},
     [STEP_FORK] = {"fork", 'f', ARGS_MAYBE_NUMBER,
                    "fork [N]             N more replies to the same screen, 3 without a number"},
@@ -33,9 +34,9 @@ static const struct {
     [STEP_BREAK] = {"break", 'b', ARGS_TEXT,
                     "break WHEN           step 7 | kind click | text PATTERN | window PATTERN |\n"
                     "                          irreversible | confidence 0.8 | no-effect"},
-    [STEP_CLEAR] = {"clear", 'l', ARGS_MAYBE_NUMBER, "clear [N]            forget a breakpoint, or all"},
-    [STEP_STOP] = {"stop", 'q', ARGS_MAYBE_TEXT, "stop [REASON]        end the run"},
-    [STEP_SHOW] = {"show", 's', ARGS_MAYBE_TEXT, "show                 this once more"},
+    [STEP_CLEAR] = {"clear", 'x', ARGS_MAYBE_NUMBER, "clear [N]            forget a breakpoint, or all"},
+    [STEP_STOP] = {"stop", 's', ARGS_MAYBE_TEXT, "stop [REASON]        end the run"},
+    [STEP_SHOW] = {"show", 'l', ARGS_MAYBE_TEXT, "show                 this once more"},
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
