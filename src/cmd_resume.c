@@ -73,13 +73,25 @@ static int same_rules(struct job *j, struct err *e)
                           field_text(then, "name"));
 }
 
+/* Replies that came from a file: who goes on is to be said, nobody expects a model then. */
+static int same_partner(const struct job *j, struct err *e)
+{
+    const json_t *then = json_object_get(j->record.run, "settings");
+    bool other = j->s.model && strcmp(j->s.model, field_text(then, "model")) != 0;
+    if (!*field_text(then, "fake") || j->s.fake || other)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "the replies of that run came from a file: say with --fake which are to follow, or with "
+                   "--model who goes on");
+}
+
 static int open_interrupted(struct job *j, struct err *e)
 {
     const char *task = field_text(j->record.run, "task");
     if (!*task)
         return err_set(e, ERR_USAGE, "'%s' has no task: its run.json is missing or damaged", j->record.dir);
     if (same_rules(j, e) || timeline_open(&j->timeline, &j->record, e) ||
-        interrupted_make(&j->resume, &j->timeline, e) || job_read_task(j, task, e))
+        interrupted_make(&j->resume, &j->timeline, e) || same_partner(j, e) || job_read_task(j, task, e))
         return -1;
     if (field_bool(j->record.run, "warm_up") && isnan(j->s.temperature))
         return 0;

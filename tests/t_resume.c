@@ -149,6 +149,7 @@ static void t_killed(void **state)
 static void t_refused(void **state)
 {
     (void)state;
+    static const char waits[] = "Thought: a\nAction: wait()\n\nThought: b\nAction: wait()\n";
     struct xvfb x;
     struct outcome o = {0};
     if (xvfb_start(&x, "640x480x24", NULL))
@@ -166,6 +167,12 @@ static void t_refused(void **state)
     kill_after(&x, program_start(&x, WORDS(RUN, "--policy", policy)), runs, 1);
     program_run(&x, &o, WORDS("resume", "--runs", runs)); /* its rules are another file's */
     ONE_LINE(&o, ERR_USAGE, "went by other rules", "--policy");
+    free(runs);
+    runs = xvfb_place(&x, "scripted");
+    assert_int_equal(file_write(script, waits, sizeof waits - 1, NULL), 0);
+    kill_after(&x, program_start(&x, WORDS(RUN, "--fake", script, "--dialect", "uitars")), runs, 1);
+    program_run(&x, &o, WORDS("resume", "--runs", runs)); /* no model takes over by itself */
+    ONE_LINE(&o, ERR_USAGE, "came from a file", "--fake");
     outcome_free(&o);
     free(policy);
     free(script);
@@ -293,7 +300,8 @@ static void t_back(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a killed run goes on in a run of its own, knows all that was said, and counts on", t_killed),
-    CLAIM("a run that answered is over; one that went by other rules wants to know which", t_refused),
+    CLAIM("a run that answered is over; rules and replies that came from files are to be said again",
+          t_refused),
     CLAIM("a run with forks, other replies and steps back is done again to the bit", t_back),
 };
 
