@@ -59,6 +59,32 @@ static void t_guard_killed(void **state)
     stage_close(&t);
 }
 
+static unsigned locks(const struct stage *t)
+{
+    XkbStateRec st;
+    XkbGetState(t->other, XkbUseCoreKbd, &st);
+    return st.locked_mods & (LockMask | ControlMask);
+}
+
+static void t_guard_locks(void **state)
+{
+    (void)state;
+    struct stage t;
+    driven_open(&t);
+    XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask | ControlMask, LockMask | ControlMask);
+    XSync(t.other, False);
+    pid_t pid = driven_start(&t, TYPE_LONG ANSWER("Done."));
+    driven_wait(&t, "key_press", 30);
+    assert_int_equal(locks(&t), 0);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    for (int ms = 0; ms < PATIENCE_MS && !locks(&t); ms += 5)
+        clock_sleep_ms(5);
+    assert_int_equal(locks(&t), LockMask | ControlMask);
+    driven_left_nothing(&t);
+    stage_close(&t);
+}
+
 static void t_guard_stopped(void **state)
 {
     (void)state;
@@ -281,6 +307,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),
     CLAIM("a run that is killed in the middle of a drag: all goes up at once, and nothing stays behind",
           t_guard_killed),
+    CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
     CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",
           t_guard_stopped),
     CLAIM("hands that hang in an action: all goes up; a key that is held between two actions stays",

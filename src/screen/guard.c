@@ -110,7 +110,7 @@ static void release_for_dead(struct eyes *y)
     struct held h = {.fd = -1};
     int64_t start = clock_ns();
     while (reaches(y) && h.fd < 0 && clock_ms_since(start) < LOCK_MS) {
-        held_open(&h, y->dpy, y->display);
+        held_open(&h, y->dpy, y->display, true);
         if (h.fd < 0) {
             held_close(&h);
             clock_sleep_ms(10);

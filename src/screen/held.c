@@ -1,9 +1,10 @@
 /* held.c - see held.h.
  *
  * The file is one JSON object rewritten in place by one pwrite: {"version":1,"pid":4711,
- * "keys":[37],"buttons":[1],"scratch":[[93,16777297]]}.  A kill between two writes leaves the older
+ * "keys":[37],"buttons":[1],"scratch":[[93,16777297]],"locks":2}.  A kill between two writes leaves the older
  * or the newer truth, never half of one.  What it lists is checked against the server before it is
- * undone, since a new server may have got the same display number.
+ * undone, since a new server may have got the same display number; locks,
+ * of which that cannot be said, are put back by those who have known the server since before.
  */
 #include "screen/held.h"
 
@@ -84,6 +85,7 @@ static void scratch_clear(Display *dpy, int code, uint32_t keysym)
 struct pressed { /* a copy of what is written down */
     bool key[HELD_KEYS], button[HELD_BUTTONS];
     uint32_t scratch[HELD_KEYS];
+    unsigned locks;
 };
 
 static void send_releases(Display *dpy, const struct pressed *p, struct ours *ours)
@@ -112,6 +114,8 @@ static void undo(Display *dpy, const struct pressed *p, struct ours *ours)
     for (int k = 8; k < HELD_KEYS; k++)
         if (p->scratch[k])
             scratch_clear(dpy, k, p->scratch[k]);
+    if (p->locks)
+        XkbLockModifiers(dpy, XkbUseCoreKbd, p->locks, p->locks);
     xtrap_end(&t);
 }
 
@@ -120,7 +124,7 @@ bool held_any(const struct held *h)
     for (int i = 0; i < HELD_KEYS; i++)
         if (h->key[i] || h->scratch[i] || (i < HELD_BUTTONS && h->button[i]))
             return true;
-    return false;
+    return h->locks != 0;
 }
 
 static void copy_pressed(const struct held *h, struct pressed *p)
@@ -131,6 +135,7 @@ static void copy_pressed(const struct held *h, struct pressed *p)
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         p->button[i] = h->button[i];
+    p->locks = h->locks;
 }
 
 static void forget_pressed(struct held *h)
@@ -141,6 +146,7 @@ static void forget_pressed(struct held *h)
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         h->button[i] = false;
+    h->locks = 0;
     held_store(h);
 }
 
@@ -281,7 +287,7 @@ void held_store(struct held *h)
             buf_printf(&b, "%s[%d,%u]", comma, i, h->scratch[i]);
             comma = ",";
         }
-    buf_puts(&b, "]}");
+    buf_printf(&b, "],\"locks\":%u}", h->locks);
     /* Always the same size, so that one write replaces the line whole. */
     while (b.len < FILE_BYTES - 1)
         buf_putc(&b, ' ');
@@ -298,8 +304,8 @@ static json_t *read_file(int fd)
     return n > 0 ? json_loadb(text, (size_t)n, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 }
 
-/* What another process has left pressed or bound; how much that was. */
-static int undo_list(int fd, Display *dpy)
+/* What another process has left pressed, bound or unlocked; how much that was.  same: as in held_open. */
+static int undo_list(int fd, Display *dpy, bool same)
 {
     json_t *root = read_file(fd), *v;
     struct pressed p = {0};
@@ -329,6 +335,11 @@ static int undo_list(int fd, Display *dpy)
             found++;
         }
     }
+    json_int_t locks = json_integer_value(json_object_get(root, "locks"));
+    if (same && locks > 0 && locks <= UINT8_MAX) {
+        p.locks = (unsigned)locks;
+        found++;
+    }
     json_decref(root);
     if (found)
         undo(dpy, &p, NULL);
@@ -337,23 +348,23 @@ static int undo_list(int fd, Display *dpy)
 
 int held_undo_file(const char *path, Display *dpy)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), found = fd >= 0 ? undo_list(fd, dpy) : 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), found = fd >= 0 ? undo_list(fd, dpy, true) : 0;
     if (fd >= 0)
         close(fd);
     return found;
 }
 
-static void undo_leftovers(struct held *h, Display *dpy)
+static void undo_leftovers(struct held *h, Display *dpy, bool same)
 {
-    int found = undo_list(h->fd, dpy);
+    int found = undo_list(h->fd, dpy, same);
     if (found)
-        warn("an earlier run on display '%s' ended with %d keys, buttons or borrowed keycodes in use; "
-             "released",
+        warn("an earlier run on display '%s' ended with %d keys, buttons, borrowed keycodes or locks not as "
+             "they were; put back",
              h->display, found);
 }
 
 /* 0 when the lock is ours. */
-static int lock_file(struct held *h, Display *dpy)
+static int lock_file(struct held *h, Display *dpy, bool same)
 {
     if (h->memory_only || h->fd >= 0)
         return 0;
@@ -371,12 +382,12 @@ static int lock_file(struct held *h, Display *dpy)
         return -1;
     }
     h->fd = fd;
-    undo_leftovers(h, dpy);
+    undo_leftovers(h, dpy, same);
     held_store(h);
     return 0;
 }
 
-void held_open(struct held *h, Display *dpy, const char *display)
+void held_open(struct held *h, Display *dpy, const char *display, bool same)
 {
     memset(h, 0, sizeof *h);
     h->fd = -1;
@@ -401,13 +412,13 @@ void held_open(struct held *h, Display *dpy, const char *display)
         warn("%s; keys held at a crash will stay down", e.text);
         h->memory_only = true;
     }
-    lock_file(h, dpy);
+    lock_file(h, dpy, same);
     registry_add(h);
 }
 
 int held_own(struct held *h, Display *dpy, struct err *e)
 {
-    if (lock_file(h, dpy) == 0)
+    if (lock_file(h, dpy, false) == 0)
         return 0;
     return err_set(e, ERR_ENV, "display '%s' is driven by another holorun (process %d); stop that one first",
                    h->display, h->owner);
@@ -449,4 +460,12 @@ void held_set_scratch(struct held *h, int keycode, uint32_t keysym)
 {
     if (keycode >= 8 && keycode < HELD_KEYS)
         h->scratch[keycode] = keysym;
+}
+
+void held_set_locks(struct held *h, unsigned mods)
+{
+    held_lock(h);
+    h->locks = mods;
+    held_store(h);
+    held_unlock(h);
 }

@@ -2,7 +2,7 @@
  *
  * XTEST keys stay down after their client is gone: a program killed in the middle of ctrl+c would
  * leave Control pressed for everybody.  So each key, button and borrowed keycode is written down
- * before it is used, in memory and in a small file next to the lock of its display:
+ * before it is used, and each lock of the person's before it is taken off, in memory and in a small file next to the lock of its display:
  *
  *   release by the owner           held_release(), at the end of an action, on failure, at close
  *   release by the watching thread held_lift(): at once after a stop, whatever the owner does just then
@@ -41,11 +41,12 @@ struct held {
     atomic_bool key[HELD_KEYS];          /* by keycode */
     atomic_bool button[HELD_BUTTONS];    /* by physical button */
     _Atomic uint32_t scratch[HELD_KEYS]; /* keysym we put on a free keycode, 0 none */
+    _Atomic unsigned locks;              /* locked modifiers that we took off for as long as we type */
 };
 
 /* Takes the lock; releases on dpy what a dead process left.  Never fails: without the lock
- * held_own() says why. */
-void held_open(struct held *h, Display *dpy, const char *display);
+ * held_own() says why.  same: dpy is older than that death, so it is the same server whose locks were taken off. */
+void held_open(struct held *h, Display *dpy, const char *display, bool same);
 void held_close(struct held *h);                           /* gives the lock back; release first */
 int held_own(struct held *h, Display *dpy, struct err *e); /* 0: ours to press; tries the lock again */
 
@@ -53,21 +54,23 @@ int held_own(struct held *h, Display *dpy, struct err *e); /* 0: ours to press; 
 void held_set_key(struct held *h, int keycode, bool on);
 void held_set_button(struct held *h, int button, bool on);
 void held_set_scratch(struct held *h, int keycode,
-                      uint32_t keysym); /* 0: given back; call held_store() after */
+                      uint32_t keysym);             /* 0: given back; call held_store() after */
+void held_set_locks(struct held *h, unsigned mods); /* 0: they are on again */
 void held_store(struct held *h);
 
 void held_lock(struct held *h);
 void held_unlock(struct held *h);
 
 bool held_any(const struct held *h);
-void held_release(struct held *h, Display *dpy); /* keys and buttons up, scratch keycodes empty again */
+void held_release(struct held *h,
+                  Display *dpy); /* keys and buttons up, scratch keycodes empty again, locks on */
 
 /* Keys and buttons up; what is typed keeps its keycodes until the owner gives them back.  Takes the lock, but does not
  * wait for an owner who hangs, nor for a server that does. */
 void held_lift(struct held *h, Display *dpy);
 
-/* What the file of a process that has the lock, and hangs, says: up; the file stays.  How many keys, buttons and
- * keycodes that were. */
+/* What the file of a process that has the lock, and hangs, says: up; the file stays.  How many keys, buttons,
+ * keycodes and locks that were. */
 int held_undo_file(const char *path, Display *dpy);
 
 /* All displays of this process on which something is held, through fresh connections and all at the same time; those

@@ -276,6 +276,7 @@ unsigned keyboard_unlock(struct screen *s)
     unsigned locked =
         st.locked_mods & (LockMask | ControlMask | Mod1Mask | Mod4Mask); /* Mod1, Mod4: Alt, Super */
     if (locked) {
+        held_set_locks(&s->held, locked);
         XkbLockModifiers(s->dpy, XkbUseCoreKbd, locked, 0);
         XSync(s->dpy, False);
     }
@@ -288,6 +289,8 @@ void keyboard_relock(struct screen *s, unsigned locked)
         XkbLockModifiers(s->dpy, XkbUseCoreKbd, locked, locked);
         XSync(s->dpy, False);
     }
+    if (locked)
+        held_set_locks(&s->held, 0);
 }
 
 /* ---- keys -------------------------------------------------------------------------------------- */

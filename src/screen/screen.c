@@ -159,7 +159,7 @@ struct screen *screen_open(const struct screen_options *o, struct err *e)
     }
     keyboard_open(s);
     settle_open(s);
-    held_open(&s->held, s->dpy, s->name);
+    held_open(&s->held, s->dpy, s->name, false);
     guard_display(s->stop->slot, s->held.display, s->held.path);
     if (screen_alive(s, e))
         goto fail;
