@@ -5,6 +5,7 @@
  * what it has done.
  */
 #include "check.h"
+#include "person.h"
 #include "stage.h"
 
 #include "base/clock.h"
@@ -430,6 +431,34 @@ static void t_locks(void **state)
     stage_close(&t);
 }
 
+/* A window that is looked at ends at the fifth key; the one below it gets the keyboard. */
+static void t_view_closes(void **state)
+{
+    (void)state;
+    static const char text[] = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
+    struct stage t;
+    stage_open(&t);
+    screen_close(t.s);
+    char *out = xasprintf("%s/above.jsonl", t.x.dir), view[32];
+    xvfb_spawn(&t.x, "above.log",
+               (const char *const[]){helper_path("xclient"), out, "--title", "above", "--geometry",
+                                     "600x500+20+20", "--keys", "5", NULL});
+    assert_true(xvfb_wait_window(&t.x, "^above$"));
+    snprintf(view, sizeof view, "window:0x%lx", person_window(t.other, "above"));
+    struct screen_options o = {.view = view, .key_delay_ms = 30};
+    t.s = screen_open(&o, &why);
+    assert_non_null(t.s);
+    must(screen_move(t.s, 100, 100, &why));
+    assert_int_equal(screen_type(t.s, text, sizeof text - 1, &why), -1);
+    assert_non_null(strstr(why.text, "the rest was not typed"));
+    json_t *below = stage_events(&t, "key_press");
+    if (json_array_size(below) > 1) /* one may be on its way */
+        fail_msg("%zu keys came to the window below", json_array_size(below));
+    assert_int_equal(pressed(t.other), 0);
+    free(out);
+    stage_close(&t);
+}
+
 static const struct CMUnitTest tests[] = {
     CLAIM("a click arrives once at its pixel; right, double, triple and in-place clicks too", t_click),
     CLAIM("modifiers are down around a click, image pixels become root pixels", t_modifier_click),
@@ -443,6 +472,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("wait waits, screenless actions do nothing, impossible ones name their fault", t_small_actions),
     CLAIM("a modifier that a person holds is waited for, and not typed through", t_person_holds),
     CLAIM("Caps Lock and another layout group do not change the text, and are back after it", t_locks),
+    CLAIM("a window that is looked at and closes while text is typed: the rest is not typed elsewhere",
+          t_view_closes),
 };
 
 int main(int argc, char **argv)

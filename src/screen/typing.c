@@ -92,6 +92,24 @@ static int tap(struct screen *s, int code, int shift, struct err *e)
     return rc;
 }
 
+/* Keys for a window that has gone would reach the next one that gets the keyboard. */
+static int check_view(struct screen *s, struct err *e)
+{
+    XWindowAttributes a = {0};
+    struct xtrap t;
+    if (!s->view_window)
+        return 0;
+    xtrap_begin(&t, s->dpy);
+    bool there = XGetWindowAttributes(s->dpy, s->view_window, &a) && a.map_state == IsViewable;
+    if (!xtrap_end(&t) && there)
+        return 0;
+    return screen_alive(s, e)
+               ? -1
+               : err_set(e, ERR_FAILED,
+                         "window 0x%lx went off the screen while typing: the rest was not typed",
+                         s->view_window);
+}
+
 static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err *e)
 {
     struct keypress shift = {0}, k;
@@ -109,7 +127,8 @@ static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err
             code = k.code;
             shifted = k.shift;
         }
-        if (tap(s, code, shifted ? shift.code : 0, e) || screen_wait(s, s->options.key_delay_ms, e))
+        if (check_view(s, e) || tap(s, code, shifted ? shift.code : 0, e) ||
+            screen_wait(s, s->options.key_delay_ms, e))
             return -1;
     }
     return 0;

@@ -1,6 +1,8 @@
 /* xclient.c - a window that writes down what reaches it, for tests of input.
  *
- *   xclient OUT.jsonl [--title TEXT] [--geometry WxH+X+Y] [--xi2]
+ *   xclient OUT.jsonl [--title TEXT] [--geometry WxH+X+Y] [--xi2] [--keys N]
+ *
+ * With --keys it ends at the Nth key press.
  *
  * One JSON object a line: {"event":"ready","window":…} when the window is on the screen, then
  * key_press and key_release (keycode, state, keysym, text), button_press and button_release (button,
@@ -24,6 +26,7 @@ struct client {
     XIC ic;
     FILE *out;
     int xi_opcode;
+    int keys; /* that are still to come before the end; 0: no end */
 };
 
 static void put_string(FILE *f, const char *s, int n)
@@ -55,6 +58,8 @@ static void on_key(struct client *c, XKeyEvent *ev)
             ev->type == KeyPress ? "key_press" : "key_release", ev->keycode, ev->state, sym);
     put_string(c->out, text, n > 0 ? n : 0);
     fputs("}\n", c->out);
+    if (ev->type == KeyPress && c->keys && !--c->keys)
+        exit(0);
 }
 
 static void on_raw(struct client *c, XGenericEventCookie *cookie)
@@ -145,7 +150,7 @@ static void open_window(struct client *c, const char *title, const char *geometr
 int main(int argc, char **argv)
 {
     const char *title = "xclient", *geometry = "400x300+0+0";
-    int xi2 = 0;
+    int xi2 = 0, keys = 0;
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "--title") && i + 1 < argc)
             title = argv[++i];
@@ -153,12 +158,15 @@ int main(int argc, char **argv)
             geometry = argv[++i];
         else if (!strcmp(argv[i], "--xi2"))
             xi2 = 1;
+        else if (!strcmp(argv[i], "--keys") && i + 1 < argc)
+            keys = atoi(argv[++i]);
     }
     setlocale(LC_ALL, "C.UTF-8");
-    struct client c = {.dpy = XOpenDisplay(NULL), .out = argc > 1 ? fopen(argv[1], "we") : NULL};
+    struct client c = {
+        .dpy = XOpenDisplay(NULL), .out = argc > 1 ? fopen(argv[1], "we") : NULL, .keys = keys};
     if (!c.dpy || !c.out) {
-        fprintf(stderr,
-                "usage: xclient OUT.jsonl [--title TEXT] [--geometry WxH+X+Y] [--xi2], with DISPLAY set\n");
+        fprintf(stderr, "usage: xclient OUT.jsonl [--title TEXT] [--geometry WxH+X+Y] [--xi2] [--keys N], "
+                        "with DISPLAY set\n");
         return 2;
     }
     setvbuf(c.out, NULL, _IOLBF, 0);
