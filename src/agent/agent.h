@@ -37,8 +37,6 @@ const char *agent_status_meaning(enum agent_status s); /* "went in circles", for
 bool agent_status_own(enum agent_status s);            /* the agent came to an end of its own: it answered */
 int agent_exit_code(enum agent_status s, const struct err *e);
 
-enum { BUDGET_RATE = 6000 };
-
 struct agent_options {
     const char *task;
     const struct dialect *dialect;
@@ -56,7 +54,7 @@ struct agent_options {
     double max_seconds;
     int64_t max_tokens; /* generated in the whole run; 0: no limit */
     int64_t max_typed;  /* characters in the whole run (action_characters); 0: no limit */
-    int max_rate;      /* actions that touch the screen within any minute, at most BUDGET_RATE; 0: no limit */
+    int max_rate; /* actions that touch the screen within any minute, of which each is remembered; 0: no limit */
     bool force_answer; /* ask for an answer when a budget is used up */
     int max_errors;    /* steps in a row that fail; 0: no limit */
     int max_repeats;   /* of one action that changes nothing; 0: no limit */

@@ -147,11 +147,11 @@ static void take_crop(struct gate *g, int w, int h, struct crop *out)
 {
     const struct policy_subject *s = &g->subject.s;
     const struct policy_target *t = s->n_targets ? &s->targets[s->n_targets - 1] : NULL;
-    struct screen_rect view = screen_view(g->screen);
     struct image all = {0};
     *out = (struct crop){.x = -1, .y = -1};
     if (!t || screen_capture(g->screen, &all, NULL))
         return;
+    struct screen_rect view = screen_view(g->screen); /* a capture follows a window that has moved */
     gate_hide(g, &all);
     const struct screen_rect *r = &t->window.rect;
     int cx = (t->placed ? t->x : r->x + r->w / 2) - view.x,
