@@ -70,13 +70,15 @@ static void t_taking(void **state)
 
 /* ---- out of texts --------------------------------------------------------------------------------------------- */
 
-static struct secrets *two(void)
+static struct secrets *three(void)
 {
     struct secrets *s = secrets_new();
     setenv("A", CANARY, 1);
     setenv("B", "1234", 1);
+    setenv("C", "nine", 1);
     assert_int_equal(secrets_add(s, "CANARY=env:A", NULL), 0);
     assert_int_equal(secrets_add(s, "PIN=env:B", NULL), 0);
+    assert_int_equal(secrets_add(s, "WORD=env:C", NULL), 0);
     return s;
 }
 
@@ -89,6 +91,10 @@ static void t_scrub(void **state)
         {"{\"a\": \"x 1234 y\", \"t\": 1234, \"n\": [1234]}",
          "{\"a\": \"x {{PIN}} y\", \"t\": 1234, \"n\": [1234]}"},
         {"{\"a\": \"Kx7\\\\\\\"qZ-canary-91\"}", "{\"a\": \"{{CANARY}}\"}"},
+        {"{\"reply\": \"{\\\"a\\\": \\\"Kx7\\\\\\\\\\\\\\\"qZ-canary-91\\\"}\"}",
+         "{\"reply\": \"{\\\"a\\\": \\\"{{CANARY}}\\\"}\"}"}, /* a reply that is JSON, as an event holds it */
+        {"{\"a\": \"\\nine \\u0009ine \\\\nine\"}", "{\"a\": \"\\nine \\u0009ine \\\\{{WORD}}\"}"},
+        {"{\"a\": \"\\u1234\"}", "{\"a\": \"\\u1234\"}"}, /* JSON as before */
         {"{\"1234\": \"\\\"1234\\\\\"}", "{\"{{PIN}}\": \"\\\"{{PIN}}\\\\\"}"},
         {"{\"a\": \"Authorization: Bearer abcdef0123456789 x\"}",
          "{\"a\": \"Authorization: Bearer [redacted] x\"}"},
@@ -102,7 +108,7 @@ static void t_scrub(void **state)
         {"{\"a\": \"Password=\"}", "{\"a\": \"Password=\"}"},
         {"{\"a\": \"cut off 1234", "{\"a\": \"cut off {{PIN}}"},
     };
-    struct secrets *s = two();
+    struct secrets *s = three();
     int n = sizeof cases / sizeof *cases;
     for (int i = 0; i < n; i++) {
         struct buf b;
@@ -174,9 +180,9 @@ static void t_memory(void **state)
     struct secrets *s = secrets_new();
     assert_int_equal(secrets_add(s, spec, NULL), 0);
     char *filled = secrets_fill(s, "{{A}}");
-    assert_int_equal(found_in_memory(backwards), 3); /* the value, as JSON spells it, filled in */
+    assert_int_equal(found_in_memory(backwards), 4); /* the value, as JSON spells and quotes it, filled in */
     secrets_drop(filled);
-    assert_int_equal(found_in_memory(backwards), 2);
+    assert_int_equal(found_in_memory(backwards), 3);
     secrets_free(s);
     assert_int_equal(found_in_memory(backwards), 0);
     unlink(path);

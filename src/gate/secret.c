@@ -17,7 +17,8 @@
 struct secret {
     char name[SECRET_NAME + 1];
     char value[SECRET_MAX + 1];
-    char escaped[6 * SECRET_MAX + 1]; /* as JSON spells it */
+    char escaped[2 * SECRET_MAX + 1]; /* as JSON spells it */
+    char quoted[4 * SECRET_MAX + 1];  /* as JSON spells that: a reply that is JSON, within an event */
 };
 
 struct secrets { /* in pages of its own */
@@ -148,16 +149,21 @@ static int check(struct secret *one, struct err *e)
     return 0;
 }
 
-/* As buf_put_json() spells it, without the quotes. */
-static void escape(struct secret *one)
+/* As buf_put_json() spells it: check() leaves nothing else to escape.  No memory but out's ever has it. */
+static void escape(const char *text, char *out)
 {
-    struct buf b;
-    buf_init(&b, sizeof one->escaped + 2);
-    buf_put_json(&b, one->value, strlen(one->value));
-    memcpy(one->escaped, b.data + 1, b.len - 2);
-    one->escaped[b.len - 2] = 0;
-    explicit_bzero(b.data, b.len);
-    buf_free(&b);
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            *out++ = '\\';
+        *out++ = *text;
+    }
+    *out = 0;
+}
+
+static void spell(struct secret *one)
+{
+    escape(one->value, one->escaped);
+    escape(one->escaped, one->quoted);
 }
 
 /* A place for one more, with the name that spec gives it; NULL: there is none. */
@@ -184,7 +190,7 @@ int secrets_add_copy(struct secrets *s, const char *spec, const struct secrets *
     if (!one)
         return -1;
     memcpy(one->value, from->list[0].value, sizeof one->value);
-    memcpy(one->escaped, from->list[0].escaped, sizeof one->escaped);
+    spell(one);
     s->n++;
     return 0;
 }
@@ -206,7 +212,7 @@ int secrets_add(struct secrets *s, const char *spec, struct err *e)
         explicit_bzero(one, sizeof *one);
         return -1;
     }
-    escape(one);
+    spell(one);
     s->n++;
     return 0;
 }
@@ -291,14 +297,14 @@ void secrets_drop(char *filled)
 
 /* ---- values in texts ------------------------------------------------------------------------------------ */
 
-/* Which secret's value stands at p, the longest one; -1.  *len: of it. */
+/* Which secret's value stands at p, the longest one; -1.  *len: of it.  A text may quote JSON, be it JSON itself. */
 static int value_at(const struct secrets *s, const char *p, const char *end, bool json, size_t *len)
 {
     int found = -1;
     *len = 0;
     for (int i = 0; i < 2 * secrets_count(s); i++) {
         const struct secret *one = &s->list[i / 2];
-        const char *v = json || i % 2 ? one->escaped : one->value; /* a plain text may quote JSON */
+        const char *v = json && i % 2 ? one->quoted : json || i % 2 ? one->escaped : one->value;
         size_t n = strlen(v);
         if (n > *len && n <= (size_t)(end - p) && !memcmp(p, v, n)) {
             found = i / 2;
@@ -308,16 +314,25 @@ static int value_at(const struct secrets *s, const char *p, const char *end, boo
     return found;
 }
 
+/* Bytes that stand together, within which no value begins. */
+static size_t unit(const char *p, const char *end, bool json)
+{
+    size_t n = !json || *p != '\\' ? 1 : p + 1 < end && p[1] == 'u' ? 6 : 2;
+    return n < (size_t)(end - p) ? n : (size_t)(end - p);
+}
+
 static void put_masked(const struct secrets *s, const char *p, const char *end, bool json, struct buf *out)
 {
     while (p < end) {
         size_t len;
         int i = value_at(s, p, end, json, &len);
-        if (i >= 0)
+        if (i >= 0) {
             buf_printf(out, "{{%s}}", s->list[i].name);
-        else
-            buf_putc(out, *p);
-        p += i >= 0 ? len : 1;
+        } else {
+            len = unit(p, end, json);
+            buf_put(out, p, len);
+        }
+        p += len;
     }
 }
 

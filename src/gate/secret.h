@@ -46,7 +46,8 @@ char *secrets_mask(const struct secrets *s, const char *text);
 bool secrets_spelled(const struct secrets *s, const char *text);
 
 /* The same within the strings of a JSON text, in place, and of what looks like a key or a password of anybody
- * (Authorization: Bearer ..., hk-..., sk-..., AKIA..., password=...) the part that is secret.  s may be NULL. */
+ * (Authorization: Bearer ..., hk-..., sk-..., AKIA..., password=...) the part that is secret.  A string may hold JSON in
+ * turn.  s may be NULL. */
 void secrets_scrub_json(const struct secrets *s, struct buf *json);
 
 #endif

@@ -1,5 +1,5 @@
-/* fuzz_secret.c - a first line as a secret, any bytes behind it as text and as JSON: after masking neither holds it, and
- * JSON is still JSON. */
+/* fuzz_secret.c - a first line as a secret, any bytes behind it as text and as JSON: after masking neither holds it, as it
+ * is or as JSON quotes it, and JSON is still JSON. */
 #include "gate/secret.h"
 
 #include <jansson.h>
@@ -18,17 +18,17 @@ static void mask(const struct secrets *s, const char *text)
 }
 
 /* A text as an event holds it. */
-static void scrub_string(const struct secrets *s, const char *value, const char *text, size_t n)
+static void scrub_string(const struct secrets *s, const char *text, size_t n)
 {
     struct buf json;
     buf_init(&json, 8 * n + 64);
-    buf_puts(&json, "{\"text\": ");
+    buf_puts(&json, "{\"a\": "); /* shorter than any secret */
     buf_put_json(&json, text, n);
     buf_putc(&json, '}');
     secrets_scrub_json(s, &json);
     json_t *root = json_loadb(json.data, json.len, 0, NULL);
-    const char *kept = json_string_value(json_object_get(root, "text"));
-    if (!kept || strstr(kept, value))
+    const char *kept = json_string_value(json_object_get(root, "a"));
+    if (!kept || secrets_spelled(s, kept))
         bug(kept ? "a secret is left in a string" : "no JSON any more");
     json_decref(root);
     buf_free(&json);
@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(text, end + 1, rest);
         text[rest] = 0;
         mask(s, text);
-        scrub_string(s, value, text, strlen(text));
+        scrub_string(s, text, strlen(text));
         scrub_anything(s, text, rest);
         free(text);
     }
