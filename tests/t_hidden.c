@@ -143,10 +143,12 @@ static void t_again(void **state)
 /* ---- a suite ----------------------------------------------------------------------------------------------------- */
 
 /* The desk's root in the colour; its picture is that of a suite which hides nothing. */
-#define PAINT "xsetroot -solid '#c01090'"
-#define SUITE(W)                                                                                             \
-    "tests:\n  - id: a\n    task: Look.\n    setup: [\"" PAINT "\"]\n"                                       \
-    "    checks: [{kind: region, png: golden/" W ".png, max_diff: 0}]\n"
+#define PAINT(C) "xsetroot -solid '#" C "'"
+#define SUITE(ID, C, W)                                                                                      \
+    "tests:\n  - id: " ID                                                                                    \
+    "\n    task: Look.\n    setup: [\"" PAINT(C) "\"]\n"                                                     \
+                                                 "    checks: [{kind: region, png: golden/" W                \
+                                                 ".png, max_diff: 0}]\n"
 
 static void t_suite(void **state)
 {
@@ -157,7 +159,7 @@ static void t_suite(void **state)
         skip();
     quality_open(&q);
     quality_reply(&q, "a", WAIT(0) ANSWER("Done."));
-    quality_suite(&q, SUITE("open"));
+    quality_suite(&q, SUITE("a", "c01090", "open"));
     quality_run(&q, WORDS("--update-golden"));
     assert_int_equal(q.o.code, 0);
     char *golden = xvfb_place(&q.x, "golden/open.png"), *hidden = xvfb_place(&q.x, "golden/hidden.png"),
@@ -172,8 +174,23 @@ static void t_suite(void **state)
     p = (struct pictures){0};
     look_into(out, &p); /* those of the first run are there, too */
     assert_true(p.n > before.n && p.shown == before.shown);
+    quality_suite(&q, SUITE("a", "808080", "open")); /* that is how it is painted over */
+    quality_run(&q, WORDS("--hide", "0,0,100%,100%"));
+    assert_int_equal(q.o.code, 0);
 
-    quality_suite(&q, SUITE("hidden"));
+    /* without replies there is no run: of its screen is kept what may be seen, or nothing */
+    quality_suite(&q, SUITE("b", "c01090", "open"));
+    quality_run(&q, WORDS("--hide", "0,0,100%,100%"));
+    assert_string_equal(quality_outcome(&q, "b"), "error");
+    p = (struct pictures){0};
+    look_into(out, &p);
+    assert_int_equal(p.shown, before.shown);
+    quality_run(&q, WORDS("-q"));
+    p = (struct pictures){0};
+    look_into(out, &p);
+    assert_true(p.shown > before.shown);
+
+    quality_suite(&q, SUITE("a", "c01090", "hidden"));
     quality_run(&q, WORDS("--update-golden", "--hide", "0,0,100%,100%"));
     assert_int_equal(q.o.code, 0);
     assert_false(shows(hidden));

@@ -248,7 +248,7 @@ static int run_checks(struct scene *s)
 /* The screen as it may be seen.  Before there is a run nothing was typed, but what --hide names is not known either. */
 static int capture(const struct scene *s, struct image *out)
 {
-    if (s->job_begun && s->job.screen) {
+    if (s->job.began) {
         int rc = screen_capture(s->job.screen, out, NULL);
         gate_hide(s->job.gate, out);
         return rc;

@@ -124,21 +124,32 @@ static enum answer update_golden(struct look *l, const char *path, struct err *e
     return rc ? ANSWER_ERROR : ANSWER_YES;
 }
 
-/* What is hidden is not compared. */
-static int hide_hidden(struct look *l, const struct image *screen, struct err *e)
+static int cut_area(const struct look *l, const struct image *screen, struct image *out, struct err *e)
 {
     const int *a = l->c->area;
+    return a[2] ? image_crop(out, screen, a[0], a[1], a[2], a[3], e) : image_copy(out, screen, e);
+}
+
+/* What is hidden is not compared.  It is the same in the negative, where nothing else is, so that it is known also where the
+ * screen has the colour that it is painted with. */
+static int hide_hidden(struct look *l, const struct image *screen, struct err *e)
+{
     const struct image *shown = &l->actual;
-    struct image *to = &l->expected, raw = {0};
-    if (to->w != shown->w || to->h != shown->h)
+    struct image *to = &l->expected, negative = {0}, raw = {0}, other = {0};
+    if (!l->s->gate || to->w != shown->w || to->h != shown->h)
         return 0;
-    if (a[2] ? image_crop(&raw, screen, a[0], a[1], a[2], a[3], e) : image_copy(&raw, screen, e))
-        return -1;
-    for (size_t i = 0; i < 3 * (size_t)raw.w * (size_t)raw.h; i += 3)
-        if (memcmp(raw.rgb + i, shown->rgb + i, 3) != 0)
+    int rc = image_copy(&negative, screen, e);
+    for (size_t i = 0; rc == 0 && i < 3 * (size_t)negative.w * (size_t)negative.h; i++)
+        negative.rgb[i] ^= 0xff;
+    gate_hide(l->s->gate, &negative);
+    rc = rc || cut_area(l, screen, &raw, e) || cut_area(l, &negative, &other, e) ? -1 : 0;
+    for (size_t i = 0; rc == 0 && i < 3 * (size_t)raw.w * (size_t)raw.h; i += 3)
+        if (!memcmp(other.rgb + i, shown->rgb + i, 3) || memcmp(raw.rgb + i, shown->rgb + i, 3) != 0)
             memcpy(to->rgb + i, shown->rgb + i, 3);
+    image_free(&negative);
     image_free(&raw);
-    return 0;
+    image_free(&other);
+    return rc;
 }
 
 static enum answer compare(struct look *l)
