@@ -280,6 +280,10 @@ static void t_refused(void **state)
     tiny_free(&plain);
     memset(tiny_find(&t, scale)->data + 8, 0, 4);
     refused(&t, scale, "has 0 for row 2; expected scales above 0");
+    make_scaled(&t, &plain, QUANT_F8, ROWS_F32); /* its scale stays */
+    tiny_free(&plain);
+    tiny_drop(&t, "language_model.backbone.embeddings.weight");
+    refused(&t, "language_model.backbone.embeddings.weight' is missing", "");
     tiny_init(&t, 5);
     add_scale(&t, LAYER "1.mixer.up_proj.weight", "weight_scale", 1);
     refused(&t, LAYER "1.mixer.up_proj.weight", "bf16 [56, 40]; expected f8e4m3");

@@ -201,7 +201,7 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     int64_t hidden = x->c->lm.hidden;
     snprintf(embed, sizeof embed, "%sembeddings.weight", x->body);
     snprintf(name, sizeof name, "%sembeddings.weight_scale", x->body);
-    bool small = safetensors_find(x->s, name);
+    bool small = safetensors_find(x->s, name) && safetensors_find(x->s, embed);
     const struct st_tensor *t = small ? safetensors_find(x->s, embed) : binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < x->c->lm.vocab || t->shape[0] > 1 << 22))
         binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
