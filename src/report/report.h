@@ -1,7 +1,7 @@
 /* report.h - what came of a suite, for people and for CI: each a file of its own from the same results.
  *
  *   JUnit XML    Jenkins, GitLab and everything else that reads it
- *   TAP 14       prove and other harnesses
+ *   TAP 13       prove and other harnesses
  *   JSON         all there is, for programs; --rerun-failed reads it
  *   HTML         one page that opens from disk
  *   Markdown     appended to the summary of a GitHub job
