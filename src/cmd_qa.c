@@ -319,9 +319,15 @@ static int run_tests(struct qa *q, struct err *e)
                    : -1;
     }
     if (rc && !q->s.run.quiet) {
-        char *clean = words_clean(said.data, SAID_BYTES);
+        char *masked = vault_mask(q->crew.vault, said.data), *clean = words_clean(masked, SAID_BYTES);
         fputs(clean, stderr);
         free(clean);
+        free(masked);
+    }
+    if (rc) {
+        char *masked = vault_mask(q->crew.vault, e->text);
+        snprintf(e->text, sizeof e->text, "%s", masked);
+        free(masked);
     }
     buf_free(&said);
     const struct crew_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,

@@ -191,6 +191,39 @@ static char *report_text(const struct quality *q, const char *name)
     return text ? text : xstrdup("");
 }
 
+/* What a setup wrote before it failed is told, a test's as well as the suite's; the secret in it is not. */
+static void t_secret_setup(void **state)
+{
+    (void)state;
+    static const char *const keys[] = {"", "  setup: ['echo xqzkvwpqyj; exit 3']\n"};
+    struct quality q;
+    quality_open(&q);
+    for (int i = 0; i < 2; i++) {
+        char *yaml = xasprintf("  secrets: [\"OWN=env:QA_CANARY\", \"OTHER=env:QA_OTHER\"]\n%stests:\n  - "
+                               "id: a\n    task: Sign in.\n"
+                               "    setup: ['echo xqzkvwpqyj and abcdwords; exit 3']\n",
+                               keys[i]);
+        quality_suite(&q, yaml);
+        quality_reply(&q, "a", ANSWER("Done."));
+        setenv("QA_CANARY", "xqzkvwpqyj", 1);
+        setenv("QA_OTHER", "abcdwords", 1);
+        quality_run(&q, WORDS("--jobs", "1"));
+        unsetenv("QA_CANARY");
+        unsetenv("QA_OTHER");
+        assert_string_equal(quality_outcome(&q, "a"), "error");
+        char *json = report_text(&q, "results.json");
+        const char *const told[] = {json, q.o.err};
+        for (int k = 0; k < 2; k++) {
+            assert_non_null(strstr(told[k], "{{OWN}}"));
+            assert_null(strstr(told[k], "xqzkvwpqyj"));
+            assert_null(strstr(told[k], "abcdwords"));
+        }
+        free(json);
+        free(yaml);
+    }
+    quality_close(&q);
+}
+
 /* What a person wants to see first: the screen of the moment in which it went wrong, and the end of the log. */
 static void t_picture(void **state)
 {
@@ -360,6 +393,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what passes at the second attempt is flaky", t_flaky),
     CLAIM("a secret of two tests is typed in both, and stands in no report, no run and no environment",
           t_secret),
+    CLAIM("what a failed setup wrote is told without the secret in it", t_secret_setup),
     CLAIM("what failed is shown as it was at the end, unless the last screenshot does; runs lie in folders "
           "of their tests",
           t_picture),

@@ -294,17 +294,15 @@ static void keep_picture(struct scene *s)
 
 static void hide(const struct scene *s, char **text)
 {
-    char *masked = *text ? secrets_mask(s->job.secrets, *text) : NULL;
+    char *masked = *text ? vault_mask(s->crew->vault, *text) : NULL;
     free(*text);
     *text = masked;
 }
 
-/* No report has what may not be seen. */
+/* No report has what may not be seen, be it what a setup wrote before there was a run. */
 static void hide_secrets(struct scene *s)
 {
     struct attempt *a = s->out;
-    if (!s->job_begun || !s->job.secrets)
-        return;
     hide(s, &a->answer);
     hide(s, &a->error);
     hide(s, &a->log);

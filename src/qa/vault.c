@@ -80,3 +80,14 @@ int vault_take(const struct vault *v, const char *const *specs, struct secrets *
     }
     return 0;
 }
+
+char *vault_mask(const struct vault *v, const char *text)
+{
+    char *masked = xstrdup(text);
+    for (int i = 0; v && i < v->n; i++) {
+        char *next = secrets_mask(v->sources[i].only, masked);
+        free(masked);
+        masked = next;
+    }
+    return masked;
+}

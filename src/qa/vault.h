@@ -18,4 +18,7 @@ void vault_free(struct vault *v); /* NULL is fine */
 /* Those of a list, for one run, which frees them; *out NULL when the list is empty.  Any thread. */
 int vault_take(const struct vault *v, const char *const *specs, struct secrets **out, struct err *e);
 
+/* text with names for the values of all of them; owned by the caller.  v may be NULL. */
+char *vault_mask(const struct vault *v, const char *text);
+
 #endif
