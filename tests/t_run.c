@@ -304,18 +304,18 @@ static void t_no_result(void **state)
     stage_close(&t);
 }
 
-/* It is still there, and says what it has released. */
+/* It is still there, and says what it has put back. */
 static void wait_for_watchdog(const struct stage *t)
 {
     char *path = xvfb_place(&t->x, "err"), *text = NULL;
     size_t len;
-    for (int ms = 0; ms < 20000 && !(text && strstr(text, "released")); ms += 10) {
+    for (int ms = 0; ms < 20000 && !(text && strstr(text, "put back")); ms += 10) {
         clock_sleep_ms(10);
         free(text);
         assert_int_equal(file_read(path, 1 << 20, &text, &len, NULL), 0);
     }
-    if (!strstr(text, "released"))
-        fail_msg("the watchdog never said what it has released: '%s'", text);
+    if (!strstr(text, "put back"))
+        fail_msg("the watchdog never said what it has put back: '%s'", text);
     free(text);
     free(path);
 }
