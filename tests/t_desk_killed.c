@@ -8,10 +8,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -274,6 +276,23 @@ static void begin_beside(const struct victim *v)
     unsetenv("TMPDIR");
 }
 
+/* Kills all of them at once; they have ended, and let go of their locks, when this returns. */
+static void kill_all(const pid_t *pids, int n)
+{
+    struct pollfd ends[2 + DESKS + 1];
+    for (int i = 0; i < n; i++) { /* stopped first, so that none of them sees another's end */
+        ends[i] = (struct pollfd){.fd = (int)syscall(SYS_pidfd_open, pids[i], 0), .events = POLLIN};
+        assert_true(ends[i].fd >= 0);
+        kill(pids[i], SIGSTOP);
+    }
+    for (int i = 0; i < n; i++)
+        kill(pids[i], SIGKILL);
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(poll(&ends[i], 1, PATIENCE * 1000), 1);
+        close(ends[i].fd);
+    }
+}
+
 /* Nobody is left who could clear up: the next who begins does. */
 static void t_all_at_once(void **state)
 {
@@ -288,10 +307,7 @@ static void t_all_at_once(void **state)
     int n = children_named(v->pid, "holorun-", pids, DESKS + 1);
     assert_int_equal(n, DESKS + 1);
     pids[n++] = v->pid;
-    for (int i = 0; i < n; i++) /* so that none of them sees another's end */
-        kill(pids[i], SIGSTOP);
-    for (int i = 0; i < n; i++)
-        kill(pids[i], SIGKILL);
+    kill_all(pids, n);
     assert_int_equal(waitpid(v->pid, NULL, 0), v->pid);
     assert_non_null(left_of(v));
     begin_beside(v);
