@@ -304,6 +304,19 @@ static void tell(const struct qa *q)
 
 /* ---- the run -------------------------------------------------------------------------------------------------- */
 
+/* What it wrote is told, and why, without the secrets in either. */
+static void setup_failed(const struct qa *q, const struct buf *said, struct err *e)
+{
+    char *why = vault_mask(q->vault, e->text), *wrote = vault_mask(q->vault, said->data);
+    char *clean = words_clean(wrote, SAID_BYTES);
+    if (!q->s.run.quiet)
+        fputs(clean, stderr);
+    snprintf(e->text, sizeof e->text, "%s", why);
+    free(clean);
+    free(wrote);
+    free(why);
+}
+
 /* The suite's own commands run once, without a display; what they start stays until the end. */
 static int run_tests(struct qa *q, struct err *e)
 {
@@ -318,17 +331,8 @@ static int run_tests(struct qa *q, struct err *e)
                                   screen_stop_flag(NULL), &said, e)
                    : -1;
     }
-    if (rc && !q->s.run.quiet) {
-        char *masked = vault_mask(q->crew.vault, said.data), *clean = words_clean(masked, SAID_BYTES);
-        fputs(clean, stderr);
-        free(clean);
-        free(masked);
-    }
-    if (rc) {
-        char *masked = vault_mask(q->crew.vault, e->text);
-        snprintf(e->text, sizeof e->text, "%s", masked);
-        free(masked);
-    }
+    if (rc)
+        setup_failed(q, &said, e);
     buf_free(&said);
     const struct crew_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
                                    .retries = q->s.retries,

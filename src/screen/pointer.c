@@ -60,8 +60,8 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
     y = clamp(y, s->root_rect.h);
     int at_x = -1, at_y = -1;
     for (int attempt = 0; attempt < 2; attempt++) {
-        if (screen_pointer(s, &at_x,
-                           &at_y)) /* XTEST moves it on the screen that it is on, whichever is asked for */
+        /* XTEST moves it on the screen that it is on, whichever is asked for */
+        if (screen_pointer(s, &at_x, &at_y))
             XWarpPointer(s->dpy, None, s->root, 0, 0, 0, 0, x, y);
         if (motion(s, x, y, e))
             return -1;

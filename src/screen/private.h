@@ -160,8 +160,8 @@ struct starved {
 };
 
 void starved_begin(struct starved *v, struct screen *s);
-double
-starved_look(struct starved *v); /* ms since the last look in which one of them waited for a processor */
+/* ms since the last look in which one of them waited for a processor */
+double starved_look(struct starved *v);
 void starved_end(struct starved *v);
 
 /* ---- under.c ----------------------------------------------------------------------------------- */

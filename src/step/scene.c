@@ -24,10 +24,8 @@
 #include <string.h>
 
 enum { GAP = 12, HEAD = 54, LINE = 40, BUTTONS = 44, STRIP = 118, PANEL_MIN = 320, PANEL_MAX = 460 };
-enum {
-    BUTTON_EQUAL = 76,
-    BUTTON_EDGE = 4
-}; /* narrower ones are of unequal width: letters of the name, and so much beside */
+/* Buttons that are narrower are of unequal width: letters of the name, and so much beside. */
+enum { BUTTON_EQUAL = 76, BUTTON_EDGE = 4 };
 
 static const struct {
     char letter;
