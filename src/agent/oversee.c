@@ -217,13 +217,6 @@ static void propose(const struct sitting *s, const struct proposed_reply *forks,
         .explorer = s->a,
     };
     memcpy(p->ms, a->ms, sizeof p->ms);
-    for (int i = 0; a->o->gate && !p->gate && i < a->step.nactions; i++) {
-        struct policy_ruling r;
-        if (gate_look(a->o->gate, &a->step.actions[i], &a->place, &r, NULL) || r.verdict == POLICY_ALLOW)
-            continue;
-        p->gate = r.rule;
-        p->irreversible = r.verdict == POLICY_CONFIRM;
-    }
 }
 
 /* ---- what is decided --------------------------------------------------------------------------- */
@@ -383,8 +376,9 @@ static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
     return BROKEN;
 }
 
-/* What the rules say about the step: of several actions the first that they are about. */
-static int look_up_rules(struct sitting *s, struct proposal *p, struct err *e)
+/* Labels the proposal with the first rule that asks about one of its actions or forbids it, as "confirm: sending".  Only
+ * an action that the rules would ask about counts as irreversible: a forbidden one will not happen. */
+static int label_with_rule(struct sitting *s, struct proposal *p, struct err *e)
 {
     const struct agent *a = s->a;
     for (int i = 0; a->o->gate && i < a->step.nactions && !p->gate; i++) {
@@ -395,7 +389,7 @@ static int look_up_rules(struct sitting *s, struct proposal *p, struct err *e)
             continue;
         snprintf(s->rule, sizeof s->rule, "%s: %s", policy_verdict_name(r.verdict), r.rule);
         p->gate = s->rule;
-        p->irreversible = true;
+        p->irreversible = r.verdict == POLICY_CONFIRM;
     }
     return 0;
 }
@@ -409,7 +403,7 @@ static int ask(struct sitting *s, struct decision *d, struct err *e)
     agent_tell_spent(a);
     put_forks(s, forks);
     propose(s, forks, &p);
-    if (look_up_rules(s, &p, e))
+    if (label_with_rule(s, &p, e))
         return -1;
     int64_t start = clock_ns();
     int rc = a->o->overseer->decide(a->o->overseer, &p, d, e);

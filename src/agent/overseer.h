@@ -82,8 +82,8 @@ struct proposal {
     struct proposed_reply now;
     const struct proposed_reply *forks; /* [n_forks]: others to choose from, after a decision to fork */
     int n_forks, taken;                 /* which of them `now` is, -1: none */
-    const char *gate;                   /* what the rules say about it, NULL: nothing */
-    bool irreversible;                  /* ... that it cannot be undone */
+    const char *gate;                   /* the rule that asks or forbids: "deny: console"; NULL: none */
+    bool irreversible;                  /* the rules would ask about it */
 
     /* what it took */
     int64_t reused, prefilled; /* tokens */

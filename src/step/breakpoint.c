@@ -167,7 +167,7 @@ static bool asks(const struct breakpoint *b, const struct step_view *v, const st
         snprintf(w->title, sizeof w->title, "%s", p->title);
         snprintf(w->class, sizeof w->class, "%s", p->class);
     }
-    return policy_judge(b->policy, &subject.s).verdict != POLICY_ALLOW;
+    return policy_judge(b->policy, &subject.s).verdict == POLICY_CONFIRM;
 }
 
 static bool irreversible(const struct breakpoint *b, const struct step_view *v)
