@@ -12,8 +12,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "model/grammar.h"
-#include "model/tokenizer.h"
+#include "grammar/grammar.h"
+#include "text/tokenizer.h"
 
 #include <stdbool.h>
 
@@ -50,7 +50,7 @@ struct dialect {
     int max_tokens;
     char *ground;            /* localizer question with {target}; "" when the family has none */
     char *ask;               /* question about images with {question} */
-    char *judge, *validator; /* system texts of who is asked for a verdict (agent/opinion.h); "": ours */
+    char *judge, *validator; /* system texts of who is asked for a verdict (agent/llm_judge.h); "": ours */
     char *schema;            /* JSON schema text made from the tool table, "" when the syntax has none */
     char *tool_list;         /* one line for each tool, from the same table: the {tools} slot */
     int screen_w, screen_h;  /* the only screen size this model was made for, 0 when any */
@@ -80,7 +80,7 @@ char *dialect_in_space(const char *name, enum coord_space space, struct err *e);
 int dialect_fill(const char *tmpl, const char *const *slots, struct buf *out, struct err *e);
 
 /* The grammar of a reply: one step, the forced last step (the answer tool only), the localizer's output, a verdict
- * (agent/opinion.h; of the pocket dialect free text), or free text.  NULL with a message when the tokenizer lacks what it needs.
+ * (agent/llm_judge.h; of the pocket dialect free text), or free text.  NULL with a message when the tokenizer lacks what it needs.
  *
  * The language is exactly the canonical form of what action_parse reads: one step, keys in the order of
  * the table, ", " and ": " between them, no other white space, numbers inside the coordinate space, one

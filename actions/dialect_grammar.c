@@ -4,7 +4,7 @@
  * contract is in dialect.h: exactly the canonical form of what action_parse reads.
  */
 #include "actions/grammar_values.h"
-#include "model/chat.h"
+#include "text/chat_template.h"
 
 #include <string.h>
 

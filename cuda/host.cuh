@@ -10,14 +10,14 @@
 
 extern "C" {
 #define _Noreturn [[noreturn]]
-#include "cuda/cuda.h"
 #include "ops/work.h"
+#include "src/ops/cuda.h"
 #undef _Noreturn
 }
 
 struct weight {
     int64_t rows, cols;  /* N, K */
-    int64_t stride;      /* numbers from row to row; of small numbers blocks of a tile (forms.cuh) */
+    int64_t stride;      /* numbers from row to row; of small numbers blocks of a tile (quant_formats.cuh) */
     struct tensor plain; /* on the device, bf16 or f32; or empty */
     enum quant_form form;
     void *bytes;         /* of small numbers, on the device */
@@ -182,6 +182,6 @@ void kv8_fill(struct ops *o);    /* kv8.cu: keys and values in 8 bits */
 void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
 void choose_fill(struct ops *o); /* choose.cu: the next token out of logits */
 void cut_fill(struct ops *o);    /* preprocess.cu: patches out of pixels */
-void made_fill(struct ops *o);   /* made.cu: made numbers, limits */
+void made_fill(struct ops *o);   /* synthetic.cu: made numbers, limits */
 
 #endif

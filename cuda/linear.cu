@@ -5,16 +5,16 @@
  * are defined on rounded numbers, are a pass over y afterwards (4 bytes for each number of y, beside 2 K
  * operations for it); biases, GELU and the scales of rows come between the sum and its rounding, and take
  * a detour of 8 bytes through f32, in pieces that fit in the cache of a large card.  Matrices of small numbers are
- * widened part by part (small.cu), which costs 4 bytes for each weight beside 2 T operations.
+ * widened part by part (quantized.cu), which costs 4 bytes for each weight beside 2 T operations.
  *
  * What cuBLASLt does not take (f32, rows that are no multiples of 16 bytes) goes to the kernels of our own, with any
  * number of rows.  A row's bits are the same for any number of rows up to FEW, or FEW_SMALL, and beyond them what
  * the library makes of the shape.
  */
 #include "cublas.cuh"
-#include "forms.cuh"
 #include "linear.cuh"
-#include "small.cuh"
+#include "quant_formats.cuh"
+#include "quantized.cuh"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* matvec.cu - products of few rows, which are limited by reading the weights.
  *
  * Each weight is read once for up to 32 rows of x, 16 bytes at a time, each lane with several loads on their way; a
- * block of eight warps has 16 rows of the weight (forms.cuh).  Per weight that is 2 bytes in bf16, 1 in i8 and
+ * block of eight warps has 16 rows of the weight (quant_formats.cuh).  Per weight that is 2 bytes in bf16, 1 in i8 and
  * f8, 0.5625 in i4 and f4; beside it x is read from the cache, 2 bytes for each 16 weights and row, and y is
  * written once.  The products are done by the tensor cores also of a single row: seven of eight columns are
  * then zeros, but what counts is that a warp needs one instruction for 256 weights, where multiplying in f32 would
@@ -10,8 +10,8 @@
  * A row's bits are the same for any number of rows.  Between f32 numbers, for checking, there is a plain kernel: a
  * warp has one row of the weight and eight of x.
  */
-#include "forms.cuh"
 #include "linear.cuh"
+#include "quant_formats.cuh"
 
 /* ---- tensor cores ----------------------------------------------------------------------------------------- */
 

@@ -15,8 +15,8 @@
  * a single row starts k, not E times as many blocks as one matrix.  Rows are taken in parts whose results fit in
  * the working memory that is theirs (ops/work.h).
  */
-#include "forms.cuh"
 #include "linear.cuh"
+#include "quant_formats.cuh"
 
 #include <math.h>
 #include <stdlib.h>

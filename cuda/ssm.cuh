@@ -4,7 +4,7 @@
  * of a warp has numbers 4l..4l+3 of each 128, and sums are taken in the same order: so the bits of a step do not
  * depend on which kernel ran it.
  *
- * States are f32, or f16 that are rounded by chance (ops/half.h): half the bytes of the largest stream beside the
+ * States are f32, or f16 that are rounded by chance (ops/stochastic_round.h): half the bytes of the largest stream beside the
  * weights.  Pairs of neighbours lie in one lane, so that each has a hash of its own: about 16 instructions on
  * whole numbers for 8 bytes read and written.
  */
@@ -12,7 +12,7 @@
 #define HOLORUN_CUDA_SSM_CUH
 
 #include "host.cuh"
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
 
 enum {
     SSM_THREADS = 256, /* of the kernels that walk through a state */

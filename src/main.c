@@ -8,7 +8,7 @@
  */
 #include "base/nearest.h"
 #include "cli/manual.h"
-#include "commands.h"
+#include "cmd/commands.h"
 
 #include <errno.h>
 #include <stdio.h>

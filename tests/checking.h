@@ -8,7 +8,7 @@
 #define HOLORUN_TESTS_CHECKING_H
 
 #include "check.h"
-#include "qa/check.h"
+#include "qa/run/check.h"
 
 #include <X11/Xlib.h>
 

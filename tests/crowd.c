@@ -4,8 +4,8 @@
 #include "check.h"
 
 #include "base/buf.h"
-#include "model/generate.h"
-#include "model/session.h"
+#include "session/generate.h"
+#include "session/session_impl.h"
 
 struct engine *crowd_engine(const struct tiny *t, const char *device, size_t bound)
 {

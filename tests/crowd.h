@@ -3,7 +3,7 @@
 #ifndef HOLORUN_TESTS_CROWD_H
 #define HOLORUN_TESTS_CROWD_H
 
-#include "model/batch.h"
+#include "session/batch.h"
 #include "tiny_model.h"
 
 enum { CROWD_MOST = 40, CROWD_TOKENS = 12 };

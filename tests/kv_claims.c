@@ -4,7 +4,7 @@
 #include "check.h"
 #include "crowd.h"
 
-#include "model/session.h"
+#include "session/session_impl.h"
 
 #include <unistd.h>
 

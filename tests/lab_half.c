@@ -2,7 +2,7 @@
 #include "check.h"
 #include "lab.h"
 
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef HOLORUN_TESTS_MADE_RESULTS_H
 #define HOLORUN_TESTS_MADE_RESULTS_H
 
-#include "report/result.h"
+#include "qa/report/result.h"
 
 enum { MADE_MAX = 64 };
 

@@ -2,7 +2,7 @@
 #ifndef HOLORUN_TESTS_MADE_SUITE_H
 #define HOLORUN_TESTS_MADE_SUITE_H
 
-#include "suite/suite.h"
+#include "qa/suite/suite.h"
 
 /* The suite of this text, as a file "s.yaml" of the working folder; the test fails when it is refused. */
 struct suite *suite_of(const char *text);

@@ -2,7 +2,7 @@
 #ifndef HOLORUN_TESTS_SMALL_H
 #define HOLORUN_TESTS_SMALL_H
 
-#include "model/plan.h"
+#include "capacity/plan.h"
 #include "tiny_model.h"
 
 enum { SMALL_VOCAB = 288 };

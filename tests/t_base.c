@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/regex.h"
 #include "base/utf8.h"
-#include "model/memory.h"
+#include "capacity/memory.h"
 
 #include <malloc.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
 #include "crowd.h"
 #include "tiny_check.h"
 
-#include "model/generate.h"
-#include "model/session.h"
+#include "session/generate.h"
+#include "session/session_impl.h"
 
 static struct crowd crowd;
 

@@ -4,7 +4,7 @@
 #include "program.h"
 
 #include "base/file.h"
-#include "calibrate/calibrate.h"
+#include "eval/calibrate.h"
 
 #include <jansson.h>
 #include <math.h>

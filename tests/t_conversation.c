@@ -3,8 +3,8 @@
 #include "check.h"
 
 #include "base/file.h"
-#include "model/conversation.h"
 #include "program.h"
+#include "text/conversation.h"
 
 #include <unistd.h>
 

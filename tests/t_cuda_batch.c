@@ -4,8 +4,8 @@
 #include "crowd.h"
 #include "tiny_check.h"
 
-#include "model/plan.h"
-#include "model/session.h"
+#include "capacity/plan.h"
+#include "session/session_impl.h"
 
 static void compute(struct session *s)
 {

@@ -6,7 +6,7 @@
 
 #include "base/pool.h"
 #include "bench/bench.h"
-#include "model/model.h"
+#include "session/session.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -5,10 +5,10 @@
  */
 #include "tiny_check.h"
 
-#include "cuda/cuda.h"
-#include "model/generate.h"
-#include "model/sample.h"
 #include "ops/choose.h"
+#include "session/generate.h"
+#include "session/sample.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 

@@ -4,8 +4,8 @@
 #include "tiny_check.h"
 
 #include "emu/emu.h"
-#include "model/session.h"
 #include "ops/ops.h"
+#include "session/session_impl.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

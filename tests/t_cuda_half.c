@@ -2,8 +2,8 @@
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 

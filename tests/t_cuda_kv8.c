@@ -5,8 +5,8 @@
 #include "lab.h"
 #include "tiny_check.h"
 
-#include "cuda/cuda.h"
 #include "ops/kv8.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 

@@ -8,8 +8,8 @@
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
 #include "ops/quant.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 

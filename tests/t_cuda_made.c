@@ -1,10 +1,10 @@
-/* t_cuda_made.c - claims about numbers made on the device (cuda/made.cu): they are those of the reference. */
+/* t_cuda_made.c - claims about numbers made on the device (cuda/synthetic.cu): they are those of the reference. */
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
-#include "ops/made.h"
 #include "ops/quant.h"
+#include "ops/synthetic.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 

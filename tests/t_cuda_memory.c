@@ -6,10 +6,10 @@
 #include "check.h"
 #include "crowd.h"
 
+#include "capacity/plan.h"
 #include "emu/emu.h"
-#include "model/plan.h"
 #include "model/preprocess.h"
-#include "model/session.h"
+#include "session/session_impl.h"
 
 enum { N = 5, W = 90, H = 60 };
 

@@ -6,7 +6,7 @@
  */
 #include "tiny_check.h"
 
-#include "model/model.h"
+#include "session/session.h"
 
 #include <math.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* t_cuda_preprocess.c - claims about patches made on the device: those of the host to the bit, and the same cache. */
 #include "tiny_check.h"
 
-#include "cuda/cuda.h"
 #include "model/preprocess.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 

@@ -3,8 +3,8 @@
 #include "timeline.h"
 #include "tiny_check.h"
 
-#include "model/drift.h"
-#include "model/session.h"
+#include "session/drift.h"
+#include "session/session_impl.h"
 
 static void away(struct session *s)
 {

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
+#include "src/ops/cuda.h"
 
 enum { MOST = 5, D = 96, KV = 64, STEPS = 7, MANY = 40 };
 

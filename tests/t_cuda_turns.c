@@ -4,7 +4,7 @@
 #include "threads.h"
 #include "tiny_check.h"
 
-#include "model/session.h"
+#include "session/session_impl.h"
 
 #include <pthread.h>
 

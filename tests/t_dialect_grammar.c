@@ -5,7 +5,7 @@
 #include "actions/action.h"
 #include "actions/dialect.h"
 
-#include "agent/opinion.h"
+#include "agent/llm_judge.h"
 #include "base/clock.h"
 
 enum { W = 1280, H = 720, SAMPLES = 1000, LONGEST = 20000 };

@@ -5,9 +5,9 @@
 #include "tiny_check.h"
 
 #include "actions/slots.h"
-#include "agent/mind.h"
-#include "model/explore.h"
-#include "model/session.h"
+#include "agent/llm.h"
+#include "session/beam_search.h"
+#include "session/session_impl.h"
 
 #include <math.h>
 

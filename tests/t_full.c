@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "model/memory.h"
-#include "model/plan.h"
-#include "model/session.h"
+#include "capacity/memory.h"
+#include "capacity/plan.h"
+#include "session/session_impl.h"
 
 #include <malloc.h>
 #include <unistd.h>

@@ -2,10 +2,10 @@
  * chat template around them. */
 #include "tiny_check.h"
 
-#include "model/chat.h"
-#include "model/generate.h"
-#include "model/sample.h"
-#include "model/session.h"
+#include "session/chat.h"
+#include "session/generate.h"
+#include "session/sample.h"
+#include "session/session_impl.h"
 
 #include <math.h>
 
@@ -370,7 +370,7 @@ static void t_close(void **state)
         expect(s, cases[i].closed);
         session_free(s);
     }
-    assert_non_null(strstr(chat_check(engine), "no chat template"));
+    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "no chat template"));
 }
 
 static const struct CMUnitTest tests[] = {

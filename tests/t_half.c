@@ -1,8 +1,8 @@
-/* t_half.c - claims about states in f16 (ops/half.h): what rounding by chance does, and that every kernel does it. */
+/* t_half.c - claims about states in f16 (ops/stochastic_round.h): what rounding by chance does, and that every kernel does it. */
 #include "check.h"
 #include "lab.h"
 
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include "check.h"
 
 #include "actions/dialect.h"
-#include "agent/wording.h"
+#include "agent/prompt.h"
 
 #include <strings.h>
 

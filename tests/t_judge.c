@@ -3,8 +3,8 @@
 #include "check.h"
 #include "tiny_model.h"
 
-#include "agent/opinion.h"
-#include "qa/judge.h"
+#include "agent/llm_judge.h"
+#include "qa/run/llm_judge.h"
 
 static struct dialect *dialect(const char *name)
 {

@@ -3,10 +3,10 @@
 #include "check.h"
 #include "full_model.h"
 
-#include "model/cost.h"
-#include "model/memory.h"
-#include "model/plan.h"
-#include "model/session.h"
+#include "capacity/cost.h"
+#include "capacity/memory.h"
+#include "capacity/plan.h"
+#include "session/session_impl.h"
 
 #include <malloc.h>
 

@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "model/chat.h"
-#include "model/generate.h"
 #include "model/preprocess.h"
-#include "model/session.h"
+#include "session/chat.h"
+#include "session/generate.h"
+#include "session/session_impl.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -293,7 +293,7 @@ static void t_step(void **state)
                engine_isa(engine), engine_threads(engine), load, see, st.preprocess_ms, st.vision_ms,
                st.prefill_ms, out.n, out.ms);
     check_note("'%s'", out.text.data);
-    assert_null(chat_check(engine));
+    assert_null(chat_check(engine_dir(engine), engine_tokenizer(engine)));
     generated_free(&out);
     session_free(s);
     engine_close(engine);

@@ -4,9 +4,9 @@
 #include "crowd.h"
 #include "tiny_check.h"
 
-#include "agent/mind.h"
+#include "agent/llm.h"
 #include "base/flag.h"
-#include "model/session.h"
+#include "session/session_impl.h"
 
 static struct engine *open_as(bool shared, enum state_numbers state, enum kv_numbers kv, size_t bound)
 {

@@ -1,8 +1,8 @@
 /* t_reports.c - what people and CI read of a suite: valid for whoever reads it, whatever programs and models have said. */
 #include "base/file.h"
-#include "report/report.h"
-#include "report/words.h"
-#include "suite/earlier.h"
+#include "qa/report/report.h"
+#include "qa/report/words.h"
+#include "qa/suite/earlier.h"
 
 #include "check.h"
 #include "made_results.h"

@@ -1,6 +1,6 @@
 /* t_reports_live.c - what stands on a terminal while a suite runs: whole lines, a bar below them, nothing that steers it. */
 #include "base/file.h"
-#include "report/live.h"
+#include "qa/report/live.h"
 
 #include "check.h"
 #include "made_results.h"

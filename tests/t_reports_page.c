@@ -2,7 +2,7 @@
  * what becomes of reports that cannot be written. */
 #include "base/file.h"
 #include "base/image.h"
-#include "report/report.h"
+#include "qa/report/report.h"
 
 #include "check.h"
 #include "made_results.h"

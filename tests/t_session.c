@@ -2,7 +2,7 @@
 #include "tiny_check.h"
 
 #include "base/file.h"
-#include "model/session.h"
+#include "session/session_impl.h"
 
 #include <unistd.h>
 

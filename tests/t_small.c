@@ -8,7 +8,7 @@
 #include "small.h"
 
 #include "base/file.h"
-#include "model/plan.h"
+#include "capacity/plan.h"
 #include "ops/quant.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "small.h"
 
 #include "base/file.h"
-#include "model/plan.h"
+#include "capacity/plan.h"
 
 #include <dirent.h>
 #include <signal.h>

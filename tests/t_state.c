@@ -3,8 +3,8 @@
 #include "tiny_check.h"
 
 #include "base/file.h"
-#include "model/drift.h"
-#include "model/session.h"
+#include "session/drift.h"
+#include "session/session_impl.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,16 +81,6 @@ static struct engine *open_with(const struct tiny *t, enum state_numbers numbers
     struct engine_options o = {
         .dir = t->dir, .device = "cpu", .threads = 1, .state = numbers, .cache = cache};
     return engine_open(&o, e);
-}
-
-static void t_bf16(void **state)
-{
-    (void)state;
-    struct err e = ERR_INIT;
-    assert_null(open_with(&tiny, STATE_BF16, false, &e));
-    check_note("%s", e.text);
-    assert_int_equal(e.kind, ERR_USAGE);
-    assert_non_null(strstr(e.text, "bf16 is refused"));
 }
 
 /* ---- the gate ------------------------------------------------------------------------------------------- */
@@ -182,7 +172,6 @@ static const struct CMUnitTest tests[] = {
           t_ways),
     CLAIM("fp16 states take half the memory, and hardly change what is said", t_size),
     CLAIM("a session saved with fp16 states is refused by fp32 ones", t_files),
-    CLAIM("bf16 states are refused, with the reason", t_bf16),
     CLAIM("a model that says something else with fp16 states is refused, and the figure is kept", t_gate),
     CLAIM("a model that does not mind passes", t_passes),
 };

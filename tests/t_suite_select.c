@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "made_suite.h"
-#include "report/report.h"
+#include "qa/report/report.h"
 
 #include <dirent.h>
 #include <jansson.h>

@@ -2,7 +2,7 @@
 #include "check.h"
 
 #include "base/err.h"
-#include "suite/suite.h"
+#include "qa/suite/suite.h"
 
 #include <stdlib.h>
 #include <string.h>

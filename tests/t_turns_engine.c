@@ -5,8 +5,8 @@
 #include "tiny_check.h"
 
 #include "base/flag.h"
-#include "model/generate.h"
-#include "model/session.h"
+#include "session/generate.h"
+#include "session/session_impl.h"
 
 #include <pthread.h>
 

@@ -7,7 +7,7 @@
 
 #include "agent/agent.h"
 #include "base/buf.h"
-#include "report/result.h"
+#include "qa/report/result.h"
 
 static const char kinds[] = "SJA", answers[] = "+-?!.";
 

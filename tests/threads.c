@@ -4,8 +4,8 @@
 #include "check.h"
 
 #include "base/clock.h"
-#include "model/generate.h"
-#include "model/session.h"
+#include "session/generate.h"
+#include "session/session_impl.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -7,7 +7,7 @@
 #ifndef HOLORUN_TESTS_THREADS_H
 #define HOLORUN_TESTS_THREADS_H
 
-#include "model/turns.h"
+#include "session/scheduler.h"
 #include "tiny_model.h"
 
 enum { THREADS_MOST = 32, THREADS_TOKENS = 1024 };

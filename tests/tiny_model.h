@@ -13,9 +13,9 @@
 #ifndef HOLORUN_TESTS_TINY_MODEL_H
 #define HOLORUN_TESTS_TINY_MODEL_H
 
-#include "model/model.h"
-#include "model/session.h"
 #include "ops/ops.h"
+#include "session/session.h"
+#include "session/session_impl.h"
 
 struct tiny_tensor {
     char name[96];

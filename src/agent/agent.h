@@ -6,7 +6,7 @@
 #ifndef HOLORUN_AGENT_AGENT_H
 #define HOLORUN_AGENT_AGENT_H
 
-#include "agent/mind.h"
+#include "agent/llm.h"
 #include "agent/overseer.h"
 #include "agent/progress.h"
 #include "agent/resume.h"

@@ -17,7 +17,7 @@
 #ifndef HOLORUN_AGENT_CONTEXT_H
 #define HOLORUN_AGENT_CONTEXT_H
 
-#include "agent/mind.h"
+#include "agent/llm.h"
 
 struct context;
 
@@ -40,7 +40,7 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
 /* A turn of an earlier run, before the first observe: what was said then, without its screenshot. */
 int context_recall(struct context *c, const char *lead, const char *reply, struct err *e);
 int context_think(struct context *c, const struct mind_request *r, struct generated *out, struct err *e);
-/* What else the reply that stands there could have said (mind.h). */
+/* What else the reply that stands there could have said (llm.h). */
 int context_explore(struct context *c, const struct mind_explore *x, struct explored *out, int max,
                     struct err *e);
 /* text: the reply as history holds it (without reasoning).  as_said: it is what the last think produced,

@@ -18,8 +18,8 @@
 #include "actions/action.h"
 #include "actions/slots.h"
 #include "base/image.h"
-#include "model/generate.h"
 #include "screen/screen.h"
+#include "session/generate.h"
 #include "trace/story.h"
 
 enum { OVERSEER_FORKS = 8, OVERSEER_MARKS = 12 };

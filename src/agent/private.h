@@ -4,8 +4,8 @@
 
 #include "agent/agent.h"
 #include "agent/context.h"
-#include "agent/past.h"
-#include "agent/wording.h"
+#include "agent/history.h"
+#include "agent/prompt.h"
 
 enum { AGENT_TEXT_MAX = 4 << 20 };
 
@@ -113,7 +113,7 @@ int agent_localize(struct agent *a, struct err *e);
 /* Says an earlier run again. */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);
 
-/* When a person uses the display: says so, waits until she is quiet, and writes it down (yield.c). */
+/* When a person uses the display: says so, waits until she is quiet, and writes it down (wait_for_human.c). */
 int agent_yield(struct agent *a, struct err *e);
 /* Answering a question is no use of the display that the run should mind. */
 int agent_forget_answers(struct agent *a, struct err *e);

@@ -1,7 +1,7 @@
 /* validate.c - an answer is shown to a validator before it counts; see validator.h. */
 #include "agent/private.h"
 
-#include "agent/opinion.h"
+#include "agent/llm_judge.h"
 #include "base/clock.h"
 
 #include <math.h>

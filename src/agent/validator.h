@@ -8,7 +8,7 @@
 #ifndef HOLORUN_AGENT_VALIDATOR_H
 #define HOLORUN_AGENT_VALIDATOR_H
 
-#include "agent/mind.h"
+#include "agent/llm.h"
 
 enum { VALIDATOR_FRAMES = 3 };
 

@@ -5,7 +5,7 @@
  * is compared after every token: the Kullback-Leibler divergence, whether the likeliest token is the same, and
  * the largest difference of two logits.
  */
-#include "model/drift.h"
+#include "session/drift.h"
 #include "bench/subject.h"
 
 #include <stdio.h>

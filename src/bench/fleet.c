@@ -10,7 +10,7 @@
  */
 #include "bench/subject.h"
 
-#include "model/memory.h"
+#include "capacity/memory.h"
 #include "model/preprocess.h"
 
 #include <stdio.h>

@@ -7,8 +7,8 @@
  */
 #include "bench/bench.h"
 
-#include "ops/made.h"
 #include "ops/quant.h"
+#include "ops/synthetic.h"
 
 #include <stdio.h>
 #include <string.h>

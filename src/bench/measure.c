@@ -2,7 +2,7 @@
 #include "bench/bench.h"
 
 #include "base/clock.h"
-#include "model/memory.h"
+#include "capacity/memory.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
  */
 #include "bench/subject.h"
 
-#include "model/drift.h"
 #include "model/preprocess.h"
+#include "session/drift.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
-#include "bench/leftover.h"
+#include "bench/temp_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

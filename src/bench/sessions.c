@@ -6,7 +6,7 @@
 #include "bench/subject.h"
 
 #include "base/file.h"
-#include "bench/leftover.h"
+#include "bench/temp_files.h"
 
 #include <math.h>
 #include <stdio.h>

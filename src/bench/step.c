@@ -10,7 +10,7 @@
 #include "bench/subject.h"
 
 #include "agent/context.h"
-#include "agent/wording.h"
+#include "agent/prompt.h"
 #include "base/clock.h"
 
 #include <stdio.h>

@@ -2,10 +2,10 @@
 #include "bench/subject.h"
 
 #include "bench/random.h"
+#include "capacity/memory.h"
+#include "capacity/plan.h"
 #include "model/find.h"
-#include "model/memory.h"
-#include "model/plan.h"
-#include "model/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>

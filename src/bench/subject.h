@@ -5,9 +5,9 @@
 #include "bench/bench.h"
 
 #include "actions/dialect.h"
+#include "capacity/cost.h"
 #include "model/config.h"
-#include "model/cost.h"
-#include "model/model.h"
+#include "session/session.h"
 
 struct subject {
     const struct bench *k;

@@ -6,10 +6,10 @@
  */
 #include "bench/subject.h"
 
-#include "model/generate.h"
-#include "model/tokenizer.h"
-#include "model/turns.h"
 #include "ops/ops.h"
+#include "session/generate.h"
+#include "session/scheduler.h"
+#include "text/tokenizer.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -44,9 +44,9 @@
 
 /* int state; */
 #define STATE_OPTION(T)                                                                                      \
-    {"state", 0, OPTION_CHOICE, offsetof(T, state), "fp32|fp16|bf16", 0, 0, "fp32",                          \
-     "numbers that a conversation's state is held in: fp16 takes half the memory, is rounded by chance, and refused "  \
-     "where the model says something else with it; bf16 is always refused", "HOLORUN_STATE"}
+    {"state", 0, OPTION_CHOICE, offsetof(T, state), "fp32|fp16", 0, 0, "fp32",                          \
+     "storage type of the recurrent state: fp16 takes half the memory, is rounded stochastically, and is refused "     \
+     "where the model then answers differently", "HOLORUN_STATE"}
 
 /* The same as engine_open wants them; S is one of T. */
 #define MODEL_ENGINE(S)                                                                                      \

@@ -1,8 +1,8 @@
 /* private.h - what the files of this folder share.
  *
  *   desk.c     this process: begin, open, close         zygote.c   the process that forks keepers
- *   use.c      this process: start, run, wait, ask      keeper.c   the process that has one desk
- *   message.c  what they tell each other                opening.c  ... its beginning (keeper.h)
+ *   desk_ops.c      this process: start, run, wait, ask      supervisor.c   the process that has one desk
+ *   message.c  what they tell each other                desk_start.c  ... its beginning (supervisor.h)
  *   server.c   display numbers, locks
  *   auth.c     cookies                                  child.c    how a program is started on a desk
  *   folder.c   copies, removes, sweeps after the dead   stream.c   what programs write
@@ -159,7 +159,7 @@ struct how {
 pid_t child_start(const struct place *p, const struct how *h);
 bool child_installed(const char *program);
 
-/* ---- keeper.c, zygote.c ------------------------------------------------------------------------ */
+/* ---- supervisor.c, zygote.c ------------------------------------------------------------------------ */
 
 struct ground { /* what zygote and keepers inherit */
     const char *root;

@@ -1,6 +1,6 @@
 /* gate_impl.h - a gate in memory.  Private to gate/gate.c and gate/type.c. */
-#ifndef HOLORUN_GATE_IMPL_H
-#define HOLORUN_GATE_IMPL_H
+#ifndef HOLORUN_GATE_GATE_IMPL_H
+#define HOLORUN_GATE_GATE_IMPL_H
 
 #include "gate/gate.h"
 #include "gate/goals.h"

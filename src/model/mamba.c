@@ -14,7 +14,7 @@
  * key of the layer and the position that they have reached: of nothing that differs between two ways to get there.
  */
 #include "model/language.h"
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
 
 /* What stands between the two projections; true if the norm has been done, too.  All states are of one type. */
 static bool mix_alike(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,

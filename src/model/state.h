@@ -9,13 +9,13 @@
 #define HOLORUN_MODEL_STATE_H
 
 #include "model/config.h"
-#include "model/model.h"
-#include "model/room.h"
+#include "model/options.h"
+#include "model/state_pool.h"
 
 /* What numbers it is held in. */
 struct state_types {
     enum dtype act; /* of activations: convolutions' inputs, the last row */
-    enum dtype ssm; /* of the matrices: f32, or f16 rounded by chance (ops/half.h) */
+    enum dtype ssm; /* of the matrices: f32, or f16 rounded by chance (ops/stochastic_round.h) */
     enum dtype kv;  /* of keys and values: that of activations, or f8e4m3 for rows of ops/kv8.h */
 };
 

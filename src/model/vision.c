@@ -102,7 +102,7 @@ static int run_tower(struct vision *v, int tiles)
     embed_tiles(v, tiles);
     watch(v, -1, tiles);
     for (int i = 0; i < v->config->vit.blocks; i++) {
-        if (flag_up(v->cancel) || (v->member && flag_up(v->member->stop)))
+        if (flag_up(v->cancel) || flag_up(v->caller_cancel))
             return -1;
         run_block(v, &v->weights->blocks[i], tiles);
         watch(v, i, tiles);
@@ -250,11 +250,13 @@ static void take_known(struct vision *v, const struct tiles *in, bool *done, str
 /* Other threads' turns; they may have seen the same tiles. */
 static void let_others(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
 {
-    struct turn_member *member = v->member;
-    if (!v->turns || !in->host || v->config->vit.max_patches)
+    const volatile int *cancel = v->caller_cancel;
+    void *caller = v->caller;
+    if (!v->between_tiles || !in->host || v->config->vit.max_patches)
         return;
-    turns_yield(v->turns, member); /* whether it is stopped is seen in the tower */
-    v->member = member;
+    v->between_tiles(caller); /* whether it is stopped is seen in the tower */
+    v->caller_cancel = cancel;
+    v->caller = caller;
     take_known(v, in, done, out);
 }
 

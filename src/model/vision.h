@@ -24,7 +24,6 @@
 
 #include "base/image.h"
 #include "model/config.h"
-#include "model/turns.h"
 #include "model/weights.h"
 
 #include <xxhash.h>
@@ -67,9 +66,11 @@ struct vision { /* one for each engine */
     size_t cache_bytes;
     uint64_t clock;
 
-    const volatile int *cancel; /* non-zero: the tower gives up before its next block; may be NULL */
-    struct turns *turns; /* others have theirs between tiles whose patches are on the host; may be NULL */
-    struct turn_member *member; /* whose picture it is, its stop included; may be NULL */
+    const volatile int *cancel;        /* non-zero: the tower gives up before its next block; may be NULL */
+    const volatile int *caller_cancel; /* the same, of the session whose picture it is; may be NULL */
+    /* Called between tiles whose patches are on the host, so that other sessions may use this tower; may be NULL. */
+    void (*between_tiles)(void *caller);
+    void *caller;
     void (*watch)(void *arg, int block, struct tensor x); /* -1: before the first; for tests, may be NULL */
     void *watch_arg;
 };

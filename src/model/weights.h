@@ -33,7 +33,7 @@
 #define HOLORUN_MODEL_WEIGHTS_H
 
 #include "model/config.h"
-#include "model/model.h"
+#include "model/options.h"
 #include "model/safetensors.h"
 #include "ops/ops.h"
 
@@ -114,7 +114,8 @@ struct bind_options {
     struct weight_cache *cache; /* of what int8, int4 and fp8 have made; NULL: none */
     bool mapped;                /* matrices stay in the file where they can */
     size_t resident;            /* bytes of them that may stay in memory */
-    uint64_t random; /* a seed: no number is read, all are made (weights_made.c); 0: those of the files */
+    uint64_t
+        random; /* a seed: no number is read, all are made (weights_synthetic.c); 0: those of the files */
 
     /* To look at a checkpoint rather than run it: no value is read, so that the backend has to be one that
      * only counts; a failure is told to `problem`, when there is one, and the next tensor looked at. */

@@ -17,7 +17,7 @@
 #ifndef HOLORUN_MODEL_WEIGHTS_CACHE_H
 #define HOLORUN_MODEL_WEIGHTS_CACHE_H
 
-#include "model/model.h"
+#include "model/options.h"
 #include "model/safetensors.h"
 #include "ops/ops.h"
 

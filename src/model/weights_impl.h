@@ -2,10 +2,10 @@
  *
  *   weights.c         the language model, what nobody asked for, the whole
  *   weights_vision.c  the tower and the projector
- *   weights_take.c    one stored tensor at a time
- *   weights_small.c   matrices of small numbers: as checkpoints store them, and as they are held
+ *   weights_read.c    one stored tensor at a time
+ *   weights_quantized.c   matrices of small numbers: as checkpoints store them, and as they are held
  *   weights_cache.c   the file that keeps what was made of them
- *   weights_made.c    random numbers in the place of a file's
+ *   weights_synthetic.c    random numbers in the place of a file's
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_IMPL_H
 #define HOLORUN_MODEL_WEIGHTS_IMPL_H

@@ -1,7 +1,7 @@
 /* device.c - whether the model runs on the processor or on a GPU. */
 #include "ops/ops_impl.h"
 
-#include "cuda/cuda.h"
+#include "src/ops/cuda.h"
 
 #include <stdatomic.h>
 #include <string.h>

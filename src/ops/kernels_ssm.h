@@ -3,14 +3,14 @@
  * Convolution: threads take blocks of channels and walk down the rows with the last K of them in a ring.
  * Step: threads take heads; a state row is updated and multiplied by C in one pass over memory.  Both work
  * for one token of each of several sessions, too: threads take the heads of all of them.
- * States in f16 are widened where they are read and rounded where they are written (half.h): a step does both on the
+ * States in f16 are widened where they are read and rounded where they are written (stochastic_round.h): a step does both on the
  * way, a scan (kernels_scan.h) once for all its chunks.
  */
 #ifndef HOLORUN_OPS_KERNELS_SSM_H
 #define HOLORUN_OPS_KERNELS_SSM_H
 
-#include "ops/half.h"
 #include "ops/kernels_core.h"
+#include "ops/stochastic_round.h"
 
 /* ---- convolution ------------------------------------------------------------------------------------- */
 

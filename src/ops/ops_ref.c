@@ -4,8 +4,8 @@
  * operation means.  Values are read into f32 whatever their storage, sums run in f32 (f64 where a long
  * sum would drown the comparison), and each result is rounded once when it is stored.
  */
-#include "ops/half.h"
 #include "ops/ops_impl.h"
+#include "ops/stochastic_round.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "replay/interrupted.h"
 
 #include "actions/action.h"
-#include "agent/wording.h"
+#include "agent/prompt.h"
 #include "trace/story.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #define HOLORUN_REPLAY_TIMELINE_H
 
 #include "actions/dialect.h"
-#include "agent/mind.h"
+#include "agent/llm.h"
 #include "trace/read.h"
 
 enum {

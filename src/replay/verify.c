@@ -3,8 +3,8 @@
 
 #include "agent/context.h"
 #include "agent/overseer.h"
-#include "agent/wording.h"
-#include "model/tokenizer.h"
+#include "agent/prompt.h"
+#include "text/tokenizer.h"
 #include "trace/index.h"
 
 #include <stdlib.h>

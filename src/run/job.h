@@ -12,8 +12,8 @@
 
 #include "agent/agent.h"
 #include "cli/options.h"
-#include "model/model.h"
 #include "replay/interrupted.h"
+#include "session/session.h"
 #include "step/step.h"
 
 enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */

@@ -3,7 +3,7 @@
 
 #include "cli/shared_options.h"
 #include "model/find.h"
-#include "model/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
     o.shared = share;
     if (!(m->engine = engine_open(&o, e)))
         return -1;
-    const char *odd = chat_check(m->engine);
+    const char *odd = chat_check(engine_dir(m->engine), engine_tokenizer(m->engine));
     if (odd)
         warn("%s", odd);
     odd = s->verbose ? tokenizer_check(engine_tokenizer(m->engine)) : NULL;

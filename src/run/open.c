@@ -6,7 +6,7 @@
  */
 #include "run/job.h"
 
-#include "brakes/running.h"
+#include "run/running.h"
 
 #include <stdio.h>
 #include <stdlib.h>

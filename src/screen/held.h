@@ -20,7 +20,7 @@
 #define HOLORUN_SCREEN_HELD_H
 
 #include "base/err.h"
-#include "screen/ours.h"
+#include "screen/event_origin.h"
 
 #include <X11/Xlib.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
  * Keys are injected by the XTEST keyboard, a device with a map of its own, so it is that map which is
  * read (clients see it as soon as the device has been used; keyboard_ready() sees to that).  A keysym
  * is found on the plain or the Shift level; higher levels, dead keys and absent characters are
- * scratch.c's.  Chords go through libxdo one key at a time, typing does not.
+ * spare_keycodes.c's.  Chords go through libxdo one key at a time, typing does not.
  *
  * Modifiers that a person holds would turn text into commands and clicks into selections.  We wait for their release;
  * releasing them ourselves and pressing them again leaves them stuck when the person lets go in between.  What is locked

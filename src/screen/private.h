@@ -2,14 +2,14 @@
  *
  *   screen.c    open, close, facts          pointer.c   move, press, drag, wheel
  *   monitors.c  root, view, RandR           keyboard.c  keysym -> keycode, chords, modifiers
- *   capture.c   pixels (pixels.c)           scratch.c   borrowed keycodes for unmapped characters
+ *   capture.c   pixels (pixels.c)           spare_keycodes.c   borrowed keycodes for unmapped characters
  *   settle.c    damage, waiting             typing.c    text
  *   window.c    titles, activation          paste.c     text without any free keycode
  *   watch.c     a person at the display     held.c      what is pressed
  *   guard.c     help from outside
- *   ours.c      which events are not hers   stopfile.c  the stop files
+ *   event_origin.c      which events are not hers   stopfile.c  the stop files
  *   stop.c      who is to stop              xtrap.c     errors, lost connections
- *   under.c     windows, their programs     starved.c   programs that wait for a processor
+ *   hit_test.c     windows, their programs     cpu_wait.c   programs that wait for a processor
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
@@ -101,7 +101,7 @@ struct screen {
     xdo_t *xdo;      /* made at first use: libxdo reads the whole keymap then */
     struct key_down down[MAX_DOWN];
 
-    /* scratch.c */
+    /* spare_keycodes.c */
     struct scratch scratch[MAX_SCRATCH];
     int n_scratch;
     unsigned scratch_clock;
@@ -146,7 +146,7 @@ void settle_open(struct screen *s);
 void settle_close(struct screen *s);
 void settle_note_damage(struct screen *s);
 
-/* ---- starved.c --------------------------------------------------------------------------------- */
+/* ---- cpu_wait.c --------------------------------------------------------------------------------- */
 
 enum { STARVED_MAX = 3 };
 
@@ -164,7 +164,7 @@ void starved_begin(struct starved *v, struct screen *s);
 double starved_look(struct starved *v);
 void starved_end(struct starved *v);
 
-/* ---- under.c ----------------------------------------------------------------------------------- */
+/* ---- hit_test.c ----------------------------------------------------------------------------------- */
 
 /* Processes of the window that has the keyboard and of the one under the pointer, as far as they are of this machine; their
  * number. */
@@ -201,7 +201,7 @@ void keyboard_relock(struct screen *s, unsigned locked);             /* and puts
 int key_event(struct screen *s, int code, bool down, struct err *e); /* one XTEST request */
 int key_tap(struct screen *s, int code, struct err *e);              /* down and up in one write */
 
-/* ---- scratch.c --------------------------------------------------------------------------------- */
+/* ---- spare_keycodes.c --------------------------------------------------------------------------------- */
 
 int scratch_room(struct screen *s);                  /* how many keysyms can be bound at once */
 int scratch_code(struct screen *s, uint32_t keysym); /* where it is bound now, or 0 */

@@ -4,7 +4,7 @@
  * 200 ms apart show the same tiles ("stable": an animation too small to matter), at most `max`
  * ("timeout").  What is redrawn is told by XDamage; without it frames are compared at 10 Hz.
  *
- * Time in which a program that would draw waited for a processor does not count (starved.c), but for `max`.
+ * Time in which a program that would draw waited for a processor does not count (cpu_wait.c), but for `max`.
  *
  * A text caret blinks for ever: a small area that was redrawn several times at the same place is a
  * blinker and does not count.  Blinkers are remembered from one wait to the next.

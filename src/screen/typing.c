@@ -1,7 +1,7 @@
 /* typing.c - text.
  *
  * Each character becomes a keysym.  What the keyboard has (plain or with Shift) is typed with its own
- * key; what it has not is bound to free keycodes, many at a time (scratch.c), and the text goes out in
+ * key; what it has not is bound to free keycodes, many at a time (spare_keycodes.c), and the text goes out in
  * runs that need no more new keysyms than there is room for.  A run takes at most half of the free
  * keycodes while the text has more to come, so that what was bound for the run before stays valid for
  * a client that is late.  After the last character: a wait, then the keymap is as it was.

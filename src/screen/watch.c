@@ -3,7 +3,7 @@
  * A thread with a connection of its own listens to raw events (XInput 2.1 or newer: they arrive even while some
  * program has grabbed the keyboard).  It sets the screen's stop flag when Escape goes down twice within 0.6 s, released in
  * between and with no other key between; and, where that is wanted, when a person has left the pointer in the top left
- * corner for a second.  Events of our own do not count (ours.c).
+ * corner for a second.  Events of our own do not count (event_origin.c).
  *
  * Whoever sets the flag, this thread lifts what is pressed: the thread that has the hands may be busy with a
  * model and would come to it only later.

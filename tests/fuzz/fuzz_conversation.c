@@ -1,5 +1,5 @@
 /* fuzz_conversation.c - any bytes as a conversation: refused, or rendered. */
-#include "model/conversation.h"
+#include "text/conversation.h"
 
 #include <stdint.h>
 #include <stdlib.h>

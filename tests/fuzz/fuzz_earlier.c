@@ -1,5 +1,5 @@
 /* fuzz_earlier.c - any bytes as the report of an earlier run, XML or JSON; what is read is looked up. */
-#include "suite/earlier.h"
+#include "qa/suite/earlier.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* fuzz_opinion.c - any bytes as the reply of a judge: one of three verdicts, and a reason in valid UTF-8. */
-#include "agent/opinion.h"
+#include "agent/llm_judge.h"
 #include "base/utf8.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* fuzz_suite.c - any bytes as a suite, or as a spec where they begin with its head; what comes of them is chosen from and
  * listed. */
-#include "suite/private.h"
+#include "qa/suite/private.h"
 
 #include <stdlib.h>
 #include <string.h>

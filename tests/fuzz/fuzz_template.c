@@ -1,5 +1,5 @@
 /* fuzz_template.c - any text as a chat template, of which the sentences around tools are read. */
-#include "model/chat_layout.h"
+#include "text/chat_layout.h"
 
 #include <stdlib.h>
 #include <string.h>

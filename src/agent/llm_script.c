@@ -1,0 +1,282 @@
+/* llm_script.c - a file of replies as a conversation partner; see llm.h.
+ *
+ * The conversation is kept as text in the layout of the chat template, an image as "[image WxH]".  A
+ * token is a byte here and an image costs IMAGE_TOKENS, so that what is read, reused and written can be
+ * counted.  A mark holds the text up to there; going back to one leaves the replies that were used used.
+ */
+#include "agent/llm.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/flag.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCRIPT_MAX = 4 << 20, TRANSCRIPT_MAX = 64 << 20, IMAGE_TOKENS = 256 };
+
+struct script_mind {
+    struct mind base;
+    char *text;     /* the whole script */
+    char **replies; /* into text */
+    int n, used;
+    struct script_mind *of; /* whose replies it takes: itself, or the one it is beside */
+    struct buf transcript;
+    int64_t images; /* in the transcript */
+    struct session_stats stats;
+};
+
+struct script_mark {
+    char *text;
+    size_t len;
+    int64_t images;
+};
+
+static struct script_mind *script_of(const struct mind *m)
+{
+    return (struct script_mind *)(uintptr_t)m;
+}
+
+static int64_t length(const struct mind *m)
+{
+    const struct script_mind *s = script_of(m);
+    return (int64_t)s->transcript.len + s->images * IMAGE_TOKENS;
+}
+
+/* Ends an append that began at `before` tokens. */
+static int appended(struct script_mind *s, int64_t before, struct err *e)
+{
+    s->stats.prefilled += length(&s->base) - before;
+    return s->transcript.full
+               ? err_set(e, ERR_ENV, "the conversation is longer than %d bytes", TRANSCRIPT_MAX)
+               : 0;
+}
+
+static int begin(struct mind *m, const char *system, struct err *e)
+{
+    struct script_mind *s = script_of(m);
+    buf_clear(&s->transcript);
+    s->images = 0;
+    buf_printf(&s->transcript, "System\n%s\n", system);
+    return appended(s, 0, e);
+}
+
+static int user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
+{
+    struct script_mind *s = script_of(m);
+    int64_t before = length(m);
+    buf_puts(&s->transcript, "User\n");
+    for (int pass = 0; pass < 2; pass++) { /* the template puts images first */
+        for (int i = 0; i < n; i++) {
+            bool now = place == CHAT_PLACE_INLINE ? pass == 0 : (parts[i].image != NULL) == (pass == 0);
+            if (!now)
+                continue;
+            if (parts[i].image) {
+                buf_printf(&s->transcript, "[image %dx%d]", parts[i].image->w, parts[i].image->h);
+                s->images++;
+            } else {
+                buf_puts(&s->transcript, parts[i].text);
+            }
+        }
+    }
+    buf_puts(&s->transcript, "\n");
+    return appended(s, before, e);
+}
+
+static int reply(struct mind *m, const char *text, struct err *e)
+{
+    struct script_mind *s = script_of(m);
+    int64_t before = length(m);
+    buf_printf(&s->transcript, "Assistant\n%s\n", text);
+    return appended(s, before, e);
+}
+
+static int speak(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e)
+{
+    struct script_mind *s = script_of(m);
+    int64_t start = clock_ns();
+    *out = (struct generated){0};
+    buf_init(&out->text, SCRIPT_MAX);
+    struct script_mind *of = s->of;
+    if (of->used == of->n)
+        return err_set(e, ERR_USAGE, "the script has only %d replies", of->n);
+    const char *text = of->replies[of->used++];
+    buf_puts(&out->text, text);
+    out->n = (int)strlen(text);
+    out->finish = flag_up(r->cancel) ? FINISH_CANCELLED : FINISH_STOP;
+    if (r->on_text)
+        r->on_text(r->arg, text, strlen(text));
+    buf_printf(&s->transcript, "Assistant\n%s", text);
+    s->stats.decoded += out->n;
+    out->ms = clock_ms_since(start);
+    return appended(s, length(m), e);
+}
+
+static int close_reply(struct mind *m, struct err *e)
+{
+    struct script_mind *s = script_of(m);
+    buf_puts(&s->transcript, "\n");
+    return appended(s, length(m), e);
+}
+
+static struct mind_mark *mark(struct mind *m, struct err *e)
+{
+    (void)e;
+    const struct script_mind *s = script_of(m);
+    struct script_mark *k = xmalloc(1, sizeof *k);
+    *k = (struct script_mark){xcalloc(s->transcript.len + 1, 1), s->transcript.len, s->images};
+    if (k->len)
+        memcpy(k->text, s->transcript.data, k->len);
+    return (struct mind_mark *)k;
+}
+
+static int rewind_to(struct mind *m, const struct mind_mark *at, struct err *e)
+{
+    const struct script_mark *k = (const struct script_mark *)at;
+    struct script_mind *s = script_of(m);
+    (void)e;
+    buf_clear(&s->transcript);
+    buf_put(&s->transcript, k->text, k->len);
+    s->images = k->images;
+    return 0;
+}
+
+static int64_t mark_length(const struct mind_mark *at)
+{
+    const struct script_mark *k = (const struct script_mark *)at;
+    return (int64_t)k->len + k->images * IMAGE_TOKENS;
+}
+
+static void mark_free(struct mind_mark *at)
+{
+    struct script_mark *k = (struct script_mark *)at;
+    if (k)
+        free(k->text);
+    free(k);
+}
+
+static uint64_t dice(const struct mind *m)
+{
+    (void)m;
+    return 0;
+}
+
+static void set_dice(struct mind *m, uint64_t to)
+{
+    (void)m;
+    (void)to;
+}
+
+static bool fits(const struct mind *m, int64_t more)
+{
+    (void)m;
+    (void)more;
+    return true;
+}
+
+static const int32_t *tokens(const struct mind *m)
+{
+    (void)m;
+    return NULL;
+}
+
+static int32_t image_token(const struct mind *m)
+{
+    (void)m;
+    return -1;
+}
+
+static struct session_stats stats(const struct mind *m)
+{
+    return script_of(m)->stats;
+}
+
+static void free_script(struct mind *m)
+{
+    struct script_mind *s = script_of(m);
+    buf_free(&s->transcript);
+    free(s->replies);
+    free(s->text);
+    free(s);
+}
+
+const char *mind_script_transcript(const struct mind *m)
+{
+    return script_of(m)->transcript.data;
+}
+
+/* Cuts the text into replies, in place. */
+static void cut_replies(struct script_mind *s)
+{
+    bool blocks = strstr(s->text, "\n\n") != NULL;
+    const char *gap = blocks ? "\n\n" : "\n";
+    for (char *p = s->text + strspn(s->text, "\n"); *p;) {
+        char *end = strstr(p, gap), *next = end ? end + strspn(end, "\n") : p + strlen(p);
+        if (!end) {
+            end = next;
+            while (end > p && end[-1] == '\n')
+                end--;
+        }
+        *end = 0;
+        s->replies = xrealloc(s->replies, (unsigned long)s->n + 1, sizeof *s->replies);
+        s->replies[s->n++] = p;
+        p = next;
+    }
+}
+
+static struct script_mind *script_new(void)
+{
+    static const struct mind_ops ops = {
+        .begin = begin,
+        .user = user,
+        .reply = reply,
+        .speak = speak,
+        .close = close_reply,
+        .mark = mark,
+        .rewind = rewind_to,
+        .branch = rewind_to, /* a mark needs nothing of what is given up */
+        .mark_length = mark_length,
+        .mark_free = mark_free,
+        .length = length,
+        .fits = fits,
+        .tokens = tokens,
+        .image_token = image_token,
+        .stats = stats,
+        .dice = dice,
+        .set_dice = set_dice,
+        .free = free_script,
+    };
+    struct script_mind *s = xcalloc(1, sizeof *s);
+    s->base.ops = &ops;
+    s->of = s;
+    buf_init(&s->transcript, TRANSCRIPT_MAX);
+    return s;
+}
+
+struct mind *mind_script(const char *replies, size_t len)
+{
+    struct script_mind *s = script_new();
+    s->text = xcalloc(len + 1, 1);
+    memcpy(s->text, replies, len);
+    cut_replies(s);
+    return &s->base;
+}
+
+struct mind *mind_script_beside(struct mind *m)
+{
+    struct script_mind *s = script_new();
+    s->of = script_of(m)->of;
+    return &s->base;
+}
+
+struct mind *mind_script_file(const char *path, struct err *e)
+{
+    char *text;
+    size_t len;
+    if (file_read(path, SCRIPT_MAX, &text, &len, e))
+        return NULL;
+    struct mind *m = mind_script(text, len);
+    free(text);
+    return m;
+}

@@ -1,0 +1,189 @@
+/* prompt.c - see prompt.h. */
+#include "agent/prompt.h"
+
+#include "actions/tools.h"
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+enum { SYSTEM_MAX = 1 << 20, TOLD_MAX = 2000 };
+
+/* What only the dialect may say: an opening bracket here becomes one that means nothing. */
+static const char *const marks[] = {"<observation",
+                                    "</observation",
+                                    "<tool_output",
+                                    "</tool_output",
+                                    "<message",
+                                    "</message",
+                                    "<error",
+                                    "</error",
+                                    "<image>",
+                                    "<img>",
+                                    "</img>",
+                                    "<think>",
+                                    "</think>",
+                                    "<tool_call",
+                                    "</tool_call",
+                                    "<tool_response",
+                                    "</tool_response",
+                                    "<SPECIAL_",
+                                    "<|",
+                                    "<s>",
+                                    "</s>",
+                                    "<unk>",
+                                    "[INST]",
+                                    "[/INST]",
+                                    "[IMG]",
+                                    "[TOOL_CALLS]",
+                                    "[AVAILABLE_TOOLS]",
+                                    "[TOOL_RESULTS]"};
+
+/* Without regard to case; spaces behind the bracket do not hide a mark. */
+static bool mark_at(const char *s)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        const char *m = marks[i], *p = s;
+        if (*m++ != *p++)
+            continue;
+        while (*p == ' ')
+            p++;
+        if (*m == '/' && *p == '/') {
+            m++;
+            for (p++; *p == ' ';)
+                p++;
+        }
+        if (!strncasecmp(p, m, strlen(m)))
+            return true;
+    }
+    return false;
+}
+
+char *wording_inert(const char *text)
+{
+    struct buf out;
+    buf_init(&out, SYSTEM_MAX);
+    for (; *text; text++) {
+        if (strchr("<[", *text) && mark_at(text))
+            buf_puts(&out, *text == '<' ? "&lt;" : "&#91;");
+        else
+            buf_putc(&out, *text);
+    }
+    char *result = buf_take(&out);
+    buf_free(&out);
+    return result;
+}
+
+char *wording_system(const struct dialect *d, const struct wording *w, struct err *e)
+{
+    char date[64], steps[16], seconds[32], width[16], height[16];
+    time_t now = time(NULL);
+    struct tm tm;
+    gmtime_r(&now, &tm);
+    strftime(date, sizeof date, "%A, %B %d, %Y at %I:%M %p UTC", &tm);
+    snprintf(steps, sizeof steps, "%d", w->max_steps);
+    snprintf(seconds, sizeof seconds, "%.0f", w->max_seconds);
+    snprintf(width, sizeof width, "%d", w->width);
+    snprintf(height, sizeof height, "%d", w->height);
+    char *task = wording_inert(w->task);
+    const char *const slots[] = {
+        "date",   date,   "max_steps", steps, "max_time_s", seconds,   "os",    "Linux (X11)", "width", width,
+        "height", height, "task",      task,  "schema",     d->schema, "tools", d->tool_list,  NULL};
+    struct buf out;
+    buf_init(&out, SYSTEM_MAX);
+    char *text = dialect_fill(d->system, slots, &out, e) ? NULL : buf_take(&out);
+    buf_free(&out);
+    free(task);
+    return text;
+}
+
+char *wording_secrets(const char *system, const struct secrets *s)
+{
+    struct buf out;
+    buf_init(&out, 2 * SYSTEM_MAX);
+    buf_puts(&out, system);
+    if (secrets_count(s))
+        buf_puts(&out, "\n\nYou may type secrets by their names, with the braces:");
+    for (int i = 0; i < secrets_count(s); i++)
+        buf_printf(&out, "%s {{%s}}", i ? "," : "", secrets_name(s, i));
+    if (secrets_count(s))
+        buf_puts(&out, ". The value takes the place of the name while it is typed. You never see it, and the "
+                       "field it was "
+                       "typed into is painted over with stripes in your screenshots.");
+    char *text = buf_take(&out);
+    buf_free(&out);
+    return text;
+}
+
+char *wording_task(const struct dialect *d, const char *task)
+{
+    char *inert = wording_inert(task), *text = xasprintf("%s%s%s", d->task_open, inert, d->task_close);
+    free(inert);
+    return text;
+}
+
+/* A template with {tool} and one text, which is cut to a length the model can be asked to read. */
+static char *told(const char *tmpl, const char *tool, const char *slot, const char *text, struct err *e)
+{
+    size_t n = strlen(text);
+    char *cut = xasprintf("%.*s", (int)utf8_valid_prefix(text, n < TOLD_MAX ? n : TOLD_MAX), text);
+    char *inert = wording_inert(cut);
+    const char *const slots[] = {"tool", tool, slot, inert, NULL};
+    struct buf out;
+    buf_init(&out, SYSTEM_MAX);
+    char *result = dialect_fill(tmpl, slots, &out, e) ? NULL : buf_take(&out);
+    buf_free(&out);
+    free(inert);
+    free(cut);
+    return result;
+}
+
+char *wording_output(const struct dialect *d, const char *tool, const char *result, struct err *e)
+{
+    if (!*result && !d->tool_output_always)
+        return xstrdup("");
+    return told(d->tool_output, tool, "result", result, e);
+}
+
+char *wording_error(const struct dialect *d, const char *tool, const char *message, struct err *e)
+{
+    return told(d->tool_error, tool, "message", message, e);
+}
+
+/* The name stands in quotes in JSON, before a parenthesis in calls. */
+static bool names_tool(const char *reply, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *p = reply; (p = strstr(p, name)); p += n)
+        if ((p == reply || strchr("\"' .\n<", p[-1])) && (!p[n] || strchr("\"'(>", p[n])))
+            return true;
+    return false;
+}
+
+const char *wording_tool(const struct dialect *d, enum action_kind kind, const char *reply)
+{
+    const struct tools *t = dialect_tools(d);
+    const char *first = kind == ACT_NONE ? "unknown" : action_kind_name(kind);
+    for (int i = t->n - 1; i >= 0; i--) {
+        if (kind != ACT_NONE && t->list[i].kind != kind)
+            continue;
+        if (names_tool(reply, t->list[i].name))
+            return t->list[i].name;
+        if (kind != ACT_NONE)
+            first = t->list[i].name;
+    }
+    return first;
+}
+
+char *wording_history(const char *reply)
+{
+    const char *thought = strstr(reply, "</think>");
+    if (thought)
+        reply = thought + strlen("</think>");
+    reply += thought ? strspn(reply, "\n") : 0;
+    size_t n = strlen(reply);
+    return xasprintf("%.*s", (int)(n && reply[n - 1] == '\n' ? n - 1 : n), reply);
+}

@@ -1,0 +1,46 @@
+/* supervisor.h - what the two files of a keeper share. */
+#ifndef HOLORUN_DESK_KEEPER_H
+#define HOLORUN_DESK_KEEPER_H
+
+#include "desk/private.h"
+
+enum { PROGRAMS = 64, STREAMS = 128, OOM_PROGRAM = 500, OOM_SERVER = 300 };
+enum { KEEPER_GONE = 1, KEEPER_MESSAGE = 2, KEEPER_EXTRA = 4 };
+
+struct process {
+    pid_t pid; /* 0: none */
+    bool ended;
+    int status;
+    char command[120];
+};
+
+struct keeper {
+    const struct ground *ground;
+    struct place place;
+    struct log server_log, wm_log, programs_log;
+    struct stream streams[STREAMS];
+    struct process server, wm, programs[PROGRAMS];
+    int n_programs, desk, number, signals;
+    struct {
+        struct process p;
+        struct stream *stream;
+        int seq, count;
+        int64_t deadline;
+        char mark[48];
+    } run;
+};
+
+/* A child with its output in a log (and a ring); *stream is it, NULL: not wanted. */
+int keeper_start(struct keeper *k, struct process *p, struct how *h, struct log *log, size_t ring,
+                 struct stream **stream);
+/* One wait: for the socket (its end only, when no message is wanted), the owner, children, streams and one more. */
+int keeper_wait(struct keeper *k, int extra, bool messages, int ms);
+void keeper_drain(struct keeper *k);
+/* "exit code 1; it says: cannot open display", with the last line of that log. */
+const char *keeper_how_ended(const struct keeper *k, const struct process *p, const char *log);
+_Noreturn void keeper_end(struct keeper *k);
+
+/* desk_start.c: as `o` (MSG_OPEN) says, which stays. */
+int keeper_open(struct keeper *k, const struct msg *o, struct err *e);
+
+#endif

@@ -1,0 +1,29 @@
+/* judge.c - see judge.h. */
+#include "qa/run/llm_judge.h"
+
+#include "agent/llm_judge.h"
+
+static enum answer judge_ask(void *arg, const struct question *q, char **reason, struct err *e)
+{
+    static const enum answer answers[] = {
+        [OPINION_YES] = ANSWER_YES, [OPINION_NO] = ANSWER_NO, [OPINION_UNKNOWN] = ANSWER_UNKNOWN};
+    const struct judge_model *m = arg;
+    struct opinion_question ask = {.dialect = m->dialect,
+                                   .system = m->dialect->judge,
+                                   .text = q->text,
+                                   .frames = q->frames,
+                                   .n = q->n,
+                                   .pass = q->pass,
+                                   .seconds = q->seconds,
+                                   .cancel = q->cancel};
+    enum opinion is = OPINION_UNKNOWN;
+    struct mind *mind = m->partner ? m->partner(m->arg, e) : mind_model(m->engine, m->dialect, m->seed);
+    int rc = mind ? opinion_ask(mind, &ask, &is, reason, e) : -1;
+    mind_free(mind);
+    return rc ? ANSWER_ERROR : answers[is];
+}
+
+struct judge judge_of(const struct judge_model *m)
+{
+    return (struct judge){judge_ask, (void *)(uintptr_t)m};
+}

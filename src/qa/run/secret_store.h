@@ -1,0 +1,24 @@
+/* secret_store.h - the secrets of a suite, read once for all of its tests.
+ *
+ * Reading one from the environment takes it out of there, before programs are started that would inherit it; tests that
+ * name it get copies.
+ */
+#ifndef HOLORUN_QA_RUN_SECRET_STORE_H
+#define HOLORUN_QA_RUN_SECRET_STORE_H
+
+#include "gate/secret.h"
+#include "qa/suite/suite.h"
+
+struct vault;
+
+/* Of the tests that are chosen, and of `more` (a list ended by NULL, as `run` has it): before desks_begin(). */
+struct vault *vault_open(const struct suite *s, const char *const *more, struct err *e);
+void vault_free(struct vault *v); /* NULL is fine */
+
+/* Those of a list, for one run, which frees them; *out NULL when the list is empty.  Any thread. */
+int vault_take(const struct vault *v, const char *const *specs, struct secrets **out, struct err *e);
+
+/* text with names for the values of all of them; owned by the caller.  v may be NULL. */
+char *vault_mask(const struct vault *v, const char *text);
+
+#endif

@@ -1,0 +1,229 @@
+/* hit_test.c - which program's window an event would reach: at a place, or by the keyboard.
+ *
+ * From the deepest window up, the first that carries a class is the program's.  Frames of window managers
+ * carry none: of those the program's window is inside.  All of it is what clients say of themselves, and any
+ * window may vanish between two requests.
+ */
+#include "screen/private.h"
+
+#include <X11/Xatom.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHAIN_MAX = 32, INSIDE_DEPTH = 4, INSIDE_WINDOWS = 200 };
+
+static bool has_class(struct screen *s, Window w)
+{
+    char class[128];
+    window_class(s, w, class, sizeof class);
+    return class[0] != 0;
+}
+
+/* The program's window inside a frame, topmost first. */
+static Window inside(struct screen *s, Window w, int depth, int *budget)
+{
+    Window root, parent, *children = NULL, found = None;
+    unsigned n = 0;
+    if (depth > INSIDE_DEPTH || --*budget < 0 || !XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+        return None;
+    for (unsigned i = n; i-- > 0 && !found;)
+        found = has_class(s, children[i]) ? children[i] : inside(s, children[i], depth + 1, budget);
+    if (children)
+        XFree(children);
+    return found;
+}
+
+/* chain: from a child of the root down. */
+static Window program_window(struct screen *s, const Window *chain, int n)
+{
+    int budget = INSIDE_WINDOWS;
+    for (int i = n - 1; i >= 0; i--)
+        if (has_class(s, chain[i]))
+            return chain[i];
+    Window found = n ? inside(s, chain[0], 0, &budget) : None;
+    return found ? found : n ? chain[0] : None;
+}
+
+static int chain_at(struct screen *s, int x, int y, Window chain[CHAIN_MAX])
+{
+    Window w = s->root, child = None;
+    int n = 0, wx, wy;
+    while (n < CHAIN_MAX && XTranslateCoordinates(s->dpy, s->root, w, x, y, &wx, &wy, &child) && child)
+        chain[n++] = w = child;
+    return n;
+}
+
+/* From a window up to the child of the root, then turned round. */
+static int chain_of(struct screen *s, Window w, Window chain[CHAIN_MAX])
+{
+    int n = 0;
+    while (w && w != s->root && n < CHAIN_MAX) {
+        Window root, parent = None, *children = NULL;
+        unsigned count;
+        memmove(chain + 1, chain, (size_t)n * sizeof *chain);
+        chain[0] = w;
+        n++;
+        if (!XQueryTree(s->dpy, w, &root, &parent, &children, &count))
+            break;
+        if (children)
+            XFree(children);
+        w = parent;
+    }
+    return n;
+}
+
+/* ---- facts ------------------------------------------------------------------------------------------ */
+
+static int pid_of(struct screen *s, Window w)
+{
+    Atom type = None;
+    int format = 0, pid = 0;
+    unsigned long n = 0, after = 0;
+    unsigned char *data = NULL;
+    if (XGetWindowProperty(s->dpy, w, XInternAtom(s->dpy, "_NET_WM_PID", False), 0, 1, False, XA_CARDINAL,
+                           &type, &format, &n, &after, &data) == Success &&
+        data && format == 32 && n == 1)
+        pid = (int)*(const unsigned long *)(const void *)data;
+    if (data)
+        XFree(data);
+    return pid;
+}
+
+/* A number of another machine says nothing here. */
+static bool is_local(struct screen *s, Window w)
+{
+    char machine[256], own[256] = "";
+    window_text(s, w, "WM_CLIENT_MACHINE", machine, sizeof machine);
+    gethostname(own, sizeof own - 1);
+    return !machine[0] || !strcmp(machine, own) || !strcmp(machine, "localhost");
+}
+
+static int local_pid(struct screen *s, Window w)
+{
+    int pid = pid_of(s, w);
+    return pid > 0 && is_local(s, w) ? pid : 0;
+}
+
+static void program_of(struct screen *s, Window w, char *out, size_t size)
+{
+    int pid = local_pid(s, w);
+    out[0] = 0;
+    if (!pid)
+        return;
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    ssize_t n = readlink(link, out, size - 1);
+    out[n > 0 ? n : 0] = 0;
+}
+
+static void rect_of(struct screen *s, Window w, struct screen_rect *out)
+{
+    XWindowAttributes a;
+    Window child;
+    if (!XGetWindowAttributes(s->dpy, w, &a) ||
+        !XTranslateCoordinates(s->dpy, w, s->root, 0, 0, &out->x, &out->y, &child))
+        return;
+    out->w = a.width;
+    out->h = a.height;
+}
+
+static void describe(struct screen *s, Window w, struct screen_window *out)
+{
+    out->id = w;
+    window_title(s, w, out->title, sizeof out->title);
+    window_class(s, w, out->class, sizeof out->class);
+    program_of(s, w, out->program, sizeof out->program);
+    rect_of(s, w, &out->rect);
+}
+
+/* ---- questions -------------------------------------------------------------------------------------- */
+
+int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
+{
+    Window chain[CHAIN_MAX];
+    struct xtrap trap;
+    *out = (struct screen_window){0};
+    if (s->lost)
+        return -1;
+    xtrap_begin(&trap, s->dpy);
+    Window w = program_window(s, chain, chain_at(s, x, y, chain));
+    if (w)
+        describe(s, w, out);
+    xtrap_end(&trap);
+    return s->lost ? -1 : 0;
+}
+
+static Window under_pointer(struct screen *s)
+{
+    Window chain[CHAIN_MAX];
+    int x, y;
+    return screen_pointer(s, &x, &y) == 0 ? program_window(s, chain, chain_at(s, x, y, chain)) : None;
+}
+
+static Window with_keys(struct screen *s)
+{
+    Window chain[CHAIN_MAX], focus = None;
+    int revert;
+    XGetInputFocus(s->dpy, &focus, &revert);
+    if (focus == PointerRoot || focus == s->root) /* keys go where the pointer is */
+        return under_pointer(s);
+    return focus != None ? program_window(s, chain, chain_of(s, focus, chain)) : None;
+}
+
+int screen_window_with_keys(struct screen *s, struct screen_window *out)
+{
+    struct xtrap trap;
+    *out = (struct screen_window){0};
+    if (s->lost)
+        return -1;
+    xtrap_begin(&trap, s->dpy);
+    Window w = with_keys(s);
+    if (w)
+        describe(s, w, out);
+    xtrap_end(&trap);
+    return s->lost ? -1 : 0;
+}
+
+int under_pids(struct screen *s, int pids[2])
+{
+    struct xtrap trap;
+    int n = 0;
+    if (s->lost)
+        return 0;
+    xtrap_begin(&trap, s->dpy);
+    const Window windows[2] = {with_keys(s), under_pointer(s)};
+    for (int i = 0; i < 2; i++) {
+        int pid = windows[i] && (!i || windows[1] != windows[0]) ? local_pid(s, windows[i]) : 0;
+        if (pid)
+            pids[n++] = pid;
+    }
+    xtrap_end(&trap);
+    return n;
+}
+
+int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *out)
+{
+    struct xtrap trap;
+    *out = (struct screen_rect){0};
+    if (s->lost)
+        return -1;
+    xtrap_begin(&trap, s->dpy);
+    rect_of(s, id, out);
+    return xtrap_end(&trap) || s->lost || !out->w ? -1 : 0;
+}
+
+bool screen_window_covers(struct screen *s, unsigned long id, int x, int y)
+{
+    Window chain[CHAIN_MAX];
+    struct xtrap trap;
+    if (s->lost)
+        return false;
+    xtrap_begin(&trap, s->dpy);
+    int n = chain_at(s, x, y, chain);
+    bool found = false;
+    for (int i = 0; i < n; i++)
+        found = found || chain[i] == id;
+    xtrap_end(&trap);
+    return found;
+}

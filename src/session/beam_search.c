@@ -1,0 +1,258 @@
+/* beam_search.c - see beam_search.h.
+ *
+ * Each round takes every path one choice further: what is forced is appended, the logits of all paths are computed
+ * together, and of all continuations the likeliest stay.  A path goes on in its parent's session when it is the last child
+ * of it, else in a copy.  Probabilities only fall, so that the search is over when no path is likelier than the last of
+ * the values that are wanted.
+ */
+#include "session/beam_search.h"
+
+#include "base/flag.h"
+#include "text/tokenizer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATH_TEXT = 192, VALUES = 4 * EXPLORE_WIDTH };
+
+struct path {
+    struct session *session;
+    int state;
+    char text[PATH_TEXT]; /* from the first token on */
+    size_t len;
+    double logp;
+    bool stopped; /* the reply ended here */
+};
+
+struct child {
+    int parent;
+    int32_t id;
+    double logp;
+};
+
+struct search {
+    const struct explore *how;
+    struct session *first; /* the caller's: it is not freed */
+    const struct tokenizer *tokenizer;
+    uint64_t *known;
+    struct path paths[EXPLORE_WIDTH];
+    int n;
+    struct explored values[VALUES];
+    int n_values;
+    int wanted;
+};
+
+static void leave(const struct search *s, struct path *p)
+{
+    if (p->session && p->session != s->first)
+        session_free(p->session);
+    p->session = NULL;
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------ */
+
+static void take_value(struct search *s, const char *text, size_t len, double p)
+{
+    if (len >= EXPLORE_TEXT)
+        return;
+    for (int i = 0; i < s->n_values; i++)
+        if (strlen(s->values[i].text) == len && !memcmp(s->values[i].text, text, len)) {
+            s->values[i].p += p;
+            return;
+        }
+    if (s->n_values == VALUES)
+        return;
+    struct explored *v = &s->values[s->n_values++];
+    memcpy(v->text, text, len);
+    v->text[len] = 0;
+    v->p = p;
+}
+
+static int by_probability(const void *a, const void *b)
+{
+    double x = ((const struct explored *)a)->p, y = ((const struct explored *)b)->p;
+    return (x < y) - (x > y);
+}
+
+/* Whether the path has come to the end of a value; what begins otherwise than it must is no path at all. */
+static bool over(struct search *s, const struct path *p)
+{
+    size_t given = s->how->n_given, both = p->len < given ? p->len : given;
+    if (memcmp(p->text, s->how->given, both) != 0)
+        return true;
+    if (p->len <= given)
+        return p->stopped;
+    ptrdiff_t end = s->how->end(s->how->arg, p->text + given, p->len - given);
+    if (end >= 0)
+        take_value(s, p->text + given, (size_t)end, exp(p->logp));
+    return end >= 0 || p->stopped || p->len + 1 >= PATH_TEXT;
+}
+
+/* ---- paths -------------------------------------------------------------------------------------------------- */
+
+/* One token more.  The end of a reply ends what stands before it. */
+static int append(const struct search *s, struct path *p, int32_t id, struct err *e)
+{
+    size_t len;
+    const char *bytes = tokenizer_bytes(s->tokenizer, id, &len);
+    p->stopped = engine_is_stop(session_engine(p->session), id);
+    if (p->stopped) {
+        bytes = "\n";
+        len = 1;
+    }
+    if (p->len + len >= PATH_TEXT)
+        len = PATH_TEXT - 1 - p->len;
+    memcpy(p->text + p->len, bytes, len);
+    p->len += len;
+    return session_append(p->session, &id, 1, e);
+}
+
+/* What must come next costs nothing.  1: the path is over, 0: it has a choice. */
+static int follow(struct search *s, struct path *p, struct err *e)
+{
+    struct tokens ids = {0};
+    int after = p->state, rc = 0;
+    int n = s->how->grammar ? grammar_forced(s->how->grammar, p->state, &ids, &after) : 0;
+    for (int i = 0; i < n && rc == 0; i++)
+        rc = append(s, p, ids.ids[i], e) ? -1 : over(s, p);
+    p->state = after;
+    tokens_free(&ids);
+    if (rc == 0 && s->how->grammar && grammar_finished(s->how->grammar, p->state))
+        rc = 1;
+    return rc;
+}
+
+static int by_logp(const void *a, const void *b)
+{
+    const struct child *x = a, *y = b;
+    if (x->logp != y->logp)
+        return x->logp < y->logp ? 1 : -1;
+    return x->parent != y->parent ? x->parent - y->parent : x->id - y->id;
+}
+
+/* The likeliest continuations of all paths. */
+static int continuations(struct search *s, struct child *out, int width)
+{
+    struct token_alternative top[EXPLORE_WIDTH];
+    int n = 0, vocab = tokenizer_size(s->tokenizer);
+    for (int i = 0; i < s->n; i++) {
+        struct path *p = &s->paths[i];
+        const uint64_t *allowed = s->how->grammar ? grammar_mask(s->how->grammar, p->state) : NULL;
+        int found = generate_top(session_logits(p->session), vocab, s->known, allowed, top, width);
+        for (int k = 0; k < found; k++)
+            if (top[k].p > 0)
+                out[n++] = (struct child){i, top[k].id, p->logp + log((double)top[k].p)};
+    }
+    qsort(out, (size_t)n, sizeof *out, by_logp);
+    return n < width ? n : width;
+}
+
+/* A child in its parent's session when no other child needs that any more. */
+static int born(struct search *s, struct path *parents, const struct child *c, bool last, struct path *out,
+                struct err *e)
+{
+    struct path *parent = &parents[c->parent];
+    *out = *parent;
+    out->logp = c->logp;
+    if (last)
+        parent->session = NULL;
+    else if (!(out->session = session_try_fork(parent->session, e)))
+        return -1;
+    if (s->how->grammar)
+        out->state = grammar_advance(s->how->grammar, out->state, c->id);
+    return append(s, out, c->id, e);
+}
+
+static int next_generation(struct search *s, const struct child *children, int n, struct err *e)
+{
+    struct path parents[EXPLORE_WIDTH];
+    int n_parents = s->n, rc = 0;
+    memcpy(parents, s->paths, sizeof parents);
+    s->n = 0;
+    for (int i = 0; i < n && rc == 0; i++) {
+        bool last = true;
+        for (int k = i + 1; k < n; k++)
+            last = last && children[k].parent != children[i].parent;
+        struct path *p = &s->paths[s->n++];
+        *p = (struct path){0};
+        rc = born(s, parents, &children[i], last, p, e);
+        if (rc == 0 && over(s, p)) {
+            leave(s, p);
+            s->n--;
+        }
+    }
+    for (int i = 0; i < n_parents; i++)
+        leave(s, &parents[i]);
+    return rc;
+}
+
+/* ---- rounds -------------------------------------------------------------------------------------------------- */
+
+static int follow_all(struct search *s, struct err *e)
+{
+    for (int i = s->n - 1; i >= 0; i--) {
+        int rc = follow(s, &s->paths[i], e);
+        if (rc < 0)
+            return -1;
+        if (rc == 0)
+            continue;
+        leave(s, &s->paths[i]);
+        s->paths[i] = s->paths[--s->n];
+    }
+    return 0;
+}
+
+/* The values that are wanted are there, and no path can become one of them. */
+static bool settled(struct search *s)
+{
+    double best = 0;
+    for (int i = 0; i < s->n; i++)
+        best = fmax(best, exp(s->paths[i].logp));
+    qsort(s->values, (size_t)s->n_values, sizeof *s->values, by_probability);
+    return s->n == 0 || (s->n_values >= s->wanted && s->values[s->wanted - 1].p > best);
+}
+
+static int go_on(struct search *s, int width, struct err *e)
+{
+    struct child *children = xmalloc((unsigned long)width * (unsigned long)width, sizeof *children);
+    struct session *together[EXPLORE_WIDTH];
+    int rc = 0;
+    for (int round = 0; round < EXPLORE_TOKENS && rc == 0; round++) {
+        if (flag_up(s->how->cancel))
+            rc = err_set(e, ERR_STOPPED, "stopped while looking for alternatives");
+        rc = rc ? rc : follow_all(s, e);
+        if (rc || settled(s))
+            break;
+        for (int i = 0; i < s->n; i++)
+            together[i] = s->paths[i].session;
+        if (session_try_step_many(together, s->n, e)) {
+            rc = -1;
+            break;
+        }
+        int n = continuations(s, children, width);
+        rc = next_generation(s, children, n, e);
+    }
+    free(children);
+    return rc;
+}
+
+int explore(struct session *s, const struct explore *how, struct explored *out, int max, struct err *e)
+{
+    struct search *search = xcalloc(1, sizeof *search);
+    int width = how->width < 1 ? 1 : how->width > EXPLORE_WIDTH ? EXPLORE_WIDTH : how->width;
+    *search =
+        (struct search){.how = how, .first = s, .tokenizer = engine_tokenizer(session_engine(s)), .n = 1};
+    search->wanted = max < EXPLORE_WIDTH ? max : EXPLORE_WIDTH;
+    search->known = generate_known(session_engine(s));
+    search->paths[0] = (struct path){.session = s, .state = how->state};
+    int rc = max > 0 ? go_on(search, width, e) : 0;
+    for (int i = 0; i < search->n; i++)
+        leave(search, &search->paths[i]);
+    qsort(search->values, (size_t)search->n_values, sizeof *search->values, by_probability);
+    int n = search->n_values < search->wanted ? search->n_values : search->wanted;
+    memcpy(out, search->values, (size_t)(n > 0 ? n : 0) * sizeof *out);
+    free(search->known);
+    free(search);
+    return rc ? -1 : n;
+}

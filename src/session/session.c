@@ -1,0 +1,385 @@
+/* session.c - one timeline: append, look.  See session.h and session_impl.h. */
+#include "session/session_impl.h"
+
+#include "base/clock.h"
+#include "model/preprocess.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct lm_config *lm(const struct session *s)
+{
+    return &s->engine->config.lm;
+}
+
+static struct backend *backend(const struct session *s)
+{
+    return s->engine->backend;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static void each_of_session(void *owner, tenant_visit *fn, void *arg)
+{
+    struct session *s = owner;
+    state_each(&s->state, lm(s), fn, arg);
+    for (int i = 0; i < s->n_images; i++)
+        fn(arg, &s->images[i].rows);
+}
+
+static void session_back(void *owner)
+{
+    struct session *s = owner;
+    recurrent_place(&s->state.now, lm(s));
+}
+
+static const struct tenant_kind session_kind = {SESSION_RANK, each_of_session, session_back};
+
+int session_hold(struct session *s, int64_t more, struct err *e)
+{
+    engine_enter(s->engine, &s->member);
+    int rc = tenant_enter(&s->home, e);
+    if (rc == 0 && (rc = state_try_reserve(&s->state, lm(s), backend(s), s->n + more, e)))
+        tenant_leave(&s->home);
+    engine_leave(s->engine);
+    return rc ? -1 : 0;
+}
+
+void session_release(struct session *s)
+{
+    engine_enter(s->engine, &s->member);
+    tenant_leave(&s->home);
+    engine_leave(s->engine);
+}
+
+size_t session_need(const struct session *s, int64_t length)
+{
+    struct lm_state none = s->state;
+    none.capacity = 0;
+    int64_t capacity = state_capacity(s->state.capacity, length);
+    return tenant_bytes(&s->home) - state_need(&none, lm(s), s->state.capacity) +
+           state_need(&none, lm(s), capacity);
+}
+
+bool session_fits(const struct session *s, int64_t more)
+{
+    if (!s->engine->room.bound)
+        return true;
+    engine_enter(s->engine, NULL);
+    bool held = !s->home.away && (s->home.busy || !backend(s)->ops->host_alloc); /* it counts already */
+    bool fits = state_need(&s->state, lm(s), s->n + more) + (held ? 0 : tenant_bytes(&s->home)) <=
+                room_left(&s->engine->room);
+    engine_leave(s->engine);
+    return fits;
+}
+
+void session_rest(struct session *s)
+{
+    if (s->engine->turns)
+        turns_rest(s->engine->turns, &s->member);
+}
+
+int session_reuse(struct session *s, struct err *e)
+{
+    if (!session_shared(s))
+        return 0;
+    if (engine_try_enter(s->engine, &s->member, e))
+        return -1;
+    int rc = prefix_take(&s->engine->prefixes, s, e);
+    engine_leave(s->engine);
+    return rc;
+}
+
+bool session_shared(const struct session *s)
+{
+    return s->engine->turns != NULL;
+}
+
+int session_stopped(struct err *e)
+{
+    return err_set(e, ERR_STOPPED, "stopped while others had the model");
+}
+
+void session_must(int rc, const struct err *e)
+{
+    if (rc)
+        die(e->kind, "%s", e->text);
+}
+
+/* ---- life -------------------------------------------------------------------------------------------- */
+
+struct session *session_new(struct engine *g, uint64_t seed)
+{
+    static atomic_uint_least64_t last_id;
+    struct session *s = xcalloc(1, sizeof *s);
+    s->engine = g;
+    s->id = atomic_fetch_add(&last_id, 1) + 1;
+    s->random = seed;
+    s->logits = xmalloc((unsigned long)g->weights.vocab, sizeof *s->logits);
+    state_form(&s->state, &g->config.lm, &g->room, g->types);
+    engine_enter(g, NULL);
+    tenant_init(&s->home, &g->room, &session_kind, s);
+    engine_leave(g);
+    return s;
+}
+
+void session_drop_images(struct session *s)
+{
+    while (s->n_images > 0)
+        room_free(&s->engine->room, &s->images[--s->n_images].rows);
+}
+
+void session_free(struct session *s)
+{
+    if (!s)
+        return;
+    engine_enter(s->engine, &s->member);
+    tenant_free(&s->home);
+    state_free(&s->state, lm(s), backend(s));
+    engine_leave(s->engine);
+    free(s->images);
+    free(s->tokens);
+    free(s->epochs);
+    free(s->logits);
+    free(s);
+}
+
+void session_set_cancel(struct session *s, const volatile int *flag)
+{
+    s->member.stop = flag;
+}
+
+int64_t session_length(const struct session *s)
+{
+    return s->n;
+}
+
+const int32_t *session_tokens(const struct session *s)
+{
+    return s->tokens;
+}
+
+struct engine *session_engine(const struct session *s)
+{
+    return s->engine;
+}
+
+struct session_stats session_stats(const struct session *s)
+{
+    return s->stats;
+}
+
+/* ---- appending ------------------------------------------------------------------------------------------ */
+
+static int check_room(const struct session *s, int64_t n, struct err *e)
+{
+    if (n > lm(s)->max_tokens - s->n)
+        return err_set(e, ERR_MODEL, "the conversation would be %lld tokens long; the model was made for %d",
+                       (long long)(s->n + n), lm(s)->max_tokens);
+    return 0;
+}
+
+void session_push(struct session *s, int32_t id)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 256;
+        s->tokens = xrealloc(s->tokens, (unsigned long)s->cap, sizeof *s->tokens);
+        s->epochs = xrealloc(s->epochs, (unsigned long)s->cap, sizeof *s->epochs);
+    }
+    s->tokens[s->n] = id;
+    s->epochs[s->n++] = s->epoch;
+}
+
+int session_append(struct session *s, const int32_t *ids, int64_t n, struct err *e)
+{
+    int size = tokenizer_size(s->engine->tokenizer);
+    for (int64_t i = 0; i < n; i++)
+        if (ids[i] < 0 || ids[i] >= size ||
+            (s->engine->config.vision && ids[i] == s->engine->config.image_token))
+            return err_set(e, ERR_MODEL, "token %d is no text token of this model", ids[i]);
+    if (check_room(s, n, e))
+        return -1;
+    for (int64_t i = 0; i < n; i++)
+        session_push(s, ids[i]);
+    return 0;
+}
+
+void session_yield(void *session)
+{
+    struct session *s = session;
+    turns_yield(s->engine->turns, &s->member);
+}
+
+/* The image's tiles through the tower into `out`; how many were computed, or -1. */
+static int encode(struct session *s, const struct image *im, struct tensor out, struct err *e)
+{
+    struct engine *g = s->engine;
+    g->vision.caller_cancel = s->member.stop;
+    g->vision.caller = s;
+    int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms, e);
+    g->vision.caller_cancel = NULL;
+    g->vision.caller = NULL;
+    return computed;
+}
+
+static int append_image(struct session *s, const struct image *im, const struct tile_grid *grid,
+                        struct err *e)
+{
+    struct engine *g = s->engine;
+    int64_t rows = preprocess_tokens(grid), start = clock_ns();
+    double before = s->stats.preprocess_ms;
+    struct tensor out = {NULL, g->act, rows, g->config.lm.hidden, g->config.lm.hidden};
+    int rc = tenant_enter(&s->home, e);
+    if (rc == 0 && (rc = room_alloc(&g->room, &out, e)))
+        tenant_leave(&s->home);
+    if (rc)
+        return -1;
+    session_push(s, g->image_open);
+    struct image_rows image = {s->n, out};
+    int computed = encode(s, im, out, e);
+    if (computed < 0) {
+        s->n--;
+        room_free(&g->room, &out);
+        tenant_leave(&s->home);
+        return -1;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        session_push(s, g->config.image_token);
+    session_push(s, g->image_close);
+    s->images = xrealloc(s->images, (unsigned long)s->n_images + 1, sizeof *s->images);
+    s->images[s->n_images++] = image;
+    tenant_leave(&s->home);
+    s->stats.tiles_computed += computed;
+    s->stats.tiles_cached += grid->tiles - computed;
+    s->stats.vision_ms += clock_ms_since(start) - (s->stats.preprocess_ms - before);
+    return 0;
+}
+
+int session_append_image(struct session *s, const struct image *im, struct err *e)
+{
+    struct engine *g = s->engine;
+    if (!g->config.vision)
+        return err_set(e, ERR_MODEL, "this model sees no images");
+    if (!im->rgb || im->w < 1 || im->h < 1)
+        return err_set(e, ERR_MODEL, "the image is empty");
+    struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
+    if (check_room(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->member, e))
+        return -1;
+    int rc = append_image(s, im, &grid, e);
+    engine_leave(g);
+    return rc;
+}
+
+int64_t session_waiting(const struct session *s)
+{
+    return s->n - s->state.length;
+}
+
+/* The next n of the tokens that wait. */
+static int read_tokens(struct session *s, int64_t n, struct err *e)
+{
+    int64_t done = s->state.length, start = clock_ns();
+    bool one = session_waiting(s) == 1;
+    if (n == 0)
+        return 0;
+    if (s->torn)
+        return err_set(e, ERR_STOPPED, "the model was stopped while it was reading");
+    if (session_hold(s, 0, e))
+        return -1;
+    struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
+    for (int i = 0; i < s->n_images; i++)
+        images[i] = (struct image_rows){s->images[i].at - done, s->images[i].rows};
+    s->engine->language.own = s->member.stop;
+    int rc = language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
+    s->engine->language.own = NULL;
+    free(images);
+    if (session_waiting(s) == 0)
+        session_drop_images(s);
+    session_release(s);
+    s->torn = rc != 0;
+    if (s->torn)
+        return err_set(e, ERR_STOPPED, "stopped while the model was reading");
+    double ms = clock_ms_since(start);
+    *(one ? &s->stats.decoded : &s->stats.prefilled) += n;
+    *(one ? &s->stats.decode_ms : &s->stats.prefill_ms) += ms;
+    return 0;
+}
+
+int session_read_piece(struct session *s, struct err *e)
+{
+    if (engine_try_enter(s->engine, &s->member, e))
+        return -1;
+    int rc = read_tokens(s, language_piece(&s->engine->language, session_waiting(s)), e);
+    engine_leave(s->engine);
+    return rc;
+}
+
+/* Others have their turns between the pieces. */
+static int read_in_turns(struct session *s, struct err *e)
+{
+    if (session_waiting(s) == 0)
+        return 0;
+    if (engine_try_enter(s->engine, &s->member, e))
+        return -1;
+    int rc = 0;
+    do
+        rc = session_read_piece(s, e);
+    while (rc == 0 && session_waiting(s) > 0 &&
+           (rc = turns_yield(s->engine->turns, &s->member) ? session_stopped(e) : 0) == 0);
+    engine_leave(s->engine);
+    return rc;
+}
+
+int session_read(struct session *s, struct err *e)
+{
+    return session_shared(s) ? read_in_turns(s, e) : read_tokens(s, session_waiting(s), e);
+}
+
+int session_compute(struct session *s, struct err *e)
+{
+    if (session_shared(s))
+        return session_try_step_many(&s, 1, e);
+    if (session_read(s, e))
+        return -1;
+    if (s->n == 0 || s->logits_at == s->n)
+        return 0;
+    if (session_hold(s, 0, e))
+        return -1;
+    int64_t start = clock_ns();
+    language_logits(&s->engine->language, &s->state, s->logits);
+    s->logits_at = s->n;
+    s->stats.decode_ms += clock_ms_since(start);
+    session_release(s);
+    return 0;
+}
+
+/* Looking at a session computes what waits: to the caller nothing changes but the time it takes. */
+const float *session_logits(const struct session *look)
+{
+    struct session *s = (struct session *)(uintptr_t)look;
+    struct err e = ERR_INIT;
+    session_must(session_compute(s, &e), &e);
+    return s->n ? s->logits : NULL;
+}
+
+/* ---- random numbers -------------------------------------------------------------------------------------- */
+
+/* SplitMix64: one word of state, and every seed is a good one. */
+double session_random(struct session *s)
+{
+    uint64_t z = s->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
+}
+
+uint64_t session_dice(const struct session *s)
+{
+    return s->random;
+}
+
+void session_set_dice(struct session *s, uint64_t dice)
+{
+    s->random = dice;
+}

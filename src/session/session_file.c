@@ -1,0 +1,196 @@
+/* session_file.c - a session as a file.
+ *
+ * Layout, all little-endian: a header of fixed size, the tokens, every tensor of the state in the order of
+ * state_visit (rows in use only), and the XXH3 hash of all that came before.  Lengths follow from the
+ * model and the number of tokens alone, so that a file is accepted only when it has exactly the size it
+ * must have, belongs to this model, and its hash agrees.
+ */
+#include "session/session_impl.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static const char magic[8] = "HOLOSES1";
+
+struct header {
+    char magic[8];
+    uint64_t model; /* engine_hash */
+    uint64_t random;
+    int64_t length;
+    uint16_t act; /* enum dtype of the activations */
+    uint16_t kv;  /* of keys and values; 0: the same */
+    uint32_t ssm; /* and of the state */
+};
+
+static size_t tensor_bytes(struct tensor t)
+{
+    return (size_t)t.rows * (size_t)t.cols * dtype_size(t.dtype);
+}
+
+static int count_tensor(void *arg, struct tensor t)
+{
+    *(size_t *)arg += tensor_bytes(t);
+    return 0;
+}
+
+/* Bytes of a file for `length` tokens. */
+static size_t file_size(const struct engine *g, const struct lm_state *any, int64_t length)
+{
+    const struct lm_config *c = &g->config.lm;
+    struct lm_state fixed = *any;
+    fixed.length = 0;
+    size_t bytes = sizeof(struct header) + sizeof(uint64_t);
+    state_visit(&fixed, c, count_tensor, &bytes);
+    return bytes + (size_t)length * (sizeof(int32_t) + state_position(c, g->types.kv));
+}
+
+/* ---- writing -------------------------------------------------------------------------------------------- */
+
+static uint16_t kv_of(const struct engine *g)
+{
+    return g->types.kv == g->types.act ? 0 : (uint16_t)g->types.kv;
+}
+
+struct writer {
+    struct backend *backend;
+    struct buf out;
+    void *row; /* one tensor on the host */
+};
+
+static int put_tensor(void *arg, struct tensor t)
+{
+    struct writer *w = arg;
+    size_t bytes = tensor_bytes(t);
+    w->row = xrealloc(w->row, bytes + 1, 1);
+    w->backend->ops->download(w->backend, (struct tensor){w->row, t.dtype, t.rows, t.cols, t.cols}, t);
+    return buf_put(&w->out, w->row, bytes);
+}
+
+/* A session that is held, as the bytes of its file. */
+static struct buf bytes_of(const struct session *s)
+{
+    struct header h = {.model = s->engine->hash,
+                       .random = s->random,
+                       .length = s->n,
+                       .act = (uint16_t)s->engine->types.act,
+                       .kv = kv_of(s->engine),
+                       .ssm = (uint32_t)s->engine->types.ssm};
+    memcpy(h.magic, magic, sizeof magic);
+    struct writer w = {.backend = s->engine->backend};
+    buf_init(&w.out, file_size(s->engine, &s->state, s->n));
+    buf_put(&w.out, &h, sizeof h);
+    buf_put(&w.out, s->tokens, (size_t)s->n * sizeof *s->tokens);
+    state_visit(&s->state, &s->engine->config.lm, put_tensor, &w);
+    uint64_t hash = XXH3_64bits(w.out.data, w.out.len);
+    buf_put(&w.out, &hash, sizeof hash);
+    if (w.out.full || w.out.len != w.out.max)
+        bug("a session of %lld tokens is not as long as computed", (long long)s->n);
+    free(w.row);
+    return w.out;
+}
+
+int session_save(const struct session *from, const char *path, struct err *e)
+{
+    struct session *s = (struct session *)(uintptr_t)from; /* computes what waits, see session_logits */
+    if (engine_try_enter(s->engine, &s->member, e))
+        return -1;
+    struct buf out;
+    int rc = session_read(s, e) || session_hold(s, 0, e) ? -1 : 0;
+    if (rc == 0) {
+        out = bytes_of(s);
+        session_release(s);
+    }
+    engine_leave(s->engine);
+    if (rc)
+        return -1;
+    rc = file_write(path, out.data, out.len, e);
+    buf_free(&out);
+    return rc;
+}
+
+/* ---- reading --------------------------------------------------------------------------------------------- */
+
+struct place {
+    struct backend *backend;
+    const uint8_t *at;
+};
+
+static int get_tensor(void *arg, struct tensor t)
+{
+    struct place *p = arg;
+    struct tensor host = {(void *)(uintptr_t)p->at, t.dtype, t.rows, t.cols, t.cols};
+    p->backend->ops->upload(p->backend, t, host);
+    p->at += tensor_bytes(t);
+    return 0;
+}
+
+/* Everything that can be told without touching a session. */
+static int check_file(const struct session *s, const struct file_map *m, struct header *h, const char *path,
+                      struct err *e)
+{
+    const struct engine *g = s->engine;
+    uint64_t hash;
+    if (m->len < sizeof *h + sizeof hash || memcmp(m->data, magic, sizeof magic) != 0)
+        return err_set(e, ERR_MODEL, "'%s' is not a saved session", path);
+    memcpy(h, m->data, sizeof *h);
+    if (h->model != g->hash || h->act != (uint16_t)g->types.act)
+        return err_set(e, ERR_MODEL, "'%s' was saved with another model or activation type", path);
+    if (h->kv != kv_of(g))
+        return err_set(e, ERR_MODEL, "'%s' was saved with keys and values in other numbers: %s", path,
+                       h->kv == DT_F8E4M3 ? "give --kv fp8" : "leave out --kv fp8");
+    if (h->ssm != (uint32_t)g->types.ssm)
+        return err_set(e, ERR_MODEL, "'%s' was saved with another --state", path);
+    if (h->length < 0 || h->length > g->config.lm.max_tokens || m->len != file_size(g, &s->state, h->length))
+        return err_set(e, ERR_MODEL, "'%s' is damaged: %zu bytes are not a session of %lld tokens", path,
+                       m->len, (long long)h->length);
+    memcpy(&hash, m->data + m->len - sizeof hash, sizeof hash);
+    if (hash != XXH3_64bits(m->data, m->len - sizeof hash))
+        return err_set(e, ERR_MODEL, "'%s' is damaged: its hash does not agree", path);
+    return 0;
+}
+
+static int read_tokens(struct session *s, const uint8_t *data, int64_t n, const char *path, struct err *e)
+{
+    s->tokens = xmalloc((unsigned long)n + 1, sizeof *s->tokens);
+    s->epochs = xcalloc((unsigned long)n + 1, sizeof *s->epochs);
+    s->cap = n + 1;
+    s->n = n;
+    memcpy(s->tokens, data, (size_t)n * sizeof *s->tokens);
+    for (int64_t i = 0; i < n; i++)
+        if (s->tokens[i] < 0 || s->tokens[i] >= s->engine->weights.vocab)
+            return err_set(e, ERR_MODEL, "'%s' is damaged: token %d does not exist", path, s->tokens[i]);
+    return 0;
+}
+
+struct session *session_load(struct engine *g, const char *path, struct err *e)
+{
+    struct file_map m;
+    if (file_map(&m, path, e))
+        return NULL;
+    struct session *s = session_new(g, 0);
+    struct header h = {0};
+    int rc = check_file(s, &m, &h, path, e);
+    if (rc == 0)
+        rc = read_tokens(s, m.data + sizeof h, h.length, path, e);
+    engine_enter(g, NULL);
+    if (rc == 0)
+        rc = session_hold(s, 0, e);
+    if (rc == 0) {
+        s->random = h.random;
+        s->state.length = h.length;
+        struct place p = {g->backend, m.data + sizeof h + (size_t)h.length * sizeof(int32_t)};
+        state_visit(&s->state, &g->config.lm, get_tensor, &p);
+        session_release(s);
+    }
+    engine_leave(g);
+    file_unmap(&m);
+    if (rc) {
+        session_free(s);
+        return NULL;
+    }
+    return s;
+}
