@@ -91,8 +91,8 @@ static void is_saved(struct engine *g, struct session *s, struct engine *other)
 static void is_away(struct engine *g, struct session *s)
 {
     struct session *fork = session_fork(s);
-    if (tenant_spill(&s->home) == 0)
-        assert_true(s->home.away);
+    if (pool_entry_spill(&s->entry) == 0)
+        assert_true(s->entry.spilled);
     same(fork, s);
     tiny_append(fork, 8, 1);
     tiny_append(s, 8, 1);

@@ -51,13 +51,13 @@ static void t_spilled(void **state)
     }
     size_t all = used(g);
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(tenant_spill(&s->home), 0);
-        assert_true(s->home.away && used(g) < all);
+        assert_int_equal(pool_entry_spill(&s->entry), 0);
+        assert_true(s->entry.spilled && used(g) < all);
         if (round == 0) { /* all of it goes */
-            assert_int_equal(tenant_spill(&here->home), 0);
+            assert_int_equal(pool_entry_spill(&here->entry), 0);
             assert_int_equal(used(g), 2 * crowd_need(g, 0));
         }
-        assert_int_equal(tenant_spill(&s->home), -1); /* it is away */
+        assert_int_equal(pool_entry_spill(&s->entry), -1); /* it is away */
         compute(s);
         compute(here);
         same(s, here);
@@ -65,13 +65,13 @@ static void t_spilled(void **state)
         tiny_append(here, round, 1 + round);
     }
     assert_int_equal(session_hold(s, 0, NULL), 0);
-    assert_int_equal(tenant_spill(&s->home), -1); /* who is in use stays */
+    assert_int_equal(pool_entry_spill(&s->entry), -1); /* who is in use stays */
     session_release(s);
-    assert_int_equal(tenant_spill(&s->home), 0);
+    assert_int_equal(pool_entry_spill(&s->entry), 0);
     struct session *fork = session_fork(s);
     same(fork, here);
     session_free(fork);
-    assert_int_equal(tenant_spill(&s->home), 0); /* back to a mark from there, and its logits again */
+    assert_int_equal(pool_entry_spill(&s->entry), 0); /* back to a mark from there, and its logits again */
     for (int i = 0; i < 2; i++) {
         assert_int_equal(session_rewind(both[i], c[i], NULL), 0);
         tiny_append(both[i], 4, 17);
@@ -80,7 +80,7 @@ static void t_spilled(void **state)
     same(s, here);
     assert_int_equal(engine_state_memory(g).spilled, 6);
     assert_int_equal(engine_state_memory(g).restored, 6);
-    assert_int_equal(tenant_spill(&s->home), 0);
+    assert_int_equal(pool_entry_spill(&s->entry), 0);
     for (int i = 0; i < 2; i++) {
         session_free(both[i]);
         checkpoint_free(c[i]);
@@ -115,10 +115,10 @@ static void t_order(void **state)
         s[N]); /* wants a session's room: both checkpoints go, and the session that was not used for longest */
     assert_int_equal(engine_state_memory(g).spilled, one > 2 * mark ? 3 : one > mark ? 2 : 1);
     for (int i = 0; i < N; i++)
-        assert_int_equal(s[i]->home.away, one > 2 * mark && i == 2);
+        assert_int_equal(s[i]->entry.spilled, one > 2 * mark && i == 2);
     tiny_append(s[N + 1], 9, 5);
     compute(s[N + 1]);
-    assert_true(s[3]->home.away && !s[0]->home.away && !s[1]->home.away);
+    assert_true(s[3]->entry.spilled && !s[0]->entry.spilled && !s[1]->entry.spilled);
     size_t before = used(g);
     assert_int_equal(session_rewind(s[1], c[1], NULL), 0); /* from where it is */
     assert_true(used(g) <= before);
@@ -222,11 +222,11 @@ static void t_crowd(void **state)
 
 static const struct ops *true_ops;
 static size_t device_has;
-static struct room *device_room;
+static struct state_pool *device_pool;
 
 static struct tensor scarce(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
-    if (device_room->used + (size_t)rows * (size_t)cols * dtype_size(t) > device_has)
+    if (device_pool->used + (size_t)rows * (size_t)cols * dtype_size(t) > device_has)
         return (struct tensor){NULL, t, rows, cols, cols};
     return true_ops->try_alloc(b, t, rows, cols);
 }
@@ -240,7 +240,7 @@ static void t_full(void **state)
     true_ops = g->backend->ops;
     struct ops ops = *true_ops;
     ops.try_alloc = scarce;
-    device_room = &g->room;
+    device_pool = &g->state_pool;
     device_has = 2 * one + one / 2;
     g->backend->ops = &ops;
     struct session *s[3];
@@ -249,17 +249,17 @@ static void t_full(void **state)
         tiny_append(s[i], i, 9);
         compute(s[i]);
     }
-    assert_true(s[0]->home.away && !s[1]->home.away && !s[2]->home.away);
+    assert_true(s[0]->entry.spilled && !s[1]->entry.spilled && !s[2]->entry.spilled);
     assert_int_equal(session_hold(s[1], 0, NULL), 0);
     assert_int_equal(session_hold(s[2], 0, NULL), 0);
     tiny_append(s[0], 1, 1);
     assert_int_equal(session_compute(s[0], &e), -1); /* nobody can go: an error, and nothing has changed */
     assert_non_null(strstr(e.text, "no room"));
-    assert_true(s[0]->home.away);
+    assert_true(s[0]->entry.spilled);
     assert_int_equal(used(g), 2 * one);
     session_release(s[2]);
     compute(s[0]); /* the other one has been idle for longer, but is in use */
-    assert_true(!s[1]->home.away && s[2]->home.away);
+    assert_true(!s[1]->entry.spilled && s[2]->entry.spilled);
     session_release(s[1]);
     struct batch *b = batch_new(g, 0); /* and in a batch they wait for each other */
     struct batch_job jobs[3] = {{.limit = 3}, {.limit = 2}, {.limit = 4}};

@@ -8,7 +8,7 @@
 
 static void away(struct session *s)
 {
-    assert_int_equal(tenant_spill(&s->home), 0);
+    assert_int_equal(pool_entry_spill(&s->entry), 0);
 }
 
 /* The same keys as on the processor: in f32 states differ only where a sum does. */

@@ -54,23 +54,23 @@ void recurrent_place(struct recurrent *r, const struct lm_config *c)
 
 static int get(const struct lm_state *s, struct backend *b, struct tensor *t, struct err *e)
 {
-    if (s->room)
-        return room_alloc(s->room, t, e);
+    if (s->state_pool)
+        return state_pool_alloc(s->state_pool, t, e);
     *t = b->ops->alloc(b, t->dtype, t->rows, t->cols);
     return 0;
 }
 
 static void drop(const struct lm_state *s, struct backend *b, struct tensor *t)
 {
-    if (s->room)
-        room_free(s->room, t);
+    if (s->state_pool)
+        state_pool_free(s->state_pool, t);
     else if (t->data)
         b->ops->free(b, t);
 }
 
-void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, struct state_types types)
+void state_form(struct lm_state *s, const struct lm_config *c, struct state_pool *r, struct state_types types)
 {
-    *s = (struct lm_state){.room = r};
+    *s = (struct lm_state){.state_pool = r};
     recurrent_form(&s->now, c, types);
     s->k = xcalloc((unsigned long)c->layers, sizeof *s->k);
     s->v = xcalloc((unsigned long)c->layers, sizeof *s->v);
@@ -83,7 +83,7 @@ void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b
     recurrent_place(&s->now, c);
 }
 
-void state_each(struct lm_state *s, const struct lm_config *c, tenant_visit *fn, void *arg)
+void state_each(struct lm_state *s, const struct lm_config *c, pool_entry_visit *fn, void *arg)
 {
     fn(arg, &s->now.block);
     for (int i = 0; i < c->layers; i++) {
@@ -171,7 +171,7 @@ int state_try_reserve(struct lm_state *s, const struct lm_config *c, struct back
     if (length <= s->capacity)
         return 0;
     int64_t want = state_capacity(s->capacity, length), cols = config_kv_cols(c, s->now.types.kv);
-    if (s->room && room_make(s->room, state_need(s, c, length), e))
+    if (s->state_pool && state_pool_reserve(s->state_pool, state_need(s, c, length), e))
         return -1;
     for (int i = 0; i < c->layers; i++)
         if (c->pattern[i] == LAYER_ATTENTION &&

@@ -34,16 +34,17 @@ struct recurrent {
 
 struct lm_state {
     struct recurrent now;
-    struct tensor *k, *v;     /* by layer: [capacity, config_kv_cols]; empty for other kinds */
-    int64_t length, capacity; /* positions in use, and that there is room for */
-    struct room *room;        /* where its memory comes from; NULL: from the backend, without a bound */
+    struct tensor *k, *v;          /* by layer: [capacity, config_kv_cols]; empty for other kinds */
+    int64_t length, capacity;      /* positions in use, and that there is room for */
+    struct state_pool *state_pool; /* where its memory comes from; NULL: from the backend, without a bound */
 };
 
 /* state_form: shapes without memory, as a tenant has them that is away; recurrent_place when there is memory. */
 void recurrent_form(struct recurrent *r, const struct lm_config *c, struct state_types types);
 void recurrent_place(struct recurrent *r, const struct lm_config *c);
-void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, struct state_types types);
-void state_each(struct lm_state *s, const struct lm_config *c, tenant_visit *fn, void *arg);
+void state_form(struct lm_state *s, const struct lm_config *c, struct state_pool *r,
+                struct state_types types);
+void state_each(struct lm_state *s, const struct lm_config *c, pool_entry_visit *fn, void *arg);
 
 void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, struct state_types types);
 void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b);

@@ -27,7 +27,7 @@ static void add_aligned(void *arg, struct tensor *t)
     *(size_t *)arg += aligned(bytes_of(t));
 }
 
-size_t tenant_bytes(const struct tenant *t)
+size_t pool_entry_bytes(const struct pool_entry *t)
 {
     size_t bytes = 0;
     t->kind->each(t->owner, add_bytes, &bytes);
@@ -35,7 +35,7 @@ size_t tenant_bytes(const struct tenant *t)
 }
 
 struct carrying {
-    struct room *room;
+    struct state_pool *pool;
     char *at; /* where the next one lies on the host */
     bool up;
     struct err *e;
@@ -52,7 +52,7 @@ static struct tensor on_host(struct carrying *c, const struct tensor *t)
 static void carry(void *arg, struct tensor *t)
 {
     struct carrying *c = arg;
-    struct backend *b = c->room->backend;
+    struct backend *b = c->pool->backend;
     if (!bytes_of(t))
         return;
     if (c->up)
@@ -65,46 +65,46 @@ static void take(void *arg, struct tensor *t)
 {
     struct carrying *c = arg;
     if (c->rc == 0 && bytes_of(t))
-        c->rc = room_alloc(c->room, t, c->e);
+        c->rc = state_pool_alloc(c->pool, t, c->e);
 }
 
 static void give(void *arg, struct tensor *t)
 {
-    room_free(arg, t);
+    state_pool_free(arg, t);
 }
 
 /* ---- going and coming back ----------------------------------------------------------------------------- */
 
-int tenant_spill(struct tenant *t)
+int pool_entry_spill(struct pool_entry *t)
 {
-    struct room *r = t->room;
+    struct state_pool *r = t->pool;
     struct backend *b = r->backend;
-    if (t->away || t->busy || !b->ops->host_alloc)
+    if (t->spilled || t->pins || !b->ops->host_alloc)
         return -1;
     size_t bytes = 0;
     t->kind->each(t->owner, add_aligned, &bytes);
     t->host = b->ops->host_alloc(b, bytes);
     if (!t->host)
         return -1;
-    t->kind->each(t->owner, carry, &(struct carrying){.room = r, .at = t->host});
+    t->kind->each(t->owner, carry, &(struct carrying){.pool = r, .at = t->host});
     t->kind->each(t->owner, give, r);
-    t->away = true;
+    t->spilled = true;
     r->spilled++;
     return 0;
 }
 
-static void forget(struct tenant *t)
+static void forget(struct pool_entry *t)
 {
     if (t->host)
-        t->room->backend->ops->host_free(t->room->backend, t->host);
+        t->pool->backend->ops->host_free(t->pool->backend, t->host);
     t->host = NULL;
 }
 
-static int come_back(struct tenant *t, struct err *e)
+static int come_back(struct pool_entry *t, struct err *e)
 {
-    struct room *r = t->room;
-    struct carrying c = {.room = r, .e = e};
-    if (room_make(r, tenant_bytes(t), e))
+    struct state_pool *r = t->pool;
+    struct carrying c = {.pool = r, .e = e};
+    if (state_pool_reserve(r, pool_entry_bytes(t), e))
         return -1;
     t->kind->each(t->owner, take, &c);
     if (c.rc) {
@@ -112,75 +112,76 @@ static int come_back(struct tenant *t, struct err *e)
         return -1;
     }
     if (t->host) {
-        t->kind->each(t->owner, carry, &(struct carrying){.room = r, .at = t->host, .up = true});
+        t->kind->each(t->owner, carry, &(struct carrying){.pool = r, .at = t->host, .up = true});
         r->restored++;
     }
     forget(t);
-    t->away = false;
+    t->spilled = false;
     if (t->kind->back)
         t->kind->back(t->owner);
     return 0;
 }
 
-int tenant_enter(struct tenant *t, struct err *e)
+int pool_entry_pin(struct pool_entry *t, struct err *e)
 {
-    t->used = ++t->room->clock;
-    t->busy++;
-    if (!t->away || come_back(t, e) == 0)
+    t->used = ++t->pool->clock;
+    t->pins++;
+    if (!t->spilled || come_back(t, e) == 0)
         return 0;
-    t->busy--;
+    t->pins--;
     return -1;
 }
 
-void tenant_leave(struct tenant *t)
+void pool_entry_unpin(struct pool_entry *t)
 {
-    if (t->busy-- <= 0)
+    if (t->pins-- <= 0)
         bug("a session is left that nobody is in");
 }
 
-void tenant_init(struct tenant *t, struct room *r, const struct tenant_kind *kind, void *owner)
+void pool_entry_init(struct pool_entry *t, struct state_pool *r, const struct pool_entry_kind *kind,
+                     void *owner)
 {
-    *t = (struct tenant){.kind = kind, .owner = owner, .room = r, .next = r->first, .away = true};
+    *t = (struct pool_entry){.kind = kind, .owner = owner, .pool = r, .next = r->first, .spilled = true};
     if (r->first)
         r->first->prev = t;
     r->first = t;
 }
 
-void tenant_free(struct tenant *t)
+void pool_entry_free(struct pool_entry *t)
 {
-    t->kind->each(t->owner, give, t->room);
+    t->kind->each(t->owner, give, t->pool);
     forget(t);
     if (t->next)
         t->next->prev = t->prev;
-    *(t->prev ? &t->prev->next : &t->room->first) = t->next;
+    *(t->prev ? &t->prev->next : &t->pool->first) = t->next;
 }
 
 /* ---- the bound ------------------------------------------------------------------------------------------- */
 
 /* Whoever is idle for longest among those that go first; NULL: nobody can go. */
-static struct tenant *next_to_go(const struct room *r)
+static struct pool_entry *next_to_go(const struct state_pool *r)
 {
-    struct tenant *best = NULL;
-    for (struct tenant *t = r->first; t; t = t->next)
-        if (!t->away && !t->busy &&
+    struct pool_entry *best = NULL;
+    for (struct pool_entry *t = r->first; t; t = t->next)
+        if (!t->spilled && !t->pins &&
             (!best || t->kind->rank < best->kind->rank ||
              (t->kind->rank == best->kind->rank && t->used < best->used)))
             best = t;
     return best;
 }
 
-size_t room_left(const struct room *r)
+size_t state_pool_left(const struct state_pool *r)
 {
     size_t held = 0;
     if (!r->bound)
         return SIZE_MAX;
-    for (const struct tenant *t = r->first; t; t = t->next)
-        if (!t->away && (t->busy || !r->backend->ops->host_alloc))
-            held += tenant_bytes(t);
+    for (const struct pool_entry *t = r->first; t; t = t->next)
+        if (!t->spilled && (t->pins || !r->backend->ops->host_alloc))
+            held += pool_entry_bytes(t);
     return r->bound < held ? 0 : r->bound - held;
 }
 
-static int refuse(const struct room *r, size_t bytes, const char *of, struct err *e)
+static int refuse(const struct state_pool *r, size_t bytes, const char *of, struct err *e)
 {
     double mib = 1 << 20;
     return err_set(e, ERR_ENV,
@@ -190,26 +191,26 @@ static int refuse(const struct room *r, size_t bytes, const char *of, struct err
                    of);
 }
 
-int room_make(struct room *r, size_t bytes, struct err *e)
+int state_pool_reserve(struct state_pool *r, size_t bytes, struct err *e)
 {
     if (!r->bound || r->used + bytes <= r->bound)
         return 0;
-    if (bytes > room_left(r))
+    if (bytes > state_pool_left(r))
         return refuse(r, bytes, "state memory", e);
     while (r->used + bytes > r->bound) {
-        struct tenant *t = next_to_go(r);
-        if (!t || tenant_spill(t))
+        struct pool_entry *t = next_to_go(r);
+        if (!t || pool_entry_spill(t))
             return refuse(r, bytes, "state memory", e);
     }
     return 0;
 }
 
-int room_alloc(struct room *r, struct tensor *t, struct err *e)
+int state_pool_alloc(struct state_pool *r, struct tensor *t, struct err *e)
 {
     struct backend *b = r->backend;
     size_t bytes = bytes_of(t);
     t->data = NULL;
-    if (room_make(r, bytes, e))
+    if (state_pool_reserve(r, bytes, e))
         return -1;
     for (;;) { /* the memory itself may be at its end before the bound is */
         struct tensor got =
@@ -218,8 +219,8 @@ int room_alloc(struct room *r, struct tensor *t, struct err *e)
             *t = got;
             break;
         }
-        struct tenant *idle = next_to_go(r);
-        if (!idle || tenant_spill(idle))
+        struct pool_entry *idle = next_to_go(r);
+        if (!idle || pool_entry_spill(idle))
             return refuse(r, bytes, "the device", e);
     }
     r->used += bytes;
@@ -227,7 +228,7 @@ int room_alloc(struct room *r, struct tensor *t, struct err *e)
     return 0;
 }
 
-void room_free(struct room *r, struct tensor *t)
+void state_pool_free(struct state_pool *r, struct tensor *t)
 {
     if (!t->data)
         return;

@@ -13,54 +13,55 @@
 
 #include "ops/ops.h"
 
-typedef void tenant_visit(void *arg, struct tensor *t);
+typedef void pool_entry_visit(void *arg, struct tensor *t);
 
-struct tenant_kind {
-    int rank;                                               /* the lower goes first */
-    void (*each)(void *owner, tenant_visit *fn, void *arg); /* its tensors, always in one order */
+struct pool_entry_kind {
+    int rank;                                                   /* the lower goes first */
+    void (*each)(void *owner, pool_entry_visit *fn, void *arg); /* its tensors, always in one order */
     void (*back)(void *owner); /* it is here again, somewhere else; may be NULL */
 };
 
-struct tenant {
-    const struct tenant_kind *kind;
+struct pool_entry {
+    const struct pool_entry_kind *kind;
     void *owner;
-    struct room *room;
-    struct tenant *prev, *next;
+    struct state_pool *pool;
+    struct pool_entry *prev, *next;
     uint64_t used; /* when it was last, by the room's clock */
-    int busy;      /* how often it is in use */
-    bool away;
+    int pins;      /* how often it is in use */
+    bool spilled;
     char *host; /* while it is away: what it had; NULL for zeros */
 };
 
-struct room {
+struct state_pool {
     struct backend *backend;
     size_t bound; /* bytes; 0: as many as there are */
     size_t used, most;
     int64_t spilled, restored; /* how often */
     uint64_t clock;
-    struct tenant *first;
+    struct pool_entry *first;
 };
 
 /* A tenant begins away, with zeros in the shapes that its tensors have. */
-void tenant_init(struct tenant *t, struct room *r, const struct tenant_kind *kind, void *owner);
-void tenant_free(struct tenant *t); /* with what it has, here or away */
+void pool_entry_init(struct pool_entry *t, struct state_pool *r, const struct pool_entry_kind *kind,
+                     void *owner);
+void pool_entry_free(struct pool_entry *t); /* with what it has, here or away */
 
 /* Between the two it is here. */
-int tenant_enter(struct tenant *t, struct err *e);
-void tenant_leave(struct tenant *t);
+int pool_entry_pin(struct pool_entry *t, struct err *e);
+void pool_entry_unpin(struct pool_entry *t);
 
 /* Sends it away, if that gains anything; -1 when not, or when it is in use. */
-int tenant_spill(struct tenant *t);
-size_t tenant_bytes(const struct tenant *t); /* of its tensors, here or away */
+int pool_entry_spill(struct pool_entry *t);
+size_t pool_entry_bytes(const struct pool_entry *t); /* of its tensors, here or away */
 
 /* A tensor of t's shape, zeroed, for a tenant that is here and in use; and back.  -1: no room, t->data is NULL. */
-int room_alloc(struct room *r, struct tensor *t, struct err *e);
-void room_free(struct room *r, struct tensor *t);
+int state_pool_alloc(struct state_pool *r, struct tensor *t, struct err *e);
+void state_pool_free(struct state_pool *r, struct tensor *t);
 
 /* Makes sure that so many bytes more may be asked for. */
-int room_make(struct room *r, size_t bytes, struct err *e);
+int state_pool_reserve(struct state_pool *r, size_t bytes, struct err *e);
 
 /* Bytes that nobody who is in use, or cannot be sent away, holds; SIZE_MAX without a bound. */
-size_t room_left(const struct room *r);
+size_t state_pool_left(const struct state_pool *r);
 
 #endif

@@ -85,7 +85,7 @@ static int64_t length_at_end(const struct batch_job *j)
 /* Whether it could begin if it were alone. */
 static int could_begin(const struct batch_job *j, struct err *e)
 {
-    size_t bound = j->session->engine->room.bound, need = session_need(j->session, length_at_end(j));
+    size_t bound = j->session->engine->state_pool.bound, need = session_need(j->session, length_at_end(j));
     if (session_length(j->session) == 0)
         return err_set(e, ERR_MODEL, "there is nothing to continue");
     if (bound && need > bound)

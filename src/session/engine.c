@@ -188,7 +188,7 @@ static int reserve(struct engine *g, struct err *e)
 }
 
 /* Of what the weights have left on a device the sessions may take all but a part, for work that needs more. */
-static int open_room(struct engine *g, const struct engine_options *o, struct err *e)
+static int open_state_pool(struct engine *g, const struct engine_options *o, struct err *e)
 {
     enum { SPARE_PART = 20 };
     struct recurrent one;
@@ -200,12 +200,13 @@ static int open_room(struct engine *g, const struct engine_options *o, struct er
     if (g->backend->ops->memory_left)
         left = g->backend->ops->memory_left(g->backend) / SPARE_PART * (SPARE_PART - 1);
     left -= left < spare ? left : spare;
-    g->room = (struct room){.backend = g->backend, .bound = o->state_memory ? o->state_memory : left};
-    if (g->room.bound && g->room.bound < least)
+    g->state_pool =
+        (struct state_pool){.backend = g->backend, .bound = o->state_memory ? o->state_memory : left};
+    if (g->state_pool.bound && g->state_pool.bound < least)
         return err_set(e, o->state_memory ? ERR_USAGE : ERR_ENV,
                        "the state of one session takes %.2f MiB; %s %.2f MiB", (double)least / (1 << 20),
                        o->state_memory ? "state memory is bounded to" : "the weights leave",
-                       (double)g->room.bound / (1 << 20));
+                       (double)g->state_pool.bound / (1 << 20));
     return 0;
 }
 
@@ -225,7 +226,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)
         vision_init(&g->vision, &g->config, &g->weights.vision, g->backend, g->act);
-    if (reserve(g, e) || open_room(g, o, e) ||
+    if (reserve(g, e) || open_state_pool(g, o, e) ||
         (o->state == STATE_FP16 && !o->random && !o->any_drift && drift_gate(g, o, e)))
         goto fail;
     g->language.cancel = g->vision.cancel = o->cancel; /* what was measured must be whole */
@@ -349,7 +350,7 @@ uint64_t engine_hash(const struct engine *g)
 struct state_memory engine_state_memory(const struct engine *g)
 {
     struct engine *entered = (struct engine *)(uintptr_t)g;
-    const struct room *r = &g->room;
+    const struct state_pool *r = &g->state_pool;
     engine_enter(entered, NULL);
     struct state_memory m = {r->bound, r->used, r->most, r->spilled, r->restored};
     engine_leave(entered);

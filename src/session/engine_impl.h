@@ -30,8 +30,8 @@ struct engine {
     struct safetensors *files;  /* NULL: the weights are packed and need them no more */
     struct weight_cache *cache; /* NULL: no weight lies in it */
     struct model_weights weights;
-    struct plan plan; /* of it on a GPU, else zeros */
-    struct room room; /* of the sessions' states and checkpoints */
+    struct plan plan;             /* of it on a GPU, else zeros */
+    struct state_pool state_pool; /* of the sessions' states and checkpoints */
     struct language language;
     struct vision vision;
     struct turns *turns;      /* of the threads that share it; NULL: there is one */

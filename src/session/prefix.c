@@ -109,7 +109,7 @@ int prefix_take(struct prefixes *p, struct session *s, struct err *e)
     int64_t all = whole_steps(g, s->n - 2), common = shared_length(p, s, all);
     struct err why = ERR_INIT;
     int rc = 0, at = find(p, s, all);
-    if (s->state.length || s->n_images || all == 0 || (g->room.bound && !g->backend->ops->host_alloc))
+    if (s->state.length || s->n_images || all == 0 || (g->state_pool.bound && !g->backend->ops->host_alloc))
         return 0; /* what cannot be sent away would keep others from their room */
     if (common && (at < 0 || p->kept[at]->n < common))
         rc = keep(p, s, common, &why);

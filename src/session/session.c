@@ -20,7 +20,7 @@ static struct backend *backend(const struct session *s)
 
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
-static void each_of_session(void *owner, tenant_visit *fn, void *arg)
+static void each_of_session(void *owner, pool_entry_visit *fn, void *arg)
 {
     struct session *s = owner;
     state_each(&s->state, lm(s), fn, arg);
@@ -34,14 +34,14 @@ static void session_back(void *owner)
     recurrent_place(&s->state.now, lm(s));
 }
 
-static const struct tenant_kind session_kind = {SESSION_RANK, each_of_session, session_back};
+static const struct pool_entry_kind session_kind = {SESSION_RANK, each_of_session, session_back};
 
 int session_hold(struct session *s, int64_t more, struct err *e)
 {
     engine_enter(s->engine, &s->member);
-    int rc = tenant_enter(&s->home, e);
+    int rc = pool_entry_pin(&s->entry, e);
     if (rc == 0 && (rc = state_try_reserve(&s->state, lm(s), backend(s), s->n + more, e)))
-        tenant_leave(&s->home);
+        pool_entry_unpin(&s->entry);
     engine_leave(s->engine);
     return rc ? -1 : 0;
 }
@@ -49,7 +49,7 @@ int session_hold(struct session *s, int64_t more, struct err *e)
 void session_release(struct session *s)
 {
     engine_enter(s->engine, &s->member);
-    tenant_leave(&s->home);
+    pool_entry_unpin(&s->entry);
     engine_leave(s->engine);
 }
 
@@ -58,18 +58,18 @@ size_t session_need(const struct session *s, int64_t length)
     struct lm_state none = s->state;
     none.capacity = 0;
     int64_t capacity = state_capacity(s->state.capacity, length);
-    return tenant_bytes(&s->home) - state_need(&none, lm(s), s->state.capacity) +
+    return pool_entry_bytes(&s->entry) - state_need(&none, lm(s), s->state.capacity) +
            state_need(&none, lm(s), capacity);
 }
 
 bool session_fits(const struct session *s, int64_t more)
 {
-    if (!s->engine->room.bound)
+    if (!s->engine->state_pool.bound)
         return true;
     engine_enter(s->engine, NULL);
-    bool held = !s->home.away && (s->home.busy || !backend(s)->ops->host_alloc); /* it counts already */
-    bool fits = state_need(&s->state, lm(s), s->n + more) + (held ? 0 : tenant_bytes(&s->home)) <=
-                room_left(&s->engine->room);
+    bool held = !s->entry.spilled && (s->entry.pins || !backend(s)->ops->host_alloc); /* it counts already */
+    bool fits = state_need(&s->state, lm(s), s->n + more) + (held ? 0 : pool_entry_bytes(&s->entry)) <=
+                state_pool_left(&s->engine->state_pool);
     engine_leave(s->engine);
     return fits;
 }
@@ -117,9 +117,9 @@ struct session *session_new(struct engine *g, uint64_t seed)
     s->id = atomic_fetch_add(&last_id, 1) + 1;
     s->random = seed;
     s->logits = xmalloc((unsigned long)g->weights.vocab, sizeof *s->logits);
-    state_form(&s->state, &g->config.lm, &g->room, g->types);
+    state_form(&s->state, &g->config.lm, &g->state_pool, g->types);
     engine_enter(g, NULL);
-    tenant_init(&s->home, &g->room, &session_kind, s);
+    pool_entry_init(&s->entry, &g->state_pool, &session_kind, s);
     engine_leave(g);
     return s;
 }
@@ -127,7 +127,7 @@ struct session *session_new(struct engine *g, uint64_t seed)
 void session_drop_images(struct session *s)
 {
     while (s->n_images > 0)
-        room_free(&s->engine->room, &s->images[--s->n_images].rows);
+        state_pool_free(&s->engine->state_pool, &s->images[--s->n_images].rows);
 }
 
 void session_free(struct session *s)
@@ -135,7 +135,7 @@ void session_free(struct session *s)
     if (!s)
         return;
     engine_enter(s->engine, &s->member);
-    tenant_free(&s->home);
+    pool_entry_free(&s->entry);
     state_free(&s->state, lm(s), backend(s));
     engine_leave(s->engine);
     free(s->images);
@@ -230,9 +230,9 @@ static int append_image(struct session *s, const struct image *im, const struct 
     int64_t rows = preprocess_tokens(grid), start = clock_ns();
     double before = s->stats.preprocess_ms;
     struct tensor out = {NULL, g->act, rows, g->config.lm.hidden, g->config.lm.hidden};
-    int rc = tenant_enter(&s->home, e);
-    if (rc == 0 && (rc = room_alloc(&g->room, &out, e)))
-        tenant_leave(&s->home);
+    int rc = pool_entry_pin(&s->entry, e);
+    if (rc == 0 && (rc = state_pool_alloc(&g->state_pool, &out, e)))
+        pool_entry_unpin(&s->entry);
     if (rc)
         return -1;
     session_push(s, g->image_open);
@@ -240,8 +240,8 @@ static int append_image(struct session *s, const struct image *im, const struct 
     int computed = encode(s, im, out, e);
     if (computed < 0) {
         s->n--;
-        room_free(&g->room, &out);
-        tenant_leave(&s->home);
+        state_pool_free(&g->state_pool, &out);
+        pool_entry_unpin(&s->entry);
         return -1;
     }
     for (int64_t i = 0; i < rows; i++)
@@ -249,7 +249,7 @@ static int append_image(struct session *s, const struct image *im, const struct 
     session_push(s, g->image_close);
     s->images = xrealloc(s->images, (unsigned long)s->n_images + 1, sizeof *s->images);
     s->images[s->n_images++] = image;
-    tenant_leave(&s->home);
+    pool_entry_unpin(&s->entry);
     s->stats.tiles_computed += computed;
     s->stats.tiles_cached += grid->tiles - computed;
     s->stats.vision_ms += clock_ms_since(start) - (s->stats.preprocess_ms - before);

@@ -5,7 +5,7 @@
 
 struct checkpoint {
     struct engine *engine;
-    struct tenant home;
+    struct pool_entry entry;
     uint64_t session;
     int64_t length;
     uint32_t epoch;     /* of the last token */
@@ -23,13 +23,13 @@ static struct backend *backend(const struct session *s)
     return s->engine->backend;
 }
 
-static void each_of_checkpoint(void *owner, tenant_visit *fn, void *arg)
+static void each_of_checkpoint(void *owner, pool_entry_visit *fn, void *arg)
 {
     struct checkpoint *c = owner;
     fn(arg, &c->then);
 }
 
-static const struct tenant_kind checkpoint_kind = {CHECKPOINT_RANK, each_of_checkpoint, NULL};
+static const struct pool_entry_kind checkpoint_kind = {CHECKPOINT_RANK, each_of_checkpoint, NULL};
 
 /* ---- keeping ------------------------------------------------------------------------------------------------ */
 
@@ -37,16 +37,16 @@ static const struct tenant_kind checkpoint_kind = {CHECKPOINT_RANK, each_of_chec
 static int keep(struct checkpoint *c, const struct session *s, struct err *e)
 {
     struct backend *b = backend(s);
-    if (room_alloc(&s->engine->room, &c->then, e) == 0) {
-        c->home.away = false;
+    if (state_pool_alloc(&s->engine->state_pool, &c->then, e) == 0) {
+        c->entry.spilled = false;
         b->ops->copy(b, c->then, s->state.now.block);
         return 0;
     }
-    c->home.host = b->ops->host_alloc ? b->ops->host_alloc(b, tenant_bytes(&c->home)) : NULL;
-    if (!c->home.host)
+    c->entry.host = b->ops->host_alloc ? b->ops->host_alloc(b, pool_entry_bytes(&c->entry)) : NULL;
+    if (!c->entry.host)
         return -1;
     struct tensor host = c->then;
-    host.data = c->home.host;
+    host.data = c->entry.host;
     b->ops->download(b, host, s->state.now.block);
     return 0;
 }
@@ -60,8 +60,8 @@ static struct checkpoint *checkpoint_of(const struct session *s, struct err *e)
     c->epoch = s->n ? s->epochs[s->n - 1] : 0;
     c->then = s->state.now.block;
     c->then.data = NULL;
-    tenant_init(&c->home, &g->room, &checkpoint_kind, c);
-    c->home.used = ++g->room.clock;
+    pool_entry_init(&c->entry, &g->state_pool, &checkpoint_kind, c);
+    c->entry.used = ++g->state_pool.clock;
     if (keep(c, s, e) == 0)
         return c;
     checkpoint_free(c);
@@ -94,8 +94,8 @@ static void put_back(struct session *s, const struct checkpoint *c)
 {
     struct backend *b = backend(s);
     struct tensor host = c->then;
-    host.data = c->home.host;
-    if (c->home.away)
+    host.data = c->entry.host;
+    if (c->entry.spilled)
         b->ops->upload(b, s->state.now.block, host);
     else
         b->ops->copy(b, s->state.now.block, c->then);
@@ -112,12 +112,12 @@ static int on_line(const struct session *s, const struct checkpoint *c, struct e
 
 static int rewind_to(struct session *s, struct checkpoint *c, struct err *e)
 {
-    if (tenant_enter(&s->home, e)) /* which may send the checkpoint away: it goes back from there, too */
+    if (pool_entry_pin(&s->entry, e)) /* which may send the checkpoint away: it goes back from there, too */
         return -1;
-    c->home.used = ++s->engine->room.clock;
+    c->entry.used = ++s->engine->state_pool.clock;
     session_drop_images(s);
     put_back(s, c);
-    tenant_leave(&s->home);
+    pool_entry_unpin(&s->entry);
     s->state.length = s->n = c->length;
     s->random = c->random;
     s->logits_at = 0;
@@ -147,7 +147,7 @@ void checkpoint_free(struct checkpoint *c)
     if (!c)
         return;
     engine_enter(c->engine, NULL);
-    tenant_free(&c->home);
+    pool_entry_free(&c->entry);
     engine_leave(c->engine);
     free(c);
 }
@@ -170,7 +170,7 @@ static struct session *copy_of(struct session *from, int64_t length, struct chec
         session_push(s, from->tokens[i]);
     state_copy(&s->state, &then, lm(s), backend(s));
     if (c) {
-        c->home.used = ++s->engine->room.clock;
+        c->entry.used = ++s->engine->state_pool.clock;
         put_back(s, c);
     }
     session_release(s);

@@ -16,7 +16,7 @@ struct session {
     struct engine *engine;
     struct turn_member member; /* of the engine's turns; its stop: session_set_cancel */
     uint64_t id;               /* a checkpoint belongs to one session */
-    struct tenant home;
+    struct pool_entry entry;
     struct lm_state state;
     int32_t *tokens;
     uint32_t *epochs; /* beside tokens */
