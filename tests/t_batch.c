@@ -53,7 +53,7 @@ static void t_crowd(void **state)
 }
 
 /* While one reads a long prompt, another one writes a token in each round; and nobody overtakes. */
-static void t_turns(void **state)
+static void t_scheduler(void **state)
 {
     (void)state;
     struct engine *g = crowd_engine(&tiny, "cpu", 0);
@@ -284,7 +284,7 @@ static void t_occupied(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("40 sessions on room for 10 write what each writes alone, in any order", t_crowd),
-    CLAIM("a long prompt is read in turns, and nobody's writing waits for it", t_turns),
+    CLAIM("a long prompt is read in turns, and nobody's writing waits for it", t_scheduler),
     CLAIM("a caller may pick tokens by their logits, and read without writing", t_pick),
     CLAIM("a session that can never fit gets its error, and the others end", t_too_large),
     CLAIM("beyond the bound there is an error, and what was there stays", t_refused),

@@ -203,7 +203,7 @@ static void t_ids(void **state)
 }
 
 /* Turn by turn is the same timeline as the whole, where no switch and no history is involved. */
-static void t_turns(void **state)
+static void t_scheduler(void **state)
 {
     (void)state;
     open_all();
@@ -425,7 +425,7 @@ static void t_tools(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("conversations are rendered as Jinja2 renders the template", t_text),
     CLAIM("their ids are those of tokenizers, images expanded, marks in texts inert", t_ids),
-    CLAIM("turn by turn gives the same ids as the whole conversation", t_turns),
+    CLAIM("turn by turn gives the same ids as the whole conversation", t_scheduler),
     CLAIM("a message in the wrong place is refused and numbered", t_refusals),
     CLAIM("marks of the template in tasks, screens and replies are text", t_inert),
     CLAIM("the model's own template says whether texts are trimmed and <s> comes first", t_habits),

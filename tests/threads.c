@@ -204,12 +204,12 @@ void threads_play(const struct threads *c, struct engine *g, int n, const struct
     pthread_t ids[THREADS_MOST];
     struct one *all = xcalloc((unsigned long)n, sizeof *all);
     engine_enter(g, NULL); /* until all are there */
-    int waiting = engine_turns(g).waiting;
+    int waiting = engine_scheduler_stats(g).waiting;
     for (int i = 0; i < n; i++) {
         all[i] = (struct one){.c = c, .engine = g, .i = i};
         assert_int_equal(pthread_create(&ids[i], NULL, run_one, &all[i]), 0);
     }
-    while (engine_turns(g).waiting < waiting + n)
+    while (engine_scheduler_stats(g).waiting < waiting + n)
         sched_yield();
     engine_leave(g);
     for (int i = 0; i < n; i++)
@@ -219,8 +219,8 @@ void threads_play(const struct threads *c, struct engine *g, int n, const struct
     free(all);
 }
 
-void threads_wait(const struct turns *t, int n)
+void threads_wait(const struct scheduler *t, int n)
 {
-    while (turns_counts((struct turns *)(uintptr_t)t).waiting < n)
+    while (scheduler_stats((struct scheduler *)(uintptr_t)t).waiting < n)
         sched_yield();
 }

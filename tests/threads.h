@@ -35,6 +35,6 @@ void threads_alone(const struct threads *c, struct engine *g, int i, struct play
 void threads_play(const struct threads *c, struct engine *g, int n, const struct played *alone);
 
 /* Until so many wait for their turn. */
-void threads_wait(const struct turns *t, int n);
+void threads_wait(const struct scheduler *t, int n);
 
 #endif

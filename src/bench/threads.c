@@ -87,9 +87,9 @@ static void measure(struct subject *m, int n, uint64_t *known)
         return;
     }
     make(&c, known, before, tokens);
-    struct turn_counts from = engine_turns(m->g);
+    struct scheduler_stats from = engine_scheduler_stats(m->g);
     struct timing t = bench_measure(m->k, run_crowd, &c);
-    struct turn_counts to = engine_turns(m->g);
+    struct scheduler_stats to = engine_scheduler_stats(m->g);
     drop(&c);
     bench_row(m->k, "threads", name, t, (struct rate){.count = (double)n * tokens, .unit = "tok"});
     snprintf(name, sizeof name, "%d thread%s: rows of a batch", n, n > 1 ? "s" : "");

@@ -231,7 +231,7 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
         goto fail;
     g->language.cancel = g->vision.cancel = o->cancel; /* what was measured must be whole */
     if (o->shared)
-        g->turns = turns_new(session_serve, g, o->cancel);
+        g->scheduler = scheduler_new(session_serve, g, o->cancel);
     g->vision.between_tiles = o->shared ? session_yield : NULL;
     return g;
 fail:
@@ -244,7 +244,7 @@ void engine_close(struct engine *g)
     if (!g)
         return;
     prefixes_free(&g->prefixes);
-    turns_free(g->turns);
+    scheduler_free(g->scheduler);
     if (g->backend) {
         vision_free(&g->vision);
         language_free(&g->language);
@@ -269,16 +269,16 @@ static void attach(struct engine *g)
         g->backend->ops->attach(g->backend);
 }
 
-void engine_enter(struct engine *g, struct turn_member *m)
+void engine_enter(struct engine *g, struct scheduler_client *m)
 {
-    if (g->turns)
-        turns_take(g->turns, m, false);
+    if (g->scheduler)
+        scheduler_acquire(g->scheduler, m, false);
     attach(g);
 }
 
-int engine_try_enter(struct engine *g, struct turn_member *m, struct err *e)
+int engine_try_enter(struct engine *g, struct scheduler_client *m, struct err *e)
 {
-    if (g->turns && turns_take(g->turns, m, true))
+    if (g->scheduler && scheduler_acquire(g->scheduler, m, true))
         return session_stopped(e);
     attach(g);
     return 0;
@@ -286,13 +286,13 @@ int engine_try_enter(struct engine *g, struct turn_member *m, struct err *e)
 
 void engine_leave(struct engine *g)
 {
-    if (g->turns)
-        turns_give(g->turns);
+    if (g->scheduler)
+        scheduler_release(g->scheduler);
 }
 
-struct turn_counts engine_turns(const struct engine *g)
+struct scheduler_stats engine_scheduler_stats(const struct engine *g)
 {
-    return g->turns ? turns_counts(g->turns) : (struct turn_counts){0};
+    return g->scheduler ? scheduler_stats(g->scheduler) : (struct scheduler_stats){0};
 }
 
 /* ---- asking ---------------------------------------------------------------------------------------------- */

@@ -34,8 +34,8 @@ struct engine {
     struct state_pool state_pool; /* of the sessions' states and checkpoints */
     struct language language;
     struct vision vision;
-    struct turns *turns;      /* of the threads that share it; NULL: there is one */
-    struct prefixes prefixes; /* what its sessions began with; only of one that is shared */
+    struct scheduler *scheduler; /* of the threads that share it; NULL: there is one */
+    struct prefixes prefixes;    /* what its sessions began with; only of one that is shared */
     bool round8;
     uint64_t hash;
     int32_t stops[ENGINE_MAX_STOPS];
@@ -45,8 +45,8 @@ struct engine {
 
 /* Between the two the calling thread has a shared engine to itself, and may call others that enter it.  Others wait: m is
  * whose session it is, or NULL.  engine_try_enter: -1 when that is stopped meanwhile. */
-void engine_enter(struct engine *g, struct turn_member *m);
-int engine_try_enter(struct engine *g, struct turn_member *m, struct err *e);
+void engine_enter(struct engine *g, struct scheduler_client *m);
+int engine_try_enter(struct engine *g, struct scheduler_client *m, struct err *e);
 void engine_leave(struct engine *g);
 
 #endif

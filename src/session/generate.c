@@ -215,7 +215,7 @@ int generate_as(struct session *s, const struct generation *how, struct generate
         die(ERR_ENV, "out of memory");
     XXH3_64bits_reset(r.hash);
     int rc = run(&r, how->cancel, e);
-    session_rest(s);
+    session_idle(s);
     show(&r, true);
     out->logits_hash = XXH3_64bits_digest(r.hash);
     out->hashed = !r.unseen;

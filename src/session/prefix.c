@@ -86,7 +86,7 @@ static int keep(struct prefixes *p, const struct session *s, int64_t n, struct e
 {
     struct session *made = session_new(s->engine, 0);
     int from = find(p, s, n), rc = 0;
-    session_set_cancel(made, s->member.stop);
+    session_set_cancel(made, s->client.stop);
     for (int64_t i = 0; i < n; i++)
         session_push(made, s->tokens[i]);
     if (from >= 0)

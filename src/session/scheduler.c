@@ -16,24 +16,24 @@ enum {
     LINGER_MOST = 20000, /* microseconds */
 };
 
-enum seat_state { SEAT_WAITS, SEAT_HAS, SEAT_SERVED, SEAT_DONE };
+enum seat_state { WAITER_WAITS, WAITER_HAS, WAITER_SERVED, WAITER_DONE };
 
-struct seat { /* of a thread that waits, on its stack */
+struct waiter { /* of a thread that waits, on its stack */
     pthread_cond_t wake;
-    struct seat *prev, *next;
-    struct turn_member *member; /* or NULL */
-    struct turn_wish *wish;     /* NULL: it wants the turn for itself */
+    struct waiter *prev, *next;
+    struct scheduler_client *client;   /* or NULL */
+    struct scheduler_request *request; /* NULL: it wants the turn for itself */
     enum seat_state state;
     int64_t came; /* turns given until then */
 };
 
-struct line {
-    struct seat *first, *last;
+struct queue {
+    struct waiter *first, *last;
     int n;
 };
 
-struct turns {
-    turn_serve *serve;
+struct scheduler {
+    scheduler_serve *serve;
     void *arg;
     const volatile int *stop;
     pthread_mutex_t lock;
@@ -42,18 +42,18 @@ struct turns {
     int depth;              /* how often it has taken it */
     bool taken;
     bool last_together; /* whose line had the last turn */
-    struct line alone, together;
-    struct seat *lingers; /* has the turn, and waits for members of the last batch */
-    uint64_t batch;       /* its number */
-    int away;             /* its members that have not come back */
-    int64_t batch_ns;     /* how long it took */
-    int64_t given;        /* turns so far */
-    struct turn_counts counts;
+    struct queue alone, together;
+    struct waiter *lingers; /* has the turn, and waits for members of the last batch */
+    uint64_t batch;         /* its number */
+    int expected;           /* its members that have not come back */
+    int64_t batch_ns;       /* how long it took */
+    int64_t given;          /* turns so far */
+    struct scheduler_stats counts;
 };
 
 /* ---- lines -------------------------------------------------------------------------------------------------- */
 
-static void line_put(struct line *l, struct seat *s)
+static void line_put(struct queue *l, struct waiter *s)
 {
     s->prev = l->last;
     s->next = NULL;
@@ -62,14 +62,14 @@ static void line_put(struct line *l, struct seat *s)
     l->n++;
 }
 
-static void line_leave(struct line *l, struct seat *s)
+static void line_leave(struct queue *l, struct waiter *s)
 {
     *(s->prev ? &s->prev->next : &l->first) = s->next;
     *(s->next ? &s->next->prev : &l->last) = s->prev;
     l->n--;
 }
 
-static void line_jump(struct line *l, struct seat *s)
+static void line_jump(struct queue *l, struct waiter *s)
 {
     line_leave(l, s);
     s->prev = NULL;
@@ -87,29 +87,29 @@ static uintptr_t myself(void)
     return (uintptr_t)&me;
 }
 
-static bool mine(struct turns *t)
+static bool mine(struct scheduler *t)
 {
     return atomic_load_explicit(&t->owner, memory_order_relaxed) == myself();
 }
 
-static void begin(struct turns *t, int depth)
+static void begin(struct scheduler *t, int depth)
 {
     t->depth = depth;
     atomic_store_explicit(&t->owner, myself(), memory_order_relaxed);
 }
 
-static void end(struct turns *t)
+static void end(struct scheduler *t)
 {
     t->depth = 0;
     atomic_store_explicit(&t->owner, 0, memory_order_relaxed);
 }
 
-static bool stopped(const struct turns *t, const struct turn_member *m)
+static bool stopped(const struct scheduler *t, const struct scheduler_client *m)
 {
     return flag_up(t->stop) || (m && flag_up(m->stop));
 }
 
-static void note_waited(struct turns *t, const struct seat *s)
+static void note_waited(struct scheduler *t, const struct waiter *s)
 {
     int64_t others = t->given - s->came;
     if (others > t->counts.most_waited)
@@ -117,20 +117,20 @@ static void note_waited(struct turns *t, const struct seat *s)
 }
 
 /* The turn is this one's. */
-static void grant(struct turns *t, struct seat *s)
+static void grant(struct scheduler *t, struct waiter *s)
 {
     note_waited(t, s);
     t->taken = true;
-    t->last_together = s->wish != NULL;
+    t->last_together = s->request != NULL;
     t->given++;
-    s->state = SEAT_HAS;
+    s->state = WAITER_HAS;
 }
 
 /* The turn goes to whoever is next, or lies free. */
-static void pass_on(struct turns *t)
+static void pass_on(struct scheduler *t)
 {
-    struct line *l = t->together.first && (!t->alone.first || !t->last_together) ? &t->together : &t->alone;
-    struct seat *s = l->first;
+    struct queue *l = t->together.first && (!t->alone.first || !t->last_together) ? &t->together : &t->alone;
+    struct waiter *s = l->first;
     t->taken = false;
     if (!s)
         return;
@@ -146,24 +146,25 @@ static struct timespec at_ns(int64_t ns)
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-static void seat_init(struct turns *t, struct seat *s, struct turn_member *m, struct turn_wish *w)
+static void waiter_init(struct scheduler *t, struct waiter *s, struct scheduler_client *m,
+                        struct scheduler_request *w)
 {
-    *s = (struct seat){.member = m, .wish = w, .came = t->given};
+    *s = (struct waiter){.client = m, .request = w, .came = t->given};
     pthread_cond_init(&s->wake, &t->clock);
 }
 
 /* A member of the last batch is back. */
-static void back(struct turns *t, struct turn_member *m)
+static void back(struct scheduler *t, struct scheduler_client *m)
 {
-    if (m && m->served == t->batch && t->away > 0) {
+    if (m && m->served == t->batch && t->expected > 0) {
         m->served = 0;
-        t->away--;
+        t->expected--;
     }
 }
 
-static void sleep_in(struct turns *t, struct seat *s)
+static void sleep_in(struct scheduler *t, struct waiter *s)
 {
-    if (!t->stop && !(s->member && s->member->stop)) {
+    if (!t->stop && !(s->client && s->client->stop)) {
         pthread_cond_wait(&s->wake, &t->lock);
         return;
     }
@@ -173,7 +174,7 @@ static void sleep_in(struct turns *t, struct seat *s)
 
 /* Until it has the turn, or its wish is granted.  -1: it was stopped; one that `stays` is the next to have the turn then,
  * and has it. */
-static int wait_in(struct turns *t, struct line *l, struct seat *s, bool may_stop, bool stays)
+static int wait_in(struct scheduler *t, struct queue *l, struct waiter *s, bool may_stop, bool stays)
 {
     int rc = 0;
     if (!t->taken) {
@@ -181,11 +182,11 @@ static int wait_in(struct turns *t, struct line *l, struct seat *s, bool may_sto
         return 0;
     }
     line_put(l, s);
-    if (t->lingers && (l == &t->alone || t->away == 0))
+    if (t->lingers && (l == &t->alone || t->expected == 0))
         pthread_cond_signal(&t->lingers->wake);
-    while (s->state == SEAT_WAITS || s->state == SEAT_SERVED) {
+    while (s->state == WAITER_WAITS || s->state == WAITER_SERVED) {
         sleep_in(t, s);
-        if (s->state != SEAT_WAITS || !may_stop || rc || !stopped(t, s->member))
+        if (s->state != WAITER_WAITS || !may_stop || rc || !stopped(t, s->client))
             continue;
         rc = -1;
         if (stays) {
@@ -198,7 +199,7 @@ static int wait_in(struct turns *t, struct line *l, struct seat *s, bool may_sto
     return rc;
 }
 
-int turns_take(struct turns *t, struct turn_member *m, bool may_stop)
+int scheduler_acquire(struct scheduler *t, struct scheduler_client *m, bool may_stop)
 {
     if (may_stop && stopped(t, m))
         return -1;
@@ -206,13 +207,13 @@ int turns_take(struct turns *t, struct turn_member *m, bool may_stop)
         t->depth++;
         return 0;
     }
-    struct seat s;
+    struct waiter s;
     pthread_mutex_lock(&t->lock);
-    seat_init(t, &s, m, NULL);
+    waiter_init(t, &s, m, NULL);
     back(t, m);
     int rc = wait_in(t, &t->alone, &s, may_stop, false);
     if (rc == 0) {
-        t->counts.turns++;
+        t->counts.exclusive++;
         begin(t, 1);
     }
     pthread_mutex_unlock(&t->lock);
@@ -220,7 +221,7 @@ int turns_take(struct turns *t, struct turn_member *m, bool may_stop)
     return rc;
 }
 
-void turns_give(struct turns *t)
+void scheduler_release(struct scheduler *t)
 {
     if (!mine(t))
         bug("a turn is given up by a thread that does not have it");
@@ -232,19 +233,19 @@ void turns_give(struct turns *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-int turns_yield(struct turns *t, struct turn_member *m)
+int scheduler_yield(struct scheduler *t, struct scheduler_client *m)
 {
     if (!mine(t))
         bug("a turn is given up by a thread that does not have it");
     int rc = stopped(t, m) ? -1 : 0, depth = t->depth;
-    struct seat s;
+    struct waiter s;
     pthread_mutex_lock(&t->lock);
     if (rc == 0 && (t->alone.first || t->together.first)) {
-        seat_init(t, &s, m, NULL);
+        waiter_init(t, &s, m, NULL);
         end(t);
         pass_on(t);
         rc = wait_in(t, &t->alone, &s, true, true);
-        t->counts.turns++;
+        t->counts.exclusive++;
         begin(t, depth);
         pthread_cond_destroy(&s.wake);
     }
@@ -255,64 +256,64 @@ int turns_yield(struct turns *t, struct turn_member *m)
 /* ---- together ------------------------------------------------------------------------------------------------- */
 
 /* The rest of the last batch is about to come. */
-static void linger(struct turns *t, struct seat *s)
+static void linger(struct scheduler *t, struct waiter *s)
 {
     int64_t most = t->batch_ns / LINGER_PART;
     struct timespec until = at_ns(clock_ns() + (most < LINGER_MOST * 1000ll ? most : LINGER_MOST * 1000ll));
     t->lingers = s;
-    while (t->away > 0 && !t->alone.first && !pthread_cond_timedwait(&s->wake, &t->lock, &until))
+    while (t->expected > 0 && !t->alone.first && !pthread_cond_timedwait(&s->wake, &t->lock, &until))
         ;
     t->lingers = NULL;
 }
 
 /* Who leads and all who wait are in it; their seats in a list of their own. */
-static struct line gather(struct turns *t, struct seat *leader)
+static struct queue gather(struct scheduler *t, struct waiter *leader)
 {
-    struct line in = t->together;
-    t->together = (struct line){0};
-    for (struct seat *s = in.first; s; s = s->next) {
+    struct queue in = t->together;
+    t->together = (struct queue){0};
+    for (struct waiter *s = in.first; s; s = s->next) {
         note_waited(t, s);
-        s->state = SEAT_SERVED;
-        s->wish->next = s->next ? s->next->wish : NULL;
-        t->counts.rows += s->wish->rows;
+        s->state = WAITER_SERVED;
+        s->request->next = s->next ? s->next->request : NULL;
+        t->counts.rows += s->request->rows;
     }
-    leader->wish->next = in.first ? in.first->wish : NULL;
-    t->counts.rows += leader->wish->rows;
+    leader->request->next = in.first ? in.first->request : NULL;
+    t->counts.rows += leader->request->rows;
     t->counts.batches++;
     return in;
 }
 
-static void served(struct turns *t, struct seat *s)
+static void served(struct scheduler *t, struct waiter *s)
 {
-    if (s->member)
-        s->member->served = t->batch;
-    t->away += s->member != NULL;
+    if (s->client)
+        s->client->served = t->batch;
+    t->expected += s->client != NULL;
 }
 
-static void lead(struct turns *t, struct seat *leader)
+static void lead(struct scheduler *t, struct waiter *leader)
 {
     linger(t, leader);
-    struct line in = gather(t, leader);
+    struct queue in = gather(t, leader);
     begin(t, 1);
     pthread_mutex_unlock(&t->lock);
     int64_t start = clock_ns();
-    t->serve(t->arg, leader->wish);
+    t->serve(t->arg, leader->request);
     int64_t took = clock_ns() - start;
     pthread_mutex_lock(&t->lock);
     end(t);
     t->batch_ns = took;
     t->batch++;
-    t->away = 0;
+    t->expected = 0;
     served(t, leader);
-    for (struct seat *s = in.first; s; s = s->next) { /* none of them goes on before the lock is free */
+    for (struct waiter *s = in.first; s; s = s->next) { /* none of them goes on before the lock is free */
         served(t, s);
-        s->state = SEAT_DONE;
+        s->state = WAITER_DONE;
         pthread_cond_signal(&s->wake);
     }
     pass_on(t);
 }
 
-int turns_join(struct turns *t, struct turn_member *m, struct turn_wish *w)
+int scheduler_submit(struct scheduler *t, struct scheduler_client *m, struct scheduler_request *w)
 {
     w->next = NULL;
     if (stopped(t, m))
@@ -321,40 +322,40 @@ int turns_join(struct turns *t, struct turn_member *m, struct turn_wish *w)
         t->serve(t->arg, w);
         return 0;
     }
-    struct seat s;
+    struct waiter s;
     pthread_mutex_lock(&t->lock);
-    seat_init(t, &s, m, w);
+    waiter_init(t, &s, m, w);
     back(t, m);
     int rc = wait_in(t, &t->together, &s, true, false);
-    if (rc == 0 && s.state == SEAT_HAS)
+    if (rc == 0 && s.state == WAITER_HAS)
         lead(t, &s);
     pthread_mutex_unlock(&t->lock);
     pthread_cond_destroy(&s.wake);
     return rc;
 }
 
-void turns_rest(struct turns *t, struct turn_member *m)
+void scheduler_idle(struct scheduler *t, struct scheduler_client *m)
 {
     pthread_mutex_lock(&t->lock);
     back(t, m);
-    if (t->lingers && t->away == 0)
+    if (t->lingers && t->expected == 0)
         pthread_cond_signal(&t->lingers->wake);
     pthread_mutex_unlock(&t->lock);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------- */
 
-struct turns *turns_new(turn_serve *serve, void *arg, const volatile int *stop)
+struct scheduler *scheduler_new(scheduler_serve *serve, void *arg, const volatile int *stop)
 {
-    struct turns *t = xcalloc(1, sizeof *t);
-    *t = (struct turns){.serve = serve, .arg = arg, .stop = stop, .batch = 1};
+    struct scheduler *t = xcalloc(1, sizeof *t);
+    *t = (struct scheduler){.serve = serve, .arg = arg, .stop = stop, .batch = 1};
     pthread_mutex_init(&t->lock, NULL);
     pthread_condattr_init(&t->clock);
     pthread_condattr_setclock(&t->clock, CLOCK_MONOTONIC);
     return t;
 }
 
-void turns_free(struct turns *t)
+void scheduler_free(struct scheduler *t)
 {
     if (!t)
         return;
@@ -363,10 +364,10 @@ void turns_free(struct turns *t)
     free(t);
 }
 
-struct turn_counts turns_counts(struct turns *t)
+struct scheduler_stats scheduler_stats(struct scheduler *t)
 {
     pthread_mutex_lock(&t->lock);
-    struct turn_counts c = t->counts;
+    struct scheduler_stats c = t->counts;
     c.waiting = t->alone.n + t->together.n;
     pthread_mutex_unlock(&t->lock);
     return c;

@@ -38,7 +38,7 @@ static const struct pool_entry_kind session_kind = {SESSION_RANK, each_of_sessio
 
 int session_hold(struct session *s, int64_t more, struct err *e)
 {
-    engine_enter(s->engine, &s->member);
+    engine_enter(s->engine, &s->client);
     int rc = pool_entry_pin(&s->entry, e);
     if (rc == 0 && (rc = state_try_reserve(&s->state, lm(s), backend(s), s->n + more, e)))
         pool_entry_unpin(&s->entry);
@@ -48,7 +48,7 @@ int session_hold(struct session *s, int64_t more, struct err *e)
 
 void session_release(struct session *s)
 {
-    engine_enter(s->engine, &s->member);
+    engine_enter(s->engine, &s->client);
     pool_entry_unpin(&s->entry);
     engine_leave(s->engine);
 }
@@ -74,17 +74,17 @@ bool session_fits(const struct session *s, int64_t more)
     return fits;
 }
 
-void session_rest(struct session *s)
+void session_idle(struct session *s)
 {
-    if (s->engine->turns)
-        turns_rest(s->engine->turns, &s->member);
+    if (s->engine->scheduler)
+        scheduler_idle(s->engine->scheduler, &s->client);
 }
 
 int session_reuse(struct session *s, struct err *e)
 {
     if (!session_shared(s))
         return 0;
-    if (engine_try_enter(s->engine, &s->member, e))
+    if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     int rc = prefix_take(&s->engine->prefixes, s, e);
     engine_leave(s->engine);
@@ -93,7 +93,7 @@ int session_reuse(struct session *s, struct err *e)
 
 bool session_shared(const struct session *s)
 {
-    return s->engine->turns != NULL;
+    return s->engine->scheduler != NULL;
 }
 
 int session_stopped(struct err *e)
@@ -134,7 +134,7 @@ void session_free(struct session *s)
 {
     if (!s)
         return;
-    engine_enter(s->engine, &s->member);
+    engine_enter(s->engine, &s->client);
     pool_entry_free(&s->entry);
     state_free(&s->state, lm(s), backend(s));
     engine_leave(s->engine);
@@ -147,7 +147,7 @@ void session_free(struct session *s)
 
 void session_set_cancel(struct session *s, const volatile int *flag)
 {
-    s->member.stop = flag;
+    s->client.stop = flag;
 }
 
 int64_t session_length(const struct session *s)
@@ -208,14 +208,14 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
 void session_yield(void *session)
 {
     struct session *s = session;
-    turns_yield(s->engine->turns, &s->member);
+    scheduler_yield(s->engine->scheduler, &s->client);
 }
 
 /* The image's tiles through the tower into `out`; how many were computed, or -1. */
 static int encode(struct session *s, const struct image *im, struct tensor out, struct err *e)
 {
     struct engine *g = s->engine;
-    g->vision.caller_cancel = s->member.stop;
+    g->vision.caller_cancel = s->client.stop;
     g->vision.caller = s;
     int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms, e);
     g->vision.caller_cancel = NULL;
@@ -264,7 +264,7 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     if (!im->rgb || im->w < 1 || im->h < 1)
         return err_set(e, ERR_MODEL, "the image is empty");
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
-    if (check_room(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->member, e))
+    if (check_room(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->client, e))
         return -1;
     int rc = append_image(s, im, &grid, e);
     engine_leave(g);
@@ -290,7 +290,7 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
     struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
     for (int i = 0; i < s->n_images; i++)
         images[i] = (struct image_rows){s->images[i].at - done, s->images[i].rows};
-    s->engine->language.own = s->member.stop;
+    s->engine->language.own = s->client.stop;
     int rc = language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
     s->engine->language.own = NULL;
     free(images);
@@ -308,7 +308,7 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
 
 int session_read_piece(struct session *s, struct err *e)
 {
-    if (engine_try_enter(s->engine, &s->member, e))
+    if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     int rc = read_tokens(s, language_piece(&s->engine->language, session_waiting(s)), e);
     engine_leave(s->engine);
@@ -320,13 +320,13 @@ static int read_in_turns(struct session *s, struct err *e)
 {
     if (session_waiting(s) == 0)
         return 0;
-    if (engine_try_enter(s->engine, &s->member, e))
+    if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     int rc = 0;
     do
         rc = session_read_piece(s, e);
     while (rc == 0 && session_waiting(s) > 0 &&
-           (rc = turns_yield(s->engine->turns, &s->member) ? session_stopped(e) : 0) == 0);
+           (rc = scheduler_yield(s->engine->scheduler, &s->client) ? session_stopped(e) : 0) == 0);
     engine_leave(s->engine);
     return rc;
 }

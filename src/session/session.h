@@ -31,7 +31,7 @@ struct model_config;
 struct drift;
 struct choosing;
 struct choice;
-struct turn_counts; /* scheduler.h */
+struct scheduler_stats; /* scheduler.h */
 
 /* ---- engine ------------------------------------------------------------------------------- */
 
@@ -59,7 +59,7 @@ enum { MODEL_HASHED = 1 << 30 };
 int model_hash_weights(const char *dir, size_t most, uint64_t *hash, struct err *e);
 
 /* How the threads of a shared engine have come along; zeros where it is not shared. */
-struct turn_counts engine_turns(const struct engine *g);
+struct scheduler_stats engine_scheduler_stats(const struct engine *g);
 
 /* Memory of sessions and checkpoints. */
 struct state_memory {

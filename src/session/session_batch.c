@@ -21,7 +21,7 @@ struct step { /* what one session wants */
 };
 
 struct asking { /* what one caller wants: steps of one kind, of sessions of one engine */
-    struct turn_wish wish;
+    struct scheduler_request request;
     struct step *steps;
     int n;
     struct err *e;
@@ -123,10 +123,10 @@ static void in_groups(const struct step *s, int n)
 /* ---- asking --------------------------------------------------------------------------------------------------- */
 
 /* Steps of that kind of all callers, into a list of their own. */
-static int collect(struct turn_wish *wishes, bool choices, struct step *out)
+static int collect(struct scheduler_request *requests, bool choices, struct step *out)
 {
     int n = 0;
-    for (struct turn_wish *w = wishes; w; w = w->next) {
+    for (struct scheduler_request *w = requests; w; w = w->next) {
         const struct asking *a = (const struct asking *)w;
         for (int i = 0; i < a->n; i++)
             if ((a->steps[i].how != NULL) == choices)
@@ -135,16 +135,16 @@ static int collect(struct turn_wish *wishes, bool choices, struct step *out)
     return n;
 }
 
-void session_serve(void *arg, struct turn_wish *wishes)
+void session_serve(void *arg, struct scheduler_request *requests)
 {
     struct engine *g = arg;
     unsigned long most = 1;
-    for (struct turn_wish *w = wishes; w; w = w->next)
+    for (struct scheduler_request *w = requests; w; w = w->next)
         most += (unsigned long)w->rows;
     struct step *steps = xmalloc(most, sizeof *steps);
     engine_enter(g, NULL);
     for (int choices = 0; choices < 2; choices++)
-        in_groups(steps, collect(wishes, choices, steps));
+        in_groups(steps, collect(requests, choices, steps));
     engine_leave(g);
     free(steps);
 }
@@ -152,7 +152,7 @@ void session_serve(void *arg, struct turn_wish *wishes)
 /* Prompts are read by who asks, in turns of its own; what goes through together is one token of each. */
 static int ask(struct step *steps, int n, struct err *e)
 {
-    struct asking a = {.wish = {.rows = n}, .steps = steps, .n = n, .e = e};
+    struct asking a = {.request = {.rows = n}, .steps = steps, .n = n, .e = e};
     for (int i = 0; i < n; i++) {
         struct session *s = steps[i].session;
         steps[i].of = &a;
@@ -163,9 +163,9 @@ static int ask(struct step *steps, int n, struct err *e)
     }
     if (n == 0)
         return 0;
-    if (!engine_of(steps)->turns)
+    if (!engine_of(steps)->scheduler)
         in_groups(steps, n);
-    else if (turns_join(engine_of(steps)->turns, &steps[0].session->member, &a.wish))
+    else if (scheduler_submit(engine_of(steps)->scheduler, &steps[0].session->client, &a.request))
         return session_stopped(e);
     return a.rc;
 }

@@ -71,7 +71,7 @@ static struct checkpoint *checkpoint_of(const struct session *s, struct err *e)
 struct checkpoint *session_try_checkpoint(struct session *s, struct err *e)
 {
     struct checkpoint *c = NULL;
-    if (engine_try_enter(s->engine, &s->member, e))
+    if (engine_try_enter(s->engine, &s->client, e))
         return NULL;
     if (session_read(s, e) == 0 && session_hold(s, 0, e) == 0) {
         c = checkpoint_of(s, e);
@@ -131,7 +131,7 @@ int session_rewind(struct session *s, const struct checkpoint *look, struct err 
     struct checkpoint *c = (struct checkpoint *)(uintptr_t)look; /* that it was used is noted */
     if (on_line(s, c, e))
         return -1;
-    engine_enter(s->engine, &s->member);
+    engine_enter(s->engine, &s->client);
     int rc = rewind_to(s, c, e);
     engine_leave(s->engine);
     return rc;
@@ -159,7 +159,7 @@ void checkpoint_free(struct checkpoint *c)
 static struct session *copy_of(struct session *from, int64_t length, struct checkpoint *c, struct err *e)
 {
     struct session *s = session_new(from->engine, c ? c->random : from->random);
-    s->member.stop = from->member.stop;
+    s->client.stop = from->client.stop;
     if (session_hold(s, length, e)) {
         session_free(s);
         return NULL;
@@ -180,7 +180,7 @@ static struct session *copy_of(struct session *from, int64_t length, struct chec
 struct session *session_try_fork(const struct session *look, struct err *e)
 {
     struct session *from = (struct session *)(uintptr_t)look, *s = NULL; /* computes what waits */
-    if (engine_try_enter(from->engine, &from->member, e))
+    if (engine_try_enter(from->engine, &from->client, e))
         return NULL;
     if (session_read(from, e) == 0 && session_hold(from, 0, e) == 0) {
         s = copy_of(from, from->n, NULL, e);
@@ -202,7 +202,7 @@ struct session *session_try_branch(const struct session *look, const struct chec
 {
     struct session *from = (struct session *)(uintptr_t)look, *s = NULL; /* comes here if it is away */
     struct checkpoint *c = (struct checkpoint *)(uintptr_t)at;
-    if (on_line(from, c, e) || engine_try_enter(from->engine, &from->member, e))
+    if (on_line(from, c, e) || engine_try_enter(from->engine, &from->client, e))
         return NULL;
     if (session_hold(from, 0, e) == 0) {
         s = copy_of(from, c->length, c, e);

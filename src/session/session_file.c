@@ -96,7 +96,7 @@ static struct buf bytes_of(const struct session *s)
 int session_save(const struct session *from, const char *path, struct err *e)
 {
     struct session *s = (struct session *)(uintptr_t)from; /* computes what waits, see session_logits */
-    if (engine_try_enter(s->engine, &s->member, e))
+    if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     struct buf out;
     int rc = session_read(s, e) || session_hold(s, 0, e) ? -1 : 0;

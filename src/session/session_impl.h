@@ -14,8 +14,8 @@
 
 struct session {
     struct engine *engine;
-    struct turn_member member; /* of the engine's turns; its stop: session_set_cancel */
-    uint64_t id;               /* a checkpoint belongs to one session */
+    struct scheduler_client client; /* of the engine's turns; its stop: session_set_cancel */
+    uint64_t id;                    /* a checkpoint belongs to one session */
     struct pool_entry entry;
     struct lm_state state;
     int32_t *tokens;
@@ -33,14 +33,14 @@ struct session {
 
 enum { CHECKPOINT_RANK, SESSION_RANK }; /* who leaves the room first */
 
-/* Serves what sessions of a shared engine want together: a turn_serve, its argument an engine. */
-void session_serve(void *arg, struct turn_wish *wishes);
+/* Serves what sessions of a shared engine want together: a scheduler_serve, its argument an engine. */
+void session_serve(void *arg, struct scheduler_request *requests);
 
 /* Lets other threads of a shared engine have their turns while this session, a struct session *, encodes an image. */
 void session_yield(void *session);
 
 /* It wants no further token soon. */
-void session_rest(struct session *s);
+void session_idle(struct session *s);
 
 /* Whether this is a session of threads that take turns. */
 bool session_shared(const struct session *s);

@@ -1,4 +1,4 @@
-/* t_cuda_turns.c - claims about threads that share one engine on the device: who is idle goes to the host's memory, and
+/* t_cuda_scheduler.c - claims about threads that share one engine on the device: who is idle goes to the host's memory, and
  * everybody writes what he would alone.
  */
 #include "threads.h"
@@ -24,7 +24,7 @@ static void t_spilled(void **state)
     g = threads_engine(&tiny, "cuda", bound, true, 1);
     threads_play(&c, g, N, alone);
     struct state_memory m = engine_state_memory(g);
-    struct turn_counts k = engine_turns(g);
+    struct scheduler_stats k = engine_scheduler_stats(g);
     check_note("room for 3 of %d: %lld went to the host; %lld batches of %.2f rows", N, (long long)m.spilled,
                (long long)k.batches, (double)k.rows / (double)k.batches);
     assert_true(m.most <= bound);

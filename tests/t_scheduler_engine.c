@@ -1,5 +1,5 @@
-/* t_turns_engine.c - claims about threads that share one engine: each comes to what it would come to alone, nobody waits
- * for long, and those that want a token have it together.  On the device: t_cuda_turns.c.
+/* t_scheduler_engine.c - claims about threads that share one engine: each comes to what it would come to alone, nobody waits
+ * for long, and those that want a token have it together.  On the device: t_cuda_scheduler.c.
  */
 #include "threads.h"
 #include "tiny_check.h"
@@ -29,9 +29,9 @@ static void crowd_of(int n, int rounds, int threads, uint64_t seed)
     threads_play(&c, g, n, alone);
     threads_alone(&c, g, 0, &alone[1]); /* by itself with a shared engine */
     assert_true(alone[0].hash == alone[1].hash && alone[0].n == alone[1].n);
-    struct turn_counts k = engine_turns(g);
+    struct scheduler_stats k = engine_scheduler_stats(g);
     check_note("%d threads: %lld turns, %lld batches of %.2f rows, %lld turns waited at most", n,
-               (long long)k.turns, (long long)k.batches, (double)k.rows / (double)k.batches,
+               (long long)k.exclusive, (long long)k.batches, (double)k.rows / (double)k.batches,
                (long long)k.most_waited);
     assert_true(k.most_waited <= 2 * n); /* each of the others once, and a batch between two of them */
     assert_int_equal(k.waiting, 0);
@@ -90,18 +90,19 @@ static void *write_reply(void *arg)
 }
 
 /* All begin their replies at once, each with one token that waits. */
-static struct turn_counts replies(struct engine *g, struct looker *all, int n)
+static struct scheduler_stats replies(struct engine *g, struct looker *all, int n)
 {
-    struct turn_counts before = engine_turns(g);
+    struct scheduler_stats before = engine_scheduler_stats(g);
     engine_enter(g, NULL);
     for (int i = 0; i < n; i++)
         assert_int_equal(pthread_create(&all[i].id, NULL, write_reply, &all[i]), 0);
-    threads_wait(g->turns, n);
+    threads_wait(g->scheduler, n);
     engine_leave(g);
     for (int i = 0; i < n; i++)
         pthread_join(all[i].id, NULL);
-    struct turn_counts after = engine_turns(g);
-    return (struct turn_counts){.batches = after.batches - before.batches, .rows = after.rows - before.rows};
+    struct scheduler_stats after = engine_scheduler_stats(g);
+    return (struct scheduler_stats){.batches = after.batches - before.batches,
+                                    .rows = after.rows - before.rows};
 }
 
 static void t_together(void **state)
@@ -122,7 +123,7 @@ static void t_together(void **state)
         tiny_append(alone[i].s, i, 1);
         write_reply(&alone[i]);
     }
-    struct turn_counts k = replies(g, all, N);
+    struct scheduler_stats k = replies(g, all, N);
     for (int i = 0; i < N; i++) {
         assert_int_equal(all[i].rc, 0);
         assert_true(all[i].hash == alone[i].hash);
@@ -151,7 +152,7 @@ static void part_begins(void *arg, int layer, struct tensor t)
         return;
     if (p->parts == 1) {
         start(&p->writer);
-        threads_wait(p->engine->turns, 1);
+        threads_wait(p->engine->scheduler, 1);
     } else {
         p->served = p->writer.s->logits_at == p->writer.s->n;
     }
@@ -223,7 +224,7 @@ static void t_no_room(void **state)
     engine_enter(g, NULL);
     for (int i = 0; i < 3; i++) {
         start(&all[i]);
-        threads_wait(g->turns, i + 1);
+        threads_wait(g->scheduler, i + 1);
     }
     engine_leave(g);
     for (int i = 0; i < 3; i++)
@@ -307,7 +308,7 @@ static void t_cancel_waiting(void **state)
         session_set_cancel(l.s, &stop);
         engine_enter(g, NULL);
         start(&l);
-        threads_wait(g->turns, 1);
+        threads_wait(g->scheduler, 1);
         flag_set(&stop, 1);
         pthread_join(l.id, NULL);
         engine_leave(g);

@@ -1,4 +1,4 @@
-/* t_turns.c - claims about turns by themselves: who waits is served in order, and who is stopped waits no longer.
+/* t_scheduler.c - claims about turns by themselves: who waits is served in order, and who is stopped waits no longer.
  */
 #include "threads.h"
 #include "tiny_check.h"
@@ -15,7 +15,7 @@ struct comer;
 
 struct said { /* the order of turns: names, and a bar behind those that were served together */
     char text[4 * LINE];
-    struct turns *t;
+    struct scheduler *t;
     struct comer *late; /* comes while 'a' is served; NULL: nobody */
 };
 
@@ -23,13 +23,13 @@ struct comer {
     struct said *said;
     char name;
     bool together;
-    struct turn_member member;
+    struct scheduler_client client;
     pthread_t id;
     int rc;
 };
 
-struct named_wish {
-    struct turn_wish wish;
+struct named_request {
+    struct scheduler_request request;
     char name;
 };
 
@@ -42,14 +42,14 @@ static void put(struct said *s, char c)
 
 static void *come(void *arg);
 
-static void serve_names(void *arg, struct turn_wish *w)
+static void serve_names(void *arg, struct scheduler_request *w)
 {
     struct said *s = arg;
     for (; w; w = w->next) {
-        char name = ((struct named_wish *)w)->name;
+        char name = ((struct named_request *)w)->name;
         put(s, name);
         if (name == 'a' && s->late) {
-            int n = turns_counts(s->t).waiting;
+            int n = scheduler_stats(s->t).waiting;
             assert_int_equal(pthread_create(&s->late->id, NULL, come, s->late), 0);
             threads_wait(s->t, n + 1);
         }
@@ -61,11 +61,11 @@ static void *come(void *arg)
 {
     struct comer *c = arg;
     if (c->together) {
-        struct named_wish w = {{.rows = 1}, c->name};
-        c->rc = turns_join(c->said->t, &c->member, &w.wish);
-    } else if ((c->rc = turns_take(c->said->t, &c->member, true)) == 0) {
+        struct named_request w = {{.rows = 1}, c->name};
+        c->rc = scheduler_submit(c->said->t, &c->client, &w.request);
+    } else if ((c->rc = scheduler_acquire(c->said->t, &c->client, true)) == 0) {
         put(c->said, c->name);
-        turns_give(c->said->t);
+        scheduler_release(c->said->t);
     }
     return NULL;
 }
@@ -93,20 +93,20 @@ static void t_order(void **state)
     (void)state;
     struct said s = {.text = ""};
     struct comer c[LINE] = {{.name = 0}};
-    s.t = turns_new(serve_names, &s, NULL);
-    assert_int_equal(turns_take(s.t, NULL, true), 0);
-    assert_int_equal(turns_take(s.t, NULL, true), 0); /* again: that is no other turn */
-    turns_give(s.t);
+    s.t = scheduler_new(serve_names, &s, NULL);
+    assert_int_equal(scheduler_acquire(s.t, NULL, true), 0);
+    assert_int_equal(scheduler_acquire(s.t, NULL, true), 0); /* again: that is no other turn */
+    scheduler_release(s.t);
     queue_up(&s, c, "ABaCbcDd");
-    turns_give(s.t);
+    scheduler_release(s.t);
     leave(c, 8);
     assert_string_equal(s.text, "abcd|ABCD");
-    struct turn_counts n = turns_counts(s.t);
-    assert_int_equal(n.turns, 5);
+    struct scheduler_stats n = scheduler_stats(s.t);
+    assert_int_equal(n.exclusive, 5);
     assert_int_equal(n.batches, 1);
     assert_int_equal(n.rows, 4);
     assert_int_equal(n.most_waited, 4);
-    turns_free(s.t);
+    scheduler_free(s.t);
 }
 
 /* Who writes again and again does not keep the others from their turn. */
@@ -116,14 +116,14 @@ static void t_alternate(void **state)
     struct said s = {.text = ""};
     struct comer c[LINE] = {{.name = 0}}, late = {.said = &s, .name = 'b', .together = true};
     s.late = &late;
-    s.t = turns_new(serve_names, &s, NULL);
-    assert_int_equal(turns_take(s.t, NULL, true), 0);
+    s.t = scheduler_new(serve_names, &s, NULL);
+    assert_int_equal(scheduler_acquire(s.t, NULL, true), 0);
     queue_up(&s, c, "ABa");
-    turns_give(s.t);
+    scheduler_release(s.t);
     leave(c, 3);
     leave(&late, 1);
     assert_string_equal(s.text, "a|Ab|B");
-    turns_free(s.t);
+    scheduler_free(s.t);
 }
 
 /* Who gives up the turn in between goes behind the others; who writes comes between two who want it for themselves. */
@@ -132,15 +132,15 @@ static void t_between(void **state)
     (void)state;
     struct said s = {.text = ""};
     struct comer c[LINE] = {{.name = 0}};
-    s.t = turns_new(serve_names, &s, NULL);
-    assert_int_equal(turns_take(s.t, NULL, true), 0);
+    s.t = scheduler_new(serve_names, &s, NULL);
+    assert_int_equal(scheduler_acquire(s.t, NULL, true), 0);
     queue_up(&s, c, "ABa");
-    assert_int_equal(turns_yield(s.t, NULL), 0);
+    assert_int_equal(scheduler_yield(s.t, NULL), 0);
     put(&s, '.');
-    turns_give(s.t);
+    scheduler_release(s.t);
     leave(c, 3);
     assert_string_equal(s.text, "a|AB.");
-    turns_free(s.t);
+    scheduler_free(s.t);
 }
 
 static void t_stopped(void **state)
@@ -149,23 +149,23 @@ static void t_stopped(void **state)
     struct said s = {.text = ""};
     struct comer c[LINE] = {{.name = 0}};
     volatile int stop = 0;
-    s.t = turns_new(serve_names, &s, NULL);
-    assert_int_equal(turns_take(s.t, NULL, true), 0);
-    c[1].member.stop = c[2].member.stop = &stop;
+    s.t = scheduler_new(serve_names, &s, NULL);
+    assert_int_equal(scheduler_acquire(s.t, NULL, true), 0);
+    c[1].client.stop = c[2].client.stop = &stop;
     queue_up(&s, c, "AaBb");
     flag_set(&stop, 1);
     pthread_join(c[1].id, NULL); /* both have gone while the turn is still ours */
     pthread_join(c[2].id, NULL);
-    assert_int_equal(turns_counts(s.t).waiting, 2);
+    assert_int_equal(scheduler_stats(s.t).waiting, 2);
     assert_true(c[1].rc == -1 && c[2].rc == -1);
-    turns_give(s.t);
+    scheduler_release(s.t);
     pthread_join(c[0].id, NULL);
     pthread_join(c[3].id, NULL);
     assert_string_equal(s.text, "b|A");
-    assert_int_equal(turns_take(s.t, &c[1].member, true), -1);
-    assert_int_equal(turns_take(s.t, &c[1].member, false), 0);
-    turns_give(s.t);
-    turns_free(s.t);
+    assert_int_equal(scheduler_acquire(s.t, &c[1].client, true), -1);
+    assert_int_equal(scheduler_acquire(s.t, &c[1].client, false), 0);
+    scheduler_release(s.t);
+    scheduler_free(s.t);
 }
 
 static const struct CMUnitTest tests[] = {
