@@ -50,7 +50,7 @@ static double by_hand(const struct session *from, struct grammar *g, int state, 
 
 static int by_p(const void *a, const void *b)
 {
-    double x = ((const struct explored *)a)->p, y = ((const struct explored *)b)->p;
+    double x = ((const struct beam_candidate *)a)->p, y = ((const struct beam_candidate *)b)->p;
     return (x < y) - (x > y);
 }
 
@@ -79,7 +79,7 @@ static void t_all(void **state)
         at = grammar_advance(g, at, id);
         assert_int_equal(session_append(s, &id, 1, NULL), 0);
     }
-    static struct explored all[WAYS];
+    static struct beam_candidate all[WAYS];
     double sum = 0;
     for (int i = 0; i < WAYS; i++) {
         snprintf(all[i].text, sizeof all[i].text, "%d, %d)", i / 40, i % 40);
@@ -89,12 +89,12 @@ static void t_all(void **state)
     }
     assert_true(fabs(sum - 1) < 1e-4);
     qsort(all, WAYS, sizeof *all, by_p);
-    struct explored out[WANTED];
+    struct beam_candidate out[WANTED];
     struct checkpoint *c = session_checkpoint(s);
     char bracket = ')';
-    struct explore how = {
+    struct beam_search how = {
         .grammar = g, .state = at, .given = "", .end = to_bracket, .arg = &bracket, .width = 32};
-    assert_int_equal(explore(s, &how, out, WANTED, NULL), WANTED);
+    assert_int_equal(beam_search(s, &how, out, WANTED, NULL), WANTED);
     for (int i = 0; i < WANTED; i++) {
         if (!(fabs(out[i].p - all[i].p) <= 1e-4 * all[i].p))
             fail_msg("way %d is '%s' with %g, not '%s' with %g", i, out[i].text, out[i].p, all[i].text,
@@ -112,7 +112,7 @@ static void t_all(void **state)
     assert_int_equal(session_rewind(s, c, NULL), 0);
     how.given = "3";
     how.n_given = 1;
-    int n = explore(s, &how, out, WANTED, NULL);
+    int n = beam_search(s, &how, out, WANTED, NULL);
     assert_int_equal(n, WANTED);
     for (int i = 0; i < n; i++) {
         assert_int_equal(out[i].text[0], ',');
@@ -134,31 +134,32 @@ static void t_bounds(void **state)
     struct grammar *g = places();
     struct session *s = session_new(engine, 1);
     tiny_append_text(s, "where? ");
-    struct explored out[4];
+    struct beam_candidate out[4];
     char bracket = ')', never = '~';
     volatile int cancel = 1;
     struct err e = ERR_INIT;
-    struct explore how = {
+    struct beam_search how = {
         .grammar = g, .state = grammar_start(g), .given = "", .end = to_bracket, .arg = &bracket, .width = 1};
-    assert_int_equal(explore(s, &how, out, 0, &e), 0);
-    assert_int_equal(explore(s, &how, out, 4, &e), 1); /* a beam of one is greedy, its one way all there is */
+    assert_int_equal(beam_search(s, &how, out, 0, &e), 0);
+    assert_int_equal(beam_search(s, &how, out, 4, &e),
+                     1); /* a beam of one is greedy, its one way all there is */
     assert_int_equal(memcmp(out[0].text, "go(", 3), 0);
     session_free(s);
     s = session_new(engine, 1);
     tiny_append_text(s, "where? ");
     how.arg = &never;
-    assert_int_equal(explore(s, &how, out, 4, &e), 0);
+    assert_int_equal(beam_search(s, &how, out, 4, &e), 0);
     session_free(s);
     s = session_new(engine, 1);
     tiny_append_text(s, "where? ");
     how.arg = &bracket;
     how.grammar = NULL; /* anything may come: it ends all the same */
-    assert_true(explore(s, &how, out, 4, &e) >= 0);
+    assert_true(beam_search(s, &how, out, 4, &e) >= 0);
     session_free(s);
     s = session_new(engine, 1);
     tiny_append_text(s, "where? ");
     how.cancel = &cancel;
-    assert_int_equal(explore(s, &how, out, 4, &e), -1);
+    assert_int_equal(beam_search(s, &how, out, 4, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);
     session_free(s);
     grammar_free(g);
@@ -187,10 +188,10 @@ static void t_mind(void **state)
         assert_int_equal(m->ops->speak(m, &r, &g, NULL), 0);
         int n = dialect_slots(d, g.text.data, g.text.len, slots, SLOTS_MAX);
         assert_true(n >= 1 && slots[0].kind == SLOT_VERB);
-        const struct mind_explore x = {.goal = GOAL_STEP, .said = &g, .slot = &slots[0]};
-        struct explored out[EXPLORE_WIDTH];
+        const struct beam_request x = {.goal = GOAL_STEP, .said = &g, .slot = &slots[0]};
+        struct beam_candidate out[BEAM_WIDTH];
         int64_t length = m->ops->length(m);
-        int found = m->ops->explore(m, before, &x, out, EXPLORE_WIDTH, NULL);
+        int found = m->ops->beam_search(m, before, &x, out, BEAM_WIDTH, NULL);
         assert_int_equal(m->ops->length(m), length);
         assert_true(found > 3);
         double p = 1, sum = 0;

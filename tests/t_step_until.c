@@ -195,12 +195,12 @@ static void t_dice(void **state)
     p.o.sampling = (struct sampling){1.5f, 1, 60};
     p.o.task = "Press Save";
     char *alone = NULL;
-    for (int explore = 0; explore < 2; explore++) {
+    for (int beam_search = 0; beam_search < 2; beam_search++) {
         char *path = xasprintf("%s/commands", p.stage.x.dir);
         static const char commands[] = "veto\nveto\nveto\nrewind 2\nveto\nrewind 1\nstop\n";
         assert_int_equal(file_write(path, commands, strlen(commands), NULL), 0);
         struct step_front *f = step_script(path, NULL, NULL);
-        f->explore = explore ? 6 : 0;
+        f->beam_search = beam_search ? 6 : 0;
         struct stepper *s = stepper_new(f, NULL, NULL);
         struct mind *m = mind_model(engine, p.dialect, check_seed());
         play_run(&p, m, stepper_overseer(s));

@@ -325,12 +325,12 @@ int context_think(struct context *c, const struct mind_request *r, struct genera
     return c->ops->speak(c->mind, r, out, e);
 }
 
-int context_explore(struct context *c, const struct mind_explore *x, struct explored *out, int max,
-                    struct err *e)
+int context_beam_search(struct context *c, const struct beam_request *x, struct beam_candidate *out, int max,
+                        struct err *e)
 {
-    if (!c->ops->explore || !c->before_reply)
+    if (!c->ops->beam_search || !c->before_reply)
         return 0;
-    return c->ops->explore(c->mind, c->before_reply->mark, x, out, max, e);
+    return c->ops->beam_search(c->mind, c->before_reply->mark, x, out, max, e);
 }
 
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e)

@@ -41,8 +41,8 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
 int context_recall(struct context *c, const char *lead, const char *reply, struct err *e);
 int context_think(struct context *c, const struct mind_request *r, struct generated *out, struct err *e);
 /* What else the reply that stands there could have said (llm.h). */
-int context_explore(struct context *c, const struct mind_explore *x, struct explored *out, int max,
-                    struct err *e);
+int context_beam_search(struct context *c, const struct beam_request *x, struct beam_candidate *out, int max,
+                        struct err *e);
 /* text: the reply as history holds it (without reasoning).  as_said: it is what the last think produced,
  * byte for byte, so that the state can simply go on. */
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e);

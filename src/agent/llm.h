@@ -27,7 +27,7 @@ struct mind_request { /* one reply wanted */
     void *arg;
 };
 
-struct mind_explore { /* other ways in which a reply could have gone on */
+struct beam_request { /* other ways in which a reply could have gone on */
     enum dialect_goal goal;
     bool think;
     const struct generated *said;
@@ -43,8 +43,8 @@ struct mind_ops {                                                    /* all retu
     int (*speak)(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e);
     /* At most max, the likeliest first, and the number of them; `before` is the mark before the reply.  The conversation
      * stays as it is.  May be NULL. */
-    int (*explore)(struct mind *m, const struct mind_mark *before, const struct mind_explore *x,
-                   struct explored *out, int max, struct err *e);
+    int (*beam_search)(struct mind *m, const struct mind_mark *before, const struct beam_request *x,
+                       struct beam_candidate *out, int max, struct err *e);
     int (*close)(struct mind *m, struct err *e); /* ends the turn that speak left open */
 
     struct mind_mark *(*mark)(struct mind *m, struct err *e); /* NULL: no room for it */

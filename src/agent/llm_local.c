@@ -117,12 +117,13 @@ static ptrdiff_t value_end(void *arg, const char *text, size_t len)
 }
 
 /* In a copy of the conversation up to the token in which the slot begins. */
-static int explore_at(struct model_mind *m, struct session *s, const struct mind_explore *x,
-                      struct explored *out, int max, struct err *e)
+static int beam_search_at(struct model_mind *m, struct session *s, const struct beam_request *x,
+                          struct beam_candidate *out, int max, struct err *e)
 {
     struct value value = {m->dialect, x->slot->kind};
     struct grammar *g = x->think ? NULL : grammar_for(m, x->goal, e);
-    struct explore how = {.grammar = g, .end = value_end, .arg = &value, .width = max, .cancel = x->cancel};
+    struct beam_search how = {
+        .grammar = g, .end = value_end, .arg = &value, .width = max, .cancel = x->cancel};
     size_t begin = 0;
     how.state = g ? grammar_start(g) : 0;
     if ((!g && !x->think) || chat_open_reply(s, x->think, e))
@@ -136,18 +137,18 @@ static int explore_at(struct model_mind *m, struct session *s, const struct mind
     }
     how.given = x->said->text.data + begin;
     how.n_given = x->slot->begin - begin;
-    return explore(s, &how, out, max, e);
+    return beam_search(s, &how, out, max, e);
 }
 
-static int explore_reply(struct mind *mind, const struct mind_mark *before, const struct mind_explore *x,
-                         struct explored *out, int max, struct err *e)
+static int search_reply(struct mind *mind, const struct mind_mark *before, const struct beam_request *x,
+                        struct beam_candidate *out, int max, struct err *e)
 {
     struct model_mind *m = (struct model_mind *)mind;
     const struct model_mark *k = (const struct model_mark *)before;
     struct session *s = session_try_branch(k->line->session, k->at, e);
     if (!s)
         return -1;
-    int n = explore_at(m, s, x, out, max, e);
+    int n = beam_search_at(m, s, x, out, max, e);
     session_free(s);
     return n;
 }
@@ -273,7 +274,7 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
         .user = user,
         .reply = reply,
         .speak = speak,
-        .explore = explore_reply,
+        .beam_search = search_reply,
         .close = close_reply,
         .mark = mark,
         .rewind = rewind_to,

@@ -150,8 +150,8 @@ static void put_forks(const struct sitting *s, struct proposed_reply *forks)
     }
 }
 
-static void show_alternative(const struct agent *a, const struct slot *slot, const struct explored *from,
-                             struct alternative *to)
+static void show_alternative(const struct agent *a, const struct slot *slot,
+                             const struct beam_candidate *from, struct alternative *to)
 {
     *to = (struct alternative){.p = from->p, .x = ACTION_ABSENT, .y = ACTION_ABSENT};
     _Static_assert(sizeof to->text >= sizeof from->text, "it fits");
@@ -161,17 +161,17 @@ static void show_alternative(const struct agent *a, const struct slot *slot, con
         snprintf(to->text, sizeof to->text, "%d,%d", to->x, to->y);
 }
 
-static int explore_reply(const struct proposal *p, const struct slot *slot, struct alternative *out, int max)
+static int search_reply(const struct proposal *p, const struct slot *slot, struct alternative *out, int max)
 {
-    struct agent *a = p->explorer;
-    struct explored found[EXPLORE_WIDTH];
-    const struct mind_explore x = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
+    struct agent *a = p->searcher;
+    struct beam_candidate found[BEAM_WIDTH];
+    const struct beam_request x = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
                                    .think = a->o->dialect->think,
                                    .said = &a->made,
                                    .slot = slot,
                                    .cancel = screen_stop_flag(a->o->screen)};
     struct err why = ERR_INIT; /* no room, stopped: nothing is known */
-    int n = context_explore(a->context, &x, found, max < EXPLORE_WIDTH ? max : EXPLORE_WIDTH, &why);
+    int n = context_beam_search(a->context, &x, found, max < BEAM_WIDTH ? max : BEAM_WIDTH, &why);
     for (int i = 0; i < n; i++)
         show_alternative(a, slot, &found[i], &out[i]);
     return n < 0 ? 0 : n;
@@ -213,8 +213,8 @@ static void propose(const struct sitting *s, const struct proposed_reply *forks,
         .expected = a->expects_change,
         .past = a->past.steps,
         .n_past = a->past.n - 1,
-        .explore = explore_reply,
-        .explorer = s->a,
+        .beam_search = search_reply,
+        .searcher = s->a,
     };
     memcpy(p->ms, a->ms, sizeof p->ms);
 }

@@ -100,8 +100,8 @@ struct proposal {
     /* Other ways in which a part of the reply could have gone: at most max, the likeliest first.  The number of them,
      * 0 when nothing is known (a script, a dialect without slots, a reply that was not held to a grammar).  Runs the
      * model; the conversation stays as it is. */
-    int (*explore)(const struct proposal *p, const struct slot *slot, struct alternative *out, int max);
-    void *explorer;
+    int (*beam_search)(const struct proposal *p, const struct slot *slot, struct alternative *out, int max);
+    void *searcher;
 };
 
 enum verdict {

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_TEXT = 192, VALUES = 4 * EXPLORE_WIDTH };
+enum { PATH_TEXT = 192, VALUES = 4 * BEAM_WIDTH };
 
 struct path {
     struct session *session;
@@ -32,13 +32,13 @@ struct child {
 };
 
 struct search {
-    const struct explore *how;
+    const struct beam_search *how;
     struct session *first; /* the caller's: it is not freed */
     const struct tokenizer *tokenizer;
     uint64_t *known;
-    struct path paths[EXPLORE_WIDTH];
+    struct path paths[BEAM_WIDTH];
     int n;
-    struct explored values[VALUES];
+    struct beam_candidate values[VALUES];
     int n_values;
     int wanted;
 };
@@ -54,7 +54,7 @@ static void leave(const struct search *s, struct path *p)
 
 static void take_value(struct search *s, const char *text, size_t len, double p)
 {
-    if (len >= EXPLORE_TEXT)
+    if (len >= BEAM_TEXT)
         return;
     for (int i = 0; i < s->n_values; i++)
         if (strlen(s->values[i].text) == len && !memcmp(s->values[i].text, text, len)) {
@@ -63,7 +63,7 @@ static void take_value(struct search *s, const char *text, size_t len, double p)
         }
     if (s->n_values == VALUES)
         return;
-    struct explored *v = &s->values[s->n_values++];
+    struct beam_candidate *v = &s->values[s->n_values++];
     memcpy(v->text, text, len);
     v->text[len] = 0;
     v->p = p;
@@ -71,7 +71,7 @@ static void take_value(struct search *s, const char *text, size_t len, double p)
 
 static int by_probability(const void *a, const void *b)
 {
-    double x = ((const struct explored *)a)->p, y = ((const struct explored *)b)->p;
+    double x = ((const struct beam_candidate *)a)->p, y = ((const struct beam_candidate *)b)->p;
     return (x < y) - (x > y);
 }
 
@@ -134,7 +134,7 @@ static int by_logp(const void *a, const void *b)
 /* The likeliest continuations of all paths. */
 static int continuations(struct search *s, struct child *out, int width)
 {
-    struct token_alternative top[EXPLORE_WIDTH];
+    struct token_alternative top[BEAM_WIDTH];
     int n = 0, vocab = tokenizer_size(s->tokenizer);
     for (int i = 0; i < s->n; i++) {
         struct path *p = &s->paths[i];
@@ -166,7 +166,7 @@ static int born(struct search *s, struct path *parents, const struct child *c, b
 
 static int next_generation(struct search *s, const struct child *children, int n, struct err *e)
 {
-    struct path parents[EXPLORE_WIDTH];
+    struct path parents[BEAM_WIDTH];
     int n_parents = s->n, rc = 0;
     memcpy(parents, s->paths, sizeof parents);
     s->n = 0;
@@ -216,9 +216,9 @@ static bool settled(struct search *s)
 static int go_on(struct search *s, int width, struct err *e)
 {
     struct child *children = xmalloc((unsigned long)width * (unsigned long)width, sizeof *children);
-    struct session *together[EXPLORE_WIDTH];
+    struct session *together[BEAM_WIDTH];
     int rc = 0;
-    for (int round = 0; round < EXPLORE_TOKENS && rc == 0; round++) {
+    for (int round = 0; round < BEAM_TOKENS && rc == 0; round++) {
         if (flag_up(s->how->cancel))
             rc = err_set(e, ERR_STOPPED, "stopped while looking for alternatives");
         rc = rc ? rc : follow_all(s, e);
@@ -237,13 +237,14 @@ static int go_on(struct search *s, int width, struct err *e)
     return rc;
 }
 
-int explore(struct session *s, const struct explore *how, struct explored *out, int max, struct err *e)
+int beam_search(struct session *s, const struct beam_search *how, struct beam_candidate *out, int max,
+                struct err *e)
 {
     struct search *search = xcalloc(1, sizeof *search);
-    int width = how->width < 1 ? 1 : how->width > EXPLORE_WIDTH ? EXPLORE_WIDTH : how->width;
+    int width = how->width < 1 ? 1 : how->width > BEAM_WIDTH ? BEAM_WIDTH : how->width;
     *search =
         (struct search){.how = how, .first = s, .tokenizer = engine_tokenizer(session_engine(s)), .n = 1};
-    search->wanted = max < EXPLORE_WIDTH ? max : EXPLORE_WIDTH;
+    search->wanted = max < BEAM_WIDTH ? max : BEAM_WIDTH;
     search->known = generate_known(session_engine(s));
     search->paths[0] = (struct path){.session = s, .state = how->state};
     int rc = max > 0 ? go_on(search, width, e) : 0;

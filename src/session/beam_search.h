@@ -11,9 +11,9 @@
 
 #include "session/generate.h"
 
-enum { EXPLORE_TEXT = 64, EXPLORE_WIDTH = 32, EXPLORE_TOKENS = 40 };
+enum { BEAM_TEXT = 64, BEAM_WIDTH = 32, BEAM_TOKENS = 40 };
 
-struct explore {
+struct beam_search {
     struct grammar *grammar; /* NULL: anything may come */
     int state;               /* of the grammar where the session stands */
     const char
@@ -22,17 +22,18 @@ struct explore {
     /* How far a value reaches in a text that begins with it: its length; -1: the text ends inside. */
     ptrdiff_t (*end)(void *arg, const char *text, size_t len);
     void *arg;
-    int width; /* of the beam, up to EXPLORE_WIDTH */
+    int width; /* of the beam, up to BEAM_WIDTH */
     const volatile int *cancel;
 };
 
-struct explored {
-    char text[EXPLORE_TEXT];
+struct beam_candidate {
+    char text[BEAM_TEXT];
     double p;
 };
 
 /* The likeliest first, at most max; the number of them, -1 with a reason.  The session is used up: it ends somewhere
  * behind, and is good for nothing but a rewind. */
-int explore(struct session *s, const struct explore *how, struct explored *out, int max, struct err *e);
+int beam_search(struct session *s, const struct beam_search *how, struct beam_candidate *out, int max,
+                struct err *e);
 
 #endif

@@ -70,8 +70,12 @@ static void close_script(struct step_front *f)
 struct step_front *step_script(const char *path, FILE *log, struct err *e)
 {
     struct script *s = xcalloc(1, sizeof *s);
-    s->base = (struct step_front){
-        .name = "script", .explore = 8, .show = show, .ask = ask, .passed = passed, .close = close_script};
+    s->base = (struct step_front){.name = "script",
+                                  .beam_search = 8,
+                                  .show = show,
+                                  .ask = ask,
+                                  .passed = passed,
+                                  .close = close_script};
     s->path = xstrdup(path);
     s->log = log;
     s->lines.fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -75,7 +75,7 @@ const char *step_help(void); /* a line for each verb */
 struct step_front {   /* the first member of each front end */
     const char *name; /* "terminal" */
     bool person;      /* somebody looks at what it shows */
-    int explore;      /* alternatives that it would show of a slot */
+    int beam_search;  /* alternatives that it would show of a slot */
     int (*show)(struct step_front *f, const struct step_view *v, struct err *e);
     /* Waits for a command, and meanwhile looks at step_stop_flag(v); ERR_STOPPED when it is set.  A front end that
      * ends (its window was closed) says STEP_STOP. */

@@ -76,12 +76,12 @@ static void refresh(struct stepper *s, const struct proposal *p)
 static int alternatives(const struct stepper *s, const struct proposal *p, const struct slot *slot,
                         struct alternative out[STEP_ALTERNATIVES])
 {
-    int wanted = s->front->explore < STEP_ALTERNATIVES ? s->front->explore : STEP_ALTERNATIVES;
-    return p->explore && wanted > 0 ? p->explore(p, slot, out, wanted) : 0;
+    int wanted = s->front->beam_search < STEP_ALTERNATIVES ? s->front->beam_search : STEP_ALTERNATIVES;
+    return p->beam_search && wanted > 0 ? p->beam_search(p, slot, out, wanted) : 0;
 }
 
 /* Of the first verb and the first place. */
-static void explore(struct stepper *s, const struct proposal *p)
+static void beam_search(struct stepper *s, const struct proposal *p)
 {
     struct step_view *v = &s->view;
     v->n_verbs = v->n_places = 0;
@@ -219,7 +219,7 @@ static int ask(struct stepper *s, const struct proposal *p, struct decision *d, 
     int rc = 0;
     *s->message = 0;
     s->error = false;
-    explore(s, p);
+    beam_search(s, p);
     while (rc == 0) {
         struct step_command c = {0};
         struct err wrong = ERR_INIT;
@@ -259,7 +259,7 @@ static int decide(struct overseer *o, const struct proposal *p, struct decision 
 struct stepper *stepper_new(struct step_front *f, const char *const *breaks, struct err *e)
 {
     struct stepper *s = xcalloc(1, sizeof *s);
-    s->base = (struct overseer){.decide = decide, .alternatives = f->explore ? ALTERNATIVES : 0};
+    s->base = (struct overseer){.decide = decide, .alternatives = f->beam_search ? ALTERNATIVES : 0};
     s->front = f;
     for (; breaks && *breaks; breaks++) {
         s->running = true;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXPLORE = 8, CROP_COLS = 64, CROP_ROWS = 14 };
+enum { BEAM_SHOWN = 8, CROP_COLS = 64, CROP_ROWS = 14 };
 
 struct terminal {
     struct step_front base;
@@ -98,7 +98,7 @@ struct step_front *step_terminal(int in, FILE *out, struct err *e)
     struct terminal *t = xcalloc(1, sizeof *t);
     t->base = (struct step_front){.name = "terminal",
                                   .person = true,
-                                  .explore = EXPLORE,
+                                  .beam_search = BEAM_SHOWN,
                                   .show = show,
                                   .ask = ask,
                                   .passed = passed,

@@ -473,7 +473,7 @@ struct step_front *step_window(const struct window_options *o, struct err *e)
     struct window *w = xcalloc(1, sizeof *w);
     w->front = (struct step_front){.name = "window",
                                    .person = true,
-                                   .explore = STEP_ALTERNATIVES,
+                                   .beam_search = STEP_ALTERNATIVES,
                                    .show = show,
                                    .ask = ask,
                                    .passed = passed,
