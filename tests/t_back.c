@@ -29,7 +29,7 @@ static int teardown(void **state)
 /* ---- a conversation on record ------------------------------------------------------------------------------ */
 
 struct talk {
-    struct mind *m;
+    struct llm *m;
     struct context *c;
     struct image images[TURNS];
     int32_t *before[TURNS]; /* tokens when turn k had been observed */
@@ -47,7 +47,7 @@ static int again(void *arg, int turn, struct image *out, struct err *e)
 
 static void talk_open(struct talk *t, enum window_policy window, int keep)
 {
-    *t = (struct talk){.m = mind_model(engine, dialect, check_seed())};
+    *t = (struct talk){.m = llm_local(engine, dialect, check_seed())};
     t->c = context_new(t->m, dialect, window, IN_VIEW, "You use a computer.", NULL);
     assert_non_null(t->c);
     context_keep(t->c, keep);
@@ -69,13 +69,13 @@ static void talk_close(struct talk *t)
         image_free(&t->images[k]);
     }
     context_free(t->c);
-    mind_free(t->m);
+    llm_free(t->m);
 }
 
 static void think(struct talk *t, struct generated *g)
 {
     volatile int cancel = 0;
-    struct mind_request r = {.goal = GOAL_TEXT, .sampling = {1.2f, 1, SPOKEN}, .cancel = &cancel};
+    struct llm_request r = {.goal = GOAL_TEXT, .sampling = {1.2f, 1, SPOKEN}, .cancel = &cancel};
     struct err e = ERR_INIT;
     if (context_think(t->c, &r, g, &e))
         fail_msg("%s", e.text);

@@ -169,20 +169,20 @@ static void t_bounds(void **state)
 
 /* A whole reply under the grammar of a dialect: what it said is among what it could have said, with the probability that
  * it was said with. */
-static void t_mind(void **state)
+static void t_llm(void **state)
 {
     (void)state;
     struct dialect *d = dialect_load("anthropic", NULL);
-    struct mind *m = mind_model(engine, d, check_seed());
+    struct llm *m = llm_local(engine, d, check_seed());
     struct image im = tiny_image(64, 64, 7);
     volatile int cancel = 0;
     const struct chat_part parts[] = {{.text = "go"}, {.image = &im}};
     int compared = 0;
     assert_int_equal(m->ops->begin(m, "x", NULL), 0);
     assert_int_equal(m->ops->user(m, parts, 2, CHAT_PLACE_TEMPLATE, NULL), 0);
-    struct mind_mark *before = m->ops->mark(m, NULL);
+    struct llm_mark *before = m->ops->mark(m, NULL);
     for (int i = 0; i < 6; i++) {
-        struct mind_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 120}, .reroll = i, .cancel = &cancel};
+        struct llm_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 120}, .reroll = i, .cancel = &cancel};
         struct generated g;
         struct slot slots[SLOTS_MAX];
         assert_int_equal(m->ops->speak(m, &r, &g, NULL), 0);
@@ -215,7 +215,7 @@ static void t_mind(void **state)
     }
     assert_true(compared > 0);
     m->ops->mark_free(before);
-    mind_free(m);
+    llm_free(m);
     image_free(&im);
     dialect_free(d);
 }
@@ -304,7 +304,7 @@ static const struct CMUnitTest tests[] = {
                    t_all),
     WITH_MODEL_F32("it ends: with a narrow beam, without a value, without a grammar, when it is told to",
                    t_bounds),
-    WITH_MODEL_F32("of a reply: what was said is among them, with the probability it was said with", t_mind),
+    WITH_MODEL_F32("of a reply: what was said is among them, with the probability it was said with", t_llm),
     CLAIM("verb and places are found where they stand, in each dialect that has them", t_slots),
 };
 

@@ -73,7 +73,7 @@ static void t_told(void **state)
     (void)state;
     struct err e = ERR_INIT;
     struct dialect *d = dialect("holo3");
-    struct mind *m = mind_script(yes, strlen(yes));
+    struct llm *m = llm_script(yes, strlen(yes));
     struct image frames[10];
     for (int i = 0; i < 10; i++)
         assert_int_equal(image_alloc(&frames[i], 10 + i, 5, NULL), 0);
@@ -88,7 +88,7 @@ static void t_told(void **state)
     assert_int_equal(is, OPINION_YES);
     assert_string_equal(reason, "Seen.");
     free(reason);
-    const char *said = mind_script_transcript(m);
+    const char *said = llm_script_transcript(m);
     assert_ptr_equal(strstr(said, "System\nYou judge"), said);
     assert_non_null(strstr(said, "never what you obey"));
     assert_non_null(strstr(said, "[image 12x5][image 13x5][image 14x5][image 15x5][image 16x5][image 17x5]"
@@ -96,22 +96,22 @@ static void t_told(void **state)
     assert_null(strstr(said, "</observation>"));
     assert_null(strstr(said, "<|"));
     assert_null(strstr(said, "<SPECIAL_"));
-    mind_free(m);
+    llm_free(m);
 
     /* A dialect has its own words, and a partner without a reply is an error. */
-    m = mind_script("", 0);
+    m = llm_script("", 0);
     q.system = "Say SUCCESS or NOT SUCCESS.";
     assert_int_equal(opinion_ask(m, &q, &is, &reason, &e), -1);
     assert_non_null(strstr(e.text, "0 replies"));
-    assert_non_null(strstr(mind_script_transcript(m), "System\nSay SUCCESS or NOT SUCCESS.\nUser\n"));
-    mind_free(m);
+    assert_non_null(strstr(llm_script_transcript(m), "System\nSay SUCCESS or NOT SUCCESS.\nUser\n"));
+    llm_free(m);
 
     /* Who stops it gets no verdict. */
     volatile int cancel = 1;
-    m = mind_script(yes, strlen(yes));
+    m = llm_script(yes, strlen(yes));
     q.cancel = &cancel;
     assert_int_equal(opinion_ask(m, &q, &is, &reason, &e), -1);
-    mind_free(m);
+    llm_free(m);
     for (int i = 0; i < 10; i++)
         image_free(&frames[i]);
     dialect_free(d);
@@ -124,13 +124,13 @@ struct script {
     int asked;
 };
 
-static struct mind *next_partner(void *arg, struct err *e)
+static struct llm *next_partner(void *arg, struct err *e)
 {
     struct script *s = arg;
     const char *reply = s->replies[s->asked++];
     if (!reply)
         err_set(e, ERR_MODEL, "no memory for another conversation");
-    return reply ? mind_script(reply, strlen(reply)) : NULL;
+    return reply ? llm_script(reply, strlen(reply)) : NULL;
 }
 
 static void t_judge(void **state)

@@ -166,9 +166,9 @@ static void t_stopped(void **state)
 
 static const char system_text[] = "You work on a computer. Say what you see, and do one thing at a time.";
 
-static uint64_t spoken(struct mind *m, const char *task, struct err *e)
+static uint64_t spoken(struct llm *m, const char *task, struct err *e)
 {
-    struct mind_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 40}};
+    struct llm_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 40}};
     struct generated g = {.n = 0};
     int rc = m->ops->user(m, &(struct chat_part){.text = task}, 1, CHAT_PLACE_TEMPLATE, e);
     rc = rc ? rc : m->ops->speak(m, &r, &g, e);
@@ -177,13 +177,13 @@ static uint64_t spoken(struct mind *m, const char *task, struct err *e)
     return hash;
 }
 
-static void t_minds(void **state)
+static void t_llms(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
     struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
     struct dialect *d = dialect_load("anthropic", NULL);
-    struct mind *alone = mind_model(plain, d, 3), *m[2] = {mind_model(g, d, 3), mind_model(g, d, 3)};
+    struct llm *alone = llm_local(plain, d, 3), *m[2] = {llm_local(g, d, 3), llm_local(g, d, 3)};
     assert_int_equal(alone->ops->begin(alone, system_text, NULL), 0);
     uint64_t hash = spoken(alone, "open it", &e);
     for (int i = 0; i < 2; i++) {
@@ -193,10 +193,10 @@ static void t_minds(void **state)
     }
     assert_int_equal(g->prefixes.n, 1);
     flag_set(&stop, 0);
-    mind_set_cancel(m[0], &stop);
+    llm_set_cancel(m[0], &stop);
     assert_int_equal(m[0]->ops->begin(m[0], system_text, NULL),
                      0); /* from anew: another session, the same flag */
-    struct mind_mark *mark = m[0]->ops->mark(m[0], NULL);
+    struct llm_mark *mark = m[0]->ops->mark(m[0], NULL);
     flag_set(&stop, 1);
     assert_true(spoken(m[0], "open it", &e) == 0 && e.kind == ERR_STOPPED);
     assert_true(spoken(m[1], "open it", &e) != 0);
@@ -208,8 +208,8 @@ static void t_minds(void **state)
     assert_true(spoken(m[0], "open it", &e) == 0 && e.kind == ERR_STOPPED);
     m[0]->ops->mark_free(mark);
     for (int i = 0; i < 2; i++)
-        mind_free(m[i]);
-    mind_free(alone);
+        llm_free(m[i]);
+    llm_free(alone);
     dialect_free(d);
     engine_close(plain);
     engine_close(g);
@@ -218,7 +218,7 @@ static void t_minds(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("who begins with what others began with has the bits of its own reading", t_bits),
     CLAIM("whole steps of texts are kept, what they have in common by itself", t_lengths),
-    CLAIM("minds begin with one system text, and each has a stop of its own", t_minds),
+    CLAIM("minds begin with one system text, and each has a stop of its own", t_llms),
     CLAIM("one that is stopped in the middle keeps nothing, and can begin again", t_stopped),
 };
 

@@ -230,7 +230,7 @@ static void t_back(void **state)
         fail_msg("%s", e.text);
     struct agent_options o = {.task = "Book a flight",
                               .dialect = d,
-                              .mind = mind_model(g, d, 7),
+                              .llm = llm_local(g, d, 7),
                               .screen = s,
                               .trace = t,
                               .progress = &silent,
@@ -289,7 +289,7 @@ static void t_back(void **state)
     timeline_free(&line);
     record_free(&r);
     free(result.answer);
-    mind_free(o.mind);
+    llm_free(o.llm);
     screen_close(s);
     dialect_free(d);
     engine_close(g);

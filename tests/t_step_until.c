@@ -202,7 +202,7 @@ static void t_dice(void **state)
         struct step_front *f = step_script(path, NULL, NULL);
         f->beam_search = beam_search ? 6 : 0;
         struct stepper *s = stepper_new(f, NULL, NULL);
-        struct mind *m = mind_model(engine, p.dialect, check_seed());
+        struct llm *m = llm_local(engine, p.dialect, check_seed());
         play_run(&p, m, stepper_overseer(s));
         stepped_ended(&p, AGENT_STOPPED);
         same_reply(&p, 2, 5, true); /* again the same dice, across cuts */
@@ -215,7 +215,7 @@ static void t_dice(void **state)
             assert_string_equal(alone, now);
         free(alone);
         alone = now;
-        mind_free(m);
+        llm_free(m);
         stepper_free(s);
         free(path);
     }
@@ -249,10 +249,10 @@ static void t_confidence(void **state)
         struct step_front *f = step_script(path, log, NULL);
         struct stepper *s =
             stepper_new(f, (const char *const[]){sure ? "confidence 1e-30" : "confidence 1", NULL}, NULL);
-        struct mind *m = mind_model(engine, p.dialect, 1);
+        struct llm *m = llm_local(engine, p.dialect, 1);
         play_run(&p, m, stepper_overseer(s));
         assert_int_equal(p.r.status == AGENT_STOPPED, !sure); /* of such a screen it is never quite sure */
-        mind_free(m);
+        llm_free(m);
         stepper_free(s);
         fclose(log);
         if (!sure && (!strstr(text, "verbs") || !strstr(text, "sure")))

@@ -227,7 +227,7 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
         agent_set_text(&system, wording_secrets(system, o->secrets));
     int rc = -1;
     if (system)
-        a.context = context_new(o->mind, o->dialect, o->window, o->max_images, system, e);
+        a.context = context_new(o->llm, o->dialect, o->window, o->max_images, system, e);
     if (a.context && o->overseer)
         context_keep(a.context, OVERSEER_MARKS);
     if (a.context)

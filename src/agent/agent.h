@@ -40,7 +40,7 @@ int agent_exit_code(enum agent_status s, const struct err *e);
 struct agent_options {
     const char *task;
     const struct dialect *dialect;
-    struct mind *mind;
+    struct llm *llm;
     struct screen *screen;
     struct trace *trace;
     const struct progress *progress;
@@ -66,7 +66,7 @@ struct agent_options {
     struct settle settle;
     const struct resume *resume; /* an earlier run to go on with, or NULL */
     struct overseer *overseer;   /* looks at each step before it happens; NULL: nobody */
-    struct mind *localizer; /* who is asked where an element of a reply is; NULL: the reply says it itself */
+    struct llm *localizer; /* who is asked where an element of a reply is; NULL: the reply says it itself */
     const struct validator *validator; /* looks at its answer; NULL: nobody */
 };
 

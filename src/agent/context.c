@@ -16,7 +16,7 @@
 enum { ROOM_TURNS = 4 }; /* that there must be memory for, as long as the average one */
 
 struct held { /* a mark that several hold */
-    struct mind_mark *mark;
+    struct llm_mark *mark;
     int users;
 };
 
@@ -38,8 +38,8 @@ struct turn {
 };
 
 struct context {
-    struct mind *mind;
-    const struct mind_ops *ops;
+    struct llm *llm;
+    const struct llm_ops *ops;
     const struct dialect *dialect;
     enum window_policy window;
     int max_images;
@@ -52,11 +52,11 @@ struct context {
     int64_t carried; /* tokens read since the last observe (system text, a reply retold): the next one's */
 };
 
-struct context *context_new(struct mind *m, const struct dialect *d, enum window_policy window,
-                            int max_images, const char *system, struct err *e)
+struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
+                            const char *system, struct err *e)
 {
     struct context *c = xcalloc(1, sizeof *c);
-    c->mind = m;
+    c->llm = m;
     c->ops = m->ops;
     c->dialect = d;
     c->window = window;
@@ -117,8 +117,8 @@ static bool forget_oldest(struct context *c)
 static struct held *hold(struct context *c, struct err *e)
 {
     struct err full = ERR_INIT;
-    struct mind_mark *mark;
-    while (!(mark = c->ops->mark(c->mind, &full))) {
+    struct llm_mark *mark;
+    while (!(mark = c->ops->mark(c->llm, &full))) {
         if (forget_oldest(c))
             continue;
         err_set(e, full.kind, "%s", full.text);
@@ -142,7 +142,7 @@ static void keep_turn(struct context *c)
     t->kept = k;
     if (c->n > c->keep)
         drop_kept(c, &c->turns[c->n - 1 - c->keep]);
-    while (!c->ops->fits(c->mind, ROOM_TURNS * c->ops->length(c->mind) / c->n) && forget_oldest(c))
+    while (!c->ops->fits(c->llm, ROOM_TURNS * c->ops->length(c->llm) / c->n) && forget_oldest(c))
         ; /* what comes next goes before what was */
 }
 
@@ -205,9 +205,9 @@ static int append_turn(struct context *c, struct turn *t, const struct image *im
         parts[1] = (struct chat_part){.text = d->image_placeholder};
     else if ((c->window == WINDOW_STRICT || images_in_view(c) == 1) && !(t->mark = hold(c, e)))
         return -1;
-    if (c->ops->user(c->mind, parts, 3, place, e))
+    if (c->ops->user(c->llm, parts, 3, place, e))
         return -1;
-    return t->reply ? c->ops->reply(c->mind, t->reply, e) : 0;
+    return t->reply ? c->ops->reply(c->llm, t->reply, e) : 0;
 }
 
 /* Back to a mark.  Where turns behind it are kept the conversation goes on in a copy, if there is room for that. */
@@ -217,11 +217,11 @@ static int leave(struct context *c, const struct held *mark, int turn, struct er
     for (int i = turn; i < c->n; i++)
         kept = kept || c->turns[i].kept;
     struct err full = ERR_INIT;
-    if (kept && c->ops->branch(c->mind, mark->mark, &full) == 0)
+    if (kept && c->ops->branch(c->llm, mark->mark, &full) == 0)
         return 0;
     for (int i = turn; i < c->n; i++)
         drop_kept(c, &c->turns[i]);
-    return c->ops->rewind(c->mind, mark->mark, e);
+    return c->ops->rewind(c->llm, mark->mark, e);
 }
 
 /* Makes room for one more screenshot: goes back before the oldest one and says the turns after that
@@ -263,7 +263,7 @@ static int observed(struct context *c, struct err *e)
     if (!(c->before_reply = hold(c, e)))
         return -1;
     c->spoken = false;
-    c->turns[c->n - 1].dice = c->ops->dice(c->mind);
+    c->turns[c->n - 1].dice = c->ops->dice(c->llm);
     if (c->keep)
         keep_turn(c);
     return 0;
@@ -275,7 +275,7 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
     int64_t start = clock_ns();
     if (c->n && !c->turns[c->n - 1].reply)
         bug("an observation before the last one was answered");
-    *cost = (struct context_cost){.reused = c->ops->length(c->mind) - c->carried};
+    *cost = (struct context_cost){.reused = c->ops->length(c->llm) - c->carried};
     drop(c, &c->before_reply);
     cost->cut = images_in_view(c) >= c->max_images;
     if (cost->cut && cut(c, &cost->reused, e))
@@ -289,7 +289,7 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
     if (observed(c, e))
         return -1;
     cost->images = images_in_view(c);
-    cost->total = c->ops->length(c->mind);
+    cost->total = c->ops->length(c->llm);
     cost->prefilled = cost->total - cost->reused;
     cost->ms = clock_ms_since(start);
     c->carried = 0;
@@ -298,12 +298,12 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
 
 int context_recall(struct context *c, const char *lead, const char *reply, struct err *e)
 {
-    int64_t before = c->ops->length(c->mind);
+    int64_t before = c->ops->length(c->llm);
     struct turn *t = add_turn(c, lead);
     t->shown = false;
     t->reply = xstrdup(reply);
     int rc = append_turn(c, t, NULL, e);
-    c->carried += c->ops->length(c->mind) - before;
+    c->carried += c->ops->length(c->llm) - before;
     return rc;
 }
 
@@ -311,18 +311,18 @@ int context_recall(struct context *c, const char *lead, const char *reply, struc
 
 static int back_before_reply(struct context *c, struct err *e)
 {
-    int rc = c->spoken ? c->ops->rewind(c->mind, c->before_reply->mark, e) : 0;
+    int rc = c->spoken ? c->ops->rewind(c->llm, c->before_reply->mark, e) : 0;
     c->spoken = false;
     return rc;
 }
 
-int context_think(struct context *c, const struct mind_request *r, struct generated *out, struct err *e)
+int context_think(struct context *c, const struct llm_request *r, struct generated *out, struct err *e)
 {
     *out = (struct generated){0};
     if (back_before_reply(c, e))
         return -1;
     c->spoken = true;
-    return c->ops->speak(c->mind, r, out, e);
+    return c->ops->speak(c->llm, r, out, e);
 }
 
 int context_beam_search(struct context *c, const struct beam_request *x, struct beam_candidate *out, int max,
@@ -330,7 +330,7 @@ int context_beam_search(struct context *c, const struct beam_request *x, struct 
 {
     if (!c->ops->beam_search || !c->before_reply)
         return 0;
-    return c->ops->beam_search(c->mind, c->before_reply->mark, x, out, max, e);
+    return c->ops->beam_search(c->llm, c->before_reply->mark, x, out, max, e);
 }
 
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e)
@@ -339,13 +339,13 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
     t->reply = xstrdup(text);
     if (as_said) {
         c->spoken = false;
-        return c->ops->close(c->mind, e);
+        return c->ops->close(c->llm, e);
     }
     if (back_before_reply(c, e))
         return -1;
-    int64_t before = c->ops->length(c->mind);
-    int rc = c->ops->reply(c->mind, text, e);
-    c->carried = c->ops->length(c->mind) - before;
+    int64_t before = c->ops->length(c->llm);
+    int rc = c->ops->reply(c->llm, text, e);
+    c->carried = c->ops->length(c->llm) - before;
     return rc;
 }
 
@@ -373,7 +373,7 @@ static int restore_view(struct context *c, int turn, context_image *image, void 
 static int back_to_kept(struct context *c, int turn, struct err *e)
 {
     struct turn *t = &c->turns[turn];
-    if (c->ops->rewind(c->mind, t->kept->before_reply->mark, e))
+    if (c->ops->rewind(c->llm, t->kept->before_reply->mark, e))
         return -1;
     c->before_reply = share(t->kept->before_reply);
     for (int i = 0; i < t->kept->n; i++)
@@ -398,7 +398,7 @@ static int read_again(struct context *c, int turn, context_image *image, void *a
 {
     int first = c->turns[turn].first;
     uint64_t dice = c->turns[turn].dice;
-    if (c->ops->begin(c->mind, c->system, e))
+    if (c->ops->begin(c->llm, c->system, e))
         return -1;
     for (int i = 0; i < c->n; i++)
         c->turns[i].shown = false;
@@ -407,7 +407,7 @@ static int read_again(struct context *c, int turn, context_image *image, void *a
         if (say_again(c, i, image, arg, e))
             return -1;
     }
-    c->ops->set_dice(c->mind, dice);
+    c->ops->set_dice(c->llm, dice);
     return observed(c, e);
 }
 
@@ -427,7 +427,7 @@ int context_back(struct context *c, int turn, context_image *image, void *arg, s
     if (kept ? back_to_kept(c, turn, e) : read_again(c, turn, image, arg, e))
         return -1;
     cost->images = images_in_view(c);
-    cost->total = c->ops->length(c->mind);
+    cost->total = c->ops->length(c->llm);
     cost->reused = kept ? cost->total : 0;
     cost->prefilled = cost->total - cost->reused;
     cost->ms = clock_ms_since(start);

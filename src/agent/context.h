@@ -29,8 +29,8 @@ struct context_cost {                 /* of one observe */
 };
 
 /* Opens the conversation with the system text.  Mind and dialect are borrowed; max_images 1..4. */
-struct context *context_new(struct mind *m, const struct dialect *d, enum window_policy window,
-                            int max_images, const char *system, struct err *e);
+struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
+                            const char *system, struct err *e);
 void context_free(struct context *c); /* NULL is fine */
 
 /* lead: text before the screenshot (the task, or what came of the last action), without the dialect's
@@ -39,7 +39,7 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
                     struct err *e);
 /* A turn of an earlier run, before the first observe: what was said then, without its screenshot. */
 int context_recall(struct context *c, const char *lead, const char *reply, struct err *e);
-int context_think(struct context *c, const struct mind_request *r, struct generated *out, struct err *e);
+int context_think(struct context *c, const struct llm_request *r, struct generated *out, struct err *e);
 /* What else the reply that stands there could have said (llm.h). */
 int context_beam_search(struct context *c, const struct beam_request *x, struct beam_candidate *out, int max,
                         struct err *e);

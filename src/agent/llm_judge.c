@@ -120,7 +120,7 @@ static void watch(void *arg, const char *text, size_t len)
     flag_set(&w->cancel, w->late || flag_up(w->q->cancel));
 }
 
-static int tell(struct mind *m, const struct opinion_question *q, struct err *e)
+static int tell(struct llm *m, const struct opinion_question *q, struct err *e)
 {
     struct chat_part parts[OPINION_FRAMES + 1];
     int skip = q->n > OPINION_FRAMES ? q->n - OPINION_FRAMES : 0, n = 0;
@@ -149,11 +149,11 @@ static enum opinion understand(const struct generated *g, const struct watch *w,
     return is;
 }
 
-int opinion_ask(struct mind *m, const struct opinion_question *q, enum opinion *out, char **reason,
+int opinion_ask(struct llm *m, const struct opinion_question *q, enum opinion *out, char **reason,
                 struct err *e)
 {
     struct watch w = {.q = q, .start = clock_ns()};
-    struct mind_request r = {
+    struct llm_request r = {
         .goal = GOAL_VERDICT,
         .sampling = {.temperature = q->pass ? 0.5f : 0, .top_p = 1, .max_tokens = OPINION_TOKENS},
         .reroll = q->pass,
@@ -161,7 +161,7 @@ int opinion_ask(struct mind *m, const struct opinion_question *q, enum opinion *
         .on_text = watch,
         .arg = &w};
     struct generated g = {0};
-    mind_set_cancel(m, q->cancel);
+    llm_set_cancel(m, q->cancel);
     int rc = tell(m, q, e);
     watch(&w, "", 0);
     if (rc == 0)
@@ -171,6 +171,6 @@ int opinion_ask(struct mind *m, const struct opinion_question *q, enum opinion *
     if (rc == 0)
         *out = understand(&g, &w, reason);
     generated_free(&g);
-    mind_set_cancel(m, NULL);
+    llm_set_cancel(m, NULL);
     return rc;
 }

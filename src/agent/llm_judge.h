@@ -29,7 +29,7 @@ struct opinion_question {
 };
 
 /* m begins anew with the question.  0 with *reason (owned by the caller), or -1: stopped, or no reply at all. */
-int opinion_ask(struct mind *m, const struct opinion_question *q, enum opinion *out, char **reason,
+int opinion_ask(struct llm *m, const struct opinion_question *q, enum opinion *out, char **reason,
                 struct err *e);
 
 /* What a reply says; any bytes.  reason may be NULL. */

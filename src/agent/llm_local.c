@@ -22,8 +22,8 @@ struct model_mark {
     struct checkpoint *at;
 };
 
-struct model_mind {
-    struct mind base;
+struct local_llm {
+    struct llm base;
     struct line *line;
     struct engine *engine;
     uint64_t seed;
@@ -32,9 +32,9 @@ struct model_mind {
     struct grammar *grammars[GOALS]; /* compiled when first needed */
 };
 
-static struct session *session_of(const struct mind *m)
+static struct session *session_of(const struct llm *m)
 {
-    return ((const struct model_mind *)m)->line->session;
+    return ((const struct local_llm *)m)->line->session;
 }
 
 static struct line *line_new(struct session *s)
@@ -52,32 +52,32 @@ static void line_leave(struct line *l)
     free(l);
 }
 
-static void go_on_with(struct model_mind *m, struct line *l)
+static void go_on_with(struct local_llm *m, struct line *l)
 {
     line_leave(m->line);
     m->line = l;
     session_set_cancel(l->session, m->cancel);
 }
 
-static int begin(struct mind *mind, const char *system, struct err *e)
+static int begin(struct llm *llm, const char *system, struct err *e)
 {
-    struct model_mind *m = (struct model_mind *)mind;
+    struct local_llm *m = (struct local_llm *)llm;
     if (session_length(m->line->session))
         go_on_with(m, line_new(session_new(m->engine, m->seed)));
-    return chat_system(session_of(mind), system, e) || session_reuse(session_of(mind), e) ? -1 : 0;
+    return chat_system(session_of(llm), system, e) || session_reuse(session_of(llm), e) ? -1 : 0;
 }
 
-static int user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
+static int user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
 {
     return chat_user(session_of(m), parts, n, place, e);
 }
 
-static int reply(struct mind *m, const char *text, struct err *e)
+static int reply(struct llm *m, const char *text, struct err *e)
 {
     return chat_reply(session_of(m), text, e);
 }
 
-static struct grammar *grammar_for(struct model_mind *m, enum dialect_goal goal, struct err *e)
+static struct grammar *grammar_for(struct local_llm *m, enum dialect_goal goal, struct err *e)
 {
     if (!m->grammars[goal])
         m->grammars[goal] = dialect_grammar(m->dialect, goal, engine_tokenizer(m->engine), e);
@@ -86,11 +86,11 @@ static struct grammar *grammar_for(struct model_mind *m, enum dialect_goal goal,
 
 /* The dice are part of the state and go back with it: another attempt at the same place would throw the
  * same numbers, so each one first throws some away. */
-static int speak(struct mind *mind, const struct mind_request *r, struct generated *out, struct err *e)
+static int speak(struct llm *llm, const struct llm_request *r, struct generated *out, struct err *e)
 {
-    struct model_mind *m = (struct model_mind *)mind;
+    struct local_llm *m = (struct local_llm *)llm;
     struct grammar *g = grammar_for(m, r->goal, e);
-    struct session *s = session_of(mind);
+    struct session *s = session_of(llm);
     if (!g || chat_open_reply(s, r->think, e))
         return -1;
     for (int i = 0; i < r->reroll; i++)
@@ -117,7 +117,7 @@ static ptrdiff_t value_end(void *arg, const char *text, size_t len)
 }
 
 /* In a copy of the conversation up to the token in which the slot begins. */
-static int beam_search_at(struct model_mind *m, struct session *s, const struct beam_request *x,
+static int beam_search_at(struct local_llm *m, struct session *s, const struct beam_request *x,
                           struct beam_candidate *out, int max, struct err *e)
 {
     struct value value = {m->dialect, x->slot->kind};
@@ -140,10 +140,10 @@ static int beam_search_at(struct model_mind *m, struct session *s, const struct 
     return beam_search(s, &how, out, max, e);
 }
 
-static int search_reply(struct mind *mind, const struct mind_mark *before, const struct beam_request *x,
+static int search_reply(struct llm *llm, const struct llm_mark *before, const struct beam_request *x,
                         struct beam_candidate *out, int max, struct err *e)
 {
-    struct model_mind *m = (struct model_mind *)mind;
+    struct local_llm *m = (struct local_llm *)llm;
     const struct model_mark *k = (const struct model_mark *)before;
     struct session *s = session_try_branch(k->line->session, k->at, e);
     if (!s)
@@ -153,31 +153,31 @@ static int search_reply(struct mind *mind, const struct mind_mark *before, const
     return n;
 }
 
-static int close_reply(struct mind *m, struct err *e)
+static int close_reply(struct llm *m, struct err *e)
 {
     return chat_close_reply(session_of(m), e);
 }
 
-static struct mind_mark *mark(struct mind *mind, struct err *e)
+static struct llm_mark *mark(struct llm *llm, struct err *e)
 {
-    struct model_mind *m = (struct model_mind *)mind;
+    struct local_llm *m = (struct local_llm *)llm;
     struct checkpoint *at = session_try_checkpoint(m->line->session, e);
     if (!at)
         return NULL;
     struct model_mark *k = xcalloc(1, sizeof *k);
     *k = (struct model_mark){m->line, at};
     m->line->users++;
-    return (struct mind_mark *)k;
+    return (struct llm_mark *)k;
 }
 
-static const struct model_mark *mark_of(const struct mind_mark *mark)
+static const struct model_mark *mark_of(const struct llm_mark *mark)
 {
     return (const struct model_mark *)mark;
 }
 
-static int rewind_to(struct mind *mind, const struct mind_mark *mark, struct err *e)
+static int rewind_to(struct llm *llm, const struct llm_mark *mark, struct err *e)
 {
-    struct model_mind *m = (struct model_mind *)mind;
+    struct local_llm *m = (struct local_llm *)llm;
     const struct model_mark *k = mark_of(mark);
     if (session_rewind(k->line->session, k->at, e))
         return -1;
@@ -188,9 +188,9 @@ static int rewind_to(struct mind *mind, const struct mind_mark *mark, struct err
     return 0;
 }
 
-static int branch(struct mind *mind, const struct mind_mark *mark, struct err *e)
+static int branch(struct llm *llm, const struct llm_mark *mark, struct err *e)
 {
-    struct model_mind *m = (struct model_mind *)mind;
+    struct local_llm *m = (struct local_llm *)llm;
     const struct model_mark *k = mark_of(mark);
     struct session *s = session_try_branch(k->line->session, k->at, e);
     if (!s)
@@ -199,12 +199,12 @@ static int branch(struct mind *mind, const struct mind_mark *mark, struct err *e
     return 0;
 }
 
-static int64_t mark_length(const struct mind_mark *mark)
+static int64_t mark_length(const struct llm_mark *mark)
 {
     return checkpoint_length(mark_of(mark)->at);
 }
 
-static void mark_free(struct mind_mark *mark)
+static void mark_free(struct llm_mark *mark)
 {
     struct model_mark *k = (struct model_mark *)mark;
     if (!k)
@@ -214,52 +214,52 @@ static void mark_free(struct mind_mark *mark)
     free(k);
 }
 
-static int64_t length(const struct mind *m)
+static int64_t length(const struct llm *m)
 {
     return session_length(session_of(m));
 }
 
-static bool fits(const struct mind *m, int64_t more)
+static bool fits(const struct llm *m, int64_t more)
 {
     return session_fits(session_of(m), more);
 }
 
-static const int32_t *tokens(const struct mind *m)
+static const int32_t *tokens(const struct llm *m)
 {
     return session_tokens(session_of(m));
 }
 
-static int32_t image_token(const struct mind *m)
+static int32_t image_token(const struct llm *m)
 {
     const struct model_config *c = engine_config(session_engine(session_of(m)));
     return c->vision ? c->image_token : -1;
 }
 
-static struct session_stats stats(const struct mind *m)
+static struct session_stats stats(const struct llm *m)
 {
     return session_stats(session_of(m));
 }
 
-static uint64_t dice(const struct mind *m)
+static uint64_t dice(const struct llm *m)
 {
     return session_dice(session_of(m));
 }
 
-static void set_dice(struct mind *m, uint64_t to)
+static void set_dice(struct llm *m, uint64_t to)
 {
     session_set_dice(session_of(m), to);
 }
 
-static void set_cancel(struct mind *mind, const volatile int *flag)
+static void set_cancel(struct llm *llm, const volatile int *flag)
 {
-    struct model_mind *m = (struct model_mind *)mind;
+    struct local_llm *m = (struct local_llm *)llm;
     m->cancel = flag;
     session_set_cancel(m->line->session, flag);
 }
 
-static void free_model(struct mind *mind)
+static void free_model(struct llm *llm)
 {
-    struct model_mind *m = (struct model_mind *)mind;
+    struct local_llm *m = (struct local_llm *)llm;
     for (int i = 0; i < GOALS; i++)
         if (m->grammars[i])
             grammar_free(m->grammars[i]);
@@ -267,9 +267,9 @@ static void free_model(struct mind *mind)
     free(m);
 }
 
-struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed)
+struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed)
 {
-    static const struct mind_ops ops = {
+    static const struct llm_ops ops = {
         .begin = begin,
         .user = user,
         .reply = reply,
@@ -291,7 +291,7 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
         .set_cancel = set_cancel,
         .free = free_model,
     };
-    struct model_mind *m = xcalloc(1, sizeof *m);
+    struct local_llm *m = xcalloc(1, sizeof *m);
     m->base.ops = &ops;
     m->engine = g;
     m->seed = seed;
@@ -300,13 +300,13 @@ struct mind *mind_model(struct engine *g, const struct dialect *d, uint64_t seed
     return &m->base;
 }
 
-void mind_set_cancel(struct mind *m, const volatile int *flag)
+void llm_set_cancel(struct llm *m, const volatile int *flag)
 {
     if (m->ops->set_cancel)
         m->ops->set_cancel(m, flag);
 }
 
-void mind_free(struct mind *m)
+void llm_free(struct llm *m)
 {
     if (m)
         m->ops->free(m);

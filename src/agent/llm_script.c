@@ -16,12 +16,12 @@
 
 enum { SCRIPT_MAX = 4 << 20, TRANSCRIPT_MAX = 64 << 20, IMAGE_TOKENS = 256 };
 
-struct script_mind {
-    struct mind base;
+struct script_llm {
+    struct llm base;
     char *text;     /* the whole script */
     char **replies; /* into text */
     int n, used;
-    struct script_mind *of; /* whose replies it takes: itself, or the one it is beside */
+    struct script_llm *of; /* whose replies it takes: itself, or the one it is beside */
     struct buf transcript;
     int64_t images; /* in the transcript */
     struct session_stats stats;
@@ -33,19 +33,19 @@ struct script_mark {
     int64_t images;
 };
 
-static struct script_mind *script_of(const struct mind *m)
+static struct script_llm *script_of(const struct llm *m)
 {
-    return (struct script_mind *)(uintptr_t)m;
+    return (struct script_llm *)(uintptr_t)m;
 }
 
-static int64_t length(const struct mind *m)
+static int64_t length(const struct llm *m)
 {
-    const struct script_mind *s = script_of(m);
+    const struct script_llm *s = script_of(m);
     return (int64_t)s->transcript.len + s->images * IMAGE_TOKENS;
 }
 
 /* Ends an append that began at `before` tokens. */
-static int appended(struct script_mind *s, int64_t before, struct err *e)
+static int appended(struct script_llm *s, int64_t before, struct err *e)
 {
     s->stats.prefilled += length(&s->base) - before;
     return s->transcript.full
@@ -53,18 +53,18 @@ static int appended(struct script_mind *s, int64_t before, struct err *e)
                : 0;
 }
 
-static int begin(struct mind *m, const char *system, struct err *e)
+static int begin(struct llm *m, const char *system, struct err *e)
 {
-    struct script_mind *s = script_of(m);
+    struct script_llm *s = script_of(m);
     buf_clear(&s->transcript);
     s->images = 0;
     buf_printf(&s->transcript, "System\n%s\n", system);
     return appended(s, 0, e);
 }
 
-static int user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
+static int user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
 {
-    struct script_mind *s = script_of(m);
+    struct script_llm *s = script_of(m);
     int64_t before = length(m);
     buf_puts(&s->transcript, "User\n");
     for (int pass = 0; pass < 2; pass++) { /* the template puts images first */
@@ -84,21 +84,21 @@ static int user(struct mind *m, const struct chat_part *parts, int n, enum chat_
     return appended(s, before, e);
 }
 
-static int reply(struct mind *m, const char *text, struct err *e)
+static int reply(struct llm *m, const char *text, struct err *e)
 {
-    struct script_mind *s = script_of(m);
+    struct script_llm *s = script_of(m);
     int64_t before = length(m);
     buf_printf(&s->transcript, "Assistant\n%s\n", text);
     return appended(s, before, e);
 }
 
-static int speak(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e)
+static int speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
 {
-    struct script_mind *s = script_of(m);
+    struct script_llm *s = script_of(m);
     int64_t start = clock_ns();
     *out = (struct generated){0};
     buf_init(&out->text, SCRIPT_MAX);
-    struct script_mind *of = s->of;
+    struct script_llm *of = s->of;
     if (of->used == of->n)
         return err_set(e, ERR_USAGE, "the script has only %d replies", of->n);
     const char *text = of->replies[of->used++];
@@ -113,28 +113,28 @@ static int speak(struct mind *m, const struct mind_request *r, struct generated 
     return appended(s, length(m), e);
 }
 
-static int close_reply(struct mind *m, struct err *e)
+static int close_reply(struct llm *m, struct err *e)
 {
-    struct script_mind *s = script_of(m);
+    struct script_llm *s = script_of(m);
     buf_puts(&s->transcript, "\n");
     return appended(s, length(m), e);
 }
 
-static struct mind_mark *mark(struct mind *m, struct err *e)
+static struct llm_mark *mark(struct llm *m, struct err *e)
 {
     (void)e;
-    const struct script_mind *s = script_of(m);
+    const struct script_llm *s = script_of(m);
     struct script_mark *k = xmalloc(1, sizeof *k);
     *k = (struct script_mark){xcalloc(s->transcript.len + 1, 1), s->transcript.len, s->images};
     if (k->len)
         memcpy(k->text, s->transcript.data, k->len);
-    return (struct mind_mark *)k;
+    return (struct llm_mark *)k;
 }
 
-static int rewind_to(struct mind *m, const struct mind_mark *at, struct err *e)
+static int rewind_to(struct llm *m, const struct llm_mark *at, struct err *e)
 {
     const struct script_mark *k = (const struct script_mark *)at;
-    struct script_mind *s = script_of(m);
+    struct script_llm *s = script_of(m);
     (void)e;
     buf_clear(&s->transcript);
     buf_put(&s->transcript, k->text, k->len);
@@ -142,13 +142,13 @@ static int rewind_to(struct mind *m, const struct mind_mark *at, struct err *e)
     return 0;
 }
 
-static int64_t mark_length(const struct mind_mark *at)
+static int64_t mark_length(const struct llm_mark *at)
 {
     const struct script_mark *k = (const struct script_mark *)at;
     return (int64_t)k->len + k->images * IMAGE_TOKENS;
 }
 
-static void mark_free(struct mind_mark *at)
+static void mark_free(struct llm_mark *at)
 {
     struct script_mark *k = (struct script_mark *)at;
     if (k)
@@ -156,58 +156,58 @@ static void mark_free(struct mind_mark *at)
     free(k);
 }
 
-static uint64_t dice(const struct mind *m)
+static uint64_t dice(const struct llm *m)
 {
     (void)m;
     return 0;
 }
 
-static void set_dice(struct mind *m, uint64_t to)
+static void set_dice(struct llm *m, uint64_t to)
 {
     (void)m;
     (void)to;
 }
 
-static bool fits(const struct mind *m, int64_t more)
+static bool fits(const struct llm *m, int64_t more)
 {
     (void)m;
     (void)more;
     return true;
 }
 
-static const int32_t *tokens(const struct mind *m)
+static const int32_t *tokens(const struct llm *m)
 {
     (void)m;
     return NULL;
 }
 
-static int32_t image_token(const struct mind *m)
+static int32_t image_token(const struct llm *m)
 {
     (void)m;
     return -1;
 }
 
-static struct session_stats stats(const struct mind *m)
+static struct session_stats stats(const struct llm *m)
 {
     return script_of(m)->stats;
 }
 
-static void free_script(struct mind *m)
+static void free_script(struct llm *m)
 {
-    struct script_mind *s = script_of(m);
+    struct script_llm *s = script_of(m);
     buf_free(&s->transcript);
     free(s->replies);
     free(s->text);
     free(s);
 }
 
-const char *mind_script_transcript(const struct mind *m)
+const char *llm_script_transcript(const struct llm *m)
 {
     return script_of(m)->transcript.data;
 }
 
 /* Cuts the text into replies, in place. */
-static void cut_replies(struct script_mind *s)
+static void cut_replies(struct script_llm *s)
 {
     bool blocks = strstr(s->text, "\n\n") != NULL;
     const char *gap = blocks ? "\n\n" : "\n";
@@ -225,9 +225,9 @@ static void cut_replies(struct script_mind *s)
     }
 }
 
-static struct script_mind *script_new(void)
+static struct script_llm *script_new(void)
 {
-    static const struct mind_ops ops = {
+    static const struct llm_ops ops = {
         .begin = begin,
         .user = user,
         .reply = reply,
@@ -247,36 +247,36 @@ static struct script_mind *script_new(void)
         .set_dice = set_dice,
         .free = free_script,
     };
-    struct script_mind *s = xcalloc(1, sizeof *s);
+    struct script_llm *s = xcalloc(1, sizeof *s);
     s->base.ops = &ops;
     s->of = s;
     buf_init(&s->transcript, TRANSCRIPT_MAX);
     return s;
 }
 
-struct mind *mind_script(const char *replies, size_t len)
+struct llm *llm_script(const char *replies, size_t len)
 {
-    struct script_mind *s = script_new();
+    struct script_llm *s = script_new();
     s->text = xcalloc(len + 1, 1);
     memcpy(s->text, replies, len);
     cut_replies(s);
     return &s->base;
 }
 
-struct mind *mind_script_beside(struct mind *m)
+struct llm *llm_script_beside(struct llm *m)
 {
-    struct script_mind *s = script_new();
+    struct script_llm *s = script_new();
     s->of = script_of(m)->of;
     return &s->base;
 }
 
-struct mind *mind_script_file(const char *path, struct err *e)
+struct llm *llm_script_file(const char *path, struct err *e)
 {
     char *text;
     size_t len;
     if (file_read(path, SCRIPT_MAX, &text, &len, e))
         return NULL;
-    struct mind *m = mind_script(text, len);
+    struct llm *m = llm_script(text, len);
     free(text);
     return m;
 }

@@ -20,14 +20,14 @@ static bool names_a_place(const struct action *action)
 static int ask(struct agent *a, const char *element, struct generated *g, struct err *e)
 {
     const struct dialect *d = a->o->dialect;
-    struct mind *m = a->o->localizer;
+    struct llm *m = a->o->localizer;
     char *inert = wording_inert(element);
     struct buf question;
     buf_init(&question, 1 << 20);
-    const struct mind_request r = {.goal = GOAL_GROUND,
-                                   .sampling = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS},
-                                   .cancel = screen_stop_flag(a->o->screen)};
-    mind_set_cancel(m, r.cancel);
+    const struct llm_request r = {.goal = GOAL_GROUND,
+                                  .sampling = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS},
+                                  .cancel = screen_stop_flag(a->o->screen)};
+    llm_set_cancel(m, r.cancel);
     int rc = dialect_fill(d->ground, (const char *const[]){"target", inert, NULL}, &question, e);
     const struct chat_part parts[] = {{.text = question.data}, {.text = "\n"}, {.image = &a->frame}};
     if (rc == 0)

@@ -101,7 +101,7 @@ int agent_place(const struct agent *a, struct exec_place *out,
 
 /* What makes a step repeatable (keep.c): who was told what, and each reply with all that it came from. */
 int agent_keep_start(struct agent *a, const char *system, struct err *e);
-int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct generated *g, struct err *e);
+int agent_keep_reply(struct agent *a, const struct llm_request *r, const struct generated *g, struct err *e);
 
 /* Whether an answer is accepted (validate.c); if not, a->result says why.  see: the frame of the step at hand. */
 void agent_validate_see(struct agent *a);

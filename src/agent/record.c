@@ -63,7 +63,7 @@ static int64_t common(const struct agent *a, const int32_t *ids, int64_t n)
 
 static int keep_tokens(struct agent *a, const struct generated *g, struct err *e)
 {
-    const struct mind *m = a->o->mind;
+    const struct llm *m = a->o->llm;
     struct trace *t = a->o->trace;
     const int32_t *ids = m->ops->tokens(m);
     int64_t length = m->ops->length(m), prompt = length - g->n, at, logprobs_at;
@@ -99,7 +99,7 @@ static int keep_tokens(struct agent *a, const struct generated *g, struct err *e
     return 0;
 }
 
-int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct generated *g, struct err *e)
+int agent_keep_reply(struct agent *a, const struct llm_request *r, const struct generated *g, struct err *e)
 {
     static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
     struct trace *t = a->o->trace;

@@ -64,14 +64,14 @@ static enum attempted read_reply(struct agent *a, const struct generated *g, str
 enum attempted agent_attempt(struct agent *a, int reroll, float temperature, struct err *e)
 {
     const struct agent_options *o = a->o;
-    struct mind_request r = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
-                             .sampling = o->sampling,
-                             .think = o->dialect->think,
-                             .reroll = reroll,
-                             .alternatives = o->overseer ? o->overseer->alternatives : 0,
-                             .cancel = &a->cancel,
-                             .on_text = watch,
-                             .arg = a};
+    struct llm_request r = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
+                            .sampling = o->sampling,
+                            .think = o->dialect->think,
+                            .reroll = reroll,
+                            .alternatives = o->overseer ? o->overseer->alternatives : 0,
+                            .cancel = &a->cancel,
+                            .on_text = watch,
+                            .arg = a};
     r.sampling.temperature = a->temperature = temperature;
     r.sampling.max_tokens *= a->longer ? 2 : 1;
     a->cancel = 0;

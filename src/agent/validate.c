@@ -61,9 +61,9 @@ static int ask(struct agent *a, const struct opinion_question *q, enum opinion *
     const struct validator *v = a->o->validator;
     int64_t start = clock_ns();
     char *said = NULL;
-    struct mind *m = v->partner(v->arg, e);
+    struct llm *m = v->partner(v->arg, e);
     int rc = m ? opinion_ask(m, q, is, &said, e) : -1;
-    mind_free(m);
+    llm_free(m);
     *reason = rc ? NULL : secrets_mask(a->o->secrets, said);
     free(said);
     return rc ? rc : record_verdict(a, q->pass, *is, *reason, clock_ms_since(start), e);

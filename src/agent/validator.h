@@ -15,7 +15,7 @@ enum { VALIDATOR_FRAMES = 3 };
 struct validator { /* all borrowed */
     int passes, most;
     /* Whom to ask one question, freed afterwards; NULL with e.  The dialect's "validator" is the system text, else ours. */
-    struct mind *(*partner)(void *arg, struct err *e);
+    struct llm *(*partner)(void *arg, struct err *e);
     void *arg;
 };
 

@@ -41,24 +41,24 @@ static struct timing of_turns(double *ms, int n)
 }
 
 /* One turn; `t` NULL: it is not counted. */
-static int turn(struct subject *m, struct context *c, struct mind *mind, const char *lead, struct turns *t,
+static int turn(struct subject *m, struct context *c, struct llm *llm, const char *lead, struct turns *t,
                 struct err *e)
 {
     struct context_cost cost;
     struct generated g = {0};
-    struct mind_request r = {.goal = GOAL_STEP, .sampling = {0, 1, REPLY}};
+    struct llm_request r = {.goal = GOAL_STEP, .sampling = {0, 1, REPLY}};
     subject_new_screen(m);
-    struct session_stats s0 = mind->ops->stats(mind);
+    struct session_stats s0 = llm->ops->stats(llm);
     int64_t start = clock_ns();
     if (context_observe(c, lead, &m->screen, &cost, e))
         return -1;
     double observed = clock_ms_since(start);
-    struct session_stats s1 = mind->ops->stats(mind);
+    struct session_stats s1 = llm->ops->stats(llm);
     int rc = context_think(c, &r, &g, e);
     if (rc == 0)
         rc = context_accept(c, g.text.data ? g.text.data : "", true, e);
     double whole = clock_ms_since(start);
-    struct session_stats s2 = mind->ops->stats(mind);
+    struct session_stats s2 = llm->ops->stats(llm);
     if (rc == 0 && t) {
         double part[PARTS] = {[PREPROCESS] = s1.preprocess_ms - s0.preprocess_ms,
                               [VISION] = s1.vision_ms - s0.vision_ms,
@@ -116,16 +116,16 @@ void bench_step(struct subject *m)
     struct turns t = {.n = 0};
     struct wording w = {task, 100, m->screen.w, m->screen.h, 600};
     char *system = wording_system(d, &w, &e), *lead = wording_task(d, task);
-    struct mind *mind = mind_model(m->g, d, 1);
-    struct context *c = system ? context_new(mind, d, d->window, d->max_images, system, &e) : NULL;
-    int rc = c ? turn(m, c, mind, lead, NULL, &e) : -1; /* the first one compiles the grammar */
+    struct llm *llm = llm_local(m->g, d, 1);
+    struct context *c = system ? context_new(llm, d, d->window, d->max_images, system, &e) : NULL;
+    int rc = c ? turn(m, c, llm, lead, NULL, &e) : -1; /* the first one compiles the grammar */
     int turns = m->k->repeat < TURNS ? m->k->repeat : TURNS;
     while (rc == 0 && t.n < turns)
-        rc = turn(m, c, mind, "", &t, &e);
+        rc = turn(m, c, llm, "", &t, &e);
     subject_need(rc, &e);
     print(m, &t);
     context_free(c);
-    mind_free(mind);
+    llm_free(llm);
     free(system);
     free(lead);
 }

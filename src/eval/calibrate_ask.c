@@ -109,13 +109,13 @@ static bool numbers_of(const struct step *s, struct dialect_numbers *n)
     return false;
 }
 
-static int ask_step(struct work *w, struct mind *m, const struct calibration_screen *s,
+static int ask_step(struct work *w, struct llm *m, const struct calibration_screen *s,
                     const struct calibration_target *t, struct err *e)
 {
     const struct dialect *d = w->a->l->dialect;
-    struct mind_request ask = {.goal = GOAL_STEP,
-                               .sampling = {0, 1, d->max_tokens < STEP_TOKENS ? d->max_tokens : STEP_TOKENS},
-                               .cancel = screen_stop_flag(NULL)};
+    struct llm_request ask = {.goal = GOAL_STEP,
+                              .sampling = {0, 1, d->max_tokens < STEP_TOKENS ? d->max_tokens : STEP_TOKENS},
+                              .cancel = screen_stop_flag(NULL)};
     char *sentence = xasprintf("Press %s", t->label), *task = wording_task(d, sentence),
          *lead = xasprintf("%s%s", task, d->observation_open);
     struct chat_part parts[3] = {{.text = lead}, {.image = &s->image}, {.text = d->observation_close}};
@@ -147,9 +147,9 @@ static int ask_steps(struct work *w, struct err *e)
     char *system = wording_system(d, &words, e);
     if (!system)
         return -1;
-    struct mind *m = mind_model(w->a->l->engine, d, 1);
+    struct llm *m = llm_local(w->a->l->engine, d, 1);
     int rc = m->ops->begin(m, system, e);
-    struct mind_mark *mark = rc ? NULL : m->ops->mark(m, e);
+    struct llm_mark *mark = rc ? NULL : m->ops->mark(m, e);
     rc = mark ? rc : -1;
     free(system);
     bool going = true;
@@ -162,7 +162,7 @@ static int ask_steps(struct work *w, struct err *e)
             going = !candidate_hopeless(w->c, ASK_STEP);
         }
     m->ops->mark_free(mark);
-    mind_free(m);
+    llm_free(m);
     return rc;
 }
 

@@ -15,7 +15,7 @@ struct again { /* a run being done again */
     const struct timeline *t;
     const struct verify_options *o;
     struct verification *v;
-    struct mind *mind;
+    struct llm *llm;
     struct context *context;
     struct frame_index index;
     struct conversation_ids recorded;
@@ -212,8 +212,8 @@ static void compare_logits(struct again *a, const struct turn *u, const struct g
 
 static void compare(struct again *a, const struct turn *u, const struct generated *g)
 {
-    const int32_t *ids = a->mind->ops->tokens(a->mind);
-    int64_t prompt = a->mind->ops->length(a->mind) - g->n;
+    const int32_t *ids = a->llm->ops->tokens(a->llm);
+    int64_t prompt = a->llm->ops->length(a->llm) - g->n;
     compare_prompt(a, u, ids, prompt);
     if (a->ended)
         return;
@@ -229,11 +229,11 @@ static void compare(struct again *a, const struct turn *u, const struct generate
 static int reply(struct again *a, const struct turn *u, struct err *e)
 {
     const struct turn_reply *r = &u->reply;
-    struct mind_request ask = {.goal = r->goal,
-                               .sampling = r->sampling,
-                               .think = r->think,
-                               .reroll = r->reroll,
-                               .cancel = a->o->cancel};
+    struct llm_request ask = {.goal = r->goal,
+                              .sampling = r->sampling,
+                              .think = r->think,
+                              .reroll = r->reroll,
+                              .cancel = a->o->cancel};
     struct generated g;
     if (r->cancelled) /* in the middle: as far as it went then */
         ask.sampling.max_tokens = r->n;
@@ -277,8 +277,8 @@ int verify_run(const struct timeline *t, const struct verify_options *o, struct 
     if (timeline_complete(t, e) || index_open(&a.index, t->record, e))
         return -1;
     int rc = -1;
-    a.mind = mind_model(o->engine, o->dialect, o->seed);
-    a.context = context_new(a.mind, o->dialect, o->window, o->max_images, t->system, e);
+    a.llm = llm_local(o->engine, o->dialect, o->seed);
+    a.context = context_new(a.llm, o->dialect, o->window, o->max_images, t->system, e);
     if (a.context)
         rc = 0;
     for (int i = 0; i < t->n && rc == 0; i++)
@@ -287,7 +287,7 @@ int verify_run(const struct timeline *t, const struct verify_options *o, struct 
     for (int i = 0; i < t->n && rc == 0 && !a.ended; i++)
         rc = turn(&a, &t->turns[i], e);
     context_free(a.context);
-    mind_free(a.mind);
+    llm_free(a.llm);
     index_free(&a.index);
     free(a.recorded.ids);
     free(a.places);

@@ -57,7 +57,7 @@ struct job {
     const struct job_model *model; /* whose; &own unless somebody else's was put here */
     char *dialect_source;          /* what dialect_load was given */
     struct dialect *dialect;
-    struct mind *mind, *localizer;
+    struct llm *llm, *localizer;
     struct screen *screen;
     struct trace *trace;
     struct progress progress;

@@ -71,23 +71,23 @@ static int open_dialect(struct job *j, struct err *e)
     return 0;
 }
 
-static int open_mind(struct job *j, struct err *e)
+static int open_llm(struct job *j, struct err *e)
 {
     if (j->s.fake)
-        j->mind = mind_script_file(j->s.fake, e);
+        j->llm = llm_script_file(j->s.fake, e);
     else if (j->model->engine || job_model_open(&j->own, &j->s, screen_stop_flag(j->screen), false, e) == 0)
-        j->mind = mind_model(j->model->engine, j->dialect, j->s.seed);
-    if (j->mind)
-        mind_set_cancel(j->mind, screen_stop_flag(j->screen));
-    return j->mind ? 0 : -1;
+        j->llm = llm_local(j->model->engine, j->dialect, j->s.seed);
+    if (j->llm)
+        llm_set_cancel(j->llm, screen_stop_flag(j->screen));
+    return j->llm ? 0 : -1;
 }
 
 /* Of the same model or script, in a conversation of its own. */
-static struct mind *partner(void *arg, struct err *e)
+static struct llm *partner(void *arg, struct err *e)
 {
     const struct job *j = arg;
     (void)e;
-    return j->s.fake ? mind_script_beside(j->mind) : mind_model(j->model->engine, j->dialect, j->s.seed);
+    return j->s.fake ? llm_script_beside(j->llm) : llm_local(j->model->engine, j->dialect, j->s.seed);
 }
 
 static void open_partners(struct job *j)
@@ -166,7 +166,7 @@ int job_open(struct job *j, struct err *e)
         open_stepper(j, e))
         return -1;
     tell_others(j);
-    if (open_mind(j, e))
+    if (open_llm(j, e))
         return -1;
     open_partners(j);
     if (!(j->trace = trace_open(j->s.runs, e)))
@@ -184,8 +184,8 @@ void job_close(struct job *j)
     running_leave(j->told);
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
-    mind_free(j->localizer);
-    mind_free(j->mind);
+    llm_free(j->localizer);
+    llm_free(j->llm);
     job_model_close(&j->own);
     interrupted_free(&j->resume);
     timeline_free(&j->timeline);

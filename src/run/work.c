@@ -20,7 +20,7 @@ static void fill_options(struct job *j, struct agent_options *o)
     *o = (struct agent_options){
         .task = j->task,
         .dialect = d,
-        .mind = j->mind,
+        .llm = j->llm,
         .screen = j->screen,
         .trace = j->trace,
         .secrets = j->secrets,

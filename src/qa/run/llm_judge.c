@@ -17,9 +17,9 @@ static enum answer judge_ask(void *arg, const struct question *q, char **reason,
                                    .seconds = q->seconds,
                                    .cancel = q->cancel};
     enum opinion is = OPINION_UNKNOWN;
-    struct mind *mind = m->partner ? m->partner(m->arg, e) : mind_model(m->engine, m->dialect, m->seed);
-    int rc = mind ? opinion_ask(mind, &ask, &is, reason, e) : -1;
-    mind_free(mind);
+    struct llm *llm = m->partner ? m->partner(m->arg, e) : llm_local(m->engine, m->dialect, m->seed);
+    int rc = llm ? opinion_ask(llm, &ask, &is, reason, e) : -1;
+    llm_free(llm);
     return rc ? ANSWER_ERROR : answers[is];
 }
 

@@ -17,7 +17,7 @@ struct judge_model { /* all borrowed */
     const struct dialect *dialect; /* its "judge" is the system text, else one of ours */
     uint64_t seed;
     /* Whom to ask in place of the engine, for who has none; NULL with e. */
-    struct mind *(*partner)(void *arg, struct err *e);
+    struct llm *(*partner)(void *arg, struct err *e);
     void *arg;
 };
 
