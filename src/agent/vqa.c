@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-int looking_open(struct looking *l, const char *dialect, const struct engine_options *model, uint64_t seed,
-                 struct err *e)
+int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *model, uint64_t seed,
+             struct err *e)
 {
-    *l = (struct looking){0};
+    *l = (struct vqa){0};
     if (!(l->dir = model_find(model->dir, e)))
         return -1;
     char *name = dialect ? xstrdup(dialect) : dialect_for_model(l->dir, e);
@@ -26,22 +26,22 @@ int looking_open(struct looking *l, const char *dialect, const struct engine_opt
     return 0;
 }
 
-static struct grammar *grammar_for(struct looking *l, enum dialect_goal goal, struct err *e)
+static struct grammar *grammar_for(struct vqa *l, enum dialect_goal goal, struct err *e)
 {
     if (!l->grammars[goal])
         l->grammars[goal] = dialect_grammar(l->dialect, goal, engine_tokenizer(l->engine), e);
     return l->grammars[goal];
 }
 
-static int take_reply(struct looking *l, struct grammar *g, const struct sampling *sampling, struct err *e)
+static int take_reply(struct vqa *l, struct grammar *g, const struct sampling *sampling, struct err *e)
 {
     if (generate(l->session, g, sampling, screen_stop_flag(NULL), NULL, NULL, &l->reply, e))
         return -1;
     return l->reply.finish == FINISH_CANCELLED ? err_set(e, ERR_STOPPED, "stopped") : 0;
 }
 
-int looking_ask(struct looking *l, const char *question, const struct image *images, int n,
-                enum dialect_goal goal, const struct sampling *sampling, struct err *e)
+int vqa_ask(struct vqa *l, const char *question, const struct image *images, int n, enum dialect_goal goal,
+            const struct sampling *sampling, struct err *e)
 {
     struct chat_part parts[8] = {{.text = question}, {.text = "\n"}};
     if (n < 0 || n > 6)
@@ -60,13 +60,13 @@ int looking_ask(struct looking *l, const char *question, const struct image *ima
     return rc ? rc : take_reply(l, g, sampling, e);
 }
 
-int looking_converse(struct looking *l, const struct chat_conversation *c, const struct sampling *sampling,
-                     struct err *e)
+int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct sampling *sampling,
+                 struct err *e)
 {
     return chat_append(l->session, c, e) ? -1 : take_reply(l, NULL, sampling, e);
 }
 
-void looking_again(struct looking *l, uint64_t seed)
+void vqa_reset(struct vqa *l, uint64_t seed)
 {
     generated_free(&l->reply);
     l->reply = (struct generated){0};
@@ -74,7 +74,7 @@ void looking_again(struct looking *l, uint64_t seed)
     l->session = session_new(l->engine, seed);
 }
 
-static void forget_dialect(struct looking *l)
+static void forget_dialect(struct vqa *l)
 {
     for (int i = 0; i <= GOAL_TEXT; i++) {
         if (l->grammars[i])
@@ -85,7 +85,7 @@ static void forget_dialect(struct looking *l)
     l->dialect = NULL;
 }
 
-int looking_speak(struct looking *l, const char *dialect, struct err *e)
+int vqa_set_dialect(struct vqa *l, const char *dialect, struct err *e)
 {
     struct dialect *d = dialect_load(dialect, e);
     if (!d)
@@ -95,12 +95,12 @@ int looking_speak(struct looking *l, const char *dialect, struct err *e)
     return 0;
 }
 
-void looking_close(struct looking *l)
+void vqa_close(struct vqa *l)
 {
     generated_free(&l->reply);
     session_free(l->session);
     forget_dialect(l);
     engine_close(l->engine);
     free(l->dir);
-    *l = (struct looking){0};
+    *l = (struct vqa){0};
 }

@@ -81,7 +81,7 @@ static bool is_picture(const char *name)
     return false;
 }
 
-static int go_on(struct looking *l, const struct settings *s, struct err *e)
+static int go_on(struct vqa *l, const struct settings *s, struct err *e)
 {
     struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
     struct conversation v;
@@ -89,12 +89,12 @@ static int go_on(struct looking *l, const struct settings *s, struct err *e)
     v.chat.place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
     v.chat.think = s->think;
     if (rc == 0)
-        rc = looking_converse(l, &v.chat, &sampling, e);
+        rc = vqa_converse(l, &v.chat, &sampling, e);
     conversation_free(&v);
     return rc;
 }
 
-static int ask(struct looking *l, const struct settings *s, const char *question, const struct image *images,
+static int ask(struct vqa *l, const struct settings *s, const char *question, const struct image *images,
                int n, struct err *e)
 {
     struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
@@ -112,13 +112,13 @@ static int ask(struct looking *l, const struct settings *s, const char *question
     else
         buf_puts(&text, question);
     if (rc == 0)
-        rc = looking_ask(l, text.data, images, n, GOAL_TEXT, &sampling, e);
+        rc = vqa_ask(l, text.data, images, n, GOAL_TEXT, &sampling, e);
     buf_free(&text);
     return rc;
 }
 
 /* No answer is a failure, not an empty success; one that was cut off is told of. */
-static int check_answer(const struct looking *l, const struct settings *s, struct err *e)
+static int check_answer(const struct vqa *l, const struct settings *s, struct err *e)
 {
     const struct buf *text = &l->reply.text;
     size_t i = 0;
@@ -131,7 +131,7 @@ static int check_answer(const struct looking *l, const struct settings *s, struc
     return 0;
 }
 
-static void print_json(const struct looking *l)
+static void print_json(const struct vqa *l)
 {
     static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
     struct buf out;
@@ -156,7 +156,7 @@ static void print_json(const struct looking *l)
     buf_free(&out);
 }
 
-static void print_answer(const struct looking *l)
+static void print_answer(const struct vqa *l)
 {
     const struct buf *text = &l->reply.text;
     fwrite(text->data, 1, text->len, stdout);
@@ -189,14 +189,14 @@ int cmd_ask(int argc, char **argv)
     if (n < 0)
         return options_refuse(&ask_command, &e);
     screen_install_signals();
-    struct looking l = {0};
+    struct vqa l = {0};
     struct image images[MAX_IMAGES] = {{0}};
     struct engine_options model = MODEL_ENGINE(s);
     int rc = 0;
     for (int i = 0; i < nfiles && rc == 0; i++)
         rc = image_read_png(&images[i], files[i], &e);
     if (rc == 0)
-        rc = looking_open(&l, s.dialect, &model, s.seed, &e);
+        rc = vqa_open(&l, s.dialect, &model, s.seed, &e);
     if (rc == 0)
         rc = s.chat ? go_on(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
     if (rc == 0)
@@ -205,7 +205,7 @@ int cmd_ask(int argc, char **argv)
         print_json(&l);
     else if (rc == 0)
         print_answer(&l);
-    looking_close(&l);
+    vqa_close(&l);
     for (int i = 0; i < nfiles; i++)
         image_free(&images[i]);
     return rc ? options_failed(&e) : 0;

@@ -63,7 +63,7 @@ const struct command calibrate_command = {
 
 struct calibration {
     const struct settings *s;
-    struct looking l;
+    struct vqa l;
     struct candidate *candidates;
     int n;
     struct bar bar;
@@ -246,7 +246,7 @@ static int calibrate(struct calibration *k, int w, int h, struct err *e)
 {
     const struct settings *s = k->s;
     struct engine_options model = MODEL_ENGINE(*s);
-    if (looking_open(&k->l, s->dialect ? s->dialect : "holo3", &model, 1, e) || choose_candidates(k, e) ||
+    if (vqa_open(&k->l, s->dialect ? s->dialect : "holo3", &model, 1, e) || choose_candidates(k, e) ||
         ask(k, w, h, e))
         return -1;
     struct verdict v = calibration_verdict(k->candidates, k->n);
@@ -288,7 +288,7 @@ int cmd_calibrate(int argc, char **argv)
     for (int i = 0; i < k.n; i++)
         free(k.candidates[i].dialect);
     free(k.candidates);
-    looking_close(&k.l);
+    vqa_close(&k.l);
     if (rc && !k.told)
         return options_failed(&e);
     if (rc)

@@ -70,7 +70,7 @@ const struct command eval_command = {
 
 struct evaluation {
     const struct settings *s;
-    struct looking l;
+    struct vqa l;
     struct eval_set set;
     struct eval_results results;
     struct image image; /* of the item at hand, kept for the next */
@@ -157,14 +157,14 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     struct buf question;
     *a = (struct eval_answer){0};
     buf_init(&question, 1 << 20);
-    looking_again(&v->l, 1);
+    vqa_reset(&v->l, 1);
     int64_t start = clock_ns();
     int rc = show_image(v, item, &why);
     const char *const slots[] = {"target", item->instruction, NULL};
     if (rc == 0)
         rc = dialect_fill(v->l.dialect->ground, slots, &question, &why);
     if (rc == 0)
-        rc = looking_ask(&v->l, question.data, &v->image, 1, GOAL_GROUND, &greedy, &why);
+        rc = vqa_ask(&v->l, question.data, &v->image, 1, GOAL_GROUND, &greedy, &why);
     buf_free(&question);
     a->ms = clock_ms_since(start);
     a->tokens = v->l.reply.n;
@@ -325,7 +325,7 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
     if (eval_set_read(&v->set, file, e) || narrow(&v->set, s, e))
         return -1;
     tell_unknown(&v->set);
-    if (looking_open(&v->l, s->dialect, &model, 1, e))
+    if (vqa_open(&v->l, s->dialect, &model, 1, e))
         return -1;
     v->l.free = s->free;
     if (!*v->l.dialect->ground)
@@ -367,7 +367,7 @@ int cmd_eval(int argc, char **argv)
     eval_set_free(&v.set);
     image_free(&v.image);
     free(v.image_path);
-    looking_close(&v.l);
+    vqa_close(&v.l);
     if (rc && !v.told)
         return options_failed(&e);
     if (rc)

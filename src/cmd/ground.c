@@ -38,7 +38,7 @@ const struct command ground_command = {"ground",
                                        options,
                                        cmd_ground};
 
-static int find_point(struct looking *l, const struct image *im, const char *target, double *x, double *y,
+static int find_point(struct vqa *l, const struct image *im, const char *target, double *x, double *y,
                       struct err *e)
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = 256};
@@ -48,7 +48,7 @@ static int find_point(struct looking *l, const struct image *im, const char *tar
     buf_init(&question, 1 << 20);
     int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", target, NULL}, &question, e);
     if (rc == 0)
-        rc = looking_ask(l, question.data, im, 1, GOAL_GROUND, &greedy, e);
+        rc = vqa_ask(l, question.data, im, 1, GOAL_GROUND, &greedy, e);
     if (rc == 0)
         rc = dialect_parse_point(l->dialect, l->reply.text.data, l->reply.text.len, im->w, im->h, x, y, e);
     buf_free(&question);
@@ -64,7 +64,7 @@ static int write_overlay(const struct settings *s, struct image *im, double x, d
     return image_write_png(im, s->overlay, e);
 }
 
-static void print_point(const struct settings *s, const struct looking *l, const struct image *im,
+static void print_point(const struct settings *s, const struct vqa *l, const struct image *im,
                         const char *target, double x, double y)
 {
     if (!s->json) {
@@ -102,20 +102,20 @@ int cmd_ground(int argc, char **argv)
     if (n < 0)
         return options_refuse(&ground_command, &e);
     screen_install_signals();
-    struct looking l = {0};
+    struct vqa l = {0};
     struct image im = {0};
     double x = 0, y = 0;
     struct engine_options model = MODEL_ENGINE(s);
     int rc = image_read_png(&im, argv[0], &e);
     if (rc == 0)
-        rc = looking_open(&l, s.dialect, &model, 1, &e);
+        rc = vqa_open(&l, s.dialect, &model, 1, &e);
     if (rc == 0)
         rc = find_point(&l, &im, argv[1], &x, &y, &e);
     if (rc == 0)
         rc = write_overlay(&s, &im, x, y, &e);
     if (rc == 0)
         print_point(&s, &l, &im, argv[1], x, y);
-    looking_close(&l);
+    vqa_close(&l);
     image_free(&im);
     return rc ? options_failed(&e) : 0;
 }

@@ -98,10 +98,10 @@ struct verdict calibration_verdict(const struct candidate *c, int n);
 
 /* ---- asking (ask.c) ------------------------------------------------------------------------------- */
 
-struct looking;
+struct vqa;
 
 struct asking {
-    struct looking *l;
+    struct vqa *l;
     int targets;
     int w, h;   /* of the screens; 0: the dialect's own size, or 1280 x 800 */
     bool steps; /* also as a step of a run */

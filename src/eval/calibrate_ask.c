@@ -49,17 +49,17 @@ static void told(const struct work *w)
 /* ---- places -------------------------------------------------------------------------------------- */
 
 /* 0 with numbers, 1 without, -1 when it cannot be asked. */
-static int place_of(struct looking *l, const struct image *im, const char *label, bool free,
+static int place_of(struct vqa *l, const struct image *im, const char *label, bool free,
                     struct dialect_numbers *n, struct err *e)
 {
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS};
     struct buf question;
     buf_init(&question, 1 << 16);
-    looking_again(l, 1);
+    vqa_reset(l, 1);
     l->free = free;
     int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", label, NULL}, &question, e);
     if (rc == 0)
-        rc = looking_ask(l, question.data, im, 1, GOAL_GROUND, &greedy, e);
+        rc = vqa_ask(l, question.data, im, 1, GOAL_GROUND, &greedy, e);
     buf_free(&question);
     if (rc)
         return -1;
@@ -170,8 +170,8 @@ static int ask_steps(struct work *w, struct err *e)
 
 static int ask_all(struct work *w, struct err *e)
 {
-    struct looking *l = w->a->l;
-    if (looking_speak(l, w->c->dialect, e))
+    struct vqa *l = w->a->l;
+    if (vqa_set_dialect(l, w->c->dialect, e))
         return -1;
     w->c->own = l->dialect->coords;
     w->c->w = w->a->w ? w->a->w : l->dialect->screen_w ? l->dialect->screen_w : USUAL_W;

@@ -67,7 +67,7 @@ struct eyes {
     Display *dpy;                  /* NULL: there is no such display */
     atomic_bool lost;
 };
-static atomic_int looking; /* threads */
+static atomic_int vqa; /* threads */
 
 /* Waits for a tick; true when the charge has ended. */
 static bool charge_ended(void)
@@ -141,7 +141,7 @@ static void *look_after(void *arg)
     if (y->dpy)
         XCloseDisplay(y->dpy);
     free(y);
-    looking--;
+    vqa--;
     return NULL;
 }
 
@@ -168,9 +168,9 @@ static void look_for_new(unsigned *seen)
         if (!y)
             continue;
         seen[i] = y->serial;
-        looking++;
+        vqa++;
         if (thread_start(&thread, STACK_BYTES, look_after, y)) {
-            looking--;
+            vqa--;
             free(y);
         } else {
             pthread_detach(thread);
@@ -189,7 +189,7 @@ _Noreturn static void be_guard(void)
     for (int i = 0; i < LITTER && !shared->done; i++)
         if (*shared->litter[i])
             unlink(shared->litter[i]);
-    for (int64_t start = clock_ns(); looking && !shared->done && clock_ms_since(start) < DEATH_S * 1000.0;)
+    for (int64_t start = clock_ns(); vqa && !shared->done && clock_ms_since(start) < DEATH_S * 1000.0;)
         clock_sleep_ms(2);
     _exit(0);
 }
