@@ -232,7 +232,7 @@ static void t_verdict(void **state)
     uint64_t seed = check_seed();
     struct tokenizer *usual = tiny_vocab_usual();
     struct buf text;
-    int seen[OPINION_UNKNOWN + 1] = {0};
+    int seen[LLM_JUDGE_UNKNOWN + 1] = {0};
     buf_init(&text, LONGEST + 100);
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
@@ -241,7 +241,7 @@ static void t_verdict(void **state)
         for (int i = 0; g && i < 100; i++) {
             sample(g, usual, &seed, i & 1, &text);
             char *reason;
-            enum opinion is = opinion_read(text.data, text.len, &reason);
+            enum llm_verdict is = llm_judge_read(text.data, text.len, &reason);
             const char *said = strstr(text.data, "\"verdict\": \"");
             assert_true(said && *reason && strncmp(text.data, "{\"reason\": \"", 12) == 0);
             while (strstr(said + 1, "\"verdict\": \""))
@@ -253,7 +253,7 @@ static void t_verdict(void **state)
         grammar_free(g);
         dialect_free(d);
     }
-    assert_true(seen[OPINION_YES] && seen[OPINION_NO] && seen[OPINION_UNKNOWN]);
+    assert_true(seen[LLM_JUDGE_YES] && seen[LLM_JUDGE_NO] && seen[LLM_JUDGE_UNKNOWN]);
     buf_free(&text);
     tokenizer_free(usual);
 }

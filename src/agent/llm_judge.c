@@ -27,7 +27,7 @@ static const char our_system[] =
     "verdict "
     "is YES, NO, or UNKNOWN when the screenshots do not tell.";
 
-const char *opinion_name(enum opinion o)
+const char *llm_judge_name(enum llm_verdict o)
 {
     static const char *const names[] = {"yes", "no", "unknown"};
     return names[o];
@@ -37,12 +37,12 @@ const char *opinion_name(enum opinion o)
 
 static const struct word {
     const char *text;
-    enum opinion means;
-} words[] = {{"YES", OPINION_YES},
-             {"NO", OPINION_NO},
-             {"UNKNOWN", OPINION_UNKNOWN},
-             {"SUCCESS", OPINION_YES},
-             {"NOT SUCCESS", OPINION_NO}};
+    enum llm_verdict means;
+} words[] = {{"YES", LLM_JUDGE_YES},
+             {"NO", LLM_JUDGE_NO},
+             {"UNKNOWN", LLM_JUDGE_UNKNOWN},
+             {"SUCCESS", LLM_JUDGE_YES},
+             {"NOT SUCCESS", LLM_JUDGE_NO}};
 enum { WORDS = sizeof words / sizeof *words };
 
 static bool part_of_word(char c)
@@ -63,37 +63,38 @@ static const struct word *word_before(const char *text, size_t end)
     return best;
 }
 
-static enum opinion last_word(const char *text, size_t len)
+static enum llm_verdict last_word(const char *text, size_t len)
 {
     for (size_t end = len; end > 0; end--) {
         const struct word *w = end == len || !part_of_word(text[end]) ? word_before(text, end) : NULL;
         if (w)
             return w->means;
     }
-    return OPINION_UNKNOWN;
+    return LLM_JUDGE_UNKNOWN;
 }
 
-static enum opinion one_word(const char *text)
+static enum llm_verdict one_word(const char *text)
 {
     for (int i = 0; i < WORDS; i++)
         if (!strcasecmp(text, words[i].text))
             return words[i].means;
-    return OPINION_UNKNOWN;
+    return LLM_JUDGE_UNKNOWN;
 }
 
 static char *kept_reason(const char *text, size_t len)
 {
-    return xasprintf("%.*s", (int)utf8_valid_prefix(text, len < OPINION_REASON ? len : OPINION_REASON), text);
+    return xasprintf("%.*s", (int)utf8_valid_prefix(text, len < LLM_JUDGE_REASON ? len : LLM_JUDGE_REASON),
+                     text);
 }
 
-enum opinion opinion_read(const char *reply, size_t len, char **reason)
+enum llm_verdict llm_judge_read(const char *reply, size_t len, char **reason)
 {
     json_t *o = len <= REPLY_MAX ? json_loadb(reply, len, 0, NULL) : NULL;
     const char *verdict = json_string_value(json_object_get(o, "verdict"));
     const char *said = json_string_value(json_object_get(o, "reason"));
-    enum opinion is = OPINION_UNKNOWN;
+    enum llm_verdict is = LLM_JUDGE_UNKNOWN;
     if (json_is_object(o))
-        is = verdict ? one_word(verdict) : OPINION_UNKNOWN;
+        is = verdict ? one_word(verdict) : LLM_JUDGE_UNKNOWN;
     else if (len <= REPLY_MAX)
         is = last_word(reply, len);
     if (reason)
@@ -105,7 +106,7 @@ enum opinion opinion_read(const char *reply, size_t len, char **reason)
 /* ---- asking ----------------------------------------------------------------------------------------------------- */
 
 struct watch { /* looked at with every piece of text */
-    const struct opinion_question *q;
+    const struct llm_judge_question *q;
     int64_t start;
     volatile int cancel;
     bool late;
@@ -120,10 +121,10 @@ static void watch(void *arg, const char *text, size_t len)
     flag_set(&w->cancel, w->late || flag_up(w->q->cancel));
 }
 
-static int tell(struct llm *m, const struct opinion_question *q, struct err *e)
+static int tell(struct llm *m, const struct llm_judge_question *q, struct err *e)
 {
-    struct chat_part parts[OPINION_FRAMES + 1];
-    int skip = q->n > OPINION_FRAMES ? q->n - OPINION_FRAMES : 0, n = 0;
+    struct chat_part parts[LLM_JUDGE_FRAMES + 1];
+    int skip = q->n > LLM_JUDGE_FRAMES ? q->n - LLM_JUDGE_FRAMES : 0, n = 0;
     const char *system = q->system && *q->system ? q->system : our_system;
     char *text = wording_inert(q->text);
     for (int i = skip; i < q->n; i++)
@@ -135,27 +136,27 @@ static int tell(struct llm *m, const struct opinion_question *q, struct err *e)
     return rc;
 }
 
-static enum opinion understand(const struct generated *g, const struct watch *w, char **reason)
+static enum llm_verdict understand(const struct generated *g, const struct watch *w, char **reason)
 {
     char *reply = wording_history(g->text.data);
-    enum opinion is = OPINION_UNKNOWN;
+    enum llm_verdict is = LLM_JUDGE_UNKNOWN;
     if (g->finish == FINISH_CANCELLED && w->late)
         *reason = xasprintf("there was no verdict within %.0f s", w->q->seconds);
     else if (g->finish == FINISH_LENGTH)
         *reason = xasprintf("the reply was cut off after %d tokens", g->n);
     else
-        is = opinion_read(reply, strlen(reply), reason);
+        is = llm_judge_read(reply, strlen(reply), reason);
     free(reply);
     return is;
 }
 
-int opinion_ask(struct llm *m, const struct opinion_question *q, enum opinion *out, char **reason,
-                struct err *e)
+int llm_judge_ask(struct llm *m, const struct llm_judge_question *q, enum llm_verdict *out, char **reason,
+                  struct err *e)
 {
     struct watch w = {.q = q, .start = clock_ns()};
     struct llm_request r = {
         .goal = GOAL_VERDICT,
-        .sampling = {.temperature = q->pass ? 0.5f : 0, .top_p = 1, .max_tokens = OPINION_TOKENS},
+        .sampling = {.temperature = q->pass ? 0.5f : 0, .top_p = 1, .max_tokens = LLM_JUDGE_TOKENS},
         .reroll = q->pass,
         .cancel = &w.cancel,
         .on_text = watch,

@@ -12,16 +12,16 @@
 
 #include "agent/llm.h"
 
-enum opinion { OPINION_YES, OPINION_NO, OPINION_UNKNOWN };
-const char *opinion_name(enum opinion o); /* "yes" */
+enum llm_verdict { LLM_JUDGE_YES, LLM_JUDGE_NO, LLM_JUDGE_UNKNOWN };
+const char *llm_judge_name(enum llm_verdict o); /* "yes" */
 
-enum { OPINION_TOKENS = 768, OPINION_REASON = 1000, OPINION_FRAMES = 8 };
+enum { LLM_JUDGE_TOKENS = 768, LLM_JUDGE_REASON = 1000, LLM_JUDGE_FRAMES = 8 };
 
-struct opinion_question {
+struct llm_judge_question {
     const struct dialect *dialect;
     const char *system;         /* NULL or "": our own text for a judge */
     const char *text;           /* made inert here */
-    const struct image *frames; /* [n], oldest first; the last OPINION_FRAMES are shown */
+    const struct image *frames; /* [n], oldest first; the last LLM_JUDGE_FRAMES are shown */
     int n;
     int pass; /* 0: the likeliest reply; those behind it are thrown with dice, which go by this number */
     double seconds;             /* that the reply may take; 0: no limit */
@@ -29,10 +29,10 @@ struct opinion_question {
 };
 
 /* m begins anew with the question.  0 with *reason (owned by the caller), or -1: stopped, or no reply at all. */
-int opinion_ask(struct llm *m, const struct opinion_question *q, enum opinion *out, char **reason,
-                struct err *e);
+int llm_judge_ask(struct llm *m, const struct llm_judge_question *q, enum llm_verdict *out, char **reason,
+                  struct err *e);
 
 /* What a reply says; any bytes.  reason may be NULL. */
-enum opinion opinion_read(const char *reply, size_t len, char **reason);
+enum llm_verdict llm_judge_read(const char *reply, size_t len, char **reason);
 
 #endif

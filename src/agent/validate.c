@@ -34,35 +34,35 @@ void agent_validate_see(struct agent *a)
     image_copy(last, &a->frame, NULL); /* of a size that was captured */
 }
 
-static int record_verdict(struct agent *a, int pass, enum opinion is, const char *reason, double ms,
+static int record_verdict(struct agent *a, int pass, enum llm_verdict is, const char *reason, double ms,
                           struct err *e)
 {
     struct trace *t = a->o->trace;
     char *line = xasprintf("%s: %s",
-                           is == OPINION_YES  ? "accepted"
-                           : is == OPINION_NO ? "not accepted"
-                                              : "not known",
+                           is == LLM_JUDGE_YES  ? "accepted"
+                           : is == LLM_JUDGE_NO ? "not accepted"
+                                                : "not known",
                            reason);
     progress_head(a->o->progress, "check", line);
     free(line);
     trace_begin(t, a->number, "validate");
     trace_int(t, "validation", a->validations);
     trace_int(t, "pass", pass);
-    trace_text(t, "verdict", opinion_name(is));
+    trace_text(t, "verdict", llm_judge_name(is));
     trace_text(t, "text", reason);
     trace_number(t, "ms", ms);
     return trace_end(t, e);
 }
 
 /* One asking; *reason is the caller's, masked. */
-static int ask(struct agent *a, const struct opinion_question *q, enum opinion *is, char **reason,
+static int ask(struct agent *a, const struct llm_judge_question *q, enum llm_verdict *is, char **reason,
                struct err *e)
 {
     const struct validator *v = a->o->validator;
     int64_t start = clock_ns();
     char *said = NULL;
     struct llm *m = v->partner(v->arg, e);
-    int rc = m ? opinion_ask(m, q, is, &said, e) : -1;
+    int rc = m ? llm_judge_ask(m, q, is, &said, e) : -1;
     llm_free(m);
     *reason = rc ? NULL : secrets_mask(a->o->secrets, said);
     free(said);
@@ -70,14 +70,14 @@ static int ask(struct agent *a, const struct opinion_question *q, enum opinion *
 }
 
 /* What it does not accept goes back as what came of the answer. */
-static void send_back(struct agent *a, enum opinion is, const char *reason)
+static void send_back(struct agent *a, enum llm_verdict is, const char *reason)
 {
     agent_set_text(
         &a->result,
         xasprintf(
             "The answer was not accepted. Who checked it against the screenshots %s: %s\nGo on with the "
             "task, and answer when it is done.",
-            is == OPINION_NO ? "says that the task is not done" : "could not tell", reason));
+            is == LLM_JUDGE_NO ? "says that the task is not done" : "could not tell", reason));
 }
 
 int agent_validate(struct agent *a, const char *answer, bool *accepted, struct err *e)
@@ -87,24 +87,24 @@ int agent_validate(struct agent *a, const char *answer, bool *accepted, struct e
     while (first < VALIDATOR_FRAMES - 1 && !a->recent[first].rgb)
         first++;
     char *text = xasprintf("TASK: %s\nANSWER: %s\nWas the task carried out?", o->task, answer);
-    struct opinion_question q = {.dialect = o->dialect,
-                                 .system = *o->dialect->validator ? o->dialect->validator : our_system,
-                                 .text = text,
-                                 .frames = a->recent + first,
-                                 .n = a->recent[VALIDATOR_FRAMES - 1].rgb ? VALIDATOR_FRAMES - first : 0,
-                                 .cancel = screen_stop_flag(o->screen)};
-    enum opinion is = OPINION_YES;
+    struct llm_judge_question q = {.dialect = o->dialect,
+                                   .system = *o->dialect->validator ? o->dialect->validator : our_system,
+                                   .text = text,
+                                   .frames = a->recent + first,
+                                   .n = a->recent[VALIDATOR_FRAMES - 1].rgb ? VALIDATOR_FRAMES - first : 0,
+                                   .cancel = screen_stop_flag(o->screen)};
+    enum llm_verdict is = LLM_JUDGE_YES;
     int rc = 0;
     a->validations++;
-    for (; rc == 0 && q.pass < o->validator->passes && is == OPINION_YES; q.pass++) {
+    for (; rc == 0 && q.pass < o->validator->passes && is == LLM_JUDGE_YES; q.pass++) {
         char *reason = NULL;
         q.seconds = fmax(o->max_seconds - agent_seconds(a), 1);
         rc = ask(a, &q, &is, &reason, e);
-        if (rc == 0 && is != OPINION_YES)
+        if (rc == 0 && is != LLM_JUDGE_YES)
             send_back(a, is, reason);
         free(reason);
     }
-    *accepted = is == OPINION_YES;
+    *accepted = is == LLM_JUDGE_YES;
     free(text);
     return rc;
 }

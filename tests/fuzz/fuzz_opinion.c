@@ -12,8 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *reason, *text = xcalloc(size + 1, 1);
     memcpy(text, data, size);
-    enum opinion is = opinion_read(text, size, &reason);
-    if (is > OPINION_UNKNOWN || strlen(reason) > OPINION_REASON ||
+    enum llm_verdict is = llm_judge_read(text, size, &reason);
+    if (is > LLM_JUDGE_UNKNOWN || strlen(reason) > LLM_JUDGE_REASON ||
         utf8_valid_prefix(reason, strlen(reason)) != strlen(reason))
         bug("no verdict with a reason");
     free(reason);

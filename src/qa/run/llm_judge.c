@@ -6,19 +6,19 @@
 static enum answer judge_ask(void *arg, const struct question *q, char **reason, struct err *e)
 {
     static const enum answer answers[] = {
-        [OPINION_YES] = ANSWER_YES, [OPINION_NO] = ANSWER_NO, [OPINION_UNKNOWN] = ANSWER_UNKNOWN};
+        [LLM_JUDGE_YES] = ANSWER_YES, [LLM_JUDGE_NO] = ANSWER_NO, [LLM_JUDGE_UNKNOWN] = ANSWER_UNKNOWN};
     const struct judge_model *m = arg;
-    struct opinion_question ask = {.dialect = m->dialect,
-                                   .system = m->dialect->judge,
-                                   .text = q->text,
-                                   .frames = q->frames,
-                                   .n = q->n,
-                                   .pass = q->pass,
-                                   .seconds = q->seconds,
-                                   .cancel = q->cancel};
-    enum opinion is = OPINION_UNKNOWN;
+    struct llm_judge_question ask = {.dialect = m->dialect,
+                                     .system = m->dialect->judge,
+                                     .text = q->text,
+                                     .frames = q->frames,
+                                     .n = q->n,
+                                     .pass = q->pass,
+                                     .seconds = q->seconds,
+                                     .cancel = q->cancel};
+    enum llm_verdict is = LLM_JUDGE_UNKNOWN;
     struct llm *llm = m->partner ? m->partner(m->arg, e) : llm_local(m->engine, m->dialect, m->seed);
-    int rc = llm ? opinion_ask(llm, &ask, &is, reason, e) : -1;
+    int rc = llm ? llm_judge_ask(llm, &ask, &is, reason, e) : -1;
     llm_free(llm);
     return rc ? ANSWER_ERROR : answers[is];
 }
