@@ -47,12 +47,12 @@ static int marks_in(const char *text)
 /* Each text that the loop says, with `text` in its place. */
 static char *said(const struct dialect *d, int which, const char *text)
 {
-    struct wording w = {text, 10, 800, 600, 60};
+    struct prompt_vars w = {text, 10, 800, 600, 60};
     struct err e = ERR_INIT;
-    char *out = which == 0   ? wording_task(d, text)
-                : which == 1 ? wording_output(d, "plan", text, &e)
-                : which == 2 ? wording_error(d, "click", text, &e)
-                             : wording_system(d, &w, &e);
+    char *out = which == 0   ? prompt_task(d, text)
+                : which == 1 ? prompt_output(d, "plan", text, &e)
+                : which == 2 ? prompt_error(d, "click", text, &e)
+                             : prompt_system(d, &w, &e);
     if (!out)
         fail_msg("%s: %s", d->name, e.text);
     return out;
@@ -86,10 +86,10 @@ static void t_plain(void **state)
 {
     (void)state;
     static const char text[] = "a < b, [1], <b>bold</b>, <messages>? 3 <| 4 || x[INSTALL] \xe2\x82\xac";
-    char *out = wording_inert("a < b, [1], <b>bold</b>, x[INSTALL] \xe2\x82\xac");
+    char *out = prompt_escape("a < b, [1], <b>bold</b>, x[INSTALL] \xe2\x82\xac");
     assert_string_equal(out, "a < b, [1], <b>bold</b>, x[INSTALL] \xe2\x82\xac");
     free(out);
-    out = wording_inert(text);
+    out = prompt_escape(text);
     assert_non_null(strstr(out, "&lt;messages>")); /* rather too much than too little */
     free(out);
 }
@@ -102,12 +102,12 @@ static void t_length(void **state)
     char *text = malloc(n + 1);
     memset(text, '<', n);
     text[n] = 0;
-    char *out = wording_output(d, "plan", text, NULL);
+    char *out = prompt_output(d, "plan", text, NULL);
     assert_true(strlen(out) < 2300);
     free(out);
     for (size_t i = 0; i + 2 <= n; i += 2)
         memcpy(text + i, "<|", 2);
-    out = wording_error(d, "click", text, NULL);
+    out = prompt_error(d, "click", text, NULL);
     assert_true(strlen(out) < 6000);
     free(out);
     free(text);

@@ -242,7 +242,7 @@ int agent_act(struct agent *a, struct err *e)
     int rc = 0;
     agent_set_text(&a->result, xstrdup(""));
     a->failed = a->expects_change = false;
-    a->tool = wording_tool(a->o->dialect, a->step.nactions ? a->step.actions[0].kind : ACT_NONE, a->reply);
+    a->tool = prompt_tool(a->o->dialect, a->step.nactions ? a->step.actions[0].kind : ACT_NONE, a->reply);
     if (a->veto)
         return refuse(a, e);
     buf_init(&signature, AGENT_TEXT_MAX);

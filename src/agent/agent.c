@@ -219,12 +219,12 @@ int agent_run(const struct agent_options *o, struct agent_result *r, struct err 
 {
     struct agent a = {.o = o, .r = r, .start = clock_ns(), .result = xstrdup(""), .tiles = -1};
     struct screen_rect view = screen_view(o->screen);
-    struct wording w = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
+    struct prompt_vars w = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
     *r = (struct agent_result){.status = AGENT_RUNNING};
-    a.lead = wording_task(o->dialect, o->task);
-    char *system = o->resume ? xstrdup(o->resume->system) : wording_system(o->dialect, &w, e);
+    a.lead = prompt_task(o->dialect, o->task);
+    char *system = o->resume ? xstrdup(o->resume->system) : prompt_system(o->dialect, &w, e);
     if (system && !o->resume) /* else it stands there already */
-        agent_set_text(&system, wording_secrets(system, o->secrets));
+        agent_set_text(&system, prompt_secrets(system, o->secrets));
     int rc = -1;
     if (system)
         a.context = context_new(o->llm, o->dialect, o->window, o->max_images, system, e);

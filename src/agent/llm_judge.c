@@ -126,7 +126,7 @@ static int tell(struct llm *m, const struct llm_judge_question *q, struct err *e
     struct chat_part parts[LLM_JUDGE_FRAMES + 1];
     int skip = q->n > LLM_JUDGE_FRAMES ? q->n - LLM_JUDGE_FRAMES : 0, n = 0;
     const char *system = q->system && *q->system ? q->system : our_system;
-    char *text = wording_inert(q->text);
+    char *text = prompt_escape(q->text);
     for (int i = skip; i < q->n; i++)
         parts[n++] = (struct chat_part){.image = &q->frames[i]};
     parts[n++] = (struct chat_part){.text = text};
@@ -138,7 +138,7 @@ static int tell(struct llm *m, const struct llm_judge_question *q, struct err *e
 
 static enum llm_verdict understand(const struct generated *g, const struct watch *w, char **reason)
 {
-    char *reply = wording_history(g->text.data);
+    char *reply = prompt_reply_as_history(g->text.data);
     enum llm_verdict is = LLM_JUDGE_UNKNOWN;
     if (g->finish == FINISH_CANCELLED && w->late)
         *reason = xasprintf("there was no verdict within %.0f s", w->q->seconds);

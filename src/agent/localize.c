@@ -21,7 +21,7 @@ static int ask(struct agent *a, const char *element, struct generated *g, struct
 {
     const struct dialect *d = a->o->dialect;
     struct llm *m = a->o->localizer;
-    char *inert = wording_inert(element);
+    char *inert = prompt_escape(element);
     struct buf question;
     buf_init(&question, 1 << 20);
     const struct llm_request r = {.goal = GOAL_GROUND,

@@ -43,7 +43,7 @@ static int judge_last_step(struct agent *a, struct err *e)
     }
     if (!changed && a->expects_change && !a->failed && !*a->result && !o->dry_run)
         agent_set_text(&a->result, xstrdup(o->dialect->no_effect));
-    char *lead = (a->failed ? wording_error : wording_output)(o->dialect, a->tool, a->result, e);
+    char *lead = (a->failed ? prompt_error : prompt_output)(o->dialect, a->tool, a->result, e);
     if (!lead)
         return -1;
     agent_set_text(&a->lead, lead);

@@ -62,7 +62,7 @@ static bool mark_at(const char *s)
     return false;
 }
 
-char *wording_inert(const char *text)
+char *prompt_escape(const char *text)
 {
     struct buf out;
     buf_init(&out, SYSTEM_MAX);
@@ -77,7 +77,7 @@ char *wording_inert(const char *text)
     return result;
 }
 
-char *wording_system(const struct dialect *d, const struct wording *w, struct err *e)
+char *prompt_system(const struct dialect *d, const struct prompt_vars *w, struct err *e)
 {
     char date[64], steps[16], seconds[32], width[16], height[16];
     time_t now = time(NULL);
@@ -88,7 +88,7 @@ char *wording_system(const struct dialect *d, const struct wording *w, struct er
     snprintf(seconds, sizeof seconds, "%.0f", w->max_seconds);
     snprintf(width, sizeof width, "%d", w->width);
     snprintf(height, sizeof height, "%d", w->height);
-    char *task = wording_inert(w->task);
+    char *task = prompt_escape(w->task);
     const char *const slots[] = {
         "date",   date,   "max_steps", steps, "max_time_s", seconds,   "os",    "Linux (X11)", "width", width,
         "height", height, "task",      task,  "schema",     d->schema, "tools", d->tool_list,  NULL};
@@ -100,7 +100,7 @@ char *wording_system(const struct dialect *d, const struct wording *w, struct er
     return text;
 }
 
-char *wording_secrets(const char *system, const struct secrets *s)
+char *prompt_secrets(const char *system, const struct secrets *s)
 {
     struct buf out;
     buf_init(&out, 2 * SYSTEM_MAX);
@@ -118,9 +118,9 @@ char *wording_secrets(const char *system, const struct secrets *s)
     return text;
 }
 
-char *wording_task(const struct dialect *d, const char *task)
+char *prompt_task(const struct dialect *d, const char *task)
 {
-    char *inert = wording_inert(task), *text = xasprintf("%s%s%s", d->task_open, inert, d->task_close);
+    char *inert = prompt_escape(task), *text = xasprintf("%s%s%s", d->task_open, inert, d->task_close);
     free(inert);
     return text;
 }
@@ -130,7 +130,7 @@ static char *told(const char *tmpl, const char *tool, const char *slot, const ch
 {
     size_t n = strlen(text);
     char *cut = xasprintf("%.*s", (int)utf8_valid_prefix(text, n < TOLD_MAX ? n : TOLD_MAX), text);
-    char *inert = wording_inert(cut);
+    char *inert = prompt_escape(cut);
     const char *const slots[] = {"tool", tool, slot, inert, NULL};
     struct buf out;
     buf_init(&out, SYSTEM_MAX);
@@ -141,14 +141,14 @@ static char *told(const char *tmpl, const char *tool, const char *slot, const ch
     return result;
 }
 
-char *wording_output(const struct dialect *d, const char *tool, const char *result, struct err *e)
+char *prompt_output(const struct dialect *d, const char *tool, const char *result, struct err *e)
 {
     if (!*result && !d->tool_output_always)
         return xstrdup("");
     return told(d->tool_output, tool, "result", result, e);
 }
 
-char *wording_error(const struct dialect *d, const char *tool, const char *message, struct err *e)
+char *prompt_error(const struct dialect *d, const char *tool, const char *message, struct err *e)
 {
     return told(d->tool_error, tool, "message", message, e);
 }
@@ -163,7 +163,7 @@ static bool names_tool(const char *reply, const char *name)
     return false;
 }
 
-const char *wording_tool(const struct dialect *d, enum action_kind kind, const char *reply)
+const char *prompt_tool(const struct dialect *d, enum action_kind kind, const char *reply)
 {
     const struct tools *t = dialect_tools(d);
     const char *first = kind == ACT_NONE ? "unknown" : action_kind_name(kind);
@@ -178,7 +178,7 @@ const char *wording_tool(const struct dialect *d, enum action_kind kind, const c
     return first;
 }
 
-char *wording_history(const char *reply)
+char *prompt_reply_as_history(const char *reply)
 {
     const char *thought = strstr(reply, "</think>");
     if (thought)

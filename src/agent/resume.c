@@ -39,7 +39,7 @@ static char *first_lead(const struct agent *a, const struct resume *p, struct er
         "done, in part or not at all, and the screen may have changed since.";
     const struct dialect *d = a->o->dialect;
     const char *last = p->n ? p->turns[p->n - 1].history : "";
-    char *told = wording_output(d, wording_tool(d, ACT_NONE, last), notice, e);
+    char *told = prompt_output(d, prompt_tool(d, ACT_NONE, last), notice, e);
     char *lead = told ? xasprintf("%s%s", p->lead ? p->lead : "", told) : NULL;
     free(told);
     return lead;

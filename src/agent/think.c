@@ -47,7 +47,7 @@ static enum attempted read_reply(struct agent *a, const struct generated *g, str
         return err_set(e, ERR_STOPPED, "stopped while the model was deciding");
     if (g->finish == FINISH_CANCELLED)
         return ATTEMPT_OUT_OF_TIME;
-    agent_set_text(&a->reply, wording_history(g->text.data));
+    agent_set_text(&a->reply, prompt_reply_as_history(g->text.data));
     a->as_said = !a->o->dialect->think;
     a->unread = (struct err)ERR_INIT;
     a->fault =

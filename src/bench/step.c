@@ -114,8 +114,8 @@ void bench_step(struct subject *m)
     struct err e = ERR_INIT;
     const struct dialect *d = m->dialect;
     struct turns t = {.n = 0};
-    struct wording w = {task, 100, m->screen.w, m->screen.h, 600};
-    char *system = wording_system(d, &w, &e), *lead = wording_task(d, task);
+    struct prompt_vars w = {task, 100, m->screen.w, m->screen.h, 600};
+    char *system = prompt_system(d, &w, &e), *lead = prompt_task(d, task);
     struct llm *llm = llm_local(m->g, d, 1);
     struct context *c = system ? context_new(llm, d, d->window, d->max_images, system, &e) : NULL;
     int rc = c ? turn(m, c, llm, lead, NULL, &e) : -1; /* the first one compiles the grammar */

@@ -116,7 +116,7 @@ static int ask_step(struct work *w, struct llm *m, const struct calibration_scre
     struct llm_request ask = {.goal = GOAL_STEP,
                               .sampling = {0, 1, d->max_tokens < STEP_TOKENS ? d->max_tokens : STEP_TOKENS},
                               .cancel = screen_stop_flag(NULL)};
-    char *sentence = xasprintf("Press %s", t->label), *task = wording_task(d, sentence),
+    char *sentence = xasprintf("Press %s", t->label), *task = prompt_task(d, sentence),
          *lead = xasprintf("%s%s", task, d->observation_open);
     struct chat_part parts[3] = {{.text = lead}, {.image = &s->image}, {.text = d->observation_close}};
     struct generated reply = {0};
@@ -143,8 +143,8 @@ static int ask_step(struct work *w, struct llm *m, const struct calibration_scre
 static int ask_steps(struct work *w, struct err *e)
 {
     const struct dialect *d = w->a->l->dialect;
-    struct wording words = {"Press a button", 100, w->c->w, w->c->h, 1800};
-    char *system = wording_system(d, &words, e);
+    struct prompt_vars words = {"Press a button", 100, w->c->w, w->c->h, 1800};
+    char *system = prompt_system(d, &words, e);
     if (!system)
         return -1;
     struct llm *m = llm_local(w->a->l->engine, d, 1);

@@ -54,7 +54,7 @@ static void take(struct making *m, const struct turn *u)
         if (!m->open || !m->reply) /* timeline.c sees to it that there are */
             break;
         add(m, m->open->from ? m->open->from : u->step, m->open->lead,
-            u->history ? xstrdup(u->history) : wording_history(m->reply->reply.text));
+            u->history ? xstrdup(u->history) : prompt_reply_as_history(m->reply->reply.text));
         m->p->number = u->step;
         m->open = NULL;
         break;

@@ -246,7 +246,7 @@ static int reply(struct again *a, const struct turn *u, struct err *e)
         compare(a, u, &g);
         a->v->replies++;
         free(a->said);
-        a->said = wording_history(g.text.data);
+        a->said = prompt_reply_as_history(g.text.data);
         if (a->o->stepped)
             a->o->stepped(a->o->arg, u->step, a->v);
     }
