@@ -216,7 +216,7 @@ static int refuse(struct agent *a, struct err *e)
     a->repeats = 0;
     if (a->budget != AGENT_RUNNING)
         a->r->status = a->budget;
-    agent_past_done(a, false);
+    agent_history_done(a, false);
     progress_trouble(a->o->progress, a->result);
     return trace_sync(a->o->trace, e);
 }
@@ -254,7 +254,7 @@ int agent_act(struct agent *a, struct err *e)
     } else {
         rc = perform_all(a, &signature, e);
     }
-    agent_past_done(a, a->fault == FAULT_NONE);
+    agent_history_done(a, a->fault == FAULT_NONE);
     if (a->edited && !a->failed)
         tell_edit(a);
     if (!screen_person(a->o->screen)) /* a person in the way is no mistake */

@@ -132,7 +132,7 @@ static int parts_of_step(struct agent *a, struct err *e)
         return 0;
     agent_validate_see(a);
     if (a->o->overseer)
-        agent_past_begin(a);
+        agent_history_begin(a);
     if (agent_think(a, e))
         return -1;
     if (a->back) /* it is left for an earlier one */
@@ -205,7 +205,7 @@ static void agent_free(struct agent *a)
         image_free(&a->recent[i]);
     step_free(&a->step);
     generated_free(&a->made);
-    past_free(&a->past);
+    history_free(&a->history);
     free(a->veto);
     free(a->reply);
     free(a->lead);

@@ -13,7 +13,8 @@
 
 /* ---- the list --------------------------------------------------------------------------------- */
 
-struct past_step *past_add(struct past *p, const struct past_step *step, const struct saved *saved)
+struct history_step *history_add(struct history *p, const struct history_step *step,
+                                 const struct saved *saved)
 {
     if (p->n == p->cap) {
         p->cap = p->cap ? p->cap * 2 : 32;
@@ -25,7 +26,7 @@ struct past_step *past_add(struct past *p, const struct past_step *step, const s
     return &p->steps[p->n++];
 }
 
-int past_find(const struct past *p, int number)
+int history_find(const struct history *p, int number)
 {
     for (int i = 0; i < p->n; i++)
         if (p->steps[i].number == number)
@@ -33,7 +34,7 @@ int past_find(const struct past *p, int number)
     return -1;
 }
 
-void past_leave(struct past *p, int turn)
+void history_leave(struct history *p, int turn)
 {
     for (int i = 0; i < p->n; i++) {
         if (p->saved[i].turn < turn)
@@ -43,7 +44,7 @@ void past_leave(struct past *p, int turn)
     }
 }
 
-void past_free(struct past *p)
+void history_free(struct history *p)
 {
     for (int i = 0; i < p->n; i++) {
         free(p->steps[i].what);
@@ -54,21 +55,21 @@ void past_free(struct past *p)
     }
     free(p->steps);
     free(p->saved);
-    *p = (struct past){0};
+    *p = (struct history){0};
 }
 
 /* ---- what a step leaves ------------------------------------------------------------------------ */
 
-void agent_past_begin(struct agent *a)
+void agent_history_begin(struct agent *a)
 {
-    struct past_step step = {.number = a->number,
-                             .frame = a->frame_number,
-                             .recorded = a->from != 0,
-                             .from = a->from,
-                             .what = xstrdup(""),
-                             .thought = xstrdup(""),
-                             .tiles = -1,
-                             .reachable = true};
+    struct history_step step = {.number = a->number,
+                                .frame = a->frame_number,
+                                .recorded = a->from != 0,
+                                .from = a->from,
+                                .what = xstrdup(""),
+                                .thought = xstrdup(""),
+                                .tiles = -1,
+                                .reachable = true};
     struct saved saved = {.turn = context_turns(a->context) - 1,
                           .lead = xstrdup(a->lead),
                           .signature = a->signature ? xstrdup(a->signature) : NULL,
@@ -82,7 +83,7 @@ void agent_past_begin(struct agent *a)
                           .tiles = a->tiles};
     memcpy(saved.title, a->title, sizeof saved.title);
     memcpy(saved.class, a->class, sizeof saved.class);
-    past_add(&a->past, &step, &saved);
+    history_add(&a->history, &step, &saved);
 }
 
 static char *description(const struct agent *a)
@@ -102,11 +103,11 @@ static char *description(const struct agent *a)
     return text;
 }
 
-void agent_past_done(struct agent *a, bool ran)
+void agent_history_done(struct agent *a, bool ran)
 {
-    if (!a->past.n)
+    if (!a->history.n)
         return;
-    struct past_step *s = &a->past.steps[a->past.n - 1];
+    struct history_step *s = &a->history.steps[a->history.n - 1];
     agent_set_text(&s->what, description(a));
     agent_set_text(&s->thought, xstrdup(a->step.thought ? a->step.thought : ""));
     s->ran = ran;
@@ -114,11 +115,11 @@ void agent_past_done(struct agent *a, bool ran)
     memcpy(s->ms, a->ms, sizeof s->ms);
 }
 
-void agent_past_judged(struct agent *a)
+void agent_history_judged(struct agent *a)
 {
-    if (!a->past.n)
+    if (!a->history.n)
         return;
-    struct past_step *s = &a->past.steps[a->past.n - 1];
+    struct history_step *s = &a->history.steps[a->history.n - 1];
     s->judged = true;
     s->changed = a->tiles > 0;
     s->tiles = a->tiles;
@@ -138,9 +139,9 @@ static int load_frame(const struct agent *a, int number, struct image *out, stru
 static int frame_of_turn(void *arg, int turn, struct image *out, struct err *e)
 {
     const struct agent *a = arg;
-    for (int i = 0; i < a->past.n; i++)
-        if (a->past.saved[i].turn == turn && !a->past.steps[i].left)
-            return load_frame(a, a->past.steps[i].frame, out, e);
+    for (int i = 0; i < a->history.n; i++)
+        if (a->history.saved[i].turn == turn && !a->history.steps[i].left)
+            return load_frame(a, a->history.steps[i].frame, out, e);
     bug("turn %d has no step", turn);
 }
 
@@ -163,21 +164,21 @@ static void restore(struct agent *a, const struct saved *s)
 int agent_recall(struct agent *a, struct err *e)
 {
     static const struct settled recorded = {0, "recorded"};
-    int i = past_find(&a->past, a->back);
+    int i = history_find(&a->history, a->back);
     if (i < 0)
         bug("step %d cannot be gone back to", a->back);
-    const struct past_step *step = &a->past.steps[i];
+    const struct history_step *step = &a->history.steps[i];
     int64_t start = clock_ns();
-    int turn = a->past.saved[i].turn;
+    int turn = a->history.saved[i].turn;
     image_free(&a->frame);
     if (trace_sync(a->o->trace, e) || load_frame(a, step->frame, &a->frame, e))
         return -1;
     a->ms[PHASE_SEE] = clock_ms_since(start);
     if (context_back(a->context, turn, frame_of_turn, a, &a->cost, e))
         return -1;
-    restore(a, &a->past.saved[i]);
+    restore(a, &a->history.saved[i]);
     a->from = step->recorded ? step->from : step->number;
     a->back = 0;
-    past_leave(&a->past, turn);
+    history_leave(&a->history, turn);
     return agent_record_observation(a, &recorded, e) || agent_record_prompt(a, e) ? -1 : 0;
 }

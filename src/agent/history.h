@@ -15,17 +15,17 @@ struct saved { /* the loop's own state when a step had been observed */
     char title[256], class[128];
 };
 
-struct past { /* [n] beside each other; the last is the step at hand */
-    struct past_step *steps;
+struct history { /* [n] beside each other; the last is the step at hand */
+    struct history_step *steps;
     struct saved *saved;
     int n, cap;
 };
 
-struct past_step *past_add(struct past *p, const struct past_step *step,
-                           const struct saved *saved); /* takes both over */
-int past_find(const struct past *p, int number);       /* index of a step that can be gone back to; -1 */
-void past_leave(struct past *p,
-                int turn); /* steps from this turn on are no part of the conversation any more */
-void past_free(struct past *p);
+struct history_step *history_add(struct history *p, const struct history_step *step,
+                                 const struct saved *saved); /* takes both over */
+int history_find(const struct history *p, int number); /* index of a step that can be gone back to; -1 */
+void history_leave(struct history *p,
+                   int turn); /* steps from this turn on are no part of the conversation any more */
+void history_free(struct history *p);
 
 #endif

@@ -24,7 +24,7 @@ static int judge_last_step(struct agent *a, struct err *e)
     if (trace_end(o->trace, e))
         return -1;
     a->tiles = tiles;
-    agent_past_judged(a);
+    agent_history_judged(a);
     a->repeats = changed || o->dry_run ? 0 : a->repeats;
     if (changed || o->dry_run)
         a->still = 0;

@@ -211,8 +211,8 @@ static void propose(const struct sitting *s, const struct proposed_reply *forks,
         .changed = a->tiles > 0,
         .tiles = a->tiles,
         .expected = a->expects_change,
-        .past = a->past.steps,
-        .n_past = a->past.n - 1,
+        .history = a->history.steps,
+        .n_history = a->history.n - 1,
         .beam_search = search_reply,
         .searcher = s->a,
     };
@@ -361,12 +361,12 @@ static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
     case VERDICT_TAKE:
         return take(s, d->to, e) ? BROKEN : ASK_AGAIN;
     case VERDICT_REWIND:
-        if (past_find(&a->past, d->to) < 0) {
+        if (history_find(&a->history, d->to) < 0) {
             err_set(e, ERR_USAGE, "step %d cannot be gone back to", d->to);
             return BROKEN;
         }
         a->back = d->to;
-        agent_past_done(a, false);
+        agent_history_done(a, false);
         return GO_ON;
     case VERDICT_STOP:
         err_set(e, ERR_STOPPED, "stopped before step %d%s%s", a->number, d->reason && *d->reason ? ": " : "",

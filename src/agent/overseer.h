@@ -46,7 +46,7 @@ struct proposed_reply {
 };
 
 /* A step that lies behind; oldest first. */
-struct past_step {
+struct history_step {
     int number;
     int frame;            /* frames/%06d.png below proposal.dir */
     bool recorded;        /* it was decided on a recorded screen */
@@ -94,8 +94,8 @@ struct proposal {
     bool judged, changed; /* whether the last step had an effect; a first step is not judged */
     double tiles;
     bool expected; /* it should have had */
-    const struct past_step *past;
-    int n_past;
+    const struct history_step *history;
+    int n_history;
 
     /* Other ways in which a part of the reply could have gone: at most max, the likeliest first.  The number of them,
      * 0 when nothing is known (a script, a dialect without slots, a reply that was not held to a grammar).  Runs the

@@ -40,7 +40,7 @@ struct agent {
     float temperature;
 
     /* what an overseer decided about the step (oversee.c) */
-    struct past past;
+    struct history history;
     int from, back;       /* the frame is that of this step; the next step begins again there; 0: no */
     struct image at_hand; /* the screen when it was decided; empty: the frame */
     char *veto;           /* why it is not to be done, else NULL */
@@ -92,9 +92,9 @@ enum attempted agent_attempt(struct agent *a, int reroll, float temperature, str
 
 /* Asks the overseer about the reply that was read until it is to be run, refused, or left.  What is left has a->back. */
 enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e);
-void agent_past_begin(struct agent *a);           /* the step at hand can be gone back to */
-void agent_past_done(struct agent *a, bool ran);  /* what it did is known, and how it went */
-void agent_past_judged(struct agent *a);          /* ... and what it changed */
+void agent_history_begin(struct agent *a);          /* the step at hand can be gone back to */
+void agent_history_done(struct agent *a, bool ran); /* what it did is known, and how it went */
+void agent_history_judged(struct agent *a);         /* ... and what it changed */
 int agent_recall(struct agent *a, struct err *e); /* in place of agent_observe: the screen of step a->back */
 int agent_place(const struct agent *a, struct exec_place *out,
                 struct err *e); /* of the frame, on the display as it is */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 2000, SHOWN_PAST = 8, SHOWN_ALTERNATIVES = 6 };
+enum { SHOWN = 2000, SHOWN_HISTORY = 8, SHOWN_ALTERNATIVES = 6 };
 
 static void plain(FILE *f, const char *text)
 {
@@ -166,11 +166,11 @@ static void put_forks(const struct page *p, const struct step_view *v)
     }
 }
 
-static void put_past(const struct page *p, const struct step_view *v, int shown)
+static void put_history(const struct page *p, const struct step_view *v, int shown)
 {
-    int first = v->p->n_past > shown ? v->p->n_past - shown : 0;
-    for (int i = first; i < v->p->n_past; i++) {
-        const struct past_step *s = &v->p->past[i];
+    int first = v->p->n_history > shown ? v->p->n_history - shown : 0;
+    for (int i = first; i < v->p->n_history; i++) {
+        const struct history_step *s = &v->p->history[i];
         name(p, i == first ? "past" : "");
         fprintf(p->f, "%3d%c ", s->number, s->left ? 'x' : ' ');
         plain(p->f, s->what);
@@ -233,7 +233,7 @@ void step_print(FILE *f, const struct step_view *v, unsigned flags)
     put_alternatives(&p, "places", v->places, v->n_places);
     put_forks(&p, v);
     put_costs(&p, v);
-    put_past(&p, v, flags & PRINT_MORE ? 1000 : SHOWN_PAST);
+    put_history(&p, v, flags & PRINT_MORE ? 1000 : SHOWN_HISTORY);
     for (int i = 0; i < v->n_breaks; i++)
         format(&p, i ? "" : "breaks", "%d  %s", i + 1, v->breaks[i]);
     line(&p, v->error ? "!" : "", v->error ? bad : NULL, v->message);

@@ -73,11 +73,11 @@ void scene_show(struct scene *s, const struct step_view *v)
     s->scrolled = 0;
 }
 
-const struct past_step *scene_past(const struct step_view *v, int number)
+const struct history_step *scene_history(const struct step_view *v, int number)
 {
-    for (int i = 0; i < v->p->n_past; i++)
-        if (v->p->past[i].number == number)
-            return &v->p->past[i];
+    for (int i = 0; i < v->p->n_history; i++)
+        if (v->p->history[i].number == number)
+            return &v->p->history[i];
     return NULL;
 }
 

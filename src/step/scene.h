@@ -112,6 +112,6 @@ void scene_draw_strip(struct scene *s, const struct step_view *v, const struct s
                       struct paint *p);
 struct box scene_thumb(const struct scene *s, const struct step_view *v, int i); /* of past[i] */
 /* The past step of that number, NULL when there is none. */
-const struct past_step *scene_past(const struct step_view *v, int number);
+const struct history_step *scene_history(const struct step_view *v, int number);
 
 #endif

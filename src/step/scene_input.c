@@ -148,19 +148,19 @@ static bool say(struct step_command *out, enum step_verb verb, int n)
     return true;
 }
 
-static void look_at(struct scene *s, const struct past_step *past)
+static void look_at(struct scene *s, const struct history_step *history)
 {
     char number[16];
-    snprintf(number, sizeof number, "%d", past->number);
-    s->selected = past->number;
-    open_line(s, MODE_REWIND, past->reachable ? number : "");
+    snprintf(number, sizeof number, "%d", history->number);
+    s->selected = history->number;
+    open_line(s, MODE_REWIND, history->reachable ? number : "");
 }
 
 static void look_back(struct scene *s, const struct step_view *v)
 {
-    for (int i = v->p->n_past - 1; i >= 0; i--)
-        if (v->p->past[i].reachable) {
-            look_at(s, &v->p->past[i]);
+    for (int i = v->p->n_history - 1; i >= 0; i--)
+        if (v->p->history[i].reachable) {
+            look_at(s, &v->p->history[i]);
             return;
         }
     open_line(s, MODE_REWIND, "");
@@ -275,9 +275,9 @@ bool scene_press(struct scene *s, const struct step_view *v, double x, double y,
         if (box_has(scene_button(s, i, &key), x, y))
             return letter(s, v, key, out);
     }
-    for (int i = 0; i < v->p->n_past && box_has(l.strip, x, y); i++)
+    for (int i = 0; i < v->p->n_history && box_has(l.strip, x, y); i++)
         if (box_has(scene_thumb(s, v, i), x, y))
-            look_at(s, &v->p->past[i]);
+            look_at(s, &v->p->history[i]);
     if (!box_has(l.frame, x, y) || s->selected)
         return false;
     return !take_target(s, v, x, y) && aim && aim_at(s, false, x, y, out);
@@ -302,7 +302,7 @@ bool scene_release(struct scene *s, const struct step_view *v, double x, double 
 void scene_wheel(struct scene *s, const struct step_view *v, double x, double y, double by)
 {
     const struct box b = scene_layout(s).strip;
-    if (!box_has(b, x, y) || !v->p->n_past)
+    if (!box_has(b, x, y) || !v->p->n_history)
         return;
     s->scrolled += by * 60;
     double hidden = b.x - scene_thumb(s, v, 0).x + s->scrolled; /* what can be pulled in from the left */

@@ -56,14 +56,14 @@ static cairo_surface_t *thumb(struct scene *s, const struct step_view *v, int nu
 
 static cairo_surface_t *looked_at(struct scene *s, const struct step_view *v)
 {
-    const struct past_step *past = s->selected ? scene_past(v, s->selected) : NULL;
-    if (!past)
+    const struct history_step *history = s->selected ? scene_history(v, s->selected) : NULL;
+    if (!history)
         return s->frame;
-    if (!s->looked_at.surface || s->looked_at.number != past->frame) {
+    if (!s->looked_at.surface || s->looked_at.number != history->frame) {
         if (s->looked_at.surface)
             cairo_surface_destroy(s->looked_at.surface);
-        s->looked_at.surface = read_frame(v, past->frame, false);
-        s->looked_at.number = past->frame;
+        s->looked_at.surface = read_frame(v, history->frame, false);
+        s->looked_at.number = history->frame;
     }
     return s->looked_at.surface;
 }
@@ -257,16 +257,16 @@ void scene_draw_picture(struct scene *s, const struct step_view *v, const struct
 struct box scene_thumb(const struct scene *s, const struct step_view *v, int i)
 {
     const struct box b = scene_layout(s).strip;
-    double step = THUMB_W + THUMB_GAP, all = v->p->n_past * step - THUMB_GAP;
+    double step = THUMB_W + THUMB_GAP, all = v->p->n_history * step - THUMB_GAP;
     double left = fmin(b.x, b.x + b.w - all) + s->scrolled;
     return (struct box){left + i * step, b.y, THUMB_W, b.h};
 }
 
-static void draw_past(struct scene *s, const struct step_view *v, struct paint *p, const struct box b,
-                      const struct past_step *past)
+static void draw_history(struct scene *s, const struct step_view *v, struct paint *p, const struct box b,
+                         const struct history_step *history)
 {
     const struct box pic = {b.x, b.y, b.w, b.h - 36};
-    cairo_surface_t *im = thumb(s, v, past->frame);
+    cairo_surface_t *im = thumb(s, v, history->frame);
     char text[80];
     paint_box(p, pic, 6, INK_PANEL, 1);
     if (im) {
@@ -276,31 +276,31 @@ static void draw_past(struct scene *s, const struct step_view *v, struct paint *
             p, im,
             (struct box){pic.x + (pic.w - w * fit) / 2, pic.y + (pic.h - h * fit) / 2, w * fit, h * fit});
     }
-    if (past->left || !past->ran)
+    if (history->left || !history->ran)
         paint_box(p, pic, 6, INK_GROUND, 0.6);
-    enum colour ink = past->failed && past->ran                        ? INK_BAD
-                      : past->judged && !past->changed && past->ran    ? INK_WARN
-                      : past->number == s->selected || past->reachable ? INK_ACCENT
-                                                                       : INK_LINE;
-    bool chosen = past->number == s->selected;
+    enum colour ink = history->failed && history->ran                        ? INK_BAD
+                      : history->judged && !history->changed && history->ran ? INK_WARN
+                      : history->number == s->selected || history->reachable ? INK_ACCENT
+                                                                             : INK_LINE;
+    bool chosen = history->number == s->selected;
     paint_frame(p, box_inset(pic, 0.5), 6, chosen ? 2.5 : 1, chosen ? INK_BLUE : ink, chosen ? 1 : 0.7);
-    snprintf(text, sizeof text, "%d%s%s", past->number,
-             past->left   ? "  left"
-             : !past->ran ? "  not run"
-                          : "",
-             past->failed && past->ran                     ? "  failed"
-             : past->judged && !past->changed && past->ran ? "  no effect"
-                                                           : "");
+    snprintf(text, sizeof text, "%d%s%s", history->number,
+             history->left   ? "  left"
+             : !history->ran ? "  not run"
+                             : "",
+             history->failed && history->ran                        ? "  failed"
+             : history->judged && !history->changed && history->ran ? "  no effect"
+                                                                    : "");
     paint_text(p, b.x + 2, pic.y + pic.h + 3, b.w - 4,
                (struct text){FACE_BOLD, 11, 1, 0, ink == INK_LINE ? INK_DIM : ink}, text);
     paint_text(p, b.x + 2, pic.y + pic.h + 18, b.w - 4, (struct text){FACE_PLAIN, 11, 1, 0, INK_DIM},
-               past->what ? past->what : "");
+               history->what ? history->what : "");
 }
 
 void scene_draw_strip(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                       struct paint *p)
 {
-    if (!v->p->n_past) {
+    if (!v->p->n_history) {
         paint_frame(p, box_inset(l->strip, 0.5), 8, 1, INK_LINE, 0.6);
         paint_text(p, l->strip.x, l->strip.y + l->strip.h / 2 - 9, l->strip.w,
                    (struct text){FACE_PLAIN, 13, 1, 0.5, INK_FAINT}, "steps that lie behind come here");
@@ -309,10 +309,10 @@ void scene_draw_strip(struct scene *s, const struct step_view *v, const struct s
     cairo_save(p->cr);
     cairo_rectangle(p->cr, l->strip.x, l->strip.y, l->strip.w, l->strip.h);
     cairo_clip(p->cr);
-    for (int i = 0; i < v->p->n_past; i++) {
+    for (int i = 0; i < v->p->n_history; i++) {
         struct box b = scene_thumb(s, v, i);
         if (b.x + b.w > l->strip.x && b.x < l->strip.x + l->strip.w)
-            draw_past(s, v, p, b, &v->p->past[i]);
+            draw_history(s, v, p, b, &v->p->history[i]);
     }
     cairo_restore(p->cr);
 }

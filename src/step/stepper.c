@@ -148,9 +148,9 @@ static int edit(struct stepper *s, const struct proposal *p, const struct step_c
 
 static bool can_go_back(const struct proposal *p, int number)
 {
-    for (int i = 0; i < p->n_past; i++)
-        if (p->past[i].number == number)
-            return p->past[i].reachable;
+    for (int i = 0; i < p->n_history; i++)
+        if (p->history[i].number == number)
+            return p->history[i].reachable;
     return number == p->number;
 }
 
