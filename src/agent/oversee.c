@@ -17,7 +17,7 @@ enum { REPLIES = OVERSEER_FORKS + 1 };
 static const float warmth = 0.7f;     /* of another reply where the likeliest one would be the same again */
 static const double tile_level = 3.0; /* as an effect is judged (observe.c) */
 
-struct aside { /* a reply that is not at hand */
+struct saved_reply { /* a reply that is not at hand */
     struct step step;
     enum action_fault fault;
     struct err unread;
@@ -29,10 +29,10 @@ struct aside { /* a reply that is not at hand */
     enum attempted got;
 };
 
-struct sitting { /* one step before the overseer */
+struct review { /* one step before the overseer */
     struct agent *a;
     enum attempted got; /* of the reply at hand */
-    struct aside aside[REPLIES];
+    struct saved_reply saved[REPLIES];
     int n, taken; /* replies to choose from, 0: only the one at hand; which that is */
     bool moved;
     double moved_on;
@@ -48,17 +48,17 @@ const char *verdict_name(enum verdict v)
 /* ---- replies ---------------------------------------------------------------------------------- */
 
 /* The reply at hand goes to `to`; the agent is left without one. */
-static void put_aside(struct sitting *s, struct aside *to)
+static void save_reply(struct review *s, struct saved_reply *to)
 {
     struct agent *a = s->a;
-    *to = (struct aside){a->step, a->fault,  a->unread,      a->reply, a->as_said,
-                         a->made, a->reroll, a->temperature, s->got};
+    *to = (struct saved_reply){a->step, a->fault,  a->unread,      a->reply, a->as_said,
+                               a->made, a->reroll, a->temperature, s->got};
     a->step = (struct step){0};
     a->made = (struct generated){0};
     a->reply = NULL;
 }
 
-static void take_up(struct sitting *s, struct aside *from)
+static void restore_reply(struct review *s, struct saved_reply *from)
 {
     struct agent *a = s->a;
     a->step = from->step;
@@ -70,22 +70,22 @@ static void take_up(struct sitting *s, struct aside *from)
     a->reroll = from->reroll;
     a->temperature = from->temperature;
     s->got = from->got;
-    *from = (struct aside){0};
+    *from = (struct saved_reply){0};
 }
 
-static void forget(struct sitting *s)
+static void forget(struct review *s)
 {
     for (int i = 0; i < s->n; i++) {
-        step_free(&s->aside[i].step);
-        generated_free(&s->aside[i].made);
-        free(s->aside[i].reply);
-        s->aside[i] = (struct aside){0};
+        step_free(&s->saved[i].step);
+        generated_free(&s->saved[i].made);
+        free(s->saved[i].reply);
+        s->saved[i] = (struct saved_reply){0};
     }
     s->n = s->taken = 0;
 }
 
 /* Other dice, at the temperature of the dialect. */
-static enum attempted another(struct sitting *s, struct err *e)
+static enum attempted another(struct review *s, struct err *e)
 {
     struct agent *a = s->a;
     float t = a->o->sampling.temperature;
@@ -138,10 +138,10 @@ static struct proposed_reply at_hand(const struct agent *a)
     return t;
 }
 
-static void put_forks(const struct sitting *s, struct proposed_reply *forks)
+static void put_forks(const struct review *s, struct proposed_reply *forks)
 {
     for (int i = 0; i < s->n; i++) {
-        const struct aside *r = &s->aside[i];
+        const struct saved_reply *r = &s->saved[i];
         forks[i] = shown_reply(s->a, &r->step, r->fault, &r->unread, &r->made);
         forks[i].reroll = r->reroll;
         forks[i].temperature = r->temperature;
@@ -177,7 +177,7 @@ static int search_reply(const struct proposal *p, const struct slot *slot, struc
     return n < 0 ? 0 : n;
 }
 
-static void propose(const struct sitting *s, const struct proposed_reply *forks, struct proposal *p)
+static void propose(const struct review *s, const struct proposed_reply *forks, struct proposal *p)
 {
     const struct agent *a = s->a;
     *p = (struct proposal){
@@ -236,7 +236,7 @@ static void put_actions(struct trace *t, const char *key, const struct step *ste
     buf_free(&b);
 }
 
-static int record_decision(const struct sitting *s, const struct decision *d, struct err *e)
+static int record_decision(const struct review *s, const struct decision *d, struct err *e)
 {
     const struct agent *a = s->a;
     struct trace *t = a->o->trace;
@@ -261,7 +261,7 @@ static int record_decision(const struct sitting *s, const struct decision *d, st
 }
 
 /* The display as it is now.  What was shown lies elsewhere by now: true. */
-static int look(struct sitting *s, bool *moved, struct err *e)
+static int look(struct review *s, bool *moved, struct err *e)
 {
     struct agent *a = s->a;
     if (screen_capture(a->o->screen, &a->at_hand, e))
@@ -275,7 +275,7 @@ static int look(struct sitting *s, bool *moved, struct err *e)
     return 0;
 }
 
-static void edit(struct sitting *s, struct decision *d)
+static void edit(struct review *s, struct decision *d)
 {
     struct agent *a = s->a;
     for (int i = 0; i < a->step.nactions; i++)
@@ -289,20 +289,20 @@ static void edit(struct sitting *s, struct decision *d)
     s->got = ATTEMPT_READ;
 }
 
-static int again(struct sitting *s, struct err *e)
+static int again(struct review *s, struct err *e)
 {
     forget(s);
     s->got = another(s, e);
     return s->got == ATTEMPT_FAILED ? -1 : 0;
 }
 
-static int fork_replies(struct sitting *s, int n, struct err *e)
+static int fork_replies(struct review *s, int n, struct err *e)
 {
     forget(s);
     n = n < 1 ? 1 : n > OVERSEER_FORKS ? OVERSEER_FORKS : n;
     s->n = 1;
     for (int i = 1; i <= n; i++) {
-        put_aside(s, &s->aside[i - 1]);
+        save_reply(s, &s->saved[i - 1]);
         s->n = i + 1;
         s->taken = i;
         s->got = another(s, e);
@@ -310,29 +310,29 @@ static int fork_replies(struct sitting *s, int n, struct err *e)
             return -1;
         if (s->got == ATTEMPT_OUT_OF_TIME)
             return 0;
-        s->aside[i - 1].as_said = false; /* the conversation holds the last one */
+        s->saved[i - 1].as_said = false; /* the conversation holds the last one */
     }
-    put_aside(s, &s->aside[s->taken]);
-    take_up(s, &s->aside[0]);
+    save_reply(s, &s->saved[s->taken]);
+    restore_reply(s, &s->saved[0]);
     s->taken = 0;
     return 0;
 }
 
-static int take(struct sitting *s, int i, struct err *e)
+static int take(struct review *s, int i, struct err *e)
 {
     if (i < 0 || i >= s->n)
         return err_set(e, ERR_USAGE, "there is no reply %d to take", i);
     if (i == s->taken)
         return 0;
-    put_aside(s, &s->aside[s->taken]);
-    take_up(s, &s->aside[i]);
+    save_reply(s, &s->saved[s->taken]);
+    restore_reply(s, &s->saved[i]);
     s->taken = i;
     return 0;
 }
 
 enum outcome { GO_ON = 1, ASK_AGAIN = 0, BROKEN = -1 };
 
-static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
+static enum outcome follow(struct review *s, struct decision *d, struct err *e)
 {
     struct agent *a = s->a;
     bool moved = false;
@@ -378,7 +378,7 @@ static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
 
 /* Labels the proposal with the first rule that asks about one of its actions or forbids it, as "confirm: sending".  Only
  * an action that the rules would ask about counts as irreversible: a forbidden one will not happen. */
-static int label_with_rule(struct sitting *s, struct proposal *p, struct err *e)
+static int label_with_rule(struct review *s, struct proposal *p, struct err *e)
 {
     const struct agent *a = s->a;
     for (int i = 0; a->o->gate && i < a->step.nactions && !p->gate; i++) {
@@ -395,7 +395,7 @@ static int label_with_rule(struct sitting *s, struct proposal *p, struct err *e)
 }
 
 /* The clock of the run stands still meanwhile. */
-static int ask(struct sitting *s, struct decision *d, struct err *e)
+static int ask(struct review *s, struct decision *d, struct err *e)
 {
     struct agent *a = s->a;
     struct proposed_reply forks[REPLIES];
@@ -414,7 +414,7 @@ static int ask(struct sitting *s, struct decision *d, struct err *e)
 }
 
 /* How far the display is from what is shown, which is from the record. */
-static int look_at_first(struct sitting *s, struct err *e)
+static int look_at_first(struct review *s, struct err *e)
 {
     struct agent *a = s->a;
     bool moved;
@@ -431,7 +431,7 @@ static int look_at_first(struct sitting *s, struct err *e)
 
 enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e)
 {
-    struct sitting s = {.a = a, .got = got};
+    struct review s = {.a = a, .got = got};
     a->seen = false;
     enum outcome what = look_at_first(&s, e) ? BROKEN : ASK_AGAIN;
     while (what == ASK_AGAIN && s.got != ATTEMPT_OUT_OF_TIME) {
@@ -441,7 +441,7 @@ enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e)
         free(d.reason);
     }
     if (s.n)
-        s.aside[s.taken] = (struct aside){0}; /* it is at hand */
+        s.saved[s.taken] = (struct saved_reply){0}; /* it is at hand */
     forget(&s);
     if (s.got == ATTEMPT_OUT_OF_TIME && a->budget == AGENT_RUNNING)
         a->budget = AGENT_TIME;
