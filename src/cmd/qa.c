@@ -123,7 +123,7 @@ struct qa {
     struct suite *suite;
     struct vault *vault;
     struct job_model model;
-    struct crew crew;
+    struct workers workers;
     struct results results;
     struct live *live;
     struct running_own *told; /* to others; NULL: not */
@@ -243,7 +243,7 @@ static int open_model(struct qa *q, struct err *e)
         return -1;
     q->judge = (struct judge_model){
         .engine = q->model.engine, .dialect = q->dialect, .seed = q->s.run.seed ? q->s.run.seed : 1};
-    q->crew.judge = judge_of(&q->judge);
+    q->workers.judge = judge_of(&q->judge);
     q->results.model = q->model.dir;
     q->results.dialect = q->dialect->name;
     return 0;
@@ -334,16 +334,16 @@ static int run_tests(struct qa *q, struct err *e)
     if (rc)
         setup_failed(q, &said, e);
     buf_free(&said);
-    const struct crew_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
-                                   .retries = q->s.retries,
-                                   .attempts = q->s.attempts,
-                                   .fail_fast = q->s.fail_fast,
-                                   .seconds = q->s.max_time,
-                                   .live = q->live,
-                                   .saved = save_now_and_then,
-                                   .arg = q};
+    const struct workers_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
+                                      .retries = q->s.retries,
+                                      .attempts = q->s.attempts,
+                                      .fail_fast = q->s.fail_fast,
+                                      .seconds = q->s.max_time,
+                                      .live = q->live,
+                                      .saved = save_now_and_then,
+                                      .arg = q};
     if (rc == 0)
-        crew_run(&q->crew, &o, &q->results);
+        workers_run(&q->workers, &o, &q->results);
     struct err late = ERR_INIT;
     if (house &&
         desk_run_all(house, q->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, NULL, &late))
@@ -377,14 +377,14 @@ static int work(struct qa *q, struct err *e)
     memory_return_large(); /* threads come and go, and all look at screenshots */
     if (open_model(q, e))
         return nothing_ran(q, e);
-    q->crew.settings = &q->s.run;
-    q->crew.suite = q->suite;
-    q->crew.model = &q->model;
-    q->crew.vault = q->vault;
-    q->crew.fake = q->s.run.fake;
-    q->crew.confirm = q->s.confirm;
-    q->crew.dir = q->results.dir;
-    q->crew.update_golden = q->s.update_golden;
+    q->workers.settings = &q->s.run;
+    q->workers.suite = q->suite;
+    q->workers.model = &q->model;
+    q->workers.vault = q->vault;
+    q->workers.fake = q->s.run.fake;
+    q->workers.confirm = q->s.confirm;
+    q->workers.dir = q->results.dir;
+    q->workers.update_golden = q->s.update_golden;
     struct err untold = ERR_INIT;
     q->told = running_enter(0, "", q->suite->name, q->results.started, &untold);
     if (!q->told || running_set_dir(q->told, q->results.dir, &untold))
@@ -415,13 +415,13 @@ static void close_all(struct qa *q)
     suite_free(q->suite);
     for (int i = 0; i < 4; i++)
         free(q->reports[i]);
-    for (int i = 0; i < q->crew.argc; i++)
-        free(q->crew.argv[i]);
-    free(q->crew.argv);
+    for (int i = 0; i < q->workers.argc; i++)
+        free(q->workers.argv[i]);
+    free(q->workers.argv);
 }
 
 /* Parsing moves the words. */
-static void keep_words(struct crew *c, int argc, char **argv)
+static void keep_words(struct workers *c, int argc, char **argv)
 {
     c->argc = argc;
     c->argv = xcalloc((unsigned long)argc, sizeof *c->argv);
@@ -432,8 +432,8 @@ static void keep_words(struct crew *c, int argc, char **argv)
 int cmd_qa(int argc, char **argv)
 {
     struct err e = ERR_INIT;
-    struct qa q = {.crew = {.build = version_build()}};
-    keep_words(&q.crew, argc, argv);
+    struct qa q = {.workers = {.build = version_build()}};
+    keep_words(&q.workers, argc, argv);
     job_unset(&q.s.run);
     if (options_defaults(job_options, &q.s.run, &e))
         return options_refuse(&qa_command, &e);

@@ -19,7 +19,7 @@ enum {
 };
 
 struct scene { /* one attempt */
-    const struct crew *crew;
+    const struct workers *workers;
     const struct test *test;
     struct attempt *out;
     struct desk *desk;
@@ -122,7 +122,7 @@ static int open_desk(struct scene *s, struct err *e)
 static char *fake_replies(const struct scene *s)
 {
     struct stat st;
-    const char *fake = s->crew->fake;
+    const char *fake = s->workers->fake;
     if (fake && stat(fake, &st) == 0 && S_ISDIR(st.st_mode))
         return xasprintf("%s/%s.txt", fake, s->test->id);
     return fake ? xstrdup(fake) : NULL;
@@ -133,12 +133,12 @@ static void fill_settings(struct scene *s)
 {
     const struct test *t = s->test;
     struct run_settings *r = &s->job.s;
-    *r = *s->crew->settings;
+    *r = *s->workers->settings;
     r->display = desk_display(s->desk);
     r->fake = s->fake = fake_replies(s);
-    r->runs = s->runs = xasprintf("%s/runs/%s", s->crew->dir, t->id);
+    r->runs = s->runs = xasprintf("%s/runs/%s", s->workers->dir, t->id);
     r->seed = t->seed + s->dice;
-    r->confirm = s->crew->confirm ? s->crew->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
+    r->confirm = s->workers->confirm ? s->workers->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
     if (t->steps)
         r->max_steps = t->steps;
     if (t->seconds > 0)
@@ -155,13 +155,13 @@ static void work(struct scene *s)
 {
     struct agent_result r;
     struct err e = ERR_INIT;
-    job_begin(&s->job, s->crew->build, s->crew->argc, s->crew->argv);
+    job_begin(&s->job, s->workers->build, s->workers->argc, s->workers->argv);
     s->job_begun = true;
-    s->job.model = s->crew->model;
+    s->job.model = s->workers->model;
     s->job.among = true;
     s->job.task = xstrdup(s->test->task);
     fill_settings(s);
-    if (vault_take(s->crew->vault, s->job.s.secrets, &s->job.secrets, &e)) {
+    if (vault_take(s->workers->vault, s->job.s.secrets, &s->job.secrets, &e)) {
         take_error(s, &e);
         return;
     }
@@ -227,13 +227,13 @@ static int run_checks(struct scene *s)
         .gate = seen ? s->job.gate : NULL,
         .answer = a->answer,
         .run_dir = a->run_dir,
-        .golden_dir = s->crew->suite->dir,
+        .golden_dir = s->workers->suite->dir,
         .out_dir = e.kind ? NULL : s->pictures,
         .frames = s->frames,
         .n_frames = s->n_frames,
         .ended = s->ended,
-        .update_golden = s->crew->update_golden,
-        .judge = s->crew->judge,
+        .update_golden = s->workers->update_golden,
+        .judge = s->workers->judge,
         .cancel = screen_stop_flag(NULL),
     };
     int rc = checks_run(&scene, a);
@@ -254,7 +254,7 @@ static int capture(const struct scene *s, struct image *out)
         return rc;
     }
     const struct screen_options o = {.display = desk_display(s->desk)};
-    struct screen *own = *s->crew->settings->hide ? NULL : screen_open(&o, NULL);
+    struct screen *own = *s->workers->settings->hide ? NULL : screen_open(&o, NULL);
     int rc = own ? screen_capture(own, out, NULL) : -1;
     screen_close(own);
     return rc;
@@ -294,7 +294,7 @@ static void keep_picture(struct scene *s)
 
 static void hide(const struct scene *s, char **text)
 {
-    char *masked = *text ? vault_mask(s->crew->vault, *text) : NULL;
+    char *masked = *text ? vault_mask(s->workers->vault, *text) : NULL;
     free(*text);
     *text = masked;
 }
@@ -328,9 +328,10 @@ static void away(struct scene *s)
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */
 
-void attempt_run(const struct crew *c, const struct test *t, int number, uint64_t dice, struct attempt *out)
+void attempt_run(const struct workers *c, const struct test *t, int number, uint64_t dice,
+                 struct attempt *out)
 {
-    struct scene s = {.crew = c, .test = t, .out = out, .number = number, .dice = dice};
+    struct scene s = {.workers = c, .test = t, .out = out, .number = number, .dice = dice};
     struct err e = ERR_INIT;
     int64_t start = clock_ns();
     bool judged, stopped;

@@ -13,7 +13,7 @@
 #include "qa/run/secret_store.h"
 #include "run/job.h"
 
-struct crew { /* what all tests of a run share; it does not change while they run */
+struct workers { /* what all tests of a run share; it does not change while they run */
     const struct run_settings *settings; /* of the command line; what a test says comes before them */
     const char *build;                   /* version_build() */
     int argc;
@@ -30,6 +30,7 @@ struct crew { /* what all tests of a run share; it does not change while they ru
 };
 
 /* number: of the attempt, from 1; dice: 0 for the test's own, else others.  Fills *out, whose parts are the caller's: attempt_free(). */
-void attempt_run(const struct crew *c, const struct test *t, int number, uint64_t dice, struct attempt *out);
+void attempt_run(const struct workers *c, const struct test *t, int number, uint64_t dice,
+                 struct attempt *out);
 
 #endif

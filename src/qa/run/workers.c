@@ -11,11 +11,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { CREW_MAX = 256, TICK_NS = 250000000 };
+enum { WORKERS_MAX = 256, TICK_NS = 250000000 };
 
 struct work { /* shared by the threads, under `lock` */
-    const struct crew *crew;
-    const struct crew_options *o;
+    const struct workers *workers;
+    const struct workers_options *o;
     struct results *r;
     pthread_mutex_t lock, desktop; /* desktop: a display that is not ours takes one test at a time */
     pthread_cond_t ended;
@@ -73,7 +73,7 @@ static void do_test(struct work *w, struct result *r)
         struct attempt *a = &r->attempts[r->n];
         /* Fresh attempts throw other dice; a retry throws the same, so that what differs is the program. */
         uint64_t dice = r->n < attempts_of(w, r->test) ? (uint64_t)r->n : 0;
-        attempt_run(w->crew, r->test, ++r->n, dice, a);
+        attempt_run(w->workers, r->test, ++r->n, dice, a);
         result_verdict(r->test, a, &r->judged);
         r->outcome = a->outcome;
     } while (again(w, r));
@@ -160,15 +160,15 @@ static void wait_for(struct work *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-void crew_run(const struct crew *c, const struct crew_options *o, struct results *r)
+void workers_run(const struct workers *c, const struct workers_options *o, struct results *r)
 {
-    struct worker workers[CREW_MAX];
-    struct work w = {.crew = c, .o = o, .r = r, .start = clock_ns()};
+    struct worker workers[WORKERS_MAX];
+    struct work w = {.workers = c, .o = o, .r = r, .start = clock_ns()};
     pthread_mutex_init(&w.lock, NULL);
     pthread_mutex_init(&w.desktop, NULL);
     pthread_cond_init(&w.ended, NULL);
     int n = o->jobs < r->n ? o->jobs : r->n;
-    n = start_workers(&w, workers, n < CREW_MAX ? n : CREW_MAX);
+    n = start_workers(&w, workers, n < WORKERS_MAX ? n : WORKERS_MAX);
     if (n == 0 && r->n)
         die(ERR_ENV, "cannot start a thread for a test");
     wait_for(&w);

@@ -11,7 +11,7 @@
 #include "qa/report/live.h"
 #include "qa/run/attempt.h"
 
-struct crew_options {
+struct workers_options {
     int jobs;
     int retries,
         attempts;   /* of tests that do not say; attempts: tries that are no sign of flakiness, from 1 */
@@ -24,6 +24,6 @@ struct crew_options {
 
 /* Runs the tests of the rows that results_begin() made, in order; those that did not run stay skipped.  The stop flag of
  * the process ends it. */
-void crew_run(const struct crew *c, const struct crew_options *o, struct results *r);
+void workers_run(const struct workers *c, const struct workers_options *o, struct results *r);
 
 #endif
