@@ -121,7 +121,7 @@ const struct command qa_command = {
 struct qa {
     struct qa_settings s;
     struct suite *suite;
-    struct vault *vault;
+    struct secret_store *secret_store;
     struct job_model model;
     struct workers workers;
     struct results results;
@@ -307,7 +307,8 @@ static void tell(const struct qa *q)
 /* What it wrote is told, and why, without the secrets in either. */
 static void setup_failed(const struct qa *q, const struct buf *said, struct err *e)
 {
-    char *why = vault_mask(q->vault, e->text), *wrote = vault_mask(q->vault, said->data);
+    char *why = secret_store_mask(q->secret_store, e->text),
+         *wrote = secret_store_mask(q->secret_store, said->data);
     char *clean = words_clean(wrote, SAID_BYTES);
     if (!q->s.run.quiet)
         fputs(clean, stderr);
@@ -365,7 +366,7 @@ static int nothing_ran(struct qa *q, const struct err *why)
 static int work(struct qa *q, struct err *e)
 {
     struct err unguarded = ERR_INIT;
-    if (!(q->vault = vault_open(q->suite, q->s.run.secrets, e)) || make_dir(q, e))
+    if (!(q->secret_store = secret_store_open(q->suite, q->s.run.secrets, e)) || make_dir(q, e))
         return -1;
     describe(q);
     save_some(q);
@@ -380,7 +381,7 @@ static int work(struct qa *q, struct err *e)
     q->workers.settings = &q->s.run;
     q->workers.suite = q->suite;
     q->workers.model = &q->model;
-    q->workers.vault = q->vault;
+    q->workers.secret_store = q->secret_store;
     q->workers.fake = q->s.run.fake;
     q->workers.confirm = q->s.confirm;
     q->workers.dir = q->results.dir;
@@ -411,7 +412,7 @@ static void close_all(struct qa *q)
     job_model_close(&q->model);
     desks_end();
     screen_guard_end();
-    vault_free(q->vault);
+    secret_store_free(q->secret_store);
     suite_free(q->suite);
     for (int i = 0; i < 4; i++)
         free(q->reports[i]);

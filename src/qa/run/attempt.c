@@ -161,7 +161,7 @@ static void work(struct scene *s)
     s->job.among = true;
     s->job.task = xstrdup(s->test->task);
     fill_settings(s);
-    if (vault_take(s->workers->vault, s->job.s.secrets, &s->job.secrets, &e)) {
+    if (secret_store_take(s->workers->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {
         take_error(s, &e);
         return;
     }
@@ -294,7 +294,7 @@ static void keep_picture(struct scene *s)
 
 static void hide(const struct scene *s, char **text)
 {
-    char *masked = *text ? vault_mask(s->workers->vault, *text) : NULL;
+    char *masked = *text ? secret_store_mask(s->workers->secret_store, *text) : NULL;
     free(*text);
     *text = masked;
 }

@@ -20,7 +20,7 @@ struct workers { /* what all tests of a run share; it does not change while they
     char **argv; /* of the command line, for the record */
     const struct suite *suite;
     const struct job_model *model;
-    const struct vault *vault;
+    const struct secret_store *secret_store;
     const char *fake; /* file of replies for each test, or a folder with ID.txt; NULL: the model */
     const char
         *confirm;    /* as `run` has it; NULL: all is done on a desktop of our own, else somebody is asked */

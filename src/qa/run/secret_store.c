@@ -9,7 +9,7 @@ struct source {
     struct secrets *only;
 };
 
-struct vault {
+struct secret_store {
     struct source *sources;
     int n;
 };
@@ -20,7 +20,7 @@ static const char *source_of(const char *spec)
     return equals ? equals + 1 : "";
 }
 
-static const struct secrets *find(const struct vault *v, const char *spec)
+static const struct secrets *find(const struct secret_store *v, const char *spec)
 {
     for (int i = 0; i < v->n; i++)
         if (!strcmp(v->sources[i].from, source_of(spec)))
@@ -28,7 +28,7 @@ static const struct secrets *find(const struct vault *v, const char *spec)
     return NULL;
 }
 
-static int read_all(struct vault *v, const char *const *specs, struct err *e)
+static int read_all(struct secret_store *v, const char *const *specs, struct err *e)
 {
     for (; specs && *specs; specs++) {
         if (find(v, *specs))
@@ -42,20 +42,20 @@ static int read_all(struct vault *v, const char *const *specs, struct err *e)
     return 0;
 }
 
-struct vault *vault_open(const struct suite *s, const char *const *more, struct err *e)
+struct secret_store *secret_store_open(const struct suite *s, const char *const *more, struct err *e)
 {
-    struct vault *v = xcalloc(1, sizeof *v);
+    struct secret_store *v = xcalloc(1, sizeof *v);
     int rc = read_all(v, more, e);
     for (int i = 0; i < s->n && rc == 0; i++)
         if (s->tests[i].chosen)
             rc = read_all(v, s->tests[i].secrets, e);
     if (rc == 0)
         return v;
-    vault_free(v);
+    secret_store_free(v);
     return NULL;
 }
 
-void vault_free(struct vault *v)
+void secret_store_free(struct secret_store *v)
 {
     if (!v)
         return;
@@ -65,7 +65,8 @@ void vault_free(struct vault *v)
     free(v);
 }
 
-int vault_take(const struct vault *v, const char *const *specs, struct secrets **out, struct err *e)
+int secret_store_take(const struct secret_store *v, const char *const *specs, struct secrets **out,
+                      struct err *e)
 {
     *out = specs && *specs ? secrets_new() : NULL;
     for (; specs && *specs; specs++) {
@@ -81,7 +82,7 @@ int vault_take(const struct vault *v, const char *const *specs, struct secrets *
     return 0;
 }
 
-char *vault_mask(const struct vault *v, const char *text)
+char *secret_store_mask(const struct secret_store *v, const char *text)
 {
     char *masked = xstrdup(text);
     for (int i = 0; v && i < v->n; i++) {

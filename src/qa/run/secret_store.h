@@ -9,16 +9,17 @@
 #include "gate/secret.h"
 #include "qa/suite/suite.h"
 
-struct vault;
+struct secret_store;
 
 /* Of the tests that are chosen, and of `more` (a list ended by NULL, as `run` has it): before desks_begin(). */
-struct vault *vault_open(const struct suite *s, const char *const *more, struct err *e);
-void vault_free(struct vault *v); /* NULL is fine */
+struct secret_store *secret_store_open(const struct suite *s, const char *const *more, struct err *e);
+void secret_store_free(struct secret_store *v); /* NULL is fine */
 
 /* Those of a list, for one run, which frees them; *out NULL when the list is empty.  Any thread. */
-int vault_take(const struct vault *v, const char *const *specs, struct secrets **out, struct err *e);
+int secret_store_take(const struct secret_store *v, const char *const *specs, struct secrets **out,
+                      struct err *e);
 
 /* text with names for the values of all of them; owned by the caller.  v may be NULL. */
-char *vault_mask(const struct vault *v, const char *text);
+char *secret_store_mask(const struct secret_store *v, const char *text);
 
 #endif
