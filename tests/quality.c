@@ -216,7 +216,7 @@ static int litter(const struct quality *q, bool print)
     return n + (in_tmp > q->litter ? in_tmp - q->litter : 0);
 }
 
-int quality_leftovers(const struct quality *q)
+int quality_remains(const struct quality *q)
 {
     int64_t start = clock_ns();
     while (processes(q, false) + litter(q, false) > 0 && clock_ms_since(start) < LEAVE_MS)

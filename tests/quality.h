@@ -45,6 +45,6 @@ int quality_processes(const struct quality *q, const char *comm, pid_t *pids, in
 
 /* What desks of programs that have ended have left: processes, locks, sockets, folders.  Waits a while for it to go; prints
  * what stays and returns its number. */
-int quality_leftovers(const struct quality *q);
+int quality_remains(const struct quality *q);
 
 #endif

@@ -232,7 +232,7 @@ static void suite_within(struct quality *q, const char *out, int kib)
     assert_int_equal(q->o.code, kib < 1000 ? ERR_ENV : ERR_NONE);
     if (lines_that_begin(q->o.err, "holorun: ") > 1)
         fail_msg("told more than once: '%s'", q->o.err);
-    assert_int_equal(quality_leftovers(q), 0);
+    assert_int_equal(quality_remains(q), 0);
 }
 
 static void t_suite(void **state)

@@ -59,7 +59,7 @@ static void t_verdicts(void **state)
         free(name);
         free(path);
     }
-    assert_int_equal(quality_leftovers(&q), 0);
+    assert_int_equal(quality_remains(&q), 0);
     quality_close(&q);
 }
 
@@ -109,7 +109,7 @@ static void t_many(void **state)
             free(id);
         }
     }
-    assert_int_equal(quality_leftovers(&q), 0);
+    assert_int_equal(quality_remains(&q), 0);
     quality_close(&q);
 }
 
@@ -311,7 +311,7 @@ static void t_kept(void **state)
     assert_non_null(strstr(junit, "no database"));
     assert_non_null(strstr(page, "no database"));
     assert_false(file_exists(left));
-    assert_int_equal(quality_leftovers(&q), 0);
+    assert_int_equal(quality_remains(&q), 0);
     free(junit);
     free(page);
     free(left);
@@ -340,7 +340,7 @@ static void t_stopped(void **state)
     char *away = xvfb_place(&q.x, "out.d/away");
     assert_true(file_exists(away));
     free(away);
-    assert_int_equal(quality_leftovers(&q), 0);
+    assert_int_equal(quality_remains(&q), 0);
     quality_close(&q);
 }
 
@@ -363,7 +363,7 @@ static void t_killed(void **state)
     assert_non_null(strstr(junit, "tests=\"3\" failures=\"0\" errors=\"0\" skipped=\"3\""));
     assert_non_null(strstr(junit, "had not ended"));
     free(junit);
-    assert_int_equal(quality_leftovers(&q), 0);
+    assert_int_equal(quality_remains(&q), 0);
     quality_close(&q);
 }
 

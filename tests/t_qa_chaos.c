@@ -121,7 +121,7 @@ static void one_moment(enum victim v, uint64_t *random)
         umount2(out, MNT_DETACH);
     free(out);
     judge(&q, v);
-    assert_int_equal(quality_leftovers(&q), 0);
+    assert_int_equal(quality_remains(&q), 0);
     quality_close(&q);
 }
 

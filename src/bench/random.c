@@ -348,7 +348,7 @@ static int put_files(const char *dir, const struct random_model *m, struct err *
     int rc = 0;
     for (int i = 0; i < FILES && rc == 0; i++) {
         char *path = xasprintf("%s/%s", dir, file_names[i]);
-        leftover_add(path);
+        temp_files_add(path);
         if (texts[i])
             rc = file_write(path, texts[i], strlen(texts[i]), e);
         else if (i == FILES - 1)
@@ -371,7 +371,7 @@ char *random_write(const struct random_model *m, struct err *e)
         free(dir);
         return NULL;
     }
-    leftover_add(dir);
+    temp_files_add(dir);
     if (put_files(dir, m, e)) {
         random_remove(dir);
         return NULL;

@@ -118,7 +118,7 @@ void bench_sessions(struct subject *m)
     subject_need(dir ? 0 : -1, &e);
     struct kept k = {.m = m, .s = session_new(m->g, 1)};
     k.path = xasprintf("%s/bench-%d.session", dir, (int)getpid());
-    leftover_add(k.path);
+    temp_files_add(k.path);
     append(k.s, m->ids, brief(m));
     k.mark = session_checkpoint(k.s);
     double first = saved_bytes(&k, brief(m));

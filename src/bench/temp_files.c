@@ -20,7 +20,7 @@ static void on_signal(int sig)
     raise(sig); /* comes when this handler has returned */
 }
 
-void leftover_add(const char *path)
+void temp_files_add(const char *path)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction sa = {.sa_handler = on_signal}, old;

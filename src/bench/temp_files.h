@@ -6,6 +6,6 @@
 #define HOLORUN_BENCH_LEFTOVER_H
 
 /* A file, or a folder, which is named before the files in it; whether it is there (yet, or still) does not matter. */
-void leftover_add(const char *path);
+void temp_files_add(const char *path);
 
 #endif

@@ -354,7 +354,7 @@ int held_undo_file(const char *path, Display *dpy)
     return found;
 }
 
-static void undo_leftovers(struct held *h, Display *dpy, bool same)
+static void undo_abandoned(struct held *h, Display *dpy, bool same)
 {
     int found = undo_list(h->fd, dpy, same);
     if (found)
@@ -382,7 +382,7 @@ static int lock_file(struct held *h, Display *dpy, bool same)
         return -1;
     }
     h->fd = fd;
-    undo_leftovers(h, dpy, same);
+    undo_abandoned(h, dpy, same);
     held_store(h);
     return 0;
 }
