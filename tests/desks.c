@@ -48,7 +48,7 @@ pid_t desks_lock_owner(int number)
 
 struct desk_trace desk_trace_of(const struct desk *d)
 {
-    struct desk_trace t = {.number = d->number, .keeper = d->pids[0]};
+    struct desk_trace t = {.number = d->number, .supervisor = d->pids[0]};
     snprintf(t.folder, sizeof t.folder, "%s", d->dir);
     return t;
 }
@@ -65,7 +65,7 @@ const char *desk_trace_left(const struct desk_trace *t)
         snprintf(what, sizeof what, "%d processes of '%s' are left", n, t->folder);
     else if (file_exists(t->folder))
         snprintf(what, sizeof what, "folder '%s' is left", t->folder);
-    else if (owner == t->keeper)
+    else if (owner == t->supervisor)
         snprintf(what, sizeof what, "the lock of display :%d is left", t->number);
     else if (t->number >= 0 && owner < 0 && file_exists(path) && desks_lock_owner(t->number) < 0)
         snprintf(what, sizeof what, "'%s' is left", path);

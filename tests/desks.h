@@ -8,7 +8,7 @@
 struct desk_trace { /* of a desk, to be looked for when it is gone */
     char folder[DESK_PATH];
     int number;
-    pid_t keeper;
+    pid_t supervisor;
 };
 
 struct desk_trace desk_trace_of(const struct desk *d);

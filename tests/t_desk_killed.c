@@ -107,7 +107,7 @@ static struct victim *start_victim(void)
 /* ---- who is killed --------------------------------------------------------------------------------- */
 
 static const char *const targets[] = {"owner", "zygote", "keeper", "Xvfb", "openbox", "sleep"};
-enum { OWNER, ZYGOTE, KEEPER, SERVER, WM, PROGRAM, TARGETS };
+enum { OWNER, ZYGOTE, SUPERVISOR, SERVER, WM, PROGRAM, TARGETS };
 
 /* Children of a process with this name. */
 static int children_named(pid_t parent, const char *name, pid_t *out, int max)
@@ -135,7 +135,7 @@ static int find(const struct victim *v, int target, pid_t *out, int max)
         return 1;
     case ZYGOTE:
         return children_named(v->pid, "holorun-desks", out, max);
-    case KEEPER:
+    case SUPERVISOR:
         return children_named(v->pid, "holorun-keeper", out, max);
     default: {
         int n = desks_marked(v->tmp, targets[target], out, max);
@@ -199,8 +199,10 @@ static void assert_nothing_left(const struct victim *v, bool later, const char *
 /* One desk may be hurt, unless it is no part of any desk that was killed. */
 static void assert_others_well(const struct victim *v, int target)
 {
-    static const enum desk_state seen[TARGETS] = {
-        [KEEPER] = DESK_NO_KEEPER, [SERVER] = DESK_NO_SERVER, [WM] = DESK_NO_WM, [PROGRAM] = DESK_NO_PROGRAM};
+    static const enum desk_state seen[TARGETS] = {[SUPERVISOR] = DESK_NO_SUPERVISOR,
+                                                  [SERVER] = DESK_NO_SERVER,
+                                                  [WM] = DESK_NO_WM,
+                                                  [PROGRAM] = DESK_NO_PROGRAM};
     int hurt = 0;
     for (int i = 0; i < DESKS; i++) {
         const struct life *l = &v->lives[i];

@@ -208,7 +208,7 @@ static int send_to_zygote(struct desk *d, struct err *e)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
         return err_set(e, ERR_ENV, "cannot open a desktop: %s", strerror(errno));
     struct msg *m = &d->in;
-    msg_clear(m, MSG_KEEPER, 0);
+    msg_clear(m, MSG_SUPERVISOR, 0);
     m->number = d->n;
     int rc = msg_send(all.control, m, fds[1]);
     close(fds[1]);
@@ -233,7 +233,7 @@ static int wait_until_open(struct desk *d, struct err *e)
     }
     d->number = d->in.number;
     memcpy(d->pids, d->in.pids, sizeof d->pids);
-    d->keeper = (int)syscall(SYS_pidfd_open, d->pids[0], 0);
+    d->supervisor = (int)syscall(SYS_pidfd_open, d->pids[0], 0);
     return 0;
 }
 
@@ -283,7 +283,7 @@ struct desk *desk_open(const struct desk_options *o, struct err *e)
     struct desk *d = xmalloc(1, sizeof *d); /* what is not used of its messages is never touched */
     memset(d, 0, offsetof(struct desk, out));
     msg_clear(&d->in, 0, 0);
-    d->socket = d->keeper = d->number = -1;
+    d->socket = d->supervisor = d->number = -1;
     pthread_mutex_init(&d->lock, NULL);
     pthread_mutex_lock(&all.lock);
     d->n = ++all.next;
@@ -329,13 +329,13 @@ void desk_close(struct desk *d)
     if (d->socket >= 0) {
         msg_clear(&d->out, MSG_CLOSE, 0);
         msg_send(d->socket, &d->out, -1);
-        if (!closed_within(d, PATIENCE_MS) && d->keeper >= 0)
-            syscall(SYS_pidfd_send_signal, d->keeper, SIGKILL, NULL, 0);
+        if (!closed_within(d, PATIENCE_MS) && d->supervisor >= 0)
+            syscall(SYS_pidfd_send_signal, d->supervisor, SIGKILL, NULL, 0);
         close(d->socket);
         wait_until_gone(d);
     }
-    if (d->keeper >= 0)
-        close(d->keeper);
+    if (d->supervisor >= 0)
+        close(d->supervisor);
     pthread_mutex_lock(&all.lock);
     for (struct desk **at = &all.desks; *at; at = &(*at)->next)
         if (*at == d) {

@@ -82,7 +82,7 @@ enum desk_state {
     DESK_NO_SERVER,
     DESK_NO_WM,
     DESK_NO_PROGRAM,
-    DESK_NO_KEEPER,
+    DESK_NO_SUPERVISOR,
     DESK_PROGRAM_DONE,
 };
 enum desk_state desk_state(struct desk *d, char *what, size_t size);

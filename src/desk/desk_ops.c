@@ -51,7 +51,7 @@ int desk_start(struct desk *d, const char *command, struct err *e)
 enum desk_state desk_state(struct desk *d, char *what, size_t size)
 {
     struct err e = ERR_INIT;
-    enum desk_state state = DESK_NO_KEEPER;
+    enum desk_state state = DESK_NO_SUPERVISOR;
     pthread_mutex_lock(&d->lock);
     msg_clear(&d->out, MSG_STATE, ++d->seq);
     if (ask(d, &e) == 0 && d->in.kind == MSG_TOLD) {

@@ -14,7 +14,7 @@ enum { SERVER_TRIES = 6, FIRST_DISPLAY = 100, SPREAD = 400 /* a number is not ta
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-static int make_folders(struct keeper *k, const char *home, struct err *e)
+static int make_folders(struct supervisor *k, const char *home, struct err *e)
 {
     static const char *const names[] = {"", "/home", "/tmp", "/run"};
     char path[DESK_PATH + 16], text[16];
@@ -42,28 +42,28 @@ static int make_folders(struct keeper *k, const char *home, struct err *e)
 }
 
 /* It writes its number and then a newline, and gives up when nobody reads that. */
-static int wait_for_server(struct keeper *k, int ready, int64_t deadline, struct err *e)
+static int wait_for_server(struct supervisor *k, int ready, int64_t deadline, struct err *e)
 {
     for (;;) {
         double left = (double)(deadline - clock_ns()) / 1e6;
         char text[32];
-        int what = keeper_wait(k, ready, false, left > 0 ? (int)left + 1 : 0);
-        ssize_t n = what & KEEPER_EXTRA ? read(ready, text, sizeof text) : -1;
-        if (what & KEEPER_GONE)
-            keeper_end(k);
+        int what = supervisor_wait(k, ready, false, left > 0 ? (int)left + 1 : 0);
+        ssize_t n = what & SUPERVISOR_EXTRA ? read(ready, text, sizeof text) : -1;
+        if (what & SUPERVISOR_GONE)
+            supervisor_end(k);
         if (n > 0 && text[n - 1] == '\n')
             return 0;
         if (k->server.ended || n == 0) {
-            keeper_drain(k);
+            supervisor_drain(k);
             return err_set(e, ERR_ENV, "the X server has not started: %s",
-                           keeper_how_ended(k, &k->server, "server.log"));
+                           supervisor_how_ended(k, &k->server, "server.log"));
         }
         if (left <= 0)
             return err_set(e, ERR_TIME, "the X server is not ready in time");
     }
 }
 
-static int start_server(struct keeper *k, const struct msg *o, int64_t deadline, struct err *e)
+static int start_server(struct supervisor *k, const struct msg *o, int64_t deadline, struct err *e)
 {
     char fd_text[16], screen[32], auth[DESK_PATH + 8];
     int ready[2];
@@ -80,7 +80,7 @@ static int start_server(struct keeper *k, const struct msg *o, int64_t deadline,
         argv[18] = "GLX";
     }
     struct how h = {.argv = argv, .keep = ready[1], .oom = OOM_SERVER};
-    int rc = keeper_start(k, &k->server, &h, &k->server_log, 0, NULL);
+    int rc = supervisor_start(k, &k->server, &h, &k->server_log, 0, NULL);
     if (rc)
         err_set(e, ERR_ENV, "cannot start an X server: %s", strerror(errno));
     close(ready[1]);
@@ -91,7 +91,7 @@ static int start_server(struct keeper *k, const struct msg *o, int64_t deadline,
 }
 
 /* A number may be taken by a server that asks for no lock in the moment before ours listens: then by the next. */
-static int open_display(struct keeper *k, const struct msg *o, struct err *e)
+static int open_display(struct supervisor *k, const struct msg *o, struct err *e)
 {
     int64_t deadline = clock_ns() + (int64_t)(o->seconds * 1e9);
     char auth[DESK_PATH + 8];
@@ -118,19 +118,19 @@ static int open_display(struct keeper *k, const struct msg *o, struct err *e)
     return -1;
 }
 
-static int start_wm(struct keeper *k, const char *wm, struct err *e)
+static int start_wm(struct supervisor *k, const char *wm, struct err *e)
 {
     struct how h = {.shell = wm, .keep = -1, .oom = OOM_SERVER};
     if (!wm && child_installed("openbox"))
         h.shell = "exec openbox --sm-disable";
     if (!h.shell || !*h.shell)
         return 0;
-    if (keeper_start(k, &k->wm, &h, &k->wm_log, 0, NULL))
+    if (supervisor_start(k, &k->wm, &h, &k->wm_log, 0, NULL))
         return err_set(e, ERR_ENV, "cannot start window manager '%s': %s", h.shell, strerror(errno));
     return 0;
 }
 
-int keeper_open(struct keeper *k, const struct msg *o, struct err *e)
+int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e)
 {
     size_t at = 0;
     const char *display = msg_next(o, &at), *wm = msg_next(o, &at), *home = msg_next(o, &at),

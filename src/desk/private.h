@@ -37,11 +37,11 @@ enum {
 /* ---- message.c: packets of a SOCK_SEQPACKET pair between processes of one program ---------------- */
 
 enum msg_kind {
-    MSG_KEEPER = 1, /* to the zygote, with a socket: a keeper for desk `number` */
-    MSG_OPEN,       /* to a keeper: flags, cookie, size[2], seconds; display, wm, home, dir, variables */
-    MSG_START,      /* command */
-    MSG_RUN,        /* seconds, number: bytes of output; command, variables */
-    MSG_CANCEL,     /* the command that runs */
+    MSG_SUPERVISOR = 1, /* to the zygote, with a socket: a keeper for desk `number` */
+    MSG_OPEN,           /* to a keeper: flags, cookie, size[2], seconds; display, wm, home, dir, variables */
+    MSG_START,          /* command */
+    MSG_RUN,            /* seconds, number: bytes of output; command, variables */
+    MSG_CANCEL,         /* the command that runs */
     MSG_STATE,
     MSG_CLOSE,
     MSG_READY,  /* from a keeper: pids; of MSG_OPEN: number: display; of MSG_START: number: index */
@@ -114,7 +114,7 @@ int auth_write(const char *path, const unsigned char cookie[COOKIE], struct err 
 int server_claim(int first);
 void server_release(int number);
 /* Socket and lock of the displays that `keeper` has claimed; their servers have ended. */
-void server_sweep(pid_t keeper);
+void server_sweep(pid_t supervisor);
 
 /* ---- stream.c: what programs write, without end, into files of limited size -------------------- */
 
@@ -167,7 +167,7 @@ struct ground { /* what zygote and keepers inherit */
     int owner;           /* a pidfd, -1: the kernel has none */
 };
 _Noreturn void zygote_main(const struct ground *g);
-_Noreturn void keeper_main(const struct ground *g, int n);
+_Noreturn void supervisor_main(const struct ground *g, int n);
 void desk_dir(char out[DESK_PATH], const char *root, int n);
 
 /* ---- desk.c ------------------------------------------------------------------------------------ */
@@ -176,7 +176,7 @@ struct desk {
     struct desk *next;
     pthread_mutex_t lock;
     int socket, n, number, seq; /* number: of the display, -1: not ours */
-    int keeper;                 /* pidfd, or -1 */
+    int supervisor;             /* pidfd, or -1 */
     pid_t pids[3];
     char dir[DESK_PATH], home[DESK_PATH + 16], display[64];
     bool own;

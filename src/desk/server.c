@@ -98,13 +98,13 @@ void server_release(int number)
     unlink(path);
 }
 
-void server_sweep(pid_t keeper)
+void server_sweep(pid_t supervisor)
 {
     DIR *dir = opendir("/tmp");
     for (struct dirent *d; dir && (d = readdir(dir));) {
         int number, end = 0;
         if (sscanf(d->d_name, ".X%d-lock%n", &number, &end) == 1 && end && !d->d_name[end] && number >= 0 &&
-            lock_owner(number) == keeper)
+            lock_owner(number) == supervisor)
             server_release(number);
     }
     if (dir)

@@ -47,7 +47,7 @@ __attribute__((format(printf, 2, 3))) static void fail(enum err_kind kind, const
 }
 
 /* "exit code 1; it says: cannot open display", "signal 11, SIGSEGV" */
-const char *keeper_how_ended(const struct keeper *k, const struct process *p, const char *log)
+const char *supervisor_how_ended(const struct supervisor *k, const struct process *p, const char *log)
 {
     static char text[400];
     char line[300];
@@ -63,7 +63,7 @@ const char *keeper_how_ended(const struct keeper *k, const struct process *p, co
 
 /* ---- streams and children ----------------------------------------------------------------------- */
 
-static struct stream *new_stream(struct keeper *k)
+static struct stream *new_stream(struct supervisor *k)
 {
     for (int i = 0; i < STREAMS; i++)
         if (k->streams[i].fd < 0 && !k->streams[i].ring)
@@ -72,7 +72,7 @@ static struct stream *new_stream(struct keeper *k)
     return NULL;
 }
 
-void keeper_drain(struct keeper *k)
+void supervisor_drain(struct supervisor *k)
 {
     for (int i = 0; i < STREAMS; i++)
         stream_drain(&k->streams[i]);
@@ -86,7 +86,7 @@ static void note_end(struct process *p, pid_t pid, int status)
     }
 }
 
-static void reap(struct keeper *k)
+static void reap(struct supervisor *k)
 {
     struct signalfd_siginfo told[16];
     int status;
@@ -101,7 +101,7 @@ static void reap(struct keeper *k)
     }
 }
 
-int keeper_wait(struct keeper *k, int extra, bool messages, int ms)
+int supervisor_wait(struct supervisor *k, int extra, bool messages, int ms)
 {
     struct pollfd p[4 + STREAMS] = {
         {.fd = FD_SOCKET, .events = messages ? POLLIN | POLLRDHUP : POLLRDHUP},
@@ -123,16 +123,16 @@ int keeper_wait(struct keeper *k, int extra, bool messages, int ms)
             stream_drain(streams[i]);
     if (p[2].revents)
         reap(k);
-    int what = p[1].revents & POLLIN ? KEEPER_GONE : 0;
+    int what = p[1].revents & POLLIN ? SUPERVISOR_GONE : 0;
     if (p[0].revents & POLLIN)
-        what |= KEEPER_MESSAGE;
+        what |= SUPERVISOR_MESSAGE;
     else if (p[0].revents & (POLLHUP | POLLRDHUP | POLLERR))
-        what |= KEEPER_GONE;
-    return what | (p[3].revents ? KEEPER_EXTRA : 0);
+        what |= SUPERVISOR_GONE;
+    return what | (p[3].revents ? SUPERVISOR_EXTRA : 0);
 }
 
-int keeper_start(struct keeper *k, struct process *p, struct how *h, struct log *log, size_t ring,
-                 struct stream **stream)
+int supervisor_start(struct supervisor *k, struct process *p, struct how *h, struct log *log, size_t ring,
+                     struct stream **stream)
 {
     struct stream *s = new_stream(k);
     h->out = s ? stream_open(s, log, ring) : -1;
@@ -163,7 +163,7 @@ static void term(pid_t pid)
 }
 
 /* TERM to the children, until there are none of them any more or the grace is over. */
-static void ask_to_end(struct keeper *k, bool server_too)
+static void ask_to_end(struct supervisor *k, bool server_too)
 {
     int64_t begin = clock_ns();
     for (bool first = true;; first = false) {
@@ -186,7 +186,7 @@ static void ask_to_end(struct keeper *k, bool server_too)
     }
 }
 
-_Noreturn void keeper_end(struct keeper *k)
+_Noreturn void supervisor_end(struct supervisor *k)
 {
     const pid_t spare[] = {k->server.pid, k->wm.pid}; /* programs end while they have a display */
     setpriority(PRIO_PROCESS, 0, -20); /* where that is allowed: there may be a crowd of them */
@@ -202,13 +202,13 @@ _Noreturn void keeper_end(struct keeper *k)
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-static void open_desk(struct keeper *k)
+static void open_desk(struct supervisor *k)
 {
     struct err e = ERR_INIT;
     memcpy(&options, &in, offsetof(struct msg, text) + in.len);
-    if (keeper_open(k, &options, &e)) {
+    if (supervisor_open(k, &options, &e)) {
         answer(MSG_FAILED, e.kind, e.text);
-        keeper_end(k);
+        supervisor_end(k);
     }
     msg_clear(&out, MSG_READY, in.seq);
     out.number = k->number;
@@ -220,19 +220,19 @@ static void open_desk(struct keeper *k)
 
 /* ---- programs and commands ---------------------------------------------------------------------- */
 
-static void start_program(struct keeper *k)
+static void start_program(struct supervisor *k)
 {
     size_t at = 0;
     struct how h = {.shell = msg_next(&in, &at), .keep = -1, .oom = OOM_PROGRAM};
     if (!h.shell || k->n_programs == PROGRAMS)
         fail(ERR_ENV, "more than %d programs on one desktop", PROGRAMS);
-    else if (keeper_start(k, &k->programs[k->n_programs], &h, &k->programs_log, 0, NULL))
+    else if (supervisor_start(k, &k->programs[k->n_programs], &h, &k->programs_log, 0, NULL))
         fail(ERR_ENV, "cannot start '%s': %s", h.shell, strerror(errno));
     else
         answer(MSG_READY, k->n_programs++, NULL);
 }
 
-static void run_command(struct keeper *k)
+static void run_command(struct supervisor *k)
 {
     size_t at = 0;
     struct how h = {.shell = msg_next(&in, &at), .keep = -1, .oom = OOM_PROGRAM, .env = &in};
@@ -243,8 +243,8 @@ static void run_command(struct keeper *k)
         fail(ERR_ENV, "a command is still running on this desktop");
         return;
     }
-    if (keeper_start(k, &k->run.p, &h, &k->programs_log, in.number > 0 ? (size_t)in.number : 0,
-                     &k->run.stream)) {
+    if (supervisor_start(k, &k->run.p, &h, &k->programs_log, in.number > 0 ? (size_t)in.number : 0,
+                         &k->run.stream)) {
         k->run.p.pid = 0;
         fail(ERR_ENV, "cannot run '%s': %s", h.shell, strerror(errno));
         return;
@@ -254,7 +254,7 @@ static void run_command(struct keeper *k)
 }
 
 /* What its children write from now on goes into the log. */
-static void command_done(struct keeper *k, enum err_kind why)
+static void command_done(struct supervisor *k, enum err_kind why)
 {
     int status = k->run.p.status;
     struct stream *s = k->run.stream;
@@ -274,13 +274,13 @@ static void command_done(struct keeper *k, enum err_kind why)
     k->run.p.pid = 0;
 }
 
-static void end_command(struct keeper *k, enum err_kind why)
+static void end_command(struct supervisor *k, enum err_kind why)
 {
     term(k->run.p.pid);
     int64_t begin = clock_ns();
     while (!k->run.p.ended && clock_ms_since(begin) < GRACE_MS / 2.0)
-        if (keeper_wait(k, -1, false, 20) & KEEPER_GONE)
-            keeper_end(k);
+        if (supervisor_wait(k, -1, false, 20) & SUPERVISOR_GONE)
+            supervisor_end(k);
     if (!k->run.p.ended)
         kill(-k->run.p.pid, SIGKILL);
     procs_end_command(k->run.p.pid, k->run.mark, KILL_MS);
@@ -289,7 +289,7 @@ static void end_command(struct keeper *k, enum err_kind why)
 }
 
 /* Others than server and window manager. */
-static bool programs_live(const struct keeper *k)
+static bool programs_live(const struct supervisor *k)
 {
     struct proc *list;
     int n = procs_below(getpid(), &list);
@@ -303,20 +303,20 @@ static bool programs_live(const struct keeper *k)
     return some;
 }
 
-static void tell_state(struct keeper *k)
+static void tell_state(struct supervisor *k)
 {
     char text[ERR_TEXT] = "";
     enum desk_state state = DESK_WELL;
     reap(k);
-    keeper_drain(k);
+    supervisor_drain(k);
     if (k->server.ended) {
         state = DESK_NO_SERVER;
         snprintf(text, sizeof text, "the X server has ended (%s)",
-                 keeper_how_ended(k, &k->server, "server.log"));
+                 supervisor_how_ended(k, &k->server, "server.log"));
     } else if (k->wm.ended) {
         state = DESK_NO_WM;
         snprintf(text, sizeof text, "the window manager '%.80s' has ended (%s)", k->wm.command,
-                 keeper_how_ended(k, &k->wm, "wm.log"));
+                 supervisor_how_ended(k, &k->wm, "wm.log"));
     }
     for (int i = 0; i < k->n_programs && state == DESK_WELL; i++) {
         const struct process *p = &k->programs[i];
@@ -324,14 +324,14 @@ static void tell_state(struct keeper *k)
             continue;
         state = p->status ? DESK_NO_PROGRAM : DESK_PROGRAM_DONE;
         snprintf(text, sizeof text, "'%s' has ended (%s)", p->command,
-                 keeper_how_ended(k, p, "programs.log"));
+                 supervisor_how_ended(k, p, "programs.log"));
     }
     answer(MSG_TOLD, state, text);
 }
 
 /* ---- serving ------------------------------------------------------------------------------------ */
 
-static void serve(struct keeper *k)
+static void serve(struct supervisor *k)
 {
     int rc;
     while ((rc = msg_receive(FD_SOCKET, &in, NULL)) > 0) {
@@ -353,18 +353,18 @@ static void serve(struct keeper *k)
             tell_state(k);
             break;
         default:
-            keeper_end(k);
+            supervisor_end(k);
         }
     }
     if (rc == 0)
-        keeper_end(k);
+        supervisor_end(k);
 }
 
-void keeper_main(const struct ground *g, int n)
+void supervisor_main(const struct ground *g, int n)
 {
-    static struct keeper k;
+    static struct supervisor k;
     sigset_t set;
-    k = (struct keeper){.ground = g, .desk = n, .number = -1};
+    k = (struct supervisor){.ground = g, .desk = n, .number = -1};
     for (int i = 0; i < STREAMS; i++)
         k.streams[i].fd = -1;
     static char dir[DESK_PATH];
@@ -382,14 +382,14 @@ void keeper_main(const struct ground *g, int n)
     for (;;) {
         double left = k.run.p.pid ? (double)(k.run.deadline - clock_ns()) / 1e6 : -1;
         int ms = !k.run.p.pid ? -1 : left > 60000 ? 60000 : left > 0 ? (int)left + 1 : 0;
-        int what = keeper_wait(&k, -1, true, ms);
+        int what = supervisor_wait(&k, -1, true, ms);
         if (k.run.p.pid && k.run.p.ended)
             command_done(&k, ERR_NONE);
         else if (k.run.p.pid && clock_ns() >= k.run.deadline)
             end_command(&k, ERR_TIME);
-        if (what & KEEPER_MESSAGE)
+        if (what & SUPERVISOR_MESSAGE)
             serve(&k);
-        else if (what & KEEPER_GONE)
-            keeper_end(&k);
+        else if (what & SUPERVISOR_GONE)
+            supervisor_end(&k);
     }
 }

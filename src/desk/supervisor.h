@@ -1,11 +1,11 @@
 /* supervisor.h - what the two files of a keeper share. */
-#ifndef HOLORUN_DESK_KEEPER_H
-#define HOLORUN_DESK_KEEPER_H
+#ifndef HOLORUN_DESK_SUPERVISOR_H
+#define HOLORUN_DESK_SUPERVISOR_H
 
 #include "desk/private.h"
 
 enum { PROGRAMS = 64, STREAMS = 128, OOM_PROGRAM = 500, OOM_SERVER = 300 };
-enum { KEEPER_GONE = 1, KEEPER_MESSAGE = 2, KEEPER_EXTRA = 4 };
+enum { SUPERVISOR_GONE = 1, SUPERVISOR_MESSAGE = 2, SUPERVISOR_EXTRA = 4 };
 
 struct process {
     pid_t pid; /* 0: none */
@@ -14,7 +14,7 @@ struct process {
     char command[120];
 };
 
-struct keeper {
+struct supervisor {
     const struct ground *ground;
     struct place place;
     struct log server_log, wm_log, programs_log;
@@ -31,16 +31,16 @@ struct keeper {
 };
 
 /* A child with its output in a log (and a ring); *stream is it, NULL: not wanted. */
-int keeper_start(struct keeper *k, struct process *p, struct how *h, struct log *log, size_t ring,
-                 struct stream **stream);
+int supervisor_start(struct supervisor *k, struct process *p, struct how *h, struct log *log, size_t ring,
+                     struct stream **stream);
 /* One wait: for the socket (its end only, when no message is wanted), the owner, children, streams and one more. */
-int keeper_wait(struct keeper *k, int extra, bool messages, int ms);
-void keeper_drain(struct keeper *k);
+int supervisor_wait(struct supervisor *k, int extra, bool messages, int ms);
+void supervisor_drain(struct supervisor *k);
 /* "exit code 1; it says: cannot open display", with the last line of that log. */
-const char *keeper_how_ended(const struct keeper *k, const struct process *p, const char *log);
-_Noreturn void keeper_end(struct keeper *k);
+const char *supervisor_how_ended(const struct supervisor *k, const struct process *p, const char *log);
+_Noreturn void supervisor_end(struct supervisor *k);
 
 /* desk_start.c: as `o` (MSG_OPEN) says, which stays. */
-int keeper_open(struct keeper *k, const struct msg *o, struct err *e);
+int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e);
 
 #endif

@@ -19,13 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ORPHAN_MS = 10000, FAREWELL_MS = 20000, KEEPERS = 4096 };
+enum { ORPHAN_MS = 10000, FAREWELL_MS = 20000, SUPERVISORS = 4096 };
 
 struct zygote {
     const struct ground *ground;
     int signals, n;
-    pid_t keepers[KEEPERS];
-    int desks[KEEPERS]; /* their numbers */
+    pid_t supervisors[SUPERVISORS];
+    int desks[SUPERVISORS]; /* their numbers */
 };
 
 static void refuse(int fd, const char *why)
@@ -37,44 +37,44 @@ static void refuse(int fd, const char *why)
     msg_send(fd, &m, -1);
 }
 
-static void be_keeper(const struct zygote *z, int fd, int n)
+static void be_supervisor(const struct zygote *z, int fd, int n)
 {
     close(z->signals);
     dup2(fd, FD_SOCKET); /* over the zygote's own */
     close_range(FD_OWNER + 1, ~0u, 0);
     fcntl(FD_SOCKET, F_SETFD, FD_CLOEXEC);
-    keeper_main(z->ground, n);
+    supervisor_main(z->ground, n);
 }
 
-static void new_keeper(struct zygote *z, int fd, int n)
+static void new_supervisor(struct zygote *z, int fd, int n)
 {
-    if (z->n == KEEPERS) {
+    if (z->n == SUPERVISORS) {
         refuse(fd, "there are too many");
         return;
     }
     pid_t pid = fork();
     if (pid == 0)
-        be_keeper(z, fd, n);
+        be_supervisor(z, fd, n);
     if (pid < 0) {
         refuse(fd, strerror(errno));
         return;
     }
-    z->keepers[z->n] = pid;
+    z->supervisors[z->n] = pid;
     z->desks[z->n++] = n;
 }
 
 /* A keeper that ends as it should has left nothing. */
-static void keeper_ended(struct zygote *z, int i, int status)
+static void supervisor_ended(struct zygote *z, int i, int status)
 {
-    pid_t pid = z->keepers[i];
+    pid_t pid = z->supervisors[i];
     int desk = z->desks[i];
-    z->keepers[i] = z->keepers[--z->n];
+    z->supervisors[i] = z->supervisors[--z->n];
     z->desks[i] = z->desks[z->n];
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return;
     char dir[DESK_PATH];
     desk_dir(dir, z->ground->root, desk);
-    procs_end_children(z->keepers, z->n, ORPHAN_MS);
+    procs_end_children(z->supervisors, z->n, ORPHAN_MS);
     server_sweep(pid);
     folder_remove(dir);
 }
@@ -86,8 +86,8 @@ static void reap(struct zygote *z)
         ;
     for (int i = 0; i < z->n;) {
         int status;
-        if (waitpid(z->keepers[i], &status, WNOHANG) > 0)
-            keeper_ended(z, i, status);
+        if (waitpid(z->supervisors[i], &status, WNOHANG) > 0)
+            supervisor_ended(z, i, status);
         else
             i++;
     }
@@ -99,8 +99,8 @@ static bool serve(struct zygote *z)
     static struct msg m;
     int fd, rc;
     while ((rc = msg_receive(FD_SOCKET, &m, &fd)) > 0) {
-        if (fd >= 0 && m.kind == MSG_KEEPER)
-            new_keeper(z, fd, m.number);
+        if (fd >= 0 && m.kind == MSG_SUPERVISOR)
+            new_supervisor(z, fd, m.number);
         if (fd >= 0)
             close(fd);
     }
@@ -114,11 +114,11 @@ static void leave(struct zygote *z)
     for (reap(z); z->n && clock_ms_since(start) < FAREWELL_MS; reap(z))
         poll(&p, 1, 100);
     for (int i = 0; i < z->n; i++)
-        kill(z->keepers[i], SIGKILL);
+        kill(z->supervisors[i], SIGKILL);
     while (z->n) {
         int status;
-        if (waitpid(z->keepers[0], &status, 0) > 0 || errno == ECHILD)
-            keeper_ended(z, 0, SIGKILL);
+        if (waitpid(z->supervisors[0], &status, 0) > 0 || errno == ECHILD)
+            supervisor_ended(z, 0, SIGKILL);
     }
     procs_end_children(NULL, 0, ORPHAN_MS);
     folder_sweep(z->ground->root);

@@ -47,7 +47,7 @@ static void set_error(struct attempt *a, const char *kind, const char *text)
 static void take_error(struct scene *s, const struct err *e)
 {
     static const char *const of_desk[] = {
-        [DESK_NO_SERVER] = "display", [DESK_NO_WM] = "window manager", [DESK_NO_KEEPER] = "desk"};
+        [DESK_NO_SERVER] = "display", [DESK_NO_WM] = "window manager", [DESK_NO_SUPERVISOR] = "desk"};
     char what[512];
     enum desk_state state = s->desk ? desk_state(s->desk, what, sizeof what) : DESK_WELL;
     if (state < sizeof of_desk / sizeof *of_desk && of_desk[state]) {
