@@ -5,29 +5,29 @@
 
 enum { NOTE_MS = 2000 };
 
-void ours_open(struct ours *o)
+void event_origin_open(struct ours *o)
 {
     pthread_mutex_init(&o->lock, NULL);
 }
 
-void ours_close(struct ours *o)
+void event_origin_close(struct ours *o)
 {
     pthread_mutex_destroy(&o->lock);
 }
 
-void ours_note(struct ours *o, enum ours_kind kind, int detail, bool down)
+void event_origin_note(struct ours *o, enum event_origin_kind kind, int detail, bool down)
 {
     pthread_mutex_lock(&o->lock);
-    o->notes[o->next++ % OURS_NOTES] = (struct ours_note){kind, detail, down, clock_ns()};
+    o->notes[o->next++ % ORIGIN_NOTES] = (struct event_origin_note){kind, detail, down, clock_ns()};
     pthread_mutex_unlock(&o->lock);
 }
 
-bool ours_take(struct ours *o, enum ours_kind kind, int detail, bool down)
+bool event_origin_take(struct ours *o, enum event_origin_kind kind, int detail, bool down)
 {
     bool found = false;
     pthread_mutex_lock(&o->lock);
-    for (int i = 0; i < OURS_NOTES && !found; i++) {
-        struct ours_note *n = &o->notes[i];
+    for (int i = 0; i < ORIGIN_NOTES && !found; i++) {
+        struct event_origin_note *n = &o->notes[i];
         found = n->at && n->kind == kind && n->detail == detail && n->down == down &&
                 clock_ms_since(n->at) < NOTE_MS;
         if (found)

@@ -11,25 +11,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OURS_NOTES = 256 };
-enum ours_kind { OURS_KEY, OURS_BUTTON, OURS_MOTION };
+enum { ORIGIN_NOTES = 256 };
+enum event_origin_kind { ORIGIN_KEY, ORIGIN_BUTTON, ORIGIN_MOTION };
 
 struct ours { /* the notes of one display */
     pthread_mutex_t lock;
     unsigned next;
-    struct ours_note {
-        enum ours_kind kind;
+    struct event_origin_note {
+        enum event_origin_kind kind;
         int detail; /* keycode or button */
         bool down;
         int64_t at; /* clock_ns(); 0: used up */
-    } notes[OURS_NOTES];
+    } notes[ORIGIN_NOTES];
 };
 
-void ours_open(struct ours *o); /* of zeros */
-void ours_close(struct ours *o);
+void event_origin_open(struct ours *o); /* of zeros */
+void event_origin_close(struct ours *o);
 
-void ours_note(struct ours *o, enum ours_kind kind, int detail, bool down); /* before each event we send */
+void event_origin_note(struct ours *o, enum event_origin_kind kind, int detail,
+                       bool down); /* before each event we send */
 /* Whether such an event that XTEST's device sent is one of ours; uses its note up. */
-bool ours_take(struct ours *o, enum ours_kind kind, int detail, bool down);
+bool event_origin_take(struct ours *o, enum event_origin_kind kind, int detail, bool down);
 
 #endif

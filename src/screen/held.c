@@ -93,13 +93,13 @@ static void send_releases(Display *dpy, const struct pressed *p, struct ours *ou
     for (int b = 1; b < HELD_BUTTONS; b++)
         if (p->button[b]) {
             if (ours)
-                ours_note(ours, OURS_BUTTON, b, false);
+                event_origin_note(ours, ORIGIN_BUTTON, b, false);
             XTestFakeButtonEvent(dpy, (unsigned)b, False, CurrentTime);
         }
     for (int k = 8; k < HELD_KEYS; k++)
         if (p->key[k]) {
             if (ours)
-                ours_note(ours, OURS_KEY, k, false);
+                event_origin_note(ours, ORIGIN_KEY, k, false);
             XTestFakeKeyEvent(dpy, (unsigned)k, False, CurrentTime);
         }
 }
@@ -392,7 +392,7 @@ void held_open(struct held *h, Display *dpy, const char *display, bool same)
     memset(h, 0, sizeof *h);
     h->fd = -1;
     pthread_mutex_init(&h->lock, NULL);
-    ours_open(&h->ours);
+    event_origin_open(&h->ours);
     h->display = xstrdup(display);
     struct err e = ERR_INIT;
     char *dir = file_place(PLACE_RUNTIME, &e);
@@ -435,7 +435,7 @@ void held_close(struct held *h)
     free(h->path);
     free(h->display);
     pthread_mutex_destroy(&h->lock);
-    ours_close(&h->ours);
+    event_origin_close(&h->ours);
     memset(h, 0, sizeof *h);
     h->fd = -1;
 }

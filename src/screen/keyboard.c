@@ -162,7 +162,7 @@ static int key_begin(struct screen *s, int code, bool down, struct err *e)
         return -1;
     if (down)
         held_set_key(&s->held, code, true);
-    ours_note(&s->held.ours, OURS_KEY, code, down);
+    event_origin_note(&s->held.ours, ORIGIN_KEY, code, down);
     return 0;
 }
 
@@ -186,7 +186,7 @@ int key_tap(struct screen *s, int code, struct err *e)
 {
     if (key_begin(s, code, true, e))
         return -1;
-    ours_note(&s->held.ours, OURS_KEY, code, false);
+    event_origin_note(&s->held.ours, ORIGIN_KEY, code, false);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, True, CurrentTime);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, False, CurrentTime);
     s->events++; /* two of them */

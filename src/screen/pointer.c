@@ -45,7 +45,7 @@ static int motion(struct screen *s, int x, int y, struct err *e)
 {
     if (hands_begin(s, e))
         return -1;
-    ours_note(&s->held.ours, OURS_MOTION, 0, true);
+    event_origin_note(&s->held.ours, ORIGIN_MOTION, 0, true);
     XTestFakeMotionEvent(s->dpy, -1, clamp(x, s->root_rect.w), clamp(y, s->root_rect.h), CurrentTime);
     XSync(s->dpy, False);
     return hands_end(s, e);
@@ -94,7 +94,7 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
         return -1;
     if (down)
         held_set_button(&s->held, physical, true);
-    ours_note(&s->held.ours, OURS_BUTTON, physical, down);
+    event_origin_note(&s->held.ours, ORIGIN_BUTTON, physical, down);
     XTestFakeButtonEvent(s->dpy, (unsigned)physical, down, CurrentTime);
     XSync(s->dpy, False);
     if (!down && !s->lost)

@@ -95,7 +95,8 @@ static void person_did(struct watch *w, const char *what)
 static void on_key(struct watch *w, const XIRawEvent *raw)
 {
     bool down = raw->evtype == XI_RawKeyPress;
-    if (raw->sourceid == w->keyboard_id && ours_take(&w->screen->held.ours, OURS_KEY, raw->detail, down)) {
+    if (raw->sourceid == w->keyboard_id &&
+        event_origin_take(&w->screen->held.ours, ORIGIN_KEY, raw->detail, down)) {
         w->seen++;
         return;
     }
@@ -120,7 +121,8 @@ static void on_pointer(struct watch *w, const XIRawEvent *raw)
     bool motion = raw->evtype == XI_RawMotion, down = raw->evtype == XI_RawButtonPress;
     struct ours *ours = &w->screen->held.ours;
     if (raw->sourceid == w->pointer_id &&
-        (motion ? ours_take(ours, OURS_MOTION, 0, true) : ours_take(ours, OURS_BUTTON, raw->detail, down))) {
+        (motion ? event_origin_take(ours, ORIGIN_MOTION, 0, true)
+                : event_origin_take(ours, ORIGIN_BUTTON, raw->detail, down))) {
         w->corner = 0;
         return;
     }
