@@ -18,13 +18,13 @@
 
 enum { STAT_BYTES = 512 };
 
-static void add(struct starved *v, int pid)
+static void add(struct cpu_wait *v, int pid)
 {
     char path[64];
     for (int i = 0; i < v->n; i++)
         if (v->of[i].pid == pid)
             return;
-    if (pid < 1 || v->n == STARVED_MAX)
+    if (pid < 1 || v->n == CPU_WAIT_MAX)
         return;
     struct starving *p = &v->of[v->n];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -65,11 +65,11 @@ static double waited(struct starving *p, double ms)
     return ready && now < ms / 2 ? ms - now : 0;
 }
 
-void starved_begin(struct starved *v, struct screen *s)
+void cpu_wait_begin(struct cpu_wait *v, struct screen *s)
 {
     int pids[2];
     int n = under_pids(s, pids);
-    *v = (struct starved){.last = clock_ns()};
+    *v = (struct cpu_wait){.last = clock_ns()};
     add(v, server_pid(s));
     for (int i = 0; i < n; i++)
         add(v, pids[i]);
@@ -77,7 +77,7 @@ void starved_begin(struct starved *v, struct screen *s)
         waited(&v->of[i], 0);
 }
 
-double starved_look(struct starved *v)
+double cpu_wait_look(struct cpu_wait *v)
 {
     double ms = clock_ms_since(v->last), most = 0;
     v->last = clock_ns();
@@ -88,7 +88,7 @@ double starved_look(struct starved *v)
     return most;
 }
 
-void starved_end(struct starved *v)
+void cpu_wait_end(struct cpu_wait *v)
 {
     for (int i = 0; i < v->n; i++) {
         close(v->of[i].stat);

@@ -148,21 +148,21 @@ void settle_note_damage(struct screen *s);
 
 /* ---- cpu_wait.c --------------------------------------------------------------------------------- */
 
-enum { STARVED_MAX = 3 };
+enum { CPU_WAIT_MAX = 3 };
 
-struct starved {
+struct cpu_wait {
     struct starving {
         int pid, stat, sched; /* files of it, -1: none */
         double ran;           /* ms */
-    } of[STARVED_MAX];
+    } of[CPU_WAIT_MAX];
     int n;
     int64_t last;
 };
 
-void starved_begin(struct starved *v, struct screen *s);
+void cpu_wait_begin(struct cpu_wait *v, struct screen *s);
 /* ms since the last look in which one of them waited for a processor */
-double starved_look(struct starved *v);
-void starved_end(struct starved *v);
+double cpu_wait_look(struct cpu_wait *v);
+void cpu_wait_end(struct cpu_wait *v);
 
 /* ---- hit_test.c ----------------------------------------------------------------------------------- */
 

@@ -31,7 +31,7 @@ static const double tile_fraction = 0.001; /* of all tiles */
 struct watch { /* one call of screen_settle */
     int64_t start;
     double last_change, last_frame; /* ms after start, without those lost */
-    struct starved starved;
+    struct cpu_wait cpu_wait;
     double lost; /* ms in which somebody waited for a processor */
     struct image frame[2];
     bool have_frame;
@@ -121,7 +121,7 @@ static double time_of(const struct watch *w)
 /* Sets last_change when the screen was redrawn; returns how long to sleep until the next look. */
 static double look(struct screen *s, struct watch *w, struct err *e)
 {
-    w->lost += starved_look(&w->starved);
+    w->lost += cpu_wait_look(&w->cpu_wait);
     screen_pump(s);
     double now = time_of(w);
     if (s->damage) {
@@ -182,13 +182,13 @@ int screen_settle(struct screen *s, const struct settle *p, struct settled *out,
         limits.max_ms = 3000;
 
     struct watch w = {.start = clock_ns()};
-    starved_begin(&w.starved, s);
+    cpu_wait_begin(&w.cpu_wait, s);
     *out = (struct settled){0, "timeout"};
     int rc = watch(s, &w, &limits, out, e);
     if (rc && stop_check(s->stop, NULL))
         out->why = "stopped";
     out->ms = clock_ms_since(w.start);
-    starved_end(&w.starved);
+    cpu_wait_end(&w.cpu_wait);
     image_free(&w.frame[0]);
     image_free(&w.frame[1]);
     return rc;
