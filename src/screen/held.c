@@ -69,7 +69,7 @@ void held_unlock(struct held *h)
 }
 
 /* A keycode is given back only while it still carries what we put there. */
-static void scratch_clear(Display *dpy, int code, uint32_t keysym)
+static void spare_clear(Display *dpy, int code, uint32_t keysym)
 {
     int per = 0;
     KeySym *now = XGetKeyboardMapping(dpy, (KeyCode)code, 1, &per);
@@ -84,7 +84,7 @@ static void scratch_clear(Display *dpy, int code, uint32_t keysym)
 
 struct pressed { /* a copy of what is written down */
     bool key[HELD_KEYS], button[HELD_BUTTONS];
-    uint32_t scratch[HELD_KEYS];
+    uint32_t spare[HELD_KEYS];
     unsigned locks;
 };
 
@@ -112,8 +112,8 @@ static void undo(Display *dpy, const struct pressed *p, struct ours *ours)
     send_releases(dpy, p, ours);
     XSync(dpy, False);
     for (int k = 8; k < HELD_KEYS; k++)
-        if (p->scratch[k])
-            scratch_clear(dpy, k, p->scratch[k]);
+        if (p->spare[k])
+            spare_clear(dpy, k, p->spare[k]);
     if (p->locks)
         XkbLockModifiers(dpy, XkbUseCoreKbd, p->locks, p->locks);
     xtrap_end(&t);
@@ -122,7 +122,7 @@ static void undo(Display *dpy, const struct pressed *p, struct ours *ours)
 bool held_any(const struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++)
-        if (h->key[i] || h->scratch[i] || (i < HELD_BUTTONS && h->button[i]))
+        if (h->key[i] || h->spare[i] || (i < HELD_BUTTONS && h->button[i]))
             return true;
     return h->locks != 0;
 }
@@ -131,7 +131,7 @@ static void copy_pressed(const struct held *h, struct pressed *p)
 {
     for (int i = 0; i < HELD_KEYS; i++) {
         p->key[i] = h->key[i];
-        p->scratch[i] = h->scratch[i];
+        p->spare[i] = h->spare[i];
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         p->button[i] = h->button[i];
@@ -142,7 +142,7 @@ static void forget_pressed(struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++) {
         h->key[i] = false;
-        h->scratch[i] = 0;
+        h->spare[i] = 0;
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         h->button[i] = false;
@@ -283,8 +283,8 @@ void held_store(struct held *h)
     buf_puts(&b, "],\"scratch\":[");
     comma = "";
     for (int i = 0; i < HELD_KEYS; i++)
-        if (h->scratch[i]) {
-            buf_printf(&b, "%s[%d,%u]", comma, i, h->scratch[i]);
+        if (h->spare[i]) {
+            buf_printf(&b, "%s[%d,%u]", comma, i, h->spare[i]);
             comma = ",";
         }
     buf_printf(&b, "],\"locks\":%u}", h->locks);
@@ -331,7 +331,7 @@ static int undo_list(int fd, Display *dpy, bool same)
         json_int_t k = json_integer_value(json_array_get(v, 0)),
                    sym = json_integer_value(json_array_get(v, 1));
         if (k >= 8 && k < HELD_KEYS && sym > 0 && sym <= UINT32_MAX) {
-            p.scratch[k] = (uint32_t)sym;
+            p.spare[k] = (uint32_t)sym;
             found++;
         }
     }
@@ -456,10 +456,10 @@ void held_set_button(struct held *h, int button, bool on)
     held_store(h);
 }
 
-void held_set_scratch(struct held *h, int keycode, uint32_t keysym)
+void held_set_spare(struct held *h, int keycode, uint32_t keysym)
 {
     if (keycode >= 8 && keycode < HELD_KEYS)
-        h->scratch[keycode] = keysym;
+        h->spare[keycode] = keysym;
 }
 
 void held_set_locks(struct held *h, unsigned mods)

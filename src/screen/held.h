@@ -32,16 +32,16 @@ enum { HELD_KEYS = 256, HELD_BUTTONS = 32 };
 
 struct held {
     char *display, *path;
-    struct held *next;                   /* of this process */
-    struct ours ours;                    /* what of the events to come is known to be ours */
-    pthread_mutex_t lock;                /* one event at a time */
-    int fd;                              /* locked file; -1: not ours, no hands allowed */
-    int owner;                           /* process that has the lock when we have not, 0 unknown */
-    bool memory_only;                    /* no place for the file: what we hold dies with us */
-    atomic_bool key[HELD_KEYS];          /* by keycode */
-    atomic_bool button[HELD_BUTTONS];    /* by physical button */
-    _Atomic uint32_t scratch[HELD_KEYS]; /* keysym we put on a free keycode, 0 none */
-    _Atomic unsigned locks;              /* locked modifiers that we took off for as long as we type */
+    struct held *next;                 /* of this process */
+    struct ours ours;                  /* what of the events to come is known to be ours */
+    pthread_mutex_t lock;              /* one event at a time */
+    int fd;                            /* locked file; -1: not ours, no hands allowed */
+    int owner;                         /* process that has the lock when we have not, 0 unknown */
+    bool memory_only;                  /* no place for the file: what we hold dies with us */
+    atomic_bool key[HELD_KEYS];        /* by keycode */
+    atomic_bool button[HELD_BUTTONS];  /* by physical button */
+    _Atomic uint32_t spare[HELD_KEYS]; /* keysym we put on a free keycode, 0 none */
+    _Atomic unsigned locks;            /* locked modifiers that we took off for as long as we type */
 };
 
 /* Takes the lock; releases on dpy what a dead process left.  Never fails: without the lock
@@ -53,8 +53,8 @@ int held_own(struct held *h, Display *dpy, struct err *e); /* 0: ours to press; 
 /* Write down (on) before the press, take off after the release. */
 void held_set_key(struct held *h, int keycode, bool on);
 void held_set_button(struct held *h, int button, bool on);
-void held_set_scratch(struct held *h, int keycode,
-                      uint32_t keysym);             /* 0: given back; call held_store() after */
+void held_set_spare(struct held *h, int keycode,
+                    uint32_t keysym);               /* 0: given back; call held_store() after */
 void held_set_locks(struct held *h, unsigned mods); /* 0: they are on again */
 void held_store(struct held *h);
 

@@ -109,7 +109,7 @@ static bool find_in_group(struct screen *s, uint32_t keysym, int group, unsigned
     for (int shift = 0; shift < 2; shift++)
         for (int code = m->min_key_code; code <= m->max_key_code; code++) {
             int groups = XkbKeyNumGroups(m, code);
-            if (!groups || s->held.scratch[code])
+            if (!groups || s->held.spare[code])
                 continue;
             int g = group < groups ? group : group % groups;
             int level = level_of(XkbKeyKeyType(m, code, g), mods | (shift ? ShiftMask : 0));
@@ -330,9 +330,9 @@ static int press(struct screen *s, uint32_t keysym, struct err *e)
     if (keyboard_read(s, e))
         return -1;
     if (!keyboard_find(s, keysym, true, &k)) {
-        if (scratch_bind(s, &keysym, 1, e))
+        if (spare_bind(s, &keysym, 1, e))
             return -1;
-        k = (struct keypress){.code = scratch_code(s, keysym)};
+        k = (struct keypress){.code = spare_code(s, keysym)};
     }
     *d = (struct key_down){.keysym = keysym, .code = k.code, .group = k.group};
     if (k.shift && !(our_modifiers(s) & ShiftMask) && keyboard_find(s, XK_Shift_L, true, &shift)) {
@@ -355,9 +355,9 @@ static int release(struct screen *s, uint32_t keysym, struct err *e)
         rc = chord_event(s, d.code, d.group, false, e);
     if (d.shift_code && s->held.key[d.shift_code] && chord_event(s, d.shift_code, d.group, false, e))
         rc = -1;
-    if (!rc && scratch_code(s, keysym)) {
+    if (!rc && spare_code(s, keysym)) {
         screen_wait(s, s->options.keymap_settle_ms, NULL); /* clients still look it up */
-        scratch_restore(s);
+        spare_restore(s);
     }
     return rc;
 }

@@ -36,7 +36,7 @@
 #define xdo_leaks_end()
 #endif
 
-enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SCRATCH = 32, MAX_DOWN = 16 };
+enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SPARE = 32, MAX_DOWN = 16 };
 
 struct monitor {
     char name[64];
@@ -55,10 +55,10 @@ struct key_down { /* a press by screen_key(), so that the same keys go up again 
     int code, shift_code, group;
 };
 
-struct scratch { /* a free keycode, and what we have put on it */
+struct spare { /* a free keycode, and what we have put on it */
     uint8_t code;
     uint32_t keysym; /* 0: empty */
-    unsigned since;  /* scratch_clock at binding: the oldest is taken again first */
+    unsigned since;  /* spare_clock at binding: the oldest is taken again first */
 };
 
 struct screen {
@@ -102,9 +102,9 @@ struct screen {
     struct key_down down[MAX_DOWN];
 
     /* spare_keycodes.c */
-    struct scratch scratch[MAX_SCRATCH];
-    int n_scratch;
-    unsigned scratch_clock;
+    struct spare spare[MAX_SPARE];
+    int n_spare;
+    unsigned spare_clock;
 
     /* paste.c */
     Window paste_window;
@@ -203,13 +203,13 @@ int key_tap(struct screen *s, int code, struct err *e);              /* down and
 
 /* ---- spare_keycodes.c --------------------------------------------------------------------------------- */
 
-int scratch_room(struct screen *s);                  /* how many keysyms can be bound at once */
-int scratch_code(struct screen *s, uint32_t keysym); /* where it is bound now, or 0 */
+int scratch_room(struct screen *s);                /* how many keysyms can be bound at once */
+int spare_code(struct screen *s, uint32_t keysym); /* where it is bound now, or 0 */
 /* Puts the keysyms on free keycodes and waits until clients know.  What was bound before stays as
  * long as there is room, the oldest goes first. */
-int scratch_bind(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
-bool scratch_bound(const struct screen *s); /* is anything bound */
-void scratch_restore(struct screen *s);     /* all borrowed keycodes are empty again */
+int spare_bind(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
+bool spare_bound(const struct screen *s); /* is anything bound */
+void spare_restore(struct screen *s);     /* all borrowed keycodes are empty again */
 
 /* ---- paste.c ----------------------------------------------------------------------------------- */
 

@@ -290,7 +290,7 @@ int screen_release_all(struct screen *s)
         held_unlock(&s->held);
     }
     memset(s->down, 0, sizeof s->down);
-    s->n_scratch = 0;
+    s->n_spare = 0;
     s->map_stale = true;
     return any;
 }

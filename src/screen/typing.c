@@ -117,7 +117,7 @@ static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err
         return -1;
     keyboard_find(s, XK_Shift_L, true, &shift);
     for (size_t i = 0; i < n; i++) {
-        int code = scratch_code(s, text[i]);
+        int code = spare_code(s, text[i]);
         bool shifted = false;
         if (!code) {
             if (keyboard_read(s, e))
@@ -147,7 +147,7 @@ static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err
 {
     int room = scratch_room(s);
     for (size_t done = 0; done < n;) {
-        uint32_t need[MAX_SCRATCH];
+        uint32_t need[MAX_SPARE];
         int n_need;
         size_t run = plan_run(s, text + done, n - done, need, &n_need, room);
         if (done + run < n) /* more to come: leave the other half to what is bound now */
@@ -155,7 +155,7 @@ static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err
         if (!run)
             return err_set(e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
                            (unsigned)(text[done] & 0xffffff));
-        if (scratch_bind(s, need, n_need, e) || type_run(s, text + done, run, e))
+        if (spare_bind(s, need, n_need, e) || type_run(s, text + done, run, e))
             return -1;
         done += run;
     }
@@ -180,10 +180,10 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
             rc = err_set(e, ERR_USAGE, "no key gives a character of a secret, and secrets are not pasted");
         else
             rc = paste_text(s, utf8, len, e);
-        if (scratch_bound(s)) {
+        if (spare_bound(s)) {
             /* Also after a stop: what was typed is still on its way to a client that looks it up. */
             clock_sleep_ms(s->options.keymap_settle_ms);
-            scratch_restore(s);
+            spare_restore(s);
         }
         keyboard_relock(s, locked);
     }
