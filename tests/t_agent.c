@@ -62,12 +62,12 @@ static void told(int turn, const char *what)
         fail_msg("turn %d says '%s', not '%s'", turn, played.told[turn], what);
 }
 
-static void asked_at(int i, double temperature, int reroll)
+static void asked_at(int i, double temperature, int resample)
 {
     if (fabs((double)played.asked[i].sampling.temperature - temperature) > 1e-5)
         fail_msg("asking %d was at temperature %g, not %g", i, (double)played.asked[i].sampling.temperature,
                  temperature);
-    assert_int_equal(played.asked[i].reroll, reroll);
+    assert_int_equal(played.asked[i].resample, resample);
 }
 
 /* ---- replies that are no step ----------------------------------------------------------------------------------- */

@@ -101,21 +101,21 @@ static void t_pick(void **state)
     struct session *alone = session_new(g, 1), *s = session_new(g, 1);
     crowd_prompt(&crowd, 3, alone);
     crowd_prompt(&crowd, 3, s);
-    struct batch_job j = {.session = s, .limit = 100, .pick = by_logits}, dice = {.limit = 0};
+    struct batch_job j = {.session = s, .limit = 100, .pick = by_logits}, rng = {.limit = 0};
     for (int i = 0; i < 4; i++) {
         struct batch_job at = {.generated = i};
         int32_t id = by_logits(&at, session_logits(alone));
         assert_int_equal(session_append(alone, &id, 1, NULL), 0);
     }
     struct batch *b = batch_new(g, 0);
-    dice.session = session_new(g, 1); /* reads, and writes nothing */
-    crowd_prompt(&crowd, 5, dice.session);
-    batch_add(b, &dice);
+    rng.session = session_new(g, 1); /* reads, and writes nothing */
+    crowd_prompt(&crowd, 5, rng.session);
+    batch_add(b, &rng);
     batch_add(b, &j);
     batch_run(b);
     assert_int_equal(j.generated, 4);
-    assert_int_equal(dice.generated, 0);
-    assert_int_equal(session_waiting(dice.session), 0);
+    assert_int_equal(rng.generated, 0);
+    assert_int_equal(session_waiting(rng.session), 0);
     assert_int_equal(session_length(s), session_length(alone));
     assert_memory_equal(session_tokens(s), session_tokens(alone),
                         (size_t)session_length(s) * sizeof(int32_t));
@@ -123,7 +123,7 @@ static void t_pick(void **state)
     batch_free(b);
     session_free(alone);
     session_free(s);
-    session_free(dice.session);
+    session_free(rng.session);
     engine_close(g);
 }
 

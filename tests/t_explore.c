@@ -182,7 +182,7 @@ static void t_llm(void **state)
     assert_int_equal(m->ops->user(m, parts, 2, CHAT_PLACE_TEMPLATE, NULL), 0);
     struct llm_mark *before = m->ops->mark(m, NULL);
     for (int i = 0; i < 6; i++) {
-        struct llm_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 120}, .reroll = i, .cancel = &cancel};
+        struct llm_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 120}, .resample = i, .cancel = &cancel};
         struct generated g;
         struct slot slots[SLOTS_MAX];
         assert_int_equal(m->ops->speak(m, &r, &g, NULL), 0);

@@ -126,7 +126,7 @@ static void t_repeat(void **state)
     assert_int_equal(session_rewind(s, c, NULL), 0);
     assert_int_equal(generate(s, NULL, &warm, NULL, NULL, NULL, &again, NULL), 0);
     assert_int_equal(session_rewind(s, c, NULL), 0);
-    session_random(s);
+    session_uniform(s);
     assert_int_equal(generate(s, NULL, &warm, NULL, NULL, NULL, &other, NULL), 0);
     assert_true(same_choices(&first, &again));
     assert_true(!same_choices(&first, &other));

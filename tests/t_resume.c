@@ -205,7 +205,7 @@ static int decide(struct overseer *o, const struct proposal *p, struct decision 
         d->verdict = VERDICT_REWIND;
         d->to = 2;
         seen.back++;
-    } else if (p->number == 5 && !p->now.reroll) {
+    } else if (p->number == 5 && !p->now.resample) {
         d->verdict = VERDICT_AGAIN;
     }
     return 0;

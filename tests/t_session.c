@@ -113,7 +113,7 @@ static void t_rewind(void **state)
     struct checkpoint *c = session_checkpoint(s), *c2;
     session_logits(straight); /* the same cut, so that the path is the same to the bit */
     assert_int_equal(checkpoint_length(c), 30);
-    double dice = session_random(s);
+    double rng = session_uniform(s);
     for (int round = 0; round < 4; round++) {
         append(s, 100 + round, 17 + 60 * round);
         look(s, (uint64_t)round);
@@ -124,7 +124,7 @@ static void t_rewind(void **state)
         assert_int_equal(session_rewind(s, c2, &e), 0);
         assert_int_equal(session_rewind(s, c, &e), 0);
         assert_int_equal(session_length(s), 30);
-        assert_true(session_random(s) == dice);
+        assert_true(session_uniform(s) == rng);
         assert_int_equal(session_rewind(s, c2, &e), -1);
         assert_non_null(strstr(e.text, "rewound to before"));
         checkpoint_free(c2);
@@ -180,7 +180,7 @@ static void t_fork(void **state)
     append(s, 3, 3);
     struct session *copy = session_fork(s);
     same(s, copy);
-    assert_true(session_random(s) == session_random(copy));
+    assert_true(session_uniform(s) == session_uniform(copy));
     append(copy, 100, 200); /* the copy goes its own way ... */
     session_logits(copy);
     append(s, 20, 30);
@@ -241,13 +241,13 @@ static void t_save(void **state)
             append(s, n, lengths[i] - n < 100 ? lengths[i] - n : 100);
         if (i == 3)
             look(s, 2);
-        session_random(s);
+        session_uniform(s);
         assert_int_equal(session_save(s, path, &e), 0);
         struct session *back = session_load(engine, path, &e);
         if (!back)
             fail_msg("%s", e.text);
         assert_int_equal(session_length(back), session_length(s));
-        assert_true(session_random(s) == session_random(back));
+        assert_true(session_uniform(s) == session_uniform(back));
         append(s, 77, 40);
         append(back, 77, 40);
         same(s, back);

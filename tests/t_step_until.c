@@ -107,7 +107,7 @@ static void t_marker(void **state)
     (void)state;
     enum { CLICKS = 11 }; /* after twelve without effect a run ends */
     struct play p;
-    uint64_t dice = check_seed();
+    uint64_t rng = check_seed();
     stepped_open(&p);
     for (int round = 0; round < 4; round++) {
         struct buf replies;
@@ -127,7 +127,7 @@ static void t_marker(void **state)
         buf_init(&replies, 1 << 16);
         for (int i = 0; i < CLICKS; i++)
             buf_printf(&replies, STEP("\"click_desktop\", \"element\": \"it\", \"x\": %d, \"y\": %d"),
-                       (int)(50 + 650 * check_random(&dice)), (int)(50 + 700 * check_random(&dice)));
+                       (int)(50 + 650 * check_random(&rng)), (int)(50 + 700 * check_random(&rng)));
         buf_puts(&replies, ANSWER("Done."));
         struct witness w = {.base = {.name = "witness", .show = witness_show, .ask = witness_ask}};
         p.o.settle = (struct settle){1, 1, 50};
@@ -179,7 +179,7 @@ static void same_reply(const struct play *p, int a, int b, bool same)
     free(y);
 }
 
-static void t_dice(void **state)
+static void t_rng(void **state)
 {
     (void)state;
     struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
@@ -271,7 +271,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("where the marker is, the event goes: of the screen and of a window", t_marker),
     CLAIM("a recorded screen is said to be one, and how far it is from that of now", t_recorded),
     CLAIM("the same dice say the same to the bit after going back; looking for alternatives changes nothing",
-          t_dice),
+          t_rng),
     CLAIM("a run goes on to where the model was not sure, and shows what else it could have said",
           t_confidence),
 };

@@ -146,7 +146,7 @@ static int one_step(struct agent *a, struct err *e)
 {
     a->number++;
     a->beyond = a->budget != AGENT_RUNNING;
-    a->generated = a->forced = a->rerolls = 0;
+    a->generated = a->forced = a->resamples = 0;
     a->edited = false;
     agent_set_text(&a->veto, NULL);
     image_free(&a->at_hand);

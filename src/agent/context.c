@@ -33,7 +33,7 @@ struct turn {
     struct held *mark;  /* before this turn, or NULL */
     char *reply;        /* NULL until accepted */
     int first;          /* the first turn in view when this one was observed */
-    uint64_t dice;      /* then */
+    uint64_t rng;       /* then */
     struct kept *kept;  /* or NULL */
 };
 
@@ -263,7 +263,7 @@ static int observed(struct context *c, struct err *e)
     if (!(c->before_reply = hold(c, e)))
         return -1;
     c->spoken = false;
-    c->turns[c->n - 1].dice = c->ops->dice(c->llm);
+    c->turns[c->n - 1].rng = c->ops->rng(c->llm);
     if (c->keep)
         keep_turn(c);
     return 0;
@@ -397,7 +397,7 @@ static int say_again(struct context *c, int i, context_image *image, void *arg, 
 static int read_again(struct context *c, int turn, context_image *image, void *arg, struct err *e)
 {
     int first = c->turns[turn].first;
-    uint64_t dice = c->turns[turn].dice;
+    uint64_t rng = c->turns[turn].rng;
     if (c->ops->begin(c->llm, c->system, e))
         return -1;
     for (int i = 0; i < c->n; i++)
@@ -407,7 +407,7 @@ static int read_again(struct context *c, int turn, context_image *image, void *a
         if (say_again(c, i, image, arg, e))
             return -1;
     }
-    c->ops->set_dice(c->llm, dice);
+    c->ops->set_rng(c->llm, rng);
     return observed(c, e);
 }
 

@@ -20,7 +20,7 @@ struct llm_request { /* one reply wanted */
     enum dialect_goal goal;
     struct sampling sampling;
     bool think;
-    int reroll;                 /* 0, or which further attempt: throws the dice differently */
+    int resample;               /* 0, or which further attempt: throws the dice differently */
     int alternatives;           /* kept of each sampled token (generate.h) */
     const volatile int *cancel; /* stop when it becomes non-zero */
     void (*on_text)(void *arg, const char *text, size_t len); /* may be NULL */
@@ -59,8 +59,8 @@ struct llm_ops {                                                    /* all retur
     const int32_t *(*tokens)(const struct llm *m);   /* [length], NULL for a script */
     int32_t (*image_token)(const struct llm *m);     /* each stands for a row of an image; -1: none */
     struct session_stats (*stats)(const struct llm *m);
-    uint64_t (*dice)(const struct llm *m); /* which are thrown next; go back with a mark */
-    void (*set_dice)(struct llm *m, uint64_t dice);
+    uint64_t (*rng)(const struct llm *m); /* which are thrown next; go back with a mark */
+    void (*set_rng)(struct llm *m, uint64_t rng);
     void (*set_cancel)(struct llm *m, const volatile int *flag); /* may be NULL */
     void (*free)(struct llm *m);
 };

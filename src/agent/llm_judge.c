@@ -157,7 +157,7 @@ int llm_judge_ask(struct llm *m, const struct llm_judge_question *q, enum llm_ve
     struct llm_request r = {
         .goal = GOAL_VERDICT,
         .sampling = {.temperature = q->pass ? 0.5f : 0, .top_p = 1, .max_tokens = LLM_JUDGE_TOKENS},
-        .reroll = q->pass,
+        .resample = q->pass,
         .cancel = &w.cancel,
         .on_text = watch,
         .arg = &w};

@@ -93,8 +93,8 @@ static int speak(struct llm *llm, const struct llm_request *r, struct generated 
     struct session *s = session_of(llm);
     if (!g || chat_open_reply(s, r->think, e))
         return -1;
-    for (int i = 0; i < r->reroll; i++)
-        session_random(s);
+    for (int i = 0; i < r->resample; i++)
+        session_uniform(s);
     /* The grammar describes the reply, not the reasoning before it. */
     const struct generation how = {.grammar = r->think ? NULL : g,
                                    .sampling = r->sampling,
@@ -240,14 +240,14 @@ static struct session_stats stats(const struct llm *m)
     return session_stats(session_of(m));
 }
 
-static uint64_t dice(const struct llm *m)
+static uint64_t rng(const struct llm *m)
 {
-    return session_dice(session_of(m));
+    return session_rng(session_of(m));
 }
 
-static void set_dice(struct llm *m, uint64_t to)
+static void set_rng(struct llm *m, uint64_t to)
 {
-    session_set_dice(session_of(m), to);
+    session_set_rng(session_of(m), to);
 }
 
 static void set_cancel(struct llm *llm, const volatile int *flag)
@@ -286,8 +286,8 @@ struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed)
         .tokens = tokens,
         .image_token = image_token,
         .stats = stats,
-        .dice = dice,
-        .set_dice = set_dice,
+        .rng = rng,
+        .set_rng = set_rng,
         .set_cancel = set_cancel,
         .free = free_model,
     };

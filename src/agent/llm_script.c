@@ -156,13 +156,13 @@ static void mark_free(struct llm_mark *at)
     free(k);
 }
 
-static uint64_t dice(const struct llm *m)
+static uint64_t rng(const struct llm *m)
 {
     (void)m;
     return 0;
 }
 
-static void set_dice(struct llm *m, uint64_t to)
+static void set_rng(struct llm *m, uint64_t to)
 {
     (void)m;
     (void)to;
@@ -243,8 +243,8 @@ static struct script_llm *script_new(void)
         .tokens = tokens,
         .image_token = image_token,
         .stats = stats,
-        .dice = dice,
-        .set_dice = set_dice,
+        .rng = rng,
+        .set_rng = set_rng,
         .free = free_script,
     };
     struct script_llm *s = xcalloc(1, sizeof *s);

@@ -24,7 +24,7 @@ struct saved_reply { /* a reply that is not at hand */
     char *reply;
     bool as_said;
     struct generated made;
-    int reroll;
+    int resample;
     float temperature;
     enum attempted got;
 };
@@ -51,8 +51,8 @@ const char *verdict_name(enum verdict v)
 static void save_reply(struct review *s, struct saved_reply *to)
 {
     struct agent *a = s->a;
-    *to = (struct saved_reply){a->step, a->fault,  a->unread,      a->reply, a->as_said,
-                               a->made, a->reroll, a->temperature, s->got};
+    *to = (struct saved_reply){a->step, a->fault,    a->unread,      a->reply, a->as_said,
+                               a->made, a->resample, a->temperature, s->got};
     a->step = (struct step){0};
     a->made = (struct generated){0};
     a->reply = NULL;
@@ -67,7 +67,7 @@ static void restore_reply(struct review *s, struct saved_reply *from)
     a->reply = from->reply;
     a->as_said = from->as_said;
     a->made = from->made;
-    a->reroll = from->reroll;
+    a->resample = from->resample;
     a->temperature = from->temperature;
     s->got = from->got;
     *from = (struct saved_reply){0};
@@ -89,7 +89,7 @@ static enum attempted another(struct review *s, struct err *e)
 {
     struct agent *a = s->a;
     float t = a->o->sampling.temperature;
-    enum attempted got = agent_attempt(a, a->rerolls + 1, t > 0 ? t : warmth, e);
+    enum attempted got = agent_attempt(a, a->resamples + 1, t > 0 ? t : warmth, e);
     if (got == ATTEMPT_UNREADABLE &&
         agent_record_fault(a, "unreadable", action_fault_name(a->fault), a->unread.text, e))
         return ATTEMPT_FAILED;
@@ -133,7 +133,7 @@ static struct proposed_reply shown_reply(const struct agent *a, const struct ste
 static struct proposed_reply at_hand(const struct agent *a)
 {
     struct proposed_reply t = shown_reply(a, &a->step, a->fault, &a->unread, &a->made);
-    t.reroll = a->reroll;
+    t.resample = a->resample;
     t.temperature = a->temperature;
     return t;
 }
@@ -143,7 +143,7 @@ static void put_forks(const struct review *s, struct proposed_reply *forks)
     for (int i = 0; i < s->n; i++) {
         const struct saved_reply *r = &s->saved[i];
         forks[i] = shown_reply(s->a, &r->step, r->fault, &r->unread, &r->made);
-        forks[i].reroll = r->reroll;
+        forks[i].resample = r->resample;
         forks[i].temperature = r->temperature;
         if (i == s->taken)
             forks[i] = at_hand(s->a);

@@ -41,7 +41,7 @@ struct proposed_reply {
     struct slot slots[SLOTS_MAX]; /* of the reply: where it made up its mind */
     int n_slots;
     double confidence; /* least probability with which a token of them was sampled; -1: not known */
-    int reroll;        /* which throw of the dice */
+    int resample;      /* which throw of the dice */
     float temperature;
 };
 

@@ -34,9 +34,9 @@ struct agent {
     struct context_cost cost;
     double ms[PHASES];
     int generated, forced;
-    bool as_said;          /* the reply in the session is byte for byte what history holds */
-    struct generated made; /* the reply as it came */
-    int reroll, rerolls;   /* its throw of the dice; the last one of this step */
+    bool as_said;            /* the reply in the session is byte for byte what history holds */
+    struct generated made;   /* the reply as it came */
+    int resample, resamples; /* its throw of the dice; the last one of this step */
     float temperature;
 
     /* what an overseer decided about the step (oversee.c) */
@@ -88,7 +88,7 @@ void agent_name_limit(struct agent *a);
 
 /* One reply; with other dice, the greater `reroll`. */
 enum attempted { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };
-enum attempted agent_attempt(struct agent *a, int reroll, float temperature, struct err *e);
+enum attempted agent_attempt(struct agent *a, int resample, float temperature, struct err *e);
 
 /* Asks the overseer about the reply that was read until it is to be run, refused, or left.  What is left has a->back. */
 enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e);

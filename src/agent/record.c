@@ -112,7 +112,7 @@ int agent_keep_reply(struct agent *a, const struct llm_request *r, const struct 
     trace_number(t, "temperature", (double)r->sampling.temperature);
     trace_number(t, "top_p", (double)r->sampling.top_p);
     trace_int(t, "max_tokens", r->sampling.max_tokens);
-    trace_int(t, "reroll", r->reroll);
+    trace_int(t, "reroll", r->resample);
     trace_bool(t, "think", r->think);
     trace_number(t, "ms", g->ms);
     /* Tokens cannot be masked: from a reply that spells a secret on there are none. */

@@ -61,13 +61,13 @@ static enum attempted read_reply(struct agent *a, const struct generated *g, str
     return unreadable ? ATTEMPT_UNREADABLE : ATTEMPT_READ;
 }
 
-enum attempted agent_attempt(struct agent *a, int reroll, float temperature, struct err *e)
+enum attempted agent_attempt(struct agent *a, int resample, float temperature, struct err *e)
 {
     const struct agent_options *o = a->o;
     struct llm_request r = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
                             .sampling = o->sampling,
                             .think = o->dialect->think,
-                            .reroll = reroll,
+                            .resample = resample,
                             .alternatives = o->overseer ? o->overseer->alternatives : 0,
                             .cancel = &a->cancel,
                             .on_text = watch,
@@ -75,8 +75,8 @@ enum attempted agent_attempt(struct agent *a, int reroll, float temperature, str
     r.sampling.temperature = a->temperature = temperature;
     r.sampling.max_tokens *= a->longer ? 2 : 1;
     a->cancel = 0;
-    a->reroll = reroll;
-    a->rerolls = reroll > a->rerolls ? reroll : a->rerolls;
+    a->resample = resample;
+    a->resamples = resample > a->resamples ? resample : a->resamples;
     step_free(&a->step);
     generated_free(&a->made);
     if (context_think(a->context, &r, &a->made, e) || agent_keep_reply(a, &r, &a->made, e))
@@ -140,7 +140,7 @@ int agent_think(struct agent *a, struct err *e)
     if (a->beyond)
         trace_bool(t, "beyond_budget", true);
     trace_int(t, "repairs", a->step.repairs);
-    trace_int(t, "reroll", a->reroll); /* which of its replies */
+    trace_int(t, "reroll", a->resample); /* which of its replies */
     trace_bool(t, "as_said", a->as_said);
     if (!a->as_said) /* else it is the text of the last reply */
         trace_text(t, "history", a->reply);

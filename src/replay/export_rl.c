@@ -128,7 +128,7 @@ static const struct turn *reply_of(const struct rl *x, const struct turn *accept
 {
     const struct turn *found = NULL;
     for (const struct turn *u = accept - 1; u >= x->t.turns && u->op == TURN_REPLY; u--) {
-        if (!accept->has_reroll || u->reply.reroll == accept->reroll)
+        if (!accept->has_resample || u->reply.resample == accept->resample)
             return u;
         found = found ? found : u;
     }

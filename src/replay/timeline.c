@@ -79,7 +79,7 @@ static int take_reply(struct timeline *t, const struct event *v, struct err *e)
 {
     const json_t *f = v->fields;
     struct turn_reply *r = &add_turn(t, TURN_REPLY, v->step)->reply;
-    int64_t n, forced, most = 0, reroll = 0;
+    int64_t n, forced, most = 0, resample = 0;
     r->text = field_text(f, "text");
     r->goal = !strcmp(field_text(f, "goal"), "answer") ? GOAL_ANSWER : GOAL_STEP;
     r->think = field_bool(f, "think");
@@ -98,10 +98,10 @@ static int take_reply(struct timeline *t, const struct event *v, struct err *e)
         return bad(v, "top_p", e);
     if (settings && !get_int(f, "max_tokens", 0, TIMELINE_MAX_REPLY, &most))
         return bad(v, "max_tokens", e);
-    if (settings && !get_int(f, "reroll", 0, 1000, &reroll))
+    if (settings && !get_int(f, "reroll", 0, 1000, &resample))
         return bad(v, "reroll", e);
     r->sampling.max_tokens = (int)most;
-    r->reroll = (int)reroll;
+    r->resample = (int)resample;
     return json_object_get(f, "prompt_tokens") ? read_places(t, v, r, e) : 0;
 }
 
@@ -139,9 +139,9 @@ static int take_event(struct timeline *t, const struct event *v, const struct ev
     } else if (!strcmp(v->kind, "step")) {
         struct turn *u = add_turn(t, TURN_ACCEPT, v->step);
         u->as_said = field_bool(f, "as_said");
-        int64_t reroll;
-        u->has_reroll = get_int(f, "reroll", 0, 1000, &reroll);
-        u->reroll = u->has_reroll ? (int)reroll : 0;
+        int64_t resample;
+        u->has_resample = get_int(f, "reroll", 0, 1000, &resample);
+        u->resample = u->has_resample ? (int)resample : 0;
         u->history = text_or_null(f, "history");
     }
     return 0;

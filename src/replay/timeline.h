@@ -31,7 +31,7 @@ enum turn_op {
 struct turn_reply { /* what an attempt came from, and what it was */
     enum dialect_goal goal;
     struct sampling sampling;
-    int reroll;
+    int resample;
     bool think, cancelled;
     const char *text;
 
@@ -51,8 +51,8 @@ struct turn {
     const char *lead;    /* OBSERVE, RECALL */
     const char *history; /* ACCEPT, RECALL: the reply as it stays; NULL: as it was said */
     bool as_said;        /* ACCEPT */
-    int reroll;          /* ... the dice of the reply that stays, when has_reroll */
-    bool has_reroll;
+    int resample;        /* ... the dice of the reply that stays, when has_resample */
+    bool has_resample;
     struct turn_reply reply;
 };
 

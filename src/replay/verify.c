@@ -232,7 +232,7 @@ static int reply(struct again *a, const struct turn *u, struct err *e)
     struct llm_request ask = {.goal = r->goal,
                               .sampling = r->sampling,
                               .think = r->think,
-                              .reroll = r->reroll,
+                              .resample = r->resample,
                               .cancel = a->o->cancel};
     struct generated g;
     if (r->cancelled) /* in the middle: as far as it went then */

@@ -160,11 +160,11 @@ static int append_sampled(struct run *r, struct err *e)
                            .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
                            .temperature = r->p->temperature,
                            .top_p = r->p->top_p};
-    uint64_t dice = session_dice(r->s);
-    how.random = how.temperature > 0 ? session_random(r->s) : 0;
+    uint64_t rng = session_rng(r->s);
+    how.random = how.temperature > 0 ? session_uniform(r->s) : 0;
     struct choice c;
     if (session_try_choose(r->s, &how, &c, e) || (r->width && session_compute(r->s, e))) {
-        session_set_dice(r->s, dice); /* nothing was chosen by them */
+        session_set_rng(r->s, rng); /* nothing was chosen by them */
         return -1;
     }
     if (c.id < 0)

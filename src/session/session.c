@@ -366,7 +366,7 @@ const float *session_logits(const struct session *look)
 /* ---- random numbers -------------------------------------------------------------------------------------- */
 
 /* SplitMix64: one word of state, and every seed is a good one. */
-double session_random(struct session *s)
+double session_uniform(struct session *s)
 {
     uint64_t z = s->random += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -374,12 +374,12 @@ double session_random(struct session *s)
     return (double)((z ^ z >> 31) >> 11) / 9007199254740992.0;
 }
 
-uint64_t session_dice(const struct session *s)
+uint64_t session_rng(const struct session *s)
 {
     return s->random;
 }
 
-void session_set_dice(struct session *s, uint64_t dice)
+void session_set_rng(struct session *s, uint64_t rng)
 {
-    s->random = dice;
+    s->random = rng;
 }

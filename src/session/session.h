@@ -164,8 +164,8 @@ int session_save(const struct session *s, const char *path, struct err *e);
 struct session *session_load(struct engine *g, const char *path, struct err *e); /* refuses other models */
 
 /* Random numbers of this session: part of its state, so that a rewind repeats them. */
-double session_random(struct session *s);       /* [0, 1) */
-uint64_t session_dice(const struct session *s); /* which numbers come next */
-void session_set_dice(struct session *s, uint64_t dice);
+double session_uniform(struct session *s);     /* [0, 1) */
+uint64_t session_rng(const struct session *s); /* which numbers come next */
+void session_set_rng(struct session *s, uint64_t rng);
 
 #endif

@@ -24,7 +24,7 @@ struct stepper {
     char why[192], message[512];
     bool error;
     /* the reply at hand, as it was edited */
-    int number, reroll;
+    int number, resample;
     struct step edited;
     bool is_edited;
     struct step_view view;
@@ -238,10 +238,10 @@ static int ask(struct stepper *s, const struct proposal *p, struct decision *d, 
 static int decide(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e)
 {
     struct stepper *s = (struct stepper *)o;
-    if (s->number != p->number || s->reroll != p->now.reroll)
+    if (s->number != p->number || s->resample != p->now.resample)
         forget_edits(s);
     s->number = p->number;
-    s->reroll = p->now.reroll;
+    s->resample = p->now.resample;
     s->view.n_verbs = s->view.n_places = 0;
     *s->message = *s->why = 0;
     refresh(s, p);

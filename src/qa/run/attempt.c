@@ -28,7 +28,7 @@ struct scene { /* one attempt */
     char *runs, *fake;     /* that its settings speak of */
     char *pictures;        /* folder, which need not be there */
     int number;            /* of the attempt, from 1 */
-    uint64_t dice;
+    uint64_t rng;
     struct image frames[MAX_FRAMES];
     int n_frames;
 };
@@ -137,7 +137,7 @@ static void fill_settings(struct scene *s)
     r->display = desk_display(s->desk);
     r->fake = s->fake = fake_replies(s);
     r->runs = s->runs = xasprintf("%s/runs/%s", s->workers->dir, t->id);
-    r->seed = t->seed + s->dice;
+    r->seed = t->seed + s->rng;
     r->confirm = s->workers->confirm ? s->workers->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
     if (t->steps)
         r->max_steps = t->steps;
@@ -328,10 +328,9 @@ static void away(struct scene *s)
 
 /* ---- all of it -------------------------------------------------------------------------------------------- */
 
-void attempt_run(const struct workers *c, const struct test *t, int number, uint64_t dice,
-                 struct attempt *out)
+void attempt_run(const struct workers *c, const struct test *t, int number, uint64_t rng, struct attempt *out)
 {
-    struct scene s = {.workers = c, .test = t, .out = out, .number = number, .dice = dice};
+    struct scene s = {.workers = c, .test = t, .out = out, .number = number, .rng = rng};
     struct err e = ERR_INIT;
     int64_t start = clock_ns();
     bool judged, stopped;

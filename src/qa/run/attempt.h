@@ -30,7 +30,7 @@ struct workers { /* what all tests of a run share; it does not change while they
 };
 
 /* number: of the attempt, from 1; dice: 0 for the test's own, else others.  Fills *out, whose parts are the caller's: attempt_free(). */
-void attempt_run(const struct workers *c, const struct test *t, int number, uint64_t dice,
+void attempt_run(const struct workers *c, const struct test *t, int number, uint64_t rng,
                  struct attempt *out);
 
 #endif

@@ -72,8 +72,8 @@ static void do_test(struct work *w, struct result *r)
         r->attempts = xrealloc(r->attempts, (unsigned long)r->n + 1, sizeof *r->attempts);
         struct attempt *a = &r->attempts[r->n];
         /* Fresh attempts throw other dice; a retry throws the same, so that what differs is the program. */
-        uint64_t dice = r->n < attempts_of(w, r->test) ? (uint64_t)r->n : 0;
-        attempt_run(w->workers, r->test, ++r->n, dice, a);
+        uint64_t rng = r->n < attempts_of(w, r->test) ? (uint64_t)r->n : 0;
+        attempt_run(w->workers, r->test, ++r->n, rng, a);
         result_verdict(r->test, a, &r->judged);
         r->outcome = a->outcome;
     } while (again(w, r));
