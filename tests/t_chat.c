@@ -355,7 +355,7 @@ static void spelled(struct tiny *t, const char *file, const char *text, const ch
     close_both(s);
 }
 
-static void t_habits(void **state)
+static void t_traits(void **state)
 {
     (void)state;
     struct tiny t;
@@ -428,7 +428,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("turn by turn gives the same ids as the whole conversation", t_scheduler),
     CLAIM("a message in the wrong place is refused and numbered", t_refusals),
     CLAIM("marks of the template in tasks, screens and replies are text", t_inert),
-    CLAIM("the model's own template says whether texts are trimmed and <s> comes first", t_habits),
+    CLAIM("the model's own template says whether texts are trimmed and <s> comes first", t_traits),
     CLAIM("sentences around tools are those of the model's own template, where it is understood", t_tools),
     CLAIM("a template without the marks of the family is told from one that has them", t_check),
 };
