@@ -35,7 +35,7 @@ static bytes_of layout(enum quant_form form, int64_t rows, int64_t cols)
     return l;
 }
 
-size_t small_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
+size_t quantized_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
 {
     (void)b;
     return layout(form, rows, cols).end;
@@ -87,7 +87,7 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int thread)
     free(r.room);
 }
 
-void small_pack(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s)
+void quantized_pack(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s)
 {
     struct packing p = {static_cast<uint8_t *>(bytes), form, s};
     bytes_of l = layout(form, s->rows, s->cols);
@@ -104,8 +104,8 @@ static float common_scale(const float *scales, int64_t rows)
     return scales[0];
 }
 
-struct weight *small_weight(struct backend *b, void *bytes, bool owned, enum quant_form form, int64_t rows,
-                            int64_t cols)
+struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_form form,
+                                int64_t rows, int64_t cols)
 {
     bytes_of l = layout(form, rows, cols);
     struct weight *w = new weight();
@@ -184,12 +184,13 @@ static void launch_widen(struct backend *b, struct tensor to, void *rest, const 
     LAUNCHED(b);
 }
 
-int64_t small_room(const struct weight *w)
+int64_t quantized_padded(const struct weight *w)
 {
     return w->stride * form_span(w->form);
 }
 
-void small_widen(struct backend *b, struct tensor to, void *rest, const struct weight *w, int64_t first)
+void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
+                          int64_t first)
 {
     switch (w->form) {
     case QUANT_I8:

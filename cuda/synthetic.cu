@@ -88,11 +88,12 @@ template <int FORM> static void launch_codes(struct backend *b, const codes &to,
     }
 }
 
-static struct weight *make_small(struct backend *b, enum quant_form form, int64_t rows, int64_t cols,
-                                 const struct made *m)
+static struct weight *make_quantized(struct backend *b, enum quant_form form, int64_t rows, int64_t cols,
+                                     const struct made *m)
 {
     struct ops *o = &cuda_of(b)->ops;
-    int64_t tiles = (rows + TILE - 1) / TILE, end = static_cast<int64_t>(small_bytes(b, form, rows, cols)),
+    int64_t tiles = (rows + TILE - 1) / TILE,
+            end = static_cast<int64_t>(quantized_bytes(b, form, rows, cols)),
             scales = end - tiles * TILE * static_cast<int64_t>(sizeof(float));
     struct tensor there = o->alloc(b, DT_U8, 1, end);
     struct weight *w = new weight();
@@ -124,7 +125,7 @@ static struct weight *cuda_make_weight(struct backend *b, enum quant_form form, 
     if (form == QUANT_F4)
         return made_weight(b, form, dtype, rows, cols, m);
     if (form != QUANT_NONE)
-        return make_small(b, form, rows, cols, m);
+        return make_quantized(b, form, rows, cols, m);
     struct weight *w = new weight();
     w->rows = rows;
     w->cols = cols;

@@ -169,14 +169,14 @@ static void t_published(void **state)
         free(config);
         tiny_write(&t);
         tiny_write(&plain);
-        small_look(small_open(&plain, "ref", true, WEIGHTS_AUTO, false), want);
+        quantized_look(quantized_open(&plain, "ref", true, WEIGHTS_AUTO, false), want);
         double off = 0;
         for (int i = 0; i < n; i++) {
-            small_look(small_open(&t, isa[i], true, WEIGHTS_AUTO, false), have);
+            quantized_look(quantized_open(&t, isa[i], true, WEIGHTS_AUTO, false), have);
             off = check_worse(off, tiny_distance(want, have, SMALL_VOCAB));
         }
-        small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), rough);
-        small_look(small_open(&t, NULL, false, WEIGHTS_BF16, false), wide);
+        quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), rough);
+        quantized_look(quantized_open(&t, NULL, false, WEIGHTS_BF16, false), wide);
         check_note("%s: in f32 %.1e from the numbers meant, in bf16 %.1e, widened to bf16 %.1e",
                    kinds[f].name, off, tiny_distance(want, rough, SMALL_VOCAB),
                    tiny_distance(want, wide, SMALL_VOCAB));
@@ -197,21 +197,21 @@ static void t_smaller(void **state)
         bf16[SMALL_VOCAB];
     make(&t, &plain, QUANT_F4);
     tiny_write(&t);
-    small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), stored);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT8, false), have);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), stored);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT8, false), have);
     assert_true(tiny_distance(stored, have, SMALL_VOCAB) > 0 &&
                 tiny_distance(stored, have, SMALL_VOCAB) < 0.1);
-    small_look(small_open(&t, NULL, false, WEIGHTS_FP8, false), have);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_FP8, false), have);
     assert_true(tiny_distance(stored, have, SMALL_VOCAB) > 0 &&
                 tiny_distance(stored, have, SMALL_VOCAB) < 0.3);
     tiny_free(&t);
     tiny_free(&plain);
     tiny_init(&t, 5);
     tiny_write(&t);
-    small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), bf16);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT8, false), plain8);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT4, false), plain4);
-    small_look(small_open(&t, NULL, false, WEIGHTS_FP8, false), fp8);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), bf16);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT8, false), plain8);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), plain4);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_FP8, false), fp8);
     check_note("logits of a random model: int8 differs by %.1f %%, fp8 by %.1f %%, int4 by %.1f %%",
                100 * tiny_distance(bf16, plain8, SMALL_VOCAB), 100 * tiny_distance(bf16, fp8, SMALL_VOCAB),
                100 * tiny_distance(bf16, plain4, SMALL_VOCAB));

@@ -49,12 +49,12 @@ static struct subject begin(const struct bench *k)
 }
 
 /* Small values of both signs, different in every row and column. */
-static const struct made small_values = {12345, 0, 0.05f};
+static const struct made quantized_values = {12345, 0, 0.05f};
 
 static struct tensor filled(struct subject *s, enum dtype t, int64_t rows, int64_t cols)
 {
     struct tensor x = s->o->alloc(s->b, t, rows, cols);
-    s->o->make(s->b, x, &small_values);
+    s->o->make(s->b, x, &quantized_values);
     return x;
 }
 
@@ -96,7 +96,7 @@ static void linear(const struct bench *k, const char *model, const char *what, i
                    int64_t K, enum epilogue epi, int add)
 {
     struct subject s = begin(k);
-    s.weight = s.o->make_weight(s.b, QUANT_NONE, DT_BF16, N, K, &small_values);
+    s.weight = s.o->make_weight(s.b, QUANT_NONE, DT_BF16, N, K, &quantized_values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     s.epi = epi;
@@ -110,12 +110,12 @@ static void linear(const struct bench *k, const char *model, const char *what, i
 }
 
 /* The same with a matrix of small numbers. */
-static void small_linear(const struct bench *k, const char *model, const char *what, enum quant_form form,
-                         int64_t T, int64_t N, int64_t K)
+static void quantized_linear(const struct bench *k, const char *model, const char *what, enum quant_form form,
+                             int64_t T, int64_t N, int64_t K)
 {
     struct subject s = begin(k);
     double bytes = (double)s.o->quant_bytes(s.b, form, N, K);
-    s.weight = s.o->make_weight(s.b, form, DT_BF16, N, K, &small_values);
+    s.weight = s.o->make_weight(s.b, form, DT_BF16, N, K, &quantized_values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     char name[64];
@@ -284,13 +284,13 @@ static void language(const struct bench *k, const struct shapes *m, int64_t T)
         linear(k, m->name, "head", 1, m->vocab, m->hidden, EPI_NONE, 0);
 }
 
-static void small_numbers(const struct bench *k, const struct shapes *m)
+static void quantized_values_of(const struct bench *k, const struct shapes *m)
 {
     static const enum quant_form forms[] = {QUANT_I8, QUANT_F8, QUANT_I4};
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        small_linear(k, m->name, "MLP up", forms[i], m->prefill, m->mlp, m->hidden);
-        small_linear(k, m->name, "MLP up", forms[i], 1, m->mlp, m->hidden);
-        small_linear(k, m->name, "MLP down", forms[i], 1, m->hidden, m->mlp);
+        quantized_linear(k, m->name, "MLP up", forms[i], m->prefill, m->mlp, m->hidden);
+        quantized_linear(k, m->name, "MLP up", forms[i], 1, m->mlp, m->hidden);
+        quantized_linear(k, m->name, "MLP down", forms[i], 1, m->hidden, m->mlp);
     }
 }
 
@@ -301,6 +301,6 @@ void bench_kernels(const struct bench *k)
         vision(k, &models[i]);
         language(k, &models[i], models[i].prefill);
         language(k, &models[i], 1);
-        small_numbers(k, &models[i]);
+        quantized_values_of(k, &models[i]);
     }
 }

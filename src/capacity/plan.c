@@ -125,7 +125,7 @@ static struct weight *count_borrow(struct backend *b, struct tensor host, bool o
 static size_t count_quant_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
 {
     if (counter_of(b)->gpu)
-        return work_small_matrix(form, rows, cols);
+        return work_quantized_matrix(form, rows, cols);
     return quant_panels(form, rows, cols, PANEL).end;
 }
 
@@ -137,7 +137,7 @@ static struct weight *count_quant(struct backend *b, void *bytes, bool owned, en
     struct counter *k = counter_of(b);
     k->own += count_quant_bytes(b, form, rows, cols);
     if (k->gpu)
-        count_scratch(k, work_small(k->gpu, form, work_room(form, cols)));
+        count_scratch(k, work_quantized(k->gpu, form, work_room(form, cols)));
     return (struct weight *)(void *)k->nothing;
 }
 

@@ -177,7 +177,7 @@ static void bind_embedding(struct binder *x, const struct st_tensor *t, struct m
 }
 
 /* One of small numbers is widened. */
-static void bind_small_embedding(struct binder *x, const char *name, struct model_weights *w)
+static void bind_quantized_embedding(struct binder *x, const char *name, struct model_weights *w)
 {
     struct stored m;
     if (!binder_stored(x, name, w->vocab, x->c->lm.hidden, &m))
@@ -209,7 +209,7 @@ static void bind_ends(struct binder *x, struct model_weights *w)
         return;
     w->vocab = (int)t->shape[0];
     if (small)
-        bind_small_embedding(x, embed, w);
+        bind_quantized_embedding(x, embed, w);
     else
         bind_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
     snprintf(name, sizeof name, "%snorm_f.weight", x->body);

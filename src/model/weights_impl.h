@@ -84,7 +84,7 @@ struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols
 
 /* The form in which a matrix is held; NONE: as bf16 or f32.  And a weight of such a form. */
 enum quant_form binder_form(const struct binder *x, enum role role, const struct stored *m);
-struct weight *binder_small(struct binder *x, enum quant_form form, const struct stored *m);
+struct weight *binder_quantized(struct binder *x, enum quant_form form, const struct stored *m);
 /* A stored form as bf16 on the host, which the caller frees. */
 struct tensor binder_widened(const struct stored *m);
 

@@ -207,7 +207,7 @@ enum quant_form binder_form(const struct binder *x, enum role role, const struct
     return m->form ? m->form : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
 }
 
-struct weight *binder_small(struct binder *x, enum quant_form form, const struct stored *m)
+struct weight *binder_quantized(struct binder *x, enum quant_form form, const struct stored *m)
 {
     const struct ops *ops = x->b->ops;
     struct quant_source s = m->source;

@@ -144,7 +144,7 @@ struct weight *binder_weight(struct binder *x, enum role role, const struct stor
     if (binder_makes(x))
         return binder_made_weight(x, t, form, kept, m->source.rows, m->source.cols);
     if (form)
-        return binder_small(x, form, m);
+        return binder_quantized(x, form, m);
     if (!m->form && binder_stays_mapped(x, t, kept))
         return x->b->ops->borrow(x->b, host, !keeps_resident(x, t));
     if (x->o->shapes_only)

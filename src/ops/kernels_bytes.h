@@ -177,7 +177,7 @@ struct bytes {
 
 static const char *bytes_at(const struct bytes *p, int64_t panel)
 {
-    return small_lines(&p->s, panel);
+    return quantized_lines(&p->s, panel);
 }
 
 /* N vectors of halves, two for each panel: words [k, end) of eight k. */
@@ -216,13 +216,13 @@ ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int 
             halves_run(acc, acc + N, N, p->d.out, w, apart, g * per, (g + 1) * per, form);
             UNROLL for (int j = 0; j < N; j++) sums[j] +=
                 joined(acc[j], acc[N + j]) *
-                group_scale(small_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
+                group_scale(quantized_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
         }
     }
     for (int j = 0; j < N; j++)
         sums[j] *= splat(p->d.scale[0]);
     for (int j = 0; j < N; j += 2)
-        small_finish(&p->s, 0, panel + j / 2, sums + j, 1);
+        quantized_finish(&p->s, 0, panel + j / 2, sums + j, 1);
 }
 
 ALWAYS_INLINE void bytes_vectors(const struct bytes *p, int64_t begin, int64_t end,
@@ -292,7 +292,7 @@ static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const v
                                     : joined(*(const ivec *)at, *(const ivec *)(at + NR));
         sums[i] = sum * splat(p->d.scale[row + i / 2]);
     }
-    small_finish(&p->s, row, panel, sums, rows);
+    quantized_finish(&p->s, row, panel, sums, rows);
 }
 
 /* A block of rows against words [k, k + n) of a panel, which stand at w; tile: integers, or sums of groups. */
@@ -314,7 +314,7 @@ static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64
             int64_t group = (k + g) / per;
             bytes_block(rows, sums, begin + group * d->step, x + g * d->step, d->step, w + g * NR * WORD,
                         per);
-            bytes_gather((float *)tile, sums, small_groups(&p->s, panel) + group * NR, rows);
+            bytes_gather((float *)tile, sums, quantized_groups(&p->s, panel) + group * NR, rows);
         }
     }
     if (k + n == p->words)
@@ -326,7 +326,7 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
     const struct bytes *p = arg;
     const int64_t step = p->d.block_rows;
     const size_t slice_bytes = (size_t)BYTES_DEPTH * NR * WORD;
-    char *room = cpu_scratch(p->s.out.b, thread, slice_bytes + (size_t)SMALL_PANELS * BYTES_TILE * WORD);
+    char *room = cpu_scratch(p->s.out.b, thread, slice_bytes + (size_t)QUANTIZED_PANELS * BYTES_TILE * WORD);
     int32_t *tiles = (int32_t *)(void *)(room + slice_bytes);
     for (int64_t item = begin; item < end; item++) {
         int64_t p0 = item / p->s.strips * p->s.group, p1 = least(p0 + p->s.group, p->s.shape.panels);
@@ -381,7 +381,7 @@ static void bytes_chunk(struct bytes *p)
         return;
     }
     p->s.strips = ceil_div(p->s.rows, BYTES_STRIP);
-    p->s.group = SMALL_PANELS;
+    p->s.group = QUANTIZED_PANELS;
     while (p->s.group > 1 && ceil_div(panels, p->s.group) * p->s.strips < 4 * threads)
         p->s.group /= 2;
     int64_t per_item = per_panel * p->s.group * p->s.rows / p->s.strips;
@@ -392,7 +392,7 @@ static void bytes_chunk(struct bytes *p)
 static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                          struct tensor bias, enum epilogue epi, int add)
 {
-    struct bytes p = {.s = small_begin(b, y, w, bias, epi, add)};
+    struct bytes p = {.s = quantized_begin(b, y, w, bias, epi, add)};
     p.words = p.s.pairs / 2;
     int64_t chunk = ceil_div(SMALL_CHUNK / WORD / p.s.pairs, BYTES_STRIP) * BYTES_STRIP;
     for (int64_t r = 0; r < x.rows; r += chunk) {
@@ -422,7 +422,7 @@ static void any_linear(struct backend *b, struct tensor y, struct tensor x, cons
         return;
     }
 #endif
-    small_linear(b, y, x, w, bias, epi, add);
+    quantized_linear(b, y, x, w, bias, epi, add);
 }
 
 #endif

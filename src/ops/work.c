@@ -30,7 +30,7 @@ size_t work_matrix(enum dtype t, int64_t rows, int64_t cols)
     return padded((size_t)rows * (size_t)((cols + 7) / 8 * 8) * dtype_size(t));
 }
 
-size_t work_small_matrix(enum quant_form form, int64_t rows, int64_t cols)
+size_t work_quantized_matrix(enum quant_form form, int64_t rows, int64_t cols)
 {
     enum { CODES = 1024, SCALES = 128 }; /* bytes of a block, of the scales of narrow ones */
     bool narrow = form == QUANT_I4 || form == QUANT_F4;
@@ -57,7 +57,7 @@ struct work_widened work_widened(const struct work_parts *p, int64_t room)
     return (struct work_widened){rows, (size_t)(rows * room) * sizeof(uint16_t)};
 }
 
-size_t work_small(const struct work_parts *p, enum quant_form form, int64_t room)
+size_t work_quantized(const struct work_parts *p, enum quant_form form, int64_t room)
 {
     struct work_widened w = work_widened(p, room);
     return (form == QUANT_I4 ? 2 : 1) * w.bytes + work_sums(p, w.rows);
