@@ -19,7 +19,7 @@ struct weight {
     int64_t rows, cols;  /* N, K */
     int64_t stride;      /* numbers from row to row; of small numbers blocks of a tile (quant_formats.cuh) */
     struct tensor plain; /* on the device, bf16 or f32; or empty */
-    enum quant_form form;
+    enum quant_format format;
     void *bytes;         /* of small numbers, on the device */
     const float *scales; /* theirs of the rows, on the device */
     float scale;         /* that of all rows, or NaN where they differ */

@@ -48,7 +48,7 @@ static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtyp
 static void cuda_unpack_free(struct backend *b, struct weight *w)
 {
     (void)b;
-    CUDA(cudaFree(w->form == QUANT_NONE ? w->plain.data : w->bytes));
+    CUDA(cudaFree(w->format == QUANT_NONE ? w->plain.data : w->bytes));
     delete w;
 }
 
@@ -168,11 +168,11 @@ static void multiply_plain(struct backend *b, const struct product &p)
 static void multiply_quantized(struct backend *b, const struct product &p)
 {
     const struct weight *w = p.w;
-    bool two = w->form == QUANT_I4, scales = !(w->scale == w->scale);
+    bool two = w->format == QUANT_I4, scales = !(w->scale == w->scale);
     const struct work_parts *parts = cuda_work_parts();
     int64_t room = quantized_padded(w), rows = work_widened(parts, room).rows;
     size_t wide = work_widened(parts, room).bytes;
-    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, w->form, room)));
+    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, w->format, room)));
     for (int64_t n = 0; n < w->rows; n += rows) {
         int64_t some = w->rows - n < rows ? w->rows - n : rows;
         struct tensor to = {scratch, DT_BF16, (some + TILE - 1) / TILE * TILE, room, room}, rest = to;
@@ -195,7 +195,7 @@ static void multiply_quantized(struct backend *b, const struct product &p)
 
 static bool suits_library(const struct product &p)
 {
-    bool full = p.w->form == QUANT_NONE && p.w->plain.dtype == DT_F32;
+    bool full = p.w->format == QUANT_NONE && p.w->plain.dtype == DT_F32;
     return p.x.dtype == DT_BF16 && !full && in_sixteens(p.x) && in_sixteens(p.y);
 }
 
@@ -208,10 +208,10 @@ static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, con
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
     if (y.rows == 0 || y.cols == 0)
         return;
-    bool many = y.rows > (w->form == QUANT_NONE ? FEW : FEW_QUANTIZED) && suits_library(p);
+    bool many = y.rows > (w->format == QUANT_NONE ? FEW : FEW_QUANTIZED) && suits_library(p);
     if (!many)
         matvec(b, p);
-    else if (w->form == QUANT_NONE)
+    else if (w->format == QUANT_NONE)
         multiply_plain(b, p);
     else
         multiply_quantized(b, p);

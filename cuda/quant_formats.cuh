@@ -30,20 +30,20 @@
 
 enum { TILE = 16, BLOCK_CODES = 1024, BLOCK_SCALES = 128 };
 
-__host__ __device__ constexpr bool is_narrow(int form)
+__host__ __device__ constexpr bool is_narrow(int format)
 {
-    return form == QUANT_I4 || form == QUANT_F4;
+    return format == QUANT_I4 || format == QUANT_F4;
 }
 
 /* k of a block, and its bytes. */
-__host__ __device__ constexpr int form_span(int form)
+__host__ __device__ constexpr int format_span(int format)
 {
-    return is_narrow(form) ? 128 : form == QUANT_NONE ? 32 : 64;
+    return is_narrow(format) ? 128 : format == QUANT_NONE ? 32 : 64;
 }
 
-__host__ __device__ constexpr int form_bytes(int form)
+__host__ __device__ constexpr int format_bytes(int format)
 {
-    return BLOCK_CODES + (is_narrow(form) ? BLOCK_SCALES : 0);
+    return BLOCK_CODES + (is_narrow(format) ? BLOCK_SCALES : 0);
 }
 
 /* Where a code is in its block (in nibbles where two share a byte), and the scale of its group (in bytes). */
@@ -51,15 +51,15 @@ struct code_place {
     int code, scale;
 };
 
-__host__ __device__ __forceinline__ code_place place_of(int form, int row, int k)
+__host__ __device__ __forceinline__ code_place place_of(int format, int row, int k)
 {
     int half = row / 8, g = row % 8;
-    if (form == QUANT_I4) {
+    if (format == QUANT_I4) {
         int j = k / 32, t = k % 32 / 8, i = k % 8;
         return code_place{(half * 512 + (4 * g + t) * 16 + 4 * j) * 2 + i % 2 * 4 + i / 2,
                           BLOCK_CODES + 16 * g + 8 * half + 2 * j};
     }
-    if (form == QUANT_F4) {
+    if (format == QUANT_F4) {
         int j = k / 16, t = k % 16 / 4, i = j % 2 * 4 + k % 4;
         return code_place{(half * 512 + (4 * g + t) * 16 + j / 2 * 4) * 2 + i % 2 * 4 + i / 2,
                           BLOCK_CODES + 16 * g + 8 * half + j};
@@ -71,22 +71,22 @@ __host__ __device__ __forceinline__ code_place place_of(int form, int row, int k
 /* ---- codes to numbers ----------------------------------------------------------------------------------- */
 
 /* Two codes, 16 bits apart in the low bits of p, as two bf16 numbers. */
-template <int FORM> __device__ __forceinline__ unsigned pair_of(unsigned p)
+template <int FORMAT> __device__ __forceinline__ unsigned pair_of(unsigned p)
 {
     const unsigned one = 0x3f803f80u, nothing = 0x80008000u;
-    if (FORM == QUANT_I8) /* 128 + the low seven bits, less 128 or, of a negative number, 256 */
+    if (FORMAT == QUANT_I8) /* 128 + the low seven bits, less 128 or, of a negative number, 256 */
         return fma2((p & 0x007f007fu) | 0x43004300u, one, (p & 0x00800080u) | 0xc300c300u);
-    if (FORM == QUANT_F8)
+    if (FORMAT == QUANT_F8)
         return fma2((p & 0x007f007fu) << 4 | (p & 0x00800080u) << 8, 0x7b807b80u, nothing);
-    if (FORM == QUANT_I4) /* 136 + code, less 136 */
+    if (FORMAT == QUANT_I4) /* 136 + code, less 136 */
         return fma2(((p & 0x000f000fu) ^ 0x00080008u) | 0x43004300u, one, 0xc308c308u);
     return fma2((p & 0x00070007u) << 6 | (p & 0x00080008u) << 12, 0x7e807e80u, nothing);
 }
 
 /* Pair i of a word: two of codes of 8 bits, four of 4 bits. */
-template <int FORM> __device__ __forceinline__ unsigned pair_at(unsigned word, int i)
+template <int FORMAT> __device__ __forceinline__ unsigned pair_at(unsigned word, int i)
 {
-    return pair_of<FORM>(word >> (is_narrow(FORM) ? 4 : 8) * i);
+    return pair_of<FORMAT>(word >> (is_narrow(FORMAT) ? 4 : 8) * i);
 }
 
 __device__ __forceinline__ float e4m3(unsigned v)
@@ -100,9 +100,9 @@ __device__ __forceinline__ unsigned word_of(const uint4 &v, int i)
 }
 
 /* Of the scales of a block: that of group j of row g, or with half = 1 of row g + 8. */
-template <int FORM> __device__ __forceinline__ float scale_at(const uint4 &scales, int half, int j)
+template <int FORMAT> __device__ __forceinline__ float scale_at(const uint4 &scales, int half, int j)
 {
-    if (FORM == QUANT_I4)
+    if (FORMAT == QUANT_I4)
         return __uint_as_float(word_of(scales, 2 * half + j / 2) >> 16 * (j % 2) << 16);
     return e4m3(word_of(scales, 2 * half + j / 4) >> 8 * (j % 4));
 }
@@ -168,8 +168,8 @@ __device__ __forceinline__ void multiply_words(float d[4], unsigned l0, unsigned
 }
 
 /* A weight of any form; at: [N, K] of bf16 with rows of `stride` numbers, a multiple of 8, or tiles. */
-template <int FORM> struct matrix {
-    enum { SPAN = form_span(FORM) };
+template <int FORMAT> struct matrix {
+    enum { SPAN = format_span(FORMAT) };
     const void *at;
     int64_t rows, cols, stride;
     const float *scales; /* of the rows; NULL: 1 */
@@ -178,7 +178,7 @@ template <int FORM> struct matrix {
     {
         int lane = threadIdx.x % WARP;
         held h = {};
-        if (FORM == QUANT_NONE) {
+        if (FORMAT == QUANT_NONE) {
             int64_t k = block * SPAN + lane % 4 * 8, r = tile * TILE + lane / 4;
             const bf16 *from = static_cast<const bf16 *>(at) + k;
             if (k < stride) {
@@ -187,10 +187,10 @@ template <int FORM> struct matrix {
             }
             return h;
         }
-        const char *from = static_cast<const char *>(at) + (tile * stride + block) * form_bytes(FORM);
+        const char *from = static_cast<const char *>(at) + (tile * stride + block) * format_bytes(FORMAT);
         h.low = passing16(from + lane * 16);
         h.high = passing16(from + 512 + lane * 16);
-        if (is_narrow(FORM))
+        if (is_narrow(FORMAT))
             h.scales = passing16(from + BLOCK_CODES + lane / 4 * 16);
         return h;
     }
@@ -201,7 +201,7 @@ template <int FORM> struct matrix {
 
     __device__ __forceinline__ float scale(int64_t row) const
     {
-        return FORM == QUANT_NONE ? 1.0f : scales[row];
+        return FORMAT == QUANT_NONE ? 1.0f : scales[row];
     }
 };
 
@@ -218,7 +218,7 @@ __device__ __forceinline__ void multiply_rows(float d[NT][4], const held &h, con
     }
 }
 
-template <int FORM, int NT, bool ALIGNED>
+template <int FORMAT, int NT, bool ALIGNED>
 __device__ __forceinline__ void multiply_wide(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
                                               int64_t block)
 {
@@ -228,8 +228,8 @@ __device__ __forceinline__ void multiply_wide(float d[NT][4], const held &h, con
         unsigned l[4], u[4];
 #pragma unroll
         for (int p = 0; p < 4; p++) {
-            l[p] = pair_at<FORM>(word_of(h.low, i + p / 2), p % 2);
-            u[p] = pair_at<FORM>(word_of(h.high, i + p / 2), p % 2);
+            l[p] = pair_at<FORMAT>(word_of(h.low, i + p / 2), p % 2);
+            u[p] = pair_at<FORMAT>(word_of(h.high, i + p / 2), p % 2);
         }
 #pragma unroll
         for (int n = 0; n < NT; n++) {
@@ -241,18 +241,18 @@ __device__ __forceinline__ void multiply_wide(float d[NT][4], const held &h, con
 }
 
 /* A group's sum is scaled when it is whole: one instruction of e2m1, two of four bits. */
-template <int FORM, int NT, bool ALIGNED>
+template <int FORMAT, int NT, bool ALIGNED>
 __device__ __forceinline__ void multiply_narrow(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
                                                 int64_t block)
 {
-    const int groups = FORM == QUANT_I4 ? 1 : 2; /* of a word */
+    const int groups = FORMAT == QUANT_I4 ? 1 : 2; /* of a word */
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         unsigned l[4], u[4];
 #pragma unroll
         for (int p = 0; p < 4; p++) {
-            l[p] = pair_at<FORM>(word_of(h.low, i), p);
-            u[p] = pair_at<FORM>(word_of(h.high, i), p);
+            l[p] = pair_at<FORMAT>(word_of(h.low, i), p);
+            u[p] = pair_at<FORMAT>(word_of(h.high, i), p);
         }
 #pragma unroll
         for (int n = 0; n < NT; n++) {
@@ -271,22 +271,22 @@ __device__ __forceinline__ void multiply_narrow(float d[NT][4], const held &h, c
             for (int j = 0; j < groups; j++)
 #pragma unroll
                 for (int e = 0; e < 4; e++)
-                    d[n][e] += scale_at<FORM>(h.scales, e / 2, groups * i + j) * part[j][e];
+                    d[n][e] += scale_at<FORMAT>(h.scales, e / 2, groups * i + j) * part[j][e];
         }
     }
 }
 
-template <int FORM>
+template <int FORMAT>
 template <int NT, bool ALIGNED>
-__device__ __forceinline__ void matrix<FORM>::multiply(float d[NT][4], const held &h,
-                                                       const columns<NT, ALIGNED> &x, int64_t block) const
+__device__ __forceinline__ void matrix<FORMAT>::multiply(float d[NT][4], const held &h,
+                                                         const columns<NT, ALIGNED> &x, int64_t block) const
 {
-    if constexpr (FORM == QUANT_NONE)
+    if constexpr (FORMAT == QUANT_NONE)
         multiply_rows<NT, ALIGNED>(d, h, x, block);
-    else if constexpr (is_narrow(FORM))
-        multiply_narrow<FORM, NT, ALIGNED>(d, h, x, block);
+    else if constexpr (is_narrow(FORMAT))
+        multiply_narrow<FORMAT, NT, ALIGNED>(d, h, x, block);
     else
-        multiply_wide<FORM, NT, ALIGNED>(d, h, x, block);
+        multiply_wide<FORMAT, NT, ALIGNED>(d, h, x, block);
 }
 
 /* ---- 16 rows of a product --------------------------------------------------------------------------------- */
@@ -295,9 +295,9 @@ enum { WARPS = 8, SUM_THREADS = WARPS * WARP };
 
 /* Some blocks of k of a warp, all read before the first is used; with WHOLE all of them are there, and nothing
  * stands between the loads. */
-template <bool WHOLE, int DEPTH, int NT, bool ALIGNED, int FORM>
-__device__ __forceinline__ void sum_blocks(float d[NT][4], const matrix<FORM> &w, int64_t tile, int64_t first,
-                                           int64_t blocks, const columns<NT, ALIGNED> &x)
+template <bool WHOLE, int DEPTH, int NT, bool ALIGNED, int FORMAT>
+__device__ __forceinline__ void sum_blocks(float d[NT][4], const matrix<FORMAT> &w, int64_t tile,
+                                           int64_t first, int64_t blocks, const columns<NT, ALIGNED> &x)
 {
     held h[DEPTH];
 #pragma unroll
@@ -313,12 +313,12 @@ __device__ __forceinline__ void sum_blocks(float d[NT][4], const matrix<FORM> &w
 /* Sums of 16 rows of a weight with 8 NT columns, into sums [WARPS][8 NT][16].  The warps of the block share the
  * blocks of k; how, does not depend on the number of columns, so a column's sum has the same bits among
  * any others.  Each lane has DEPTH x 32 bytes on their way from memory before it uses the first. */
-template <int DEPTH, int NT, bool ALIGNED, int FORM>
-__device__ __forceinline__ void sum_tile(float *sums, const matrix<FORM> &w, int64_t tile,
+template <int DEPTH, int NT, bool ALIGNED, int FORMAT>
+__device__ __forceinline__ void sum_tile(float *sums, const matrix<FORMAT> &w, int64_t tile,
                                          const columns<NT, ALIGNED> &x)
 {
     int warp = threadIdx.x / WARP, g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
-    int64_t blocks = (w.cols + form_span(FORM) - 1) / form_span(FORM), first = warp;
+    int64_t blocks = (w.cols + format_span(FORMAT) - 1) / format_span(FORMAT), first = warp;
     float d[NT][4] = {};
     for (; first + (DEPTH - 1) * WARPS < blocks; first += DEPTH * WARPS)
         sum_blocks<true, DEPTH, NT, ALIGNED>(d, w, tile, first, blocks, x);
@@ -358,7 +358,7 @@ template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int
 
 /* A weight of whatever form, for kernels that need not be fast. */
 struct any_matrix {
-    int form;
+    int format;
     bool full; /* f32 */
     const void *at;
     int64_t rows, cols, stride;
@@ -367,41 +367,41 @@ struct any_matrix {
     /* without the scale of the row */
     __device__ float number_at(int64_t n, int64_t k) const
     {
-        if (form == QUANT_NONE)
+        if (format == QUANT_NONE)
             return full ? static_cast<const float *>(at)[n * stride + k]
                         : number(static_cast<const bf16 *>(at)[n * stride + k]);
-        int span = form_span(form);
-        code_place p = place_of(form, (int)(n % TILE), (int)(k % span));
+        int span = format_span(format);
+        code_place p = place_of(format, (int)(n % TILE), (int)(k % span));
         const uint8_t *block =
-            static_cast<const uint8_t *>(at) + (n / TILE * stride + k / span) * form_bytes(form);
-        unsigned v = is_narrow(form) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
-        unsigned pair = form == QUANT_I8   ? pair_of<QUANT_I8>(v)
-                        : form == QUANT_F8 ? pair_of<QUANT_F8>(v)
-                        : form == QUANT_I4 ? pair_of<QUANT_I4>(v)
-                                           : pair_of<QUANT_F4>(v);
-        float group = form == QUANT_I4   ? number(*reinterpret_cast<const bf16 *>(block + p.scale))
-                      : form == QUANT_F4 ? e4m3(block[p.scale])
-                                         : 1.0f;
+            static_cast<const uint8_t *>(at) + (n / TILE * stride + k / span) * format_bytes(format);
+        unsigned v = is_narrow(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
+        unsigned pair = format == QUANT_I8   ? pair_of<QUANT_I8>(v)
+                        : format == QUANT_F8 ? pair_of<QUANT_F8>(v)
+                        : format == QUANT_I4 ? pair_of<QUANT_I4>(v)
+                                             : pair_of<QUANT_F4>(v);
+        float group = format == QUANT_I4   ? number(*reinterpret_cast<const bf16 *>(block + p.scale))
+                      : format == QUANT_F4 ? e4m3(block[p.scale])
+                                           : 1.0f;
         return __uint_as_float(pair << 16) * group;
     }
     __device__ float scale(int64_t n) const
     {
-        return form == QUANT_NONE ? 1.0f : scales[n];
+        return format == QUANT_NONE ? 1.0f : scales[n];
     }
 };
 
 /* Of a weight. */
-template <int FORM> static inline matrix<FORM> matrix_of(const struct weight *w)
+template <int FORMAT> static inline matrix<FORMAT> matrix_of(const struct weight *w)
 {
-    const void *at = FORM == QUANT_NONE ? w->plain.data : w->bytes;
-    return matrix<FORM>{at, w->rows, w->cols, w->stride, w->scales};
+    const void *at = FORMAT == QUANT_NONE ? w->plain.data : w->bytes;
+    return matrix<FORMAT>{at, w->rows, w->cols, w->stride, w->scales};
 }
 
 static inline any_matrix any_matrix_of(const struct weight *w)
 {
-    const void *at = w->form == QUANT_NONE ? w->plain.data : w->bytes;
+    const void *at = w->format == QUANT_NONE ? w->plain.data : w->bytes;
     return any_matrix{
-        w->form,  w->form == QUANT_NONE && w->plain.dtype == DT_F32, at, w->rows, w->cols, w->stride,
+        w->format, w->format == QUANT_NONE && w->plain.dtype == DT_F32, at, w->rows, w->cols, w->stride,
         w->scales};
 }
 

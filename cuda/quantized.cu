@@ -25,42 +25,42 @@ struct bytes_of {
     size_t scales, end;    /* where these begin */
 };
 
-static bytes_of layout(enum quant_form form, int64_t rows, int64_t cols)
+static bytes_of layout(enum quant_format format, int64_t rows, int64_t cols)
 {
     bytes_of l;
     l.tiles = (rows + TILE - 1) / TILE;
-    l.blocks = (cols + form_span(form) - 1) / form_span(form);
-    l.scales = static_cast<size_t>(l.tiles * l.blocks) * static_cast<size_t>(form_bytes(form));
+    l.blocks = (cols + format_span(format) - 1) / format_span(format);
+    l.scales = static_cast<size_t>(l.tiles * l.blocks) * static_cast<size_t>(format_bytes(format));
     l.end = l.scales + static_cast<size_t>(l.tiles) * TILE * sizeof(float);
     return l;
 }
 
-size_t quantized_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
+size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
     (void)b;
-    return layout(form, rows, cols).end;
+    return layout(format, rows, cols).end;
 }
 
 struct packing {
     uint8_t *bytes;
-    enum quant_form form;
+    enum quant_format format;
     const struct quant_source *source;
 };
 
 static void place_row(const struct packing *p, uint8_t *tile, int row, int64_t n, const struct quant_row *r)
 {
     const struct quant_source *s = p->source;
-    int span = form_span(p->form), size = static_cast<int>(quant_group(p->form));
-    int64_t groups = quant_groups(p->form, s->cols);
+    int span = format_span(p->format), size = static_cast<int>(quant_group(p->format));
+    int64_t groups = quant_groups(p->format, s->cols);
     for (int64_t k = 0; k < s->cols; k++) {
-        uint8_t *block = tile + k / span * form_bytes(p->form);
-        code_place at = place_of(p->form, row, static_cast<int>(k % span));
-        if (!is_narrow(p->form)) {
+        uint8_t *block = tile + k / span * format_bytes(p->format);
+        code_place at = place_of(p->format, row, static_cast<int>(k % span));
+        if (!is_narrow(p->format)) {
             block[at.code] = r->codes[k];
             continue;
         }
         block[at.code / 2] = static_cast<uint8_t>(block[at.code / 2] | r->codes[k] << 4 * (at.code % 2));
-        if (k % size == 0 && p->form == QUANT_I4)
+        if (k % size == 0 && p->format == QUANT_I4)
             memcpy(block + at.scale, r->groups + k / size, sizeof *r->groups);
         else if (k % size == 0)
             block[at.scale] = s->groups[n * groups + k / size];
@@ -72,14 +72,15 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int thread)
     (void)thread;
     const struct packing *p = static_cast<const struct packing *>(arg);
     const struct quant_source *s = p->source;
-    bytes_of l = layout(p->form, s->rows, s->cols);
+    bytes_of l = layout(p->format, s->rows, s->cols);
     float *scales = reinterpret_cast<float *>(p->bytes + l.scales);
     unsigned long cols = static_cast<unsigned long>(s->cols) + 1;
     struct quant_row r = {static_cast<uint8_t *>(xmalloc(cols, 1)), static_cast<uint16_t *>(xmalloc(cols, 2)),
                           0, static_cast<float *>(xmalloc(cols, 4))};
     for (int64_t n = begin * TILE; n < end * TILE && n < s->rows; n++) {
-        quant_make_row(p->form, s, n, &r);
-        place_row(p, p->bytes + n / TILE * l.blocks * form_bytes(p->form), static_cast<int>(n % TILE), n, &r);
+        quant_make_row(p->format, s, n, &r);
+        place_row(p, p->bytes + n / TILE * l.blocks * format_bytes(p->format), static_cast<int>(n % TILE), n,
+                  &r);
         scales[n] = r.scale;
     }
     free(r.codes);
@@ -87,10 +88,10 @@ static void pack_tiles(void *arg, int64_t begin, int64_t end, int thread)
     free(r.room);
 }
 
-void quantized_pack(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s)
+void quantized_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s)
 {
-    struct packing p = {static_cast<uint8_t *>(bytes), form, s};
-    bytes_of l = layout(form, s->rows, s->cols);
+    struct packing p = {static_cast<uint8_t *>(bytes), format, s};
+    bytes_of l = layout(format, s->rows, s->cols);
     memset(bytes, 0, l.end);
     pool_for(b->pool, l.tiles, 1, pack_tiles, &p);
 }
@@ -104,10 +105,10 @@ static float common_scale(const float *scales, int64_t rows)
     return scales[0];
 }
 
-struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_form form,
+struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                 int64_t rows, int64_t cols)
 {
-    bytes_of l = layout(form, rows, cols);
+    bytes_of l = layout(format, rows, cols);
     struct weight *w = new weight();
     struct tensor host = {bytes, DT_U8, 1, static_cast<int64_t>(l.end), static_cast<int64_t>(l.end)};
     struct tensor there = cuda_of(b)->ops.alloc(b, DT_U8, 1, host.cols);
@@ -115,7 +116,7 @@ struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum
     w->rows = rows;
     w->cols = cols;
     w->stride = l.blocks;
-    w->form = form;
+    w->format = format;
     w->bytes = there.data;
     w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + l.scales);
     w->scale = common_scale(reinterpret_cast<const float *>(static_cast<char *>(bytes) + l.scales), rows);
@@ -147,7 +148,7 @@ __device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigne
 
 /* Rows of tiles [first, first + gridDim.y) of w, [tile's 16][stride of to]; a warp has a block of a tile, a lane 16
  * bytes of two rows.  to has room for whole blocks; rest: only of i4. */
-template <int FORM> __global__ void widen(view<bf16> to, bf16 *rest, matrix<FORM> w, int64_t first)
+template <int FORMAT> __global__ void widen(view<bf16> to, bf16 *rest, matrix<FORMAT> w, int64_t first)
 {
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int64_t block = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
@@ -155,17 +156,18 @@ template <int FORM> __global__ void widen(view<bf16> to, bf16 *rest, matrix<FORM
         return; /* the whole warp, and there is no barrier */
     held h = w.read(first + blockIdx.y, block);
     for (int half = 0; half < 2; half++) {
-        int64_t row = ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride, k0 = block * form_span(FORM);
+        int64_t row = ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride,
+                k0 = block * format_span(FORMAT);
         for (int i = 0; i < 4; i++) {
             unsigned word = word_of(half ? h.high : h.low, i);
-            for (int p = 0; p < (is_narrow(FORM) ? 4 : 2); p++) {
-                unsigned pair = pair_at<FORM>(word, p);
-                if (FORM == QUANT_I4)
+            for (int p = 0; p < (is_narrow(FORMAT) ? 4 : 2); p++) {
+                unsigned pair = pair_at<FORMAT>(word, p);
+                if (FORMAT == QUANT_I4)
                     put_two(to.at + row, rest + row, k0 + 32 * i + 8 * t + 2 * p, pair,
-                            scale_at<FORM>(h.scales, half, i));
-                else if (FORM == QUANT_F4)
+                            scale_at<FORMAT>(h.scales, half, i));
+                else if (FORMAT == QUANT_F4)
                     put_two(to.at + row, nullptr, k0 + 32 * i + 16 * (p / 2) + 4 * t + p % 2 * 2, pair,
-                            scale_at<FORM>(h.scales, half, 2 * i + p / 2));
+                            scale_at<FORMAT>(h.scales, half, 2 * i + p / 2));
                 else
                     put_two(to.at + row, nullptr, k0 + 16 * t + 4 * i + 2 * p, pair);
             }
@@ -173,26 +175,26 @@ template <int FORM> __global__ void widen(view<bf16> to, bf16 *rest, matrix<FORM
     }
 }
 
-template <int FORM>
+template <int FORMAT>
 static void launch_widen(struct backend *b, struct tensor to, void *rest, const struct weight *w,
                          int64_t first)
 {
     const int warps = 8;
     dim3 grid(blocks_for(w->stride, warps), blocks_for(to.rows, TILE));
-    LAUNCH((widen<FORM>), grid, warps * WARP, 0, cuda_of(b), view_of<bf16>(to), static_cast<bf16 *>(rest),
-           matrix_of<FORM>(w), first / TILE);
+    LAUNCH((widen<FORMAT>), grid, warps * WARP, 0, cuda_of(b), view_of<bf16>(to), static_cast<bf16 *>(rest),
+           matrix_of<FORMAT>(w), first / TILE);
     LAUNCHED(b);
 }
 
 int64_t quantized_padded(const struct weight *w)
 {
-    return w->stride * form_span(w->form);
+    return w->stride * format_span(w->format);
 }
 
 void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
                           int64_t first)
 {
-    switch (w->form) {
+    switch (w->format) {
     case QUANT_I8:
         return launch_widen<QUANT_I8>(b, to, rest, w, first);
     case QUANT_I4:

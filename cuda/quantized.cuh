@@ -5,9 +5,9 @@
 #include "host.cuh"
 
 /* quant_bytes, quant_pack and quant_weight of ops.h. */
-size_t quantized_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols);
-void quantized_pack(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s);
-struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_form form,
+size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols);
+void quantized_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s);
+struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                 int64_t rows, int64_t cols);
 
 /* Rows [first, first + to.rows) as bf16, without the scales of the rows; first and to.rows are multiples of 16, and

@@ -47,85 +47,86 @@ struct codes {
     int64_t rows, cols, blocks;
 };
 
-template <int FORM> __device__ __forceinline__ unsigned code_of(uint64_t seed, uint64_t i)
+template <int FORMAT> __device__ __forceinline__ unsigned code_of(uint64_t seed, uint64_t i)
 {
-    if (FORM == QUANT_F8)
+    if (FORMAT == QUANT_F8)
         return made_e4m3(seed, i);
-    if (FORM == QUANT_I8)
+    if (FORMAT == QUANT_I8)
         return (unsigned)(int)rintf(made_unit(seed, i) * made_i8) & 255;
     return (unsigned)(int)rintf(made_unit(seed, i) * made_i4) & 15;
 }
 
 /* Row n, codes k to k + 3, or k + 7 of four bits: they share a word. */
-template <int FORM> __global__ void make_codes(codes to, made m, int64_t first)
+template <int FORMAT> __global__ void make_codes(codes to, made m, int64_t first)
 {
-    const int each = is_narrow(FORM) ? 8 : 4, bits = is_narrow(FORM) ? 4 : 8, span = form_span(FORM);
+    const int each = is_narrow(FORMAT) ? 8 : 4, bits = is_narrow(FORMAT) ? 4 : 8, span = format_span(FORMAT);
     int64_t n = first + blockIdx.y, k = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * each;
     if (k >= to.blocks * span)
         return;
-    unsigned char *block = to.bytes + (n / TILE * to.blocks + k / span) * form_bytes(FORM);
+    unsigned char *block = to.bytes + (n / TILE * to.blocks + k / span) * format_bytes(FORMAT);
     int row = (int)(n % TILE), in = (int)(k % span);
-    code_place start = place_of(FORM, row, in);
+    code_place start = place_of(FORMAT, row, in);
     unsigned word = 0;
     for (int i = 0; i < each; i++)
         if (n < to.rows && k + i < to.cols)
-            word |= code_of<FORM>(m.seed, (uint64_t)(n * to.cols + k + i))
-                    << bits * (place_of(FORM, row, in + i).code - start.code);
+            word |= code_of<FORMAT>(m.seed, (uint64_t)(n * to.cols + k + i))
+                    << bits * (place_of(FORMAT, row, in + i).code - start.code);
     *reinterpret_cast<unsigned *>(block + start.code * bits / 8) = word;
-    if (FORM == QUANT_I4 && k % QUANT_I4_GROUP == 0)
+    if (FORMAT == QUANT_I4 && k % QUANT_I4_GROUP == 0)
         *reinterpret_cast<bf16 *>(block + start.scale) =
             bf16_of(n < to.rows && k < to.cols ? m.spread / made_i4 : 0.0f);
 }
 
-template <int FORM> static void launch_codes(struct backend *b, const codes &to, int64_t tiles, const made &m)
+template <int FORMAT>
+static void launch_codes(struct backend *b, const codes &to, int64_t tiles, const made &m)
 {
-    int64_t words = to.blocks * form_span(FORM) / (is_narrow(FORM) ? 8 : 4);
+    int64_t words = to.blocks * format_span(FORMAT) / (is_narrow(FORMAT) ? 8 : 4);
     for (int64_t n = 0; n < tiles * TILE; n += 32768) {
         int64_t some = tiles * TILE - n < 32768 ? tiles * TILE - n : 32768;
         dim3 grid(blocks_for(words, THREADS), static_cast<unsigned>(some));
-        LAUNCH(make_codes<FORM>, grid, THREADS, 0, cuda_of(b), to, m, n);
+        LAUNCH(make_codes<FORMAT>, grid, THREADS, 0, cuda_of(b), to, m, n);
         LAUNCHED(b);
     }
 }
 
-static struct weight *make_quantized(struct backend *b, enum quant_form form, int64_t rows, int64_t cols,
+static struct weight *make_quantized(struct backend *b, enum quant_format format, int64_t rows, int64_t cols,
                                      const struct made *m)
 {
     struct ops *o = &cuda_of(b)->ops;
     int64_t tiles = (rows + TILE - 1) / TILE,
-            end = static_cast<int64_t>(quantized_bytes(b, form, rows, cols)),
+            end = static_cast<int64_t>(quantized_bytes(b, format, rows, cols)),
             scales = end - tiles * TILE * static_cast<int64_t>(sizeof(float));
     struct tensor there = o->alloc(b, DT_U8, 1, end);
     struct weight *w = new weight();
     w->rows = rows;
     w->cols = cols;
-    w->stride = (cols + form_span(form) - 1) / form_span(form);
-    w->form = form;
+    w->stride = (cols + format_span(format) - 1) / format_span(format);
+    w->format = format;
     w->bytes = there.data;
     w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + scales);
-    float scale = form == QUANT_I8 ? m->spread / made_i8 : form == QUANT_F8 ? m->spread / made_f8 : 1.0f;
-    w->scale = form == QUANT_I4 ? scale : NAN; /* rows of real ones differ: the same work */
+    float scale = format == QUANT_I8 ? m->spread / made_i8 : format == QUANT_F8 ? m->spread / made_f8 : 1.0f;
+    w->scale = format == QUANT_I4 ? scale : NAN; /* rows of real ones differ: the same work */
     std::vector<float> all(static_cast<size_t>(tiles) * TILE, scale);
     struct tensor from = {all.data(), DT_F32, 1, tiles * TILE, tiles * TILE}, at = from;
     at.data = static_cast<char *>(there.data) + scales;
     o->upload(b, at, from);
     codes to = {static_cast<unsigned char *>(w->bytes), rows, cols, w->stride};
-    if (form == QUANT_I8)
+    if (format == QUANT_I8)
         launch_codes<QUANT_I8>(b, to, tiles, *m);
-    else if (form == QUANT_F8)
+    else if (format == QUANT_F8)
         launch_codes<QUANT_F8>(b, to, tiles, *m);
     else
         launch_codes<QUANT_I4>(b, to, tiles, *m);
     return w;
 }
 
-static struct weight *cuda_make_weight(struct backend *b, enum quant_form form, enum dtype dtype,
+static struct weight *cuda_make_weight(struct backend *b, enum quant_format format, enum dtype dtype,
                                        int64_t rows, int64_t cols, const struct made *m)
 {
-    if (form == QUANT_F4)
-        return made_weight(b, form, dtype, rows, cols, m);
-    if (form != QUANT_NONE)
-        return make_quantized(b, form, rows, cols, m);
+    if (format == QUANT_F4)
+        return made_weight(b, format, dtype, rows, cols, m);
+    if (format != QUANT_NONE)
+        return make_quantized(b, format, rows, cols, m);
     struct weight *w = new weight();
     w->rows = rows;
     w->cols = cols;

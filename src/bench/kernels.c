@@ -110,16 +110,16 @@ static void linear(const struct bench *k, const char *model, const char *what, i
 }
 
 /* The same with a matrix of small numbers. */
-static void quantized_linear(const struct bench *k, const char *model, const char *what, enum quant_form form,
-                             int64_t T, int64_t N, int64_t K)
+static void quantized_linear(const struct bench *k, const char *model, const char *what,
+                             enum quant_format format, int64_t T, int64_t N, int64_t K)
 {
     struct subject s = begin(k);
-    double bytes = (double)s.o->quant_bytes(s.b, form, N, K);
-    s.weight = s.o->make_weight(s.b, form, DT_BF16, N, K, &quantized_values);
+    double bytes = (double)s.o->quant_bytes(s.b, format, N, K);
+    s.weight = s.o->make_weight(s.b, format, DT_BF16, N, K, &quantized_values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     char name[64];
-    snprintf(name, sizeof name, "%s, %s %lldx%lldx%lld", what, quant_name(form), (long long)T, (long long)N,
+    snprintf(name, sizeof name, "%s, %s %lldx%lldx%lld", what, quant_name(format), (long long)T, (long long)N,
              (long long)K);
     finish(&s, model, name, run_linear, T == 1 ? 0 : 2.0 * (double)(T * N * K), T == 1 ? bytes : 0);
 }
@@ -286,11 +286,11 @@ static void language(const struct bench *k, const struct shapes *m, int64_t T)
 
 static void quantized_values_of(const struct bench *k, const struct shapes *m)
 {
-    static const enum quant_form forms[] = {QUANT_I8, QUANT_F8, QUANT_I4};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        quantized_linear(k, m->name, "MLP up", forms[i], m->prefill, m->mlp, m->hidden);
-        quantized_linear(k, m->name, "MLP up", forms[i], 1, m->mlp, m->hidden);
-        quantized_linear(k, m->name, "MLP down", forms[i], 1, m->hidden, m->mlp);
+    static const enum quant_format formats[] = {QUANT_I8, QUANT_F8, QUANT_I4};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        quantized_linear(k, m->name, "MLP up", formats[i], m->prefill, m->mlp, m->hidden);
+        quantized_linear(k, m->name, "MLP up", formats[i], 1, m->mlp, m->hidden);
+        quantized_linear(k, m->name, "MLP down", formats[i], 1, m->hidden, m->mlp);
     }
 }
 

@@ -122,22 +122,22 @@ static struct weight *count_borrow(struct backend *b, struct tensor host, bool o
     return (struct weight *)(void *)k->nothing;
 }
 
-static size_t count_quant_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
+static size_t count_quant_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
     if (counter_of(b)->gpu)
-        return work_quantized_matrix(form, rows, cols);
-    return quant_panels(form, rows, cols, PANEL).end;
+        return work_quantized_matrix(format, rows, cols);
+    return quant_panels(format, rows, cols, PANEL).end;
 }
 
-static struct weight *count_quant(struct backend *b, void *bytes, bool owned, enum quant_form form,
+static struct weight *count_quant(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                   int64_t rows, int64_t cols)
 {
     (void)bytes;
     (void)owned;
     struct counter *k = counter_of(b);
-    k->own += count_quant_bytes(b, form, rows, cols);
+    k->own += count_quant_bytes(b, format, rows, cols);
     if (k->gpu)
-        count_scratch(k, work_quantized(k->gpu, form, work_room(form, cols)));
+        count_scratch(k, work_quantized(k->gpu, format, work_room(format, cols)));
     return (struct weight *)(void *)k->nothing;
 }
 

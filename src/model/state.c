@@ -36,7 +36,7 @@ static size_t place_all(struct recurrent *r, const struct lm_config *c)
     return at;
 }
 
-void recurrent_form(struct recurrent *r, const struct lm_config *c, struct state_types types)
+void recurrent_set_shapes(struct recurrent *r, const struct lm_config *c, struct state_types types)
 {
     *r = (struct recurrent){.types = types,
                             .ssm = xcalloc((unsigned long)c->layers, sizeof *r->ssm),
@@ -68,17 +68,18 @@ static void drop(const struct lm_state *s, struct backend *b, struct tensor *t)
         b->ops->free(b, t);
 }
 
-void state_form(struct lm_state *s, const struct lm_config *c, struct state_pool *r, struct state_types types)
+void state_set_shapes(struct lm_state *s, const struct lm_config *c, struct state_pool *r,
+                      struct state_types types)
 {
     *s = (struct lm_state){.state_pool = r};
-    recurrent_form(&s->now, c, types);
+    recurrent_set_shapes(&s->now, c, types);
     s->k = xcalloc((unsigned long)c->layers, sizeof *s->k);
     s->v = xcalloc((unsigned long)c->layers, sizeof *s->v);
 }
 
 void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, struct state_types types)
 {
-    state_form(s, c, NULL, types);
+    state_set_shapes(s, c, NULL, types);
     get(s, b, &s->now.block, NULL);
     recurrent_place(&s->now, c);
 }

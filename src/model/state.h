@@ -39,11 +39,11 @@ struct lm_state {
     struct state_pool *state_pool; /* where its memory comes from; NULL: from the backend, without a bound */
 };
 
-/* state_form: shapes without memory, as a tenant has them that is away; recurrent_place when there is memory. */
-void recurrent_form(struct recurrent *r, const struct lm_config *c, struct state_types types);
+/* state_set_shapes: shapes without memory, as a tenant has them that is away; recurrent_place when there is memory. */
+void recurrent_set_shapes(struct recurrent *r, const struct lm_config *c, struct state_types types);
 void recurrent_place(struct recurrent *r, const struct lm_config *c);
-void state_form(struct lm_state *s, const struct lm_config *c, struct state_pool *r,
-                struct state_types types);
+void state_set_shapes(struct lm_state *s, const struct lm_config *c, struct state_pool *r,
+                      struct state_types types);
 void state_each(struct lm_state *s, const struct lm_config *c, pool_entry_visit *fn, void *arg);
 
 void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, struct state_types types);

@@ -29,9 +29,9 @@ struct weight_cache *weight_cache_open(const char *dir, const struct safetensors
 bool weight_cache_mapped(const struct weight_cache *c); /* matrices are found in it */
 
 /* NULL when it is not there; else memory that is valid until weight_cache_close. */
-void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_form form, int64_t rows,
-                        int64_t cols, size_t bytes);
-void weight_cache_add(struct weight_cache *c, const char *name, enum quant_form form, int64_t rows,
+void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_format format,
+                        int64_t rows, int64_t cols, size_t bytes);
+void weight_cache_add(struct weight_cache *c, const char *name, enum quant_format format, int64_t rows,
                       int64_t cols, const void *data, size_t bytes);
 
 /* Nothing will be added: the file gets its name, or is given up after a failure elsewhere. */

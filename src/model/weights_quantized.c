@@ -116,7 +116,7 @@ static bool take_f8(struct binder *x, struct stored *m, const struct st_tensor *
         wrong_shape(x, m->t, DT_F8E4M3, rows, cols);
         return false;
     }
-    m->form = QUANT_F8;
+    m->format = QUANT_F8;
     m->source.stored = (struct tensor){(void *)(uintptr_t)m->t->data, DT_F8E4M3, rows, cols, cols};
     if (!is_scale_of_rows(scale, rows))
         return read_scale(x, scale, &m->source.scale) && all_numbers(x, m->t);
@@ -143,7 +143,7 @@ static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *
         binder_fail(x, "tensor '%s' has no 'weight_scale_2' beside it", m->t->name);
         return false;
     }
-    m->form = QUANT_F4;
+    m->format = QUANT_F4;
     m->source.stored = (struct tensor){(void *)(uintptr_t)m->t->data, DT_U8, rows, cols / 2, cols / 2};
     m->source.groups = scale->data;
     return read_scale(x, whole, &m->source.scale) && all_numbers(x, scale);
@@ -195,39 +195,39 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 
 /* ---- holding ------------------------------------------------------------------------------------------- */
 
-enum quant_form binder_form(const struct binder *x, enum role role, const struct stored *m)
+enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
 {
     enum weight_numbers n = x->o->numbers;
     if (n == WEIGHTS_BF16)
         return QUANT_NONE;
-    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || m->form == QUANT_F4)
-        return m->form;
+    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || m->format == QUANT_F4)
+        return m->format;
     if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
         return QUANT_I4;
-    return m->form ? m->form : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
+    return m->format ? m->format : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
 }
 
-struct weight *binder_quantized(struct binder *x, enum quant_form form, const struct stored *m)
+struct weight *binder_quantized(struct binder *x, enum quant_format format, const struct stored *m)
 {
     const struct ops *ops = x->b->ops;
     struct quant_source s = m->source;
-    size_t bytes = ops->quant_bytes(x->b, form, s.rows, s.cols);
+    size_t bytes = ops->quant_bytes(x->b, format, s.rows, s.cols);
     if (x->o->shapes_only)
-        return ops->quant_weight(x->b, NULL, true, form, s.rows, s.cols);
-    bool kept = form != m->form; /* what is stored so is as quickly read from there */
-    void *room = kept ? weight_cache_find(x->o->cache, m->t->name, form, s.rows, s.cols, bytes) : NULL;
+        return ops->quant_weight(x->b, NULL, true, format, s.rows, s.cols);
+    bool kept = format != m->format; /* what is stored so is as quickly read from there */
+    void *room = kept ? weight_cache_find(x->o->cache, m->t->name, format, s.rows, s.cols, bytes) : NULL;
     if (room)
-        return ops->quant_weight(x->b, room, false, form, s.rows, s.cols);
+        return ops->quant_weight(x->b, room, false, format, s.rows, s.cols);
     if (posix_memalign(&room, 64, bytes))
         die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
     void *copy = NULL;
-    if (!m->form)
+    if (!m->format)
         s.stored = binder_host_view(m->t, s.rows, s.cols, &copy);
-    ops->quant_pack(x->b, room, form, &s);
+    ops->quant_pack(x->b, room, format, &s);
     free(copy);
     if (kept)
-        weight_cache_add(x->o->cache, m->t->name, form, s.rows, s.cols, room, bytes);
-    return ops->quant_weight(x->b, room, true, form, s.rows, s.cols);
+        weight_cache_add(x->o->cache, m->t->name, format, s.rows, s.cols, room, bytes);
+    return ops->quant_weight(x->b, room, true, format, s.rows, s.cols);
 }
 
 struct tensor binder_widened(const struct stored *m)

@@ -132,25 +132,25 @@ bool binder_is_expert(const struct st_tensor *t)
 struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m)
 {
     const struct st_tensor *t = m->t;
-    enum quant_form form = binder_form(x, role, m);
+    enum quant_format format = binder_format(x, role, m);
     enum dtype kept = x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16;
     struct tensor host = m->source.stored;
     if (role != ROLE_OTHER) {
         double numbers = (double)m->source.rows * (double)m->source.cols;
         x->numbers += numbers;
         x->held +=
-            form ? quant_size(form, m->source.rows, m->source.cols) : numbers * (double)dtype_size(kept);
+            format ? quant_size(format, m->source.rows, m->source.cols) : numbers * (double)dtype_size(kept);
     }
     if (binder_makes(x))
-        return binder_made_weight(x, t, form, kept, m->source.rows, m->source.cols);
-    if (form)
-        return binder_quantized(x, form, m);
-    if (!m->form && binder_stays_mapped(x, t, kept))
+        return binder_made_weight(x, t, format, kept, m->source.rows, m->source.cols);
+    if (format)
+        return binder_quantized(x, format, m);
+    if (!m->format && binder_stays_mapped(x, t, kept))
         return x->b->ops->borrow(x->b, host, !keeps_resident(x, t));
     if (x->o->shapes_only)
         return x->b->ops->pack(x->b, (struct tensor){NULL, kept, host.rows, m->source.cols, 0}, kept);
     void *copy;
-    if (m->form)
+    if (m->format)
         copy = (host = binder_widened(m)).data;
     else
         host = binder_host_view(t, host.rows, host.cols, &copy);

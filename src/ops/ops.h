@@ -96,7 +96,7 @@ struct experts {
 
 /* Forms of matrices of small numbers (quant.h): integers of 8 and 4 bits made from other numbers, and the
  * e4m3 and e2m1 numbers of published checkpoints. */
-enum quant_form { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_FORMS };
+enum quant_format { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_FORMATS };
 
 /* A matrix on the host to make one of. */
 struct quant_source {
@@ -193,16 +193,17 @@ struct ops {
      * and are freed with the weight; else they must outlive it.  quant_layout names the order of the bytes,
      * which is not the same in all backends. */
     const char *quant_layout;
-    size_t (*quant_bytes)(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols);
-    void (*quant_pack)(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s);
-    struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_form form,
+    size_t (*quant_bytes)(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols);
+    void (*quant_pack)(struct backend *b, void *bytes, enum quant_format format,
+                       const struct quant_source *s);
+    struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                    int64_t rows, int64_t cols);
 
     /* For measuring without a checkpoint, numbers made from a counter where they are needed (synthetic.h): number
      * r * cols + c of dst; and a matrix of them that can be multiplied, in bf16 or f32, or in a form of small
      * numbers whose codes fill their range. */
     void (*make)(struct backend *b, struct tensor dst, const struct made *m);
-    struct weight *(*make_weight)(struct backend *b, enum quant_form form, enum dtype dtype, int64_t rows,
+    struct weight *(*make_weight)(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                                   int64_t cols, const struct made *m);
 
     /* Between the two, the same operations on tensors of the same shapes each time `key` is the same; ids and what

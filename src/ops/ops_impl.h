@@ -16,7 +16,7 @@ struct weight {
     struct tensor plain;
     bool borrowed, once; /* once: its pages go back to the system after each product */
 
-    enum quant_form form; /* small numbers: then `plain` is empty */
+    enum quant_format format; /* small numbers: then `plain` is empty */
     const uint8_t *codes;
     const uint16_t *groups; /* bf16 */
     const float *scales;

@@ -47,16 +47,16 @@ static struct tensor host_made(struct backend *b, enum dtype t, int64_t rows, in
     return x;
 }
 
-struct weight *made_weight(struct backend *b, enum quant_form form, enum dtype dtype, int64_t rows,
+struct weight *made_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                            int64_t cols, const struct made *m)
 {
-    bool f8 = form == QUANT_F8, f4 = form == QUANT_F4;
+    bool f8 = format == QUANT_F8, f4 = format == QUANT_F4;
     struct tensor host = host_made(b,
                                    f8 || f4 ? DT_F8E4M3
-                                   : form   ? DT_BF16
+                                   : format ? DT_BF16
                                             : dtype,
                                    rows, f4 ? cols / 2 : cols, m);
-    if (form == QUANT_NONE) {
+    if (format == QUANT_NONE) {
         struct weight *w = b->ops->pack(b, host, dtype);
         free(host.data);
         return w;
@@ -64,7 +64,7 @@ struct weight *made_weight(struct backend *b, enum quant_form form, enum dtype d
     struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / made_f8};
     uint8_t *groups = NULL;
     if (f4) { /* any byte is two codes of at most 6; the scale of every group is one */
-        size_t n = (size_t)(rows * quant_groups(form, cols));
+        size_t n = (size_t)(rows * quant_groups(format, cols));
         groups = xmalloc(n + 1, 1);
         memset(groups, 0x38, n);
         s.stored.dtype = DT_U8;
@@ -72,13 +72,13 @@ struct weight *made_weight(struct backend *b, enum quant_form form, enum dtype d
         s.scale = m->spread / 6;
     }
     void *bytes = NULL;
-    size_t size = b->ops->quant_bytes(b, form, rows, cols);
+    size_t size = b->ops->quant_bytes(b, format, rows, cols);
     if (posix_memalign(&bytes, 64, size))
         die(ERR_ENV, "out of memory: %zu bytes asked for", size);
-    b->ops->quant_pack(b, bytes, form, &s);
+    b->ops->quant_pack(b, bytes, format, &s);
     free(host.data);
     free(groups);
-    return b->ops->quant_weight(b, bytes, true, form, rows, cols);
+    return b->ops->quant_weight(b, bytes, true, format, rows, cols);
 }
 
 void ops_made_fill(struct ops *o)

@@ -42,7 +42,7 @@ MADE_FUNCTION uint8_t made_e4m3(uint64_t seed, uint64_t i)
 static const float made_i8 = 127, made_i4 = 7, made_f8 = 200;
 
 /* make_weight with bytes made on the host, for any backend and form. */
-struct weight *made_weight(struct backend *b, enum quant_form form, enum dtype dtype, int64_t rows,
+struct weight *made_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                            int64_t cols, const struct made *m);
 
 #endif

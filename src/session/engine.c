@@ -192,7 +192,7 @@ static int open_state_pool(struct engine *g, const struct engine_options *o, str
 {
     enum { SPARE_PART = 20 };
     struct recurrent one;
-    recurrent_form(&one, &g->config.lm, g->types);
+    recurrent_set_shapes(&one, &g->config.lm, g->types);
     size_t least = (size_t)one.block.cols, left = 0;
     size_t spare = g->config.vision ? VISION_CACHE_BYTES + plan_picture(&g->plan, &g->config, 1920, 1080) : 0;
     free(one.ssm);

@@ -117,7 +117,7 @@ struct session *session_new(struct engine *g, uint64_t seed)
     s->id = atomic_fetch_add(&last_id, 1) + 1;
     s->random = seed;
     s->logits = xmalloc((unsigned long)g->weights.vocab, sizeof *s->logits);
-    state_form(&s->state, &g->config.lm, &g->state_pool, g->types);
+    state_set_shapes(&s->state, &g->config.lm, &g->state_pool, g->types);
     engine_enter(g, NULL);
     pool_entry_init(&s->entry, &g->state_pool, &session_kind, s);
     engine_leave(g);
