@@ -406,7 +406,7 @@ static void fill(struct ops *o)
     mamba_fill(o);
     choose_fill(o);
     cut_fill(o);
-    made_fill(o);
+    synthetic_fill(o);
 }
 
 static int check_device(const struct cuda *c, cudaError_t error, const cudaDeviceProp *p, struct err *e)

@@ -171,17 +171,17 @@ int counts_open(struct backend *b, int64_t groups,
                 struct err *e); /* mamba.cu: of blocks, of so many groups */
 
 /* Each file enters its operations. */
-void step_fill(struct ops *o);   /* step.cu: steps that come again */
-void rows_fill(struct ops *o);   /* rows.cu: embed, norms, sums, shuffles */
-void linear_fill(struct ops *o); /* linear.cu: weights and products */
-void ssm_fill(struct ops *o);    /* ssm.cu: convolution and state space, one token */
-void scan_fill(struct ops *o);   /* scan.cu: the same for many tokens */
-void mamba_fill(struct ops *o);  /* mamba.cu: all between the projections, one token */
-void attend_fill(struct ops *o); /* attend.cu: attention */
-void kv8_fill(struct ops *o);    /* kv8.cu: keys and values in 8 bits */
-void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
-void choose_fill(struct ops *o); /* choose.cu: the next token out of logits */
-void cut_fill(struct ops *o);    /* preprocess.cu: patches out of pixels */
-void made_fill(struct ops *o);   /* synthetic.cu: made numbers, limits */
+void step_fill(struct ops *o);      /* step.cu: steps that come again */
+void rows_fill(struct ops *o);      /* rows.cu: embed, norms, sums, shuffles */
+void linear_fill(struct ops *o);    /* linear.cu: weights and products */
+void ssm_fill(struct ops *o);       /* ssm.cu: convolution and state space, one token */
+void scan_fill(struct ops *o);      /* scan.cu: the same for many tokens */
+void mamba_fill(struct ops *o);     /* mamba.cu: all between the projections, one token */
+void attend_fill(struct ops *o);    /* attend.cu: attention */
+void kv8_fill(struct ops *o);       /* kv8.cu: keys and values in 8 bits */
+void moe_fill(struct ops *o);       /* moe.cu: mixture of experts */
+void choose_fill(struct ops *o);    /* choose.cu: the next token out of logits */
+void cut_fill(struct ops *o);       /* preprocess.cu: patches out of pixels */
+void synthetic_fill(struct ops *o); /* synthetic.cu: made numbers, limits */
 
 #endif

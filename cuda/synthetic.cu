@@ -6,7 +6,7 @@
  * The limit of arithmetic in bf16 is what the library makes of a large square product, not the one of a data
  * sheet; of f32 a chain of fused multiply-adds in registers.
  */
-#define MADE_FUNCTION __host__ __device__ __forceinline__
+#define SYNTHETIC_FUNCTION __host__ __device__ __forceinline__
 #include "cublas.cuh"
 #include "quant_formats.cuh"
 #include "quantized.cuh"
@@ -26,7 +26,7 @@ template <class T> __global__ void make_numbers(view<T> dst, made m, int64_t fir
 {
     int64_t r = first + blockIdx.y, c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (c < dst.cols)
-        store(dst.row(r) + c, (made_unit(m.seed, (uint64_t)(r * dst.cols + c)) + m.offset) * m.spread);
+        store(dst.row(r) + c, (synthetic_unit(m.seed, (uint64_t)(r * dst.cols + c)) + m.offset) * m.spread);
 }
 
 static void cuda_make(struct backend *b, struct tensor dst, const struct made *m)
@@ -50,10 +50,10 @@ struct codes {
 template <int FORMAT> __device__ __forceinline__ unsigned code_of(uint64_t seed, uint64_t i)
 {
     if (FORMAT == QUANT_F8)
-        return made_e4m3(seed, i);
+        return synthetic_e4m3(seed, i);
     if (FORMAT == QUANT_I8)
-        return (unsigned)(int)rintf(made_unit(seed, i) * made_i8) & 255;
-    return (unsigned)(int)rintf(made_unit(seed, i) * made_i4) & 15;
+        return (unsigned)(int)rintf(synthetic_unit(seed, i) * synthetic_i8) & 255;
+    return (unsigned)(int)rintf(synthetic_unit(seed, i) * synthetic_i4) & 15;
 }
 
 /* Row n, codes k to k + 3, or k + 7 of four bits: they share a word. */
@@ -74,7 +74,7 @@ template <int FORMAT> __global__ void make_codes(codes to, made m, int64_t first
     *reinterpret_cast<unsigned *>(block + start.code * bits / 8) = word;
     if (FORMAT == QUANT_I4 && k % QUANT_I4_GROUP == 0)
         *reinterpret_cast<bf16 *>(block + start.scale) =
-            bf16_of(n < to.rows && k < to.cols ? m.spread / made_i4 : 0.0f);
+            bf16_of(n < to.rows && k < to.cols ? m.spread / synthetic_i4 : 0.0f);
 }
 
 template <int FORMAT>
@@ -104,7 +104,9 @@ static struct weight *make_quantized(struct backend *b, enum quant_format format
     w->format = format;
     w->bytes = there.data;
     w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + scales);
-    float scale = format == QUANT_I8 ? m->spread / made_i8 : format == QUANT_F8 ? m->spread / made_f8 : 1.0f;
+    float scale = format == QUANT_I8   ? m->spread / synthetic_i8
+                  : format == QUANT_F8 ? m->spread / synthetic_f8
+                                       : 1.0f;
     w->scale = format == QUANT_I4 ? scale : NAN; /* rows of real ones differ: the same work */
     std::vector<float> all(static_cast<size_t>(tiles) * TILE, scale);
     struct tensor from = {all.data(), DT_F32, 1, tiles * TILE, tiles * TILE}, at = from;
@@ -124,7 +126,7 @@ static struct weight *cuda_make_weight(struct backend *b, enum quant_format form
                                        int64_t rows, int64_t cols, const struct made *m)
 {
     if (format == QUANT_F4)
-        return made_weight(b, format, dtype, rows, cols, m);
+        return synthetic_weight(b, format, dtype, rows, cols, m);
     if (format != QUANT_NONE)
         return make_quantized(b, format, rows, cols, m);
     struct weight *w = new weight();
@@ -197,10 +199,10 @@ static double cuda_probe(struct backend *b, enum dtype t, int64_t rounds)
     return flop;
 }
 
-void made_fill(struct ops *o)
+void synthetic_fill(struct ops *o)
 {
     o->make = cuda_make;
-    o->make_weight = cuda_make_weight;
+    o->make_synthetic_weight = cuda_make_weight;
     o->probe = cuda_probe;
     o->finish = cuda_finish;
 }

@@ -191,7 +191,7 @@ static struct made *random_results(uint64_t *seed, char *pool[], int *used)
 
 enum { POOL = 64 * 24 };
 
-void made_random(int rounds, void (*look)(const struct made *m))
+void synthetic_random(int rounds, void (*look)(const struct made *m))
 {
     static char *pool[POOL];
     uint64_t seed = check_seed();

@@ -26,7 +26,7 @@ char *made_place(const struct made *m, const char *name); /* path in its folder;
 struct made *made_one_of_each(void);
 
 /* `look` at results whose texts are random bytes, with much of what means something to some reader. */
-void made_random(int rounds, void (*look)(const struct made *m));
+void synthetic_random(int rounds, void (*look)(const struct made *m));
 
 /* The text of a file that a report has written in its folder, 0600; the caller frees it. */
 char *made_written(const struct made *m, const char *name,

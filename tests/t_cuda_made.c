@@ -65,8 +65,8 @@ static void t_spread(void **state)
 static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_t N, int64_t K)
 {
     struct made m = {(uint64_t)lab_between(1, 1 << 20), 0, sqrtf(3.0f / (float)K)};
-    struct weight *a = ref->ops->make_weight(ref, format, kept, N, K, &m),
-                  *b = gpu->ops->make_weight(gpu, format, kept, N, K, &m);
+    struct weight *a = ref->ops->make_synthetic_weight(ref, format, kept, N, K, &m),
+                  *b = gpu->ops->make_synthetic_weight(gpu, format, kept, N, K, &m);
     struct tensor x = lab_make(gpu, DT_BF16, T, K, -1.7, 1.7), want = gpu->ops->alloc(gpu, DT_F32, T, N),
                   have = gpu->ops->alloc(gpu, DT_F32, T, N), none = {0};
     lab_poison(have);

@@ -142,7 +142,7 @@ static void look_xml(const struct made *m)
 static void t_xml_anything(void **state)
 {
     (void)state;
-    made_random(12, look_xml);
+    synthetic_random(12, look_xml);
 }
 
 static void look_json(const struct made *m)
@@ -163,7 +163,7 @@ static void look_json(const struct made *m)
 static void t_json_anything(void **state)
 {
     (void)state;
-    made_random(40, look_json);
+    synthetic_random(40, look_json);
 }
 
 /* As a harness reads it: the plan, as many test lines in order, and nothing else but blocks of two spaces. */
@@ -201,7 +201,7 @@ static void look_tap(const struct made *m)
 static void t_tap_anything(void **state)
 {
     (void)state;
-    made_random(40, look_tap);
+    synthetic_random(40, look_tap);
 }
 
 static void t_json(void **state)

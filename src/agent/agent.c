@@ -204,7 +204,7 @@ static void agent_free(struct agent *a)
     for (int i = 0; i < VALIDATOR_FRAMES; i++)
         image_free(&a->recent[i]);
     step_free(&a->step);
-    generated_free(&a->made);
+    generated_free(&a->raw_reply);
     history_free(&a->history);
     free(a->veto);
     free(a->reply);

@@ -23,7 +23,7 @@ struct saved_reply { /* a reply that is not at hand */
     struct err unread;
     char *reply;
     bool as_said;
-    struct generated made;
+    struct generated raw_reply;
     int resample;
     float temperature;
     enum attempted got;
@@ -51,10 +51,10 @@ const char *verdict_name(enum verdict v)
 static void save_reply(struct review *s, struct saved_reply *to)
 {
     struct agent *a = s->a;
-    *to = (struct saved_reply){a->step, a->fault,    a->unread,      a->reply, a->as_said,
-                               a->made, a->resample, a->temperature, s->got};
+    *to = (struct saved_reply){a->step,      a->fault,    a->unread,      a->reply, a->as_said,
+                               a->raw_reply, a->resample, a->temperature, s->got};
     a->step = (struct step){0};
-    a->made = (struct generated){0};
+    a->raw_reply = (struct generated){0};
     a->reply = NULL;
 }
 
@@ -66,7 +66,7 @@ static void restore_reply(struct review *s, struct saved_reply *from)
     a->unread = from->unread;
     a->reply = from->reply;
     a->as_said = from->as_said;
-    a->made = from->made;
+    a->raw_reply = from->raw_reply;
     a->resample = from->resample;
     a->temperature = from->temperature;
     s->got = from->got;
@@ -77,7 +77,7 @@ static void forget(struct review *s)
 {
     for (int i = 0; i < s->n; i++) {
         step_free(&s->saved[i].step);
-        generated_free(&s->saved[i].made);
+        generated_free(&s->saved[i].raw_reply);
         free(s->saved[i].reply);
         s->saved[i] = (struct saved_reply){0};
     }
@@ -132,7 +132,7 @@ static struct proposed_reply shown_reply(const struct agent *a, const struct ste
 
 static struct proposed_reply at_hand(const struct agent *a)
 {
-    struct proposed_reply t = shown_reply(a, &a->step, a->fault, &a->unread, &a->made);
+    struct proposed_reply t = shown_reply(a, &a->step, a->fault, &a->unread, &a->raw_reply);
     t.resample = a->resample;
     t.temperature = a->temperature;
     return t;
@@ -142,7 +142,7 @@ static void put_forks(const struct review *s, struct proposed_reply *forks)
 {
     for (int i = 0; i < s->n; i++) {
         const struct saved_reply *r = &s->saved[i];
-        forks[i] = shown_reply(s->a, &r->step, r->fault, &r->unread, &r->made);
+        forks[i] = shown_reply(s->a, &r->step, r->fault, &r->unread, &r->raw_reply);
         forks[i].resample = r->resample;
         forks[i].temperature = r->temperature;
         if (i == s->taken)
@@ -167,7 +167,7 @@ static int search_reply(const struct proposal *p, const struct slot *slot, struc
     struct beam_candidate found[BEAM_WIDTH];
     const struct beam_request x = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
                                    .think = a->o->dialect->think,
-                                   .said = &a->made,
+                                   .said = &a->raw_reply,
                                    .slot = slot,
                                    .cancel = screen_stop_flag(a->o->screen)};
     struct err why = ERR_INIT; /* no room, stopped: nothing is known */

@@ -34,9 +34,9 @@ struct agent {
     struct context_cost cost;
     double ms[PHASES];
     int generated, forced;
-    bool as_said;            /* the reply in the session is byte for byte what history holds */
-    struct generated made;   /* the reply as it came */
-    int resample, resamples; /* its throw of the dice; the last one of this step */
+    bool as_said;               /* the reply in the session is byte for byte what history holds */
+    struct generated raw_reply; /* the reply as it came */
+    int resample, resamples;    /* its throw of the dice; the last one of this step */
     float temperature;
 
     /* what an overseer decided about the step (oversee.c) */

@@ -78,13 +78,13 @@ enum attempted agent_attempt(struct agent *a, int resample, float temperature, s
     a->resample = resample;
     a->resamples = resample > a->resamples ? resample : a->resamples;
     step_free(&a->step);
-    generated_free(&a->made);
-    if (context_think(a->context, &r, &a->made, e) || agent_keep_reply(a, &r, &a->made, e))
+    generated_free(&a->raw_reply);
+    if (context_think(a->context, &r, &a->raw_reply, e) || agent_keep_reply(a, &r, &a->raw_reply, e))
         return ATTEMPT_FAILED;
-    a->ms[PHASE_WRITE] += a->made.ms;
-    a->generated += a->made.n;
-    a->forced += a->made.forced;
-    enum attempted got = read_reply(a, &a->made, e);
+    a->ms[PHASE_WRITE] += a->raw_reply.ms;
+    a->generated += a->raw_reply.n;
+    a->forced += a->raw_reply.forced;
+    enum attempted got = read_reply(a, &a->raw_reply, e);
     return got == ATTEMPT_READ && agent_localize(a, e) ? ATTEMPT_FAILED : got;
 }
 

@@ -96,7 +96,7 @@ static void linear(const struct bench *k, const char *model, const char *what, i
                    int64_t K, enum epilogue epi, int add)
 {
     struct subject s = begin(k);
-    s.weight = s.o->make_weight(s.b, QUANT_NONE, DT_BF16, N, K, &quantized_values);
+    s.weight = s.o->make_synthetic_weight(s.b, QUANT_NONE, DT_BF16, N, K, &quantized_values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     s.epi = epi;
@@ -115,7 +115,7 @@ static void quantized_linear(const struct bench *k, const char *model, const cha
 {
     struct subject s = begin(k);
     double bytes = (double)s.o->quant_bytes(s.b, format, N, K);
-    s.weight = s.o->make_weight(s.b, format, DT_BF16, N, K, &quantized_values);
+    s.weight = s.o->make_synthetic_weight(s.b, format, DT_BF16, N, K, &quantized_values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     char name[64];

@@ -61,7 +61,7 @@ static struct weight *gate_matrix(struct binder *x, const char *name, int64_t ro
         return NULL;
     void *copy = NULL;
     struct weight *w = binder_makes(x)
-                           ? binder_made_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
+                           ? binder_synthetic_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
                            : x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
     free(copy);
     binder_done(x, t);

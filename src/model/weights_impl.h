@@ -93,8 +93,8 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t);
 
 /* Random numbers instead of those of a tensor: whether, and where the weights are used or on the host. */
 bool binder_makes(const struct binder *x);
-struct weight *binder_made_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
-                                  enum dtype dtype, int64_t rows, int64_t cols);
+struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
+                                       enum dtype dtype, int64_t rows, int64_t cols);
 void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out);
 void binder_make_host(const struct binder *x, const struct st_tensor *t, float *out, size_t n);
 

@@ -142,7 +142,7 @@ struct weight *binder_weight(struct binder *x, enum role role, const struct stor
             format ? quant_size(format, m->source.rows, m->source.cols) : numbers * (double)dtype_size(kept);
     }
     if (binder_makes(x))
-        return binder_made_weight(x, t, format, kept, m->source.rows, m->source.cols);
+        return binder_synthetic_weight(x, t, format, kept, m->source.rows, m->source.cols);
     if (format)
         return binder_quantized(x, format, m);
     if (!m->format && binder_stays_mapped(x, t, kept))

@@ -43,12 +43,12 @@ bool binder_makes(const struct binder *x)
     return x->o->random && !x->o->shapes_only;
 }
 
-struct weight *binder_made_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
-                                  enum dtype dtype, int64_t rows, int64_t cols)
+struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
+                                       enum dtype dtype, int64_t rows, int64_t cols)
 {
     struct made m = numbers_of(x, t->name, cols);
     /* cppcheck-suppress returnDanglingLifetime ; a weight keeps nothing of m */
-    return x->b->ops->make_weight(x->b, format, dtype, rows, cols, &m);
+    return x->b->ops->make_synthetic_weight(x->b, format, dtype, rows, cols, &m);
 }
 
 void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out)
@@ -61,5 +61,5 @@ void binder_make_host(const struct binder *x, const struct st_tensor *t, float *
 {
     struct made m = numbers_of(x, t->name, (int64_t)n);
     for (size_t i = 0; i < n; i++)
-        out[i] = (made_unit(m.seed, i) + m.offset) * m.spread;
+        out[i] = (synthetic_unit(m.seed, i) + m.offset) * m.spread;
 }

@@ -203,8 +203,8 @@ struct ops {
      * r * cols + c of dst; and a matrix of them that can be multiplied, in bf16 or f32, or in a form of small
      * numbers whose codes fill their range. */
     void (*make)(struct backend *b, struct tensor dst, const struct made *m);
-    struct weight *(*make_weight)(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
-                                  int64_t cols, const struct made *m);
+    struct weight *(*make_synthetic_weight)(struct backend *b, enum quant_format format, enum dtype dtype,
+                                            int64_t rows, int64_t cols, const struct made *m);
 
     /* Between the two, the same operations on tensors of the same shapes each time `key` is the same; ids and what
      * arrays of tensors point to may be others, and nothing is allocated, uploaded or downloaded.  Then a GPU starts

@@ -539,6 +539,6 @@ void ops_ref_fill(struct ops *o)
     o->experts = ref_experts;
     o->probe = ref_probe;
     ops_ref_quant_fill(o);
-    ops_made_fill(o);
+    ops_synthetic_fill(o);
     ops_kv8_fill(o);
 }

@@ -22,13 +22,13 @@ static void make_rows(void *arg, int64_t begin, int64_t end, int thread)
         for (int64_t c = 0; c < t.cols; c++) {
             uint64_t i = (uint64_t)(r * t.cols + c);
             int64_t at = r * t.stride + c;
-            float v = (made_unit(m.seed, i) + m.offset) * m.spread;
+            float v = (synthetic_unit(m.seed, i) + m.offset) * m.spread;
             if (t.dtype == DT_F32)
                 ((float *)t.data)[at] = v;
             else if (t.dtype == DT_BF16)
                 ((uint16_t *)t.data)[at] = bf16_from_f32(v);
             else
-                ((uint8_t *)t.data)[at] = made_e4m3(m.seed, i);
+                ((uint8_t *)t.data)[at] = synthetic_e4m3(m.seed, i);
         }
 }
 
@@ -38,8 +38,8 @@ static void host_make(struct backend *b, struct tensor dst, const struct made *m
     pool_for(b->pool, dst.rows, 1, make_rows, &k);
 }
 
-static struct tensor host_made(struct backend *b, enum dtype t, int64_t rows, int64_t cols,
-                               const struct made *m)
+static struct tensor host_synthetic(struct backend *b, enum dtype t, int64_t rows, int64_t cols,
+                                    const struct made *m)
 {
     struct tensor x = {xmalloc((unsigned long)rows * (unsigned long)cols, dtype_size(t)), t, rows, cols,
                        cols};
@@ -47,21 +47,21 @@ static struct tensor host_made(struct backend *b, enum dtype t, int64_t rows, in
     return x;
 }
 
-struct weight *made_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
-                           int64_t cols, const struct made *m)
+struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
+                                int64_t cols, const struct made *m)
 {
     bool f8 = format == QUANT_F8, f4 = format == QUANT_F4;
-    struct tensor host = host_made(b,
-                                   f8 || f4 ? DT_F8E4M3
-                                   : format ? DT_BF16
-                                            : dtype,
-                                   rows, f4 ? cols / 2 : cols, m);
+    struct tensor host = host_synthetic(b,
+                                        f8 || f4 ? DT_F8E4M3
+                                        : format ? DT_BF16
+                                                 : dtype,
+                                        rows, f4 ? cols / 2 : cols, m);
     if (format == QUANT_NONE) {
         struct weight *w = b->ops->pack(b, host, dtype);
         free(host.data);
         return w;
     }
-    struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / made_f8};
+    struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / synthetic_f8};
     uint8_t *groups = NULL;
     if (f4) { /* any byte is two codes of at most 6; the scale of every group is one */
         size_t n = (size_t)(rows * quant_groups(format, cols));
@@ -81,8 +81,8 @@ struct weight *made_weight(struct backend *b, enum quant_format format, enum dty
     return b->ops->quant_weight(b, bytes, true, format, rows, cols);
 }
 
-void ops_made_fill(struct ops *o)
+void ops_synthetic_fill(struct ops *o)
 {
     o->make = host_make;
-    o->make_weight = made_weight;
+    o->make_synthetic_weight = synthetic_weight;
 }
