@@ -30,7 +30,7 @@
 
 enum { TILE = 16, BLOCK_CODES = 1024, BLOCK_SCALES = 128 };
 
-__host__ __device__ constexpr bool is_narrow(int format)
+__host__ __device__ constexpr bool is_packed4(int format)
 {
     return format == QUANT_I4 || format == QUANT_F4;
 }
@@ -38,12 +38,12 @@ __host__ __device__ constexpr bool is_narrow(int format)
 /* k of a block, and its bytes. */
 __host__ __device__ constexpr int format_span(int format)
 {
-    return is_narrow(format) ? 128 : format == QUANT_NONE ? 32 : 64;
+    return is_packed4(format) ? 128 : format == QUANT_NONE ? 32 : 64;
 }
 
 __host__ __device__ constexpr int format_bytes(int format)
 {
-    return BLOCK_CODES + (is_narrow(format) ? BLOCK_SCALES : 0);
+    return BLOCK_CODES + (is_packed4(format) ? BLOCK_SCALES : 0);
 }
 
 /* Where a code is in its block (in nibbles where two share a byte), and the scale of its group (in bytes). */
@@ -86,7 +86,7 @@ template <int FORMAT> __device__ __forceinline__ unsigned pair_of(unsigned p)
 /* Pair i of a word: two of codes of 8 bits, four of 4 bits. */
 template <int FORMAT> __device__ __forceinline__ unsigned pair_at(unsigned word, int i)
 {
-    return pair_of<FORMAT>(word >> (is_narrow(FORMAT) ? 4 : 8) * i);
+    return pair_of<FORMAT>(word >> (is_packed4(FORMAT) ? 4 : 8) * i);
 }
 
 __device__ __forceinline__ float e4m3(unsigned v)
@@ -190,7 +190,7 @@ template <int FORMAT> struct matrix {
         const char *from = static_cast<const char *>(at) + (tile * stride + block) * format_bytes(FORMAT);
         h.low = passing16(from + lane * 16);
         h.high = passing16(from + 512 + lane * 16);
-        if (is_narrow(FORMAT))
+        if (is_packed4(FORMAT))
             h.scales = passing16(from + BLOCK_CODES + lane / 4 * 16);
         return h;
     }
@@ -242,8 +242,8 @@ __device__ __forceinline__ void multiply_wide(float d[NT][4], const held &h, con
 
 /* A group's sum is scaled when it is whole: one instruction of e2m1, two of four bits. */
 template <int FORMAT, int NT, bool ALIGNED>
-__device__ __forceinline__ void multiply_narrow(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
-                                                int64_t block)
+__device__ __forceinline__ void multiply_packed4(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
+                                                 int64_t block)
 {
     const int groups = FORMAT == QUANT_I4 ? 1 : 2; /* of a word */
 #pragma unroll
@@ -283,8 +283,8 @@ __device__ __forceinline__ void matrix<FORMAT>::multiply(float d[NT][4], const h
 {
     if constexpr (FORMAT == QUANT_NONE)
         multiply_rows<NT, ALIGNED>(d, h, x, block);
-    else if constexpr (is_narrow(FORMAT))
-        multiply_narrow<FORMAT, NT, ALIGNED>(d, h, x, block);
+    else if constexpr (is_packed4(FORMAT))
+        multiply_packed4<FORMAT, NT, ALIGNED>(d, h, x, block);
     else
         multiply_wide<FORMAT, NT, ALIGNED>(d, h, x, block);
 }
@@ -374,7 +374,7 @@ struct any_matrix {
         code_place p = place_of(format, (int)(n % TILE), (int)(k % span));
         const uint8_t *block =
             static_cast<const uint8_t *>(at) + (n / TILE * stride + k / span) * format_bytes(format);
-        unsigned v = is_narrow(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
+        unsigned v = is_packed4(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
         unsigned pair = format == QUANT_I8   ? pair_of<QUANT_I8>(v)
                         : format == QUANT_F8 ? pair_of<QUANT_F8>(v)
                         : format == QUANT_I4 ? pair_of<QUANT_I4>(v)

@@ -55,7 +55,7 @@ static void place_row(const struct packing *p, uint8_t *tile, int row, int64_t n
     for (int64_t k = 0; k < s->cols; k++) {
         uint8_t *block = tile + k / span * format_bytes(p->format);
         code_place at = place_of(p->format, row, static_cast<int>(k % span));
-        if (!is_narrow(p->format)) {
+        if (!is_packed4(p->format)) {
             block[at.code] = r->codes[k];
             continue;
         }
@@ -148,7 +148,7 @@ __device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigne
 
 /* Rows of tiles [first, first + gridDim.y) of w, [tile's 16][stride of to]; a warp has a block of a tile, a lane 16
  * bytes of two rows.  to has room for whole blocks; rest: only of i4. */
-template <int FORMAT> __global__ void widen(view<bf16> to, bf16 *rest, matrix<FORMAT> w, int64_t first)
+template <int FORMAT> __global__ void dequantize(view<bf16> to, bf16 *rest, matrix<FORMAT> w, int64_t first)
 {
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int64_t block = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
@@ -160,7 +160,7 @@ template <int FORMAT> __global__ void widen(view<bf16> to, bf16 *rest, matrix<FO
                 k0 = block * format_span(FORMAT);
         for (int i = 0; i < 4; i++) {
             unsigned word = word_of(half ? h.high : h.low, i);
-            for (int p = 0; p < (is_narrow(FORMAT) ? 4 : 2); p++) {
+            for (int p = 0; p < (is_packed4(FORMAT) ? 4 : 2); p++) {
                 unsigned pair = pair_at<FORMAT>(word, p);
                 if (FORMAT == QUANT_I4)
                     put_two(to.at + row, rest + row, k0 + 32 * i + 8 * t + 2 * p, pair,
@@ -176,13 +176,13 @@ template <int FORMAT> __global__ void widen(view<bf16> to, bf16 *rest, matrix<FO
 }
 
 template <int FORMAT>
-static void launch_widen(struct backend *b, struct tensor to, void *rest, const struct weight *w,
-                         int64_t first)
+static void launch_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
+                              int64_t first)
 {
     const int warps = 8;
     dim3 grid(blocks_for(w->stride, warps), blocks_for(to.rows, TILE));
-    LAUNCH((widen<FORMAT>), grid, warps * WARP, 0, cuda_of(b), view_of<bf16>(to), static_cast<bf16 *>(rest),
-           matrix_of<FORMAT>(w), first / TILE);
+    LAUNCH((dequantize<FORMAT>), grid, warps * WARP, 0, cuda_of(b), view_of<bf16>(to),
+           static_cast<bf16 *>(rest), matrix_of<FORMAT>(w), first / TILE);
     LAUNCHED(b);
 }
 
@@ -196,12 +196,12 @@ void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const
 {
     switch (w->format) {
     case QUANT_I8:
-        return launch_widen<QUANT_I8>(b, to, rest, w, first);
+        return launch_dequantize<QUANT_I8>(b, to, rest, w, first);
     case QUANT_I4:
-        return launch_widen<QUANT_I4>(b, to, rest, w, first);
+        return launch_dequantize<QUANT_I4>(b, to, rest, w, first);
     case QUANT_F8:
-        return launch_widen<QUANT_F8>(b, to, rest, w, first);
+        return launch_dequantize<QUANT_F8>(b, to, rest, w, first);
     default:
-        return launch_widen<QUANT_F4>(b, to, rest, w, first);
+        return launch_dequantize<QUANT_F4>(b, to, rest, w, first);
     }
 }

@@ -59,7 +59,8 @@ template <int FORMAT> __device__ __forceinline__ unsigned code_of(uint64_t seed,
 /* Row n, codes k to k + 3, or k + 7 of four bits: they share a word. */
 template <int FORMAT> __global__ void make_codes(codes to, made m, int64_t first)
 {
-    const int each = is_narrow(FORMAT) ? 8 : 4, bits = is_narrow(FORMAT) ? 4 : 8, span = format_span(FORMAT);
+    const int each = is_packed4(FORMAT) ? 8 : 4, bits = is_packed4(FORMAT) ? 4 : 8,
+              span = format_span(FORMAT);
     int64_t n = first + blockIdx.y, k = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * each;
     if (k >= to.blocks * span)
         return;
@@ -80,7 +81,7 @@ template <int FORMAT> __global__ void make_codes(codes to, made m, int64_t first
 template <int FORMAT>
 static void launch_codes(struct backend *b, const codes &to, int64_t tiles, const made &m)
 {
-    int64_t words = to.blocks * format_span(FORMAT) / (is_narrow(FORMAT) ? 8 : 4);
+    int64_t words = to.blocks * format_span(FORMAT) / (is_packed4(FORMAT) ? 8 : 4);
     for (int64_t n = 0; n < tiles * TILE; n += 32768) {
         int64_t some = tiles * TILE - n < 32768 ? tiles * TILE - n : 32768;
         dim3 grid(blocks_for(words, THREADS), static_cast<unsigned>(some));

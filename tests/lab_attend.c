@@ -42,7 +42,7 @@ static struct tensor quantized_keys(struct tensor *block, const struct lab *l, c
                                 cols + (s->loose ? lab_between(1, 7) : 16 * lab_between(0, 1)));
     lab_poison(*block);
     struct tensor view = tensor_cols(*block, 0, cols);
-    l->ref->ops->narrow(l->ref, tensor_rows(view, 0, rows), wide, s->heads);
+    l->ref->ops->kv_quantize(l->ref, tensor_rows(view, 0, rows), wide, s->heads);
     l->mem->ops->free(l->mem, &wide);
     return view;
 }

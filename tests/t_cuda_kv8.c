@@ -41,10 +41,10 @@ static void narrow(const struct lab *l, int rows, int heads, int d, bool each)
     for (int r = 0; r < rows; r++)
         row[r] = tensor_rows(to, rows - 1 - r, 1);
     if (each)
-        l->fast->ops->narrow_each(l->fast, row, src, heads);
+        l->fast->ops->kv_quantize_batch(l->fast, row, src, heads);
     else
-        l->fast->ops->narrow(l->fast, to, src, heads);
-    l->ref->ops->narrow(l->ref, tensor_cols(want, 0, cols), src, heads);
+        l->fast->ops->kv_quantize(l->fast, to, src, heads);
+    l->ref->ops->kv_quantize(l->ref, tensor_cols(want, 0, cols), src, heads);
     for (int r = 0; r < rows; r++)
         assert_memory_equal((uint8_t *)have.data + (each ? rows - 1 - r : r) * have.stride,
                             (uint8_t *)want.data + r * want.stride, (size_t)have.stride);

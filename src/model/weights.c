@@ -115,9 +115,9 @@ static void bind_moe(struct binder *x, int i, struct moe_weights *w)
                           c->hidden, c->moe.shared);
     }
     if (c->moe.latent) {
-        w->narrow =
+        w->latent_down =
             binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.fc1_latent_proj.weight"), inner, c->hidden);
-        w->widen =
+        w->latent_up =
             binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.fc2_latent_proj.weight"), c->hidden, inner);
     }
 }
@@ -338,7 +338,7 @@ static void free_matrices(struct backend *b, int n, struct weight *const *list)
 static void free_moe(struct backend *b, struct moe_weights *w)
 {
     FREE_TENSORS(b, &w->bias);
-    FREE_MATRICES(b, w->gate, w->shared.up, w->shared.down, w->narrow, w->widen);
+    FREE_MATRICES(b, w->gate, w->shared.up, w->shared.down, w->latent_down, w->latent_up);
     if (w->up)
         free_matrices(b, w->experts.count, w->up);
     if (w->down)

@@ -60,12 +60,12 @@ struct mlp_weights {
 };
 
 struct moe_weights {
-    struct weight *gate;           /* [E, D] f32 */
-    struct tensor bias;            /* [1, E] only for choosing */
-    struct weight **up, **down;    /* E of [M, X] and [X, M]; X is D or the latent size */
-    struct mlp_weights shared;     /* of every token; NULL: there is none */
-    struct weight *narrow, *widen; /* [X, D], [D, X] around the experts; NULL where X is D */
-    struct experts experts;        /* up and down for the operation */
+    struct weight *gate;                    /* [E, D] f32 */
+    struct tensor bias;                     /* [1, E] only for choosing */
+    struct weight **up, **down;             /* E of [M, X] and [X, M]; X is D or the latent size */
+    struct mlp_weights shared;              /* of every token; NULL: there is none */
+    struct weight *latent_down, *latent_up; /* [X, D], [D, X] around the experts; NULL where X is D */
+    struct experts experts;                 /* up and down for the operation */
 };
 
 struct layer_weights {

@@ -290,8 +290,8 @@ static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const v
     vec sums[2 * DIGIT_ROWS];
     for (int i = 0; i < 2 * rows; i++) {
         const int32_t *at = (const int32_t *)tile + i / 2 * 2 * NR + i % 2 * VL;
-        vec sum = p->s.shape.narrow ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
-                                    : joined(*(const ivec *)at, *(const ivec *)(at + NR));
+        vec sum = p->s.shape.packed4 ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
+                                     : joined(*(const ivec *)at, *(const ivec *)(at + NR));
         sums[i] = sum * splat(p->d.scale[row + i / 2]);
     }
     quantized_finish(&p->s, row, panel, sums, rows);
@@ -306,7 +306,7 @@ static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64
     int rows = (int)least(d->block_rows, p->s.rows - row);
     const uint32_t *x = d->out + (block * p->words + k) * d->step;
     const int32_t *begin = d->begin + block * d->groups * d->step;
-    if (!p->s.shape.narrow) {
+    if (!p->s.shape.packed4) {
         bytes_block(rows, tile, k ? NULL : begin, x, d->step, w, n);
     } else {
         int32_t sums[DIGITS * NR] __attribute__((aligned(64)));
@@ -337,7 +337,7 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
             int64_t n = least(BYTES_DEPTH, p->words - k);
             for (int64_t panel = p0; panel < p1; panel++) {
                 const char *w = room;
-                if (p->s.shape.narrow)
+                if (p->s.shape.packed4)
                     split_words(p, panel, k, n, (uint32_t *)(void *)room);
                 else
                     w = bytes_at(p, panel) + k * NR * WORD;

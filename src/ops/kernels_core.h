@@ -69,7 +69,7 @@ ALWAYS_INLINE vec splat(float x)
     return (vec){0} + x;
 }
 
-ALWAYS_INLINE vec widen(hvec h)
+ALWAYS_INLINE vec vec_from_bf16(hvec h)
 {
 #ifdef VEC_WIDEN
     return VEC_WIDEN(h);
@@ -79,7 +79,7 @@ ALWAYS_INLINE vec widen(hvec h)
 }
 
 /* Round to nearest even; a NaN stays one. */
-ALWAYS_INLINE hvec narrow(vec v)
+ALWAYS_INLINE hvec vec_to_bf16(vec v)
 {
 #ifdef VEC_BF16
     return VEC_BF16(v);
@@ -207,13 +207,13 @@ ALWAYS_INLINE void expect_columns(struct tensor t, int64_t r, int64_t c, int64_t
 /* VL values at p. */
 ALWAYS_INLINE vec load_vec(const void *p, const bool bf16)
 {
-    return bf16 ? widen(*(const hvec *)p) : *(const vec *)p;
+    return bf16 ? vec_from_bf16(*(const hvec *)p) : *(const vec *)p;
 }
 
 ALWAYS_INLINE void store_vec(void *p, const bool bf16, vec v)
 {
     if (bf16)
-        *(hvec *)p = narrow(v);
+        *(hvec *)p = vec_to_bf16(v);
     else
         *(vec *)p = v;
 }

@@ -111,9 +111,9 @@ struct quantized_packing {
 };
 
 /* Codes of one column, where they belong among those of the others. */
-static void put_lines(uint8_t *to, bool narrow, const uint8_t *codes, int64_t cols)
+static void put_lines(uint8_t *to, bool packed4, const uint8_t *codes, int64_t cols)
 {
-    if (!narrow)
+    if (!packed4)
         for (int64_t k = 0; k < cols; k++)
             to[k * NR] = codes[k];
     else
@@ -140,7 +140,7 @@ static void put_codes(const struct quantized_packing *p, int64_t n, const uint8_
     if (in_words(p->format))
         put_words(to + n % NR * WORD, p->format, codes, p->s->cols);
     else
-        put_lines(to + n % NR, h->narrow, codes, p->s->cols);
+        put_lines(to + n % NR, h->packed4, codes, p->s->cols);
 }
 
 static void quantized_pack_range(void *arg, int64_t begin, int64_t end, int thread)
@@ -241,7 +241,7 @@ struct small {
 
 ALWAYS_INLINE vec group_scale(const uint16_t *p)
 {
-    return widen(*(const hvec *)p);
+    return vec_from_bf16(*(const hvec *)p);
 }
 
 static const char *quantized_lines(const struct small *p, int64_t panel)
@@ -373,14 +373,14 @@ ALWAYS_INLINE void quantized_dequantize(const struct small *p, const char *lines
 /* The same of words, always as f32. */
 static void quantized_unpack(const struct small *p, const char *lines, int64_t k, int64_t n, float *out)
 {
-    const int each = p->shape.narrow ? 8 : 4;
+    const int each = p->shape.packed4 ? 8 : 4;
     for (int64_t i = 0; i < 2 * n; i += each, out += (ptrdiff_t)each * NR)
         for (int j = 0; j < NR; j += VL) {
             uvec u = *(const uvec *)(lines + ((2 * k + i) / each * NR + j) * WORD);
             for (int c = 0; c < each; c++) {
                 uvec code = u >> (uint32_t)(c % 4 * 8 + c / 4 * 4);
                 vec v = __builtin_convertvector((ivec)(code & 255), vec) - splat(128);
-                *(vec *)(out + c * NR + j) = p->shape.narrow ? (vec)lookup(p->odd, code) : v;
+                *(vec *)(out + c * NR + j) = p->shape.packed4 ? (vec)lookup(p->odd, code) : v;
             }
         }
 }
@@ -506,7 +506,7 @@ static struct small quantized_begin(struct backend *b, struct tensor y, const st
     struct small p = {.w = w, .shape = quant_panels(w->format, w->rows, w->cols, NR)};
     p.out = (struct linear){.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
     p.out.bf16 = y.dtype == DT_BF16;
-    p.pairs = p.shape.lines / (p.shape.narrow ? 1 : 2);
+    p.pairs = p.shape.lines / (p.shape.packed4 ? 1 : 2);
     return p;
 }
 
@@ -515,7 +515,7 @@ static void quantized_linear(struct backend *b, struct tensor y, struct tensor x
 {
     struct small p = quantized_begin(b, y, w, bias, epi, add);
     p.dot = HAS_DOT && x.dtype == DT_BF16 && !in_words(w->format);
-    if (p.shape.narrow) {
+    if (p.shape.packed4) {
         p.even = table_of(w->format, 16);
         p.odd = table_of(w->format, 0);
     }

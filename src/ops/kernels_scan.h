@@ -186,9 +186,9 @@ static void share_x(struct chunk *w, int64_t P, int64_t L)
         for (int64_t p = 0; p < P; p += VL) {
             vec x = splat(w->part[j]) * x_of(w, j, p);
             if (w->pair) { /* the lone one of an odd number has a zero beside it */
-                uvec low = (uvec)widen(narrow(x)), next = {0};
+                uvec low = (uvec)vec_from_bf16(vec_to_bf16(x)), next = {0};
                 if (j + 1 < L)
-                    next = (uvec)widen(narrow(splat(w->part[j + 1]) * x_of(w, j + 1, p)));
+                    next = (uvec)vec_from_bf16(vec_to_bf16(splat(w->part[j + 1]) * x_of(w, j + 1, p)));
                 x = (vec)(low >> 16 | next);
             }
             *(vec *)(to + p) = x;

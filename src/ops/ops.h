@@ -265,8 +265,8 @@ struct ops {
                        struct tensor dt, const struct mamba_each *e);
 
     /* Keys or values [T, heads * d] in 8 bits: rows of kv8.h, dst f8e4m3 [T, kv8_cols]; and row t into dst[t]. */
-    void (*narrow)(struct backend *b, struct tensor dst, struct tensor src, int heads);
-    void (*narrow_each)(struct backend *b, const struct tensor *dst, struct tensor src, int heads);
+    void (*kv_quantize)(struct backend *b, struct tensor dst, struct tensor src, int heads);
+    void (*kv_quantize_batch)(struct backend *b, const struct tensor *dst, struct tensor src, int heads);
 
     /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.

@@ -39,7 +39,7 @@ void ops_synthetic_fill(struct ops *o);
 void ops_kv8_fill(struct ops *o);
 
 /* Rows of kv8.h as f32, which the caller frees. */
-struct tensor kv8_widen(struct tensor t, int heads, int d);
+struct tensor kv8_dequantize(struct tensor t, int heads, int d);
 
 /* Fill in operations: the reference all of them, an instruction set those that it does better. */
 void ops_ref_fill(struct ops *o);

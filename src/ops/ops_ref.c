@@ -331,8 +331,8 @@ static void ref_attend(struct backend *b, struct tensor y, struct tensor q, stru
     int d = (int)(q.cols / q_heads);
     bool small = k.dtype == DT_F8E4M3;
     if (small) {
-        k = kv8_widen(k, kv_heads, d);
-        v = kv8_widen(v, kv_heads, d);
+        k = kv8_dequantize(k, kv_heads, d);
+        v = kv8_dequantize(v, kv_heads, d);
     }
     float *p = xmalloc((unsigned long)(past + q.rows), sizeof *p);
     for (int64_t t = 0; t < q.rows; t++)

@@ -10,7 +10,7 @@ const char *quant_name(enum quant_format format)
     return names[format];
 }
 
-bool quant_is_narrow(enum quant_format format)
+bool quant_is_packed4(enum quant_format format)
 {
     return format == QUANT_I4 || format == QUANT_F4;
 }
@@ -28,7 +28,7 @@ int64_t quant_groups(enum quant_format format, int64_t cols)
 
 double quant_size(enum quant_format format, int64_t rows, int64_t cols)
 {
-    double code = quant_is_narrow(format) ? 0.5 : 1, groups = (double)quant_groups(format, cols);
+    double code = quant_is_packed4(format) ? 0.5 : 1, groups = (double)quant_groups(format, cols);
     return (double)rows * ((double)cols * code + groups * sizeof(uint16_t) + sizeof(float));
 }
 
@@ -295,8 +295,8 @@ static int64_t up_to(int64_t n, int64_t whole)
 struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t cols, int64_t columns)
 {
     int64_t n = up_to(rows, columns), size = quant_group(format) ? quant_group(format) : 4;
-    struct quant_panels p = {.narrow = quant_is_narrow(format), .panels = n / columns};
-    p.lines = up_to(cols, size) / (p.narrow ? 2 : 1);
+    struct quant_panels p = {.packed4 = quant_is_packed4(format), .panels = n / columns};
+    p.lines = up_to(cols, size) / (p.packed4 ? 2 : 1);
     p.groups = quant_groups(format, cols);
     p.groups_at = (size_t)up_to(n * p.lines, 64);
     p.scales_at = p.groups_at + (size_t)up_to(n * p.groups * (int64_t)sizeof(uint16_t), 64);

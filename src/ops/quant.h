@@ -24,8 +24,8 @@ enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16 };
 
 /* "i8" */
 const char *quant_name(enum quant_format format);
-bool quant_is_narrow(enum quant_format format); /* two codes in a byte, the even k in the low half */
-int64_t quant_group(enum quant_format format);  /* G; 0: no groups */
+bool quant_is_packed4(enum quant_format format); /* two codes in a byte, the even k in the low half */
+int64_t quant_group(enum quant_format format);   /* G; 0: no groups */
 int64_t quant_groups(enum quant_format format, int64_t cols);
 
 /* Bytes of codes and scales, whatever is added for a backend's order. */
@@ -51,7 +51,7 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
  * columns of a panel together; then an f32 scale for each column.  What is missing up
  * to whole panels and whole groups (without groups, fours of k) is zero. */
 struct quant_panels {
-    bool narrow;
+    bool packed4;
     int64_t panels, lines, groups; /* lines: of a byte for each column of a panel */
     size_t groups_at, scales_at, end;
 };

@@ -33,9 +33,9 @@ size_t work_matrix(enum dtype t, int64_t rows, int64_t cols)
 size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols)
 {
     enum { CODES = 1024, SCALES = 128 }; /* bytes of a block, of the scales of narrow ones */
-    bool narrow = format == QUANT_I4 || format == QUANT_F4;
-    int64_t tiles = (rows + TILE - 1) / TILE, blocks = work_room(format, cols) / (narrow ? 128 : 64);
-    return padded((size_t)(tiles * blocks) * (CODES + (narrow ? SCALES : 0)) +
+    bool packed4 = format == QUANT_I4 || format == QUANT_F4;
+    int64_t tiles = (rows + TILE - 1) / TILE, blocks = work_room(format, cols) / (packed4 ? 128 : 64);
+    return padded((size_t)(tiles * blocks) * (CODES + (packed4 ? SCALES : 0)) +
                   (size_t)tiles * TILE * sizeof(float));
 }
 
