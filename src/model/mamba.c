@@ -24,7 +24,7 @@ static bool mix_alike(struct language *m, const struct mamba_weights *w, struct 
     for (int i = 0; i < of.sessions; i++) {
         conv[i] = of.states[i]->now.conv[layer];
         ssm[i] = of.states[i]->now.ssm[layer];
-        m->keys[i] = half_key(of.states[i]->length + 1, layer);
+        m->keys[i] = stochastic_key(of.states[i]->length + 1, layer);
     }
     if (m->backend->ops->mamba_each) {
         m->backend->ops->mamba_each(m->backend, y, z, xbc, dt,
@@ -57,8 +57,8 @@ static void mix_many(struct language *m, const struct mamba_weights *w, struct l
 {
     struct recurrent *s = &state->now;
     m->backend->ops->conv(m->backend, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
-    m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer], half_key(state->length + v.rows, layer),
-                              &m->config->ssm, &w->constants);
+    m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer],
+                              stochastic_key(state->length + v.rows, layer), &m->config->ssm, &w->constants);
 }
 
 void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,

@@ -4,7 +4,7 @@
  *   VL        floats in a vector: 8 or 16
  *   MR        rows of the block of sums that multiply() keeps in registers
  *   VEC_MAX   (a, b): lane by lane; b where either is NaN
- *   VEC_WIDE_HALF (h): VL numbers of f16 as f32;  VEC_CUT_HALF (v): and back, cut off towards zero
+ *   VEC_WIDEN_F16 (h): VL numbers of f16 as f32;  VEC_TRUNCATE_F16 (v): and back, cut off towards zero
  *   VEC_WIDEN optional, (h): VL numbers of 16 bits moved to the upper halves of words
  *   VEC_LESS  optional, (x): x minus the nearest whole number, 0 for infinities
  *   VEC_SCALE optional, with the former, (x, n): x 2^n for whole numbers n, 0 where n is -infinity

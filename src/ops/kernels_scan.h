@@ -80,7 +80,7 @@ static void widen_states(const struct ssm_task *k, const struct chunk *w, int64_
         for (int64_t n = 0; n < N; n += VL)
             if (back)
                 store_state(half + n, true, N - n, *(const vec *)(wide + n),
-                            half_counters(*k->keys, r * half_pairs(N) + n / 2));
+                            stochastic_counters(*k->keys, r * stochastic_pairs(N) + n / 2));
             else
                 *(vec *)(wide + n) = load_state(half + n, true, N - n);
     }

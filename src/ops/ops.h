@@ -244,7 +244,7 @@ struct ops {
     /* Mamba-2 state space layer  v [T, H*P + 2*G*N] = x, B, C after conv;
      * dt [T,H] raw; state f32 or f16 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
      * ssm_step: T == 1, the recurrence.  ssm_scan: any T, in chunks of shape->chunk.
-     * Within a call the state is f32; in f16 it is rounded once, at the end, as stochastic_round.h says with `key`, the half_key of
+     * Within a call the state is f32; in f16 it is rounded once, at the end, as stochastic_round.h says with `key`, the stochastic_key of
      * the position and layer that it is for then.  In f32 the key is not used. */
     void (*ssm_step)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                      struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);

@@ -212,7 +212,8 @@ static void state_end(struct tensor state, struct tensor wide, uint32_t key)
         return;
     for (int64_t r = 0; r < state.rows; r++)
         for (int64_t n = 0; n < state.cols; n++)
-            ((uint16_t *)state.data)[r * state.stride + n] = half_of(get(wide, r, n), key, r, n, state.cols);
+            ((uint16_t *)state.data)[r * state.stride + n] =
+                stochastic_round_f16(get(wide, r, n), key, r, n, state.cols);
     free(wide.data);
 }
 

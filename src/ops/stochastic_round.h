@@ -21,23 +21,23 @@
 #include <string.h>
 
 #ifdef __CUDACC__
-#define HALF_FN static __host__ __device__ inline
+#define STOCHASTIC_FN static __host__ __device__ inline
 #else
-#define HALF_FN static inline
+#define STOCHASTIC_FN static inline
 #endif
 
-enum { HALF_RANDOM = 13 }; /* random bits of a number: as many as f32 has more than f16 */
+enum { STOCHASTIC_BITS = 13 }; /* random bits of a number: as many as f32 has more than f16 */
 
-#define HALF_MASK ((1u << HALF_RANDOM) - 1)
-#define HALF_ONE  0x3f800000u /* bits of 1.0f; random bits behind it are a number from 1 */
-#define HALF_SIGN 0x80000000u
-#define HALF_EXP  0x7f800000u
-#define HALF_LOW  0x38800000u /* bits of 2^-14: below it steps are equal */
-#define HALF_HIGH 0x47000000u /* and of 2^15 */
-#define HALF_STEP 0x9e3779b1u /* from one pair's counter to the next: odd, so that none come twice */
+#define F16_MASK          ((1u << STOCHASTIC_BITS) - 1)
+#define F16_ONE           0x3f800000u /* bits of 1.0f; random bits behind it are a number from 1 */
+#define F16_SIGN          0x80000000u
+#define F16_EXP           0x7f800000u
+#define F16_LOW           0x38800000u /* bits of 2^-14: below it steps are equal */
+#define F16_HIGH          0x47000000u /* and of 2^15 */
+#define STOCHASTIC_STRIDE 0x9e3779b1u /* from one pair's counter to the next: odd, so that none come twice */
 
 /* What the state of a layer is rounded with that has seen so many tokens. */
-HALF_FN uint32_t half_key(int64_t position, int layer)
+STOCHASTIC_FN uint32_t stochastic_key(int64_t position, int layer)
 {
     uint64_t z = (uint64_t)position * 0x9e3779b97f4a7c15u + (uint64_t)layer * 0xd1342543de82ef95u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -45,29 +45,29 @@ HALF_FN uint32_t half_key(int64_t position, int layer)
     return (uint32_t)(z >> 32);
 }
 
-/* Pairs of a row of n numbers; pair i of row r is number r * half_pairs(n) + i of a state. */
-HALF_FN int64_t half_pairs(int64_t n)
+/* Pairs of a row of n numbers; pair i of row r is number r * stochastic_pairs(n) + i of a state. */
+STOCHASTIC_FN int64_t stochastic_pairs(int64_t n)
 {
     return (n + 1) / 2;
 }
 
-/* The random bits of a pair: the lowest HALF_RANDOM are its first number's, the highest its second's. */
-HALF_FN uint32_t half_random(uint32_t key, uint32_t pair)
+/* The random bits of a pair: the lowest STOCHASTIC_BITS are its first number's, the highest its second's. */
+STOCHASTIC_FN uint32_t stochastic_bits(uint32_t key, uint32_t pair)
 {
-    uint32_t x = key + pair * HALF_STEP;
+    uint32_t x = key + pair * STOCHASTIC_STRIDE;
     x = (x ^ x >> 16) * 0x85ebca6bu;
     x = (x ^ x >> 13) * 0xc2b2ae35u;
     return x ^ x >> 16;
 }
 
-HALF_FN uint32_t half_bits(float f)
+STOCHASTIC_FN uint32_t float_bits(float f)
 {
     uint32_t u;
     memcpy(&u, &f, sizeof u);
     return u;
 }
 
-HALF_FN float half_float(uint32_t u)
+STOCHASTIC_FN float bits_float(uint32_t u)
 {
     float f;
     memcpy(&f, &u, sizeof f);
@@ -75,31 +75,31 @@ HALF_FN float half_float(uint32_t u)
 }
 
 /* v with random bits added, away from zero: cut off it is v rounded. */
-HALF_FN float half_shaken(float v, uint32_t random)
+STOCHASTIC_FN float stochastic_dither(float v, uint32_t random)
 {
-    uint32_t u = half_bits(v), e = u & HALF_EXP;
-    e = e < HALF_LOW ? HALF_LOW : e > HALF_HIGH ? HALF_HIGH : e;
-    return v + (half_float(HALF_ONE | random) - 1.0f) * half_float((u & HALF_SIGN) | e);
+    uint32_t u = float_bits(v), e = u & F16_EXP;
+    e = e < F16_LOW ? F16_LOW : e > F16_HIGH ? F16_HIGH : e;
+    return v + (bits_float(F16_ONE | random) - 1.0f) * bits_float((u & F16_SIGN) | e);
 }
 
 /* Towards zero, as machines have an instruction for. */
-HALF_FN uint16_t half_cut(float v)
+STOCHASTIC_FN uint16_t f16_truncate(float v)
 {
-    uint32_t u = half_bits(v), sign = u >> 16 & 0x8000u, a = u & ~HALF_SIGN;
-    if (a >= HALF_EXP)
-        return (uint16_t)(sign | (a > HALF_EXP ? 0x7e00u : 0x7c00u));
+    uint32_t u = float_bits(v), sign = u >> 16 & 0x8000u, a = u & ~F16_SIGN;
+    if (a >= F16_EXP)
+        return (uint16_t)(sign | (a > F16_EXP ? 0x7e00u : 0x7c00u));
     if (a >= 0x47800000u) /* 2^16 */
         return (uint16_t)(sign | 0x7bffu);
-    if (a >= HALF_LOW)
-        return (uint16_t)(sign | (a - HALF_LOW + 0x800000u) >> HALF_RANDOM);
-    return (uint16_t)(sign | (uint32_t)(half_float(a) * 16777216.0f));
+    if (a >= F16_LOW)
+        return (uint16_t)(sign | (a - F16_LOW + 0x800000u) >> STOCHASTIC_BITS);
+    return (uint16_t)(sign | (uint32_t)(bits_float(a) * 16777216.0f));
 }
 
 /* Number n of row r of a state with rows of N. */
-HALF_FN uint16_t half_of(float v, uint32_t key, int64_t r, int64_t n, int64_t N)
+STOCHASTIC_FN uint16_t stochastic_round_f16(float v, uint32_t key, int64_t r, int64_t n, int64_t N)
 {
-    uint32_t both = half_random(key, (uint32_t)(r * half_pairs(N) + n / 2));
-    return half_cut(half_shaken(v, n % 2 ? both >> (32 - HALF_RANDOM) : both & HALF_MASK));
+    uint32_t both = stochastic_bits(key, (uint32_t)(r * stochastic_pairs(N) + n / 2));
+    return f16_truncate(stochastic_dither(v, n % 2 ? both >> (32 - STOCHASTIC_BITS) : both & F16_MASK));
 }
 
 #endif
