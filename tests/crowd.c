@@ -131,10 +131,10 @@ uint8_t *crowd_bits(struct session *s, size_t *len)
     struct err e = ERR_INIT;
     struct bits w = {.backend = s->engine->backend};
     buf_init(&w.out, 64 << 20);
-    if (session_hold(s, 0, &e))
+    if (session_pin(s, 0, &e))
         fail_msg("%s", e.text);
     state_visit(&s->state, &s->engine->config.lm, put_bits, &w);
-    session_release(s);
+    session_unpin(s);
     *len = w.out.len;
     uint8_t *bits = (uint8_t *)buf_take(&w.out);
     buf_free(&w.out);

@@ -5,7 +5,7 @@
 
 enum { TOKENS = 12 };
 
-struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, enum weight_numbers numbers,
+struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, enum weight_storage numbers,
                               bool cache)
 {
     struct err e = ERR_INIT;

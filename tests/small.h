@@ -7,7 +7,7 @@
 
 enum { SMALL_VOCAB = 288 };
 
-struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, enum weight_numbers numbers,
+struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, enum weight_storage numbers,
                               bool cache);
 
 /* Logits after a text with an image; closes the engine. */

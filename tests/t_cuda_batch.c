@@ -64,9 +64,9 @@ static void t_spilled(void **state)
         tiny_append(s, round, 1 + round);
         tiny_append(here, round, 1 + round);
     }
-    assert_int_equal(session_hold(s, 0, NULL), 0);
+    assert_int_equal(session_pin(s, 0, NULL), 0);
     assert_int_equal(pool_entry_spill(&s->entry), -1); /* who is in use stays */
-    session_release(s);
+    session_unpin(s);
     assert_int_equal(pool_entry_spill(&s->entry), 0);
     struct session *fork = session_fork(s);
     same(fork, here);
@@ -250,17 +250,17 @@ static void t_full(void **state)
         compute(s[i]);
     }
     assert_true(s[0]->entry.spilled && !s[1]->entry.spilled && !s[2]->entry.spilled);
-    assert_int_equal(session_hold(s[1], 0, NULL), 0);
-    assert_int_equal(session_hold(s[2], 0, NULL), 0);
+    assert_int_equal(session_pin(s[1], 0, NULL), 0);
+    assert_int_equal(session_pin(s[2], 0, NULL), 0);
     tiny_append(s[0], 1, 1);
     assert_int_equal(session_compute(s[0], &e), -1); /* nobody can go: an error, and nothing has changed */
     assert_non_null(strstr(e.text, "no room"));
     assert_true(s[0]->entry.spilled);
     assert_int_equal(used(g), 2 * one);
-    session_release(s[2]);
+    session_unpin(s[2]);
     compute(s[0]); /* the other one has been idle for longer, but is in use */
     assert_true(!s[1]->entry.spilled && s[2]->entry.spilled);
-    session_release(s[1]);
+    session_unpin(s[1]);
     struct batch *b = batch_new(g, 0); /* and in a batch they wait for each other */
     struct batch_job jobs[3] = {{.limit = 3}, {.limit = 2}, {.limit = 4}};
     for (int i = 0; i < 3; i++) {
@@ -288,7 +288,7 @@ static void t_planned(void **state)
     struct err e = ERR_INIT;
     struct model_config c;
     struct plan p;
-    struct engine_options o = {.hold = HOLD_PACKED};
+    struct engine_options o = {.hold = WEIGHTS_IN_RAM};
     struct safetensors *f = safetensors_open(tiny.dir, &e);
     assert_true(f && config_load(&c, tiny.dir, &e) == 0 && plan_make(&p, &c, f, &o, &e) == 0);
     safetensors_close(f);
@@ -301,8 +301,8 @@ static void t_planned(void **state)
             s[i] = session_new(g, 1);
             marks[i] = session_checkpoint(s[i]);
             tiny_append(s[i], i, lengths[i]);
-            assert_int_equal(session_hold(s[i], 0, NULL), 0); /* there is room for them, nobody reads them */
-            session_release(s[i]);
+            assert_int_equal(session_pin(s[i], 0, NULL), 0); /* there is room for them, nobody reads them */
+            session_unpin(s[i]);
             want += plan_state(&p, lengths[i]) + plan_state(&p, 0);
         }
         double part = (double)used(g) / (double)want;
@@ -323,11 +323,11 @@ static void t_planned(void **state)
     for (int i = 0; i < 8; i++) {
         s[i] = session_new(g, 1);
         tiny_append(s[i], i, 600);
-        assert_int_equal(session_hold(s[i], 0, NULL), i < most ? 0 : -1);
+        assert_int_equal(session_pin(s[i], 0, NULL), i < most ? 0 : -1);
     }
     for (int i = 0; i < 8; i++) {
         if (i < most)
-            session_release(s[i]);
+            session_unpin(s[i]);
         session_free(s[i]);
     }
     engine_close(g);

@@ -15,7 +15,7 @@
 static struct backend *gpu;
 
 /* What a section prints, as a JSON array. */
-static json_t *rows_of(const char *section, enum weight_numbers weights)
+static json_t *rows_of(const char *section, enum weight_storage weights)
 {
     struct err e = ERR_INIT;
     struct bench k = {.device = "cuda",
@@ -136,7 +136,7 @@ static void t_small_numbers(void **state)
 {
     (void)state;
     for (int weights = WEIGHTS_INT8; weights <= WEIGHTS_FP8; weights++) {
-        json_t *rows = rows_of("decode", (enum weight_numbers)weights);
+        json_t *rows = rows_of("decode", (enum weight_storage)weights);
         check_rows(rows, "decode");
         assert_true(json_array_size(rows) > 0);
         json_decref(rows);

@@ -34,7 +34,7 @@ static void compute(struct session *s)
         fail_msg("%s", e.text);
 }
 
-static struct engine *open_on_card(const struct tiny *t, enum weight_numbers numbers)
+static struct engine *open_on_card(const struct tiny *t, enum weight_storage numbers)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = t->dir, .device = "cuda", .threads = 1, .weights = numbers};
@@ -46,11 +46,11 @@ static struct engine *open_on_card(const struct tiny *t, enum weight_numbers num
 
 /* ---- what was planned ---------------------------------------------------------------------------------------- */
 
-static struct plan plan_of(const struct tiny *t, struct model_config *c, enum weight_numbers numbers)
+static struct plan plan_of(const struct tiny *t, struct model_config *c, enum weight_storage numbers)
 {
     struct err e = ERR_INIT;
     struct plan p;
-    struct engine_options o = {.hold = HOLD_PACKED, .device = "cuda", .weights = numbers};
+    struct engine_options o = {.hold = WEIGHTS_IN_RAM, .device = "cuda", .weights = numbers};
     struct safetensors *f = safetensors_open(t->dir, &e);
     if (!f || config_load(c, t->dir, &e) || plan_make(&p, c, f, &o, &e))
         fail_msg("%s", e.text);
@@ -67,7 +67,7 @@ static void within(double part, const char *what, const char *name, double have,
 }
 
 /* A model, then sessions that read, look and write together. */
-static void as_planned(const struct tiny *t, enum weight_numbers numbers, const char *name)
+static void as_planned(const struct tiny *t, enum weight_storage numbers, const char *name)
 {
     struct err e = ERR_INIT;
     struct model_config c;

@@ -177,7 +177,7 @@ static void t_numbers(void **state)
     for (int numbers = WEIGHTS_INT8; numbers <= WEIGHTS_FP8; numbers++) {
         struct err e = ERR_INIT;
         struct engine_options o = {
-            .dir = tiny.dir, .isa = "ref", .threads = 1, .weights = (enum weight_numbers)numbers};
+            .dir = tiny.dir, .isa = "ref", .threads = 1, .weights = (enum weight_storage)numbers};
         struct engine *cpu = engine_open(&o, &e);
         o.isa = NULL;
         o.device = "cuda";

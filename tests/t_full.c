@@ -59,9 +59,9 @@ static void t_start(void **state)
     if (!g)
         fail_msg("%s", e.text);
     struct session *s = session_new(g, 1);
-    if (session_hold(s, 0, &e)) /* its state takes memory once it is used */
+    if (session_pin(s, 0, &e)) /* its state takes memory once it is used */
         fail_msg("%s", e.text);
-    session_release(s);
+    session_unpin(s);
     double ms = clock_ms_since(start);
     struct memory_use after = memory_use();
     check_note("ready after %.2f s", ms * 1e-3);
@@ -79,7 +79,7 @@ static void t_start(void **state)
 /* ---- weights that stay in the files ------------------------------------------------------------------------ */
 
 /* Logits after a text, an image and one more token. */
-static float *look(const struct tiny *t, const char *isa, bool f32, enum weight_hold hold, size_t memory)
+static float *look(const struct tiny *t, const char *isa, bool f32, enum weights_in hold, size_t memory)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {
@@ -87,7 +87,7 @@ static float *look(const struct tiny *t, const char *isa, bool f32, enum weight_
     struct engine *g = engine_open(&o, &e);
     if (!g)
         fail_msg("%s", e.text);
-    assert_true(engine_mapped(g) == (hold == HOLD_MAPPED));
+    assert_true(engine_mapped(g) == (hold == WEIGHTS_IN_MMAP));
     struct session *s = session_new(g, 1);
     struct image im = tiny_image(130, 70, 3);
     const int32_t ids[] = {30, 60, 90, 41, 52};
@@ -114,9 +114,9 @@ static void t_mapped(void **state)
         tiny_init(&t, 5);
         tiny_write(&t);
         for (int i = 0; i < n; i++) {
-            float *packed = look(&t, isa[i], f32, HOLD_PACKED, 0),
-                  *mapped = look(&t, isa[i], f32, HOLD_MAPPED, machine),
-                  *streamed = look(&t, isa[i], f32, HOLD_MAPPED, 1);
+            float *packed = look(&t, isa[i], f32, WEIGHTS_IN_RAM, 0),
+                  *mapped = look(&t, isa[i], f32, WEIGHTS_IN_MMAP, machine),
+                  *streamed = look(&t, isa[i], f32, WEIGHTS_IN_MMAP, 1);
             assert_memory_equal(packed, mapped, 2 * 288 * sizeof(float));
             assert_memory_equal(packed, streamed, 2 * 288 * sizeof(float));
             free(packed);
@@ -199,7 +199,7 @@ static void t_spellings(void **state)
                 snprintf(t.tensors[i].name, sizeof old, "%s%s", heads[k], old + strlen(heads[0]));
         }
         tiny_write(&t);
-        float *logits = look(&t, NULL, false, HOLD_PACKED, 0);
+        float *logits = look(&t, NULL, false, WEIGHTS_IN_RAM, 0);
         if (first)
             assert_memory_equal(first, logits, 2 * 288 * sizeof(float));
         if (k)

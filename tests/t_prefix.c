@@ -8,7 +8,7 @@
 #include "base/flag.h"
 #include "session/session_impl.h"
 
-static struct engine *open_as(bool shared, enum state_numbers state, enum kv_numbers kv, size_t bound)
+static struct engine *open_as(bool shared, enum state_storage state, enum kv_storage kv, size_t bound)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = tiny.dir,
@@ -78,8 +78,8 @@ static void t_bits(void **state)
     uint64_t rng = check_seed() + 1;
     int64_t reused = 0;
     for (int kind = 0; kind < 3; kind++) {
-        enum state_numbers numbers = kind == 1 ? STATE_FP16 : STATE_FP32;
-        enum kv_numbers kv = kind == 2 ? KV_FP8 : KV_AUTO;
+        enum state_storage numbers = kind == 1 ? STATE_FP16 : STATE_FP32;
+        enum kv_storage kv = kind == 2 ? KV_FP8 : KV_AUTO;
         struct engine *g = open_as(true, numbers, kv, 0), *plain = open_as(false, numbers, kv, 0);
         for (int i = 0; i < 25; i++) {
             int system = 2 + (int)(check_random(&rng) * (i % 5 ? 700 : 40));

@@ -76,7 +76,7 @@ static void t_files(void **state)
     unlink(path);
 }
 
-static struct engine *open_with(const struct tiny *t, enum state_numbers numbers, bool cache, struct err *e)
+static struct engine *open_with(const struct tiny *t, enum state_storage numbers, bool cache, struct err *e)
 {
     struct engine_options o = {
         .dir = t->dir, .device = "cpu", .threads = 1, .state = numbers, .cache = cache};

@@ -12,8 +12,8 @@
 
 enum { TOKENS = 2048, TRIAL = 64 };
 
-static struct engine *open_engine(const struct subject *m, bool f32, enum weight_numbers numbers,
-                                  enum state_numbers state, enum kv_numbers kv)
+static struct engine *open_engine(const struct subject *m, bool f32, enum weight_storage numbers,
+                                  enum state_storage state, enum kv_storage kv)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = m->dir,
@@ -32,8 +32,8 @@ static struct engine *open_engine(const struct subject *m, bool f32, enum weight
     return g;
 }
 
-static struct drift measure(const struct subject *m, struct engine *exact, enum weight_numbers numbers,
-                            enum state_numbers state, enum kv_numbers kv)
+static struct drift measure(const struct subject *m, struct engine *exact, enum weight_storage numbers,
+                            enum state_storage state, enum kv_storage kv)
 {
     struct err e = ERR_INIT;
     struct engine *g = open_engine(m, false, numbers, state, kv);
@@ -57,9 +57,9 @@ void bench_drift(struct subject *m)
 {
     static const struct {
         const char *name;
-        enum weight_numbers numbers;
-        enum state_numbers state;
-        enum kv_numbers kv;
+        enum weight_storage numbers;
+        enum state_storage state;
+        enum kv_storage kv;
     } choices[] = {{"as stored", WEIGHTS_AUTO, STATE_FP32, KV_AUTO},
                    {"int8", WEIGHTS_INT8, STATE_FP32, KV_AUTO},
                    {"int4", WEIGHTS_INT4, STATE_FP32, KV_AUTO},

@@ -286,7 +286,7 @@ size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h)
 }
 
 static int count_all(struct plan *p, const struct model_config *c, const struct safetensors *s,
-                     const struct engine_options *o, struct plan_holding hold, struct err *e)
+                     const struct engine_options *o, struct weights_placement hold, struct err *e)
 {
     struct counter k;
     struct model_weights w;
@@ -350,15 +350,15 @@ static size_t usable(const struct engine_options *o)
     return memory / 4 * 3;
 }
 
-int plan_hold(struct plan_holding *h, const struct model_config *c, const struct safetensors *s,
-              const struct engine_options *o, struct err *e)
+int plan_placement(struct weights_placement *h, const struct model_config *c, const struct safetensors *s,
+                   const struct engine_options *o, struct err *e)
 {
     struct plan p;
     size_t room = usable(o);
-    *h = (struct plan_holding){false, 0};
+    *h = (struct weights_placement){false, 0};
     if (count_all(&p, c, s, o, *h, e))
         return -1;
-    if (o->hold == HOLD_PACKED || (o->hold == HOLD_AUTO && plan_own(&p, 1, SAMPLE) <= room))
+    if (o->hold == WEIGHTS_IN_RAM || (o->hold == WEIGHTS_IN_AUTO && plan_own(&p, 1, SAMPLE) <= room))
         return 0;
     h->mapped = true;
     if (count_all(&p, c, s, o, *h, e))
@@ -370,8 +370,8 @@ int plan_hold(struct plan_holding *h, const struct model_config *c, const struct
 int plan_make(struct plan *p, const struct model_config *c, const struct safetensors *s,
               const struct engine_options *o, struct err *e)
 {
-    struct plan_holding h;
-    return plan_hold(&h, c, s, o, e) ? -1 : count_all(p, c, s, o, h, e);
+    struct weights_placement h;
+    return plan_placement(&h, c, s, o, e) ? -1 : count_all(p, c, s, o, h, e);
 }
 
 /* ---- sums ------------------------------------------------------------------------------------------------- */

@@ -74,12 +74,12 @@ int plan_make(struct plan *p, const struct model_config *c, const struct safeten
 
 /* How the weights are held with these options: what engine_open and plan_make go by.  Fails like plan_make, so
  * that a checkpoint is refused before the first weight is read. */
-struct plan_holding {
+struct weights_placement {
     bool mapped;
     size_t resident; /* see weights.h */
 };
-int plan_hold(struct plan_holding *h, const struct model_config *c, const struct safetensors *s,
-              const struct engine_options *o, struct err *e);
+int plan_placement(struct weights_placement *h, const struct model_config *c, const struct safetensors *s,
+                   const struct engine_options *o, struct err *e);
 
 /* What pictures of up to this size take beside, on a GPU; into p->picture, too. */
 size_t plan_picture(struct plan *p, const struct model_config *c, int w, int h);

@@ -50,9 +50,9 @@
 
 /* The same as engine_open wants them; S is one of T. */
 #define MODEL_ENGINE(S)                                                                                      \
-    {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .hold = (enum weight_hold)(S).hold,           \
-     .weights = (enum weight_numbers)(S).weights, .cache = (S).weight_cache,                             \
-     .state = (enum state_numbers)(S).state, .kv = (enum kv_numbers)(S).kv, .state_memory = (S).state_memory,                                                                       \
+    {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .hold = (enum weights_in)(S).hold,           \
+     .weights = (enum weight_storage)(S).weights, .cache = (S).weight_cache,                             \
+     .state = (enum state_storage)(S).state, .kv = (enum kv_storage)(S).kv, .state_memory = (S).state_memory,                                                                       \
      .progress = loading_progress}
 
 /* const char *display, *view; bool cursor; */

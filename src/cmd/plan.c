@@ -192,7 +192,7 @@ static void put_fit(struct planning *g)
     if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
         note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
              planning_gib(plan_own(p, 0, 0)), planning_gib(g->usable));
-    if (p->weights.mapped && g->set->hold == HOLD_AUTO)
+    if (p->weights.mapped && g->set->hold == WEIGHTS_IN_AUTO)
         note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
     if (p->streamed)
         note(g,
@@ -230,7 +230,7 @@ static double decode_bytes(const struct planning *g, int sessions)
     return cost_weight_bytes(&g->c, g->p.vocab, sessions, g->p.number) +
            sessions * cost_session_bytes(
                           &g->c,
-                          state_types(false, (enum state_numbers)g->set->state, (enum kv_numbers)g->set->kv),
+                          state_types(false, (enum state_storage)g->set->state, (enum kv_storage)g->set->kv),
                           g->context);
 }
 
@@ -282,10 +282,10 @@ static void put_limits(struct planning *g)
 static int read_model(struct planning *g, struct err *e)
 {
     struct engine_options o = {.dir = g->dir,
-                               .hold = (enum weight_hold)g->set->hold,
-                               .weights = (enum weight_numbers)g->set->weights,
-                               .state = (enum state_numbers)g->set->state,
-                               .kv = (enum kv_numbers)g->set->kv};
+                               .hold = (enum weights_in)g->set->hold,
+                               .weights = (enum weight_storage)g->set->weights,
+                               .state = (enum state_storage)g->set->state,
+                               .kv = (enum kv_storage)g->set->kv};
     if (config_load(&g->c, g->dir, e))
         return -1;
     size_t heap = memory_heap();
@@ -297,7 +297,7 @@ static int read_model(struct planning *g, struct err *e)
         return -1;
     o.memory = g->memory;
     if (g->set->gpu) {
-        o.hold = HOLD_PACKED;
+        o.hold = WEIGHTS_IN_RAM;
         o.device = "cuda";
     }
     int rc = plan_make(&g->p, &g->c, s, &o, e);

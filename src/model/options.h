@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 /* Where the weights are while the model runs; see weights.h. */
-enum weight_hold {
-    HOLD_AUTO,   /* packed when that leaves memory to spare, else mapped */
-    HOLD_PACKED, /* copied into memory at the start, in the form that multiplies fastest */
-    HOLD_MAPPED, /* left in the files, which are read as they are needed */
+enum weights_in {
+    WEIGHTS_IN_AUTO, /* packed when that leaves memory to spare, else mapped */
+    WEIGHTS_IN_RAM,  /* copied into memory at the start, in the form that multiplies fastest */
+    WEIGHTS_IN_MMAP, /* left in the files, which are read as they are needed */
 };
 
 /* What numbers the large matrices are held in; see weights.h. */
-enum weight_numbers {
+enum weight_storage {
     WEIGHTS_AUTO, /* those of the checkpoint */
     WEIGHTS_BF16,
     WEIGHTS_INT8, /* at most 8 bits: a scale for each output */
@@ -24,13 +24,13 @@ enum weight_numbers {
 };
 
 /* And the states of Mamba layers. */
-enum state_numbers {
+enum state_storage {
     STATE_FP32,
     STATE_FP16, /* rounded by chance, for models that do not mind: see drift.h */
 };
 
 /* What numbers keys and values of attention are kept in. */
-enum kv_numbers {
+enum kv_storage {
     KV_AUTO, /* those of the activations */
     KV_FP8,  /* e4m3, with a scale for each token and head: see ops/kv8.h */
 };
@@ -42,10 +42,10 @@ struct engine_options {
     int threads;        /* 0: one per core */
     bool f32;           /* activations and weights in f32 instead of bf16 */
     bool allow_extra;   /* unknown tensors are a warning, not a refusal */
-    enum weight_hold hold;
-    enum weight_numbers weights;
-    enum state_numbers state;
-    enum kv_numbers kv;
+    enum weights_in hold;
+    enum weight_storage weights;
+    enum state_storage state;
+    enum kv_storage kv;
     bool any_drift;  /* fp16 states are taken without being measured first */
     bool cache;      /* what int8, int4 and fp8 make is kept in a file, so that the next start maps it */
     size_t memory;   /* bytes that may be used, to choose how to hold them; 0: what the system has free */

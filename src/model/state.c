@@ -5,7 +5,7 @@
 
 enum { CAPACITY_STEP = 512, CAPACITY_PART = 32, VIEW_ALIGN = 256 };
 
-struct state_types state_types(bool f32, enum state_numbers numbers, enum kv_numbers kv)
+struct state_types state_types(bool f32, enum state_storage numbers, enum kv_storage kv)
 {
     enum dtype act = f32 ? DT_F32 : DT_BF16;
     return (struct state_types){act, numbers == STATE_FP16 ? DT_F16 : DT_F32, kv == KV_FP8 ? DT_F8E4M3 : act};

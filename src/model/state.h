@@ -19,8 +19,8 @@ struct state_types {
     enum dtype kv;  /* of keys and values: that of activations, or f8e4m3 for rows of ops/kv8.h */
 };
 
-struct state_types state_types(bool f32, enum state_numbers numbers,
-                               enum kv_numbers kv); /* as of engine_options */
+struct state_types state_types(bool f32, enum state_storage numbers,
+                               enum kv_storage kv); /* as of engine_options */
 
 /* The fixed part: one piece of memory, so that it is copied at once, and views of it.  Each begins at a multiple
  * of 256 bytes. */

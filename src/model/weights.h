@@ -110,7 +110,7 @@ struct bind_options {
     bool allow_extra; /* unknown tensors are a warning */
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
-    enum weight_numbers numbers;
+    enum weight_storage numbers;
     struct weight_cache *cache; /* of what int8, int4 and fp8 have made; NULL: none */
     bool mapped;                /* matrices stay in the file where they can */
     size_t resident;            /* bytes of them that may stay in memory */

@@ -73,7 +73,7 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
     return seed;
 }
 
-static char *choose_path(const char *dir, enum weight_numbers numbers, const char *layout, struct err *e)
+static char *choose_path(const char *dir, enum weight_storage numbers, const char *layout, struct err *e)
 {
     char real[PATH_MAX];
     char *place = file_place(PLACE_CACHE, e);
@@ -277,7 +277,7 @@ void weight_cache_finish(struct weight_cache *c, bool complete)
 /* ---- life --------------------------------------------------------------------------------------------------- */
 
 struct weight_cache *weight_cache_open(const char *dir, const struct safetensors *s, uint64_t identity,
-                                       enum weight_numbers numbers, const char *layout)
+                                       enum weight_storage numbers, const char *layout)
 {
     struct err e = ERR_INIT;
     char *path = choose_path(dir, numbers, layout, &e);

@@ -48,7 +48,7 @@ void batch_free(struct batch *b)
     if (!b)
         return;
     for (struct batch_job *j = b->working.first; j; j = j->next)
-        session_release(j->session);
+        session_unpin(j->session);
     free(b->known);
     free(b);
 }
@@ -66,7 +66,7 @@ void batch_add(struct batch *b, struct batch_job *j)
 static void end(const struct batch *b, struct batch_job *j)
 {
     if (j->state != BATCH_WAITS)
-        session_release(j->session);
+        session_unpin(j->session);
     j->state = BATCH_ENDED;
     j->done_at = b->round;
     if (j->ended)
@@ -100,7 +100,7 @@ static int begin(struct batch *b, struct batch_job *j, bool alone)
     int64_t more = length_at_end(j) - session_length(j->session);
     if (could_begin(j, &j->err))
         return -1;
-    if ((!alone && !session_fits(j->session, more)) || session_hold(j->session, more, &j->err)) {
+    if ((!alone && !session_fits(j->session, more)) || session_pin(j->session, more, &j->err)) {
         if (alone)
             return -1;
         j->err = (struct err)ERR_INIT;

@@ -127,18 +127,18 @@ int engine_check_tokenizer(const struct model_config *c, int vocab, const struct
 
 /* Weights on a GPU are copied into its memory; those of the CPU may stay in the files. */
 static int open_backend(struct engine *g, const struct engine_options *o, const struct safetensors *s,
-                        struct plan_holding *hold, struct err *e)
+                        struct weights_placement *hold, struct err *e)
 {
     struct plan *p = &g->plan;
     struct engine_options packed = *o;
-    packed.hold = HOLD_PACKED;
+    packed.hold = WEIGHTS_IN_RAM;
     packed.device = "cuda";
     if ((backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
-        plan_hold(hold, &g->config, s, o, e))
+        plan_placement(hold, &g->config, s, o, e))
         return err_prefix(e, "model '%s'", o->dir);
     g->backend = backend_open(o->device, o->isa, plan_own(p, 1, 0), g->pool, e);
     if (g->backend && (!g->backend->ops->borrow || o->random))
-        *hold = (struct plan_holding){false, 0};
+        *hold = (struct weights_placement){false, 0};
     return g->backend ? 0 : -1;
 }
 
@@ -148,7 +148,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     if (!s)
         return -1;
     g->hash = hash_model(o->dir, s, SAMPLE);
-    struct plan_holding hold = {false, 0};
+    struct weights_placement hold = {false, 0};
     if (open_backend(g, o, s, &hold, e)) {
         safetensors_close(s);
         return -1;
@@ -332,7 +332,7 @@ double engine_number_bytes(const struct engine *g)
     return g->weights.number;
 }
 
-enum kv_numbers engine_kv(const struct engine *g)
+enum kv_storage engine_kv(const struct engine *g)
 {
     return g->types.kv == DT_F8E4M3 ? KV_FP8 : KV_AUTO;
 }
@@ -357,7 +357,7 @@ struct state_memory engine_state_memory(const struct engine *g)
     return m;
 }
 
-enum state_numbers engine_state(const struct engine *g)
+enum state_storage engine_state(const struct engine *g)
 {
     return g->types.ssm == DT_F16 ? STATE_FP16 : STATE_FP32;
 }

@@ -69,15 +69,15 @@ static void put(struct prefixes *p, struct session *s)
 /* The state of a kept text becomes that of a session whose tokens begin with it. */
 static int adopt(struct session *s, struct session *kept, struct err *e)
 {
-    if (session_hold(kept, 0, e))
+    if (session_pin(kept, 0, e))
         return -1;
-    int rc = session_hold(s, 0, e);
+    int rc = session_pin(s, 0, e);
     if (rc == 0) {
         state_copy(&s->state, &kept->state, &s->engine->config.lm, s->engine->backend);
         s->stats.reused = kept->n;
-        session_release(s);
+        session_unpin(s);
     }
-    session_release(kept);
+    session_unpin(kept);
     return rc;
 }
 

@@ -36,7 +36,7 @@ static void session_back(void *owner)
 
 static const struct pool_entry_kind session_kind = {SESSION_RANK, each_of_session, session_back};
 
-int session_hold(struct session *s, int64_t more, struct err *e)
+int session_pin(struct session *s, int64_t more, struct err *e)
 {
     engine_enter(s->engine, &s->client);
     int rc = pool_entry_pin(&s->entry, e);
@@ -46,7 +46,7 @@ int session_hold(struct session *s, int64_t more, struct err *e)
     return rc ? -1 : 0;
 }
 
-void session_release(struct session *s)
+void session_unpin(struct session *s)
 {
     engine_enter(s->engine, &s->client);
     pool_entry_unpin(&s->entry);
@@ -285,7 +285,7 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
         return 0;
     if (s->torn)
         return err_set(e, ERR_STOPPED, "the model was stopped while it was reading");
-    if (session_hold(s, 0, e))
+    if (session_pin(s, 0, e))
         return -1;
     struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
     for (int i = 0; i < s->n_images; i++)
@@ -296,7 +296,7 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
     free(images);
     if (session_waiting(s) == 0)
         session_drop_images(s);
-    session_release(s);
+    session_unpin(s);
     s->torn = rc != 0;
     if (s->torn)
         return err_set(e, ERR_STOPPED, "stopped while the model was reading");
@@ -344,13 +344,13 @@ int session_compute(struct session *s, struct err *e)
         return -1;
     if (s->n == 0 || s->logits_at == s->n)
         return 0;
-    if (session_hold(s, 0, e))
+    if (session_pin(s, 0, e))
         return -1;
     int64_t start = clock_ns();
     language_logits(&s->engine->language, &s->state, s->logits);
     s->logits_at = s->n;
     s->stats.decode_ms += clock_ms_since(start);
-    session_release(s);
+    session_unpin(s);
     return 0;
 }
 

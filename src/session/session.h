@@ -47,7 +47,7 @@ const char *engine_isa(const struct engine *g);
 const char *engine_dir(const struct engine *g);
 int engine_threads(const struct engine *g);
 double engine_number_bytes(const struct engine *g); /* of a number in the matrices of its language model */
-enum kv_numbers engine_kv(const struct engine *g);
+enum kv_storage engine_kv(const struct engine *g);
 int engine_vocab(const struct engine *g);   /* V: length of a logits row */
 bool engine_mapped(const struct engine *g); /* its weights are read from the files, which must not change */
 /* Of config.json, the tensor table and the first 256 bytes of each tensor: what a saved session must match. */
@@ -69,7 +69,7 @@ struct state_memory {
 struct state_memory engine_state_memory(const struct engine *g);
 
 /* How states are held, and what was measured of that at the start (drift.h). */
-enum state_numbers engine_state(const struct engine *g);
+enum state_storage engine_state(const struct engine *g);
 const struct drift *engine_drift(const struct engine *g);
 
 /* Image tokens that a screenshot of this size costs, and its tile grid. */

@@ -93,11 +93,11 @@ static void choose_together(const struct step *s, int n)
 static int hold(const struct step *s, int n)
 {
     int k = 1;
-    if (session_hold(s[0].session, 0, s[0].of->e)) {
+    if (session_pin(s[0].session, 0, s[0].of->e)) {
         s[0].of->rc = -1;
         return 0;
     }
-    while (k < LANGUAGE_ROWS && k < n && session_hold(s[k].session, 0, NULL) == 0)
+    while (k < LANGUAGE_ROWS && k < n && session_pin(s[k].session, 0, NULL) == 0)
         k++;
     return k;
 }
@@ -115,7 +115,7 @@ static void in_groups(const struct step *s, int n)
         double ms = clock_ms_since(start) / k;
         for (int i = first; i < first + k; i++) {
             s[i].session->stats.decode_ms += ms;
-            session_release(s[i].session);
+            session_unpin(s[i].session);
         }
     }
 }

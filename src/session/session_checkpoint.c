@@ -73,9 +73,9 @@ struct checkpoint *session_try_checkpoint(struct session *s, struct err *e)
     struct checkpoint *c = NULL;
     if (engine_try_enter(s->engine, &s->client, e))
         return NULL;
-    if (session_read(s, e) == 0 && session_hold(s, 0, e) == 0) {
+    if (session_read(s, e) == 0 && session_pin(s, 0, e) == 0) {
         c = checkpoint_of(s, e);
-        session_release(s);
+        session_unpin(s);
     }
     engine_leave(s->engine);
     return c;
@@ -160,7 +160,7 @@ static struct session *copy_of(struct session *from, int64_t length, struct chec
 {
     struct session *s = session_new(from->engine, c ? c->random : from->random);
     s->client.stop = from->client.stop;
-    if (session_hold(s, length, e)) {
+    if (session_pin(s, length, e)) {
         session_free(s);
         return NULL;
     }
@@ -173,7 +173,7 @@ static struct session *copy_of(struct session *from, int64_t length, struct chec
         c->entry.used = ++s->engine->state_pool.clock;
         put_back(s, c);
     }
-    session_release(s);
+    session_unpin(s);
     return s;
 }
 
@@ -182,9 +182,9 @@ struct session *session_try_fork(const struct session *look, struct err *e)
     struct session *from = (struct session *)(uintptr_t)look, *s = NULL; /* computes what waits */
     if (engine_try_enter(from->engine, &from->client, e))
         return NULL;
-    if (session_read(from, e) == 0 && session_hold(from, 0, e) == 0) {
+    if (session_read(from, e) == 0 && session_pin(from, 0, e) == 0) {
         s = copy_of(from, from->n, NULL, e);
-        session_release(from);
+        session_unpin(from);
     }
     engine_leave(from->engine);
     return s;
@@ -204,9 +204,9 @@ struct session *session_try_branch(const struct session *look, const struct chec
     struct checkpoint *c = (struct checkpoint *)(uintptr_t)at;
     if (on_line(from, c, e) || engine_try_enter(from->engine, &from->client, e))
         return NULL;
-    if (session_hold(from, 0, e) == 0) {
+    if (session_pin(from, 0, e) == 0) {
         s = copy_of(from, c->length, c, e);
-        session_release(from);
+        session_unpin(from);
     }
     engine_leave(from->engine);
     return s;

@@ -99,10 +99,10 @@ int session_save(const struct session *from, const char *path, struct err *e)
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     struct buf out;
-    int rc = session_read(s, e) || session_hold(s, 0, e) ? -1 : 0;
+    int rc = session_read(s, e) || session_pin(s, 0, e) ? -1 : 0;
     if (rc == 0) {
         out = bytes_of(s);
-        session_release(s);
+        session_unpin(s);
     }
     engine_leave(s->engine);
     if (rc)
@@ -178,13 +178,13 @@ struct session *session_load(struct engine *g, const char *path, struct err *e)
         rc = read_tokens(s, m.data + sizeof h, h.length, path, e);
     engine_enter(g, NULL);
     if (rc == 0)
-        rc = session_hold(s, 0, e);
+        rc = session_pin(s, 0, e);
     if (rc == 0) {
         s->random = h.random;
         s->state.length = h.length;
         struct place p = {g->backend, m.data + sizeof h + (size_t)h.length * sizeof(int32_t)};
         state_visit(&s->state, &g->config.lm, get_tensor, &p);
-        session_release(s);
+        session_unpin(s);
     }
     engine_leave(g);
     file_unmap(&m);

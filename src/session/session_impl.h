@@ -46,8 +46,8 @@ void session_idle(struct session *s);
 bool session_shared(const struct session *s);
 
 /* Between the two its state is here, with room for `more` tokens behind those that it has, waiting ones included. */
-int session_hold(struct session *s, int64_t more, struct err *e);
-void session_release(struct session *s);
+int session_pin(struct session *s, int64_t more, struct err *e);
+void session_unpin(struct session *s);
 
 /* The next LANGUAGE_ROWS tokens of those that wait, or all of them if there are fewer, go through the model; together
  * they leave the bits of session_read.  -1: no room. */
@@ -58,7 +58,7 @@ int64_t session_waiting(const struct session *s);
 void session_push(struct session *s, int32_t id);
 void session_drop_images(struct session *s);
 
-/* Bytes of state memory that it has when there is room for `length` tokens, and whether session_hold with so many
+/* Bytes of state memory that it has when there is room for `length` tokens, and whether session_pin with so many
  * more would find room. */
 size_t session_need(const struct session *s, int64_t length);
 
