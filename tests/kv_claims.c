@@ -123,7 +123,7 @@ static void goes_with_others(struct engine *g)
             tiny_append(together[i], step + i, 1);
             session_logits(alone[i]);
         }
-        session_step_many(together, N);
+        session_decode_batch(together, N);
         for (int i = 0; i < N; i++)
             same(together[i], alone[i]);
     }

@@ -115,7 +115,7 @@ static void t_pick(void **state)
     batch_run(b);
     assert_int_equal(j.generated, 4);
     assert_int_equal(rng.generated, 0);
-    assert_int_equal(session_waiting(rng.session), 0);
+    assert_int_equal(session_pending(rng.session), 0);
     assert_int_equal(session_length(s), session_length(alone));
     assert_memory_equal(session_tokens(s), session_tokens(alone),
                         (size_t)session_length(s) * sizeof(int32_t));
@@ -187,7 +187,7 @@ static void t_refused(void **state)
     generated_free(&out);
     append(a, 100); /* its own growing is refused, and what it has stays */
     assert_int_equal(session_compute(a, &e), -1);
-    assert_int_equal(session_waiting(a), 100);
+    assert_int_equal(session_pending(a), 100);
     assert_int_equal(engine_state_memory(g).used, one);
     session_free(a);
     no_memory_left(g);

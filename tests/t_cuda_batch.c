@@ -130,12 +130,12 @@ static void t_order(void **state)
     compute(s[1]);
     same(s[1], straight);
     assert_true(engine_state_memory(g).most <= engine_state_memory(g).bound);
-    session_step_many(s, N + 2); /* more than there is room for, in groups */
+    session_decode_batch(s, N + 2); /* more than there is room for, in groups */
     for (int i = 0; i < N + 2; i++) {
         tiny_append(s[i], 8, 1);
-        assert_int_equal(session_waiting(s[i]), 1);
+        assert_int_equal(session_pending(s[i]), 1);
     }
-    session_step_many(s, N + 2);
+    session_decode_batch(s, N + 2);
     tiny_append(straight, 8, 1);
     assert_memory_equal(session_logits(s[1]), session_logits(straight),
                         (size_t)engine_vocab(g) * sizeof(float));

@@ -90,7 +90,7 @@ static void as_planned(const struct tiny *t, enum weight_storage numbers, const 
     for (int step = 0; step < 4; step++) {
         for (int i = 0; i < N; i++)
             tiny_append(s[i], i + step, 1);
-        session_step_many(s, N);
+        session_decode_batch(s, N);
     }
     within(0.02, "in use", name, (double)(emu_card.used - before),
            (double)(plan_own(&p, N, longest) + (size_t)grid.tiles * p.tile));
@@ -203,9 +203,9 @@ static void t_less(void **state)
     assert_int_equal(append_image(s[0], 64, 64, 1, &e), 0);
     assert_int_equal(append_image(with[0], 64, 64, 1, &e), 0);
     int tiles = g->vision.cached;
-    session_step_many(with, 4);
+    session_decode_batch(with, 4);
     fill_card(true);
-    session_step_many(s, 4);
+    session_decode_batch(s, 4);
     assert_int_equal(g->language.logits.rows, 1); /* one after the other */
     assert_int_equal(roomy->language.logits.rows, 4);
     for (int i = 0; i < 4; i++)

@@ -159,7 +159,7 @@ static void t_together(void **state)
                 append(together[i], step + i, 1);
                 session_logits(alone[i]);
             }
-            session_step_many(together, n);
+            session_decode_batch(together, n);
             for (int i = 0; i < n; i++)
                 same_logits(together[i], alone[i]);
         }

@@ -96,8 +96,8 @@ static void work(struct workers *c, int n, const int32_t *ids, bool more)
                   one_v = tensor_rows(v[0], 0, 1);
     b->ops->attend_each(b, first, tensor_rows(q, 0, 1), &one_k, &one_v, 1, 1);
     b->ops->attend_each(b, y, q, k, v, 1, 1);
-    b->ops->linear(b, tensor_rows(h, 0, 1), first, c->latent_down, none, EPI_NONE, 1);
-    b->ops->linear(b, h, y, c->latent_down, none, EPI_NONE, 1);
+    b->ops->linear(b, tensor_rows(h, 0, 1), first, c->narrow, none, EPI_NONE, 1);
+    b->ops->linear(b, h, y, c->narrow, none, EPI_NONE, 1);
     b->ops->scatter(b, c->last, h);
     if (more)
         b->ops->scatter(b, c->last, u);

@@ -203,7 +203,7 @@ static void t_refusals(void **state)
 {
     (void)state;
     struct parts p = whole();
-#define SPOILT(member, value, naming) (p = whole(), p.client = (value), refuses(p, naming))
+#define SPOILT(member, value, naming) (p = whole(), p.member = (value), refuses(p, naming))
     SPOILT(without_byte, 200, "byte 0xc8 has no token");
     SPOILT(words, "\"ab\":256,\"bc\":256", "id 256");
     SPOILT(words, "\"ab\":256,\"ab\":257", "duplicate");

@@ -128,7 +128,7 @@ static void in_a_crowd(struct engine *g, struct session *want)
             order[(i + t) % CROWD] = s[i];
             assert_int_equal(session_append(s[i], i ? &id : (int32_t[]){token(0, PROMPT + t)}, 1, NULL), 0);
         }
-        session_step_many(order, CROWD);
+        session_decode_batch(order, CROWD);
     }
     same(s[0], want, "among others");
     for (int i = 0; i < CROWD; i++)

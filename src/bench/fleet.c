@@ -129,7 +129,7 @@ static void reply(const struct fleet *f)
         int n = f->forced && i % GROUP == GROUP - FORCED - 1 ? FORCED + 1 : 1;
         for (int k = 0; k < f->n; k++)
             append(f->s[k], ids + i + k, n);
-        session_step_many(f->s, f->n);
+        session_decode_batch(f->s, f->n);
         i += n;
     }
 }

@@ -56,7 +56,7 @@ static void run_steps(void *arg)
     for (int step = 0; step < k->steps; step++) {
         for (int i = 0; i < k->n; i++)
             append(k->s[i], k->m->ids + step + i, 1);
-        session_step_many(k->s, k->n);
+        session_decode_batch(k->s, k->n);
     }
 }
 

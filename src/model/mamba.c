@@ -52,8 +52,8 @@ static bool mix_each(struct language *m, const struct mamba_weights *w, struct l
     return normed;
 }
 
-static void mix_many(struct language *m, const struct mamba_weights *w, struct lm_state *state, int layer,
-                     struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+static void mix_batch(struct language *m, const struct mamba_weights *w, struct lm_state *state, int layer,
+                      struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
 {
     struct recurrent *s = &state->now;
     m->backend->ops->conv(m->backend, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
@@ -79,7 +79,7 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct langu
     if (rows == of.sessions)
         normed = mix_each(m, w, of, layer, z, xbc, dt, v, y);
     else
-        mix_many(m, w, of.states[0], layer, xbc, dt, v, y);
+        mix_batch(m, w, of.states[0], layer, xbc, dt, v, y);
     if (h.rows == 0)
         return;
     y = tensor_rows(y, rows - h.rows, h.rows);

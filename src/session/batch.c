@@ -129,7 +129,7 @@ static void admit(struct batch *b)
 
 static bool reads(const struct batch_job *j)
 {
-    return session_waiting(j->session) > 1 || j->session->n_images > 0;
+    return session_pending(j->session) > 1 || j->session->n_images > 0;
 }
 
 /* A token, or -1 for the end of the reply. */
@@ -167,7 +167,7 @@ static void choose(struct batch *b, struct batch_job **jobs, struct session **s,
 
 static void pick(struct batch_job **jobs, struct session **s, int n)
 {
-    session_step_many(s, n);
+    session_decode_batch(s, n);
     for (int i = 0; i < n; i++)
         took(jobs[i], jobs[i]->pick(jobs[i], session_logits(s[i])));
 }
@@ -197,7 +197,7 @@ static void write_round(struct batch *b)
 
 static int64_t piece(const struct batch_job *j)
 {
-    int64_t n = session_waiting(j->session);
+    int64_t n = session_pending(j->session);
     return n < LANGUAGE_ROWS ? n : LANGUAGE_ROWS;
 }
 
@@ -215,7 +215,7 @@ static void read_round(struct batch *b)
                 return;
             left -= piece(j);
             passed = 0;
-            if (session_read_piece(j->session, &j->err))
+            if (session_prefill_chunk(j->session, &j->err))
                 j->state = BATCH_ENDED;
         }
         line_put(&b->working, line_take(&b->working));
@@ -228,7 +228,7 @@ static void sweep(struct batch *b)
 {
     for (int i = b->working.n; i > 0; i--) {
         struct batch_job *j = line_take(&b->working);
-        if (j->state == BATCH_ENDED || (j->limit <= 0 && session_waiting(j->session) == 0))
+        if (j->state == BATCH_ENDED || (j->limit <= 0 && session_pending(j->session) == 0))
             end(b, j);
         else
             line_put(&b->working, j);

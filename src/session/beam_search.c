@@ -226,7 +226,7 @@ static int go_on(struct search *s, int width, struct err *e)
             break;
         for (int i = 0; i < s->n; i++)
             together[i] = s->paths[i].session;
-        if (session_try_step_many(together, s->n, e)) {
+        if (session_try_decode_batch(together, s->n, e)) {
             rc = -1;
             break;
         }

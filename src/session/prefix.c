@@ -91,8 +91,8 @@ static int keep(struct prefixes *p, const struct session *s, int64_t n, struct e
         session_push(made, s->tokens[i]);
     if (from >= 0)
         rc = adopt(made, p->kept[from], e);
-    while (rc == 0 && session_waiting(made))
-        rc = session_read_piece(made, e);
+    while (rc == 0 && session_pending(made))
+        rc = session_prefill_chunk(made, e);
     session_set_cancel(made, NULL);
     if (rc)
         session_free(made);

@@ -271,7 +271,7 @@ int session_append_image(struct session *s, const struct image *im, struct err *
     return rc;
 }
 
-int64_t session_waiting(const struct session *s)
+int64_t session_pending(const struct session *s)
 {
     return s->n - s->state.length;
 }
@@ -280,7 +280,7 @@ int64_t session_waiting(const struct session *s)
 static int read_tokens(struct session *s, int64_t n, struct err *e)
 {
     int64_t done = s->state.length, start = clock_ns();
-    bool one = session_waiting(s) == 1;
+    bool one = session_pending(s) == 1;
     if (n == 0)
         return 0;
     if (s->torn)
@@ -294,7 +294,7 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
     int rc = language_forward(&s->engine->language, &s->state, s->tokens + done, n, images, s->n_images);
     s->engine->language.own = NULL;
     free(images);
-    if (session_waiting(s) == 0)
+    if (session_pending(s) == 0)
         session_drop_images(s);
     session_unpin(s);
     s->torn = rc != 0;
@@ -306,11 +306,11 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
     return 0;
 }
 
-int session_read_piece(struct session *s, struct err *e)
+int session_prefill_chunk(struct session *s, struct err *e)
 {
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
-    int rc = read_tokens(s, language_piece(&s->engine->language, session_waiting(s)), e);
+    int rc = read_tokens(s, language_chunk(&s->engine->language, session_pending(s)), e);
     engine_leave(s->engine);
     return rc;
 }
@@ -318,14 +318,14 @@ int session_read_piece(struct session *s, struct err *e)
 /* Others have their turns between the pieces. */
 static int read_in_turns(struct session *s, struct err *e)
 {
-    if (session_waiting(s) == 0)
+    if (session_pending(s) == 0)
         return 0;
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     int rc = 0;
     do
-        rc = session_read_piece(s, e);
-    while (rc == 0 && session_waiting(s) > 0 &&
+        rc = session_prefill_chunk(s, e);
+    while (rc == 0 && session_pending(s) > 0 &&
            (rc = scheduler_yield(s->engine->scheduler, &s->client) ? session_stopped(e) : 0) == 0);
     engine_leave(s->engine);
     return rc;
@@ -333,13 +333,13 @@ static int read_in_turns(struct session *s, struct err *e)
 
 int session_read(struct session *s, struct err *e)
 {
-    return session_shared(s) ? read_in_turns(s, e) : read_tokens(s, session_waiting(s), e);
+    return session_shared(s) ? read_in_turns(s, e) : read_tokens(s, session_pending(s), e);
 }
 
 int session_compute(struct session *s, struct err *e)
 {
     if (session_shared(s))
-        return session_try_step_many(&s, 1, e);
+        return session_try_decode_batch(&s, 1, e);
     if (session_read(s, e))
         return -1;
     if (s->n == 0 || s->logits_at == s->n)

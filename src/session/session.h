@@ -110,9 +110,9 @@ int session_compute(struct session *s, struct err *e);
 /* Afterwards session_logits of each of n different sessions of one engine costs nothing.  Those with one token
  * that waits go through the model together, the weights being read once for all of them; logits and states have
  * the same bits as one after the other. */
-void session_step_many(struct session *const *s, int n);
-int session_try_step_many(struct session *const *s, int n,
-                          struct err *e); /* stopped, or no room: of any of them */
+void session_decode_batch(struct session *const *s, int n);
+int session_try_decode_batch(struct session *const *s, int n,
+                             struct err *e); /* stopped, or no room: of any of them */
 
 /* The next token of each of n different sessions of one engine, none of them empty, as how[i] says (ops.h): where the
  * logits are, so that of a device's nothing but the choice comes to the host.  Nothing is appended. */

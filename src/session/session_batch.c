@@ -44,7 +44,7 @@ static void step_together(const struct step *s, int n)
     int64_t start = clock_ns();
     int k = 0;
     for (int i = 0; i < n; i++) {
-        if (session_waiting(s[i].session) == 0)
+        if (session_pending(s[i].session) == 0)
             continue;
         of[k] = s[i].session;
         states[k] = &of[k]->state;
@@ -158,7 +158,7 @@ static int ask(struct step *steps, int n, struct err *e)
         steps[i].of = &a;
         if (s->engine != engine_of(steps))
             bug("sessions of two engines at once");
-        if ((session_waiting(s) > 1 || s->n_images || s->torn) && session_read(s, e))
+        if ((session_pending(s) > 1 || s->n_images || s->torn) && session_read(s, e))
             return -1;
     }
     if (n == 0)
@@ -170,7 +170,7 @@ static int ask(struct step *steps, int n, struct err *e)
     return a.rc;
 }
 
-int session_try_step_many(struct session *const *s, int n, struct err *e)
+int session_try_decode_batch(struct session *const *s, int n, struct err *e)
 {
     struct step *steps = xcalloc((unsigned long)n + 1, sizeof *steps);
     int k = 0;
@@ -182,10 +182,10 @@ int session_try_step_many(struct session *const *s, int n, struct err *e)
     return rc;
 }
 
-void session_step_many(struct session *const *s, int n)
+void session_decode_batch(struct session *const *s, int n)
 {
     struct err e = ERR_INIT;
-    session_must(session_try_step_many(s, n, &e), &e);
+    session_must(session_try_decode_batch(s, n, &e), &e);
 }
 
 static int choose(struct session *const *s, int n, const struct choosing *how, struct choice *out,
@@ -200,7 +200,7 @@ static int choose(struct session *const *s, int n, const struct choosing *how, s
     int rc = 0;
     if (n && s[0]->engine->backend->ops->choose) {
         rc = ask(steps, n, e);
-    } else if ((rc = session_try_step_many(s, n, e)) == 0) {
+    } else if ((rc = session_try_decode_batch(s, n, e)) == 0) {
         for (int i = 0; i < n; i++)
             out[i] = sample_token(s[i]->logits, tokenizer_size(s[i]->engine->tokenizer), &how[i]);
     }

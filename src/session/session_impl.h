@@ -51,8 +51,8 @@ void session_unpin(struct session *s);
 
 /* The next LANGUAGE_ROWS tokens of those that wait, or all of them if there are fewer, go through the model; together
  * they leave the bits of session_read.  -1: no room. */
-int session_read_piece(struct session *s, struct err *e);
-int64_t session_waiting(const struct session *s);
+int session_prefill_chunk(struct session *s, struct err *e);
+int64_t session_pending(const struct session *s);
 
 /* A token more, and images that wait forgotten. */
 void session_push(struct session *s, int32_t id);

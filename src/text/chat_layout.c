@@ -67,7 +67,7 @@ static void add(struct layout *l, const char *text, size_t len, bool special, co
         l->cap = l->cap ? l->cap * 2 : 8;
         l->pieces = xrealloc(l->pieces, (unsigned long)l->cap, sizeof *l->pieces);
     }
-    l->pieces[l->n++] = (struct layout_piece){l->texts.len, len, special, im};
+    l->pieces[l->n++] = (struct layout_segment){l->texts.len, len, special, im};
     buf_put(&l->texts, text, len);
 }
 
@@ -177,14 +177,14 @@ bool layout_trim(struct layout *l, int from)
 {
     bool any = false;
     for (int i = from; i < l->n && !any; i++) {
-        struct layout_piece *p = &l->pieces[i];
+        struct layout_segment *p = &l->pieces[i];
         size_t space = space_in_front(l->texts.data + p->at, p->len);
         p->at += space;
         p->len -= space;
         any = p->len || p->image;
     }
     for (int i = l->n - 1; i >= from && any; i--) {
-        struct layout_piece *p = &l->pieces[i];
+        struct layout_segment *p = &l->pieces[i];
         p->len -= space_behind(l->texts.data + p->at, p->len);
         if (p->len || p->image)
             break;

@@ -27,7 +27,7 @@ bool layout_is_chatml(const struct tokenizer *t);
 /* What a template writes in front of its tools and behind them; false: it is not understood. */
 bool chat_tools_read(const char *text, struct buf *front, struct buf *behind);
 
-struct layout_piece {
+struct layout_segment {
     size_t at, len; /* of the texts */
     bool special;   /* added tokens are recognised in it */
     const struct image *image;
@@ -35,7 +35,7 @@ struct layout_piece {
 
 struct layout {
     struct buf texts;
-    struct layout_piece *pieces;
+    struct layout_segment *pieces;
     int n, cap;
 };
 
