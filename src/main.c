@@ -19,11 +19,13 @@ static int cmd_help(int argc, char **argv);
 static int cmd_completion(int argc, char **argv);
 
 struct help_settings {
-    bool man;
+    bool man, all;
 };
 static const struct option_spec help_options[] = {
     {"man", 0, OPTION_FLAG, offsetof(struct help_settings, man),
      .help = "print the manual page, for man -l -"},
+    {"all", 'a', OPTION_FLAG, offsetof(struct help_settings, all),
+     .help = "list the options that are seldom needed, too"},
     {0},
 };
 static const struct command help_command = {"help",
@@ -120,7 +122,7 @@ static int cmd_help(int argc, char **argv)
         fputs("holorun: 'holorun help' lists them all\n", stderr);
         return ERR_USAGE;
     }
-    manual_help(c, stdout);
+    manual_help(c, s.all, stdout);
     return 0;
 }
 

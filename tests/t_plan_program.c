@@ -131,7 +131,7 @@ static void t_fits(void **state)
     PLAN(1, "--sessions", "20", "--context", more);
     j = PLAN(1, "--context", "131073");
     assert_true(mentions(json_object_get(j, "notes"), "made for 131072"));
-    j = PLAN(0, "--hold", "mapped");
+    j = PLAN(0, "--weights-in", "mmap");
     assert_true(number(j, "weights", "resident") > 16e9);
     close_place(&p);
 }

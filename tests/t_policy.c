@@ -32,7 +32,7 @@ static const struct {
     {"rules: [", "p.yaml:2: not YAML"},
     {"rules:\n  - deny: a\n   zone: [1, 2, 3, 4]\n", "p.yaml:3: not YAML"},
     {"\t- x", "p.yaml:1: not YAML"},
-    {"- deny: x", "p.yaml:1: expected the keys builtin, otherwise and rules"},
+    {"- deny: x", "p.yaml:1: expected the keys builtin, otherwise, limits and rules"},
     {"rulez: []", "p.yaml:1: key 'rulez': no such key; a policy has"},
     {"rules: deny", "p.yaml:1: key 'rules': expected a list of rules"},
     {"rules:\n  - hello\n", "p.yaml:2: expected a rule"},

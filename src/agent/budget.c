@@ -96,10 +96,10 @@ void agent_name_limit(struct agent *a)
         {AGENT_STEPS, "max-steps", o->max_steps},
         {AGENT_TIME, "max-time", o->max_seconds},
         {AGENT_TOKENS, "max-tokens", (double)o->max_tokens},
-        {AGENT_TYPED, "max-typed", (double)o->max_typed},
-        {AGENT_RATE, "max-rate", o->max_rate},
-        {AGENT_ERRORS, "max-errors", o->max_errors},
-        {AGENT_LOOP, still ? "max-still" : "max-repeats", still ? o->max_still : o->max_repeats},
+        {AGENT_TYPED, "limits.typed", (double)o->max_typed},
+        {AGENT_RATE, "limits.rate", o->max_rate},
+        {AGENT_ERRORS, "limits.errors", o->max_errors},
+        {AGENT_LOOP, still ? "limits.no_effect" : "limits.repeats", still ? o->max_still : o->max_repeats},
         {AGENT_UNVALIDATED, "max-validations", o->validator ? o->validator->most : 0},
     };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {

@@ -16,8 +16,8 @@ struct bench {
     const char *model, *device, *isa; /* NULL: the one that comes with holorun, the best */
     const char *random;  /* sizes of a model whose weights are made (bench/random.h); NULL: `model` */
     const char *section; /* "all" or one of them */
-    int hold, weights, state, kv; /* enum weights_in, weight_storage, state_storage, kv_storage */
-    bool weight_cache;
+    int weights_in, weights, state, kv; /* enum weights_in, weight_storage, state_storage, kv_storage */
+    bool weight_cache, f32;
     size_t state_memory; /* 0: what the weights leave */
     int threads, repeat; /* repeat: at least so many runs of each figure */
     bool json;

@@ -95,7 +95,7 @@ static int check_room(const struct subject *m, const struct engine_options *o, s
     if (!m->made)
         return 0;
     struct engine_options packed = *o;
-    packed.hold = WEIGHTS_IN_RAM;
+    packed.weights_in = WEIGHTS_IN_RAM;
     int rc = !s || config_load(&c, m->dir, e) || plan_make(&p, &c, s, &packed, e) ? -1 : 0;
     double need = rc ? 0 : (double)plan_own(&p, 1, SUBJECT_IDS), room = bench_room(m->k);
     safetensors_close(s);
@@ -121,7 +121,7 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .device = k->device,
                                .isa = k->isa,
                                .threads = k->threads,
-                               .hold = (enum weights_in)k->hold,
+                               .weights_in = (enum weights_in)k->weights_in,
                                .weights = (enum weight_storage)k->weights,
                                .kv = (enum kv_storage)k->kv,
                                .cache = k->weight_cache,

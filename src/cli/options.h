@@ -20,7 +20,8 @@
  *     // argv[0] ... argv[n - 1] are now the arguments that are not options
  *
  * Spelling: --name VALUE, --name=VALUE, -n VALUE, -nVALUE; a flag is --name or --no-name; "--" ends the
- * options; every command knows -h and --help.
+ * options; every command knows -h and --help.  --@name=VALUE sets a switch (OPTION_SWITCH) that a recorded run had: such
+ * words come from recorded_line(), nobody types them.
  */
 #ifndef HOLORUN_CLI_OPTIONS_H
 #define HOLORUN_CLI_OPTIONS_H
@@ -45,6 +46,12 @@ enum option_type {
     OPTION_SIZE,   /* size_t: bytes written as "24G", "1.5T", or "24" for 24 GiB */
 };
 
+enum option_show {
+    OPTION_SHOWN,
+    OPTION_MORE,   /* in the manual and in "holorun help COMMAND --all" only */
+    OPTION_SWITCH, /* for developers: set by its variable, not on the command line */
+};
+
 struct option_spec { /* a table ends with {0} */
     const char *name;
     char letter; /* 0: none */
@@ -55,6 +62,8 @@ struct option_spec { /* a table ends with {0} */
     const char *standard; /* the default as it would be written; NULL: the settings are left alone */
     const char *help;     /* one sentence, no full stop; of a flag that is on: what it does when on */
     const char *variable; /* environment variable that stands in when the option is absent, or NULL */
+    enum option_show show;
+    const char *group; /* heading above this row in --help; NULL: it goes on with the group before */
 };
 
 struct command {

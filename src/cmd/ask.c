@@ -20,10 +20,10 @@ enum { MAX_IMAGES = 6 };
 
 struct settings {
     const char *model, *device, *isa, *dialect, *chat;
-    int threads, hold, weights, state, kv, max_tokens;
+    int threads, weights_in, weights, state, kv, max_tokens;
     double temperature;
     uint64_t seed;
-    bool weight_cache, think, json;
+    bool weight_cache, f32, think, json;
     size_t state_memory;
 };
 

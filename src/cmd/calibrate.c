@@ -18,9 +18,9 @@ enum { MAX_CANDIDATES = 16 };
 
 struct settings {
     const char *model, *device, *isa, *dialect, *size;
-    int threads, hold, weights, state, kv, targets;
+    int threads, weights_in, weights, state, kv, targets;
     uint64_t seed;
-    bool weight_cache, json, write, steps, quiet;
+    bool weight_cache, f32, json, write, steps, quiet;
     size_t state_memory;
 };
 

@@ -24,8 +24,8 @@ enum { NAMED = 20, MAX_TOKENS = 256 };
 
 struct settings {
     const char *model, *device, *isa, *dialect, *results, *only;
-    int threads, hold, weights, state, kv, limit;
-    bool weight_cache, json, resume, free, quiet;
+    int threads, weights_in, weights, state, kv, limit;
+    bool weight_cache, f32, json, resume, free, quiet;
     size_t state_memory;
 };
 

@@ -16,8 +16,8 @@
 
 struct settings {
     const char *model, *device, *isa, *dialect, *overlay;
-    int threads, hold, weights, state, kv;
-    bool weight_cache, json;
+    int threads, weights_in, weights, state, kv;
+    bool weight_cache, f32, json;
     size_t state_memory;
 };
 

@@ -192,7 +192,7 @@ static void put_fit(struct planning *g)
     if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
         note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
              planning_gib(plan_own(p, 0, 0)), planning_gib(g->usable));
-    if (p->weights.mapped && g->set->hold == WEIGHTS_IN_AUTO)
+    if (p->weights.mapped && g->set->weights_in == WEIGHTS_IN_AUTO)
         note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
     if (p->streamed)
         note(g,
@@ -282,7 +282,7 @@ static void put_limits(struct planning *g)
 static int read_model(struct planning *g, struct err *e)
 {
     struct engine_options o = {.dir = g->dir,
-                               .hold = (enum weights_in)g->set->hold,
+                               .weights_in = (enum weights_in)g->set->weights_in,
                                .weights = (enum weight_storage)g->set->weights,
                                .state = (enum state_storage)g->set->state,
                                .kv = (enum kv_storage)g->set->kv};
@@ -297,7 +297,7 @@ static int read_model(struct planning *g, struct err *e)
         return -1;
     o.memory = g->memory;
     if (g->set->gpu) {
-        o.hold = WEIGHTS_IN_RAM;
+        o.weights_in = WEIGHTS_IN_RAM;
         o.device = "cuda";
     }
     int rc = plan_make(&g->p, &g->c, s, &o, e);

@@ -11,7 +11,7 @@
 struct plan_settings {
     const char *model, *screen;
     size_t gpu, memory, state_memory;
-    int hold, weights, state, kv, sessions, context, generated, threads;
+    int weights_in, weights, state, kv, sessions, context, generated, threads;
     double bandwidth, flops;
     bool json;
 };

@@ -81,7 +81,6 @@ static const struct option_spec options[] = {
     DIALECT_OPTION(struct run_settings),
     {"max-steps", 'n', OPTION_INT, RUN(max_steps), "N", 1, 100000, NULL,
      "steps of an agent, where the suite does not say; 100 without it", NULL},
-    LIMIT_OPTIONS(struct run_settings),
     {"temperature", 't', OPTION_NUMBER, RUN(temperature), "T", 0, 10, NULL,
      "0 for the likeliest reply, more for variety; without it what the dialect says", NULL},
     ASKED_ANEW_OPTIONS(struct run_settings, ", where the suite does not say how often"),
@@ -102,7 +101,6 @@ static const struct option_spec options[] = {
     BREAK_OPTION(struct run_settings),
     {"fake", 0, OPTION_TEXT, RUN(fake), "FILE|DIR", 0, 4096, NULL,
      "take replies from a file, or for each test from DIR/ID.txt, instead of a model", NULL},
-    F32_OPTION(struct run_settings),
     {0},
 };
 

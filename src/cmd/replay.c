@@ -44,7 +44,6 @@ static const struct option_spec options[] = {
     {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html: both runs side by side",
      NULL},
     MODEL_OPTIONS(struct replay_settings),
-    F32_OPTION(struct replay_settings),
     {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
      "how to speak to the model; without it as the run did", NULL},
     RUNS_OPTION(struct replay_settings),
@@ -154,7 +153,6 @@ static int open_model(struct job *j, struct err *e)
     if (!(j->model_dir = model_find(j->s.model, e)))
         return -1;
     o.dir = j->model_dir;
-    o.f32 = j->s.f32;
     return (j->engine = engine_open(&o, e)) ? compare_model(j, e) : -1;
 }
 
@@ -298,7 +296,7 @@ static json_t *settings_of(const json_t *run)
 static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
     static const char *const taken[] = {
-        "model",         "device",       "isa",    "weights",    "hold",       "f32",          "dialect",
+        "model",         "device",       "isa",    "weights",    "weights-in", "f32",          "dialect",
         "state",         "view",         "cursor", "settle-min", "settle-max", "settle-quiet", "key-delay",
         "keymap-settle", "observe-only", "kv",     "hide",       NULL};
     const char *name;

@@ -10,7 +10,7 @@
 
 struct replay_settings {
     const char *model, *device, *isa, *runs, *dialect;
-    int threads, hold, weights, state, kv;
+    int threads, weights_in, weights, state, kv;
     bool weight_cache, f32, verify, json, quiet;
     size_t state_memory;
 

@@ -35,10 +35,10 @@ const struct command resume_command = {
 
 /* clang-format off */
 static const char *const taken[] = {
-    "model", "device", "isa", "weights", "hold", "state", "kv", "f32", "dialect",
-    "display", "view", "cursor", "pause-on-human", "human-quiet", "corner-stop", "observe-only", "hide",
+    "model", "device", "isa", "weights", "weights-in", "state", "kv", "f32", "dialect",
+    "display", "view", "cursor", "pause-on-human", "human-quiet", "observe-only", "hide",
     "settle-min", "settle-quiet", "settle-max", "key-delay", "keymap-settle",
-    "max-steps", "max-time", "max-tokens", "max-typed", "max-rate", "max-errors", "max-repeats", "max-still",
+    "max-steps", "max-time", "max-tokens",
     "seed", "reply-tokens", "window", "max-images", "force-answer", "validator", "max-validations", "localizer",
     NULL};
 /* clang-format on */

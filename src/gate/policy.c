@@ -49,7 +49,7 @@ static int take_file(struct policy *p, const struct doc *y, bool *builtin, struc
 {
     const struct doc_node *root = doc_root(y);
     if (root->kind != DOC_MAP)
-        return doc_fault(y, root, e, "expected the keys builtin, otherwise and rules");
+        return doc_fault(y, root, e, "expected the keys builtin, otherwise, limits and rules");
     for (const struct doc_node *n = root->child; n; n = n->next) {
         int rc = 0;
         if (!strcmp(n->key, "rules")) {
@@ -57,12 +57,14 @@ static int take_file(struct policy *p, const struct doc *y, bool *builtin, struc
         } else if (!strcmp(n->key, "otherwise")) {
             rc = policy_read_verdict(y, n, &p->otherwise, e);
             p->otherwise_line = n->line;
+        } else if (!strcmp(n->key, "limits")) {
+            rc = limits_read(&p->limits, y, n, e);
         } else if (!strcmp(n->key, "builtin")) {
             *builtin = n->text && !strcmp(n->text, "yes");
             if (!*builtin && !(n->text && !strcmp(n->text, "no")))
                 rc = doc_fault(y, n, e, "expected yes or no");
         } else {
-            rc = doc_fault(y, n, e, "no such key; a policy has builtin, otherwise and rules");
+            rc = doc_fault(y, n, e, "no such key; a policy has builtin, otherwise, limits and rules");
         }
         if (rc)
             return -1;
@@ -100,15 +102,27 @@ static struct policy *finish(struct policy *p, bool builtin)
     return p;
 }
 
+static struct policy *new_policy(void)
+{
+    struct policy *p = xcalloc(1, sizeof *p);
+    p->limits = limits_default();
+    return p;
+}
+
 struct policy *policy_builtin(void)
 {
-    return finish(xcalloc(1, sizeof(struct policy)), true);
+    return finish(new_policy(), true);
+}
+
+const struct policy_limits *policy_limits(const struct policy *p)
+{
+    return &p->limits;
 }
 
 /* y is taken over. */
 static struct policy *from_yaml(struct doc *y, struct err *e)
 {
-    struct policy *p = xcalloc(1, sizeof *p);
+    struct policy *p = new_policy();
     bool builtin = true;
     p->file = y;
     if (y && take_file(p, y, &builtin, e) == 0)
@@ -174,6 +188,7 @@ void policy_print(const struct policy *p, struct buf *out)
         rule_print(r, out);
         buf_puts(out, "\n");
     }
+    limits_print(&p->limits, out);
     buf_printf(out, "otherwise: %s\n", policy_verdict_name(p->otherwise));
 }
 

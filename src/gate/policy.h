@@ -88,6 +88,16 @@ struct policy_ruling {
 
 struct policy;
 
+/* Budgets of a run from the block "limits:" of a policy file; 0: no limit. */
+struct policy_limits {
+    int typed;        /* characters typed */
+    int rate;         /* actions on the screen within a minute */
+    int errors;       /* failed or refused steps in a row, 5 by default */
+    int repeats;      /* of one action without a visible effect, 5 by default */
+    int no_effect;    /* of different actions without a visible effect in a row, 12 by default */
+    bool corner_stop; /* a pointer left in the top left corner for a second stops the run */
+};
+
 /* The rules that are built in, alone. */
 struct policy *policy_builtin(void);
 /* A file's rules, followed by those built in unless it says no.  NULL with ERR_USAGE: file, line, key, what
@@ -101,6 +111,9 @@ void policy_free(struct policy *p); /* NULL is fine */
 /* The first rule that matches.  Never fails. */
 struct policy_ruling policy_judge(const struct policy *p, const struct policy_subject *s);
 
+const struct policy_limits *policy_limits(const struct policy *p);
+struct buf;
+void policy_put_limits(const struct policy *p, struct buf *out); /* as one member of a JSON object */
 const char *policy_name(const struct policy *p);   /* its file, or "built in" */
 const char *policy_sha256(const struct policy *p); /* of all rules in force, as they are written */
 struct buf;

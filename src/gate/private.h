@@ -52,6 +52,7 @@ struct policy {
     int n, cap;
     enum policy_verdict otherwise;
     int otherwise_line; /* 0: nobody said so */
+    struct policy_limits limits;
     struct regex *terminals;
     char sha256[65];
 };
@@ -63,6 +64,12 @@ void rule_free(struct rule *r);
 void rule_print(const struct rule *r, struct buf *out);
 int policy_read_verdict(const struct doc *y, const struct doc_node *n, enum policy_verdict *out,
                         struct err *e);
+
+/* ---- policy_limits.c: the block "limits:" ------------------------------------------------------------ */
+
+struct policy_limits limits_default(void);
+int limits_read(struct policy_limits *l, const struct doc *y, const struct doc_node *n, struct err *e);
+void limits_print(const struct policy_limits *l, struct buf *out); /* those that are not the default */
 
 /* ---- policy_chord.c ------------------------------------------------------------------------------ */
 

@@ -42,7 +42,7 @@ struct engine_options {
     int threads;        /* 0: one per core */
     bool f32;           /* activations and weights in f32 instead of bf16 */
     bool allow_extra;   /* unknown tensors are a warning, not a refusal */
-    enum weights_in hold;
+    enum weights_in weights_in;
     enum weight_storage weights;
     enum state_storage state;
     enum kv_storage kv;

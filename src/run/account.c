@@ -60,6 +60,7 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     buf_puts(&b, "}, \"policy\": {\"name\": ");
     buf_put_json(&b, policy_name(j->policy), strlen(policy_name(j->policy)));
     buf_put_member(&b, "sha256", policy_sha256(j->policy));
+    policy_put_limits(j->policy, &b);
     buf_puts(&b, "}, \"display\": {\"name\": ");
     buf_put_json(&b, screen_name(j->screen), strlen(screen_name(j->screen)));
     buf_printf(&b, ", \"x\": %d, \"y\": %d, \"w\": %d, \"h\": %d}, \"settings\": ", view.x, view.y, view.w,
@@ -104,7 +105,8 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
     bool done = r->status == AGENT_ANSWERED, own = agent_status_own(r->status);
     const char *why = e->kind ? e->text : agent_status_meaning(r->status);
     if (!e->kind && r->limit) {
-        snprintf(limit, sizeof limit, "%s (--%s %.10g)", why, r->limit, r->allowed);
+        snprintf(limit, sizeof limit, "%s (%s%s %.10g)", why, strchr(r->limit, '.') ? "" : "--", r->limit,
+                 r->allowed);
         why = limit;
     }
     progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);

@@ -20,12 +20,11 @@ enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */
 
 struct run_settings {
     const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
-    int threads, hold, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
-    int max_typed, max_rate, max_errors, max_repeats, max_still;
+    int threads, weights_in, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
-    bool pause_on_human, corner_stop;
+    bool pause_on_human;
     size_t state_memory;
     const char *policy, *confirm;
     double confirm_timeout;

@@ -18,7 +18,6 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
 {
     struct engine_options o = MODEL_ENGINE(*s);
     o.dir = m->dir;
-    o.f32 = s->f32;
     o.cancel = stop;
     o.shared = share;
     if (!(m->engine = engine_open(&o, e)))

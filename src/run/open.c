@@ -104,7 +104,7 @@ static int open_screen(struct job *j, struct err *e)
                                .view = j->s.view,
                                .cursor = j->s.cursor,
                                .heed_person = j->s.pause_on_human,
-                               .corner_stop = j->s.corner_stop,
+                               .corner_stop = policy_limits(j->policy)->corner_stop,
                                .key_delay_ms = j->s.key_delay,
                                .keymap_settle_ms = j->s.keymap_settle};
     if (!(j->screen = screen_open(&o, e)))

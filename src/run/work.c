@@ -17,6 +17,7 @@ static void fill_options(struct job *j, struct agent_options *o)
 {
     const struct run_settings *s = &j->s;
     const struct dialect *d = j->dialect;
+    const struct policy_limits *limits = policy_limits(j->policy);
     *o = (struct agent_options){
         .task = j->task,
         .dialect = d,
@@ -34,11 +35,11 @@ static void fill_options(struct job *j, struct agent_options *o)
         .max_steps = s->max_steps,
         .max_seconds = s->max_time,
         .max_tokens = s->max_tokens,
-        .max_typed = s->max_typed,
-        .max_rate = s->max_rate,
-        .max_errors = s->max_errors,
-        .max_repeats = s->max_repeats,
-        .max_still = s->max_still,
+        .max_typed = limits->typed,
+        .max_rate = limits->rate,
+        .max_errors = limits->errors,
+        .max_repeats = limits->repeats,
+        .max_still = limits->no_effect,
         .force_answer = s->force_answer,
         .dry_run = s->dry_run,
         .log_tokens = s->log_tokens,

@@ -131,7 +131,7 @@ static int open_backend(struct engine *g, const struct engine_options *o, const 
 {
     struct plan *p = &g->plan;
     struct engine_options packed = *o;
-    packed.hold = WEIGHTS_IN_RAM;
+    packed.weights_in = WEIGHTS_IN_RAM;
     packed.device = "cuda";
     if ((backend_gpu_list(NULL, 0, NULL) > 0 && plan_make(p, &g->config, s, &packed, e)) ||
         plan_placement(hold, &g->config, s, o, e))

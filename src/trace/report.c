@@ -133,7 +133,7 @@ static void slot_status(void *arg)
     page_text(p->f, words);
     const char *limit = field_text(p->story.end, "limit");
     if (*limit) {
-        fputs(" (--", p->f);
+        fputs(strchr(limit, '.') ? " (" : " (--", p->f); /* of the policy file, or an option */
         page_text(p->f, limit);
         fprintf(p->f, " %.10g)", field_number(p->story.end, "allowed"));
     }
