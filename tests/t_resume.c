@@ -166,7 +166,7 @@ static void t_refused(void **state)
     runs = xvfb_place(&x, "others");
     kill_after(&x, program_start(&x, WORDS(RUN, "--policy", policy)), runs, 1);
     program_run(&x, &o, WORDS("resume", "--runs", runs)); /* its rules are another file's */
-    ONE_LINE(&o, ERR_USAGE, "went by other rules", "--policy");
+    ONE_LINE(&o, ERR_USAGE, "used other rules", "--policy");
     free(runs);
     runs = xvfb_place(&x, "scripted");
     assert_int_equal(file_write(script, waits, sizeof waits - 1, NULL), 0);

@@ -1,8 +1,7 @@
-/* cmd/ask.c - `holorun ask QUESTION --image FILE`: a question about pictures, or about nothing but words;
- * `holorun ask --chat FILE` goes on with a whole conversation.
+/* ask.c - `holorun ask QUESTION [IMAGE...]` answers a question about pictures or a plain question;
+ * `holorun ask --chat FILE` continues a conversation.
  *
- * Prints the answer as it comes out of the model; with --json also each token with the logarithm of its
- * probability.
+ * Prints the answer; with --json also each token with its log-probability.
  */
 #include "cmd/commands.h"
 
@@ -31,14 +30,14 @@ static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
     DIALECT_OPTION(struct settings),
     {"chat", 'c', OPTION_TEXT, offsetof(struct settings, chat), "FILE", 0, 4096, NULL,
-     "a conversation in JSON to go on with, instead of a question", NULL},
+     "continue this conversation (JSON) instead of asking a question", NULL},
     {"think", 0, OPTION_FLAG, offsetof(struct settings, think),
-     .help = "with --chat: let the model think first, unless a message says /no_think"},
+     .help = "with --chat: let the model think first unless a message says /no_think"},
     {"max-tokens", 0, OPTION_INT, offsetof(struct settings, max_tokens), "N", 1, 100000, "512",
      "longest answer", NULL},
     {"temperature", 't', OPTION_NUMBER, offsetof(struct settings, temperature), "T", 0, 10, "0",
-     "0 for the likeliest answer, more for variety", NULL},
-    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "seed of the dice", NULL},
+     "sampling temperature, 0 for greedy", NULL},
+    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed", NULL},
     {"json", 'j', OPTION_FLAG, offsetof(struct settings, json),
      .help = "one JSON object on stdout, with every token"},
     {0},
@@ -48,16 +47,16 @@ const struct command ask_command = {
     "ask",
     "QUESTION [IMAGE...]",
     "answer a question about pictures",
-    "A question alone is for models that know more than screens; the embedded one wants a picture. "
-    "Pictures are PNG files, in order, after the question; --image FILE may be written before "
-    "each of them. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
+    "A question without a picture is for models that know more than screens; the embedded model needs one. "
+    "Pictures are PNG files, in order, after the question; --image FILE may be written before each of "
+    "them. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
     "assistant and tool; pictures stand in a user's content as {\"type\": \"image\", \"image\": \"FILE\"}.",
     "holorun ask \"What is in To?\" screen.png\nholorun ask --json \"Read row 2\" --image a.png\n"
     "holorun ask --chat conversation.json\n",
     options,
     cmd_ask};
 
-/* "--image FILE" may be repeated, which the table has no word for: it means the file alone. */
+/* "--image FILE" may be repeated, which the option table cannot express: it is reduced to FILE. */
 static int drop_image_words(int argc, char **argv)
 {
     int n = 0;
@@ -69,7 +68,7 @@ static int drop_image_words(int argc, char **argv)
     return n;
 }
 
-/* A picture by its name, also of a kind that will be refused: it is no question. */
+/* Whether a word is the name of a picture, including formats that will be refused: then it is not the question. */
 static bool is_picture(const char *name)
 {
     static const char *const kinds[] = {".png",  ".jpg", ".jpeg", ".gif",  ".webp", ".bmp",
@@ -81,7 +80,7 @@ static bool is_picture(const char *name)
     return false;
 }
 
-static int go_on(struct vqa *l, const struct settings *s, struct err *e)
+static int continue_chat(struct vqa *l, const struct settings *s, struct err *e)
 {
     struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
     struct conversation v;
@@ -117,7 +116,7 @@ static int ask(struct vqa *l, const struct settings *s, const char *question, co
     return rc;
 }
 
-/* No answer is a failure, not an empty success; one that was cut off is told of. */
+/* An empty answer is a failure; a truncated one gets a warning. */
 static int check_answer(const struct vqa *l, const struct settings *s, struct err *e)
 {
     const struct buf *text = &l->reply.text;
@@ -127,7 +126,7 @@ static int check_answer(const struct vqa *l, const struct settings *s, struct er
     if (i == text->len)
         return err_set(e, ERR_UNSURE, "the model said nothing");
     if (l->reply.finish == FINISH_LENGTH)
-        warn("the answer was cut off after %d tokens; --max-tokens gives it more room", s->max_tokens);
+        warn("the answer was cut off after %d tokens; raise --max-tokens", s->max_tokens);
     return 0;
 }
 
@@ -183,9 +182,9 @@ int cmd_ask(int argc, char **argv)
             n = err_set(&e, ERR_USAGE, "more than %d pictures", MAX_IMAGES);
     }
     if (n >= 0 && s.chat && (question || nfiles))
-        n = err_set(&e, ERR_USAGE, "a conversation or a question, not both");
+        n = err_set(&e, ERR_USAGE, "give a conversation or a question, not both");
     if (n >= 0 && !s.chat && (!question || !*question))
-        n = err_set(&e, ERR_USAGE, "ask what? A question in quotes, and pictures (PNG) after it");
+        n = err_set(&e, ERR_USAGE, "a question is missing: put it in quotes, followed by pictures (PNG)");
     if (n < 0)
         return options_refuse(&ask_command, &e);
     screen_install_signals();
@@ -198,7 +197,7 @@ int cmd_ask(int argc, char **argv)
     if (rc == 0)
         rc = vqa_open(&l, s.dialect, &model, s.seed, &e);
     if (rc == 0)
-        rc = s.chat ? go_on(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
+        rc = s.chat ? continue_chat(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
     if (rc == 0)
         rc = check_answer(&l, &s, &e);
     if (rc == 0 && s.json)

@@ -14,10 +14,9 @@ static const struct option_spec options[] = {
      "no checkpoint: sizes of holotron-12b, holotron4-30b or tiny, with weights made where they are used",
      NULL},
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
-     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; besides these fleet, "
-     "what one machine does for a hundred sessions; threads, what threads with a session each do; or to "
-     "compare: "
-     "peers, or of it peers-prompt, peers-decode or peers-tile",
+     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; besides these "
+     "fleet, what one machine does for a hundred sessions; threads, what threads with a session each do; "
+     "or to compare: peers, or of it peers-prompt, peers-decode or peers-tile",
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
      "runs of each figure at least; 1 to see that everything runs", NULL},

@@ -46,16 +46,12 @@ const struct command calibrate_command = {
     "calibrate",
     "",
     "find out which dialect a model speaks and what its coordinates mean",
-    "Draws screens with labelled buttons, asks the model for each of them in the words of every dialect, and "
-    "counts in which coordinate space its answers lie on the buttons: norm1000 (0 to 1000), norm1 (0 to 1), "
-    "px "
-    "(pixels) or bin64 (0 to 63). No display is needed.\n\n"
+    "Draws screens with labelled buttons, asks the model for each of them in the words of every dialect, "
+    "and counts in which coordinate space its answers lie on the buttons: norm1000 (0 to 1000), norm1 (0 "
+    "to 1), px (pixels) or bin64 (0 to 63). No display is needed.\n\n"
     "A dialect is given up when after 8 answers most are unreadable and hardly one hits. The line that is "
-    "fitted to the "
-    "answers "
-    "tells what the numbers mean also where no space fits. Exit code 5: no dialect hits more often than not, "
-    "and "
-    "nothing is written.",
+    "fitted to the answers tells what the numbers mean also where no space fits. Exit code 5: no dialect "
+    "hits more often than not, and nothing is written.",
     "holorun calibrate --model ~/models/Holotron-12B\n"
     "holorun calibrate --model ~/models/Holotron-12B --dialect holo3 --targets 50 --write\n",
     options,

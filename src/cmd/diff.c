@@ -1,4 +1,4 @@
-/* cmd/diff.c - holorun diff A B: two runs step by step. */
+/* diff.c - `holorun diff A B` compares two runs step by step. */
 #include "replay/diff.h"
 #include "cli/recorded.h"
 #include "cmd/commands.h"
@@ -13,7 +13,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"html", 'o', OPTION_TEXT, offsetof(struct settings, html), "FILE", 0, 4096, NULL,
-     "write a page with both runs side by side, screenshots and all", NULL},
+     "write a page with both runs and their screenshots side by side", NULL},
     JSON_OPTION(struct settings),
     RUNS_OPTION(struct settings),
     {0},
@@ -23,11 +23,11 @@ const struct command diff_command = {
     .name = "diff",
     .arguments = "RUN RUN",
     .purpose = "compare two runs step by step",
-    .details = "Compares what was seen, thought and done in each step, what came of it, and how the runs "
-               "ended. Times are "
-               "shown, but are no difference. Exit code 0: the same; 1: something differs.",
-    .examples = "holorun diff 20261121T054500Z-9f3c01ab 20261121T060210Z-01c2aa90\nholorun diff a/ b/ --html "
-                "both.html\n",
+    .details =
+        "Compares what each step saw, thought and did, what effect it had, and how the runs ended. Times "
+        "are shown but are not compared. Exit code 0: the same; 1: something differs.",
+    .examples = "holorun diff 20261121T054500Z-9f3c01ab 20261121T060210Z-01c2aa90\nholorun diff a/ b/ "
+                "--html both.html\n",
     .options = options,
     .run = cmd_diff,
 };

@@ -39,8 +39,8 @@ static const struct option_spec options[] = {
     {"results", 'o', OPTION_TEXT, offsetof(struct settings, results), "FILE", 0, 4096, NULL,
      "where each answer is written; without it NAME-TIME.jsonl in eval of the user's state folder", NULL},
     {"resume", 0, OPTION_FLAG, offsetof(struct settings, resume),
-     .help = "go on with the results of a run that was stopped: the file of --results, or the newest of this "
-             "set"},
+     .help = "go on with the results of a run that was stopped: the file of --results, or the newest of "
+             "this set"},
     {"free", 0, OPTION_FLAG, offsetof(struct settings, free),
      .help =
          "let the model write what it likes: shows how often it keeps to the format, and lets it say none"},
@@ -53,16 +53,13 @@ const struct command eval_command = {
     "eval",
     "FILE.jsonl",
     "score how often the model finds what it is asked for",
-    "Each line of the file is a JSON object with image (a PNG, relative to the file), instruction, and "
-    "box [x1, y1, x2, y2] or poly [x1, y1, x2, y2, ...] in pixels, or null where there is nothing to be "
-    "found; "
-    "also id, w and h (the size that the box speaks of, when it is not the image's), and tags, an object of "
-    "texts: each value of each tag is a group that is counted apart. Public sets are brought into this form "
-    "by "
-    "convert.sh, in assets/eval or, installed, in share/holorun/eval.\n\n"
+    "Each line of the file is a JSON object with image (a PNG, relative to the file), instruction, and box "
+    "[x1, y1, x2, y2] or poly [x1, y1, x2, y2, ...] in pixels, or null where there is nothing to be found; "
+    "also id, w and h (the size that the box speaks of, when it is not the image's), and tags, an object "
+    "of texts: each value of each tag is a group that is counted apart. Public sets are brought into this "
+    "form by convert.sh, in assets/eval or, installed, in share/holorun/eval.\n\n"
     "A place on the edge of a target counts as inside. A reply that cannot be read counts as wrong. Images "
-    "that "
-    "cannot be read are named, are no part of the rate, and make the exit code 3.",
+    "that cannot be read are named, are no part of the rate, and make the exit code 3.",
     "holorun eval screenspot.jsonl\nholorun eval screenspot.jsonl --only platform=web --limit 100\n"
     "holorun eval screenspot.jsonl --resume --json\n",
     options,

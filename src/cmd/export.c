@@ -1,4 +1,4 @@
-/* cmd/export.c - holorun export RUN --format F: a run in the layout of others. */
+/* export.c - `holorun export RUN --format F` writes a run in the layout of other tools. */
 #include "replay/export.h"
 #include "cli/recorded.h"
 #include "cmd/commands.h"
@@ -17,11 +17,11 @@ static const char *const endings[] = {"osworld", "holo", "uitars.json", "rl"};
 
 static const struct option_spec options[] = {
     {"format", 'f', OPTION_CHOICE, offsetof(struct settings, format), "osworld|holo|uitars|rl", 0, 0, NULL,
-     "whose layout", NULL},
+     "layout to write", NULL},
     {"output", 'o', OPTION_TEXT, offsetof(struct settings, output), "FILE", 0, 4096, NULL,
-     "where to write: a folder, of uitars a file; without it export-FORMAT in the run's folder", NULL},
+     "folder to write, or file for uitars; default: export-FORMAT in the run's folder", NULL},
     {"reward", 0, OPTION_NUMBER, offsetof(struct settings, reward), "X", -1e6, 1e6, NULL,
-     "what the run was worth, where the layout has a place for it", NULL},
+     "reward of the run, for layouts that have one", NULL},
     RUNS_OPTION(struct settings),
     {0},
 };
@@ -29,15 +29,12 @@ static const struct option_spec options[] = {
 const struct command export_command = {
     .name = "export",
     .arguments = "[RUN]",
-    .purpose = "write a run in the layout of others, for training or their tools",
+    .purpose = "write a run in the layout of other tools or for training",
     .details =
         "osworld: traj.jsonl with pyautogui calls and a screenshot after each. holo: events.jsonl as H "
-        "Company's runtime "
-        "has it. uitars: one JSON object for the report page of UI-TARS. rl: for each step the ids of prompt "
-        "and "
-        "completion, log-probabilities before and after the grammar's mask, screenshots and where their rows "
-        "lie "
-        "among the ids.\n\n"
+        "Company's runtime writes it. uitars: one JSON object for the report page of UI-TARS. rl: for each "
+        "step the token ids of prompt and completion, log-probabilities before and after the grammar's "
+        "mask, the screenshots, and the positions of their rows among the ids.\n\n"
         "The screenshots are those of the run: they show whatever was on the screen. The path is printed.",
     .examples = "holorun export --format rl\nholorun export 20261121T054500Z-9f3c01ab -f osworld -o traj "
                 "--reward 1\n",
@@ -56,7 +53,7 @@ int cmd_export(int argc, char **argv)
     if (n > 1)
         n = err_set(&e, ERR_USAGE, "one run at a time, not %d", n);
     else if (n >= 0 && s.format < 0)
-        n = err_set(&e, ERR_USAGE, "whose layout? --format osworld, holo, uitars or rl");
+        n = err_set(&e, ERR_USAGE, "--format is missing: osworld, holo, uitars or rl");
     if (n < 0)
         return options_refuse(&export_command, &e);
     char *to = NULL;

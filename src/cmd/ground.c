@@ -1,6 +1,6 @@
-/* cmd/ground.c - `holorun ground IMAGE TARGET`: where is it?
+/* ground.c - `holorun ground IMAGE TARGET` finds something in a screenshot.
  *
- * Prints the point as "x y" in pixels of the image; with --overlay a copy of the image with a ring there.
+ * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at the point.
  */
 #include "cmd/commands.h"
 
@@ -44,7 +44,8 @@ static int find_point(struct vqa *l, const struct image *im, const char *target,
     struct sampling greedy = {.temperature = 0, .top_p = 1, .max_tokens = 256};
     struct buf question;
     if (!l->dialect->ground || !*l->dialect->ground)
-        return err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", l->dialect->name);
+        return err_set(e, ERR_USAGE, "dialect '%s' has no question for a place (key 'ground')",
+                       l->dialect->name);
     buf_init(&question, 1 << 20);
     int rc = dialect_fill(l->dialect->ground, (const char *const[]){"target", target, NULL}, &question, e);
     if (rc == 0)
@@ -95,7 +96,7 @@ int cmd_ground(int argc, char **argv)
     if (n >= 0 && n != 2)
         n = err_set(&e, ERR_USAGE, "ground takes an image and what to find in it");
     if (n == 2 && !*argv[1])
-        n = err_set(&e, ERR_USAGE, "what is to be found is empty");
+        n = err_set(&e, ERR_USAGE, "the target is empty");
     if (n == 2 && !file_exists(argv[0]) && file_exists(argv[1]))
         n = err_set(&e, ERR_USAGE,
                     "there is no picture '%s'; the picture comes first, then what to find in it", argv[0]);

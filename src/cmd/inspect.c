@@ -38,8 +38,7 @@ const struct command inspect_command = {
     "[MODEL]",
     "show a model directory: sizes, tensors, tokenizer, what would be refused",
     "Reads headers only, no weights. In names of tensors * stands for the numbers of layers. The exit code "
-    "is "
-    "4 when the model would be refused, with every reason.",
+    "is 4 when the model would be refused, with every reason.",
     "holorun inspect\nholorun inspect ~/models/Holotron-12B\nholorun inspect --json DIR | jq .refused\n",
     options,
     cmd_inspect};

@@ -60,11 +60,10 @@ const struct command plan_command = {
     "[MODEL]",
     "tell what a model needs: memory by part, what fits, upper limits of speed",
     "Reads headers only, no weights. A size is a number with K, M, G or T (1024, 1024^2, ...) behind it; a "
-    "small one without is G. On this machine a quarter of the free memory is left to the system, on a GPU a "
-    "twentieth to its driver.\n"
-    "Limits are upper ones: arithmetic and bytes that cannot be avoided against the peak of the machine. For "
-    "a "
-    "GPU they need --bandwidth and --flops. The exit code is 1 when it does not fit.",
+    "small one without is G. On this machine a quarter of the free memory is left to the system, on a GPU "
+    "a twentieth to its driver.\n"
+    "Limits are upper ones: arithmetic and bytes that cannot be avoided against the peak of the machine. "
+    "For a GPU they need --bandwidth and --flops. The exit code is 1 when it does not fit.",
     "holorun plan\nholorun plan ~/models/Holotron-12B --sessions 4 --context 32768\n"
     "holorun plan DIR --gpu 80G --bandwidth 3350 --flops 990 --json\n",
     options,
@@ -197,8 +196,7 @@ static void put_fit(struct planning *g)
     if (p->streamed)
         note(g,
              "%.2f GiB of them do not fit in memory and are read from the disk again for every token and "
-             "every "
-             "%d tokens of a prompt",
+             "every %d tokens of a prompt",
              planning_gib(p->streamed), PIECE);
     note(g, "keys and values lie in buffers that grow by %lld tokens or a 32nd, whichever is more",
          (long long)state_capacity(0, 1));

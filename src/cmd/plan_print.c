@@ -155,8 +155,7 @@ static void print_limits(const struct planning *g)
                    g->c.vit.max_patches ? "pictures" : "tiles");
     if (rate(o, "steps") > 0)
         printf("  a step of the agent: at most %.2f in a second, looking at %s (%d tile%s, %d tokens), "
-               "writing %d "
-               "tokens\n",
+               "writing %d tokens\n",
                rate(o, "steps"), s->screen, (int)rate(o, "screen_tiles"),
                rate(o, "screen_tiles") > 1 ? "s" : "", (int)rate(o, "screen_tokens"), s->generated);
 }

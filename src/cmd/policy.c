@@ -44,13 +44,11 @@ const struct command policy_command = {
     .arguments = "[FILE]",
     .purpose = "show and check the rules on what the agent may do",
     .details = "Prints the rules in force, in the order in which they are tried: those of the file, or "
-               "without one of "
-               "policy.yaml in the user's configuration folder when there is one, then those that are built "
-               "in.  A file "
-               "that is wrong is refused with its line, the key and what was expected there.\n\n"
+               "without one of policy.yaml in the user's configuration folder when there is one, then "
+               "those that are built in.  A file that is wrong is refused with its line, the key and what "
+               "was expected there.\n\n"
                "A rule names a verdict (deny, confirm, allow) and what it is about; the first rule that "
-               "matches an action "
-               "decides:\n\n"
+               "matches an action decides:\n\n"
                "  builtin: yes              # no: without the built-in rules\n"
                "  otherwise: allow          # what no rule is about\n"
                "  rules:\n"
@@ -60,14 +58,12 @@ const struct command policy_command = {
                "      actions: [click, type]\n"
                "      element: buy|order\n\n"
                "Keys of a rule: actions, element, text, title, class, program (regular expressions, small "
-               "and capital "
-               "letters alike), terminal, zone, keys, longer, host, secret, new_goal (a plan that the task "
-               "does not speak of), after (what the run has used up: 50 steps, 600 seconds, or tokens, "
-               "actions, characters, errors).  In doubt a rule forbids rather "
-               "than allows.",
+               "and capital letters alike), terminal, zone, keys, longer, host, secret, new_goal (a plan "
+               "that the task does not speak of), after (what the run has used up: 50 steps, 600 seconds, "
+               "or tokens, actions, characters, errors).  In doubt a rule forbids rather than allows.",
     .examples = "holorun policy\n"
-                "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, \"element\": "
-                "\"Buy\"}'\n",
+                "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, "
+                "\"element\": \"Buy\"}'\n",
     .options = options,
     .run = cmd_policy,
 };

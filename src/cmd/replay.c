@@ -59,22 +59,17 @@ const struct command replay_command = {
     .details =
         "RUN is a run's folder or its name in the folder of runs; without it the newest run is taken.\n\n"
         "--verify lets the model read the recorded screenshots again, with the settings and the dice of "
-        "then, and "
-        "compares for each reply the tokens of its prompt, its own tokens, and a hash of all logits that "
-        "they were "
-        "chosen from. A model, a dialect or a screenshot that is not the one of then is named, and so is the "
-        "first "
-        "token that comes out otherwise. Exit code 0: the same; 1: something differs; 3, 4: it could not be "
-        "done.\n\n"
-        "The same bits come out on the same kind of processor (the instruction set of then is used when this "
-        "one has "
-        "it), whatever the number of threads.\n\n"
+        "then, and compares for each reply the tokens of its prompt, its own tokens, and a hash of all "
+        "logits that they were chosen from. A model, a dialect or a screenshot that is not the one of then "
+        "is named, and so is the first token that comes out otherwise. Exit code 0: the same; 1: something "
+        "differs; 3, 4: it could not be done.\n\n"
+        "The same bits come out on the same kind of processor (the instruction set of then is used when "
+        "this one has it), whatever the number of threads.\n\n"
         "--actions performs the recorded actions on a display, without a model. It stops before an action "
-        "when the "
-        "screen is not the one of then, and shows both with what differs in the report of a run directory of "
-        "its own. "
-        "Secrets that the run typed are on record by their names, and to be given again with --secret. "
-        "The rules on what may be done are those of now; Escape twice, Ctrl-C and holorun stop end it.",
+        "when the screen is not the one of then, and shows both with what differs in the report of a run "
+        "directory of its own. Secrets that the run typed are on record by their names, and to be given "
+        "again with --secret. The rules on what may be done are those of now; Escape twice, Ctrl-C and "
+        "holorun stop end it.",
     .examples = "holorun replay --verify\nholorun replay 20261121T054500Z-9f3c01ab --verify --json\n",
     .options = options,
     .run = cmd_replay,

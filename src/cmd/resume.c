@@ -1,7 +1,7 @@
-/* cmd/resume.c - `holorun resume [RUN]`: a run that broke off, gone on with.
+/* resume.c - `holorun resume [RUN]` continues an interrupted run.
  *
- * Its record gives the settings (recorded.h), the task and what was said (replay/interrupted.h); then it is a run like any
- * other (run/job.h).
+ * Its record gives the settings (recorded.h), the task and the conversation (replay/interrupted.h); then it is a run
+ * like any other (run/job.h).
  */
 #include "cmd/commands.h"
 
@@ -16,18 +16,15 @@
 const struct command resume_command = {
     .name = "resume",
     .arguments = "[RUN]",
-    .purpose = "go on with a run that broke off",
-    .details = "RUN is a run's folder or its name in the folder of runs; without it the newest run is taken. "
-               "What was said "
-               "is said again, without the old screenshots, the model is told that it was interrupted, and "
-               "the run goes on "
-               "with the screen as it is now, in a run directory of its own that names the old one as its "
-               "parent: what was "
-               "recorded stays as it was.\n\n"
-               "Settings are those of then, unless others are given here. Steps, tokens, time and what was "
-               "typed count on: a "
-               "run that used up "
-               "a budget goes on when it gets a larger one. A run that answered is over.",
+    .purpose = "continue an interrupted run",
+    .details =
+        "RUN is a run's folder or its name in the folder of runs; default: the newest run. The "
+        "conversation is fed to the model again without the old screenshots, the model is told that it was "
+        "interrupted, and the run goes on with the screen as it is now. It gets a run directory of its own "
+        "that names the old one as its parent; the old one stays as it was.\n\n"
+        "The recorded settings apply unless others are given here. Steps, tokens, time and typed "
+        "characters count on: a run that used up a budget goes on when it gets a larger one. A run that "
+        "answered is over.",
     .examples = "holorun resume\nholorun resume 20261121T054500Z-9f3c01ab --max-steps 200\n",
     .options = job_options,
     .run = cmd_resume,
@@ -43,7 +40,8 @@ static const char *const taken[] = {
     NULL};
 /* clang-format on */
 
-/* The settings of then are words before those of now: the words are read twice, first to learn which run it is. */
+/* The recorded settings become words in front of those that were typed.  The command line is parsed twice: first to
+ * learn which run it names. */
 static int read_interrupted(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
     const char *name;
@@ -57,7 +55,8 @@ static int read_interrupted(struct job *j, struct recorded_line *l, int argc, ch
     return options_parse(&resume_command, &j->s, l->argc, l->argv, e);
 }
 
-/* The rules are not taken from a folder that may come from anywhere: those in force must be those of then. */
+/* Rules are never taken from a run directory, which may come from anywhere: the rules in force must be the recorded
+ * ones, unless --policy chooses others. */
 static int same_rules(struct job *j, struct err *e)
 {
     const json_t *then = json_object_get(j->record.run, "policy");
@@ -69,20 +68,20 @@ static int same_rules(struct job *j, struct err *e)
     policy_free(now);
     return same ? 0
                 : err_set(e, ERR_USAGE,
-                          "the run went by other rules ('%s'): say with --policy which are to be in force",
+                          "the run used other rules ('%s'): choose with --policy which apply now",
                           field_text(then, "name"));
 }
 
-/* Replies that came from a file: who goes on is to be said, nobody expects a model then. */
-static int same_partner(const struct job *j, struct err *e)
+/* A run whose replies came from a file does not silently continue with a model. */
+static int same_llm(const struct job *j, struct err *e)
 {
     const json_t *then = json_object_get(j->record.run, "settings");
     bool other = j->s.model && strcmp(j->s.model, field_text(then, "model")) != 0;
     if (!*field_text(then, "fake") || j->s.fake || other)
         return 0;
     return err_set(e, ERR_USAGE,
-                   "the replies of that run came from a file: say with --fake which are to follow, or with "
-                   "--model who goes on");
+                   "the replies of that run came from a file: give the next ones with --fake, or a "
+                   "model with --model");
 }
 
 static int open_interrupted(struct job *j, struct err *e)
@@ -91,7 +90,7 @@ static int open_interrupted(struct job *j, struct err *e)
     if (!*task)
         return err_set(e, ERR_USAGE, "'%s' has no task: its run.json is missing or damaged", j->record.dir);
     if (same_rules(j, e) || timeline_open(&j->timeline, &j->record, e) ||
-        interrupted_make(&j->resume, &j->timeline, e) || same_partner(j, e) || job_read_task(j, task, e))
+        interrupted_make(&j->resume, &j->timeline, e) || same_llm(j, e) || job_read_task(j, task, e))
         return -1;
     if (field_bool(j->record.run, "warm_up") && isnan(j->s.temperature))
         return 0;

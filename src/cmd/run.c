@@ -1,4 +1,4 @@
-/* cmd/run.c - `holorun run TASK` and `holorun step TASK`: a task in words; the rest is run/job.h. */
+/* run.c - `holorun run TASK` and `holorun step TASK`; the work is done by run/job.h. */
 #include "cmd/commands.h"
 
 #include "cli/version.h"
@@ -11,23 +11,16 @@ const struct command run_command = {
     .arguments = "TASK|-",
     .purpose = "work on a task until it is done",
     .details =
-        "Looks at the screen, thinks, acts, and again, until the model answers or a budget is used up. "
-        "The answer, when the model gives one by itself, goes to stdout, what happens to stderr, and "
-        "everything to a run "
-        "directory with a report. "
-        "With - the task is read from stdin.\n\n"
-        "Before each action the rules are looked at (holorun policy prints them): they forbid some keys, and "
-        "ask "
-        "before sending, paying, deleting, granting, passwords, terminals and new addresses.  They go by the "
-        "model's "
-        "own words for its target, by keys, places and windows; there is no other judgement of what a page "
-        "is up to, "
-        "so give the agent an account and a desktop where little can go wrong.\n\n"
-        "Escape twice on the display, Ctrl-C here, or holorun stop from elsewhere stops at once, also in the "
-        "middle of a word, and "
-        "releases every key and button. A small process beside it, holorun-guard, does so when the run is "
-        "killed, "
-        "suspended or hangs in an action.",
+        "Looks at the screen, decides on one action, performs it, and looks again, until the model answers "
+        "or a budget is used up. The model's own answer goes to stdout, progress to stderr, and everything "
+        "to a run directory with a report. With - the task is read from stdin.\n\n"
+        "Before each action the rules decide (holorun policy prints them): they deny some keys and ask "
+        "before sending, paying, deleting, granting, typing passwords, terminals and new addresses. They "
+        "judge by the model's own words for its target, by keys, places and windows, not by what a page "
+        "means: give the agent an account and a desktop where little can go wrong.\n\n"
+        "Escape twice on the display, Ctrl-C here, or holorun stop from elsewhere ends the run at once, "
+        "even in the middle of a word, and releases every key and button. A small process beside it, "
+        "holorun-guard, releases them when the run is killed, suspended, or hangs in an action.",
     .examples = "holorun run \"Book the 9:40 flight from Paris to Rome on 12 May for Ana Lima\"\n"
                 "holorun run --display :1 --max-steps 20 --json \"Press Save\"\n",
     .options = job_options,
@@ -37,19 +30,15 @@ const struct command run_command = {
 const struct command step_command = {
     .name = "step",
     .arguments = "TASK|-",
-    .purpose = "work on a task step by step, asking before each",
-    .details = "The same as run --step: each step is shown before it happens, with what the model saw, "
-               "thought and wants, "
-               "how sure it was and what else it could have said. Then it can be run, changed, refused with "
-               "a reason that "
-               "the model reads, decided again with other dice, or left for an earlier one, which is decided "
-               "again from "
-               "the state and on the screen of then. Breakpoints let it run until something happens.\n\n"
-               "In a terminal 'help' lists the commands; --step=script:FILE takes them from a file or a "
-               "pipe, a line "
-               "each, and stops at its end. What a person did is on record and in the report. The clock of "
-               "--max-time "
-               "stands still while a step is shown.",
+    .purpose = "work on a task step by step, like a debugger",
+    .details =
+        "The same as run --step: shows each step before it happens, with what the model saw, thought and "
+        "wants, how sure it was and what else it could have said. You can run the step, change it, veto it "
+        "with a reason that the model reads, sample another reply, or rewind to an earlier step, which is "
+        "decided again from its recorded state and screen. Breakpoints let it run until something happens.\n\n"
+        "In a terminal, 'help' lists the commands; --step=script:FILE reads them from a file or a pipe, "
+        "one a line, and stops at its end. The record and the report say what a person did. The clock of "
+        "--max-time stands still while a step is shown.",
     .examples = "holorun step \"Press Save\"\n"
                 "holorun step --break \"kind type\" --break irreversible \"Fill in the form and send it\"\n"
                 "holorun run --step=script:commands.txt \"Press Save\"\n",

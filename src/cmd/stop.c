@@ -1,4 +1,4 @@
-/* cmd/stop.c - `holorun stop`: ends runs of this user that other processes carry out. */
+/* stop.c - `holorun stop` ends runs of this user in other processes. */
 #include "cmd/commands.h"
 
 #include "run/stopping.h"
@@ -15,7 +15,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"all", 'a', OPTION_FLAG, AT(all), .help = "stop every run"},
-    {"list", 'l', OPTION_FLAG, AT(list), .help = "say what is running and stop nothing"},
+    {"list", 'l', OPTION_FLAG, AT(list), .help = "list the runs and stop nothing"},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -25,16 +25,13 @@ const struct command stop_command = {
     .arguments = "[RUN|DISPLAY]",
     .purpose = "stop a run",
     .details =
-        "Asks the run to end and waits until it has: what is pressed goes up at once, the record is "
-        "closed, and "
-        "the run's exit code is 130.  A run that does not answer within two seconds is asked again, "
-        "then killed, "
-        "and what it held is released.\n\n"
-        "Without an argument it stops the only run there is.  Of several, name one by the number of "
-        "its process, "
-        "its display, or its run directory.  A process that carries out many at once, as qa does, has a "
-        "line for itself and one for each, numbered 4711.3: its own number ends all of it, that of a "
-        "session, or its display, ends that session alone and nothing else of the process.\n\n"
+        "Asks the run to end and waits until it has: pressed keys and buttons are released at once, the "
+        "record is closed, and the run exits with 130. A run that does not answer within two seconds is "
+        "asked again, then killed, and what it held is released.\n\n"
+        "Without an argument it stops the only run there is. Of several, name one by its process id, its "
+        "display, or its run directory. A process that carries out many runs, as qa does, has a line for "
+        "itself and one for each session, numbered 4711.3: its own number ends all of it; the number or "
+        "display of a session ends that session alone.\n\n"
         "Exit status: 0 stopped; 1 no such run; 2 several runs and none named; 3 one has not ended.",
     .examples =
         "holorun stop\nholorun stop :1\nholorun stop 4711.3\nholorun stop --list\nholorun stop --all\n",
@@ -42,7 +39,7 @@ const struct command stop_command = {
     .run = cmd_stop,
 };
 
-/* ---- which ---------------------------------------------------------------------------------------- */
+/* ---- which runs ---------------------------------------------------------------------------------------- */
 
 /* ":1" is the first screen of ":1.0". */
 static bool same_display(const char *a, const char *b)
@@ -72,7 +69,7 @@ static bool named(const struct running *r, const char *name)
              (strlen(last) == n && !strncmp(name, last, n))));
 }
 
-/* One for each process: what has no line of its own goes under that of its first session. */
+/* One entry per process; a process without an entry of its own is represented by its first session. */
 static int whole(const struct running *runs, int n, struct running *out)
 {
     int k = 0;
@@ -91,7 +88,7 @@ static int several(int n, struct err *e)
                    "%d runs are under way: name one by process, display or run directory, or --all", n);
 }
 
-/* Those that are meant, into out; how many. */
+/* Fills out with the runs that are meant; returns how many. */
 static int choose(const struct running *runs, int n, const struct settings *s, const char *name,
                   struct running *out, struct err *e)
 {
@@ -116,7 +113,7 @@ static int choose(const struct running *runs, int n, const struct settings *s, c
     return k == 1 ? 1 : several(k, e);
 }
 
-/* ---- what is said ---------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void print_run(FILE *f, const struct running *r)
 {

@@ -123,8 +123,7 @@ static int open_screen(struct job *j, struct err *e)
     bool many = j->model != &j->own; /* of which nobody reads the same line for each */
     if (!many && d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
         warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes, or give it a "
-             "window "
-             "of that size with --view",
+             "window of that size with --view",
              d->screen_w, d->screen_h, view.w, view.h);
     return 0;
 }

@@ -25,8 +25,8 @@ const struct option_spec job_options[] = {
      "sampling temperature, 0 for greedy; default: the dialect's, a little more after an action without effect", NULL},
     {"seed", 's', OPTION_SEED, AT(seed), "N", 0, 0, "1", "random seed", NULL},
     {"window", 'w', OPTION_CHOICE, AT(window), "auto|sawtooth|strict", 0, 0, "auto",
-     "which old screenshots leave the model's context: all at once when it is full (sawtooth), the oldest at every step "
-     "(strict), or as the dialect says", NULL},
+     "which old screenshots leave the model's context: all at once when it is full (sawtooth), the oldest "
+     "at every step (strict), or as the dialect says", NULL},
     {"max-images", 0, OPTION_INT, AT(max_images), "N", 0, 4, "0",
      "screenshots in the model's context, 0 for the dialect's number", NULL},
     {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
@@ -60,8 +60,8 @@ const struct option_spec job_options[] = {
     STEP_OPTION(struct run_settings, ""),
     BREAK_OPTION(struct run_settings),
     {"ui-display", 0, OPTION_TEXT, AT(ui_display), ":N", 0, 256, NULL,
-     "display for the step window; default: the one that is worked on, beside the view where there is space, else "
-     "hidden while the agent looks and acts", NULL},
+     "display for the step window; default: the one that is worked on, beside the view where there is "
+     "space, else hidden while the agent looks and acts", NULL},
     {"runs", 0, OPTION_TEXT, AT(runs), "DIR", 0, 4096, NULL,
      "folder for run directories; default: the user's state folder", "HOLORUN_RUNS",
      .group = "record and output"},
