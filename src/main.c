@@ -1,10 +1,10 @@
-/* main.c - the table of commands, and which one a command line means.
+/* main.c - the table of commands, and the choice among them.
  *
  *   holorun COMMAND ...      that command
  *   holorun "TASK"           run: the task is one argument with a space in it
  *
- * A single word that is no command is refused rather than run as a task: a mistyped command must not
- * start to move the pointer.
+ * A single word that is not a command is refused rather than run as a task: a mistyped command must not move the
+ * pointer.
  */
 #include "base/nearest.h"
 #include "cli/manual.h"
@@ -79,7 +79,7 @@ static void refuse_name(const char *word)
         fprintf(stderr, "holorun: there is no command '%s'\n", word);
 }
 
-/* `words` were to be a command, or a task that was not put in quotes: it ends where options begin. */
+/* An unknown command, or a task without quotes, which ends where options begin. */
 static int refuse_words(char *const *words, int count)
 {
     int task = 1;
@@ -140,9 +140,9 @@ static int cmd_completion(int argc, char **argv)
     return 0;
 }
 
-/* ---- which command -------------------------------------------------------------------------- */
+/* ---- choosing the command -------------------------------------------------------------------------- */
 
-/* argv as if "run" had been written, so that every command finds its name in argv[0]. */
+/* Inserts "run", so that every command finds its name in argv[0]. */
 static int run_task(int argc, char **argv)
 {
     static char name[] = "run";
@@ -171,7 +171,7 @@ static int run_command_line(int argc, char **argv)
     return refuse_words(argv + 1, argc - 1);
 }
 
-/* An answer that could not be written is a failure, not a success that nobody saw. */
+/* An answer that could not be written to stdout is a failure. */
 int main(int argc, char **argv)
 {
     int code = run_command_line(argc, argv);

@@ -1,7 +1,6 @@
 /* manual.c - see manual.h.
  *
- * Three renderings of the same tables.  Nothing here knows any option by name: what is to be said about
- * one stands in its row, and a row that is missing from the manual cannot exist.
+ * Three renderings of the same tables.  No option is named here: its row says everything, so the manual is complete.
  */
 #include "cli/manual.h"
 
@@ -13,7 +12,7 @@
 
 enum { COLUMN = 26, COLUMN_NARROW = 8, NARROW = 60, WIDTH = 96, WIDTH_MIN = 32 };
 
-/* What is printed for people is as wide as the terminal, within reason. */
+/* Width of the terminal, within reason. */
 static int width(void)
 {
     int columns = bar_columns(WIDTH);
@@ -53,7 +52,7 @@ static const char general_files[] =
     "task.\n"
     ".TP\n.I MODEL/holorun.json\ndialect and coordinates of a model, as holorun calibrate has kept them.\n";
 
-/* Lines that are laid out, as the keys of a file: they are not to be run together. */
+/* A paragraph whose lines stay as they are, such as the keys of a file. */
 static bool is_layout(const char *paragraph)
 {
     return !strncmp(paragraph, "  ", 2);
@@ -284,7 +283,7 @@ static void page_exit(FILE *f)
     }
 }
 
-/* Each variable once, with the first option that it stands in for. */
+/* Each variable once, with the first option it belongs to. */
 static void page_environment(const struct command *const *commands, FILE *f)
 {
     const char *seen[64];

@@ -73,7 +73,7 @@ static int set_seed(void *at, const char *from, const char *text, struct err *e)
     return 0;
 }
 
-/* A number with K, M, G or T behind it; a small one without is in G. */
+/* A number followed by K, M, G or T; a small number without a letter is in G. */
 static int set_size(void *at, const char *from, const char *text, struct err *e)
 {
     static const char units[] = "KMGT";

@@ -78,18 +78,18 @@ struct command {
 
 enum { OPTIONS_HELP = -2 };
 
-/* Defaults of a table, and what the environment says: for who takes over settings of a command without its words. */
+/* Sets the defaults of a table and what the environment says, without a command line. */
 int options_defaults(const struct option_spec *table, void *settings, struct err *e);
 
 /* Fills the defaults, then reads argv[1..argc).  Returns the number of other arguments, which are moved
  * to the front of argv, -1 with a message, or OPTIONS_HELP after printing the help. */
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e);
 
-/* Says what was wrong and where the help is, on stderr; returns the exit code.  A command line that asked
+/* Prints what was wrong and where the help is on stderr; returns the exit code.  A command line that asked
  * for --json gets {"status": "failed", "exit": 2, "error": "..."} on stdout as well. */
 int options_refuse(const struct command *c, const struct err *e);
 
-/* The same for what went wrong later: one line on stderr, with --json one object on stdout. */
+/* The same for a later failure: one line on stderr, with --json one object on stdout. */
 int options_failed(const struct err *e);
 
 /* Words joined by spaces, in quotes for a shell; the caller frees it. */

@@ -1,4 +1,4 @@
-/* cmd/bench.c - `holorun bench`: how fast, beside the limit that bounds it; what is measured is in src/bench. */
+/* bench.c - `holorun bench` measures speed beside the limit that bounds it; src/bench measures. */
 #include "cmd/commands.h"
 
 #include "base/pool.h"
@@ -11,15 +11,15 @@
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct bench),
     {"random", 0, OPTION_TEXT, offsetof(struct bench, random), "SIZES", 0, 64, NULL,
-     "no checkpoint: sizes of holotron-12b, holotron4-30b or tiny, with weights made where they are used",
+     "use synthetic weights of the sizes of holotron-12b, holotron4-30b or tiny instead of a checkpoint",
      NULL},
     {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
-     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; besides these "
-     "fleet, what one machine does for a hundred sessions; threads, what threads with a session each do; "
-     "or to compare: peers, or of it peers-prompt, peers-decode or peers-tile",
+     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; not in all: fleet "
+     "(one machine with 100 sessions), threads (a session per thread), and for comparisons peers, "
+     "peers-prompt, peers-decode or peers-tile",
      NULL},
     {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
-     "runs of each figure at least; 1 to see that everything runs", NULL},
+     "least number of runs per figure; 1 only checks that everything runs", NULL},
     {"json", 'j', OPTION_FLAG, offsetof(struct bench, json), .help = "one JSON object a line on stdout"},
     {0},
 };
@@ -28,10 +28,9 @@ const struct command bench_command = {
     "bench",
     "",
     "measure speed against this machine's own limits",
-    "Times are the median and the minimum of several runs. Limits are measured at the start: arithmetic in "
-    "registers, and reading of memory; a model that fits in the caches can go beyond the second.\n"
-    "step is one turn of the agent without its display: settling, capture and acting are in the log of "
-    "every run.",
+    "Times are the median and the minimum of several runs. Limits are measured first: arithmetic in "
+    "registers and reading memory; a model that fits in the caches can exceed the second.\n"
+    "step is one step of the agent without a display; every run records its settling, capture and acting.",
     "holorun bench\nholorun bench --section decode --threads 1 --json\n"
     "holorun bench --device cuda --random holotron-12b --section fleet\n",
     options,

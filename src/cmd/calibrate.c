@@ -1,7 +1,6 @@
-/* cmd/calibrate.c - `holorun calibrate`: how does this model want to be asked, and what do its numbers mean?
+/* calibrate.c - `holorun calibrate` finds the dialect and the coordinate space of a model.
  *
- * What is measured and how: eval/calibrate.h.  This file chooses the dialects, and shows the evidence
- * before the verdict.
+ * eval/calibrate.h does the measuring; this file chooses the dialects and prints the evidence before the verdict.
  */
 #include "cmd/commands.h"
 
@@ -27,16 +26,17 @@ struct settings {
 static const struct option_spec options[] = {
     MODEL_OPTIONS(struct settings),
     {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
-     "measure this one only; without it every dialect that has a question for a place", NULL},
+     "measure this dialect only; default: every dialect that can ask for a place", NULL},
     {"targets", 'n', OPTION_INT, offsetof(struct settings, targets), "N", CALIBRATE_GIVE_UP,
-     CALIBRATE_MAX_TARGETS, "24", "buttons to ask for, in each dialect", NULL},
+     CALIBRATE_MAX_TARGETS, "24", "buttons to ask for in each dialect", NULL},
     {"size", 0, OPTION_TEXT, offsetof(struct settings, size), "WxH", 0, 32, NULL,
-     "size of the screens; without it that of the dialect, or 1280x800", NULL},
+     "size of the screens; default: the dialect's, or 1280x800", NULL},
     {"steps", 0, OPTION_FLAG, offsetof(struct settings, steps), NULL, 0, 0, "yes",
-     "ask also for a step as in a run, with the whole system text", NULL},
-    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "other buttons", NULL},
+     "also ask for a step as in a run, with the whole system prompt", NULL},
+    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed of the buttons",
+     NULL},
     {"write", 'w', OPTION_FLAG, offsetof(struct settings, write),
-     .help = "keep the verdict in the model's directory (holorun.json), where every command finds it"},
+     .help = "save the verdict in the model's directory (holorun.json), where every command reads it"},
     JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
@@ -46,12 +46,12 @@ const struct command calibrate_command = {
     "calibrate",
     "",
     "find out which dialect a model speaks and what its coordinates mean",
-    "Draws screens with labelled buttons, asks the model for each of them in the words of every dialect, "
-    "and counts in which coordinate space its answers lie on the buttons: norm1000 (0 to 1000), norm1 (0 "
-    "to 1), px (pixels) or bin64 (0 to 63). No display is needed.\n\n"
-    "A dialect is given up when after 8 answers most are unreadable and hardly one hits. The line that is "
-    "fitted to the answers tells what the numbers mean also where no space fits. Exit code 5: no dialect "
-    "hits more often than not, and nothing is written.",
+    "Draws screens with labelled buttons, asks the model for each of them in every dialect, and counts in "
+    "which coordinate space its answers hit the buttons: norm1000 (0 to 1000), norm1 (0 to 1), px (pixels) "
+    "or bin64 (0 to 63). No display is needed.\n\n"
+    "A dialect is abandoned when most of its first 8 answers are unreadable and hardly one hits. A line "
+    "fitted to the answers shows what the numbers mean even when no space fits. Exit code 5: no dialect "
+    "hits more than half of the buttons, and nothing is written.",
     "holorun calibrate --model ~/models/Holotron-12B\n"
     "holorun calibrate --model ~/models/Holotron-12B --dialect holo3 --targets 50 --write\n",
     options,
@@ -63,9 +63,9 @@ struct calibration {
     struct candidate *candidates;
     int n;
     struct bar bar;
-    const char *at; /* dialect that is being asked */
-    bool told;      /* the table or the object is on stdout */
-    int before;     /* answers of earlier candidates, given up or not */
+    const char *at; /* dialect being measured */
+    bool told;      /* the result is on stdout */
+    int before;     /* answers of earlier candidates */
 };
 
 /* ---- candidates --------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ static void add_candidate(struct calibration *k, const char *name, bool own)
     dialect_free(d);
 }
 
-/* The model's own first: of equals it wins. */
+/* The model's own dialect comes first, so that it wins a tie. */
 static int choose_candidates(struct calibration *k, struct err *e)
 {
     struct err ignored = ERR_INIT;
@@ -120,7 +120,7 @@ static int ask(struct calibration *k, int w, int h, struct err *e)
     return rc;
 }
 
-/* ---- what came out ------------------------------------------------------------------------------ */
+/* ---- results ------------------------------------------------------------------------------ */
 
 static void print_counts(const struct heard *h, enum coord_space space)
 {

@@ -1,4 +1,4 @@
-/* commands.h - the commands of the program, each in a file of its own: cmd_NAME.c.
+/* commands.h - the commands of the program, each in a file of its own: cmd/NAME.c.
  *
  * A command is `int cmd_NAME(int argc, char **argv)` with argv[0] its name, returning the exit code, and
  * a `const struct command NAME_command` that main.c lists: the table of its options (options.h).

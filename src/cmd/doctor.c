@@ -1,8 +1,8 @@
-/* cmd/doctor.c - `holorun doctor`: what this machine has, what is missing, how to mend it.
+/* doctor.c - `holorun doctor` checks this machine.
  *
- * A list of checks, each of which ends as ok, as a warning (works, less well) or as failed (a run will
- * not work), with what was found and, unless it is well, what to do.  The exit code is 3 when something
- * about the machine or its display failed, else 4 when the model did, else 0.
+ * Each check ends as ok, as a warning (it works, less well) or as failed (a run will not work), with what was found
+ * and, unless it is ok, what to do.  The exit code is 3 when the machine or its display failed a check, else 4 when
+ * the model did, else 0.
  */
 #include "cmd/commands.h"
 
@@ -26,14 +26,14 @@ struct settings {
 static const struct option_spec options[] = {
     SCREEN_OPTIONS(struct settings),
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
-     "model directory to look for; without it the model that comes with holorun", "HOLORUN_MODEL"},
+     "model directory to check; default: the model that comes with holorun", "HOLORUN_MODEL"},
     JSON_OPTION(struct settings),
     {0},
 };
 
 const struct command doctor_command = {"doctor",
                                        "",
-                                       "check display, model and processor, and say how to mend what fails",
+                                       "check display, model and CPU, and say how to fix what fails",
                                        NULL,
                                        "holorun doctor\nholorun doctor --display :1 --json\n",
                                        options,
@@ -50,7 +50,7 @@ struct finding {
     const char *name;
     enum status status;
     char *detail;
-    const char *mend; /* NULL when ok, or when the detail says it */
+    const char *mend; /* how to fix it; NULL when ok, or when the detail says it */
 };
 
 struct report {

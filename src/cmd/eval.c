@@ -1,8 +1,8 @@
-/* cmd/eval.c - `holorun eval FILE.jsonl`: how often does the model point at the right place?
+/* eval.c - `holorun eval FILE.jsonl` scores grounding: how often the model points at the right place.
  *
- * One greedy question for each item, as `ground` asks it; the place is mapped exactly, without rounding to
- * pixels, into the picture that the target speaks of.  Each answer is in the results file before the next
- * question is asked.  What is in the file format and how it is scored: eval/eval.h, eval/results.h.
+ * Asks one greedy question per item, as `ground` does; the answer is mapped exactly, without rounding to pixels, to
+ * the coordinates of the item's box.  Each answer is in the results file before the next question is asked.  The
+ * file format and the scoring are in eval/eval.h and eval/results.h.
  */
 #include "cmd/commands.h"
 
@@ -37,13 +37,12 @@ static const struct option_spec options[] = {
     {"only", 0, OPTION_TEXT, offsetof(struct settings, only), "GROUP", 0, 512, NULL,
      "only items with this tag: TAG=VALUE, or a value of any tag", NULL},
     {"results", 'o', OPTION_TEXT, offsetof(struct settings, results), "FILE", 0, 4096, NULL,
-     "where each answer is written; without it NAME-TIME.jsonl in eval of the user's state folder", NULL},
+     "results file; default: NAME-TIME.jsonl in the eval folder of the user's state folder", NULL},
     {"resume", 0, OPTION_FLAG, offsetof(struct settings, resume),
-     .help = "go on with the results of a run that was stopped: the file of --results, or the newest of "
-             "this set"},
+     .help = "continue an interrupted evaluation: the file of --results, or the newest of this set"},
     {"free", 0, OPTION_FLAG, offsetof(struct settings, free),
      .help =
-         "let the model write what it likes: shows how often it keeps to the format, and lets it say none"},
+         "generate without a grammar: shows how often the model keeps to the format, and lets it answer none"},
     JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},
@@ -54,12 +53,12 @@ const struct command eval_command = {
     "FILE.jsonl",
     "score how often the model finds what it is asked for",
     "Each line of the file is a JSON object with image (a PNG, relative to the file), instruction, and box "
-    "[x1, y1, x2, y2] or poly [x1, y1, x2, y2, ...] in pixels, or null where there is nothing to be found; "
-    "also id, w and h (the size that the box speaks of, when it is not the image's), and tags, an object "
-    "of texts: each value of each tag is a group that is counted apart. Public sets are brought into this "
-    "form by convert.sh, in assets/eval or, installed, in share/holorun/eval.\n\n"
-    "A place on the edge of a target counts as inside. A reply that cannot be read counts as wrong. Images "
-    "that cannot be read are named, are no part of the rate, and make the exit code 3.",
+    "[x1, y1, x2, y2] or poly [x1, y1, x2, y2, ...] in pixels, or null when the target is absent; also id, "
+    "w and h (the size that the box refers to, if not the image's), and tags, an object of texts: each "
+    "value of each tag is a group with its own score. convert.sh, in assets/eval or, installed, in "
+    "share/holorun/eval, converts public sets.\n\n"
+    "A point on the edge of a target counts as inside. An unreadable reply counts as wrong. Unreadable "
+    "images are named, do not count, and make the exit code 3.",
     "holorun eval screenspot.jsonl\nholorun eval screenspot.jsonl --only platform=web --limit 100\n"
     "holorun eval screenspot.jsonl --resume --json\n",
     options,
@@ -70,10 +69,10 @@ struct evaluation {
     struct vqa l;
     struct eval_set set;
     struct eval_results results;
-    struct image image; /* of the item at hand, kept for the next */
+    struct image image; /* of the current item, reused by the next */
     char *image_path;
     int done, hits, shown, broken;
-    bool told; /* the totals, and in them what went wrong */
+    bool told; /* the totals were printed */
 };
 
 /* ---- which items ------------------------------------------------------------------------------ */
@@ -95,8 +94,8 @@ static bool is_wanted(const struct eval_item *item, const char *only)
     return false;
 }
 
-/* Items that are not wanted leave the set. */
-static int narrow(struct eval_set *set, const struct settings *s, struct err *e)
+/* Removes items that --only and --limit exclude. */
+static int select_items(struct eval_set *set, const struct settings *s, struct err *e)
 {
     int n = 0;
     for (int i = 0; i < set->n; i++) {
@@ -113,7 +112,7 @@ static int narrow(struct eval_set *set, const struct settings *s, struct err *e)
     return n ? 0 : err_set(e, ERR_USAGE, "no item is in the group '%s'", s->only);
 }
 
-/* A set whose boxes are under another name would be all silence. */
+/* Refuses a set without any box: its boxes are probably under another key. */
 static void tell_unknown(const struct eval_set *set)
 {
     struct buf names;
@@ -209,7 +208,7 @@ static int ask_all(struct evaluation *v, struct err *e)
     return rc;
 }
 
-/* The newest of the model's weight files: a model that was trained on is another one. */
+/* Time of the newest weight file: a model that was trained further is another model. */
 static json_t *weights_time(const char *dir)
 {
     long long newest = 0;
@@ -319,7 +318,7 @@ static int evaluate(struct evaluation *v, const char *file, struct err *e)
 {
     const struct settings *s = v->s;
     struct engine_options model = MODEL_ENGINE(*s);
-    if (eval_set_read(&v->set, file, e) || narrow(&v->set, s, e))
+    if (eval_set_read(&v->set, file, e) || select_items(&v->set, s, e))
         return -1;
     tell_unknown(&v->set);
     if (vqa_open(&v->l, s->dialect, &model, 1, e))

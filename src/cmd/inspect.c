@@ -1,7 +1,7 @@
-/* cmd/inspect.c - `holorun inspect MODEL`: what a model directory holds, and what would be refused.
+/* inspect.c - `holorun inspect MODEL` shows what a model directory holds and what would be refused.
  *
- * Everything is gathered in one JSON object, which is printed as it is or as tables.  No weight is read: the
- * headers of the files say what is in them.  A directory that cannot be run is shown as far as it can be read.
+ * Collects everything in one JSON object and prints it as it is or as tables.  Reads headers only, no weights.  A
+ * directory that cannot be run is shown as far as it can be read.
  */
 #include "cmd/commands.h"
 
@@ -28,7 +28,7 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
-     "the same as the argument; without either the model that comes with holorun", "HOLORUN_MODEL"},
+     "the same as the argument; default: the model that comes with holorun", "HOLORUN_MODEL"},
     JSON_OPTION(struct settings),
     {0},
 };
@@ -139,7 +139,7 @@ static void add_to(json_t *o, const char *key, json_int_t n)
     json_object_set_new(o, key, json_integer(json_integer_value(json_object_get(o, key)) + n));
 }
 
-/* One entry for all tensors that differ in numbers of layers only. */
+/* One entry for all tensors whose names differ in the layer number only. */
 static void put_tensor(json_t *groups, const struct lm_config *c, const struct st_tensor *t)
 {
     char name[256], shape[128];
@@ -204,7 +204,7 @@ static void put_tokenizer(json_t *root, const struct model_config *c, const stru
     json_object_set_new(root, "tokenizer", o);
 }
 
-/* ---- what is wrong --------------------------------------------------------------------------------------- */
+/* ---- problems --------------------------------------------------------------------------------------- */
 
 static void add_problem(void *arg, const char *text)
 {
@@ -236,7 +236,7 @@ static void look(json_t *root, const char *dir)
         put_language(config, &c.lm);
         put_vision(config, &c);
         if (c.quant[0])
-            json_object_set_new(config, "quantised", json_string(c.quant));
+            json_object_set_new(config, "quantized", json_string(c.quant));
     }
     if (!(s = safetensors_open(dir, &e)))
         add_problem(root, e.text);

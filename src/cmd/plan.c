@@ -1,10 +1,10 @@
-/* cmd/plan.c - `holorun plan MODEL`: what it takes to run a model, what fits, and how fast it could be.
+/* plan.c - `holorun plan MODEL` says what a model needs, what fits, and how fast it could be.
  *
  * Memory is counted by setting the model up on a backend that only counts (capacity/plan.h); no weight is read.
- * Limits are what the work costs (capacity/cost.h) against the machine's own arithmetic and memory, measured in a
- * quarter of a second, or against numbers given.  They are upper limits: nothing can be faster.
+ * Speed limits divide the cost of the work (capacity/cost.h) by the machine's arithmetic and memory bandwidth,
+ * measured in a quarter of a second or given on the command line.  Nothing can be faster than these limits.
  *
- * Everything is gathered in one JSON object, which is printed as it is or as tables.
+ * Everything is collected in one JSON object, which is printed as it is or as tables.
  */
 #include "cmd/commands.h"
 
@@ -22,34 +22,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { CONTEXT = 12288, PIECE = 512, WORDS = 64 /* of a step beside its screenshot */ };
+enum { CONTEXT = 12288, CHUNK = 512, WORDS = 64 /* of a step beside its screenshot */ };
 
 static const struct option_spec options[] = {
     {"model", 'm', OPTION_TEXT, offsetof(struct plan_settings, model), "DIR", 0, 4096, NULL,
-     "the same as the argument; without either the model that comes with holorun", "HOLORUN_MODEL"},
+     "the same as the argument; default: the model that comes with holorun", "HOLORUN_MODEL"},
     {"gpu", 0, OPTION_SIZE, offsetof(struct plan_settings, gpu), "SIZE", 0, 0, NULL,
      "plan for a GPU with so much memory, as 24G, instead of this machine", NULL},
     {"memory", 0, OPTION_SIZE, offsetof(struct plan_settings, memory), "SIZE", 0, 0, NULL,
      "plan for a machine with so much free memory, as 32G, instead of what is free now", NULL},
     {"state-memory", 0, OPTION_SIZE, offsetof(struct plan_settings, state_memory), "SIZE", 0, 0, NULL,
-     "memory that states of conversations may take, as with the other commands: how many are there at once",
+     "memory for the states of sessions, as with the other commands; says how many fit",
      "HOLORUN_STATE_MEMORY"},
     WEIGHTS_OPTIONS(struct plan_settings),
     STATE_OPTION(struct plan_settings),
     {"sessions", 'n', OPTION_INT, offsetof(struct plan_settings, sessions), "N", 1, 100000, "1",
-     "conversations in memory at once", NULL},
+     "sessions in memory at once", NULL},
     {"context", 'c', OPTION_INT, offsetof(struct plan_settings, context), "T", 0, 1 << 28, "0",
-     "tokens of each of them; 0 for 12288, or as many as the model was made for", NULL},
+     "tokens per session; 0 for 12288, or the model's maximum", NULL},
     {"screen", 0, OPTION_TEXT, offsetof(struct plan_settings, screen), "WxH", 0, 32, "1920x1080",
      "size of the screenshot of a step", NULL},
     {"generated", 0, OPTION_INT, offsetof(struct plan_settings, generated), "N", 1, 100000, "100",
-     "tokens that a step generates", NULL},
+     "tokens generated per step", NULL},
     {"bandwidth", 0, OPTION_NUMBER, offsetof(struct plan_settings, bandwidth), "GB/S", 0, 1e6, "0",
-     "of the memory; 0 to measure this machine's", NULL},
+     "memory bandwidth; 0 to measure this machine", NULL},
     {"flops", 0, OPTION_NUMBER, offsetof(struct plan_settings, flops), "TFLOP/S", 0, 1e6, "0",
-     "of bf16 products; 0 to measure this machine's", NULL},
+     "rate of bf16 products; 0 to measure this machine", NULL},
     {"threads", 0, OPTION_INT, offsetof(struct plan_settings, threads), "N", 0, 256, "0",
-     "threads that measure, 0 for one on every core", "HOLORUN_THREADS"},
+     "threads for measuring, 0 for one per core", "HOLORUN_THREADS"},
     {"json", 'j', OPTION_FLAG, offsetof(struct plan_settings, json),
      .help = "one JSON object on stdout, in bytes"},
     {0},
@@ -58,12 +58,12 @@ static const struct option_spec options[] = {
 const struct command plan_command = {
     "plan",
     "[MODEL]",
-    "tell what a model needs: memory by part, what fits, upper limits of speed",
-    "Reads headers only, no weights. A size is a number with K, M, G or T (1024, 1024^2, ...) behind it; a "
-    "small one without is G. On this machine a quarter of the free memory is left to the system, on a GPU "
-    "a twentieth to its driver.\n"
-    "Limits are upper ones: arithmetic and bytes that cannot be avoided against the peak of the machine. "
-    "For a GPU they need --bandwidth and --flops. The exit code is 1 when it does not fit.",
+    "say what a model needs: memory by part, what fits, upper limits of speed",
+    "Reads headers only, no weights. A size is a number followed by K, M, G or T (powers of 1024); a small "
+    "number without a letter is in G. A quarter of this machine's free memory is left to the system, a "
+    "twentieth of a GPU's to its driver.\n"
+    "Limits are upper bounds: unavoidable arithmetic and memory traffic divided by the machine's peak. For "
+    "a GPU they need --bandwidth and --flops. The exit code is 1 when it does not fit.",
     "holorun plan\nholorun plan ~/models/Holotron-12B --sessions 4 --context 32768\n"
     "holorun plan DIR --gpu 80G --bandwidth 3350 --flops 990 --json\n",
     options,
@@ -79,7 +79,7 @@ static int read_screen(const char *text, int *w, int *h, struct err *e)
     return 0;
 }
 
-/* ---- what is planned ------------------------------------------------------------------------------------- */
+/* ---- the configuration ------------------------------------------------------------------------------------- */
 
 static void note(struct planning *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void note(struct planning *g, const char *fmt, ...)
@@ -147,7 +147,7 @@ static void put_memory(const struct planning *g)
     json_object_set_new(g->root, "session", session);
 }
 
-/* State memory: what is given, or all that is left beside the engine. */
+/* State memory: as given, or all that the engine leaves. */
 static void put_states(struct planning *g, size_t room)
 {
     const struct plan *p = &g->p;
@@ -197,7 +197,7 @@ static void put_fit(struct planning *g)
         note(g,
              "%.2f GiB of them do not fit in memory and are read from the disk again for every token and "
              "every %d tokens of a prompt",
-             planning_gib(p->streamed), PIECE);
+             planning_gib(p->streamed), CHUNK);
     note(g, "keys and values lie in buffers that grow by %lld tokens or a 32nd, whichever is more",
          (long long)state_capacity(0, 1));
 }
@@ -232,7 +232,7 @@ static double decode_bytes(const struct planning *g, int sessions)
                           g->context);
 }
 
-/* One look at the screen, read and answered, in seconds. */
+/* Seconds of one step: a screenshot encoded and read, a reply generated. */
 static double step_time(const struct planning *g, json_t *o)
 {
     struct tile_grid grid = preprocess_grid(&g->c, g->screen_w, g->screen_h);
@@ -250,7 +250,7 @@ static void put_limits(struct planning *g)
     const struct model_config *c = &g->c;
     json_t *o = json_object();
     double token = cost_text_flop(c, 1, g->context) + cost_head_flop(c, g->p.vocab);
-    double prompt = cost_text_flop(c, PIECE, g->context) / PIECE;
+    double prompt = cost_text_flop(c, CHUNK, g->context) / CHUNK;
     put_rate(o, "flop_token", token);
     put_rate(o, "flop_prompt_token", prompt);
     put_rate(o, "bytes_step", decode_bytes(g, 1));

@@ -1,4 +1,4 @@
-/* plan.h - a plan in the making (cmd/plan.c), and its half that prints it (cmd/plan_print.c). */
+/* plan.h - what cmd/plan.c collects and cmd/plan_print.c prints. */
 #ifndef HOLORUN_CMD_PLAN_H
 #define HOLORUN_CMD_PLAN_H
 
@@ -21,7 +21,7 @@ struct planning {
     char *dir;
     struct model_config c;
     struct plan p;
-    size_t memory, usable; /* there is, and may be used */
+    size_t memory, usable; /* of the machine, and what may be used */
     size_t files;          /* pages of the program and its libraries */
     int screen_w, screen_h;
     int64_t context;

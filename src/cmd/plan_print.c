@@ -1,6 +1,6 @@
-/* cmd/plan_print.c - the plan of `holorun plan` as tables.  See cmd/plan.h.
+/* plan_print.c - prints the plan of `holorun plan` as tables; see cmd/plan.h.
  *
- * What is shown was decided when it was gathered: the verdict, notes and speeds are those of the JSON object.
+ * Verdict, notes and speeds come from the JSON object; nothing is computed here.
  */
 #include "cmd/plan.h"
 

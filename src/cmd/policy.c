@@ -1,5 +1,5 @@
-/* cmd/policy.c - `holorun policy`: the rules in force, whether a file of them is right, and which rule an
- * action would meet.
+/* policy.c - `holorun policy` prints the rules in force, checks a policy file, and explains which rule an action
+ * meets.
  */
 #include "cmd/commands.h"
 
@@ -20,18 +20,16 @@ struct settings {
 
 static const struct option_spec options[] = {
     {"explain", 0, OPTION_TEXT, AT(explain), "ACTION", 0, 65536, NULL,
-     "which rule decides about this action, one JSON object as in the record of a run", NULL},
+     "which rule decides about this action (one JSON object, as in the record of a run)", NULL},
     {"title", 0, OPTION_TEXT, AT(title), "TEXT", 0, 500, "",
-     "with --explain: the title of the window that the action goes to", NULL},
-    {"class", 0, OPTION_TEXT, AT(class), "TEXT", 0, 120, "", "with --explain: its class", NULL},
-    {"program", 0, OPTION_TEXT, AT(program), "FILE", 0, 250, "", "with --explain: the file of its process",
-     NULL},
+     "with --explain: title of the window that the action goes to", NULL},
+    {"class", 0, OPTION_TEXT, AT(class), "TEXT", 0, 120, "", "with --explain: its window class", NULL},
+    {"program", 0, OPTION_TEXT, AT(program), "FILE", 0, 250, "",
+     "with --explain: the executable of its process", NULL},
     {"task", 0, OPTION_TEXT, AT(task), "TEXT", 0, 65536, "",
-     "with --explain: the task that a plan is held against", NULL},
+     "with --explain: the task that a plan is compared with", NULL},
     {"spent", 0, OPTION_LIST, AT(spent), "'N COUNTER'", 0, 64, NULL,
-     "with --explain: what the run has used up, as '50 steps', for rules with after; may be given several "
-     "times",
-     NULL},
+     "with --explain: what the run has used up, as '50 steps', for rules with after; may be repeated", NULL},
     {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
      "with --explain: the width of the root window", NULL},
     {"height", 0, OPTION_INT, AT(height), "PIXELS", 1, 32767, "1080", "with --explain: its height", NULL},
@@ -42,25 +40,31 @@ static const struct option_spec options[] = {
 const struct command policy_command = {
     .name = "policy",
     .arguments = "[FILE]",
-    .purpose = "show and check the rules on what the agent may do",
-    .details = "Prints the rules in force, in the order in which they are tried: those of the file, or "
-               "without one of policy.yaml in the user's configuration folder when there is one, then "
-               "those that are built in.  A file that is wrong is refused with its line, the key and what "
-               "was expected there.\n\n"
-               "A rule names a verdict (deny, confirm, allow) and what it is about; the first rule that "
-               "matches an action decides:\n\n"
-               "  builtin: yes              # no: without the built-in rules\n"
-               "  otherwise: allow          # what no rule is about\n"
+    .purpose = "show and check the rules about what the agent may do",
+    .details = "Prints the rules in force in the order in which they are tried: those of the file (default: "
+               "policy.yaml in the user's configuration folder, if there is one), then the built-in rules. "
+               "A wrong file is refused with its line, the key, and what was expected.\n\n"
+               "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
+               "action decides:\n\n"
+               "  builtin: yes              # no: leave the built-in rules out\n"
+               "  otherwise: allow          # when no rule matches\n"
+               "  limits:                   # budgets that end a run; 0: none\n"
+               "    typed: 0                # characters typed\n"
+               "    rate: 0                 # actions on the screen within a minute\n"
+               "    errors: 5               # failed or refused steps in a row\n"
+               "    repeats: 5              # of one action without a visible effect\n"
+               "    no_effect: 12           # actions in a row without a visible effect\n"
+               "    corner_stop: no         # yes: the pointer in the top left corner stops\n"
                "  rules:\n"
                "    - deny: the panel\n"
                "      zone: [0, 0, 100%, 32]\n"
                "    - confirm: orders\n"
                "      actions: [click, type]\n"
                "      element: buy|order\n\n"
-               "Keys of a rule: actions, element, text, title, class, program (regular expressions, small "
-               "and capital letters alike), terminal, zone, keys, longer, host, secret, new_goal (a plan "
-               "that the task does not speak of), after (what the run has used up: 50 steps, 600 seconds, "
-               "or tokens, actions, characters, errors).  In doubt a rule forbids rather than allows.",
+               "Keys of a rule: actions, element, text, title, class, program (regular expressions, "
+               "case-insensitive), terminal, zone, keys, longer, host, secret, new_goal (a plan with goals "
+               "that the task does not mention), after (what the run has used up: 50 steps, 600 seconds, "
+               "or tokens, actions, characters, errors). In doubt a rule denies rather than allows.",
     .examples = "holorun policy\n"
                 "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, "
                 "\"element\": \"Buy\"}'\n",

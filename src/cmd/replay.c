@@ -1,7 +1,6 @@
-/* cmd/replay.c - `holorun replay RUN --verify`: the model again on the recorded screenshots, and whether the same comes
- * out.
+/* replay.c - `holorun replay RUN --verify` feeds the recorded screenshots to the model again and compares the result.
  *
- * The run's own settings decide how the model computes (instruction set, numbers), unless others are given here.
+ * The recorded settings decide how the model computes (instruction set, storage types), unless others are given here.
  */
 #include "cmd/commands.h"
 
@@ -19,33 +18,33 @@
 
 static const struct option_spec options[] = {
     {"verify", 0, OPTION_FLAG, AT(verify),
-     .help = "let the model read the recorded screenshots again and compare every token and every logit"},
+     .help =
+         "feed the recorded screenshots to the model again and compare every token and a hash of all logits"},
     {"actions", 0, OPTION_FLAG, AT(actions), .help = "perform the recorded actions, without a model"},
-    {"from", 0, OPTION_INT, AT(from), "K", 1, 100000, "1", "the first step whose actions are performed",
+    {"from", 0, OPTION_INT, AT(from), "K", 1, 100000, "1", "first step to perform", NULL},
+    {"to", 0, OPTION_INT, AT(to), "K", 0, 100000, "0", "last step to perform, 0 for the last of the run",
      NULL},
-    {"to", 0, OPTION_INT, AT(to), "K", 0, 100000, "0", "the last one, 0 for the last of the run", NULL},
     {"threshold", 0, OPTION_NUMBER, AT(threshold), "SHARE", 0, 1, "0.005",
-     "share of the screen, in squares of 32 pixels, that may differ from the recorded one before an action",
-     NULL},
+     "share of the screen, in tiles of 32x32 pixels, that may differ from the record before an action", NULL},
     {"speed", 0, OPTION_NUMBER, AT(speed), "X", 0, 1000, "0",
-     "1 for the pauses that the run had, 2 for half of them, 0 for none but for the screen to settle", NULL},
+     "1 keeps the recorded pauses, 2 halves them, 0 waits only for the screen to settle", NULL},
     {"dry-run", 0, OPTION_FLAG, AT(dry_run),
      .help = "compare the screen before each action, but press nothing"},
     SCREEN_OPTIONS(struct replay_settings),
-    PACE_OPTIONS(struct replay_settings, "; without it as in the run"),
+    PACE_OPTIONS(struct replay_settings, "; default: as in the run"),
     {"observe-only", 0, OPTION_FLAG, AT(observe_only),
-     .help = "nothing but moving the pointer, scrolling, waiting and looking"},
+     .help = "allow only moving the pointer, scrolling, waiting and looking"},
     {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
-     "the value for {{NAME}} in a recorded text, as for run; may be given several times", NULL},
+     "the value for {{NAME}} in a recorded text, as for run; may be repeated", NULL},
     {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
-     "paint over fields that a secret was typed into; to be as in the run, or the screen is another", NULL},
-    HIDE_OPTION(struct replay_settings, "; those of the run are"),
+     "paint over fields that a secret was typed into; must be as in the run, or the screens differ", NULL},
+    HIDE_OPTION(struct replay_settings, "; default: as in the run"),
     RULES_OPTIONS(struct replay_settings),
     {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html: both runs side by side",
      NULL},
     MODEL_OPTIONS(struct replay_settings),
     {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
-     "how to speak to the model; without it as the run did", NULL},
+     "prompt and reply format; default: the run's", NULL},
     RUNS_OPTION(struct replay_settings),
     JSON_OPTION(struct replay_settings),
     QUIET_OPTION(struct replay_settings),
@@ -55,21 +54,19 @@ static const struct option_spec options[] = {
 const struct command replay_command = {
     .name = "replay",
     .arguments = "[RUN]",
-    .purpose = "do a recorded run again, to see whether the same comes out",
+    .purpose = "repeat a recorded run and compare",
     .details =
-        "RUN is a run's folder or its name in the folder of runs; without it the newest run is taken.\n\n"
-        "--verify lets the model read the recorded screenshots again, with the settings and the dice of "
-        "then, and compares for each reply the tokens of its prompt, its own tokens, and a hash of all "
-        "logits that they were chosen from. A model, a dialect or a screenshot that is not the one of then "
-        "is named, and so is the first token that comes out otherwise. Exit code 0: the same; 1: something "
-        "differs; 3, 4: it could not be done.\n\n"
-        "The same bits come out on the same kind of processor (the instruction set of then is used when "
-        "this one has it), whatever the number of threads.\n\n"
+        "RUN is a run's folder or its name in the folder of runs; default: the newest run.\n\n"
+        "--verify feeds the recorded screenshots to the model again with the recorded settings and random "
+        "seeds, and compares for each reply the tokens of its prompt, its own tokens, and a hash of all "
+        "logits they were sampled from. It names a model, dialect or screenshot that has changed, and the "
+        "first token that differs. Exit code 0: the same; 1: something differs; 3, 4: it could not run.\n\n"
+        "Results are bit-identical on the same kind of CPU (the recorded instruction set is used if this "
+        "CPU has it) for any number of threads.\n\n"
         "--actions performs the recorded actions on a display, without a model. It stops before an action "
-        "when the screen is not the one of then, and shows both with what differs in the report of a run "
-        "directory of its own. Secrets that the run typed are on record by their names, and to be given "
-        "again with --secret. The rules on what may be done are those of now; Escape twice, Ctrl-C and "
-        "holorun stop end it.",
+        "when the screen differs from the record, and shows both in the report of a run directory of its "
+        "own. The record has secrets by name only: give them again with --secret. Today's rules apply; "
+        "Escape twice, Ctrl-C and holorun stop end it.",
     .examples = "holorun replay --verify\nholorun replay 20261121T054500Z-9f3c01ab --verify --json\n",
     .options = options,
     .run = cmd_replay,
@@ -85,7 +82,7 @@ struct job {
     char *model_dir;
 };
 
-/* ---- what the run was made with --------------------------------------------------------------------------------------- */
+/* ---- the recorded model --------------------------------------------------------------------------------------- */
 
 static const json_t *of_run(const struct job *j, const char *key)
 {
@@ -120,7 +117,7 @@ static int open_dialect(struct job *j, struct err *e)
     return 0;
 }
 
-/* Every byte of the weights where the run has their hash, else what engine_hash covers. */
+/* Compares every byte of the weights if the run recorded their hash, else what engine_hash covers. */
 static int compare_model(struct job *j, struct err *e)
 {
     const json_t *then = of_run(j, "model");
@@ -151,7 +148,7 @@ static int open_model(struct job *j, struct err *e)
     return (j->engine = engine_open(&o, e)) ? compare_model(j, e) : -1;
 }
 
-/* ---- saying it ---------------------------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------------------------------- */
 
 static void stepped(void *arg, int step, const struct verification *v)
 {
@@ -178,8 +175,7 @@ static void print_outcome(const struct job *j)
     const char *isa = field_text(of_run(j, "model"), "isa");
     print_differences(j);
     if (v->n && *isa && strcmp(isa, engine_isa(j->engine)) != 0)
-        printf("the run was computed with %s, this with %s: other bits are to be expected\n", isa,
-               engine_isa(j->engine));
+        printf("the run used the kernels %s, this machine %s: bits may differ\n", isa, engine_isa(j->engine));
     printf("%s: %d step%s, %d repl%s, %lld tokens, logits of %d compared\n", v->n ? "differs" : "the same",
            v->steps, v->steps == 1 ? "" : "s", v->replies, v->replies == 1 ? "y" : "ies",
            (long long)v->tokens, v->hashed);
@@ -214,7 +210,7 @@ static void print_json(const struct job *j)
 
 static uint64_t seed_of(const json_t *settings)
 {
-    const json_t *seed = json_object_get(settings, "seed"); /* as text when JSON's integers do not reach */
+    const json_t *seed = json_object_get(settings, "seed"); /* a text when it exceeds JSON's integers */
     return json_is_integer(seed) ? (uint64_t)json_integer_value(seed)
                                  : strtoull(field_text(settings, "seed"), NULL, 10);
 }
@@ -267,8 +263,8 @@ static bool is_processor(const char *isa)
     return !strcmp(isa, "ref") || !strncmp(isa, "avx", 3);
 }
 
-/* The settings that decide how the model computes, with what they came to then: which directory, and on a processor
- * which instruction set. */
+/* The recorded settings with the values that were in effect: the model's directory, the device, and on a CPU the
+ * instruction set. */
 static json_t *settings_of(const json_t *run)
 {
     const json_t *model = json_object_get(run, "model");
@@ -287,7 +283,7 @@ static json_t *settings_of(const json_t *run)
     return settings;
 }
 
-/* Which run it is stands among the words, and how it was computed in the run: the words are read twice. */
+/* The command line names the run, and the run has the settings: the command line is parsed twice. */
 static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
     static const char *const taken[] = {
@@ -303,7 +299,7 @@ static int read_words(struct job *j, struct recorded_line *l, int argc, char **a
     if (n < 0)
         return n;
     json_t *settings = settings_of(j->record.run);
-    j->s = (struct replay_settings){0}; /* lists would grow twice */
+    j->s = (struct replay_settings){0}; /* else lists would be appended to twice */
     recorded_line(l, settings, options, taken, argc, argv);
     json_decref(settings);
     return options_parse(&replay_command, &j->s, l->argc, l->argv, e);

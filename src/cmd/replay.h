@@ -1,4 +1,4 @@
-/* replay.h - settings of `holorun replay`, and its half that acts (cmd/replay_actions.c). */
+/* replay.h - settings of `holorun replay`, shared with cmd/replay_actions.c. */
 #ifndef HOLORUN_CMD_REPLAY_H
 #define HOLORUN_CMD_REPLAY_H
 

@@ -1,7 +1,7 @@
-/* cmd/replay_actions.c - `holorun replay RUN --actions`: the recorded actions once more, without a model.
+/* replay_actions.c - `holorun replay RUN --actions` performs the recorded actions without a model.
  *
- * What happens is a run directory of its own; its report shows both runs side by side, with a picture of what differs
- * where the screen was another.
+ * It writes a run directory of its own, whose report shows both runs side by side, with a picture of what differs when
+ * the screen differed.
  */
 #include "cmd/replay.h"
 

@@ -1,6 +1,6 @@
-/* cmd/version.c - holorun version: which release this is, made from what, with what.
+/* version.c - `holorun version` prints the release, the commit it was built from, and libraries.
  *
- * build.h is written by the Makefile; a build without it does without.
+ * The Makefile writes build.h; a build without it prints less.
  */
 #include "cmd/commands.h"
 

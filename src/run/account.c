@@ -1,5 +1,4 @@
-/* account.c - what is said of a run: run.json, from its beginning for `stop`, `resume` and `replay`, and the outcome at its
- * end for who waits for it.  See job.h.
+/* account.c - writes run.json, which `stop`, `resume` and `replay` read, and prints the outcome of a run.  See job.h.
  *
  * stdout gets the answer, or with --json one object; everything a person watches goes to stderr.
  */
@@ -110,7 +109,7 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
         why = limit;
     }
     progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
-    const char *asked = own ? NULL : r->answer; /* for because a budget was used up: no result */
+    const char *asked = own ? NULL : r->answer; /* asked for when a budget was used up: not a result */
     if (asked)
         progress_head(p, "said", asked);
     snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);

@@ -1,4 +1,4 @@
-/* model.c - the model of a run, or of many: found, opened, checked, hashed.  See job.h. */
+/* model.c - finds, opens, checks and hashes the model of one run or of many.  See job.h. */
 #include "run/job.h"
 
 #include "cli/shared_options.h"

@@ -1,8 +1,8 @@
-/* open.c - what a run works with, opened in order and closed again: secrets, gate, dialect, screen, stepper, model, run
- * directory.  See job.h.
+/* open.c - opens what a run needs, in order: secrets, gate, dialect, screen, stepper, model, run directory; and closes
+ * it.  See job.h.
  *
- * What is cheap and what is likely to be wrong comes first; the model, which may take minutes, near the end.  The run
- * directory is made last: a run without a model leaves none.
+ * Cheap things and those that are likely to fail come first, the model, which may take minutes, near the end.  The run
+ * directory is made last, so that a run without a model leaves none.
  */
 #include "run/job.h"
 
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what may be seen and done --------------------------------------------------------------------------- */
+/* ---- secrets, rules, hidden zones --------------------------------------------------------------------------- */
 
 static void scrub(const void *secrets, struct buf *json)
 {
     secrets_scrub_json(secrets, json);
 }
 
-/* A value that stands in the task is not asked of the model. */
+/* Refuses a secret whose value is in the task: the model would see it. */
 static int open_secrets(struct job *j, struct err *e)
 {
     if (!j->secrets && secrets_open(&j->secrets, j->s.secrets, e))
@@ -82,7 +82,7 @@ static int open_llm(struct job *j, struct err *e)
     return j->llm ? 0 : -1;
 }
 
-/* Of the same model or script, in a conversation of its own. */
+/* A second conversation with the same model or script. */
 static struct llm *partner(void *arg, struct err *e)
 {
     const struct job *j = arg;
@@ -120,7 +120,7 @@ static int open_screen(struct job *j, struct err *e)
              j->s.pause_on_human ? ", and it will not pause for a person" : "");
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
-    bool many = j->model != &j->own; /* of which nobody reads the same line for each */
+    bool many = j->model != &j->own; /* one warning for each of many runs would be noise */
     if (!many && d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
         warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes, or give it a "
              "window of that size with --view",
@@ -128,7 +128,7 @@ static int open_screen(struct job *j, struct err *e)
     return 0;
 }
 
-/* Breakpoints are for steps that are shown. */
+/* Breakpoints need --step. */
 static int open_stepper(struct job *j, struct err *e)
 {
     if (!j->s.step && *j->s.breaks)
@@ -145,7 +145,7 @@ static int open_stepper(struct job *j, struct err *e)
 
 /* ---- all of it ------------------------------------------------------------------------------------------- */
 
-/* So that `holorun stop` finds this run; one among many has an entry beside that of the process. */
+/* Registers the run for `holorun stop`; one of many gets an entry beside that of its process. */
 static void tell_others(struct job *j)
 {
     struct err e = ERR_INIT;
@@ -158,7 +158,7 @@ static void tell_others(struct job *j)
     free(dir);
 }
 
-/* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
+/* The screen is opened before the model, so that a missing or occupied display is reported at once. */
 int job_open(struct job *j, struct err *e)
 {
     if (open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) || open_screen(j, e) ||

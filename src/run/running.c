@@ -17,7 +17,7 @@
 
 enum { STAT_BYTES = 4096, STAT_BORN = 22 }; /* field of /proc/PID/stat, counted from 1 */
 
-/* When a process began; 0: there is none. */
+/* Start time of a process; 0: there is none. */
 static uint64_t born(pid_t pid)
 {
     char path[64], text[STAT_BYTES];
@@ -29,7 +29,7 @@ static uint64_t born(pid_t pid)
     if (n <= 0)
         return 0;
     text[n] = 0;
-    const char *p = strrchr(text, ')'); /* the name before it may hold anything */
+    const char *p = strrchr(text, ')'); /* the name before it may contain any character */
     for (int field = 2; p && field < STAT_BORN; field++)
         p = strchr(p + 1, ' ');
     return p ? strtoull(p, NULL, 10) : 0;
@@ -76,7 +76,7 @@ static int store(const struct running_own *r, struct err *e)
     return rc;
 }
 
-/* The first line of it, as far as it fits. */
+/* The first line, truncated to fit. */
 static void copy_text(char *out, size_t size, const char *text)
 {
     size_t n = strcspn(text, "\n");
@@ -162,14 +162,14 @@ int running_parse(const char *text, size_t len, struct running *out, struct err 
 int running_handle(const struct running *r)
 {
     int fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-    if (fd >= 0 && born(r->pid) == r->born) /* in this order: now the number cannot be given away unseen */
+    if (fd >= 0 && born(r->pid) == r->born) /* checked after opening the pidfd: the id cannot be reused now */
         return fd;
     if (fd >= 0)
         close(fd);
     return -1;
 }
 
-/* 1: this file is of a run that lives. */
+/* 1: this file belongs to a live run. */
 static int read_one(const char *path, struct running *r)
 {
     char *text;

@@ -1,7 +1,7 @@
-/* settings.c - what a run is asked for: the options, the words as they were, the task.  See job.h.
+/* settings.c - the options of a run, its command line and its task.  See job.h.
  *
- * One table is the options of `run`, `step` and `resume`, their help, and the settings in run.json, from which `resume`
- * takes them again.  A setting that was not given (0, NAN, auto) is decided by the dialect once that is known.
+ * One table defines the options of `run`, `step` and `resume`, their help, and the settings in run.json, which `resume`
+ * reads back.  A setting that was not given (0, NAN, auto) is filled from the dialect.
  */
 #include "run/job.h"
 

@@ -11,10 +11,10 @@
 
 enum { RELEASE_MS = 1000, LOOK_MS = 20 };
 
-/* What is done to those that still run, and when. */
+/* When each stage begins, for runs that have not ended. */
 static const struct {
     double at_ms;
-    int signal; /* 0: given up */
+    int signal; /* 0: give up */
     enum stopped how;
 } steps[] = {
     {0, SIGTERM, STOPPED_ASKED},
@@ -30,7 +30,7 @@ const char *stopped_name(enum stopped s)
     return names[s];
 }
 
-/* What a killed run has left down: its watchdog does this too, and whoever has the hands first will do. */
+/* Releases what a killed run left pressed.  Its guard does so too; whichever gets the display first. */
 static void release(const char *display)
 {
     struct screen_options o = {.display = display};
@@ -75,7 +75,7 @@ static bool has_ended(const struct stopping *s)
     return poll(&p, 1, 0) > 0 || (s->run.session && !running_lives(&s->run));
 }
 
-/* Takes out those that have ended; returns how many are left. */
+/* Removes those that have ended; returns how many are left. */
 static int look(struct stopping *s, int n, int64_t start, const struct running *runs, int n_runs)
 {
     int left = 0;
@@ -85,7 +85,7 @@ static int look(struct stopping *s, int n, int64_t start, const struct running *
             close(s[i].fd);
             s[i].fd = -1;
             if (s[i].run.session)
-                running_take_back(&s[i].run); /* it may have gone by itself, before it could see the file */
+                running_take_back(&s[i].run); /* it may have ended before it saw the file */
             if (s[i].how == STOPPED_KILLED)
                 release_all(s[i].run.pid, runs, n_runs);
         }

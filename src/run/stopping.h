@@ -1,10 +1,10 @@
-/* stopping.h - ending runs of other processes, politely first.
+/* stopping.h - ends runs of other processes.
  *
- *   at once        SIGTERM: keys go up, the record is closed, the process ends
- *   after 2 s      SIGTERM again: keys go up through a connection of its own, the process ends
- *   after 4.5 s    SIGKILL, and what stayed pressed is released from here
+ *   at once        SIGTERM: keys are released, the record is closed, the process ends
+ *   after 2 s      SIGTERM again: keys are released through a second connection, the process ends
+ *   after 4.5 s    SIGKILL, and this process releases what stayed pressed
  *
- * One session of a process that has others is asked through its stop file, and no more than that.
+ * One session of a process with several is only asked through its stop file.
  */
 #ifndef HOLORUN_RUN_STOPPING_H
 #define HOLORUN_RUN_STOPPING_H
@@ -21,8 +21,8 @@ struct stopping {
     int fd;
 };
 
-/* All of them at the same time; returns how many have not ended.  runs: all there are, for the displays that a killed
- * process had. */
+/* Stops all of them at the same time; returns how many have not ended.  runs: all runs, to find the displays of a killed
+ * process. */
 int stopping_run(struct stopping *s, int n, const struct running *runs, int n_runs);
 
 #endif

@@ -1,8 +1,8 @@
-/* work.c - a run itself: the guard and the signals, everything opened, the agent at work, the report.  See job.h.
+/* work.c - carries out a run: guard and signals, opening, the agent, the report.  See job.h.
  *
- * The guard is a process of its own, made before there are threads.  Once everything is open the run has a record, and
- * whatever ends it, the record is completed and the report made before the outcome is told: an error of the run comes
- * before one of its record.
+ * The guard is a process of its own, forked before there are threads.  Once everything is open the run has a record;
+ * whatever ends the run, the record is completed and the report written before the outcome is printed, and an error of
+ * the run takes precedence over one of its record.
  */
 #include "run/job.h"
 
@@ -51,7 +51,7 @@ static void fill_options(struct job *j, struct agent_options *o)
     };
 }
 
-/* The record is complete, whatever came before; a full disk need not be told twice. */
+/* Completes the record after any outcome; a full disk is reported once. */
 static int finish(struct job *j, int code, const struct agent_result *r, struct err *e)
 {
     struct err late = ERR_INIT;
