@@ -3,8 +3,8 @@
  *   holorun COMMAND ...      that command
  *   holorun "TASK"           run: the task is one argument with a space in it
  *
- * A single word that is not a command is refused rather than run as a task: a mistyped command must not move the
- * pointer.
+ * A single word that is not a command is refused rather than run as a task: a mistyped command must not
+ * move the pointer.
  */
 #include "base/nearest.h"
 #include "cli/manual.h"

@@ -1,6 +1,7 @@
 /* manual.c - see manual.h.
  *
- * Three renderings of the same tables.  No option is named here: its row says everything, so the manual is complete.
+ * Three renderings of the same tables.  No option is named here: its row says everything, so the manual
+ * is complete.
  */
 #include "cli/manual.h"
 

@@ -20,8 +20,8 @@
  *     // argv[0] ... argv[n - 1] are now the arguments that are not options
  *
  * Spelling: --name VALUE, --name=VALUE, -n VALUE, -nVALUE; a flag is --name or --no-name; "--" ends the
- * options; every command knows -h and --help.  --@name=VALUE sets a switch (OPTION_SWITCH) that a recorded run had: such
- * words come from recorded_line(), nobody types them.
+ * options; every command knows -h and --help.  --@name=VALUE sets a switch (OPTION_SWITCH) that a
+ * recorded run had: such words come from recorded_line(), nobody types them.
  */
 #ifndef HOLORUN_CLI_OPTIONS_H
 #define HOLORUN_CLI_OPTIONS_H

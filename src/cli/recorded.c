@@ -9,7 +9,7 @@
 
 enum { WORD_MAX_BYTES = 8192 };
 
-/* ---- which run ------------------------------------------------------------------------------------------------------ */
+/* ---- which run ------------------------------------------------------------------------------- */
 
 /* What is no run is told before it is read. */
 static char *find_below(const char *name, const char *runs, struct err *e)
@@ -66,7 +66,7 @@ int recorded_name(const struct command *c, void *settings, int argc, char **argv
     return n > 1 ? err_set(e, ERR_USAGE, "one run at a time, not %d", n) : n;
 }
 
-/* ---- its settings --------------------------------------------------------------------------------------------------- */
+/* ---- its settings ---------------------------------------------------------------------------- */
 
 static const struct option_spec *find_option(const struct option_spec *table, const char *name)
 {

@@ -43,7 +43,7 @@
      "storage type of the KV cache; fp8 is a byte per value and a scale per token and head", "HOLORUN_KV",   \
      .show = OPTION_MORE},                                                                                   \
     {"weights-in", 0, OPTION_CHOICE, offsetof(T, weights_in), "auto|ram|mmap", 0, 0, "auto",                 \
-     "copy the weights to memory, or mmap the files and read them where they are; auto copies when they fit", \
+     "copy the weights to memory, or mmap the files and read them in place; auto copies when they fit", \
      "HOLORUN_WEIGHTS_IN", .show = OPTION_MORE}
 
 /* int state; */
@@ -87,7 +87,7 @@
 /* const char *hide[OPTION_LIST_MAX + 1]; UNLESS: where else they are from. */
 #define HIDE_OPTION(T, UNLESS)                                                                               \
     {"hide", 0, OPTION_LIST, offsetof(T, hide), "X,Y,WIDTH,HEIGHT", 0, 127, NULL,                            \
-     "part of the root window, in pixels or % of it, that is painted over in screenshots and in the record, " \
+     "part of the root window, in pixels or % of it, that is painted over in screenshots and the record, " \
      "as 0,0,100%,32; may be repeated" UNLESS, NULL}
 
 /* const char *step; */
@@ -108,7 +108,7 @@
      "rules and limits that come before the built-in rules (see holorun policy); default: policy.yaml in "   \
      "the user's configuration folder, if there is one", "HOLORUN_POLICY", .group = "safety"},               \
     {"confirm", 0, OPTION_TEXT, offsetof(T, confirm), "HOW", 0, 4096, "auto",                                \
-     "who is asked when a rule says confirm: tty, cmd:COMMAND (gets the question as JSON on its stdin, exit " \
+     "who is asked when a rule says confirm: tty, cmd:COMMAND (gets the question as JSON on stdin, exit " \
      "code 0 is yes), never (the answer is no), yes-to-all (nobody is asked), or auto: tty when there is a " \
      "terminal, else never", "HOLORUN_CONFIRM"},                                                             \
     {"confirm-timeout", 0, OPTION_NUMBER, offsetof(T, confirm_timeout), "SECONDS", 0.1, 86400, "60",         \

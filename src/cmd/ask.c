@@ -68,7 +68,8 @@ static int drop_image_words(int argc, char **argv)
     return n;
 }
 
-/* Whether a word is the name of a picture, including formats that will be refused: then it is not the question. */
+/* Whether a word is the name of a picture, including formats that will be refused: then it is not the
+ * question. */
 static bool is_picture(const char *name)
 {
     static const char *const kinds[] = {".png",  ".jpg", ".jpeg", ".gif",  ".webp", ".bmp",

@@ -1,6 +1,7 @@
 /* calibrate.c - `holorun calibrate` finds the dialect and the coordinate space of a model.
  *
- * eval/calibrate.h does the measuring; this file chooses the dialects and prints the evidence before the verdict.
+ * eval/calibrate.h does the measuring; this file chooses the dialects and prints the evidence before the
+ * verdict.
  */
 #include "cmd/commands.h"
 

@@ -1,8 +1,8 @@
 /* doctor.c - `holorun doctor` checks this machine.
  *
- * Each check ends as ok, as a warning (it works, less well) or as failed (a run will not work), with what was found
- * and, unless it is ok, what to do.  The exit code is 3 when the machine or its display failed a check, else 4 when
- * the model did, else 0.
+ * Each check ends as ok, as a warning (it works, less well) or as failed (a run will not work), with
+ * what was found and, unless it is ok, what to do.  The exit code is 3 when the machine or its display
+ * failed a check, else 4 when the model did, else 0.
  */
 #include "cmd/commands.h"
 

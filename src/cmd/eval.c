@@ -1,8 +1,8 @@
 /* eval.c - `holorun eval FILE.jsonl` scores grounding: how often the model points at the right place.
  *
- * Asks one greedy question per item, as `ground` does; the answer is mapped exactly, without rounding to pixels, to
- * the coordinates of the item's box.  Each answer is in the results file before the next question is asked.  The
- * file format and the scoring are in eval/eval.h and eval/results.h.
+ * Asks one greedy question per item, as `ground` does; the answer is mapped exactly, without rounding to
+ * pixels, to the coordinates of the item's box.  Each answer is in the results file before the next
+ * question is asked.  The file format and the scoring are in eval/eval.h and eval/results.h.
  */
 #include "cmd/commands.h"
 
@@ -42,7 +42,7 @@ static const struct option_spec options[] = {
      .help = "continue an interrupted evaluation: the file of --results, or the newest of this set"},
     {"free", 0, OPTION_FLAG, offsetof(struct settings, free),
      .help =
-         "generate without a grammar: shows how often the model keeps to the format, and lets it answer none"},
+         "generate without a grammar: shows how often the model keeps the format, and lets it answer none"},
     JSON_OPTION(struct settings),
     {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
     {0},

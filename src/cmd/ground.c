@@ -1,6 +1,7 @@
 /* ground.c - `holorun ground IMAGE TARGET` finds something in a screenshot.
  *
- * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at the point.
+ * Prints the point as "x y" in pixels of the image; --overlay writes a copy of the image with a ring at
+ * the point.
  */
 #include "cmd/commands.h"
 

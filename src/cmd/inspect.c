@@ -1,7 +1,7 @@
 /* inspect.c - `holorun inspect MODEL` shows what a model directory holds and what would be refused.
  *
- * Collects everything in one JSON object and prints it as it is or as tables.  Reads headers only, no weights.  A
- * directory that cannot be run is shown as far as it can be read.
+ * Collects everything in one JSON object and prints it as it is or as tables.  Reads headers only, no
+ * weights.  A directory that cannot be run is shown as far as it can be read.
  */
 #include "cmd/commands.h"
 
@@ -181,7 +181,7 @@ static void put_tensors(json_t *root, const struct lm_config *c, const struct sa
     json_object_set_new(root, "groups", list);
 }
 
-/* ---- tokenizer ------------------------------------------------------------------------------------------ */
+/* ---- tokenizer ------------------------------------------------------------------------------- */
 
 static void put_tokenizer(json_t *root, const struct model_config *c, const struct tokenizer *t)
 {
@@ -254,7 +254,7 @@ static void look(json_t *root, const char *dir)
     safetensors_close(s);
 }
 
-/* ---- output ------------------------------------------------------------------------------------------------ */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void print_section(const char *title, const json_t *o)
 {

@@ -1,8 +1,9 @@
 /* plan.c - `holorun plan MODEL` says what a model needs, what fits, and how fast it could be.
  *
- * Memory is counted by setting the model up on a backend that only counts (capacity/plan.h); no weight is read.
- * Speed limits divide the cost of the work (capacity/cost.h) by the machine's arithmetic and memory bandwidth,
- * measured in a quarter of a second or given on the command line.  Nothing can be faster than these limits.
+ * Memory is counted by setting the model up on a backend that only counts (capacity/plan.h); no weight
+ * is read. Speed limits divide the cost of the work (capacity/cost.h) by the machine's arithmetic and
+ * memory bandwidth, measured in a quarter of a second or given on the command line.  Nothing can be
+ * faster than these limits.
  *
  * Everything is collected in one JSON object, which is printed as it is or as tables.
  */
@@ -79,7 +80,7 @@ static int read_screen(const char *text, int *w, int *h, struct err *e)
     return 0;
 }
 
-/* ---- the configuration ------------------------------------------------------------------------------------- */
+/* ---- the configuration ----------------------------------------------------------------------- */
 
 static void note(struct planning *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static void note(struct planning *g, const char *fmt, ...)
@@ -100,7 +101,7 @@ static void put_rate(json_t *o, const char *key, double rate)
     json_object_set_new(o, key, json_real(rate));
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void put_weights(const struct planning *g)
 {
@@ -202,7 +203,7 @@ static void put_fit(struct planning *g)
          (long long)state_capacity(0, 1));
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static int measure(struct planning *g, struct err *e)
 {
@@ -275,7 +276,7 @@ static void put_limits(struct planning *g)
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static int read_model(struct planning *g, struct err *e)
 {

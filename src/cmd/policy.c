@@ -1,5 +1,5 @@
-/* policy.c - `holorun policy` prints the rules in force, checks a policy file, and explains which rule an action
- * meets.
+/* policy.c - `holorun policy` prints the rules in force, checks a policy file, and explains which rule
+ * an action meets.
  */
 #include "cmd/commands.h"
 

@@ -1,6 +1,8 @@
-/* replay.c - `holorun replay RUN --verify` feeds the recorded screenshots to the model again and compares the result.
+/* replay.c - `holorun replay RUN --verify` feeds the recorded screenshots to the model again and
+ * compares the result.
  *
- * The recorded settings decide how the model computes (instruction set, storage types), unless others are given here.
+ * The recorded settings decide how the model computes (instruction set, storage types), unless others
+ * are given here.
  */
 #include "cmd/commands.h"
 
@@ -82,7 +84,7 @@ struct job {
     char *model_dir;
 };
 
-/* ---- the recorded model --------------------------------------------------------------------------------------- */
+/* ---- the recorded model ---------------------------------------------------------------------- */
 
 static const json_t *of_run(const struct job *j, const char *key)
 {
@@ -148,7 +150,7 @@ static int open_model(struct job *j, struct err *e)
     return (j->engine = engine_open(&o, e)) ? compare_model(j, e) : -1;
 }
 
-/* ---- output ---------------------------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static void stepped(void *arg, int step, const struct verification *v)
 {
@@ -206,7 +208,7 @@ static void print_json(const struct job *j)
     buf_free(&b);
 }
 
-/* ---- the command ---------------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static uint64_t seed_of(const json_t *settings)
 {
@@ -263,8 +265,8 @@ static bool is_processor(const char *isa)
     return !strcmp(isa, "ref") || !strncmp(isa, "avx", 3);
 }
 
-/* The recorded settings with the values that were in effect: the model's directory, the device, and on a CPU the
- * instruction set. */
+/* The recorded settings with the values that were in effect: the model's directory, the device, and on a
+ * CPU the instruction set. */
 static json_t *settings_of(const json_t *run)
 {
     const json_t *model = json_object_get(run, "model");

@@ -1,7 +1,7 @@
 /* replay_actions.c - `holorun replay RUN --actions` performs the recorded actions without a model.
  *
- * It writes a run directory of its own, whose report shows both runs side by side, with a picture of what differs when
- * the screen differed.
+ * It writes a run directory of its own, whose report shows both runs side by side, with a picture of
+ * what differs when the screen differed.
  */
 #include "cmd/replay.h"
 
@@ -33,7 +33,7 @@ struct acting {
     char *report;
 };
 
-/* ---- opening -------------------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static void scrub(const void *secrets, struct buf *json)
 {
@@ -115,7 +115,7 @@ static int open_all(struct acting *a, struct err *e)
     return write_run_json(a, "running", -1, e);
 }
 
-/* ---- the outcome ---------------------------------------------------------------------------------------------------- */
+/* ---- the outcome ----------------------------------------------------------------------------- */
 
 /* Both runs side by side. */
 static void write_report(struct acting *a)

@@ -1,7 +1,7 @@
 /* resume.c - `holorun resume [RUN]` continues an interrupted run.
  *
- * Its record gives the settings (recorded.h), the task and the conversation (replay/interrupted.h); then it is a run
- * like any other (run/job.h).
+ * Its record gives the settings (recorded.h), the task and the conversation (replay/interrupted.h); then
+ * it is a run like any other (run/job.h).
  */
 #include "cmd/commands.h"
 
@@ -36,12 +36,13 @@ static const char *const taken[] = {
     "display", "view", "cursor", "pause-on-human", "human-quiet", "observe-only", "hide",
     "settle-min", "settle-quiet", "settle-max", "key-delay", "keymap-settle",
     "max-steps", "max-time", "max-tokens",
-    "seed", "reply-tokens", "window", "max-images", "force-answer", "validator", "max-validations", "localizer",
+    "seed", "reply-tokens", "window", "max-images", "force-answer", "validator", "max-validations",
+    "localizer",
     NULL};
 /* clang-format on */
 
-/* The recorded settings become words in front of those that were typed.  The command line is parsed twice: first to
- * learn which run it names. */
+/* The recorded settings become words in front of those that were typed.  The command line is parsed
+ * twice: first to learn which run it names. */
 static int read_interrupted(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
 {
     const char *name;
@@ -55,8 +56,8 @@ static int read_interrupted(struct job *j, struct recorded_line *l, int argc, ch
     return options_parse(&resume_command, &j->s, l->argc, l->argv, e);
 }
 
-/* Rules are never taken from a run directory, which may come from anywhere: the rules in force must be the recorded
- * ones, unless --policy chooses others. */
+/* Rules are never taken from a run directory, which may come from anywhere: the rules in force must be
+ * the recorded ones, unless --policy chooses others. */
 static int same_rules(struct job *j, struct err *e)
 {
     const json_t *then = json_object_get(j->record.run, "policy");

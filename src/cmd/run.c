@@ -35,7 +35,8 @@ const struct command step_command = {
         "The same as run --step: shows each step before it happens, with what the model saw, thought and "
         "wants, how sure it was and what else it could have said. You can run the step, change it, veto it "
         "with a reason that the model reads, sample another reply, or rewind to an earlier step, which is "
-        "decided again from its recorded state and screen. Breakpoints let it run until something happens.\n\n"
+        "decided again from its recorded state and screen. Breakpoints let it run until something "
+        "happens.\n\n"
         "In a terminal, 'help' lists the commands; --step=script:FILE reads them from a file or a pipe, "
         "one a line, and stops at its end. The record and the report say what a person did. The clock of "
         "--max-time stands still while a step is shown.",

@@ -1,4 +1,5 @@
-/* account.c - writes run.json, which `stop`, `resume` and `replay` read, and prints the outcome of a run.  See job.h.
+/* account.c - writes run.json, which `stop`, `resume` and `replay` read, and prints the outcome of a
+ * run.  See job.h.
  *
  * stdout gets the answer, or with --json one object; everything a person watches goes to stderr.
  */
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- run.json -------------------------------------------------------------------------------------------- */
+/* ---- run.json -------------------------------------------------------------------------------- */
 
 /* Which model, and how it computes. */
 static void put_engine(const struct job_model *m, struct buf *b)
@@ -71,7 +72,7 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     return rc;
 }
 
-/* ---- the outcome ----------------------------------------------------------------------------------------- */
+/* ---- the outcome ----------------------------------------------------------------------------- */
 
 static void print_json(const struct job *j, const struct agent_result *r, const struct err *e, int code)
 {

@@ -1,11 +1,14 @@
 /* job.h - one run from its command line to its exit code: what `run`, `step` and `resume` share.
  *
- *   words -> settings (settings.c) -> open (open.c, model.c) -> work (work.c) -> account (account.c) -> close (open.c)
+ *   words -> settings (settings.c) -> open (open.c, model.c) -> work (work.c) -> account (account.c) ->
+ *   close (open.c)
  *
- * A command fills the settings and the task, then job_run does the rest.  Everything that a run needs hangs on struct
- * job, is made in one place and freed in one place; each part reads what the parts before it left.
+ * A command fills the settings and the task, then job_run does the rest.  Everything that a run needs
+ * hangs on struct job, is made in one place and freed in one place; each part reads what the parts
+ * before it left.
  *
- * A program with many runs opens the model itself, gives it to each job, and calls job_work from a thread for each.
+ * A program with many runs opens the model itself, gives it to each job, and calls job_work from a
+ * thread for each.
  */
 #ifndef HOLORUN_RUN_JOB_H
 #define HOLORUN_RUN_JOB_H
@@ -74,11 +77,12 @@ struct job {
     struct resume resume; /* parent NULL: a run of its own */
 };
 
-/* ---- settings.c --------------------------------------------------------------------------------------------- */
+/* ---- settings.c ------------------------------------------------------------------------------ */
 
 extern const struct option_spec job_options[]; /* of struct run_settings */
 
-/* An empty job with a model of its own.  build: version_build().  Copies argv, because parsing reorders it. */
+/* An empty job with a model of its own.  build: version_build().  Copies argv, because parsing reorders
+ * it. */
 void job_begin(struct job *j, const char *build, int argc, char **argv);
 /* Settings before the command line is parsed. */
 void job_unset(struct run_settings *s);
@@ -87,21 +91,21 @@ int job_read_task(struct job *j, const char *word, struct err *e);
 /* Fills settings that were not given from the dialect, which must be open; run.json has the result. */
 void job_resolve(struct job *j);
 
-/* ---- model.c -------------------------------------------------------------------------------------------------- */
+/* ---- model.c --------------------------------------------------------------------------------- */
 
-/* Finds the model, which is cheap; opens it.  stop: ends loading when set.  share: several threads use it, each with a
- * session of its own. */
+/* Finds the model, which is cheap; opens it.  stop: ends loading when set.  share: several threads use
+ * it, each with a session of its own. */
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e);
 int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
                    struct err *e);
 void job_model_close(struct job_model *m);
 
-/* ---- open.c --------------------------------------------------------------------------------------------------- */
+/* ---- open.c ---------------------------------------------------------------------------------- */
 
 int job_open(struct job *j, struct err *e);
 void job_close(struct job *j); /* closes what is open; the command calls screen_guard_end() */
 
-/* ---- account.c ------------------------------------------------------------------------------------------------ */
+/* ---- account.c ------------------------------------------------------------------------------- */
 
 /* Writes run.json; exit_code -1: the run is in progress. */
 int job_record(struct job *j, const char *status, int exit_code, struct err *e);
@@ -110,13 +114,13 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
 /* The same for a run that did not begin. */
 void job_refused(const struct job *j, const struct agent_result *r, const struct err *e, int code);
 
-/* ---- work.c --------------------------------------------------------------------------------------------------- */
+/* ---- work.c ---------------------------------------------------------------------------------- */
 
 /* Runs a job with settings and task: guard, signals, job_work, outcome.  Returns the exit code. */
 int job_run(struct job *j);
 
-/* Opens, runs, writes the report.  Returns the exit code; details are in r (the caller frees its answer), j->began
- * and e. */
+/* Opens, runs, writes the report.  Returns the exit code; details are in r (the caller frees its
+ * answer), j->began and e. */
 int job_work(struct job *j, struct agent_result *r, struct err *e);
 
 #endif

@@ -1,8 +1,8 @@
-/* open.c - opens what a run needs, in order: secrets, gate, dialect, screen, stepper, model, run directory; and closes
- * it.  See job.h.
+/* open.c - opens what a run needs, in order: secrets, gate, dialect, screen, stepper, model, run
+ * directory; and closes it.  See job.h.
  *
- * Cheap things and those that are likely to fail come first, the model, which may take minutes, near the end.  The run
- * directory is made last, so that a run without a model leaves none.
+ * Cheap things and those that are likely to fail come first, the model, which may take minutes, near the
+ * end.  The run directory is made last, so that a run without a model leaves none.
  */
 #include "run/job.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- secrets, rules, hidden zones --------------------------------------------------------------------------- */
+/* ---- secrets, rules, hidden zones ------------------------------------------------------------ */
 
 static void scrub(const void *secrets, struct buf *json)
 {
@@ -51,7 +51,7 @@ static int open_gate(struct job *j, struct err *e)
     return 0;
 }
 
-/* ---- the model's side ------------------------------------------------------------------------------------ */
+/* ---- the model's side ------------------------------------------------------------------------ */
 
 static int open_dialect(struct job *j, struct err *e)
 {
@@ -96,7 +96,7 @@ static void open_partners(struct job *j)
     j->localizer = j->s.localizer ? partner(j, NULL) : NULL;
 }
 
-/* ---- the screen's side ----------------------------------------------------------------------------------- */
+/* ---- the screen's side ----------------------------------------------------------------------- */
 
 static int open_screen(struct job *j, struct err *e)
 {
@@ -143,7 +143,7 @@ static int open_stepper(struct job *j, struct err *e)
     return (j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)) ? 0 : -1;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* Registers the run for `holorun stop`; one of many gets an entry beside that of its process. */
 static void tell_others(struct job *j)

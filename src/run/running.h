@@ -1,9 +1,9 @@
 /* running.h - the registry of this user's runs in progress, so that another process can stop them.
  *
- * Each process that runs something has a file run-PID.json in the runtime folder with its process id and start time,
- * display, run directory and the first line of the task.  A process that drives many displays also has a file
- * run-PID-N.json for each of these sessions, N being screen_number().  A process id may be reused; together with the
- * start time it is unique.
+ * Each process that runs something has a file run-PID.json in the runtime folder with its process id and
+ * start time, display, run directory and the first line of the task.  A process that drives many
+ * displays also has a file run-PID-N.json for each of these sessions, N being screen_number().  A
+ * process id may be reused; together with the start time it is unique.
  */
 #ifndef HOLORUN_RUN_RUNNING_H
 #define HOLORUN_RUN_RUNNING_H
@@ -38,8 +38,8 @@ void running_leave(struct running_own *r); /* NULL is fine */
 
 /* ---- all processes --------------------------------------------------------------------------------- */
 
-/* Lists live runs, the oldest process first, each process before its sessions; removes files of dead ones.  Returns
- * the number or -1; the caller frees *out. */
+/* Lists live runs, the oldest process first, each process before its sessions; removes files of dead
+ * ones.  Returns the number or -1; the caller frees *out. */
 int running_list(struct running **out, struct err *e);
 
 /* Parses the text of one file; public for tests and fuzzing. */

@@ -1,7 +1,7 @@
 /* settings.c - the options of a run, its command line and its task.  See job.h.
  *
- * One table defines the options of `run`, `step` and `resume`, their help, and the settings in run.json, which `resume`
- * reads back.  A setting that was not given (0, NAN, auto) is filled from the dialect.
+ * One table defines the options of `run`, `step` and `resume`, their help, and the settings in run.json,
+ * which `resume` reads back.  A setting that was not given (0, NAN, auto) is filled from the dialect.
  */
 #include "run/job.h"
 
@@ -22,7 +22,8 @@ const struct option_spec job_options[] = {
     MODEL_OPTIONS(struct run_settings),
     DIALECT_OPTION(struct run_settings),
     {"temperature", 't', OPTION_NUMBER, AT(temperature), "T", 0, 10, NULL,
-     "sampling temperature, 0 for greedy; default: the dialect's, a little more after an action without effect", NULL},
+     "sampling temperature, 0 for greedy; default: the dialect's, slightly more after an action without effect",
+     NULL},
     {"seed", 's', OPTION_SEED, AT(seed), "N", 0, 0, "1", "random seed", NULL},
     {"window", 'w', OPTION_CHOICE, AT(window), "auto|sawtooth|strict", 0, 0, "auto",
      "which old screenshots leave the model's context: all at once when it is full (sawtooth), the oldest "

@@ -21,8 +21,8 @@ struct stopping {
     int fd;
 };
 
-/* Stops all of them at the same time; returns how many have not ended.  runs: all runs, to find the displays of a killed
- * process. */
+/* Stops all of them at the same time; returns how many have not ended.  runs: all runs, to find the
+ * displays of a killed process. */
 int stopping_run(struct stopping *s, int n, const struct running *runs, int n_runs);
 
 #endif

@@ -1,8 +1,8 @@
 /* work.c - carries out a run: guard and signals, opening, the agent, the report.  See job.h.
  *
- * The guard is a process of its own, forked before there are threads.  Once everything is open the run has a record;
- * whatever ends the run, the record is completed and the report written before the outcome is printed, and an error of
- * the run takes precedence over one of its record.
+ * The guard is a process of its own, forked before there are threads.  Once everything is open the run
+ * has a record; whatever ends the run, the record is completed and the report written before the outcome
+ * is printed, and an error of the run takes precedence over one of its record.
  */
 #include "run/job.h"
 
