@@ -22,7 +22,7 @@ const struct option_spec job_options[] = {
     MODEL_OPTIONS(struct run_settings),
     DIALECT_OPTION(struct run_settings),
     {"temperature", 't', OPTION_NUMBER, AT(temperature), "T", 0, 10, NULL,
-     "sampling temperature, 0 for greedy; default: the dialect's, slightly more after an action without effect",
+     "sampling temperature, 0 for greedy; default: the dialect's, more after an action without effect",
      NULL},
     {"seed", 's', OPTION_SEED, AT(seed), "N", 0, 0, "1", "random seed", NULL},
     {"window", 'w', OPTION_CHOICE, AT(window), "auto|sawtooth|strict", 0, 0, "auto",
