@@ -349,7 +349,7 @@ static void bash_words(FILE *f, const char *choices)
     fputs("\" ;;\n", f);
 }
 
-/* One case of the script for each option that takes a value: its words, paths, or nothing to offer. */
+/* One case of the script per option with a value: its words, paths, or nothing. */
 static void bash_values(FILE *f, const struct command *c)
 {
     for (const struct option_spec *o = c->options; o && o->name; o++) {
@@ -369,7 +369,7 @@ static void bash_values(FILE *f, const struct command *c)
     }
 }
 
-/* What stands in the place of an argument: a command, a word, a run, a folder, else files. */
+/* Completion of an argument: a command, a word, a run, a folder, else files. */
 static void bash_arguments(FILE *f, const struct command *c, const struct command *const *commands)
 {
     const char *a = c->arguments;

@@ -249,7 +249,7 @@ static int take_letters(struct walk *w, const char *word, struct err *e)
     return 0;
 }
 
-/* Whoever reads stdout is told of a failure too.  Of the one command line that this process has. */
+/* Whether the command line has --json: then a failure is also reported on stdout.  One per process. */
 static bool json_asked;
 
 /* Asked for anywhere on the line, as parsing may end at a word before. */

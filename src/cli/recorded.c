@@ -11,7 +11,7 @@ enum { WORD_MAX_BYTES = 8192 };
 
 /* ---- which run ------------------------------------------------------------------------------- */
 
-/* What is no run is told before it is read. */
+/* Reports a name that is not a run before reading it. */
 static char *find_below(const char *name, const char *runs, struct err *e)
 {
     if (!name)

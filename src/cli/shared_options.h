@@ -52,7 +52,7 @@
      "storage type of the recurrent state; fp16 halves it with stochastic rounding, and is refused for a "   \
      "model that then answers differently", "HOLORUN_STATE", .show = OPTION_MORE}
 
-/* What engine_open needs of them; S is one of T. */
+/* Initializer of struct engine_options from settings S. */
 #define MODEL_ENGINE(S)                                                                                      \
     {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .f32 = (S).f32,         \
      .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
