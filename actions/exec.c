@@ -283,7 +283,7 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
     int64_t start = clock_ns(), events = screen_events_sent(s);
     enum action_fault fault = FAULT_NONE;
 
-    screen_acting(s, true);
+    screen_set_acting(s, true);
     if (a->kind == ACT_NONE || a->kind == ACT_ZOOM || a->kind == ACT_RESTART) {
         err_set(r.e, ERR_FAILED, "'%s' is not something that can be done on the screen",
                 action_kind_name(a->kind));
@@ -293,7 +293,7 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
     }
     if (fault == FAULT_STOPPED)
         screen_release_all(s); /* also what earlier steps hold */
-    screen_acting(s, false);
+    screen_set_acting(s, false);
     if (result)
         *result = (struct exec_result){(int)(screen_events_sent(s) - events), clock_ms_since(start)};
     return fault;

@@ -106,7 +106,7 @@ static struct victim *start_victim(void)
 
 /* ---- who is killed --------------------------------------------------------------------------------- */
 
-static const char *const targets[] = {"owner", "zygote", "keeper", "Xvfb", "openbox", "sleep"};
+static const char *const targets[] = {"owner", "zygote", "supervisor", "Xvfb", "openbox", "sleep"};
 enum { OWNER, ZYGOTE, SUPERVISOR, SERVER, WM, PROGRAM, TARGETS };
 
 /* Children of a process with this name. */
@@ -136,7 +136,7 @@ static int find(const struct victim *v, int target, pid_t *out, int max)
     case ZYGOTE:
         return children_named(v->pid, "holorun-desks", out, max);
     case SUPERVISOR:
-        return children_named(v->pid, "holorun-keeper", out, max);
+        return children_named(v->pid, "holorun-desk-sv", out, max);
     default: {
         int n = desks_marked(v->tmp, targets[target], out, max);
         return n < max ? n : max;
@@ -206,7 +206,7 @@ static void assert_others_well(const struct victim *v, int target)
     int hurt = 0;
     for (int i = 0; i < DESKS; i++) {
         const struct life *l = &v->lives[i];
-        if (l->stage == OPEN && l->state == DESK_WELL)
+        if (l->stage == OPEN && l->state == DESK_OK)
             continue;
         if (target == ZYGOTE && l->stage == REFUSED && strstr(l->what, "killed"))
             continue;
@@ -332,7 +332,7 @@ static void t_neighbours(void **state)
     assert_int_equal(waitpid(v->pid, &status, 0), v->pid);
     assert_int_equal(status, 0);
     for (int i = 0; i < DESKS; i++)
-        assert_int_equal(v->lives[i].state, DESK_WELL);
+        assert_int_equal(v->lives[i].state, DESK_OK);
     assert_nothing_left(v, false, "nobody");
     rmdir(v->tmp);
     munmap(v, sizeof *v);
@@ -367,7 +367,7 @@ static void t_hopping(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("owner, zygote, keeper, server, window manager or program killed at 20 random moments: nothing is "
+    CLAIM("owner, zygote, supervisor, server, window manager or program killed at 20 random moments: nothing is "
           "left, "
           "other desks are well",
           t_any_moment),

@@ -119,7 +119,7 @@ static pid_t child_that_hangs(int ready_fd, int go_fd)
     if (!s || screen_watch(s, NULL) || screen_key(s, XK_Shift_L, true, NULL) || write(ready_fd, "r", 1) != 1)
         _exit(99);
     clock_sleep_ms(3000);
-    screen_acting(s, true);
+    screen_set_acting(s, true);
     char c;
     if (write(ready_fd, "r", 1) != 1 || read(go_fd, &c, 1) != 1)
         _exit(98);

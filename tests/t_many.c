@@ -143,11 +143,11 @@ static void *work(void *arg)
     struct one *o = arg;
     int i = (int)(o - all), path[] = {100 + i, 100 + 10 * i, 500 - i, 400 - 10 * i};
     o->e = (struct err)ERR_INIT;
-    screen_acting(o->s, true);
+    screen_set_acting(o->s, true);
     o->rc = screen_type(o->s, o->text, KEYS, &o->e);
     if (o->rc == 0)
         o->rc = screen_drag(o->s, path, 2, 1, 300, &o->e);
-    screen_acting(o->s, false);
+    screen_set_acting(o->s, false);
     return NULL;
 }
 
@@ -401,7 +401,7 @@ static void be_guarded(int ready)
     }
     for (int i = 0; i < MANY; i++)
         s[i] = hold_shift(all[i].x.display);
-    screen_acting(s[2], true);
+    screen_set_acting(s[2], true);
     for (int64_t start = clock_ns(); !*screen_stop_flag(s[2]) && clock_ms_since(start) < PATIENCE_MS;) {
         for (int i = 0; i < MANY; i++)
             if (i != 2 && screen_wait(s[i], 1, NULL))

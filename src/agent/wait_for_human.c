@@ -21,7 +21,7 @@ int agent_yield(struct agent *a, struct err *e)
              o->human_quiet_ms / 1000);
     progress_trouble(o->progress, text);
     int64_t start = clock_ns();
-    int rc = screen_yield(o->screen, o->human_quiet_ms, INFINITY, e);
+    int rc = screen_wait_for_person(o->screen, o->human_quiet_ms, INFINITY, e);
     a->waited += clock_ns() - start;
     a->heard = a->waited;
     trace_begin(o->trace, a->number, "human");
@@ -35,5 +35,5 @@ int agent_forget_answers(struct agent *a, struct err *e)
     if (a->waited == a->heard)
         return 0;
     a->heard = a->waited;
-    return screen_yield(a->o->screen, 0, INFINITY, e);
+    return screen_wait_for_person(a->o->screen, 0, INFINITY, e);
 }

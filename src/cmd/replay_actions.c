@@ -80,7 +80,7 @@ static int open_screen(struct acting *a, struct err *e)
     struct err unwatched = ERR_INIT;
     if (screen_watch(a->screen, &unwatched))
         warn("Escape twice will not stop this (%s); Ctrl-C does", unwatched.text);
-    return a->s->dry_run ? 0 : screen_hands(a->screen, e);
+    return a->s->dry_run ? 0 : screen_acquire_input(a->screen, e);
 }
 
 static int write_run_json(struct acting *a, const char *status, int code, struct err *e)

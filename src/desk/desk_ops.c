@@ -1,4 +1,4 @@
-/* desk_ops.c - what is done on a desk that is open. */
+/* desk_ops.c - operations on an open desk. */
 #include "desk/private.h"
 
 #include "base/clock.h"
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 enum {
-    LOOK_MS = 50,
+    POLL_MS = 50,
     ANSWER_MS = 15000,
     COMMAND_LINE = 4096,
     OUTPUT_MAX = 16 << 20,
@@ -26,7 +26,7 @@ enum {
 /* ---- requests ----------------------------------------------------------------------------------- */
 
 /* With d->lock.  The answer is in d->in. */
-static int ask(struct desk *d, struct err *e)
+static int send_request(struct desk *d, struct err *e)
 {
     int rc = msg_send(d->socket, &d->out, -1) ? -1 : desk_answer(d, ANSWER_MS);
     if (rc < 0)
@@ -43,7 +43,7 @@ int desk_start(struct desk *d, const char *command, struct err *e)
     pthread_mutex_lock(&d->lock);
     msg_clear(&d->out, MSG_START, ++d->seq);
     int rc = msg_put(&d->out, command) ? err_set(e, ERR_USAGE, "a command is longer than %d bytes", MSG_TEXT)
-                                       : ask(d, e);
+                                       : send_request(d, e);
     pthread_mutex_unlock(&d->lock);
     return rc;
 }
@@ -54,7 +54,7 @@ enum desk_state desk_state(struct desk *d, char *what, size_t size)
     enum desk_state state = DESK_NO_SUPERVISOR;
     pthread_mutex_lock(&d->lock);
     msg_clear(&d->out, MSG_STATE, ++d->seq);
-    if (ask(d, &e) == 0 && d->in.kind == MSG_TOLD) {
+    if (send_request(d, &e) == 0 && d->in.kind == MSG_STATE_REPLY) {
         state = (enum desk_state)d->in.number;
         err_set(&e, ERR_ENV, "%s", d->in.len ? d->in.text : "");
     }
@@ -73,10 +73,10 @@ void desk_log(struct desk *d, struct buf *out, size_t most)
 
 struct wanted {
     struct regex *re;  /* NULL: any window */
-    struct buf titles; /* of those that are there and do not fit, for a message */
+    struct buf titles; /* of the windows that do not match, for the message */
 };
 
-static bool title_fits(void *arg, const char *title, const char *class)
+static bool title_matches(void *arg, const char *title, const char *class)
 {
     struct wanted *w = arg;
     (void)class;
@@ -86,7 +86,7 @@ static bool title_fits(void *arg, const char *title, const char *class)
     return false;
 }
 
-static int too_late(const struct wanted *w, const char *pattern, double seconds, struct err *e)
+static int window_timeout(const struct wanted *w, const char *pattern, double seconds, struct err *e)
 {
     const char *more = w->titles.full ? " ..." : "";
     return err_set(e, ERR_ENV, "no window%s%.200s%s within %g s; there is %s%s",
@@ -94,17 +94,17 @@ static int too_late(const struct wanted *w, const char *pattern, double seconds,
                    seconds, w->titles.len ? w->titles.data : "none at all", more);
 }
 
-static int look_for_window(struct screen *s, struct wanted *w, struct err *e)
+static int find_window(struct screen *s, struct wanted *w, struct err *e)
 {
     buf_clear(&w->titles);
-    return screen_each_window(s, title_fits, w, e);
+    return screen_each_window(s, title_matches, w, e);
 }
 
 /* Whether to go on waiting: 0, or -1 with the reason. */
-static int may_come(struct desk *d, const volatile int *cancel, struct err *e)
+static int check_waiting(struct desk *d, const volatile int *cancel, struct err *e)
 {
     char what[ERR_TEXT];
-    if (desk_state(d, what, sizeof what) != DESK_WELL)
+    if (desk_state(d, what, sizeof what) != DESK_OK)
         return err_set(e, ERR_ENV, "%s", what);
     return flag_up(cancel) ? err_set(e, ERR_STOPPED, "stopped while waiting for a window") : 0;
 }
@@ -119,17 +119,17 @@ int desk_wait_window(struct desk *d, const char *pattern, double seconds, const 
     buf_init(&w.titles, TITLES_MAX);
     struct screen *s = screen_open(&(struct screen_options){.display = d->display}, e);
     int found = s ? 0 : -1;
-    while (found >= 0 && (found = look_for_window(s, &w, e)) == 0) {
-        if (may_come(d, cancel, e))
+    while (found >= 0 && (found = find_window(s, &w, e)) == 0) {
+        if (check_waiting(d, cancel, e))
             found = -1;
         else if (clock_ms_since(start) > seconds * 1000)
-            found = too_late(&w, pattern, seconds, e);
+            found = window_timeout(&w, pattern, seconds, e);
         else
-            clock_sleep_ms(LOOK_MS);
+            clock_sleep_ms(POLL_MS);
     }
-    if (found < 0 && e && e->kind == ERR_ENV) { /* why a display is lost is known better by its keeper */
+    if (found < 0 && e && e->kind == ERR_ENV) { /* the supervisor knows why a display was lost */
         char what[ERR_TEXT];
-        if (desk_state(d, what, sizeof what) != DESK_WELL)
+        if (desk_state(d, what, sizeof what) != DESK_OK)
             err_set(e, ERR_ENV, "%s", what);
     }
     screen_close(s);
@@ -151,14 +151,14 @@ static int read_output(struct desk *d, size_t n, struct buf *output)
     return 0;
 }
 
-/* With d->lock: until it is done, which it is some time after the cancel or the deadline at the latest. */
+/* With d->lock: waits until the command has ended; the supervisor ends it on cancel and at the deadline. */
 static int wait_command(struct desk *d, const char *command, double seconds, const volatile int *cancel,
                         int *exit_code, struct buf *output, struct err *e)
 {
     int64_t start = clock_ns();
     bool cancelled = false;
     int rc;
-    while ((rc = desk_answer(d, LOOK_MS)) == 0) {
+    while ((rc = desk_answer(d, POLL_MS)) == 0) {
         if (flag_up(cancel) && !cancelled) {
             msg_clear(&d->out, MSG_CANCEL, d->seq);
             msg_send(d->socket, &d->out, -1);
@@ -228,13 +228,13 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
         buf_free(&own);
     }
     if (rc == 0 && said)
-        buf_clear(said); /* of commands that went well */
+        buf_clear(said);
     return rc;
 }
 
 /* ---- processes ---------------------------------------------------------------------------------- */
 
-/* Its words with spaces between them; "" when it has none. */
+/* argv joined by spaces; returns the length. */
 static size_t command_line(pid_t pid, char text[COMMAND_LINE])
 {
     char path[64];

@@ -1,9 +1,9 @@
-/* supervisor.c - the process that has one desk.
+/* supervisor.c - the process that owns one desk.
  *
- * All that runs on the desk comes from it, and what detaches itself becomes its child again (it is a subreaper): the
- * desk ends when it has no children.  It serves one socket; when the other end closes, when its owner is gone, or when it
- * is told to, it ends everything: TERM to programs, a moment, KILL; TERM to window manager and server, a moment, KILL to
- * all children until none is left; then display, lock and folder go.
+ * All processes of the desk are its descendants, and their orphans become its children (it is a subreaper):
+ * the desk has ended when it has no children.  It serves one socket.  When that is closed, its owner is
+ * gone, or on MSG_CLOSE, it sends TERM, then KILL to the programs; TERM, then KILL to window manager,
+ * server and all other children; then it removes display lock and folder.
  */
 #include "desk/supervisor.h"
 
@@ -21,9 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GRACE_MS = 500, KILL_MS = 10000, OUTPUT_PIECE = 64 * 1024 };
+enum { GRACE_MS = 500, KILL_MS = 10000, OUTPUT_CHUNK = 64 * 1024 };
 
-static struct msg options, in, out; /* there is one keeper in a process */
+static struct msg options, in, out; /* one supervisor per process */
 
 /* ---- answers ------------------------------------------------------------------------------------ */
 
@@ -55,7 +55,7 @@ const char *supervisor_how_ended(const struct supervisor *k, const struct proces
     int n = WIFSIGNALED(p->status) ? snprintf(text, sizeof text, "signal %d%s%s", WTERMSIG(p->status),
                                               name ? ", SIG" : "", name ? name : "")
                                    : snprintf(text, sizeof text, "exit code %d", WEXITSTATUS(p->status));
-    log_last_line(k->place.dir, log, line, sizeof line);
+    log_last_line(k->context.dir, log, line, sizeof line);
     if (*line)
         snprintf(text + n, sizeof text - (size_t)n, "; it says: %s", line);
     return text;
@@ -88,9 +88,9 @@ static void note_end(struct process *p, pid_t pid, int status)
 
 static void reap(struct supervisor *k)
 {
-    struct signalfd_siginfo told[16];
+    struct signalfd_siginfo infos[16];
     int status;
-    while (read(k->signals, told, sizeof told) > 0)
+    while (read(k->signals, infos, sizeof infos) > 0)
         ;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
         note_end(&k->server, pid, status);
@@ -105,13 +105,13 @@ int supervisor_wait(struct supervisor *k, int extra, bool messages, int ms)
 {
     struct pollfd p[4 + STREAMS] = {
         {.fd = FD_SOCKET, .events = messages ? POLLIN | POLLRDHUP : POLLRDHUP},
-        {.fd = k->ground->owner, .events = POLLIN},
+        {.fd = k->zygote_args->owner, .events = POLLIN},
         {.fd = k->signals, .events = POLLIN},
         {.fd = extra, .events = POLLIN},
     };
     struct stream *streams[STREAMS];
     int n = 0;
-    for (int i = 0; i < STREAMS; i++) /* those that are open: more than the limit of files is refused */
+    for (int i = 0; i < STREAMS; i++) /* only open ones: poll() refuses more than RLIMIT_NOFILE entries */
         if (k->streams[i].fd >= 0) {
             p[4 + n] = (struct pollfd){.fd = k->streams[i].fd, .events = POLLIN};
             streams[n++] = &k->streams[i];
@@ -131,14 +131,14 @@ int supervisor_wait(struct supervisor *k, int extra, bool messages, int ms)
     return what | (p[3].revents ? SUPERVISOR_EXTRA : 0);
 }
 
-int supervisor_start(struct supervisor *k, struct process *p, struct how *h, struct log *log, size_t ring,
-                     struct stream **stream)
+int supervisor_start(struct supervisor *k, struct process *p, struct child_options *h, struct log *log,
+                     size_t ring, struct stream **stream)
 {
     struct stream *s = new_stream(k);
     h->out = s ? stream_open(s, log, ring) : -1;
     if (h->out < 0)
         return -1;
-    pid_t pid = child_start(&k->place, h);
+    pid_t pid = child_start(&k->context, h);
     int why = errno;
     close(h->out);
     if (pid < 0) {
@@ -162,8 +162,8 @@ static void term(pid_t pid)
     kill(group > 1 && group != getpgrp() ? -group : pid, SIGTERM);
 }
 
-/* TERM to the children, until there are none of them any more or the grace is over. */
-static void ask_to_end(struct supervisor *k, bool server_too)
+/* Sends TERM to the children and waits until they are gone, at most GRACE_MS. */
+static void terminate_children(struct supervisor *k, bool server_too)
 {
     int64_t begin = clock_ns();
     for (bool first = true;; first = false) {
@@ -188,15 +188,15 @@ static void ask_to_end(struct supervisor *k, bool server_too)
 
 _Noreturn void supervisor_end(struct supervisor *k)
 {
-    const pid_t spare[] = {k->server.pid, k->wm.pid}; /* programs end while they have a display */
-    setpriority(PRIO_PROCESS, 0, -20); /* where that is allowed: there may be a crowd of them */
-    ask_to_end(k, false);
-    procs_end_children(spare, 2, KILL_MS);
-    ask_to_end(k, true);
-    bool all = procs_end_children(NULL, 0, KILL_MS);
+    const pid_t spare[] = {k->server.pid, k->wm.pid}; /* programs end before their display */
+    setpriority(PRIO_PROCESS, 0, -20);                /* if permitted: many supervisors may end at once */
+    terminate_children(k, false);
+    procs_kill_children(spare, 2, KILL_MS);
+    terminate_children(k, true);
+    bool all = procs_kill_children(NULL, 0, KILL_MS);
     if (k->number >= 0)
         server_release(k->number);
-    all &= folder_remove(k->place.dir);
+    all &= folder_remove(k->context.dir);
     _exit(all ? 0 : 1);
 }
 
@@ -223,7 +223,7 @@ static void open_desk(struct supervisor *k)
 static void start_program(struct supervisor *k)
 {
     size_t at = 0;
-    struct how h = {.shell = msg_next(&in, &at), .keep = -1, .oom = OOM_PROGRAM};
+    struct child_options h = {.shell = msg_next(&in, &at), .keep = -1, .oom = OOM_PROGRAM};
     if (!h.shell || k->n_programs == PROGRAMS)
         fail(ERR_ENV, "more than %d programs on one desktop", PROGRAMS);
     else if (supervisor_start(k, &k->programs[k->n_programs], &h, &k->programs_log, 0, NULL))
@@ -235,7 +235,7 @@ static void start_program(struct supervisor *k)
 static void run_command(struct supervisor *k)
 {
     size_t at = 0;
-    struct how h = {.shell = msg_next(&in, &at), .keep = -1, .oom = OOM_PROGRAM, .env = &in};
+    struct child_options h = {.shell = msg_next(&in, &at), .keep = -1, .oom = OOM_PROGRAM, .env = &in};
     h.env_at = at;
     snprintf(k->run.mark, sizeof k->run.mark, "HOLORUN_COMMAND=%d", ++k->run.count);
     h.mark = k->run.mark;
@@ -253,7 +253,7 @@ static void run_command(struct supervisor *k)
     k->run.deadline = clock_ns() + (int64_t)(in.seconds * 1e9);
 }
 
-/* What its children write from now on goes into the log. */
+/* Later output of its children goes into the log. */
 static void command_done(struct supervisor *k, enum err_kind why)
 {
     int status = k->run.p.status;
@@ -267,7 +267,7 @@ static void command_done(struct supervisor *k, enum err_kind why)
     int rc = msg_send(FD_SOCKET, &out, -1);
     for (size_t from = 0; from < n && rc == 0; from += out.len) {
         msg_clear(&out, MSG_OUTPUT, k->run.seq);
-        out.len = stream_ring(s, out.text, from, OUTPUT_PIECE);
+        out.len = stream_ring(s, out.text, from, OUTPUT_CHUNK);
         rc = msg_send(FD_SOCKET, &out, -1);
     }
     stream_drop_ring(s);
@@ -283,12 +283,12 @@ static void end_command(struct supervisor *k, enum err_kind why)
             supervisor_end(k);
     if (!k->run.p.ended)
         kill(-k->run.p.pid, SIGKILL);
-    procs_end_command(k->run.p.pid, k->run.mark, KILL_MS);
+    procs_kill_command(k->run.p.pid, k->run.mark, KILL_MS);
     reap(k);
     command_done(k, why);
 }
 
-/* Others than server and window manager. */
+/* Whether processes other than server and window manager run. */
 static bool programs_live(const struct supervisor *k)
 {
     struct proc *list;
@@ -303,10 +303,10 @@ static bool programs_live(const struct supervisor *k)
     return some;
 }
 
-static void tell_state(struct supervisor *k)
+static void send_state(struct supervisor *k)
 {
     char text[ERR_TEXT] = "";
-    enum desk_state state = DESK_WELL;
+    enum desk_state state = DESK_OK;
     reap(k);
     supervisor_drain(k);
     if (k->server.ended) {
@@ -318,7 +318,7 @@ static void tell_state(struct supervisor *k)
         snprintf(text, sizeof text, "the window manager '%.80s' has ended (%s)", k->wm.command,
                  supervisor_how_ended(k, &k->wm, "wm.log"));
     }
-    for (int i = 0; i < k->n_programs && state == DESK_WELL; i++) {
+    for (int i = 0; i < k->n_programs && state == DESK_OK; i++) {
         const struct process *p = &k->programs[i];
         if (!p->ended || (p->status == 0 && programs_live(k)))
             continue;
@@ -326,7 +326,7 @@ static void tell_state(struct supervisor *k)
         snprintf(text, sizeof text, "'%s' has ended (%s)", p->command,
                  supervisor_how_ended(k, p, "programs.log"));
     }
-    answer(MSG_TOLD, state, text);
+    answer(MSG_STATE_REPLY, state, text);
 }
 
 /* ---- serving ------------------------------------------------------------------------------------ */
@@ -350,7 +350,7 @@ static void serve(struct supervisor *k)
                 end_command(k, ERR_STOPPED);
             break;
         case MSG_STATE:
-            tell_state(k);
+            send_state(k);
             break;
         default:
             supervisor_end(k);
@@ -360,20 +360,20 @@ static void serve(struct supervisor *k)
         supervisor_end(k);
 }
 
-void supervisor_main(const struct ground *g, int n)
+void supervisor_main(const struct zygote_args *g, int n)
 {
     static struct supervisor k;
     sigset_t set;
-    k = (struct supervisor){.ground = g, .desk = n, .number = -1};
+    k = (struct supervisor){.zygote_args = g, .desk = n, .number = -1};
     for (int i = 0; i < STREAMS; i++)
         k.streams[i].fd = -1;
     static char dir[DESK_PATH];
     desk_dir(dir, g->root, n);
-    k.place.dir = dir;
-    k.place.files = g->files;
-    snprintf(k.place.mark, sizeof k.place.mark, "HOLORUN_DESK=%s", dir);
+    k.context.dir = dir;
+    k.context.files = g->files;
+    snprintf(k.context.mark, sizeof k.context.mark, "HOLORUN_DESK=%s", dir);
     setsid();
-    prctl(PR_SET_NAME, "holorun-keeper");
+    prctl(PR_SET_NAME, "holorun-desk-sv");
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);

@@ -1,4 +1,4 @@
-/* supervisor.h - what the two files of a keeper share. */
+/* supervisor.h - what supervisor.c and desk_start.c share. */
 #ifndef HOLORUN_DESK_SUPERVISOR_H
 #define HOLORUN_DESK_SUPERVISOR_H
 
@@ -15,8 +15,8 @@ struct process {
 };
 
 struct supervisor {
-    const struct ground *ground;
-    struct place place;
+    const struct zygote_args *zygote_args;
+    struct child_context context;
     struct log server_log, wm_log, programs_log;
     struct stream streams[STREAMS];
     struct process server, wm, programs[PROGRAMS];
@@ -30,17 +30,17 @@ struct supervisor {
     } run;
 };
 
-/* A child with its output in a log (and a ring); *stream is it, NULL: not wanted. */
-int supervisor_start(struct supervisor *k, struct process *p, struct how *h, struct log *log, size_t ring,
-                     struct stream **stream);
-/* One wait: for the socket (its end only, when no message is wanted), the owner, children, streams and one more. */
+/* Starts a child with its output in a log (and a ring); stream may be NULL. */
+int supervisor_start(struct supervisor *k, struct process *p, struct child_options *h, struct log *log,
+                     size_t ring, struct stream **stream);
+/* One poll() of socket (without messages: only for its end), owner, children, streams and `extra`. */
 int supervisor_wait(struct supervisor *k, int extra, bool messages, int ms);
 void supervisor_drain(struct supervisor *k);
 /* "exit code 1; it says: cannot open display", with the last line of that log. */
 const char *supervisor_how_ended(const struct supervisor *k, const struct process *p, const char *log);
 _Noreturn void supervisor_end(struct supervisor *k);
 
-/* desk_start.c: as `o` (MSG_OPEN) says, which stays. */
+/* desk_start.c; o: the MSG_OPEN, which must stay valid. */
 int supervisor_open(struct supervisor *k, const struct msg *o, struct err *e);
 
 #endif

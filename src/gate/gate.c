@@ -78,7 +78,7 @@ static int look(struct gate *g, const struct action *a, const struct exec_place 
     for (int i = 0; i < s->n_targets; i++) {
         struct policy_target *t = &s->targets[i];
         int rc = t->placed ? screen_window_at(g->screen, t->x, t->y, &t->window)
-                           : screen_window_with_keys(g->screen, &t->window);
+                           : screen_focused_window(g->screen, &t->window);
         if (rc)
             return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(g->screen));
     }

@@ -47,7 +47,7 @@ static enum action_fault focus(const struct typing *t, struct screen_window *w)
     }
     if (f)
         return f;
-    if (screen_window_with_keys(t->g->screen, w))
+    if (screen_focused_window(t->g->screen, w))
         return err_set(t->e, ERR_ENV, "display '%s' was lost", screen_name(t->g->screen)), FAULT_X11;
     if (w->id == t->g->window)
         return FAULT_NONE;

@@ -111,7 +111,7 @@ static int open_screen(struct job *j, struct err *e)
         return -1;
     struct err unwatched = ERR_INIT;
     int deaf = screen_watch(j->screen, &unwatched);
-    if (!j->s.dry_run && screen_hands(j->screen, e))
+    if (!j->s.dry_run && screen_acquire_input(j->screen, e))
         return -1;
     if (!j->s.dry_run && !deaf)
         deaf = screen_watch_check(j->screen, &unwatched);

@@ -99,7 +99,7 @@ struct running_own *running_enter(int session, const char *display, const char *
     copy_text(r->about.display, sizeof r->about.display, display);
     copy_text(r->about.task, sizeof r->about.task, task);
     copy_text(r->about.started, sizeof r->about.started, started);
-    guard_litter(path, true);
+    guard_temp_file(path, true);
     if (store(r, e) == 0)
         return r;
     running_leave(r);
@@ -117,7 +117,7 @@ void running_leave(struct running_own *r)
     if (!r)
         return;
     unlink(r->path);
-    guard_litter(r->path, false);
+    guard_temp_file(r->path, false);
     free(r->path);
     free(r);
 }

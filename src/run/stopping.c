@@ -38,7 +38,7 @@ static void release(const char *display)
     bool done = false;
     while (!done && clock_ms_since(start) < RELEASE_MS) {
         struct screen *s = screen_open(&o, NULL);
-        done = !s || screen_hands(s, NULL) == 0; /* no display: nothing is pressed */
+        done = !s || screen_acquire_input(s, NULL) == 0; /* no display: nothing is pressed */
         screen_close(s);
         if (!done)
             clock_sleep_ms(LOOK_MS);

@@ -1,9 +1,9 @@
-/* cpu_wait.c - time in which a program could not draw because it waited for a processor.
+/* cpu_wait.c - time in which a program could not draw because it waited for a CPU.
  *
- * On a machine that is overloaded a screen rests although something is about to happen on it: the program that has the
- * keyboard, the one under the pointer, or the server itself would go on but is not let.  The kernel says of a process
- * whether it is ready to run and how long it has run; ready without running is waiting.  Main threads are looked at: they
- * are the ones that draw.  Where nothing of this is known, nobody waits.
+ * On an overloaded machine a screen looks settled although the program that has the keyboard, the one under
+ * the pointer, or the X server still has work to do.  The kernel tells of a process whether it is runnable
+ * and how long it has run; runnable without running is waiting.  Only main threads are sampled: they are
+ * the ones that draw. Where /proc does not tell, the wait is 0.
  */
 #include "screen/private.h"
 
@@ -26,7 +26,7 @@ static void add(struct cpu_wait *v, int pid)
             return;
     if (pid < 1 || v->n == CPU_WAIT_MAX)
         return;
-    struct starving *p = &v->of[v->n];
+    struct cpu_wait_process *p = &v->of[v->n];
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     p->stat = open(path, O_RDONLY | O_CLOEXEC);
     snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
@@ -36,7 +36,7 @@ static void add(struct cpu_wait *v, int pid)
     v->n++;
 }
 
-/* Of the process that serves this display, where it is on this machine. */
+/* pid of the X server; 0 when it runs on another machine. */
 static int server_pid(struct screen *s)
 {
     struct ucred peer;
@@ -52,8 +52,8 @@ static bool read_text(int fd, char text[STAT_BYTES])
     return n > 0;
 }
 
-/* ms that it waited of those since the last look. */
-static double waited(struct starving *p, double ms)
+/* How long it waited of the ms since the last sample. */
+static double waited(struct cpu_wait_process *p, double ms)
 {
     char stat[STAT_BYTES], sched[STAT_BYTES];
     if (!read_text(p->stat, stat) || !read_text(p->sched, sched))
@@ -68,7 +68,7 @@ static double waited(struct starving *p, double ms)
 void cpu_wait_begin(struct cpu_wait *v, struct screen *s)
 {
     int pids[2];
-    int n = under_pids(s, pids);
+    int n = hit_test_pids(s, pids);
     *v = (struct cpu_wait){.last = clock_ns()};
     add(v, server_pid(s));
     for (int i = 0; i < n; i++)
@@ -77,7 +77,7 @@ void cpu_wait_begin(struct cpu_wait *v, struct screen *s)
         waited(&v->of[i], 0);
 }
 
-double cpu_wait_look(struct cpu_wait *v)
+double cpu_wait_sample(struct cpu_wait *v)
 {
     double ms = clock_ms_since(v->last), most = 0;
     v->last = clock_ns();

@@ -5,24 +5,24 @@
 
 enum { NOTE_MS = 2000 };
 
-void event_origin_open(struct ours *o)
+void event_origin_open(struct event_origin *o)
 {
     pthread_mutex_init(&o->lock, NULL);
 }
 
-void event_origin_close(struct ours *o)
+void event_origin_close(struct event_origin *o)
 {
     pthread_mutex_destroy(&o->lock);
 }
 
-void event_origin_note(struct ours *o, enum event_origin_kind kind, int detail, bool down)
+void event_origin_add(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
 {
     pthread_mutex_lock(&o->lock);
     o->notes[o->next++ % ORIGIN_NOTES] = (struct event_origin_note){kind, detail, down, clock_ns()};
     pthread_mutex_unlock(&o->lock);
 }
 
-bool event_origin_take(struct ours *o, enum event_origin_kind kind, int detail, bool down)
+bool event_origin_match(struct event_origin *o, enum event_origin_kind kind, int detail, bool down)
 {
     bool found = false;
     pthread_mutex_lock(&o->lock);

@@ -1,11 +1,11 @@
-/* event_origin.h - which of the events on a display are ours.
+/* event_origin.h - tells the events that this program sent from those of a person.
  *
- * What XTEST injects carries the XTEST keyboard or pointer as its source, but so does what a person does through
- * VNC.  Hence every event is noted before it is sent; one of XTEST's devices that matches a note of the last 2 s
- * is ours and uses the note up, everything else is a person.
+ * XTEST events carry the XTEST keyboard or pointer as their source, but so do the events of a person who
+ * uses VNC. So each event is noted before it is sent.  An event of an XTEST device that matches a note of
+ * the last 2 s is ours and uses the note up; every other event is a person's.
  */
-#ifndef HOLORUN_SCREEN_OURS_H
-#define HOLORUN_SCREEN_OURS_H
+#ifndef HOLORUN_SCREEN_EVENT_ORIGIN_H
+#define HOLORUN_SCREEN_EVENT_ORIGIN_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 enum { ORIGIN_NOTES = 256 };
 enum event_origin_kind { ORIGIN_KEY, ORIGIN_BUTTON, ORIGIN_MOTION };
 
-struct ours { /* the notes of one display */
+struct event_origin { /* of one display */
     pthread_mutex_t lock;
     unsigned next;
     struct event_origin_note {
@@ -25,12 +25,12 @@ struct ours { /* the notes of one display */
     } notes[ORIGIN_NOTES];
 };
 
-void event_origin_open(struct ours *o); /* of zeros */
-void event_origin_close(struct ours *o);
+void event_origin_open(struct event_origin *o); /* *o is zeroed memory */
+void event_origin_close(struct event_origin *o);
 
-void event_origin_note(struct ours *o, enum event_origin_kind kind, int detail,
-                       bool down); /* before each event we send */
-/* Whether such an event that XTEST's device sent is one of ours; uses its note up. */
-bool event_origin_take(struct ours *o, enum event_origin_kind kind, int detail, bool down);
+/* To be called before each event is sent. */
+void event_origin_add(struct event_origin *o, enum event_origin_kind kind, int detail, bool down);
+/* Whether this event of an XTEST device is ours; uses its note up. */
+bool event_origin_match(struct event_origin *o, enum event_origin_kind kind, int detail, bool down);
 
 #endif

@@ -1,8 +1,8 @@
-/* hit_test.c - which program's window an event would reach: at a place, or by the keyboard.
+/* hit_test.c - which program's window an event would reach: at a point, or by the keyboard.
  *
- * From the deepest window up, the first that carries a class is the program's.  Frames of window managers
- * carry none: of those the program's window is inside.  All of it is what clients say of themselves, and any
- * window may vanish between two requests.
+ * From the deepest window up, the first with a WM_CLASS is the program's.  Frames of window managers have
+ * none: then the program's window is searched inside the frame.  Clients set all these properties
+ * themselves, and any window may vanish between two requests.
  */
 #include "screen/private.h"
 
@@ -21,14 +21,14 @@ static bool has_class(struct screen *s, Window w)
 }
 
 /* The program's window inside a frame, topmost first. */
-static Window inside(struct screen *s, Window w, int depth, int *budget)
+static Window client_inside(struct screen *s, Window w, int depth, int *budget)
 {
     Window root, parent, *children = NULL, found = None;
     unsigned n = 0;
     if (depth > INSIDE_DEPTH || --*budget < 0 || !XQueryTree(s->dpy, w, &root, &parent, &children, &n))
         return None;
     for (unsigned i = n; i-- > 0 && !found;)
-        found = has_class(s, children[i]) ? children[i] : inside(s, children[i], depth + 1, budget);
+        found = has_class(s, children[i]) ? children[i] : client_inside(s, children[i], depth + 1, budget);
     if (children)
         XFree(children);
     return found;
@@ -41,7 +41,7 @@ static Window program_window(struct screen *s, const Window *chain, int n)
     for (int i = n - 1; i >= 0; i--)
         if (has_class(s, chain[i]))
             return chain[i];
-    Window found = n ? inside(s, chain[0], 0, &budget) : None;
+    Window found = n ? client_inside(s, chain[0], 0, &budget) : None;
     return found ? found : n ? chain[0] : None;
 }
 
@@ -54,7 +54,7 @@ static int chain_at(struct screen *s, int x, int y, Window chain[CHAIN_MAX])
     return n;
 }
 
-/* From a window up to the child of the root, then turned round. */
+/* The window's ancestors from the child of the root down to itself. */
 static int chain_of(struct screen *s, Window w, Window chain[CHAIN_MAX])
 {
     int n = 0;
@@ -90,7 +90,7 @@ static int pid_of(struct screen *s, Window w)
     return pid;
 }
 
-/* A number of another machine says nothing here. */
+/* Only then is its pid one of this machine. */
 static bool is_local(struct screen *s, Window w)
 {
     char machine[256], own[256] = "";
@@ -137,7 +137,7 @@ static void describe(struct screen *s, Window w, struct screen_window *out)
     rect_of(s, w, &out->rect);
 }
 
-/* ---- questions -------------------------------------------------------------------------------------- */
+/* ---- look-ups --------------------------------------------------------------------------------------- */
 
 int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
 {
@@ -154,45 +154,45 @@ int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
     return s->lost ? -1 : 0;
 }
 
-static Window under_pointer(struct screen *s)
+static Window window_under_pointer(struct screen *s)
 {
     Window chain[CHAIN_MAX];
     int x, y;
     return screen_pointer(s, &x, &y) == 0 ? program_window(s, chain, chain_at(s, x, y, chain)) : None;
 }
 
-static Window with_keys(struct screen *s)
+static Window focused_window(struct screen *s)
 {
     Window chain[CHAIN_MAX], focus = None;
     int revert;
     XGetInputFocus(s->dpy, &focus, &revert);
     if (focus == PointerRoot || focus == s->root) /* keys go where the pointer is */
-        return under_pointer(s);
+        return window_under_pointer(s);
     return focus != None ? program_window(s, chain, chain_of(s, focus, chain)) : None;
 }
 
-int screen_window_with_keys(struct screen *s, struct screen_window *out)
+int screen_focused_window(struct screen *s, struct screen_window *out)
 {
     struct xtrap trap;
     *out = (struct screen_window){0};
     if (s->lost)
         return -1;
     xtrap_begin(&trap, s->dpy);
-    Window w = with_keys(s);
+    Window w = focused_window(s);
     if (w)
         describe(s, w, out);
     xtrap_end(&trap);
     return s->lost ? -1 : 0;
 }
 
-int under_pids(struct screen *s, int pids[2])
+int hit_test_pids(struct screen *s, int pids[2])
 {
     struct xtrap trap;
     int n = 0;
     if (s->lost)
         return 0;
     xtrap_begin(&trap, s->dpy);
-    const Window windows[2] = {with_keys(s), under_pointer(s)};
+    const Window windows[2] = {focused_window(s), window_under_pointer(s)};
     for (int i = 0; i < 2; i++) {
         int pid = windows[i] && (!i || windows[1] != windows[0]) ? local_pid(s, windows[i]) : 0;
         if (pid)

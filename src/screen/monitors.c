@@ -1,8 +1,7 @@
-/* monitors.c - the root window, the monitors on it, and the rectangle that is looked at.
+/* monitors.c - the root window, its monitors, and the view.
  *
- * A view is a rectangle of the root: all of it, one monitor, or what a window covers.  Monitors
- * change while a run goes on (RRScreenChangeNotify), windows move: the rectangle is read again each
- * time something could have changed, and the capture tells by its size.
+ * A view is a rectangle of the root: all of it, one monitor, or a window.  Monitors change during a run
+ * (RRScreenChangeNotify) and windows move, so the rectangle is read again before each capture.
  */
 #include "screen/private.h"
 
@@ -122,9 +121,9 @@ int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e)
     if (screen_alive(s, e))
         return -1;
     screen_pump(s);
-    /* Windows move without telling us. */
+    /* No event tells that a window has moved. */
     if ((s->view_window || s->view_gone) && monitors_update(s, &why))
-        return err_set(e, ERR_ENV, "%s", why.text); /* nobody's wrong use: it was there */
+        return err_set(e, ERR_ENV, "%s", why.text); /* not ERR_USAGE: the view did exist */
     *out = s->view;
     return 0;
 }

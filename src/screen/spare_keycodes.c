@@ -1,20 +1,18 @@
-/* spare_keycodes.c - borrowed keycodes for characters the keyboard has not.
+/* spare_keycodes.c - borrowed keycodes for characters that the keyboard lacks.
  *
- * A keycode without any keysym is given one for a while.  Three things make this reliable where
- * rebinding one key per character is not:
- *   - both columns get the same keysym: with one column the server takes a capital for the shifted
- *     half of a letter key, and O-acute arrives as o-acute;
- *   - many keysyms are bound together and stay, since every change makes every client read the whole
- *     map again, at its own pace;
- *   - after a change, and before a keycode gets another meaning, there is a wait: a key is translated
- *     with the map the client has when it looks, not the one that was valid when it was pressed.
- * What is bound is written to the held file first, so that the next start can give it back.
+ * A keycode without any keysym is given one for a while.  Rebinding one key per character is unreliable, so:
+ *   - both columns get the same keysym: with one column the server treats a capital as the shifted half of a
+ *     letter key, and O-acute arrives as o-acute;
+ *   - many keysyms are bound together and stay: each change makes every client read the whole map again;
+ *   - a wait follows each change and precedes each reuse of a keycode: a client translates a key with the map
+ *     it has when it reads the event, not with the one that was valid when the key was pressed.
+ * Bindings are recorded in the held file first, so that the next start can undo them.
  */
 #include "screen/private.h"
 
 #include <X11/XKBlib.h>
 
-/* The list of free keycodes is made when nothing is bound: then "without keysym" means free. */
+/* Lists the free keycodes while nothing is bound: only then is a keycode without keysym free. */
 static void list_codes(struct screen *s)
 {
     for (int i = 0; i < s->n_spare; i++)
@@ -26,7 +24,7 @@ static void list_codes(struct screen *s)
         s->spare[i] = (struct spare){.code = codes[i]};
 }
 
-int scratch_room(struct screen *s)
+int spare_capacity(struct screen *s)
 {
     list_codes(s);
     return s->n_spare;
@@ -40,7 +38,7 @@ int spare_code(struct screen *s, uint32_t keysym)
     return 0;
 }
 
-/* The map as wanted, in one request for each row of neighbouring keycodes. */
+/* One request for each run of consecutive keycodes. */
 static int write_map(struct screen *s, const bool *changed, struct err *e)
 {
     held_store(&s->held);

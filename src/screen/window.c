@@ -1,7 +1,7 @@
-/* window.c - which window is active, what it is called, bringing one to the front.
+/* window.c - the active window, titles and classes, search by title, activation.
  *
- * Activation and focus are libxdo's; properties are read here, with a limit on their size.
- * Any window may vanish between two requests, so every look is inside an error trap.
+ * Activation and focus go through libxdo; properties are read here, with a limit on their size.  Any window
+ * may vanish between two requests, so all look-ups are inside an error trap.
  */
 #include "screen/private.h"
 
@@ -70,7 +70,7 @@ void window_title(struct screen *s, Window w, char *out, size_t size)
         text_property(s, w, XA_WM_NAME, out, size);
 }
 
-/* WM_CLASS is two strings, instance and class; the class is the name people know. */
+/* The second string of WM_CLASS: the name that people know. */
 void window_class(struct screen *s, Window w, char *out, size_t size)
 {
     XClassHint hint = {0};
@@ -173,19 +173,19 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
 struct search {
     bool (*visit)(void *arg, const char *title, const char *class);
     void *arg;
-    int budget; /* windows still to be looked at */
+    int budget; /* windows left */
     char title[TITLE_MAX], class[TITLE_MAX];
 };
 
-/* Topmost first, visible ones only; true: visit has seen enough.  (libxdo's search frees what it never read when a
- * window vanishes under it.) */
+/* Topmost first, visible windows only; true: visit wants no more.  Not xdo_search_windows(): it frees an
+ * uninitialized pointer when a window vanishes meanwhile. */
 static bool search(struct screen *s, struct search *q, Window w, int depth)
 {
     XWindowAttributes a;
     if (--q->budget < 0 || depth > TREE_DEPTH || !XGetWindowAttributes(s->dpy, w, &a) ||
         a.map_state != IsViewable || a.class == InputOnly)
         return false;
-    if (depth == 1 && (a.x + a.width <= 0 || a.y + a.height <= 0)) /* where window managers keep theirs */
+    if (depth == 1 && (a.x + a.width <= 0 || a.y + a.height <= 0)) /* off-screen helpers of window managers */
         return false;
     window_title(s, w, q->title, sizeof q->title);
     window_class(s, w, q->class, sizeof q->class);
@@ -257,7 +257,7 @@ int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
     XWindowAttributes a;
     xtrap_begin(&trap, s->dpy);
     bool managed = window_property(s, "_NET_SUPPORTING_WM_CHECK") != None, failed = true;
-    XGrabServer(s->dpy); /* libxdo follows a wild pointer when the window is not there any more */
+    XGrabServer(s->dpy); /* libxdo dereferences a wild pointer when the window vanishes */
     xdo_leaks_begin();
     if (xdo && XGetWindowAttributes(s->dpy, id, &a))
         failed =
@@ -288,7 +288,7 @@ void window_manager_name(struct screen *s, char *out, size_t size)
     if (w)
         window_title(s, w, out, size);
     if (xtrap_end(&trap))
-        out[0] = 0; /* of a manager that is gone */
+        out[0] = 0; /* the manager is gone */
     else if (w && !out[0])
         snprintf(out, size, "unnamed");
 }
@@ -299,7 +299,7 @@ static bool is_redirected(struct screen *s)
     return XGetWindowAttributes(s->dpy, s->root, &a) && a.all_event_masks & SubstructureRedirectMask;
 }
 
-/* It has to show what it is asked to show. */
+/* Maps a window and waits until it is viewable. */
 static bool shows_a_window(struct screen *s)
 {
     XWindowAttributes a = {0};
@@ -314,9 +314,9 @@ static bool shows_a_window(struct screen *s)
     return a.map_state == IsViewable;
 }
 
-/* A window manager, of whatever kind, is the one client that new windows are handed to before they are mapped.  While it
- * starts it may lose some of them: at work is one that shows a window of ours. */
-bool screen_managed(struct screen *s)
+/* A window manager is the client that has SubstructureRedirect on the root.  While it starts it may lose
+ * map requests, so it counts as running once it shows a window of ours. */
+bool screen_has_window_manager(struct screen *s)
 {
     if (s->lost)
         return false;

@@ -49,7 +49,7 @@ static void take_error(struct scene *s, const struct err *e)
     static const char *const of_desk[] = {
         [DESK_NO_SERVER] = "display", [DESK_NO_WM] = "window manager", [DESK_NO_SUPERVISOR] = "desk"};
     char what[512];
-    enum desk_state state = s->desk ? desk_state(s->desk, what, sizeof what) : DESK_WELL;
+    enum desk_state state = s->desk ? desk_state(s->desk, what, sizeof what) : DESK_OK;
     if (state < sizeof of_desk / sizeof *of_desk && of_desk[state]) {
         set_error(s->out, of_desk[state], what);
         return;
@@ -80,7 +80,7 @@ static void look_at_desk(struct scene *s)
         return;
     }
     struct err none = ERR_INIT;
-    if (state != DESK_WELL && state != DESK_PROGRAM_DONE)
+    if (state != DESK_OK && state != DESK_PROGRAM_DONE)
         take_error(s, &none);
 }
 

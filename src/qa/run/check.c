@@ -66,8 +66,8 @@ bool look_cancelled(const struct look *l)
 static int desk_is_well(const struct look *l, struct err *e)
 {
     char what[256];
-    enum desk_state state = l->s->desk ? desk_state(l->s->desk, what, sizeof what) : DESK_WELL;
-    if (state == DESK_WELL || state == DESK_NO_PROGRAM || state == DESK_PROGRAM_DONE)
+    enum desk_state state = l->s->desk ? desk_state(l->s->desk, what, sizeof what) : DESK_OK;
+    if (state == DESK_OK || state == DESK_NO_PROGRAM || state == DESK_PROGRAM_DONE)
         return 0;
     return err_set(e, ERR_ENV, "%s", what);
 }
