@@ -43,7 +43,7 @@ void step_free(struct step *s)
     *s = (struct step){0};
 }
 
-/* ---- what they come to ------------------------------------------------------------------------------------------ */
+/* ---- what they come to ------------------------------------------------------------------------ */
 
 /* Latin-1, the older blocks of other scripts, the keypad's, and those with a Unicode number. */
 static bool makes_character(uint32_t key)

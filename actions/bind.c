@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* ---- the whole call ---------------------------------------------------------------------------------- */
+/* ---- the whole call --------------------------------------------------------------------------- */
 
 /* A place in pixels out of the numbers i and i + 1. */
 static enum action_fault place(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)

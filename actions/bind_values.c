@@ -19,7 +19,7 @@ static enum action_fault bad_value(struct binding *c, const char *arg, const cha
     return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': '%s' must be %s", c->tool->name, arg, expected);
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------- */
+/* ---- numbers ---------------------------------------------------------------------------------- */
 
 /* A number, also written as a string; *real tells whether it was written with a fraction. */
 static bool read_number(struct binding *c, json_t *v, double *out, bool *real)
@@ -130,7 +130,7 @@ static enum action_fault read_path(struct binding *c, const struct tool_arg *arg
     return FAULT_NONE;
 }
 
-/* ---- words and keys -------------------------------------------------------------------------------- */
+/* ---- words and keys --------------------------------------------------------------------------- */
 
 /* Whether the word is one of "a|b|c", without regard to case. */
 static bool one_of(const char *values, const char *word)
@@ -220,7 +220,7 @@ static enum action_fault read_hold(struct binding *c, const struct tool_arg *arg
     return FAULT_NONE;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------------------ */
 
 static enum action_fault read_text(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
@@ -265,7 +265,7 @@ static enum action_fault read_goals(struct binding *c, const struct tool_arg *ar
     return f;
 }
 
-/* ---- one argument ------------------------------------------------------------------------------------ */
+/* ---- one argument ----------------------------------------------------------------------------- */
 
 static enum action_fault set_bool(struct binding *c, const struct tool_arg *arg, json_t *v, bool *to)
 {

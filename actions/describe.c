@@ -39,7 +39,7 @@ static void put_key(struct buf *out, uint32_t keysym)
         buf_printf(out, "U%04X", keysym & 0xffffff);
 }
 
-/* ---- for people ------------------------------------------------------------------------------------ */
+/* ---- for people ------------------------------------------------------------------------------- */
 
 /* A text in quotes, cut to a readable length. */
 static void put_quoted(struct buf *out, const char *s)
@@ -151,7 +151,7 @@ void action_describe(const struct action *a, struct buf *out)
     }
 }
 
-/* ---- for the trace --------------------------------------------------------------------------------- */
+/* ---- for the trace ---------------------------------------------------------------------------- */
 
 static void put_string_member(struct buf *out, const char *key, const char *s)
 {
@@ -214,7 +214,7 @@ void action_to_json(const struct action *a, struct buf *out)
     buf_putc(out, '}');
 }
 
-/* ---- and back -------------------------------------------------------------------------------------- */
+/* ---- and back --------------------------------------------------------------------------------- */
 
 /* An integer member within a range; the fallback when absent. false: not an integer, or outside. */
 static bool get_int(json_t *root, const char *key, int lo, int hi, int fallback, int *out)

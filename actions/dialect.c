@@ -80,7 +80,7 @@ enum { NFIELDS = sizeof fields / sizeof *fields };
 static const char *const other_keys[] = {"name",        "system_file", "screen", "tools",
                                          "cmd_is_ctrl", "run_all",     NULL};
 
-/* ---- templates ----------------------------------------------------------------------------------- */
+/* ---- templates -------------------------------------------------------------------------------- */
 
 /* Length of the {slot} at s, braces included; 0 when there is none. */
 static size_t slot_at(const char *s)
@@ -127,7 +127,7 @@ static int check_slots(const struct field *f, const char *text, const char *name
     return 0;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------- */
 
 static int wrong(const struct field *f, const char *name, const char *expected, struct err *e)
 {
@@ -266,7 +266,7 @@ static int read_dialect(json_t *root, struct dialect *d, struct err *e)
     return 0;
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------ */
 
 /* The text named by "system_file" takes the place of "system". folder NULL: among the built-in files. */
 static int read_system_file(json_t *root, const char *folder, struct sha256 *sum, struct err *e)

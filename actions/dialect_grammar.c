@@ -10,7 +10,7 @@
 
 enum { MAX_OFFERED = 64, MANY = GX_EXACT + 1 };
 
-/* ---- pocket ------------------------------------------------------------------------------------------ */
+/* ---- pocket ----------------------------------------------------------------------------------- */
 
 static gx_node pocket_place(struct gx *x)
 {
@@ -57,7 +57,7 @@ static gx_node pocket_step(struct gx *x, enum dialect_goal goal)
     return GX_SEQ(x, thought, GX_ALT(x, click, write, done));
 }
 
-/* ---- steps around a call ----------------------------------------------------------------------------- */
+/* ---- steps around a call ---------------------------------------------------------------------- */
 
 static gx_node one_call(const struct language *l, const struct tool *t)
 {
@@ -116,7 +116,7 @@ static gx_node step(const struct language *l, gx_node call)
     }
 }
 
-/* ---- the localizer ----------------------------------------------------------------------------------- */
+/* ---- the localizer ---------------------------------------------------------------------------- */
 
 static gx_node ground(const struct language *l)
 {
@@ -137,7 +137,7 @@ static gx_node ground(const struct language *l)
                   gx_lit(x, close));
 }
 
-/* ---- a verdict --------------------------------------------------------------------------------------- */
+/* ---- a verdict -------------------------------------------------------------------------------- */
 
 /* The reason first, so that the verdict follows from it; its length is bounded, so that there is a verdict. */
 static gx_node verdict(struct gx *x)
@@ -147,7 +147,7 @@ static gx_node verdict(struct gx *x)
                   gx_lit(x, ", \"verdict\": \""), words, gx_lit(x, "\"}"));
 }
 
-/* ---- reasoning --------------------------------------------------------------------------------------- */
+/* ---- reasoning -------------------------------------------------------------------------------- */
 
 /* What follows an open think block up to its end: any text without "</". The closing mark is one token in
  * some vocabularies and text in others. */
@@ -161,7 +161,7 @@ static gx_node reasoning(struct gx *x, const struct tokenizer *t)
     return GX_SEQ(x, gx_repeat(x, scalar, 0, -1), mark, gx_repeat(x, gx_lit(x, "\n"), 0, 2));
 }
 
-/* ---- the reply --------------------------------------------------------------------------------------- */
+/* ---- the reply -------------------------------------------------------------------------------- */
 
 static gx_node reply(const struct language *l, enum dialect_goal goal, struct err *e)
 {

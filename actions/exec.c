@@ -30,7 +30,7 @@ struct run {
     struct err *e;
 };
 
-/* ---- places ------------------------------------------------------------------------------------ */
+/* ---- places ----------------------------------------------------------------------------------- */
 
 static bool has_point(const struct action *a)
 {
@@ -79,7 +79,7 @@ static int move_to_target(const struct run *r)
     return has_point(r->a) ? move_to(r, r->a->x, r->a->y) : 0;
 }
 
-/* ---- verbs ------------------------------------------------------------------------------------- */
+/* ---- verbs ------------------------------------------------------------------------------------ */
 
 static int button_of(const struct action *a)
 {
@@ -212,7 +212,7 @@ static int run_held(const struct run *r, int (*verb)(const struct run *))
     return release_all(r, r->a->hold, pressed, rc);
 }
 
-/* ---- dispatch ---------------------------------------------------------------------------------- */
+/* ---- dispatch --------------------------------------------------------------------------------- */
 
 static int perform(const struct run *r)
 {

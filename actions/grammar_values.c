@@ -54,7 +54,7 @@ static gx_node words(struct gx *x, const char *values, const char *format)
     return gx_alt(x, n, parts);
 }
 
-/* ---- numbers and places ------------------------------------------------------------------------------ */
+/* ---- numbers and places ----------------------------------------------------------------------- */
 
 gx_node value_coord(const struct language *l, bool vertical)
 {
@@ -91,7 +91,7 @@ static gx_node number(struct gx *x, int min, int max)
     return max > min ? GX_ALT(x, gx_int(x, min, max), half) : gx_int(x, min, max);
 }
 
-/* ---- texts and keys ---------------------------------------------------------------------------------- */
+/* ---- texts and keys --------------------------------------------------------------------------- */
 
 /* In single quotes, with backslash escapes. A script stands in a code fence, so its backticks are escaped. */
 static gx_node quoted(const struct language *l, int min, int max)
@@ -150,7 +150,7 @@ static gx_node goals(struct gx *x, int max)
     return GX_SEQ(x, gx_lit(x, "["), GX_ALT(x, listed(x, goal(x, rest), ", ", 1, max), one), gx_lit(x, "]"));
 }
 
-/* ---- one value --------------------------------------------------------------------------------------- */
+/* ---- one value -------------------------------------------------------------------------------- */
 
 static int chord_length(const struct tool *t)
 {
@@ -214,7 +214,7 @@ static gx_node call_value(const struct language *l, const struct tool *t, const 
     }
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------ */
 
 /* One argument with its name. A script names no keys: hotkey('ctrl', 'c'). */
 static gx_node named(const struct language *l, const struct tool *t, const struct tool_arg *a)

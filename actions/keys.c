@@ -185,7 +185,7 @@ void action_plain_keys(struct action *a)
             a->keys[i] += 'a' - 'A';
 }
 
-/* ---- chords ---------------------------------------------------------------------------------------- */
+/* ---- chords ----------------------------------------------------------------------------------- */
 
 /* Cuts text at `by` and looks every part up; -1 when one is unknown, -2 when there are too many. An empty part is an error, except that "ctrl++" and "+" mean the plus key. */
 static int split(const char *text, size_t len, char by, bool cmd_is_ctrl, uint32_t *keys, int max,

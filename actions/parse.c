@@ -18,7 +18,7 @@ static parse_fn *const parsers[] = {
     [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_function,
 };
 
-/* ---- shared --------------------------------------------------------------------------------------- */
+/* ---- shared ----------------------------------------------------------------------------------- */
 
 static bool is_space(char c)
 {
@@ -97,7 +97,7 @@ enum action_fault parse_json(struct parse *p, const char *text, size_t len, json
     return FAULT_NONE;
 }
 
-/* ---- the way in ----------------------------------------------------------------------------------- */
+/* ---- the way in ------------------------------------------------------------------------------- */
 
 static void trim(const char **s, size_t *n)
 {

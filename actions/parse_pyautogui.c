@@ -28,7 +28,7 @@ struct script {
     char *copied; /* by pyperclip.copy, not pasted yet */
 };
 
-/* ---- coordinates -------------------------------------------------------------------------------------- */
+/* ---- coordinates ------------------------------------------------------------------------------ */
 
 /* The space the numbers x and y of a call are in: above 1 pixels, fractions parts, else the dialect's. */
 static enum coord_space space_of(const struct parse *p, const struct tool *t, json_t *args)
@@ -71,7 +71,7 @@ static enum action_fault relative(struct parse *p, bool drag, const struct pytho
     return f;
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------ */
 
 /* All arguments by name; a call of many keys, hotkey('ctrl', 'c'), gathers them. NULL with a fault. */
 static json_t *named_args(struct parse *p, const struct tool *t, const struct python_call *call,
@@ -176,7 +176,7 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
     return f;
 }
 
-/* ---- the reply ---------------------------------------------------------------------------------------- */
+/* ---- the reply -------------------------------------------------------------------------------- */
 
 static bool cut(const char *text, size_t len, const char *mark, const char **at)
 {

@@ -60,7 +60,7 @@ static bool drop_prefix(struct span *s, const char *mark)
     return true;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------ */
+/* ---- values ----------------------------------------------------------------------------------- */
 
 /* The numbers of a box or point; tags are skipped. NULL unless there are two or four. */
 static json_t *read_box(const char *s, size_t n)
@@ -172,7 +172,7 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
     return FAULT_NONE;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------ */
 
 static size_t identifier(const struct span *s)
 {
@@ -246,7 +246,7 @@ static const char *end_of_action(const struct span *s)
     return s->end;
 }
 
-/* ---- the reply --------------------------------------------------------------------------------------- */
+/* ---- the reply -------------------------------------------------------------------------------- */
 
 /* The last "Action:" at the beginning of a line; *n its length. NULL when there is none. */
 static const char *find_action(const struct span *s, size_t *n)

@@ -72,7 +72,7 @@ static bool take_word(struct python_in *in, const char *word)
     return true;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------- */
+/* ---- values ----------------------------------------------------------------------------------- */
 
 /* \xHH, \uHHHH, \UHHHHHHHH after the letter; -1 when the digits are missing. */
 static int put_hex(struct python_in *in, int digits, struct buf *out)
@@ -209,7 +209,7 @@ static json_t *read_value(struct python_in *in, int depth)
     return read_number(in);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------ */
 
 static int read_argument(struct python_in *in, struct python_call *call)
 {

@@ -191,7 +191,7 @@ static json_t *step_schema(const struct dialect *d, const char *call, const char
                      "object");
 }
 
-/* ---- Python's way of printing the same -------------------------------------------------------------- */
+/* ---- Python's way of printing the same -------------------------------------------------------- */
 
 static void put_python(struct buf *out, const json_t *v);
 
@@ -261,7 +261,7 @@ static void put_python(struct buf *out, const json_t *v)
     }
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------ */
 
 /* Native function calls: one definition a line. */
 static void put_functions(const struct dialect *d, struct buf *out)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers -------------------------------------------------------------------------------------------------- */
+/* ---- numbers ---------------------------------------------------------------------------------- */
 
 struct number {
     size_t begin, end;
@@ -44,7 +44,7 @@ static bool two_numbers(const char *text, size_t len, struct number *x, struct n
     return next_number(text, len, 0, x) && next_number(text, len, x->end, y);
 }
 
-/* ---- slots -------------------------------------------------------------------------------------------------- */
+/* ---- slots ------------------------------------------------------------------------------------ */
 
 struct slots {
     struct slot *out;
@@ -73,7 +73,7 @@ static void pocket_slots(struct slots *s, const char *text, size_t len)
     add(s, SLOT_PLACE, base + x.begin, base + y.end);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------- */
 
 struct reading {
     const struct dialect *d;

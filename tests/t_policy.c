@@ -133,7 +133,7 @@ static enum policy_verdict judge(const struct policy *p, const char *json, struc
     if (action_from_json(json, strlen(json), &a, &e))
         fail_msg("%s: %s", json, e.text);
     struct subject *s = calloc(1, sizeof *s);
-    subject_make(s, &a, &same, &root);
+    subject_build(s, &a, &same, &root);
     for (int i = 0; i < s->s.n_targets; i++) {
         struct screen_window *w = &s->s.targets[i].window;
         snprintf(w->title, sizeof w->title, "%s", where.title ? where.title : "");
@@ -250,7 +250,7 @@ static void t_held(void **state)
     for (int i = 0; i < 2; i++) {
         struct action a;
         assert_int_equal(action_from_json(down[i], strlen(down[i]), &a, NULL), 0);
-        subject_hold(&a, held, &n_held);
+        subject_update_held(&a, held, &n_held);
         action_free(&a);
     }
     assert_int_equal(n_held, 2);
@@ -258,7 +258,7 @@ static void t_held(void **state)
     for (int i = 0; i < 5; i++) {
         struct action a;
         assert_int_equal(action_from_json(cases[i].last, strlen(cases[i].last), &a, NULL), 0);
-        subject_make(s, &a, &same, &root);
+        subject_build(s, &a, &same, &root);
         assert_int_equal(policy_judge(p, &s->s).verdict == D, false);
         memcpy(s->s.held, held, sizeof held);
         s->s.n_held = n_held;
@@ -266,7 +266,7 @@ static void t_held(void **state)
         action_free(&a);
     }
     struct action up = {.kind = ACT_KEYUP, .keys = {0xffea}, .nkeys = 1}; /* Alt_R: the same key for rules */
-    subject_hold(&up, held, &n_held);
+    subject_update_held(&up, held, &n_held);
     assert_int_equal(n_held, 1);
     free(s);
     policy_free(p);
@@ -397,7 +397,7 @@ static void t_after(void **state)
     struct action a = {.kind = ACT_CLICK, .x = 1, .y = 1};
     struct subject *s = calloc(1, sizeof *s);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        subject_make(s, &a, &same, &root);
+        subject_build(s, &a, &same, &root);
         s->s.spent = cases[i].spent;
         assert_int_equal(policy_judge(p, &s->s).verdict, cases[i].verdict);
     }

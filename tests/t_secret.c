@@ -59,7 +59,7 @@ static void t_taking(void **state)
     assert_int_equal(secrets_add(s, "GOOD=env:GOOD", NULL), -1); /* twice */
     char *filled = secrets_fill(s, "a{{FILE}}b{{NONE}}{{GOOD}}{{GOOD");
     assert_string_equal(filled, "a" PLAIN "b{{NONE}}" PLAIN "{{GOOD");
-    secrets_drop(filled);
+    secrets_free_filled(filled);
     secrets_free(s);
     unlink(path);
     rmdir(dir);
@@ -181,7 +181,7 @@ static void t_memory(void **state)
     assert_int_equal(secrets_add(s, spec, NULL), 0);
     char *filled = secrets_fill(s, "{{A}}");
     assert_int_equal(found_in_memory(backwards), 4); /* the value, as JSON spells and quotes it, filled in */
-    secrets_drop(filled);
+    secrets_free_filled(filled);
     assert_int_equal(found_in_memory(backwards), 3);
     secrets_free(s);
     assert_int_equal(found_in_memory(backwards), 0);

@@ -152,7 +152,7 @@ static int perform(struct agent *a, int index, struct err *e)
     if (trace_end(o->trace, e))
         return -1;
     if (o->gate && !o->dry_run && (fault == FAULT_NONE || action->kind == ACT_KEYDOWN))
-        gate_done(o->gate, action);
+        gate_action_done(o->gate, action);
     if (fault == FAULT_NONE) {
         agent_set_text(&a->result, xstrdup(result_of(action)));
         return 0;

@@ -113,7 +113,7 @@ static int record(struct agent *a, struct err *e)
     if (a->number % HELD_STEPS == 0) { /* a key that the model pressed and forgot */
         screen_release_all(a->o->screen);
         if (a->o->gate)
-            gate_released(a->o->gate);
+            gate_keys_released(a->o->gate);
     }
     image_free(&a->before);
     if (image_copy(&a->before, a->at_hand.rgb ? &a->at_hand : &a->frame, e))

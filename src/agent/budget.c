@@ -81,7 +81,7 @@ void agent_tell_spent(const struct agent *a)
                                               [SPENT_CHARACTERS] = (double)r->typed,
                                               [SPENT_ERRORS] = a->errors}};
     if (a->o->gate)
-        gate_spent(a->o->gate, &spent);
+        gate_set_spent(a->o->gate, &spent);
 }
 
 void agent_name_limit(struct agent *a)

@@ -123,7 +123,7 @@ int agent_observe(struct agent *a, struct err *e)
     int64_t start = clock_ns();
     if (screen_capture(o->screen, &a->frame, e) || agent_place(a, &a->place, e))
         return -1;
-    gate_hide(o->gate, &a->frame); /* the model does not see it either */
+    gate_redact(o->gate, &a->frame); /* the model does not see it either */
     a->ms[PHASE_SETTLE] = settled.ms;
     a->ms[PHASE_SEE] = clock_ms_since(start);
     *a->title = *a->class = 0;

@@ -266,7 +266,7 @@ static int look(struct review *s, bool *moved, struct err *e)
     struct agent *a = s->a;
     if (screen_capture(a->o->screen, &a->at_hand, e))
         return -1;
-    gate_hide(a->o->gate, &a->at_hand);
+    gate_redact(a->o->gate, &a->at_hand);
     struct exec_place now;
     if (agent_place(a, &now, e))
         return -1;
@@ -383,7 +383,7 @@ static int label_with_rule(struct review *s, struct proposal *p, struct err *e)
     const struct agent *a = s->a;
     for (int i = 0; a->o->gate && i < a->step.nactions && !p->gate; i++) {
         struct policy_ruling r;
-        if (gate_look(a->o->gate, &a->step.actions[i], &a->place, &r, e))
+        if (gate_judge(a->o->gate, &a->step.actions[i], &a->place, &r, e))
             return -1;
         if (r.verdict == POLICY_ALLOW)
             continue;

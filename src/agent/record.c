@@ -116,7 +116,7 @@ int agent_keep_reply(struct agent *a, const struct llm_request *r, const struct 
     trace_bool(t, "think", r->think);
     trace_number(t, "ms", g->ms);
     /* Tokens cannot be masked: from a reply that spells a secret on there are none. */
-    a->spelled = a->spelled || secrets_spelled(a->o->secrets, g->text.data ? g->text.data : "");
+    a->spelled = a->spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");
     if (a->o->log_tokens && !a->spelled && keep_tokens(a, g, e))
         return -1;
     return trace_end(t, e);

@@ -125,7 +125,7 @@ static int take_spent(const struct settings *s, struct policy_spent *out, struct
 static bool is_strange(const struct settings *s, const struct action *a)
 {
     struct goals *g = goals_new(s->task);
-    bool strange = *s->task && a->kind == ACT_PLAN && a->text && goals_strange(g, a->text);
+    bool strange = *s->task && a->kind == ACT_PLAN && a->text && goals_has_new(g, a->text);
     goals_free(g);
     return strange;
 }
@@ -139,7 +139,7 @@ static int explain(const struct policy *p, const struct settings *s, struct err 
                        "--explain wants an action as {\"kind\": \"click\", \"x\": 3, \"y\": 5}: %s", e->text);
     struct subject_root root = {s->width, s->height, NULL};
     struct subject *subject = xcalloc(1, sizeof *subject);
-    subject_make(subject, &a, &same, &root);
+    subject_build(subject, &a, &same, &root);
     for (int i = 0; i < subject->s.n_targets; i++) {
         struct screen_window *w = &subject->s.targets[i].window;
         snprintf(w->title, sizeof w->title, "%s", s->title);

@@ -31,7 +31,7 @@ bool child_installed(const char *program)
     return false;
 }
 
-/* ---- environment (putenv() does not copy its strings) ----------------------------------------------- */
+/* ---- environment (putenv() does not copy its strings) ----------------------------------------- */
 
 static void put(const char *name, const char *value)
 {
@@ -100,7 +100,7 @@ static void environment(const struct child_context *p, const struct child_option
     putenv((char *)(uintptr_t)p->mark);
 }
 
-/* ---- a process ------------------------------------------------------------------------------------- */
+/* ---- a process -------------------------------------------------------------------------------- */
 
 static void reset_signals(void)
 {

@@ -39,7 +39,7 @@ static struct {
     struct desk *open;
 } desks = {.lock = PTHREAD_MUTEX_INITIALIZER, .control = -1};
 
-/* ---- the zygote --------------------------------------------------------------------------------- */
+/* ---- the zygote ------------------------------------------------------------------------------- */
 
 _Noreturn static void become_zygote(const struct zygote_args *g, int control, int lock)
 {
@@ -134,7 +134,7 @@ void desks_end(void)
     folder_sweep(desks.root);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------------------------------- */
 
 int desk_answer(struct desk *d, double ms)
 {
@@ -159,7 +159,7 @@ int desk_lost(const struct desk *d, struct err *e)
     return err_set(e, ERR_ENV, "the process that keeps desktop '%s' has been killed", d->display);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening ---------------------------------------------------------------------------------- */
 
 /* "xvfb:1280x720", "xvfb:1280x720,noglx", ":0", "" */
 static int read_display(const char *display, struct msg *m, struct err *e)
@@ -298,7 +298,7 @@ struct desk *desk_open(const struct desk_options *o, struct err *e)
     return NULL;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
+/* ---- the end ---------------------------------------------------------------------------------- */
 
 static bool closed_within(struct desk *d, double ms)
 {

@@ -23,7 +23,7 @@ enum {
     TITLES_MAX = 300
 };
 
-/* ---- requests ----------------------------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------------------------------- */
 
 /* With d->lock.  The answer is in d->in. */
 static int send_request(struct desk *d, struct err *e)
@@ -69,7 +69,7 @@ void desk_log(struct desk *d, struct buf *out, size_t most)
     log_tail(d->dir, "programs.log", out, most);
 }
 
-/* ---- windows ------------------------------------------------------------------------------------ */
+/* ---- windows ---------------------------------------------------------------------------------- */
 
 struct wanted {
     struct regex *re;  /* NULL: any window */
@@ -138,7 +138,7 @@ int desk_wait_window(struct desk *d, const char *pattern, double seconds, const 
     return found < 0 ? -1 : 0;
 }
 
-/* ---- commands ----------------------------------------------------------------------------------- */
+/* ---- commands --------------------------------------------------------------------------------- */
 
 static int read_output(struct desk *d, size_t n, struct buf *output)
 {
@@ -232,7 +232,7 @@ int desk_run_all(struct desk *d, const char *const *commands, const char *when, 
     return rc;
 }
 
-/* ---- processes ---------------------------------------------------------------------------------- */
+/* ---- processes -------------------------------------------------------------------------------- */
 
 /* argv joined by spaces; returns the length. */
 static size_t command_line(pid_t pid, char text[COMMAND_LINE])

@@ -12,7 +12,7 @@
 
 enum { SERVER_TRIES = 6, FIRST_DISPLAY = 100, SPREAD = 400 /* numbers are not reused at once */ };
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening ---------------------------------------------------------------------------------- */
 
 static int make_folders(struct supervisor *k, const char *home, struct err *e)
 {

@@ -50,7 +50,7 @@ static const char *temp_root(void)
                : "/tmp";
 }
 
-/* ---- removing ------------------------------------------------------------------------------------ */
+/* ---- removing --------------------------------------------------------------------------------- */
 
 static void remove_in(int dir, int top, int depth, int *moved);
 
@@ -104,7 +104,7 @@ bool folder_remove(const char *path)
     return false;
 }
 
-/* ---- copying ------------------------------------------------------------------------------------- */
+/* ---- copying ---------------------------------------------------------------------------------- */
 
 struct copy {
     const char *from;
@@ -218,7 +218,7 @@ int folder_copy(const char *from, const char *to, struct err *e)
     return copy_folder(&c, in, out, 0);
 }
 
-/* ---- sweeping ------------------------------------------------------------------------------------ */
+/* ---- sweeping --------------------------------------------------------------------------------- */
 
 void folder_sweep_desk(const char *path)
 {

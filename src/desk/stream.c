@@ -112,7 +112,7 @@ void stream_drop_ring(struct stream *s)
     s->ring_size = s->ring_total = 0;
 }
 
-/* ---- reading logs ------------------------------------------------------------------------------- */
+/* ---- reading logs ----------------------------------------------------------------------------- */
 
 static ssize_t tail_of(const char *path, char *out, size_t most)
 {

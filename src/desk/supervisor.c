@@ -25,7 +25,7 @@ enum { GRACE_MS = 500, KILL_MS = 10000, OUTPUT_CHUNK = 64 * 1024 };
 
 static struct msg options, in, out; /* one supervisor per process */
 
-/* ---- answers ------------------------------------------------------------------------------------ */
+/* ---- answers ---------------------------------------------------------------------------------- */
 
 static void answer(enum msg_kind kind, int number, const char *text)
 {
@@ -61,7 +61,7 @@ const char *supervisor_how_ended(const struct supervisor *k, const struct proces
     return text;
 }
 
-/* ---- streams and children ----------------------------------------------------------------------- */
+/* ---- streams and children --------------------------------------------------------------------- */
 
 static struct stream *new_stream(struct supervisor *k)
 {
@@ -154,7 +154,7 @@ int supervisor_start(struct supervisor *k, struct process *p, struct child_optio
     return 0;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
+/* ---- the end ---------------------------------------------------------------------------------- */
 
 static void term(pid_t pid)
 {
@@ -200,7 +200,7 @@ _Noreturn void supervisor_end(struct supervisor *k)
     _exit(all ? 0 : 1);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening ---------------------------------------------------------------------------------- */
 
 static void open_desk(struct supervisor *k)
 {
@@ -218,7 +218,7 @@ static void open_desk(struct supervisor *k)
     msg_send(FD_SOCKET, &out, -1);
 }
 
-/* ---- programs and commands ---------------------------------------------------------------------- */
+/* ---- programs and commands -------------------------------------------------------------------- */
 
 static void start_program(struct supervisor *k)
 {
@@ -329,7 +329,7 @@ static void send_state(struct supervisor *k)
     answer(MSG_STATE_REPLY, state, text);
 }
 
-/* ---- serving ------------------------------------------------------------------------------------ */
+/* ---- serving ---------------------------------------------------------------------------------- */
 
 static void serve(struct supervisor *k)
 {

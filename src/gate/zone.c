@@ -46,7 +46,7 @@ int zones_read(const char *const *texts, const char *from, struct zone out[ZONES
     return n;
 }
 
-/* Where it begins and ends along one side, of so many pixels. */
+/* Its begin and end along one side of `size` pixels. */
 static void span(const struct zone *z, int side, double size, int *from, int *to)
 {
     struct zone_length a = z->at[side], b = z->at[side + 2];

@@ -43,7 +43,7 @@ static int look(struct performing *p, const struct story_step *s, struct settled
     struct screen *x = p->o->screen;
     if (keep_pace(p, s, e) || screen_settle(x, &p->o->settle, settled, e) || screen_capture(x, &p->now, e))
         return -1;
-    gate_hide(p->o->gate, &p->now); /* as in the run that it is compared with */
+    gate_redact(p->o->gate, &p->now); /* as in the run that it is compared with */
     struct screen_rect view = screen_view(x);
     p->place = (struct exec_place){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
     return 0;
@@ -151,7 +151,7 @@ static int execute(struct performing *p, int number, int index, const struct act
         fault = p->o->gate ? gate_execute(p->o->gate, a, &p->place, &done, &why)
                            : action_execute(p->o->screen, a, &p->place, &done, &why);
     if (p->o->gate && !p->o->dry_run && (fault == FAULT_NONE || a->kind == ACT_KEYDOWN))
-        gate_done(p->o->gate, a);
+        gate_action_done(p->o->gate, a);
     trace_begin(t, number, "exec");
     trace_int(t, "index", index);
     trace_bool(t, "ok", fault == FAULT_NONE);

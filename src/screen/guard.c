@@ -53,7 +53,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for writers in the p
 static pid_t guard;
 static int pipe_end = -1;
 
-/* ---- the guard: a thread for each display -------------------------------------------------------- */
+/* ---- the guard: a thread for each display ----------------------------------------------------- */
 
 struct counter {
     unsigned last;
@@ -216,7 +216,7 @@ static void guard_setup(int fd)
     xtrap_setup();
 }
 
-/* ---- the parent ----------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------- */
 
 int screen_guard(struct err *e)
 {
@@ -265,7 +265,7 @@ void screen_guard_end(void)
     shared = NULL;
 }
 
-/* ---- shared memory -------------------------------------------------------------------------------- */
+/* ---- shared memory ---------------------------------------------------------------------------- */
 
 void guard_display(int slot, const char *display, const char *path)
 {

@@ -56,7 +56,7 @@ static void registry_remove(const struct held *h)
     pthread_mutex_unlock(&registry_lock);
 }
 
-/* ---- undoing ----------------------------------------------------------------------------------- */
+/* ---- undoing ---------------------------------------------------------------------------------- */
 
 void held_lock(struct held *h)
 {
@@ -190,7 +190,7 @@ void held_release_pressed(struct held *h, Display *dpy)
         held_unlock(h);
 }
 
-/* ---- all displays -------------------------------------------------------------------------------- */
+/* ---- all displays ----------------------------------------------------------------------------- */
 
 struct emergency { /* one display; freed by its thread */
     struct pressed pressed;
@@ -259,7 +259,7 @@ void held_emergency(void)
         pthread_mutex_unlock(&registry_lock); /* else a thread still uses an entry */
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file --------------------------------------------------------------------------------- */
 
 void held_store(struct held *h)
 {

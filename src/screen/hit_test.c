@@ -73,7 +73,7 @@ static int chain_of(struct screen *s, Window w, Window chain[CHAIN_MAX])
     return n;
 }
 
-/* ---- facts ------------------------------------------------------------------------------------------ */
+/* ---- facts ------------------------------------------------------------------------------------ */
 
 static int pid_of(struct screen *s, Window w)
 {
@@ -137,7 +137,7 @@ static void describe(struct screen *s, Window w, struct screen_window *out)
     rect_of(s, w, &out->rect);
 }
 
-/* ---- look-ups --------------------------------------------------------------------------------------- */
+/* ---- look-ups --------------------------------------------------------------------------------- */
 
 int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
 {

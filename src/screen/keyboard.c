@@ -21,7 +21,7 @@ enum {
     CHORD_MS = 20, /* all keys down, then up */
 };
 
-/* ---- devices ----------------------------------------------------------------------------------- */
+/* ---- devices ---------------------------------------------------------------------------------- */
 
 /* Id of the XTEST keyboard; *source: the device whose map the core keyboard shows now. */
 static int xtest_keyboard(struct screen *s, int *source)
@@ -63,7 +63,7 @@ void keyboard_close(struct screen *s)
     s->map = NULL;
 }
 
-/* ---- the map ----------------------------------------------------------------------------------- */
+/* ---- the map ---------------------------------------------------------------------------------- */
 
 int keyboard_read(struct screen *s, struct err *e)
 {
@@ -151,7 +151,7 @@ int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)
     return n;
 }
 
-/* ---- events ------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------- */
 
 /* Before a press: may we, and recorded as held.  A release is always allowed. */
 static int key_begin(struct screen *s, int code, bool down, struct err *e)
@@ -193,7 +193,7 @@ int key_tap(struct screen *s, int code, struct err *e)
     return key_end(s, code, false, e);
 }
 
-/* ---- modifiers --------------------------------------------------------------------------------- */
+/* ---- modifiers -------------------------------------------------------------------------------- */
 
 static unsigned our_modifiers(const struct screen *s)
 {
@@ -293,7 +293,7 @@ void keyboard_restore_locks(struct screen *s, unsigned locked)
         held_set_locks(&s->held, 0);
 }
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------- */
 
 /* key_event() through libxdo, which also locks the key's group for that event. */
 static int chord_event(struct screen *s, int code, int group, bool down, struct err *e)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct screen_rect intersect(struct screen_rect a, struct screen_rect b)
+struct screen_rect screen_rect_intersect(struct screen_rect a, struct screen_rect b)
 {
     int x = a.x > b.x ? a.x : b.x, y = a.y > b.y ? a.y : b.y;
     int right = a.x + a.w < b.x + b.w ? a.x + a.w : b.x + b.w;
@@ -65,7 +65,7 @@ static int view_of_window(struct screen *s, const char *id, struct err *e)
     }
     if (a.map_state != IsViewable)
         return err_set(e, ERR_ENV, "window 0x%lx is not visible; bring it to the screen first", w);
-    s->view = intersect(s->root_rect, (struct screen_rect){x, y, a.width, a.height});
+    s->view = screen_rect_intersect(s->root_rect, (struct screen_rect){x, y, a.width, a.height});
     if (!s->view.w || !s->view.h)
         return err_set(e, ERR_ENV, "window 0x%lx lies outside the screen", w);
     return 0;
@@ -81,7 +81,7 @@ static int view_of_monitor(struct screen *s, struct err *e)
     for (int i = 0; i < s->n_monitors; i++) {
         const struct monitor *m = &s->monitors[i];
         if (number ? n == i : !strcmp(m->name, s->view_name)) {
-            s->view = intersect(s->root_rect, m->rect);
+            s->view = screen_rect_intersect(s->root_rect, m->rect);
             return 0;
         }
         if (len < sizeof names)

@@ -21,7 +21,7 @@ static Atom atom(struct screen *s, const char *name)
     return XInternAtom(s->dpy, name, False);
 }
 
-/* ---- serving ----------------------------------------------------------------------------------- */
+/* ---- serving ---------------------------------------------------------------------------------- */
 
 static bool write_answer(struct screen *s, const XSelectionRequestEvent *rq, Atom property)
 {
@@ -64,7 +64,7 @@ void paste_close(struct screen *s)
     s->paste_window = None;
 }
 
-/* ---- the clipboard's old content --------------------------------------------------------------- */
+/* ---- the clipboard's old content -------------------------------------------------------------- */
 
 static char *read_old(struct screen *s)
 {
@@ -106,7 +106,7 @@ static void offer(struct screen *s, char *text)
     XSync(s->dpy, False);
 }
 
-/* ---- pasting ----------------------------------------------------------------------------------- */
+/* ---- pasting ---------------------------------------------------------------------------------- */
 
 static int wait_for_taker(struct screen *s, struct err *e)
 {

@@ -142,7 +142,7 @@ int screen_click(struct screen *s, int x, int y, int button, int count, struct e
     return 0;
 }
 
-/* ---- drag -------------------------------------------------------------------------------------- */
+/* ---- drag ------------------------------------------------------------------------------------- */
 
 struct stroke {
     const int *xy;
@@ -212,7 +212,7 @@ int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, stru
     return screen_button(s, button, false, rc ? NULL : e) || rc ? -1 : 0;
 }
 
-/* ---- wheel ------------------------------------------------------------------------------------- */
+/* ---- wheel ------------------------------------------------------------------------------------ */
 
 static int wheel(struct screen *s, int button, int clicks, struct err *e)
 {

@@ -25,7 +25,7 @@
     "holorun drives X11; log in to an X11 session, or start a private display (Xvfb :1) and use --display "  \
     ":1"
 
-/* ---- open -------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------- */
 
 bool screen_xinput_answers(Display *dpy)
 {
@@ -196,7 +196,7 @@ void screen_close(struct screen *s)
     free(s);
 }
 
-/* ---- state ------------------------------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------------------------------------ */
 
 int screen_alive(struct screen *s, struct err *e)
 {
@@ -308,7 +308,7 @@ int screen_wait(struct screen *s, double ms, struct err *e)
     }
 }
 
-/* ---- facts ------------------------------------------------------------------------------------- */
+/* ---- facts ------------------------------------------------------------------------------------ */
 
 void screen_describe(struct screen *s, struct buf *out)
 {

@@ -38,6 +38,8 @@ void screen_close(struct screen *s); /* releases keys and buttons, restores the 
 struct screen_rect {
     int x, y, w, h;
 };
+/* The common part; w or h is 0 when there is none. */
+struct screen_rect screen_rect_intersect(struct screen_rect a, struct screen_rect b);
 struct screen_rect screen_view(const struct screen *s); /* what captures show, in root pixels */
 /* The same, read again: windows move, monitors come and go.  -1: it is gone. */
 int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e);

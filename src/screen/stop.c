@@ -37,7 +37,7 @@ static int force_pipe[2] = {-1, -1};
 static struct stop slots[STOP_SLOTS];
 static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* to take one; readers need no lock */
 
-/* ---- one screen ---------------------------------------------------------------------------------- */
+/* ---- one screen ------------------------------------------------------------------------------- */
 
 static struct stop *take_slot(void)
 {
@@ -136,7 +136,7 @@ int stop_check(struct stop *s, struct err *e)
     return err_set(e, ERR_STOPPED, "stopped by signal %s%s", name ? "SIG" : "", name ? name : "?");
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------------ */
 
 volatile int *screen_stop_flag(const struct screen *s)
 {

@@ -44,7 +44,7 @@ static struct {
     pthread_t thread;
 } poller = {.change = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- polling ------------------------------------------------------------------------------------- */
+/* ---- polling ---------------------------------------------------------------------------------- */
 
 /* Time of the stop request in seconds since 1970; 0: none. */
 static double file_time(const char *path)
@@ -106,7 +106,7 @@ static void *poll_thread(void *arg)
     return arg;
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------- */
+/* ---- opening and closing ---------------------------------------------------------------------- */
 
 static void poller_free(void)
 {

@@ -70,7 +70,7 @@ struct watch {
     int socket; /* dup of the connection's, valid while the thread closes that */
 };
 
-/* ---- events -------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------- */
 
 static void on_escape(struct watch *w, bool down)
 {
@@ -157,7 +157,7 @@ static void read_events(struct watch *w)
     }
 }
 
-/* ---- a server that hangs ------------------------------------------------------------------------- */
+/* ---- a server that hangs ---------------------------------------------------------------------- */
 
 static void send_ping(struct watch *w)
 {
@@ -190,7 +190,7 @@ static void check_server(struct watch *w)
     shutdown(w->socket, SHUT_RDWR);
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------- */
 
 static void wait_for_event(struct watch *w)
 {
@@ -224,7 +224,7 @@ static void *watch_thread(void *arg)
     return NULL;
 }
 
-/* ---- a person ------------------------------------------------------------------------------------ */
+/* ---- a person --------------------------------------------------------------------------------- */
 
 const char *screen_person(const struct screen *s)
 {
@@ -261,7 +261,7 @@ int screen_watch_check(struct screen *s, struct err *e)
     return err_set(e, ERR_ENV, "this X server does not report what is typed");
 }
 
-/* ---- start and end ------------------------------------------------------------------------------- */
+/* ---- start and end ---------------------------------------------------------------------------- */
 
 static int device_named(Display *dpy, const char *part)
 {

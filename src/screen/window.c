@@ -23,7 +23,7 @@ enum {
     MAP_MS = 150, /* within which a window manager shows a window */
 };
 
-/* ---- properties -------------------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------- */
 
 /* Up to 4 KB of a property of 8-bit elements as valid UTF-8; "" when there is none. */
 static void text_property(struct screen *s, Window w, Atom name, char *out, size_t size)
@@ -103,7 +103,7 @@ static Window window_property(struct screen *s, const char *name)
     return w;
 }
 
-/* ---- active window ----------------------------------------------------------------------------- */
+/* ---- active window ---------------------------------------------------------------------------- */
 
 static Window parent_of(struct screen *s, Window w)
 {
@@ -168,7 +168,7 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
     return 0;
 }
 
-/* ---- search ------------------------------------------------------------------------------------ */
+/* ---- search ----------------------------------------------------------------------------------- */
 
 struct search {
     bool (*visit)(void *arg, const char *title, const char *class);
@@ -246,7 +246,7 @@ int screen_find_window(struct screen *s, const char *pattern, char *title, size_
     return found;
 }
 
-/* ---- activation -------------------------------------------------------------------------------- */
+/* ---- activation ------------------------------------------------------------------------------- */
 
 int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
 {

@@ -78,7 +78,7 @@ void xtrap_watch(Display *dpy, atomic_bool *lost)
     XSetIOErrorExitHandler(dpy, on_lost, lost);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------- */
+/* ---- opening ---------------------------------------------------------------------------------- */
 
 /* A socket to a local display, ":7" or "unix:7.0"; -1: not local, or no server. */
 static int connect_local(const char *display)
@@ -135,7 +135,7 @@ Display *xtrap_open(const char *display, atomic_bool *lost)
     return NULL;
 }
 
-/* ---- traps --------------------------------------------------------------------------------------- */
+/* ---- traps ------------------------------------------------------------------------------------ */
 
 void xtrap_begin(struct xtrap *t, Display *dpy)
 {

@@ -161,7 +161,7 @@ static bool asks(const struct breakpoint *b, const struct step_view *v, const st
     const struct subject_root root = {(int)(p->place.ox + p->frame->w * p->place.sx),
                                       (int)(p->place.oy + p->frame->h * p->place.sy), NULL};
     struct subject subject;
-    subject_make(&subject, a, &p->place, &root);
+    subject_build(&subject, a, &p->place, &root);
     for (int i = 0; i < subject.s.n_targets; i++) {
         struct screen_window *w = &subject.s.targets[i].window;
         snprintf(w->title, sizeof w->title, "%s", p->title);

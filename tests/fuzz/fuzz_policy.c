@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            .nkeys = 2,
                            .text = text,
                            .element = "the Buy button"};
-        subject_make(s, &a, &same, &root);
+        subject_build(s, &a, &same, &root);
         policy_judge(p, &s->s);
     }
     struct buf b;

@@ -250,7 +250,7 @@ static int capture(const struct scene *s, struct image *out)
 {
     if (s->job.began) {
         int rc = screen_capture(s->job.screen, out, NULL);
-        gate_hide(s->job.gate, out);
+        gate_redact(s->job.gate, out);
         return rc;
     }
     const struct screen_options o = {.display = desk_display(s->desk)};

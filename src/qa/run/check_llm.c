@@ -50,7 +50,7 @@ static enum answer ask_about_frames(struct look *l, const char *text, int n, int
     struct image now = {0};
     if (screen_capture(s->screen, &now, e))
         return ANSWER_ERROR;
-    gate_hide(s->gate, &now); /* as in the frames before it */
+    gate_redact(s->gate, &now); /* as in the frames before it */
     int known = s->n_frames;
     if (known && image_equal(&s->frames[known - 1], &now))
         known--;

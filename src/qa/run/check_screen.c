@@ -93,7 +93,7 @@ static int capture(const struct look *l, struct image *screen, struct image *sho
 {
     if (screen_capture(l->s->screen, screen, e) || image_copy(shown, screen, e))
         return -1;
-    gate_hide(l->s->gate, shown);
+    gate_redact(l->s->gate, shown);
     return 0;
 }
 
@@ -141,7 +141,7 @@ static int hide_hidden(struct look *l, const struct image *screen, struct err *e
     int rc = image_copy(&negative, screen, e);
     for (size_t i = 0; rc == 0 && i < 3 * (size_t)negative.w * (size_t)negative.h; i++)
         negative.rgb[i] ^= 0xff;
-    gate_hide(l->s->gate, &negative);
+    gate_redact(l->s->gate, &negative);
     rc = rc || cut_area(l, screen, &raw, e) || cut_area(l, &negative, &other, e) ? -1 : 0;
     for (size_t i = 0; rc == 0 && i < 3 * (size_t)raw.w * (size_t)raw.h; i += 3)
         if (!memcmp(other.rgb + i, shown->rgb + i, 3) || memcmp(raw.rgb + i, shown->rgb + i, 3) != 0)

@@ -1,6 +1,6 @@
-/* private.h - a policy in memory: rules as they are matched.  Private to gate/policy*.c. */
-#ifndef HOLORUN_GATE_PRIVATE_H
-#define HOLORUN_GATE_PRIVATE_H
+/* policy_impl.h - struct policy and its rules.  Private to gate/policy*.c. */
+#ifndef HOLORUN_GATE_POLICY_IMPL_H
+#define HOLORUN_GATE_POLICY_IMPL_H
 
 #include "gate/policy.h"
 #include "gate/zone.h"
@@ -15,7 +15,7 @@ enum {
 enum rule_regex { RULE_ELEMENT, RULE_TEXT, RULE_TITLE, RULE_CLASS, RULE_PROGRAM, RULE_REGEXES };
 extern const char *const rule_regex_keys[RULE_REGEXES]; /* "element", ... */
 
-struct chord { /* a set of keys: as policy_key() gives them, each once, sorted */
+struct chord { /* a set of keys: policy_key() of each, sorted, without duplicates */
     uint32_t keys[POLICY_MAX_KEYS];
     int n;
 };
@@ -32,14 +32,14 @@ struct rule {
     int line;
 
     uint32_t kinds;                    /* bit of each kind; 0: any */
-    struct regex *regex[RULE_REGEXES]; /* NULL: not asked */
+    struct regex *regex[RULE_REGEXES]; /* NULL: any */
     int terminal, new_goal;            /* 1 yes, 0 no, -1: either */
     bool zoned;
     struct zone zone;
     struct chord *chords;
-    char **chord_texts; /* [n_chords]: as they were spelled */
+    char **chord_texts; /* [n_chords]: as written in the file */
     int n_chords;
-    int longer; /* characters; -1: not asked */
+    int longer; /* characters; -1: any */
     char **hosts, **secrets;
     int n_hosts, n_secrets;
     struct rule_after *after;
@@ -51,13 +51,13 @@ struct policy {
     struct rule *rules;
     int n, cap;
     enum policy_verdict otherwise;
-    int otherwise_line; /* 0: nobody said so */
+    int otherwise_line; /* 0: not in the file */
     struct policy_limits limits;
     struct regex *terminals;
     char sha256[65];
 };
 
-/* ---- policy_rule.c: one rule from its node ------------------------------------------------------- */
+/* ---- policy_rule.c ------------------------------------------------------------------------------- */
 
 int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e);
 void rule_free(struct rule *r);
@@ -75,7 +75,7 @@ void limits_print(const struct policy_limits *l, struct buf *out); /* those that
 
 void chord_add(struct chord *c, uint32_t keysym);
 bool chord_within(const struct chord *part, const struct chord *whole);
-/* Each set of keys that would be down at some moment of the action; until visit says false. */
+/* Calls visit for each set of keys that would be down together during the action, until it returns false. */
 void chords_of(const struct policy_subject *s, bool (*visit)(void *arg, const struct chord *c), void *arg);
 
 #endif
