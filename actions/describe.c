@@ -1,7 +1,8 @@
-/* describe.c - an action as one line for people, and as JSON for the trace and back.
+/* describe.c - an action as one line for people, and to and from JSON for the trace.
  *
- * The JSON form is canonical: only what the kind uses, always in the same order, so that equal actions
- * have equal texts.  Keys are X names, places are pixels, "n" holds the model's own numbers.
+ * The JSON form is canonical: only the members that the kind uses, always in the same order, so that equal
+ * actions have equal texts.  Keys are X names, coordinates are pixels, "n" has the numbers as the model
+ * wrote them.
  */
 #include "actions/registry.h"
 
@@ -29,7 +30,7 @@ static const char *button_name(int number)
     return "unknown";
 }
 
-/* X's name of a key. Unicode ones are written here, because Xlib would allocate them and never free them. */
+/* The X name of a key.  Unicode names are written here because Xlib would leak them. */
 static void put_key(struct buf *out, uint32_t keysym)
 {
     const char *s = keysym >> 24 == 1 ? NULL : XKeysymToString(keysym);
@@ -50,7 +51,7 @@ static void put_quoted(struct buf *out, const char *s)
         return;
     }
     buf_put_json(out, s, utf8_valid_prefix(s, SHOWN_TEXT));
-    out->data[--out->len] = 0; /* the closing quote goes after the dots */
+    out->data[--out->len] = 0; /* drops the closing quote, for the dots */
     buf_puts(out, "...\"");
 }
 
@@ -214,7 +215,7 @@ void action_to_json(const struct action *a, struct buf *out)
     buf_putc(out, '}');
 }
 
-/* ---- and back --------------------------------------------------------------------------------- */
+/* ---- from JSON ----------------------------------------------------------------------------------- */
 
 /* An integer member within a range; the fallback when absent. false: not an integer, or outside. */
 static bool get_int(json_t *root, const char *key, int lo, int hi, int fallback, int *out)
@@ -294,7 +295,7 @@ static void get_texts(json_t *root, struct action *a)
     a->overwrite = json_is_true(json_object_get(root, "overwrite"));
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or the name of the bad member. */
 static const char *read_action(json_t *root, struct action *a)
 {
     enum { FAR = 1 << 20, LONG = 1000000 };

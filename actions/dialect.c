@@ -1,7 +1,7 @@
-/* dialect.c - dialect files into struct dialect.
+/* dialect.c - reads dialect files into struct dialect.
  *
- * One table says which keys there are, where they go, and which slots their templates may have.  Every
- * key is checked; what is missing has a default that is safe for any model of the family.
+ * One table lists the keys, their members, and the slots that their templates may have.  Every key is
+ * checked; missing keys have defaults that are safe for any model.
  */
 #include "actions/tools.h"
 
@@ -28,7 +28,7 @@ struct field {
     size_t offset;
     double min, max, fallback;
     const char *text;         /* TEXT: default */
-    const char *slots;        /* TEXT: names a template may use, between spaces; NULL: no template */
+    const char *slots;        /* TEXT: allowed slots, separated by spaces; NULL: not a template */
     const char *const *words; /* WORD: values in the order of the enum */
 };
 
@@ -82,7 +82,7 @@ static const char *const other_keys[] = {"name",        "system_file", "screen",
 
 /* ---- templates -------------------------------------------------------------------------------- */
 
-/* Length of the {slot} at s, braces included; 0 when there is none. */
+/* Length of the {slot} at s including braces; 0: none. */
 static size_t slot_at(const char *s)
 {
     size_t n = 1;
@@ -208,7 +208,7 @@ static int read_screen(json_t *v, struct dialect *d, struct err *e)
     return 0;
 }
 
-/* "tools" may name a built-in dialect whose table is taken over. */
+/* "tools" may name a built-in dialect whose table is used. */
 static struct tools *tools_of(json_t *v, const char *name, struct err *e)
 {
     const char *other = json_string_value(v);
@@ -268,7 +268,7 @@ static int read_dialect(json_t *root, struct dialect *d, struct err *e)
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-/* The text named by "system_file" takes the place of "system". folder NULL: among the built-in files. */
+/* Replaces "system" by the text of "system_file".  folder NULL: a built-in file. */
 static int read_system_file(json_t *root, const char *folder, struct sha256 *sum, struct err *e)
 {
     json_t *v = json_object_get(root, "system_file");

@@ -1,7 +1,7 @@
-/* keys.c - the names people and models give to keys, as X keysyms.
+/* keys.c - key names of people and models to X keysyms.
  *
- * Names are compared without case and without "-", "_" and spaces between letters.  What is not in the table may be a
- * single character, or any name that X itself knows ("KP_Enter", "XF86Back").
+ * Names are compared ignoring case and "-", "_" and spaces between letters.  Single characters and all
+ * names of X ("KP_Enter", "XF86Back") are known too.
  */
 #include "actions/parse.h"
 
@@ -108,7 +108,7 @@ static const struct name names[] = {
     {"underscore", XK_underscore},
 };
 
-/* One word each: "alt left" is a chord. */
+/* As one word only: "alt left" is a chord. */
 static const struct name sides[] = {
     {"ctrlleft", XK_Control_L}, {"ctrlright", XK_Control_R}, {"shiftleft", XK_Shift_L},
     {"shiftright", XK_Shift_R}, {"altleft", XK_Alt_L},       {"altright", XK_Alt_R},
@@ -125,7 +125,7 @@ const char *const keys_offered[] = {
 enum { MAX_NAME = 40 };
 
 /* f1..f35, num0..num9 */
-static uint32_t numbered(const char *key)
+static uint32_t numbered_key(const char *key)
 {
     if (key[0] == 'f' && isdigit((unsigned char)key[1]) && strlen(key) <= 3) {
         int n = atoi(key + 1);
@@ -136,7 +136,7 @@ static uint32_t numbered(const char *key)
     return 0;
 }
 
-static uint32_t character(uint32_t cp)
+static uint32_t keysym_of_char(uint32_t cp)
 {
     if (cp == '\n' || cp == '\r')
         return XK_Return;
@@ -153,7 +153,7 @@ uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl)
     uint32_t cp;
     size_t n = 0;
     if (len && utf8_decode(name, len, &cp) == (int)len)
-        return character(cp);
+        return keysym_of_char(cp);
     if (len > MAX_NAME)
         return 0;
     for (size_t i = 0; i < len; i++) {
@@ -174,7 +174,7 @@ uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl)
     for (size_t i = 0; n == len && i < sizeof sides / sizeof *sides; i++)
         if (!strcmp(sides[i].name, key))
             return sides[i].keysym;
-    uint32_t found = numbered(key);
+    uint32_t found = numbered_key(key);
     return found ? found : (uint32_t)XStringToKeysym(exact);
 }
 
@@ -187,9 +187,10 @@ void action_plain_keys(struct action *a)
 
 /* ---- chords ----------------------------------------------------------------------------------- */
 
-/* Cuts text at `by` and looks every part up; -1 when one is unknown, -2 when there are too many. An empty part is an error, except that "ctrl++" and "+" mean the plus key. */
-static int split(const char *text, size_t len, char by, bool cmd_is_ctrl, uint32_t *keys, int max,
-                 char bad[64])
+/* Splits text at `by` and looks up every part; -1 when one is unknown, -2 when there are too many.  An
+ * empty part is an error, except that "ctrl++" and "+" mean the plus key. */
+static int split_chord(const char *text, size_t len, char by, bool cmd_is_ctrl, uint32_t *keys, int max,
+                       char bad[64])
 {
     int n = 0;
     for (size_t at = 0; at <= len;) {
@@ -224,7 +225,7 @@ static int split(const char *text, size_t len, char by, bool cmd_is_ctrl, uint32
     return n;
 }
 
-int keys_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, int max, char bad[64])
+int action_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, int max, char bad[64])
 {
     char unused[64];
     uint32_t whole = action_keysym(text, len, cmd_is_ctrl);
@@ -236,10 +237,10 @@ int keys_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, i
         text++, len--;
     while (len && text[len - 1] == ' ')
         len--;
-    int n = split(text, len, '+', cmd_is_ctrl, keys, max, bad);
+    int n = split_chord(text, len, '+', cmd_is_ctrl, keys, max, bad);
     if (n < 0 && memchr(text, ' ', len))
-        n = split(text, len, ' ', cmd_is_ctrl, keys, max, unused);
+        n = split_chord(text, len, ' ', cmd_is_ctrl, keys, max, unused);
     if (n < 0 && memchr(text, '-', len))
-        n = split(text, len, '-', cmd_is_ctrl, keys, max, unused);
+        n = split_chord(text, len, '-', cmd_is_ctrl, keys, max, unused);
     return n;
 }

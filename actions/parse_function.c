@@ -4,15 +4,15 @@
  *   <TOOLCALL>[{...}, ...]</TOOLCALL>                   "parameters" is a synonym
  *   <tool_call>{...}</tool_call>                        several of them, one after the other
  *
- * Text before the first tag is the thought.  Of several calls the first is run, the others are
- * recorded as left out, unless the dialect says "run_all".
+ * Text before the first tag is the thought.  Of several calls only the first is run (REPAIR_EXTRA_CALLS),
+ * unless the dialect has "run_all".
  */
 #include "actions/parse.h"
 
 #include <ctype.h>
 #include <string.h>
 
-static enum action_fault take_function(struct parse *p, json_t *call)
+static enum action_fault bind_function(struct parse *p, json_t *call)
 {
     const char *name = json_string_value(json_object_get(call, "name"));
     json_t *args = json_object_get(call, "arguments");
@@ -43,7 +43,7 @@ enum action_fault parse_function_object(struct parse *p, json_t *root)
             p->out->repairs |= REPAIR_EXTRA_CALLS;
             return FAULT_NONE;
         }
-        return take_function(p, root);
+        return bind_function(p, root);
     }
     enum action_fault f = FAULT_NONE;
     json_array_foreach(root, i, one)
@@ -55,8 +55,8 @@ enum action_fault parse_function_object(struct parse *p, json_t *root)
     return f;
 }
 
-/* One tag's content; text after the JSON, up to the closing tag, is recorded. */
-static enum action_fault take_tagged(struct parse *p, const char *text, size_t len)
+/* The content of a tag; text after the JSON is recorded. */
+static enum action_fault parse_tagged(struct parse *p, const char *text, size_t len)
 {
     json_t *root;
     while (len && isspace((unsigned char)*text))
@@ -79,7 +79,7 @@ enum action_fault parse_function(struct parse *p, const char *text, size_t len)
     int k = 0;
     enum action_fault f = FAULT_NONE;
     if (len && (*text == '{' || *text == '['))
-        return take_tagged(p, text, len);
+        return parse_tagged(p, text, len);
     for (; k < 2 && !at; k++)
         at = find(text, end, tags[k][0]);
     if (!at)
@@ -94,7 +94,7 @@ enum action_fault parse_function(struct parse *p, const char *text, size_t len)
         const char *inside = at + strlen(tags[k][0]), *close = find(inside, end, tags[k][1]);
         if (!close)
             return parse_fault(p, FAULT_PARSE, "the call is cut off: '%s' is missing", tags[k][1]);
-        f = take_tagged(p, inside, (size_t)(close - inside));
+        f = parse_tagged(p, inside, (size_t)(close - inside));
         text = close + strlen(tags[k][1]);
     }
     return f;

@@ -178,8 +178,10 @@ static void t_samples(void **state)
         const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
         unsigned kinds = 0;
         int64_t begin = clock_ns();
+        d->screen_w = w;
+        d->screen_h = h;
         for (int goal = GOAL_STEP; goal <= GOAL_ANSWER; goal++) {
-            struct grammar *g = dialect_grammar_for(d, (enum dialect_goal)goal, w, h, t, &e);
+            struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, t, &e);
             if (!g)
                 fail_msg("%s", e.text);
             for (int i = 0; i < (goal == GOAL_STEP ? SAMPLES : SAMPLES / 10); i++) {
@@ -209,7 +211,9 @@ static void t_ground(void **state)
         struct err e = ERR_INIT;
         struct dialect *d = load(*name);
         const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
-        struct grammar *g = dialect_grammar_for(d, GOAL_GROUND, W, H, t, &e);
+        d->screen_w = W;
+        d->screen_h = H;
+        struct grammar *g = dialect_grammar(d, GOAL_GROUND, t, &e);
         assert_int_equal(g != NULL, *d->ground != 0);
         for (int i = 0; g && i < 200; i++) {
             double x, y;

@@ -277,7 +277,7 @@ static void t_slots(void **state)
             fail_msg("%d slots in '%s'", n, reply);
         for (int k = 0; k < n; k++) {
             size_t len = slots[k].end - slots[k].begin;
-            assert_int_equal(slots[k].kind, k ? SLOT_PLACE : SLOT_VERB);
+            assert_int_equal(slots[k].kind, k ? SLOT_POINT : SLOT_VERB);
             if (len != strlen(cases[i].slots[k]) ||
                 memcmp(reply + slots[k].begin, cases[i].slots[k], len) != 0)
                 fail_msg("slot %d is '%.*s', not '%s'", k, (int)len, reply + slots[k].begin,
@@ -287,12 +287,12 @@ static void t_slots(void **state)
             assert_int_equal(dialect_slot_end(d, slots[k].kind, rest, strlen(rest)), (ptrdiff_t)len);
             assert_int_equal(dialect_slot_end(d, slots[k].kind, rest, len), -1);
             int32_t x, y;
-            if (slots[k].kind != SLOT_PLACE)
+            if (slots[k].kind != SLOT_POINT)
                 continue;
-            assert_int_equal(dialect_slot_place(d, rest, len, 640, 640, &x, &y), 0);
+            assert_int_equal(dialect_slot_point(d, rest, len, 640, 640, &x, &y), 0);
             assert_int_equal(x, cases[i].at[places][0]);
             assert_int_equal(y, cases[i].at[places++][1]);
-            assert_int_equal(dialect_slot_place(d, "70000, 70000", 12, 640, 640, &x, &y), -1);
+            assert_int_equal(dialect_slot_point(d, "70000, 70000", 12, 640, 640, &x, &y), -1);
         }
         assert_int_equal(dialect_slots(d, reply, strlen(reply), slots, 1), wanted ? 1 : 0);
         dialect_free(d);

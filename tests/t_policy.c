@@ -118,7 +118,7 @@ static void t_wrong(void **state)
 
 /* ---- actions ------------------------------------------------------------------------------------------------ */
 
-static const struct exec_place same = {0, 0, 1, 1};
+static const struct view_transform same = {0, 0, 1, 1};
 static const struct subject_root root = {1000, 800, NULL};
 
 struct scene { /* where the action goes; NULL: "" */

@@ -25,7 +25,7 @@ static void *stop_later(void *ms)
 static void t_stop(void **state)
 {
     (void)state;
-    static const struct exec_place plain = {0, 0, 1, 1};
+    static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     stage_open(&t);
     must(screen_move(t.s, 100, 100, &why));

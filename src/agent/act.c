@@ -41,12 +41,12 @@ static int record_action(struct agent *a, int index, struct buf *signature, stru
     return trace_end(t, e);
 }
 
-int agent_place(const struct agent *a, struct exec_place *out, struct err *e)
+int agent_place(const struct agent *a, struct view_transform *out, struct err *e)
 {
     struct screen_rect view;
     if (screen_view_now(a->o->screen, &view, e))
         return -1;
-    *out = (struct exec_place){view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
+    *out = (struct view_transform){view.x, view.y, (double)view.w / a->frame.w, (double)view.h / a->frame.h};
     return 0;
 }
 
@@ -54,7 +54,7 @@ int agent_place(const struct agent *a, struct exec_place *out, struct err *e)
  * can be anywhere. */
 static int follow_view(struct agent *a, const struct action *action, bool *lost, struct err *e)
 {
-    struct exec_place now;
+    struct view_transform now;
     bool aims = action->x != ACTION_ABSENT || action->x2 != ACTION_ABSENT;
     if (agent_place(a, &now, e))
         return -1;
@@ -68,7 +68,7 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
 }
 
 /* Whether the rules, or a person they ask, let the action pass.  If not, the model is told why. */
-static int pass_gate(struct agent *a, int index, const struct exec_place *place, bool *pass, struct err *e)
+static int pass_gate(struct agent *a, int index, const struct view_transform *place, bool *pass, struct err *e)
 {
     struct trace *t = a->o->trace;
     struct gate_ruling ruling;

@@ -156,7 +156,7 @@ static void show_alternative(const struct agent *a, const struct slot *slot,
     *to = (struct alternative){.p = from->p, .x = ACTION_ABSENT, .y = ACTION_ABSENT};
     _Static_assert(sizeof to->text >= sizeof from->text, "it fits");
     memcpy(to->text, from->text, sizeof from->text);
-    if (slot->kind == SLOT_PLACE && !dialect_slot_place(a->o->dialect, from->text, strlen(from->text),
+    if (slot->kind == SLOT_POINT && !dialect_slot_point(a->o->dialect, from->text, strlen(from->text),
                                                         a->frame.w, a->frame.h, &to->x, &to->y))
         snprintf(to->text, sizeof to->text, "%d,%d", to->x, to->y);
 }
@@ -267,7 +267,7 @@ static int look(struct review *s, bool *moved, struct err *e)
     if (screen_capture(a->o->screen, &a->at_hand, e))
         return -1;
     gate_redact(a->o->gate, &a->at_hand);
-    struct exec_place now;
+    struct view_transform now;
     if (agent_place(a, &now, e))
         return -1;
     *moved = now.ox != a->place.ox || now.oy != a->place.oy || now.sx != a->place.sx || now.sy != a->place.sy;

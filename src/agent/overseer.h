@@ -28,7 +28,7 @@ enum { OVERSEER_FORKS = 8, OVERSEER_MARKS = 12 };
 struct alternative {
     char text[64]; /* what it says: "click_desktop", "412,96"; cut to size */
     double p;      /* of the model, after the grammar; of all that could stand here */
-    int32_t x, y;  /* SLOT_PLACE: where that is in the frame, else ACTION_ABSENT */
+    int32_t x, y;  /* SLOT_POINT: where that is in the frame, else ACTION_ABSENT */
 };
 
 /* One reply of several to the same screen. */
@@ -70,7 +70,7 @@ struct proposal {
     /* the screen */
     const struct image *frame; /* what the model saw */
     int frame_number;
-    struct exec_place place;   /* root = o + image * s: the very numbers the executor will use */
+    struct view_transform place;   /* root = o + image * s: the very numbers the executor will use */
     const char *title, *class; /* of the active window when the frame was taken */
     bool recorded;             /* the frame is not the screen of now but that of step `from` */
     int from;

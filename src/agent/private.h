@@ -21,7 +21,7 @@ struct agent {
     struct image frame;
     int frame_number;
     char title[256], class[128]; /* of the active window when it was taken */
-    struct exec_place place;     /* of the frame on the display; decided on */
+    struct view_transform place;     /* of the frame on the display; decided on */
     enum agent_status budget;    /* the one that is used up, or RUNNING */
     enum agent_status spent;     /* the one that an action would have gone beyond, or RUNNING */
     bool beyond;                 /* it is used up: only an answer is asked for, and that is no step */
@@ -96,7 +96,7 @@ void agent_history_begin(struct agent *a);          /* the step at hand can be g
 void agent_history_done(struct agent *a, bool ran); /* what it did is known, and how it went */
 void agent_history_judged(struct agent *a);         /* ... and what it changed */
 int agent_recall(struct agent *a, struct err *e); /* in place of agent_observe: the screen of step a->back */
-int agent_place(const struct agent *a, struct exec_place *out,
+int agent_place(const struct agent *a, struct view_transform *out,
                 struct err *e); /* of the frame, on the display as it is */
 
 /* What makes a step repeatable (keep.c): who was told what, and each reply with all that it came from. */

@@ -16,6 +16,9 @@ int utf8_encode(uint32_t cp, char out[4]);
 /* Length of the longest valid prefix of s[0..n). */
 size_t utf8_valid_prefix(const char *s, size_t n);
 
+/* Number of scalars in s[0..n), which is valid UTF-8. */
+size_t utf8_count(const char *s, size_t n);
+
 /* For terminals, in one line: line breaks and tabs become spaces; other control characters (C0, DEL, and C1,
  * which terminals obey), marks that turn the direction of writing or are not seen, and broken bytes become '?'. */
 void utf8_print(FILE *f, const char *s, size_t n);

@@ -132,7 +132,7 @@ static bool is_strange(const struct settings *s, const struct action *a)
 
 static int explain(const struct policy *p, const struct settings *s, struct err *e)
 {
-    static const struct exec_place same = {0, 0, 1, 1};
+    static const struct view_transform same = {0, 0, 1, 1};
     struct action a;
     if (action_from_json(s->explain, strlen(s->explain), &a, e))
         return err_set(e, ERR_USAGE,

@@ -19,7 +19,7 @@ void candidate_hear(struct candidate *c, enum ask ask, const struct calibration_
         double x, y;
         if (forced && space != (int)c->own)
             continue;
-        if (!dialect_exact_place((enum coord_space)space, &strict, c->w, c->h, &x, &y, NULL))
+        if (!dialect_exact_point((enum coord_space)space, &strict, c->w, c->h, &x, &y, NULL))
             h->hits[space] += target_holds(&box, x, y);
     }
     if (forced || ask != ASK_PLACE || c->n >= CALIBRATE_MAX_TARGETS)

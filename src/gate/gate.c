@@ -60,7 +60,7 @@ void gate_keys_released(struct gate *g)
 
 /* ---- targets and rules ------------------------------------------------------------------------ */
 
-static int look_up_targets(struct gate *g, const struct action *a, const struct exec_place *place,
+static int look_up_targets(struct gate *g, const struct action *a, const struct view_transform *transform,
                            struct err *e)
 {
     struct policy_subject *s = &g->subject.s;
@@ -68,7 +68,7 @@ static int look_up_targets(struct gate *g, const struct action *a, const struct 
     int pointer[2];
     bool known = screen_pointer(g->screen, &pointer[0], &pointer[1]) == 0;
     struct subject_root root = {all.w, all.h, known ? pointer : NULL};
-    subject_build(&g->subject, a, place, &root);
+    subject_build(&g->subject, a, transform, &root);
     memcpy(s->held, g->held, sizeof s->held);
     s->n_held = g->n_held;
     if (a->kind == ACT_TYPE && a->text)
@@ -99,10 +99,10 @@ static struct policy_ruling apply_rules(const struct gate *g, const struct actio
     return policy_judge(g->o.policy, &g->subject.s);
 }
 
-int gate_judge(struct gate *g, const struct action *a, const struct exec_place *place,
+int gate_judge(struct gate *g, const struct action *a, const struct view_transform *transform,
                struct policy_ruling *out, struct err *e)
 {
-    if (look_up_targets(g, a, place, e))
+    if (look_up_targets(g, a, transform, e))
         return -1;
     *out = apply_rules(g, a);
     return 0;
@@ -274,12 +274,12 @@ static bool same_targets(const struct policy_subject *a, const struct policy_sub
     return same;
 }
 
-static int check_unchanged(struct gate *g, const struct action *a, const struct exec_place *place,
+static int check_unchanged(struct gate *g, const struct action *a, const struct view_transform *transform,
                            const struct crop *near, bool *same, struct err *e)
 {
     struct policy_subject asked = g->subject.s; /* its corners are not compared */
     struct crop now;
-    if (look_up_targets(g, a, place, e))
+    if (look_up_targets(g, a, transform, e))
         return -1;
     take_crop(g, 2 * NEAR, 2 * NEAR, &now);
     *same = same_targets(&asked, &g->subject.s);
@@ -329,7 +329,7 @@ static void apply_answer(struct gate *g, enum confirm_answer answer, struct gate
     }
 }
 
-static int ask_and_check_again(struct gate *g, const struct action *a, const struct exec_place *place,
+static int ask_and_check_again(struct gate *g, const struct action *a, const struct view_transform *transform,
                                int step, struct gate_ruling *out, struct err *e)
 {
     struct crop crop, near;
@@ -342,7 +342,7 @@ static int ask_and_check_again(struct gate *g, const struct action *a, const str
     int rc = answer == CONFIRM_STOPPED ? err_set(e, ERR_STOPPED, "stopped while a person was asked") : 0;
     bool asked = g->o.confirm.method != CONFIRM_YES;
     if (answer == CONFIRM_ALLOWED && asked)
-        rc = check_unchanged(g, a, place, &near, &same, e);
+        rc = check_unchanged(g, a, transform, &near, &same, e);
     apply_answer(g, answer, out);
     if (!same)
         refuse(out, FAULT_REFUSED,
@@ -360,11 +360,11 @@ static unsigned long target_window(const struct gate *g)
     return s->n_targets ? s->targets[s->n_targets - 1].window.id : 0;
 }
 
-int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step,
+int gate_decide(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
                 bool reviewed, struct gate_ruling *out, struct err *e)
 {
     *out = (struct gate_ruling){.who = "policy"};
-    if (gate_judge(g, a, place, &out->rule, e))
+    if (gate_judge(g, a, transform, &out->rule, e))
         return -1;
     describe_window(g, out->where, sizeof out->where);
     g->window = target_window(g);
@@ -373,7 +373,7 @@ int gate_decide(struct gate *g, const struct action *a, const struct exec_place 
     else if (out->rule.verdict == POLICY_CONFIRM && reviewed)
         out->who = "stepper";
     else if (out->rule.verdict == POLICY_CONFIRM)
-        return ask_and_check_again(g, a, place, step, out, e);
+        return ask_and_check_again(g, a, transform, step, out, e);
     out->pass = out->rule.verdict != POLICY_DENY;
     if (!out->pass)
         refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way", out->rule.rule);

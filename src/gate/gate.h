@@ -48,13 +48,13 @@ struct gate_ruling {
 
 /* place: as for action_execute.  step: names the crop.  reviewed: a person has just approved this step in
  * the stepper, so "confirm" passes; "deny" does not.  -1: stopped while asking, or the display is lost. */
-int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step,
+int gate_decide(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
                 bool reviewed, struct gate_ruling *out, struct err *e);
 
 /* Performs the action that has just passed, like action_execute.  Typing a secret clicks the place first,
  * if there is one, and types only when the window that the rules were applied to has the focus; it never
  * uses the clipboard. */
-enum action_fault gate_execute(struct gate *g, const struct action *a, const struct exec_place *place,
+enum action_fault gate_execute(struct gate *g, const struct action *a, const struct view_transform *transform,
                                struct exec_result *r, struct err *e);
 
 /* Covers typed secrets and hidden zones in a capture of the screen's view, in place.  Call it for every
@@ -62,7 +62,7 @@ enum action_fault gate_execute(struct gate *g, const struct action *a, const str
 void gate_redact(struct gate *g, struct image *capture);
 
 /* Applies the rules to the action, without asking anybody. */
-int gate_judge(struct gate *g, const struct action *a, const struct exec_place *place,
+int gate_judge(struct gate *g, const struct action *a, const struct view_transform *transform,
                struct policy_ruling *out, struct err *e);
 
 /* What the run has used up so far, for rules with "after". */

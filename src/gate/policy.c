@@ -330,14 +330,6 @@ static bool secrets_match(const struct rule_match *q)
     return all && q->s->n_secrets;
 }
 
-static int characters(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
 static bool match_spent(const struct rule_match *q)
 {
     for (int i = 0; i < q->r->n_after; i++)
@@ -353,7 +345,7 @@ static bool rule_matches(const struct rule_match *q)
     const char *text = a->text ? a->text : "";
     if (r->kinds && !(r->kinds & 1u << a->kind))
         return false;
-    if (r->longer >= 0 && characters(text) <= r->longer)
+    if (r->longer >= 0 && utf8_count(text, strlen(text)) <= (size_t)r->longer)
         return false;
     if (r->new_goal >= 0 && q->s->new_goal != r->new_goal)
         return false;

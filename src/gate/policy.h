@@ -19,8 +19,8 @@
  *         host: ["*.example.org"] # of the address
  *         secret: [PASSWORD]      # names of secrets that are typed; "*": any
  *         new_goal: yes           # a plan with goals unrelated to the task (goals.h)
- *         after: [50 steps]       # the run has used so many steps, seconds, tokens, actions, typed characters, or
- *                                 # made so many errors in a row
+ *         after: [50 steps]       # the run has used so many steps, seconds, tokens, actions, typed
+ *                                 # characters, or made so many errors in a row
  *
  * The first rule that matches decides.  A rule matches when all its keys do, a key with a list when one
  * item does.  Regexes are PCRE2, case-insensitive.  In doubt a rule forbids rather than allows:

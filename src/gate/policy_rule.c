@@ -147,7 +147,7 @@ static int add_chord(struct rule_reader *g, const char *word)
 {
     uint32_t keys[ACTION_MAX_KEYS];
     char bad[64] = "";
-    int n = keys_chord(word, strlen(word), false, keys, ACTION_MAX_KEYS, bad);
+    int n = action_chord(word, strlen(word), false, keys, ACTION_MAX_KEYS, bad);
     if (n < 1)
         return n == -1
                    ? doc_fault(g->y, g->n, g->e, "expected keys joined by +, as ctrl+w; '%s' is no key", bad)

@@ -10,7 +10,7 @@ static int clamp(int v, int size)
 
 struct builder {
     struct subject *out;
-    const struct exec_place *p;
+    const struct view_transform *p;
     const struct subject_root *root;
 };
 
@@ -59,7 +59,7 @@ static void add_drag(const struct builder *m, const struct action *a)
         add_place(m, a->x2, a->y2);
 }
 
-void subject_build(struct subject *out, const struct action *a, const struct exec_place *p,
+void subject_build(struct subject *out, const struct action *a, const struct view_transform *p,
                    const struct subject_root *root)
 {
     struct builder m = {out, p, root};

@@ -21,7 +21,7 @@ struct subject_root {
 
 /* Targets: start and end of a drag, the place of a pointer action or of typing into a place; key actions
  * have one without a place, the focused window. */
-void subject_build(struct subject *out, const struct action *a, const struct exec_place *p,
+void subject_build(struct subject *out, const struct action *a, const struct view_transform *p,
                    const struct subject_root *root);
 
 /* Keys that are down after the action, given those before. */

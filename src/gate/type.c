@@ -13,7 +13,7 @@ enum { FOCUS_MS = 120 }; /* until a click has moved the focus */
 struct typing {
     struct gate *g;
     const struct action *a;
-    const struct exec_place *place;
+    const struct view_transform *transform;
     struct exec_result *r;
     struct err *e;
 };
@@ -22,7 +22,7 @@ struct typing {
 static enum action_fault execute_part(const struct typing *t, const struct action *a)
 {
     struct exec_result one = {0};
-    enum action_fault f = action_execute(t->g->screen, a, t->place, &one, t->e);
+    enum action_fault f = action_execute(t->g->screen, a, t->transform, &one, t->e);
     t->r->events += one.events;
     t->r->ms += one.ms;
     return f;
@@ -91,23 +91,23 @@ static enum action_fault type_secret(const struct typing *t)
 }
 
 /* Other actions change more than the field that a secret was typed into. */
-static enum action_fault execute(struct gate *g, const struct action *a, const struct exec_place *place,
-                                 struct exec_result *r, struct err *e)
+static enum action_fault execute(struct gate *g, const struct action *a,
+                                 const struct view_transform *transform, struct exec_result *r, struct err *e)
 {
     bool harmless =
         a->kind == ACT_WAIT || a->kind == ACT_OBSERVE || a->kind == ACT_PLAN || a->kind == ACT_MOVE;
     if (g->redact && !harmless)
         redact_seal(g->redact);
-    return action_execute(g->screen, a, place, r, e);
+    return action_execute(g->screen, a, transform, r, e);
 }
 
-enum action_fault gate_execute(struct gate *g, const struct action *a, const struct exec_place *place,
+enum action_fault gate_execute(struct gate *g, const struct action *a, const struct view_transform *transform,
                                struct exec_result *r, struct err *e)
 {
     const char *names[SECRETS_MAX];
     if (a->kind != ACT_TYPE || !a->text || !secrets_find_names(g->o.secrets, a->text, names))
-        return execute(g, a, place, r, e);
+        return execute(g, a, transform, r, e);
     *r = (struct exec_result){0};
-    struct typing t = {g, a, place, r, e};
+    struct typing t = {g, a, transform, r, e};
     return type_secret(&t);
 }

@@ -15,7 +15,7 @@ struct performing {
     struct perform_result *r;
     struct frame_index index;
     struct image now;
-    struct exec_place place;
+    struct view_transform place;
     int64_t start, first; /* clock_ns() now, time of the first step then */
 };
 
@@ -45,7 +45,7 @@ static int look(struct performing *p, const struct story_step *s, struct settled
         return -1;
     gate_redact(p->o->gate, &p->now); /* as in the run that it is compared with */
     struct screen_rect view = screen_view(x);
-    p->place = (struct exec_place){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
+    p->place = (struct view_transform){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
     return 0;
 }
 

@@ -84,7 +84,7 @@ static void draw_fitted(struct paint *p, cairo_surface_t *s, struct box b)
 bool scene_target(const struct scene *s, const struct step_view *v, int i, bool second, double *x, double *y)
 {
     const struct scene_layout l = scene_layout(s);
-    const struct exec_place *place = &v->p->place;
+    const struct view_transform *place = &v->p->place;
     int rx, ry;
     if (!step_target(v, i, second, &rx, &ry) || place->sx == 0 || place->sy == 0)
         return false;

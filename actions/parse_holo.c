@@ -1,18 +1,18 @@
-/* parse_h.c - the step object of the H family.
+/* parse_holo.c - the step object of the Holo models.
  *
  *   {"note": null, "thought": "...", "tool_call": {"tool_name": "click_desktop", "element": "...", ...}}
  *   {"note": "", "thought": "...", "action": {"action": "click_element", "element": "...", ...}}
  *
- * The tool's name stands beside its arguments.  A batch ("tool_calls") is run in order; native function
- * calls, which newer members of the family may write instead, are handed to parse_function.
+ * The tool's name is beside its arguments.  A batch ("tool_calls") is run in order; native function calls,
+ * which newer models may write instead, go to parse_function.
  */
 #include "actions/parse.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A string or null under one of two keys, into *out; *found when there is one. */
-static enum action_fault take_string(struct parse *p, json_t *root, const char *key, const char *other,
+/* A string or null under one of two keys; *found: there is a string. */
+static enum action_fault read_string(struct parse *p, json_t *root, const char *key, const char *other,
                                      char **out, bool *found)
 {
     json_t *v = json_object_get(root, key);
@@ -26,7 +26,7 @@ static enum action_fault take_string(struct parse *p, json_t *root, const char *
 }
 
 /* {"tool_name": NAME, ...}; nested {"name", "arguments"} is a function call. */
-static enum action_fault take_call(struct parse *p, json_t *call, const char *tag)
+static enum action_fault bind_tool_call(struct parse *p, json_t *call, const char *tag)
 {
     const char *tool = json_string_value(json_object_get(call, tag));
     if (!json_is_object(call))
@@ -55,7 +55,7 @@ static enum action_fault check_keys(struct parse *p, json_t *root)
     return FAULT_NONE;
 }
 
-static enum action_fault take_calls(struct parse *p, json_t *root)
+static enum action_fault bind_tool_calls(struct parse *p, json_t *root)
 {
     json_t *call = json_object_get(root, "tool_call"), *calls = json_object_get(root, "tool_calls");
     json_t *action = json_object_get(root, "action"), *one;
@@ -64,28 +64,28 @@ static enum action_fault take_calls(struct parse *p, json_t *root)
     if ((call != NULL) + (calls != NULL) + (action != NULL) > 1)
         return parse_fault(p, FAULT_SCHEMA, "a step has one action");
     if (call)
-        return take_call(p, call, "tool_name");
+        return bind_tool_call(p, call, "tool_name");
     if (action)
-        return take_call(p, action, "action");
+        return bind_tool_call(p, action, "action");
     if (calls && !json_is_array(calls))
         return parse_fault(p, FAULT_SCHEMA, "'tool_calls' must be a list");
-    json_array_foreach(calls, i, one) f = f ? f : take_call(p, one, "tool_name");
+    json_array_foreach(calls, i, one) f = f ? f : bind_tool_call(p, one, "tool_name");
     if (!f && !p->out->nactions)
         return parse_fault(p, FAULT_NO_ACTION, "the step holds no tool call");
     return f;
 }
 
-static enum action_fault take_step(struct parse *p, json_t *root)
+static enum action_fault read_step(struct parse *p, json_t *root)
 {
     bool note, thought;
     if (json_is_array(root) || (json_object_get(root, "name") && !json_object_get(root, "thought")))
         return parse_function_object(p, root);
     enum action_fault f = check_keys(p, root);
-    f = f ? f : take_string(p, root, "note", "notes", &p->out->note, &note);
-    f = f ? f : take_string(p, root, "thought", "thought", &p->out->thought, &thought);
+    f = f ? f : read_string(p, root, "note", "notes", &p->out->note, &note);
+    f = f ? f : read_string(p, root, "thought", "thought", &p->out->thought, &thought);
     if (!f && !thought)
         f = parse_fault(p, FAULT_SCHEMA, "the step needs a 'thought'");
-    return f ? f : take_calls(p, root);
+    return f ? f : bind_tool_calls(p, root);
 }
 
 enum action_fault parse_holo(struct parse *p, const char *text, size_t len)
@@ -94,7 +94,7 @@ enum action_fault parse_holo(struct parse *p, const char *text, size_t len)
     if (len && *text == '<')
         return parse_function(p, text, len);
     enum action_fault f = parse_json(p, text, len, &root);
-    f = f ? f : take_step(p, root);
+    f = f ? f : read_step(p, root);
     json_decref(root);
     return f;
 }
