@@ -146,10 +146,8 @@ bool action_touches(enum action_kind k);
 const char *action_kind_name(enum action_kind k); /* "click" */
 bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 
-/* The keysym of a key name; 0 when unknown.  cmd_is_ctrl: "cmd" means Control, as in the holo3 dialect. */
-uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl);
-/* The keysyms of a chord, "ctrl+shift+t", "ctrl c", "plus"; returns how many.  -1 with the unknown part in
- * *bad, -2 when there are more than max. */
+/* The keysyms of a chord of key names, "ctrl+shift+t", "ctrl c", "plus"; returns how many.  -1 with the
+ * unknown part in *bad, -2 when there are more than max.  cmd_is_ctrl: "cmd" means Control. */
 int action_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, int max, char bad[64]);
 
 /* Makes letters of a chord lower case: "CTRL+A" does not include Shift. */

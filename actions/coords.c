@@ -30,7 +30,7 @@ static int to_extent(enum coord_space space, double v, int size, double *positio
     return 0;
 }
 
-int coords_to_pixel(enum coord_space space, double v, int size, int *pixel, bool *clamped)
+static int coords_to_pixel(enum coord_space space, double v, int size, int *pixel, bool *clamped)
 {
     double position;
     if (to_extent(space, v, size, &position, clamped))

@@ -32,23 +32,13 @@ struct field {
     const char *const *words; /* WORD: values in the order of the enum */
 };
 
+/* clang-format off */
 #define AT(member) offsetof(struct dialect, member)
-#define TEXT(key, text, slots)                                                                               \
-    {                                                                                                        \
-#key, FIELD_TEXT, AT(key), 0, 0, 0, text, slots, NULL                                                \
-    }
-#define WORD(key, words)                                                                                     \
-    {                                                                                                        \
-#key, FIELD_WORD, AT(key), 0, 0, 0, NULL, NULL, words                                                \
-    }
-#define FLAG(key)                                                                                            \
-    {                                                                                                        \
-#key, FIELD_BOOL, AT(key), 0, 1, 0, NULL, NULL, NULL                                                 \
-    }
-#define NUMBER(key, type, min, max, fallback)                                                                \
-    {                                                                                                        \
-#key, type, AT(key), min, max, fallback, NULL, NULL, NULL                                            \
-    }
+#define TEXT(key, text, slots) {#key, FIELD_TEXT, AT(key), 0, 0, 0, text, slots, NULL}
+#define WORD(key, words) {#key, FIELD_WORD, AT(key), 0, 0, 0, NULL, NULL, words}
+#define FLAG(key) {#key, FIELD_BOOL, AT(key), 0, 1, 0, NULL, NULL, NULL}
+#define NUMBER(key, type, min, max, fallback) {#key, type, AT(key), min, max, fallback, NULL, NULL, NULL}
+/* clang-format on */
 
 static const struct field fields[] = {
     WORD(syntax, syntaxes),

@@ -40,10 +40,6 @@ enum action_fault parse_json(struct parse *p, const char *text, size_t len, json
 
 /* ---- coordinates (coords.c) ------------------------------------------------------------------------ */
 
-/* One number to a pixel of an extent; -1 when out of range.  Up to 1 % beyond the edge is clamped:
- * *clamped. */
-int coords_to_pixel(enum coord_space space, double v, int size, int *pixel, bool *clamped);
-
 /* Both numbers of a point to pixels; messages name `what` ("x, y" or "x2, y2").  In spaces of whole
  * numbers, fractions from 0 to 1 are parts of the extent, other fractions are rounded half up. */
 enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
@@ -57,7 +53,7 @@ enum action_fault bind_call(struct parse *p, const char *tool, json_t *args, con
 
 /* ---- keys (keys.c) ---------------------------------------------------------------------------------- */
 
-/* Names that the grammar offers; action_keysym() knows all of them.  NULL-terminated. */
+/* Names that the grammar offers; keys.c knows all of them.  NULL-terminated. */
 extern const char *const keys_offered[], *const keys_modifiers[];
 
 #endif

@@ -42,17 +42,8 @@ static enum action_fault check_keys(struct parse *p, json_t *root)
 {
     static const char *const known[] = {"note",       "notes",  "thought", "tool_call",
                                         "tool_calls", "action", NULL};
-    const char *key;
-    json_t *v;
-    json_object_foreach(root, key, v)
-    {
-        int i = 0;
-        while (known[i] && strcmp(known[i], key) != 0)
-            i++;
-        if (!known[i])
-            return parse_fault(p, FAULT_SCHEMA, "a step has no '%s'", key);
-    }
-    return FAULT_NONE;
+    const char *key = tools_unknown_key(root, known);
+    return key ? parse_fault(p, FAULT_SCHEMA, "a step has no '%s'", key) : FAULT_NONE;
 }
 
 static enum action_fault bind_tool_calls(struct parse *p, json_t *root)

@@ -40,25 +40,15 @@ static const struct param params[P_COUNT_OF_PARAMS] = {
     [P_STATUS] = {"status", PARAM_ENUM, 0, 0, "success|failure", "Whether the task was done"},
 };
 
-#define NEED(p)                                                                                              \
-    {                                                                                                        \
-        P_##p, true, NULL                                                                                    \
-    }
-#define MAY(p)                                                                                               \
-    {                                                                                                        \
-        P_##p, false, NULL                                                                                   \
-    }
-#define OR(p, json)                                                                                          \
-    {                                                                                                        \
-        P_##p, false, json                                                                                   \
-    }
+/* clang-format off */
+#define NEED(p) {P_##p, true, NULL}
+#define MAY(p) {P_##p, false, NULL}
+#define OR(p, json) {P_##p, false, json}
 #define ENTRY(kind, name, flags, help, ...)                                                                  \
-    [kind] = {name,                                                                                          \
-              help,                                                                                          \
-              flags,                                                                                         \
-              (int)(sizeof((struct param_use[]){__VA_ARGS__}) / sizeof(struct param_use)),                   \
+    [kind] = {name, help, flags, sizeof((struct param_use[]){__VA_ARGS__}) / sizeof(struct param_use),       \
               {__VA_ARGS__}}
 #define BARE(kind, name, flags, help) [kind] = {name, help, flags, 0, {{P_ELEMENT, false, NULL}}}
+/* clang-format on */
 
 static const struct action_entry entries[ACT_COUNT] = {
     BARE(ACT_NONE, "none", 0, "Nothing"),

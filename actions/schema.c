@@ -320,43 +320,24 @@ static void put_args(const struct tool *t, struct buf *out)
 /* The placeholder of a value in the pattern of a call. */
 static void put_pattern(struct buf *out, const struct tool_arg *a)
 {
-    switch (registry_param(a->id)->type) {
-    case PARAM_INT:
-    case PARAM_NUMBER:
+    static const char *const patterns[] = {
+        [PARAM_STRING] = "\"...\"",
+        [PARAM_ANY] = "\"...\"",
+        [PARAM_BOOL] = "true|false",
+        [PARAM_POINT] = "[x, y]",
+        [PARAM_REGION] = "[left, top, right, bottom]",
+        [PARAM_PATH] = "[{\"x\": x, \"y\": y}, ...]",
+        [PARAM_KEY] = "\"ctrl+s\"",
+        [PARAM_KEYS] = "[\"ctrl\", \"s\"]",
+        [PARAM_GOALS] = "[{\"title\": \"...\", \"status\": \"todo|running|done|failed\"}, ...]",
+    };
+    enum param_type type = registry_param(a->id)->type;
+    if (type == PARAM_INT || type == PARAM_NUMBER)
         buf_printf(out, "%d..%d", a->min, a->max);
-        return;
-    case PARAM_BOOL:
-        buf_puts(out, "true|false");
-        return;
-    case PARAM_ENUM:
+    else if (type == PARAM_ENUM)
         buf_printf(out, "\"%s\"", a->values);
-        return;
-    case PARAM_COORD:
-        buf_puts(out, a->name);
-        return;
-    case PARAM_POINT:
-        buf_puts(out, "[x, y]");
-        return;
-    case PARAM_REGION:
-        buf_puts(out, "[left, top, right, bottom]");
-        return;
-    case PARAM_PATH:
-        buf_puts(out, "[{\"x\": x, \"y\": y}, ...]");
-        return;
-    case PARAM_KEY:
-        buf_puts(out, "\"ctrl+s\"");
-        return;
-    case PARAM_KEYS:
-        buf_puts(out, "[\"ctrl\", \"s\"]");
-        return;
-    case PARAM_GOALS:
-        buf_puts(out, "[{\"title\": \"...\", \"status\": \"todo|running|done|failed\"}, ...]");
-        return;
-    case PARAM_STRING:
-    case PARAM_ANY:
-        break;
-    }
-    buf_puts(out, "\"...\"");
+    else
+        buf_puts(out, type == PARAM_COORD ? a->name : patterns[type]);
 }
 
 /* {"action": "scroll", "coordinate"?: [x, y], ...} */

@@ -29,7 +29,7 @@ static int refuse(const struct tool_context *p, const char *what, const char *ke
     return err_set(p->e, ERR_USAGE, "dialect '%s': tool '%s': %s '%s'", p->dialect, p->tool, what, key);
 }
 
-static int check_keys(const struct tool_context *p, json_t *object, const char *const *known)
+const char *tools_unknown_key(json_t *object, const char *const *known)
 {
     const char *key;
     json_t *value;
@@ -39,9 +39,15 @@ static int check_keys(const struct tool_context *p, json_t *object, const char *
         while (known[i] && strcmp(known[i], key) != 0)
             i++;
         if (!known[i])
-            return refuse(p, "unknown key", key);
+            return key;
     }
-    return 0;
+    return NULL;
+}
+
+static int check_keys(const struct tool_context *p, json_t *object, const char *const *known)
+{
+    const char *key = tools_unknown_key(object, known);
+    return key ? refuse(p, "unknown key", key) : 0;
 }
 
 /* Optional members; each returns -1 when the type is wrong. */

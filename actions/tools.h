@@ -40,6 +40,9 @@ struct tools {
 struct tools *tools_parse(json_t *array, const char *dialect, struct err *e);
 void tools_free(struct tools *t);
 
+/* The first key of an object that is not in the NULL-terminated list, or NULL. */
+const char *tools_unknown_key(json_t *object, const char *const *known);
+
 /* By name, then by alias, both ignoring case; *alias: found by alias. */
 const struct tool *tools_find(const struct tools *t, const char *name, bool *alias);
 static inline const struct tools *dialect_tools(const struct dialect *d)

@@ -1,4 +1,4 @@
-/* t_input.c - what the hands do, seen from outside.
+/* t_input.c - keyboard and pointer input, seen from outside.
  *
  * A private X server, a window without toolkit (helpers/xclient) that writes down every event it
  * receives, and the X server's own word for what is pressed.  Nothing here asks the code under test

@@ -116,7 +116,7 @@ static void t_person_stops(void **state)
     for (int i = 0; i < 4; i++)
         must(screen_chord(t.s, &escape, 1, &why)); /* the agent's own */
     assert_int_equal(flag_soon(&t), 0);
-    must(screen_key(t.s, XK_Escape, true, &why)); /* held: repeats itself, and is ours */
+    must(screen_key(t.s, XK_Escape, true, &why)); /* held: it repeats, and is our own */
     assert_int_equal(flag_soon(&t), 0);
     must(screen_key(t.s, XK_Escape, false, &why));
 

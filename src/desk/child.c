@@ -54,24 +54,14 @@ static void put_all(const struct msg *m, size_t at)
 
 static void private_environment(const struct child_context *p)
 {
-    static const char *const session_names[] = {"WAYLAND_DISPLAY",
-                                                "WAYLAND_SOCKET",
-                                                "DBUS_SESSION_BUS_ADDRESS",
-                                                "SESSION_MANAGER",
-                                                "AT_SPI_BUS_ADDRESS",
-                                                "DESKTOP_STARTUP_ID",
-                                                "XDG_ACTIVATION_TOKEN",
-                                                "XDG_SESSION_ID",
-                                                "XDG_SESSION_PATH",
-                                                "XDG_SEAT",
-                                                "XDG_SEAT_PATH",
-                                                "XDG_VTNR",
-                                                "WINDOWID",
-                                                "XMODIFIERS",
-                                                "GTK_IM_MODULE",
-                                                "QT_IM_MODULE",
-                                                "SSH_AUTH_SOCK",
-                                                "GNOME_KEYRING_CONTROL"};
+    /* clang-format off */
+    static const char *const session_names[] = {
+        "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DBUS_SESSION_BUS_ADDRESS", "SESSION_MANAGER",
+        "AT_SPI_BUS_ADDRESS", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN", "XDG_SESSION_ID",
+        "XDG_SESSION_PATH", "XDG_SEAT", "XDG_SEAT_PATH", "XDG_VTNR", "WINDOWID", "XMODIFIERS",
+        "GTK_IM_MODULE", "QT_IM_MODULE", "SSH_AUTH_SOCK", "GNOME_KEYRING_CONTROL",
+    };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof session_names / sizeof *session_names; i++)
         unsetenv(session_names[i]);
     put("HOME", p->home);

@@ -78,8 +78,6 @@ struct proc {
 int procs_all(struct proc **list);
 int procs_below(pid_t root, struct proc **list);
 int procs_children(pid_t **list); /* of this process */
-/* Whether the process's environment has exactly this "NAME=value". */
-bool procs_has_variable(pid_t pid, const char *entry);
 /* SIGKILL to all children of this process except `spare`, and to the orphans it adopts, until none is left
  * or `ms` have passed.  True: none is left. */
 bool procs_kill_children(const pid_t *spare, int n, double ms);

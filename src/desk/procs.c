@@ -159,7 +159,7 @@ bool procs_kill_children(const pid_t *spare, int n_spare, double ms)
     }
 }
 
-bool procs_has_variable(pid_t pid, const char *entry)
+static bool has_variable(pid_t pid, const char *entry)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
@@ -182,8 +182,7 @@ static bool kill_if(pid_t pid, pid_t session, const char *entry)
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return false;
-    bool matches =
-        read_proc(pid, &p) && !p.zombie && (p.session == session || procs_has_variable(pid, entry));
+    bool matches = read_proc(pid, &p) && !p.zombie && (p.session == session || has_variable(pid, entry));
     if (matches)
         syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
     close(fd);

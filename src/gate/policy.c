@@ -136,7 +136,7 @@ struct policy *policy_parse(const char *text, size_t len, const char *name, stru
     return from_yaml(doc_parse(text, len, name, e), e);
 }
 
-struct policy *policy_load(const char *path, struct err *e)
+static struct policy *policy_load(const char *path, struct err *e)
 {
     return from_yaml(doc_read(path, e), e);
 }

@@ -103,7 +103,6 @@ struct policy *policy_builtin(void);
 /* A file's rules, followed by the built-in ones unless it says "builtin: no".  NULL with ERR_USAGE: file,
  * line, key and what was expected. */
 struct policy *policy_parse(const char *text, size_t len, const char *name, struct err *e);
-struct policy *policy_load(const char *path, struct err *e);
 /* The file at path; NULL: the user's policy.yaml if it exists, else policy_builtin(). */
 struct policy *policy_open(const char *path, struct err *e);
 void policy_free(struct policy *p); /* NULL is fine */
@@ -114,7 +113,7 @@ struct policy_ruling policy_judge(const struct policy *p, const struct policy_su
 const struct policy_limits *policy_limits(const struct policy *p);
 struct buf;
 void policy_put_limits(const struct policy *p, struct buf *out); /* as one member of a JSON object */
-const char *policy_name(const struct policy *p);   /* its file, or "built in" */
+const char *policy_name(const struct policy *p);                 /* its file, or "built in" */
 const char *policy_sha256(const struct policy *p); /* of the source text of all rules in force */
 struct buf;
 void policy_print(const struct policy *p, struct buf *out); /* the rules in force, one per line */

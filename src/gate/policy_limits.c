@@ -10,7 +10,7 @@
  *
  * The run ends at the first of them; 0 switches one off.
  */
-#include "gate/private.h"
+#include "gate/policy_impl.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -261,28 +261,29 @@ void held_emergency(void)
 
 /* ---- the file --------------------------------------------------------------------------------- */
 
+static void put_pressed(struct buf *b, const char *name, const atomic_bool *pressed, int n)
+{
+    const char *comma = "";
+    buf_printf(b, "\"%s\":[", name);
+    for (int i = 0; i < n; i++)
+        if (pressed[i]) {
+            buf_printf(b, "%s%d", comma, i);
+            comma = ",";
+        }
+    buf_puts(b, "],");
+}
+
 void held_store(struct held *h)
 {
     if (h->fd < 0)
         return;
     struct buf b;
     buf_init(&b, FILE_MAX);
-    buf_printf(&b, "{\"version\":1,\"pid\":%d,\"keys\":[", (int)getpid());
+    buf_printf(&b, "{\"version\":1,\"pid\":%d,", (int)getpid());
+    put_pressed(&b, "keys", h->key, HELD_KEYS);
+    put_pressed(&b, "buttons", h->button, HELD_BUTTONS);
+    buf_puts(&b, "\"scratch\":[");
     const char *comma = "";
-    for (int i = 0; i < HELD_KEYS; i++)
-        if (h->key[i]) {
-            buf_printf(&b, "%s%d", comma, i);
-            comma = ",";
-        }
-    buf_puts(&b, "],\"buttons\":[");
-    comma = "";
-    for (int i = 0; i < HELD_BUTTONS; i++)
-        if (h->button[i]) {
-            buf_printf(&b, "%s%d", comma, i);
-            comma = ",";
-        }
-    buf_puts(&b, "],\"scratch\":[");
-    comma = "";
     for (int i = 0; i < HELD_KEYS; i++)
         if (h->spare[i]) {
             buf_printf(&b, "%s[%d,%u]", comma, i, h->spare[i]);

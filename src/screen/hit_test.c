@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CHAIN_MAX = 32, INSIDE_DEPTH = 4, INSIDE_WINDOWS = 200 };
+enum { INSIDE_DEPTH = 4, INSIDE_WINDOWS = 200 };
 
 static bool has_class(struct screen *s, Window w)
 {
@@ -45,20 +45,20 @@ static Window program_window(struct screen *s, const Window *chain, int n)
     return found ? found : n ? chain[0] : None;
 }
 
-static int chain_at(struct screen *s, int x, int y, Window chain[CHAIN_MAX])
+int hit_test_chain(struct screen *s, int x, int y, Window chain[HIT_TEST_DEPTH])
 {
     Window w = s->root, child = None;
     int n = 0, wx, wy;
-    while (n < CHAIN_MAX && XTranslateCoordinates(s->dpy, s->root, w, x, y, &wx, &wy, &child) && child)
+    while (n < HIT_TEST_DEPTH && XTranslateCoordinates(s->dpy, s->root, w, x, y, &wx, &wy, &child) && child)
         chain[n++] = w = child;
     return n;
 }
 
 /* The window's ancestors from the child of the root down to itself. */
-static int chain_of(struct screen *s, Window w, Window chain[CHAIN_MAX])
+static int chain_of(struct screen *s, Window w, Window chain[HIT_TEST_DEPTH])
 {
     int n = 0;
-    while (w && w != s->root && n < CHAIN_MAX) {
+    while (w && w != s->root && n < HIT_TEST_DEPTH) {
         Window root, parent = None, *children = NULL;
         unsigned count;
         memmove(chain + 1, chain, (size_t)n * sizeof *chain);
@@ -75,21 +75,6 @@ static int chain_of(struct screen *s, Window w, Window chain[CHAIN_MAX])
 
 /* ---- facts ------------------------------------------------------------------------------------ */
 
-static int pid_of(struct screen *s, Window w)
-{
-    Atom type = None;
-    int format = 0, pid = 0;
-    unsigned long n = 0, after = 0;
-    unsigned char *data = NULL;
-    if (XGetWindowProperty(s->dpy, w, XInternAtom(s->dpy, "_NET_WM_PID", False), 0, 1, False, XA_CARDINAL,
-                           &type, &format, &n, &after, &data) == Success &&
-        data && format == 32 && n == 1)
-        pid = (int)*(const unsigned long *)(const void *)data;
-    if (data)
-        XFree(data);
-    return pid;
-}
-
 /* Only then is its pid one of this machine. */
 static bool is_local(struct screen *s, Window w)
 {
@@ -101,7 +86,7 @@ static bool is_local(struct screen *s, Window w)
 
 static int local_pid(struct screen *s, Window w)
 {
-    int pid = pid_of(s, w);
+    int pid = (int)window_property(s, w, "_NET_WM_PID", XA_CARDINAL);
     return pid > 0 && is_local(s, w) ? pid : 0;
 }
 
@@ -141,13 +126,13 @@ static void describe(struct screen *s, Window w, struct screen_window *out)
 
 int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
 {
-    Window chain[CHAIN_MAX];
+    Window chain[HIT_TEST_DEPTH];
     struct xtrap trap;
     *out = (struct screen_window){0};
     if (s->lost)
         return -1;
     xtrap_begin(&trap, s->dpy);
-    Window w = program_window(s, chain, chain_at(s, x, y, chain));
+    Window w = program_window(s, chain, hit_test_chain(s, x, y, chain));
     if (w)
         describe(s, w, out);
     xtrap_end(&trap);
@@ -156,14 +141,14 @@ int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
 
 static Window window_under_pointer(struct screen *s)
 {
-    Window chain[CHAIN_MAX];
+    Window chain[HIT_TEST_DEPTH];
     int x, y;
-    return screen_pointer(s, &x, &y) == 0 ? program_window(s, chain, chain_at(s, x, y, chain)) : None;
+    return screen_pointer(s, &x, &y) == 0 ? program_window(s, chain, hit_test_chain(s, x, y, chain)) : None;
 }
 
 static Window focused_window(struct screen *s)
 {
-    Window chain[CHAIN_MAX], focus = None;
+    Window chain[HIT_TEST_DEPTH], focus = None;
     int revert;
     XGetInputFocus(s->dpy, &focus, &revert);
     if (focus == PointerRoot || focus == s->root) /* keys go where the pointer is */
@@ -215,12 +200,12 @@ int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *o
 
 bool screen_window_covers(struct screen *s, unsigned long id, int x, int y)
 {
-    Window chain[CHAIN_MAX];
+    Window chain[HIT_TEST_DEPTH];
     struct xtrap trap;
     if (s->lost)
         return false;
     xtrap_begin(&trap, s->dpy);
-    int n = chain_at(s, x, y, chain);
+    int n = hit_test_chain(s, x, y, chain);
     bool found = false;
     for (int i = 0; i < n; i++)
         found = found || chain[i] == id;

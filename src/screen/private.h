@@ -168,11 +168,16 @@ void cpu_wait_end(struct cpu_wait *v);
 
 /* Local processes of the focused window and of the one under the pointer; returns how many. */
 int hit_test_pids(struct screen *s, int pids[2]);
+enum { HIT_TEST_DEPTH = 32 };
+/* The windows at this point, from a child of the root down; returns how many. */
+int hit_test_chain(struct screen *s, int x, int y, Window chain[HIT_TEST_DEPTH]);
 
 /* ---- window.c ---------------------------------------------------------------------------------- */
 
 /* Properties of any window; "" when there is none, or (inside a trap) no such window. */
 void window_text(struct screen *s, Window w, const char *property, char *out, size_t size);
+/* The only 32-bit element of a property; 0: none. */
+unsigned long window_property(struct screen *s, Window w, const char *name, Atom type);
 void window_title(struct screen *s, Window w, char *out, size_t size);
 void window_class(struct screen *s, Window w, char *out, size_t size);
 void window_manager_name(struct screen *s, char *out, size_t size); /* "" when there is none */

@@ -87,51 +87,38 @@ void window_class(struct screen *s, Window w, char *out, size_t size)
         XFree(hint.res_class);
 }
 
-static Window window_property(struct screen *s, const char *name)
+unsigned long window_property(struct screen *s, Window w, const char *name, Atom type)
 {
-    Atom type = None;
     int format = 0;
-    unsigned long n = 0, after = 0;
+    unsigned long n = 0, after = 0, value = 0;
     unsigned char *data = NULL;
-    Window w = None;
-    if (XGetWindowProperty(s->dpy, s->root, XInternAtom(s->dpy, name, False), 0, 1, False, XA_WINDOW, &type,
-                           &format, &n, &after, &data) == Success &&
+    Atom found = None;
+    if (XGetWindowProperty(s->dpy, w, XInternAtom(s->dpy, name, False), 0, 1, False, type, &found, &format,
+                           &n, &after, &data) == Success &&
         data && format == 32 && n == 1)
-        w = *(const Window *)(const void *)data;
+        value = *(const unsigned long *)(const void *)data;
     if (data)
         XFree(data);
-    return w;
+    return value;
+}
+
+static Window root_property(struct screen *s, const char *name)
+{
+    return window_property(s, s->root, name, XA_WINDOW);
 }
 
 /* ---- active window ---------------------------------------------------------------------------- */
 
-static Window parent_of(struct screen *s, Window w)
-{
-    Window root, parent = None, *children = NULL;
-    unsigned n;
-    if (!XQueryTree(s->dpy, w, &root, &parent, &children, &n))
-        return None;
-    if (children)
-        XFree(children);
-    return parent;
-}
-
-/* Without a window manager: the window under the pointer, deepest first, that has a name. */
+/* Without a window manager: the deepest window under the pointer that has a title. */
 static Window named_under_pointer(struct screen *s)
 {
-    Window root, child = s->root, w = None;
-    int x, y, wx, wy;
-    unsigned mask;
-    while (child && child != w) {
-        w = child;
-        if (!XQueryPointer(s->dpy, w, &root, &child, &x, &y, &wx, &wy, &mask))
-            return None;
-    }
+    Window chain[HIT_TEST_DEPTH];
     char title[TITLE_MAX];
-    for (; w && w != s->root; w = parent_of(s, w)) {
-        window_title(s, w, title, sizeof title);
+    int x, y;
+    for (int i = screen_pointer(s, &x, &y) ? 0 : hit_test_chain(s, x, y, chain); i-- > 0;) {
+        window_title(s, chain[i], title, sizeof title);
         if (title[0])
-            return w;
+            return chain[i];
     }
     return None;
 }
@@ -147,7 +134,7 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
         return -1;
     struct xtrap trap;
     xtrap_begin(&trap, s->dpy);
-    Window w = window_property(s, "_NET_ACTIVE_WINDOW");
+    Window w = root_property(s, "_NET_ACTIVE_WINDOW");
     if (!w)
         w = named_under_pointer(s);
     if (w) {
@@ -256,7 +243,7 @@ int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
     struct xtrap trap;
     XWindowAttributes a;
     xtrap_begin(&trap, s->dpy);
-    bool managed = window_property(s, "_NET_SUPPORTING_WM_CHECK") != None, failed = true;
+    bool managed = root_property(s, "_NET_SUPPORTING_WM_CHECK") != None, failed = true;
     XGrabServer(s->dpy); /* libxdo dereferences a wild pointer when the window vanishes */
     xdo_leaks_begin();
     if (xdo && XGetWindowAttributes(s->dpy, id, &a))
@@ -271,7 +258,7 @@ int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
         return err_set(e, ERR_FAILED, "window 0x%lx could not be brought to the front (X error %d)", id,
                        code);
     for (int ms = 0; managed && ms < ACTIVATE_MS; ms += 20) {
-        if (window_property(s, "_NET_ACTIVE_WINDOW") == id)
+        if (root_property(s, "_NET_ACTIVE_WINDOW") == id)
             return 0;
         if (screen_wait(s, 20, e))
             return -1;
@@ -283,7 +270,7 @@ void window_manager_name(struct screen *s, char *out, size_t size)
 {
     struct xtrap trap;
     xtrap_begin(&trap, s->dpy);
-    Window w = window_property(s, "_NET_SUPPORTING_WM_CHECK");
+    Window w = root_property(s, "_NET_SUPPORTING_WM_CHECK");
     out[0] = 0;
     if (w)
         window_title(s, w, out, size);

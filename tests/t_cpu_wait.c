@@ -1,5 +1,4 @@
-/* t_starved.c - claims about waiting for a screen that rests only because a program is not let run.
- */
+/* t_cpu_wait.c - a screen that rests only because a program waits for a CPU is not settled. */
 #include "check.h"
 #include "program.h"
 #include "stage.h"

@@ -1,4 +1,4 @@
-/* t_many.c - many displays in one process, each driven from a thread of its own.
+/* t_displays.c - many displays in one process, each driven from a thread of its own.
  *
  * Each X server has a window that writes down what reaches it (helpers/xclient).  Servers and windows stay from claim to
  * claim; those that a claim has killed are started again by the next.
@@ -451,7 +451,7 @@ static void t_guard(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("eight pairs of hands at once: each event comes to its own window and to no other", t_apart),
+    CLAIM("eight screens at once: each event comes to its own window and to no other", t_apart),
     CLAIM("Escape twice stops what is done on its display, all else goes on", t_escape),
     CLAIM("a screen's flag, file and deadline are its own", t_one_each),
     CLAIM("a killed server is an error of its own screen, which can be closed at once", t_killed_server),

@@ -1,4 +1,4 @@
-/* t_hidden.c - claims about parts of the screen that nobody is to see: not the model, not in the record, and not in what a
+/* t_redact.c - hidden parts of the screen: not shown to the model, not in the record, and not in what a
  * suite's checks show and keep.
  */
 #include "check.h"

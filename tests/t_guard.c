@@ -1,5 +1,5 @@
-/* t_hands.c - claims about hands that are let go of: by the watchdog when their owner is killed, suspended or hangs, at once
- * at a stop, and for a person who reaches for keyboard or pointer.
+/* t_guard.c - keys and buttons are released: by the watchdog when their owner is killed, suspended or hangs, at
+ * once at a stop, and when a person uses keyboard or pointer.
  */
 #include "check.h"
 #include "driven.h"
@@ -96,7 +96,7 @@ static void t_guard_stopped(void **state)
     kill(pid, SIGSTOP);
     check_note("stopped: released after %.0f ms", until_released(&t));
     assert_int_equal(pressed(t.other), 0);
-    kill(pid, SIGCONT); /* what it was doing was taken out of its hands: it ends */
+    kill(pid, SIGCONT); /* its action was broken off: it ends */
     program_finish(&t.x, pid, &o);
     assert_int_equal(o.code, ERR_STOPPED);
     driven_was_stopped(&t, "watchdog");
@@ -154,7 +154,7 @@ static void t_guard_hangs(void **state)
 
 /* ---- at once ---------------------------------------------------------------------------------------------------- */
 
-/* The owner of the hands is busy with something else and holds Shift: the thread that watches lifts it. */
+/* The owner is busy with something else and holds Shift: the thread that watches releases it. */
 static void t_lift(void **state)
 {
     (void)state;
@@ -248,7 +248,7 @@ static void t_pause(void **state)
     }
 }
 
-/* All that the hands can do is ours. */
+/* None of our own events counts as a person's. */
 static void t_nobody(void **state)
 {
     (void)state;
@@ -310,7 +310,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
     CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",
           t_guard_stopped),
-    CLAIM("hands that hang in an action: all goes up; a key that is held between two actions stays",
+    CLAIM("an action that hangs: all keys and buttons are released; a key that is held between two actions stays",
           t_guard_hangs),
 };
 

@@ -1,5 +1,5 @@
-/* t_inert.c - claims about text that comes from a screen: in the words of a dialect it opens no message, ends none, and
- * answers for no tool, and what is told is never long.
+/* t_untrusted_text.c - text from a screen, even in the words of a dialect, opens no message, ends none and
+ * answers for no tool, and what the model is told about it is short.
  */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-/* t_desk_apart.c - desks beside others: displays, homes and limits of their own, and what is refused. */
+/* t_desk_isolation.c - desks beside others: displays, homes and limits of their own, and what is refused. */
 #include "check.h"
 #include "desks.h"
 #include "xvfb.h"
