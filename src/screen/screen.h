@@ -68,8 +68,6 @@ int screen_settle(struct screen *s, const struct settle *p, struct settled *out,
 /* Active window (or the one under the pointer without a window manager): title and class, UTF-8, cut to
  * size. */
 int screen_active_window(struct screen *s, char *title, size_t title_size, char *wm_class, size_t class_size);
-/* First window whose title matches the PCRE2 pattern; title may be NULL.  1 found, 0 not, -1 error. */
-int screen_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e);
 /* Calls visit for each visible window that has a title or a class, topmost first, until it returns true: 1;
  * 0: for all; -1: the display is lost.  visit makes no X request. */
 int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *title, const char *class),

@@ -1,4 +1,4 @@
-/* window.c - the active window, titles and classes, search by title, activation.
+/* window.c - the active window, titles and classes, listing, activation.
  *
  * Activation and focus go through libxdo; properties are read here, with a limit on their size.  Any window
  * may vanish between two requests, so all look-ups are inside an error trap.
@@ -6,7 +6,6 @@
 #include "screen/private.h"
 
 #include "base/clock.h"
-#include "base/regex.h"
 #include "base/utf8.h"
 
 #include <X11/Xatom.h>
@@ -200,37 +199,6 @@ int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *ti
     bool enough = search(s, &q, s->root, 0);
     xtrap_end(&trap);
     return screen_alive(s, e) ? -1 : enough;
-}
-
-struct by_title {
-    struct regex *regex;
-    char *title;
-    size_t size;
-};
-
-static bool has_title(void *arg, const char *title, const char *class)
-{
-    struct by_title *t = arg;
-    (void)class;
-    if (!*title || regex_find(t->regex, title, strlen(title)) != 1)
-        return false;
-    if (t->title && t->size) {
-        snprintf(t->title, t->size, "%s", title);
-        t->title[utf8_valid_prefix(t->title, strlen(t->title))] = 0;
-    }
-    return true;
-}
-
-int screen_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e)
-{
-    if (title && title_size)
-        title[0] = 0;
-    struct by_title t = {regex_new(pattern, false, e), title, title_size};
-    if (!t.regex)
-        return err_prefix(e, "window pattern");
-    int found = screen_each_window(s, has_title, &t, e);
-    regex_free(t.regex);
-    return found;
 }
 
 /* ---- activation ------------------------------------------------------------------------------- */
