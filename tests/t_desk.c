@@ -199,7 +199,7 @@ static void t_parts(void **state)
     } parts[] = {{"sleep", "sleep 5555", DESK_NO_PROGRAM},
                  {"openbox", "window manager", DESK_NO_WM},
                  {"Xvfb", "X server", DESK_NO_SERVER},
-                 {"supervisor", "keeps", DESK_NO_SUPERVISOR}};
+                 {"supervisor", "supervisor of", DESK_NO_SUPERVISOR}};
     struct desk *d = desks_open(&(struct desk_options){.display = DESKS_SCREEN, .seconds = DESKS_PATIENCE});
     struct desk *other = desks_open_bare();
     struct desk_trace t = desk_trace_of(d);

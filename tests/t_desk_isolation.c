@@ -132,7 +132,7 @@ static void t_refusals(void **state)
         {{.display = DESKS_SCREEN, .wm = "echo broken; exit 4"}, ERR_ENV, "exit code 4; it says: broken"},
         {{.display = DESKS_SCREEN, .wm = "sleep 6666", .seconds = 4},
          ERR_ENV,
-         "has not begun to work within 4 s"},
+         "was not ready within 4 s"},
         {{.display = "xvfb:640x480", .wm = "", .seconds = 0.001}, ERR_ENV, "not ready in time"},
     };
     char root[DESK_PATH];

@@ -133,7 +133,7 @@ static void t_again(void **state)
         record_free(&r);
     }
     program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--hide", "640,100,150")), &o);
-    ONE_LINE(&o, ERR_USAGE, "--hide wants X,Y,WIDTH,HEIGHT", "'640,100,150'");
+    ONE_LINE(&o, ERR_USAGE, "--hide expects X,Y,WIDTH,HEIGHT", "'640,100,150'");
     outcome_free(&o);
     free(script);
     free(runs);

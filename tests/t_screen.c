@@ -93,7 +93,7 @@ static void check_paths(const char *screen)
         struct buf b;
         buf_init(&b, 10000);
         screen_describe(s, &b);
-        assert_non_null(strstr(b.data, no_shm ? "shm: no, switched off" : "shm: yes"));
+        assert_non_null(strstr(b.data, no_shm ? "shm: no, disabled" : "shm: yes"));
         check_note("%s %s: %.2f ms a capture, checked", screen, no_shm ? "XGetImage" : "MIT-SHM",
                    clock_ms_since(start) / 3);
         buf_free(&b);

@@ -20,12 +20,12 @@ static void t_taking(void **state)
     static const struct {
         const char *spec, *says;
     } wrong[] = {
-        {"", "wants NAME=env:VARIABLE"},
-        {"hunter2-in-clear", "wants NAME=env:VARIABLE"}, /* whatever stands there is not repeated */
-        {"lower=env:A", "wants NAME=env:VARIABLE"},
-        {"A B=env:A", "wants NAME=env:VARIABLE"},
+        {"", "expects NAME=env:VARIABLE"},
+        {"hunter2-in-clear", "expects NAME=env:VARIABLE"}, /* whatever stands there is not repeated */
+        {"lower=env:A", "expects NAME=env:VARIABLE"},
+        {"A B=env:A", "expects NAME=env:VARIABLE"},
         {"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ=env:A", "up to 32"},
-        {"A=hunter2-in-clear", "wants env:VARIABLE or file:PATH"},
+        {"A=hunter2-in-clear", "expects env:VARIABLE or file:PATH"},
         {"A=env:HOLORUN_NOT_THERE", "there is no environment variable 'HOLORUN_NOT_THERE'"},
         {"A=env:SHORT", "shorter than 4"},
         {"A=env:TAB", "control character"},

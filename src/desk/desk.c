@@ -66,7 +66,7 @@ static int start_zygote(int lock, struct err *e)
     int fds[2];
     struct zygote_args g = {.root = desks.root};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
-        return err_set(e, ERR_ENV, "cannot start the process that has desktops: %s", strerror(errno));
+        return err_set(e, ERR_ENV, "cannot start the process for private desktops: %s", strerror(errno));
     getrlimit(RLIMIT_NOFILE, &g.files);
     struct rlimit files = {g.files.rlim_max, g.files.rlim_max}; /* each desk takes a few descriptors */
     setrlimit(RLIMIT_NOFILE, &files);
@@ -81,7 +81,7 @@ static int start_zygote(int lock, struct err *e)
         close(g.owner);
     if (pid < 0) {
         close(fds[0]);
-        return err_set(e, ERR_ENV, "cannot start the process that has desktops: %s", strerror(why));
+        return err_set(e, ERR_ENV, "cannot start the process for private desktops: %s", strerror(why));
     }
     desks.control = fds[0];
     desks.zygote = pid;
@@ -156,7 +156,7 @@ int desk_answer(struct desk *d, double ms)
 
 int desk_lost(const struct desk *d, struct err *e)
 {
-    return err_set(e, ERR_ENV, "the process that keeps desktop '%s' has been killed", d->display);
+    return err_set(e, ERR_ENV, "the supervisor of desktop '%s' has been killed", d->display);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static int send_to_zygote(struct desk *d, struct err *e)
     int rc = msg_send(desks.control, m, fds[1]);
     close(fds[1]);
     d->socket = fds[0];
-    return rc ? err_set(e, ERR_ENV, "the process that starts desktops has been killed") : 0;
+    return rc ? err_set(e, ERR_ENV, "the process for private desktops has been killed") : 0;
 }
 
 static int wait_until_open(struct desk *d, struct err *e)
@@ -224,7 +224,7 @@ static int wait_until_open(struct desk *d, struct err *e)
     if (rc < 0 && d->in.kind == MSG_FAILED && d->in.seq == 0)
         return err_set(e, ERR_ENV, "cannot open a desktop: %s", d->in.text);
     if (rc < 0)
-        return err_set(e, ERR_ENV, "the process of a new desktop was killed while it opened");
+        return err_set(e, ERR_ENV, "the supervisor of a new desktop was killed while it started");
     if (rc == 0)
         return err_set(e, ERR_ENV, "a new desktop did not answer in time");
     if (d->in.kind != MSG_READY) {
@@ -251,7 +251,7 @@ static int wait_for_wm(struct desk *d, double seconds, struct err *e)
         if (desk_state(d, what, sizeof what) != DESK_OK)
             rc = err_set(e, ERR_ENV, "%s", what);
         else if (clock_ms_since(start) > seconds * 1000)
-            rc = err_set(e, ERR_ENV, "the window manager has not begun to work within %g s", seconds);
+            rc = err_set(e, ERR_ENV, "the window manager was not ready within %g s", seconds);
         else
             clock_sleep_ms(5);
     }

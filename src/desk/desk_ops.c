@@ -32,7 +32,7 @@ static int send_request(struct desk *d, struct err *e)
     if (rc < 0)
         return desk_lost(d, e);
     if (rc == 0)
-        return err_set(e, ERR_ENV, "the process that keeps desktop '%s' does not answer", d->display);
+        return err_set(e, ERR_ENV, "the supervisor of desktop '%s' does not answer", d->display);
     if (d->in.kind == MSG_FAILED)
         return err_set(e, (enum err_kind)d->in.number, "%s", d->in.text);
     return 0;
@@ -166,7 +166,7 @@ static int wait_command(struct desk *d, const char *command, double seconds, con
             start = clock_ns();
         }
         if (clock_ms_since(start) > (cancelled ? 0 : seconds * 1000) + ANSWER_MS)
-            return err_set(e, ERR_ENV, "the process that keeps desktop '%s' does not answer", d->display);
+            return err_set(e, ERR_ENV, "the supervisor of desktop '%s' does not answer", d->display);
     }
     if (rc < 0)
         return desk_lost(d, e);

@@ -86,7 +86,7 @@ static int read_name(struct secret *one, const char *spec, struct err *e)
     if (!good || spec[n] != '=') /* not quoted: it may be the secret itself */
         return err_set(
             e, ERR_USAGE,
-            "--secret wants NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d capital letters, digits "
+            "--secret expects NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d capital letters, digits "
             "and _",
             SECRET_NAME);
     memcpy(one->name, spec, n);
@@ -206,7 +206,7 @@ int secrets_add(struct secrets *s, const char *spec, struct err *e)
              : !strncmp(from, "file:", 5)
                  ? read_secret_file(one, from + 5, e)
                  : err_set(e, ERR_USAGE,
-                           "secret %s wants env:VARIABLE or file:PATH: a value on the command "
+                           "secret %s expects env:VARIABLE or file:PATH: a value on the command "
                            "line can be seen by others",
                            one->name);
     if (rc || check_value(one, e)) {

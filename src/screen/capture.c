@@ -36,7 +36,7 @@ void capture_close(struct screen *s)
 static bool shm_make(struct screen *s, int w, int h)
 {
     if (s->options.no_shm)
-        s->shm_why = "switched off";
+        s->shm_why = "disabled";
     if (!s->shm_why && !XShmQueryExtension(s->dpy))
         s->shm_why = "the server has no MIT-SHM";
     if (s->shm_why)

@@ -100,7 +100,7 @@ static void release_for_hung(struct guard_thread *y)
 {
     if (is_connected(y) && held_release_file(y->path, y->dpy)) {
         y->of->tripped = true;
-        warn("the run on display '%s' hangs; what it held is released", y->display);
+        warn("the run on display '%s' hangs; its keys and buttons are released", y->display);
     }
 }
 

@@ -360,8 +360,7 @@ static void undo_abandoned(struct held *h, Display *dpy, bool same_server)
 {
     int found = undo_list(h->fd, dpy, same_server);
     if (found)
-        warn("an earlier run on display '%s' ended with %d keys, buttons, borrowed keycodes or locks not as "
-             "they were; put back",
+        warn("an earlier run on display '%s' left %d keys, buttons, keycodes or locks changed; put back",
              h->display, found);
 }
 

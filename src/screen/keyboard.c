@@ -78,7 +78,8 @@ int keyboard_read(struct screen *s, struct err *e)
     if (screen_alive(s, e))
         return -1;
     if (code || !s->map || !s->map->map || !s->map->map->syms)
-        return err_set(e, ERR_ENV, "display '%s' does not tell its keyboard map (X error %d)", s->name, code);
+        return err_set(e, ERR_ENV, "display '%s' does not report its keyboard map (X error %d)", s->name,
+                       code);
     s->map_stale = false;
     return 0;
 }

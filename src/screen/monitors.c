@@ -99,7 +99,8 @@ int monitors_update(struct screen *s, struct err *e)
     Status ok = XGetWindowAttributes(s->dpy, s->root, &a);
     read_monitors(s);
     if (xtrap_end(&t) || !ok)
-        return screen_alive(s, e) ? -1 : err_set(e, ERR_ENV, "display '%s' does not tell its size", s->name);
+        return screen_alive(s, e) ? -1
+                                  : err_set(e, ERR_ENV, "display '%s' does not report its size", s->name);
     s->root_rect = (struct screen_rect){0, 0, a.width, a.height};
     if (!strncmp(s->view_name, "window:", 7))
         return view_of_window(s, s->view_name + 7, e);
