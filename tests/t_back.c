@@ -223,7 +223,7 @@ static void t_no_room(void **state)
     struct talk t;
     talk_open(&t, WINDOW_STRICT, TURNS);
     go_on(&t, 0, TURNS, NULL);
-    most = engine_state_memory(engine).most;
+    most = engine_state_memory(engine).peak;
     talk_close(&t);
     struct engine_options o = {.dir = tiny.dir, .device = "cpu", .threads = 1, .state_memory = most / 2};
     struct err e = ERR_INIT;
@@ -232,7 +232,7 @@ static void t_no_room(void **state)
         fail_msg("%s", e.text);
     talk_open(&t, WINDOW_STRICT, TURNS);
     go_on(&t, 0, TURNS, NULL);
-    assert_true(engine_state_memory(engine).most <= most / 2);
+    assert_true(engine_state_memory(engine).peak <= most / 2);
     struct context_cost cost;
     assert_int_equal(context_back(t.c, 0, again, &t, &cost, NULL), 0);
     assert_int_equal(cost.reused, 0); /* it was kept once and had to go */

@@ -4,7 +4,7 @@
  * The emulated card counts what is asked of it; a real one does not, in such small pieces.
  */
 #include "check.h"
-#include "crowd.h"
+#include "pool_check.h"
 
 #include "capacity/plan.h"
 #include "emu/emu.h"
@@ -30,7 +30,7 @@ static int append_image(struct session *s, int w, int h, uint64_t seed, struct e
 static void compute(struct session *s)
 {
     struct err e = ERR_INIT;
-    if (session_compute(s, &e))
+    if (session_compute_logits(s, &e))
         fail_msg("%s", e.text);
 }
 

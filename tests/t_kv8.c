@@ -260,7 +260,7 @@ static void t_pieces(void **state)
         assert_int_equal(session_append(whole, ids, 96, NULL), 0);
         for (int t = 0; t < 96; t += 32) { /* whole chunks of the scan, which rounds at their ends */
             assert_int_equal(session_append(pieces, ids + t, 32, NULL), 0);
-            assert_int_equal(session_read(pieces, NULL), 0);
+            assert_int_equal(session_prefill(pieces, NULL), 0);
         }
         assert_memory_equal(session_logits(whole), session_logits(pieces),
                             (size_t)engine_vocab(g) * sizeof(float));

@@ -270,7 +270,7 @@ static float *check_pixels(struct run *r, int i, struct tile_grid *g)
     *g = preprocess_grid(&r->config, im.w, im.h);
     assert_true(g->patch_rows == grid[0] && g->patch_cols == grid[1] && g->patch_rows != g->patch_cols);
     float *patches = malloc(preprocess_image_floats(&r->config, g) * sizeof *patches);
-    preprocess_image(&r->config, &im, false, NULL, patches);
+    preprocess_image(&r->config, &im, g, false, NULL, patches);
     snprintf(name, sizeof name, "pixels%d", i);
     struct tensor want = find_tensor(r, name, DT_F32);
     for (int64_t k = 0; k < want.rows * want.cols; k++)

@@ -193,7 +193,7 @@ static double run_golden(const char *isa, bool f32, bool print)
     struct session *s = session_new(engine, 1);
     append_golden(s, &g);
     check_tensor(&w, "projected", s->images[0].rows, 0);
-    assert_int_equal(session_compute(s, NULL), 0);
+    assert_int_equal(session_compute_logits(s, NULL), 0);
     check_states(&w, s);
 
     struct array logits;
@@ -249,7 +249,8 @@ static void t_pixels(void **state)
     assert_int_equal(config_load(&c, MODEL, NULL), 0);
     assert_int_equal(image_read_png(&page, GOLDEN "page.png", NULL), 0);
     float *p = malloc(preprocess_floats(&c, 1) * sizeof *p);
-    preprocess_image(&c, &page, false, NULL, p);
+    struct tile_grid grid = preprocess_grid(&c, page.w, page.h);
+    preprocess_image(&c, &page, &grid, false, NULL, p);
     double worst = 0;
     for (size_t k = 0; k < 2; k++) {
         struct array a;
@@ -286,7 +287,7 @@ static void t_step(void **state)
     double see = clock_ms_since(start);
     struct sampling greedy = {0, 1, 40};
     struct generated out;
-    assert_int_equal(generate(s, NULL, &greedy, NULL, NULL, NULL, &out, &e), 0);
+    assert_int_equal(generate(s, &(struct generation){.sampling = greedy}, &out, &e), 0);
     struct session_stats st = session_stats(s);
     check_note("%s, %d threads: open %.0f ms, see %.1f ms (pixels %.1f, vision %.1f, prefill %.1f), %d "
                "tokens %.1f ms",

@@ -1,7 +1,7 @@
 /* t_prefix.c - claims about what many sessions begin with: computed once, and each session has the bits of its own
  * reading.
  */
-#include "crowd.h"
+#include "pool_check.h"
 #include "tiny_check.h"
 
 #include "agent/llm.h"
@@ -37,7 +37,7 @@ static void same(struct session *a, struct session *b)
     size_t n, m;
     assert_memory_equal(session_logits(a), session_logits(b),
                         (size_t)engine_vocab(session_engine(a)) * sizeof(float));
-    uint8_t *x = crowd_bits(a, &n), *y = crowd_bits(b, &m);
+    uint8_t *x = pool_check_bits(a, &n), *y = pool_check_bits(b, &m);
     assert_int_equal(n, m);
     assert_memory_equal(x, y, n);
     free(x);
@@ -55,7 +55,7 @@ static int64_t begins(struct engine *g, struct engine *plain, int which, int com
         append(s[i], 0, 0, common);
         append(s[i], which, common, system - common);
         if (i == 0)
-            assert_int_equal(session_reuse(s[i], NULL), 0);
+            assert_int_equal(session_reuse_prefix(s[i], NULL), 0);
         if (sees)
             assert_int_equal(session_append_image(s[i], &im, NULL), 0);
         append(s[i], 9, 0, said);
@@ -97,7 +97,7 @@ static void t_bits(void **state)
     assert_true(reused > 1000);
 }
 
-/* A piece of a kept text, in steps of 8 tokens, of which two are left to be read. */
+/* A piece of a entries text, in steps of 8 tokens, of which two are left to be read. */
 static void t_lengths(void **state)
 {
     (void)state;
@@ -111,17 +111,17 @@ static void t_lengths(void **state)
     assert_int_equal(begins(g, plain, 2, 60, 200, 5, false), 192);
     assert_int_equal(begins(g, plain, 3, 60, 200, 5, false), 192);
     assert_int_equal(g->prefixes.n, 5); /* 56 tokens in common, too */
-    int64_t before = g->prefixes.kept[2]->n, computed = 0;
+    int64_t before = g->prefixes.entries[2]->n, computed = 0;
     for (int i = 0; i < g->prefixes.n; i++)
-        computed += session_stats(g->prefixes.kept[i]).prefilled;
+        computed += session_stats(g->prefixes.entries[i]).prefilled;
     assert_int_equal(before, 192);
     assert_int_equal(computed, 8 + 88 + 192 + 56 + 136);
     for (int i = 4; i < 20; i++)
         assert_int_equal(begins(g, plain, i, 0, 100, 0, false), 96);
-    assert_int_equal(g->prefixes.n, PREFIX_KEPT);
+    assert_int_equal(g->prefixes.n, PREFIX_MAX);
     engine_close(plain);
     engine_close(g);
-    g = open_as(false, STATE_FP32, KV_AUTO, 0); /* of an engine that nobody shares nothing is kept */
+    g = open_as(false, STATE_FP32, KV_AUTO, 0); /* of an engine that nobody shares nothing is entries */
     plain = open_as(true, STATE_FP32, KV_AUTO, 1 << 20);
     assert_int_equal(begins(g, plain, 1, 0, 100, 0, false), 0);
     assert_int_equal(begins(plain, g, 1, 0, 100, 0, false), 0); /* nor where it would take others' room */
@@ -149,12 +149,12 @@ static void t_stopped(void **state)
     session_set_cancel(s, &stop);
     g->language.watch = stop_soon;
     layers = 7; /* in the second piece */
-    assert_int_equal(session_reuse(s, &e), -1);
+    assert_int_equal(session_reuse_prefix(s, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);
     g->language.watch = NULL;
     assert_int_equal(g->prefixes.n, 0);
     flag_set(&stop, 0);
-    assert_int_equal(session_reuse(s, &e), 0);
+    assert_int_equal(session_reuse_prefix(s, &e), 0);
     same(s, straight);
     session_free(s);
     session_free(straight);
@@ -217,7 +217,7 @@ static void t_llms(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("who begins with what others began with has the bits of its own reading", t_bits),
-    CLAIM("whole steps of texts are kept, what they have in common by itself", t_lengths),
+    CLAIM("whole steps of texts are entries, what they have in common by itself", t_lengths),
     CLAIM("minds begin with one system text, and each has a stop of its own", t_llms),
     CLAIM("one that is stopped in the middle keeps nothing, and can begin again", t_stopped),
 };

@@ -37,7 +37,7 @@ static void crowd_of(int n, int rounds, int threads, uint64_t seed)
     assert_int_equal(k.waiting, 0);
     check_note("%d texts that they begin with", g->prefixes.n);
     assert_true(g->prefixes.n > 0);
-    prefixes_free(&g->prefixes);
+    prefix_cache_free(&g->prefixes);
     assert_int_equal(engine_state_memory(g).used, 0);
     engine_close(g);
     free(alone);
@@ -69,7 +69,7 @@ struct looker {
 static void *look(void *arg)
 {
     struct looker *l = arg;
-    l->rc = session_compute(l->s, &l->err);
+    l->rc = session_compute_logits(l->s, &l->err);
     return NULL;
 }
 
@@ -83,7 +83,7 @@ static void *write_reply(void *arg)
     struct looker *l = arg;
     struct sampling p = {.max_tokens = 12, .top_p = 1, .temperature = 1};
     struct generated out;
-    l->rc = generate(l->s, NULL, &p, NULL, NULL, NULL, &out, &l->err);
+    l->rc = generate(l->s, &(struct generation){.sampling = p}, &out, &l->err);
     l->hash = out.logits_hash;
     generated_free(&out);
     return NULL;
@@ -115,7 +115,7 @@ static void t_together(void **state)
     for (int i = 0; i < N; i++) {
         all[i].s = session_new(g, (uint64_t)i);
         tiny_append(all[i].s, i, 5 + i);
-        assert_int_equal(session_compute(all[i].s, NULL), 0);
+        assert_int_equal(session_compute_logits(all[i].s, NULL), 0);
         tiny_append(all[i].s, i, 1);
         alone[i].s = session_new(g, (uint64_t)i);
         tiny_append(alone[i].s, i, 5 + i);
@@ -176,7 +176,7 @@ static void t_pieces(void **state)
     tiny_append(s, 3, 2 * LANGUAGE_ROWS);
     g->language.watch = part_begins;
     g->language.watch_arg = &p;
-    assert_int_equal(session_read(s, NULL), 0);
+    assert_int_equal(session_prefill(s, NULL), 0);
     pthread_join(p.writer.id, NULL);
     assert_true(p.parts >= 2 && p.served);
     session_free(p.writer.s);
@@ -208,7 +208,7 @@ static void t_no_room(void **state)
     (void)state;
     struct engine *g = threads_engine(&tiny, "cpu", 0, false, 1);
     struct session *one = session_new(g, 1);
-    size_t bound = 2 * session_need(one, 512) + 1000;
+    size_t bound = 2 * session_state_bytes(one, 512) + 1000;
     session_free(one);
     engine_close(g);
     g = threads_engine(&tiny, "cpu", bound, true, 1);
@@ -217,8 +217,8 @@ static void t_no_room(void **state)
         all[i].s = session_new(g, 1);
         tiny_append(all[i].s, i, i == 2 ? 1 : 5);
     }
-    assert_int_equal(session_compute(all[0].s, NULL), 0);
-    assert_int_equal(session_compute(all[1].s, NULL), 0);
+    assert_int_equal(session_compute_logits(all[0].s, NULL), 0);
+    assert_int_equal(session_compute_logits(all[1].s, NULL), 0);
     tiny_append(all[0].s, 1, 1);
     tiny_append(all[1].s, 1, 1);
     engine_enter(g, NULL);
@@ -283,7 +283,7 @@ static void t_cancel(void **state)
     }
     flag_set(&stop, 0);
     tiny_append(reader.s, 4, 1800);
-    assert_int_equal(session_compute(reader.s, NULL), 0);
+    assert_int_equal(session_compute_logits(reader.s, NULL), 0);
     assert_memory_equal(session_logits(reader.s), session_logits(straight),
                         (size_t)engine_vocab(g) * sizeof(float));
     checkpoint_free(mark);
@@ -302,7 +302,7 @@ static void t_cancel_waiting(void **state)
         struct looker l = {.s = session_new(g, 1)};
         struct image im = tiny_image(60, 60, 1);
         tiny_append(l.s, 1, 9);
-        assert_int_equal(session_compute(l.s, NULL), 0);
+        assert_int_equal(session_compute_logits(l.s, NULL), 0);
         tiny_append(l.s, 2, prompt);
         flag_set(&stop, 0);
         session_set_cancel(l.s, &stop);
@@ -317,7 +317,7 @@ static void t_cancel_waiting(void **state)
         assert_int_equal(session_append_image(l.s, &im, NULL), -1);
         assert_null(session_try_checkpoint(l.s, NULL));
         session_set_cancel(l.s, NULL);
-        assert_int_equal(session_compute(l.s, NULL), 0);
+        assert_int_equal(session_compute_logits(l.s, NULL), 0);
         assert_int_equal(session_length(l.s), 9 + prompt);
         session_free(l.s);
         image_free(&im);

@@ -59,11 +59,11 @@ static void t_cancel(void **state)
     for (left = 0; left < engine->config.lm.layers - 1;) {
         int asked = left;
         cancel = 0;
-        assert_int_equal(session_read(s, &e), -1);
+        assert_int_equal(session_prefill(s, &e), -1);
         assert_int_equal(e.kind, ERR_STOPPED);
         cancel = 0;
         m->cancel = NULL;
-        assert_int_equal(session_read(s, &e), -1); /* its layers disagree about how far it is */
+        assert_int_equal(session_prefill(s, &e), -1); /* its layers disagree about how far it is */
         assert_int_equal(session_rewind(s, before, &e), 0);
         m->cancel = &cancel;
         append(s, 30, 40);
@@ -323,7 +323,7 @@ static void t_refusals(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const int32_t ids[2] = {20, bad[i]};
         assert_int_equal(session_append(s, ids, 2, &e), -1);
-        assert_non_null(strstr(e.text, "no text token"));
+        assert_non_null(strstr(e.text, "not a text token"));
     }
     struct image none = {0};
     assert_int_equal(session_append_image(s, &none, &e), -1);
@@ -331,7 +331,7 @@ static void t_refusals(void **state)
     for (int i = 0; i < 4096; i++)
         many[i] = 30;
     assert_int_equal(session_append(s, many, 4096, &e), -1);
-    assert_non_null(strstr(e.text, "4105 tokens long; the model was made for 4096"));
+    assert_non_null(strstr(e.text, "4105 tokens long; the model's context has 4096"));
     assert_int_equal(session_append(s, many, 4080, &e), 0);
     struct image im = tiny_image(64, 64, 1);
     assert_int_equal(session_append_image(s, &im, &e), 0); /* 4 + 2 tokens */

@@ -87,7 +87,7 @@ static int reply(struct play *p)
         break;
     }
     struct generated g;
-    int rc = generate_as(p->s, &how, &g, &p->out->err);
+    int rc = generate(p->s, &how, &g, &p->out->err);
     for (int i = 0; rc == 0 && i < g.n && p->out->n < THREADS_TOKENS; i++)
         p->out->tokens[p->out->n++] = g.choices[i].id;
     p->out->hash = p->out->hash * 31 + g.logits_hash;
@@ -117,7 +117,7 @@ static int system_text(struct play *p)
         if (session_append(p->s, &id, 1, &p->out->err))
             return -1;
     }
-    return session_reuse(p->s, &p->out->err);
+    return session_reuse_prefix(p->s, &p->out->err);
 }
 
 static int one_round(struct play *p)

@@ -2,7 +2,7 @@
 #include "timeline.h"
 
 #include "check.h"
-#include "crowd.h"
+#include "pool_check.h"
 
 #include "session/session_impl.h"
 
@@ -23,7 +23,7 @@ struct engine *timeline_engine(const struct tiny *t, const char *device, const c
     struct engine *g = engine_open(&o, &e);
     if (!g)
         fail_msg("%s", e.text);
-    assert_int_equal(engine_state(g), STATE_FP16);
+    assert_int_equal(engine_state_storage(g), STATE_FP16);
     return g;
 }
 
@@ -39,7 +39,7 @@ static void prompt(struct session *s, int c)
         int32_t id = token(c, i);
         assert_int_equal(session_append(s, &id, 1, NULL), 0);
     }
-    assert_int_equal(session_read(s, NULL), 0);
+    assert_int_equal(session_prefill(s, NULL), 0);
 }
 
 /* One token after the other, from `from` on. */
@@ -48,7 +48,7 @@ static void reply(struct session *s, int c, int from)
     for (int i = from; i < REPLY; i++) {
         int32_t id = token(c, PROMPT + i);
         assert_int_equal(session_append(s, &id, 1, NULL), 0);
-        assert_int_equal(session_compute(s, NULL), 0);
+        assert_int_equal(session_compute_logits(s, NULL), 0);
     }
 }
 
@@ -63,7 +63,7 @@ static struct session *straight(struct engine *g, int c)
 static void same(struct session *have, struct session *want, const char *what)
 {
     size_t n, m, logits = (size_t)engine_vocab(session_engine(want)) * sizeof(float);
-    uint8_t *x = crowd_bits(have, &n), *y = crowd_bits(want, &m);
+    uint8_t *x = pool_check_bits(have, &n), *y = pool_check_bits(want, &m);
     if (n != m || memcmp(x, y, n) != 0 || memcmp(session_logits(have), session_logits(want), logits) != 0)
         fail_msg("other bits: %s", what);
     free(x);

@@ -64,7 +64,7 @@ static int begin(struct llm *llm, const char *system, struct err *e)
     struct local_llm *m = (struct local_llm *)llm;
     if (session_length(m->line->session))
         go_on_with(m, line_new(session_new(m->engine, m->seed)));
-    return chat_system(session_of(llm), system, e) || session_reuse(session_of(llm), e) ? -1 : 0;
+    return chat_system(session_of(llm), system, e) || session_reuse_prefix(session_of(llm), e) ? -1 : 0;
 }
 
 static int user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
@@ -102,7 +102,7 @@ static int speak(struct llm *llm, const struct llm_request *r, struct generated 
                                    .cancel = r->cancel,
                                    .on_text = r->on_text,
                                    .arg = r->arg};
-    return generate_as(s, &how, out, e);
+    return generate(s, &how, out, e);
 }
 
 struct value { /* what is looked for */

@@ -35,7 +35,9 @@ static struct grammar *grammar_for(struct vqa *l, enum dialect_goal goal, struct
 
 static int take_reply(struct vqa *l, struct grammar *g, const struct sampling *sampling, struct err *e)
 {
-    if (generate(l->session, g, sampling, screen_stop_flag(NULL), NULL, NULL, &l->reply, e))
+    if (generate(l->session,
+                 &(struct generation){.grammar = g, .sampling = *sampling, .cancel = screen_stop_flag(NULL)},
+                 &l->reply, e))
         return -1;
     return l->reply.finish == FINISH_CANCELLED ? err_set(e, ERR_STOPPED, "stopped") : 0;
 }

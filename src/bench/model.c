@@ -21,13 +21,14 @@ enum { PIECE = 512, AT_ONCE = 16 };
 struct looked {
     struct subject *m;
     void (*change)(struct subject *m); /* of the screen before each look; NULL: none */
+    struct tile_grid grid;
     float *patches;
 };
 
 static void run_preprocess(void *arg)
 {
     struct looked *l = arg;
-    preprocess_image(l->m->c, &l->m->screen, false, l->m->k->pool, l->patches);
+    preprocess_image(l->m->c, &l->m->screen, &l->grid, false, l->m->k->pool, l->patches);
 }
 
 static void run_look(void *arg)
@@ -44,8 +45,8 @@ static void run_look(void *arg)
 static void vision(struct subject *m)
 {
     char name[80];
-    struct looked l = {.m = m};
     struct tile_grid grid = preprocess_grid(m->c, m->screen.w, m->screen.h);
+    struct looked l = {.m = m, .grid = grid};
     l.patches = xmalloc(preprocess_image_floats(m->c, &grid), sizeof *l.patches);
     snprintf(name, sizeof name, "resize %dx%d to tiles of %d: %d", m->screen.w, m->screen.h, m->c->vit.tile,
              grid.tiles);
@@ -168,11 +169,13 @@ static void decode(struct subject *m)
         snprintf(name, sizeof name, "one token after %d", past);
         bench_row(
             m->k, "decode", name, ms,
-            (struct rate){.bytes = cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_number_bytes(m->g)) +
-                                   cost_session_bytes(
-                                       m->c, state_types(false, engine_state(m->g), engine_kv(m->g)), past),
-                          .count = 1,
-                          .unit = "tok"});
+            (struct rate){
+                .bytes =
+                    cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_bytes_per_weight(m->g)) +
+                    cost_session_bytes(
+                        m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)), past),
+                .count = 1,
+                .unit = "tok"});
         leave(&t);
     }
 }

@@ -90,8 +90,10 @@ static void print(const struct subject *m, struct turns *t)
     snprintf(reply, sizeof reply, "reply, %d tokens (%d forced)", t->reply, t->forced);
     double tower = cost_tile_flop(m->c, 0) * (double)t->tiles;
     double text = cost_text_flop(m->c, t->read, t->kept);
-    double bytes = cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_number_bytes(m->g)) +
-                   cost_session_bytes(m->c, state_types(false, engine_state(m->g), engine_kv(m->g)), t->past);
+    double bytes =
+        cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_bytes_per_weight(m->g)) +
+        cost_session_bytes(m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)),
+                           t->past);
     const struct {
         const char *name;
         struct rate rate;

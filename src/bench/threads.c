@@ -40,7 +40,7 @@ static void *write_reply(void *arg)
     session_append(w->session, &(int32_t){'a'}, 1, NULL);
     for (int i = 0; i < w->tokens; i++) {
         struct choice c;
-        subject_need(session_try_choose(w->session, &how, &c, &e), &e);
+        subject_need(session_sample(w->session, &how, &c, &e), &e);
         subject_need(session_append(w->session, &c.id, 1, &e), &e);
     }
     return NULL;

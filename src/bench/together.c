@@ -65,7 +65,9 @@ bool bench_fits(const struct subject *m, int n, int64_t tokens)
 {
     double room = bench_room(m->k) * (bench_on_gpu(m->k) ? 0.95 : 0.5);
     return n == 1 || room == 0 ||
-           cost_session_bytes(m->c, state_types(false, engine_state(m->g), engine_kv(m->g)), tokens) * n <
+           cost_session_bytes(m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)),
+                              tokens) *
+                   n <
                room;
 }
 
@@ -89,8 +91,9 @@ void bench_decode(struct subject *m, const char *section, int n, int after)
             .flop =
                 n > 1 ? n * (cost_text_flop(m->c, 1, after) + cost_head_flop(m->c, engine_vocab(m->g))) : 0,
             .bytes =
-                cost_weight_bytes(m->c, engine_vocab(m->g), n, engine_number_bytes(m->g)) +
-                n * cost_session_bytes(m->c, state_types(false, engine_state(m->g), engine_kv(m->g)), after),
+                cost_weight_bytes(m->c, engine_vocab(m->g), n, engine_bytes_per_weight(m->g)) +
+                n * cost_session_bytes(
+                        m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)), after),
             .count = n,
             .unit = "tok",
             .factor = DT_BF16});

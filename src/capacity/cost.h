@@ -18,7 +18,7 @@ double cost_text_flop(const struct model_config *c, int64_t n, int64_t past);
 double cost_head_flop(const struct model_config *c, int vocab);
 
 /* One decoding step reads all weights once, whatever the number of sessions (of experts those that are likely to
- * be chosen for so many tokens), each number of `bytes` (engine_number_bytes), and for each of them reads and
+ * be chosen for so many tokens), each number of `bytes` (engine_bytes_per_weight), and for each of them reads and
  * writes the state, reads the keys and values of `past` tokens, and writes those of one. */
 double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, double bytes);
 double cost_session_bytes(const struct model_config *c, struct state_types types, int64_t past);

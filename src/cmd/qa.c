@@ -288,7 +288,7 @@ static void measure(struct qa *q)
     getrusage(RUSAGE_SELF, &used);
     q->results.memory_most = (size_t)used.ru_maxrss << 10;
     if (q->model.engine)
-        q->results.memory_state = engine_state_memory(q->model.engine).most;
+        q->results.memory_state = engine_state_memory(q->model.engine).peak;
 }
 
 /* What was asked for on stdout is there also when the disk is full. */

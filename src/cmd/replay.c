@@ -132,7 +132,7 @@ static int compare_model(struct job *j, struct err *e)
     }
     uint64_t all;
     recorded = field_text(then, "weights");
-    int large = *recorded ? model_hash_weights(j->model_dir, MODEL_HASHED, &all, e) : 1;
+    int large = *recorded ? model_hash_weights(j->model_dir, MODEL_HASH_MOST, &all, e) : 1;
     if (large)
         return large < 0 ? -1 : 0;
     snprintf(hash, sizeof hash, "%016llx", (unsigned long long)all);

@@ -335,7 +335,7 @@ static int encode_on_host(struct vision *v, const struct image *im, bool round8,
 {
     int64_t start = clock_ns();
     float *patches = xmalloc(preprocess_image_floats(v->config, g), sizeof *patches);
-    preprocess_image(v->config, im, round8, pool, patches);
+    preprocess_image(v->config, im, g, round8, pool, patches);
     *preprocess_ms += clock_ms_since(start);
     int computed = vision_encode(v, patches, g->tiles, out, e);
     free(patches);
@@ -351,7 +351,8 @@ static int encode_on_device(struct vision *v, const struct image *im, bool round
     uint64_t(*digest)[2] = xmalloc((unsigned long)g->tiles, sizeof *digest);
     int computed;
     do
-        computed = preprocess_on(v->backend, v->config, im, round8, tensor_rows(v->cut, 0, rows), digest, e);
+        computed =
+            preprocess_on(v->backend, v->config, im, g, round8, tensor_rows(v->cut, 0, rows), digest, e);
     while (computed && forget_oldest(v));
     *preprocess_ms += clock_ms_since(start);
     if (computed == 0) {
@@ -363,14 +364,13 @@ static int encode_on_device(struct vision *v, const struct image *im, bool round
     return computed;
 }
 
-int vision_encode_image(struct vision *v, const struct image *im, bool round8, struct pool *pool,
-                        struct tensor out, double *preprocess_ms, struct err *e)
+int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
+                        struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e)
 {
-    struct tile_grid g = preprocess_grid(v->config, im->w, im->h);
-    if (v->config->vit.max_patches && set_canvas(v, g.patch_rows, g.patch_cols, e))
+    if (v->config->vit.max_patches && set_canvas(v, g->patch_rows, g->patch_cols, e))
         return -1;
-    return v->backend->ops->cut ? encode_on_device(v, im, round8, &g, out, preprocess_ms, e)
-                                : encode_on_host(v, im, round8, pool, &g, out, preprocess_ms, e);
+    return v->backend->ops->cut ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
+                                : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@
 
 #include "base/image.h"
 #include "model/config.h"
+#include "model/preprocess.h"
 #include "model/weights.h"
 
 #include <xxhash.h>
@@ -87,10 +88,10 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
 int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out,
                          struct err *e);
 
-/* An image from its pixels on; out has preprocess_tokens rows.  The time until its patches were there is added to
+/* An image from its pixels on, with the tile grid of its size; out has preprocess_tokens rows.  The time until its patches were there is added to
  * *preprocess_ms. */
-int vision_encode_image(struct vision *v, const struct image *im, bool round8, struct pool *pool,
-                        struct tensor out, double *preprocess_ms, struct err *e);
+int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
+                        struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e);
 
 /* Makes room for so many tiles of rows x cols patches: what encoding does by itself. */
 int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e);

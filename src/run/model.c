@@ -28,7 +28,7 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
     odd = s->verbose ? tokenizer_check(engine_tokenizer(m->engine)) : NULL;
     if (odd)
         warn("%s", odd);
-    int large = model_hash_weights(m->dir, MODEL_HASHED, &m->hash, e);
+    int large = model_hash_weights(m->dir, MODEL_HASH_MOST, &m->hash, e);
     m->hashed = large == 0;
     return large < 0 ? -1 : 0;
 }

@@ -1,9 +1,9 @@
 /* beam_search.c - see beam_search.h.
  *
- * Each round takes every path one choice further: what is forced is appended, the logits of all paths are computed
- * together, and of all continuations the likeliest stay.  A path goes on in its parent's session when it is the last child
- * of it, else in a copy.  Probabilities only fall, so that the search is over when no path is likelier than the last of
- * the values that are wanted.
+ * Each round extends every path by one choice: forced tokens are appended, the logits of all paths are
+ * computed in one batch, and the likeliest continuations of all of them are the next beam.  The last child
+ * of a path continues in its session, the others in forks.  Probabilities only fall: the search ends when
+ * no path is likelier than the last candidate wanted.
  */
 #include "session/beam_search.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATH_TEXT = 192, VALUES = 4 * BEAM_WIDTH };
+enum { PATH_TEXT = 192, MAX_CANDIDATES = 4 * BEAM_WIDTH };
 
 struct path {
     struct session *session;
@@ -22,7 +22,7 @@ struct path {
     char text[PATH_TEXT]; /* from the first token on */
     size_t len;
     double logp;
-    bool stopped; /* the reply ended here */
+    bool stopped; /* ends with a stop token */
 };
 
 struct child {
@@ -33,37 +33,37 @@ struct child {
 
 struct search {
     const struct beam_search *how;
-    struct session *first; /* the caller's: it is not freed */
+    struct session *first; /* the caller's, who frees it */
     const struct tokenizer *tokenizer;
     uint64_t *known;
     struct path paths[BEAM_WIDTH];
     int n;
-    struct beam_candidate values[VALUES];
-    int n_values;
+    struct beam_candidate candidates[MAX_CANDIDATES];
+    int n_candidates;
     int wanted;
 };
 
-static void leave(const struct search *s, struct path *p)
+static void close_path(const struct search *s, struct path *p)
 {
     if (p->session && p->session != s->first)
         session_free(p->session);
     p->session = NULL;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------ */
+/* ---- candidates ------------------------------------------------------------------------------ */
 
-static void take_value(struct search *s, const char *text, size_t len, double p)
+static void add_candidate(struct search *s, const char *text, size_t len, double p)
 {
     if (len >= BEAM_TEXT)
         return;
-    for (int i = 0; i < s->n_values; i++)
-        if (strlen(s->values[i].text) == len && !memcmp(s->values[i].text, text, len)) {
-            s->values[i].p += p;
+    for (int i = 0; i < s->n_candidates; i++)
+        if (strlen(s->candidates[i].text) == len && !memcmp(s->candidates[i].text, text, len)) {
+            s->candidates[i].p += p;
             return;
         }
-    if (s->n_values == VALUES)
+    if (s->n_candidates == MAX_CANDIDATES)
         return;
-    struct beam_candidate *v = &s->values[s->n_values++];
+    struct beam_candidate *v = &s->candidates[s->n_candidates++];
     memcpy(v->text, text, len);
     v->text[len] = 0;
     v->p = p;
@@ -75,8 +75,9 @@ static int by_probability(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Whether the path has come to the end of a value; what begins otherwise than it must is no path at all. */
-static bool over(struct search *s, const struct path *p)
+/* Whether the path is over: a value is complete, which becomes a candidate, or it does not begin with
+ * `given`. */
+static bool path_over(struct search *s, const struct path *p)
 {
     size_t given = s->how->n_given, both = p->len < given ? p->len : given;
     if (memcmp(p->text, s->how->given, both) != 0)
@@ -85,13 +86,13 @@ static bool over(struct search *s, const struct path *p)
         return p->stopped;
     ptrdiff_t end = s->how->end(s->how->arg, p->text + given, p->len - given);
     if (end >= 0)
-        take_value(s, p->text + given, (size_t)end, exp(p->logp));
+        add_candidate(s, p->text + given, (size_t)end, exp(p->logp));
     return end >= 0 || p->stopped || p->len + 1 >= PATH_TEXT;
 }
 
-/* ---- paths -------------------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
-/* One token more.  The end of a reply ends what stands before it. */
+/* Appends one token.  A stop token counts as the end of a line: it ends the value before it. */
 static int append(const struct search *s, struct path *p, int32_t id, struct err *e)
 {
     size_t len;
@@ -108,14 +109,14 @@ static int append(const struct search *s, struct path *p, int32_t id, struct err
     return session_append(p->session, &id, 1, e);
 }
 
-/* What must come next costs nothing.  1: the path is over, 0: it has a choice. */
-static int follow(struct search *s, struct path *p, struct err *e)
+/* Appends the forced tokens.  1: the path is over, 0: it has a choice. */
+static int append_forced(struct search *s, struct path *p, struct err *e)
 {
     struct tokens ids = {0};
     int after = p->state, rc = 0;
     int n = s->how->grammar ? grammar_forced(s->how->grammar, p->state, &ids, &after) : 0;
     for (int i = 0; i < n && rc == 0; i++)
-        rc = append(s, p, ids.ids[i], e) ? -1 : over(s, p);
+        rc = append(s, p, ids.ids[i], e) ? -1 : path_over(s, p);
     p->state = after;
     tokens_free(&ids);
     if (rc == 0 && s->how->grammar && grammar_finished(s->how->grammar, p->state))
@@ -148,9 +149,9 @@ static int continuations(struct search *s, struct child *out, int width)
     return n < width ? n : width;
 }
 
-/* A child in its parent's session when no other child needs that any more. */
-static int born(struct search *s, struct path *parents, const struct child *c, bool last, struct path *out,
-                struct err *e)
+/* Makes the path of a child; the last child of a parent takes path_over its session. */
+static int make_child(struct search *s, struct path *parents, const struct child *c, bool last,
+                      struct path *out, struct err *e)
 {
     struct path *parent = &parents[c->parent];
     *out = *parent;
@@ -176,52 +177,52 @@ static int next_generation(struct search *s, const struct child *children, int n
             last = last && children[k].parent != children[i].parent;
         struct path *p = &s->paths[s->n++];
         *p = (struct path){0};
-        rc = born(s, parents, &children[i], last, p, e);
-        if (rc == 0 && over(s, p)) {
-            leave(s, p);
+        rc = make_child(s, parents, &children[i], last, p, e);
+        if (rc == 0 && path_over(s, p)) {
+            close_path(s, p);
             s->n--;
         }
     }
     for (int i = 0; i < n_parents; i++)
-        leave(s, &parents[i]);
+        close_path(s, &parents[i]);
     return rc;
 }
 
-/* ---- rounds -------------------------------------------------------------------------------------------------- */
+/* ---- rounds ---------------------------------------------------------------------------------- */
 
-static int follow_all(struct search *s, struct err *e)
+static int force_all(struct search *s, struct err *e)
 {
     for (int i = s->n - 1; i >= 0; i--) {
-        int rc = follow(s, &s->paths[i], e);
+        int rc = append_forced(s, &s->paths[i], e);
         if (rc < 0)
             return -1;
         if (rc == 0)
             continue;
-        leave(s, &s->paths[i]);
+        close_path(s, &s->paths[i]);
         s->paths[i] = s->paths[--s->n];
     }
     return 0;
 }
 
-/* The values that are wanted are there, and no path can become one of them. */
+/* Whether no path can become likelier than the candidates that are wanted. */
 static bool settled(struct search *s)
 {
     double best = 0;
     for (int i = 0; i < s->n; i++)
         best = fmax(best, exp(s->paths[i].logp));
-    qsort(s->values, (size_t)s->n_values, sizeof *s->values, by_probability);
-    return s->n == 0 || (s->n_values >= s->wanted && s->values[s->wanted - 1].p > best);
+    qsort(s->candidates, (size_t)s->n_candidates, sizeof *s->candidates, by_probability);
+    return s->n == 0 || (s->n_candidates >= s->wanted && s->candidates[s->wanted - 1].p > best);
 }
 
-static int go_on(struct search *s, int width, struct err *e)
+static int run_rounds(struct search *s, int width, struct err *e)
 {
     struct child *children = xmalloc((unsigned long)width * (unsigned long)width, sizeof *children);
     struct session *together[BEAM_WIDTH];
     int rc = 0;
     for (int round = 0; round < BEAM_TOKENS && rc == 0; round++) {
         if (flag_up(s->how->cancel))
-            rc = err_set(e, ERR_STOPPED, "stopped while looking for alternatives");
-        rc = rc ? rc : follow_all(s, e);
+            rc = err_set(e, ERR_STOPPED, "stopped during the beam search");
+        rc = rc ? rc : force_all(s, e);
         if (rc || settled(s))
             break;
         for (int i = 0; i < s->n; i++)
@@ -247,12 +248,12 @@ int beam_search(struct session *s, const struct beam_search *how, struct beam_ca
     search->wanted = max < BEAM_WIDTH ? max : BEAM_WIDTH;
     search->known = generate_known(session_engine(s));
     search->paths[0] = (struct path){.session = s, .state = how->state};
-    int rc = max > 0 ? go_on(search, width, e) : 0;
+    int rc = max > 0 ? run_rounds(search, width, e) : 0;
     for (int i = 0; i < search->n; i++)
-        leave(search, &search->paths[i]);
-    qsort(search->values, (size_t)search->n_values, sizeof *search->values, by_probability);
-    int n = search->n_values < search->wanted ? search->n_values : search->wanted;
-    memcpy(out, search->values, (size_t)(n > 0 ? n : 0) * sizeof *out);
+        close_path(search, &search->paths[i]);
+    qsort(search->candidates, (size_t)search->n_candidates, sizeof *search->candidates, by_probability);
+    int n = search->n_candidates < search->wanted ? search->n_candidates : search->wanted;
+    memcpy(out, search->candidates, (size_t)(n > 0 ? n : 0) * sizeof *out);
     free(search->known);
     free(search);
     return rc ? -1 : n;

@@ -1,6 +1,6 @@
 /* chat.c - see chat.h.
  *
- * Each turn is laid out as a list of texts and images (text/chat_layout.h), then encoded and appended.
+ * Each turn becomes a list of texts and images (text/chat_layout.h), which is encoded and appended.
  */
 #include "session/chat.h"
 
@@ -20,8 +20,8 @@ static int append_image(void *session, const struct image *im, struct err *e)
     return session_append_image(session, im, e);
 }
 
-/* Appends what was laid out. */
-static int finish(struct session *s, struct layout *l, struct err *e)
+/* Encodes and appends a layout, and frees it. */
+static int append_layout(struct session *s, struct layout *l, struct err *e)
 {
     const struct layout_sink sink = {append_tokens, append_image, s};
     int rc = layout_encode(l, engine_tokenizer(session_engine(s)), &sink, e);
@@ -35,12 +35,12 @@ static struct layout_marks marks_of(const struct session *s)
     return layout_marks_of(engine_tokenizer(g), &g->traits);
 }
 
-/* ---- system and user ------------------------------------------------------------------------------------- */
+/* ---- system and user ------------------------------------------------------------------------- */
 
 int chat_system(struct session *s, const char *text, struct err *e)
 {
     if (session_length(s))
-        bug("the system block comes first");
+        bug("the system block must come first");
     struct layout l = layout_new();
     struct layout_marks m = marks_of(s);
     layout_template(&l, m.system);
@@ -48,7 +48,7 @@ int chat_system(struct session *s, const char *text, struct err *e)
     if (m.trim)
         layout_trim(&l, 1);
     layout_template(&l, m.close);
-    return finish(s, &l, e);
+    return append_layout(s, &l, e);
 }
 
 int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
@@ -56,7 +56,7 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
     struct layout l = layout_new();
     struct layout_marks m = marks_of(s);
     bool first =
-        m.trim && place == CHAT_PLACE_TEMPLATE; /* the template cuts line breaks before a first text */
+        m.trim && place == CHAT_PLACE_TEMPLATE; /* the template cuts line breaks before the first text */
     layout_template(&l, m.user);
     if (place == CHAT_PLACE_TEMPLATE)
         layout_images_first(&l, parts, n);
@@ -72,20 +72,20 @@ int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat
     if (m.trim)
         layout_trim(&l, 1);
     layout_template(&l, m.close);
-    return finish(s, &l, e);
+    return append_layout(s, &l, e);
 }
 
-/* ---- the assistant --------------------------------------------------------------------------------------- */
+/* ---- the assistant --------------------------------------------------------------------------- */
 
 int chat_open_reply(struct session *s, bool think, struct err *e)
 {
     struct layout l = layout_new();
     layout_template(&l, marks_of(s).reply);
     layout_template(&l, think ? "<think>\n" : "<think></think>");
-    return finish(s, &l, e);
+    return append_layout(s, &l, e);
 }
 
-/* What is missing of a reply's end, when its last byte is `last`. */
+/* What is missing after a reply whose last byte is `last`. */
 static void layout_end(struct layout *l, const struct layout_marks *m, char last)
 {
     if (last != '\n')
@@ -106,10 +106,10 @@ int chat_close_reply(struct session *s, struct err *e)
         layout_template(&l, "\n");
     else
         layout_end(&l, &m, len ? bytes[len - 1] : 0);
-    return finish(s, &l, e);
+    return append_layout(s, &l, e);
 }
 
-/* Encoded apart from the opening, as it was when the reply was generated. */
+/* The reply is encoded apart from its opening, as it was generated. */
 int chat_reply(struct session *s, const char *reply, struct err *e)
 {
     if (chat_open_reply(s, false, e))
@@ -121,10 +121,10 @@ int chat_reply(struct session *s, const char *reply, struct err *e)
     if (m.trim)
         layout_trim(&l, 0);
     layout_end(&l, &m, n && !m.trim ? reply[n - 1] : 0);
-    return finish(s, &l, e);
+    return append_layout(s, &l, e);
 }
 
-/* ---- a whole conversation --------------------------------------------------------------------------------- */
+/* ---- a whole conversation -------------------------------------------------------------------- */
 
 int chat_append(struct session *s, const struct chat_conversation *c, struct err *e)
 {
@@ -132,12 +132,11 @@ int chat_append(struct session *s, const struct chat_conversation *c, struct err
         bug("a whole conversation needs an empty session");
     const struct engine *g = session_engine(s);
     if (layout_is_chatml(engine_tokenizer(g)))
-        return err_set(e, ERR_USAGE,
-                       "whole conversations are not implemented for this model's ChatML layout");
+        return err_set(e, ERR_USAGE, "whole conversations are not implemented for models with ChatML");
     struct layout l = layout_new();
     if (layout_conversation(&l, c, layout_marks_vl(&g->traits), e)) {
         layout_free(&l);
         return -1;
     }
-    return finish(s, &l, e);
+    return append_layout(s, &l, e);
 }

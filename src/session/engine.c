@@ -1,8 +1,5 @@
-/* engine.c - a model directory becomes an engine.
- *
- * In this order: config, tokenizer, kernels, tensors, and then whether the three files agree: every id
- * must have a row, and the marks around an image must be tokens.
- */
+/* engine.c - a model directory becomes an engine: config, tokenizer, backend, weights, in this order, and
+ * then whether they agree. */
 #include "session/engine_impl.h"
 
 #include "base/file.h"
@@ -20,8 +17,8 @@
 
 enum { SAMPLE = 256 };
 
-/* Of the config, every tensor's name, type and shape, and the first bytes of its data: two models with
- * the same sizes and other weights must not take each other's sessions. */
+/* Over the config and every tensor's name, type, shape and first `sample` bytes: models of the same sizes
+ * with other weights must not load each other's sessions. */
 static uint64_t hash_model(const char *dir, const struct safetensors *s, size_t sample)
 {
     XXH3_state_t *x = XXH3_createState();
@@ -111,7 +108,7 @@ static int check_image_ids(struct engine *g, struct err *e)
     return 0;
 }
 
-/* Whether tokenizer, config and V agree; collects what ends a reply. */
+/* Whether tokenizer, config and V agree; collects the stop tokens. */
 static int check_tokenizer(struct engine *g, struct err *e)
 {
     return check_ids(g, e) || check_image_ids(g, e) ? -1 : 0;
@@ -125,7 +122,7 @@ int engine_check_tokenizer(const struct model_config *c, int vocab, const struct
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* Weights on a GPU are copied into its memory; those of the CPU may stay in the files. */
+/* Weights are copied into the memory of a GPU; on a CPU they may stay in the files. */
 static int open_backend(struct engine *g, const struct engine_options *o, const struct safetensors *s,
                         struct weights_placement *hold, struct err *e)
 {
@@ -170,24 +167,25 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
     if (rc)
         err_prefix(e, "model '%s'", o->dir);
     weight_cache_finish(g->cache, rc == 0);
-    if (hold.mapped) { /* pages that came in with what was copied go again */
+    if (hold.mapped) { /* pages of weights that were copied are not needed any more */
         safetensors_release_all(s);
         g->files = s;
     } else {
         safetensors_close(s);
     }
-    malloc_trim(0); /* what the readers of JSON have left */
+    malloc_trim(0); /* freed by the JSON readers */
     return rc;
 }
 
-/* What operations take, before sessions take the rest. */
-static int reserve(struct engine *g, struct err *e)
+/* Reserves the scratch memory of the operations before sessions take the rest. */
+static int reserve_scratch(struct engine *g, struct err *e)
 {
     struct work_need n = {g->plan.scratch, tokenizer_size(g->tokenizer), g->config.lm.ssm.groups};
     return g->backend->ops->reserve ? g->backend->ops->reserve(g->backend, &n, e) : 0;
 }
 
-/* Of what the weights have left on a device the sessions may take all but a part, for work that needs more. */
+/* By default states may take what the weights leave on a device, less a spare part for pictures and larger
+ * work. */
 static int open_state_pool(struct engine *g, const struct engine_options *o, struct err *e)
 {
     enum { SPARE_PART = 20 };
@@ -226,10 +224,10 @@ struct engine *engine_open(const struct engine_options *o, struct err *e)
     language_init(&g->language, &g->config.lm, &g->weights, g->backend, g->act);
     if (g->config.vision)
         vision_init(&g->vision, &g->config, &g->weights.vision, g->backend, g->act);
-    if (reserve(g, e) || open_state_pool(g, o, e) ||
+    if (reserve_scratch(g, e) || open_state_pool(g, o, e) ||
         (o->state == STATE_FP16 && !o->random && !o->any_drift && drift_gate(g, o, e)))
         goto fail;
-    g->language.cancel = g->vision.cancel = o->cancel; /* what was measured must be whole */
+    g->language.cancel = g->vision.cancel = o->cancel; /* not before: drift_gate must not be cancelled */
     if (o->shared)
         g->scheduler = scheduler_new(session_serve, g, o->cancel);
     g->vision.between_tiles = o->shared ? session_yield : NULL;
@@ -243,7 +241,7 @@ void engine_close(struct engine *g)
 {
     if (!g)
         return;
-    prefixes_free(&g->prefixes);
+    prefix_cache_free(&g->prefixes);
     scheduler_free(g->scheduler);
     if (g->backend) {
         vision_free(&g->vision);
@@ -260,26 +258,26 @@ void engine_close(struct engine *g)
     free(g);
 }
 
-/* ---- turns ------------------------------------------------------------------------------------------------ */
+/* ---- sharing --------------------------------------------------------------------------------- */
 
-/* A GPU wants to know each thread that works with it, be it the only one: it may not be the one that opened it. */
+/* A GPU has to be attached to each thread that uses it; the only one may not be the one that opened it. */
 static void attach(struct engine *g)
 {
     if (g->backend->ops->attach)
         g->backend->ops->attach(g->backend);
 }
 
-void engine_enter(struct engine *g, struct scheduler_client *m)
+void engine_enter(struct engine *g, struct scheduler_client *c)
 {
     if (g->scheduler)
-        scheduler_acquire(g->scheduler, m, false);
+        scheduler_acquire(g->scheduler, c, false);
     attach(g);
 }
 
-int engine_try_enter(struct engine *g, struct scheduler_client *m, struct err *e)
+int engine_try_enter(struct engine *g, struct scheduler_client *c, struct err *e)
 {
-    if (g->scheduler && scheduler_acquire(g->scheduler, m, true))
-        return session_stopped(e);
+    if (g->scheduler && scheduler_acquire(g->scheduler, c, true))
+        return session_err_stopped(e);
     attach(g);
     return 0;
 }
@@ -295,7 +293,7 @@ struct scheduler_stats engine_scheduler_stats(const struct engine *g)
     return g->scheduler ? scheduler_stats(g->scheduler) : (struct scheduler_stats){0};
 }
 
-/* ---- asking ---------------------------------------------------------------------------------------------- */
+/* ---- accessors ------------------------------------------------------------------------------- */
 
 const struct model_config *engine_config(const struct engine *g)
 {
@@ -327,17 +325,17 @@ int engine_vocab(const struct engine *g)
     return g->weights.vocab;
 }
 
-double engine_number_bytes(const struct engine *g)
+double engine_bytes_per_weight(const struct engine *g)
 {
     return g->weights.number;
 }
 
-enum kv_storage engine_kv(const struct engine *g)
+enum kv_storage engine_kv_storage(const struct engine *g)
 {
     return g->types.kv == DT_F8E4M3 ? KV_FP8 : KV_AUTO;
 }
 
-bool engine_mapped(const struct engine *g)
+bool engine_uses_mmap(const struct engine *g)
 {
     return g->files != NULL;
 }
@@ -357,7 +355,7 @@ struct state_memory engine_state_memory(const struct engine *g)
     return m;
 }
 
-enum state_storage engine_state(const struct engine *g)
+enum state_storage engine_state_storage(const struct engine *g)
 {
     return g->types.ssm == DT_F16 ? STATE_FP16 : STATE_FP32;
 }

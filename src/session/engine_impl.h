@@ -1,4 +1,4 @@
-/* engine_impl.h - inside of an engine; private to src/model.  Users include session.h. */
+/* engine_impl.h - inside of an engine; private to src/session and its tests. */
 #ifndef HOLORUN_SESSION_ENGINE_IMPL_H
 #define HOLORUN_SESSION_ENGINE_IMPL_H
 
@@ -24,18 +24,18 @@ struct engine {
     struct template_traits traits;
     struct pool *pool;
     struct backend *backend;
-    enum dtype act;
+    enum dtype act;             /* of activations */
     struct state_types types;   /* of a session's state */
-    struct drift drift;         /* of states in f16 from f32, at the start; no steps: not measured */
-    struct safetensors *files;  /* NULL: the weights are packed and need them no more */
-    struct weight_cache *cache; /* NULL: no weight lies in it */
+    struct drift drift;         /* of f16 states from f32; no steps: not measured */
+    struct safetensors *files;  /* NULL: all weights are in RAM */
+    struct weight_cache *cache; /* of quantized weights; NULL: none */
     struct model_weights weights;
-    struct plan plan;             /* of it on a GPU, else zeros */
-    struct state_pool state_pool; /* of the sessions' states and checkpoints */
+    struct plan plan;             /* on a GPU, else zeros */
+    struct state_pool state_pool; /* of the states of sessions and checkpoints */
     struct language language;
     struct vision vision;
-    struct scheduler *scheduler; /* of the threads that share it; NULL: there is one */
-    struct prefixes prefixes;    /* what its sessions began with; only of one that is shared */
+    struct scheduler *scheduler;  /* NULL: the engine is not shared */
+    struct prefix_cache prefixes; /* of a shared engine */
     bool round8;
     uint64_t hash;
     int32_t stops[ENGINE_MAX_STOPS];
@@ -43,10 +43,10 @@ struct engine {
     int32_t image_open, image_close; /* <img> and </img>; -1 for a text model */
 };
 
-/* Between the two the calling thread has a shared engine to itself, and may call others that enter it.  Others wait: m is
- * whose session it is, or NULL.  engine_try_enter: -1 when that is stopped meanwhile. */
-void engine_enter(struct engine *g, struct scheduler_client *m);
-int engine_try_enter(struct engine *g, struct scheduler_client *m, struct err *e);
+/* Between enter and leave the calling thread has a shared engine to itself; calls nest.  c: the session's
+ * client, or NULL.  engine_try_enter: -1 when the client is stopped while it waits. */
+void engine_enter(struct engine *g, struct scheduler_client *c);
+int engine_try_enter(struct engine *g, struct scheduler_client *c, struct err *e);
 void engine_leave(struct engine *g);
 
 #endif

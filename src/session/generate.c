@@ -1,8 +1,8 @@
 /* generate.c - see generate.h.
  *
- * Each turn of the loop appends either what the grammar forces or one sampled token.  Since the session
- * computes what was appended only when logits are asked for, a sampled token and the forced ones behind
- * it go through the model together, and the last token of a reply waits for the next turn.
+ * Each round appends either the tokens that the grammar forces or one sampled token.  Appended tokens stay
+ * pending until the next logits are needed: a sampled token and the forced ones after it are one prefill,
+ * and the last token of a reply is computed with the next turn.
  */
 #include "session/generate.h"
 
@@ -24,18 +24,17 @@ struct run {
     struct grammar *g;
     int state; /* of the grammar */
     const struct sampling *p;
-    int width;       /* alternatives that are kept */
-    uint64_t *known; /* ids that may ever be generated */
+    int width;       /* alternatives recorded for each token */
+    uint64_t *known; /* ids that may be generated */
     struct generated *out;
     int cap;      /* of out->choices */
     size_t shown; /* bytes of the text that on_text has seen */
     void (*on_text)(void *arg, const char *text, size_t len);
     void *arg;
-    struct token_alternative
-        *beside; /* [width] those of the token that is being accepted; NULL: it has none */
+    struct token_alternative *alternatives; /* [width] of the token that is being accepted, or NULL */
     bool done;
     XXH3_state_t *hash; /* of logits */
-    bool unseen;        /* some were not on the host */
+    bool unhashed;      /* some were not on the host */
 };
 
 uint64_t *generate_known(const struct engine *g)
@@ -55,12 +54,12 @@ uint64_t *generate_known(const struct engine *g)
     return set;
 }
 
-/* Text up to the last complete character; all of it at the end. */
-static void show(struct run *r, bool all)
+/* Passes on the text up to the last complete character; all of it at the end. */
+static void emit_text(struct run *r, bool all)
 {
     const struct buf *text = &r->out->text;
     size_t n = text->len - r->shown, whole = utf8_valid_prefix(text->data + r->shown, n);
-    if (all || n - whole > 3) /* four bytes that are no character will never become one */
+    if (all || n - whole > 3) /* four bytes that are not a character never become one */
         whole = n;
     if (r->on_text && whole)
         r->on_text(r->arg, text->data + r->shown, whole);
@@ -81,10 +80,10 @@ static int accept(struct run *r, const struct token_choice *c, struct err *e)
     }
     for (int i = 0; i < r->width; i++)
         out->alternatives[out->n * r->width + i] =
-            r->beside ? r->beside[i] : (struct token_alternative){-1, 0};
-    struct token_choice *made = &out->choices[out->n++];
-    *made = *c;
-    made->end = (uint32_t)out->text.len;
+            r->alternatives ? r->alternatives[i] : (struct token_alternative){-1, 0};
+    struct token_choice *added = &out->choices[out->n++];
+    *added = *c;
+    added->end = (uint32_t)out->text.len;
     out->forced += c->forced;
     if (engine_is_stop(session_engine(r->s), c->id)) {
         out->finish = FINISH_STOP;
@@ -95,12 +94,12 @@ static int accept(struct run *r, const struct token_choice *c, struct err *e)
     const char *bytes = tokenizer_bytes(engine_tokenizer(session_engine(r->s)), c->id, &len);
     if (buf_put(&out->text, bytes, len))
         return err_set(e, ERR_MODEL, "the reply is longer than %d bytes", MAX_TEXT);
-    made->end = (uint32_t)out->text.len;
-    show(r, false);
+    added->end = (uint32_t)out->text.len;
+    emit_text(r, false);
     return 0;
 }
 
-/* What must come next; 0 when the model has a choice. */
+/* Appends the forced tokens; their number, 0 when the model has a choice. */
 static int append_forced(struct run *r, struct err *e)
 {
     struct tokens ids = {0};
@@ -144,12 +143,12 @@ int generate_top(const float *logits, int n, const uint64_t *known, const uint64
     return found;
 }
 
-static void note_logits(struct run *r)
+static void hash_logits(struct run *r)
 {
     if (r->s->logits_at == r->s->n)
         XXH3_64bits_update(r->hash, r->s->logits, (size_t)engine_vocab(r->s->engine) * sizeof *r->s->logits);
     else
-        r->unseen = true;
+        r->unhashed = true;
 }
 
 static int append_sampled(struct run *r, struct err *e)
@@ -163,22 +162,22 @@ static int append_sampled(struct run *r, struct err *e)
     uint64_t rng = session_rng(r->s);
     how.random = how.temperature > 0 ? session_uniform(r->s) : 0;
     struct choice c;
-    if (session_try_choose(r->s, &how, &c, e) || (r->width && session_compute(r->s, e))) {
-        session_set_rng(r->s, rng); /* nothing was chosen by them */
+    if (session_sample(r->s, &how, &c, e) || (r->width && session_compute_logits(r->s, e))) {
+        session_set_rng(r->s, rng); /* nothing was sampled with it */
         return -1;
     }
     if (c.id < 0)
         return err_set(e, ERR_MODEL, "the model's output is not a distribution over the allowed tokens");
-    struct token_alternative top[GENERATE_WIDTH];
+    struct token_alternative top[GENERATE_MAX_ALTERNATIVES];
     if (r->width)
         generate_top(session_logits(r->s), tokenizer_size(engine_tokenizer(session_engine(r->s))), how.known,
                      how.allowed, top, r->width);
-    note_logits(r);
+    hash_logits(r);
     if (r->g)
         r->state = grammar_advance(r->g, r->state, c.id);
-    r->beside = top;
+    r->alternatives = top;
     int rc = accept(r, &(struct token_choice){c.id, c.logprob, c.logprob_masked, false, 0}, e);
-    r->beside = NULL;
+    r->alternatives = NULL;
     return rc;
 }
 
@@ -201,14 +200,15 @@ static int run(struct run *r, const volatile int *cancel, struct err *e)
     return 0;
 }
 
-int generate_as(struct session *s, const struct generation *how, struct generated *out, struct err *e)
+int generate(struct session *s, const struct generation *how, struct generated *out, struct err *e)
 {
     int64_t start = clock_ns();
     *out = (struct generated){0};
     buf_init(&out->text, MAX_TEXT);
     struct run r = {
         .s = s, .g = how->grammar, .p = &how->sampling, .out = out, .on_text = how->on_text, .arg = how->arg};
-    r.width = out->width = how->alternatives < GENERATE_WIDTH ? how->alternatives : GENERATE_WIDTH;
+    r.width = out->width =
+        how->alternatives < GENERATE_MAX_ALTERNATIVES ? how->alternatives : GENERATE_MAX_ALTERNATIVES;
     r.state = r.g ? grammar_start(r.g) : 0;
     r.known = generate_known(session_engine(s));
     if (!(r.hash = XXH3_createState()))
@@ -216,22 +216,13 @@ int generate_as(struct session *s, const struct generation *how, struct generate
     XXH3_64bits_reset(r.hash);
     int rc = run(&r, how->cancel, e);
     session_idle(s);
-    show(&r, true);
+    emit_text(&r, true);
     out->logits_hash = XXH3_64bits_digest(r.hash);
-    out->hashed = !r.unseen;
+    out->hashed = !r.unhashed;
     XXH3_freeState(r.hash);
     free(r.known);
     out->ms = clock_ms_since(start);
     return rc;
-}
-
-int generate(struct session *s, struct grammar *g, const struct sampling *p, const volatile int *cancel,
-             void (*on_text)(void *arg, const char *text, size_t len), void *arg, struct generated *out,
-             struct err *e)
-{
-    const struct generation how = {
-        .grammar = g, .sampling = *p, .cancel = cancel, .on_text = on_text, .arg = arg};
-    return generate_as(s, &how, out, e);
 }
 
 void generated_free(struct generated *g)

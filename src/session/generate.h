@@ -1,4 +1,4 @@
-/* generate.h - tokens out of logits: sampling, grammar, forced tokens, stop. */
+/* generate.h - a reply out of a session: sampling, logit mask of a grammar, forced tokens, stop tokens. */
 #ifndef HOLORUN_SESSION_GENERATE_H
 #define HOLORUN_SESSION_GENERATE_H
 
@@ -16,61 +16,56 @@ enum finish { FINISH_STOP, FINISH_LENGTH, FINISH_GRAMMAR, FINISH_CANCELLED };
 
 struct token_choice { /* one generated token, for --json and traces */
     int32_t id;
-    float logprob;        /* of the unmasked distribution at temperature 1 */
-    float logprob_masked; /* after the grammar mask; equal without a grammar */
-    bool forced;
-    uint32_t end; /* bytes of the text up to here */
+    float logprob;        /* at temperature 1, without the logit mask */
+    float logprob_masked; /* with the mask; equal without a grammar */
+    bool forced;          /* the grammar allowed nothing else: it was not sampled */
+    uint32_t end;         /* bytes of the text up to here */
 };
 
-enum { GENERATE_WIDTH = 64 }; /* most alternatives */
+enum { GENERATE_MAX_ALTERNATIVES = 64 };
 
-/* What could have been chosen, the likeliest first: after the grammar mask, at temperature 1. */
-struct token_alternative {
-    int32_t id; /* -1: there is no further one */
-    float p;
+struct token_alternative { /* a token that could have been sampled */
+    int32_t id;            /* -1: there is no further one */
+    float p;               /* at temperature 1, with the logit mask */
+};
+
+struct generation {
+    struct grammar *grammar; /* its logit mask; may be NULL */
+    struct sampling sampling;
+    /* Likeliest alternatives recorded for each sampled token, at most GENERATE_MAX_ALTERNATIVES.  They need
+     * the logits on the host, which costs time where a device samples. */
+    int alternatives;
+    const volatile int *cancel;                               /* non-zero: stop; may be NULL */
+    void (*on_text)(void *arg, const char *text, size_t len); /* text as it comes; may be NULL */
+    void *arg;
 };
 
 struct generated {
-    struct buf text; /* added tokens spelled out, end-of-turn token left out */
-    struct token_choice *choices;
-    struct token_alternative *alternatives; /* [n][width], or NULL; of a forced token none */
+    struct buf text;                        /* added tokens as spelled, without the stop token */
+    struct token_choice *choices;           /* [n] */
+    struct token_alternative *alternatives; /* [n][width], likeliest first, none for forced tokens; or NULL */
     int width;
-    int n, forced; /* tokens in all, of which appended without sampling */
+    int n, forced; /* all tokens, and the forced ones among them */
     enum finish finish;
     double ms;
-    /* XXH3 of the logits (f32 [V]) that each sampled token was chosen from, one after the other.  Not `hashed`: the
-     * choosing happened on a device, and its logits never came to the host. */
+    /* XXH3 of the logits (f32 [V]) that each sampled token was chosen from, one after the other.  Not
+     * `hashed`: a device chose, and its logits never came to the host. */
     uint64_t logits_hash;
     bool hashed;
 };
 
-/* Continues the session until a stop token (config's eos list), the grammar is finished, max_tokens,
- * or *cancel becomes non-zero.  grammar may be NULL.  The generated ids, the stop token included,
- * are part of the session afterwards.  on_text may be NULL; it sees text as it comes.
- * The caller calls generated_free also after a failure. */
-int generate(struct session *s, struct grammar *g, const struct sampling *p, const volatile int *cancel,
-             void (*on_text)(void *arg, const char *text, size_t len), void *arg, struct generated *out,
-             struct err *e);
+/* Continues the session until a stop token, the end of the grammar, max_tokens or *cancel.  The session
+ * then ends with the generated ids, the stop token included.  The caller calls generated_free, also after a
+ * failure. */
+int generate(struct session *s, const struct generation *how, struct generated *out, struct err *e);
 void generated_free(struct generated *g);
 
-/* The same with more to choose from.  alternatives: so many are kept of each sampled token; the logits come to the host
- * for that, so 0 costs nothing and a number does where a device chooses. */
-struct generation {
-    struct grammar *grammar; /* may be NULL */
-    struct sampling sampling;
-    int alternatives;
-    const volatile int *cancel;
-    void (*on_text)(void *arg, const char *text, size_t len);
-    void *arg;
-};
-int generate_as(struct session *s, const struct generation *how, struct generated *out, struct err *e);
-
-/* The set of ids that may ever be generated, a bit for each: every token of the tokenizer but the mark of an image row,
- * which stands for pixels.  The caller frees it. */
+/* Bit set of the ids that may be generated: all tokens but the image token, which stands for pixels.  The
+ * caller frees it. */
 uint64_t *generate_known(const struct engine *g);
 
-/* The likeliest ids below n that are known and allowed (NULL: all of them), into top[width], the rest of which is -1.  The
- * number of them. */
+/* The likeliest of the ids below n that are known and allowed (NULL: all) into top[width], filled up with
+ * -1; returns their number. */
 int generate_top(const float *logits, int n, const uint64_t *known, const uint64_t *allowed,
                  struct token_alternative *top, int width);
 

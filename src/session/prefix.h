@@ -1,31 +1,32 @@
-/* prefix.h - what many sessions begin with is computed once.
+/* prefix.h - prefix cache: what many sessions begin with is computed once.
  *
- * An engine that is shared keeps sessions with the texts that others began with, the system text above all.  A
- * fresh session that begins with all of such a text gets a copy of its state.  What a new text has in common with
- * one that is kept is kept by itself, too: a state can be copied where it was taken and nowhere else.
+ * A shared engine caches sessions that hold the first tokens of others, the system text above all.  A fresh
+ * session that begins with all tokens of an entry gets a copy of its state.  A recurrent state can be
+ * copied only at the position where it was computed, so that what a new text has in common with an entry
+ * becomes an entry of its own.
  *
- * What the session gets has the bits of its own reading.  A prompt goes through in pieces, and those in chunks of the
- * scan (language.h); a kept text ends between two chunks, or between two pieces where results depend on how many rows
- * there are (a device) or how often states are stored (f16).  And it leaves two tokens at least: one alone goes
- * another way than the last of many.
+ * The session gets the bits of its own prefill.  A prompt is computed in prefill chunks (LANGUAGE_ROWS),
+ * and those in chunks of the scan (language.h).  An entry ends between two scan chunks, or between two
+ * prefill chunks where results depend on the number of rows (a device) or on how often states are stored
+ * (f16).  It leaves at least two pending tokens: a single one would take the decode path.
  */
 #ifndef HOLORUN_SESSION_PREFIX_H
 #define HOLORUN_SESSION_PREFIX_H
 
 #include "session/session.h"
 
-enum { PREFIX_KEPT = 6 }; /* texts; the one that was not used for longest goes */
+enum { PREFIX_MAX = 6 }; /* entries; the least recently used one is replaced */
 
-struct prefixes {
-    struct session *kept[PREFIX_KEPT];
-    uint64_t used[PREFIX_KEPT], clock;
+struct prefix_cache {
+    struct session *entries[PREFIX_MAX];
+    uint64_t used[PREFIX_MAX], clock;
     int n;
 };
 
-void prefixes_free(struct prefixes *p);
+void prefix_cache_free(struct prefix_cache *p);
 
-/* Of a session in which nothing was computed yet as much of what waits as can be is taken from what is kept; what is
- * new is read first, and kept.  Without room to keep it nothing is taken.  -1: stopped. */
-int prefix_take(struct prefixes *p, struct session *s, struct err *e);
+/* For a session of which nothing is computed: computes and caches what is new of its pending tokens, then
+ * copies the longest entry.  Without room to cache it nothing is copied.  -1: stopped. */
+int prefix_reuse(struct prefix_cache *p, struct session *s, struct err *e);
 
 #endif

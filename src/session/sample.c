@@ -1,7 +1,7 @@
 /* sample.c - see sample.h.
  *
- * A drawn token is found without sorting: the keys of the candidates are told apart digit by digit, the most
- * significant first, and of each digit only the bin is looked into where the running sum passes the number.
+ * A token is sampled without sorting: a radix search over the keys of the candidates, the most significant
+ * digit first, that descends into the one bin where the running sum of weights passes the target.
  */
 #include "session/sample.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Largest logit of a set; -INFINITY when it is empty, NaN when one is. */
+/* Largest logit of a set; -INFINITY when it is empty, NaN when any is NaN. */
 static float largest_of(const float *logits, int n, const uint64_t *set, const uint64_t *also, int32_t *id)
 {
     float best = -INFINITY;
@@ -61,7 +61,7 @@ static struct candidates collect(const float *logits, int n, const struct choosi
     return c;
 }
 
-/* The key at which the running sum passes t, and the sum with it. */
+/* The key at which the running sum of weights passes t, and the sum with it. */
 static uint64_t find(const struct candidates *c, uint64_t t, uint64_t *sum)
 {
     uint64_t bins[CHOOSE_BINS], prefix = 0;

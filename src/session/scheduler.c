@@ -11,20 +11,20 @@
 #include <time.h>
 
 enum {
-    LOOK_MS = 10,        /* how often who waits looks whether it is stopped */
-    LINGER_PART = 4,     /* of the time of a batch that its members are waited for */
+    POLL_MS = 10,        /* how often a waiting thread checks its stop flag */
+    LINGER_PART = 4,     /* a batch lingers for the duration of the last one divided by this */
     LINGER_MOST = 20000, /* microseconds */
 };
 
-enum seat_state { WAITER_WAITS, WAITER_HAS, WAITER_SERVED, WAITER_DONE };
+enum waiter_state { WAITER_QUEUED, WAITER_OWNS, WAITER_IN_BATCH, WAITER_DONE };
 
-struct waiter { /* of a thread that waits, on its stack */
+struct waiter { /* on the stack of a waiting thread */
     pthread_cond_t wake;
     struct waiter *prev, *next;
     struct scheduler_client *client;   /* or NULL */
-    struct scheduler_request *request; /* NULL: it wants the turn for itself */
-    enum seat_state state;
-    int64_t came; /* turns given until then */
+    struct scheduler_request *request; /* NULL: for exclusive use */
+    enum waiter_state state;
+    int64_t arrived; /* grants before it came */
 };
 
 struct queue {
@@ -38,48 +38,48 @@ struct scheduler {
     const volatile int *stop;
     pthread_mutex_t lock;
     pthread_condattr_t clock;
-    atomic_uintptr_t owner; /* the thread that has the turn; 0: nobody, or it does not work yet */
-    int depth;              /* how often it has taken it */
+    atomic_uintptr_t owner; /* the thread that computes; 0: none, or it has not woken yet */
+    int depth;              /* nested calls of scheduler_acquire */
     bool taken;
-    bool last_together; /* whose line had the last turn */
-    struct queue alone, together;
-    struct waiter *lingers; /* has the turn, and waits for members of the last batch */
-    uint64_t batch;         /* its number */
-    int expected;           /* its members that have not come back */
-    int64_t batch_ns;       /* how long it took */
-    int64_t given;          /* turns so far */
+    bool last_batched; /* the queue that had the last grant */
+    struct queue exclusive, batched;
+    struct waiter *lingering; /* has the engine, and waits for clients of the last batch */
+    uint64_t batch;           /* number of the last batch */
+    int expected;             /* its clients that are not client_back */
+    int64_t batch_ns;         /* its duration */
+    int64_t grants;           /* so far */
     struct scheduler_stats counts;
 };
 
-/* ---- lines -------------------------------------------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
-static void line_put(struct queue *l, struct waiter *s)
+static void queue_push(struct queue *q, struct waiter *w)
 {
-    s->prev = l->last;
-    s->next = NULL;
-    *(l->last ? &l->last->next : &l->first) = s;
-    l->last = s;
-    l->n++;
+    w->prev = q->last;
+    w->next = NULL;
+    *(q->last ? &q->last->next : &q->first) = w;
+    q->last = w;
+    q->n++;
 }
 
-static void line_leave(struct queue *l, struct waiter *s)
+static void queue_remove(struct queue *q, struct waiter *w)
 {
-    *(s->prev ? &s->prev->next : &l->first) = s->next;
-    *(s->next ? &s->next->prev : &l->last) = s->prev;
-    l->n--;
+    *(w->prev ? &w->prev->next : &q->first) = w->next;
+    *(w->next ? &w->next->prev : &q->last) = w->prev;
+    q->n--;
 }
 
-static void line_jump(struct queue *l, struct waiter *s)
+static void queue_push_front(struct queue *q, struct waiter *w)
 {
-    line_leave(l, s);
-    s->prev = NULL;
-    s->next = l->first;
-    *(l->first ? &l->first->prev : &l->last) = s;
-    l->first = s;
-    l->n++;
+    queue_remove(q, w);
+    w->prev = NULL;
+    w->next = q->first;
+    *(q->first ? &q->first->prev : &q->last) = w;
+    q->first = w;
+    q->n++;
 }
 
-/* ---- who has the turn ---------------------------------------------------------------------------------------- */
+/* ---- the owner ---------------------------------------------------------------------------------------- */
 
 static uintptr_t myself(void)
 {
@@ -87,195 +87,196 @@ static uintptr_t myself(void)
     return (uintptr_t)&me;
 }
 
-static bool mine(struct scheduler *t)
+static bool is_owner(struct scheduler *t)
 {
     return atomic_load_explicit(&t->owner, memory_order_relaxed) == myself();
 }
 
-static void begin(struct scheduler *t, int depth)
+static void set_owner(struct scheduler *t, int depth)
 {
     t->depth = depth;
     atomic_store_explicit(&t->owner, myself(), memory_order_relaxed);
 }
 
-static void end(struct scheduler *t)
+static void clear_owner(struct scheduler *t)
 {
     t->depth = 0;
     atomic_store_explicit(&t->owner, 0, memory_order_relaxed);
 }
 
-static bool stopped(const struct scheduler *t, const struct scheduler_client *m)
+static bool stopped(const struct scheduler *t, const struct scheduler_client *c)
 {
-    return flag_up(t->stop) || (m && flag_up(m->stop));
+    return flag_up(t->stop) || (c && flag_up(c->stop));
 }
 
-static void note_waited(struct scheduler *t, const struct waiter *s)
+static void count_waited(struct scheduler *t, const struct waiter *w)
 {
-    int64_t others = t->given - s->came;
+    int64_t others = t->grants - w->arrived;
     if (others > t->counts.most_waited)
         t->counts.most_waited = others;
 }
 
-/* The turn is this one's. */
-static void grant(struct scheduler *t, struct waiter *s)
+static void grant(struct scheduler *t, struct waiter *w)
 {
-    note_waited(t, s);
+    count_waited(t, w);
     t->taken = true;
-    t->last_together = s->request != NULL;
-    t->given++;
-    s->state = WAITER_HAS;
+    t->last_batched = w->request != NULL;
+    t->grants++;
+    w->state = WAITER_OWNS;
 }
 
-/* The turn goes to whoever is next, or lies free. */
-static void pass_on(struct scheduler *t)
+/* Hands the engine to the next waiter, if there is one. */
+static void hand_over(struct scheduler *t)
 {
-    struct queue *l = t->together.first && (!t->alone.first || !t->last_together) ? &t->together : &t->alone;
-    struct waiter *s = l->first;
+    struct queue *q =
+        t->batched.first && (!t->exclusive.first || !t->last_batched) ? &t->batched : &t->exclusive;
+    struct waiter *w = q->first;
     t->taken = false;
-    if (!s)
+    if (!w)
         return;
-    line_leave(l, s);
-    grant(t, s);
-    pthread_cond_signal(&s->wake);
+    queue_remove(q, w);
+    grant(t, w);
+    pthread_cond_signal(&w->wake);
 }
 
-/* ---- waiting -------------------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
-static struct timespec at_ns(int64_t ns)
+static struct timespec timespec_of(int64_t ns)
 {
     return (struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
 }
 
-static void waiter_init(struct scheduler *t, struct waiter *s, struct scheduler_client *m,
-                        struct scheduler_request *w)
+static void waiter_init(struct scheduler *t, struct waiter *w, struct scheduler_client *c,
+                        struct scheduler_request *r)
 {
-    *s = (struct waiter){.client = m, .request = w, .came = t->given};
-    pthread_cond_init(&s->wake, &t->clock);
+    *w = (struct waiter){.client = c, .request = r, .arrived = t->grants};
+    pthread_cond_init(&w->wake, &t->clock);
 }
 
-/* A member of the last batch is back. */
-static void back(struct scheduler *t, struct scheduler_client *m)
+/* A client of the last batch is not expected once it is back. */
+static void client_back(struct scheduler *t, struct scheduler_client *c)
 {
-    if (m && m->served == t->batch && t->expected > 0) {
-        m->served = 0;
+    if (c && c->batch == t->batch && t->expected > 0) {
+        c->batch = 0;
         t->expected--;
     }
 }
 
-static void sleep_in(struct scheduler *t, struct waiter *s)
+static void sleep_until_woken(struct scheduler *t, struct waiter *w)
 {
-    if (!t->stop && !(s->client && s->client->stop)) {
-        pthread_cond_wait(&s->wake, &t->lock);
+    if (!t->stop && !(w->client && w->client->stop)) {
+        pthread_cond_wait(&w->wake, &t->lock);
         return;
     }
-    struct timespec until = at_ns(clock_ns() + LOOK_MS * 1000000ll);
-    pthread_cond_timedwait(&s->wake, &t->lock, &until);
+    struct timespec until = timespec_of(clock_ns() + POLL_MS * 1000000ll);
+    pthread_cond_timedwait(&w->wake, &t->lock, &until);
 }
 
-/* Until it has the turn, or its wish is granted.  -1: it was stopped; one that `stays` is the next to have the turn then,
- * and has it. */
-static int wait_in(struct scheduler *t, struct queue *l, struct waiter *s, bool may_stop, bool stays)
+/* Waits until w has the engine, or its request is computed.  -1: it was stopped; one that `stays` then goes
+ * to the front of its queue, and returns with the engine. */
+static int wait_in_queue(struct scheduler *t, struct queue *q, struct waiter *w, bool may_stop, bool stays)
 {
     int rc = 0;
     if (!t->taken) {
-        grant(t, s);
+        grant(t, w);
         return 0;
     }
-    line_put(l, s);
-    if (t->lingers && (l == &t->alone || t->expected == 0))
-        pthread_cond_signal(&t->lingers->wake);
-    while (s->state == WAITER_WAITS || s->state == WAITER_SERVED) {
-        sleep_in(t, s);
-        if (s->state != WAITER_WAITS || !may_stop || rc || !stopped(t, s->client))
+    queue_push(q, w);
+    if (t->lingering && (q == &t->exclusive || t->expected == 0))
+        pthread_cond_signal(&t->lingering->wake);
+    while (w->state == WAITER_QUEUED || w->state == WAITER_IN_BATCH) {
+        sleep_until_woken(t, w);
+        if (w->state != WAITER_QUEUED || !may_stop || rc || !stopped(t, w->client))
             continue;
         rc = -1;
         if (stays) {
-            line_jump(l, s);
+            queue_push_front(q, w);
         } else {
-            line_leave(l, s);
+            queue_remove(q, w);
             break;
         }
     }
     return rc;
 }
 
-int scheduler_acquire(struct scheduler *t, struct scheduler_client *m, bool may_stop)
+int scheduler_acquire(struct scheduler *t, struct scheduler_client *c, bool may_stop)
 {
-    if (may_stop && stopped(t, m))
+    if (may_stop && stopped(t, c))
         return -1;
-    if (mine(t)) {
+    if (is_owner(t)) {
         t->depth++;
         return 0;
     }
-    struct waiter s;
+    struct waiter w;
     pthread_mutex_lock(&t->lock);
-    waiter_init(t, &s, m, NULL);
-    back(t, m);
-    int rc = wait_in(t, &t->alone, &s, may_stop, false);
+    waiter_init(t, &w, c, NULL);
+    client_back(t, c);
+    int rc = wait_in_queue(t, &t->exclusive, &w, may_stop, false);
     if (rc == 0) {
         t->counts.exclusive++;
-        begin(t, 1);
+        set_owner(t, 1);
     }
     pthread_mutex_unlock(&t->lock);
-    pthread_cond_destroy(&s.wake);
+    pthread_cond_destroy(&w.wake);
     return rc;
 }
 
 void scheduler_release(struct scheduler *t)
 {
-    if (!mine(t))
-        bug("a turn is given up by a thread that does not have it");
+    if (!is_owner(t))
+        bug("a thread releases an engine that it does not have");
     if (--t->depth)
         return;
     pthread_mutex_lock(&t->lock);
-    end(t);
-    pass_on(t);
+    clear_owner(t);
+    hand_over(t);
     pthread_mutex_unlock(&t->lock);
 }
 
-int scheduler_yield(struct scheduler *t, struct scheduler_client *m)
+int scheduler_yield(struct scheduler *t, struct scheduler_client *c)
 {
-    if (!mine(t))
-        bug("a turn is given up by a thread that does not have it");
-    int rc = stopped(t, m) ? -1 : 0, depth = t->depth;
-    struct waiter s;
+    if (!is_owner(t))
+        bug("a thread yields an engine that it does not have");
+    int rc = stopped(t, c) ? -1 : 0, depth = t->depth;
+    struct waiter w;
     pthread_mutex_lock(&t->lock);
-    if (rc == 0 && (t->alone.first || t->together.first)) {
-        waiter_init(t, &s, m, NULL);
-        end(t);
-        pass_on(t);
-        rc = wait_in(t, &t->alone, &s, true, true);
+    if (rc == 0 && (t->exclusive.first || t->batched.first)) {
+        waiter_init(t, &w, c, NULL);
+        clear_owner(t);
+        hand_over(t);
+        rc = wait_in_queue(t, &t->exclusive, &w, true, true);
         t->counts.exclusive++;
-        begin(t, depth);
-        pthread_cond_destroy(&s.wake);
+        set_owner(t, depth);
+        pthread_cond_destroy(&w.wake);
     }
     pthread_mutex_unlock(&t->lock);
     return rc;
 }
 
-/* ---- together ------------------------------------------------------------------------------------------------- */
+/* ---- batches --------------------------------------------------------------------------------- */
 
-/* The rest of the last batch is about to come. */
-static void linger(struct scheduler *t, struct waiter *s)
+/* Waits for the rest of the last batch, unless a thread wants exclusive use. */
+static void linger(struct scheduler *t, struct waiter *w)
 {
     int64_t most = t->batch_ns / LINGER_PART;
-    struct timespec until = at_ns(clock_ns() + (most < LINGER_MOST * 1000ll ? most : LINGER_MOST * 1000ll));
-    t->lingers = s;
-    while (t->expected > 0 && !t->alone.first && !pthread_cond_timedwait(&s->wake, &t->lock, &until))
+    struct timespec until =
+        timespec_of(clock_ns() + (most < LINGER_MOST * 1000ll ? most : LINGER_MOST * 1000ll));
+    t->lingering = w;
+    while (t->expected > 0 && !t->exclusive.first && !pthread_cond_timedwait(&w->wake, &t->lock, &until))
         ;
-    t->lingers = NULL;
+    t->lingering = NULL;
 }
 
-/* Who leads and all who wait are in it; their seats in a list of their own. */
-static struct queue gather(struct scheduler *t, struct waiter *leader)
+/* Puts the leader and all waiters of the queue into one batch; returns the others. */
+static struct queue gather_batch(struct scheduler *t, struct waiter *leader)
 {
-    struct queue in = t->together;
-    t->together = (struct queue){0};
-    for (struct waiter *s = in.first; s; s = s->next) {
-        note_waited(t, s);
-        s->state = WAITER_SERVED;
-        s->request->next = s->next ? s->next->request : NULL;
-        t->counts.rows += s->request->rows;
+    struct queue in = t->batched;
+    t->batched = (struct queue){0};
+    for (struct waiter *w = in.first; w; w = w->next) {
+        count_waited(t, w);
+        w->state = WAITER_IN_BATCH;
+        w->request->next = w->next ? w->next->request : NULL;
+        t->counts.rows += w->request->rows;
     }
     leader->request->next = in.first ? in.first->request : NULL;
     t->counts.rows += leader->request->rows;
@@ -283,67 +284,67 @@ static struct queue gather(struct scheduler *t, struct waiter *leader)
     return in;
 }
 
-static void served(struct scheduler *t, struct waiter *s)
+static void expect_client(struct scheduler *t, struct waiter *w)
 {
-    if (s->client)
-        s->client->served = t->batch;
-    t->expected += s->client != NULL;
+    if (w->client)
+        w->client->batch = t->batch;
+    t->expected += w->client != NULL;
 }
 
-static void lead(struct scheduler *t, struct waiter *leader)
+static void run_batch(struct scheduler *t, struct waiter *leader)
 {
     linger(t, leader);
-    struct queue in = gather(t, leader);
-    begin(t, 1);
+    struct queue in = gather_batch(t, leader);
+    set_owner(t, 1);
     pthread_mutex_unlock(&t->lock);
     int64_t start = clock_ns();
     t->serve(t->arg, leader->request);
     int64_t took = clock_ns() - start;
     pthread_mutex_lock(&t->lock);
-    end(t);
+    clear_owner(t);
     t->batch_ns = took;
     t->batch++;
     t->expected = 0;
-    served(t, leader);
-    for (struct waiter *s = in.first; s; s = s->next) { /* none of them goes on before the lock is free */
-        served(t, s);
-        s->state = WAITER_DONE;
-        pthread_cond_signal(&s->wake);
+    expect_client(t, leader);
+    for (struct waiter *w = in.first; w; w = w->next) { /* they run once the lock is free */
+        expect_client(t, w);
+        w->state = WAITER_DONE;
+        pthread_cond_signal(&w->wake);
     }
-    pass_on(t);
+    hand_over(t);
 }
 
-int scheduler_submit(struct scheduler *t, struct scheduler_client *m, struct scheduler_request *w)
+int scheduler_submit(struct scheduler *t, struct scheduler_client *c, struct scheduler_request *r)
 {
-    w->next = NULL;
-    if (stopped(t, m))
+    r->next = NULL;
+    if (stopped(t, c))
         return -1;
-    if (mine(t)) {
-        t->serve(t->arg, w);
+    if (is_owner(t)) {
+        t->serve(t->arg, r);
         return 0;
     }
-    struct waiter s;
+    struct waiter w;
     pthread_mutex_lock(&t->lock);
-    waiter_init(t, &s, m, w);
-    back(t, m);
-    int rc = wait_in(t, &t->together, &s, true, false);
-    if (rc == 0 && s.state == WAITER_HAS)
-        lead(t, &s);
+    waiter_init(t, &w, c, r);
+    client_back(t, c);
+    int rc = wait_in_queue(t, &t->batched, &w, true, false);
+    if (rc == 0 && w.state == WAITER_OWNS)
+        run_batch(t, &w);
     pthread_mutex_unlock(&t->lock);
-    pthread_cond_destroy(&s.wake);
+    pthread_cond_destroy(&w.wake);
     return rc;
 }
 
-void scheduler_idle(struct scheduler *t, struct scheduler_client *m)
+void scheduler_idle(struct scheduler *t, struct scheduler_client *c)
 {
     pthread_mutex_lock(&t->lock);
-    back(t, m);
-    if (t->lingers && t->expected == 0)
-        pthread_cond_signal(&t->lingers->wake);
+    client_back(t, c);
+    if (t->lingering && t->expected == 0)
+        pthread_cond_signal(&t->lingering->wake);
     pthread_mutex_unlock(&t->lock);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct scheduler *scheduler_new(scheduler_serve *serve, void *arg, const volatile int *stop)
 {
@@ -368,7 +369,7 @@ struct scheduler_stats scheduler_stats(struct scheduler *t)
 {
     pthread_mutex_lock(&t->lock);
     struct scheduler_stats c = t->counts;
-    c.waiting = t->alone.n + t->together.n;
+    c.waiting = t->exclusive.n + t->batched.n;
     pthread_mutex_unlock(&t->lock);
     return c;
 }

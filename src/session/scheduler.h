@@ -1,19 +1,20 @@
-/* scheduler.h - threads that share one engine take turns.
+/* scheduler.h - which thread uses a shared engine next.
  *
- * What goes through the model goes there alone: scratch, caches and the memory of states have one user at a time.
- * There are two lines, each first come, first served:
+ * One thread at a time computes: scratch memory, caches and the state pool have one user.  There are two
+ * queues, each first come, first served:
  *
- *   - who wants the turn for itself, to read a piece of a prompt, keep a checkpoint, free a session: scheduler_acquire;
- *   - who wants something that costs little more for many than for one, the next token: scheduler_submit.  All of them who
- *     wait are served at once, by the first of them, and are woken when it is done.
+ *   - exclusive use, for a prefill chunk, a checkpoint, freeing a session: scheduler_acquire;
+ *   - work that costs little more for many than for one, decoding a token: scheduler_submit.  The first
+ *     thread of the queue computes the requests of all of them as one batch and wakes the others.
  *
- * The lines take turns.  So who writes waits for one piece of somebody's prompt at most, and who is the n-th of those
- * who want the turn for themselves has it after n others and n + 1 batches at the latest.  Nobody is woken to find that
- * he has to wait on: each thread sleeps on a condition of its own, and the turn is handed over, not left lying.
+ * The queues alternate.  So decoding waits for one prefill chunk at most, and the n-th thread that waits
+ * for exclusive use gets it after n others and n + 1 batches at the latest.  Each thread sleeps on a
+ * condition variable of its own, and the engine is handed over: no thread wakes only to wait again.
  *
- * Who was served in a batch chooses a token and is back within some microseconds with the next wish.  Whoever is the
- * first of them waits a small part of the time that a batch takes for the others, so that one batch does not become
- * many small ones; not when somebody wants the turn for himself.
+ * A thread whose token was decoded samples, and is back within microseconds with its next request.  The
+ * first one back lingers for a small part of the duration of a batch until the others of that batch are
+ * back, so that one batch does not fall apart into many small ones; not while a thread waits for exclusive
+ * use.
  */
 #ifndef HOLORUN_SESSION_SCHEDULER_H
 #define HOLORUN_SESSION_SCHEDULER_H
@@ -23,42 +24,42 @@
 
 struct scheduler;
 
-struct scheduler_client {     /* somebody who comes again and again: a session */
-    const volatile int *stop; /* non-zero: it waits no longer; may be NULL */
-    uint64_t served;          /* the last batch that it was in */
+struct scheduler_client {     /* a session */
+    const volatile int *stop; /* non-zero: it stops waiting; may be NULL */
+    uint64_t batch;           /* the last batch that it was in */
 };
 
-struct scheduler_request { /* what is served together; the first member of what the server knows */
+struct scheduler_request { /* first member of the server's own struct */
     struct scheduler_request *next;
     int rows; /* for the statistics */
 };
 
-/* Serves all wishes of a list.  The calling thread has the turn. */
+/* Computes all requests of a list; the calling thread has the engine. */
 typedef void scheduler_serve(void *arg, struct scheduler_request *requests);
 
-/* stop: of all members; may be NULL. */
+/* stop: stops waiting clients, all of them; may be NULL. */
 struct scheduler *scheduler_new(scheduler_serve *serve, void *arg, const volatile int *stop);
 void scheduler_free(struct scheduler *t); /* NULL is fine */
 
-/* A thread that has the turn may take it again; it is given up with the last scheduler_release.  With `may_stop` -1 when the
- * member is stopped: then it has no turn.  m may be NULL. */
-int scheduler_acquire(struct scheduler *t, struct scheduler_client *m, bool may_stop);
+/* Exclusive use; calls of one thread nest.  may_stop: -1, without the engine, when the client is stopped.
+ * c may be NULL. */
+int scheduler_acquire(struct scheduler *t, struct scheduler_client *c, bool may_stop);
 void scheduler_release(struct scheduler *t);
 
-/* Lets others who wait have their turns in between, whatever the depth.  -1: the member was stopped meanwhile; it has
- * the turn all the same. */
-int scheduler_yield(struct scheduler *t, struct scheduler_client *m);
+/* Lets waiting threads run and takes the engine back, whatever the depth of nesting.  -1: the client was
+ * stopped meanwhile; the thread has the engine all the same. */
+int scheduler_yield(struct scheduler *t, struct scheduler_client *c);
 
-/* The wish is served, here or by another thread; -1: stopped before. */
-int scheduler_submit(struct scheduler *t, struct scheduler_client *m, struct scheduler_request *w);
+/* Returns when the request has been computed, by this or another thread; -1: stopped before. */
+int scheduler_submit(struct scheduler *t, struct scheduler_client *c, struct scheduler_request *r);
 
-/* The member will not be back soon: nobody needs to wait for it. */
-void scheduler_idle(struct scheduler *t, struct scheduler_client *m);
+/* The client submits nothing soon: no batch waits for it. */
+void scheduler_idle(struct scheduler *t, struct scheduler_client *c);
 
 struct scheduler_stats {
-    int64_t exclusive;     /* that somebody had for itself */
-    int64_t batches, rows; /* and together; rows of them all */
-    int64_t most_waited;   /* turns and batches of others while one waited, at most */
+    int64_t exclusive;     /* times of exclusive use */
+    int64_t batches, rows; /* batches, and the rows of all of them */
+    int64_t most_waited;   /* exclusive uses and batches of others while one thread waited, at most */
     int waiting;           /* threads, now */
 };
 struct scheduler_stats scheduler_stats(struct scheduler *t);

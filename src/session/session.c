@@ -1,4 +1,4 @@
-/* session.c - one timeline: append, look.  See session.h and session_impl.h. */
+/* session.c - append, prefill, logits.  See session.h and session_impl.h. */
 #include "session/session_impl.h"
 
 #include "base/clock.h"
@@ -18,9 +18,14 @@ static struct backend *backend(const struct session *s)
     return s->engine->backend;
 }
 
+static bool is_shared(const struct session *s)
+{
+    return s->engine->scheduler != NULL;
+}
+
 /* ---- memory -------------------------------------------------------------------------------------------- */
 
-static void each_of_session(void *owner, pool_entry_visit *fn, void *arg)
+static void visit_tensors(void *owner, pool_entry_visit *fn, void *arg)
 {
     struct session *s = owner;
     state_each(&s->state, lm(s), fn, arg);
@@ -28,13 +33,13 @@ static void each_of_session(void *owner, pool_entry_visit *fn, void *arg)
         fn(arg, &s->images[i].rows);
 }
 
-static void session_back(void *owner)
+static void restored(void *owner)
 {
     struct session *s = owner;
     recurrent_place(&s->state.now, lm(s));
 }
 
-static const struct pool_entry_kind session_kind = {SESSION_RANK, each_of_session, session_back};
+static const struct pool_entry_kind session_kind = {SESSION_RANK, visit_tensors, restored};
 
 int session_pin(struct session *s, int64_t more, struct err *e)
 {
@@ -53,7 +58,7 @@ void session_unpin(struct session *s)
     engine_leave(s->engine);
 }
 
-size_t session_need(const struct session *s, int64_t length)
+size_t session_state_bytes(const struct session *s, int64_t length)
 {
     struct lm_state none = s->state;
     none.capacity = 0;
@@ -67,8 +72,9 @@ bool session_fits(const struct session *s, int64_t more)
     if (!s->engine->state_pool.bound)
         return true;
     engine_enter(s->engine, NULL);
-    bool held = !s->entry.spilled && (s->entry.pins || !backend(s)->ops->host_alloc); /* it counts already */
-    bool fits = state_need(&s->state, lm(s), s->n + more) + (held ? 0 : pool_entry_bytes(&s->entry)) <=
+    /* what cannot be spilled is missing from state_pool_left */
+    bool counted = !s->entry.spilled && (s->entry.pins || !backend(s)->ops->host_alloc);
+    bool fits = state_need(&s->state, lm(s), s->n + more) + (counted ? 0 : pool_entry_bytes(&s->entry)) <=
                 state_pool_left(&s->engine->state_pool);
     engine_leave(s->engine);
     return fits;
@@ -80,28 +86,23 @@ void session_idle(struct session *s)
         scheduler_idle(s->engine->scheduler, &s->client);
 }
 
-int session_reuse(struct session *s, struct err *e)
+int session_reuse_prefix(struct session *s, struct err *e)
 {
-    if (!session_shared(s))
+    if (!is_shared(s))
         return 0;
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
-    int rc = prefix_take(&s->engine->prefixes, s, e);
+    int rc = prefix_reuse(&s->engine->prefixes, s, e);
     engine_leave(s->engine);
     return rc;
 }
 
-bool session_shared(const struct session *s)
+int session_err_stopped(struct err *e)
 {
-    return s->engine->scheduler != NULL;
+    return err_set(e, ERR_STOPPED, "stopped while it waited for the model");
 }
 
-int session_stopped(struct err *e)
-{
-    return err_set(e, ERR_STOPPED, "stopped while others had the model");
-}
-
-void session_must(int rc, const struct err *e)
+void session_check(int rc, const struct err *e)
 {
     if (rc)
         die(e->kind, "%s", e->text);
@@ -170,12 +171,12 @@ struct session_stats session_stats(const struct session *s)
     return s->stats;
 }
 
-/* ---- appending ------------------------------------------------------------------------------------------ */
+/* ---- appending ------------------------------------------------------------------------------- */
 
-static int check_room(const struct session *s, int64_t n, struct err *e)
+static int check_length(const struct session *s, int64_t n, struct err *e)
 {
     if (n > lm(s)->max_tokens - s->n)
-        return err_set(e, ERR_MODEL, "the conversation would be %lld tokens long; the model was made for %d",
+        return err_set(e, ERR_MODEL, "the conversation would be %lld tokens long; the model's context has %d",
                        (long long)(s->n + n), lm(s)->max_tokens);
     return 0;
 }
@@ -197,8 +198,8 @@ int session_append(struct session *s, const int32_t *ids, int64_t n, struct err 
     for (int64_t i = 0; i < n; i++)
         if (ids[i] < 0 || ids[i] >= size ||
             (s->engine->config.vision && ids[i] == s->engine->config.image_token))
-            return err_set(e, ERR_MODEL, "token %d is no text token of this model", ids[i]);
-    if (check_room(s, n, e))
+            return err_set(e, ERR_MODEL, "token %d is not a text token of this model", ids[i]);
+    if (check_length(s, n, e))
         return -1;
     for (int64_t i = 0; i < n; i++)
         session_push(s, ids[i]);
@@ -211,13 +212,15 @@ void session_yield(void *session)
     scheduler_yield(s->engine->scheduler, &s->client);
 }
 
-/* The image's tiles through the tower into `out`; how many were computed, or -1. */
-static int encode(struct session *s, const struct image *im, struct tensor out, struct err *e)
+/* Encodes the image's tiles into `out`; returns how many were computed, or -1. */
+static int encode(struct session *s, const struct image *im, const struct tile_grid *grid, struct tensor out,
+                  struct err *e)
 {
     struct engine *g = s->engine;
     g->vision.caller_cancel = s->client.stop;
     g->vision.caller = s;
-    int computed = vision_encode_image(&g->vision, im, g->round8, g->pool, out, &s->stats.preprocess_ms, e);
+    int computed =
+        vision_encode_image(&g->vision, im, grid, g->round8, g->pool, out, &s->stats.preprocess_ms, e);
     g->vision.caller_cancel = NULL;
     g->vision.caller = NULL;
     return computed;
@@ -237,7 +240,7 @@ static int append_image(struct session *s, const struct image *im, const struct 
         return -1;
     session_push(s, g->image_open);
     struct image_rows image = {s->n, out};
-    int computed = encode(s, im, out, e);
+    int computed = encode(s, im, grid, out, e);
     if (computed < 0) {
         s->n--;
         state_pool_free(&g->state_pool, &out);
@@ -260,11 +263,11 @@ int session_append_image(struct session *s, const struct image *im, struct err *
 {
     struct engine *g = s->engine;
     if (!g->config.vision)
-        return err_set(e, ERR_MODEL, "this model sees no images");
+        return err_set(e, ERR_MODEL, "this model has no vision tower");
     if (!im->rgb || im->w < 1 || im->h < 1)
         return err_set(e, ERR_MODEL, "the image is empty");
     struct tile_grid grid = preprocess_grid(&g->config, im->w, im->h);
-    if (check_room(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->client, e))
+    if (check_length(s, preprocess_tokens(&grid) + 2, e) || engine_try_enter(g, &s->client, e))
         return -1;
     int rc = append_image(s, im, &grid, e);
     engine_leave(g);
@@ -276,15 +279,15 @@ int64_t session_pending(const struct session *s)
     return s->n - s->state.length;
 }
 
-/* The next n of the tokens that wait. */
-static int read_tokens(struct session *s, int64_t n, struct err *e)
+/* Computes the next n pending tokens. */
+static int compute_pending(struct session *s, int64_t n, struct err *e)
 {
     int64_t done = s->state.length, start = clock_ns();
     bool one = session_pending(s) == 1;
     if (n == 0)
         return 0;
-    if (s->torn)
-        return err_set(e, ERR_STOPPED, "the model was stopped while it was reading");
+    if (s->interrupted)
+        return err_set(e, ERR_STOPPED, "prefill was stopped: the session has to be rewound");
     if (session_pin(s, 0, e))
         return -1;
     struct image_rows *images = xcalloc((unsigned long)s->n_images + 1, sizeof *images);
@@ -297,9 +300,9 @@ static int read_tokens(struct session *s, int64_t n, struct err *e)
     if (session_pending(s) == 0)
         session_drop_images(s);
     session_unpin(s);
-    s->torn = rc != 0;
-    if (s->torn)
-        return err_set(e, ERR_STOPPED, "stopped while the model was reading");
+    s->interrupted = rc != 0;
+    if (s->interrupted)
+        return err_set(e, ERR_STOPPED, "stopped during prefill");
     double ms = clock_ms_since(start);
     *(one ? &s->stats.decoded : &s->stats.prefilled) += n;
     *(one ? &s->stats.decode_ms : &s->stats.prefill_ms) += ms;
@@ -310,13 +313,13 @@ int session_prefill_chunk(struct session *s, struct err *e)
 {
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
-    int rc = read_tokens(s, language_chunk(&s->engine->language, session_pending(s)), e);
+    int rc = compute_pending(s, language_chunk(&s->engine->language, session_pending(s)), e);
     engine_leave(s->engine);
     return rc;
 }
 
-/* Others have their turns between the pieces. */
-static int read_in_turns(struct session *s, struct err *e)
+/* Lets other threads have the engine between prefill chunks. */
+static int prefill_shared(struct session *s, struct err *e)
 {
     if (session_pending(s) == 0)
         return 0;
@@ -326,21 +329,21 @@ static int read_in_turns(struct session *s, struct err *e)
     do
         rc = session_prefill_chunk(s, e);
     while (rc == 0 && session_pending(s) > 0 &&
-           (rc = scheduler_yield(s->engine->scheduler, &s->client) ? session_stopped(e) : 0) == 0);
+           (rc = scheduler_yield(s->engine->scheduler, &s->client) ? session_err_stopped(e) : 0) == 0);
     engine_leave(s->engine);
     return rc;
 }
 
-int session_read(struct session *s, struct err *e)
+int session_prefill(struct session *s, struct err *e)
 {
-    return session_shared(s) ? read_in_turns(s, e) : read_tokens(s, session_pending(s), e);
+    return is_shared(s) ? prefill_shared(s, e) : compute_pending(s, session_pending(s), e);
 }
 
-int session_compute(struct session *s, struct err *e)
+int session_compute_logits(struct session *s, struct err *e)
 {
-    if (session_shared(s))
+    if (is_shared(s))
         return session_try_decode_batch(&s, 1, e);
-    if (session_read(s, e))
+    if (session_prefill(s, e))
         return -1;
     if (s->n == 0 || s->logits_at == s->n)
         return 0;
@@ -354,16 +357,16 @@ int session_compute(struct session *s, struct err *e)
     return 0;
 }
 
-/* Looking at a session computes what waits: to the caller nothing changes but the time it takes. */
-const float *session_logits(const struct session *look)
+/* The session is const to the caller: computing what is pending changes nothing but the time it takes. */
+const float *session_logits(const struct session *from)
 {
-    struct session *s = (struct session *)(uintptr_t)look;
+    struct session *s = (struct session *)(uintptr_t)from;
     struct err e = ERR_INIT;
-    session_must(session_compute(s, &e), &e);
+    session_check(session_compute_logits(s, &e), &e);
     return s->n ? s->logits : NULL;
 }
 
-/* ---- random numbers -------------------------------------------------------------------------------------- */
+/* ---- random numbers -------------------------------------------------------------------------- */
 
 /* SplitMix64: one word of state, and every seed is a good one. */
 double session_uniform(struct session *s)

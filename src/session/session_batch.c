@@ -1,8 +1,9 @@
-/* session_batch.c - many sessions at once: a token of each, its logits or the choice among them.
+/* session_batch.c - decoding a batch: one token of each of many sessions, then its logits or a sampled token.
  *
- * Their rows go through the model together, so that a weight is read once for all of them, in groups of up to
- * LANGUAGE_ROWS that there is room for at once.  Each session comes to the bits that it would have come to alone.
- * They are those that one caller names, or, of a shared engine, those of all threads that ask while it is busy.
+ * Their rows go through the model together, so that a weight is read once for all of them, in groups of up
+ * to LANGUAGE_ROWS sessions that fit in the state pool at once.  Each session gets the bits that it would
+ * get alone.  The batch is what one caller asks for or, in a shared engine, what all waiting threads ask
+ * for.
  */
 #include "session/session_impl.h"
 
@@ -11,32 +12,32 @@
 
 #include <stdlib.h>
 
-struct asking;
+struct batch_request;
 
-struct step { /* what one session wants */
+struct batch_item {
     struct session *session;
-    const struct choosing *how; /* NULL: its logits */
+    const struct choosing *how; /* NULL: logits */
     struct choice *out;
-    struct asking *of;
+    struct batch_request *request;
 };
 
-struct asking { /* what one caller wants: steps of one kind, of sessions of one engine */
+struct batch_request { /* of one caller: items of one kind, of sessions of one engine */
     struct scheduler_request request;
-    struct step *steps;
+    struct batch_item *items;
     int n;
     struct err *e;
     int rc;
 };
 
-/* ---- groups ------------------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
-static struct engine *engine_of(const struct step *s)
+static struct engine *engine_of(const struct batch_item *s)
 {
     return s->session->engine;
 }
 
-/* The tokens that wait in n <= LANGUAGE_ROWS sessions, one in each at most. */
-static void step_together(const struct step *s, int n)
+/* Computes the pending tokens of n <= LANGUAGE_ROWS sessions, one in each at most. */
+static void decode_group(const struct batch_item *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS];
     struct session *of[LANGUAGE_ROWS];
@@ -61,7 +62,7 @@ static void step_together(const struct step *s, int n)
     }
 }
 
-static void look_together(const struct step *s, int n)
+static void logits_group(const struct batch_item *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS] = {NULL};
     float *logits[LANGUAGE_ROWS] = {NULL};
@@ -74,7 +75,7 @@ static void look_together(const struct step *s, int n)
         s[i].session->logits_at = s[i].session->n;
 }
 
-static void choose_together(const struct step *s, int n)
+static void sample_group(const struct batch_item *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS];
     struct choosing how[LANGUAGE_ROWS];
@@ -89,12 +90,12 @@ static void choose_together(const struct step *s, int n)
         *s[i].out = out[i];
 }
 
-/* As many of the first as there is room for at once; 0: not even for the first, which is told so. */
-static int hold(const struct step *s, int n)
+/* Pins as many of the first items as there is room for; 0: not even the first, whose request fails. */
+static int pin_group(const struct batch_item *s, int n)
 {
     int k = 1;
-    if (session_pin(s[0].session, 0, s[0].of->e)) {
-        s[0].of->rc = -1;
+    if (session_pin(s[0].session, 0, s[0].request->e)) {
+        s[0].request->rc = -1;
         return 0;
     }
     while (k < LANGUAGE_ROWS && k < n && session_pin(s[k].session, 0, NULL) == 0)
@@ -102,16 +103,16 @@ static int hold(const struct step *s, int n)
     return k;
 }
 
-/* Steps of one kind. */
-static void in_groups(const struct step *s, int n)
+/* Computes items of one kind, a group at a time. */
+static void compute_items(const struct batch_item *s, int n)
 {
     for (int first = 0, k; first < n; first += k ? k : 1) {
-        k = hold(s + first, n - first);
+        k = pin_group(s + first, n - first);
         if (k == 0)
             continue;
-        step_together(s + first, k);
+        decode_group(s + first, k);
         int64_t start = clock_ns();
-        (s[first].how ? choose_together : look_together)(s + first, k);
+        (s[first].how ? sample_group : logits_group)(s + first, k);
         double ms = clock_ms_since(start) / k;
         for (int i = first; i < first + k; i++) {
             s[i].session->stats.decode_ms += ms;
@@ -120,17 +121,17 @@ static void in_groups(const struct step *s, int n)
     }
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------------------------- */
 
-/* Steps of that kind of all callers, into a list of their own. */
-static int collect(struct scheduler_request *requests, bool choices, struct step *out)
+/* Copies the items of one kind of all requests. */
+static int collect(struct scheduler_request *requests, bool choices, struct batch_item *out)
 {
     int n = 0;
     for (struct scheduler_request *w = requests; w; w = w->next) {
-        const struct asking *a = (const struct asking *)w;
-        for (int i = 0; i < a->n; i++)
-            if ((a->steps[i].how != NULL) == choices)
-                out[n++] = a->steps[i];
+        const struct batch_request *b = (const struct batch_request *)w;
+        for (int i = 0; i < b->n; i++)
+            if ((b->items[i].how != NULL) == choices)
+                out[n++] = b->items[i];
     }
     return n;
 }
@@ -141,80 +142,63 @@ void session_serve(void *arg, struct scheduler_request *requests)
     unsigned long most = 1;
     for (struct scheduler_request *w = requests; w; w = w->next)
         most += (unsigned long)w->rows;
-    struct step *steps = xmalloc(most, sizeof *steps);
+    struct batch_item *items = xmalloc(most, sizeof *items);
     engine_enter(g, NULL);
     for (int choices = 0; choices < 2; choices++)
-        in_groups(steps, collect(requests, choices, steps));
+        compute_items(items, collect(requests, choices, items));
     engine_leave(g);
-    free(steps);
+    free(items);
 }
 
-/* Prompts are read by who asks, in turns of its own; what goes through together is one token of each. */
-static int ask(struct step *steps, int n, struct err *e)
+/* Each caller does its own prefill; what goes into a batch is one token of each session. */
+static int submit(struct batch_item *items, int n, struct err *e)
 {
-    struct asking a = {.request = {.rows = n}, .steps = steps, .n = n, .e = e};
+    struct batch_request b = {.request = {.rows = n}, .items = items, .n = n, .e = e};
     for (int i = 0; i < n; i++) {
-        struct session *s = steps[i].session;
-        steps[i].of = &a;
-        if (s->engine != engine_of(steps))
-            bug("sessions of two engines at once");
-        if ((session_pending(s) > 1 || s->n_images || s->torn) && session_read(s, e))
+        struct session *s = items[i].session;
+        items[i].request = &b;
+        if (s->engine != engine_of(items))
+            bug("a batch of sessions of two engines");
+        if ((session_pending(s) > 1 || s->n_images || s->interrupted) && session_prefill(s, e))
             return -1;
     }
     if (n == 0)
         return 0;
-    if (!engine_of(steps)->scheduler)
-        in_groups(steps, n);
-    else if (scheduler_submit(engine_of(steps)->scheduler, &steps[0].session->client, &a.request))
-        return session_stopped(e);
-    return a.rc;
+    if (!engine_of(items)->scheduler)
+        compute_items(items, n);
+    else if (scheduler_submit(engine_of(items)->scheduler, &items[0].session->client, &b.request))
+        return session_err_stopped(e);
+    return b.rc;
 }
 
 int session_try_decode_batch(struct session *const *s, int n, struct err *e)
 {
-    struct step *steps = xcalloc((unsigned long)n + 1, sizeof *steps);
+    struct batch_item *items = xcalloc((unsigned long)n + 1, sizeof *items);
     int k = 0;
     for (int i = 0; i < n; i++)
         if (s[i]->logits_at != s[i]->n)
-            steps[k++].session = s[i];
-    int rc = ask(steps, k, e);
-    free(steps);
+            items[k++].session = s[i];
+    int rc = submit(items, k, e);
+    free(items);
     return rc;
 }
 
 void session_decode_batch(struct session *const *s, int n)
 {
     struct err e = ERR_INIT;
-    session_must(session_try_decode_batch(s, n, &e), &e);
+    session_check(session_try_decode_batch(s, n, &e), &e);
 }
 
-static int choose(struct session *const *s, int n, const struct choosing *how, struct choice *out,
-                  struct err *e)
+int session_sample(struct session *s, const struct choosing *how, struct choice *out, struct err *e)
 {
-    struct step *steps = xcalloc((unsigned long)n + 1, sizeof *steps);
-    for (int i = 0; i < n; i++) {
-        if (s[i]->n == 0)
-            bug("a choice in an empty session");
-        steps[i] = (struct step){.session = s[i], .how = &how[i], .out = &out[i]};
+    if (s->n == 0)
+        bug("a token sampled from an empty session");
+    if (s->engine->backend->ops->choose) {
+        struct batch_item item = {.session = s, .how = how, .out = out};
+        return submit(&item, 1, e);
     }
-    int rc = 0;
-    if (n && s[0]->engine->backend->ops->choose) {
-        rc = ask(steps, n, e);
-    } else if ((rc = session_try_decode_batch(s, n, e)) == 0) {
-        for (int i = 0; i < n; i++)
-            out[i] = sample_token(s[i]->logits, tokenizer_size(s[i]->engine->tokenizer), &how[i]);
-    }
-    free(steps);
-    return rc;
-}
-
-int session_try_choose(struct session *s, const struct choosing *how, struct choice *out, struct err *e)
-{
-    return choose(&s, 1, how, out, e);
-}
-
-void session_choose(struct session *const *s, int n, const struct choosing *how, struct choice *out)
-{
-    struct err e = ERR_INIT;
-    session_must(choose(s, n, how, out, &e), &e);
+    if (session_try_decode_batch(&s, 1, e))
+        return -1;
+    *out = sample_token(s->logits, tokenizer_size(s->engine->tokenizer), how);
+    return 0;
 }

@@ -1,4 +1,4 @@
-/* session_checkpoint.c - one timeline: keep a place, go back to it, copy.  See session.h and session_impl.h. */
+/* session_checkpoint.c - checkpoint, rewind, fork.  See session.h and session_impl.h. */
 #include "session/session_impl.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@ struct checkpoint {
     struct pool_entry entry;
     uint64_t session;
     int64_t length;
-    uint32_t epoch;     /* of the last token */
-    struct tensor then; /* the block of the state */
+    uint32_t epoch;      /* of the last token */
+    struct tensor block; /* copy of the recurrent states */
     uint64_t random;
 };
 
@@ -23,46 +23,46 @@ static struct backend *backend(const struct session *s)
     return s->engine->backend;
 }
 
-static void each_of_checkpoint(void *owner, pool_entry_visit *fn, void *arg)
+static void visit_tensors(void *owner, pool_entry_visit *fn, void *arg)
 {
     struct checkpoint *c = owner;
-    fn(arg, &c->then);
+    fn(arg, &c->block);
 }
 
-static const struct pool_entry_kind checkpoint_kind = {CHECKPOINT_RANK, each_of_checkpoint, NULL};
+static const struct pool_entry_kind checkpoint_kind = {CHECKPOINT_RANK, visit_tensors, NULL};
 
-/* ---- keeping ------------------------------------------------------------------------------------------------ */
+/* ---- checkpoint and rewind ------------------------------------------------------------------- */
 
-/* A copy of s's block, here or, where there is no room, in the host's memory at once. */
-static int keep(struct checkpoint *c, const struct session *s, struct err *e)
+/* Copies s's recurrent states; without room on the device they go to host memory at once. */
+static int copy_block(struct checkpoint *c, const struct session *s, struct err *e)
 {
     struct backend *b = backend(s);
-    if (state_pool_alloc(&s->engine->state_pool, &c->then, e) == 0) {
+    if (state_pool_alloc(&s->engine->state_pool, &c->block, e) == 0) {
         c->entry.spilled = false;
-        b->ops->copy(b, c->then, s->state.now.block);
+        b->ops->copy(b, c->block, s->state.now.block);
         return 0;
     }
     c->entry.host = b->ops->host_alloc ? b->ops->host_alloc(b, pool_entry_bytes(&c->entry)) : NULL;
     if (!c->entry.host)
         return -1;
-    struct tensor host = c->then;
+    struct tensor host = c->block;
     host.data = c->entry.host;
     b->ops->download(b, host, s->state.now.block);
     return 0;
 }
 
-/* Of a session that is held. */
+/* s is pinned. */
 static struct checkpoint *checkpoint_of(const struct session *s, struct err *e)
 {
     struct engine *g = s->engine;
     struct checkpoint *c = xcalloc(1, sizeof *c);
     *c = (struct checkpoint){.engine = g, .session = s->id, .length = s->n, .random = s->random};
     c->epoch = s->n ? s->epochs[s->n - 1] : 0;
-    c->then = s->state.now.block;
-    c->then.data = NULL;
+    c->block = s->state.now.block;
+    c->block.data = NULL;
     pool_entry_init(&c->entry, &g->state_pool, &checkpoint_kind, c);
     c->entry.used = ++g->state_pool.clock;
-    if (keep(c, s, e) == 0)
+    if (copy_block(c, s, e) == 0)
         return c;
     checkpoint_free(c);
     return NULL;
@@ -73,7 +73,7 @@ struct checkpoint *session_try_checkpoint(struct session *s, struct err *e)
     struct checkpoint *c = NULL;
     if (engine_try_enter(s->engine, &s->client, e))
         return NULL;
-    if (session_read(s, e) == 0 && session_pin(s, 0, e) == 0) {
+    if (session_prefill(s, e) == 0 && session_pin(s, 0, e) == 0) {
         c = checkpoint_of(s, e);
         session_unpin(s);
     }
@@ -85,26 +85,26 @@ struct checkpoint *session_checkpoint(struct session *s)
 {
     struct err e = ERR_INIT;
     struct checkpoint *c = session_try_checkpoint(s, &e);
-    session_must(c ? 0 : -1, &e);
+    session_check(c ? 0 : -1, &e);
     return c;
 }
 
-/* What a checkpoint has, into the session's block; from where it is. */
-static void put_back(struct session *s, const struct checkpoint *c)
+/* Copies a checkpoint into s, from the device or, where it is spilled, from host memory. */
+static void restore(struct session *s, const struct checkpoint *c)
 {
     struct backend *b = backend(s);
-    struct tensor host = c->then;
+    struct tensor host = c->block;
     host.data = c->entry.host;
     if (c->entry.spilled)
         b->ops->upload(b, s->state.now.block, host);
     else
-        b->ops->copy(b, s->state.now.block, c->then);
+        b->ops->copy(b, s->state.now.block, c->block);
 }
 
-static int on_line(const struct session *s, const struct checkpoint *c, struct err *e)
+static int check_reachable(const struct session *s, const struct checkpoint *c, struct err *e)
 {
     if (c->session != s->id)
-        return err_set(e, ERR_FAILED, "the checkpoint is of another session");
+        return err_set(e, ERR_FAILED, "the checkpoint belongs to another session");
     if (c->length > s->n || (c->length && s->epochs[c->length - 1] != c->epoch))
         return err_set(e, ERR_FAILED, "the session has been rewound to before this checkpoint");
     return 0;
@@ -112,24 +112,25 @@ static int on_line(const struct session *s, const struct checkpoint *c, struct e
 
 static int rewind_to(struct session *s, struct checkpoint *c, struct err *e)
 {
-    if (pool_entry_pin(&s->entry, e)) /* which may send the checkpoint away: it goes back from there, too */
+    if (pool_entry_pin(&s->entry, e)) /* may spill c, which is restored all the same */
         return -1;
     c->entry.used = ++s->engine->state_pool.clock;
     session_drop_images(s);
-    put_back(s, c);
+    restore(s, c);
     pool_entry_unpin(&s->entry);
     s->state.length = s->n = c->length;
     s->random = c->random;
     s->logits_at = 0;
-    s->torn = false;
+    s->interrupted = false;
     s->epoch++;
     return 0;
 }
 
-int session_rewind(struct session *s, const struct checkpoint *look, struct err *e)
+int session_rewind(struct session *s, const struct checkpoint *at, struct err *e)
 {
-    struct checkpoint *c = (struct checkpoint *)(uintptr_t)look; /* that it was used is noted */
-    if (on_line(s, c, e))
+    struct checkpoint *c =
+        (struct checkpoint *)(uintptr_t)at; /* const to the caller: only its time of use changes */
+    if (check_reachable(s, c, e))
         return -1;
     engine_enter(s->engine, &s->client);
     int rc = rewind_to(s, c, e);
@@ -152,11 +153,11 @@ void checkpoint_free(struct checkpoint *c)
     free(c);
 }
 
-/* ---- copying ------------------------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
-/* A session with the first `length` tokens of one that is held, and what its state has of them; that it is of that
- * position is the checkpoint's part, if there is one. */
-static struct session *copy_of(struct session *from, int64_t length, struct checkpoint *c, struct err *e)
+/* A session with the first `length` tokens of a pinned one and its KV cache; the recurrent states come from
+ * c, if there is one. */
+static struct session *copy_session(struct session *from, int64_t length, struct checkpoint *c, struct err *e)
 {
     struct session *s = session_new(from->engine, c ? c->random : from->random);
     s->client.stop = from->client.stop;
@@ -164,26 +165,26 @@ static struct session *copy_of(struct session *from, int64_t length, struct chec
         session_free(s);
         return NULL;
     }
-    struct lm_state then = from->state;
-    then.length = length;
+    struct lm_state part = from->state;
+    part.length = length;
     for (int64_t i = 0; i < length; i++)
         session_push(s, from->tokens[i]);
-    state_copy(&s->state, &then, lm(s), backend(s));
+    state_copy(&s->state, &part, lm(s), backend(s));
     if (c) {
         c->entry.used = ++s->engine->state_pool.clock;
-        put_back(s, c);
+        restore(s, c);
     }
     session_unpin(s);
     return s;
 }
 
-struct session *session_try_fork(const struct session *look, struct err *e)
+struct session *session_try_fork(const struct session *of, struct err *e)
 {
-    struct session *from = (struct session *)(uintptr_t)look, *s = NULL; /* computes what waits */
+    struct session *from = (struct session *)(uintptr_t)of, *s = NULL; /* const as in session_logits */
     if (engine_try_enter(from->engine, &from->client, e))
         return NULL;
-    if (session_read(from, e) == 0 && session_pin(from, 0, e) == 0) {
-        s = copy_of(from, from->n, NULL, e);
+    if (session_prefill(from, e) == 0 && session_pin(from, 0, e) == 0) {
+        s = copy_session(from, from->n, NULL, e);
         session_unpin(from);
     }
     engine_leave(from->engine);
@@ -194,18 +195,18 @@ struct session *session_fork(const struct session *from)
 {
     struct err e = ERR_INIT;
     struct session *s = session_try_fork(from, &e);
-    session_must(s ? 0 : -1, &e);
+    session_check(s ? 0 : -1, &e);
     return s;
 }
 
-struct session *session_try_branch(const struct session *look, const struct checkpoint *at, struct err *e)
+struct session *session_try_branch(const struct session *of, const struct checkpoint *at, struct err *e)
 {
-    struct session *from = (struct session *)(uintptr_t)look, *s = NULL; /* comes here if it is away */
+    struct session *from = (struct session *)(uintptr_t)of, *s = NULL;
     struct checkpoint *c = (struct checkpoint *)(uintptr_t)at;
-    if (on_line(from, c, e) || engine_try_enter(from->engine, &from->client, e))
+    if (check_reachable(from, c, e) || engine_try_enter(from->engine, &from->client, e))
         return NULL;
     if (session_pin(from, 0, e) == 0) {
-        s = copy_of(from, c->length, c, e);
+        s = copy_session(from, c->length, c, e);
         session_unpin(from);
     }
     engine_leave(from->engine);

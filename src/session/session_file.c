@@ -1,9 +1,9 @@
 /* session_file.c - a session as a file.
  *
- * Layout, all little-endian: a header of fixed size, the tokens, every tensor of the state in the order of
- * state_visit (rows in use only), and the XXH3 hash of all that came before.  Lengths follow from the
- * model and the number of tokens alone, so that a file is accepted only when it has exactly the size it
- * must have, belongs to this model, and its hash agrees.
+ * Little-endian: a header of fixed size, the tokens, every tensor of the state in the order of state_visit
+ * (rows in use only), and the XXH3 hash of all bytes before it.  The size follows from the model and the
+ * number of tokens: a file is accepted only with exactly that size, this model's hash and a hash that
+ * agrees.
  */
 #include "session/session_impl.h"
 
@@ -22,8 +22,8 @@ struct header {
     uint64_t random;
     int64_t length;
     uint16_t act; /* enum dtype of the activations */
-    uint16_t kv;  /* of keys and values; 0: the same */
-    uint32_t ssm; /* and of the state */
+    uint16_t kv;  /* of the KV cache; 0: the same as act */
+    uint32_t ssm; /* of the SSM states */
 };
 
 static size_t tensor_bytes(struct tensor t)
@@ -48,7 +48,7 @@ static size_t file_size(const struct engine *g, const struct lm_state *any, int6
     return bytes + (size_t)length * (sizeof(int32_t) + state_position(c, g->types.kv));
 }
 
-/* ---- writing -------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 static uint16_t kv_of(const struct engine *g)
 {
@@ -70,7 +70,7 @@ static int put_tensor(void *arg, struct tensor t)
     return buf_put(&w->out, w->row, bytes);
 }
 
-/* A session that is held, as the bytes of its file. */
+/* The file of a pinned session. */
 static struct buf bytes_of(const struct session *s)
 {
     struct header h = {.model = s->engine->hash,
@@ -95,11 +95,11 @@ static struct buf bytes_of(const struct session *s)
 
 int session_save(const struct session *from, const char *path, struct err *e)
 {
-    struct session *s = (struct session *)(uintptr_t)from; /* computes what waits, see session_logits */
+    struct session *s = (struct session *)(uintptr_t)from; /* const as in session_logits */
     if (engine_try_enter(s->engine, &s->client, e))
         return -1;
     struct buf out;
-    int rc = session_read(s, e) || session_pin(s, 0, e) ? -1 : 0;
+    int rc = session_prefill(s, e) || session_pin(s, 0, e) ? -1 : 0;
     if (rc == 0) {
         out = bytes_of(s);
         session_unpin(s);
@@ -112,23 +112,23 @@ int session_save(const struct session *from, const char *path, struct err *e)
     return rc;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-struct place {
+struct reader {
     struct backend *backend;
     const uint8_t *at;
 };
 
 static int get_tensor(void *arg, struct tensor t)
 {
-    struct place *p = arg;
-    struct tensor host = {(void *)(uintptr_t)p->at, t.dtype, t.rows, t.cols, t.cols};
-    p->backend->ops->upload(p->backend, t, host);
-    p->at += tensor_bytes(t);
+    struct reader *r = arg;
+    struct tensor host = {(void *)(uintptr_t)r->at, t.dtype, t.rows, t.cols, t.cols};
+    r->backend->ops->upload(r->backend, t, host);
+    r->at += tensor_bytes(t);
     return 0;
 }
 
-/* Everything that can be told without touching a session. */
+/* Checks all but the tokens, without touching a session. */
 static int check_file(const struct session *s, const struct file_map *m, struct header *h, const char *path,
                       struct err *e)
 {
@@ -140,7 +140,7 @@ static int check_file(const struct session *s, const struct file_map *m, struct 
     if (h->model != g->hash || h->act != (uint16_t)g->types.act)
         return err_set(e, ERR_MODEL, "'%s' was saved with another model or activation type", path);
     if (h->kv != kv_of(g))
-        return err_set(e, ERR_MODEL, "'%s' was saved with keys and values in other numbers: %s", path,
+        return err_set(e, ERR_MODEL, "'%s' was saved with another type of keys and values: %s", path,
                        h->kv == DT_F8E4M3 ? "give --kv fp8" : "leave out --kv fp8");
     if (h->ssm != (uint32_t)g->types.ssm)
         return err_set(e, ERR_MODEL, "'%s' was saved with another --state", path);
@@ -182,8 +182,8 @@ struct session *session_load(struct engine *g, const char *path, struct err *e)
     if (rc == 0) {
         s->random = h.random;
         s->state.length = h.length;
-        struct place p = {g->backend, m.data + sizeof h + (size_t)h.length * sizeof(int32_t)};
-        state_visit(&s->state, &g->config.lm, get_tensor, &p);
+        struct reader r = {g->backend, m.data + sizeof h + (size_t)h.length * sizeof(int32_t)};
+        state_visit(&s->state, &g->config.lm, get_tensor, &r);
         session_unpin(s);
     }
     engine_leave(g);

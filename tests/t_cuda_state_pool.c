@@ -1,7 +1,7 @@
-/* t_cuda_batch.c - claims about many sessions within a bound on the device's memory: idle ones go to the host's and come
- * back with the same bits.
+/* t_cuda_state_pool.c - claims about many sessions within a bound on the device's memory: idle ones are spilled to host
+ * memory and come back with the same bits.
  */
-#include "crowd.h"
+#include "pool_check.h"
 #include "tiny_check.h"
 
 #include "capacity/plan.h"
@@ -10,7 +10,7 @@
 static void compute(struct session *s)
 {
     struct err e = ERR_INIT;
-    if (session_compute(s, &e))
+    if (session_compute_logits(s, &e))
         fail_msg("%s", e.text);
 }
 
@@ -19,7 +19,7 @@ static void same(struct session *a, struct session *b)
     size_t n, m;
     compute(a);
     compute(b);
-    uint8_t *x = crowd_bits(a, &n), *y = crowd_bits(b, &m);
+    uint8_t *x = pool_check_bits(a, &n), *y = pool_check_bits(b, &m);
     assert_int_equal(n, m);
     assert_memory_equal(x, y, n);
     assert_memory_equal(session_logits(a), session_logits(b),
@@ -38,7 +38,7 @@ static size_t used(const struct engine *g)
 static void t_spilled(void **state)
 {
     (void)state;
-    struct engine *g = crowd_engine(&tiny, "cuda", 0);
+    struct engine *g = pool_check_engine(&tiny, "cuda", 0);
     struct session *s = session_new(g, 1), *here = session_new(g, 1), *both[2] = {s, here};
     struct checkpoint *c[2];
     assert_true(engine_state_memory(g).bound > 0); /* what the weights leave */
@@ -55,7 +55,7 @@ static void t_spilled(void **state)
         assert_true(s->entry.spilled && used(g) < all);
         if (round == 0) { /* all of it goes */
             assert_int_equal(pool_entry_spill(&here->entry), 0);
-            assert_int_equal(used(g), 2 * crowd_need(g, 0));
+            assert_int_equal(used(g), 2 * pool_check_need(g, 0));
         }
         assert_int_equal(pool_entry_spill(&s->entry), -1); /* it is away */
         compute(s);
@@ -94,10 +94,10 @@ static void t_order(void **state)
 {
     (void)state;
     enum { N = 4 };
-    struct engine *g = crowd_engine(&tiny, "cuda", 0);
-    size_t one = crowd_need(g, 512), mark = crowd_need(g, 0);
+    struct engine *g = pool_check_engine(&tiny, "cuda", 0);
+    size_t one = pool_check_need(g, 512), mark = pool_check_need(g, 0);
     engine_close(g);
-    g = crowd_engine(&tiny, "cuda", N * one + 2 * mark);
+    g = pool_check_engine(&tiny, "cuda", N * one + 2 * mark);
     struct session *s[N + 2], *straight = session_new(g, 1);
     struct checkpoint *c[2];
     for (int i = 0; i < N + 2; i++)
@@ -129,7 +129,7 @@ static void t_order(void **state)
     compute(straight);
     compute(s[1]);
     same(s[1], straight);
-    assert_true(engine_state_memory(g).most <= engine_state_memory(g).bound);
+    assert_true(engine_state_memory(g).peak <= engine_state_memory(g).bound);
     session_decode_batch(s, N + 2); /* more than there is room for, in groups */
     for (int i = 0; i < N + 2; i++) {
         tiny_append(s[i], 8, 1);
@@ -153,10 +153,10 @@ static void t_mark(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
-    struct engine *g = crowd_engine(&tiny, "cuda", 0);
-    size_t one = crowd_need(g, 512);
+    struct engine *g = pool_check_engine(&tiny, "cuda", 0);
+    size_t one = pool_check_need(g, 512);
     engine_close(g);
-    g = crowd_engine(&tiny, "cuda", one);
+    g = pool_check_engine(&tiny, "cuda", one);
     struct session *s = session_new(g, 1), *straight = session_new(g, 1);
     tiny_append(s, 1, 9);
     struct checkpoint *c = session_try_checkpoint(s, &e);
@@ -182,40 +182,42 @@ static void t_mark(void **state)
 
 /* ---- many --------------------------------------------------------------------------------------------------- */
 
-static void t_crowd(void **state)
+static void t_many(void **state)
 {
     (void)state;
-    struct crowd *c = xcalloc(1, sizeof *c);
-    *c = (struct crowd){.n = CROWD_MOST, .longest = 24, .tokens = 5, .keep = true, .seed = check_seed()};
-    struct engine *g = crowd_engine(&tiny, "cuda", 0);
-    size_t bound = 10 * crowd_need(g, 512);
-    crowd_alone(c, g);
+    enum { N = 12, ROOM = 4, TOKENS = 5 };
+    struct engine *g = pool_check_engine(&tiny, "cuda", 0);
+    size_t bound = ROOM * pool_check_need(g, 512);
     engine_close(g);
-    g = crowd_engine(&tiny, "cuda", bound);
-    int order[CROWD_MOST];
-    for (int i = 0; i < c->n; i++)
-        order[i] = (i * 7 + (int)(check_seed() % 40)) % c->n;
-    crowd_run(c, g, order, 0);
+    g = pool_check_engine(&tiny, "cuda", bound);
+    struct session *s[N];
+    for (int i = 0; i < N; i++) {
+        s[i] = session_new(g, 1);
+        tiny_append(s[i], i, 2 + 3 * i);
+    }
+    for (int t = 0; t < TOKENS; t++) {
+        session_decode_batch(s, N);
+        for (int i = 0; i < N; i++)
+            tiny_append(s[i], 5 * i + t, 1);
+    }
     struct state_memory m = engine_state_memory(g);
     check_note("%lld sessions went to the host", (long long)m.spilled);
-    assert_true(m.most <= bound && m.most > bound / 10 * 9);
-    assert_true(m.spilled >= 30);       /* those that have ended stay in memory as long as nobody wants it */
-    for (int i = 0; i < c->n; i += 9) { /* and go on from where they are */
-        struct session *s = c->sessions[i], *straight = session_new(g, 1);
-        crowd_prompt(c, i, straight);
-        compute(straight);
-        for (int t = 0; t < c->alone_n[i]; t++) {
-            assert_int_equal(session_append(straight, &c->alone[i][t], 1, NULL), 0);
+    assert_true(m.peak <= bound && m.peak > bound / 10 * 9);
+    assert_true(m.spilled >= N - ROOM);
+    for (int i = 0; i < N; i += 3) { /* and they go on from where they are */
+        struct session *straight = session_new(g, 1);
+        tiny_append(straight, i, 2 + 3 * i);
+        for (int t = 0; t < TOKENS; t++) {
             compute(straight);
+            tiny_append(straight, 5 * i + t, 1);
         }
-        compute(s);
-        same(s, straight);
+        same(s[i], straight);
         session_free(straight);
     }
-    crowd_free(c);
+    for (int i = 0; i < N; i++)
+        session_free(s[i]);
     assert_int_equal(used(g), 0);
     engine_close(g);
-    free(c);
 }
 
 /* ---- a device that is full before the bound is ---------------------------------------------------------------- */
@@ -235,8 +237,8 @@ static void t_full(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
-    struct engine *g = crowd_engine(&tiny, "cuda", 0);
-    size_t one = crowd_need(g, 512);
+    struct engine *g = pool_check_engine(&tiny, "cuda", 0);
+    size_t one = pool_check_need(g, 512);
     true_ops = g->backend->ops;
     struct ops ops = *true_ops;
     ops.try_alloc = scarce;
@@ -253,7 +255,8 @@ static void t_full(void **state)
     assert_int_equal(session_pin(s[1], 0, NULL), 0);
     assert_int_equal(session_pin(s[2], 0, NULL), 0);
     tiny_append(s[0], 1, 1);
-    assert_int_equal(session_compute(s[0], &e), -1); /* nobody can go: an error, and nothing has changed */
+    assert_int_equal(session_compute_logits(s[0], &e),
+                     -1); /* nobody can go: an error, and nothing has changed */
     assert_non_null(strstr(e.text, "no room"));
     assert_true(s[0]->entry.spilled);
     assert_int_equal(used(g), 2 * one);
@@ -261,17 +264,11 @@ static void t_full(void **state)
     compute(s[0]); /* the other one has been idle for longer, but is in use */
     assert_true(!s[1]->entry.spilled && s[2]->entry.spilled);
     session_unpin(s[1]);
-    struct batch *b = batch_new(g, 0); /* and in a batch they wait for each other */
-    struct batch_job jobs[3] = {{.limit = 3}, {.limit = 2}, {.limit = 4}};
-    for (int i = 0; i < 3; i++) {
-        jobs[i].session = s[i];
-        batch_add(b, &jobs[i]);
-    }
-    batch_run(b);
     for (int i = 0; i < 3; i++)
-        assert_true(jobs[i].err.kind == ERR_NONE && jobs[i].generated > 0);
-    assert_true(jobs[2].began > 1);
-    batch_free(b);
+        tiny_append(s[i], i, 1);
+    session_decode_batch(s, 3); /* in groups, each of which pushes the others out */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(session_pending(s[i]), 0);
     for (int i = 0; i < 3; i++)
         session_free(s[i]);
     assert_int_equal(used(g), 0);
@@ -293,7 +290,7 @@ static void t_planned(void **state)
     assert_true(f && config_load(&c, tiny.dir, &e) == 0 && plan_make(&p, &c, f, &o, &e) == 0);
     safetensors_close(f);
     for (int cpu = 0; cpu < 2; cpu++) {
-        struct engine *g = crowd_engine(&tiny, cpu ? "cpu" : "cuda", 0);
+        struct engine *g = pool_check_engine(&tiny, cpu ? "cpu" : "cuda", 0);
         size_t want = 0;
         struct session *s[5];
         struct checkpoint *marks[5];
@@ -316,7 +313,7 @@ static void t_planned(void **state)
         engine_close(g);
     }
     /* So many as are said to fit do, and one more does not. */
-    struct engine *g = crowd_engine(&tiny, "cuda", 7 * plan_state(&p, 600) + 5000);
+    struct engine *g = pool_check_engine(&tiny, "cuda", 7 * plan_state(&p, 600) + 5000);
     int64_t most = plan_states(&p, engine_state_memory(g).bound, 600);
     struct session *s[8];
     assert_int_equal(most, 7);
@@ -337,7 +334,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("what was on the host comes back by itself, with the same bits", t_spilled),
     CLAIM("checkpoints go before sessions, and whoever was idle longest first", t_order),
     CLAIM("a checkpoint for which there is no room is taken on the host", t_mark),
-    CLAIM("40 sessions on room for 10 write what each writes alone, and go on afterwards", t_crowd),
+    CLAIM("12 sessions on room for 4 decode together, and have the bits of each alone", t_many),
     CLAIM("a device that is full sends idle ones away, and refuses when there are none", t_full),
     CLAIM("states take the memory that was planned, within 5 %, and as many fit as was said", t_planned),
 };
