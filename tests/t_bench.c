@@ -142,7 +142,7 @@ static const json_t *row_named(const char *section, const char *name)
 static void t_computed(void **state)
 {
     (void)state;
-    double back = number(row_named("session", "go back to the mark"), "min_ms");
+    double back = number(row_named("session", "rewind"), "min_ms");
     double many = number(row_named("prefill", "64 tokens"), "min_ms");
     double one = number(row_named("decode", "one token after 512"), "min_ms");
     check_note("going back %.3f ms, one token %.3f ms, 64 tokens %.3f ms", back, one, many);

@@ -302,12 +302,12 @@ static void t_check(void **state)
     size_t len;
     assert_int_equal(file_read("tests/reference/chat_template.jinja", 1 << 20, &text, &len, NULL), 0);
     write_template(text);
-    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "has the marks"));
+    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "has the markers"));
     free(text);
     write_template("{{ '<|im_start|>user' }}");
-    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "other marks"));
+    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "other markers"));
     write_template("<SPECIAL_10>System <SPECIAL_11>User <SPECIAL_11>Assistant"); /* no end of turn */
-    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "other marks"));
+    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "other markers"));
 }
 
 static void expect(const struct session *s, const char *want)

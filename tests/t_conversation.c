@@ -88,10 +88,10 @@ static void t_refused(void **state)
     static const struct {
         const char *text, *why;
     } cases[] = {
-        {"", "no JSON"},
+        {"", "not JSON"},
         {"{\"messages\": []}", "a list of 1 to"},
         {"{\"tools\": []}", "a list of 1 to"},
-        {"[{\"role\": \"user\", \"role\": \"user\"}]", "no JSON"},
+        {"[{\"role\": \"user\", \"role\": \"user\"}]", "not JSON"},
         {"[{\"role\": \"robot\"}]", "message 1: 'role' must be"},
         {"[{\"role\": \"user\", \"content\": 3}]", "message 1: 'content'"},
         {"[{\"role\": \"user\", \"content\": [{\"type\": \"audio\"}]}]",

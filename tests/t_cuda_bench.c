@@ -35,7 +35,7 @@ static json_t *rows_of(const char *section, enum weight_storage weights)
         bench_peak(&k);
     else
         k.peak_f32 = k.peak_bf16 = k.memory = 1; /* measuring them takes the host a second */
-    if (bench_wants(&k, "kernels"))
+    if (bench_has_section(&k, "kernels"))
         bench_kernels(&k);
     bool model = strcmp(section, "peak") != 0 && strcmp(section, "kernels") != 0;
     int rc = model ? bench_model(&k, &e) : 0;

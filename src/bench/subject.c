@@ -18,9 +18,9 @@ void subject_need(int rc, const struct err *e)
         die(e->kind, "%s", e->text);
 }
 
-/* ---- what it reads ------------------------------------------------------------------------------------ */
+/* ---- screen and text ------------------------------------------------------------------------- */
 
-/* A page with rows of boxes: what it shows does not change how long it takes. */
+/* Rows of boxes: time does not depend on what a screen shows. */
 static void draw_screen(struct image *im)
 {
     for (int y = 0; y < im->h; y++)
@@ -79,25 +79,25 @@ int subject_screen(struct subject *m, int w, int h, struct err *e)
 static int find_model(struct subject *m, struct err *e)
 {
     const struct random_model *sizes = m->k->random ? random_find(m->k->random, e) : NULL;
-    m->made = sizes;
+    m->synthetic = sizes;
     m->trial = sizes && !strcmp(sizes->name, "tiny");
     if (sizes || !m->k->random)
         m->dir = sizes ? random_write(sizes, e) : model_find(m->k->model, e);
     return m->dir ? 0 : -1;
 }
 
-/* Made weights take memory that no file can give back: better asked before. */
-static int check_room(const struct subject *m, const struct engine_options *o, struct err *e)
+/* Synthetic weights cannot be mapped from a file: refuse before memory runs out. */
+static int check_memory(const struct subject *m, const struct engine_options *o, struct err *e)
 {
     struct model_config c;
     struct plan p;
-    struct safetensors *s = m->made ? safetensors_open(m->dir, e) : NULL;
-    if (!m->made)
+    if (!m->synthetic)
         return 0;
+    struct safetensors *s = safetensors_open(m->dir, e);
     struct engine_options packed = *o;
     packed.weights_in = WEIGHTS_IN_RAM;
     int rc = !s || config_load(&c, m->dir, e) || plan_make(&p, &c, s, &packed, e) ? -1 : 0;
-    double need = rc ? 0 : (double)plan_own(&p, 1, SUBJECT_IDS), room = bench_room(m->k);
+    double need = rc ? 0 : (double)plan_own(&p, 1, SUBJECT_IDS), room = bench_memory_free(m->k);
     safetensors_close(s);
     if (rc == 0 && room > 0 && need > room)
         return err_set(e, ERR_ENV,
@@ -127,12 +127,12 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .cache = k->weight_cache,
                                .state = (enum state_storage)k->state,
                                .state_memory = k->state_memory,
-                               .random = m->made,
+                               .random = m->synthetic,
                                .shared = !strcmp(k->section, "threads")};
-    if (check_room(m, &o, e) || !(m->g = engine_open(&o, e)))
+    if (check_memory(m, &o, e) || !(m->g = engine_open(&o, e)))
         return -1;
     if (strcmp(engine_isa(m->g), k->b->ops->name) != 0)
-        return err_set(e, ERR_ENV, "the model runs on '%s', the limits are those of '%s': say which --device",
+        return err_set(e, ERR_ENV, "the model runs on '%s', the limits are those of '%s': give --device",
                        engine_isa(m->g), k->b->ops->name);
     m->c = engine_config(m->g);
     if (subject_screen(m, 0, 0, e))
@@ -154,7 +154,7 @@ void subject_close(struct subject *m)
     if (m->dialect)
         dialect_free(m->dialect);
     free(m->ids);
-    if (m->made)
+    if (m->synthetic)
         random_remove(m->dir);
     else
         free(m->dir);

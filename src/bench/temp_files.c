@@ -17,7 +17,7 @@ static void on_signal(int sig)
         if (unlink(paths[i]))
             rmdir(paths[i]);
     signal(sig, SIG_DFL);
-    raise(sig); /* comes when this handler has returned */
+    raise(sig); /* delivered when this handler returns */
 }
 
 void temp_files_add(const char *path)
@@ -30,5 +30,5 @@ void temp_files_add(const char *path)
     n_paths++;
     for (int i = 0; i < 3; i++)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            sigaction(signals[i], &sa, NULL); /* one that is ignored, as under nohup, stays so */
+            sigaction(signals[i], &sa, NULL); /* an ignored signal, as under nohup, stays ignored */
 }

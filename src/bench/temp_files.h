@@ -1,11 +1,8 @@
-/* temp_files.h - files that a benchmark makes on its way are gone as well when it is interrupted.
- *
- * SIGINT, SIGTERM and SIGHUP end the process where it is; what was named here is removed first.
- */
-#ifndef HOLORUN_BENCH_LEFTOVER_H
-#define HOLORUN_BENCH_LEFTOVER_H
+/* temp_files.h - temporary files of a benchmark, removed when SIGINT, SIGTERM or SIGHUP ends the process. */
+#ifndef HOLORUN_BENCH_TEMP_FILES_H
+#define HOLORUN_BENCH_TEMP_FILES_H
 
-/* A file, or a folder, which is named before the files in it; whether it is there (yet, or still) does not matter. */
+/* A file, or a folder, which is added before the files in it; it need not exist. */
 void temp_files_add(const char *path);
 
 #endif

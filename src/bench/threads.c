@@ -1,8 +1,8 @@
-/* threads.c - threads that share one engine, each with a session in which it writes a reply: see bench.h.
+/* threads.c - threads that share one engine, each with a session in which it generates a reply: see bench.h.
  *
- * As tests do that run at once in one process: nobody arranges who goes with whom.  Each thread goes back to a mark
- * after BEFORE tokens and chooses TOKENS by their logits, whatever they are.  Beside the rate stands how many rows a
- * batch had on average: as many as threads, if none came late.
+ * Only the scheduler forms batches, as for tests that run in parallel in one process.  Each thread rewinds
+ * to a checkpoint after BEFORE tokens and samples TOKENS greedily.  A second row has the mean rows of a
+ * batch: as many as threads, if none came late.
  */
 #include "bench/subject.h"
 
@@ -25,7 +25,7 @@ struct writer {
     pthread_t id;
 };
 
-struct crowd {
+struct thread_run {
     struct subject *m;
     struct writer writers[MOST];
     int n;
@@ -46,17 +46,17 @@ static void *write_reply(void *arg)
     return NULL;
 }
 
-static void run_crowd(void *arg)
+static void run_threads(void *arg)
 {
-    struct crowd *c = arg;
+    struct thread_run *c = arg;
     for (int i = 0; i < c->n; i++)
         if (pthread_create(&c->writers[i].id, NULL, write_reply, &c->writers[i]))
-            die(ERR_ENV, "no thread could be started");
+            die(ERR_ENV, "cannot start a thread");
     for (int i = 0; i < c->n; i++)
         pthread_join(c->writers[i].id, NULL);
 }
 
-static void make(struct crowd *c, uint64_t *known, int before, int tokens)
+static void make(struct thread_run *c, uint64_t *known, int before, int tokens)
 {
     struct err e = ERR_INIT;
     struct session *first = session_new(c->m->g, 1);
@@ -68,7 +68,7 @@ static void make(struct crowd *c, uint64_t *known, int before, int tokens)
     }
 }
 
-static void drop(struct crowd *c)
+static void drop(struct thread_run *c)
 {
     for (int i = 0; i < c->n; i++) {
         checkpoint_free(c->writers[i].from);
@@ -78,17 +78,17 @@ static void drop(struct crowd *c)
 
 static void measure(struct subject *m, int n, uint64_t *known)
 {
-    struct crowd c = {.m = m, .n = n};
+    struct thread_run c = {.m = m, .n = n};
     int tokens = m->trial ? 8 : TOKENS, before = m->trial ? 64 : BEFORE;
     char name[80];
     snprintf(name, sizeof name, "%d thread%s, %d tokens each", n, n > 1 ? "s" : "", tokens);
     if (m->c->lm.max_tokens < before + tokens + 1 || !bench_fits(m, 2 * n, before + tokens)) {
-        bench_left_out(m->k, "threads", name);
+        bench_skip(m->k, "threads", name);
         return;
     }
     make(&c, known, before, tokens);
     struct scheduler_stats from = engine_scheduler_stats(m->g);
-    struct timing t = bench_measure(m->k, run_crowd, &c);
+    struct timing t = bench_measure(m->k, run_threads, &c);
     struct scheduler_stats to = engine_scheduler_stats(m->g);
     drop(&c);
     bench_row(m->k, "threads", name, t, (struct rate){.count = (double)n * tokens, .unit = "tok"});

@@ -3,22 +3,22 @@
 
 #include <math.h>
 
-/* Numbers in the matrices of a mixture of experts when so many of them are used. */
-static double moe_numbers(const struct lm_config *l, double experts)
+/* Elements of the matrices of a mixture of experts when so many of them are used. */
+static double moe_elements(const struct lm_config *l, double experts)
 {
     const struct moe_config *m = &l->moe;
     double d = l->hidden, inner = m->latent ? m->latent : d;
     return d * m->route.experts + 2 * experts * m->width * inner + 2 * d * m->shared + 2 * d * m->latent;
 }
 
-/* How many experts are chosen by at least one of n tokens, if all are equally likely. */
+/* Experts chosen by at least one of n tokens, if all are equally likely. */
 static double experts_used(const struct route_shape *r, double n)
 {
     return r->experts * (1 - pow(1 - (double)r->chosen / r->experts, n));
 }
 
-/* Numbers in the matrices of layer i, of whose experts so many are used. */
-static double layer_numbers(const struct lm_config *l, int i, double experts)
+/* Elements of the matrices of layer i, of whose experts so many are used. */
+static double layer_elements(const struct lm_config *l, int i, double experts)
 {
     double d = l->hidden, q = (double)l->q_heads * l->head_dim, kv = (double)l->kv_heads * l->head_dim;
     switch (l->pattern[i]) {
@@ -27,7 +27,7 @@ static double layer_numbers(const struct lm_config *l, int i, double experts)
     case LAYER_ATTENTION:
         return d * (2 * q + 2 * kv);
     case LAYER_MOE:
-        return moe_numbers(l, experts);
+        return moe_elements(l, experts);
     default:
         return d * 2.0 * l->mlp[i];
     }
@@ -53,8 +53,8 @@ double cost_text_flop(const struct model_config *c, int64_t n, int64_t past)
     const struct lm_config *l = &c->lm;
     double flop = 0, T = (double)n, seen = T * (double)past + 0.5 * T * (T + 1);
     for (int i = 0; i < l->layers; i++) {
-        flop += 2 * T * layer_numbers(l, i, l->moe.route.chosen);
-        if (l->pattern[i] == LAYER_MAMBA) /* decay, input and output of each number of the state */
+        flop += 2 * T * layer_elements(l, i, l->moe.route.chosen);
+        if (l->pattern[i] == LAYER_MAMBA) /* decay, input and output of each element of the state */
             flop += 6 * T * config_inner(l) * l->ssm.state;
         else if (l->pattern[i] == LAYER_ATTENTION)
             flop += 4 * seen * l->q_heads * l->head_dim;
@@ -70,10 +70,10 @@ double cost_head_flop(const struct model_config *c, int vocab)
 double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, double bytes)
 {
     double experts = c->lm.moe.route.experts ? experts_used(&c->lm.moe.route, sessions) : 0;
-    double numbers = (double)vocab * c->lm.hidden;
+    double elements = (double)vocab * c->lm.hidden;
     for (int i = 0; i < c->lm.layers; i++)
-        numbers += layer_numbers(&c->lm, i, experts);
-    return bytes * numbers;
+        elements += layer_elements(&c->lm, i, experts);
+    return bytes * elements;
 }
 
 double cost_session_bytes(const struct model_config *c, struct state_types types, int64_t past)

@@ -8,7 +8,7 @@
 
 enum { LARGE = 256 << 10 };
 
-/* "NAME:   123 kB" somewhere in a file of /proc; 0 when it is not there. */
+/* The value of a line "NAME:   123 kB" of a file in /proc, in bytes; 0 without one. */
 static size_t proc_bytes(const char *path, const char *name)
 {
     FILE *f = fopen(path, "re");
@@ -22,7 +22,7 @@ static size_t proc_bytes(const char *path, const char *name)
     return found;
 }
 
-/* The limit of the control group this process sees as its own; 0 without one. */
+/* The limit of this process's control group; 0 without one. */
 static size_t group_limit(void)
 {
     static const char *const paths[] = {"/sys/fs/cgroup/memory.max",
@@ -66,6 +66,6 @@ size_t memory_heap(void)
 
 void memory_return_large(void)
 {
-    mallopt(M_MMAP_THRESHOLD, LARGE); /* said once, it does not move any more */
+    mallopt(M_MMAP_THRESHOLD, LARGE); /* a fixed threshold is not raised any more */
     mallopt(M_TRIM_THRESHOLD, LARGE);
 }

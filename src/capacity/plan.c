@@ -12,9 +12,9 @@
 #include <string.h>
 
 enum {
-    PANEL = 32,          /* packed rows are padded to this many */
+    PANEL = 32,          /* rows of packed matrices are padded to a multiple */
     PROGRAM = 256 << 10, /* heap and stacks without any model */
-    SAMPLE = 4096,       /* tokens whose keys and values are counted */
+    SAMPLE = 4096,       /* tokens whose KV cache is counted */
 };
 
 /* ---- parts ------------------------------------------------------------------------------------------ */
@@ -61,10 +61,10 @@ struct counter {
     struct ops ops;
     size_t own, mapped, streamed;
     const struct work_parts *gpu; /* NULL: memory of the host */
-    size_t scratch;               /* of the product that takes most of it */
+    size_t scratch;               /* of the matrix product that takes most */
     const struct lm_config *config;
     struct plan_part *parts; /* NULL: not by part */
-    struct plan_part seen;   /* own and mapped when the last tensor was done */
+    struct plan_part seen;   /* own and mapped after the last tensor */
     char nothing[64] __attribute__((aligned(64)));
 };
 
@@ -165,7 +165,7 @@ static void counter_init(struct counter *k, const struct lm_config *c, bool gpu)
     k->backend = (struct backend){&k->ops, NULL, k};
 }
 
-/* What was counted since the tensor before belongs to this one. */
+/* Attributes what was counted since the last tensor to this one. */
 static void count_part(void *arg, double fraction, const char *name)
 {
     (void)fraction;
@@ -177,7 +177,7 @@ static void count_part(void *arg, double fraction, const char *name)
     k->seen.mapped = k->mapped;
 }
 
-/* ---- counting ------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
 static size_t bytes_of(struct tensor t)
 {
@@ -227,7 +227,7 @@ static void count_engine(struct plan *p, const struct model_config *c, const str
     vision_init(&vision, c, &w->vision, &k->backend, act);
     p->tile = (size_t)config_tile_tokens(c) * (size_t)c->lm.hidden * dtype_size(act);
     p->tile_cache = p->tile * (size_t)vision.cache_max;
-    if (c->vit.max_patches) { /* what the largest canvas takes, once one is seen */
+    if (c->vit.max_patches) { /* the largest canvas */
         vision_reserve(&vision, 1, 2, c->vit.max_patches / 2, NULL);
         p->tile = (size_t)c->vit.max_patches / 4 * (size_t)c->lm.hidden * dtype_size(act);
         p->tile_cache = VISION_CACHE_BYTES;
@@ -242,13 +242,13 @@ static bool on_gpu(const struct engine_options *o)
     return o->device && !strncmp(o->device, "cuda", 4);
 }
 
-/* Experts and attention as often as they could be asked for at once. */
+/* On a GPU: scratch memory of sampling, experts and attention at their largest batches. */
 static void count_work(struct plan *p, const struct model_config *c, struct counter *k, enum dtype act)
 {
     const struct lm_config *lm = &c->lm;
     const struct moe_config *moe = &lm->moe;
     size_t lists = 0;
-    p->language -= work_tensor((size_t)p->vocab * sizeof(float)); /* logits are each session's */
+    p->language -= work_tensor((size_t)p->vocab * sizeof(float)); /* logits belong to sessions */
     count_scratch(k, work_choose(WORK_CHOICES));
     if (moe->width) {
         int64_t out = moe->latent ? moe->latent : lm->hidden,
@@ -325,15 +325,15 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
     return 0;
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
-int plan_look(const struct plan_look *look, const struct model_config *c, const struct safetensors *s)
+int plan_check(const struct plan_check *check, const struct model_config *c, const struct safetensors *s)
 {
     struct counter k;
     struct model_weights w;
     counter_init(&k, &c->lm, false);
     struct bind_options bind = {
-        .shapes_only = true, .problem = look->problem, .ignored = look->ignored, .look_arg = look->arg};
+        .shapes_only = true, .problem = check->problem, .ignored = check->ignored, .look_arg = check->arg};
     if (weights_bind(&w, c, s, &k.backend, &bind, NULL))
         return 0;
     int vocab = w.vocab;
@@ -341,9 +341,9 @@ int plan_look(const struct plan_look *look, const struct model_config *c, const 
     return vocab;
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------------- */
+/* ---- placement ------------------------------------------------------------------------------- */
 
-/* A quarter is left to the system, to other programs and to what grows. */
+/* A quarter is left for the system, other programs and growth. */
 static size_t usable(const struct engine_options *o)
 {
     size_t memory = o->memory ? o->memory : memory_available(NULL);
@@ -374,7 +374,7 @@ int plan_make(struct plan *p, const struct model_config *c, const struct safeten
     return plan_placement(&h, c, s, o, e) ? -1 : count_all(p, c, s, o, h, e);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 size_t plan_session(const struct plan *p, int64_t tokens)
 {
@@ -406,6 +406,6 @@ int64_t plan_sessions(const struct plan *p, size_t memory, int64_t tokens)
 int64_t plan_tokens(const struct plan *p, size_t memory, int sessions)
 {
     size_t fixed = plan_own(p, sessions, 0);
-    int64_t step = state_capacity(0, 1); /* which memory is taken in */
+    int64_t step = state_capacity(0, 1); /* the KV cache grows in steps */
     return memory < fixed ? 0 : (int64_t)((memory - fixed) / ((size_t)sessions * p->kv_token)) / step * step;
 }

@@ -69,7 +69,7 @@ static int measure(struct bench *k, struct err *e)
         return -1;
     bench_heading(k);
     bench_peak(k);
-    if (bench_wants(k, "kernels"))
+    if (bench_has_section(k, "kernels"))
         bench_kernels(k);
     return is_one_of(k->section, without_model) ? 0 : bench_model(k, e);
 }

@@ -110,7 +110,7 @@ static void on_progress(void *arg, int answers)
 static int ask(struct calibration *k, int w, int h, struct err *e)
 {
     int each = k->s->targets * (k->s->steps ? 2 : 1), rc = 0;
-    struct asking a = {&k->l, k->s->targets, w, h, k->s->steps, k->s->seed, on_progress, k};
+    struct calibration_run a = {&k->l, k->s->targets, w, h, k->s->steps, k->s->seed, on_progress, k};
     bar_begin(&k->bar, k->n * each, 0, k->s->quiet);
     for (int i = 0; i < k->n && rc == 0; i++) {
         k->at = k->candidates[i].dialect;
@@ -123,7 +123,7 @@ static int ask(struct calibration *k, int w, int h, struct err *e)
 
 /* ---- results ------------------------------------------------------------------------------ */
 
-static void print_counts(const struct heard *h, enum coord_space space)
+static void print_counts(const struct answer_counts *h, enum coord_space space)
 {
     if (h->asked)
         printf("  %3d of %-3d", h->hits[space], h->asked);
@@ -154,17 +154,17 @@ static void print_table(const struct calibration *k)
     printf("%-14s %-10s %11s %11s   %s\n", "dialect", "space", "places", "steps", "form kept unforced");
     for (int i = 0; i < k->n; i++) {
         const struct candidate *c = &k->candidates[i];
-        const struct heard *place = &c->heard[ASK_PLACE];
+        const struct answer_counts *place = &c->counts[QUESTION_PLACE];
         for (int space = 0; space < CALIBRATE_SPACES; space++) {
             if (!worth_a_row(c, space))
                 continue;
             printf("%-14s %-10s", c->dialect, dialect_space_name((enum coord_space)space));
-            print_counts(&c->heard[ASK_PLACE], (enum coord_space)space);
-            print_counts(&c->heard[ASK_STEP], (enum coord_space)space);
+            print_counts(&c->counts[QUESTION_PLACE], (enum coord_space)space);
+            print_counts(&c->counts[QUESTION_STEP], (enum coord_space)space);
             printf("   %d of %d\n", place->read, place->asked);
         }
-        if (*c->trouble)
-            printf("  %s: %s\n", c->dialect, c->trouble);
+        if (*c->error)
+            printf("  %s: %s\n", c->dialect, c->error);
         print_lines(c);
     }
 }
@@ -181,15 +181,15 @@ static json_t *candidate_json(const struct candidate *c)
     json_t *spaces = json_object();
     for (int i = 0; i < CALIBRATE_SPACES; i++)
         json_object_set_new(spaces, dialect_space_name((enum coord_space)i),
-                            json_pack("{s:i, s:i}", "places", c->heard[ASK_PLACE].hits[i], "steps",
-                                      c->heard[ASK_STEP].hits[i]));
+                            json_pack("{s:i, s:i}", "places", c->counts[QUESTION_PLACE].hits[i], "steps",
+                                      c->counts[QUESTION_STEP].hits[i]));
     json_t *v =
         json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "dialect", c->dialect, "own_space",
                   dialect_space_name(c->own), "width", c->w, "height", c->h, "places",
-                  c->heard[ASK_PLACE].asked, "places_in_form", c->heard[ASK_PLACE].read, "steps",
-                  c->heard[ASK_STEP].asked, "hits", spaces, "x", line_json(c, 0), "y", line_json(c, 1));
-    if (*c->trouble)
-        json_object_set_new(v, "trouble", json_string(c->trouble));
+                  c->counts[QUESTION_PLACE].asked, "places_in_form", c->counts[QUESTION_PLACE].read, "steps",
+                  c->counts[QUESTION_STEP].asked, "hits", spaces, "x", line_json(c, 0), "y", line_json(c, 1));
+    if (*c->error)
+        json_object_set_new(v, "trouble", json_string(c->error));
     return v;
 }
 
@@ -259,7 +259,7 @@ static int calibrate(struct calibration *k, int w, int h, struct err *e)
                        s->write ? "; nothing was written" : "");
     if (!s->write)
         return 0;
-    if (calibration_keep(k->l.dir, &v, e))
+    if (calibration_save(k->l.dir, &v, e))
         return -1;
     fprintf(stderr, "holorun: kept in '%s/holorun.json'\n", k->l.dir);
     return 0;

@@ -169,7 +169,7 @@ static int ask_item(struct evaluation *v, const struct eval_item *item, struct e
     if (rc)
         snprintf(a->error, sizeof a->error, "%s", why.text);
     else
-        eval_judge(&item->target, v->l.dialect, v->l.reply.text.data, v->image.w, v->image.h, a);
+        eval_score(&item->target, v->l.dialect, v->l.reply.text.data, v->image.w, v->image.h, a);
     return 0;
 }
 

@@ -246,8 +246,8 @@ static void look(json_t *root, const char *dir)
         add_problem(root, e.text);
     else if (known)
         put_tokenizer(root, &c, t);
-    struct plan_look l = {add_problem, add_ignored, root};
-    int vocab = known && s ? plan_look(&l, &c, s) : 0;
+    struct plan_check l = {add_problem, add_ignored, root};
+    int vocab = known && s ? plan_check(&l, &c, s) : 0;
     if (vocab && t && engine_check_tokenizer(&c, vocab, t, &e))
         add_problem(root, e.text);
     tokenizer_free(t);

@@ -1,8 +1,8 @@
-/* ask.c - the questions of one dialect: places as `ground` asks for them, steps as `run` does.
+/* calibrate_ask.c - the questions of one dialect: places as `ground` asks for them, steps as `run` does.
  *
- * A place is first asked for freely, which shows whether the model knows the form by itself and lets its
- * numbers leave the range that the grammar allows.  Only a reply that cannot be read is asked for again, held
- * to the grammar.  A step is always held to it, as in a run; its system text is read once for all screens.
+ * A place is first asked for without the grammar, which shows whether the model knows the form and lets its
+ * numbers leave the range that the grammar allows.  A reply that cannot be read is asked for again with the
+ * grammar.  A step always has the grammar, as in a run; its system text is computed once for all screens.
  */
 #include "eval/calibrate.h"
 
@@ -19,7 +19,7 @@
 enum { PLACE_TOKENS = 128, STEP_TOKENS = 512, USUAL_W = 1280, USUAL_H = 800 };
 
 struct work {
-    const struct asking *a;
+    const struct calibration_run *a;
     struct candidate *c;
     struct calibration_screen *screens;
     int n_screens;
@@ -40,7 +40,7 @@ static int draw_screens(struct work *w, struct err *e)
     return 0;
 }
 
-static void told(const struct work *w)
+static void report_progress(const struct work *w)
 {
     if (w->a->progress)
         w->a->progress(w->a->arg, candidate_asked(w->c));
@@ -48,7 +48,7 @@ static void told(const struct work *w)
 
 /* ---- places -------------------------------------------------------------------------------------- */
 
-/* 0 with numbers, 1 without, -1 when it cannot be asked. */
+/* 0 with numbers, 1 without, -1 on failure. */
 static int place_of(struct vqa *l, const struct image *im, const char *label, bool free,
                     struct dialect_numbers *n, struct err *e)
 {
@@ -73,12 +73,12 @@ static int ask_place(struct work *w, const struct image *im, const struct calibr
     int rc = place_of(w->a->l, im, t->label, true, &n, e);
     if (rc < 0)
         return -1;
-    candidate_hear(w->c, ASK_PLACE, t, rc ? NULL : &n, false);
+    candidate_count(w->c, QUESTION_PLACE, t, rc ? NULL : &n, false);
     if (rc == 0)
         return 0;
     rc = place_of(w->a->l, im, t->label, false, &n, e);
     if (rc == 0)
-        candidate_hear(w->c, ASK_PLACE, t, &n, true);
+        candidate_count(w->c, QUESTION_PLACE, t, &n, true);
     return rc < 0 ? -1 : 0;
 }
 
@@ -88,8 +88,8 @@ static int ask_places(struct work *w, struct err *e)
         for (int k = 0; k < w->screens[i].n; k++) {
             if (ask_place(w, &w->screens[i].image, &w->screens[i].targets[k], e))
                 return -1;
-            told(w);
-            if (candidate_hopeless(w->c, ASK_PLACE))
+            report_progress(w);
+            if (candidate_hopeless(w->c, QUESTION_PLACE))
                 return 0;
         }
     return 0;
@@ -130,7 +130,7 @@ static int ask_step(struct work *w, struct llm *m, const struct calibration_scre
     if (rc == 0) {
         bool read = !action_parse(reply.text.data, reply.text.len, d, w->c->w, w->c->h, &step, NULL) &&
                     numbers_of(&step, &n);
-        candidate_hear(w->c, ASK_STEP, t, read ? &n : NULL, false);
+        candidate_count(w->c, QUESTION_STEP, t, read ? &n : NULL, false);
     }
     step_free(&step);
     generated_free(&reply);
@@ -158,8 +158,8 @@ static int ask_steps(struct work *w, struct err *e)
             rc = ask_step(w, m, &w->screens[i], &w->screens[i].targets[k], e);
             if (rc == 0)
                 rc = m->ops->rewind(m, mark, e);
-            told(w);
-            going = !candidate_hopeless(w->c, ASK_STEP);
+            report_progress(w);
+            going = !candidate_hopeless(w->c, QUESTION_STEP);
         }
     m->ops->mark_free(mark);
     llm_free(m);
@@ -185,7 +185,7 @@ static int ask_all(struct work *w, struct err *e)
     return w->a->steps ? ask_steps(w, e) : 0;
 }
 
-int calibration_ask(const struct asking *a, struct candidate *c, struct err *e)
+int calibration_ask(const struct calibration_run *a, struct candidate *c, struct err *e)
 {
     struct work w = {.a = a, .c = c};
     struct err why = ERR_INIT;
@@ -197,6 +197,6 @@ int calibration_ask(const struct asking *a, struct candidate *c, struct err *e)
     if (rc && why.kind == ERR_STOPPED)
         return err_set(e, ERR_STOPPED, "%s", why.text);
     if (rc)
-        snprintf(c->trouble, sizeof c->trouble, "%s", why.text);
+        snprintf(c->error, sizeof c->error, "%s", why.text);
     return 0;
 }

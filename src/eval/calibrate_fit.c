@@ -1,4 +1,4 @@
-/* fit.c - a line through points of which some are anywhere. */
+/* calibrate_fit.c - a robust line fit. */
 #include "eval/calibrate.h"
 
 #include <math.h>

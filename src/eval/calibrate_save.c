@@ -1,4 +1,4 @@
-/* keep.c - the verdict becomes a setting: two small files beside the model. */
+/* calibrate_save.c - the verdict becomes a setting: two small files in the model's directory. */
 #include "eval/calibrate.h"
 
 #include "base/file.h"
@@ -61,7 +61,7 @@ static int write_dialect(const char *dir, const struct verdict *v, struct err *e
     return rc;
 }
 
-/* The name that the directory knows a dialect by: a built-in's, or that of a file in it. */
+/* A dialect's name as holorun.json has it: that of a built-in one, or of a file in the directory. */
 static const char *name_in(const char *dir, const char *dialect, struct err *e)
 {
     size_t n = strlen(dir), len = strlen(dialect);
@@ -73,7 +73,7 @@ static const char *name_in(const char *dir, const char *dialect, struct err *e)
     return NULL;
 }
 
-int calibration_keep(const char *model_dir, const struct verdict *v, struct err *e)
+int calibration_save(const char *model_dir, const struct verdict *v, struct err *e)
 {
     bool other = v->space != v->candidate->own;
     const char *name = other ? DIALECT_FILE : name_in(model_dir, v->candidate->dialect, e);

@@ -1,8 +1,8 @@
-/* screen.c - a screen to point at: labelled buttons on an empty page, composed of a picture of letters.
+/* calibrate_screen.c - draws a test screen: labelled buttons on an empty page, from a picture of letters.
  *
- * Everything stands on cells of 20 x 30 pixels, the grid of the embedded model's theme; any other model reads
- * it as large type.  Labels are invented, so that none can be known by heart, and no two share their first
- * letter, so that none can be mistaken for another at a glance.
+ * Everything is aligned to cells of 20 x 30 pixels, the grid of the embedded model's theme; other models
+ * see large type.  Labels are random syllables, which no model was trained on, with different first
+ * letters.
  */
 #include "eval/calibrate.h"
 
@@ -51,7 +51,7 @@ static void fill(struct image *im, int x0, int y0, int w, int h, const uint8_t r
             memcpy(im->rgb + ((size_t)y * (size_t)im->w + (size_t)x) * 3, rgb, 3);
 }
 
-/* One letter in a cell: the picture of letters is black on white, and its darkness is the share of ink. */
+/* One letter in a cell: the picture of letters is black on white, its darkness the opacity of ink. */
 static void put_letter(struct image *im, int x0, int y0, const struct image *glyphs, int which,
                        const uint8_t ink[3])
 {
@@ -77,7 +77,7 @@ static void put_button(struct image *im, const struct calibration_target *t, con
 
 /* ---- labels and places -------------------------------------------------------------------------- */
 
-static void invent(char out[CALIBRATE_LABEL], uint64_t *random)
+static void random_label(char out[CALIBRATE_LABEL], uint64_t *random)
 {
     static const char starts[] = "BCDFGHJKLMNPRSTVWZ", mids[] = "bdgklmnprstvz", vowels[] = "aeiou";
     int syllables = 2 + below(random, 2), n = 0;
@@ -97,7 +97,7 @@ static bool first_letter_taken(const struct calibration_screen *s, char letter)
     return false;
 }
 
-/* Buttons keep a cell's distance. */
+/* Buttons are at least a cell apart. */
 static bool is_free(const struct calibration_screen *s, const double box[4])
 {
     for (int i = 0; i < s->n; i++) {
@@ -113,7 +113,7 @@ static bool add_target(struct calibration_screen *s, uint64_t *random)
     struct calibration_target *t = &s->targets[s->n];
     int columns = s->image.w / CELL_W, rows = s->image.h / CELL_H;
     for (int i = 0; i < TRIES; i++) {
-        invent(t->label, random);
+        random_label(t->label, random);
         int cells = (int)strlen(t->label) + 2 * PAD;
         int x = below(random, columns - cells + 1) * CELL_W,
             y = (1 + below(random, rows - 2)) * CELL_H - RISE;
@@ -147,5 +147,5 @@ int calibration_draw(struct calibration_screen *s, int w, int h, int n, uint64_t
     if (s->n == n)
         return 0;
     image_free(&s->image);
-    return err_set(e, ERR_USAGE, "%d buttons have no room on %d x %d", n, w, h);
+    return err_set(e, ERR_USAGE, "%d buttons do not fit on %d x %d", n, w, h);
 }

@@ -1,9 +1,9 @@
-/* grammar.c - the automaton made deterministic as far as it is visited, and applied to tokens.
+/* grammar.c - the lazy DFA, and masks of whole tokens.
  *
- * A state is a set of NFA states (those that consume something, and accept), closed over forks and
- * kept once.  Its row of successors, one for each byte class, is filled on demand.  A mask is one
- * walk over the token trie with a stack of states: a dead branch is skipped whole, and inside a free
- * string the rows are soon complete, so that a walk costs a few nanoseconds a node.
+ * A DFA state is a set of NFA states (those that consume something, and accept), closed over forks and stored
+ * once.  Its row of successors, one for each byte class, is filled on demand.  A mask is one walk over the
+ * token trie with a stack of states: a dead subtree is skipped, and inside a free string the rows are soon
+ * complete, so that a walk costs a few nanoseconds a node.
  *
  *   expressions (grammar_expr.c) -> NFA (grammar_nfa.c) -> states here x trie (grammar_vocab.c)
  */
@@ -14,16 +14,16 @@
 
 enum {
     UNKNOWN = -2,           /* a successor not computed yet */
-    MAX_STATES = 1 << 19,   /* far above any dialect: a runaway, not a limit to live with */
-    MASK_MEMORY = 64 << 20, /* bytes of masks kept */
+    MAX_STATES = 1 << 19,   /* far above any dialect: guards against a runaway */
+    MASK_MEMORY = 64 << 20, /* bytes of cached masks */
     MAX_FORCED = 4096,      /* bytes */
 };
 
 struct state {
     int32_t first, n; /* its NFA states: members[first .. first + n) */
     bool accepts;
-    int32_t *row;   /* [nclasses] successors, NULL until asked for */
-    uint64_t *mask; /* NULL until asked for, and again when the cache was emptied */
+    int32_t *row;   /* [nclasses] successors, or NULL */
+    uint64_t *mask; /* cached, or NULL */
 };
 
 struct grammar {
@@ -35,9 +35,9 @@ struct grammar {
     int64_t nmembers, cap_members;
     int32_t *table; /* open addressing: state + 1, 0 free */
     uint32_t table_size;
-    int32_t *seen; /* [nfa.nstates] round in which a closure met it */
+    int32_t *seen; /* [nfa.nstates] the last round whose closure has it */
     int32_t round;
-    int32_t *stack, *set; /* closure at work: [nfa.nstates] each */
+    int32_t *stack, *set; /* of the closure being computed: [nfa.nstates] each */
     int32_t nset;
     size_t mask_words, mask_bytes;
 };
@@ -50,7 +50,7 @@ static void close_begin(struct grammar *g)
     g->round++;
 }
 
-/* Adds a state and everything its forks lead to. */
+/* Adds a state and all states that its forks lead to. */
 static void close_add(struct grammar *g, int32_t from)
 {
     int32_t top = 0;
@@ -123,7 +123,7 @@ static int32_t add_state(struct grammar *g)
     return g->nstates++;
 }
 
-/* The state of the set just closed; GRAMMAR_DEAD for the empty set. */
+/* The DFA state of the closure; GRAMMAR_DEAD when it is empty. */
 static int32_t close_end(struct grammar *g)
 {
     if (!g->nset)
@@ -138,14 +138,14 @@ static int32_t close_end(struct grammar *g)
         if (s->n == g->nset && !memcmp(g->members + s->first, g->set, (size_t)g->nset * sizeof *g->set))
             return g->table[at] - 1;
     }
-    int32_t made = add_state(g);
-    g->table[at] = made + 1;
-    return made;
+    int32_t added = add_state(g);
+    g->table[at] = added + 1;
+    return added;
 }
 
-/* ---- steps --------------------------------------------------------------------------------------- */
+/* ---- transitions --------------------------------------------------------------------------------------- */
 
-/* The successors of a state by byte class, as far as they are known. Stays where it is. */
+/* The successors of a state by byte class, UNKNOWN where not computed; valid as long as the grammar. */
 static int32_t *row_of(struct grammar *g, int32_t state)
 {
     if (!g->states[state].row) {
@@ -157,7 +157,7 @@ static int32_t *row_of(struct grammar *g, int32_t state)
     return g->states[state].row;
 }
 
-static int32_t step_class(struct grammar *g, int32_t state, int class)
+static int32_t next_by_class(struct grammar *g, int32_t state, int class)
 {
     const struct state s = g->states[state];
     close_begin(g);
@@ -169,14 +169,14 @@ static int32_t step_class(struct grammar *g, int32_t state, int class)
     return row_of(g, state)[class] = close_end(g);
 }
 
-static int32_t step_byte(struct grammar *g, int32_t state, uint8_t byte)
+static int32_t next_by_byte(struct grammar *g, int32_t state, uint8_t byte)
 {
     int class = g->nfa.class_of[byte];
     int32_t to = row_of(g, state)[class];
-    return to == UNKNOWN ? step_class(g, state, class) : to;
+    return to == UNKNOWN ? next_by_class(g, state, class) : to;
 }
 
-static int32_t step_token(struct grammar *g, int32_t state, int32_t id)
+static int32_t next_by_token(struct grammar *g, int32_t state, int32_t id)
 {
     const struct state s = g->states[state];
     close_begin(g);
@@ -208,12 +208,12 @@ int grammar_advance(struct grammar *g, int state, int32_t token)
     if (token < 0 || token >= g->vocab->size)
         return GRAMMAR_DEAD;
     if (tokenizer_is_special(g->vocab->tokenizer, token))
-        return step_token(g, state, token);
+        return next_by_token(g, state, token);
     size_t n;
     const char *s = tokenizer_bytes(g->vocab->tokenizer, token, &n);
     int32_t at = n ? state : GRAMMAR_DEAD;
     for (size_t i = 0; i < n && at != GRAMMAR_DEAD; i++)
-        at = step_byte(g, at, (uint8_t)s[i]);
+        at = next_by_byte(g, at, (uint8_t)s[i]);
     return at;
 }
 
@@ -238,8 +238,8 @@ static void drop_masks(struct grammar *g)
     g->mask_bytes = 0;
 }
 
-/* One pass over the trie; row[d] holds the successors of the state reached at depth d on the path. Leaves,
- * which are most nodes, need only their parent's row. */
+/* One pass over the trie; row[d] has the successors of the state at depth d of the path.  Leaves, which most
+ * nodes are, need only the row of their parent. */
 static void walk_trie(struct grammar *g, int32_t state, uint64_t *mask)
 {
     const struct vocab *v = g->vocab;
@@ -252,7 +252,7 @@ static void walk_trie(struct grammar *g, int32_t state, uint64_t *mask)
         const struct vocab_node *node = &v->nodes[i];
         int32_t to = row[node->depth - 1][class_of[node->byte]];
         if (to == UNKNOWN)
-            to = step_class(g, at_depth[node->depth - 1], class_of[node->byte]);
+            to = next_by_class(g, at_depth[node->depth - 1], class_of[node->byte]);
         if (to == GRAMMAR_DEAD) {
             i = node->end;
             continue;
@@ -286,7 +286,7 @@ const uint64_t *grammar_mask(struct grammar *g, int state)
     return mask;
 }
 
-/* ---- what is forced ------------------------------------------------------------------------------ */
+/* ---- forced tokens ------------------------------------------------------------------------------ */
 
 /* The only symbol that may follow: a byte, or 256 + the id of an added token; -1 when there is a choice. */
 static int32_t only_symbol(const struct grammar *g, int32_t state)
@@ -318,9 +318,9 @@ static int32_t only_symbol(const struct grammar *g, int32_t state)
     return count == 1 ? byte : -1;
 }
 
-/* Whether some token has text[0..n) as a proper beginning and may go on from `state`, which is where
- * the text ends. */
-static bool token_goes_on(struct grammar *g, const char *text, size_t n, int32_t state)
+/* Whether text[0..n), after which the state is `state`, is a proper prefix of a token that is allowed to go
+ * on from there. */
+static bool longer_token_allowed(struct grammar *g, const char *text, size_t n, int32_t state)
 {
     const struct vocab *v = g->vocab;
     int32_t at = 0;
@@ -333,13 +333,13 @@ static bool token_goes_on(struct grammar *g, const char *text, size_t n, int32_t
         at = child;
     }
     for (int32_t child = at + 1; child < v->nodes[at].end; child = v->nodes[child].end)
-        if (step_byte(g, state, v->nodes[child].byte) != GRAMMAR_DEAD)
+        if (next_by_byte(g, state, v->nodes[child].byte) != GRAMMAR_DEAD)
             return true;
     return false;
 }
 
-/* Appends the forced text up to the first token that could have grown over its end; returns the
- * state after what was appended. */
+/* Appends the forced text up to the first token for which a longer one could cover the end; returns the state
+ * after what was appended. */
 static int32_t put_forced_text(struct grammar *g, int32_t from, const char *text, size_t n, bool open,
                                int32_t end, struct tokens *out)
 {
@@ -350,7 +350,7 @@ static int32_t put_forced_text(struct grammar *g, int32_t from, const char *text
         size_t len;
         tokenizer_bytes(g->vocab->tokenizer, ids.ids[i], &len);
         int32_t to = grammar_advance(g, from, ids.ids[i]);
-        if (to == GRAMMAR_DEAD || (open && token_goes_on(g, text + at, n - at, end)))
+        if (to == GRAMMAR_DEAD || (open && longer_token_allowed(g, text + at, n - at, end)))
             break;
         tokens_push(out, ids.ids[i]);
         from = to;
@@ -371,21 +371,21 @@ int grammar_forced(struct grammar *g, int state, struct tokens *out, int *after)
         size_t n = 0;
         while ((symbol = only_symbol(g, end)) >= 0 && symbol < 256 && n < sizeof text) {
             text[n++] = (char)symbol;
-            end = step_byte(g, end, (uint8_t)symbol);
+            end = next_by_byte(g, end, (uint8_t)symbol);
         }
         if (n)
             at = put_forced_text(g, at, text, n, symbol < 256, end, out);
         more = symbol >= 256 && at == end;
         if (more) {
             tokens_push(out, symbol - 256);
-            at = step_token(g, at, symbol - 256);
+            at = next_by_token(g, at, symbol - 256);
         }
     }
     *after = at;
     return (int)(out->n - before);
 }
 
-/* ---- birth and death ----------------------------------------------------------------------------- */
+/* ---- life ----------------------------------------------------------------------------- */
 
 struct grammar *grammar_compile(const struct gx *x, gx_node root, const struct tokenizer *t, struct err *e)
 {

@@ -1,12 +1,11 @@
-/* grammar.h - what may come next.
+/* grammar.h - logit masks: which tokens may come next.
  *
- * A grammar is a regular language over an alphabet of 256 bytes plus the added tokens of a
- * tokenizer: every output format of ours is regular once its depth is bounded (flat JSON objects with
- * strings, bounded numbers and lists).  It is built with the gx_ combinators into an NFA, made
- * deterministic lazily, and applied to whole tokens by walking the tokenizer's token trie, so that
- * one mask per automaton state is computed once and kept.
+ * A grammar is a regular language over 256 bytes plus the added tokens of a tokenizer.  Our output formats
+ * are regular because their depth is bounded (flat JSON objects with strings, bounded numbers and lists).
+ * The gx_ combinators build an expression, which is compiled into an NFA and made deterministic lazily.  The
+ * mask of a state is one walk over the trie of the tokenizer's tokens, computed once and cached.
  *
- * Guarantee: a token allowed by grammar_mask can always be continued to an accepted text.
+ * Guarantee: a token that grammar_mask allows can always be continued to an accepted text.
  *
  * A grammar belongs to one thread (it grows while it is used) and must be freed before its tokenizer.
  */
@@ -20,13 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- expressions: nodes owned by a builder, freed with it ----------------------------------- */
+/* ---- expressions ---------------------------------------------------------------------------- */
 
-struct gx; /* builder */
+struct gx; /* builder; owns its nodes */
 typedef int gx_node;
 
-/* Up to this many repetitions are counted exactly; a larger maximum means "unbounded", so that a
- * note of 2000 characters costs one state and not 2000.  The generation's own token limit ends it. */
+/* Up to this many repetitions are counted.  A larger maximum means unbounded, so that a note of 2000
+ * characters costs one state and not 2000; the token limit of the generation ends it. */
 enum { GX_EXACT = 256 };
 
 struct gx *gx_new(void);
@@ -41,11 +40,11 @@ gx_node gx_int(struct gx *x, int lo, int hi);                        /* decimal,
 gx_node gx_utf8(struct gx *x, const char *except, int min, int max); /* printable scalars, see below */
 gx_node gx_json_string(struct gx *x, int min, int max); /* with quotes; max counts scalars/escapes */
 
-/* gx_utf8: valid UTF-8, no control characters (C0, DEL, C1), none of the ASCII bytes in `except`.
- * gx_json_string: the same scalars without " and \, and the escapes \" \\ \n \t: the form a text has
- * after canonical serialisation, so that there is one spelling for each text. */
+/* gx_utf8: valid UTF-8 without control characters (C0, DEL, C1) and the ASCII bytes in `except`.
+ * gx_json_string: the same scalars without " and \, and the escapes \" \\ \n \t, as a canonical serialiser
+ * writes them: one spelling for each text. */
 
-/* Several nodes in a row: GX_SEQ(x, a, b, c), GX_ALT(x, a, b). */
+/* GX_SEQ(x, a, b, c), GX_ALT(x, a, b). */
 #define GX_LIST(...)                                                                                         \
     (int)(sizeof((gx_node[]){__VA_ARGS__}) / sizeof(gx_node)), (const gx_node[])                             \
     {                                                                                                        \
@@ -58,26 +57,27 @@ gx_node gx_json_string(struct gx *x, int min, int max); /* with quotes; max coun
 
 struct grammar;
 
-/* NULL when an added token is missing from the tokenizer, or the automaton is too large.  The builder may be freed afterwards. */
+/* NULL when the tokenizer lacks an added token, or the automaton is too large.  The builder may be freed
+ * afterwards. */
 struct grammar *grammar_compile(const struct gx *x, gx_node root, const struct tokenizer *t, struct err *e);
 void grammar_free(struct grammar *g);
 
 enum { GRAMMAR_DEAD = -1 };
 
 int grammar_start(struct grammar *g);
-/* State after a token, GRAMMAR_DEAD when it is not allowed. */
+/* The state after a token, GRAMMAR_DEAD when it is not allowed. */
 int grammar_advance(struct grammar *g, int state, int32_t token);
 bool grammar_accepts(struct grammar *g, int state);  /* the text may end here */
 bool grammar_finished(struct grammar *g, int state); /* accepts and nothing may follow */
-/* Bit i % 64 of word i / 64 set: token i allowed; (tokenizer_size + 63) / 64 words.
- * Borrowed, valid until the next call of grammar_mask for this grammar. */
+/* The logit mask: token i is allowed when bit i % 64 of word i / 64 is set; (tokenizer_size + 63) / 64 words.
+ * Borrowed until the next call of grammar_mask for this grammar. */
 const uint64_t *grammar_mask(struct grammar *g, int state);
-/* What must come next, whatever is chosen: appended to out as tokens (tokenised the way the tokenizer
- * would; an end-of-turn token may be among them), and the state after them.  Returns the number of
- * tokens, 0 when the next symbol is a real choice or the text may end here.
+/* Forced tokens: appends to out what must come next, in the tokenizer's own tokenization, which may include
+ * an end-of-turn token, and sets the state after it.  Returns the number of tokens, 0 when there is a
+ * choice or the text may end here.
  *
- * A forced text is cut before its last tokens when a longer token of the vocabulary could cover its end and
- * the beginning of what is freely chosen: the model keeps the tokenisation it was trained on. */
+ * A token is held back when a longer one could cover the end of the forced text and the beginning of what is
+ * chosen freely: the model keeps the tokenization of its training. */
 int grammar_forced(struct grammar *g, int state, struct tokens *out, int *after);
 
 #endif

@@ -1,7 +1,7 @@
 /* grammar_expr.c - the gx_ combinators: expressions as rows of a table.
  *
- * A node is an index.  Slices of texts and children lie in pools of the builder, byte sets are kept
- * once each.  Misuse (an empty alternative, a bad range) is a mistake of ours and ends in bug().
+ * A node is an index.  Texts and children are slices of the builder's pools, byte sets are stored once each.
+ * Misuse (an empty alternative, a bad range) ends in bug().
  */
 #include "grammar/grammar_impl.h"
 
@@ -165,8 +165,8 @@ static gx_node digits(struct gx *x, int lo, int hi)
     return byte_range(x, '0' + (unsigned)lo, '0' + (unsigned)hi);
 }
 
-/* All numbers of exactly n digits (leading zeros count as digits) from lo to hi: the first digit is
- * lo's (the rest from lo's rest up to 99..9), or strictly between (the rest is free), or hi's. */
+/* All numbers of exactly n digits, leading zeros included, from lo to hi.  The first digit is lo's (the
+ * rest goes from lo's rest to 99..9), or one between (the rest is free), or hi's. */
 static gx_node int_of_width(struct gx *x, int lo, int hi, int n)
 {
     if (n == 1)
@@ -216,7 +216,7 @@ gx_node gx_int(struct gx *x, int lo, int hi)
 /* ---- texts ------------------------------------------------------------------------------------- */
 
 /* One printable scalar: ASCII without `except`, or a well-formed longer sequence (no overlong forms,
- * no surrogates, nothing above U+10FFFF, no C1 controls). The tails are shared. */
+ * surrogates, C1 controls, nothing above U+10FFFF).  The tails are shared. */
 static gx_node printable(struct gx *x, const char *except)
 {
     struct byte_set ascii = {0};

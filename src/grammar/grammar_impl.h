@@ -1,4 +1,4 @@
-/* grammar_impl.h - what grammar_expr.c, grammar_vocab.c and grammar.c share. */
+/* grammar_impl.h - inside of a grammar; private to src/grammar. */
 #ifndef HOLORUN_GRAMMAR_GRAMMAR_IMPL_H
 #define HOLORUN_GRAMMAR_GRAMMAR_IMPL_H
 
@@ -40,7 +40,7 @@ struct gx {
 /* ---- vocabulary (grammar_vocab.c) ------------------------------------------------------------ */
 
 /* The plain tokens as a trie, laid out in depth-first order: the children of node i start at i + 1,
- * its subtree ends before node end[i], so that a walk is a loop and pruning is a jump. */
+ * its subtree ends before node end[i]: a walk is a loop, and skipping a subtree a jump. */
 struct vocab_node {
     int32_t end;   /* first node after this subtree */
     int32_t first; /* its tokens are order[first .. next node's first) */
@@ -68,7 +68,7 @@ enum nfa_kind { NFA_SET, NFA_TOKEN, NFA_FORK, NFA_ACCEPT };
 
 struct nfa_state {
     enum nfa_kind kind;
-    int32_t what; /* SET: index of sets.  TOKEN: id.  FORK: the other way out */
+    int32_t what; /* SET: index of sets.  TOKEN: id.  FORK: the other successor */
     int32_t out;
 };
 
@@ -78,7 +78,7 @@ struct nfa {
     int32_t start;
     struct byte_set *sets;
     int nsets;
-    uint8_t class_of[256]; /* bytes that no set tells apart share a class */
+    uint8_t class_of[256]; /* bytes that no set distinguishes share a class */
     uint8_t sample[256];   /* one byte of each class */
     int nclasses;
 };

@@ -1,12 +1,10 @@
-/* grammar_nfa.c - an expression becomes a nondeterministic automaton.
+/* grammar_nfa.c - compiles an expression into an NFA.
  *
- * build(node, next) makes the states that match the node and go on to `next`, and returns the first:
- * written this way round nothing needs patching, a repetition is a loop, and the tails of alternatives
- * are shared.
+ * build(node, next) makes the states that match the node and continue with `next`, and returns the first one:
+ * built from the end, no state needs patching, and alternatives share their tails.
  *
- * Every expression has sentences, and every byte is a token by itself (a tokenizer without one is
- * refused when it is opened): whatever was begun can be spelled to its end, one byte at a time if need be.
- * That is the promise "never a dead end".
+ * No dead end is possible: every expression matches some text, and every byte is a token (a tokenizer without
+ * one is refused when it is opened), so that any beginning can be completed, one byte at a time if need be.
  */
 #include "grammar/grammar_impl.h"
 
@@ -118,7 +116,7 @@ static int32_t build(struct builder *b, gx_node node, int32_t next, int depth)
     bug("an unknown grammar expression");
 }
 
-/* Splits the 256 bytes into classes by every set in turn. */
+/* Splits the 256 bytes into classes, by one set after the other. */
 static void make_classes(struct nfa *n)
 {
     memset(n->class_of, 0, sizeof n->class_of);

@@ -19,10 +19,10 @@ bool layout_is_chatml(const struct tokenizer *t)
 struct layout_marks layout_marks_vl(const struct template_traits *h)
 {
     static const char
-        front[] = "These tools can be called: <AVAILABLE_TOOLS>[",
-        behind[] = "]</AVAILABLE_TOOLS>\n\nA call of one or more of them is written as <TOOLCALL>[{\"name\": "
-                   "\"the name\", \"arguments\": {\"an argument\": \"its value\"}}]</TOOLCALL>. What they "
-                   "return follows as <TOOL_RESPONSE>[...]</TOOL_RESPONSE>.";
+        before[] = "These tools can be called: <AVAILABLE_TOOLS>[",
+        after[] = "]</AVAILABLE_TOOLS>\n\nA call of one or more of them is written as <TOOLCALL>[{\"name\": "
+                  "\"the name\", \"arguments\": {\"an argument\": \"its value\"}}]</TOOLCALL>. What they "
+                  "return follows as <TOOL_RESPONSE>[...]</TOOL_RESPONSE>.";
     return (struct layout_marks){
         .system = h->start ? "<s><SPECIAL_10>System\n" : "<SPECIAL_10>System\n",
         .user = "<SPECIAL_11>User\n",
@@ -30,11 +30,11 @@ struct layout_marks layout_marks_vl(const struct template_traits *h)
         .close = "\n",
         .newline = "\n",
         .end = "<SPECIAL_12>",
-        .tools = {h->tools[0] ? h->tools[0] : front, h->tools[0] ? h->tools[1] : behind},
+        .tools = {h->tools[0] ? h->tools[0] : before, h->tools[0] ? h->tools[1] : after},
         .trim = h->trim};
 }
 
-/* The published ChatML starts with the system block, and leaves texts as they are. */
+/* The published ChatML template has no <s>, and does not trim. */
 struct layout_marks layout_marks_of(const struct tokenizer *t, const struct template_traits *h)
 {
     static const struct layout_marks chatml = {.system = "<|im_start|>system\n",
@@ -56,34 +56,34 @@ struct layout layout_new(void)
 void layout_free(struct layout *l)
 {
     buf_free(&l->texts);
-    free(l->pieces);
+    free(l->segments);
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------------- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
-static void add(struct layout *l, const char *text, size_t len, bool special, const struct image *im)
+static void add_segment(struct layout *l, const char *text, size_t len, bool special, const struct image *im)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 8;
-        l->pieces = xrealloc(l->pieces, (unsigned long)l->cap, sizeof *l->pieces);
+        l->segments = xrealloc(l->segments, (unsigned long)l->cap, sizeof *l->segments);
     }
-    l->pieces[l->n++] = (struct layout_segment){l->texts.len, len, special, im};
+    l->segments[l->n++] = (struct layout_segment){l->texts.len, len, special, im};
     buf_put(&l->texts, text, len);
 }
 
 void layout_template(struct layout *l, const char *text)
 {
-    add(l, text, strlen(text), true, NULL);
+    add_segment(l, text, strlen(text), true, NULL);
 }
 
 void layout_text(struct layout *l, const char *text, size_t len)
 {
-    add(l, text, len, false, NULL);
+    add_segment(l, text, len, false, NULL);
 }
 
 void layout_image(struct layout *l, const struct image *im)
 {
-    add(l, "", 0, false, im);
+    add_segment(l, "", 0, false, im);
 }
 
 void layout_images_first(struct layout *l, const struct chat_part *parts, int n)
@@ -105,8 +105,8 @@ void layout_images_first(struct layout *l, const struct chat_part *parts, int n)
         layout_template(l, "\n");
 }
 
-/* Marks that mean something to the template: in a reply they can only be text. */
-static size_t mark_at(const char *s)
+/* Length of a marker of the template at s, 0: none.  In a reply it can only be plain text. */
+static size_t marker_at(const char *s)
 {
     static const char *const marks[] = {"<s>",    "</s>",    "<image>", "<img>",       "</img>",   "<unk>",
                                         "[INST]", "[/INST]", "[IMG]",   "[IMG_BREAK]", "[IMG_END]"};
@@ -128,20 +128,20 @@ void layout_reply(struct layout *l, const char *text)
 {
     const char *from = text, *p = text;
     while (*p) {
-        size_t mark = mark_at(p);
+        size_t mark = marker_at(p);
         if (mark) {
-            add(l, from, (size_t)(p - from), true, NULL);
+            add_segment(l, from, (size_t)(p - from), true, NULL);
             layout_text(l, p, mark);
             from = p + mark;
         }
         p += mark ? mark : 1;
     }
-    add(l, from, (size_t)(p - from), true, NULL);
+    add_segment(l, from, (size_t)(p - from), true, NULL);
 }
 
-/* ---- ends ------------------------------------------------------------------------------------------------ */
+/* ---- trimming -------------------------------------------------------------------------------- */
 
-/* What Python's strip() cuts away. */
+/* White space as Python's strip() has it. */
 static bool is_space(uint32_t c)
 {
     return (c >= 9 && c <= 13) || (c >= 28 && c <= 32) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
@@ -149,7 +149,7 @@ static bool is_space(uint32_t c)
            c == 0x3000;
 }
 
-static size_t space_in_front(const char *s, size_t n)
+static size_t leading_space(const char *s, size_t n)
 {
     size_t at = 0;
     uint32_t c;
@@ -158,7 +158,7 @@ static size_t space_in_front(const char *s, size_t n)
     return at;
 }
 
-static size_t space_behind(const char *s, size_t n)
+static size_t trailing_space(const char *s, size_t n)
 {
     size_t end = n;
     while (end) {
@@ -177,24 +177,24 @@ bool layout_trim(struct layout *l, int from)
 {
     bool any = false;
     for (int i = from; i < l->n && !any; i++) {
-        struct layout_segment *p = &l->pieces[i];
-        size_t space = space_in_front(l->texts.data + p->at, p->len);
+        struct layout_segment *p = &l->segments[i];
+        size_t space = leading_space(l->texts.data + p->at, p->len);
         p->at += space;
         p->len -= space;
         any = p->len || p->image;
     }
     for (int i = l->n - 1; i >= from && any; i--) {
-        struct layout_segment *p = &l->pieces[i];
-        p->len -= space_behind(l->texts.data + p->at, p->len);
+        struct layout_segment *p = &l->segments[i];
+        p->len -= trailing_space(l->texts.data + p->at, p->len);
         if (p->len || p->image)
             break;
     }
     return any;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------ */
+/* ---- encoding ------------------------------------------------------------------------------------------ */
 
-/* Pieces [from, to) are texts. */
+/* Segments [from, to) are texts. */
 static int encode_texts(const struct layout *l, int from, int to, const struct tokenizer *t,
                         const struct layout_sink *sink, struct err *e)
 {
@@ -202,7 +202,7 @@ static int encode_texts(const struct layout *l, int from, int to, const struct t
     struct tokens ids = {0};
     for (int i = from; i < to; i++)
         parts[i - from] =
-            (struct text_part){l->texts.data + l->pieces[i].at, l->pieces[i].len, l->pieces[i].special};
+            (struct text_part){l->texts.data + l->segments[i].at, l->segments[i].len, l->segments[i].special};
     tokenizer_encode_parts(t, parts, to - from, &ids);
     int rc = sink->tokens(sink->arg, ids.ids, ids.n, e);
     tokens_free(&ids);
@@ -216,9 +216,9 @@ int layout_encode(const struct layout *l, const struct tokenizer *t, const struc
     if (l->texts.full)
         return err_set(e, ERR_USAGE, "the conversation has more than %d bytes of text", TEXT_MAX);
     for (int i = 0, from = 0; i <= l->n; i++) {
-        if (i < l->n && !l->pieces[i].image)
+        if (i < l->n && !l->segments[i].image)
             continue;
-        if (encode_texts(l, from, i, t, to, e) || (i < l->n && to->image(to->arg, l->pieces[i].image, e)))
+        if (encode_texts(l, from, i, t, to, e) || (i < l->n && to->image(to->arg, l->segments[i].image, e)))
             return -1;
         from = i + 1;
     }
@@ -230,9 +230,9 @@ char *layout_render(const struct layout *l)
     struct buf out;
     buf_init(&out, 2 * (size_t)TEXT_MAX);
     for (int i = 0; i < l->n; i++) {
-        if (l->pieces[i].image)
+        if (l->segments[i].image)
             buf_puts(&out, "<image>");
-        buf_put(&out, l->texts.data + l->pieces[i].at, l->pieces[i].len);
+        buf_put(&out, l->texts.data + l->segments[i].at, l->segments[i].len);
     }
     char *text = buf_take(&out);
     buf_free(&out);

@@ -1,13 +1,13 @@
-/* chat_template.c - a list of messages the way the published template renders it (chat_template.h).
+/* chat_template.c - renders a list of messages as the published template does (chat_template.h).
  *
  *   <s><SPECIAL_10>System\n{system}{tools}\n
  *   <SPECIAL_11>User\n{images}{text}\n
  *   <SPECIAL_11>Assistant\n{text}\n\n<TOOLCALL>[{calls}]</TOOLCALL>\n<SPECIAL_12>\n
- *   <SPECIAL_11>User\n<TOOL_RESPONSE>[{results}]</TOOL_RESPONSE>\n          results in a row share a turn
+ *   <SPECIAL_11>User\n<TOOL_RESPONSE>[{results}]</TOOL_RESPONSE>\n          consecutive results share a turn
  *
- * White space at the ends of {system}, {images}{text} and an assistant's {text} is cut away, of results and behind
- * images line breaks in front.
- * The sentences around the tools are those of the model's own template, where it is understood (template_traits.c), else ours.
+ * {system}, {images}{text} and an assistant's {text} are trim_since; results, and texts after images, lose
+ * their leading line breaks.  The sentences around the tools are those of the model's own template where
+ * template_traits.c understands it, else ours.
  */
 #include "text/chat_layout.h"
 
@@ -16,7 +16,7 @@
 
 static const char think_end[] = "</think>";
 
-/* ---- switches --------------------------------------------------------------------------------------------- */
+/* ---- switches -------------------------------------------------------------------------------- */
 
 static const char *find(const char *s, size_t n, const char *word)
 {
@@ -35,8 +35,8 @@ static void put_without(struct buf *out, const char *s, size_t n, const char *wo
     buf_put(out, s, n);
 }
 
-/* The switches in one text: 1 thinking, -1 not, 0 none. Text without them goes to out, which may be NULL.
- * "/think" as a part of "</think>" is none. */
+/* The switch in a text: 1 think, -1 do not, 0 none.  The text without switches goes to out, which may be
+ * NULL. "/think" inside "</think>" is none. */
 static int read_switches(const char *s, struct buf *out)
 {
     bool on = false, off = false;
@@ -89,9 +89,9 @@ static bool thinks(const struct chat_conversation *c)
     return think;
 }
 
-/* ---- messages ----------------------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
-/* Text of people without the switches. */
+/* A text without its switches. */
 static void put_text(struct layout *l, const char *text)
 {
     struct buf left;
@@ -101,19 +101,19 @@ static void put_text(struct layout *l, const char *text)
     buf_free(&left);
 }
 
-/* What was laid out since `from`, trimmed where the template does that; whether anything is left. */
-static bool trimmed(struct layout *l, const struct layout_marks *m, int from)
+/* Trims what was laid out since `from` where the template does; whether anything is left. */
+static bool trim_since(struct layout *l, const struct layout_marks *m, int from)
 {
     bool any = false;
     if (m->trim)
         return layout_trim(l, from);
     for (int i = from; i < l->n; i++)
-        any = any || l->pieces[i].len || l->pieces[i].image;
+        any = any || l->segments[i].len || l->segments[i].image;
     return any;
 }
 
-/* The template cuts line breaks before a text away by themselves. */
-static const char *behind_breaks(const char *text, const struct layout_marks *m)
+/* The template cuts leading line breaks separately. */
+static const char *skip_breaks(const char *text, const struct layout_marks *m)
 {
     return m->trim ? text + strspn(text, "\n") : text;
 }
@@ -136,7 +136,7 @@ static void put_system(struct layout *l, const struct chat_conversation *c, cons
     if (c->n && c->messages[0].role == CHAT_SYSTEM) {
         char *text = joined_text(&c->messages[0]);
         put_text(l, text);
-        any = trimmed(l, m, 1);
+        any = trim_since(l, m, 1);
         free(text);
     }
     if (c->n_tools) {
@@ -155,7 +155,7 @@ static void put_user(struct layout *l, const struct chat_message *m, enum chat_p
     if (place == CHAT_PLACE_TEMPLATE) {
         char *text = joined_text(m);
         layout_images_first(l, m->parts, m->n);
-        put_text(l, behind_breaks(text, marks));
+        put_text(l, skip_breaks(text, marks));
         free(text);
     }
     for (int i = 0; i < m->n && place == CHAT_PLACE_INLINE; i++) {
@@ -164,7 +164,7 @@ static void put_user(struct layout *l, const struct chat_message *m, enum chat_p
         else if (m->parts[i].text)
             put_text(l, m->parts[i].text);
     }
-    trimmed(l, marks, from);
+    trim_since(l, marks, from);
     layout_template(l, marks->close);
 }
 
@@ -174,21 +174,21 @@ static void put_assistant(struct layout *l, const struct chat_message *m, const 
     layout_template(l, marks->reply);
     int from = l->n;
     layout_reply(l, text);
-    bool any = trimmed(l, marks, from);
+    bool any = trim_since(l, marks, from);
     if (m->n_calls)
         put_list(l, any ? "\n\n<TOOLCALL>[" : "<TOOLCALL>[", m->calls, m->n_calls, "]</TOOLCALL>");
     layout_template(l, "\n<SPECIAL_12>\n");
     free(text);
 }
 
-/* n results in a row. */
+/* n consecutive results. */
 static void put_results(struct layout *l, const struct chat_message *m, int n,
                         const struct layout_marks *marks)
 {
     char **results = xcalloc((unsigned long)n, sizeof *results);
     const char **texts = xcalloc((unsigned long)n, sizeof *texts);
     for (int i = 0; i < n; i++)
-        texts[i] = behind_breaks(results[i] = joined_text(&m[i]), marks);
+        texts[i] = skip_breaks(results[i] = joined_text(&m[i]), marks);
     put_list(l, "<SPECIAL_11>User\n<TOOL_RESPONSE>[", texts, n, "]</TOOL_RESPONSE>\n");
     for (int i = 0; i < n; i++)
         free(results[i]);
@@ -204,7 +204,7 @@ static int results_from(const struct chat_conversation *c, int i)
     return n;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------ */
+/* ---- the conversation ------------------------------------------------------------------------ */
 
 static int check(const struct chat_conversation *c, struct err *e)
 {

@@ -62,7 +62,7 @@ static const char *keep_text(struct conversation *v, char *text)
     return v->texts[v->n_texts++] = text;
 }
 
-/* {"function": {"name": ..., "arguments": an object, or the text of one}}, or what is inside alone */
+/* {"function": {"name": ..., "arguments": an object, or its JSON text}}, or the inner object alone */
 static int read_call(struct conversation *v, const json_t *call, const char **out, struct err *e)
 {
     const json_t *inner = json_object_get(call, "function");
@@ -140,7 +140,7 @@ int conversation_parse(struct conversation *v, const char *text, size_t len, str
     *v = (struct conversation){0};
     v->root = len > CONVERSATION_BYTES ? NULL : json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
     if (!v->root)
-        return err_set(e, ERR_USAGE, "no JSON of at most %d bytes: %s", CONVERSATION_BYTES, why.text);
+        return err_set(e, ERR_USAGE, "not JSON of at most %d bytes: %s", CONVERSATION_BYTES, why.text);
     const json_t *list = json_is_array(v->root) ? v->root : json_object_get(v->root, "messages");
     size_t n = json_array_size(list);
     if (!n || n > CONVERSATION_MESSAGES)
@@ -159,7 +159,7 @@ int conversation_parse(struct conversation *v, const char *text, size_t len, str
     return json_is_object(v->root) ? read_tools(v, json_object_get(v->root, "tools"), e) : 0;
 }
 
-/* A name is relative to the folder of the conversation. */
+/* File names are relative to the folder of the conversation. */
 static int read_images(struct conversation *v, const char *path, struct err *e)
 {
     const char *slash = strrchr(path, '/');

@@ -1,4 +1,4 @@
-/* template_file.c - the chat template in a model's directory: what of it counts, and whether it is one known here. */
+/* template_file.c - the chat template in a model's directory: its traits, and whether it is a known one. */
 #include "text/chat_layout.h"
 
 #include "base/file.h"
@@ -12,8 +12,6 @@ const char *chat_end_mark(const struct tokenizer *t)
 {
     return layout_is_chatml(t) ? "<|im_end|>" : "<SPECIAL_12>";
 }
-
-/* ---- is this the model's own template? --------------------------------------------------------------------- */
 
 /* The value of "chat_template" in a file: a text, or a list of named ones. */
 static char *template_inside(const char *dir, const char *file)
@@ -35,7 +33,7 @@ static char *template_inside(const char *dir, const char *file)
     return text;
 }
 
-/* The template of a model directory: a file of its own, or inside another. NULL: none. */
+/* The template of a model directory, a file of its own or inside another; NULL: none. */
 static char *read_template(const char *dir)
 {
     char *path = xasprintf("%s/chat_template.jinja", dir), *text = NULL;
@@ -52,15 +50,15 @@ struct template_traits template_traits_of(const char *dir)
     char *text = read_template(dir);
     struct template_traits h = {.start = !text || strstr(text, "bos_token") || strstr(text, "<s>"),
                                 .trim = !text || strstr(text, "strip()") || strstr(text, "| trim")};
-    struct buf front, behind;
-    buf_init(&front, SENTENCES);
-    buf_init(&behind, SENTENCES);
-    if (text && chat_tools_read(text, &front, &behind)) {
-        h.tools[0] = buf_take(&front);
-        h.tools[1] = buf_take(&behind);
+    struct buf before, after;
+    buf_init(&before, SENTENCES);
+    buf_init(&after, SENTENCES);
+    if (text && template_read_tools(text, &before, &after)) {
+        h.tools[0] = buf_take(&before);
+        h.tools[1] = buf_take(&after);
     }
-    buf_free(&front);
-    buf_free(&behind);
+    buf_free(&before);
+    buf_free(&after);
     free(text);
     return h;
 }
@@ -99,11 +97,10 @@ const char *chat_check(const char *dir, const struct tokenizer *t)
     if (same)
         return NULL;
     if (chatml && alike)
-        return "the model's chat template is not one known here, but it has the marks of ChatML, whose "
-               "layout "
-               "as Nemotron 3 has it is used";
-    return alike ? "the model's chat template is not one known here, but it has the marks of Nemotron VL, "
+        return "the model's chat template is not a known one, but it has the markers of ChatML: the layout "
+               "of Nemotron 3 is used";
+    return alike ? "the model's chat template is not a known one, but it has the markers of Nemotron VL, "
                    "whose layout is used"
-                 : "the model's chat template has other marks than Nemotron VL, whose layout is used: "
+                 : "the model's chat template has other markers than Nemotron VL, whose layout is used: "
                    "replies may be poor";
 }

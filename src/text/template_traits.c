@@ -1,15 +1,15 @@
 /* template_traits.c - what a model's own template writes around its tools (chat_layout.h).
  *
- * The published templates announce tools in a block of this shape, where the sentences are the model's own:
+ * The published templates list tools in a block of this shape, with sentences of the model's own:
  *
  *   {%- if tools -%}
- *     {%- if ... -%} {{- '\n\n' -}} {%- endif -%}            parts it from the system text, which is done anyway
- *     {{- 'sentences <AVAILABLE_TOOLS>[' -}} ...             texts in front
+ *     {%- if ... -%} {{- '\n\n' -}} {%- endif -%}        separates it from the system text: always done
+ *     {{- 'sentences <AVAILABLE_TOOLS>[' -}} ...         texts before the tools
  *     {%- for tool in tools -%} ... {%- endfor -%}
- *     {{- ']</AVAILABLE_TOOLS> sentences' -}} ...            texts behind
+ *     {{- ']</AVAILABLE_TOOLS> sentences' -}} ...        texts after the tools
  *   {%- endif -%}
  *
- * A block that has anything else at its own level is not understood; then chat_template.c has its own sentences.
+ * A block with anything else at its own level is not understood; then our own sentences are used.
  */
 #include "text/chat_layout.h"
 
@@ -19,9 +19,9 @@
 struct tag {
     char kind; /* the second character */
     const char *text;
-    size_t len;         /* of what is inside, without dashes and spaces at the ends */
-    bool front, behind; /* has a dash there: space outside is cut away */
-    bool words, space;  /* what stood between it and the tag before */
+    size_t len;        /* of what is inside, without dashes and spaces at the ends */
+    bool front, back;  /* has a dash there: white space outside is cut */
+    bool words, space; /* found between the previous tag and this one */
 };
 
 static bool is_blank(char c)
@@ -29,7 +29,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* Where a tag of this kind is closed; what is quoted in it does not count.  NULL: nowhere. */
+/* Where a tag of this kind closes, quoted text left out; NULL: nowhere. */
 static const char *close_of(char kind, const char *p, const char *end)
 {
     char quote = 0, last = kind == '{' ? '}' : kind;
@@ -46,7 +46,7 @@ static const char *close_of(char kind, const char *p, const char *end)
     return NULL;
 }
 
-/* The next tag, behind *at; false when there is none. */
+/* The next tag from *at on, which moves past it; false when there is none. */
 static bool next_tag(const char **at, const char *end, struct tag *t)
 {
     *t = (struct tag){0};
@@ -62,9 +62,9 @@ static bool next_tag(const char **at, const char *end, struct tag *t)
     *at = close + 2;
     p += 2;
     t->front = p < close && *p == '-';
-    t->behind = close - p > t->front && close[-1] == '-';
+    t->back = close - p > t->front && close[-1] == '-';
     p += t->front;
-    close -= t->behind;
+    close -= t->back;
     while (p < close && is_blank(*p))
         p++;
     while (close > p && is_blank(close[-1]))
@@ -74,18 +74,18 @@ static bool next_tag(const char **at, const char *end, struct tag *t)
     return true;
 }
 
-static bool is(const struct tag *t, const char *words)
+static bool tag_is(const struct tag *t, const char *words)
 {
     return t->kind == '%' && t->len == strlen(words) && !memcmp(t->text, words, t->len);
 }
 
-static bool begins(const struct tag *t, const char *word)
+static bool tag_begins(const struct tag *t, const char *word)
 {
     size_t n = strlen(word);
     return t->kind == '%' && t->len > n && !memcmp(t->text, word, n);
 }
 
-/* Appends the text that an expression is; false when it is more than one text in quotes. */
+/* Appends the value of an expression; false when it is not a single quoted text. */
 static bool put_quoted(const struct tag *t, struct buf *out)
 {
     static const char from[] = "nrt\\'\"", to[] = "\n\r\t\\'\"";
@@ -102,37 +102,37 @@ static bool put_quoted(const struct tag *t, struct buf *out)
     return true;
 }
 
-/* One tag of the block's own level; false when it is none of those above.  *to: where texts go. */
-static bool put_tag(const struct tag *t, const struct tag *before, struct buf **to, struct buf *front,
-                    struct buf *behind)
+/* One tag at the block's own level; false when it is not one of those above.  *to receives texts. */
+static bool put_tag(const struct tag *t, const struct tag *last, struct buf **to, struct buf *before,
+                    struct buf *after)
 {
-    if (t->words || (t->space && !before->behind && !t->front))
+    if (t->words || (t->space && !last->back && !t->front))
         return false;
     if (t->kind == '{')
         return put_quoted(t, *to);
-    if (begins(t, "if "))
-        return *to == front && !front->len;
-    if (*to != front || !is(t, "for tool in tools"))
+    if (tag_begins(t, "if "))
+        return *to == before && !before->len;
+    if (*to != before || !tag_is(t, "for tool in tools"))
         return t->kind == '#';
-    *to = behind;
+    *to = after;
     return true;
 }
 
-bool chat_tools_read(const char *text, struct buf *front, struct buf *behind)
+bool template_read_tools(const char *text, struct buf *before, struct buf *after)
 {
     const char *at = text, *end = text + strlen(text);
-    struct tag t = {0}, before;
-    struct buf *to = front;
-    while (!is(&t, "if tools"))
+    struct tag t = {0}, last;
+    struct buf *to = before;
+    while (!tag_is(&t, "if tools"))
         if (!next_tag(&at, end, &t))
             return false;
-    for (int depth = 0; before = t, next_tag(&at, end, &t);) {
-        bool ends = is(&t, "endif") || is(&t, "endfor");
+    for (int depth = 0; last = t, next_tag(&at, end, &t);) {
+        bool ends = tag_is(&t, "endif") || tag_is(&t, "endfor");
         if (ends && depth == 0)
-            return to == behind && front->len && behind->len && !front->full && !behind->full;
-        if (depth == 0 && !put_tag(&t, &before, &to, front, behind))
+            return to == after && before->len && after->len && !before->full && !after->full;
+        if (depth == 0 && !put_tag(&t, &last, &to, before, after))
             return false;
-        depth += begins(&t, "if ") || begins(&t, "for ");
+        depth += tag_begins(&t, "if ") || tag_begins(&t, "for ");
         depth -= ends;
     }
     return false;

@@ -1,11 +1,11 @@
 /* tokenizer.c - see tokenizer.h.
  *
- * Encoding runs through four stages, each a function that cuts its text and hands the cuts on:
- *   encode_parts   added tokens out of parts where they are recognised
- *   encode_plain   valid UTF-8 from bytes that are none (those become byte tokens)
- *   encode_split   one regular expression after the other, matches and gaps are pieces
- *   encode_piece   byte-pair merges: of all neighbours the pair with the lowest rank is joined first
- * The merging keeps candidate pairs in a heap, so that a piece of n bytes costs n log n however long.
+ * Encoding has four stages, each of which splits its text for the next:
+ *   encode_parts   at added tokens, in parts where they are recognised
+ *   encode_plain   into valid UTF-8 and other bytes, which become byte tokens
+ *   encode_split   by one regular expression after the other, into matches and gaps
+ *   encode_word    byte-pair merges: of all neighbours the pair with the lowest rank is merged first
+ * Candidate pairs are kept in a heap, so that a word of n bytes costs n log n.
  */
 #include "text/tokenizer_impl.h"
 
@@ -52,7 +52,7 @@ uint32_t tokenizer_merge_slot(const struct tokenizer *t, int32_t left, int32_t r
     return i;
 }
 
-const struct merge *tokenizer_find_merge(const struct tokenizer *t, int32_t left, int32_t right)
+static const struct merge *find_merge(const struct tokenizer *t, int32_t left, int32_t right)
 {
     const struct merge *m = &t->merges[tokenizer_merge_slot(t, left, right)];
     return m->result >= 0 ? m : NULL;
@@ -72,12 +72,12 @@ static int32_t added_at(const struct tokenizer *t, const char *s, size_t n)
 
 /* ---- merging -------------------------------------------------------------------------------------- */
 
-struct symbol { /* a token of the piece so far; dead ones have id -1 */
+struct symbol { /* a token of the word so far; merged ones have id -1 */
     int32_t id;
     int prev, next; /* -1 at the ends */
 };
 
-struct candidate { /* two neighbours that may be joined */
+struct candidate { /* two neighbours that may be merged */
     int32_t rank;
     int at; /* the left one */
     int32_t left, right;
@@ -126,18 +126,18 @@ static void offer_pair(struct encoder *x, int at)
     if (next < 0)
         return;
     int32_t left = x->symbols[at].id, right = x->symbols[next].id;
-    const struct merge *m = tokenizer_find_merge(x->t, left, right);
+    const struct merge *m = find_merge(x->t, left, right);
     if (m)
         heap_push(x, (struct candidate){m->rank, at, left, right});
 }
 
-static void join_pair(struct encoder *x, const struct candidate *c)
+static void merge_pair(struct encoder *x, const struct candidate *c)
 {
     struct symbol *a = &x->symbols[c->at];
     int next = a->next;
     if (a->id != c->left || next < 0 || x->symbols[next].id != c->right)
-        return; /* one of the two has been joined to something else meanwhile */
-    a->id = tokenizer_find_merge(x->t, c->left, c->right)->result;
+        return; /* one of the two has been merged with another meanwhile */
+    a->id = find_merge(x->t, c->left, c->right)->result;
     a->next = x->symbols[next].next;
     x->symbols[next].id = -1;
     if (a->next >= 0)
@@ -146,7 +146,7 @@ static void join_pair(struct encoder *x, const struct candidate *c)
     offer_pair(x, c->at);
 }
 
-static void encode_piece(struct encoder *x, const char *s, size_t len)
+static void encode_word(struct encoder *x, const char *s, size_t len)
 {
     int32_t whole = x->t->ignore_merges || len == 1 ? tokenizer_find_plain(x->t, s, len) : -1;
     if (whole >= 0) {
@@ -154,7 +154,7 @@ static void encode_piece(struct encoder *x, const char *s, size_t len)
         return;
     }
     int n = (int)len;
-    if (n > x->cap) { /* a join removes one symbol and offers at most two pairs */
+    if (n > x->cap) { /* a merge removes one symbol and offers at most two pairs */
         x->cap = n * 2;
         x->symbols = xrealloc(x->symbols, (unsigned long)x->cap, sizeof *x->symbols);
         x->heap = xrealloc(x->heap, (unsigned long)x->cap * 3, sizeof *x->heap);
@@ -166,16 +166,16 @@ static void encode_piece(struct encoder *x, const char *s, size_t len)
         offer_pair(x, i);
     while (x->heap_n) {
         struct candidate c = heap_pop(x);
-        join_pair(x, &c);
+        merge_pair(x, &c);
     }
     for (int i = 0; i >= 0; i = x->symbols[i].next)
         tokens_push(x->out, x->symbols[i].id);
 }
 
-/* ---- cutting ----------------------------------------------------------------------------------------- */
+/* ---- splitting ----------------------------------------------------------------------------------------- */
 
-/* Next match at or after `from`; false when there is none.  The compiled form gives up on texts that
- * need a deep stack, where the interpreter goes on; one that exceeds its limits too counts as no match. */
+/* Next match at or after `from`; false when there is none.  The JIT gives up on texts that need a deep stack,
+ * for which the interpreter is tried; beyond its limits, too, nothing matches. */
 static bool next_match(struct encoder *x, const pcre2_code *re, const char *s, size_t n, size_t from,
                        size_t *begin, size_t *end)
 {
@@ -195,12 +195,12 @@ static void encode_split(struct encoder *x, int stage, const char *s, size_t n)
     if (n == 0)
         return;
     if (stage == x->t->n_splits) {
-        encode_piece(x, s, n);
+        encode_word(x, s, n);
         return;
     }
     size_t done = 0, from = 0, begin, end;
     while (from < n && next_match(x, x->t->splits[stage], s, n, from, &begin, &end)) {
-        if (end <= begin) { /* an empty match cuts nothing; go on behind the next character */
+        if (end <= begin) { /* an empty match splits nothing: continue after the next character */
             for (from = end + 1; from < n && (s[from] & 0xc0) == 0x80; from++)
                 ;
             continue;
@@ -212,14 +212,12 @@ static void encode_split(struct encoder *x, int stage, const char *s, size_t n)
     encode_split(x, stage + 1, s + done, n - done);
 }
 
-enum {
-    PIECE_MAX = 1 << 24
-}; /* positions are kept in an int: longer texts are cut here, whatever stands there */
+enum { SPLIT_MAX = 1 << 24 }; /* positions are ints: longer texts are split here, wherever that is */
 
 static void encode_plain(struct encoder *x, const char *s, size_t n)
 {
     while (n) {
-        size_t valid = utf8_valid_prefix(s, n < PIECE_MAX ? n : PIECE_MAX);
+        size_t valid = utf8_valid_prefix(s, n < SPLIT_MAX ? n : SPLIT_MAX);
         encode_split(x, 0, s, valid);
         s += valid;
         n -= valid;
@@ -237,7 +235,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Ends the plain text before an added token, without the white space that the token takes. */
+/* Encodes the plain text before an added token, without the white space that the token swallows. */
 static void flush_plain(struct encoder *x, struct buf *plain, const struct token *before_token)
 {
     if (before_token && before_token->lstrip)
@@ -287,7 +285,7 @@ void tokenizer_encode(const struct tokenizer *t, const char *text, size_t len, b
     tokenizer_encode_parts(t, &(struct text_part){text, len, special}, 1, out);
 }
 
-/* ---- tokens ---------------------------------------------------------------------------------------------- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 int tokenizer_size(const struct tokenizer *t)
 {
@@ -303,9 +301,9 @@ int32_t tokenizer_find(const struct tokenizer *t, const char *token)
 
 const char *tokenizer_check(const struct tokenizer *t)
 {
-    return t->trained_split && t->n_splits == 1 ? NULL
-                                                : "the tokenizer cuts text by another pattern than the one "
-                                                  "of the training; the file's is used";
+    if (t->trained_split && t->n_splits == 1)
+        return NULL;
+    return "the tokenizer splits text by another pattern than the one of the training; the file's is used";
 }
 
 bool tokenizer_is_special(const struct tokenizer *t, int32_t id)

@@ -1,12 +1,11 @@
-/* tokenizer_file.c - tokenizer.json into a struct tokenizer.
+/* tokenizer_file.c - reads a tokenizer.json.
  *
- * What is understood is what this family and its relatives publish: model BPE at byte level, no
- * normaliser, a pre-tokenizer made of Split steps and ByteLevel.  Anything else changes the ids and is
- * refused with the part named.
+ * It supports what this family publishes: byte-level BPE, no normalizer, a pre-tokenizer of Split and
+ * ByteLevel steps.  Anything else would change the ids and is refused by name.
  *
- * The vocabulary and the merges are read from the text itself (tokenizer_json.h), the rest as JSON values.
- * A byte-level vocabulary spells each byte as one printable character (GPT-2's table): printable Latin-1
- * bytes as themselves, the others as U+0100 and following.  Added tokens are spelled as they are.
+ * The vocabulary and the merges are read in place (tokenizer_json.h), the rest as JSON values.  A byte-level
+ * vocabulary spells each byte as one printable character (GPT-2's table): printable Latin-1 bytes as
+ * themselves, the others as U+0100 and following.  Added tokens are spelled as they are.
  */
 #include "text/tokenizer_impl.h"
 
@@ -50,8 +49,8 @@ static struct alphabet make_alphabet(void)
     return a;
 }
 
-/* Bytes of a spelled token; -1 when a character stands for none or it is too long. */
-static int unspell(const struct alphabet *a, const char *s, int n, char out[MAX_TOKEN])
+/* Decodes a spelled token into bytes; their number, -1 for other characters or a token too long. */
+static int decode_spelling(const struct alphabet *a, const char *s, int n, char out[MAX_TOKEN])
 {
     int len = 0;
     for (int i = 0; i < n; len++) {
@@ -84,7 +83,7 @@ static int token_id(const json_t *v)
                : -1;
 }
 
-/* Highest id of the added tokens, -1 without any, -2 when one is impossible. */
+/* Highest id of the added tokens, -1 without any, -2 when one is out of range. */
 static int top_added(const json_t *added)
 {
     int top = -1;
@@ -113,7 +112,7 @@ static int read_added(struct tokenizer *t, const json_t *added, struct err *e)
             return err_set(e, ERR_MODEL, "tokenizer.json: added token %d has no content of 1 to %d bytes", id,
                            MAX_TOKEN);
         if (t->tokens[id].len)
-            return err_set(e, ERR_MODEL, "tokenizer.json: added token %d is there twice", id);
+            return err_set(e, ERR_MODEL, "tokenizer.json: added token %d occurs twice", id);
         if (json_is_true(json_object_get(v, "single_word")))
             return err_set(e, ERR_MODEL,
                            "tokenizer.json: added token '%s' is single_word, which is not implemented",
@@ -140,22 +139,21 @@ static int read_word(struct tokenizer *t, const struct alphabet *a, const char *
         return 0;
     }
     if (k->len)
-        return err_set(e, ERR_MODEL, "tokenizer.json: id %d is there twice, the second time as '%s'", id,
-                       key);
-    int len = unspell(a, key, n, bytes);
+        return err_set(e, ERR_MODEL, "tokenizer.json: id %d occurs twice, the second time as '%s'", id, key);
+    int len = decode_spelling(a, key, n, bytes);
     if (len <= 0)
         return err_set(e, ERR_MODEL, "tokenizer.json: token %d '%s' is not spelled in the byte alphabet", id,
                        key);
     return set_token(t, id, bytes, (size_t)len, e);
 }
 
-/* Reads {"word": id, ...}: with `t` sets the tokens, without only finds the highest id. */
+/* Reads {"word": id, ...} into t; without t it only finds the highest id. */
 static int read_vocab(struct tokenizer *t, struct json_reader r, int *top, struct err *e)
 {
     struct alphabet alphabet = make_alphabet();
     char key[2 * MAX_TOKEN + 8];
     if (!json_next(&r, '{'))
-        return bad(e, "'vocab' is no object");
+        return bad(e, "'vocab' is not an object");
     if (json_next(&r, '}'))
         return 0;
     for (int count = 0;; count++) {
@@ -172,7 +170,7 @@ static int read_vocab(struct tokenizer *t, struct json_reader r, int *top, struc
         if (!json_next(&r, ','))
             break;
     }
-    return json_next(&r, '}') ? 0 : bad(e, "something in the vocabulary is no entry");
+    return json_next(&r, '}') ? 0 : bad(e, "the vocabulary has something other than entries");
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
@@ -250,7 +248,7 @@ struct merge_list {
     size_t n, cap;
 };
 
-/* The two spelled halves of a merge, which is "left right" or ["left", "right"]; false when it is neither. */
+/* Reads the two spelled halves of a merge, "left right" or ["left", "right"]; false when it is neither. */
 static bool read_halves(struct json_reader *r, char left[2 * HALF_MAX], char right[HALF_MAX], int len[2])
 {
     if (json_next(r, '[')) {
@@ -279,7 +277,8 @@ static int read_merge(const struct tokenizer *t, const struct alphabet *a, struc
     int32_t rank = (int32_t)list->n;
     if (!read_halves(r, left, right, len))
         return err_set(e, ERR_MODEL, "tokenizer.json: merge %d is not a pair", rank);
-    int n = unspell(a, left, len[0], both), m = n < 0 ? -1 : unspell(a, right, len[1], both + n);
+    int n = decode_spelling(a, left, len[0], both),
+        m = n < 0 ? -1 : decode_spelling(a, right, len[1], both + n);
     if (m < 0)
         return err_set(e, ERR_MODEL, "tokenizer.json: merge %d is not spelled in the byte alphabet", rank);
     struct merge merge = {.left = tokenizer_find_plain(t, both, (size_t)n),
@@ -303,14 +302,14 @@ static int read_list(const struct tokenizer *t, struct json_reader r, struct mer
 {
     struct alphabet alphabet = make_alphabet();
     if (!r.at || !json_next(&r, '['))
-        return bad(e, "'merges' is no list");
+        return bad(e, "'merges' is not a list");
     if (json_next(&r, ']'))
         return 0;
     do {
         if (read_merge(t, &alphabet, &r, list, e))
             return -1;
     } while (json_next(&r, ','));
-    return json_next(&r, ']') ? 0 : bad(e, "something in 'merges' is no merge");
+    return json_next(&r, ']') ? 0 : bad(e, "'merges' has something other than merges");
 }
 
 static int read_merges(struct tokenizer *t, struct json_reader r, struct err *e)
@@ -323,21 +322,21 @@ static int read_merges(struct tokenizer *t, struct json_reader r, struct err *e)
         t->merges[k].result = -1;
     for (size_t i = 0; i < list.n; i++) {
         struct merge *slot = &t->merges[tokenizer_merge_slot(t, list.items[i].left, list.items[i].right)];
-        if (slot->result < 0) /* a pair that comes again would never be used */
+        if (slot->result < 0) /* only the first of equal pairs is ever used */
             *slot = list.items[i];
     }
     free(list.items);
     return rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------ */
+/* ---- the file ------------------------------------------------------------------------------------------ */
 
 static bool is_empty(const json_t *v)
 {
     return !v || json_is_null(v) || (json_is_string(v) && json_string_length(v) == 0);
 }
 
-/* What would change the ids in a way that is not implemented here. */
+/* Refuses what changes the ids and is not implemented. */
 static int check_kind(const json_t *root, const json_t *model, struct err *e)
 {
     const char *type = json_string_value(json_object_get(model, "type"));
@@ -353,19 +352,19 @@ static int check_kind(const json_t *root, const json_t *model, struct err *e)
     return 0;
 }
 
-struct parts {    /* of the file */
+struct file_parts {
     json_t *root; /* all but these two */
     struct json_reader vocab, merges;
 };
 
-static int read_parts(struct tokenizer *t, const struct parts *p, struct err *e)
+static int read_parts(struct tokenizer *t, const struct file_parts *p, struct err *e)
 {
     const json_t *model = json_object_get(p->root, "model"),
                  *added = json_object_get(p->root, "added_tokens");
     int top = top_added(added);
     if (check_kind(p->root, model, e) || (p->vocab.at && top >= -1 && read_vocab(NULL, p->vocab, &top, e)))
         return -1;
-    if (!p->vocab.at || top < 0) /* -2: an added token has an impossible id */
+    if (!p->vocab.at || top < 0)
         return err_set(e, ERR_MODEL, "tokenizer.json: no vocabulary with ids from 0 to %d", MAX_ID - 1);
     t->size = top + 1;
     t->tokens = xcalloc((unsigned long)t->size, sizeof *t->tokens);
@@ -379,13 +378,13 @@ static int read_parts(struct tokenizer *t, const struct parts *p, struct err *e)
 struct tokenizer *tokenizer_parse(const char *json, size_t len, struct err *e)
 {
     json_error_t why;
-    struct parts p = {0};
+    struct file_parts p = {0};
     struct buf rest;
     buf_init(&rest, TEXT_MAX);
     json_cut(json, len, &rest, &p.vocab, &p.merges);
     p.root = json_loadb(rest.data, rest.len, JSON_REJECT_DUPLICATES, &why);
     buf_free(&rest);
-    if (!p.root) { /* once more, for the line to be that of the file */
+    if (!p.root) { /* again, for the line number in the whole file */
         json_t *whole = json_loadb(json, len, JSON_REJECT_DUPLICATES, &why);
         json_decref(whole);
         return err_set(e, ERR_MODEL, "tokenizer.json: line %d: %s", why.line, why.text), NULL;

@@ -1,5 +1,5 @@
-/* tokenizer_impl.h - what the readers of tokenizer.json (tokenizer_file.c, tokenizer_split.c) build and
- * the encoder (tokenizer.c) uses; private to them. */
+/* tokenizer_impl.h - inside of a tokenizer: tokenizer_file.c and tokenizer_split.c build it, tokenizer.c
+ * encodes with it; private to them. */
 #ifndef HOLORUN_TEXT_TOKENIZER_IMPL_H
 #define HOLORUN_TEXT_TOKENIZER_IMPL_H
 
@@ -15,7 +15,7 @@ enum { TOKENIZER_MAX_SPLITS = 8 };
 struct token {
     uint32_t at, len; /* bytes [at, at + len) of the arena; len 0: no such token */
     bool added;
-    bool lstrip, rstrip; /* an added token that takes the white space beside it */
+    bool lstrip, rstrip; /* an added token swallows the white space before or after it */
 };
 
 /* Open addressing; an id below 0 is a free slot. */
@@ -39,12 +39,11 @@ struct tokenizer {
     int added_from[257]; /* those that start with byte b: added[added_from[b] .. added_from[b + 1]) */
     pcre2_code *splits[TOKENIZER_MAX_SPLITS];
     int n_splits;
-    bool trained_split; /* the pattern is the one of the training */
-    bool ignore_merges; /* a piece that is a token needs no merging */
+    bool trained_split; /* the pattern is that of the training */
+    bool ignore_merges; /* a word that is a token needs no merging */
 };
 
-int32_t tokenizer_find_plain(const struct tokenizer *t, const char *bytes, size_t len);           /* -1 */
-const struct merge *tokenizer_find_merge(const struct tokenizer *t, int32_t left, int32_t right); /* NULL */
+int32_t tokenizer_find_plain(const struct tokenizer *t, const char *bytes, size_t len); /* -1 */
 uint32_t tokenizer_merge_slot(const struct tokenizer *t, int32_t left,
                               int32_t right); /* its slot or a free one */
 

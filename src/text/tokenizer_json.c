@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- words of JSON ---------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------------- */
 
 static void skip_space(struct json_reader *r)
 {
@@ -48,7 +48,7 @@ static int hex4(const struct json_reader *r)
     return v;
 }
 
-/* Behind "\u": the character of one or two numbers; 0 when there is none. */
+/* After "\u": a character of one or two code units; 0 when there is none. */
 static uint32_t read_unicode(struct json_reader *r)
 {
     int high = hex4(r);
@@ -67,7 +67,7 @@ static uint32_t read_unicode(struct json_reader *r)
     return 0x10000 + (((uint32_t)high & 0x3ff) << 10 | ((uint32_t)low & 0x3ff));
 }
 
-/* Behind a backslash: writes what it means; 0 when it means nothing. */
+/* After a backslash: writes the character; its length, 0 for an unknown escape. */
 static int read_escape(struct json_reader *r, char out[4])
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -104,9 +104,9 @@ int json_read_string(struct json_reader *r, char *out, int max)
     return -1;
 }
 
-/* ---- cutting ------------------------------------------------------------------------------------------------ */
+/* ---- cutting --------------------------------------------------------------------------------- */
 
-/* Behind the quote that opens a string: goes behind the one that closes it. */
+/* From inside a string: skips to after its closing quote. */
 static bool skip_string(struct json_reader *r)
 {
     while (r->at < r->end) {
@@ -119,7 +119,7 @@ static bool skip_string(struct json_reader *r)
     return false;
 }
 
-/* Goes behind one value, of which only strings and brackets are looked at. */
+/* Skips one value, looking only at strings and brackets. */
 static bool skip_value(struct json_reader *r)
 {
     int depth = 0;
@@ -146,7 +146,7 @@ static bool key_is(struct json_reader key, const char *name)
 
 struct cut {
     struct buf *rest;
-    const char *done; /* up to here the text is in rest */
+    const char *done; /* the text before it is in rest */
     struct json_reader *vocab, *merges;
 };
 
@@ -163,7 +163,7 @@ static bool cut_value(struct json_reader *r, struct cut *c, struct json_reader *
     return true;
 }
 
-/* An object: the whole (model false) or its model. */
+/* The top-level object, or the one of "model". */
 static bool cut_object(struct json_reader *r, struct cut *c, bool model)
 {
     if (!json_next(r, '{'))

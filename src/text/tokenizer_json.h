@@ -1,8 +1,8 @@
-/* tokenizer_json.h - the two long parts of a tokenizer.json, read where they lie.
+/* tokenizer_json.h - the two long parts of a tokenizer.json, read in place.
  *
- * Vocabulary and merges are hundreds of thousands of short strings.  Making a value of each of them is most
- * of the time that a start takes, so they are cut out of the text, the rest of which is parsed as usual,
- * and read one after the other.
+ * Vocabulary and merges are hundreds of thousands of short strings.  A JSON value for each of them would be
+ * most of the time of a start.  So they are cut out of the text and read one after the other; the rest is
+ * parsed as usual.
  */
 #ifndef HOLORUN_TEXT_TOKENIZER_JSON_H
 #define HOLORUN_TEXT_TOKENIZER_JSON_H
@@ -12,23 +12,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct json_reader { /* what is left of a text */
+struct json_reader { /* the rest of a text */
     const char *at, *end;
 };
 
-/* Finds model.vocab and model.merges and puts everything else, with null in their place, in rest.
- * A reader is empty (at NULL) when the text has no such part.  Never fails: what cannot be followed stays
- * in rest, for the parser to refuse. */
+/* Points readers at model.vocab and model.merges (`at` NULL: absent) and copies everything else, with null in
+ * their place, to rest.  Never fails: malformed text stays in rest, for the parser to refuse. */
 void json_cut(const char *json, size_t len, struct buf *rest, struct json_reader *vocab,
               struct json_reader *merges);
 
-/* The next character after white space is c: goes behind it. */
+/* Skips white space, and c if that is the next character; whether it was. */
 bool json_next(struct json_reader *r, char c);
 
-/* A string into out, which ends in a NUL: its length; -1 when there is none, or it has more than max - 1 bytes. */
+/* Reads a string into out, with a NUL; its length, -1 when there is none or it does not fit in max bytes. */
 int json_read_string(struct json_reader *r, char *out, int max);
 
-/* A whole number from 0 to max; -1 when there is none. */
+/* Reads an integer from 0 to max; -1 when there is none. */
 int json_read_count(struct json_reader *r, int max);
 
 #endif

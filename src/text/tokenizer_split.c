@@ -1,6 +1,5 @@
-/* tokenizer_split.c - the pre-tokenizer of a tokenizer.json: how text is cut into pieces that are merged.
- *
- * Steps of Split and ByteLevel are compiled to regular expressions, which are tried one inside the other.
+/* tokenizer_split.c - the pre-tokenizer of a tokenizer.json, which splits text into words before merging:
+ * its Split and ByteLevel steps become regular expressions, each applied to what the one before it leaves.
  */
 #include "text/tokenizer_impl.h"
 
@@ -8,7 +7,7 @@
 
 enum { MAX_PATTERN = 4096 };
 
-/* GPT-2's own split, which a ByteLevel step with use_regex does. */
+/* GPT-2's split: a ByteLevel step with use_regex. */
 static const char gpt2_split[] =
     "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+";
 
@@ -23,8 +22,8 @@ static int bad(struct err *e, const char *what)
     return err_set(e, ERR_MODEL, "tokenizer.json: %s", what);
 }
 
-/* Published patterns are written for Oniguruma and Rust's regex, for which white space is Unicode's
- * property of that name; PCRE2 counts U+180E too.  What else reads differently there is refused. */
+/* Published patterns are written for Oniguruma and Rust's regex, whose \s is Unicode's White_Space; PCRE2's
+ * has U+180E, too.  Syntax that differs otherwise is refused. */
 static int translate_pattern(struct buf *out, const char *p, struct err *e)
 {
     int depth = 0; /* of character classes */
@@ -75,7 +74,7 @@ static int add_split(struct tokenizer *t, const char *pattern, bool literal, str
     return rc;
 }
 
-/* Every byte must come out again: a split that drops what it matches would lose text. */
+/* A split that drops what it matches would lose text, and is refused. */
 static int read_split(struct tokenizer *t, const json_t *step, struct err *e)
 {
     const char *behavior = json_string_value(json_object_get(step, "behavior"));

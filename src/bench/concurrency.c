@@ -1,8 +1,8 @@
-/* together.c - several sessions that decode at once, and what other programs can be asked, too: see bench.h.
+/* concurrency.c - sections concurrency and peers: see bench.h.
  *
- * Sessions are copies of one.  A step appends a token to each and asks for all logits: the weights are read
- * once, the states of all are read and written.  Their text grows while they are measured, from AFTER tokens to
- * at most twice as many.
+ * Sessions are forks of one.  A decode step appends a token to each and asks for all logits: the weights
+ * are read once, all states are read and written.  The text grows by at most GROWN tokens while it is
+ * measured.
  */
 #include "bench/subject.h"
 
@@ -12,16 +12,16 @@
 
 enum { STEPS = 16, GROWN = 512, MOST = 128 };
 
-/* ---- decoding together ---------------------------------------------------------------------------------- */
+/* ---- concurrency ---------------------------------------------------------------------------------- */
 
-struct many {
+struct batch_run {
     struct subject *m;
     struct session *s[MOST];
-    int n, after; /* so many, with so many tokens at first */
-    int steps;    /* of one run */
+    int n, after; /* sessions, and their tokens at the start */
+    int steps;    /* decode steps of one run */
 };
 
-static void drop(struct many *k)
+static void drop(struct batch_run *k)
 {
     for (int i = 0; i < k->n; i++) {
         session_free(k->s[i]);
@@ -35,7 +35,7 @@ static void append(struct session *s, const int32_t *ids, int64_t n)
     subject_need(session_append(s, ids, n, &e), &e);
 }
 
-static void make(struct many *k)
+static void make(struct batch_run *k)
 {
     k->s[0] = session_new(k->m->g, 1);
     for (int left = k->after; left > 0; left -= SUBJECT_IDS) {
@@ -46,9 +46,9 @@ static void make(struct many *k)
         k->s[i] = session_fork(k->s[0]);
 }
 
-static void run_steps(void *arg)
+static void run_decode_steps(void *arg)
 {
-    struct many *k = arg;
+    struct batch_run *k = arg;
     if (session_length(k->s[0]) + k->steps > k->after + GROWN) {
         drop(k);
         make(k);
@@ -60,10 +60,10 @@ static void run_steps(void *arg)
     }
 }
 
-/* On the host more than half of what is free would take other programs' memory. */
+/* At most half of what is free on the host: the rest is for other programs. */
 bool bench_fits(const struct subject *m, int n, int64_t tokens)
 {
-    double room = bench_room(m->k) * (bench_on_gpu(m->k) ? 0.95 : 0.5);
+    double room = bench_memory_free(m->k) * (bench_on_gpu(m->k) ? 0.95 : 0.5);
     return n == 1 || room == 0 ||
            cost_session_bytes(m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)),
                               tokens) *
@@ -73,18 +73,18 @@ bool bench_fits(const struct subject *m, int n, int64_t tokens)
 
 void bench_decode(struct subject *m, const char *section, int n, int after)
 {
-    struct many k = {.m = m, .n = n, .after = after, .steps = m->trial ? 2 : STEPS};
+    struct batch_run k = {.m = m, .n = n, .after = after, .steps = m->trial ? 2 : STEPS};
     char name[80];
     snprintf(name, sizeof name, "%d session%s after %d, one token each", n, n > 1 ? "s" : "", after);
     if (m->c->lm.max_tokens < after + GROWN || !bench_fits(m, n, after + GROWN)) {
-        bench_left_out(m->k, section, name);
+        bench_skip(m->k, section, name);
         return;
     }
     make(&k);
-    struct timing t = bench_measure(m->k, run_steps, &k);
+    struct timing t = bench_measure(m->k, run_decode_steps, &k);
     drop(&k);
     t.median /= k.steps;
-    t.least /= k.steps;
+    t.min /= k.steps;
     bench_row(
         m->k, section, name, t,
         (struct rate){
@@ -106,7 +106,7 @@ void bench_concurrency(struct subject *m)
         bench_decode(m, "concurrency", sessions[i], m->trial ? 64 : 512);
 }
 
-/* ---- what others do, too ---------------------------------------------------------------------------------- */
+/* ---- peers ---------------------------------------------------------------------------------- */
 
 static void run_prefill(void *arg)
 {
@@ -154,7 +154,7 @@ static void prompts(struct subject *m)
     }
 }
 
-/* Parts are sections of their own, so that programs can take turns in each. */
+/* Its parts are sections, too, so that runs of several programs can be interleaved. */
 void bench_peers(struct subject *m)
 {
     static const int sessions[] = {1, 16, 100};
