@@ -1,6 +1,7 @@
 /* t_chat.c - whole conversations against what Jinja2 renders and Hugging Face tokenizers encodes
  * (tests/golden/chat, tests/reference/make_chat.py and chat_template.jinja): the text byte for byte, and the
  * ids with every image in its place, at the full vocabulary on a tiny model. */
+#include "chat_render.h"
 #include "check.h"
 #include "tekken.h"
 #include "tiny_model.h"

@@ -1,5 +1,6 @@
 /* t_conversation.c - conversations in files: what the published template makes of them (values by Jinja2 in
  * tests/golden/chat), and what is refused. */
+#include "chat_render.h"
 #include "check.h"
 
 #include "base/file.h"

@@ -47,6 +47,9 @@ bool bench_on_gpu(const struct bench *k);
 double bench_memory_free(const struct bench *k);
 double bench_memory_used(const struct bench *k);
 
+/* The timing of n runs; sorts ms. */
+struct timing bench_timing(double *ms, int n);
+
 /* Runs fn to its end, after one run to warm up, at least `repeat` times and for a quarter of a second.
  * What takes seconds is run twice, and with a repeat of 1 everything once. */
 struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg);

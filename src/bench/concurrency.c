@@ -21,41 +21,16 @@ struct batch_run {
     int steps;    /* decode steps of one run */
 };
 
-static void drop(struct batch_run *k)
-{
-    for (int i = 0; i < k->n; i++) {
-        session_free(k->s[i]);
-        k->s[i] = NULL;
-    }
-}
-
-static void append(struct session *s, const int32_t *ids, int64_t n)
-{
-    struct err e = ERR_INIT;
-    subject_need(session_append(s, ids, n, &e), &e);
-}
-
-static void make(struct batch_run *k)
-{
-    k->s[0] = session_new(k->m->g, 1);
-    for (int left = k->after; left > 0; left -= SUBJECT_IDS) {
-        append(k->s[0], k->m->ids, left < SUBJECT_IDS ? left : SUBJECT_IDS);
-        session_logits(k->s[0]);
-    }
-    for (int i = 1; i < k->n; i++)
-        k->s[i] = session_fork(k->s[0]);
-}
-
 static void run_decode_steps(void *arg)
 {
     struct batch_run *k = arg;
     if (session_length(k->s[0]) + k->steps > k->after + GROWN) {
-        drop(k);
-        make(k);
+        subject_free_forks(k->s, k->n);
+        subject_fork(k->m, k->s, k->n, k->after);
     }
     for (int step = 0; step < k->steps; step++) {
         for (int i = 0; i < k->n; i++)
-            append(k->s[i], k->m->ids + step + i, 1);
+            subject_append(k->s[i], k->m->ids + step + i, 1);
         session_decode_batch(k->s, k->n);
     }
 }
@@ -64,11 +39,7 @@ static void run_decode_steps(void *arg)
 bool bench_fits(const struct subject *m, int n, int64_t tokens)
 {
     double room = bench_memory_free(m->k) * (bench_on_gpu(m->k) ? 0.95 : 0.5);
-    return n == 1 || room == 0 ||
-           cost_session_bytes(m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)),
-                              tokens) *
-                   n <
-               room;
+    return n == 1 || room == 0 || subject_state_bytes(m, tokens) * n < room;
 }
 
 void bench_decode(struct subject *m, const char *section, int n, int after)
@@ -80,23 +51,19 @@ void bench_decode(struct subject *m, const char *section, int n, int after)
         bench_skip(m->k, section, name);
         return;
     }
-    make(&k);
+    subject_fork(m, k.s, n, after);
     struct timing t = bench_measure(m->k, run_decode_steps, &k);
-    drop(&k);
+    subject_free_forks(k.s, n);
     t.median /= k.steps;
     t.min /= k.steps;
-    bench_row(
-        m->k, section, name, t,
-        (struct rate){
-            .flop =
-                n > 1 ? n * (cost_text_flop(m->c, 1, after) + cost_head_flop(m->c, engine_vocab(m->g))) : 0,
-            .bytes =
-                cost_weight_bytes(m->c, engine_vocab(m->g), n, engine_bytes_per_weight(m->g)) +
-                n * cost_session_bytes(
-                        m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)), after),
-            .count = n,
-            .unit = "tok",
-            .factor = DT_BF16});
+    bench_row(m->k, section, name, t,
+              (struct rate){.flop = n > 1 ? n * (cost_text_flop(m->c, 1, after) +
+                                                 cost_head_flop(m->c, engine_vocab(m->g)))
+                                          : 0,
+                            .bytes = subject_decode_bytes(m, n, after),
+                            .count = n,
+                            .unit = "tok",
+                            .factor = DT_BF16});
 }
 
 void bench_concurrency(struct subject *m)
@@ -108,22 +75,11 @@ void bench_concurrency(struct subject *m)
 
 /* ---- peers ---------------------------------------------------------------------------------- */
 
-static void run_prefill(void *arg)
-{
-    struct subject *m = arg;
-    struct err e = ERR_INIT;
-    subject_need(session_rewind(m->s, m->start, &e), &e);
-    append(m->s, m->ids, m->n);
-    session_logits(m->s);
-}
-
 static void run_tile(void *arg)
 {
     struct subject *m = arg;
-    struct err e = ERR_INIT;
     subject_new_corner(m);
-    subject_need(session_rewind(m->s, m->start, &e), &e);
-    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+    subject_append_screen(m);
 }
 
 static void one_tile(struct subject *m)
@@ -146,7 +102,7 @@ static void prompts(struct subject *m)
         char name[80];
         m->n = tokens[i];
         snprintf(name, sizeof name, "prompt of %d tokens", tokens[i]);
-        bench_row(m->k, "peers", name, bench_measure(m->k, run_prefill, m),
+        bench_row(m->k, "peers", name, bench_measure(m->k, subject_run_prefill, m),
                   (struct rate){.flop = cost_text_flop(m->c, m->n, 0),
                                 .count = (double)m->n,
                                 .unit = "tok",

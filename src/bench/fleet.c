@@ -25,51 +25,23 @@ static int64_t at_most(const struct subject *m, int64_t tokens)
     return tokens < room ? tokens : room;
 }
 
-static void append(struct session *s, const int32_t *ids, int64_t n)
-{
-    struct err e = ERR_INIT;
-    subject_need(session_append(s, ids, n, &e), &e);
-}
-
-static void extend(const struct subject *m, struct session *s, int64_t length)
-{
-    enum { PIECE = SUBJECT_IDS / 2 };
-    while (session_length(s) < length) {
-        int64_t left = length - session_length(s);
-        append(s, m->ids, left < PIECE ? left : PIECE);
-        session_logits(s);
-    }
-}
-
 /* ---- a screenshot -------------------------------------------------------------------------------------- */
 
-static void append_screen(struct subject *m)
+static void append_new_screen(struct subject *m)
 {
-    struct err e = ERR_INIT;
-    subject_need(session_rewind(m->s, m->start, &e), &e);
     subject_new_screen(m);
-    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+    subject_append_screen(m);
 }
 
 static void run_tower(void *arg)
 {
-    append_screen(arg);
-}
-
-static void run_prefill(void *arg)
-{
-    struct subject *m = arg;
-    struct err e = ERR_INIT;
-    subject_need(session_rewind(m->s, m->start, &e), &e);
-    for (int64_t n = m->n; n > 0; n -= SUBJECT_IDS)
-        append(m->s, m->ids, n < SUBJECT_IDS ? n : SUBJECT_IDS);
-    session_logits(m->s);
+    append_new_screen(arg);
 }
 
 static void run_both(void *arg)
 {
     struct subject *m = arg;
-    append_screen(m);
+    append_new_screen(m);
     session_logits(m->s);
 }
 
@@ -78,7 +50,7 @@ static void screenshot(struct subject *m)
     struct err e = ERR_INIT;
     subject_need(subject_screen(m, WIDE, HIGH, &e), &e);
     int tiles = preprocess_grid(m->c, WIDE, HIGH).tiles;
-    append_screen(m);
+    append_new_screen(m);
     m->n = session_length(m->s) - checkpoint_length(m->start);
     double tower = cost_tile_flop(m->c, 0) * tiles,
            text = cost_text_flop(m->c, m->n, checkpoint_length(m->start));
@@ -91,7 +63,7 @@ static void screenshot(struct subject *m)
          run_tower,
          {.flop = tower, .count = tiles, .unit = "tiles", .factor = DT_BF16}},
         {"its tokens read",
-         run_prefill,
+         subject_run_prefill,
          {.flop = text, .count = (double)m->n, .unit = "tok", .factor = DT_BF16}},
         {"all of it", run_both, {.flop = tower + text, .count = 1, .unit = "shots", .factor = DT_BF16}},
     };
@@ -127,7 +99,7 @@ static void reply(const struct fleet *f)
     for (int i = 0; i < reply_of(f->m);) {
         int n = f->forced && i % GROUP == GROUP - FORCED - 1 ? FORCED + 1 : 1;
         for (int k = 0; k < f->n; k++)
-            append(f->s[k], ids + i + k, n);
+            subject_append(f->s[k], ids + i + k, n);
         session_decode_batch(f->s, f->n);
         i += n;
     }
@@ -146,24 +118,6 @@ static void run_step(void *arg)
     reply(f);
 }
 
-static void make(struct fleet *f, int64_t history)
-{
-    f->s[0] = session_new(f->m->g, 1);
-    extend(f->m, f->s[0], history);
-    for (int i = 1; i < f->n; i++)
-        f->s[i] = session_fork(f->s[0]);
-    for (int i = 0; i < f->n; i++)
-        f->from[i] = session_checkpoint(f->s[i]);
-}
-
-static void drop(struct fleet *f)
-{
-    for (int i = 0; i < f->n; i++) {
-        checkpoint_free(f->from[i]);
-        session_free(f->s[i]);
-    }
-}
-
 static void agents(struct subject *m, int n, bool forced)
 {
     struct fleet f = {.m = m, .n = n, .forced = forced};
@@ -180,13 +134,17 @@ static void agents(struct subject *m, int n, bool forced)
         bench_skip(m->k, "fleet", name);
         return;
     }
-    make(&f, history);
+    subject_fork(m, f.s, n, history);
+    for (int i = 0; i < n; i++)
+        f.from[i] = session_checkpoint(f.s[i]);
     int tiles = preprocess_grid(m->c, m->screen.w, m->screen.h).tiles;
     double flop = cost_tile_flop(m->c, 0) * tiles + cost_text_flop(m->c, seen + tokens, history) +
                   tokens * cost_head_flop(m->c, engine_vocab(m->g));
     bench_row(m->k, "fleet", name, bench_measure(m->k, run_step, &f),
               (struct rate){.flop = n * flop, .count = n, .unit = "steps", .factor = DT_BF16});
-    drop(&f);
+    for (int i = 0; i < n; i++)
+        checkpoint_free(f.from[i]);
+    subject_free_forks(f.s, n);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -195,7 +153,7 @@ static void agents(struct subject *m, int n, bool forced)
 static double session_bytes(const struct subject *m, int64_t length)
 {
     struct session *s[COPIES + 1] = {session_new(m->g, 1)};
-    extend(m, s[0], length);
+    subject_extend(m, s[0], length);
     double before = bench_memory_used(m->k);
     for (int i = 1; i <= COPIES; i++)
         session_logits(s[i] = session_fork(s[0]));

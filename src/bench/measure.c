@@ -49,6 +49,12 @@ static double run_once(const struct bench *k, void (*fn)(void *), void *arg)
     return clock_ms_since(start);
 }
 
+struct timing bench_timing(double *ms, int n)
+{
+    qsort(ms, (size_t)n, sizeof *ms, by_value);
+    return (struct timing){(ms[(n - 1) / 2] + ms[n / 2]) / 2, ms[0], n};
+}
+
 struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg)
 {
     double ms[MAX_RUNS] = {run_once(k, fn, arg)}, total = ms[0];
@@ -59,8 +65,7 @@ struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg
     }
     while (!enough(k, n, total))
         total += ms[n++] = run_once(k, fn, arg);
-    qsort(ms, (size_t)n, sizeof *ms, by_value);
-    return (struct timing){(ms[(n - 1) / 2] + ms[n / 2]) / 2, ms[0], n};
+    return bench_timing(ms, n);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 512, DECODED = 16 };
+enum { DECODED = 16 };
 
 /* ---- vision ------------------------------------------------------------------------------------------- */
 
@@ -35,11 +35,9 @@ static void run_screen(void *arg)
 {
     struct screen_run *l = arg;
     struct subject *m = l->m;
-    struct err e = ERR_INIT;
     if (l->change)
         l->change(m);
-    subject_need(session_rewind(m->s, m->start, &e), &e);
-    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+    subject_append_screen(m);
 }
 
 static void vision(struct subject *m)
@@ -71,63 +69,33 @@ static void vision(struct subject *m)
 
 /* ---- prefill and decode ------------------------------------------------------------------------------- */
 
-struct timed {
-    struct subject *m;
-    struct checkpoint *from;
-};
-
-static void rewind_to_start(const struct timed *t)
-{
-    struct err e = ERR_INIT;
-    subject_need(session_rewind(t->m->s, t->from, &e), &e);
-}
-
-static void append(struct subject *m, int64_t at, int64_t n)
-{
-    struct err e = ERR_INIT;
-    subject_need(session_append(m->s, m->ids + at, n, &e), &e);
-}
-
-static void run_prefill(void *arg)
-{
-    const struct timed *t = arg;
-    rewind_to_start(t);
-    append(t->m, 0, t->m->n);
-    session_logits(t->m->s);
-}
-
 static void run_decode(void *arg)
 {
-    const struct timed *t = arg;
-    rewind_to_start(t);
-    for (int i = 0; i < (t->m->trial ? 1 : DECODED); i++) {
-        append(t->m, i, 1);
-        session_logits(t->m->s);
+    struct subject *m = arg;
+    subject_rewind(m);
+    for (int i = 0; i < (m->trial ? 1 : DECODED); i++) {
+        subject_append(m->s, m->ids + i, 1);
+        session_logits(m->s);
     }
 }
 
-/* Extends the session to `length` tokens; false when `extra` more do not fit. */
-static bool extend_to(struct timed *t, int64_t length, int64_t extra)
+/* Extends the session to `length` tokens, from where runs start; false when `extra` more do not fit. */
+static bool extend_to(struct subject *m, int64_t length, int64_t extra)
 {
-    struct subject *m = t->m;
     if (length + extra > m->c->lm.max_tokens)
         return false;
-    *t = (struct timed){m, m->start};
-    rewind_to_start(t);
-    while (session_length(m->s) < length) {
-        int64_t left = length - session_length(m->s);
-        append(m, 0, left < CHUNK ? left : CHUNK);
-        session_logits(m->s);
-    }
+    subject_rewind(m);
+    subject_extend(m, m->s, length);
     if (session_length(m->s) > checkpoint_length(m->start))
-        t->from = session_checkpoint(m->s);
+        m->from = session_checkpoint(m->s);
     return true;
 }
 
-static void free_start(struct timed *t)
+static void back_to_start(struct subject *m)
 {
-    if (t->from != t->m->start)
-        checkpoint_free(t->from);
+    if (m->from != m->start)
+        checkpoint_free(m->from);
+    m->from = m->start;
 }
 
 static void prefill(struct subject *m)
@@ -136,8 +104,7 @@ static void prefill(struct subject *m)
         int tokens, past;
     } cases[] = {{64, 0}, {256, 0}, {512, 0}, {1024, 0}, {3328, 0}, {512, 4096}, {3328, 12288}};
     for (size_t i = 0; i < (m->trial ? 1 : sizeof cases / sizeof *cases); i++) {
-        struct timed t = {.m = m};
-        if (!extend_to(&t, cases[i].past, cases[i].tokens + checkpoint_length(m->start)))
+        if (!extend_to(m, cases[i].past, cases[i].tokens + checkpoint_length(m->start)))
             continue;
         m->n = cases[i].tokens;
         char name[80];
@@ -145,12 +112,12 @@ static void prefill(struct subject *m)
             snprintf(name, sizeof name, "%d tokens after %d", cases[i].tokens, cases[i].past);
         else
             snprintf(name, sizeof name, "%d tokens", cases[i].tokens);
-        bench_row(m->k, "prefill", name, bench_measure(m->k, run_prefill, &t),
+        bench_row(m->k, "prefill", name, bench_measure(m->k, subject_run_prefill, m),
                   (struct rate){.flop = cost_text_flop(m->c, m->n, cases[i].past),
                                 .count = cases[i].tokens,
                                 .unit = "tok",
                                 .factor = DT_BF16});
-        free_start(&t);
+        back_to_start(m);
     }
 }
 
@@ -158,25 +125,17 @@ static void decode(struct subject *m)
 {
     static const int contexts[] = {512, 4096, 12288};
     for (size_t i = 0; i < (m->trial ? 1 : sizeof contexts / sizeof *contexts); i++) {
-        struct timed t = {.m = m};
         int past = m->trial ? 64 : contexts[i];
-        if (!extend_to(&t, past, DECODED))
+        if (!extend_to(m, past, DECODED))
             continue;
         char name[80];
-        struct timing ms = bench_measure(m->k, run_decode, &t);
+        struct timing ms = bench_measure(m->k, run_decode, m);
         ms.median /= m->trial ? 1 : DECODED;
         ms.min /= m->trial ? 1 : DECODED;
         snprintf(name, sizeof name, "one token after %d", past);
-        bench_row(
-            m->k, "decode", name, ms,
-            (struct rate){
-                .bytes =
-                    cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_bytes_per_weight(m->g)) +
-                    cost_session_bytes(
-                        m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)), past),
-                .count = 1,
-                .unit = "tok"});
-        free_start(&t);
+        bench_row(m->k, "decode", name, ms,
+                  (struct rate){.bytes = subject_decode_bytes(m, 1, past), .count = 1, .unit = "tok"});
+        back_to_start(m);
     }
 }
 
@@ -203,32 +162,27 @@ static void print_drift(const struct subject *m)
 
 int bench_model(const struct bench *k, struct err *e)
 {
+    static const struct {
+        const char *name;
+        void (*fn)(struct subject *m);
+        bool in_all, vision;
+    } sections[] = {{"vision", vision, true, true},           {"prefill", prefill, true, false},
+                    {"decode", decode, true, false},          {"concurrency", bench_concurrency, true, false},
+                    {"peers", bench_peers, false, false}, /* and its parts */
+                    {"fleet", bench_fleet, false, false},     {"threads", bench_threads, false, false},
+                    {"session", bench_sessions, true, false}, {"step", bench_step, true, true},
+                    {"drift", bench_drift, true, false}};
     struct subject m;
     int rc = subject_open(&m, k, e);
     if (rc == 0)
         rc = check_vision(&m, "vision", e) || check_vision(&m, "step", e) ? -1 : 0;
-    if (rc == 0) {
+    if (rc == 0)
         print_drift(&m);
-        if (bench_has_section(k, "vision") && m.c->vision)
-            vision(&m);
-        if (bench_has_section(k, "prefill"))
-            prefill(&m);
-        if (bench_has_section(k, "decode"))
-            decode(&m);
-        if (bench_has_section(k, "concurrency"))
-            bench_concurrency(&m);
-        if (!strncmp(k->section, "peers", strlen("peers")))
-            bench_peers(&m);
-        if (!strcmp(k->section, "fleet"))
-            bench_fleet(&m);
-        if (!strcmp(k->section, "threads"))
-            bench_threads(&m);
-        if (bench_has_section(k, "session"))
-            bench_sessions(&m);
-        if (bench_has_section(k, "step") && m.c->vision)
-            bench_step(&m);
-        if (bench_has_section(k, "drift"))
-            bench_drift(&m);
+    for (size_t i = 0; rc == 0 && i < sizeof sections / sizeof *sections; i++) {
+        bool named = !strncmp(k->section, sections[i].name, strlen(sections[i].name));
+        if ((named || (sections[i].in_all && !strcmp(k->section, "all"))) &&
+            (m.c->vision || !sections[i].vision))
+            sections[i].fn(&m);
     }
     subject_close(&m);
     return rc;

@@ -28,18 +28,6 @@ struct step_times {
     int n;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static struct timing timing_of(double *ms, int n)
-{
-    qsort(ms, (size_t)n, sizeof *ms, by_value);
-    return (struct timing){ms[n / 2], ms[0], n};
-}
-
 /* One step; t NULL: it is not counted. */
 static int run_step(struct subject *m, struct context *c, struct llm *llm, const char *lead,
                     struct step_times *t, struct err *e)
@@ -90,10 +78,7 @@ static void print(const struct subject *m, struct step_times *t)
     snprintf(reply, sizeof reply, "reply, %d tokens (%d forced)", t->reply, t->forced);
     double tower = cost_tile_flop(m->c, 0) * (double)t->tiles;
     double text = cost_text_flop(m->c, t->prefilled, t->reused);
-    double bytes =
-        cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_bytes_per_weight(m->g)) +
-        cost_session_bytes(m->c, state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g)),
-                           t->total);
+    double bytes = subject_decode_bytes(m, 1, t->total);
     const struct {
         const char *name;
         struct rate rate;
@@ -108,7 +93,7 @@ static void print(const struct subject *m, struct step_times *t)
         [WHOLE] = {"one step without the display", {.count = 1, .unit = "steps"}},
     };
     for (int i = 0; i < PARTS; i++)
-        bench_row(m->k, "step", rows[i].name, timing_of(t->ms[i], t->n), rows[i].rate);
+        bench_row(m->k, "step", rows[i].name, bench_timing(t->ms[i], t->n), rows[i].rate);
 }
 
 void bench_step(struct subject *m)

@@ -18,6 +18,69 @@ void subject_need(int rc, const struct err *e)
         die(e->kind, "%s", e->text);
 }
 
+void subject_append(struct session *s, const int32_t *ids, int64_t n)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_append(s, ids, n, &e), &e);
+}
+
+void subject_extend(const struct subject *m, struct session *s, int64_t length)
+{
+    enum { CHUNK = 512 };
+    for (int64_t left; (left = length - session_length(s)) > 0;) {
+        subject_append(s, m->ids, left < CHUNK ? left : CHUNK);
+        session_logits(s);
+    }
+}
+
+void subject_fork(const struct subject *m, struct session **s, int n, int64_t length)
+{
+    s[0] = session_new(m->g, 1);
+    subject_extend(m, s[0], length);
+    for (int i = 1; i < n; i++)
+        s[i] = session_fork(s[0]);
+}
+
+void subject_free_forks(struct session **s, int n)
+{
+    for (int i = 0; i < n; i++)
+        session_free(s[i]);
+}
+
+void subject_rewind(struct subject *m)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_rewind(m->s, m->from, &e), &e);
+}
+
+void subject_append_screen(struct subject *m)
+{
+    struct err e = ERR_INIT;
+    subject_rewind(m);
+    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+}
+
+void subject_run_prefill(void *arg)
+{
+    struct subject *m = arg;
+    subject_rewind(m);
+    for (int64_t n = m->n; n > 0; n -= SUBJECT_IDS)
+        subject_append(m->s, m->ids, n < SUBJECT_IDS ? n : SUBJECT_IDS);
+    session_logits(m->s);
+}
+
+double subject_state_bytes(const struct subject *m, int64_t tokens)
+{
+    struct state_types types = state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g));
+    return cost_session_bytes(m->c, types, tokens);
+}
+
+double subject_decode_bytes(const struct subject *m, int n, int64_t past)
+{
+    return cost_weight_bytes(m->c, engine_vocab(m->g), n, engine_bytes_per_weight(m->g)) +
+           n * subject_state_bytes(m, past);
+}
+
 /* ---- screen and text ------------------------------------------------------------------------- */
 
 /* Rows of boxes: time does not depend on what a screen shows. */
@@ -141,7 +204,7 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
     m->s = session_new(m->g, 1);
     if (session_append(m->s, m->ids, 4, e))
         return -1;
-    m->start = session_checkpoint(m->s);
+    m->start = m->from = session_checkpoint(m->s);
     return 0;
 }
 

@@ -19,6 +19,7 @@ struct subject {
     struct dialect *dialect;
     struct session *s;
     struct checkpoint *start; /* after a few tokens */
+    struct checkpoint *from;  /* where runs rewind to: start, or further on */
     struct image screen;
     int frame;
     int32_t *ids; /* SUBJECT_IDS tokens of plain text, one sentence repeated */
@@ -35,6 +36,24 @@ void subject_new_corner(struct subject *m); /* changes the first tile and the th
 
 /* Ends the program when rc is not 0. */
 void subject_need(int rc, const struct err *e);
+
+/* Appends tokens; extends a session to `length` tokens of the text, and computes its logits. */
+void subject_append(struct session *s, const int32_t *ids, int64_t n);
+void subject_extend(const struct subject *m, struct session *s, int64_t length);
+
+/* n sessions with the first `length` tokens of the text, forks of one; frees them. */
+void subject_fork(const struct subject *m, struct session **s, int n, int64_t length);
+void subject_free_forks(struct session **s, int n);
+
+/* Rewinds m->s to m->from; then appends the screen; or computes m->n tokens of the text (arg: the
+ * subject). */
+void subject_rewind(struct subject *m);
+void subject_append_screen(struct subject *m);
+void subject_run_prefill(void *arg);
+
+/* Bytes of a session's state after so many tokens, and of decoding one token of each of n sessions. */
+double subject_state_bytes(const struct subject *m, int64_t tokens);
+double subject_decode_bytes(const struct subject *m, int n, int64_t past);
 
 /* Sections; the last three are not part of "all". */
 void bench_sessions(struct subject *m);    /* session: checkpoint, rewind, fork, files */

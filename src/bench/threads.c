@@ -26,7 +26,6 @@ struct writer {
 };
 
 struct thread_run {
-    struct subject *m;
     struct writer writers[MOST];
     int n;
 };
@@ -56,29 +55,9 @@ static void run_threads(void *arg)
         pthread_join(c->writers[i].id, NULL);
 }
 
-static void make(struct thread_run *c, uint64_t *known, int before, int tokens)
-{
-    struct err e = ERR_INIT;
-    struct session *first = session_new(c->m->g, 1);
-    subject_need(session_append(first, c->m->ids, before, &e), &e);
-    for (int i = 0; i < c->n; i++) {
-        struct session *s = i ? session_fork(first) : first;
-        c->writers[i] =
-            (struct writer){.session = s, .from = session_checkpoint(s), .known = known, .tokens = tokens};
-    }
-}
-
-static void drop(struct thread_run *c)
-{
-    for (int i = 0; i < c->n; i++) {
-        checkpoint_free(c->writers[i].from);
-        session_free(c->writers[i].session);
-    }
-}
-
 static void measure(struct subject *m, int n, uint64_t *known)
 {
-    struct thread_run c = {.m = m, .n = n};
+    struct thread_run c = {.n = n};
     int tokens = m->trial ? 8 : TOKENS, before = m->trial ? 64 : BEFORE;
     char name[80];
     snprintf(name, sizeof name, "%d thread%s, %d tokens each", n, n > 1 ? "s" : "", tokens);
@@ -86,11 +65,16 @@ static void measure(struct subject *m, int n, uint64_t *known)
         bench_skip(m->k, "threads", name);
         return;
     }
-    make(&c, known, before, tokens);
+    struct session *s[MOST];
+    subject_fork(m, s, n, before);
+    for (int i = 0; i < n; i++)
+        c.writers[i] = (struct writer){s[i], session_checkpoint(s[i]), known, tokens, 0};
     struct scheduler_stats from = engine_scheduler_stats(m->g);
     struct timing t = bench_measure(m->k, run_threads, &c);
     struct scheduler_stats to = engine_scheduler_stats(m->g);
-    drop(&c);
+    for (int i = 0; i < n; i++)
+        checkpoint_free(c.writers[i].from);
+    subject_free_forks(s, n);
     bench_row(m->k, "threads", name, t, (struct rate){.count = (double)n * tokens, .unit = "tok"});
     snprintf(name, sizeof name, "%d thread%s: rows of a batch", n, n > 1 ? "s" : "");
     bench_value(m->k, "threads", name, (double)(to.rows - from.rows) / (double)(to.batches - from.batches),

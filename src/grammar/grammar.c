@@ -32,7 +32,7 @@ struct grammar {
     struct state *states;
     int32_t nstates, cap;
     int32_t *members;
-    int64_t nmembers, cap_members;
+    int32_t nmembers, cap_members;
     int32_t *table; /* open addressing: state + 1, 0 free */
     uint32_t table_size;
     int32_t *seen; /* [nfa.nstates] the last round whose closure has it */
@@ -106,15 +106,9 @@ static int32_t add_state(struct grammar *g)
 {
     if (g->nstates == MAX_STATES)
         die(ERR_FAILED, "the grammar needs more than %d states", MAX_STATES);
-    if (g->nstates == g->cap) {
-        g->cap = g->cap * 2 + 64;
-        g->states = xrealloc(g->states, (unsigned long)g->cap, sizeof *g->states);
-    }
-    if (g->nmembers + g->nset > g->cap_members) {
-        g->cap_members = (g->nmembers + g->nset) * 2 + 256;
-        g->members = xrealloc(g->members, (unsigned long)g->cap_members, sizeof *g->members);
-    }
-    struct state s = {.first = (int32_t)g->nmembers, .n = g->nset};
+    g->states = grammar_grow(g->states, g->nstates, &g->cap, 1, sizeof *g->states);
+    g->members = grammar_grow(g->members, g->nmembers, &g->cap_members, g->nset, sizeof *g->members);
+    struct state s = {.first = g->nmembers, .n = g->nset};
     for (int32_t i = 0; i < g->nset; i++) {
         g->members[g->nmembers++] = g->set[i];
         s.accepts = s.accepts || g->nfa.states[g->set[i]].kind == NFA_ACCEPT;

@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes room for `more` rows and returns the array. */
-static void *grow(void *rows, int n, int *cap, int more, unsigned long size)
+void *grammar_grow(void *rows, int64_t n, int *cap, int more, unsigned long size)
 {
     if (n + more <= *cap)
         return rows;
-    *cap = (n + more) * 2 + 16;
+    *cap = (int)(n + more) * 2 + 16;
     return xrealloc(rows, (unsigned long)*cap, size);
 }
 
@@ -35,24 +34,15 @@ void gx_free(struct gx *x)
 
 static gx_node add_expr(struct gx *x, struct gx_expr expr)
 {
-    x->exprs = grow(x->exprs, x->nexprs, &x->cap_exprs, 1, sizeof *x->exprs);
+    x->exprs = grammar_grow(x->exprs, x->nexprs, &x->cap_exprs, 1, sizeof *x->exprs);
     x->exprs[x->nexprs] = expr;
     return x->nexprs++;
-}
-
-static gx_node add_chars(struct gx *x, enum gx_op op, const char *text)
-{
-    int n = (int)strlen(text), first = x->nchars;
-    x->chars = grow(x->chars, x->nchars, &x->cap_chars, n + 1, 1);
-    memcpy(x->chars + first, text, (size_t)n + 1);
-    x->nchars += n + 1;
-    return add_expr(x, (struct gx_expr){.op = op, .first = first, .n = n});
 }
 
 static gx_node add_kids(struct gx *x, enum gx_op op, int n, const gx_node *parts)
 {
     int first = x->nkids;
-    x->kids = grow(x->kids, x->nkids, &x->cap_kids, n, sizeof *x->kids);
+    x->kids = grammar_grow(x->kids, x->nkids, &x->cap_kids, n, sizeof *x->kids);
     if (n)
         memcpy(x->kids + first, parts, (size_t)n * sizeof *parts);
     x->nkids += n;
@@ -65,7 +55,7 @@ static gx_node add_set(struct gx *x, const struct byte_set *set)
     while (i < x->nsets && memcmp(&x->sets[i], set, sizeof *set) != 0)
         i++;
     if (i == x->nsets) {
-        x->sets = grow(x->sets, x->nsets, &x->cap_sets, 1, sizeof *x->sets);
+        x->sets = grammar_grow(x->sets, x->nsets, &x->cap_sets, 1, sizeof *x->sets);
         x->sets[x->nsets++] = *set;
     }
     return add_expr(x, (struct gx_expr){.op = GX_OP_SET, .first = i});
@@ -81,12 +71,22 @@ static gx_node byte_range(struct gx *x, unsigned lo, unsigned hi)
 
 gx_node gx_lit(struct gx *x, const char *text)
 {
-    return add_chars(x, GX_OP_LIT, text);
+    int n = (int)strlen(text);
+    gx_node *bytes = xmalloc((unsigned long)n + 1, sizeof *bytes);
+    for (int i = 0; i < n; i++)
+        bytes[i] = byte_range(x, (unsigned char)text[i], (unsigned char)text[i]);
+    gx_node node = add_kids(x, GX_OP_SEQ, n, bytes);
+    free(bytes);
+    return node;
 }
 
 gx_node gx_token(struct gx *x, const char *spelling)
 {
-    return add_chars(x, GX_OP_TOKEN, spelling);
+    int n = (int)strlen(spelling) + 1, first = x->nchars;
+    x->chars = grammar_grow(x->chars, x->nchars, &x->cap_chars, n, 1);
+    memcpy(x->chars + first, spelling, (size_t)n);
+    x->nchars += n;
+    return add_expr(x, (struct gx_expr){.op = GX_OP_TOKEN, .first = first});
 }
 
 gx_node gx_seq(struct gx *x, int n, const gx_node *parts)

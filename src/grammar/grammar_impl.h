@@ -6,6 +6,9 @@
 
 /* ---- expressions (grammar_expr.c) ------------------------------------------------------------ */
 
+/* The array, with room for `more` rows after the first n. */
+void *grammar_grow(void *rows, int64_t n, int *cap, int more, unsigned long size);
+
 struct byte_set {
     uint64_t bits[4];
 };
@@ -18,11 +21,11 @@ static inline void byte_set_add(struct byte_set *s, unsigned b)
     s->bits[b >> 6] |= 1ull << (b & 63);
 }
 
-enum gx_op { GX_OP_SET, GX_OP_LIT, GX_OP_TOKEN, GX_OP_SEQ, GX_OP_ALT, GX_OP_REPEAT };
+enum gx_op { GX_OP_SET, GX_OP_TOKEN, GX_OP_SEQ, GX_OP_ALT, GX_OP_REPEAT };
 
 struct gx_expr {
     enum gx_op op;
-    int first, n; /* LIT, TOKEN: slice of chars.  SEQ, ALT: slice of kids.  SET: first indexes sets. */
+    int first, n; /* TOKEN: text at chars + first.  SEQ, ALT: slice of kids.  SET: sets[first] */
     int min, max; /* REPEAT of expression `first`; max -1: unbounded */
 };
 
@@ -76,7 +79,7 @@ struct nfa {
     struct nfa_state *states;
     int32_t nstates, cap;
     int32_t start;
-    struct byte_set *sets;
+    struct byte_set *sets; /* of the expressions */
     int nsets;
     uint8_t class_of[256]; /* bytes that no set distinguishes share a class */
     uint8_t sample[256];   /* one byte of each class */

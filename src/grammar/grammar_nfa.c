@@ -30,25 +30,9 @@ static int32_t add_state(struct builder *b, enum nfa_kind kind, int32_t what, in
         b->failed = true;
         return 0;
     }
-    if (n->nstates == n->cap) {
-        n->cap = n->cap * 2 + 64;
-        n->states = xrealloc(n->states, (unsigned long)n->cap, sizeof *n->states);
-    }
+    n->states = grammar_grow(n->states, n->nstates, &n->cap, 1, sizeof *n->states);
     n->states[n->nstates] = (struct nfa_state){.kind = kind, .what = what, .out = out};
     return n->nstates++;
-}
-
-static int byte_set_index(struct builder *b, unsigned char byte)
-{
-    struct nfa *n = b->nfa;
-    struct byte_set set = {0};
-    byte_set_add(&set, byte);
-    for (int i = 0; i < n->nsets; i++)
-        if (!memcmp(&n->sets[i], &set, sizeof set))
-            return i;
-    n->sets = xrealloc(n->sets, (unsigned long)n->nsets + 1, sizeof *n->sets);
-    n->sets[n->nsets] = set;
-    return n->nsets++;
 }
 
 static int32_t build_token(struct builder *b, const char *spelling, int32_t next)
@@ -85,7 +69,6 @@ static int32_t build_repeat(struct builder *b, const struct gx_expr *expr, int32
 static int32_t build(struct builder *b, gx_node node, int32_t next, int depth)
 {
     const struct gx_expr *expr = &b->x->exprs[node];
-    const char *text = b->x->chars + expr->first;
     const gx_node *kids = b->x->kids + expr->first;
     int32_t at = next;
     if (depth > MAX_DEPTH)
@@ -95,12 +78,8 @@ static int32_t build(struct builder *b, gx_node node, int32_t next, int depth)
     switch (expr->op) {
     case GX_OP_SET:
         return add_state(b, NFA_SET, expr->first, next);
-    case GX_OP_LIT:
-        for (int i = expr->n - 1; i >= 0; i--)
-            at = add_state(b, NFA_SET, byte_set_index(b, (unsigned char)text[i]), at);
-        return at;
     case GX_OP_TOKEN:
-        return build_token(b, text, next);
+        return build_token(b, b->x->chars + expr->first, next);
     case GX_OP_SEQ:
         for (int i = expr->n - 1; i >= 0; i--)
             at = build(b, kids[i], at, depth + 1);

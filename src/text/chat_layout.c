@@ -224,17 +224,3 @@ int layout_encode(const struct layout *l, const struct tokenizer *t, const struc
     }
     return 0;
 }
-
-char *layout_render(const struct layout *l)
-{
-    struct buf out;
-    buf_init(&out, 2 * (size_t)TEXT_MAX);
-    for (int i = 0; i < l->n; i++) {
-        if (l->segments[i].image)
-            buf_puts(&out, "<image>");
-        buf_put(&out, l->texts.data + l->segments[i].at, l->segments[i].len);
-    }
-    char *text = buf_take(&out);
-    buf_free(&out);
-    return text;
-}

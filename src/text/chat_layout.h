@@ -68,6 +68,5 @@ struct layout_sink {
 };
 int layout_encode(const struct layout *l, const struct tokenizer *t, const struct layout_sink *to,
                   struct err *e);
-char *layout_render(const struct layout *l); /* "<image>" for an image; the caller frees it */
 
 #endif

@@ -241,14 +241,3 @@ int layout_conversation(struct layout *l, const struct chat_conversation *c, str
                                      : "<SPECIAL_11>Assistant\n<think></think>");
     return 0;
 }
-
-char *chat_render(const struct chat_conversation *c, struct err *e)
-{
-    struct layout l = layout_new();
-    char *text =
-        layout_conversation(&l, c, layout_marks_vl(&(struct template_traits){true, true, {NULL, NULL}}), e)
-            ? NULL
-            : layout_render(&l);
-    layout_free(&l);
-    return text;
-}

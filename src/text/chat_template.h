@@ -67,10 +67,6 @@ struct chat_conversation {
     bool open_reply; /* opens an assistant's turn at the end */
 };
 
-/* The conversation as text, rendered with Nemotron VL's template, "<image>" for each image.  The caller frees
- * it; NULL: refused. */
-char *chat_render(const struct chat_conversation *c, struct err *e);
-
 /* The token that ends a reply. */
 const char *chat_end_mark(const struct tokenizer *t);
 

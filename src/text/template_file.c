@@ -72,9 +72,7 @@ void template_traits_free(struct template_traits *h)
 
 const char *chat_check(const char *dir, const struct tokenizer *t)
 {
-    static const char *const known[] = {
-        "7c20622a3c7cca9ddafa3b7934bda1afdc3a82b4f278d5b9c73178bfca7d357c", /* the pocket model */
-    };
+    static const char pocket[] = "7c20622a3c7cca9ddafa3b7934bda1afdc3a82b4f278d5b9c73178bfca7d357c";
     bool chatml = layout_is_chatml(t);
     static const char *const known_marks[2][4] = {
         {"<SPECIAL_10>System", "<SPECIAL_11>User", "<SPECIAL_11>Assistant", "<SPECIAL_12>"},
@@ -88,13 +86,11 @@ const char *chat_check(const char *dir, const struct tokenizer *t)
     sha256_begin(&sum);
     sha256_add(&sum, text, strlen(text));
     sha256_end(&sum, hex);
-    bool same = false, alike = true;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        same = same || !strcmp(hex, known[i]);
+    bool alike = true;
     for (size_t i = 0; i < 4; i++)
         alike = alike && strstr(text, marks[i]);
     free(text);
-    if (same)
+    if (!strcmp(hex, pocket))
         return NULL;
     if (chatml && alike)
         return "the model's chat template is not a known one, but it has the markers of ChatML: the layout "

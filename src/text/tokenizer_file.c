@@ -26,11 +26,6 @@ enum {
     ARENA_MAX = 256 << 20,
 };
 
-static int bad(struct err *e, const char *what)
-{
-    return err_set(e, ERR_MODEL, "tokenizer.json: %s", what);
-}
-
 /* ---- bytes as characters ---------------------------------------------------------------------------- */
 
 /* The byte that each character below U+0144 stands for, -1: none. */
@@ -73,7 +68,7 @@ static int set_token(struct tokenizer *t, int32_t id, const char *bytes, size_t 
 {
     t->tokens[id].at = (uint32_t)t->arena.len;
     t->tokens[id].len = (uint32_t)len;
-    return buf_put(&t->arena, bytes, len) ? bad(e, "the tokens are too long altogether") : 0;
+    return buf_put(&t->arena, bytes, len) ? err_set(e, ERR_MODEL, "the tokens are too long altogether") : 0;
 }
 
 static int token_id(const json_t *v)
@@ -109,13 +104,11 @@ static int read_added(struct tokenizer *t, const json_t *added, struct err *e)
         const char *content = json_string_value(json_object_get(v, "content"));
         size_t n = content ? strlen(content) : 0;
         if (!n || n > MAX_TOKEN)
-            return err_set(e, ERR_MODEL, "tokenizer.json: added token %d has no content of 1 to %d bytes", id,
-                           MAX_TOKEN);
+            return err_set(e, ERR_MODEL, "added token %d has no content of 1 to %d bytes", id, MAX_TOKEN);
         if (t->tokens[id].len)
-            return err_set(e, ERR_MODEL, "tokenizer.json: added token %d occurs twice", id);
+            return err_set(e, ERR_MODEL, "added token %d occurs twice", id);
         if (json_is_true(json_object_get(v, "single_word")))
-            return err_set(e, ERR_MODEL,
-                           "tokenizer.json: added token '%s' is single_word, which is not implemented",
+            return err_set(e, ERR_MODEL, "added token '%s' is single_word, which is not implemented",
                            content);
         if (set_token(t, id, content, n, e))
             return -1;
@@ -134,16 +127,14 @@ static int read_word(struct tokenizer *t, const struct alphabet *a, const char *
     struct token *k = &t->tokens[id];
     if (k->added) {
         if ((uint32_t)n != k->len || memcmp(key, t->arena.data + k->at, k->len) != 0)
-            return err_set(e, ERR_MODEL, "tokenizer.json: id %d is '%s' and an added token of another name",
-                           id, key);
+            return err_set(e, ERR_MODEL, "id %d is '%s' and an added token of another name", id, key);
         return 0;
     }
     if (k->len)
-        return err_set(e, ERR_MODEL, "tokenizer.json: id %d occurs twice, the second time as '%s'", id, key);
+        return err_set(e, ERR_MODEL, "id %d occurs twice, the second time as '%s'", id, key);
     int len = decode_spelling(a, key, n, bytes);
     if (len <= 0)
-        return err_set(e, ERR_MODEL, "tokenizer.json: token %d '%s' is not spelled in the byte alphabet", id,
-                       key);
+        return err_set(e, ERR_MODEL, "token %d '%s' is not spelled in the byte alphabet", id, key);
     return set_token(t, id, bytes, (size_t)len, e);
 }
 
@@ -153,24 +144,23 @@ static int read_vocab(struct tokenizer *t, struct json_reader r, int *top, struc
     struct alphabet alphabet = make_alphabet();
     char key[2 * MAX_TOKEN + 8];
     if (!json_next(&r, '{'))
-        return bad(e, "'vocab' is not an object");
+        return err_set(e, ERR_MODEL, "'vocab' is not an object");
     if (json_next(&r, '}'))
         return 0;
     for (int count = 0;; count++) {
         int n = json_read_string(&r, key, sizeof key), id;
         if (n < 0 || !json_next(&r, ':'))
-            return err_set(e, ERR_MODEL,
-                           "tokenizer.json: entry %d of the vocabulary has no name of 1 to %d bytes", count,
+            return err_set(e, ERR_MODEL, "entry %d of the vocabulary has no name of 1 to %d bytes", count,
                            MAX_TOKEN);
         if ((id = json_read_count(&r, MAX_ID - 1)) < 0)
-            return err_set(e, ERR_MODEL, "tokenizer.json: '%s' has no id from 0 to %d", key, MAX_ID - 1);
+            return err_set(e, ERR_MODEL, "'%s' has no id from 0 to %d", key, MAX_ID - 1);
         if (t && read_word(t, &alphabet, key, n, id, e))
             return -1;
         *top = id > *top ? id : *top;
         if (!json_next(&r, ','))
             break;
     }
-    return json_next(&r, '}') ? 0 : bad(e, "the vocabulary has something other than entries");
+    return json_next(&r, '}') ? 0 : err_set(e, ERR_MODEL, "the vocabulary has something other than entries");
 }
 
 /* ---- tables -------------------------------------------------------------------------------------------- */
@@ -196,15 +186,14 @@ static int index_plain(struct tokenizer *t, struct err *e)
         for (; t->by_bytes[i] >= 0; i = (i + 1) & t->by_bytes_mask) {
             const struct token *other = &t->tokens[t->by_bytes[i]];
             if (other->len == k->len && !memcmp(t->arena.data + other->at, t->arena.data + k->at, k->len))
-                return err_set(e, ERR_MODEL, "tokenizer.json: tokens %d and %d are duplicates",
-                               t->by_bytes[i], id);
+                return err_set(e, ERR_MODEL, "tokens %d and %d are duplicates", t->by_bytes[i], id);
         }
         t->by_bytes[i] = id;
     }
     for (int b = 0; b < 256; b++) {
         char c = (char)b;
         if ((t->byte_ids[b] = tokenizer_find_plain(t, &c, 1)) < 0)
-            return err_set(e, ERR_MODEL, "tokenizer.json: byte 0x%02x has no token", b);
+            return err_set(e, ERR_MODEL, "byte 0x%02x has no token", b);
     }
     return 0;
 }
@@ -229,8 +218,8 @@ static int index_added(struct tokenizer *t, struct err *e)
     qsort_r(t->added, (size_t)t->n_added, sizeof *t->added, by_first_byte, t);
     for (int i = 0; i < t->n_added; i++) {
         if (i && !by_first_byte(&t->added[i - 1], &t->added[i], t))
-            return err_set(e, ERR_MODEL, "tokenizer.json: added tokens %d and %d have the same name",
-                           t->added[i - 1], t->added[i]);
+            return err_set(e, ERR_MODEL, "added tokens %d and %d have the same name", t->added[i - 1],
+                           t->added[i]);
         t->added_from[(unsigned char)t->arena.data[t->tokens[t->added[i]].at] + 1] = i + 1;
     }
     for (int b = 0; b < 256; b++)
@@ -276,20 +265,19 @@ static int read_merge(const struct tokenizer *t, const struct alphabet *a, struc
     int len[2];
     int32_t rank = (int32_t)list->n;
     if (!read_halves(r, left, right, len))
-        return err_set(e, ERR_MODEL, "tokenizer.json: merge %d is not a pair", rank);
+        return err_set(e, ERR_MODEL, "merge %d is not a pair", rank);
     int n = decode_spelling(a, left, len[0], both),
         m = n < 0 ? -1 : decode_spelling(a, right, len[1], both + n);
     if (m < 0)
-        return err_set(e, ERR_MODEL, "tokenizer.json: merge %d is not spelled in the byte alphabet", rank);
+        return err_set(e, ERR_MODEL, "merge %d is not spelled in the byte alphabet", rank);
     struct merge merge = {.left = tokenizer_find_plain(t, both, (size_t)n),
                           .right = tokenizer_find_plain(t, both + n, (size_t)m),
                           .result = tokenizer_find_plain(t, both, (size_t)(n + m)),
                           .rank = rank};
     if (merge.left < 0 || merge.right < 0 || merge.result < 0)
-        return err_set(e, ERR_MODEL, "tokenizer.json: merge %d, '%s' and '%s', is not in the vocabulary",
-                       rank, left, right);
+        return err_set(e, ERR_MODEL, "merge %d, '%s' and '%s', is not in the vocabulary", rank, left, right);
     if (list->n == MAX_MERGES)
-        return err_set(e, ERR_MODEL, "tokenizer.json: more than %d merges", MAX_MERGES);
+        return err_set(e, ERR_MODEL, "more than %d merges", MAX_MERGES);
     if (list->n == list->cap) {
         list->cap = list->cap ? list->cap * 2 : 1024;
         list->items = xrealloc(list->items, list->cap, sizeof *list->items);
@@ -302,14 +290,14 @@ static int read_list(const struct tokenizer *t, struct json_reader r, struct mer
 {
     struct alphabet alphabet = make_alphabet();
     if (!r.at || !json_next(&r, '['))
-        return bad(e, "'merges' is not a list");
+        return err_set(e, ERR_MODEL, "'merges' is not a list");
     if (json_next(&r, ']'))
         return 0;
     do {
         if (read_merge(t, &alphabet, &r, list, e))
             return -1;
     } while (json_next(&r, ','));
-    return json_next(&r, ']') ? 0 : bad(e, "'merges' has something other than merges");
+    return json_next(&r, ']') ? 0 : err_set(e, ERR_MODEL, "'merges' has something other than merges");
 }
 
 static int read_merges(struct tokenizer *t, struct json_reader r, struct err *e)
@@ -341,14 +329,13 @@ static int check_kind(const json_t *root, const json_t *model, struct err *e)
 {
     const char *type = json_string_value(json_object_get(model, "type"));
     if (!type || strcmp(type, "BPE") != 0)
-        return err_set(e, ERR_MODEL, "tokenizer.json: model '%s' is not implemented, only BPE",
-                       type ? type : "none");
+        return err_set(e, ERR_MODEL, "model '%s' is not implemented, only BPE", type ? type : "none");
     if (!is_empty(json_object_get(root, "normalizer")))
-        return bad(e, "it has a normalizer, which is not implemented");
+        return err_set(e, ERR_MODEL, "it has a normalizer, which is not implemented");
     if (!is_empty(json_object_get(model, "continuing_subword_prefix")) ||
         !is_empty(json_object_get(model, "end_of_word_suffix")) ||
         json_is_true(json_object_get(model, "byte_fallback")))
-        return bad(e, "its BPE is not at byte level, which is not implemented");
+        return err_set(e, ERR_MODEL, "its BPE is not at byte level, which is not implemented");
     return 0;
 }
 
@@ -365,7 +352,7 @@ static int read_parts(struct tokenizer *t, const struct file_parts *p, struct er
     if (check_kind(p->root, model, e) || (p->vocab.at && top >= -1 && read_vocab(NULL, p->vocab, &top, e)))
         return -1;
     if (!p->vocab.at || top < 0)
-        return err_set(e, ERR_MODEL, "tokenizer.json: no vocabulary with ids from 0 to %d", MAX_ID - 1);
+        return err_set(e, ERR_MODEL, "no vocabulary with ids from 0 to %d", MAX_ID - 1);
     t->size = top + 1;
     t->tokens = xcalloc((unsigned long)t->size, sizeof *t->tokens);
     t->ignore_merges = json_is_true(json_object_get(model, "ignore_merges"));
@@ -392,6 +379,7 @@ struct tokenizer *tokenizer_parse(const char *json, size_t len, struct err *e)
     struct tokenizer *t = xcalloc(1, sizeof *t);
     buf_init(&t->arena, ARENA_MAX);
     if (read_parts(t, &p, e)) {
+        err_prefix(e, "tokenizer.json");
         tokenizer_free(t);
         t = NULL;
     }

@@ -17,11 +17,6 @@ static const char trained_split[] =
     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
     "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 
-static int bad(struct err *e, const char *what)
-{
-    return err_set(e, ERR_MODEL, "tokenizer.json: %s", what);
-}
-
 /* Published patterns are written for Oniguruma and Rust's regex, whose \s is Unicode's White_Space; PCRE2's
  * has U+180E, too.  Syntax that differs otherwise is refused. */
 static int translate_pattern(struct buf *out, const char *p, struct err *e)
@@ -33,7 +28,7 @@ static int translate_pattern(struct buf *out, const char *p, struct err *e)
             continue;
         }
         if ((*p == '\\' && (p[1] == 'h' || p[1] == 'H')) || (depth && p[0] == '&' && p[1] == '&'))
-            return err_set(e, ERR_MODEL, "tokenizer.json: '%.2s' in a split pattern is not implemented", p);
+            return err_set(e, ERR_MODEL, "'%.2s' in a split pattern is not implemented", p);
         buf_putc(out, *p);
         if (*p == '\\' && p[1])
             buf_putc(out, *++p);
@@ -53,7 +48,7 @@ static int compile_split(struct tokenizer *t, const char *pattern, uint32_t flag
     if (!re) {
         PCRE2_UCHAR why[128];
         pcre2_get_error_message(code, why, sizeof why);
-        return err_set(e, ERR_MODEL, "tokenizer.json: split pattern, character %zu: %s", at, (char *)why);
+        return err_set(e, ERR_MODEL, "split pattern, character %zu: %s", at, (char *)why);
     }
     t->splits[t->n_splits++] = re;
     pcre2_jit_compile(re, PCRE2_JIT_COMPLETE); /* where there is no JIT, matching is only slower */
@@ -63,7 +58,7 @@ static int compile_split(struct tokenizer *t, const char *pattern, uint32_t flag
 static int add_split(struct tokenizer *t, const char *pattern, bool literal, struct err *e)
 {
     if (t->n_splits == TOKENIZER_MAX_SPLITS || strlen(pattern) > MAX_PATTERN)
-        return bad(e, "too many split steps or too long a pattern");
+        return err_set(e, ERR_MODEL, "too many split steps or too long a pattern");
     if (literal)
         return compile_split(t, pattern, PCRE2_UTF | PCRE2_LITERAL, e);
     struct buf translated;
@@ -83,10 +78,9 @@ static int read_split(struct tokenizer *t, const json_t *step, struct err *e)
     const char *literal = json_string_value(json_object_get(pattern, "String"));
     bool invert = json_is_true(json_object_get(step, "invert"));
     if (!behavior || !(!strcmp(behavior, "Isolated") || (!strcmp(behavior, "Removed") && invert)))
-        return err_set(e, ERR_MODEL, "tokenizer.json: split behaviour '%s' is not implemented",
-                       behavior ? behavior : "none");
+        return err_set(e, ERR_MODEL, "split behaviour '%s' is not implemented", behavior ? behavior : "none");
     if (!regex && !literal)
-        return bad(e, "a split step has no pattern");
+        return err_set(e, ERR_MODEL, "a split step has no pattern");
     t->trained_split = regex && !strcmp(regex, trained_split);
     return add_split(t, regex ? regex : literal, !regex, e);
 }
@@ -97,10 +91,9 @@ static int read_step(struct tokenizer *t, const json_t *step, struct err *e)
     if (type && !strcmp(type, "Split"))
         return read_split(t, step, e);
     if (!type || strcmp(type, "ByteLevel") != 0)
-        return err_set(e, ERR_MODEL, "tokenizer.json: pre-tokenizer '%s' is not implemented",
-                       type ? type : "none");
+        return err_set(e, ERR_MODEL, "pre-tokenizer '%s' is not implemented", type ? type : "none");
     if (json_is_true(json_object_get(step, "add_prefix_space")))
-        return bad(e, "'add_prefix_space' is set, which is not implemented");
+        return err_set(e, ERR_MODEL, "'add_prefix_space' is set, which is not implemented");
     const json_t *use_regex = json_object_get(step, "use_regex");
     return use_regex && !json_is_true(use_regex) ? 0 : add_split(t, gpt2_split, false, e);
 }
