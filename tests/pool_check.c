@@ -19,7 +19,8 @@ struct engine *pool_check_engine(const struct tiny *t, const char *device, size_
 size_t pool_check_need(struct engine *g, int64_t tokens)
 {
     struct session *s = session_new(g, 1);
-    size_t bytes = session_state_bytes(s, tokens);
+    const struct lm_config *lm = &engine_config(g)->lm;
+    size_t bytes = pool_entry_bytes(&s->entry) + state_need(&s->state, lm, state_capacity(0, tokens));
     session_free(s);
     return bytes;
 }

@@ -1,6 +1,7 @@
 /* t_cuda_scheduler.c - claims about threads that share one engine on the device: who is idle goes to the host's memory, and
  * everybody writes what he would alone.
  */
+#include "pool_check.h"
 #include "threads.h"
 #include "tiny_check.h"
 
@@ -15,9 +16,7 @@ static void t_spilled(void **state)
     struct threads c = {.rounds = 1, .longest = 30, .loose = true, .seed = check_seed()};
     struct played *alone = xcalloc(N, sizeof *alone);
     struct engine *g = threads_engine(&tiny, "cuda", 0, false, 1);
-    struct session *s = session_new(g, 1);
-    size_t bound = 3 * session_state_bytes(s, 512);
-    session_free(s);
+    size_t bound = 3 * pool_check_need(g, 512);
     for (int i = 0; i < N; i++)
         threads_alone(&c, g, i, &alone[i]);
     engine_close(g);

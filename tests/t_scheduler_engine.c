@@ -1,6 +1,7 @@
 /* t_scheduler_engine.c - claims about threads that share one engine: each comes to what it would come to alone, nobody waits
  * for long, and those that want a token have it together.  On the device: t_cuda_scheduler.c.
  */
+#include "pool_check.h"
 #include "threads.h"
 #include "tiny_check.h"
 
@@ -207,9 +208,7 @@ static void t_no_room(void **state)
 {
     (void)state;
     struct engine *g = threads_engine(&tiny, "cpu", 0, false, 1);
-    struct session *one = session_new(g, 1);
-    size_t bound = 2 * session_state_bytes(one, 512) + 1000;
-    session_free(one);
+    size_t bound = 2 * pool_check_need(g, 512) + 1000;
     engine_close(g);
     g = threads_engine(&tiny, "cpu", bound, true, 1);
     struct looker all[3] = {{.rc = 0}};

@@ -358,7 +358,8 @@ int plan_placement(struct weights_placement *h, const struct model_config *c, co
     *h = (struct weights_placement){false, 0};
     if (count_all(&p, c, s, o, *h, e))
         return -1;
-    if (o->weights_in == WEIGHTS_IN_RAM || (o->weights_in == WEIGHTS_IN_AUTO && plan_own(&p, 1, SAMPLE) <= room))
+    if (o->weights_in == WEIGHTS_IN_RAM ||
+        (o->weights_in == WEIGHTS_IN_AUTO && plan_own(&p, 1, SAMPLE) <= room))
         return 0;
     h->mapped = true;
     if (count_all(&p, c, s, o, *h, e))

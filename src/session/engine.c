@@ -335,11 +335,6 @@ enum kv_storage engine_kv_storage(const struct engine *g)
     return g->types.kv == DT_F8E4M3 ? KV_FP8 : KV_AUTO;
 }
 
-bool engine_uses_mmap(const struct engine *g)
-{
-    return g->files != NULL;
-}
-
 uint64_t engine_hash(const struct engine *g)
 {
     return g->hash;

@@ -58,15 +58,6 @@ void session_unpin(struct session *s)
     engine_leave(s->engine);
 }
 
-size_t session_state_bytes(const struct session *s, int64_t length)
-{
-    struct lm_state none = s->state;
-    none.capacity = 0;
-    int64_t capacity = state_capacity(s->state.capacity, length);
-    return pool_entry_bytes(&s->entry) - state_need(&none, lm(s), s->state.capacity) +
-           state_need(&none, lm(s), capacity);
-}
-
 bool session_fits(const struct session *s, int64_t more)
 {
     if (!s->engine->state_pool.bound)

@@ -54,15 +54,14 @@ const char *engine_dir(const struct engine *g);
 const struct model_config *engine_config(const struct engine *g);
 const struct tokenizer *engine_tokenizer(const struct engine *g);
 int engine_vocab(const struct engine *g); /* V: rows of the embedding, length of a row of logits */
-const char *engine_isa(const struct engine *g);
+const char *engine_isa(const struct engine *g); /* name of the backend: "avx512", "cuda", ... */
 int engine_threads(const struct engine *g);
+
 /* In the matrices of the language model, scales of quantized ones included. */
 double engine_bytes_per_weight(const struct engine *g);
-bool engine_uses_mmap(const struct engine *g);   /* weights are read from the files, which must not change */
-enum kv_storage engine_kv_storage(const struct engine *g);       /* type of the KV cache */
-enum state_storage engine_state_storage(const struct engine *g); /* type of the SSM states */
-const struct drift *
-engine_drift(const struct engine *g); /* of f16 states, measured by engine_open (drift.h) */
+enum kv_storage engine_kv_storage(const struct engine *g);
+enum state_storage engine_state_storage(const struct engine *g);
+const struct drift *engine_drift(const struct engine *g); /* of f16 states, measured by engine_open */
 
 /* Whether generation ends with this token: the model's eos tokens and those that end a turn. */
 bool engine_is_stop(const struct engine *g, int32_t id);
@@ -98,17 +97,17 @@ struct scheduler_stats engine_scheduler_stats(const struct engine *g);
  * Appended tokens stay pending until logits, a checkpoint or a copy need them, so that all parts of a turn
  * go through the model in one prefill.  Images go through the vision tower when they are appended.
  *
- * States live within engine_options.state_memory.  When it is full, a GPU spills the least recently used
- * idle states to host memory and restores them when they are used again; that costs time and nothing else.
- * On a processor spilling gains nothing: what does not fit is an error.
+ * States live within engine_options.state_memory.  When it is full, a GPU spills idle ones to host memory,
+ * checkpoints before sessions, the least recently used first, and restores them when they are used again;
+ * that costs time and nothing else.  On a processor spilling gains nothing: what does not fit is an error.
  */
 
 struct session *session_new(struct engine *g, uint64_t seed);
 void session_free(struct session *s); /* NULL is fine */
 struct engine *session_engine(const struct session *s);
 
-/* While *flag is non-zero, prefill, the vision tower and waiting for the engine give up with ERR_STOPPED.
- * Forks inherit the flag; NULL: none. */
+/* While *flag is non-zero, prefill, the vision tower and waiting for the engine give up with ERR_STOPPED, as
+ * with engine_options.cancel.  Forks inherit the flag; NULL: none. */
 void session_set_cancel(struct session *s, const volatile int *flag);
 
 int64_t session_length(const struct session *s);        /* tokens, image tokens and pending ones included */

@@ -57,9 +57,6 @@ int64_t session_pending(const struct session *s); /* tokens */
 void session_push(struct session *s, int32_t id);
 void session_drop_images(struct session *s);
 
-/* Bytes of state memory of this session once it has room for `length` tokens. */
-size_t session_state_bytes(const struct session *s, int64_t length);
-
 /* Sets ERR_STOPPED for a session that was cancelled while it waited for the engine; -1. */
 int session_err_stopped(struct err *e);
 
