@@ -176,36 +176,25 @@ static const char *report(const char *text)
 static void t_rerun(void **state)
 {
     (void)state;
-    static const char xml[] =
-        "<?xml version='1.0' encoding=\"UTF-8\"?>\n<!-- <testcase name='logout'/> -->\n"
-        "<testsuites><testsuite name=\"n\"><properties><property name='x' value='y'/></properties>\n"
-        "<testcase classname=\"n\" name=\"login\" "
-        "time=\"1.5\"><system-out><![CDATA[<failure/>]]></system-out></testcase>\n"
-        "<testcase classname='n' name='log&#x6f;ut'><failure message='&lt;a&gt;&#10;'>text &amp; "
-        "more</failure></testcase>\n"
-        "<testcase classname='other' name='search'><error/></testcase>\n"
-        "<testcase name=\"page-1\"><error/></testcase>\n"
-        "<testcase name=\"page-2\"><skipped></skipped></testcase>\n"
-        "<testcase name='page-3'><failure/></testcase><testcase name='page-3'/>\n"
-        "</testsuite></testsuites>\n";
-    assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = report(xml)}),
-                        "logout page-1 page-2 ");
-    assert_string_equal(
-        chosen(many, (struct suite_choice){.rerun_failed = report(xml), .only = LIST("page-*", "login")}),
-        "page-1 page-2 ");
     static const char json[] =
         " {\"suite\": \"n\", \"tests\": [{\"id\": \"login\", \"outcome\": \"claimed\"},\n"
-        "{\"id\": \"search\", \"outcome\": \"passed\"}, {\"id\": \"page-3\", \"outcome\": \"error\"}]}";
-    assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = report(json)}), "login page-3 ");
-    assert_string_equal(
-        chosen(many, (struct suite_choice){.rerun_failed =
-                                               report("<testsuite><testcase name='login'/></testsuite>")}),
-        "");
-    after(chosen(many, (struct suite_choice){.rerun_failed = report("<testsuites/>")}),
+        "{\"id\": \"search\", \"outcome\": \"passed\"}, {\"id\": \"page-1\", \"outcome\": \"skipped\"},\n"
+        "{\"id\": \"page-2\", \"outcome\": \"failed\"}, {\"id\": \"page-2\", \"outcome\": \"passed\"},\n"
+        "{\"id\": \"page-3\", \"outcome\": \"error\"}]}";
+    static const char passed[] = "{\"tests\": [{\"id\": \"login\", \"outcome\": \"passed\"}]}";
+    static const char other[] =
+        "{\"suite\": \"o\", \"tests\": [{\"id\": \"login\", \"outcome\": \"failed\"}]}";
+    struct suite_choice c = {.rerun_failed = report(json)};
+    assert_string_equal(chosen(many, c), "login page-1 page-3 ");
+    c.only = LIST("page-*", "logout");
+    assert_string_equal(chosen(many, c), "page-1 page-3 ");
+    assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = report(passed)}), "");
+    after(chosen(many, (struct suite_choice){.rerun_failed = report("{\"tests\": []}")}),
           "names none of the tests of s.yaml (suite 'n')");
+    after(chosen(many, (struct suite_choice){.rerun_failed = report(other)}), "names none of the tests");
 }
 
-/* What our own reports say of a run is what is run again, in whichever form. */
+/* A results.json that a run has written selects what did not pass in it. */
 static void t_round_trip(void **state)
 {
     (void)state;
@@ -220,15 +209,13 @@ static void t_round_trip(void **state)
     char path[200];
     struct err e = ERR_INIT;
     snprintf(path, sizeof path, "%s", report(""));
-    for (int json = 0; json < 2; json++) {
-        if ((json ? report_json : report_junit)(&all, path, &e))
-            fail_msg("%s", e.text);
-        assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = path}),
-                            "logout search page-1 page-2 page-3 ");
-        /* 5 + 2 + 1 and 4 + 3 + 0 */
-        assert_string_equal(chosen(many, (struct suite_choice){.shard = "1/2", .shard_times = path}),
-                            "logout search page-3 ");
-    }
+    if (report_json(&all, path, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = path}),
+                        "logout search page-1 page-2 page-3 ");
+    /* 5 + 2 + 1 and 4 + 3 + 0 */
+    assert_string_equal(chosen(many, (struct suite_choice){.shard = "1/2", .shard_times = path}),
+                        "logout search page-3 ");
     suite_free(s);
 }
 
@@ -238,31 +225,12 @@ static void t_wrong_reports(void **state)
     static const struct {
         const char *text, *says;
     } reports[] = {
-        {"", "report:1: no JUnit XML: there is nothing in it"},
-        {"hello", "report:1: no JUnit XML: text outside of all elements"},
-        {"<html/>", "report:1: no JUnit XML: the outermost element is neither testsuites nor testsuite"},
-        {"<testsuites>", "report:1: no JUnit XML: it ends before its elements do"},
-        {"<testsuites>\n</testsuite>", "report:2: no JUnit XML: a tag is closed that is not open"},
-        {"<testsuites/><testsuites/>", "a second outermost element"},
-        {"<!DOCTYPE x [<!ENTITY a \"b\">]><testsuites/>", "a DOCTYPE or the like"},
-        {"<testsuite><testcase name='&a;'/></testsuite>", "an entity that XML does not have itself"},
-        {"<testsuite><testcase name='&#0;'/></testsuite>", "a character by a number that it does not have"},
-        {"<testsuite><testcase name='&#xD800;'/></testsuite>", "a character by a number"},
-        {"<testsuite><testcase name='&#99999999999;'/></testsuite>", "a character by a number"},
-        {"<testsuite><testcase name='a' b/></testsuite>", "an attribute without a value"},
-        {"<testsuite><testcase name=a/></testsuite>", "an attribute without a value in quotes"},
-        {"<testsuite><testcase name='a'b='c'/></testsuite>", "expected an attribute in a tag"},
-        {"<testsuite><testcase name='a<'/></testsuite>", "< in the value of an attribute"},
-        {"<testsuite><testcase name='a", "the value of an attribute does not end"},
-        {"<testsuite><testcase/></testsuite>", "a testcase without a name"},
-        {"<testsuite><testcase name='a'><testcase name='b'/></testcase></testsuite>",
-         "a testcase in a testcase"},
-        {"<testsuite><!-- x", "something does not end"},
-        {"<testsuite><![CDATA[ x", "something does not end"},
-        {"<testsuite><testcase name='\xff'/></testsuite>", "a test that is too long, or not UTF-8"},
-        {"{\"tests\": 1}", "has no results of tests"},
+        {"", "report:1: expected the results.json of an earlier run: "},
+        {"<testsuites/>", "report:1: expected the results.json of an earlier run: "},
+        {"[]", "report' is no results.json"},
+        {"{\"tests\": 1}", "is no results.json: expected {\"tests\": "},
         {"{\"tests\": [{\"id\": 1, \"outcome\": \"passed\"}]}", "report: test 1: expected an id"},
-        {"{\"tests\": [", "report:1: not JSON"},
+        {"{\"tests\": [", "report:1: expected the results.json"},
     };
     int bad = 0;
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
@@ -272,11 +240,8 @@ static void t_wrong_reports(void **state)
             bad++;
         }
     }
-    char *deep = repeat("<testsuites>", "<a>", 32, "");
-    after(chosen(many, (struct suite_choice){.rerun_failed = report(deep)}), "elements are nested too deep");
-    free(deep);
-    char *longer = repeat("<testsuite><testcase name='", "x", 1001, "'/></testsuite>");
-    after(chosen(many, (struct suite_choice){.rerun_failed = report(longer)}), "too long");
+    char *longer = repeat("{\"tests\": [{\"outcome\": \"passed\", \"id\": \"", "x", 1001, "\"}]}");
+    after(chosen(many, (struct suite_choice){.rerun_failed = report(longer)}), "an id of at most 1000 bytes");
     free(longer);
     after(chosen(many, (struct suite_choice){.rerun_failed = "/no/such"}), "cannot open '/no/such'");
     assert_int_equal(bad, 0);
@@ -306,9 +271,9 @@ static void t_shards(void **state)
     (void)state;
     struct suite *s = suite_of("tests:\n  - { id: 'a{n}-{m}', task: t, matrix: { n: 1..20, m: 1..15 } }\n");
     char times[200];
-    snprintf(
-        times, sizeof times, "%s",
-        report("<testsuite><testcase name='a1-1' time='100'/><testcase name='a2-1' time='1'/></testsuite>"));
+    snprintf(times, sizeof times, "%s",
+             report("{\"tests\": [{\"id\": \"a1-1\", \"outcome\": \"passed\", \"seconds\": 100},"
+                    "{\"id\": \"a2-1\", \"outcome\": \"passed\", \"seconds\": 1}]}"));
     uint64_t seed = check_seed();
     for (int i = 0; i < 12; i++) {
         int n = i < 4 ? i + 1 : 1 + (int)(check_random(&seed) * 400);
@@ -481,8 +446,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a wrong spec is refused with its line and the suite's", t_wrong_specs),
     CLAIM("tests are chosen by id and tag", t_only),
     CLAIM("what an earlier run did not pass is run again", t_rerun),
-    CLAIM("our own reports, XML and JSON, say what to run again and how long it takes", t_round_trip),
-    CLAIM("a wrong report is refused with its line", t_wrong_reports),
+    CLAIM("the results.json of a run says what to run again and how long each test takes", t_round_trip),
+    CLAIM("a file that is no results.json is refused with its line", t_wrong_reports),
     CLAIM("every test is in exactly one shard", t_shards),
     CLAIM("a list has a line for each test that is chosen, and no control characters", t_list),
     CLAIM("tests that only a model's word can pass are warned of", t_warnings),

@@ -53,10 +53,10 @@ static const struct option_spec options[] = {
     {"shard", 0, OPTION_TEXT, AT(shard), "I/N", 0, 32, NULL,
      "the I-th of N parts: each test is in exactly one, by its id", NULL},
     {"shard-times", 0, OPTION_TEXT, AT(shard_times), "FILE", 0, 4096, NULL,
-     "with --shard: parts that take as long, by the times in junit.xml or results.json of an earlier run",
+     "with --shard: shards of equal duration, by the times in results.json of an earlier run",
      NULL},
     {"rerun-failed", 0, OPTION_TEXT, AT(rerun_failed), "FILE", 0, 4096, NULL,
-     "only tests that did not pass in an earlier run: its junit.xml or results.json", NULL},
+     "only tests that did not pass in an earlier run: its results.json", NULL},
     {"list", 0, OPTION_FLAG, AT(list), .help = "say which tests would run, and run none"},
     {"fail-fast", 0, OPTION_FLAG, AT(fail_fast), .help = "begin no new test after one that failed"},
     {"retries", 0, OPTION_INT, AT(retries), "N", 0, 100, "0",
@@ -110,7 +110,7 @@ const struct command qa_command = {
     .purpose = "run tests that are written in plain words",
     .details = suite_keys_help,
     .examples = "holorun qa suite.yaml --jobs 4\nholorun qa suite.yaml --list --only tag:login\n"
-                "holorun qa suite.yaml --rerun-failed results/junit.xml\n"
+                "holorun qa suite.yaml --rerun-failed results/results.json\n"
                 "holorun qa suite.yaml --only sign-in --step=window\n",
     .options = options,
     .run = cmd_qa,

@@ -71,7 +71,7 @@ static int by_name(struct suite *s, const char *const *only, struct err *e)
 /* ---- by an earlier run -------------------------------------------------------------------------------------- */
 
 /* What came of each test; NULL: the report does not say.  The caller frees it. */
-static const struct earlier_test **find_all(const struct suite *s, struct earlier *p)
+static const struct earlier_test **find_all(const struct suite *s, const struct earlier *p)
 {
     const struct earlier_test **found = xcalloc((unsigned long)s->n + 1, sizeof *found);
     for (int i = 0; i < s->n; i++)
@@ -82,8 +82,10 @@ static const struct earlier_test **find_all(const struct suite *s, struct earlie
 static int by_failure(struct suite *s, const char *path, struct err *e)
 {
     struct earlier p;
-    if (earlier_read(path, &p, e))
+    if (earlier_read(path, &p, e)) {
+        earlier_free(&p);
         return -1;
+    }
     const struct earlier_test **found = find_all(s, &p);
     int known = 0;
     for (int i = 0; i < s->n; i++) {
@@ -125,8 +127,10 @@ static int longest_first(const void *a, const void *b)
 static int by_time(struct suite *s, const char *path, int which, int of, struct err *e)
 {
     struct earlier p;
-    if (earlier_read(path, &p, e))
+    if (earlier_read(path, &p, e)) {
+        earlier_free(&p);
         return -1;
+    }
     const struct earlier_test **found = find_all(s, &p);
     struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
     double sum = 0, *load = xcalloc((unsigned long)of, sizeof *load);

@@ -96,10 +96,10 @@ void suite_free(struct suite *s); /* NULL is fine */
 struct suite_choice {
     const char *const *only; /* ids (with * and ?), "tag:NAME"; ended by NULL: one of them; NULL: all */
     const char *shard;       /* "2/5", from 1: FNV-1a (64 bits) of the id modulo 5 is 1 */
-    /* JUnit XML or JSON of an earlier run: shards of equal time instead, the longest test first into the shard with least;
-     * NULL: by hash. */
+    /* results.json of an earlier run: shards of equal duration instead, each test, longest first, going into the
+     * shard with the least time; NULL: by hash. */
     const char *shard_times;
-    const char *rerun_failed; /* JUnit XML or JSON of an earlier run: those that were not passed there */
+    const char *rerun_failed; /* results.json of an earlier run: only tests that did not pass in it */
 };
 /* The number of them, which may be 0 where a shard is empty or all had passed; -1: the choice is wrong. */
 int suite_select(struct suite *s, const struct suite_choice *c, struct err *e);
