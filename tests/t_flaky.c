@@ -79,9 +79,9 @@ static char *make_run(const struct what *w)
 static void parts(const struct what *failed, const struct what *passed, enum flaky why, const char *where)
 {
     char *a = make_run(failed), *b = make_run(passed), *said;
-    enum flaky f = flaky_why(a, b, &said);
+    enum flaky f = flaky_cause(a, b, &said);
     if (f != why || !said || !strstr(said, where))
-        fail_msg("%s: %s", flaky_meaning(f), said ? said : "nowhere");
+        fail_msg("%s: %s", flaky_description(f), said ? said : "nowhere");
     free(said);
     free(a);
     free(b);
@@ -92,23 +92,24 @@ static void t_parts(void **state)
     (void)state;
     struct what w = usual;
     w.action = "{\"kind\": \"click\", \"x\": 3, \"y\": 5}";
-    parts(&w, &usual, FLAKY_MODEL,
-          "step 2: same screen, other action: {\"kind\": \"click\", \"x\": 3, \"y\": 5} when");
-    parts(&usual, &w, FLAKY_MODEL, "\"y\": 4} when it failed");
+    parts(
+        &w, &usual, FLAKY_MODEL,
+        "step 2: same screen, different action: failed with {\"kind\": \"click\", \"x\": 3, \"y\": 5}, passed");
+    parts(&usual, &w, FLAKY_MODEL, "failed with {\"kind\": \"click\", \"x\": 3, \"y\": 4}");
     w.shade = 90; /* and another screen: that came first */
     parts(&w, &usual, FLAKY_APPLICATION, "step 2: 25.0 % of the screen differs");
     w.shade = 2; /* a few shades are no other screen */
-    parts(&w, &usual, FLAKY_MODEL, "step 2: same screen but for a few pixels, other action");
+    parts(&w, &usual, FLAKY_MODEL, "step 2: same screen except for a few pixels, different action");
     w = usual;
     w.shade = 90;
     parts(&usual, &w, FLAKY_APPLICATION, "step 2: 25.0 % of the screen differs");
     w = usual;
     w.failure = "no such window";
-    parts(&w, &usual, FLAKY_APPLICATION, "could be done only when it passed");
-    parts(&usual, &w, FLAKY_APPLICATION, "could be done only when it failed");
+    parts(&w, &usual, FLAKY_APPLICATION, "succeeded only when the test passed");
+    parts(&usual, &w, FLAKY_APPLICATION, "succeeded only when the test failed");
     w = usual;
     w.thought = "another";
-    parts(&w, &usual, FLAKY_APPLICATION, "after step 3: the same screens and actions");
+    parts(&w, &usual, FLAKY_APPLICATION, "after step 3: same screens and actions");
     w.steps = 2;
     parts(&w, &usual, FLAKY_UNKNOWN, "step 3: only the run that passed has it");
 }
@@ -116,7 +117,7 @@ static void t_parts(void **state)
 static void unknown(const char *a, const char *b)
 {
     char *where = (char *)1;
-    assert_int_equal(flaky_why(a, b, &where), FLAKY_UNKNOWN);
+    assert_int_equal(flaky_cause(a, b, &where), FLAKY_UNKNOWN);
     free(where);
 }
 
@@ -153,7 +154,7 @@ static void t_unreadable(void **state)
         path = xasprintf("%s/frames/000001.png", c);
         assert_int_equal(unlink(path), 0);
     }
-    assert_int_equal(flaky_why(b, c, &where), FLAKY_UNKNOWN);
+    assert_int_equal(flaky_cause(b, c, &where), FLAKY_UNKNOWN);
     assert_non_null(strstr(where, "step 2: a screenshot is missing"));
     free(where);
     free(path);

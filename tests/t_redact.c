@@ -2,7 +2,7 @@
  * suite's checks show and keep.
  */
 #include "check.h"
-#include "quality.h"
+#include "qa_program.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -153,14 +153,14 @@ static void t_again(void **state)
 static void t_suite(void **state)
 {
     (void)state;
-    struct quality q;
+    struct qa_program q;
     struct pictures p = {0}, before;
     if (system("command -v xsetroot >/dev/null"))
         skip();
-    quality_open(&q);
-    quality_reply(&q, "a", WAIT(0) ANSWER("Done."));
-    quality_suite(&q, SUITE("a", "c01090", "open"));
-    quality_run(&q, WORDS("--update-golden"));
+    qa_program_open(&q);
+    qa_program_reply(&q, "a", WAIT(0) ANSWER("Done."));
+    qa_program_suite(&q, SUITE("a", "c01090", "open"));
+    qa_program_run(&q, WORDS("--update-golden"));
     assert_int_equal(q.o.code, 0);
     char *golden = xvfb_place(&q.x, "golden/open.png"), *hidden = xvfb_place(&q.x, "golden/hidden.png"),
          *out = xvfb_place(&q.x, "out.d");
@@ -168,40 +168,40 @@ static void t_suite(void **state)
     look_into(out, &p);
     assert_true(p.shown > 0); /* it would be seen */
 
-    quality_run(&q, WORDS("--hide", "0,0,100%,100%")); /* what is hidden is not compared */
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,100%")); /* what is hidden is not compared */
     assert_int_equal(q.o.code, 0);
     before = p;
     p = (struct pictures){0};
     look_into(out, &p); /* those of the first run are there, too */
     assert_true(p.n > before.n && p.shown == before.shown);
-    quality_suite(&q, SUITE("a", "808080", "open")); /* that is how it is painted over */
-    quality_run(&q, WORDS("--hide", "0,0,100%,100%"));
+    qa_program_suite(&q, SUITE("a", "808080", "open")); /* that is how it is painted over */
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,100%"));
     assert_int_equal(q.o.code, 0);
 
     /* without replies there is no run: of its screen is kept what may be seen, or nothing */
-    quality_suite(&q, SUITE("b", "c01090", "open"));
-    quality_run(&q, WORDS("--hide", "0,0,100%,100%"));
-    assert_string_equal(quality_outcome(&q, "b"), "error");
+    qa_program_suite(&q, SUITE("b", "c01090", "open"));
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,100%"));
+    assert_string_equal(qa_program_outcome(&q, "b"), "error");
     p = (struct pictures){0};
     look_into(out, &p);
     assert_int_equal(p.shown, before.shown);
-    quality_run(&q, WORDS("-q"));
+    qa_program_run(&q, WORDS("-q"));
     p = (struct pictures){0};
     look_into(out, &p);
     assert_true(p.shown > before.shown);
 
-    quality_suite(&q, SUITE("a", "c01090", "hidden"));
-    quality_run(&q, WORDS("--update-golden", "--hide", "0,0,100%,100%"));
+    qa_program_suite(&q, SUITE("a", "c01090", "hidden"));
+    qa_program_run(&q, WORDS("--update-golden", "--hide", "0,0,100%,100%"));
     assert_int_equal(q.o.code, 0);
     assert_false(shows(hidden));
 
     /* of what differs from it there are pictures, without the part that is hidden */
-    quality_run(&q, WORDS("--hide", "0,0,100%,50%", "--hide", "0,50%,100%,40%"));
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,50%", "--hide", "0,50%,100%,40%"));
     assert_int_equal(q.o.code, ERR_FAILED); /* the rest differs from stripes */
     free(golden);
     free(hidden);
     free(out);
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,17 +1,18 @@
 /* github.c - a suite in Markdown, for the summary of a GitHub job ($GITHUB_STEP_SUMMARY).
  *
- * What did not pass comes first, each with its reason; what passed is a folded table.  GitHub takes 1 MiB for a step and
- * shows nothing of a longer one: what does not fit is left out and counted.  The file is appended to, since the steps of a
- * job before this one may have written to it.
+ * Tests that did not pass come first, each with its reason; the others are a folded table.  GitHub shows
+ * nothing of a summary above 1 MiB: tests beyond that are left out and counted.  Earlier steps of the job
+ * may have written to the file, so it is appended to.
  *
- * Texts cannot turn into Markdown or HTML: every character that means anything to either is a numeric entity.
+ * Untrusted text cannot become Markdown or HTML: every special character of either is written as a
+ * numeric entity.
  */
 #include "qa/report/report.h"
 
 #include "base/bar.h"
 #include "base/buf.h"
 #include "base/file.h"
-#include "qa/report/words.h"
+#include "qa/report/summary.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -40,24 +41,24 @@ static void put_entities(struct buf *b, const char *s)
 
 static void put_line(struct buf *b, const char *s, size_t most)
 {
-    char *line = words_line(s, most);
+    char *line = clean_line(s, most);
     put_entities(b, line);
     free(line);
 }
 
-/* Appends a piece as a whole, or not at all. */
-static bool fits(struct buf *all, struct buf *piece)
+/* Appends a part as a whole, or not at all. */
+static bool append(struct buf *all, struct buf *part)
 {
-    bool room = !piece->full && all->len + piece->len + TAIL <= all->max;
-    if (room)
-        buf_put(all, piece->data, piece->len);
-    buf_clear(piece);
-    return room;
+    bool fits = !part->full && all->len + part->len + TAIL <= all->max;
+    if (fits)
+        buf_put(all, part->data, part->len);
+    buf_clear(part);
+    return fits;
 }
 
 static void put_row(struct buf *b, const struct result *r)
 {
-    char *why = words_why(r);
+    char *why = summary_reason(r);
     buf_printf(b, "| %s %s | ", marks[r->outcome], outcome_name(r->outcome));
     put_line(b, r->test->id, ID);
     buf_printf(b, " | %.1f s | ", r->seconds);
@@ -71,15 +72,15 @@ static void put_table(struct buf *b, const char *last)
     buf_printf(b, "\n| | test | time | %s |\n|---|---|--:|---|\n", last);
 }
 
-/* Outputs of the checks that are not well, folded; a block that begins with <pre> is not Markdown up to its end. */
+/* Outputs of checks that did not pass, folded; within <pre> there is no Markdown. */
 static void put_outputs(struct buf *b, const struct result *r)
 {
-    const struct attempt *a = words_last(r);
+    const struct attempt *a = summary_last_attempt(r);
     for (int i = 0; a && i < a->n_checks; i++) {
         const struct check_result *c = &a->checks[i];
         if (c->answer == ANSWER_YES || !c->output || !*c->output)
             continue;
-        char *output = words_clean(c->output, OUTPUT);
+        char *output = clean_text(c->output, OUTPUT);
         buf_puts(b, "\n<details><summary>");
         put_line(b, r->test->id, ID);
         buf_puts(b, ", ");
@@ -105,54 +106,55 @@ static void put_heading(struct buf *b, const struct results *r)
         any = any || n;
     }
     bar_time(r->seconds, took);
-    buf_printf(b, "%s\n\n%s, %d job%s, model ", any ? "" : "no test has run", took, r->jobs,
+    buf_printf(b, "%s\n\n%s, %d job%s, model ", any ? "" : "no tests ran", took, r->jobs,
                r->jobs == 1 ? "" : "s");
     put_line(b, r->model, ID);
     buf_puts(b, "\n");
 }
 
-/* Rows of one kind; the number of those left out. */
-static int put_rows(struct buf *all, struct buf *piece, const struct result *const *list, int n, bool bad)
+/* The rows that need attention, or the others; returns how many did not fit. */
+static int put_rows(struct buf *all, struct buf *part, const struct result *const *list, int n,
+                    bool attention)
 {
     int left = 0, rows = 0;
     for (int i = 0; i < n; i++) {
         const struct result *r = list[i];
-        if ((words_wants_a_look(r) || r->flaky != FLAKY_NOT) != bad)
+        if ((summary_needs_attention(r) || r->flaky != FLAKY_NOT) != attention)
             continue;
-        if (!rows && !left && !bad)
-            buf_puts(piece, "\n<details><summary>the others</summary>\n");
+        if (!rows && !left && !attention)
+            buf_puts(part, "\n<details><summary>the others</summary>\n");
         if (!rows && !left)
-            put_table(piece, bad ? "why" : "");
-        put_row(piece, r);
-        if (left || !fits(all, piece))
+            put_table(part, attention ? "why" : "");
+        put_row(part, r);
+        if (left || !append(all, part))
             left++;
         else
             rows++;
     }
-    buf_clear(piece);
-    if (rows && !bad)
+    buf_clear(part);
+    if (rows && !attention)
         buf_puts(all, "\n</details>\n");
     return left;
 }
 
 static void put_summary(struct buf *all, const struct results *r)
 {
-    struct buf piece;
-    const struct result **list = words_worst_first(r);
-    buf_init(&piece, SUMMARY_MAX);
-    put_heading(&piece, r);
-    fits(all, &piece);
-    int left = put_rows(all, &piece, list, r->n, true);
+    struct buf part;
+    const struct result **list = summary_worst_first(r);
+    buf_init(&part, SUMMARY_MAX);
+    put_heading(&part, r);
+    append(all, &part);
+    int left = put_rows(all, &part, list, r->n, true);
     for (int i = 0; i < r->n; i++) {
-        if (words_wants_a_look(list[i]))
-            put_outputs(&piece, list[i]);
-        fits(all, &piece);
+        if (summary_needs_attention(list[i]))
+            put_outputs(&part, list[i]);
+        append(all, &part);
     }
-    left += put_rows(all, &piece, list, r->n, false);
+    left += put_rows(all, &part, list, r->n, false);
     if (left)
-        buf_printf(all, "\n%d more test%s in the report: no room for %s here.\n", left, left == 1 ? "" : "s",
-                   left == 1 ? "it" : "them");
-    buf_free(&piece);
+        buf_printf(all, "\n%d more test%s in the report; %s did not fit here.\n", left, left == 1 ? "" : "s",
+                   left == 1 ? "it" : "they");
+    buf_free(&part);
     free(list);
 }
 
@@ -170,10 +172,10 @@ int report_github(const struct results *r, const char *path, struct err *e)
     buf_init(&all, st.st_size < SUMMARY_MAX ? (size_t)(SUMMARY_MAX - st.st_size) : 0);
     put_summary(&all, r);
     if (!all.len)
-        warn("no room for a summary in '%s': GitHub takes 1 MiB", path);
+        warn("no space left for a summary in '%s': GitHub takes 1 MiB", path);
     rc = file_write_all(fd, path, all.data, all.len, e);
-    if (rc && S_ISREG(st.st_mode) && ftruncate(fd, st.st_size)) /* no half a table */
-        warn("'%s' may hold a part of the summary", path);
+    if (rc && S_ISREG(st.st_mode) && ftruncate(fd, st.st_size)) /* undo a partial write */
+        warn("'%s' may hold only part of the summary", path);
     if (close(fd) && rc == 0)
         rc = err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
     buf_free(&all);

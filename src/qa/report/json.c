@@ -1,27 +1,27 @@
-/* json.c - all there is about a suite's tests, for programs.
+/* json.c - all results of a suite, for programs.
  *
- *     {"schema": "holorun-qa", "schema_version": 1, "suite": {...}, "counts": {...}, "tests": [{"id": "...", "outcome": ...
+ *     {"schema": "holorun-qa", "schema_version": 1, "suite": ..., "counts": {...}, "tests": [{"id": ...
  *
- * Keys stand in a fixed order, each test begins a line; texts are as they were, with broken UTF-8 replaced.  Times are in
- * seconds, memory in bytes.  schema_version rises when a key changes its meaning or goes, not when one is added.
+ * Keys have a fixed order and each test starts a line.  Texts are not cleaned, only broken UTF-8 is
+ * replaced.  Times are in seconds, memory in bytes.  schema_version changes when a key goes or changes
+ * its meaning, not when one is added.
  */
 #include "qa/report/report.h"
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "qa/report/words.h"
+#include "qa/report/summary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     SCHEMA_VERSION = 1,
-    TEXT = 16 << 10, /* bytes */
-    TEST_MAX = 1 << 30,
-    /* far above what attempts and checks of such texts can come to */
+    TEXT = 16 << 10,    /* bytes */
+    TEST_MAX = 1 << 30, /* far above the sum of a test's texts */
 };
 
-/* The end of what is longer than TEXT. */
+/* Of a text longer than TEXT the end. */
 static void put_text(struct buf *b, const char *key, const char *value)
 {
     size_t n = value ? strlen(value) : 0;
@@ -45,7 +45,7 @@ static void put_check(struct buf *b, const struct check_result *c)
     buf_printf(b, "{\"kind\": \"%s\"", check_kind_name(c->check->kind));
     put_text(b, "name", c->check->name);
     buf_printf(b, ", \"line\": %d, \"answer\": \"%s\", \"by_model\": %s", c->check->line,
-               words_answer(c->answer), check_by_model(c->check->kind) ? "true" : "false");
+               summary_answer(c->answer), check_asks_model(c->check->kind) ? "true" : "false");
     put_text(b, "detail", c->detail);
     put_text(b, "output", c->output);
     for (int i = 0; i < 3; i++)
@@ -78,7 +78,7 @@ static void put_test(struct buf *b, const struct result *r)
 {
     static const char *const flaky[] = {"not", "model", "application", "unknown"};
     const struct test *t = r->test;
-    char *why = words_why(r), *kind = words_kind(r);
+    char *why = summary_reason(r), *kind = summary_kind(r);
     buf_puts(b, "{\"id\": ");
     buf_put_json(b, t->id, strlen(t->id));
     buf_printf(b, ", \"outcome\": \"%s\"", outcome_name(r->outcome));
@@ -115,14 +115,11 @@ static void put_head(struct buf *b, const struct results *r)
     put_text(b, "host", r->host);
     put_text(b, "dir", r->dir);
     buf_printf(b, ", \"memory\": {\"weights\": %zu, \"state\": %zu, \"most\": %zu}", r->memory_weights,
-               r->memory_state, r->memory_most);
+               r->memory_state, r->memory_peak);
     buf_printf(b, ", \"exit_code\": %d, \"counts\": {\"total\": %d", results_exit_code(r, false), r->n);
     for (int o = 0; o < OUTCOMES; o++)
         buf_printf(b, ", \"%s\": %d", outcome_name((enum outcome)o), results_count(r, (enum outcome)o));
-    int flaky = 0;
-    for (int i = 0; i < r->n; i++)
-        flaky += r->results[i].flaky != FLAKY_NOT;
-    buf_printf(b, ", \"flaky\": %d},\n\"tests\": [", flaky);
+    buf_printf(b, ", \"flaky\": %d},\n\"tests\": [", results_flaky(r));
 }
 
 void report_json_print(const struct results *r, FILE *f)

@@ -1,17 +1,18 @@
-/* junit.c - JUnit XML as Jenkins' schema (tests/golden/junit) and GitLab's parser take it.
+/* junit.c - JUnit XML for Jenkins (schema in tests/golden/junit) and GitLab.
  *
- * One <failure> or <error> for a test, with all checks that are not well in its text: readers show the first only.  The
- * text stands in the element, too, since GitLab does not read `message`.
+ * A test has at most one <failure> or <error> with all its failed checks, since readers show only the
+ * first.  The text is both in `message` and in the element: GitLab reads only the latter.
  *
- * <system-out> begins with the pictures, as [[ATTACHMENT|path]] lines: relative to the folder of the CI job (Jenkins'
- * WORKSPACE, GitLab's CI_PROJECT_DIR, else the current one), or absolute when they are not below it.  GitLab shows the
- * first, so the last screenshot comes first.  A line of that kind in what a program or model has written would have CI
- * publish any file of the machine: it is defused.
+ * <system-out> starts with the artifacts as [[ATTACHMENT|path]] lines, relative to the folder of the CI
+ * job (Jenkins' WORKSPACE, GitLab's CI_PROJECT_DIR, else the current one) or absolute if outside it.
+ * GitLab shows only the first, so the final screen comes first.  Such a line in the output of a program
+ * or model could make CI publish any file of the machine, so it is defused.
  */
 #include "qa/report/report.h"
 
 #include "base/file.h"
-#include "qa/report/words.h"
+#include "qa/report/artifacts.h"
+#include "qa/report/summary.h"
 #include "trace/page.h"
 
 #include <stdlib.h>
@@ -22,12 +23,12 @@ enum { TEXT = 16 << 10, SHORT = 1000, FRAMES = 1 }; /* bytes of an output and of
 struct junit {
     FILE *f;
     const struct results *r;
-    const char *base; /* of attachments */
+    const char *base; /* folder that attachments are relative to */
 };
 
-/* ---- text ----------------------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------------- */
 
-/* page_text escapes what XML needs, too. */
+/* Frees clean; page_text escapes what XML needs. */
 static void put_clean(FILE *f, char *clean)
 {
     for (char *p = clean; (p = strstr(p, "[[ATTACHMENT")); p += 2)
@@ -38,12 +39,12 @@ static void put_clean(FILE *f, char *clean)
 
 static void put_text(FILE *f, const char *s)
 {
-    put_clean(f, words_clean(s, TEXT));
+    put_clean(f, clean_text(s, TEXT));
 }
 
 static void put_line(FILE *f, const char *s)
 {
-    put_clean(f, words_line(s, SHORT));
+    put_clean(f, clean_line(s, SHORT));
 }
 
 static void put_attribute(FILE *f, const char *name, const char *value)
@@ -70,7 +71,7 @@ static void put_number(FILE *f, const char *name, double value)
     put_property(f, name, value > 0 ? text : "");
 }
 
-/* ---- what is wrong -------------------------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------------ */
 
 static const char *element(enum outcome o)
 {
@@ -89,7 +90,7 @@ static const char *element(enum outcome o)
 static void put_check(FILE *f, const struct check_result *c)
 {
     put_line(f, c->check->name);
-    fprintf(f, ": %s", words_answer(c->answer));
+    fprintf(f, ": %s", summary_answer(c->answer));
     if (c->detail && *c->detail) {
         fputs("; ", f);
         put_line(f, c->detail);
@@ -97,7 +98,7 @@ static void put_check(FILE *f, const struct check_result *c)
     fputc('\n', f);
 }
 
-/* Those that are not well, with what they have written. */
+/* Checks that did not pass, with their output. */
 static void put_bad_checks(FILE *f, const struct attempt *a)
 {
     for (int i = 0; a && i < a->n_checks; i++) {
@@ -112,12 +113,12 @@ static void put_bad_checks(FILE *f, const struct attempt *a)
     }
 }
 
-static void put_verdict(FILE *f, const struct result *r)
+static void put_outcome(FILE *f, const struct result *r)
 {
     const char *name = element(r->outcome);
     if (!name)
         return;
-    char *why = words_why(r), *kind = words_kind(r);
+    char *why = summary_reason(r), *kind = summary_kind(r);
     fprintf(f, "      <%s", name);
     put_attribute(f, "type", kind);
     fputs(" message=\"", f);
@@ -129,24 +130,21 @@ static void put_verdict(FILE *f, const struct result *r)
         fprintf(f, "%s: ", outcome_name(r->outcome));
     put_line(f, why);
     fputc('\n', f);
-    put_bad_checks(f, words_last(r));
+    put_bad_checks(f, summary_last_attempt(r));
     fprintf(f, "</%s>\n", name);
     free(why), free(kind);
 }
 
-/* Attempts before the last: Surefire's elements, which the schema has. */
+/* Earlier attempts, in the elements of Maven Surefire. */
 static void put_earlier(FILE *f, const struct result *r)
 {
     bool flaky = r->flaky != FLAKY_NOT, bad = r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR;
     for (int i = 0; (flaky || bad) && i < r->n - 1; i++) {
-        struct result before = *r;
-        before.n = i + 1;
-        before.outcome = r->attempts[i].outcome;
-        before.flaky = FLAKY_NOT;
+        struct result before = summary_as_of(r, i);
         const char *name = before.outcome == OUTCOME_ERROR ? flaky ? "flakyError" : "rerunError"
                            : flaky                         ? "flakyFailure"
                                                            : "rerunFailure";
-        char *why = words_why(&before), *kind = words_kind(&before);
+        char *why = summary_reason(&before), *kind = summary_kind(&before);
         fprintf(f, "      <%s", name);
         put_attribute(f, "type", *kind ? kind : "attempt");
         put_attribute(f, "message", why);
@@ -157,13 +155,13 @@ static void put_earlier(FILE *f, const struct result *r)
     }
 }
 
-/* ---- system-out ----------------------------------------------------------------------------------------------------- */
+/* ---- system-out ---------------------------------------------------------------------------------- */
 
 static void put_attachment(const struct junit *j, const char *path)
 {
     if (!path || !file_exists(path))
         return;
-    char *seen = words_path(j->base, path), *clean = words_clean(seen, strlen(seen));
+    char *seen = artifact_link(j->base, path), *clean = clean_text(seen, strlen(seen));
     if (!strcmp(seen, clean) && !strpbrk(seen, "|\n") && !strstr(seen, "]]") && !strstr(seen, "[[")) {
         fputs("[[ATTACHMENT|", j->f);
         page_text(j->f, seen);
@@ -174,10 +172,10 @@ static void put_attachment(const struct junit *j, const char *path)
 
 static void put_attachments(const struct junit *j, const struct attempt *a)
 {
-    int frames[FRAMES], n = words_last_frames(a->run_dir, frames, FRAMES);
+    int frames[FRAMES], n = artifact_last_frames(a->run_dir, frames, FRAMES);
     put_attachment(j, a->picture);
     for (int i = 0; i < n; i++) {
-        char *path = words_frame_path(a->run_dir, frames[i]);
+        char *path = artifact_frame(a->run_dir, frames[i]);
         put_attachment(j, path);
         free(path);
     }
@@ -202,7 +200,7 @@ static void put_out_line(FILE *f, const char *name, const char *value)
 
 static void put_system_out(const struct junit *j, const struct result *r)
 {
-    const struct attempt *a = words_last(r);
+    const struct attempt *a = summary_last_attempt(r);
     if (!a)
         return;
     fputs("      <system-out>", j->f);
@@ -210,7 +208,7 @@ static void put_system_out(const struct junit *j, const struct result *r)
         put_attachments(j, a);
     put_out_line(j->f, "outcome", outcome_name(r->outcome));
     if (r->flaky != FLAKY_NOT) {
-        put_out_line(j->f, "flaky", flaky_meaning(r->flaky));
+        put_out_line(j->f, "flaky", flaky_description(r->flaky));
         put_out_line(j->f, "flaky where", r->flaky_where);
     }
     put_out_line(j->f, "task", r->test->task);
@@ -230,7 +228,7 @@ static void put_system_out(const struct junit *j, const struct result *r)
     }
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------------ */
 
 static void put_case(const struct junit *j, const struct result *r)
 {
@@ -238,7 +236,7 @@ static void put_case(const struct junit *j, const struct result *r)
     put_attribute(j->f, "classname", r->test->suite);
     put_attribute(j->f, "name", r->test->id);
     fprintf(j->f, " time=\"%.3f\">\n", r->seconds > 0 ? r->seconds : 0);
-    put_verdict(j->f, r);
+    put_outcome(j->f, r);
     put_earlier(j->f, r);
     put_system_out(j, r);
     fputs("    </testcase>\n", j->f);
@@ -256,14 +254,14 @@ static void put_properties(const struct junit *j)
     put_number(j->f, "holorun.jobs", r->jobs);
     put_number(j->f, "holorun.memory.weights", (double)r->memory_weights);
     put_number(j->f, "holorun.memory.state", (double)r->memory_state);
-    put_number(j->f, "holorun.memory.most", (double)r->memory_most);
+    put_number(j->f, "holorun.memory.most", (double)r->memory_peak);
     for (int i = 0; i < r->n; i++)
         if (r->results[i].flaky != FLAKY_NOT)
             put_property(j->f, "holorun.flaky", r->results[i].test->id);
     fputs("    </properties>\n", j->f);
 }
 
-static void put_counts(const struct junit *j, bool all)
+static void put_counts(const struct junit *j, bool with_skipped)
 {
     const struct results *r = j->r;
     int failed = 0, errors = 0, skipped = 0;
@@ -275,7 +273,7 @@ static void put_counts(const struct junit *j, bool all)
     }
     put_attribute(j->f, "name", r->suite->name);
     fprintf(j->f, " tests=\"%d\" failures=\"%d\" errors=\"%d\"", r->n, failed, errors);
-    if (all)
+    if (with_skipped)
         fprintf(j->f, " skipped=\"%d\"", skipped);
     fprintf(j->f, " time=\"%.3f\"", r->seconds > 0 ? r->seconds : 0);
 }

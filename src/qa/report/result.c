@@ -1,29 +1,29 @@
-/* result.c - the verdict on a test, and on a suite; see result.h.
+/* result.c - the outcome of a test and the exit code of a suite; see result.h.
  *
- * Checks are the truth about the program under test; what the agent says of itself decides only where no check looks.
- * Each check counts as one of four kinds of witness:
+ * Checks decide about the program under test; what the agent says of itself counts only where no check
+ * decides.  A check is one of three kinds of evidence:
  *
- *   proof    a check that no model takes part in
- *   model    a model that was asked: a yes of nothing else makes a passed test `judged`
+ *   proof    no model takes part in it
+ *   model    a model was asked: a test that passes by models alone is `judged`
  *   claim    the agent's own answer, matched or not
  *
- * and the first line that applies is the verdict:
+ * The first line that applies is the outcome:
  *
  *   a person stopped the agent                                       stopped
  *   there was no agent, it failed, or the attempt has an error_kind  error
- *   a proof could not be asked                                       error
- *   the program under test crashed, or a no                          failed
+ *   a proof could not be run                                         error
+ *   the program under test crashed, or a check says no               failed
  *   a model could not be asked                                       error
  *   a model does not know                                            inconclusive
- *   a check was not asked                                            inconclusive
- *   a yes of a proof                                                 passed
- *   a yes of a model                                                 passed, judged
- *   the agent did not come to an end of its own                      inconclusive
- *   it says that it cannot be done, and nobody expected that         failed
- *   its validator did not believe it                                 failed
+ *   a check was not run                                              inconclusive
+ *   a proof says yes                                                 passed
+ *   a model says yes                                                 passed, judged
+ *   the agent answers that the task is infeasible, unexpectedly      failed
+ *   its validator rejects its answer                                 failed
+ *   the agent did not finish                                         inconclusive
  *   otherwise                                                        claimed
  *
- * An agent that ran out of steps has passed when checks that are asked all the same (`when: always`) say so.
+ * An agent that runs out of steps can pass by checks that run all the same (`when: always`).
  */
 #include "qa/report/result.h"
 
@@ -44,23 +44,23 @@ const char *outcome_name(enum outcome o)
     return outcomes[o];
 }
 
-const char *flaky_meaning(enum flaky f)
+const char *flaky_description(enum flaky f)
 {
     static const char *const meanings[] = {
         [FLAKY_NOT] = "not flaky",
         [FLAKY_MODEL] = "the model did something else on the same screens",
         [FLAKY_APPLICATION] = "the application showed something else",
-        [FLAKY_UNKNOWN] = "what was different is not known",
+        [FLAKY_UNKNOWN] = "the cause is unknown",
     };
     return meanings[f];
 }
 
-/* ---- one attempt ------------------------------------------------------------------------------------------------ */
+/* ---- one attempt --------------------------------------------------------------------------------- */
 
-enum witness { BY_PROOF, BY_MODEL, BY_CLAIM, WITNESSES };
+enum evidence { BY_PROOF, BY_MODEL, BY_CLAIM, KINDS };
 
 struct tally {
-    int n[WITNESSES][ANSWER_NOT_ASKED + 1];
+    int n[KINDS][ANSWER_NOT_ASKED + 1];
     int all[ANSWER_NOT_ASKED + 1];
 };
 
@@ -69,8 +69,8 @@ static struct tally count(const struct attempt *a)
     struct tally t = {0};
     for (int i = 0; i < a->n_checks; i++) {
         enum check_kind k = a->checks[i].check->kind;
-        enum witness w = check_by_model(k) ? BY_MODEL : k == CHECK_ANSWER ? BY_CLAIM : BY_PROOF;
-        t.n[w][a->checks[i].answer]++;
+        enum evidence kind = check_asks_model(k) ? BY_MODEL : k == CHECK_ANSWER ? BY_CLAIM : BY_PROOF;
+        t.n[kind][a->checks[i].answer]++;
         t.all[a->checks[i].answer]++;
     }
     return t;
@@ -81,7 +81,7 @@ static bool is_status(const struct attempt *a, enum agent_status s)
     return a->status && !strcmp(a->status, agent_status_name(s));
 }
 
-static enum outcome judge(const struct attempt *a, const struct tally *t)
+static enum outcome decide(const struct attempt *a, const struct tally *t)
 {
     if (is_status(a, AGENT_STOPPED))
         return OUTCOME_STOPPED;
@@ -104,10 +104,10 @@ static enum outcome judge(const struct attempt *a, const struct tally *t)
     return is_status(a, AGENT_ANSWERED) ? OUTCOME_CLAIMED : OUTCOME_INCONCLUSIVE;
 }
 
-enum outcome result_verdict(const struct test *t, const struct attempt *a, bool *judged)
+enum outcome result_outcome(const struct test *t, const struct attempt *a, bool *judged)
 {
     struct tally tally = count(a);
-    enum outcome o = judge(a, &tally);
+    enum outcome o = decide(a, &tally);
     enum answer decisive = o == OUTCOME_FAILED ? ANSWER_NO : ANSWER_YES;
     if (t->expect_fail && (o == OUTCOME_PASSED || o == OUTCOME_FAILED))
         o = o == OUTCOME_PASSED ? OUTCOME_FAILED : OUTCOME_PASSED;
@@ -115,7 +115,7 @@ enum outcome result_verdict(const struct test *t, const struct attempt *a, bool 
     return o;
 }
 
-/* ---- a suite ---------------------------------------------------------------------------------------------------- */
+/* ---- a suite ------------------------------------------------------------------------------------- */
 
 void results_begin(struct results *r, const struct suite *s)
 {
@@ -123,18 +123,18 @@ void results_begin(struct results *r, const struct suite *s)
     r->n = 0;
     r->results = xcalloc((unsigned long)s->n + 1, sizeof *r->results);
     for (int i = 0; i < s->n; i++)
-        if (s->tests[i].chosen)
+        if (s->tests[i].selected)
             r->results[r->n++] = (struct result){.test = &s->tests[i], .outcome = OUTCOME_SKIPPED};
 }
 
-void results_kept(struct results *r, const struct err *why)
+void results_abort(struct results *r, const struct err *why)
 {
-    r->kept = why->kind;
-    free(r->why_kept);
-    r->why_kept = xstrdup(why->text);
+    r->aborted = why->kind;
+    free(r->abort_reason);
+    r->abort_reason = xstrdup(why->text);
     for (int i = 0; i < r->n; i++) {
         r->results[i].outcome = why->kind == ERR_STOPPED ? OUTCOME_SKIPPED : OUTCOME_ERROR;
-        r->results[i].reason = why->kind == ERR_STOPPED ? "stopped before it began" : r->why_kept;
+        r->results[i].reason = why->kind == ERR_STOPPED ? "stopped before it started" : r->abort_reason;
     }
 }
 
@@ -146,7 +146,7 @@ int results_count(const struct results *r, enum outcome o)
     return n;
 }
 
-/* Whether it is nothing but the model that errors are about. */
+/* Whether all errors are about the model. */
 static bool model_errors(const struct results *r)
 {
     for (int i = 0; i < r->n; i++) {
@@ -158,13 +158,18 @@ static bool model_errors(const struct results *r)
     return true;
 }
 
+int results_flaky(const struct results *r)
+{
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        n += r->results[i].flaky != FLAKY_NOT;
+    return n;
+}
+
 int results_exit_code(const struct results *r, bool accept_claims)
 {
-    int flaky = 0;
-    if (r->kept)
-        return (int)r->kept;
-    for (int i = 0; i < r->n; i++)
-        flaky += r->results[i].flaky != FLAKY_NOT;
+    if (r->aborted)
+        return (int)r->aborted;
     if (results_count(r, OUTCOME_STOPPED))
         return ERR_STOPPED;
     if (results_count(r, OUTCOME_FAILED))
@@ -175,10 +180,10 @@ int results_exit_code(const struct results *r, bool accept_claims)
         return ERR_TIME;
     if (results_count(r, OUTCOME_INCONCLUSIVE) || (!accept_claims && results_count(r, OUTCOME_CLAIMED)))
         return ERR_UNSURE;
-    return r->suite && flaky > r->suite->flaky_max ? ERR_UNSURE : 0;
+    return r->suite && results_flaky(r) > r->suite->flaky_max ? ERR_UNSURE : 0;
 }
 
-/* ---- freeing ---------------------------------------------------------------------------------------------------- */
+/* ---- freeing ------------------------------------------------------------------------------------- */
 
 void attempt_free(struct attempt *a)
 {
@@ -209,7 +214,6 @@ void results_free(struct results *r)
         free(x->flaky_where);
     }
     free(r->results);
-    free(r->dir);
-    free(r->why_kept);
+    free(r->abort_reason);
     *r = (struct results){0};
 }

@@ -1,23 +1,23 @@
-/* tap.c - TAP 13: a line for each test, with what is not well as YAML below it.  Nothing here needs version 14, of which
- * the TAP::Harness of `prove` says that it is an error.
+/* tap.c - TAP 13: a line for each test, with failed checks as YAML below it.  Not TAP 14: `prove` rejects
+ * its version line.
  *
- * What has no verdict (claimed, inconclusive) is `not ok # TODO`: shown, and not counted as a failure.
+ * Claimed and inconclusive tests are `not ok # TODO`, which harnesses show without counting a failure.
  */
 #include "qa/report/report.h"
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "qa/report/words.h"
+#include "qa/report/summary.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { TEXT = 4 << 10, SHORT = 300 };
 
-/* A description or a reason: one line in which neither # nor \ mean anything. */
+/* One line with # and \ escaped. */
 static void put_plain(FILE *f, const char *s)
 {
-    char *line = words_line(s, SHORT);
+    char *line = clean_line(s, SHORT);
     for (const char *p = line; *p; p++) {
         if (*p == '#' || *p == '\\')
             fputc('\\', f);
@@ -26,13 +26,13 @@ static void put_plain(FILE *f, const char *s)
     free(line);
 }
 
-/* A JSON string is a YAML string. */
+/* Every JSON string is a YAML string. */
 static void put_member(FILE *f, int indent, const char *key, const char *value)
 {
     struct buf b;
     if (!value || !*value)
         return;
-    char *clean = words_clean(value, TEXT);
+    char *clean = clean_text(value, TEXT);
     buf_init(&b, 8 * strlen(clean) + 64);
     buf_put_json(&b, clean, strlen(clean));
     fprintf(f, "%*s%s: %s\n", indent, "", key, b.data);
@@ -50,7 +50,7 @@ static void put_checks(FILE *f, const struct attempt *a)
         fputs(any ? "" : "  checks:\n", f);
         any = true;
         fprintf(f, "    - kind: %s\n", check_kind_name(c->check->kind));
-        put_member(f, 6, "answer", words_answer(c->answer)); /* a bare `no` is false */
+        put_member(f, 6, "answer", summary_answer(c->answer)); /* quoted: a bare `no` is false */
         put_member(f, 6, "name", c->check->name);
         put_member(f, 6, "detail", c->detail);
         put_member(f, 6, "output", c->output);
@@ -59,13 +59,13 @@ static void put_checks(FILE *f, const struct attempt *a)
 
 static void put_yaml(FILE *f, const struct result *r)
 {
-    const struct attempt *a = words_last(r);
-    char *why = words_why(r);
+    const struct attempt *a = summary_last_attempt(r);
+    char *why = summary_reason(r);
     fputs("  ---\n", f);
     fprintf(f, "  outcome: %s\n", outcome_name(r->outcome));
     put_member(f, 2, "message", why);
     if (r->flaky != FLAKY_NOT)
-        put_member(f, 2, "flaky", flaky_meaning(r->flaky));
+        put_member(f, 2, "flaky", flaky_description(r->flaky));
     fprintf(f, "  seconds: %.3f\n  attempts: %d\n", r->seconds, r->n);
     if (a) {
         put_member(f, 2, "agent", a->status);
@@ -86,7 +86,7 @@ static void put_test(FILE *f, int number, const struct result *r)
     fprintf(f, "%s %d - ", o == OUTCOME_PASSED || none ? "ok" : "not ok", number);
     put_plain(f, r->test->id);
     if (none || unsure) {
-        char *why = words_why(r);
+        char *why = summary_reason(r);
         fprintf(f, " # %s ", none ? "SKIP" : "TODO");
         if (unsure)
             fprintf(f, "%s: ", outcome_name(o));

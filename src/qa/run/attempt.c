@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "qa/report/words.h"
+#include "qa/report/artifacts.h"
 #include "trace/read.h"
 
 #include <stdio.h>
@@ -14,37 +14,36 @@
 
 enum {
     COMMAND_SECONDS = 300,
-    MAX_FRAMES = 4,
-    LOG_BYTES = (16 << 10) - 64, /* reports show 16 KiB of a text */
+    MAX_FRAMES = SUITE_MAX_FRAMES - 1, /* of the run; the last frame for a judge is the current screen */
+    LOG_BYTES = (16 << 10) - 64,       /* reports cut texts at 16 KiB */
 };
 
-struct scene { /* one attempt */
-    const struct workers *workers;
+struct attempt_state {
+    const struct suite_run *run;
     const struct test *test;
     struct attempt *out;
     struct desk *desk;
     struct job job;
-    bool job_begun, ended; /* ended: the agent, by itself */
-    char *runs, *fake;     /* that its settings speak of */
-    char *pictures;        /* folder, which need not be there */
-    int number;            /* of the attempt, from 1 */
-    uint64_t rng;
+    bool job_begun, ended; /* ended: the agent finished by itself */
+    char *runs, *fake;     /* paths that job.s borrows */
+    char *pictures;        /* folder; created only for a first picture */
+    uint64_t seed_offset;
     struct image frames[MAX_FRAMES];
     int n_frames;
 };
 
-/* ---- what went wrong -------------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------------- */
 
 static void set_error(struct attempt *a, const char *kind, const char *text)
 {
     if (a->error)
-        return; /* the first one is the cause */
+        return; /* the first error is the cause */
     a->error = xstrdup(text);
     a->error_kind = xstrdup(kind);
 }
 
-/* By what is left of the desk, then by the error: a display that is gone explains all else. */
-static void take_error(struct scene *s, const struct err *e)
+/* The state of the desk first: a lost display explains every other error. */
+static void record_error(struct attempt_state *s, const struct err *e)
 {
     static const char *const of_desk[] = {
         [DESK_NO_SERVER] = "display", [DESK_NO_WM] = "window manager", [DESK_NO_SUPERVISOR] = "desk"};
@@ -69,11 +68,11 @@ static void take_error(struct scene *s, const struct err *e)
     }
 }
 
-static void look_at_desk(struct scene *s)
+static void check_desk_state(struct attempt_state *s)
 {
     char what[512];
     enum desk_state state = desk_state(s->desk, what, sizeof what);
-    if (state == DESK_NO_PROGRAM) { /* one that is done was closed, as may be the task */
+    if (state == DESK_NO_PROGRAM) { /* crashed; one that exited with 0 may have been closed for the task */
         s->out->crashed = true;
         if (!s->out->error)
             s->out->error = xstrdup(what);
@@ -81,22 +80,22 @@ static void look_at_desk(struct scene *s)
     }
     struct err none = ERR_INIT;
     if (state != DESK_OK && state != DESK_PROGRAM_DONE)
-        take_error(s, &none);
+        record_error(s, &none);
 }
 
-/* What was written belongs to a result that is not good: whole lines of it, of a buffer that was not too small for all. */
-static void keep_log(struct scene *s, struct buf *log)
+/* The output of setup or program; if the buffer was too small for all of it, from the first whole line. */
+static void save_log(struct attempt_state *s, struct buf *log)
 {
     for (char *p = log->data; (p = memchr(p, 0, log->len - (size_t)(p - log->data)));)
         *p = ' ';
     char *end = log->len + 1 >= log->max ? strchr(log->data, '\n') : NULL;
     if (log->len && !s->out->log)
-        s->out->log = end ? xasprintf("[what came before is left out]\n%s", end + 1) : xstrdup(log->data);
+        s->out->log = end ? xasprintf("[earlier output is left out]\n%s", end + 1) : xstrdup(log->data);
 }
 
-/* ---- desk and program ------------------------------------------------------------------------------------- */
+/* ---- desk and program ---------------------------------------------------------------------------- */
 
-static int open_desk(struct scene *s, struct err *e)
+static int open_desk(struct attempt_state *s, struct err *e)
 {
     const struct test *t = s->test;
     const struct desk_options o = {
@@ -107,42 +106,42 @@ static int open_desk(struct scene *s, struct err *e)
                  ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
                  : -1;
     if (rc)
-        keep_log(s, &said);
+        save_log(s, &said);
     buf_free(&said);
     if (rc)
         return -1;
     if (!t->start)
         return 0;
     return desk_start(s->desk, t->start, e) ||
-           desk_wait_window(s->desk, t->window, t->start_seconds, screen_stop_flag(NULL), e);
+           desk_wait_window(s->desk, t->window, t->start_timeout, screen_stop_flag(NULL), e);
 }
 
-/* ---- the agent -------------------------------------------------------------------------------------------- */
+/* ---- the agent ----------------------------------------------------------------------------------- */
 
-static char *fake_replies(const struct scene *s)
+static char *fake_replies(const struct attempt_state *s)
 {
     struct stat st;
-    const char *fake = s->workers->fake;
+    const char *fake = s->run->fake;
     if (fake && stat(fake, &st) == 0 && S_ISDIR(st.st_mode))
         return xasprintf("%s/%s.txt", fake, s->test->id);
     return fake ? xstrdup(fake) : NULL;
 }
 
-/* Settings of the command line, with what the test says in their place. */
-static void fill_settings(struct scene *s)
+/* The command line's settings, overridden by the test's keys. */
+static void fill_settings(struct attempt_state *s)
 {
     const struct test *t = s->test;
     struct run_settings *r = &s->job.s;
-    *r = *s->workers->settings;
+    *r = *s->run->settings;
     r->display = desk_display(s->desk);
     r->fake = s->fake = fake_replies(s);
-    r->runs = s->runs = xasprintf("%s/runs/%s", s->workers->dir, t->id);
-    r->seed = t->seed + s->rng;
-    r->confirm = s->workers->confirm ? s->workers->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
+    r->runs = s->runs = xasprintf("%s/runs/%s", s->run->dir, t->id);
+    r->seed = t->seed + s->seed_offset;
+    r->confirm = s->run->confirm ? s->run->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
     if (t->steps)
         r->max_steps = t->steps;
-    if (t->seconds > 0)
-        r->max_time = t->seconds;
+    if (t->timeout > 0)
+        r->max_time = t->timeout;
     if (t->policy)
         r->policy = t->policy;
     if (t->validator)
@@ -151,18 +150,18 @@ static void fill_settings(struct scene *s)
         r->secrets[i] = t->secrets[i];
 }
 
-static void work(struct scene *s)
+static void run_agent(struct attempt_state *s)
 {
     struct agent_result r;
     struct err e = ERR_INIT;
-    job_begin(&s->job, s->workers->build, s->workers->argc, s->workers->argv);
+    job_begin(&s->job, s->run->build, s->run->argc, s->run->argv);
     s->job_begun = true;
-    s->job.model = s->workers->model;
+    s->job.model = s->run->model;
     s->job.among = true;
     s->job.task = xstrdup(s->test->task);
     fill_settings(s);
-    if (secret_store_take(s->workers->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {
-        take_error(s, &e);
+    if (secret_store_copy(s->run->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {
+        record_error(s, &e);
         return;
     }
     job_work(&s->job, &r, &e);
@@ -174,26 +173,26 @@ static void work(struct scene *s)
     if (s->job.trace)
         s->out->run_dir = xstrdup(trace_dir(s->job.trace));
     if (e.kind)
-        take_error(s, &e);
+        record_error(s, &e);
     else
-        look_at_desk(s);
+        check_desk_state(s);
 }
 
-/* ---- checks ----------------------------------------------------------------------------------------------- */
+/* ---- checks -------------------------------------------------------------------------------------- */
 
-static int frames_wanted(const struct test *t)
+static int frames_needed(const struct test *t)
 {
     int n = 0;
     for (int i = 0; i < t->n_checks; i++)
-        if (check_by_model(t->checks[i].kind) && t->checks[i].frames > n)
+        if (check_asks_model(t->checks[i].kind) && t->checks[i].frames > n)
             n = t->checks[i].frames;
-    return n <= MAX_FRAMES ? n : MAX_FRAMES + 1;
+    return n;
 }
 
-/* What the agent saw last, oldest first; a judge sees the screen of now behind it. */
-static void gather_frames(struct scene *s)
+/* The last distinct frames of the run, oldest first; a judge sees the current screen after them. */
+static void load_frames(struct attempt_state *s)
 {
-    int wanted = frames_wanted(s->test) - 1, first = MAX_FRAMES, last = -1;
+    int wanted = frames_needed(s->test) - 1, first = MAX_FRAMES, last = -1;
     struct record r;
     if (wanted < 1 || !s->out->run_dir || trace_sync(s->job.trace, NULL) ||
         record_open(&r, s->out->run_dir, NULL))
@@ -212,41 +211,42 @@ static void gather_frames(struct scene *s)
     memmove(s->frames, s->frames + first, (size_t)s->n_frames * sizeof *s->frames);
 }
 
-static int run_checks(struct scene *s)
+static int run_checks(struct attempt_state *s)
 {
     bool seen = s->job_begun && s->job.screen;
     struct attempt *a = s->out;
-    gather_frames(s);
+    load_frames(s);
     struct err e = ERR_INIT;
     if (dir_make(s->pictures, &e))
         warn("%s: no pictures of checks: %s", s->test->id, e.text);
-    const struct check_scene scene = {
+    const struct check_context context = {
         .test = s->test,
         .desk = s->desk,
         .screen = seen ? s->job.screen : NULL,
         .gate = seen ? s->job.gate : NULL,
         .answer = a->answer,
         .run_dir = a->run_dir,
-        .golden_dir = s->workers->suite->dir,
+        .golden_dir = s->run->suite->dir,
         .out_dir = e.kind ? NULL : s->pictures,
         .frames = s->frames,
         .n_frames = s->n_frames,
         .ended = s->ended,
-        .update_golden = s->workers->update_golden,
-        .judge = s->workers->judge,
+        .update_golden = s->run->update_golden,
+        .judge = s->run->judge,
         .cancel = screen_stop_flag(NULL),
     };
-    int rc = checks_run(&scene, a);
-    rmdir(s->pictures); /* when there are none */
+    int rc = checks_run(&context, a);
+    rmdir(s->pictures); /* fails unless it is empty */
     for (int i = 0; i < s->n_frames; i++)
         image_free(&s->frames[i]);
     return rc;
 }
 
-/* ---- the end ---------------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------------- */
 
-/* The screen as it may be seen.  Before there is a run nothing was typed, but what --hide names is not known either. */
-static int capture(const struct scene *s, struct image *out)
+/* The screen with hidden areas painted over.  Before the run there is no secret on it, but --hide cannot be
+ * applied. */
+static int capture(const struct attempt_state *s, struct image *out)
 {
     if (s->job.began) {
         int rc = screen_capture(s->job.screen, out, NULL);
@@ -254,27 +254,27 @@ static int capture(const struct scene *s, struct image *out)
         return rc;
     }
     const struct screen_options o = {.display = desk_display(s->desk)};
-    struct screen *own = *s->workers->settings->hide ? NULL : screen_open(&o, NULL);
+    struct screen *own = *s->run->settings->hide ? NULL : screen_open(&o, NULL);
     int rc = own ? screen_capture(own, out, NULL) : -1;
     screen_close(own);
     return rc;
 }
 
-static bool is_last_frame(const struct scene *s, const struct image *now)
+static bool is_last_frame(const struct attempt_state *s, const struct image *now)
 {
     struct image last = {0};
     int number;
-    if (words_last_frames(s->out->run_dir, &number, 1) < 1)
+    if (artifact_last_frames(s->out->run_dir, &number, 1) < 1)
         return false;
-    char *path = words_frame_path(s->out->run_dir, number);
+    char *path = artifact_frame(s->out->run_dir, number);
     bool same = image_read_png(&last, path, NULL) == 0 && image_equal(&last, now);
     image_free(&last);
     free(path);
     return same;
 }
 
-/* What is on the screen when checks have said no, or when a window has not come; where it cannot be had there is none. */
-static void keep_picture(struct scene *s)
+/* The screen after failed checks or a window that did not open; best effort. */
+static void save_final_screen(struct attempt_state *s)
 {
     struct image now = {0};
     char what[8];
@@ -292,30 +292,30 @@ static void keep_picture(struct scene *s)
     image_free(&now);
 }
 
-static void hide(const struct scene *s, char **text)
+static void mask(const struct attempt_state *s, char **text)
 {
-    char *masked = *text ? secret_store_mask(s->workers->secret_store, *text) : NULL;
+    char *masked = *text ? secret_store_mask(s->run->secret_store, *text) : NULL;
     free(*text);
     *text = masked;
 }
 
-/* No report has what may not be seen, be it what a setup wrote before there was a run. */
-static void hide_secrets(struct scene *s)
+/* No report shows a secret, not even one that a setup wrote before the run. */
+static void mask_secrets(struct attempt_state *s)
 {
     struct attempt *a = s->out;
-    hide(s, &a->answer);
-    hide(s, &a->error);
-    hide(s, &a->log);
+    mask(s, &a->answer);
+    mask(s, &a->error);
+    mask(s, &a->log);
     for (int i = 0; i < a->n_checks; i++) {
-        hide(s, &a->checks[i].detail);
-        hide(s, &a->checks[i].output);
+        mask(s, &a->checks[i].detail);
+        mask(s, &a->checks[i].output);
     }
 }
 
-static void away(struct scene *s)
+static void tear_down(struct attempt_state *s)
 {
     struct err e = ERR_INIT;
-    hide_secrets(s);
+    mask_secrets(s);
     if (s->job_begun)
         job_close(&s->job);
     if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, NULL, &e))
@@ -326,22 +326,23 @@ static void away(struct scene *s)
     free(s->pictures);
 }
 
-/* ---- all of it -------------------------------------------------------------------------------------------- */
+/* ---- the attempt --------------------------------------------------------------------------------- */
 
-void attempt_run(const struct workers *c, const struct test *t, int number, uint64_t rng, struct attempt *out)
+void attempt_run(const struct suite_run *run, const struct test *t, int number, uint64_t seed_offset,
+                 struct attempt *out)
 {
-    struct scene s = {.workers = c, .test = t, .out = out, .number = number, .rng = rng};
+    struct attempt_state s = {.run = run, .test = t, .out = out, .seed_offset = seed_offset};
     struct err e = ERR_INIT;
     int64_t start = clock_ns();
     bool judged, stopped;
     *out = (struct attempt){.status = "", .outcome = OUTCOME_ERROR};
-    s.pictures = xasprintf("%s/pictures/%s-%d", c->dir, t->id, number);
+    s.pictures = xasprintf("%s/pictures/%s-%d", run->dir, t->id, number);
     int rc = open_desk(&s, &e);
     out->start_seconds = clock_ms_since(start) / 1000;
     if (rc)
-        take_error(&s, &e);
+        record_error(&s, &e);
     else
-        work(&s);
+        run_agent(&s);
     stopped = out->error_kind && !strcmp(out->error_kind, "stopped");
     if (rc == 0 && s.job.began && !out->error_kind)
         stopped = run_checks(&s) != 0;
@@ -349,9 +350,9 @@ void attempt_run(const struct workers *c, const struct test *t, int number, uint
     buf_init(&log, LOG_BYTES);
     if (s.desk)
         desk_log(s.desk, &log, LOG_BYTES - 1);
-    keep_log(&s, &log);
+    save_log(&s, &log);
     buf_free(&log);
-    out->outcome = stopped ? OUTCOME_STOPPED : result_verdict(t, out, &judged);
-    keep_picture(&s);
-    away(&s);
+    out->outcome = stopped ? OUTCOME_STOPPED : result_outcome(t, out, &judged);
+    save_final_screen(&s);
+    tear_down(&s);
 }

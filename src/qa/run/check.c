@@ -1,7 +1,7 @@
-/* check.c - the checks of a test one after the other, each until it says yes or its time is over; see check.h.
+/* check.c - runs the checks of a test in order; see check.h.
  *
- * What a check looks at is in check_desk.c, check_screen.c and check_llm.c; here is what they share: waiting, being
- * absent, a desk that is lost, and the line about it.
+ * The checks themselves are in check_desk.c, check_screen.c and check_llm.c; this file has what they share:
+ * retries, `absent`, a lost desk, and the detail line.
  */
 #include "qa/run/check_impl.h"
 
@@ -14,12 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double poll_first_ms = 50, poll_last_ms = 500, shortest_look = 1;
+static const double poll_first_ms = 50, poll_last_ms = 500, shortest_probe = 1;
 
 static const struct {
-    check_fn *look;
-    bool of_desk, of_screen; /* needs it */
-    bool again;              /* may say yes a little later */
+    check_fn *run;
+    bool needs_desk, needs_screen;
+    bool retried; /* a no may become a yes */
 } kinds[] = {
     [CHECK_SHELL] = {check_shell, true, false, true},
     [CHECK_ANSWER] = {check_answer, false, false, false},
@@ -32,15 +32,15 @@ static const struct {
     [CHECK_JUDGE] = {check_judge, false, true, false},
 };
 
-/* ---- words ------------------------------------------------------------------------------------------------------ */
+/* ---- details ------------------------------------------------------------------------------------- */
 
-int look_cut(const char *text, size_t len)
+int probe_cut(const char *text, size_t len)
 {
     enum { SHOWN = 160 };
     return (int)utf8_valid_prefix(text, len < SHOWN ? len : SHOWN);
 }
 
-void look_says(struct look *l, const char *fmt, ...)
+void probe_detail(struct probe *probe, const char *fmt, ...)
 {
     char line[CHECK_DETAIL];
     va_list args;
@@ -51,48 +51,48 @@ void look_says(struct look *l, const char *fmt, ...)
     for (char *p = line; *p; p++)
         if ((unsigned char)*p < ' ' || *p == 0x7f)
             *p = ' ';
-    free(l->r.detail);
-    l->r.detail = xstrdup(line);
+    free(probe->r.detail);
+    probe->r.detail = xstrdup(line);
 }
 
-bool look_cancelled(const struct look *l)
+bool probe_cancelled(const struct probe *probe)
 {
-    return flag_up(l->s->cancel);
+    return flag_up(probe->s->cancel);
 }
 
-/* ---- one look --------------------------------------------------------------------------------------------------- */
+/* ---- one probe ----------------------------------------------------------------------------------- */
 
-/* A no is about the program under test only as long as its desk is well. */
-static int desk_is_well(const struct look *l, struct err *e)
+/* A no counts against the program under test only while its desk works. */
+static int require_desk(const struct probe *probe, struct err *e)
 {
     char what[256];
-    enum desk_state state = l->s->desk ? desk_state(l->s->desk, what, sizeof what) : DESK_OK;
+    enum desk_state state = probe->s->desk ? desk_state(probe->s->desk, what, sizeof what) : DESK_OK;
     if (state == DESK_OK || state == DESK_NO_PROGRAM || state == DESK_PROGRAM_DONE)
         return 0;
     return err_set(e, ERR_ENV, "%s", what);
 }
 
-static enum answer look_once(struct look *l)
+static enum answer probe_once(struct probe *probe)
 {
     struct err e = ERR_INIT;
-    const struct check *c = l->c;
+    const struct check *c = probe->c;
     enum answer a = ANSWER_ERROR;
-    if (kinds[c->kind].of_desk && !l->s->desk)
+    if (kinds[c->kind].needs_desk && !probe->s->desk)
         err_set(&e, ERR_ENV, "the desktop of the test was lost");
-    else if (kinds[c->kind].of_screen && !l->s->screen)
+    else if (kinds[c->kind].needs_screen && !probe->s->screen)
         err_set(&e, ERR_ENV, "the screen of the test was lost");
     else
-        a = kinds[c->kind].look(l, &e);
-    if (a == ANSWER_NO && desk_is_well(l, &e))
+        a = kinds[c->kind].run(probe, &e);
+    if (a == ANSWER_NO && require_desk(probe, &e))
         a = ANSWER_ERROR;
     if (a == ANSWER_ERROR)
-        look_says(l, "%s", e.text);
+        probe_detail(probe, "%s", e.text);
     if (c->absent && (a == ANSWER_YES || a == ANSWER_NO))
         a = a == ANSWER_YES ? ANSWER_NO : ANSWER_YES;
     return a;
 }
 
-static void forget(struct check_result *r)
+static void check_result_clear(struct check_result *r)
 {
     free(r->detail);
     free(r->output);
@@ -100,76 +100,76 @@ static void forget(struct check_result *r)
 }
 
 /* false: cancelled. */
-static bool pause_before_next(const struct look *l, double *ms)
+static bool wait_for_retry(const struct probe *probe, double *ms)
 {
-    for (int64_t start = clock_ns(); clock_ms_since(start) < *ms && !look_cancelled(l);)
+    for (int64_t start = clock_ns(); clock_ms_since(start) < *ms && !probe_cancelled(probe);)
         clock_sleep_ms(10);
     *ms = *ms * 1.5 < poll_last_ms ? *ms * 1.5 : poll_last_ms;
-    return !look_cancelled(l);
+    return !probe_cancelled(probe);
 }
 
-/* Looks until it is a yes, or no longer worth it.  A further look that takes longer than what is left says nothing that the
- * one before has not said. */
-static void look_until(struct look *l)
+/* Retries until the check says yes or its time is over.  A retry that hits the time limit is dropped: it
+ * tells no more than the try before it. */
+static void probe_until_yes(struct probe *probe)
 {
     int64_t start = clock_ns();
-    double pause_ms = poll_first_ms, left = l->c->seconds;
+    double pause_ms = poll_first_ms, left = probe->c->seconds;
     for (bool first = true;; first = false) {
-        struct check_result before = l->r;
-        l->r = (struct check_result){0};
-        l->late = false;
-        l->seconds = first || left > shortest_look ? left : shortest_look;
-        image_free(&l->expected);
-        image_free(&l->actual);
-        l->r.answer = look_once(l);
-        if (l->late && !first) {
-            forget(&l->r);
-            l->r = before;
+        struct check_result before = probe->r;
+        probe->r = (struct check_result){0};
+        probe->late = false;
+        probe->seconds = first || left > shortest_probe ? left : shortest_probe;
+        image_free(&probe->expected);
+        image_free(&probe->actual);
+        probe->r.answer = probe_once(probe);
+        if (probe->late && !first) {
+            check_result_clear(&probe->r);
+            probe->r = before;
             return;
         }
-        forget(&before);
-        left = l->c->seconds - clock_ms_since(start) / 1000;
-        if (l->r.answer != ANSWER_NO || !kinds[l->c->kind].again || l->late || left <= 0 ||
-            !pause_before_next(l, &pause_ms))
+        check_result_clear(&before);
+        left = probe->c->seconds - clock_ms_since(start) / 1000;
+        if (probe->r.answer != ANSWER_NO || !kinds[probe->c->kind].retried || probe->late || left <= 0 ||
+            !wait_for_retry(probe, &pause_ms))
             return;
     }
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------------ */
+/* ---- all checks ---------------------------------------------------------------------------------- */
 
-static void ask_check(struct look *l, int number)
+static void run_retries(struct probe *probe, int number)
 {
     struct err e = ERR_INIT;
-    look_until(l);
-    if (look_cancelled(l) && l->r.answer != ANSWER_YES) {
-        l->r.answer = ANSWER_NOT_ASKED;
-        look_says(l, "not asked to the end: stopped meanwhile");
-    } else if (l->r.answer == ANSWER_NO && check_region_pictures(l, number, &e)) {
-        char *said = xstrdup(l->r.detail);
-        look_says(l, "%s; no pictures of it: %s", said, e.text);
+    probe_until_yes(probe);
+    if (probe_cancelled(probe) && probe->r.answer != ANSWER_YES) {
+        probe->r.answer = ANSWER_NOT_ASKED;
+        probe_detail(probe, "not finished: stopped");
+    } else if (probe->r.answer == ANSWER_NO && check_region_pictures(probe, number, &e)) {
+        char *said = xstrdup(probe->r.detail);
+        probe_detail(probe, "%s; no pictures: %s", said, e.text);
         free(said);
     }
 }
 
-static void run_check(const struct check_scene *s, const struct check *c, int number,
+static void run_check(const struct check_context *s, const struct check *c, int number,
                       struct check_result *out)
 {
-    struct look l = {.s = s, .c = c, .r = {.answer = ANSWER_NOT_ASKED}};
+    struct probe probe = {.s = s, .c = c, .r = {.answer = ANSWER_NOT_ASKED}};
     int64_t start = clock_ns();
-    if (look_cancelled(&l))
-        look_says(&l, "not asked: stopped before");
+    if (probe_cancelled(&probe))
+        probe_detail(&probe, "not run: stopped before it");
     else if (!s->ended && !c->always)
-        look_says(&l, "not asked: the agent did not come to an end of its own");
+        probe_detail(&probe, "not run: the agent did not finish");
     else
-        ask_check(&l, number);
-    image_free(&l.expected);
-    image_free(&l.actual);
-    *out = l.r;
+        run_retries(&probe, number);
+    image_free(&probe.expected);
+    image_free(&probe.actual);
+    *out = probe.r;
     out->check = c;
     out->ms = clock_ms_since(start);
 }
 
-int checks_run(const struct check_scene *s, struct attempt *a)
+int checks_run(const struct check_context *s, struct attempt *a)
 {
     const struct test *t = s->test;
     a->n_checks = t->n_checks;

@@ -1,6 +1,6 @@
-/* check_desk.c - checks of what is on the desk but not to be seen: commands, the answer, files, processes, ports.
+/* check_desk.c - checks that need no screenshot: commands, the agent's answer, files, processes, ports.
  *
- * Files may be anything that a program has left: their size is bounded, and none is opened that one could wait for.
+ * The program under test may have left any kind of file: sizes are bounded, and opening never blocks.
  */
 #include "qa/run/check_impl.h"
 
@@ -22,52 +22,52 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { ANSWER_MOST = 32 << 10 }; /* bytes of it in the environment of a command */
+enum { ANSWER_MAX = 32 << 10 }; /* bytes of the answer in the environment of a command */
 
-/* ---- shell ------------------------------------------------------------------------------------------------------ */
+/* ---- shell --------------------------------------------------------------------------------------- */
 
-static void say_exit_code(struct look *l, int code, const struct buf *output)
+static void put_exit_code(struct probe *probe, int code, const struct buf *output)
 {
     size_t len;
     const char *line = text_last_line(output->data, output->len, &len);
-    int shown = look_cut(line, len);
-    look_says(l, "expected exit code 0, it was %d%s%.*s", code, shown ? "; the end of its output: " : "",
-              shown, line);
+    int shown = probe_cut(line, len);
+    probe_detail(probe, "expected exit code 0, got %d%s%.*s", code, shown ? "; last line of output: " : "",
+                 shown, line);
 }
 
-enum answer check_shell(struct look *l, struct err *e)
+enum answer check_shell(struct probe *probe, struct err *e)
 {
-    const struct check_scene *s = l->s;
+    const struct check_context *s = probe->s;
     const char *said = s->answer ? s->answer : "";
     size_t n = strlen(said);
     char *dir = xasprintf("HOLORUN_DIR=%s", s->run_dir ? s->run_dir : "");
     char *home = xasprintf("HOLORUN_HOME=%s", desk_home(s->desk));
     char *answer = xasprintf("HOLORUN_ANSWER=%.*s",
-                             (int)(n > ANSWER_MOST ? utf8_valid_prefix(said, ANSWER_MOST) : n), said);
+                             (int)(n > ANSWER_MAX ? utf8_valid_prefix(said, ANSWER_MAX) : n), said);
     const char *const env[] = {dir, home, answer, NULL};
-    double seconds = l->seconds > 0 ? l->seconds : 60;
+    double seconds = probe->seconds > 0 ? probe->seconds : 60;
     struct buf output;
     buf_init(&output, CHECK_OUTPUT);
-    int code = 0, rc = desk_run(s->desk, l->c->text, env, seconds, s->cancel, &code, &output, e);
+    int code = 0, rc = desk_run(s->desk, probe->c->text, env, seconds, s->cancel, &code, &output, e);
     for (size_t i = 0; i < output.len; i++)
         output.data[i] = output.data[i] ? output.data[i] : '?';
-    l->late = rc && e->kind == ERR_TIME;
-    if (l->late)
-        look_says(l, "expected exit code 0, it took longer than %.0f s and was ended", ceil(seconds));
+    probe->late = rc && e->kind == ERR_TIME;
+    if (probe->late)
+        probe_detail(probe, "expected exit code 0, timed out after %.0f s", ceil(seconds));
     else if (!rc)
-        say_exit_code(l, code, &output);
-    l->r.output = output.len ? buf_take(&output) : NULL;
+        put_exit_code(probe, code, &output);
+    probe->r.output = output.len ? buf_take(&output) : NULL;
     buf_free(&output);
     free(dir);
     free(home);
     free(answer);
-    return l->late ? ANSWER_NO : rc ? ANSWER_ERROR : code == 0 ? ANSWER_YES : ANSWER_NO;
+    return probe->late ? ANSWER_NO : rc ? ANSWER_ERROR : code == 0 ? ANSWER_YES : ANSWER_NO;
 }
 
-/* ---- patterns --------------------------------------------------------------------------------------------------- */
+/* ---- patterns ------------------------------------------------------------------------------------ */
 
-/* Whether a text has a pattern that somebody wrote in the suite, which has been read. */
-static enum answer has_pattern(const char *pattern, const char *text, size_t len, struct err *e)
+/* Whether the text matches a pattern of the suite; the pattern compiled when the suite was read. */
+static enum answer find_pattern(const char *pattern, const char *text, size_t len, struct err *e)
 {
     struct regex *r = regex_new(pattern, false, e);
     if (!r)
@@ -75,26 +75,28 @@ static enum answer has_pattern(const char *pattern, const char *text, size_t len
     int found = regex_find(r, text, len);
     regex_free(r);
     if (found < 0)
-        err_set(e, ERR_USAGE, "it takes too long to look for '%.80s' in %zu bytes", pattern, len);
+        err_set(e, ERR_USAGE, "matching '%.80s' against %zu bytes takes too long", pattern, len);
     return found < 0 ? ANSWER_ERROR : found ? ANSWER_YES : ANSWER_NO;
 }
 
-enum answer check_answer(struct look *l, struct err *e)
+enum answer check_answer(struct probe *probe, struct err *e)
 {
-    const char *text = l->s->answer, *pattern = l->c->text;
+    const char *text = probe->s->answer, *pattern = probe->c->text;
     if (!text) {
-        look_says(l, "expected an answer that matches '%s', there is none", pattern);
+        probe_detail(probe, "expected an answer that matches '%s', got none", pattern);
         return ANSWER_NO;
     }
     size_t n = strlen(text);
-    look_says(l, "expected an answer that matches '%.200s', it is '%.*s'", pattern, look_cut(text, n), text);
-    return has_pattern(pattern, text, n, e);
+    probe_detail(probe, "expected an answer that matches '%.200s', got '%.*s'", pattern, probe_cut(text, n),
+                 text);
+    return find_pattern(pattern, text, n, e);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files --------------------------------------------------------------------------------------- */
 
-/* A regular file of at most `most` bytes; the caller frees *data.  NO: it is something else, which has been said. */
-static enum answer read_content(struct look *l, const char *path, size_t most, char **data, size_t *len,
+/* Reads a regular file of at most `most` bytes; the caller frees *data.  NO: not a regular file, and the
+ * detail says so. */
+static enum answer read_content(struct probe *probe, const char *path, size_t most, char **data, size_t *len,
                                 struct err *e)
 {
     struct stat st;
@@ -104,11 +106,11 @@ static enum answer read_content(struct look *l, const char *path, size_t most, c
     if (fd < 0 || fstat(fd, &st)) {
         err_set(e, ERR_ENV, "cannot open '%s': %s", path, strerror(errno));
     } else if (!S_ISREG(st.st_mode)) {
-        look_says(l, "expected a file '%s', it is no regular file", l->c->text);
+        probe_detail(probe, "expected a file '%s', it is not a regular file", probe->c->text);
         close(fd);
         return ANSWER_NO;
     } else if ((size_t)st.st_size > most) {
-        err_set(e, ERR_ENV, "'%s' has %lld bytes; only %zu are looked at", path, (long long)st.st_size, most);
+        err_set(e, ERR_ENV, "'%s' has %lld bytes; the limit is %zu", path, (long long)st.st_size, most);
     } else {
         size_t size = (size_t)st.st_size;
         char *to = xcalloc(size + 1, 1);
@@ -123,17 +125,18 @@ static enum answer read_content(struct look *l, const char *path, size_t most, c
     return ANSWER_ERROR;
 }
 
-static enum answer has_content(struct look *l, const char *path, struct err *e)
+static enum answer has_content(struct probe *probe, const char *path, struct err *e)
 {
-    const struct check *c = l->c;
+    const struct check *c = probe->c;
     char *data;
     size_t len;
     enum answer a =
-        read_content(l, path, c->sha256 && !c->text2 ? CHECK_HASHED : CHECK_CONTENT, &data, &len, e);
+        read_content(probe, path, c->sha256 && !c->text2 ? CHECK_HASHED : CHECK_CONTENT, &data, &len, e);
     if (a == ANSWER_YES && c->text2) {
-        look_says(l, "expected %s '%.200s' in '%s', it has %zu bytes: '%.*s'", c->absent ? "no" : "to find",
-                  c->text2, c->text, len, look_cut(data, len), data);
-        a = has_pattern(c->text2, data, len, e);
+        probe_detail(probe, "expected %s '%.200s' in '%s', got %zu bytes: '%.*s'",
+                     c->absent ? "no match for" : "a match for", c->text2, c->text, len, probe_cut(data, len),
+                     data);
+        a = find_pattern(c->text2, data, len, e);
     }
     if (a == ANSWER_YES && c->sha256) {
         char hex[65];
@@ -143,52 +146,52 @@ static enum answer has_content(struct look *l, const char *path, struct err *e)
         sha256_end(&sum, hex);
         a = strcmp(hex, c->sha256) ? ANSWER_NO : ANSWER_YES;
         if (a == ANSWER_NO || !c->text2)
-            look_says(l, "expected '%s' %s sha256 %.16s..., it has %zu bytes with %.16s...", c->text,
-                      c->absent ? "without" : "with", c->sha256, len, hex);
+            probe_detail(probe, "expected '%s' %s sha256 %.16s..., got %zu bytes with %.16s...", c->text,
+                         c->absent ? "without" : "with", c->sha256, len, hex);
     }
     free(data);
     return a;
 }
 
-enum answer check_file(struct look *l, struct err *e)
+enum answer check_file(struct probe *probe, struct err *e)
 {
-    const struct check *c = l->c;
-    char *path = *c->text == '/' ? xstrdup(c->text) : xasprintf("%s/%s", desk_home(l->s->desk), c->text);
+    const struct check *c = probe->c;
+    char *path = *c->text == '/' ? xstrdup(c->text) : xasprintf("%s/%s", desk_home(probe->s->desk), c->text);
     struct stat st;
     enum answer a = ANSWER_YES;
     if (stat(path, &st)) {
         a = errno == ENOENT || errno == ENOTDIR ? ANSWER_NO : ANSWER_ERROR;
-        err_set(e, ERR_ENV, "cannot look at '%s': %s", path, strerror(errno));
-        look_says(l, "expected %sfile '%s', there is none", c->absent ? "no " : "a ", c->text);
+        err_set(e, ERR_ENV, "cannot stat '%s': %s", path, strerror(errno));
+        probe_detail(probe, "expected %sfile '%s', there is none", c->absent ? "no " : "a ", c->text);
     } else if (c->text2 || c->sha256) {
-        a = has_content(l, path, e);
+        a = has_content(probe, path, e);
     } else {
-        look_says(l, "expected %sfile '%s', there is %s of %lld bytes", c->absent ? "no " : "a ", c->text,
-                  S_ISDIR(st.st_mode) ? "a folder" : "one", (long long)st.st_size);
+        probe_detail(probe, "expected %sfile '%s', there is %s of %lld bytes", c->absent ? "no " : "a ",
+                     c->text, S_ISDIR(st.st_mode) ? "a folder" : "one", (long long)st.st_size);
     }
     free(path);
     return a;
 }
 
-/* ---- processes and ports ---------------------------------------------------------------------------------------- */
+/* ---- processes and ports ------------------------------------------------------------------------- */
 
-enum answer check_process(struct look *l, struct err *e)
+enum answer check_process(struct probe *probe, struct err *e)
 {
-    int n = desk_processes(l->s->desk, l->c->text, e);
+    int n = desk_processes(probe->s->desk, probe->c->text, e);
     if (n < 0)
         return ANSWER_ERROR;
     char count[32] = "none";
     if (n)
         snprintf(count, sizeof count, "%d", n);
-    look_says(l, "expected %s process whose command matches '%s', there %s %s", l->c->absent ? "no" : "a",
-              l->c->text, n == 1 ? "is" : "are", count);
+    probe_detail(probe, "expected %s process whose command line matches '%s', there %s %s",
+                 probe->c->absent ? "no" : "a", probe->c->text, n == 1 ? "is" : "are", count);
     return n ? ANSWER_YES : ANSWER_NO;
 }
 
-/* 0, or the errno of connecting; what takes longer than a moment is ETIMEDOUT. */
-static int connect_error(const struct look *l, int port)
+/* 0, or the errno of connect(); ETIMEDOUT after a second. */
+static int connect_error(const struct probe *probe, int port)
 {
-    enum { MOMENT_MS = 1000, SLICE_MS = 20 };
+    enum { TIMEOUT_MS = 1000, SLICE_MS = 20 };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return errno;
@@ -200,7 +203,7 @@ static int connect_error(const struct look *l, int port)
         socklen_t size = sizeof why;
         int ready = 0;
         for (int64_t start = clock_ns();
-             ready <= 0 && clock_ms_since(start) < MOMENT_MS && !look_cancelled(l);)
+             ready <= 0 && clock_ms_since(start) < TIMEOUT_MS && !probe_cancelled(probe);)
             ready = poll(&p, 1, SLICE_MS);
         why = ETIMEDOUT;
         if (ready > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size))
@@ -210,13 +213,13 @@ static int connect_error(const struct look *l, int port)
     return why;
 }
 
-enum answer check_port(struct look *l, struct err *e)
+enum answer check_port(struct probe *probe, struct err *e)
 {
-    int why = connect_error(l, l->c->port);
+    int why = connect_error(probe, probe->c->port);
     bool ours = why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM || why == EADDRNOTAVAIL;
     if (ours)
-        err_set(e, ERR_ENV, "cannot try port %d of 127.0.0.1: %s", l->c->port, strerror(why));
-    look_says(l, "expected %s to listen on port %d of 127.0.0.1, %s", l->c->absent ? "nobody" : "somebody",
-              l->c->port, why ? strerror(why) : "somebody does");
+        err_set(e, ERR_ENV, "cannot connect to port %d of 127.0.0.1: %s", probe->c->port, strerror(why));
+    probe_detail(probe, "expected port %d of 127.0.0.1 to %s connections: %s", probe->c->port,
+                 probe->c->absent ? "refuse" : "accept", why ? strerror(why) : "accepted");
     return ours ? ANSWER_ERROR : why ? ANSWER_NO : ANSWER_YES;
 }

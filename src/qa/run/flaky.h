@@ -1,22 +1,21 @@
-/* flaky.h - a test that failed and then passed: was it the application or the model?
+/* flaky.h - why a test failed and then passed: the application or the model?
  *
- * The two runs are compared step by step up to where they part:
+ * The two runs are compared step by step up to their first divergence:
  *
- *   the screens differ, after the same actions      the application
- *   other actions on the same screen                the model
- *   an action that could be done only once          the application
- *   nothing differs, and the checks saw another end the application, in what is not to be seen
- *   one of the runs cannot be read so far           not known
+ *   different screens after the same actions       the application
+ *   different actions on the same screen           the model
+ *   an action that succeeded in only one run       the application
+ *   no difference, but the checks differ           the application, in what the screen does not show
+ *   a run that cannot be read that far             unknown
  *
- * Thoughts may differ: what they lead to is what counts.
+ * Thoughts may differ; only actions count.
  */
 #ifndef HOLORUN_QA_RUN_FLAKY_H
 #define HOLORUN_QA_RUN_FLAKY_H
 
 #include "qa/report/result.h"
 
-/* Of two run directories, NULL: there is none.  *where is the caller's: "step 3: ...", or NULL when there is nothing to say.
- * Never FLAKY_NOT. */
-enum flaky flaky_why(const char *failed, const char *passed, char **where);
+/* Of two run directories, or NULL.  *where: "step 3: ...", owned by the caller, or NULL.  Never FLAKY_NOT. */
+enum flaky flaky_cause(const char *failed, const char *passed, char **where);
 
 #endif

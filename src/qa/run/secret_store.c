@@ -1,11 +1,12 @@
-/* secret_store.c - see secret_store.h.  A source ("env:VAR", "file:PATH") is read once, whatever it is called where. */
+/* secret_store.c - see secret_store.h.  A source ("env:VAR", "file:PATH") is read once, whatever names
+ * tests give it. */
 #include "qa/run/secret_store.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct source {
-    const char *from; /* behind the name in a spec; borrowed */
+    const char *from; /* the spec after "NAME="; borrowed */
     struct secrets *only;
 };
 
@@ -20,59 +21,59 @@ static const char *source_of(const char *spec)
     return equals ? equals + 1 : "";
 }
 
-static const struct secrets *find(const struct secret_store *v, const char *spec)
+static const struct secrets *find(const struct secret_store *s, const char *spec)
 {
-    for (int i = 0; i < v->n; i++)
-        if (!strcmp(v->sources[i].from, source_of(spec)))
-            return v->sources[i].only;
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->sources[i].from, source_of(spec)))
+            return s->sources[i].only;
     return NULL;
 }
 
-static int read_all(struct secret_store *v, const char *const *specs, struct err *e)
+static int read_all(struct secret_store *s, const char *const *specs, struct err *e)
 {
     for (; specs && *specs; specs++) {
-        if (find(v, *specs))
+        if (find(s, *specs))
             continue;
         struct secrets *only;
         if (secrets_open(&only, (const char *const[]){*specs, NULL}, e))
             return -1;
-        v->sources = xrealloc(v->sources, (unsigned long)v->n + 1, sizeof *v->sources);
-        v->sources[v->n++] = (struct source){source_of(*specs), only};
+        s->sources = xrealloc(s->sources, (unsigned long)s->n + 1, sizeof *s->sources);
+        s->sources[s->n++] = (struct source){source_of(*specs), only};
     }
     return 0;
 }
 
-struct secret_store *secret_store_open(const struct suite *s, const char *const *more, struct err *e)
+struct secret_store *secret_store_open(const struct suite *suite, const char *const *more, struct err *e)
 {
-    struct secret_store *v = xcalloc(1, sizeof *v);
-    int rc = read_all(v, more, e);
-    for (int i = 0; i < s->n && rc == 0; i++)
-        if (s->tests[i].chosen)
-            rc = read_all(v, s->tests[i].secrets, e);
+    struct secret_store *s = xcalloc(1, sizeof *s);
+    int rc = read_all(s, more, e);
+    for (int i = 0; i < suite->n && rc == 0; i++)
+        if (suite->tests[i].selected)
+            rc = read_all(s, suite->tests[i].secrets, e);
     if (rc == 0)
-        return v;
-    secret_store_free(v);
+        return s;
+    secret_store_free(s);
     return NULL;
 }
 
-void secret_store_free(struct secret_store *v)
+void secret_store_free(struct secret_store *s)
 {
-    if (!v)
+    if (!s)
         return;
-    for (int i = 0; i < v->n; i++)
-        secrets_free(v->sources[i].only);
-    free(v->sources);
-    free(v);
+    for (int i = 0; i < s->n; i++)
+        secrets_free(s->sources[i].only);
+    free(s->sources);
+    free(s);
 }
 
-int secret_store_take(const struct secret_store *v, const char *const *specs, struct secrets **out,
+int secret_store_copy(const struct secret_store *s, const char *const *specs, struct secrets **out,
                       struct err *e)
 {
     *out = specs && *specs ? secrets_new() : NULL;
     for (; specs && *specs; specs++) {
-        const struct secrets *only = find(v, *specs);
+        const struct secrets *only = find(s, *specs);
         if (!only)
-            bug("a secret that the vault was not opened with");
+            bug("a secret that the secret store was not opened with");
         if (secrets_add_copy(*out, *specs, only, e)) {
             secrets_free(*out);
             *out = NULL;
@@ -82,11 +83,11 @@ int secret_store_take(const struct secret_store *v, const char *const *specs, st
     return 0;
 }
 
-char *secret_store_mask(const struct secret_store *v, const char *text)
+char *secret_store_mask(const struct secret_store *s, const char *text)
 {
     char *masked = xstrdup(text);
-    for (int i = 0; v && i < v->n; i++) {
-        char *next = secrets_mask(v->sources[i].only, masked);
+    for (int i = 0; s && i < s->n; i++) {
+        char *next = secrets_mask(s->sources[i].only, masked);
         free(masked);
         masked = next;
     }

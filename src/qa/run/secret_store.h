@@ -1,7 +1,7 @@
 /* secret_store.h - the secrets of a suite, read once for all of its tests.
  *
- * Reading one from the environment takes it out of there, before programs are started that would inherit it; tests that
- * name it get copies.
+ * Reading a secret from the environment removes it there, so that programs started later do not inherit it;
+ * each test that names it gets a copy.
  */
 #ifndef HOLORUN_QA_RUN_SECRET_STORE_H
 #define HOLORUN_QA_RUN_SECRET_STORE_H
@@ -11,15 +11,16 @@
 
 struct secret_store;
 
-/* Of the tests that are chosen, and of `more` (a list ended by NULL, as `run` has it): before desks_begin(). */
+/* Secrets of the selected tests and of `more` (as `run` has them, ended by NULL).  Call it before
+ * desks_begin(). */
 struct secret_store *secret_store_open(const struct suite *s, const char *const *more, struct err *e);
-void secret_store_free(struct secret_store *v); /* NULL is fine */
+void secret_store_free(struct secret_store *s); /* NULL is fine */
 
-/* Those of a list, for one run, which frees them; *out NULL when the list is empty.  Any thread. */
-int secret_store_take(const struct secret_store *v, const char *const *specs, struct secrets **out,
+/* Copies for one run, which frees them; *out NULL: the list is empty.  Any thread. */
+int secret_store_copy(const struct secret_store *s, const char *const *specs, struct secrets **out,
                       struct err *e);
 
-/* text with names for the values of all of them; owned by the caller.  v may be NULL. */
-char *secret_store_mask(const struct secret_store *v, const char *text);
+/* text with all secret values replaced by their names; owned by the caller.  s may be NULL. */
+char *secret_store_mask(const struct secret_store *s, const char *text);
 
 #endif

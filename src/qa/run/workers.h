@@ -1,29 +1,28 @@
-/* workers.h - tests at work, up to so many at a time, each from a thread of its own.
+/* workers.h - runs the tests of a suite on several worker threads.
  *
- * The threads take the next test when they have done one.  All share one model; who waits for a page keeps nobody from
- * thinking.  A test that did not pass is done again, first up to its `attempts`, which are part of how the agent works, then up to its
- * `retries`: when it passes only then it is flaky, and the two runs are compared to say whether the program or the model was
- * another.
+ * Each worker takes the next test when it is done with one.  All share one model, so a test that waits for
+ * its page leaves the model to the others.  A test that does not pass is tried again: up to `attempts`
+ * times, which are part of how the agent works, then up to `retries` times.  If it passes only on a retry
+ * it is flaky, and the last two runs are compared to tell whether the application or the model differed.
  */
 #ifndef HOLORUN_QA_RUN_WORKERS_H
 #define HOLORUN_QA_RUN_WORKERS_H
 
-#include "qa/report/live.h"
+#include "qa/report/progress.h"
 #include "qa/run/attempt.h"
 
 struct workers_options {
     int jobs;
-    int retries,
-        attempts;   /* of tests that do not say; attempts: tries that are no sign of flakiness, from 1 */
-    bool fail_fast; /* no new test begins after one that failed */
-    double seconds; /* for all of them; 0: no limit */
-    struct live *live;
-    void (*saved)(void *arg, const struct results *r); /* after each test, one at a time; may be NULL */
+    int retries, attempts; /* of tests that do not say; attempts: from 1 */
+    bool fail_fast;        /* start no test after one that failed */
+    double seconds;        /* time limit of the suite; 0: none */
+    struct progress *progress;
+    void (*saved)(void *arg, const struct results *r); /* after each test, under a lock; or NULL */
     void *arg;
 };
 
-/* Runs the tests of the rows that results_begin() made, in order; those that did not run stay skipped.  The stop flag of
- * the process ends it. */
-void workers_run(const struct workers *c, const struct workers_options *o, struct results *r);
+/* Runs the tests of the rows that results_begin() made, in order; those that do not run stay skipped.  The
+ * stop flag of the process ends it. */
+void workers_run(const struct suite_run *run, const struct workers_options *o, struct results *r);
 
 #endif

@@ -1,8 +1,8 @@
-/* matrix.c - see private.h: one entry that is many tests.
+/* matrix.c - see private.h: an entry that stands for many tests.
  *
  *     matrix: { page: [click-test, click-button], seed: 1000000..1000019 }
  *
- * The last axis changes fastest.  A range has both its ends.
+ * The last axis varies fastest.  A range includes both ends.
  */
 #include "qa/suite/private.h"
 
@@ -11,19 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int add(struct suite_reading *g, struct axis *a, const char *value)
+static int add_value(struct suite_reader *r, struct axis *a, const char *value)
 {
     if (a->n == SUITE_MAX_TESTS)
-        return doc_fault(g->y, g->n, g->e, "expected at most %d values", SUITE_MAX_TESTS);
-    if (a->n == a->room)
-        a->values =
-            xrealloc(a->values, (unsigned long)(a->room = a->room ? 2 * a->room : 8), sizeof *a->values);
-    a->values[a->n++] = texts_keep(g->s->texts, value, strlen(value));
+        return doc_fault(r->y, r->n, r->e, "expected at most %d values", SUITE_MAX_TESTS);
+    if (a->n == a->capacity)
+        a->values = xrealloc(a->values, (unsigned long)(a->capacity = a->capacity ? 2 * a->capacity : 8),
+                             sizeof *a->values);
+    a->values[a->n++] = arena_strdup(r->s->arena, value);
     return 0;
 }
 
-/* "1..20"; false: it is no range. */
-static bool range(const char *text, uint64_t *from, uint64_t *to)
+/* "1..20"; false: not a range. */
+static bool parse_range(const char *text, uint64_t *from, uint64_t *to)
 {
     size_t n = strspn(text, "0123456789"),
            m = n && !strncmp(text + n, "..", 2) ? strspn(text + n + 2, "0123456789") : 0;
@@ -34,63 +34,62 @@ static bool range(const char *text, uint64_t *from, uint64_t *to)
     return true;
 }
 
-static int take(struct suite_reading *g, struct axis *a, const struct doc_node *n)
+static int add_values(struct suite_reader *r, struct axis *a, const struct doc_node *n)
 {
     uint64_t from, to;
     if (n->kind != DOC_SCALAR || strpbrk(n->text, "\n\r") || strlen(n->text) > SUITE_MAX_VALUE)
-        return doc_fault(g->y, g->n, g->e, "expected values of one line, in a list or as 1..20");
-    if (n->quoted || !range(n->text, &from, &to))
-        return add(g, a, n->text);
+        return doc_fault(r->y, r->n, r->e, "expected values of one line, in a list or as 1..20");
+    if (n->quoted || !parse_range(n->text, &from, &to))
+        return add_value(r, a, n->text);
     if (to < from)
-        return doc_fault(g->y, g->n, g->e, "expected a range from less to more, not '%.40s'", n->text);
+        return doc_fault(r->y, r->n, r->e, "expected an ascending range, not '%.40s'", n->text);
     if (to - from >= SUITE_MAX_TESTS)
-        return doc_fault(g->y, g->n, g->e, "expected at most %d values", SUITE_MAX_TESTS);
+        return doc_fault(r->y, r->n, r->e, "expected at most %d values", SUITE_MAX_TESTS);
     for (char text[24]; from <= to; from++) {
         snprintf(text, sizeof text, "%llu", (unsigned long long)from);
-        if (add(g, a, text))
+        if (add_value(r, a, text))
             return -1;
     }
     return 0;
 }
 
-static int read_axis(struct suite_reading *g, struct suite_matrix *m)
+static int read_axis(struct suite_reader *r, struct suite_matrix *m)
 {
-    if (!vars_name(g->n->key) || !strcmp(g->n->key, "id") || !strcmp(g->n->key, "dir"))
-        return doc_fault(g->y, g->n, g->e,
+    if (!vars_is_name(r->n->key) || !strcmp(r->n->key, "id") || !strcmp(r->n->key, "dir"))
+        return doc_fault(r->y, r->n, r->e,
                          "expected the name of a variable: small letters, digits and _, not id or dir");
     if (m->n == SUITE_MAX_AXES)
-        return doc_fault(g->y, g->n, g->e, "expected at most %d of them in a matrix", SUITE_MAX_AXES);
+        return doc_fault(r->y, r->n, r->e, "expected at most %d axes in a matrix", SUITE_MAX_AXES);
     struct axis *a = &m->axes[m->n++];
-    a->name = texts_keep(g->s->texts, g->n->key, strlen(g->n->key));
-    const struct doc_node *one = g->n->kind == DOC_LIST ? g->n->child : g->n;
+    a->name = arena_strdup(r->s->arena, r->n->key);
+    const struct doc_node *one = r->n->kind == DOC_LIST ? r->n->child : r->n;
     if (!one)
-        return doc_fault(g->y, g->n, g->e, "expected values of one line, in a list or as 1..20");
-    for (; one; one = g->n->kind == DOC_LIST ? one->next : NULL)
-        if (take(g, a, one))
+        return doc_fault(r->y, r->n, r->e, "expected values of one line, in a list or as 1..20");
+    for (; one; one = r->n->kind == DOC_LIST ? one->next : NULL)
+        if (add_values(r, a, one))
             return -1;
-    bool numbers = strcmp(a->name, "seed") != 0;
-    for (int i = 0; !numbers && i < a->n; i++) {
+    bool seed = !strcmp(a->name, "seed");
+    for (int i = 0; seed && i < a->n; i++) {
         size_t n = strspn(a->values[i], "0123456789");
         if (!n || n > 19 || a->values[i][n])
-            return doc_fault(g->y, g->n, g->e, "expected whole numbers, not '%.40s'", a->values[i]);
+            return doc_fault(r->y, r->n, r->e, "expected whole numbers, not '%.40s'", a->values[i]);
     }
     m->combinations *= a->n;
     if (m->combinations > SUITE_MAX_TESTS)
-        return doc_fault(g->y, g->n, g->e, "expected at most %d combinations in a matrix", SUITE_MAX_TESTS);
+        return doc_fault(r->y, r->n, r->e, "expected at most %d combinations in a matrix", SUITE_MAX_TESTS);
     return 0;
 }
 
-int matrix_read(struct suite_reading *g, const struct doc_node *n, struct suite_matrix *m)
+int matrix_read(struct suite_reader *r, const struct doc_node *n, struct suite_matrix *m)
 {
     *m = (struct suite_matrix){.combinations = 1};
     if (!n)
         return 0;
-    g->n = n;
+    r->n = n;
     if (n->kind != DOC_MAP || !n->child)
-        return doc_fault(g->y, n, g->e,
-                         "expected variables with their values, as { page: [a, b], seed: 1..20 }");
-    for (g->n = n->child; g->n; g->n = g->n->next)
-        if (read_axis(g, m))
+        return doc_fault(r->y, n, r->e, "expected variables and values, as { page: [a, b], seed: 1..20 }");
+    for (r->n = n->child; r->n; r->n = r->n->next)
+        if (read_axis(r, m))
             return -1;
     return 0;
 }
@@ -101,19 +100,17 @@ void matrix_free(struct suite_matrix *m)
         free(m->axes[i].values);
 }
 
-void matrix_set(const struct suite_matrix *m, long which, struct suite_reading *g)
+void matrix_set(const struct suite_matrix *m, long which, struct suite_reader *r)
 {
-    const char *said[SUITE_MAX_AXES];
+    const char *pairs[SUITE_MAX_AXES];
     for (int i = m->n - 1; i >= 0; i--) {
         const struct axis *a = &m->axes[i];
         const char *value = a->values[which % a->n];
         which /= a->n;
-        vars_set(&g->vars, a->name, value); /* fewer than there is room for */
+        vars_set(&r->vars, a->name, value); /* cannot be too many */
         if (!strcmp(a->name, "seed"))
-            g->t->seed = strtoull(value, NULL, 10);
-        char *text = xasprintf("%s=%s", a->name, value);
-        said[i] = texts_keep(g->s->texts, text, strlen(text));
-        free(text);
+            r->t->seed = strtoull(value, NULL, 10);
+        pairs[i] = arena_take(r->s->arena, xasprintf("%s=%s", a->name, value));
     }
-    g->t->matrix = texts_list(g->s->texts, said, m->n);
+    r->t->matrix = arena_list(r->s->arena, pairs, m->n);
 }

@@ -1,4 +1,4 @@
-/* print.c - a suite's tests for people and programs, and what to be warned of. */
+/* print.c - lists the tests of a suite, and warns of weak ones. */
 #include "qa/suite/private.h"
 
 #include "base/utf8.h"
@@ -9,28 +9,28 @@
 
 enum { WARNINGS = 20, WIDE = 40, LINE = 100 };
 
-/* The best that can be said of a test that passes: 2 passed, 1 judged, 0 claimed.  An answer is the agent's own word. */
-static int witness(const struct test *t)
+/* The best outcome a test can have: 2 passed, 1 judged, 0 claimed. */
+static int best_evidence(const struct test *t)
 {
     int best = 0;
     for (int i = 0; i < t->n_checks; i++) {
         enum check_kind k = t->checks[i].kind;
-        int w = check_by_model(k) ? 1 : k == CHECK_ANSWER ? 0 : 2;
-        best = w > best ? w : best;
+        int evidence = check_asks_model(k) ? 1 : k == CHECK_ANSWER ? 0 : 2;
+        best = evidence > best ? evidence : best;
     }
     return best;
 }
 
 void suite_warn(const struct suite *s)
 {
-    static const char *const why[] = {"nothing but the agent's own word; it can be claimed, not passed",
-                                      "no check but by a model; what passes is marked as judged"};
+    static const char *const why[] = {"no check but the agent's own answer: it can be claimed, not passed",
+                                      "no check but by a model: if it passes it is marked as judged"};
     int n = 0;
     for (int i = 0; i < s->n; i++) {
         const struct test *t = &s->tests[i];
-        int w = t->chosen ? witness(t) : 2;
-        if (w < 2 && ++n <= WARNINGS)
-            warn("%s:%d: test '%s' has %s", s->path, t->line, t->id, why[w]);
+        int best = t->selected ? best_evidence(t) : 2;
+        if (best < 2 && ++n <= WARNINGS)
+            warn("%s:%d: test '%s' has %s", s->path, t->line, t->id, why[best]);
     }
     if (n > WARNINGS)
         warn("%s: %d more tests like these", s->path, n - WARNINGS);
@@ -48,7 +48,7 @@ static void put_json(FILE *f, const struct suite *s)
     const char *comma = "";
     for (int i = 0; i < s->n; i++) {
         const struct test *t = &s->tests[i];
-        if (!t->chosen)
+        if (!t->selected)
             continue;
         buf_clear(&b);
         buf_printf(&b, "%s\n{\"id\": ", comma);
@@ -70,13 +70,11 @@ static void put_json(FILE *f, const struct suite *s)
     buf_free(&b);
 }
 
-/* The first line of a task; of a spec its path, as its text begins the same in all of them. */
+/* The first line of the task; of a spec its path, since their texts all start the same. */
 static void put_task(FILE *f, const struct test *t)
 {
     const char *p = t->spec ? t->spec : t->task + strspn(t->task, " \n");
-    size_t n = strcspn(p, "\n"), most = n > LINE ? LINE : n;
-    while (most && most < n && ((unsigned char)p[most] & 0xc0) == 0x80)
-        most--;
+    size_t n = strcspn(p, "\n"), most = n > LINE ? utf8_valid_prefix(p, LINE) : n;
     utf8_print(f, p, most);
     fputs(most < n ? "...\n" : "\n", f);
 }
@@ -101,14 +99,14 @@ void suite_print(FILE *f, const struct suite *s, bool json)
     for (int i = 0; i < s->n; i++) {
         const struct test *t = &s->tests[i];
         int n = (int)strlen(t->id), m = width_of_tags(t);
-        wide = t->chosen && n > wide ? n : wide;
-        tags = t->chosen && m > tags ? m : tags;
+        wide = t->selected && n > wide ? n : wide;
+        tags = t->selected && m > tags ? m : tags;
     }
     wide = wide > WIDE ? WIDE : wide;
     tags = tags > WIDE ? WIDE : tags;
     for (int i = 0; i < s->n; i++) {
         const struct test *t = &s->tests[i];
-        if (!t->chosen)
+        if (!t->selected)
             continue;
         fprintf(f, "%s%-*s%s  %s", color ? "\033[1m" : "", wide, t->id, color ? "\033[0m" : "",
                 color && tags ? "\033[36m" : "");

@@ -1,17 +1,18 @@
-/* private.h - the files of this room that know each other.
+/* private.h - the files of this room share it.
  *
- *   suite.c     the file: its suite, its tests, the combinations of a matrix, ids
- *   key.c       keys of suite and tests: a table that knows where each may stand and who reads it
- *   checks.c    keys of checks, by kind
- *   value.c     values: texts with variables in place, numbers, lists, patterns
- *   vars.c      variables and texts with {name}
- *   matrix.c    axes of a matrix and their combinations
- *   spec.c      a test as a Markdown file
- *   texts.c     memory of all texts
- *   select.c, print.c, help.c   public functions of their own
+ *   suite.c       the file: suite, tests, combinations, ids
+ *   test_keys.c   the table of the keys of suite and test
+ *   check_keys.c  the table of the keys of checks, by kind
+ *   value.c       values: texts with variables, numbers, patterns
+ *   vars.c        variables and their expansion
+ *   matrix.c      the axes of a matrix and their combinations
+ *   spec.c        a test as a Markdown file
+ *   arena.c       memory of all texts
+ *   select.c, earlier.c, print.c, help.c   the rest of suite.h
  *
- * A test is read anew for each combination of its matrix, as every value may hold variables.  Before, the values of the suite
- * are read once for no test at all (`draft`), so that what no test uses is no less looked at.
+ * A test is read anew for each combination of its matrix, since any value may contain variables.  The
+ * suite's own keys are first read once without a test (`draft`), so that they are checked even if every
+ * test overrides them.
  */
 #ifndef HOLORUN_QA_SUITE_PRIVATE_H
 #define HOLORUN_QA_SUITE_PRIVATE_H
@@ -25,23 +26,25 @@ enum {
     SUITE_MAX_NAME = 32, /* of a variable */
     SUITE_MAX_ENV = 64,
     SUITE_MAX_SECRETS = 16,
-    SUITE_MAX_VALUE = 2000, /* bytes of one in a matrix */
+    SUITE_MAX_VALUE = 2000, /* bytes of a value in a matrix */
     SUITE_MAX_AXES = 6,
     SUITE_MAX_ALL = 128 << 20, /* bytes of all tests together */
 };
 
-/* ---- texts.c: what is kept until suite_free() ---------------------------------------------------------- */
+/* ---- arena.c: texts that live until suite_free() ------------------------------------------------- */
 
-struct suite_texts *texts_new(void);
-void texts_free(struct suite_texts *t);
-void *texts_alloc(struct suite_texts *t, size_t size); /* zeros */
-const char *texts_keep(struct suite_texts *t, const char *s, size_t len);
-const char *const *texts_list(struct suite_texts *t, const char *const *list, int n); /* with its NULL */
-size_t texts_size(const struct suite_texts *t);
-/* path itself when it is absolute, else dir/path */
-const char *texts_path(struct suite_texts *t, const char *dir, const char *path);
+struct arena *arena_new(void);
+void arena_free(struct arena *t);
+const char *arena_strndup(struct arena *t, const char *s, size_t len);
+const char *arena_strdup(struct arena *t, const char *s);
+/* Keeps a text that came from malloc, and frees it. */
+const char *arena_take(struct arena *t, char *s);
+const char *const *arena_list(struct arena *t, const char *const *list, int n); /* ended by NULL */
+size_t arena_size(const struct arena *t);
+/* path if it is absolute, else dir/path */
+const char *arena_path(struct arena *t, const char *dir, const char *path);
 
-/* ---- vars.c -------------------------------------------------------------------------------------------- */
+/* ---- vars.c -------------------------------------------------------------------------------------- */
 
 struct suite_vars { /* borrowed texts */
     const char *names[SUITE_MAX_VARS], *values[SUITE_MAX_VARS];
@@ -49,94 +52,107 @@ struct suite_vars { /* borrowed texts */
 };
 const char *vars_get(const struct suite_vars *v, const char *name, size_t len);
 int vars_set(struct suite_vars *v, const char *name, const char *value); /* -1: too many */
-bool vars_name(const char *name);                                        /* can be one */
+bool vars_is_name(const char *name);
 
-enum { FILL_STRICT = 1, FILL_SHELL = 2 };
-struct filled {
-    char unknown[SUITE_MAX_NAME + 1]; /* the first name that is no variable; "": none */
-    int line;                         /* of the text, from 1, where it stands */
+enum { EXPAND_STRICT = 1, EXPAND_SHELL = 2 };
+struct expansion {
+    char unknown[SUITE_MAX_NAME + 1]; /* the first unknown variable; "": none */
+    int line;                         /* of the text, from 1, where it stands; 0: none */
 };
-/* Appends text to out with values for {name}; {{name}} gives {name}; other braces stay.  A name that is no variable stays as
- * it is; FILL_STRICT: and is worth knowing about, so {{name}} gives {name} whatever it names; FILL_SHELL: ${name} stays. */
-void vars_fill(const struct suite_vars *v, const char *text, unsigned how, struct buf *out, struct filled *f);
+/* Appends text to out with {name} replaced by its value and {{name}} by {name}; other braces and unknown
+ * names stay. EXPAND_STRICT: {{name}} becomes {name} even if there is no such variable.  EXPAND_SHELL:
+ * ${name} stays. */
+void vars_expand(const struct suite_vars *v, const char *text, unsigned how, struct buf *out,
+                 struct expansion *x);
 
-/* ---- value.c ------------------------------------------------------------------------------------------- */
+/* ---- value.c ------------------------------------------------------------------------------------- */
 
-struct suite_reading {
+struct suite_reader {
     struct suite *s;
     const struct doc *y;
-    const struct doc_node *n; /* the member that is being read: its key is in messages */
+    const struct doc_node *n; /* the member being read: messages name its key */
     struct err *e;
     struct suite_vars vars;
-    bool draft; /* no test yet: names that are no variables may become some */
-    bool again; /* another combination of the same entry: patterns without variables are known to be right */
+    bool draft; /* there is no test: unknown names may become variables later */
+    bool again; /* a further combination of an entry: patterns without variables have been checked */
     struct test *t;
 
-    /* of the test, put together from its own and its suite's */
+    /* lists of the test, merged from its own keys and the suite's */
     const char *env[SUITE_MAX_ENV + SUITE_MAX_VARS + 1], *secrets[SUITE_MAX_SECRETS + 1];
     int n_env, n_secrets, n_tags;
 };
 
 enum {
-    VALUE_STRICT = FILL_STRICT,
-    VALUE_SHELL = FILL_SHELL,
-    VALUE_EMPTY = 4, /* "" is a value, too */
-    VALUE_LINE = 8,  /* of one line */
+    VALUE_STRICT = EXPAND_STRICT,
+    VALUE_SHELL = EXPAND_SHELL,
+    VALUE_EMPTY = 4, /* "" is allowed */
+    VALUE_ONE_LINE = 8,
 };
-/* These read g->n, or a scalar `n` of it: 0, -1 with a message, or VALUE_OPEN: a draft that waits for variables. */
-enum { VALUE_OPEN = 1 };
-int value_text(struct suite_reading *g, const struct doc_node *n, unsigned how, const char **out);
-int value_number(struct suite_reading *g, double min, double max, bool whole, double *out);
-int value_seed(struct suite_reading *g, uint64_t *out);
-int value_yes(struct suite_reading *g, bool *out);
-int value_pattern(struct suite_reading *g, const char **out); /* PCRE2 */
-/* A scalar or a list of them: each goes to take(). */
-int value_each(struct suite_reading *g, const char *what, int most,
-               int (*take)(struct suite_reading *g, const struct doc_node *n));
-bool value_word(const char *s); /* an id, a tag: letters, digits, . _ - */
-/* "no such key", with the nearest of names and all of them; what: "a test has" */
-int value_unknown(struct suite_reading *g, const char *what, const char *const *names, int n);
+/* These read r->n, or the scalar `n` in it.  0, -1 with a message, or VALUE_UNRESOLVED: a draft with
+ * unknown variables. */
+enum { VALUE_UNRESOLVED = 1 };
+int value_text(struct suite_reader *r, const struct doc_node *n, unsigned how, const char **out);
+int value_number(struct suite_reader *r, double min, double max, bool whole, double *out);
+int value_seed(struct suite_reader *r, uint64_t *out);
+/* A scalar or a list of scalars, each given to add(). */
+int value_each(struct suite_reader *r, const char *what, int most,
+               int (*add)(struct suite_reader *r, const struct doc_node *n));
+bool value_is_word(const char *s); /* an id, a tag: letters, digits, . _ - */
+/* "no such key", with the nearest name and all names; what: "a test has" */
+int value_unknown_key(struct suite_reader *r, const char *what, const char *const *names, int n);
 
-/* ---- key.c, checks.c ------------------------------------------------------------------------------ */
+/* A key of the tables: where it is allowed, and how to read r->n into the member at `at` of a test or
+ * check. */
+struct key {
+    const char *name;
+    unsigned where;
+    int (*read)(struct suite_reader *r, const struct key *k, void *member);
+    size_t at;
+    double min, max;
+};
+typedef int key_reader(struct suite_reader *r, const struct key *k, void *member);
+key_reader key_int, key_number, key_bool, key_pattern, key_line, key_text, key_command;
 
-/* The suite's own values, then as a draft those it has for tests. */
-int keys_suite(struct suite_reading *g, const struct doc_node *suite);
-/* The name of each key is one of a test. */
-int keys_known(struct suite_reading *g, const struct doc_node *test);
-/* All of a test but id, vars, matrix, task and spec.  test NULL: only what the suite says. */
-int keys_test(struct suite_reading *g, const struct doc_node *suite, const struct doc_node *test);
-/* env and the like into the test */
-void keys_finish(struct suite_reading *g);
+/* ---- test_keys.c, check_keys.c ------------------------------------------------------------------- */
 
-int check_read(struct suite_reading *g, const struct doc_node *n, struct check *c);
+/* The suite's own values, then as a draft those for its tests. */
+int keys_read_suite(struct suite_reader *r, const struct doc_node *suite);
+/* Whether all keys are keys of a test. */
+int keys_check_names(struct suite_reader *r, const struct doc_node *test);
+/* All of a test but id, vars, matrix, task and spec.  test NULL: only the suite's keys. */
+int keys_read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test);
+/* Moves env and secrets into the test. */
+void keys_finish(struct suite_reader *r);
 
-/* ---- matrix.c ------------------------------------------------------------------------------------------ */
+int keys_read_check(struct suite_reader *r, const struct doc_node *n, struct check *c);
+
+/* ---- matrix.c ------------------------------------------------------------------------------------ */
 
 struct suite_matrix {
     struct axis {
         const char *name;
         const char **values;
-        int n, room;
+        int n, capacity;
     } axes[SUITE_MAX_AXES];
     int n;
     long combinations; /* 1 without axes */
 };
-int matrix_read(struct suite_reading *g, const struct doc_node *n, struct suite_matrix *m); /* n NULL: none */
+int matrix_read(struct suite_reader *r, const struct doc_node *n, struct suite_matrix *m); /* n NULL: none */
 void matrix_free(struct suite_matrix *m);
-/* Values of one combination: as variables, and as t->matrix. */
-void matrix_set(const struct suite_matrix *m, long which, struct suite_reading *g);
+/* Sets the values of one combination as variables and as t->matrix. */
+void matrix_set(const struct suite_matrix *m, long which, struct suite_reader *r);
 
-/* ---- spec.c -------------------------------------------------------------------------------------------- */
+/* ---- spec.c -------------------------------------------------------------------------------------- */
 
-struct spec {                           /* texts of the suite's */
-    const char *path, *id, *url, *task; /* NULL: not said; task: variables not yet in place */
+struct spec {                           /* texts belong to the suite */
+    const char *path, *id, *url, *task; /* or NULL; task: not yet expanded */
     double seconds;
-    int width, height; /* 0: not said */
+    int width, height; /* 0: not given */
     const char *credentials[SUITE_MAX_SECRETS];
     int n_credentials;
 };
-/* With g's variables; errors name the spec's file and line. */
-int spec_read(struct suite_reading *g, const char *path, struct spec *p);
-int spec_parse(struct suite_reading *g, const char *text, size_t len, const char *path, struct spec *p);
+/* With the reader's variables; errors name file and line of the spec. */
+int spec_read(struct suite_reader *r, const char *path, struct spec *p);
+int spec_parse(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p);
 
 #endif

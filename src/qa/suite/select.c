@@ -1,7 +1,7 @@
-/* select.c - which tests of a suite run.
+/* select.c - which tests of a suite run: by id or tag, by the outcomes of an earlier run, by shard.
  *
- * By name or tag, by an earlier run, by shard; each narrows what the one before has left.  Shards do not know of each other:
- * that each test is in exactly one of them comes from the id alone, or from the times of one and the same report.
+ * Shards run without knowing of each other.  Each test is in exactly one because its shard follows from its
+ * id alone, or from the durations in the same results.json.
  */
 #include "qa/suite/earlier.h"
 #include "qa/suite/private.h"
@@ -14,15 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- by name ------------------------------------------------------------------------------------------------ */
+/* ---- by name ------------------------------------------------------------------------------------- */
 
-/* * and ? alone: backslashes and brackets are not in ids. */
+/* Only * and ?: ids have no backslashes and brackets. */
 static bool matches(const char *pattern, const char *word)
 {
     return !strpbrk(pattern, "[\\") && fnmatch(pattern, word, 0) == 0;
 }
 
-static bool is_meant(const struct test *t, const char *pattern)
+static bool test_matches(const struct test *t, const char *pattern)
 {
     if (strncmp(pattern, "tag:", 4) != 0)
         return matches(pattern, t->id);
@@ -32,7 +32,7 @@ static bool is_meant(const struct test *t, const char *pattern)
     return false;
 }
 
-static int nobody(const struct suite *s, const char *pattern, struct err *e)
+static int no_match(const struct suite *s, const char *pattern, struct err *e)
 {
     bool tag = !strncmp(pattern, "tag:", 4);
     const char **names = xmalloc((unsigned long)s->n * (SUITE_MAX_TAGS + 1), sizeof *names);
@@ -53,24 +53,24 @@ static int nobody(const struct suite *s, const char *pattern, struct err *e)
 
 static int by_name(struct suite *s, const char *const *only, struct err *e)
 {
-    bool *meant = xcalloc((unsigned long)s->n + 1, sizeof *meant);
+    bool *matched = xcalloc((unsigned long)s->n + 1, sizeof *matched);
     int rc = 0;
     for (; !rc && *only; only++) {
         int found = 0;
         for (int i = 0; i < s->n; i++)
-            if (is_meant(&s->tests[i], *only))
-                meant[i] = ++found;
-        rc = found ? 0 : nobody(s, *only, e);
+            if (test_matches(&s->tests[i], *only))
+                matched[i] = ++found;
+        rc = found ? 0 : no_match(s, *only, e);
     }
     for (int i = 0; !rc && i < s->n; i++)
-        s->tests[i].chosen &= meant[i];
-    free(meant);
+        s->tests[i].selected &= matched[i];
+    free(matched);
     return rc;
 }
 
-/* ---- by an earlier run -------------------------------------------------------------------------------------- */
+/* ---- by an earlier run --------------------------------------------------------------------------- */
 
-/* What came of each test; NULL: the report does not say.  The caller frees it. */
+/* The earlier result of each test, or NULL; the caller frees the list. */
 static const struct earlier_test **find_all(const struct suite *s, const struct earlier *p)
 {
     const struct earlier_test **found = xcalloc((unsigned long)s->n + 1, sizeof *found);
@@ -90,16 +90,16 @@ static int by_failure(struct suite *s, const char *path, struct err *e)
     int known = 0;
     for (int i = 0; i < s->n; i++) {
         known += found[i] != NULL;
-        s->tests[i].chosen &= found[i] && !found[i]->passed;
+        s->tests[i].selected &= found[i] && !found[i]->passed;
     }
     free(found);
     earlier_free(&p);
     return known ? 0
-                 : err_set(e, ERR_USAGE, "'%s' names none of the tests of %s (suite '%s')", path, s->path,
+                 : err_set(e, ERR_USAGE, "'%s' has none of the tests of %s (suite '%s')", path, s->path,
                            s->name);
 }
 
-/* ---- by shard ----------------------------------------------------------------------------------------------- */
+/* ---- by shard ------------------------------------------------------------------------------------ */
 
 static uint64_t fnv1a(const char *s)
 {
@@ -119,11 +119,11 @@ static int longest_first(const void *a, const void *b)
     const struct timed *x = a, *y = b;
     if (x->seconds < y->seconds || x->seconds > y->seconds)
         return x->seconds < y->seconds ? 1 : -1;
-    return (x->t > y->t) - (x->t < y->t); /* as they stand in the file */
+    return (x->t > y->t) - (x->t < y->t); /* file order */
 }
 
-/* All tests of the suite are dealt out, chosen or not, so that a shard is the same whatever else is asked for.  A test that
- * was not there takes as long as the others do on average. */
+/* Distributes all tests of the suite, so that a shard does not depend on other conditions.  A test without
+ * a duration counts as the average. */
 static int by_time(struct suite *s, const char *path, int which, int of, struct err *e)
 {
     struct earlier p;
@@ -150,7 +150,7 @@ static int by_time(struct suite *s, const char *path, int which, int of, struct 
             if (load[k] < load[least])
                 least = k;
         load[least] += tests[i].seconds;
-        tests[i].t->chosen &= least == which;
+        tests[i].t->selected &= least == which;
     }
     free(load);
     free(tests);
@@ -159,26 +159,26 @@ static int by_time(struct suite *s, const char *path, int which, int of, struct 
     return 0;
 }
 
-static int by_shard(struct suite *s, const struct suite_choice *c, struct err *e)
+static int by_shard(struct suite *s, const struct suite_selection *c, struct err *e)
 {
     int which = 0, of = 0, end = 0;
     if (!isdigit((unsigned char)*c->shard) || sscanf(c->shard, "%5d/%5d%n", &which, &of, &end) != 2 ||
         c->shard[end] || which < 1 || which > of)
-        return err_set(e, ERR_USAGE, "expected a shard as 2/5: the second of five, not '%.40s'", c->shard);
+        return err_set(e, ERR_USAGE, "expected a shard as 2/5 (the second of five), not '%.40s'", c->shard);
     if (c->shard_times)
         return by_time(s, c->shard_times, which - 1, of, e);
     for (int i = 0; i < s->n; i++)
-        s->tests[i].chosen &= fnv1a(s->tests[i].id) % (uint64_t)of == (uint64_t)which - 1;
+        s->tests[i].selected &= fnv1a(s->tests[i].id) % (uint64_t)of == (uint64_t)which - 1;
     return 0;
 }
 
-int suite_select(struct suite *s, const struct suite_choice *c, struct err *e)
+int suite_select(struct suite *s, const struct suite_selection *c, struct err *e)
 {
     int n = 0;
     if ((c->only && *c->only && by_name(s, c->only, e)) ||
         (c->rerun_failed && by_failure(s, c->rerun_failed, e)) || (c->shard && by_shard(s, c, e)))
         return -1;
     for (int i = 0; i < s->n; i++)
-        n += s->tests[i].chosen;
+        n += s->tests[i].selected;
     return n;
 }

@@ -15,8 +15,8 @@
  *     - FAIL if ...
  *     - PASS only if ...
  *
- * What comes of it is one text for the agent, who is to judge like somebody who knows nothing but the screen, and to begin the
- * answer with a verdict.
+ * The sections become one task for the agent: to judge by the screen alone, and to start its answer with a
+ * verdict.
  */
 #include "qa/suite/private.h"
 
@@ -30,107 +30,104 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-static const char before[] = "You are the tester of a program and know nothing of it but what its screen "
-                             "shows.  Do what the task says, step by step, "
-                             "and nothing else: change no settings, mend nothing, and take no way around "
-                             "what does not work.  What you decide by is what "
-                             "can be seen on the screen.\n\n";
-static const char after[] = "When you are done, or when you cannot go on, give your answer.  Its first line "
-                            "is exactly one of these two:\n"
-                            "VERDICT: PASSED\n"
-                            "VERDICT: FAILED\n"
-                            "Below it say in a few sentences why, and quote the words on the screen by which "
-                            "you decided.  If you are in doubt, it is "
-                            "FAILED.\n";
+static const char preamble[] =
+    "You are the tester of a program and know nothing of it but what its screen shows.  Do what the task "
+    "says, step by step, and nothing else: change no settings, mend nothing, and take no way around what "
+    "does not work.  What you decide by is what can be seen on the screen.\n\n";
+static const char closing[] =
+    "When you are done, or when you cannot go on, give your answer.  Its first line is exactly one of "
+    "these two:\nVERDICT: PASSED\nVERDICT: FAILED\nBelow it say in a few sentences why, and quote the "
+    "words on the screen by which you decided.  If you are in doubt, it is FAILED.\n";
 
-/* ---- front matter ------------------------------------------------------------------------------------------- */
+/* ---- front matter -------------------------------------------------------------------------------- */
 
 static const char *const known[] = {"id", "url", "timeout_s", "viewport", "backend", "credentials"};
 enum { KNOWN = sizeof known / sizeof *known };
 
-static int read_viewport(struct suite_reading *g, struct spec *p)
+static int read_viewport(struct suite_reader *r, struct spec *p)
 {
-    const struct doc_node *map = g->n;
+    const struct doc_node *map = r->n;
     if (map->kind != DOC_MAP || !doc_get(map, "width") || !doc_get(map, "height"))
-        return doc_fault(g->y, map, g->e, "expected { width: 1280, height: 720 }");
-    for (g->n = map->child; g->n; g->n = g->n->next) {
+        return doc_fault(r->y, map, r->e, "expected { width: 1280, height: 720 }");
+    for (r->n = map->child; r->n; r->n = r->n->next) {
         static const char *const sides[] = {"width", "height"};
         double v = 0;
-        bool width = !strcmp(g->n->key, "width");
-        if (!width && strcmp(g->n->key, "height") != 0)
-            return value_unknown(g, "a viewport has", sides, 2);
-        if (value_number(g, 64, 16384, true, &v))
+        bool width = !strcmp(r->n->key, "width");
+        if (!width && strcmp(r->n->key, "height") != 0)
+            return value_unknown_key(r, "a viewport has", sides, 2);
+        if (value_number(r, 64, 16384, true, &v))
             return -1;
         *(width ? &p->width : &p->height) = (int)v;
     }
     return 0;
 }
 
-/* Names of secrets.  Anything else may be one itself: it is not shown. */
-static int read_credentials(struct suite_reading *g, struct spec *p)
+/* Names of secrets.  Anything else may be the secret itself, so no message shows it. */
+static int read_credentials(struct suite_reader *r, struct spec *p)
 {
-    const struct doc_node *one = g->n->kind == DOC_LIST ? g->n->child : g->n;
-    for (; one; one = g->n->kind == DOC_LIST ? one->next : NULL) {
+    const struct doc_node *one = r->n->kind == DOC_LIST ? r->n->child : r->n;
+    for (; one; one = r->n->kind == DOC_LIST ? one->next : NULL) {
         size_t n = one->text ? strspn(one->text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : 0;
         if (!n || n > 32 || one->text[n] || !isupper((unsigned char)*one->text))
-            return doc_fault(g->y, g->n, g->e,
-                             "expected names of secrets in capital letters, as [USER, PASSWORD]; their "
-                             "values are those of "
-                             "environment variables of these names");
+            return doc_fault(
+                r->y, r->n, r->e,
+                "expected names of secrets in capital letters, as [USER, PASSWORD]; their values come from "
+                "environment variables of the same names");
         if (p->n_credentials == SUITE_MAX_SECRETS)
-            return doc_fault(g->y, g->n, g->e, "expected at most %d names", SUITE_MAX_SECRETS);
-        p->credentials[p->n_credentials++] = texts_keep(g->s->texts, one->text, n);
+            return doc_fault(r->y, r->n, r->e, "expected at most %d names", SUITE_MAX_SECRETS);
+        p->credentials[p->n_credentials++] = arena_strndup(r->s->arena, one->text, n);
     }
     return 0;
 }
 
-static int read_member(struct suite_reading *g, struct spec *p)
+static int read_member(struct suite_reader *r, struct spec *p)
 {
     int which = 0;
-    while (which < KNOWN && strcmp(known[which], g->n->key) != 0)
+    while (which < KNOWN && strcmp(known[which], r->n->key) != 0)
         which++;
     switch (which) {
     case 0:
-        return value_text(g, g->n, VALUE_STRICT | VALUE_LINE, &p->id);
+        return value_text(r, r->n, VALUE_STRICT | VALUE_ONE_LINE, &p->id);
     case 1:
-        return value_text(g, g->n, VALUE_LINE, &p->url);
+        return value_text(r, r->n, VALUE_ONE_LINE, &p->url);
     case 2:
-        return value_number(g, 0.1, 1e6, false, &p->seconds);
+        return value_number(r, 0.1, 1e6, false, &p->seconds);
     case 3: {
-        const struct doc_node *n = g->n;
-        int rc = read_viewport(g, p);
-        g->n = n;
+        const struct doc_node *n = r->n;
+        int rc = read_viewport(r, p);
+        r->n = n;
         return rc;
     }
-    case 4: /* which driver a test is for elsewhere; here it is always the screen */
+    case 4: /* backend: which driver other tools use; ignored */
         return 0;
     case 5:
-        return read_credentials(g, p);
+        return read_credentials(r, p);
     default:
-        return value_unknown(g, "the head of a spec has", known, KNOWN);
+        return value_unknown_key(r, "the front matter of a spec has", known, KNOWN);
     }
 }
 
-/* The keys between two lines of "---".  The first of them is left in, as YAML knows it, too, and lines stay what they are. */
-static int read_head(struct suite_reading *g, const char *text, size_t len, const char *path, struct spec *p)
+/* The keys between two lines of "---".  YAML knows the first of them, too; it stays, so that line numbers
+ * are right. */
+static int read_head(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p)
 {
-    struct doc *y = doc_parse(text, len, path, g->e);
+    struct doc *y = doc_parse(text, len, path, r->e);
     int rc = y ? 0 : -1;
     if (y && doc_root(y)->kind != DOC_MAP)
-        rc = doc_fault(y, doc_root(y), g->e,
+        rc = doc_fault(y, doc_root(y), r->e,
                        "expected keys between the two lines of ---: id, url, timeout_s ...");
-    struct suite_reading own = {.s = g->s, .y = y, .e = g->e, .vars = g->vars};
+    struct suite_reader own = {.s = r->s, .y = y, .e = r->e, .vars = r->vars};
     for (own.n = y ? doc_root(y)->child : NULL; own.n && !rc; own.n = own.n->next)
         rc = read_member(&own, p);
     doc_free(y);
     return rc;
 }
 
-/* ---- sections ----------------------------------------------------------------------------------------------- */
+/* ---- sections ------------------------------------------------------------------------------------ */
 
 enum section { TITLE, SETUP, TASK, EXPECTED, VERIFICATION, OTHERS, SECTIONS };
 static const struct {
-    const char *name, *head; /* in the file, small; in the task */
+    const char *name, *head; /* in the file, lower case; in the task */
 } sections[SECTIONS] = {
     [TITLE] = {"", ""},
     [SETUP] = {"setup", "Before you begin:\n"},
@@ -140,7 +137,7 @@ static const struct {
     [OTHERS] = {"", ""},
 };
 
-/* The section that a line begins, or -1. */
+/* The section that a line starts, or -1. */
 static int heading(const char *line, size_t len)
 {
     if (len < 3 || strncmp(line, "## ", 3) != 0)
@@ -160,18 +157,18 @@ static int heading(const char *line, size_t len)
     return OTHERS;
 }
 
-static void split(const char *p, struct buf parts[SECTIONS])
+static void split_sections(const char *p, struct buf parts[SECTIONS])
 {
     int now = TITLE;
-    bool fenced = false; /* in a block of code, where ## is something else */
+    bool fenced = false; /* in a code block, where ## is no heading */
     for (const char *next; *p; p = next) {
         size_t len = strcspn(p, "\n");
         next = p + len + (p[len] == '\n');
         fenced ^= len >= 3 && (!strncmp(p, "```", 3) || !strncmp(p, "~~~", 3));
-        int begins = fenced ? -1 : heading(p, len);
-        if (begins >= 0)
-            now = begins;
-        if (begins >= 0 && begins != OTHERS)
+        int section = fenced ? -1 : heading(p, len);
+        if (section >= 0)
+            now = section;
+        if (section >= 0 && section != OTHERS)
             continue;
         buf_put(&parts[now], p, (size_t)(next - p));
     }
@@ -195,15 +192,15 @@ static void put_section(struct buf *out, const char *head, const char *text)
     }
 }
 
-static int read_body(struct suite_reading *g, const char *text, const char *path, struct spec *p)
+static int read_body(struct suite_reader *r, const char *text, const char *path, struct spec *p)
 {
     struct buf parts[SECTIONS], out;
     for (int s = 0; s < SECTIONS; s++)
         buf_init(&parts[s], SUITE_MAX_TEXT);
     buf_init(&out, SUITE_MAX_TEXT);
-    split(text, parts);
+    split_sections(text, parts);
     bool full = false;
-    buf_puts(&out, before);
+    buf_puts(&out, preamble);
     for (int s = 0; s < SECTIONS; s++) {
         full |= parts[s].full;
         trim(&parts[s]);
@@ -211,23 +208,23 @@ static int read_body(struct suite_reading *g, const char *text, const char *path
         if (s == TITLE && p->url)
             put_section(&out, "Address: ", "{url}");
     }
-    buf_puts(&out, after);
+    buf_puts(&out, closing);
     int rc = 0;
     if (!parts[TASK].len)
-        rc = err_set(g->e, ERR_USAGE, "%s: expected a section \"## Task\" that says what to do", path);
+        rc = err_set(r->e, ERR_USAGE, "%s: expected a section \"## Task\" that says what to do", path);
     else if (full || out.full)
-        rc = err_set(g->e, ERR_USAGE, "%s: expected at most %d bytes of text", path, SUITE_MAX_TEXT);
+        rc = err_set(r->e, ERR_USAGE, "%s: expected at most %d bytes of text", path, SUITE_MAX_TEXT);
     else
-        p->task = texts_keep(g->s->texts, out.data, out.len);
+        p->task = arena_strndup(r->s->arena, out.data, out.len);
     for (int s = 0; s < SECTIONS; s++)
         buf_free(&parts[s]);
     buf_free(&out);
     return rc;
 }
 
-/* ---- the file ----------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------------------------------ */
 
-/* Where the line of "---" that ends the head begins, or NULL. */
+/* The line of "---" that ends the front matter, or NULL. */
 static const char *head_end(const char *text)
 {
     for (const char *p = strchr(text, '\n'); p; p = strchr(p, '\n')) {
@@ -241,13 +238,13 @@ static const char *head_end(const char *text)
     return NULL;
 }
 
-int spec_parse(struct suite_reading *g, const char *text, size_t len, const char *path, struct spec *p)
+int spec_parse(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p)
 {
     *p = (struct spec){.path = path};
     if (len > DOC_MAX_BYTES)
-        return err_set(g->e, ERR_USAGE, "%s: %zu bytes; the limit is %d", path, len, DOC_MAX_BYTES);
+        return err_set(r->e, ERR_USAGE, "%s: %zu bytes; the limit is %d", path, len, DOC_MAX_BYTES);
     if (utf8_valid_prefix(text, len) != len || memchr(text, 0, len))
-        return err_set(g->e, ERR_USAGE, "%s: not valid UTF-8", path);
+        return err_set(r->e, ERR_USAGE, "%s: not valid UTF-8", path);
     char *plain = xmalloc(len + 1, 1);
     size_t n = 0;
     for (size_t i = 0; i < len; i++)
@@ -259,32 +256,31 @@ int spec_parse(struct suite_reading *g, const char *text, size_t len, const char
     if (!strncmp(plain, "---", 3) && plain[3 + strspn(plain + 3, " \t")] == '\n') {
         const char *end = head_end(plain);
         if (end) {
-            rc = read_head(g, plain, (size_t)(end - plain), path, p);
+            rc = read_head(r, plain, (size_t)(end - plain), path, p);
             body = plain + (end - plain) + strcspn(end, "\n");
         } else {
-            rc = err_set(g->e, ERR_USAGE,
-                         "%s:1: expected a second line of --- below the keys that begin here", path);
+            rc = err_set(r->e, ERR_USAGE, "%s:1: expected a second line of --- after the keys", path);
         }
     }
     if (!rc)
-        rc = read_body(g, body, path, p);
+        rc = read_body(r, body, path, p);
     free(plain);
     return rc;
 }
 
-int spec_read(struct suite_reading *g, const char *path, struct spec *p)
+int spec_read(struct suite_reader *r, const char *path, struct spec *p)
 {
     struct stat st;
     char *text;
     size_t len;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return err_set(g->e, ERR_USAGE, "'%s' is no file", path);
-    if (file_read(path, DOC_MAX_BYTES, &text, &len, g->e)) {
-        if (g->e)
-            g->e->kind = ERR_USAGE;
+        return err_set(r->e, ERR_USAGE, "'%s' is not a regular file", path);
+    if (file_read(path, DOC_MAX_BYTES, &text, &len, r->e)) {
+        if (r->e)
+            r->e->kind = ERR_USAGE;
         return -1;
     }
-    int rc = spec_parse(g, text, len, path, p);
+    int rc = spec_parse(r, text, len, path, p);
     free(text);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* vars.c - see private.h.
  *
- * A name in braces is a variable where it is spelled like one, so that what else has braces (awk, JSON, patterns, the names of
- * secrets, which are capitals) passes as it is.  What has been put in is not looked at again.
+ * Only {lower_case_names} are variables, so that other braces (awk, JSON, patterns, {{SECRET}}) need no
+ * escape.  Values are not expanded again.
  */
 #include "qa/suite/private.h"
 
@@ -17,7 +17,7 @@ static size_t name_at(const char *p)
     return n <= SUITE_MAX_NAME ? n : 0;
 }
 
-bool vars_name(const char *name)
+bool vars_is_name(const char *name)
 {
     size_t n = name_at(name);
     return n && !name[n];
@@ -46,10 +46,11 @@ int vars_set(struct suite_vars *v, const char *name, const char *value)
     return 0;
 }
 
-void vars_fill(const struct suite_vars *v, const char *text, unsigned how, struct buf *out, struct filled *f)
+void vars_expand(const struct suite_vars *v, const char *text, unsigned how, struct buf *out,
+                 struct expansion *x)
 {
     int line = 1;
-    *f = (struct filled){"", 0};
+    *x = (struct expansion){"", 0};
     for (const char *p = text; *p;) {
         bool twice = p[0] == '{' && p[1] == '{';
         const char *name = p + 1 + twice;
@@ -60,15 +61,15 @@ void vars_fill(const struct suite_vars *v, const char *text, unsigned how, struc
             continue;
         }
         const char *value = vars_get(v, name, n);
-        if (twice && (value || how & FILL_STRICT)) {
+        if (twice && (value || how & EXPAND_STRICT)) {
             buf_put(out, p + 1, n + 2);
-        } else if (value && !twice && !(how & FILL_SHELL && p > text && p[-1] == '$')) {
+        } else if (value && !twice && !(how & EXPAND_SHELL && p > text && p[-1] == '$')) {
             buf_puts(out, value);
         } else {
             buf_put(out, p, all);
-            if (!value && !twice && !f->line) {
-                f->line = line;
-                snprintf(f->unknown, sizeof f->unknown, "%.*s", (int)n, name);
+            if (!value && !twice && !x->line) {
+                x->line = line;
+                snprintf(x->unknown, sizeof x->unknown, "%.*s", (int)n, name);
             }
         }
         p += all;

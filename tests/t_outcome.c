@@ -1,4 +1,4 @@
-/* t_verdict.c - claims about verdicts: what checks and the agent's end make of a test, and tests of a suite's exit code.
+/* t_outcome.c - claims about verdicts: what checks and the agent's end make of a test, and tests of a suite's exit code.
  *
  * Checks are written as two characters: S (shell) stands for those that are proofs, J (judge) for models, A for the
  * agent's own answer; + yes, - no, ? not known, ! error, . not asked.
@@ -37,7 +37,7 @@ static enum outcome verdict(const char *status, const char *said, char *error_ki
 {
     struct told t;
     struct test test = {.expect_fail = expect_fail};
-    return result_verdict(&test, attempt_of(&t, status, said, error_kind), judged);
+    return result_outcome(&test, attempt_of(&t, status, said, error_kind), judged);
 }
 
 /* ---- the table -------------------------------------------------------------------------------------------------- */
@@ -281,7 +281,7 @@ static void t_names(void **state)
     for (int o = 0; o < OUTCOMES; o++)
         assert_string_equal(outcome_name((enum outcome)o), names[o]);
     for (int f = FLAKY_NOT; f <= FLAKY_UNKNOWN; f++)
-        assert_true(strlen(flaky_meaning((enum flaky)f)) > 5);
+        assert_true(strlen(flaky_description((enum flaky)f)) > 5);
 }
 
 static void t_free(void **state)

@@ -1,17 +1,18 @@
-/* t_reports.c - what people and CI read of a suite: valid for whoever reads it, whatever programs and models have said. */
+/* t_qa_reports.c - what people and CI read of a suite: valid for whoever reads it, whatever programs and models have said. */
 #include "base/file.h"
+#include "qa/report/artifacts.h"
 #include "qa/report/report.h"
-#include "qa/report/words.h"
+#include "qa/report/summary.h"
 #include "qa/suite/earlier.h"
 
 #include "check.h"
-#include "made_results.h"
+#include "results_fixture.h"
 
 #include <jansson.h>
 
 /* ---- JUnit ---------------------------------------------------------------------------------------------------------- */
 
-static void validate(const struct made *m, const char *name)
+static void validate(const struct fixture *m, const char *name)
 {
     if (system("command -v xmllint >/dev/null 2>&1") != 0) {
         check_note("no xmllint: not validated");
@@ -20,7 +21,7 @@ static void validate(const struct made *m, const char *name)
     char *command =
              xasprintf("xmllint --noout --schema tests/golden/junit/junit-10.xsd '%s/%s' >'%s/said' 2>&1",
                        m->dir, name, m->dir),
-         *said_path = made_place(m, "said"), *text;
+         *said_path = fixture_path(m, "said"), *text;
     size_t len;
     int rc = system(command);
     assert_int_equal(file_read(said_path, 1 << 20, &text, &len, NULL), 0);
@@ -32,8 +33,8 @@ static void validate(const struct made *m, const char *name)
 static void t_junit(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
-    char *xml = made_written(m, "junit.xml", report_junit);
+    struct fixture *m = fixture_one_of_each();
+    char *xml = fixture_report(m, "junit.xml", report_junit);
     static const char *const wanted[] = {
         "<testsuites name=\"nimbus\" tests=\"9\" failures=\"2\" errors=\"1\" time=\"200.500\">",
         "<testsuite name=\"nimbus\" tests=\"9\" failures=\"2\" errors=\"1\" skipped=\"4\" time=\"200.500\" "
@@ -47,7 +48,7 @@ static void t_junit(void **state)
         "<skipped type=\"check:judge\" message=\"inconclusive: judge: is it there: half of it is hidden\">",
         "<skipped type=\"skipped\" message=\"--fail-fast: &#39;failed&#39; has failed\">",
         "<skipped type=\"stopped\" message=\"stopped: stopped by a person\">",
-        "<failure type=\"expect-fail\" message=\"was expected to fail, and all is as it should be\">",
+        "<failure type=\"expect-fail\" message=\"it was expected to fail, but passed\">",
         "<flakyFailure type=\"agent\"",
         "flaky where: step 3: other pixels",
         "<system-err>the log of the program</system-err>",
@@ -57,7 +58,7 @@ static void t_junit(void **state)
     assert_int_equal(text_count(xml, "<testcase "), 9);
     validate(m, "junit.xml");
     free(xml);
-    made_free(m);
+    fixture_free(m);
 }
 
 /* Retries hide nothing: also of a test that failed every time each attempt is there. */
@@ -65,13 +66,13 @@ static void t_reruns(void **state)
 {
     (void)state;
     static char lost[] = "no window", display[] = "display";
-    struct made *m = made_new(1);
-    made_outcome(m, 0, "stubborn", OUTCOME_FAILED);
+    struct fixture *m = fixture_new(1);
+    fixture_outcome(m, 0, "stubborn", OUTCOME_FAILED);
     m->attempts[0][0] = (struct attempt){.outcome = OUTCOME_ERROR, .error = lost, .error_kind = display};
     m->attempts[0][1].outcome = OUTCOME_FAILED;
     m->results[0].n = 2;
     m->checks[0][0].answer = ANSWER_NO;
-    char *xml = made_written(m, "junit.xml", report_junit);
+    char *xml = fixture_report(m, "junit.xml", report_junit);
     text_has(xml, "tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\"");
     text_has(xml, "<failure type=\"check:shell\"");
     text_has(xml, "<rerunError type=\"display\" message=\"no window\"><stackTrace>");
@@ -80,20 +81,20 @@ static void t_reruns(void **state)
     free(xml);
     m->results[0].outcome = m->attempts[0][1].outcome = OUTCOME_PASSED; /* of fresh attempts: not flaky */
     m->checks[0][0].answer = ANSWER_YES;
-    xml = made_written(m, "junit.xml", report_junit);
+    xml = fixture_report(m, "junit.xml", report_junit);
     assert_int_equal(text_count(xml, "</rerun") + text_count(xml, "</flaky"), 0);
     free(xml);
-    made_free(m);
+    fixture_free(m);
 }
 
 /* The only lines CI acts on are ours: pictures that exist, the newest first, as seen from the job's folder. */
 static void t_attachments(void **state)
 {
     (void)state;
-    struct made *m = made_new(1);
-    made_outcome(m, 0, "one", OUTCOME_FAILED);
-    char *run = made_place(m, "run"), *frames = made_place(m, "run/frames"),
-         *events = made_place(m, "run/events.jsonl"), *png = made_place(m, "difference.png"), *xml,
+    struct fixture *m = fixture_new(1);
+    fixture_outcome(m, 0, "one", OUTCOME_FAILED);
+    char *run = fixture_path(m, "run"), *frames = fixture_path(m, "run/frames"),
+         *events = fixture_path(m, "run/events.jsonl"), *png = fixture_path(m, "difference.png"), *xml,
          evil[] = "[[ATT\x01"
                   "ACHMENT|/etc/passwd]]\n[[ATTACHMENT|/etc/shadow]]",
          gone[] = "/tmp/no such picture.png";
@@ -103,7 +104,7 @@ static void t_attachments(void **state)
     struct err e = ERR_INIT;
     assert_int_equal(dir_make(frames, &e), 0);
     assert_int_equal(file_write(events, lines, sizeof lines - 1, &e), 0);
-    char *last = made_place(m, "run/frames/000004.png");
+    char *last = fixture_path(m, "run/frames/000004.png");
     assert_int_equal(file_write(last, "x", 1, &e), 0);
     assert_int_equal(file_write(png, "x", 1, &e), 0);
     m->attempts[0][0].run_dir = run;
@@ -114,25 +115,25 @@ static void t_attachments(void **state)
     m->checks[0][0].pictures[0] = gone;
     m->checks[0][0].pictures[2] = png;
     setenv("CI_PROJECT_DIR", m->dir, 1);
-    xml = made_written(m, "junit.xml", report_junit);
+    xml = fixture_report(m, "junit.xml", report_junit);
     text_has(xml, "<system-out>[[ATTACHMENT|run/frames/000004.png]]\n[[ATTACHMENT|difference.png]]\n");
     assert_int_equal(text_count(xml, "[[ATTACHMENT"), 2);
     assert_int_equal(text_count(xml, "[(ATTACHMENT|/etc/shadow"), 5);
     free(xml);
     setenv("CI_PROJECT_DIR", "/elsewhere", 1);
-    xml = made_written(m, "junit.xml", report_junit);
+    xml = fixture_report(m, "junit.xml", report_junit);
     char *whole = xasprintf("[[ATTACHMENT|%s]]", last);
     text_has(xml, whole);
     unsetenv("CI_PROJECT_DIR");
     free(whole), free(xml), free(last), free(png), free(events), free(frames), free(run);
-    made_free(m);
+    fixture_free(m);
 }
 
 /* ---- anything may stand in a text ----------------------------------------------------------------------------------- */
 
-static void look_xml(const struct made *m)
+static void look_xml(const struct fixture *m)
 {
-    char *xml = made_written(m, "junit.xml", report_junit);
+    char *xml = fixture_report(m, "junit.xml", report_junit);
     assert_int_equal(text_count(xml, "<testcase "), m->all.n);
     assert_int_equal(text_count(xml, "[[ATTACHMENT"), 0);
     validate(m, "junit.xml");
@@ -142,12 +143,12 @@ static void look_xml(const struct made *m)
 static void t_xml_anything(void **state)
 {
     (void)state;
-    synthetic_random(12, look_xml);
+    fixture_random(12, look_xml);
 }
 
-static void look_json(const struct made *m)
+static void look_json(const struct fixture *m)
 {
-    char *text = made_written(m, "results.json", report_json);
+    char *text = fixture_report(m, "results.json", report_json);
     json_error_t bad;
     json_t *j = json_loads(text, JSON_REJECT_DUPLICATES, &bad), *tests = json_object_get(j, "tests");
     if (!j)
@@ -163,13 +164,13 @@ static void look_json(const struct made *m)
 static void t_json_anything(void **state)
 {
     (void)state;
-    synthetic_random(40, look_json);
+    fixture_random(40, look_json);
 }
 
 /* As a harness reads it: the plan, as many test lines in order, and nothing else but blocks of two spaces. */
-static void look_tap(const struct made *m)
+static void look_tap(const struct fixture *m)
 {
-    char *text = made_written(m, "results.tap", report_tap), *save = NULL;
+    char *text = fixture_report(m, "results.tap", report_tap), *save = NULL;
     int plan = -1, seen = 0, open = 0;
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         int number = 0;
@@ -201,14 +202,14 @@ static void look_tap(const struct made *m)
 static void t_tap_anything(void **state)
 {
     (void)state;
-    synthetic_random(40, look_tap);
+    fixture_random(40, look_tap);
 }
 
 static void t_json(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
-    char *text = made_written(m, "results.json", report_json);
+    struct fixture *m = fixture_one_of_each();
+    char *text = fixture_report(m, "results.json", report_json);
     static const char *const wanted[] = {
         "{\"schema\": \"holorun-qa\", \"schema_version\": 1, \"version\": \"1\", \"suite\": \"nimbus\"",
         "\"memory\": {\"weights\": 1000, \"state\": 20, \"most\": 3000}",
@@ -223,14 +224,14 @@ static void t_json(void **state)
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         text_has(text, wanted[i]);
     free(text);
-    made_free(m);
+    fixture_free(m);
 }
 
 /* ---- words ---------------------------------------------------------------------------------------------------------- */
 
 static void cleaned(const char *in, size_t most, const char *out)
 {
-    char *s = words_clean(in, most);
+    char *s = clean_text(in, most);
     assert_string_equal(s, out);
     free(s);
 }
@@ -247,17 +248,17 @@ static void t_words(void **state)
             "a\xef\xbf\xbd"
             "b\xc3\xa9");
     cleaned("\xc3\xa9\xc3\xa9\xc3\xa9", 3, "[the first 4 bytes are left out]\n\xc3\xa9");
-    char *line = words_line("  a\n\n b\tc  ", 99);
+    char *line = clean_line("  a\n\n b\tc  ", 99);
     assert_string_equal(line, "a b c");
     free(line);
-    line = words_line("\xc3\xa9\xc3\xa9\xc3\xa9", 3);
+    line = clean_line("\xc3\xa9\xc3\xa9\xc3\xa9", 3);
     assert_string_equal(line, "\xc3\xa9...");
     free(line);
     static const char *const paths[][3] = {
         {"/a/b", "/a/b/c/d.png", "c/d.png"}, {"/a/b/", "/a/b/c", "c"}, {"/a/b", "/a/bc/d", "/a/bc/d"},
         {"/a/b", "/a/b/../c", "/a/b/../c"},  {".", "x/y", "x/y"},      {"out", "out/x", "x"}};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        char *seen = words_path(paths[i][0], paths[i][1]);
+        char *seen = artifact_link(paths[i][0], paths[i][1]);
         assert_string_equal(seen, paths[i][2]);
         free(seen);
     }
@@ -266,7 +267,7 @@ static void t_words(void **state)
 static void t_why(void **state)
 {
     (void)state;
-    struct made *m = made_new(1);
+    struct fixture *m = fixture_new(1);
     struct attempt *a = &m->attempts[0][0];
     char gone[] = "no such key", answer[] = "There is no such page.";
     const struct {
@@ -295,28 +296,28 @@ static void t_why(void **state)
          "infeasible",
          answer,
          NULL,
-         "the agent says that it cannot be done: There is no such page.",
+         "the agent says that the task is infeasible: There is no such page.",
          "agent"},
         {OUTCOME_INCONCLUSIVE,
          {ANSWER_NOT_ASKED, ANSWER_YES},
          "steps",
          NULL,
          NULL,
-         "the agent came to no end of its own: step budget used up",
+         "the agent did not finish: step budget used up",
          "inconclusive"},
         {OUTCOME_INCONCLUSIVE,
          {ANSWER_NOT_ASKED, ANSWER_YES},
          "answered",
          NULL,
          NULL,
-         "a check was not asked",
+         "a check was not run",
          "inconclusive"},
         {OUTCOME_ERROR,
          {ANSWER_ERROR, ANSWER_YES},
          "answered",
          NULL,
          NULL,
-         "shell: true: the check could not be made",
+         "shell: true: the check could not be run",
          "check:shell"},
         {OUTCOME_ERROR, {ANSWER_YES, ANSWER_YES}, "failed", NULL, gone, "no such key", "error"},
         {OUTCOME_CLAIMED,
@@ -334,12 +335,12 @@ static void t_why(void **state)
         a->status = rows[i].status;
         a->answer = rows[i].answer;
         a->error = rows[i].error;
-        char *why = words_why(&m->results[0]), *kind = words_kind(&m->results[0]);
+        char *why = summary_reason(&m->results[0]), *kind = summary_kind(&m->results[0]);
         assert_string_equal(why, rows[i].why);
         assert_string_equal(kind, rows[i].kind);
         free(why), free(kind);
     }
-    made_free(m);
+    fixture_free(m);
 }
 
 /* ---- read again ----------------------------------------------------------------------------------------------------- */
@@ -347,9 +348,9 @@ static void t_why(void **state)
 static void t_earlier(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
+    struct fixture *m = fixture_one_of_each();
     m->tests[OUTCOME_PASSED].id = "login [lang=\"de\", <b>&amp;]";
-    char *path = made_place(m, "results.json");
+    char *path = fixture_path(m, "results.json");
     struct err e = ERR_INIT;
     struct earlier p;
     assert_int_equal(report_json(&m->all, path, &e), 0);
@@ -364,7 +365,7 @@ static void t_earlier(void **state)
     }
     earlier_free(&p);
     free(path);
-    made_free(m);
+    fixture_free(m);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,5 +1,5 @@
-/* made_results.c - see made_results.h. */
-#include "made_results.h"
+/* results_fixture.c - see results_fixture.h. */
+#include "results_fixture.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct made *made_new(int n)
+struct fixture *fixture_new(int n)
 {
-    struct made *m = calloc(1, sizeof *m);
+    struct fixture *m = calloc(1, sizeof *m);
     snprintf(m->dir, sizeof m->dir, "/tmp/holorun-t-reports-XXXXXX");
     assert_non_null(mkdtemp(m->dir));
     m->suite =
@@ -29,7 +29,7 @@ struct made *made_new(int n)
                               .host = "ci-7",
                               .memory_weights = 1000,
                               .memory_state = 20,
-                              .memory_most = 3000};
+                              .memory_peak = 3000};
     for (int i = 0; i < n; i++) {
         struct test *t = &m->tests[i];
         *t = (struct test){.id = "t", .suite = "nimbus", .task = "do it", .line = 3 + i, .n_checks = 2};
@@ -52,7 +52,7 @@ struct made *made_new(int n)
     return m;
 }
 
-void made_free(struct made *m)
+void fixture_free(struct fixture *m)
 {
     char *command = xasprintf("rm -rf '%s'", m->dir);
     assert_int_equal(system(command), 0);
@@ -60,12 +60,12 @@ void made_free(struct made *m)
     free(m);
 }
 
-char *made_place(const struct made *m, const char *name)
+char *fixture_path(const struct fixture *m, const char *name)
 {
     return xasprintf("%s/%s", m->dir, name);
 }
 
-void made_outcome(struct made *m, int i, const char *id, enum outcome o)
+void fixture_outcome(struct fixture *m, int i, const char *id, enum outcome o)
 {
     m->tests[i].id = id;
     m->results[i].outcome = o;
@@ -77,11 +77,11 @@ static char failing_detail[] = "expected exit code 0, got 1", failing_output[] =
             said[] = "Done.", where[] = "step 3: other pixels", hung[] = "the log of the program";
 
 /* One of each. */
-struct made *made_one_of_each(void)
+struct fixture *fixture_one_of_each(void)
 {
-    struct made *m = made_new(OUTCOMES + 2);
+    struct fixture *m = fixture_new(OUTCOMES + 2);
     for (int o = 0; o < OUTCOMES; o++)
-        made_outcome(m, o, outcome_name((enum outcome)o), (enum outcome)o);
+        fixture_outcome(m, o, outcome_name((enum outcome)o), (enum outcome)o);
     m->checks[OUTCOME_FAILED][0] = (struct check_result){.check = &m->tests[OUTCOME_FAILED].checks[0],
                                                          .answer = ANSWER_NO,
                                                          .detail = failing_detail,
@@ -94,22 +94,22 @@ struct made *made_one_of_each(void)
     m->attempts[OUTCOME_ERROR][0].error_kind = display;
     m->results[OUTCOME_SKIPPED].n = 0;
     m->results[OUTCOME_SKIPPED].reason = "--fail-fast: 'failed' has failed";
-    made_outcome(m, OUTCOMES, "flaky one", OUTCOME_PASSED);
+    fixture_outcome(m, OUTCOMES, "flaky one", OUTCOME_PASSED);
     m->results[OUTCOMES].n = 2;
     m->results[OUTCOMES].flaky = FLAKY_APPLICATION;
     m->results[OUTCOMES].flaky_where = where;
     m->attempts[OUTCOMES][0].outcome = OUTCOME_FAILED;
     m->attempts[OUTCOMES][0].n_checks = 0;
-    made_outcome(m, OUTCOMES + 1, "meant to fail", OUTCOME_FAILED);
+    fixture_outcome(m, OUTCOMES + 1, "meant to fail", OUTCOME_FAILED);
     m->tests[OUTCOMES + 1].expect_fail = true;
     return m;
 }
 
 /* Text of a file that a report has written. */
-char *made_written(const struct made *m, const char *name,
-                   int (*write)(const struct results *r, const char *path, struct err *e))
+char *fixture_report(const struct fixture *m, const char *name,
+                     int (*write)(const struct results *r, const char *path, struct err *e))
 {
-    char *path = made_place(m, name), *text;
+    char *path = fixture_path(m, name), *text;
     size_t len;
     struct err e = ERR_INIT;
     if (write(&m->all, path, &e) || file_read(path, 64 << 20, &text, &len, &e))
@@ -157,15 +157,15 @@ static char *random_text(uint64_t *seed, char *pool[], int *used)
     return pool[(*used)++];
 }
 
-static struct made *random_results(uint64_t *seed, char *pool[], int *used)
+static struct fixture *random_results(uint64_t *seed, char *pool[], int *used)
 {
-    struct made *m = made_new(1 + (int)(check_random(seed) * 20));
+    struct fixture *m = fixture_new(1 + (int)(check_random(seed) * 20));
 #define TEXT random_text(seed, pool, used)
     m->suite.name = TEXT;
     m->all.host = TEXT;
     m->all.model = TEXT;
     for (int i = 0; i < m->all.n; i++) {
-        made_outcome(m, i, TEXT, (enum outcome)(int)(check_random(seed) * OUTCOMES));
+        fixture_outcome(m, i, TEXT, (enum outcome)(int)(check_random(seed) * OUTCOMES));
         struct attempt *a = m->attempts[i];
         m->tests[i].suite = m->suite.name;
         m->tests[i].task = TEXT;
@@ -191,16 +191,16 @@ static struct made *random_results(uint64_t *seed, char *pool[], int *used)
 
 enum { POOL = 64 * 24 };
 
-void synthetic_random(int rounds, void (*look)(const struct made *m))
+void fixture_random(int rounds, void (*look)(const struct fixture *m))
 {
     static char *pool[POOL];
     uint64_t seed = check_seed();
     for (int round = 0; round < rounds; round++) {
         int used = 0;
-        struct made *m = random_results(&seed, pool, &used);
+        struct fixture *m = random_results(&seed, pool, &used);
         assert_true(used < POOL);
         look(m);
-        made_free(m);
+        fixture_free(m);
         while (used)
             free(pool[--used]);
     }

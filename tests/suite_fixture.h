@@ -1,6 +1,6 @@
-/* made_suite.h - suites that tests write down, and files beside them. */
-#ifndef HOLORUN_TESTS_MADE_SUITE_H
-#define HOLORUN_TESTS_MADE_SUITE_H
+/* suite_fixture.h - suites that tests write down, and files beside them. */
+#ifndef HOLORUN_TESTS_SUITE_FIXTURE_H
+#define HOLORUN_TESTS_SUITE_FIXTURE_H
 
 #include "qa/suite/suite.h"
 
@@ -9,10 +9,10 @@ struct suite *suite_of(const char *text);
 const struct test *test_of(const struct suite *s, const char *id);
 
 /* A folder for files, which is removed with all of them. */
-void made_open(void);
-void made_close(void);
+void suite_fixture_open(void);
+void suite_fixture_close(void);
 /* Writes one; its path, until the next call. */
-const char *made_file(const char *name, const char *text);
+const char *suite_fixture_file(const char *name, const char *text);
 
 /* head, n times text, tail; the caller frees it. */
 char *repeat(const char *head, const char *text, int n, const char *tail);

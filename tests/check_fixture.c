@@ -1,5 +1,5 @@
-/* checking.c - see checking.h. */
-#include "checking.h"
+/* check_fixture.c - see check_fixture.h. */
+#include "check_fixture.h"
 #include "check.h"
 
 #include "base/buf.h"
@@ -8,22 +8,23 @@
 
 #include <X11/Xutil.h>
 
-void checking_open(struct checking *t)
+void check_fixture_open(struct check_fixture *t)
 {
     struct err e = ERR_INIT;
-    *t = (struct checking){0};
+    *t = (struct check_fixture){0};
     if (!program_exists("Xvfb"))
         skip();
     t->desk = desk_open(
-        &(struct desk_options){.display = "xvfb:400x300,noglx", .wm = "", .seconds = CHECKING_PATIENCE}, &e);
+        &(struct desk_options){.display = "xvfb:400x300,noglx", .wm = "", .seconds = CHECK_FIXTURE_PATIENCE},
+        &e);
     if (!t->desk)
         fail_msg("%s", e.text);
     snprintf(t->out, sizeof t->out, "%s/out", desk_home(t->desk));
-    t->s = (struct check_scene){.test = &t->test,
-                                .desk = t->desk,
-                                .golden_dir = desk_home(t->desk),
-                                .out_dir = t->out,
-                                .ended = true};
+    t->s = (struct check_context){.test = &t->test,
+                                  .desk = t->desk,
+                                  .golden_dir = desk_home(t->desk),
+                                  .out_dir = t->out,
+                                  .ended = true};
     t->dpy = XOpenDisplay(desk_display(t->desk));
     t->s.screen = screen_open(&(struct screen_options){.display = desk_display(t->desk)}, &e);
     assert_non_null(t->dpy);
@@ -31,7 +32,7 @@ void checking_open(struct checking *t)
         fail_msg("%s", e.text);
 }
 
-void checking_close(struct checking *t)
+void check_fixture_close(struct check_fixture *t)
 {
     attempt_free(&t->a);
     screen_close(t->s.screen);
@@ -40,7 +41,7 @@ void checking_close(struct checking *t)
     desk_close(t->desk);
 }
 
-const struct check_result *checking_ask(struct checking *t, struct check c)
+const struct check_result *check_fixture_run(struct check_fixture *t, struct check c)
 {
     attempt_free(&t->a);
     if (c.kind == CHECK_REGION)
@@ -53,15 +54,15 @@ const struct check_result *checking_ask(struct checking *t, struct check c)
     return &t->a.checks[0];
 }
 
-void checking_says(const struct check_result *r, enum answer a, const char *detail, const char *file,
-                   int line)
+void check_fixture_expect(const struct check_result *r, enum answer a, const char *detail, const char *file,
+                          int line)
 {
     if (r->answer == a && r->detail && strstr(r->detail, detail) && !strchr(r->detail, '\n'))
         return;
     fail_msg("%s:%d: answer %d: %s", file, line, r->answer, r->detail ? r->detail : "no detail");
 }
 
-void checking_file(const struct checking *t, const char *name, const char *text, size_t len)
+void check_fixture_file(const struct check_fixture *t, const char *name, const char *text, size_t len)
 {
     char *path = xasprintf("%s/%s", desk_home(t->desk), name);
     struct err e = ERR_INIT;
@@ -70,8 +71,8 @@ void checking_file(const struct checking *t, const char *name, const char *text,
     free(path);
 }
 
-Window checking_window(Display *dpy, const char *title, const char *class, int x, int y, int w, int h,
-                       unsigned long color)
+Window check_fixture_window(Display *dpy, const char *title, const char *class, int x, int y, int w, int h,
+                            unsigned long color)
 {
     XSetWindowAttributes at = {.override_redirect = True, .background_pixel = color};
     Window win = XCreateWindow(dpy, DefaultRootWindow(dpy), x, y, (unsigned)w, (unsigned)h, 0, CopyFromParent,
@@ -86,7 +87,7 @@ Window checking_window(Display *dpy, const char *title, const char *class, int x
     return win;
 }
 
-int checking_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
+int check_fixture_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
 {
     struct err e = ERR_INIT;
     if (desks_begin(&e))

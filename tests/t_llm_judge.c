@@ -1,10 +1,10 @@
-/* t_judge.c - claims about asking a model for a verdict: what it is told, what its reply means, and what cannot be got out
+/* t_llm_judge.c - claims about asking a model for a verdict: what it is told, what its reply means, and what cannot be got out
  * of it. */
 #include "check.h"
 #include "tiny_model.h"
 
 #include "agent/llm_judge.h"
-#include "qa/run/llm_judge.h"
+#include "qa/run/judge_model.h"
 
 static struct dialect *dialect(const char *name)
 {
@@ -133,15 +133,15 @@ static struct llm *next_partner(void *arg, struct err *e)
     return reply ? llm_script(reply, strlen(reply)) : NULL;
 }
 
-static void t_judge(void **state)
+static void t_llm_judge(void **state)
 {
     (void)state;
     struct script script = {(const char *const[]){yes, "NO", "what?", "</think>UNKNOWN", NULL}, 0};
     struct dialect *d = dialect("holo3");
     struct judge_model model = {.dialect = d, .partner = next_partner, .arg = &script};
-    struct judge j = judge_of(&model);
+    struct judge j = judge_model_judge(&model);
     struct image im = tiny_image(8, 8, 1);
-    struct question q = {.text = "Is it red?", .frames = &im, .n = 1};
+    struct judge_question q = {.text = "Is it red?", .frames = &im, .n = 1};
     static const enum answer answers[] = {ANSWER_YES, ANSWER_NO, ANSWER_UNKNOWN, ANSWER_UNKNOWN,
                                           ANSWER_ERROR};
     for (int i = 0; i < 5; i++) {
@@ -166,13 +166,13 @@ static void t_model(void **state)
     struct engine *engine = tiny_open(&tiny, NULL, 1, false);
     struct dialect *d = dialect("anthropic");
     struct judge_model model = {.engine = engine, .dialect = d, .seed = 7};
-    struct judge j = judge_of(&model);
+    struct judge j = judge_model_judge(&model);
     struct image im = tiny_image(64, 64, 1);
     char *reasons[4];
     enum answer answers[4];
     for (int i = 0; i < 4; i++) {
         struct err e = ERR_INIT;
-        struct question q = {.text = "Is it red?", .frames = &im, .n = 1, .pass = i / 2};
+        struct judge_question q = {.text = "Is it red?", .frames = &im, .n = 1, .pass = i / 2};
         answers[i] = j.ask(j.arg, &q, &reasons[i], &e);
         if (answers[i] > ANSWER_UNKNOWN)
             fail_msg("%s", e.text);
@@ -187,7 +187,7 @@ static void t_model(void **state)
     /* No time: it says so. */
     struct err e = ERR_INIT;
     char *reason = NULL;
-    struct question q = {.text = "Is it red?", .frames = &im, .n = 1, .seconds = 1e-6};
+    struct judge_question q = {.text = "Is it red?", .frames = &im, .n = 1, .seconds = 1e-6};
     assert_int_equal(j.ask(j.arg, &q, &reason, &e), ANSWER_UNKNOWN);
     assert_non_null(strstr(reason, "no verdict within"));
     free(reason);
@@ -208,11 +208,11 @@ static void t_embedded(void **state)
         fail_msg("%s", e.text);
     struct dialect *d = dialect("pocket");
     struct judge_model model = {.engine = engine, .dialect = d, .seed = 7};
-    struct judge j = judge_of(&model);
+    struct judge j = judge_model_judge(&model);
     struct image im;
     char *reason = NULL;
     assert_int_equal(image_read_png(&im, "tests/cases/eval/pocket/dialog-options.png", &e), 0);
-    struct question q = {.text = "Is there an OK button?", .frames = &im, .n = 1};
+    struct judge_question q = {.text = "Is there an OK button?", .frames = &im, .n = 1};
     assert_int_equal(j.ask(j.arg, &q, &reason, &e), ANSWER_UNKNOWN);
     check_note("it said '%.60s'", reason);
     free(reason);
@@ -225,7 +225,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("the embedded model gives no verdict", t_embedded),
     CLAIM("a reply means what its verdict says, else its last word in capitals, else nothing", t_read),
     CLAIM("a judge is told the frames and the question, in which nothing is a mark", t_told),
-    CLAIM("yes, no, not known and an error come back as they are", t_judge),
+    CLAIM("yes, no, not known and an error come back as they are", t_llm_judge),
     CLAIM("a model's verdict has the form, is the same again, and ends when its time is over", t_model),
 };
 

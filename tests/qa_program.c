@@ -1,9 +1,9 @@
-/* quality.c - see quality.h.
+/* qa_program.c - see qa_program.h.
  *
  * What is left behind is found by a mark: all programs of a desk inherit the variable HOLORUN_TEST_MARK, which names this
  * test's folder.
  */
-#include "quality.h"
+#include "qa_program.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -58,9 +58,9 @@ static int litter_in(const char *dir, bool print)
     return n;
 }
 
-void quality_open(struct quality *q)
+void qa_program_open(struct qa_program *q)
 {
-    *q = (struct quality){0};
+    *q = (struct qa_program){0};
     if (!program_exists("Xvfb"))
         skip();
     xvfb_folder(&q->x);
@@ -77,22 +77,22 @@ void quality_open(struct quality *q)
     free(replies);
 }
 
-void quality_close(struct quality *q)
+void qa_program_close(struct qa_program *q)
 {
     outcome_free(&q->o);
     json_decref(q->results);
     xvfb_stop(&q->x);
-    *q = (struct quality){0};
+    *q = (struct qa_program){0};
 }
 
-static void write_text(const struct quality *q, const char *name, const char *text)
+static void write_text(const struct qa_program *q, const char *name, const char *text)
 {
     char *path = xvfb_place(&q->x, name);
     assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
     free(path);
 }
 
-void quality_suite(struct quality *q, const char *tests)
+void qa_program_suite(struct qa_program *q, const char *tests)
 {
     char *client = realpath(helper_path("xclient"), NULL);
     assert_non_null(client);
@@ -106,14 +106,14 @@ void quality_suite(struct quality *q, const char *tests)
     free(client);
 }
 
-void quality_reply(struct quality *q, const char *id, const char *replies)
+void qa_program_reply(struct qa_program *q, const char *id, const char *replies)
 {
     char *name = xasprintf("replies/%s.txt", id);
     write_text(q, name, replies);
     free(name);
 }
 
-pid_t quality_start(struct quality *q, const char *const *more)
+pid_t qa_program_start(struct qa_program *q, const char *const *more)
 {
     char *suite = xvfb_place(&q->x, "suite.yaml"), *replies = xvfb_place(&q->x, "replies"),
          *out = xvfb_place(&q->x, "out.d");
@@ -128,7 +128,7 @@ pid_t quality_start(struct quality *q, const char *const *more)
     return pid;
 }
 
-void quality_finish(struct quality *q, pid_t pid)
+void qa_program_finish(struct qa_program *q, pid_t pid)
 {
     char *path = xvfb_place(&q->x, "out.d/results.json");
     program_finish(&q->x, pid, &q->o);
@@ -137,15 +137,15 @@ void quality_finish(struct quality *q, pid_t pid)
     free(path);
 }
 
-void quality_run(struct quality *q, const char *const *more)
+void qa_program_run(struct qa_program *q, const char *const *more)
 {
     char *old = xvfb_place(&q->x, "out.d/results.json");
     unlink(old);
     free(old);
-    quality_finish(q, quality_start(q, more));
+    qa_program_finish(q, qa_program_start(q, more));
 }
 
-const json_t *quality_test(const struct quality *q, const char *id)
+const json_t *qa_program_test(const struct qa_program *q, const char *id)
 {
     json_t *t;
     size_t i;
@@ -155,9 +155,9 @@ const json_t *quality_test(const struct quality *q, const char *id)
     return NULL;
 }
 
-const char *quality_outcome(const struct quality *q, const char *id)
+const char *qa_program_outcome(const struct qa_program *q, const char *id)
 {
-    return field_text(quality_test(q, id), "outcome");
+    return field_text(qa_program_test(q, id), "outcome");
 }
 
 /* ---- what is left ------------------------------------------------------------------------------------------------ */
@@ -176,7 +176,7 @@ static bool has_mark(const char *pid, const char *mark)
 }
 
 /* comm NULL: any. */
-int quality_processes(const struct quality *q, const char *comm, pid_t *pids, int max)
+int qa_program_processes(const struct qa_program *q, const char *comm, pid_t *pids, int max)
 {
     int n = 0;
     DIR *d = opendir("/proc");
@@ -196,17 +196,17 @@ int quality_processes(const struct quality *q, const char *comm, pid_t *pids, in
     return n;
 }
 
-static int processes(const struct quality *q, bool print)
+static int processes(const struct qa_program *q, bool print)
 {
     pid_t pids[256];
-    int n = quality_processes(q, NULL, pids, 256);
+    int n = qa_program_processes(q, NULL, pids, 256);
     for (int i = 0; i < n && print; i++)
         printf("           left: process %d\n", (int)pids[i]);
     return n;
 }
 
 /* Folders of desks, and stale locks of displays: those that were there at first are somebody else's. */
-static int litter(const struct quality *q, bool print)
+static int litter(const struct qa_program *q, bool print)
 {
     char *runtime = xvfb_place(&q->x, "runtime");
     int n = litter_in(runtime, print), in_tmp = litter_in("/tmp", false);
@@ -216,7 +216,7 @@ static int litter(const struct quality *q, bool print)
     return n + (in_tmp > q->litter ? in_tmp - q->litter : 0);
 }
 
-int quality_remains(const struct quality *q)
+int qa_program_remains(const struct qa_program *q)
 {
     int64_t start = clock_ns();
     while (processes(q, false) + litter(q, false) > 0 && clock_ms_since(start) < LEAVE_MS)

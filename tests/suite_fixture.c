@@ -1,5 +1,5 @@
-/* made_suite.c - see made_suite.h. */
-#include "made_suite.h"
+/* suite_fixture.c - see suite_fixture.h. */
+#include "suite_fixture.h"
 
 #include "base/file.h"
 #include "check.h"
@@ -27,14 +27,14 @@ const struct test *test_of(const struct suite *s, const char *id)
 
 static char folder[40];
 
-void made_open(void)
+void suite_fixture_open(void)
 {
     strcpy(folder, "/tmp/holorun-test-XXXXXX");
     if (!mkdtemp(folder))
         exit(1);
 }
 
-void made_close(void)
+void suite_fixture_close(void)
 {
     DIR *d = opendir(folder);
     for (struct dirent *one; d && (one = readdir(d));)
@@ -44,7 +44,7 @@ void made_close(void)
     rmdir(folder);
 }
 
-const char *made_file(const char *name, const char *text)
+const char *suite_fixture_file(const char *name, const char *text)
 {
     static char path[200];
     struct err e = ERR_INIT;

@@ -1,9 +1,9 @@
-/* t_reports_live.c - what stands on a terminal while a suite runs: whole lines, a bar below them, nothing that steers it. */
+/* t_qa_progress.c - what stands on a terminal while a suite runs: whole lines, a bar below them, nothing that steers it. */
 #include "base/file.h"
-#include "qa/report/live.h"
+#include "qa/report/progress.h"
 
 #include "check.h"
-#include "made_results.h"
+#include "results_fixture.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -13,9 +13,9 @@
 /* ---- live ----------------------------------------------------------------------------------------------------------- */
 
 /* What `show` writes to stderr, which is a file meanwhile. */
-static char *shown(void (*show)(struct made *m), struct made *m)
+static char *shown(void (*show)(struct fixture *m), struct fixture *m)
 {
-    char *path = made_place(m, "stderr"), *text;
+    char *path = fixture_path(m, "stderr"), *text;
     size_t len;
     fflush(stderr);
     int old = dup(2), fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -29,37 +29,37 @@ static char *shown(void (*show)(struct made *m), struct made *m)
     return text;
 }
 
-static struct live *shared_live;
+static struct progress *shared_live;
 
 enum { CROWD = 8, ROUNDS = 25 };
 
 static void *end_some(void *arg)
 {
-    struct made *m = arg;
+    struct fixture *m = arg;
     for (int i = 0; i < ROUNDS * m->all.n; i++) {
-        live_start(shared_live, &m->tests[i % m->all.n], i % 4);
-        live_tick(shared_live);
-        live_end(shared_live, &m->results[i % m->all.n]);
+        progress_start(shared_live, &m->tests[i % m->all.n], i % 4);
+        progress_tick(shared_live);
+        progress_end(shared_live, &m->results[i % m->all.n]);
     }
     return NULL;
 }
 
-static void show_crowd(struct made *m)
+static void show_crowd(struct fixture *m)
 {
     pthread_t threads[CROWD];
-    shared_live = live_begin(CROWD * ROUNDS * m->all.n, 4, false);
+    shared_live = progress_begin(CROWD * ROUNDS * m->all.n, 4, false);
     for (int i = 0; i < CROWD; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, end_some, m), 0);
     for (int i = 0; i < CROWD; i++)
         pthread_join(threads[i], NULL);
-    live_summary(shared_live, &m->all, "qa/report.html");
-    live_free(shared_live);
+    progress_summary(shared_live, &m->all, "qa/report.html");
+    progress_free(shared_live);
 }
 
 static void t_live(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
+    struct fixture *m = fixture_one_of_each();
     m->tests[0].id = "evil\x1b[2J\x9b\xe2\x80\xae\nid";
     char *text = shown(show_crowd, m);
     for (int i = 1; i <= CROWD * ROUNDS * m->all.n; i++) { /* every number once */
@@ -80,7 +80,7 @@ static void t_live(void **state)
              "min 21 s\n"
              "report       qa/report.html\n");
     free(text);
-    made_free(m);
+    fixture_free(m);
 }
 
 /* A terminal of 100 columns in place of stderr; what it gets is read as it comes, since it holds little. */
@@ -102,7 +102,7 @@ static void *read_terminal(void *arg)
     return NULL;
 }
 
-static char *shown_on_terminal(void (*show)(struct made *m), struct made *m)
+static char *shown_on_terminal(void (*show)(struct fixture *m), struct fixture *m)
 {
     struct terminal t = {.master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)};
     struct winsize size = {.ws_row = 24, .ws_col = 100};
@@ -123,20 +123,20 @@ static char *shown_on_terminal(void (*show)(struct made *m), struct made *m)
 }
 
 /* Two begin, the first of them ends. */
-static void show_two(struct made *m)
+static void show_two(struct fixture *m)
 {
-    struct live *l = live_begin(m->all.n, 4, false);
-    live_start(l, &m->tests[0], 0);
-    live_start(l, &m->tests[1], 1);
-    live_end(l, &m->results[0]);
-    live_summary(l, &m->all, NULL);
-    live_free(l);
+    struct progress *l = progress_begin(m->all.n, 4, false);
+    progress_start(l, &m->tests[0], 0);
+    progress_start(l, &m->tests[1], 1);
+    progress_end(l, &m->results[0]);
+    progress_summary(l, &m->all, NULL);
+    progress_free(l);
 }
 
 static void t_terminal(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
+    struct fixture *m = fixture_one_of_each();
     m->tests[0].id = "login\x1b]0;mine\x07";
     m->tests[1].id = "a-test-whose-name-has-no-room-beside-the-bar-on-this-terminal";
     setenv("TERM", "xterm", 1);
@@ -158,7 +158,7 @@ static void t_terminal(void **state)
     text_has(text, "[1/9] passed           5.2 s  login\r\n");
     free(text);
     unsetenv("NO_COLOR");
-    made_free(m);
+    fixture_free(m);
 }
 
 /* --rerun-failed takes either report and finds the same in them. */

@@ -1,4 +1,4 @@
-/* t_suites.c - our own suites (tests/suites) can be read, and are what their makers would make again. */
+/* t_suite_files.c - our own suites (tests/suites) can be read, and are what their makers would make again. */
 #include "check.h"
 
 #include "base/err.h"
@@ -25,7 +25,7 @@ static void t_read(void **state)
         for (int i = 0; i < s->n; i++) {
             const struct test *t = &s->tests[i];
             assert_string_equal(t->display, "xvfb:640x480");
-            assert_true(t->n_checks > 0 && !check_by_model(t->checks[0].kind));
+            assert_true(t->n_checks > 0 && !check_asks_model(t->checks[0].kind));
             /* every variable found its value */
             assert_null(strstr(t->checks[0].text, "{title}"));
             assert_null(strstr(t->start, "{page}"));

@@ -1,11 +1,11 @@
-/* t_reports_page.c - the suite's page and GitHub's summary: complete, of bounded size, and proof against hostile text; and
+/* t_qa_page.c - the suite's page and GitHub's summary: complete, of bounded size, and proof against hostile text; and
  * what becomes of reports that cannot be written. */
 #include "base/file.h"
 #include "base/image.h"
 #include "qa/report/report.h"
 
 #include "check.h"
-#include "made_results.h"
+#include "results_fixture.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -19,10 +19,10 @@ static const char hostile[] =
     "| a | [x](javascript:alert(3)) `b` <!-- &amp; \x1b[2J\xff";
 
 /* A run on disk with n screenshots of w x h pixels, each of noise where `noisy` (which no PNG makes shorter). */
-static char *run_with(const struct made *m, const char *name, int n, int w, int h, bool noisy)
+static char *run_with(const struct fixture *m, const char *name, int n, int w, int h, bool noisy)
 {
     struct err e = ERR_INIT;
-    char *run = made_place(m, name), *frames = xasprintf("%s/frames", run),
+    char *run = fixture_path(m, name), *frames = xasprintf("%s/frames", run),
          *events = xasprintf("%s/events.jsonl", run), *page = xasprintf("%s/report.html", run), *text = NULL;
     size_t size;
     uint64_t seed = check_seed();
@@ -57,22 +57,22 @@ static char *run_with(const struct made *m, const char *name, int n, int w, int 
 static void t_page(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
+    struct fixture *m = fixture_one_of_each();
     char *run = run_with(m, "a run #1", 5, 320, 200, false),
-         *png = made_place(m, "a run #1/frames/000000.png");
+         *png = fixture_path(m, "a run #1/frames/000000.png");
     m->attempts[OUTCOME_FAILED][0].run_dir = run;
     m->attempts[OUTCOME_PASSED][0].run_dir = run;
     m->checks[OUTCOME_FAILED][0].pictures[2] = png;
-    char *page = made_written(m, "report.html", report_html);
+    char *page = fixture_report(m, "report.html", report_html);
     static const char *const wanted[] = {
         "<title>nimbus</title>",
-        "<span class=\"status bad\">3 of 9 did not pass</span>",
+        "<span class=\"status bad\">3 of 9 failed</span>",
         "<a class=\"of-failed\" data-of=\"failed\" href=\"#test-0\"><i></i><b>2</b> failed</a>",
         "<a class=\"of-flaky\" data-of=\"flaky\" href=\"#test-6\"><i></i><b>1</b> flaky</a>",
         "<section class=\"test of-failed\" id=\"test-0\" data-of=\"failed\">",
         "<p class=\"why\">shell: true: expected exit code 0, got 1</p>",
         "curl: (7) refused",
-        "the last screen, before step 5",
+        "last screen, before step 5",
         "before step 3",
         "before step 4",
         "thought 1<code>click 1</code>",
@@ -84,7 +84,7 @@ static void t_page(void **state)
         "<details class=\"earlier\"><summary>attempt 1 of 2: failed, ",
         "step 3: other pixels",
         "the X server is gone",
-        "yes, says a model",
+        "yes, by a model",
         "</html>",
     };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
@@ -96,14 +96,14 @@ static void t_page(void **state)
     assert_int_equal(text_count(page, "data:image/png;base64,"), 4);
     assert_int_equal(text_count(page, "<circle cx=\"5\" cy=\"6\""), 3);
     free(page), free(run), free(png);
-    made_free(m);
+    fixture_free(m);
 }
 
 static void t_order(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
-    char *page = made_written(m, "report.html", report_html), *at = page;
+    struct fixture *m = fixture_one_of_each();
+    char *page = fixture_report(m, "report.html", report_html), *at = page;
     static const char *const order[] = {"failed",  "meant to fail", "error",   "claimed", "inconclusive",
                                         "stopped", "flaky one",     "skipped", "passed"};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
@@ -114,13 +114,13 @@ static void t_order(void **state)
             fail_msg("'%s' is not where it should be", order[i]);
     }
     free(page);
-    made_free(m);
+    fixture_free(m);
 }
 
 static void t_page_hostile(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
+    struct fixture *m = fixture_one_of_each();
     char *evil = strdup(hostile);
     m->suite.name = m->suite.path = m->all.host = m->all.model = m->all.version = evil;
     for (int i = 0; i < m->all.n; i++) {
@@ -136,7 +136,7 @@ static void t_page_hostile(void **state)
             m->checks[i][k].answer = ANSWER_NO;
         }
     }
-    char *page = made_written(m, "report.html", report_html);
+    char *page = fixture_report(m, "report.html", report_html);
     assert_int_equal(text_count(page, "<script"), 1);
     assert_int_equal(text_count(page, "</script"), 1);
     assert_int_equal(text_count(page, "<img"), 0);
@@ -147,7 +147,7 @@ static void t_page_hostile(void **state)
     assert_true(text_count(page, "alert(1)") > 60);
     assert_int_equal(text_count(page, "alert(1)"), text_count(page, "&lt;script&gt;alert(1)&lt;/script&gt;"));
     free(page);
-    char *path = made_place(m, "summary.md");
+    char *path = fixture_path(m, "summary.md");
     struct err e = ERR_INIT;
     size_t len;
     assert_int_equal(report_github(&m->all, path, &e), 0);
@@ -159,14 +159,14 @@ static void t_page_hostile(void **state)
     assert_int_equal(text_count(page, "<pre>"), text_count(page, "</pre>"));
     assert_int_equal(text_count(page, "<details>"), text_count(page, "</details>"));
     free(page), free(path), free(evil);
-    made_free(m);
+    fixture_free(m);
 }
 
 static void t_self_contained(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
-    char *page = made_written(m, "report.html", report_html);
+    struct fixture *m = fixture_one_of_each();
+    char *page = fixture_report(m, "report.html", report_html);
     static const char *const never[] = {"http:", "https:",  "src=",   "@import", "url(",
                                         "<link", "<iframe", "fetch(", "XMLHttp", "import("};
     for (size_t i = 0; i < sizeof never / sizeof *never; i++)
@@ -174,27 +174,27 @@ static void t_self_contained(void **state)
             fail_msg("the page has '%s'", never[i]);
     text_has(page, "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'nonce-");
     free(page);
-    made_free(m);
+    fixture_free(m);
 }
 
 /* Noise is what no PNG makes shorter: 48 runs of it are 230 MB, the page stays below its limit and links to the rest. */
 static void t_size(void **state)
 {
     (void)state;
-    struct made *m = made_new(48);
+    struct fixture *m = fixture_new(48);
     char *run = run_with(m, "run", 3, 800, 500, true);
     for (int i = 0; i < m->all.n; i++) {
-        made_outcome(m, i, "noisy", OUTCOME_FAILED);
+        fixture_outcome(m, i, "noisy", OUTCOME_FAILED);
         m->attempts[i][0].run_dir = run;
     }
-    char *page = made_written(m, "report.html", report_html);
+    char *page = fixture_report(m, "report.html", report_html);
     int shown = text_count(page, "data:image/png"),
-        linked = text_count(page, "not in this page, but in a file");
+        linked = text_count(page, "too large to embed: open the file");
     check_note("%.1f MB, %d pictures, %d links", (double)strlen(page) / 1e6, shown, linked);
     assert_in_range(strlen(page), 10 << 20, 20 << 20);
     assert_true(shown >= 8 && shown + linked >= 48);
     free(page), free(run);
-    made_free(m);
+    fixture_free(m);
 }
 
 static void t_shrink(void **state)
@@ -220,9 +220,9 @@ static void t_shrink(void **state)
 static void t_github(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
+    struct fixture *m = fixture_one_of_each();
     struct err e = ERR_INIT;
-    char *path = made_place(m, "summary.md"), *text;
+    char *path = fixture_path(m, "summary.md"), *text;
     size_t len;
     assert_int_equal(file_write(path, "# of a step before\n", 19, &e), 0);
     assert_int_equal(report_github(&m->all, path, &e), 0);
@@ -244,39 +244,40 @@ static void t_github(void **state)
             text_has(text, wanted[i]);
     assert_true(strstr(text, "| failed |") < strstr(text, "| passed |"));
     free(text), free(path);
-    made_free(m);
+    fixture_free(m);
 }
 
 static void t_github_limit(void **state)
 {
     (void)state;
     enum { MANY = 20000 };
-    struct made *m = made_one_of_each();
+    struct fixture *m = fixture_one_of_each();
     struct result *many = calloc(MANY, sizeof *many);
     for (int i = 0; i < MANY; i++)
         many[i] = m->results[i % 2 ? OUTCOME_FAILED : OUTCOME_PASSED];
     m->all.results = many;
     m->all.n = MANY;
     struct err e = ERR_INIT;
-    char *path = made_place(m, "summary.md"), *text;
+    char *path = fixture_path(m, "summary.md"), *text;
     size_t len;
     for (int round = 0; round < 2; round++) {
         assert_int_equal(report_github(&m->all, path, &e), 0);
         assert_int_equal(file_read(path, 2 << 20, &text, &len, &e), 0);
         assert_in_range(len, 1000000, 1 << 20);
         if (round == 0)
-            text_has(text, " more tests in the report: no room for them here.\n");
+            text_has(text, " more tests in the report; they did not fit here.\n");
         assert_int_equal(text_count(text, "<details>"), text_count(text, "</details>"));
         free(text);
     }
     free(path), free(many);
-    made_free(m);
+    fixture_free(m);
 }
 
 /* ---- disks that are full -------------------------------------------------------------------------------------------- */
 
 /* While no file may be longer than `most` bytes: how many reports failed, and the one line that tells it. */
-static int failing_within(const struct made *m, const struct report_paths *wanted, long most, struct err *e)
+static int failing_within(const struct fixture *m, const struct report_paths *wanted, long most,
+                          struct err *e)
 {
     struct rlimit before, limit;
     struct report_paths p = *wanted;
@@ -297,9 +298,10 @@ static int failing_within(const struct made *m, const struct report_paths *wante
 static void t_full_disk(void **state)
 {
     (void)state;
-    struct made *m = made_one_of_each();
-    char *names[] = {made_place(m, "junit.xml"), made_place(m, "results.tap"), made_place(m, "results.json"),
-                     made_place(m, "report.html"), made_place(m, "summary.md")},
+    struct fixture *m = fixture_one_of_each();
+    char *names[] = {fixture_path(m, "junit.xml"), fixture_path(m, "results.tap"),
+                     fixture_path(m, "results.json"), fixture_path(m, "report.html"),
+                     fixture_path(m, "summary.md")},
          *text;
     const struct report_paths p = {names[0], names[1], names[2], names[3], names[4]};
     struct err e = ERR_INIT;
@@ -325,7 +327,7 @@ static void t_full_disk(void **state)
     free(text), free(list);
     for (int i = 0; i < 5; i++)
         free(names[i]);
-    made_free(m);
+    fixture_free(m);
 }
 
 static const struct CMUnitTest tests[] = {
