@@ -12,7 +12,7 @@
 
 #include <X11/Xlib.h>
 
-enum { CHECK_FIXTURE_PATIENCE = 60 }; /* s: machines are loaded */
+enum { CHECK_FIXTURE_PATIENCE = 60 }; /* seconds: machines are loaded */
 
 struct check_fixture {
     struct desk *desk;
@@ -30,7 +30,7 @@ void check_fixture_close(struct check_fixture *t);
 const struct check_result *check_fixture_run(struct check_fixture *t, struct check c);
 #define RUN_CHECK(t, ...) check_fixture_run(t, (struct check){__VA_ARGS__})
 
-/* Fails the test unless it was answered so, in one line with this in it. */
+/* Fails the test unless the answer is this and the detail one line that contains this. */
 void check_fixture_expect(const struct check_result *r, enum answer a, const char *detail, const char *file,
                           int line);
 #define EXPECT(result, answer, detail) check_fixture_expect(result, answer, detail, __FILE__, __LINE__)
@@ -40,7 +40,7 @@ void check_fixture_file(const struct check_fixture *t, const char *name, const c
 Window check_fixture_window(Display *dpy, const char *title, const char *class, int x, int y, int w, int h,
                             unsigned long color);
 
-/* check_main, with desks begun before there are threads. */
+/* check_main() after desks_begin(), which must precede threads. */
 int check_fixture_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* qa_program.c - see qa_program.h.
  *
- * What is left behind is found by a mark: all programs of a desk inherit the variable HOLORUN_TEST_MARK, which names this
+ * Leftover processes are found by a mark: all programs of a desk inherit HOLORUN_TEST_MARK, which names this
  * test's folder.
  */
 #include "qa_program.h"
@@ -27,7 +27,7 @@
 
 enum { LEAVE_MS = 20000, ENVIRON_BYTES = 1 << 20 };
 
-/* The lock of a display names a process that is gone. */
+/* The lock of a display names a dead process. */
 static bool is_stale_lock(const char *dir, const char *name)
 {
     int display, end = 0;
@@ -160,7 +160,7 @@ const char *qa_program_outcome(const struct qa_program *q, const char *id)
     return field_text(qa_program_test(q, id), "outcome");
 }
 
-/* ---- what is left ------------------------------------------------------------------------------------------------ */
+/* ---- what is left -------------------------------------------------------------------------------- */
 
 static bool has_mark(const char *pid, const char *mark)
 {
@@ -205,7 +205,7 @@ static int processes(const struct qa_program *q, bool print)
     return n;
 }
 
-/* Folders of desks, and stale locks of displays: those that were there at first are somebody else's. */
+/* Folders of desks and stale locks of displays that were not there at the start. */
 static int litter(const struct qa_program *q, bool print)
 {
     char *runtime = xvfb_place(&q->x, "runtime");

@@ -2,7 +2,7 @@
  *
  *     struct qa_program q;
  *     qa_program_open(&q);                                  skips where there is no Xvfb
- *     qa_program_suite(&q, "tests:\n  - id: a\n ...");     tests in YAML, below a suite that starts the client
+ *     qa_program_suite(&q, "tests:\n  - id: a\n ...");     tests in YAML; the suite starts the client
  *     qa_program_reply(&q, "a", CLICK(500, 500) ANSWER);    what the agent of test `a` says
  *     qa_program_run(&q, WORDS("--jobs", "2"));             q.o.code, q.results
  *     assert_string_equal(qa_program_outcome(&q, "a"), "passed");
@@ -36,15 +36,15 @@ pid_t qa_program_start(struct qa_program *q, const char *const *more);
 void qa_program_finish(struct qa_program *q, pid_t pid);
 void qa_program_run(struct qa_program *q, const char *const *more);
 
-/* The object of a test in the results; fails when there is none. */
+/* The object of a test in the results; the test fails if there is none. */
 const json_t *qa_program_test(const struct qa_program *q, const char *id);
 const char *qa_program_outcome(const struct qa_program *q, const char *id);
 
-/* Processes of this test by the name of their program; the number of those that were put into pids. */
+/* Processes of this test by the name of their program; returns how many went to pids. */
 int qa_program_processes(const struct qa_program *q, const char *comm, pid_t *pids, int max);
 
-/* What desks of programs that have ended have left: processes, locks, sockets, folders.  Waits a while for it to go; prints
- * what stays and returns its number. */
+/* Leftovers of desks of programs that have ended: processes, locks, sockets, folders.  Waits a while for
+ * them to go, prints what stays and returns how many. */
 int qa_program_remains(const struct qa_program *q);
 
 #endif

@@ -76,7 +76,6 @@ static char failing_detail[] = "expected exit code 0, got 1", failing_output[] =
             unsure[] = "half of it is hidden", lost[] = "the X server is gone", display[] = "display",
             said[] = "Done.", where[] = "step 3: other pixels", hung[] = "the log of the program";
 
-/* One of each. */
 struct fixture *fixture_one_of_each(void)
 {
     struct fixture *m = fixture_new(OUTCOMES + 2);
@@ -105,7 +104,6 @@ struct fixture *fixture_one_of_each(void)
     return m;
 }
 
-/* Text of a file that a report has written. */
 char *fixture_report(const struct fixture *m, const char *name,
                      int (*write)(const struct results *r, const char *path, struct err *e))
 {
@@ -136,7 +134,7 @@ void text_has(const char *text, const char *what)
         fail_msg("it lacks: %s\nin: %.4000s", what, text);
 }
 
-/* Bytes of every kind, with much of what means something to somebody. */
+/* Random bytes, with many that are special in some format. */
 static char *random_text(uint64_t *seed, char *pool[], int *used)
 {
     static const char *const bits[] = {

@@ -1,4 +1,4 @@
-/* results_fixture.h - results of a suite that nobody ran, for tests of what is told about results. */
+/* results_fixture.h - synthetic results of a suite, for tests of reports. */
 #ifndef HOLORUN_TESTS_RESULTS_FIXTURE_H
 #define HOLORUN_TESTS_RESULTS_FIXTURE_H
 
@@ -6,7 +6,7 @@
 
 enum { FIXTURE_MAX = 64 };
 
-/* Everything in one piece, to be changed at will; texts stay the test's own. */
+/* All in one struct, for tests to change; they own the texts. */
 struct fixture {
     char dir[64]; /* a folder of its own */
     struct suite suite;
@@ -22,13 +22,13 @@ void fixture_free(struct fixture *m);
 void fixture_outcome(struct fixture *m, int i, const char *id, enum outcome o);
 char *fixture_path(const struct fixture *m, const char *name); /* path in its folder; the caller frees it */
 
-/* One of each outcome, named by it, then "flaky one" and "meant to fail", which did not. */
+/* A test of each outcome, named after it, then "flaky one" and "meant to fail", which passed. */
 struct fixture *fixture_one_of_each(void);
 
-/* `look` at results whose texts are random bytes, with much of what means something to some reader. */
+/* Calls `look` with results whose texts are random bytes, many of them special in some format. */
 void fixture_random(int rounds, void (*look)(const struct fixture *m));
 
-/* The text of a file that a report has written in its folder, 0600; the caller frees it. */
+/* Writes a report into the folder, checks that it is 0600, and returns its text; the caller frees it. */
 char *fixture_report(const struct fixture *m, const char *name,
                      int (*write)(const struct results *r, const char *path, struct err *e));
 

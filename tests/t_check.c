@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- shell ------------------------------------------------------------------------------------------------------ */
+/* ---- shell --------------------------------------------------------------------------------------- */
 
 static void t_shell(void **state)
 {
@@ -36,7 +36,7 @@ static void t_shell(void **state)
     assert_string_equal(t.a.checks[0].output + (64 << 10) - 5, "\nend\n");
     EXPECT(RUN_CHECK(&t, .text = "printf 'a\\0b\\033[31mc'; exit 1"), ANSWER_NO, "output: a?b [31mc");
 
-    /* It waits for its yes; what takes too long is ended. */
+    /* It is retried until it says yes; a command that takes too long is killed. */
     EXPECT(RUN_CHECK(&t, .text = "cd $HOLORUN_HOME; n=$(cat n 2>/dev/null); echo x$n >n; test \"$n\" = xxx",
                      .seconds = 20),
            ANSWER_YES, "got 0");
@@ -48,7 +48,7 @@ static void t_shell(void **state)
     check_fixture_close(&t);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------------------- */
+/* ---- the answer ---------------------------------------------------------------------------------- */
 
 static void t_answer(void **state)
 {
@@ -67,7 +67,7 @@ static void t_answer(void **state)
     check_fixture_close(&t);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files --------------------------------------------------------------------------------------- */
 
 static void t_file(void **state)
 {
@@ -103,7 +103,7 @@ static void t_file(void **state)
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "Hello", .sha256 = hex), ANSWER_NO,
            hex[0] == '0' ? "sha256 0" : "sha256 1");
 
-    /* What one could wait for, and what is too much. */
+    /* A pipe, which would block, and a file above the limit. */
     snprintf(path, sizeof path, "%s/pipe", desk_home(t.desk));
     assert_int_equal(mkfifo(path, 0600), 0);
     EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "pipe", .text2 = "x"), ANSWER_NO, "not a regular file");
@@ -115,7 +115,7 @@ static void t_file(void **state)
     check_fixture_close(&t);
 }
 
-/* ---- processes and ports ---------------------------------------------------------------------------------------- */
+/* ---- processes and ports ------------------------------------------------------------------------- */
 
 static int listening(int *port)
 {
@@ -156,7 +156,7 @@ static void t_process_port(void **state)
     check_fixture_close(&t);
 }
 
-/* ---- windows ---------------------------------------------------------------------------------------------------- */
+/* ---- windows ------------------------------------------------------------------------------------- */
 
 static void *put_window_late(void *arg)
 {
@@ -201,7 +201,7 @@ static void t_window(void **state)
     check_fixture_close(&t);
 }
 
-/* ---- when they are not asked ------------------------------------------------------------------------------------ */
+/* ---- when they are not asked --------------------------------------------------------------------- */
 
 static void t_not_asked(void **state)
 {
@@ -213,7 +213,7 @@ static void t_not_asked(void **state)
     EXPECT(RUN_CHECK(&t, .text = "exit 0", .always = true), ANSWER_YES, "got 0");
     t.s.ended = true;
 
-    /* All are asked, whatever the first says; each is told of by its own line. */
+    /* All run, whatever the first says; each has its own detail. */
     attempt_free(&t.a);
     t.test.checks[0] = (struct check){.text = "exit 1"};
     t.test.checks[1] = (struct check){.kind = CHECK_WINDOW, .text = "x"};
@@ -232,7 +232,7 @@ static void t_not_asked(void **state)
     check_fixture_close(&t);
 }
 
-/* As a crash would; the test's own connection is given up before. */
+/* Like a crash of the server; the test's own connection is closed first. */
 static void kill_server(struct check_fixture *t)
 {
     struct ucred peer;
@@ -247,7 +247,7 @@ static void kill_server(struct check_fixture *t)
         assert_true(clock_ms_since(start) < 1000 * CHECK_FIXTURE_PATIENCE);
 }
 
-/* A program under test that ends at once, and what the desk says of it then. */
+/* A program under test that exits at once, and the state of the desk then. */
 static void ends_as(struct check_fixture *t, const char *command, enum desk_state state)
 {
     struct err e = ERR_INIT;
@@ -257,8 +257,7 @@ static void ends_as(struct check_fixture *t, const char *command, enum desk_stat
         assert_true(clock_ms_since(start) < 1000 * CHECK_FIXTURE_PATIENCE);
 }
 
-/* A no of a desk that is not well is no verdict, nor is the yes of what is absent there; but how the program under test is
- * is its own affair. */
+/* On a broken desk neither a no nor the yes of `absent` is a verdict; the program under test may have exited. */
 static void t_not_well(void **state)
 {
     (void)state;
@@ -277,7 +276,7 @@ static void t_not_well(void **state)
     check_fixture_close(&t);
 }
 
-/* To close it may have been the task. */
+/* Closing it may have been the task. */
 static void t_closed(void **state)
 {
     (void)state;
@@ -324,15 +323,15 @@ static void t_cancel(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a command's exit code decides, with its output, its environment and its time", t_shell),
-    CLAIM("the answer is matched as it stands", t_answer),
-    CLAIM("a file is there, has this in it, is this one; what is no file or too large is said", t_file),
-    CLAIM("processes and ports are there or not", t_process_port),
-    CLAIM("a window is found by title and class, waited for, and missed by what is there instead", t_window),
-    CLAIM("what cannot be asked is not a no, and all others are asked", t_not_asked),
-    CLAIM("who stops the checks need not wait for them", t_cancel),
-    CLAIM("on a desk that is lost nothing is a no, nor absent", t_not_well),
-    CLAIM("a program that was closed leaves a desk whose checks are answered", t_closed),
+    CLAIM("a command's exit code decides; its output, environment and time limit", t_shell),
+    CLAIM("the answer is matched unchanged", t_answer),
+    CLAIM("a file exists, matches, has this hash; other kinds and large files are reported", t_file),
+    CLAIM("processes and ports are found or not", t_process_port),
+    CLAIM("a window is found by title and class, waited for, and its absence lists the others", t_window),
+    CLAIM("a check that cannot run is not a no, and the others run", t_not_asked),
+    CLAIM("cancelling does not wait for checks", t_cancel),
+    CLAIM("on a lost desk no check says no, and nothing counts as absent", t_not_well),
+    CLAIM("checks run after the program was closed", t_closed),
 };
 
 int main(int argc, char **argv)

@@ -1,11 +1,10 @@
-/* t_check_screen.c - claims about the checks of a test that look at its screen: regions beside what they should be, and
- * questions to a model. */
+/* t_check_screen.c - claims about checks of the screen: regions, and questions to a model. */
 #include "check.h"
 #include "check_fixture.h"
 
 #include <X11/Xlib.h>
 
-/* ---- regions ---------------------------------------------------------------------------------------------------- */
+/* ---- regions ------------------------------------------------------------------------------------- */
 
 static void picture(const struct check_fixture *t, const char *name, struct image *im)
 {
@@ -37,7 +36,7 @@ static void t_region(void **state)
     EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, "at most 0 % of the pixels");
     assert_null(t.a.checks[0].pictures[0]);
 
-    /* A tenth of it is another, by more than the tolerance; then by as much. */
+    /* A tenth of it differs by more than the tolerance, then by exactly as much. */
     Window spot = check_fixture_window(t.dpy, "spot", "Spot", 100, 50, 4, 20, 0xffu << 16 | 17);
     const struct check_result *r = RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20}, .max_diff = 0.099));
     EXPECT(r, ANSWER_NO,
@@ -61,7 +60,7 @@ static void t_region(void **state)
     XSync(t.dpy, False);
     EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, ", 0 % do");
 
-    /* Sizes: another one, the whole screen's, and outside of it. */
+    /* Sizes: a different one, the whole screen's, and outside of the screen. */
     EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 39, 20})), ANSWER_NO, "of 40x20; the area is 39x20");
     assert_non_null(t.a.checks[0].pictures[1]);
     assert_null(t.a.checks[0].pictures[2]);
@@ -81,7 +80,7 @@ static void t_region(void **state)
     check_fixture_close(&t);
 }
 
-/* ---- models ----------------------------------------------------------------------------------------------------- */
+/* ---- models -------------------------------------------------------------------------------------- */
 
 struct scripted {
     const char *answers; /* + - ? ! one after the other */
@@ -138,10 +137,10 @@ static void t_model(void **state)
     assert_string_equal(model.text, "Is it red?");
     assert_int_equal(model.asked.n, 3);
     assert_int_equal(model.asked.pass, 1);
-    assert_int_equal(model.first.w, 5); /* two of the run, then the screen of now */
+    assert_int_equal(model.first.w, 5); /* two of the run, then the current screen */
     assert_int_equal(model.last.w, 400);
     assert_memory_equal(model.last.rgb, "\xff\0\0", 3);
-    /* What the run hid is hidden from the judge, too. */
+    /* Areas hidden in the run are hidden from the judge. */
     struct gate_options hiding = {.policy = policy_builtin(), .n_hide = 1};
     assert_int_equal(zones_read((const char *const[]){"0,0,100%,10", NULL}, "", hiding.hide, NULL), 1);
     t.s.gate = gate_new(&hiding);
@@ -165,7 +164,7 @@ static void t_model(void **state)
     model.answers = "!";
     EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 1), ANSWER_ERROR,
            "no memory for the judge");
-    /* The run's last frame is the screen of now: it is shown once. */
+    /* The last frame of the run equals the current screen: it is shown once. */
     image_free(&frames[2]);
     assert_int_equal(image_copy(&frames[2], &model.last, NULL), 0);
     model.answers = "+";
@@ -186,9 +185,8 @@ static void t_model(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a region is compared pixel by pixel, shown when it differs, and written anew when asked",
-          t_region),
-    CLAIM("a model is asked as often as wanted, about the last frames and the screen of now", t_model),
+    CLAIM("a region is compared pixel by pixel, shown if it differs, and updated on request", t_region),
+    CLAIM("a model is asked `passes` times about the last frames and the current screen", t_model),
 };
 
 int main(int argc, char **argv)

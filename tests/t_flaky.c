@@ -1,4 +1,4 @@
-/* t_flaky.c - claims about where two runs of one test part, and whose doing it was. */
+/* t_flaky.c - claims about where two runs of a test diverge, and why. */
 #include "check.h"
 #include "xvfb.h"
 
@@ -24,7 +24,7 @@ static int teardown(void **state)
     return 0;
 }
 
-struct what { /* is other than usual in the second of three steps */
+struct what { /* differs in the second of three steps */
     const char *thought, *action, *failure;
     int shade; /* of a corner of its screen */
     int steps;
@@ -92,13 +92,12 @@ static void t_parts(void **state)
     (void)state;
     struct what w = usual;
     w.action = "{\"kind\": \"click\", \"x\": 3, \"y\": 5}";
-    parts(
-        &w, &usual, FLAKY_MODEL,
-        "step 2: same screen, different action: failed with {\"kind\": \"click\", \"x\": 3, \"y\": 5}, passed");
+    parts(&w, &usual, FLAKY_MODEL,
+          "step 2: same screen, different action: failed with {\"kind\": \"click\", \"x\": 3, \"y\": 5}");
     parts(&usual, &w, FLAKY_MODEL, "failed with {\"kind\": \"click\", \"x\": 3, \"y\": 4}");
-    w.shade = 90; /* and another screen: that came first */
+    w.shade = 90; /* and a different screen, which counts first */
     parts(&w, &usual, FLAKY_APPLICATION, "step 2: 25.0 % of the screen differs");
-    w.shade = 2; /* a few shades are no other screen */
+    w.shade = 2; /* a few shades are not a different screen */
     parts(&w, &usual, FLAKY_MODEL, "step 2: same screen except for a few pixels, different action");
     w = usual;
     w.shade = 90;
@@ -133,7 +132,7 @@ static void t_unreadable(void **state)
     assert_int_equal(file_write(path, "not a line\n{\"v\": 1}\n[]", 22, &e), 0);
     unknown(a, b);
     free(path);
-    path = xasprintf("%s/events.jsonl", b); /* a line that cannot be read may have been the difference */
+    path = xasprintf("%s/events.jsonl", b); /* an unreadable line may have been the difference */
     char *c = make_run(&usual), *events;
     size_t len;
     assert_int_equal(file_read(path, 1 << 20, &events, &len, &e), 0);
@@ -145,7 +144,7 @@ static void t_unreadable(void **state)
     free(events);
     free(path);
     free(c);
-    struct what w = usual; /* without its screenshot a difference is not known to be one */
+    struct what w = usual; /* a difference cannot be told without the screenshot */
     w.shade = 90;
     c = make_run(&w);
     path = xasprintf("%s/frames/000002.png", c);
@@ -166,7 +165,7 @@ static void t_unreadable(void **state)
 #define IN_FOLDER(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER("runs part at the first other screen or action, and that says whose doing it was", t_parts),
+    IN_FOLDER("runs diverge at the first different screen or action, which tells the cause", t_parts),
     IN_FOLDER("what cannot be read is nobody's doing", t_unreadable),
 };
 

@@ -1,5 +1,4 @@
-/* t_llm_judge.c - claims about asking a model for a verdict: what it is told, what its reply means, and what cannot be got out
- * of it. */
+/* t_llm_judge.c - claims about a model as a judge: its prompt, and how its reply is read. */
 #include "check.h"
 #include "tiny_model.h"
 
@@ -15,7 +14,7 @@ static struct dialect *dialect(const char *name)
     return d;
 }
 
-/* ---- reading a reply -------------------------------------------------------------------------------------------- */
+/* ---- reading a reply ----------------------------------------------------------------------------- */
 
 static void t_read(void **state)
 {
@@ -64,7 +63,7 @@ static void t_read(void **state)
     free(longer);
 }
 
-/* ---- what is told ----------------------------------------------------------------------------------------------- */
+/* ---- what is told -------------------------------------------------------------------------------- */
 
 static const char yes[] = "{\"reason\": \"Seen.\", \"verdict\": \"YES\"}";
 
@@ -98,7 +97,7 @@ static void t_told(void **state)
     assert_null(strstr(said, "<SPECIAL_"));
     llm_free(m);
 
-    /* A dialect has its own words, and a partner without a reply is an error. */
+    /* A dialect may have its own prompt, and a model without a reply is an error. */
     m = llm_script("", 0);
     q.system = "Say SUCCESS or NOT SUCCESS.";
     assert_int_equal(llm_judge_ask(m, &q, &is, &reason, &e), -1);
@@ -106,7 +105,7 @@ static void t_told(void **state)
     assert_non_null(strstr(llm_script_transcript(m), "System\nSay SUCCESS or NOT SUCCESS.\nUser\n"));
     llm_free(m);
 
-    /* Who stops it gets no verdict. */
+    /* Stopped: no verdict. */
     volatile int cancel = 1;
     m = llm_script(yes, strlen(yes));
     q.cancel = &cancel;
@@ -117,7 +116,7 @@ static void t_told(void **state)
     dialect_free(d);
 }
 
-/* ---- as checks ask it ------------------------------------------------------------------------------------------- */
+/* ---- as checks ask it ---------------------------------------------------------------------------- */
 
 struct script {
     const char *const *replies;
@@ -156,7 +155,7 @@ static void t_llm_judge(void **state)
     dialect_free(d);
 }
 
-/* A model that was never taught to judge: its reply has the form, and the same question gets the same one. */
+/* A model that was never trained to judge: its reply has the right form and is reproducible. */
 static void t_model(void **state)
 {
     (void)state;
@@ -181,10 +180,10 @@ static void t_model(void **state)
         assert_int_equal(answers[i], answers[i + 1]);
         assert_string_equal(reasons[i], reasons[i + 1]);
     }
-    assert_string_not_equal(reasons[0], reasons[2]); /* of another pass: other dice */
+    assert_string_not_equal(reasons[0], reasons[2]); /* another pass has another random seed */
     for (int i = 0; i < 4; i++)
         free(reasons[i]);
-    /* No time: it says so. */
+    /* No time left. */
     struct err e = ERR_INIT;
     char *reason = NULL;
     struct judge_question q = {.text = "Is it red?", .frames = &im, .n = 1, .seconds = 1e-6};
@@ -197,7 +196,7 @@ static void t_model(void **state)
     tiny_free(&tiny);
 }
 
-/* The embedded model has been taught to act and nothing else: whatever it says, it is no verdict. */
+/* The embedded model is trained only to act: whatever it says is no verdict. */
 static void t_embedded(void **state)
 {
     (void)state;
@@ -223,10 +222,10 @@ static void t_embedded(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("the embedded model gives no verdict", t_embedded),
-    CLAIM("a reply means what its verdict says, else its last word in capitals, else nothing", t_read),
-    CLAIM("a judge is told the frames and the question, in which nothing is a mark", t_told),
-    CLAIM("yes, no, not known and an error come back as they are", t_llm_judge),
-    CLAIM("a model's verdict has the form, is the same again, and ends when its time is over", t_model),
+    CLAIM("a reply counts by its verdict, else by its last word in capitals, else not", t_read),
+    CLAIM("a judge gets the frames and the question, in which dialect marks are inert", t_told),
+    CLAIM("yes, no, unknown and an error are passed on", t_llm_judge),
+    CLAIM("a model's verdict has the right form, is reproducible, and respects its time limit", t_model),
 };
 
 int main(int argc, char **argv)

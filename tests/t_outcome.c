@@ -1,7 +1,8 @@
-/* t_outcome.c - claims about verdicts: what checks and the agent's end make of a test, and tests of a suite's exit code.
+/* t_outcome.c - claims about outcomes: of a test, from its checks and its agent's end, and the exit code of
+ * a suite.
  *
- * Checks are written as two characters: S (shell) stands for those that are proofs, J (judge) for models, A for the
- * agent's own answer; + yes, - no, ? not known, ! error, . not asked.
+ * Checks are written as two characters: S (shell) stands for those that are proofs, J (judge) for models, A
+ * for the agent's own answer; + yes, - no, ? unknown, ! error, . not run.
  */
 #include "check.h"
 
@@ -15,7 +16,7 @@ static const struct check checks[] = {{.kind = CHECK_SHELL}, {.kind = CHECK_JUDG
 
 enum { MOST = 8 };
 
-struct told { /* an attempt as a table has it */
+struct told { /* an attempt in a table */
     struct check_result checks[MOST];
     struct attempt attempt;
 };
@@ -40,13 +41,13 @@ static enum outcome verdict(const char *status, const char *said, char *error_ki
     return result_outcome(&test, attempt_of(&t, status, said, error_kind), judged);
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------------- */
 
 enum { PASSED, FAILED, CLAIMED, UNSURE, ERRED, SKIPPED, STOPPED, JUDGED };
 
 static const struct row {
     const char *status, *checks;
-    int is; /* an outcome, or JUDGED: passed by nothing but models */
+    int is; /* an outcome, or JUDGED: passed by models alone */
 } table[] = {
     /* the agent has answered */
     {"answered", "", CLAIMED},
@@ -73,27 +74,27 @@ static const struct row {
     {"answered", "S- J?", FAILED},
     {"answered", "S+ J!", ERRED},
     {"answered", "S- J!", FAILED}, /* a model that cannot be asked hides no failure */
-    {"answered", "S! J-", ERRED},  /* what cannot be looked at makes other looks doubtful */
+    {"answered", "S! J-", ERRED},  /* a proof that cannot run makes other checks doubtful */
     {"answered", "S! S-", ERRED},
     {"answered", "A! S-", ERRED},
     {"answered", "J! J?", ERRED},
-    /* it says that it cannot be done */
+    /* the agent answers that it is infeasible */
     {"infeasible", "", FAILED},
-    {"infeasible", "A+", CLAIMED}, /* as somebody expected */
+    {"infeasible", "A+", CLAIMED}, /* as expected */
     {"infeasible", "A-", FAILED},
     {"infeasible", "S+", PASSED},
     {"infeasible", "S-", FAILED},
     {"infeasible", "J+", JUDGED},
     {"infeasible", "J?", UNSURE},
-    /* its validator did not believe it */
+    /* its validator rejected the answer */
     {"unvalidated", "", FAILED},
     {"unvalidated", "A+", FAILED},
     {"unvalidated", "S+", PASSED},
     {"unvalidated", "J?", UNSURE},
-    /* it came to no end of its own */
+    /* the agent did not finish */
     {"steps", "", UNSURE},
     {"steps", "S.", UNSURE},
-    {"steps", "S+", PASSED}, /* asked all the same */
+    {"steps", "S+", PASSED}, /* when: always */
     {"steps", "S+ S.", UNSURE},
     {"steps", "S- S.", FAILED},
     {"steps", "J+", JUDGED},
@@ -107,7 +108,7 @@ static const struct row {
     {"unparsable", "S.", UNSURE},
     {"unparsable", "S+", PASSED},
     {"dry-run", "", UNSURE},
-    /* it did not end at all */
+    /* there was no end */
     {"failed", "", ERRED},
     {"failed", "S+", ERRED},
     {"failed", "S-", ERRED},
@@ -138,7 +139,7 @@ static void t_table(void **state)
     check_note("%zu rows", n);
 }
 
-/* ---- what holds for all of them --------------------------------------------------------------------------------- */
+/* ---- what holds for all of them ------------------------------------------------------------------ */
 
 static void spell(char out[3 * MOST], const int *codes, int n)
 {
@@ -201,7 +202,7 @@ static void t_all(void **state)
     check_note("%d combinations", total);
 }
 
-/* Which kinds of witness a no came from decides whether a failure that was expected is judged. */
+/* An expected failure is judged if no proof said no. */
 static void t_expected(void **state)
 {
     (void)state;
@@ -224,7 +225,7 @@ static void t_expected(void **state)
     }
 }
 
-/* ---- a suite ---------------------------------------------------------------------------------------------------- */
+/* ---- a suite ------------------------------------------------------------------------------------- */
 
 static int exit_code(const char *outcomes, const char *kind, int flaky, bool time_over, bool accept)
 {
@@ -302,18 +303,19 @@ static void t_free(void **state)
     x->attempts[1].checks[1] = (struct check_result){.detail = xstrdup("d"),
                                                      .output = xstrdup("o"),
                                                      .pictures = {xstrdup("1"), xstrdup("2"), xstrdup("3")}};
-    results_free(&r); /* what is left is for a leak checker to find */
+    results_free(&r); /* a leak checker finds the rest */
     assert_null(r.results);
     assert_int_equal(r.n, 0);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("checks and the agent's end make the verdict that the table says", t_table),
-    CLAIM("no order of checks matters, a no fails, nothing passes but by a yes of a proof or a model", t_all),
-    CLAIM("expect_fail turns passed and failed round, and nothing else", t_expected),
-    CLAIM("the exit code is of the worst that happened", t_exit_code),
+    CLAIM("checks and the agent's end make the outcome of the table", t_table),
+    CLAIM("the order of checks does not matter, a no fails, and only a yes of a proof or a model passes",
+          t_all),
+    CLAIM("expect_fail swaps passed and failed, and nothing else", t_expected),
+    CLAIM("the exit code is that of the worst outcome", t_exit_code),
     CLAIM("every outcome has its name", t_names),
-    CLAIM("results are freed whole", t_free),
+    CLAIM("results are freed completely", t_free),
 };
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* t_qa.c - claims about `holorun qa` as a process: verdicts, exit codes, many at once, what it leaves behind. */
+/* t_qa.c - claims about `holorun qa` as a process: outcomes, exit codes, workers, what it leaves behind. */
 #include "check.h"
 #include "qa_program.h"
 
@@ -11,7 +11,7 @@
 
 #define FOCUS CLICK(400, 400)
 
-/* A key press for each letter, as the client wrote it. */
+/* The client logs a key press for each letter. */
 #define TYPED "grep -c key_press \"$HOME/events.jsonl\" | grep -qx 5"
 
 static const char each_verdict[] =
@@ -84,7 +84,7 @@ static void t_exit_codes(void **state)
     qa_program_close(&q);
 }
 
-/* The same verdicts, answers and actions whether a test is alone or in a crowd. */
+/* Outcomes, answers and actions do not depend on the number of workers. */
 static void t_many(void **state)
 {
     (void)state;
@@ -138,7 +138,7 @@ static void t_setup(void **state)
     qa_program_close(&q);
 }
 
-/* Passed at the second attempt: another screen, or other words. */
+/* Passed on the retry: another screen, or another reply. */
 static void t_flaky(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void t_flaky(void **state)
     qa_program_close(&q);
 }
 
-/* Two tests of one secret: typed in both, and in nothing that is written or inherited. */
+/* A secret of two tests: typed in both, and in nothing that is written or inherited. */
 static void t_secret(void **state)
 {
     (void)state;
@@ -182,7 +182,7 @@ static void t_secret(void **state)
     qa_program_close(&q);
 }
 
-/* What a file of the results holds; the caller frees it. */
+/* The content of a file of the results; the caller frees it. */
 static char *report_text(const struct qa_program *q, const char *name)
 {
     char *file = xasprintf("out.d/%s", name), *path = xvfb_place(&q->x, file), *text = NULL;
@@ -193,7 +193,7 @@ static char *report_text(const struct qa_program *q, const char *name)
     return text ? text : xstrdup("");
 }
 
-/* What a setup wrote before it failed is told, a test's as well as the suite's; the secret in it is not. */
+/* The output of a failed setup, of a test or of the suite, is shown with secrets masked. */
 static void t_secret_setup(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void t_secret_setup(void **state)
     qa_program_close(&q);
 }
 
-/* What a person wants to see first: the screen of the moment in which it went wrong, and the end of the log. */
+/* The final screen, and the end of the log. */
 static void t_picture(void **state)
 {
     (void)state;
@@ -286,7 +286,7 @@ static void wait_for_a_run(const struct qa_program *q)
     free(runs);
 }
 
-/* The reports are those of this run, even where nothing of an earlier one has come to pass again. */
+/* Reports of an earlier run do not survive. */
 static void t_kept(void **state)
 {
     (void)state;
@@ -387,22 +387,21 @@ static void t_list(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("each verdict: passed, failed, claimed, turned round, error; reports for its owner alone",
+    CLAIM("each outcome: passed, failed, claimed, expect_fail, error; only the owner can read the reports",
           t_verdicts),
-    CLAIM("the exit code says what came of all of them", t_exit_codes),
-    CLAIM("eight at once end like one after the other", t_many),
-    CLAIM("setup once and for each, teardown whatever came of it", t_setup),
-    CLAIM("what passes at the second attempt is flaky", t_flaky),
-    CLAIM("a secret of two tests is typed in both, and stands in no report, no run and no environment",
-          t_secret),
-    CLAIM("what a failed setup wrote is told without the secret in it", t_secret_setup),
-    CLAIM("what failed is shown as it was at the end, unless the last screenshot does; runs lie in folders "
-          "of their tests",
+    CLAIM("the exit code sums up all tests", t_exit_codes),
+    CLAIM("eight workers give the same results as one", t_many),
+    CLAIM("setup runs once and for each test, teardown whatever the outcome", t_setup),
+    CLAIM("a test that passes only on a retry is flaky", t_flaky),
+    CLAIM("a secret of two tests is typed in both, and is in no report, run or environment", t_secret),
+    CLAIM("the output of a failed setup is shown with its secret masked", t_secret_setup),
+    CLAIM("a failed test shows its final screen unless the last screenshot does; runs are in folders of "
+          "their tests",
           t_picture),
-    CLAIM("a suite whose setup fails: every test an error in new reports, teardown done", t_kept),
-    CLAIM("a signal stops all, what did not begin is skipped, teardown is done all the same", t_stopped),
-    CLAIM("killed in the middle it leaves reports that say so, no process, no lock, no folder", t_killed),
-    CLAIM("--list says what would run, and a wrong key is named with the right one", t_list),
+    CLAIM("if the suite's setup fails every test is an error in new reports, and teardown runs", t_kept),
+    CLAIM("a signal stops all tests, skips those that have not started, and teardown runs", t_stopped),
+    CLAIM("a killed run leaves reports that say so, and no process, lock or folder", t_killed),
+    CLAIM("--list shows what would run, and a misspelled key is named with the right one", t_list),
 };
 
 int main(int argc, char **argv)

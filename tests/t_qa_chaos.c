@@ -1,8 +1,8 @@
-/* t_qa_chaos.c - claims about `holorun qa` when something under it dies at a random moment: the program itself, an X server, a
- * window manager, the program under test, or the room on the disk.
+/* t_qa_chaos.c - claims about `holorun qa` when something under it dies at a random moment: the program
+ * itself, an X server, a window manager, the program under test, or the disk is full.
  *
- * Four tests run at once; each types five letters twice with pauses, and its check counts them.  HOLORUN_MOMENTS says how
- * many moments (10; `make qa-chaos` takes 30).
+ * Four tests run at once; each types five letters twice with pauses, and its check counts them.
+ * HOLORUN_MOMENTS says how many moments (10; `make qa-chaos` takes 30).
  */
 #include "check.h"
 #include "qa_program.h"
@@ -38,7 +38,7 @@ static void open_suite(struct qa_program *q)
         qa_program_reply(q, *id, CLICK(400, 400) TYPE("hello") WAIT(1) TYPE("hello") ANSWER("Done."));
 }
 
-/* Kills one process of this name that has the mark, at random. */
+/* Kills a random one of the marked processes of this name. */
 static bool kill_one(const struct qa_program *q, const char *comm, uint64_t *random)
 {
     pid_t found[64];
@@ -60,7 +60,7 @@ static void fill_disk(const char *dir)
     free(path);
 }
 
-/* Whatever died: a test that is not passed failed or has an error, and has a reason. */
+/* Whatever died: a test that did not pass failed or is an error, and has a reason. */
 static int count_bad(const struct qa_program *q)
 {
     int bad = 0;
@@ -136,7 +136,7 @@ static void t_moments(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("something dies at random moments: the right verdict, nothing left, the other tests unharmed",
+    CLAIM("something dies at a random moment: the right outcome, nothing left behind, other tests unharmed",
           t_moments),
 };
 

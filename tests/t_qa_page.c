@@ -1,5 +1,5 @@
-/* t_qa_page.c - the suite's page and GitHub's summary: complete, of bounded size, and proof against hostile text; and
- * what becomes of reports that cannot be written. */
+/* t_qa_page.c - the suite's page and GitHub's summary: complete, of bounded size, safe against hostile
+ * text; and reports that cannot be written. */
 #include "base/file.h"
 #include "base/image.h"
 #include "qa/report/report.h"
@@ -18,7 +18,8 @@ static const char hostile[] =
     "</script></pre><script>alert(1)</script>\"'><img src=http://x/y onerror=alert(2)> {{tests}} "
     "| a | [x](javascript:alert(3)) `b` <!-- &amp; \x1b[2J\xff";
 
-/* A run on disk with n screenshots of w x h pixels, each of noise where `noisy` (which no PNG makes shorter). */
+/* A run on disk with n screenshots of w x h pixels, each of noise where `noisy` (which no PNG makes
+ * shorter). */
 static char *run_with(const struct fixture *m, const char *name, int n, int w, int h, bool noisy)
 {
     struct err e = ERR_INIT;
@@ -52,7 +53,7 @@ static char *run_with(const struct fixture *m, const char *name, int n, int w, i
     return run;
 }
 
-/* ---- the page ------------------------------------------------------------------------------------------------------- */
+/* ---- the page ------------------------------------------------------------------------------------ */
 
 static void t_page(void **state)
 {
@@ -177,7 +178,8 @@ static void t_self_contained(void **state)
     fixture_free(m);
 }
 
-/* Noise is what no PNG makes shorter: 48 runs of it are 230 MB, the page stays below its limit and links to the rest. */
+/* PNG cannot compress noise: 48 runs of it are 230 MB.  The page stays below its limit and links to the
+ * rest. */
 static void t_size(void **state)
 {
     (void)state;
@@ -215,7 +217,7 @@ static void t_shrink(void **state)
     image_free(&in);
 }
 
-/* ---- GitHub --------------------------------------------------------------------------------------------------------- */
+/* ---- GitHub -------------------------------------------------------------------------------------- */
 
 static void t_github(void **state)
 {
@@ -273,9 +275,9 @@ static void t_github_limit(void **state)
     fixture_free(m);
 }
 
-/* ---- disks that are full -------------------------------------------------------------------------------------------- */
+/* ---- disks that are full ------------------------------------------------------------------------- */
 
-/* While no file may be longer than `most` bytes: how many reports failed, and the one line that tells it. */
+/* With files limited to `most` bytes: how many reports failed, and the message. */
 static int failing_within(const struct fixture *m, const struct report_paths *wanted, long most,
                           struct err *e)
 {
@@ -331,17 +333,17 @@ static void t_full_disk(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("the page tells figures, reasons, checks, steps and screenshots, and leads to each run's own",
+    CLAIM("the page has counts, reasons, checks, steps and screenshots, and links to each run's page",
           t_page),
-    CLAIM("tests that want a look come first, then flaky ones, then the rest", t_order),
+    CLAIM("tests that need attention come first, then flaky ones, then the rest", t_order),
     CLAIM("hostile text from suite, program and model stays text, on the page and in the summary",
           t_page_hostile),
-    CLAIM("the page asks for nothing outside itself and runs no script but its own", t_self_contained),
+    CLAIM("the page loads nothing from outside and runs only its own script", t_self_contained),
     CLAIM("the page stays below 20 MB whatever its pictures are", t_size),
-    CLAIM("a picture is shrunk to means of its pixels", t_shrink),
-    CLAIM("GitHub's summary is appended, failures first", t_github),
-    CLAIM("GitHub's summary stays below 1 MiB and says what it leaves out", t_github_limit),
-    CLAIM("a report that cannot be written is one line, and harms neither the others nor its old self",
+    CLAIM("an image shrinks to the means of its pixels", t_shrink),
+    CLAIM("GitHub's summary is appended to, failures first", t_github),
+    CLAIM("GitHub's summary stays below 1 MiB and counts what it leaves out", t_github_limit),
+    CLAIM("a report that cannot be written is one message, and leaves the others and its old file intact",
           t_full_disk),
 };
 

@@ -1,4 +1,4 @@
-/* t_qa_progress.c - what stands on a terminal while a suite runs: whole lines, a bar below them, nothing that steers it. */
+/* t_qa_progress.c - the terminal while a suite runs: whole lines, a bar below them, no control sequences. */
 #include "base/file.h"
 #include "qa/report/progress.h"
 
@@ -10,9 +10,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ---- live ----------------------------------------------------------------------------------------------------------- */
+/* ---- live ---------------------------------------------------------------------------------------- */
 
-/* What `show` writes to stderr, which is a file meanwhile. */
+/* What `show` writes to stderr. */
 static char *shown(void (*show)(struct fixture *m), struct fixture *m)
 {
     char *path = fixture_path(m, "stderr"), *text;
@@ -83,7 +83,7 @@ static void t_live(void **state)
     fixture_free(m);
 }
 
-/* A terminal of 100 columns in place of stderr; what it gets is read as it comes, since it holds little. */
+/* A terminal of 100 columns instead of stderr; it is read at once, since its buffer is small. */
 struct terminal {
     int master;
     char *text;
@@ -161,10 +161,9 @@ static void t_terminal(void **state)
     fixture_free(m);
 }
 
-/* --rerun-failed takes either report and finds the same in them. */
 static const struct CMUnitTest tests[] = {
     CLAIM("a terminal has a bar below the lines, in colour unless NO_COLOR is set", t_terminal),
-    CLAIM("lines of tests that end at once stay whole, and no id steers the terminal", t_live),
+    CLAIM("lines of tests that end at the same time do not mix, and no id controls the terminal", t_live),
 };
 
 int main(int argc, char **argv)

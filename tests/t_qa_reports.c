@@ -1,4 +1,4 @@
-/* t_qa_reports.c - what people and CI read of a suite: valid for whoever reads it, whatever programs and models have said. */
+/* t_qa_reports.c - reports of a suite are valid, whatever programs and models write. */
 #include "base/file.h"
 #include "qa/report/artifacts.h"
 #include "qa/report/report.h"
@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 
-/* ---- JUnit ---------------------------------------------------------------------------------------------------------- */
+/* ---- JUnit --------------------------------------------------------------------------------------- */
 
 static void validate(const struct fixture *m, const char *name)
 {
@@ -61,7 +61,7 @@ static void t_junit(void **state)
     fixture_free(m);
 }
 
-/* Retries hide nothing: also of a test that failed every time each attempt is there. */
+/* Retries hide nothing: every attempt is there. */
 static void t_reruns(void **state)
 {
     (void)state;
@@ -87,7 +87,7 @@ static void t_reruns(void **state)
     fixture_free(m);
 }
 
-/* The only lines CI acts on are ours: pictures that exist, the newest first, as seen from the job's folder. */
+/* CI acts only on our lines: existing pictures, the newest first, relative to the job's folder. */
 static void t_attachments(void **state)
 {
     (void)state;
@@ -129,7 +129,7 @@ static void t_attachments(void **state)
     fixture_free(m);
 }
 
-/* ---- anything may stand in a text ----------------------------------------------------------------------------------- */
+/* ---- anything may stand in a text ---------------------------------------------------------------- */
 
 static void look_xml(const struct fixture *m)
 {
@@ -167,7 +167,7 @@ static void t_json_anything(void **state)
     fixture_random(40, look_json);
 }
 
-/* As a harness reads it: the plan, as many test lines in order, and nothing else but blocks of two spaces. */
+/* As a harness reads it: the plan, that many test lines in order, and indented blocks. */
 static void look_tap(const struct fixture *m)
 {
     char *text = fixture_report(m, "results.tap", report_tap), *save = NULL;
@@ -227,7 +227,7 @@ static void t_json(void **state)
     fixture_free(m);
 }
 
-/* ---- words ---------------------------------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------------- */
 
 static void cleaned(const char *in, size_t most, const char *out)
 {
@@ -277,56 +277,24 @@ static void t_why(void **state)
         char *answer, *error;
         const char *why, *kind;
     } rows[] = {
-        {OUTCOME_FAILED,
-         {ANSWER_NO, ANSWER_NO},
-         "answered",
-         NULL,
-         NULL,
-         "shell: true: no (and 1 more)",
-         "check:shell"},
-        {OUTCOME_FAILED,
-         {ANSWER_YES, ANSWER_NO},
-         "answered",
-         NULL,
-         NULL,
-         "judge: is it there: no",
-         "check:judge"},
-        {OUTCOME_FAILED,
-         {ANSWER_YES, ANSWER_YES},
-         "infeasible",
-         answer,
-         NULL,
-         "the agent says that the task is infeasible: There is no such page.",
-         "agent"},
-        {OUTCOME_INCONCLUSIVE,
-         {ANSWER_NOT_ASKED, ANSWER_YES},
-         "steps",
-         NULL,
-         NULL,
-         "the agent did not finish: step budget used up",
-         "inconclusive"},
-        {OUTCOME_INCONCLUSIVE,
-         {ANSWER_NOT_ASKED, ANSWER_YES},
-         "answered",
-         NULL,
-         NULL,
-         "a check was not run",
-         "inconclusive"},
-        {OUTCOME_ERROR,
-         {ANSWER_ERROR, ANSWER_YES},
-         "answered",
-         NULL,
-         NULL,
-         "shell: true: the check could not be run",
-         "check:shell"},
-        {OUTCOME_ERROR, {ANSWER_YES, ANSWER_YES}, "failed", NULL, gone, "no such key", "error"},
-        {OUTCOME_CLAIMED,
-         {ANSWER_YES, ANSWER_YES},
-         "answered",
-         NULL,
-         NULL,
-         "no check confirms what the agent says",
-         "claimed"},
+        /* clang-format off */
+        {OUTCOME_FAILED, {ANSWER_NO, ANSWER_NO}, "answered", NULL, NULL,
+         "shell: true: no (and 1 more)", "check:shell"},
+        {OUTCOME_FAILED, {ANSWER_YES, ANSWER_NO}, "answered", NULL, NULL,
+         "judge: is it there: no", "check:judge"},
+        {OUTCOME_FAILED, {ANSWER_YES, ANSWER_YES}, "infeasible", answer, NULL,
+         "the agent says that the task is infeasible: There is no such page.", "agent"},
+        {OUTCOME_INCONCLUSIVE, {ANSWER_NOT_ASKED, ANSWER_YES}, "steps", NULL, NULL,
+         "the agent did not finish: step budget used up", "inconclusive"},
+        {OUTCOME_INCONCLUSIVE, {ANSWER_NOT_ASKED, ANSWER_YES}, "answered", NULL, NULL,
+         "a check was not run", "inconclusive"},
+        {OUTCOME_ERROR, {ANSWER_ERROR, ANSWER_YES}, "answered", NULL, NULL,
+         "shell: true: the check could not be run", "check:shell"},
+        {OUTCOME_ERROR, {ANSWER_YES, ANSWER_YES}, "failed", NULL, gone,
+         "no such key", "error"},
+        {OUTCOME_CLAIMED, {ANSWER_YES, ANSWER_YES}, "answered", NULL, NULL,
+         "no check confirms what the agent says", "claimed"},
+        /* clang-format on */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         m->results[0].outcome = rows[i].outcome;
@@ -343,7 +311,7 @@ static void t_why(void **state)
     fixture_free(m);
 }
 
-/* ---- read again ----------------------------------------------------------------------------------------------------- */
+/* ---- read again ---------------------------------------------------------------------------------- */
 
 static void t_earlier(void **state)
 {
@@ -372,13 +340,13 @@ static const struct CMUnitTest tests[] = {
     CLAIM("outcomes and durations of an earlier run are read from its results.json", t_earlier),
     CLAIM("each outcome has a reason in words and one for machines", t_why),
     CLAIM("JUnit XML has each outcome in the element CI expects, and is valid for Jenkins", t_junit),
-    CLAIM("a test that failed every time has all its attempts in JUnit", t_reruns),
-    CLAIM("what CI attaches are the run's own pictures, and no file a program has named", t_attachments),
-    CLAIM("JUnit XML is valid whatever stands in names, answers and outputs", t_xml_anything),
-    CLAIM("JSON can be read whatever stands in it", t_json_anything),
-    CLAIM("JSON has ids, outcomes and all else in a fixed order", t_json),
-    CLAIM("TAP has as many tests as its plan says, whatever stands in them", t_tap_anything),
-    CLAIM("texts lose what steers terminals and readers, and are cut between characters", t_words),
+    CLAIM("JUnit has all attempts of a test that failed every time", t_reruns),
+    CLAIM("CI attaches only the run's own pictures, no file that a program names", t_attachments),
+    CLAIM("JUnit XML is valid whatever names, answers and outputs contain", t_xml_anything),
+    CLAIM("JSON is valid whatever its texts contain", t_json_anything),
+    CLAIM("JSON has all keys in a fixed order", t_json),
+    CLAIM("TAP has as many tests as its plan, whatever their texts contain", t_tap_anything),
+    CLAIM("texts are cleaned of control sequences and cut between characters", t_words),
 };
 
 int main(int argc, char **argv)

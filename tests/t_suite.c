@@ -1,4 +1,4 @@
-/* t_suite.c - claims about suites of tests: how they are read, and what is said of wrong ones. */
+/* t_suite.c - claims about reading suites, and the messages for wrong ones. */
 #include "check.h"
 
 #include "suite_fixture.h"
@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* ---- wrong suites ------------------------------------------------------------------------------------------- */
+/* ---- wrong suites -------------------------------------------------------------------------------- */
 
 #define TEST   "tests:\n  - id: a\n    task: t\n" /* three lines; more keys of the test follow */
 #define CHECKS TEST "    checks:\n"               /* line 4; checks from line 5 */
@@ -93,7 +93,7 @@ static const struct {
     {TEST "    tags: [[a]]\n", "4: key 'tags': expected a tag, or a list of them"},
     {TEST "    expect_fail: perhaps\n", "4: key 'expect_fail': expected yes or no"},
     {TEST "    matrix: [a]\n", "4: key 'matrix': expected variables and values"},
-    {TEST "    matrix: { id: [a] }\n", "4: key 'id': expected the name of a variable: small letters"},
+    {TEST "    matrix: { id: [a] }\n", "4: key 'id': expected a variable's name: lower-case letters"},
     {TEST "    matrix: { page: [] }\n", "4: key 'page': expected values of one line, in a list or as 1..20"},
     {TEST "    matrix: { page: [{ a: b }] }\n", "4: key 'page': expected values of one line"},
     {TEST "    matrix: { n: 9..1 }\n", "4: key 'n': expected an ascending range, not '9..1'"},
@@ -155,7 +155,7 @@ static const struct {
     {"tests:\n  - id: a\n    spec: no.md\n", ""},
 };
 
-/* 1 when it is not refused in these words. */
+/* 1: it is not refused with this message. */
 static int unlike(const char *text, size_t len, const char *says)
 {
     struct err e = ERR_INIT;
@@ -217,7 +217,7 @@ static void t_large(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* What is written for no test in particular is looked at, too; and no message shows what may be a secret. */
+/* The suite's own keys are checked even if every test overrides them; no message shows a secret. */
 static void t_secret_kept(void **state)
 {
     (void)state;
@@ -235,7 +235,7 @@ static void t_secret_kept(void **state)
     }
 }
 
-/* ---- what is read ------------------------------------------------------------------------------------------- */
+/* ---- what is read -------------------------------------------------------------------------------- */
 
 static const char full[] = "suite:\n"
                            "  name: nimbus\n"
@@ -415,7 +415,7 @@ static void t_checks(void **state)
     suite_free(s);
 }
 
-/* ---- variables and matrices --------------------------------------------------------------------------------- */
+/* ---- variables and matrices ---------------------------------------------------------------------- */
 
 static void t_variables(void **state)
 {
@@ -495,14 +495,14 @@ static void t_stdin(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a wrong suite is refused with its line, its key and what was expected", t_wrong),
-    CLAIM("sizes and depths have limits", t_large),
-    CLAIM("a message never shows what may be a secret", t_secret_kept),
-    CLAIM("every key of a suite is read, and holds for its tests", t_suite_keys),
-    CLAIM("every key of a test is read, and comes before its suite's", t_test_keys),
+    CLAIM("sizes and depths are limited", t_large),
+    CLAIM("no message shows what may be a secret", t_secret_kept),
+    CLAIM("every key of a suite is read and is a default for its tests", t_suite_keys),
+    CLAIM("every key of a test is read and overrides its suite's", t_test_keys),
     CLAIM("every kind of check is read with all its keys", t_checks),
-    CLAIM("variables are put in, and all other braces stay", t_variables),
-    CLAIM("a matrix is one test for each combination", t_matrix),
-    CLAIM("a suite from stdin has its files in the current folder", t_stdin),
+    CLAIM("variables are expanded, and all other braces stay", t_variables),
+    CLAIM("a matrix makes one test for each combination", t_matrix),
+    CLAIM("paths of a suite from stdin are relative to the current folder", t_stdin),
 };
 
 int main(int argc, char **argv)

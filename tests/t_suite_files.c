@@ -1,4 +1,4 @@
-/* t_suite_files.c - our own suites (tests/suites) can be read, and are what their makers would make again. */
+/* t_suite_files.c - our own suites (tests/suites) are valid and up to date with their generators. */
 #include "check.h"
 
 #include "base/err.h"
@@ -26,7 +26,7 @@ static void t_read(void **state)
             const struct test *t = &s->tests[i];
             assert_string_equal(t->display, "xvfb:640x480");
             assert_true(t->n_checks > 0 && !check_asks_model(t->checks[0].kind));
-            /* every variable found its value */
+            /* all variables are expanded */
             assert_null(strstr(t->checks[0].text, "{title}"));
             assert_null(strstr(t->start, "{page}"));
             assert_null(strstr(t->window, "{says}"));

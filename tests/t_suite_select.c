@@ -1,4 +1,4 @@
-/* t_suite_select.c - claims about tests as Markdown files, which tests of a suite run, and how they are listed. */
+/* t_suite_select.c - claims about specs, the selection of tests, and lists of them. */
 #include "check.h"
 
 #include "base/file.h"
@@ -9,7 +9,7 @@
 #include <jansson.h>
 #include <unistd.h>
 
-/* ---- specs -------------------------------------------------------------------------------------------------- */
+/* ---- specs --------------------------------------------------------------------------------------- */
 
 static struct suite *suite_at(const char *text)
 {
@@ -115,7 +115,7 @@ static void t_wrong_specs(void **state)
     assert_int_equal(e.kind, ERR_USAGE);
 }
 
-/* ---- which tests run ---------------------------------------------------------------------------------------- */
+/* ---- which tests run ----------------------------------------------------------------------------- */
 
 static const char many[] = "suite: { name: n }\n"
                            "tests:\n"
@@ -124,7 +124,7 @@ static const char many[] = "suite: { name: n }\n"
                            "  - { id: search, task: t, tags: [slow] }\n"
                            "  - { id: page, task: t, matrix: { n: 1..3 } }\n";
 
-/* Ids of those that are chosen, each with a space behind it, or the error. */
+/* Ids of the selected tests, each followed by a space, or the error. */
 static const char *chosen(const char *text, struct suite_selection c)
 {
     static char ids[1000];
@@ -312,9 +312,9 @@ static void t_shards_by_time(void **state)
     assert_string_equal(chosen(many, c), "page-1 page-2 ");
 }
 
-/* ---- lists, warnings, help ---------------------------------------------------------------------------------- */
+/* ---- lists, warnings, help ----------------------------------------------------------------------- */
 
-/* What goes to f, or to stderr: the caller frees it. */
+/* What suite_print() writes; the caller frees it. */
 static char *printed(const struct suite *s, bool json)
 {
     char *text = NULL;
@@ -387,7 +387,7 @@ static void t_warnings(void **state)
     suite_free(s);
 }
 
-/* Keys as refusals list them, each with a word in the help. */
+/* Every key that a message lists must be in the help. */
 static void t_help(void **state)
 {
     (void)state;
@@ -443,18 +443,18 @@ static void t_examples(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a spec is put together for a tester who knows nothing but the screen", t_spec),
-    CLAIM("a wrong spec is refused with its line and the suite's", t_wrong_specs),
-    CLAIM("tests are chosen by id and tag", t_only),
-    CLAIM("what an earlier run did not pass is run again", t_rerun),
+    CLAIM("a spec becomes a task for a tester who judges by the screen alone", t_spec),
+    CLAIM("a wrong spec is refused with its line and the suite's line", t_wrong_specs),
+    CLAIM("tests are selected by id and tag", t_only),
+    CLAIM("tests that did not pass in an earlier run are selected", t_rerun),
     CLAIM("the results.json of a run says what to run again and how long each test takes", t_round_trip),
     CLAIM("a file that is no results.json is refused with its line", t_wrong_reports),
     CLAIM("every test is in exactly one shard", t_shards),
-    CLAIM("a list has a line for each test that is chosen, and no control characters", t_list),
-    CLAIM("tests that only a model's word can pass are warned of", t_warnings),
-    CLAIM("the help has every key", t_help),
+    CLAIM("a list has a line for each selected test, and no control characters", t_list),
+    CLAIM("tests that only a model or the agent decides get a warning", t_warnings),
+    CLAIM("the help documents every key", t_help),
     CLAIM("the suites that come with the program can be read", t_examples),
-    CLAIM("shards by time are of equal length", t_shards_by_time),
+    CLAIM("shards by time have equal durations", t_shards_by_time),
 };
 
 int main(int argc, char **argv)

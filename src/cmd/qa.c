@@ -170,8 +170,7 @@ static void warn_of_screen_sizes(const struct qa *q)
     }
     if (odd)
         warn("this model was trained on screens of %dx%d, and %d test%s another size ('%s': %s): expect "
-             "mistakes, or "
-             "set display: xvfb:%dx%d",
+             "mistakes, or set display: xvfb:%dx%d",
              d->screen_w, d->screen_h, n, n == 1 ? " has" : "s have", odd->id, odd->display, d->screen_w,
              d->screen_h);
 }
@@ -262,7 +261,7 @@ static void finish(struct qa *q)
     getrusage(RUSAGE_SELF, &used);
     q->results.memory_peak = (size_t)used.ru_maxrss << 10;
     if (q->model.engine)
-        q->results.memory_state = engine_state_memory(q->model.engine).most;
+        q->results.memory_state = engine_state_memory(q->model.engine).peak;
     reports_save(&q->reports, &q->results);
     progress_summary(q->progress, &q->results, q->reports.paths.html);
     if (q->s.run.json) /* works even if the disk is full */

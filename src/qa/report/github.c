@@ -106,7 +106,7 @@ static void put_heading(struct buf *b, const struct results *r)
         any = any || n;
     }
     bar_time(r->seconds, took);
-    buf_printf(b, "%s\n\n%s, %d job%s, model ", any ? "" : "no tests ran", took, r->jobs,
+    buf_printf(b, "%s\n\n%s, %d worker%s, model ", any ? "" : "no tests ran", took, r->jobs,
                r->jobs == 1 ? "" : "s");
     put_line(b, r->model, ID);
     buf_puts(b, "\n");

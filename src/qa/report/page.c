@@ -3,7 +3,7 @@
  *
  * The page is self-contained and opens from disk; it links to the pages of the runs for their steps.
  * Tests that need attention come first, open and with their last screenshots, then flaky tests; each of
- * the others is a line that opens. The script adds a filter by outcome and a search.
+ * the others is a line that opens.  The script adds a filter by outcome and a search.
  */
 #include "qa/report/page.h"
 

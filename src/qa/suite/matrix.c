@@ -57,7 +57,7 @@ static int read_axis(struct suite_reader *r, struct suite_matrix *m)
 {
     if (!vars_is_name(r->n->key) || !strcmp(r->n->key, "id") || !strcmp(r->n->key, "dir"))
         return doc_fault(r->y, r->n, r->e,
-                         "expected the name of a variable: small letters, digits and _, not id or dir");
+                         "expected a variable's name: lower-case letters, digits and _, not id or dir");
     if (m->n == SUITE_MAX_AXES)
         return doc_fault(r->y, r->n, r->e, "expected at most %d axes in a matrix", SUITE_MAX_AXES);
     struct axis *a = &m->axes[m->n++];

@@ -7,7 +7,7 @@
  *     viewport: { width: 1280, height: 720 }
  *     credentials: [USER, PASSWORD]
  *     ---
- *     # Who is logged out sees no dashboard
+ *     # The dashboard requires a login
  *     ## Setup
  *     ## Task
  *     ## Expected Result
