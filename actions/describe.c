@@ -154,12 +154,6 @@ void action_describe(const struct action *a, struct buf *out)
 
 /* ---- for the trace ---------------------------------------------------------------------------- */
 
-static void put_string_member(struct buf *out, const char *key, const char *s)
-{
-    buf_printf(out, ", \"%s\": ", key);
-    buf_put_json(out, s, strlen(s));
-}
-
 static void put_keys_member(struct buf *out, const char *key, const uint32_t *keys, int n)
 {
     buf_printf(out, ", \"%s\": [", key);
@@ -192,7 +186,7 @@ void action_to_json(const struct action *a, struct buf *out)
         buf_putc(out, ']');
     }
     if (button)
-        put_string_member(out, "button", button_name(a->button));
+        buf_put_member(out, "button", button_name(a->button));
     if (a->kind == ACT_CLICK || a->kind == ACT_KEY)
         buf_printf(out, ", \"count\": %d", a->count);
     if (a->nkeys)
@@ -204,14 +198,14 @@ void action_to_json(const struct action *a, struct buf *out)
     if (a->kind == ACT_SCROLL)
         buf_printf(out, ", \"dx\": %d, \"dy\": %d", a->dx, a->dy);
     if (a->text)
-        put_string_member(out, "text", a->text);
+        buf_put_member(out, "text", a->text);
     if (a->kind == ACT_TYPE)
         buf_printf(out, ", \"press_enter\": %s, \"overwrite\": %s", a->press_enter ? "true" : "false",
                    a->overwrite ? "true" : "false");
     if (a->ms)
         buf_printf(out, ", \"ms\": %u", a->ms);
     if (*a->element)
-        put_string_member(out, "element", a->element);
+        buf_put_member(out, "element", a->element);
     buf_putc(out, '}');
 }
 

@@ -19,18 +19,17 @@ static enum action_fault bind_function(struct parse *p, json_t *call)
     args = args ? args : json_object_get(call, "parameters");
     if (!name)
         return parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
+    json_t *inner = NULL;
+    enum action_fault f = FAULT_NONE;
     if (json_is_string(args)) {
-        json_t *inner;
-        enum action_fault f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
-        if (!f && !json_is_object(inner))
-            f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
-        f = f ? f : bind_call(p, name, inner, NULL);
-        json_decref(inner);
-        return f;
+        f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
+        args = inner;
     }
-    if (args && !json_is_object(args))
-        return parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
-    return bind_call(p, name, args, NULL);
+    if (!f && args && !json_is_object(args))
+        f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
+    f = f ? f : bind_call(p, name, args, NULL);
+    json_decref(inner);
+    return f;
 }
 
 enum action_fault parse_function_object(struct parse *p, json_t *root)

@@ -77,13 +77,15 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
 
 /* The server applies the pointer mapping to XTEST too: with a left-handed mapping button 1 is pressed as 3.
  * */
-static int physical_button(struct screen *s, int button)
+static int physical_button(struct screen *s, int button, struct err *e)
 {
     unsigned char map[256];
     int n = XGetPointerMapping(s->dpy, map, sizeof map);
     for (int i = 0; i < n && i < HELD_BUTTONS - 1; i++)
         if (map[i] == button)
             return i + 1;
+    err_set(e, ERR_FAILED, "mouse button %d does not exist or is switched off in the pointer mapping",
+            button);
     return 0;
 }
 
@@ -107,10 +109,9 @@ int screen_button(struct screen *s, int button, bool down, struct err *e)
 {
     if (screen_alive(s, e))
         return -1;
-    int physical = physical_button(s, button);
+    int physical = physical_button(s, button, e);
     if (!physical)
-        return err_set(e, ERR_FAILED,
-                       "mouse button %d does not exist or is switched off in the pointer mapping", button);
+        return -1;
     return (down && keyboard_wait_modifiers(s, e)) || button_event(s, physical, down, e) ? -1 : 0;
 }
 
@@ -129,10 +130,9 @@ int screen_click(struct screen *s, int x, int y, int button, int count, struct e
         return -1;
     if (screen_wait(s, HOVER_MS, e) || keyboard_wait_modifiers(s, e))
         return -1;
-    int physical = physical_button(s, button);
+    int physical = physical_button(s, button, e);
     if (!physical)
-        return err_set(e, ERR_FAILED,
-                       "mouse button %d does not exist or is switched off in the pointer mapping", button);
+        return -1;
     for (int i = 0; i < count; i++) {
         if (i && screen_wait(s, BETWEEN_MS, e))
             return -1;
@@ -216,10 +216,10 @@ int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, stru
 
 static int wheel(struct screen *s, int button, int clicks, struct err *e)
 {
-    int physical = physical_button(s, button);
+    int physical = physical_button(s, button, NULL);
     bool shift = false;
     if (!physical && button >= 6) { /* no horizontal wheel: Shift + vertical */
-        physical = physical_button(s, button - 2);
+        physical = physical_button(s, button - 2, NULL);
         shift = physical != 0;
     }
     if (!physical)
