@@ -21,7 +21,7 @@
 
 enum { HELD_STEPS = 10 }; /* longest that a key may stay down */
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -67,7 +67,7 @@ int agent_exit_code(enum agent_status s, const struct err *e)
     return e->kind == ERR_FAILED ? ERR_MODEL : (int)e->kind; /* "it cannot be done" is for the model to say */
 }
 
-/* ---- shared by the parts ----------------------------------------------------------------------- */
+/* ---- shared by the parts --------------------------------------------------------------------- */
 
 double agent_seconds(const struct agent *a)
 {
@@ -90,7 +90,7 @@ int agent_record_fault(struct agent *a, const char *kind, const char *code, cons
     return trace_end(a->o->trace, e);
 }
 
-/* ---- record ----------------------------------------------------------------------------------- */
+/* ---- record ---------------------------------------------------------------------------------- */
 
 /* Sums of the run; a step that broke off counts as far as it went. */
 static void add_up(struct agent *a)
@@ -122,7 +122,7 @@ static int record(struct agent *a, struct err *e)
     return trace_sync(a->o->trace, e);
 }
 
-/* ---- the run ---------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static int parts_of_step(struct agent *a, struct err *e)
 {

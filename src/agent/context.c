@@ -70,7 +70,7 @@ struct context *context_new(struct llm *m, const struct dialect *d, enum window_
     return c;
 }
 
-/* ---- marks ------------------------------------------------------------------------------------ */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static struct held *share(struct held *h)
 {
@@ -177,7 +177,7 @@ int context_turns(const struct context *c)
     return c->n;
 }
 
-/* ---- the window ------------------------------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 static int images_in_view(const struct context *c)
 {
@@ -307,7 +307,7 @@ int context_recall(struct context *c, const char *lead, const char *reply, struc
     return rc;
 }
 
-/* ---- replies ---------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 static int back_before_reply(struct context *c, struct err *e)
 {
@@ -349,7 +349,7 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
     return rc;
 }
 
-/* ---- going back ------------------------------------------------------------------------------- */
+/* ---- going back ------------------------------------------------------------------------------ */
 
 /* What is in view is as it was when turn number `turn` had been observed; nothing is said. */
 static int restore_view(struct context *c, int turn, context_image *image, void *arg, struct err *e)

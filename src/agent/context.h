@@ -47,7 +47,7 @@ int context_beam_search(struct context *c, const struct beam_request *x, struct 
  * byte for byte, so that the state can simply go on. */
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e);
 
-/* ---- going back ----------------------------------------------------------------------------------------------
+/* ---- going back ---------------------------------------------------------------------------------
  *
  * To where a turn had been observed and not yet answered.  Of the last `marks` turns the states are kept: the same dice
  * give the same reply there, bit for bit.  What was given up at a cut is kept with them, a second conversation's memory

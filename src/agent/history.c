@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the list --------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 struct history_step *history_add(struct history *p, const struct history_step *step,
                                  const struct saved *saved)
@@ -58,7 +58,7 @@ void history_free(struct history *p)
     *p = (struct history){0};
 }
 
-/* ---- what a step leaves ------------------------------------------------------------------------ */
+/* ---- what a step leaves ---------------------------------------------------------------------- */
 
 void agent_history_begin(struct agent *a)
 {
@@ -125,7 +125,7 @@ void agent_history_judged(struct agent *a)
     s->tiles = a->tiles;
 }
 
-/* ---- going back ------------------------------------------------------------------------------- */
+/* ---- going back ------------------------------------------------------------------------------ */
 
 static int load_frame(const struct agent *a, int number, struct image *out, struct err *e)
 {

@@ -33,7 +33,7 @@ const char *llm_judge_name(enum llm_verdict o)
     return names[o];
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static const struct word {
     const char *text;
@@ -103,7 +103,7 @@ enum llm_verdict llm_judge_read(const char *reply, size_t len, char **reason)
     return is;
 }
 
-/* ---- asking ----------------------------------------------------------------------------------------------------- */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
 struct watch { /* looked at with every piece of text */
     const struct llm_judge_question *q;

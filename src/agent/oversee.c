@@ -45,7 +45,7 @@ const char *verdict_name(enum verdict v)
     return names[v];
 }
 
-/* ---- replies ---------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 /* The reply at hand goes to `to`; the agent is left without one. */
 static void save_reply(struct review *s, struct saved_reply *to)
@@ -96,7 +96,7 @@ static enum attempted another(struct review *s, struct err *e)
     return got;
 }
 
-/* ---- what is shown ---------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 /* Of the tokens that were sampled where a slot is. */
 static double confidence(const struct proposed_reply *t)
@@ -219,7 +219,7 @@ static void propose(const struct review *s, const struct proposed_reply *forks, 
     memcpy(p->ms, a->ms, sizeof p->ms);
 }
 
-/* ---- what is decided --------------------------------------------------------------------------- */
+/* ---- what is decided ------------------------------------------------------------------------- */
 
 /* A step's actions as JSON: one object, or a list of them. */
 static void put_actions(struct trace *t, const char *key, const struct step *step)

@@ -51,7 +51,7 @@ bool image_equal(const struct image *a, const struct image *b)
     return a->w == b->w && a->h == b->h && (a->w == 0 || !memcmp(a->rgb, b->rgb, image_bytes(a)));
 }
 
-/* ---- PNG ------------------------------------------------------------------------------------ */
+/* ---- PNG ------------------------------------------------------------------------------------- */
 
 static int decode(struct image *im, spng_ctx *ctx, const void *data, size_t len)
 {
@@ -159,7 +159,7 @@ int image_write_png(const struct image *im, const char *path, struct err *e)
     return rc;
 }
 
-/* ---- comparing and drawing ------------------------------------------------------------------ */
+/* ---- comparing and drawing ------------------------------------------------------------------- */
 
 static double tile_difference(const struct image *a, const struct image *b, int tx, int ty)
 {

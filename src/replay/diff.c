@@ -10,7 +10,7 @@
 
 static const double tile_level = 3.0; /* as an effect is judged (agent/observe.c) */
 
-/* ---- comparing ------------------------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 void diff_image(const struct run_diff *d, int side, const struct story_step *s, struct image *im)
 {
@@ -122,7 +122,7 @@ bool diff_any(const struct run_diff *d)
     return d->differing || d->end_differs;
 }
 
-/* ---- for a terminal ------------------------------------------------------------------------------------------------- */
+/* ---- for a terminal -------------------------------------------------------------------------- */
 
 static double seconds_of(const struct story_step *s)
 {

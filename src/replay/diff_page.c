@@ -24,7 +24,7 @@ struct diff_page {
 static const char *const sides[] = {"a", "b"};
 static const double tile_level = 3.0, ring = .022;
 
-/* ---- the head ------------------------------------------------------------------------------------------------------- */
+/* ---- the head -------------------------------------------------------------------------------- */
 
 static void slot_title(void *arg)
 {
@@ -64,7 +64,7 @@ static void slot_runs(void *arg)
     }
 }
 
-/* ---- a step --------------------------------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 static void put_frame(const struct diff_page *p, const struct diff_step *s, int k)
 {
@@ -193,7 +193,7 @@ static void slot_strip(void *arg)
                 p->d->steps[i].differs ? " class=\"bad\"" : "", p->d->steps[i].number);
 }
 
-/* ---- the page ------------------------------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 void diff_page_print(const struct run_diff *d, const char *title, FILE *f)
 {

@@ -28,7 +28,7 @@ struct export_options {
 
 int export_run(enum export_format f, const struct export_options *o, struct err *e);
 
-/* ---- shared by the formats: private to export*.c --------------------------------------------------------------------- */
+/* ---- shared by the formats: private to export*.c --------------------------------------------- */
 
 typedef int export_fn(const struct export_options *o, const struct story *s, struct err *e);
 export_fn export_osworld, export_holo, export_uitars, export_rl;

@@ -23,7 +23,7 @@ struct rl {
     const char *id; /* of the run */
 };
 
-/* ---- one reply ------------------------------------------------------------------------------------------------------ */
+/* ---- one reply ------------------------------------------------------------------------------- */
 
 static json_t *ids_of(const int32_t *ids, int64_t n)
 {
@@ -121,7 +121,7 @@ static int put_reply(struct rl *x, const struct turn *u, const struct conversati
     return export_line(f, line, e);
 }
 
-/* ---- the run -------------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 /* Of the replies since the last screenshot the one that became the step: with the same dice, the last such. */
 static const struct turn *reply_of(const struct rl *x, const struct turn *accept)

@@ -9,7 +9,7 @@
 
 enum { WORDS_MAX = 1 << 20 };
 
-/* ---- pyautogui ------------------------------------------------------------------------------------------------------ */
+/* ---- pyautogui ------------------------------------------------------------------------------- */
 
 /* X's name of a key as pyautogui has it. */
 static const char *python_key(const char *x, char out[32])
@@ -215,7 +215,7 @@ char *export_python(const json_t *a)
     return text;
 }
 
-/* ---- UI-TARS -------------------------------------------------------------------------------------------------------- */
+/* ---- UI-TARS --------------------------------------------------------------------------------- */
 
 static void put_place(json_t *inputs, const char *name, const json_t *a, const char *x, const char *y)
 {

@@ -14,7 +14,7 @@ struct making {
     const struct turn *open, *reply; /* not accepted yet */
 };
 
-/* ---- the conversation ------------------------------------------------------------------------------------------------ */
+/* ---- the conversation ------------------------------------------------------------------------ */
 
 static void add(struct making *m, int step, const char *lead, char *history)
 {
@@ -61,7 +61,7 @@ static void take(struct making *m, const struct turn *u)
     }
 }
 
-/* ---- what it took ---------------------------------------------------------------------------------------------------- */
+/* ---- what it took ---------------------------------------------------------------------------- */
 
 static int64_t within(int64_t v, int64_t max)
 {

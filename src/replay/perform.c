@@ -24,7 +24,7 @@ static bool is_wanted(const struct perform_options *o, const struct story_step *
     return s->number >= o->from && (!o->to || s->number <= o->to) && !s->beyond && s->nactions;
 }
 
-/* ---- the screen ----------------------------------------------------------------------------------------------------- */
+/* ---- the screen ------------------------------------------------------------------------------ */
 
 /* The pause that the run had between its steps. */
 static int keep_pace(struct performing *p, const struct story_step *s, struct err *e)
@@ -93,7 +93,7 @@ static int compare(struct performing *p, const struct story_step *s, bool *same,
     return 0;
 }
 
-/* ---- an action ------------------------------------------------------------------------------------------------------ */
+/* ---- an action ------------------------------------------------------------------------------- */
 
 static int record_action(struct performing *p, int number, int index, const struct action *a, struct err *e)
 {
@@ -181,7 +181,7 @@ static int perform_action(struct performing *p, const struct story_step *s, int 
     return rc;
 }
 
-/* ---- secrets -------------------------------------------------------------------------------------------------------- */
+/* ---- secrets --------------------------------------------------------------------------------- */
 
 static bool has_secret(const struct secrets *s, const char *name, size_t len)
 {
@@ -226,7 +226,7 @@ static int check_secrets(const struct perform_options *o, const struct story *s,
     return 0;
 }
 
-/* ---- the run -------------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static int perform_step(struct performing *p, const struct story_step *s, struct err *e)
 {

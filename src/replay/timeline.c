@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- events --------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static struct turn *add_turn(struct timeline *t, enum turn_op op, int step)
 {
@@ -194,7 +194,7 @@ static int read_turns(struct timeline *t, struct err *e)
     return check_order(t, e);
 }
 
-/* ---- numbers -------------------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 int timeline_read(struct timeline *t, const struct record *r, const int32_t *tokens, int64_t n_tokens,
                   const float *logprobs, int64_t n_logprobs, struct err *e)

@@ -39,7 +39,7 @@ void verify_note(struct verification *v, const struct difference *d)
         v->differences[v->n++] = *d;
 }
 
-/* ---- screenshots ---------------------------------------------------------------------------------------------------- */
+/* ---- screenshots ----------------------------------------------------------------------------- */
 
 /* -1: it cannot be looked at. */
 static int look(struct again *a, const struct turn *u, struct image *im)
@@ -109,7 +109,7 @@ static int observe(struct again *a, const struct turn *u, struct err *e)
     return rc;
 }
 
-/* ---- replies -------------------------------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
 /* 1234 "text" */
 static void spell(const struct again *a, int32_t id, char out[VERIFY_TEXT])
@@ -254,7 +254,7 @@ static int reply(struct again *a, const struct turn *u, struct err *e)
     return rc;
 }
 
-/* ---- the run -------------------------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static int turn(struct again *a, const struct turn *u, struct err *e)
 {

@@ -33,7 +33,7 @@ struct breakpoint {
     struct policy *policy; /* the rules that are built in */
 };
 
-/* ---- reading ---------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int compile(struct breakpoint *b, const char *pattern, struct err *e)
 {
@@ -127,7 +127,7 @@ const char *break_spec(const struct breakpoint *b)
     return b->spec;
 }
 
-/* ---- matching ---------------------------------------------------------------------------------------------- */
+/* ---- matching -------------------------------------------------------------------------------- */
 
 /* In doubt (a pattern that takes too long) it stops. */
 static bool found(const struct breakpoint *b, const char *text)

@@ -41,7 +41,7 @@ int edit_copy(struct step *to, const struct step *from, struct err *e)
     return 0;
 }
 
-/* ---- what can be run ------------------------------------------------------------------------------------- */
+/* ---- what can be run ------------------------------------------------------------------------- */
 
 static bool off(int32_t v, int size)
 {
@@ -96,7 +96,7 @@ static int check(struct action *a, const struct image *frame, struct err *e)
     return check_places(a, frame, e) || check_text(a, e) ? -1 : 0;
 }
 
-/* ---- changes ---------------------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 /* Members given over those that are there; a kind makes it another action altogether. */
 static json_t *merged(const struct action *now, const char *text, struct err *e)

@@ -41,7 +41,7 @@ void paint_end(struct paint *p)
     cairo_destroy(p->cr);
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 void paint_ink(struct paint *p, enum colour c, double alpha)
 {
@@ -101,7 +101,7 @@ void paint_shares(struct paint *p, struct box b, const struct share *s, int n)
     cairo_restore(p->cr);
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* What pango takes without complaint: valid UTF-8, no control characters but the newline. */
 static char *clean(const char *text, bool lines)
@@ -169,7 +169,7 @@ double paint_text_width(struct paint *p, struct text how, const char *text)
     return (double)width / PANGO_SCALE;
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------------------ */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 cairo_surface_t *paint_image(const struct image *im)
 {

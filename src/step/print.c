@@ -63,7 +63,7 @@ static void format(const struct page *p, const char *what, const char *fmt, ...)
     line(p, what, NULL, text);
 }
 
-/* ---- parts -------------------------------------------------------------------------------------------------- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static char *describe(const struct action *a)
 {
@@ -184,7 +184,7 @@ static void put_history(const struct page *p, const struct step_view *v, int sho
     }
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 bool step_target(const struct step_view *v, int i, bool second, int *root_x, int *root_y)
 {
@@ -249,7 +249,7 @@ void step_print_passed(FILE *f, const struct step_view *v, unsigned flags)
     free(what);
 }
 
-/* ---- a look at the target -------------------------------------------------------------------------------------- */
+/* ---- a look at the target -------------------------------------------------------------------- */
 
 enum { CELL = 4 }; /* pixels of the frame to a half block */
 

@@ -81,7 +81,7 @@ const struct history_step *scene_history(const struct step_view *v, int number)
     return NULL;
 }
 
-/* ---- layout ---------------------------------------------------------------------------------------------- */
+/* ---- layout ---------------------------------------------------------------------------------- */
 
 struct scene_layout scene_layout(const struct scene *s)
 {
@@ -118,7 +118,7 @@ struct box scene_button(const struct scene *s, int i, char *letter)
     return (struct box){x, row.y, w, row.h};
 }
 
-/* ---- drawing ----------------------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 /* Returns its width. */
 static double draw_chip(struct paint *p, double right, double y, enum colour ink, const char *text)

@@ -77,7 +77,7 @@ bool scene_target(const struct scene *s, const struct step_view *v, int i, bool 
 
 void scene_draw(struct scene *s, const struct step_view *v, cairo_surface_t *on);
 
-/* ---- gestures: true when *out is a command; else the scene has changed at most ------------------------------ */
+/* ---- gestures: true when *out is a command; else the scene has changed at most --------------- */
 
 enum scene_key { /* those that are no letter */
                  KEY_ENTER = 256,
@@ -102,7 +102,7 @@ void scene_wheel(struct scene *s, const struct step_view *v, double x, double y,
 /* What the line below the picture says where nothing is typed. */
 const char *scene_prompt(const struct scene *s);
 
-/* ---- parts of drawing, each in a file of its own --------------------------------------------------------------- */
+/* ---- parts of drawing, each in a file of its own --------------------------------------------- */
 
 void scene_draw_picture(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                         struct paint *p);

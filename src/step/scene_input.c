@@ -16,7 +16,7 @@
 
 enum { REACH = 18 }; /* how far from a target a press still takes it */
 
-/* ---- the line ------------------------------------------------------------------------------------------------- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 const char *scene_prompt(const struct scene *s)
 {
@@ -140,7 +140,7 @@ static bool line_key(struct scene *s, int key, struct step_command *out)
     return false;
 }
 
-/* ---- verbs ------------------------------------------------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 static bool say(struct step_command *out, enum step_verb verb, int n)
 {
@@ -234,7 +234,7 @@ bool scene_key(struct scene *s, const struct step_view *v, int key, struct step_
     return letter(s, v, key == KEY_ENTER ? '\n' : key < 128 ? tolower(key) : key, out);
 }
 
-/* ---- the mouse ------------------------------------------------------------------------------------------------------ */
+/* ---- the mouse ------------------------------------------------------------------------------- */
 
 static void to_frame(const struct scene *s, double x, double y, double *fx, double *fy)
 {

@@ -37,7 +37,7 @@ static void words(struct block *b, const char *title, enum face face, int lines,
     b->y += paint_text(b->p, b->x, b->y, b->w, (struct text){face, 13.5, lines, 0, INK_TEXT}, text) + 12;
 }
 
-/* ---- the action ---------------------------------------------------------------------------------------------- */
+/* ---- the action ------------------------------------------------------------------------------ */
 
 /* The members of the canonical form, but the kind, which stands above them. */
 static void fields(struct block *b, const struct action *a)
@@ -123,7 +123,7 @@ static void forks(struct block *b, const struct step_view *v)
     b->y += 8;
 }
 
-/* ---- odds ------------------------------------------------------------------------------------------------------- */
+/* ---- odds ------------------------------------------------------------------------------------ */
 
 static void odds(struct block *b, const struct alternative *a, int n, enum colour ink)
 {
@@ -158,7 +158,7 @@ static void sureness(struct block *b, const struct step_view *v)
     }
 }
 
-/* ---- cost --------------------------------------------------------------------------------------------------------- */
+/* ---- cost ------------------------------------------------------------------------------------ */
 
 struct entry {
     const char *name;

@@ -11,7 +11,7 @@
 
 enum { THUMB_W = 132, THUMB_GAP = 8, LENS = 118, LENS_ZOOM = 3 };
 
-/* ---- pictures ------------------------------------------------------------------------------------------------ */
+/* ---- pictures -------------------------------------------------------------------------------- */
 
 static cairo_surface_t *read_frame(const struct step_view *v, int number, bool small)
 {
@@ -79,7 +79,7 @@ static void draw_fitted(struct paint *p, cairo_surface_t *s, struct box b)
     cairo_restore(p->cr);
 }
 
-/* ---- marks ----------------------------------------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 bool scene_target(const struct scene *s, const struct step_view *v, int i, bool second, double *x, double *y)
 {
@@ -251,7 +251,7 @@ void scene_draw_picture(struct scene *s, const struct step_view *v, const struct
     draw_lens(s, v, l, p);
 }
 
-/* ---- the strip ---------------------------------------------------------------------------------------------------- */
+/* ---- the strip ------------------------------------------------------------------------------- */
 
 /* The newest stands at the right end when they do not all fit. */
 struct box scene_thumb(const struct scene *s, const struct step_view *v, int i)

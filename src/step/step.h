@@ -14,7 +14,7 @@
 
 enum { STEP_BREAKS = 32, STEP_ALTERNATIVES = 32, STEP_LINE = 4096 };
 
-/* ---- what is shown ----------------------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 struct step_view {
     const struct proposal *p;
@@ -37,7 +37,7 @@ bool step_target(const struct step_view *v, int i, bool second, int *root_x, int
 /* The stop flag of the run; that of the process where the proposal has none. */
 volatile int *step_stop_flag(const struct step_view *v);
 
-/* ---- what can be asked -------------------------------------------------------------------------------------- */
+/* ---- what can be asked ----------------------------------------------------------------------- */
 
 enum step_verb {
     STEP_RUN,     /* this step, as it is shown */
@@ -70,7 +70,7 @@ int step_parse(const char *line, struct step_command *out, struct err *e);
 const char *step_verb_name(enum step_verb v);
 const char *step_help(void); /* a line for each verb */
 
-/* ---- who shows it --------------------------------------------------------------------------------------------- */
+/* ---- who shows it ---------------------------------------------------------------------------- */
 
 struct step_front {   /* the first member of each front end */
     const char *name; /* "terminal" */
@@ -91,7 +91,7 @@ struct step_front *step_script(const char *path, FILE *log, struct err *e);
 /* On a terminal: commands from `in`, views to `out`. */
 struct step_front *step_terminal(int in, FILE *out, struct err *e);
 
-/* ---- the stepper ------------------------------------------------------------------------------------------------ */
+/* ---- the stepper ----------------------------------------------------------------------------- */
 
 struct stepper;
 

@@ -30,7 +30,7 @@ struct stepper {
     struct step_view view;
 };
 
-/* ---- breakpoints --------------------------------------------------------------------------------------- */
+/* ---- breakpoints ----------------------------------------------------------------------------- */
 
 static int add_break(struct stepper *s, const char *spec, struct err *e)
 {
@@ -56,7 +56,7 @@ static int clear_breaks(struct stepper *s, int n, struct err *e)
     return 0;
 }
 
-/* ---- the view ------------------------------------------------------------------------------------------- */
+/* ---- the view -------------------------------------------------------------------------------- */
 
 static void refresh(struct stepper *s, const struct proposal *p)
 {
@@ -126,7 +126,7 @@ static bool stops(struct stepper *s, const struct proposal *p)
     return false;
 }
 
-/* ---- commands -------------------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 /* Edits go to a copy, so that the model's own remains. */
 static int edit(struct stepper *s, const struct proposal *p, const struct step_command *c, struct err *e)
@@ -254,7 +254,7 @@ static int decide(struct overseer *o, const struct proposal *p, struct decision 
     return ask(s, p, d, e);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct stepper *stepper_new(struct step_front *f, const char *const *breaks, struct err *e)
 {

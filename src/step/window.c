@@ -53,7 +53,7 @@ struct window {
     Uint32 wake;
 };
 
-/* ---- where it stands ---------------------------------------------------------------------------------------------- */
+/* ---- where it stands ------------------------------------------------------------------------- */
 
 static bool overlaps(SDL_Rect a, struct screen_rect b)
 {
@@ -108,7 +108,7 @@ static SDL_Rect placed(struct window *w)
     return r;
 }
 
-/* ---- drawing -------------------------------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 /* With the lock held: the view may be drawn. */
 static void draw_view(struct window *w)
@@ -149,7 +149,7 @@ static void present(struct window *w)
     SDL_UpdateWindowSurface(w->sdl);
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int key_of(const SDL_KeyboardEvent *k)
 {
@@ -255,7 +255,7 @@ static void take_event(struct window *w, const SDL_Event *ev)
     w->dirty = true;
 }
 
-/* ---- the thread --------------------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static int open_window(struct window *w)
 {
@@ -359,7 +359,7 @@ static void *window_thread(void *arg)
     return NULL;
 }
 
-/* ---- the front end -------------------------------------------------------------------------------------------------------- */
+/* ---- the front end --------------------------------------------------------------------------- */
 
 static void wait_a_little(struct window *w)
 {

@@ -45,7 +45,7 @@ struct frames {
     struct err failure; /* kind ERR_NONE until something failed */
 };
 
-/* ---- the worker ----------------------------------------------------------------------------- */
+/* ---- the worker ------------------------------------------------------------------------------ */
 
 static int write_frame(struct frames *f, const struct job *j, struct err *e)
 {
@@ -92,7 +92,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* ---- the caller's side ---------------------------------------------------------------------- */
+/* ---- the caller's side ----------------------------------------------------------------------- */
 
 struct frames *frames_open(const char *dir, struct err *e)
 {

@@ -14,7 +14,7 @@ static const struct {
                     {"write", "deciding"},
                     {"act", "acting"}};
 
-/* ---- text ----------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* For element content and for attributes in double quotes alike. */
 void page_text(FILE *f, const char *s)
@@ -91,7 +91,7 @@ void page_bar(FILE *f, const double ms[PHASES])
     fputs("</dl>\n", f);
 }
 
-/* ---- pictures and markers --------------------------------------------------------------------- */
+/* ---- pictures and markers -------------------------------------------------------------------- */
 
 /* Width and height from the first chunk of a PNG, which must be IHDR. */
 struct page_size page_png_size(const unsigned char *s, size_t n)
@@ -150,7 +150,7 @@ void page_marker(FILE *f, const json_t *action, struct page_size size, double sc
     fputs("</g>", f);
 }
 
-/* ---- the page --------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 void page_nonce(char nonce[33])
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- fields --------------------------------------------------------------------------------- */
+/* ---- fields ---------------------------------------------------------------------------------- */
 
 const char *field_text(const json_t *object, const char *key)
 {
@@ -31,7 +31,7 @@ bool field_bool(const json_t *object, const char *key)
     return json_is_true(json_object_get(object, key));
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int add_event(struct record *r, json_t *fields)
 {
@@ -131,7 +131,7 @@ int record_frame(const struct record *r, int number, char **png, size_t *len, st
     return rc;
 }
 
-/* ---- the newest run ------------------------------------------------------------------------- */
+/* ---- the newest run -------------------------------------------------------------------------- */
 
 /* Run names begin with their UTC time, so the newest is the greatest; other folders do not look like it. */
 static bool is_run_name(const char *name)

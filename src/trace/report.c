@@ -29,7 +29,7 @@ struct page {
     char nonce[33];
 };
 
-/* ---- pictures and markers --------------------------------------------------------------------- */
+/* ---- pictures and markers -------------------------------------------------------------------- */
 
 static int first_use(const struct story *s, int i)
 {
@@ -73,7 +73,7 @@ static void put_picture(struct page *p, int i, double scale, bool pulse)
     fputs("</svg>", p->f);
 }
 
-/* ---- the head of the page --------------------------------------------------------------------- */
+/* ---- the head of the page -------------------------------------------------------------------- */
 
 static const char *outcome(const struct page *p)
 {
@@ -193,7 +193,7 @@ static void slot_phases(void *arg)
     page_bar(p->f, p->story.ms);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* Only what somebody was asked about or a rule forbade: that nothing was in the way is not worth a line. */
 static void put_gate(FILE *f, const json_t *gate)
@@ -381,7 +381,7 @@ static void slot_strip(void *arg)
     }
 }
 
-/* ---- the page --------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static const struct page_slot slots[] = {
     {"frames", slot_frames}, {"title", slot_title},   {"nonce", slot_nonce}, {"task", slot_title},

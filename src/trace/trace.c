@@ -36,7 +36,7 @@ struct trace {
     const void *scrub_arg;
 };
 
-/* ---- opening and closing -------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 char *trace_runs_dir(struct err *e)
 {
@@ -138,7 +138,7 @@ int trace_close(struct trace *t, struct err *e)
     return rc;
 }
 
-/* ---- failure -------------------------------------------------------------------------------- */
+/* ---- failure --------------------------------------------------------------------------------- */
 
 /* Remembers the first failure, adding what helps against the most common one. */
 static int fail(struct trace *t, const struct err *cause, struct err *e)
@@ -180,7 +180,7 @@ int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
     return rc ? fail(t, &cause, e) : 0;
 }
 
-/* ---- events --------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void put_key(struct trace *t, const char *key)
 {
@@ -252,7 +252,7 @@ int trace_end(struct trace *t, struct err *e)
     return 0;
 }
 
-/* ---- frames, tokens, sync ------------------------------------------------------------------- */
+/* ---- frames, tokens, sync -------------------------------------------------------------------- */
 
 int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e)
 {
