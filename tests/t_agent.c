@@ -270,7 +270,7 @@ static void t_steps(void **state)
     assert_string_equal(p.r.answer, "So far.");
     assert_int_equal(p.r.steps, 2); /* being asked for an answer is no step */
     assert_int_equal(p.story.counted, 2);
-    assert_true(p.story.n == 3 && p.story.steps[2].beyond && !p.story.steps[1].beyond);
+    assert_true(p.story.n == 3 && p.story.steps[2].beyond_budget && !p.story.steps[1].beyond_budget);
     assert_int_equal(played.n_asked, 3);
     assert_int_equal(played.asked[1].goal, GOAL_STEP);
     assert_int_equal(played.asked[2].goal, GOAL_ANSWER);

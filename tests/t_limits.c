@@ -191,9 +191,9 @@ static void t_program(void **state)
         int code;
     } cases[] = {
         {"limits.typed", "4", TYPE("abc") TYPE("def") ANSWER("So far."), "typed",
-         "used up the characters that it may type (limits.typed 4)", ERR_STEPS},
+         "used up its typed characters (limits.typed 4)", ERR_STEPS},
         {"limits.rate", "1", CLICK(500, 500) CLICK(400, 400) ANSWER("So far."), "rate",
-         "did more within a minute than it may (limits.rate 1)", ERR_STEPS},
+         "exceeded its actions a minute (limits.rate 1)", ERR_STEPS},
         {"limits.errors", "1", BAD_KEY, "errors", "too many errors in a row (limits.errors 1)", ERR_UNSURE},
         {"limits.repeats", "1", CLICK(500, 500) CLICK(500, 500), "loop", "went in circles (limits.repeats 1)",
          ERR_UNSURE},

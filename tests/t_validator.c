@@ -250,7 +250,7 @@ static void t_program(void **state)
     program_finish(&t.x, pid, &o);
     assert_int_equal(o.code, 1);
     assert_string_equal(o.out, "One.\n");
-    assert_non_null(strstr(o.err, "answered, and was not believed"));
+    assert_non_null(strstr(o.err, "answered, but the validator did not accept it"));
     outcome_free(&o);
     stage_close(&t);
 }

@@ -1,8 +1,8 @@
-/* history.c - the steps that lie behind: what became of them, and how one is begun again.
+/* history.c - the steps before the one at hand, and rewinding to one of them.
  *
- * A step can be gone back to as long as its turn is part of the conversation.  The conversation goes back by itself
- * (context.h); the loop's own counters and texts are those that were saved; the screen is read from the record, where it
- * is to the last bit.  What then happens is a new step with a number of its own.
+ * A step can be rewound to as long as its turn is part of the conversation.  context_back() rewinds the
+ * conversation, the saved outcome restores the loop's counters and texts, and the screen comes bit for bit
+ * from the record.  What follows is a new step with a number of its own.
  */
 #include "agent/private.h"
 
@@ -11,121 +11,131 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the list -------------------------------------------------------------------------------- */
+/* ---- the list ------------------------------------------------------------------------------------ */
 
-struct history_step *history_add(struct history *p, const struct history_step *step,
-                                 const struct saved *saved)
+static char *copied(const char *s)
 {
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 32;
-        p->steps = xrealloc(p->steps, (unsigned long)p->cap, sizeof *p->steps);
-        p->saved = xrealloc(p->saved, (unsigned long)p->cap, sizeof *p->saved);
-    }
-    p->steps[p->n] = *step;
-    p->saved[p->n] = *saved;
-    return &p->steps[p->n++];
+    return s ? xstrdup(s) : NULL;
 }
 
-int history_find(const struct history *p, int number)
+static struct agent_outcome outcome_copy(const struct agent_outcome *o)
 {
-    for (int i = 0; i < p->n; i++)
-        if (p->steps[i].number == number)
-            return p->steps[i].reachable ? i : -1;
+    struct agent_outcome c = *o;
+    c.lead = copied(o->lead);
+    c.signature = copied(o->signature);
+    c.result = copied(o->result);
+    return c;
+}
+
+void agent_outcome_free(struct agent_outcome *o)
+{
+    free(o->lead);
+    free(o->signature);
+    free(o->result);
+    *o = (struct agent_outcome){0};
+}
+
+/* Takes both over. */
+static void history_add(struct history *h, const struct history_step *step, const struct agent_saved *saved)
+{
+    if (h->n == h->cap) {
+        h->cap = h->cap ? h->cap * 2 : 32;
+        h->steps = xrealloc(h->steps, (unsigned long)h->cap, sizeof *h->steps);
+        h->saved = xrealloc(h->saved, (unsigned long)h->cap, sizeof *h->saved);
+    }
+    h->steps[h->n] = *step;
+    h->saved[h->n++] = *saved;
+}
+
+int history_find(const struct history *h, int number)
+{
+    for (int i = 0; i < h->n; i++)
+        if (h->steps[i].number == number)
+            return h->steps[i].reachable ? i : -1;
     return -1;
 }
 
-void history_leave(struct history *p, int turn)
+/* Steps from this turn on are no longer part of the conversation. */
+static void history_leave(struct history *h, int turn)
 {
-    for (int i = 0; i < p->n; i++) {
-        if (p->saved[i].turn < turn)
+    for (int i = 0; i < h->n; i++) {
+        if (h->saved[i].turn < turn)
             continue;
-        p->steps[i].left = true;
-        p->steps[i].reachable = false;
+        h->steps[i].left = true;
+        h->steps[i].reachable = false;
     }
 }
 
-void history_free(struct history *p)
+void history_free(struct history *h)
 {
-    for (int i = 0; i < p->n; i++) {
-        free(p->steps[i].what);
-        free(p->steps[i].thought);
-        free(p->saved[i].lead);
-        free(p->saved[i].signature);
-        free(p->saved[i].result);
+    for (int i = 0; i < h->n; i++) {
+        free(h->steps[i].what);
+        free(h->steps[i].thought);
+        agent_outcome_free(&h->saved[i].outcome);
     }
-    free(p->steps);
-    free(p->saved);
-    *p = (struct history){0};
+    free(h->steps);
+    free(h->saved);
+    *h = (struct history){0};
 }
 
-/* ---- what a step leaves ---------------------------------------------------------------------- */
+/* ---- recording a step ---------------------------------------------------------------------------- */
 
 void agent_history_begin(struct agent *a)
 {
-    struct history_step step = {.number = a->number,
-                                .frame = a->frame_number,
-                                .recorded = a->from != 0,
-                                .from = a->from,
+    struct history_step step = {.number = a->step.number,
+                                .frame = a->step.frame_number,
+                                .recorded = a->step.from != 0,
+                                .from = a->step.from,
                                 .what = xstrdup(""),
                                 .thought = xstrdup(""),
                                 .tiles = -1,
                                 .reachable = true};
-    struct saved saved = {.turn = context_turns(a->context) - 1,
-                          .lead = xstrdup(a->lead),
-                          .signature = a->signature ? xstrdup(a->signature) : NULL,
-                          .result = xstrdup(a->result),
-                          .tool = a->tool,
-                          .failed = a->failed,
-                          .expects_change = a->expects_change,
-                          .repeats = a->repeats,
-                          .errors = a->errors,
-                          .still = a->still,
-                          .tiles = a->tiles};
-    memcpy(saved.title, a->title, sizeof saved.title);
-    memcpy(saved.class, a->class, sizeof saved.class);
-    history_add(&a->history, &step, &saved);
+    struct agent_saved saved = {.turn = context_turns(a->run.context) - 1,
+                                .outcome = outcome_copy(&a->outcome)};
+    memcpy(saved.title, a->step.title, sizeof saved.title);
+    memcpy(saved.class, a->step.class, sizeof saved.class);
+    history_add(&a->run.history, &step, &saved);
 }
 
 static char *description(const struct agent *a)
 {
     struct buf b;
     buf_init(&b, AGENT_TEXT_MAX);
-    for (int i = 0; i < a->step.nactions; i++) {
+    for (int i = 0; i < a->reply.step.nactions; i++) {
         buf_puts(&b, i ? "; " : "");
-        action_describe(&a->step.actions[i], &b);
+        action_describe(&a->reply.step.actions[i], &b);
     }
-    if (a->veto)
+    if (a->step.veto)
         buf_printf(&b, "%srefused", b.len ? ": " : "");
-    else if (a->fault != FAULT_NONE)
-        buf_puts(&b, action_fault_name(a->fault));
-    char *text = buf_take(&b);
-    buf_free(&b);
-    return text;
+    else if (a->reply.fault != FAULT_NONE)
+        buf_puts(&b, action_fault_name(a->reply.fault));
+    return buf_take(&b);
 }
 
 void agent_history_done(struct agent *a, bool ran)
 {
-    if (!a->history.n)
+    if (!a->run.history.n)
         return;
-    struct history_step *s = &a->history.steps[a->history.n - 1];
+    struct history_step *s = &a->run.history.steps[a->run.history.n - 1];
+    const char *thought = a->reply.step.thought;
     agent_set_text(&s->what, description(a));
-    agent_set_text(&s->thought, xstrdup(a->step.thought ? a->step.thought : ""));
+    agent_set_text(&s->thought, xstrdup(thought ? thought : ""));
     s->ran = ran;
-    s->failed = a->failed;
-    memcpy(s->ms, a->ms, sizeof s->ms);
+    s->failed = a->outcome.failed;
+    memcpy(s->ms, a->step.ms, sizeof s->ms);
 }
 
 void agent_history_judged(struct agent *a)
 {
-    if (!a->history.n)
+    if (!a->run.history.n)
         return;
-    struct history_step *s = &a->history.steps[a->history.n - 1];
+    struct history_step *s = &a->run.history.steps[a->run.history.n - 1];
     s->judged = true;
-    s->changed = a->tiles > 0;
-    s->tiles = a->tiles;
+    s->changed = a->outcome.tiles > 0;
+    s->tiles = a->outcome.tiles;
 }
 
-/* ---- going back ------------------------------------------------------------------------------ */
+/* ---- rewinding ----------------------------------------------------------------------------------- */
 
 static int load_frame(const struct agent *a, int number, struct image *out, struct err *e)
 {
@@ -139,46 +149,40 @@ static int load_frame(const struct agent *a, int number, struct image *out, stru
 static int frame_of_turn(void *arg, int turn, struct image *out, struct err *e)
 {
     const struct agent *a = arg;
-    for (int i = 0; i < a->history.n; i++)
-        if (a->history.saved[i].turn == turn && !a->history.steps[i].left)
-            return load_frame(a, a->history.steps[i].frame, out, e);
+    const struct history *h = &a->run.history;
+    for (int i = 0; i < h->n; i++)
+        if (h->saved[i].turn == turn && !h->steps[i].left)
+            return load_frame(a, h->steps[i].frame, out, e);
     bug("turn %d has no step", turn);
 }
 
-static void restore(struct agent *a, const struct saved *s)
+static void restore(struct agent *a, const struct agent_saved *s)
 {
-    agent_set_text(&a->lead, xstrdup(s->lead));
-    agent_set_text(&a->signature, s->signature ? xstrdup(s->signature) : NULL);
-    agent_set_text(&a->result, xstrdup(s->result));
-    a->tool = s->tool;
-    a->failed = s->failed;
-    a->expects_change = s->expects_change;
-    a->repeats = s->repeats;
-    a->errors = s->errors;
-    a->still = s->still;
-    a->tiles = s->tiles;
-    memcpy(a->title, s->title, sizeof a->title);
-    memcpy(a->class, s->class, sizeof a->class);
+    agent_outcome_free(&a->outcome);
+    a->outcome = outcome_copy(&s->outcome);
+    memcpy(a->step.title, s->title, sizeof a->step.title);
+    memcpy(a->step.class, s->class, sizeof a->step.class);
 }
 
-int agent_recall(struct agent *a, struct err *e)
+int agent_rewind(struct agent *a, struct err *e)
 {
     static const struct settled recorded = {0, "recorded"};
-    int i = history_find(&a->history, a->back);
+    struct history *h = &a->run.history;
+    int i = history_find(h, a->run.rewind_to);
     if (i < 0)
-        bug("step %d cannot be gone back to", a->back);
-    const struct history_step *step = &a->history.steps[i];
+        bug("cannot rewind to step %d", a->run.rewind_to);
+    const struct history_step *step = &h->steps[i];
     int64_t start = clock_ns();
-    int turn = a->history.saved[i].turn;
-    image_free(&a->frame);
-    if (trace_sync(a->o->trace, e) || load_frame(a, step->frame, &a->frame, e))
+    int turn = h->saved[i].turn;
+    image_free(&a->step.frame);
+    if (trace_sync(a->o->trace, e) || load_frame(a, step->frame, &a->step.frame, e))
         return -1;
-    a->ms[PHASE_SEE] = clock_ms_since(start);
-    if (context_back(a->context, turn, frame_of_turn, a, &a->cost, e))
+    a->step.ms[PHASE_SEE] = clock_ms_since(start);
+    if (context_back(a->run.context, turn, frame_of_turn, a, &a->step.cost, e))
         return -1;
-    restore(a, &a->history.saved[i]);
-    a->from = step->recorded ? step->from : step->number;
-    a->back = 0;
-    history_leave(&a->history, turn);
+    restore(a, &h->saved[i]);
+    a->step.from = step->recorded ? step->from : step->number;
+    a->run.rewind_to = 0;
+    history_leave(h, turn);
     return agent_record_observation(a, &recorded, e) || agent_record_prompt(a, e) ? -1 : 0;
 }

@@ -1,11 +1,11 @@
-/* llm_judge.h - a question about pictures, and a verdict on it.
+/* llm_judge.h - asks a model a question about screenshots and reads its verdict.
  *
- * Asked of a partner of its own, so that it neither knows nor changes what an agent thinks.  Texts of tests, agents and
- * screens are material there: what could be taken for marks of a dialect is made inert.
+ * The judge has a conversation of its own, which neither knows nor changes the agent's.  Marks of a
+ * dialect in the texts of tests, agents and screens are made inert.
  *
- * Replies are held to {"reason": "...", "verdict": "YES"}, or NO, or UNKNOWN.  A partner that cannot be held to it
- * says it somehow: the last of these words that stands in capitals counts, SUCCESS for yes and NOT SUCCESS for no among them.
- * A reply that is cut off or has none of them is UNKNOWN.
+ * The grammar forces replies of the form {"reason": "...", "verdict": "YES"}, NO or UNKNOWN.  A reply
+ * without a grammar is searched for the last of these words in capitals; SUCCESS counts as yes, NOT
+ * SUCCESS as no.  A reply that is cut off or has none of them is UNKNOWN.
  */
 #ifndef HOLORUN_AGENT_LLM_JUDGE_H
 #define HOLORUN_AGENT_LLM_JUDGE_H
@@ -19,20 +19,21 @@ enum { LLM_JUDGE_TOKENS = 768, LLM_JUDGE_REASON = 1000, LLM_JUDGE_FRAMES = 8 };
 
 struct llm_judge_question {
     const struct dialect *dialect;
-    const char *system;         /* NULL or "": our own text for a judge */
+    const char *system;         /* NULL or "": our own text */
     const char *text;           /* made inert here */
     const struct image *frames; /* [n], oldest first; the last LLM_JUDGE_FRAMES are shown */
     int n;
-    int pass; /* 0: the likeliest reply; those behind it are thrown with dice, which go by this number */
-    double seconds;             /* that the reply may take; 0: no limit */
+    int pass;                   /* 0: greedy; others sample with random numbers that depend on it */
+    double seconds;             /* limit for the reply; 0: none */
     const volatile int *cancel; /* NULL: none */
 };
 
-/* m begins anew with the question.  0 with *reason (owned by the caller), or -1: stopped, or no reply at all. */
+/* Begins a new conversation of m.  0 with *reason (owned by the caller), or -1: stopped, or no reply at
+ * all. */
 int llm_judge_ask(struct llm *m, const struct llm_judge_question *q, enum llm_verdict *out, char **reason,
                   struct err *e);
 
-/* What a reply says; any bytes.  reason may be NULL. */
+/* Reads the verdict of a reply, which may be any bytes.  reason may be NULL. */
 enum llm_verdict llm_judge_read(const char *reply, size_t len, char **reason);
 
 #endif

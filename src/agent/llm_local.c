@@ -1,7 +1,7 @@
-/* llm_local.c - a session as a conversation partner; see llm.h.
+/* llm_local.c - an engine's session behind the interface of llm.h.
  *
- * A mark is a checkpoint and the session it is of.  Going back to one in another session makes that the one that goes on;
- * a session lives as long as it is the one, or marks are of it.
+ * A mark is a checkpoint and its session.  Rewinding to a mark of another session continues in that one.
+ * Marks and the conversation share sessions by reference count.
  */
 #include "agent/llm.h"
 
@@ -12,19 +12,19 @@
 
 enum { GOALS = GOAL_TEXT + 1 };
 
-struct line { /* a session and who needs it: each mark of it, and the conversation that is on it */
+struct shared_session { /* references: each mark of it, and the conversation while it is in it */
     struct session *session;
     int users;
 };
 
-struct model_mark {
-    struct line *line;
+struct local_mark {
+    struct shared_session *session;
     struct checkpoint *at;
 };
 
 struct local_llm {
     struct llm base;
-    struct line *line;
+    struct shared_session *session;
     struct engine *engine;
     uint64_t seed;
     const volatile int *cancel;
@@ -34,17 +34,17 @@ struct local_llm {
 
 static struct session *session_of(const struct llm *m)
 {
-    return ((const struct local_llm *)m)->line->session;
+    return ((const struct local_llm *)m)->session->session;
 }
 
-static struct line *line_new(struct session *s)
+static struct shared_session *session_share(struct session *s)
 {
-    struct line *l = xcalloc(1, sizeof *l);
-    *l = (struct line){s, 1};
+    struct shared_session *l = xcalloc(1, sizeof *l);
+    *l = (struct shared_session){s, 1};
     return l;
 }
 
-static void line_leave(struct line *l)
+static void session_release(struct shared_session *l)
 {
     if (--l->users)
         return;
@@ -52,27 +52,28 @@ static void line_leave(struct line *l)
     free(l);
 }
 
-static void go_on_with(struct local_llm *m, struct line *l)
+static void continue_in(struct local_llm *m, struct shared_session *l)
 {
-    line_leave(m->line);
-    m->line = l;
+    session_release(m->session);
+    m->session = l;
     session_set_cancel(l->session, m->cancel);
 }
 
-static int begin(struct llm *llm, const char *system, struct err *e)
+static int local_begin(struct llm *llm, const char *system, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
-    if (session_length(m->line->session))
-        go_on_with(m, line_new(session_new(m->engine, m->seed)));
+    if (session_length(m->session->session))
+        continue_in(m, session_share(session_new(m->engine, m->seed)));
     return chat_system(session_of(llm), system, e) || session_reuse_prefix(session_of(llm), e) ? -1 : 0;
 }
 
-static int user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
+static int local_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
+                      struct err *e)
 {
     return chat_user(session_of(m), parts, n, place, e);
 }
 
-static int reply(struct llm *m, const char *text, struct err *e)
+static int local_reply(struct llm *m, const char *text, struct err *e)
 {
     return chat_reply(session_of(m), text, e);
 }
@@ -84,9 +85,9 @@ static struct grammar *grammar_for(struct local_llm *m, enum dialect_goal goal, 
     return m->grammars[goal];
 }
 
-/* The dice are part of the state and go back with it: another attempt at the same place would throw the
- * same numbers, so each one first throws some away. */
-static int speak(struct llm *llm, const struct llm_request *r, struct generated *out, struct err *e)
+/* A rewind restores the random number generator too, so another sample would get the same numbers: sample n
+ * first skips n of them. */
+static int local_speak(struct llm *llm, const struct llm_request *r, struct generated *out, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
     struct grammar *g = grammar_for(m, r->goal, e);
@@ -105,22 +106,22 @@ static int speak(struct llm *llm, const struct llm_request *r, struct generated 
     return generate(s, &how, out, e);
 }
 
-struct value { /* what is looked for */
+struct slot_value { /* where a candidate ends */
     const struct dialect *dialect;
     enum slot_kind kind;
 };
 
 static ptrdiff_t value_end(void *arg, const char *text, size_t len)
 {
-    const struct value *v = arg;
+    const struct slot_value *v = arg;
     return dialect_slot_end(v->dialect, v->kind, text, len);
 }
 
-/* In a copy of the conversation up to the token in which the slot begins. */
+/* s is a branch at the start of the reply; appends the reply up to the token in which the slot begins. */
 static int beam_search_at(struct local_llm *m, struct session *s, const struct beam_request *x,
                           struct beam_candidate *out, int max, struct err *e)
 {
-    struct value value = {m->dialect, x->slot->kind};
+    struct slot_value value = {m->dialect, x->slot->kind};
     struct grammar *g = x->think ? NULL : grammar_for(m, x->goal, e);
     struct beam_search how = {
         .grammar = g, .end = value_end, .arg = &value, .width = max, .cancel = x->cancel};
@@ -140,12 +141,12 @@ static int beam_search_at(struct local_llm *m, struct session *s, const struct b
     return beam_search(s, &how, out, max, e);
 }
 
-static int search_reply(struct llm *llm, const struct llm_mark *before, const struct beam_request *x,
-                        struct beam_candidate *out, int max, struct err *e)
+static int local_beam_search(struct llm *llm, const struct llm_mark *before, const struct beam_request *x,
+                             struct beam_candidate *out, int max, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
-    const struct model_mark *k = (const struct model_mark *)before;
-    struct session *s = session_try_branch(k->line->session, k->at, e);
+    const struct local_mark *k = (const struct local_mark *)before;
+    struct session *s = session_try_branch(k->session->session, k->at, e);
     if (!s)
         return -1;
     int n = beam_search_at(m, s, x, out, max, e);
@@ -153,149 +154,149 @@ static int search_reply(struct llm *llm, const struct llm_mark *before, const st
     return n;
 }
 
-static int close_reply(struct llm *m, struct err *e)
+static int local_close(struct llm *m, struct err *e)
 {
     return chat_close_reply(session_of(m), e);
 }
 
-static struct llm_mark *mark(struct llm *llm, struct err *e)
+static struct llm_mark *local_mark_new(struct llm *llm, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
-    struct checkpoint *at = session_try_checkpoint(m->line->session, e);
+    struct checkpoint *at = session_try_checkpoint(m->session->session, e);
     if (!at)
         return NULL;
-    struct model_mark *k = xcalloc(1, sizeof *k);
-    *k = (struct model_mark){m->line, at};
-    m->line->users++;
+    struct local_mark *k = xcalloc(1, sizeof *k);
+    *k = (struct local_mark){m->session, at};
+    m->session->users++;
     return (struct llm_mark *)k;
 }
 
-static const struct model_mark *mark_of(const struct llm_mark *mark)
+static const struct local_mark *mark_of(const struct llm_mark *mark)
 {
-    return (const struct model_mark *)mark;
+    return (const struct local_mark *)mark;
 }
 
-static int rewind_to(struct llm *llm, const struct llm_mark *mark, struct err *e)
+static int local_rewind(struct llm *llm, const struct llm_mark *mark, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
-    const struct model_mark *k = mark_of(mark);
-    if (session_rewind(k->line->session, k->at, e))
+    const struct local_mark *k = mark_of(mark);
+    if (session_rewind(k->session->session, k->at, e))
         return -1;
-    if (k->line != m->line) {
-        k->line->users++;
-        go_on_with(m, k->line);
+    if (k->session != m->session) {
+        k->session->users++;
+        continue_in(m, k->session);
     }
     return 0;
 }
 
-static int branch(struct llm *llm, const struct llm_mark *mark, struct err *e)
+static int local_branch(struct llm *llm, const struct llm_mark *mark, struct err *e)
 {
     struct local_llm *m = (struct local_llm *)llm;
-    const struct model_mark *k = mark_of(mark);
-    struct session *s = session_try_branch(k->line->session, k->at, e);
+    const struct local_mark *k = mark_of(mark);
+    struct session *s = session_try_branch(k->session->session, k->at, e);
     if (!s)
         return -1;
-    go_on_with(m, line_new(s));
+    continue_in(m, session_share(s));
     return 0;
 }
 
-static int64_t mark_length(const struct llm_mark *mark)
+static int64_t local_mark_length(const struct llm_mark *mark)
 {
     return checkpoint_length(mark_of(mark)->at);
 }
 
-static void mark_free(struct llm_mark *mark)
+static void local_mark_free(struct llm_mark *mark)
 {
-    struct model_mark *k = (struct model_mark *)mark;
+    struct local_mark *k = (struct local_mark *)mark;
     if (!k)
         return;
     checkpoint_free(k->at);
-    line_leave(k->line);
+    session_release(k->session);
     free(k);
 }
 
-static int64_t length(const struct llm *m)
+static int64_t local_length(const struct llm *m)
 {
     return session_length(session_of(m));
 }
 
-static bool fits(const struct llm *m, int64_t more)
+static bool local_fits(const struct llm *m, int64_t more)
 {
     return session_fits(session_of(m), more);
 }
 
-static const int32_t *tokens(const struct llm *m)
+static const int32_t *local_tokens(const struct llm *m)
 {
     return session_tokens(session_of(m));
 }
 
-static int32_t image_token(const struct llm *m)
+static int32_t local_image_token(const struct llm *m)
 {
     const struct model_config *c = engine_config(session_engine(session_of(m)));
     return c->vision ? c->image_token : -1;
 }
 
-static struct session_stats stats(const struct llm *m)
+static struct session_stats local_stats(const struct llm *m)
 {
     return session_stats(session_of(m));
 }
 
-static uint64_t rng(const struct llm *m)
+static uint64_t local_rng(const struct llm *m)
 {
     return session_rng(session_of(m));
 }
 
-static void set_rng(struct llm *m, uint64_t to)
+static void local_set_rng(struct llm *m, uint64_t to)
 {
     session_set_rng(session_of(m), to);
 }
 
-static void set_cancel(struct llm *llm, const volatile int *flag)
+static void local_set_cancel(struct llm *llm, const volatile int *flag)
 {
     struct local_llm *m = (struct local_llm *)llm;
     m->cancel = flag;
-    session_set_cancel(m->line->session, flag);
+    session_set_cancel(m->session->session, flag);
 }
 
-static void free_model(struct llm *llm)
+static void local_free(struct llm *llm)
 {
     struct local_llm *m = (struct local_llm *)llm;
     for (int i = 0; i < GOALS; i++)
         if (m->grammars[i])
             grammar_free(m->grammars[i]);
-    line_leave(m->line);
+    session_release(m->session);
     free(m);
 }
 
 struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed)
 {
     static const struct llm_ops ops = {
-        .begin = begin,
-        .user = user,
-        .reply = reply,
-        .speak = speak,
-        .beam_search = search_reply,
-        .close = close_reply,
-        .mark = mark,
-        .rewind = rewind_to,
-        .branch = branch,
-        .mark_length = mark_length,
-        .mark_free = mark_free,
-        .length = length,
-        .fits = fits,
-        .tokens = tokens,
-        .image_token = image_token,
-        .stats = stats,
-        .rng = rng,
-        .set_rng = set_rng,
-        .set_cancel = set_cancel,
-        .free = free_model,
+        .begin = local_begin,
+        .user = local_user,
+        .reply = local_reply,
+        .speak = local_speak,
+        .beam_search = local_beam_search,
+        .close = local_close,
+        .mark = local_mark_new,
+        .rewind = local_rewind,
+        .branch = local_branch,
+        .mark_length = local_mark_length,
+        .mark_free = local_mark_free,
+        .length = local_length,
+        .fits = local_fits,
+        .tokens = local_tokens,
+        .image_token = local_image_token,
+        .stats = local_stats,
+        .rng = local_rng,
+        .set_rng = local_set_rng,
+        .set_cancel = local_set_cancel,
+        .free = local_free,
     };
     struct local_llm *m = xcalloc(1, sizeof *m);
     m->base.ops = &ops;
     m->engine = g;
     m->seed = seed;
-    m->line = line_new(session_new(g, seed));
+    m->session = session_share(session_new(g, seed));
     m->dialect = d;
     return &m->base;
 }

@@ -1,8 +1,8 @@
-/* llm_script.c - a file of replies as a conversation partner; see llm.h.
+/* llm_script.c - a file of replies in place of a model; see llm.h.
  *
- * The conversation is kept as text in the layout of the chat template, an image as "[image WxH]".  A
- * token is a byte here and an image costs IMAGE_TOKENS, so that what is read, reused and written can be
- * counted.  A mark holds the text up to there; going back to one leaves the replies that were used used.
+ * The conversation is text in the layout of the chat template, an image is "[image WxH]".  A token is a
+ * byte and an image costs IMAGE_TOKENS, so that prefilled, reused and decoded tokens can be counted.  A
+ * mark is a copy of the text; rewinding does not give replies back.
  */
 #include "agent/llm.h"
 
@@ -21,7 +21,7 @@ struct script_llm {
     char *text;     /* the whole script */
     char **replies; /* into text */
     int n, used;
-    struct script_llm *of; /* whose replies it takes: itself, or the one it is beside */
+    struct script_llm *of; /* whose replies it takes: its own, or the shared one's */
     struct buf transcript;
     int64_t images; /* in the transcript */
     struct session_stats stats;
@@ -38,34 +38,35 @@ static struct script_llm *script_of(const struct llm *m)
     return (struct script_llm *)(uintptr_t)m;
 }
 
-static int64_t length(const struct llm *m)
+static int64_t script_length(const struct llm *m)
 {
     const struct script_llm *s = script_of(m);
     return (int64_t)s->transcript.len + s->images * IMAGE_TOKENS;
 }
 
 /* Ends an append that began at `before` tokens. */
-static int appended(struct script_llm *s, int64_t before, struct err *e)
+static int script_appended(struct script_llm *s, int64_t before, struct err *e)
 {
-    s->stats.prefilled += length(&s->base) - before;
+    s->stats.prefilled += script_length(&s->base) - before;
     return s->transcript.full
                ? err_set(e, ERR_ENV, "the conversation is longer than %d bytes", TRANSCRIPT_MAX)
                : 0;
 }
 
-static int begin(struct llm *m, const char *system, struct err *e)
+static int script_begin(struct llm *m, const char *system, struct err *e)
 {
     struct script_llm *s = script_of(m);
     buf_clear(&s->transcript);
     s->images = 0;
     buf_printf(&s->transcript, "System\n%s\n", system);
-    return appended(s, 0, e);
+    return script_appended(s, 0, e);
 }
 
-static int user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
+static int script_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place,
+                       struct err *e)
 {
     struct script_llm *s = script_of(m);
-    int64_t before = length(m);
+    int64_t before = script_length(m);
     buf_puts(&s->transcript, "User\n");
     for (int pass = 0; pass < 2; pass++) { /* the template puts images first */
         for (int i = 0; i < n; i++) {
@@ -81,18 +82,18 @@ static int user(struct llm *m, const struct chat_part *parts, int n, enum chat_p
         }
     }
     buf_puts(&s->transcript, "\n");
-    return appended(s, before, e);
+    return script_appended(s, before, e);
 }
 
-static int reply(struct llm *m, const char *text, struct err *e)
+static int script_reply(struct llm *m, const char *text, struct err *e)
 {
     struct script_llm *s = script_of(m);
-    int64_t before = length(m);
+    int64_t before = script_length(m);
     buf_printf(&s->transcript, "Assistant\n%s\n", text);
-    return appended(s, before, e);
+    return script_appended(s, before, e);
 }
 
-static int speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
+static int script_speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
 {
     struct script_llm *s = script_of(m);
     int64_t start = clock_ns();
@@ -110,17 +111,17 @@ static int speak(struct llm *m, const struct llm_request *r, struct generated *o
     buf_printf(&s->transcript, "Assistant\n%s", text);
     s->stats.decoded += out->n;
     out->ms = clock_ms_since(start);
-    return appended(s, length(m), e);
+    return script_appended(s, script_length(m), e);
 }
 
-static int close_reply(struct llm *m, struct err *e)
+static int script_close(struct llm *m, struct err *e)
 {
     struct script_llm *s = script_of(m);
     buf_puts(&s->transcript, "\n");
-    return appended(s, length(m), e);
+    return script_appended(s, script_length(m), e);
 }
 
-static struct llm_mark *mark(struct llm *m, struct err *e)
+static struct llm_mark *script_mark_new(struct llm *m, struct err *e)
 {
     (void)e;
     const struct script_llm *s = script_of(m);
@@ -131,7 +132,7 @@ static struct llm_mark *mark(struct llm *m, struct err *e)
     return (struct llm_mark *)k;
 }
 
-static int rewind_to(struct llm *m, const struct llm_mark *at, struct err *e)
+static int script_rewind(struct llm *m, const struct llm_mark *at, struct err *e)
 {
     const struct script_mark *k = (const struct script_mark *)at;
     struct script_llm *s = script_of(m);
@@ -142,13 +143,13 @@ static int rewind_to(struct llm *m, const struct llm_mark *at, struct err *e)
     return 0;
 }
 
-static int64_t mark_length(const struct llm_mark *at)
+static int64_t script_mark_length(const struct llm_mark *at)
 {
     const struct script_mark *k = (const struct script_mark *)at;
     return (int64_t)k->len + k->images * IMAGE_TOKENS;
 }
 
-static void mark_free(struct llm_mark *at)
+static void script_mark_free(struct llm_mark *at)
 {
     struct script_mark *k = (struct script_mark *)at;
     if (k)
@@ -156,43 +157,12 @@ static void mark_free(struct llm_mark *at)
     free(k);
 }
 
-static uint64_t rng(const struct llm *m)
-{
-    (void)m;
-    return 0;
-}
-
-static void set_rng(struct llm *m, uint64_t to)
-{
-    (void)m;
-    (void)to;
-}
-
-static bool fits(const struct llm *m, int64_t more)
-{
-    (void)m;
-    (void)more;
-    return true;
-}
-
-static const int32_t *tokens(const struct llm *m)
-{
-    (void)m;
-    return NULL;
-}
-
-static int32_t image_token(const struct llm *m)
-{
-    (void)m;
-    return -1;
-}
-
-static struct session_stats stats(const struct llm *m)
+static struct session_stats script_stats(const struct llm *m)
 {
     return script_of(m)->stats;
 }
 
-static void free_script(struct llm *m)
+static void script_free(struct llm *m)
 {
     struct script_llm *s = script_of(m);
     buf_free(&s->transcript);
@@ -228,24 +198,19 @@ static void cut_replies(struct script_llm *s)
 static struct script_llm *script_new(void)
 {
     static const struct llm_ops ops = {
-        .begin = begin,
-        .user = user,
-        .reply = reply,
-        .speak = speak,
-        .close = close_reply,
-        .mark = mark,
-        .rewind = rewind_to,
-        .branch = rewind_to, /* a mark needs nothing of what is given up */
-        .mark_length = mark_length,
-        .mark_free = mark_free,
-        .length = length,
-        .fits = fits,
-        .tokens = tokens,
-        .image_token = image_token,
-        .stats = stats,
-        .rng = rng,
-        .set_rng = set_rng,
-        .free = free_script,
+        .begin = script_begin,
+        .user = script_user,
+        .reply = script_reply,
+        .speak = script_speak,
+        .close = script_close,
+        .mark = script_mark_new,
+        .rewind = script_rewind,
+        .branch = script_rewind, /* marks are copies and stay valid */
+        .mark_length = script_mark_length,
+        .mark_free = script_mark_free,
+        .length = script_length,
+        .stats = script_stats,
+        .free = script_free,
     };
     struct script_llm *s = xcalloc(1, sizeof *s);
     s->base.ops = &ops;
@@ -263,7 +228,7 @@ struct llm *llm_script(const char *replies, size_t len)
     return &s->base;
 }
 
-struct llm *llm_script_beside(struct llm *m)
+struct llm *llm_script_share(struct llm *m)
 {
     struct script_llm *s = script_new();
     s->of = script_of(m)->of;

@@ -12,37 +12,17 @@
 
 enum { SYSTEM_MAX = 1 << 20, TOLD_MAX = 2000 };
 
-/* What only the dialect may say: an opening bracket here becomes one that means nothing. */
-static const char *const marks[] = {"<observation",
-                                    "</observation",
-                                    "<tool_output",
-                                    "</tool_output",
-                                    "<message",
-                                    "</message",
-                                    "<error",
-                                    "</error",
-                                    "<image>",
-                                    "<img>",
-                                    "</img>",
-                                    "<think>",
-                                    "</think>",
-                                    "<tool_call",
-                                    "</tool_call",
-                                    "<tool_response",
-                                    "</tool_response",
-                                    "<SPECIAL_",
-                                    "<|",
-                                    "<s>",
-                                    "</s>",
-                                    "<unk>",
-                                    "[INST]",
-                                    "[/INST]",
-                                    "[IMG]",
-                                    "[TOOL_CALLS]",
-                                    "[AVAILABLE_TOOLS]",
-                                    "[TOOL_RESULTS]"};
+/* Marks that only the dialect may write: in other texts their opening bracket is escaped. */
+/* clang-format off */
+static const char *const marks[] = {
+    "<observation", "</observation", "<tool_output", "</tool_output", "<message", "</message", "<error",
+    "</error", "<image>", "<img>", "</img>", "<think>", "</think>", "<tool_call", "</tool_call",
+    "<tool_response", "</tool_response", "<SPECIAL_", "<|", "<s>", "</s>", "<unk>", "[INST]", "[/INST]",
+    "[IMG]", "[TOOL_CALLS]", "[AVAILABLE_TOOLS]", "[TOOL_RESULTS]",
+};
+/* clang-format on */
 
-/* Without regard to case; spaces behind the bracket do not hide a mark. */
+/* Ignores case and spaces after the bracket. */
 static bool mark_at(const char *s)
 {
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -72,9 +52,7 @@ char *prompt_escape(const char *text)
         else
             buf_putc(&out, *text);
     }
-    char *result = buf_take(&out);
-    buf_free(&out);
-    return result;
+    return buf_take(&out);
 }
 
 char *prompt_system(const struct dialect *d, const struct prompt_vars *w, struct err *e)
@@ -111,11 +89,8 @@ char *prompt_secrets(const char *system, const struct secrets *s)
         buf_printf(&out, "%s {{%s}}", i ? "," : "", secrets_name(s, i));
     if (secrets_count(s))
         buf_puts(&out, ". The value takes the place of the name while it is typed. You never see it, and the "
-                       "field it was "
-                       "typed into is painted over with stripes in your screenshots.");
-    char *text = buf_take(&out);
-    buf_free(&out);
-    return text;
+                       "field it was typed into is painted over with stripes in your screenshots.");
+    return buf_take(&out);
 }
 
 char *prompt_task(const struct dialect *d, const char *task)
@@ -125,8 +100,8 @@ char *prompt_task(const struct dialect *d, const char *task)
     return text;
 }
 
-/* A template with {tool} and one text, which is cut to a length the model can be asked to read. */
-static char *told(const char *tmpl, const char *tool, const char *slot, const char *text, struct err *e)
+/* Fills a template with {tool} and one text, which is cut to TOLD_MAX bytes. */
+static char *fill_told(const char *tmpl, const char *tool, const char *slot, const char *text, struct err *e)
 {
     size_t n = strlen(text);
     char *cut = xasprintf("%.*s", (int)utf8_valid_prefix(text, n < TOLD_MAX ? n : TOLD_MAX), text);
@@ -145,15 +120,15 @@ char *prompt_output(const struct dialect *d, const char *tool, const char *resul
 {
     if (!*result && !d->tool_output_always)
         return xstrdup("");
-    return told(d->tool_output, tool, "result", result, e);
+    return fill_told(d->tool_output, tool, "result", result, e);
 }
 
 char *prompt_error(const struct dialect *d, const char *tool, const char *message, struct err *e)
 {
-    return told(d->tool_error, tool, "message", message, e);
+    return fill_told(d->tool_error, tool, "message", message, e);
 }
 
-/* The name stands in quotes in JSON, before a parenthesis in calls. */
+/* Names stand in quotes in JSON and before a parenthesis in calls. */
 static bool names_tool(const char *reply, const char *name)
 {
     size_t n = strlen(name);

@@ -1,15 +1,17 @@
-/* keep.c - what makes a step repeatable goes into the record.
+/* record.c - the events of a run that make a step reproducible.
  *
- * The system text (it has the date in it) stands in the first event; with each reply stand its settings, the
- * number of its prompt's tokens and their hash, where images lie among them, the hash of the logits, and places in
- * tokens.bin and logprobs.bin.  tokens.bin gets of each conversation what is new: the tokens before `kept` are those of
- * the reply before.
+ * The start event holds the system text, which names the date.  Each generate event holds the reply's
+ * settings, the number of its prompt's tokens and their hash, where images lie among them, the hash of the
+ * logits, and offsets into tokens.bin and logprobs.bin.  tokens.bin holds of each conversation only what is
+ * new since the reply before it:
  *
- *     conversation of a reply = first `kept` tokens of that of the reply before + what stands at `tokens_at`
- *                             = prompt [prompt_tokens] + what was generated [tokens]
+ *     conversation of a reply = first `kept` tokens of the previous reply's + what is at `tokens_at`
+ *                             = prompt [prompt_tokens] + generated tokens [tokens]
  *
- * A script in the model's place has no tokens, and leaves none of this.
+ * A script in place of a model has no tokens and records none of this.
  */
+#include "agent/record.h"
+
 #include "agent/private.h"
 
 #include <math.h>
@@ -20,7 +22,57 @@
 
 enum { SPANS_MAX = 1 << 16 };
 
-int agent_keep_start(struct agent *a, const char *system, struct err *e)
+int agent_record_fault(struct agent *a, const char *kind, const char *code, const char *message,
+                       struct err *e)
+{
+    trace_begin(a->o->trace, a->step.number, kind);
+    trace_text(a->o->trace, "code", code);
+    trace_text(a->o->trace, "message", message);
+    progress_trouble(a->o->progress, message);
+    return trace_end(a->o->trace, e);
+}
+
+int agent_record_unreadable(struct agent *a, struct err *e)
+{
+    return agent_record_fault(a, "unreadable", action_fault_name(a->reply.fault), a->reply.why.text, e);
+}
+
+int record_action(struct trace *t, const struct progress *p, int step, int index, const struct action *a,
+                  struct buf *json, struct err *e)
+{
+    struct buf what;
+    size_t at = json->len;
+    buf_init(&what, AGENT_TEXT_MAX);
+    action_describe(a, &what);
+    action_to_json(a, json);
+    progress_action(p, what.data);
+    trace_begin(t, step, "action");
+    trace_int(t, "index", index);
+    trace_text(t, "what", what.data);
+    trace_json(t, "action", json->data + at);
+    buf_free(&what);
+    return trace_end(t, e);
+}
+
+int record_ruling(struct trace *t, int step, int index, const struct gate_ruling *r, bool pass,
+                  const char *error, struct err *e)
+{
+    trace_begin(t, step, "gate");
+    trace_int(t, "index", index);
+    trace_text(t, "rule", r->rule.rule);
+    trace_text(t, "verdict", policy_verdict_name(r->rule.verdict));
+    trace_text(t, "who", r->who);
+    trace_bool(t, "pass", pass);
+    if (*r->where)
+        trace_text(t, "window", r->where);
+    if (*r->crop)
+        trace_text(t, "crop", r->crop);
+    if (error)
+        trace_text(t, "error", error);
+    return trace_end(t, e);
+}
+
+int agent_record_start(struct agent *a, const char *system, struct err *e)
 {
     trace_begin(a->o->trace, 0, "start");
     trace_text(a->o->trace, "task", a->o->task);
@@ -28,14 +80,7 @@ int agent_keep_start(struct agent *a, const char *system, struct err *e)
     return trace_end(a->o->trace, e);
 }
 
-static void put_hash(struct trace *t, const char *key, uint64_t hash)
-{
-    char hex[17];
-    snprintf(hex, sizeof hex, "%016llx", (unsigned long long)hash);
-    trace_text(t, key, hex);
-}
-
-/* [[first, end], ...] of each image's rows among the tokens. */
+/* [[first, end), ...] of each image's rows among the tokens. */
 static void put_spans(struct trace *t, const int32_t *ids, int64_t n, int32_t image)
 {
     struct buf b;
@@ -52,58 +97,56 @@ static void put_spans(struct trace *t, const int32_t *ids, int64_t n, int32_t im
     buf_free(&b);
 }
 
-/* Tokens that this conversation has in common with that of the reply before. */
-static int64_t common(const struct agent *a, const int32_t *ids, int64_t n)
+/* Length of the prefix that this conversation shares with the one recorded last. */
+static int64_t shared_prefix(const struct agent *a, const int32_t *ids, int64_t n)
 {
     int64_t i = 0;
-    while (i < n && i < a->n_kept && ids[i] == a->kept[i])
+    while (i < n && i < a->run.n_ids && ids[i] == a->run.ids[i])
         i++;
     return i;
 }
 
-static int keep_tokens(struct agent *a, const struct generated *g, struct err *e)
+static int record_tokens(struct agent *a, const struct generated *g, struct err *e)
 {
     const struct llm *m = a->o->llm;
     struct trace *t = a->o->trace;
-    const int32_t *ids = m->ops->tokens(m);
+    const int32_t *ids = m->ops->tokens ? m->ops->tokens(m) : NULL;
     int64_t length = m->ops->length(m), prompt = length - g->n, at, logprobs_at;
     if (!ids)
         return 0;
-    int64_t kept = common(a, ids, prompt);
+    int64_t kept = shared_prefix(a, ids, prompt);
     float *pairs = xmalloc((unsigned long)g->n + 1, 2 * sizeof *pairs);
     for (int i = 0; i < g->n; i++) {
         const struct token_choice *c = &g->choices[i];
         pairs[2 * i] = c->forced ? NAN : c->logprob;
         pairs[2 * i + 1] = c->forced ? NAN : c->logprob_masked;
     }
-    int rc =
-        trace_tokens(t, ids + kept, length - kept, &at, e) || trace_logprobs(t, pairs, g->n, &logprobs_at, e)
-            ? -1
-            : 0;
+    bool failed =
+        trace_tokens(t, ids + kept, length - kept, &at, e) || trace_logprobs(t, pairs, g->n, &logprobs_at, e);
     free(pairs);
-    if (rc)
+    if (failed)
         return -1;
-    a->kept = xrealloc(a->kept, (unsigned long)length + 1, sizeof *a->kept);
-    memcpy(a->kept + kept, ids + kept, (size_t)(length - kept) * sizeof *ids);
-    a->n_kept = length;
+    a->run.ids = xrealloc(a->run.ids, (unsigned long)length + 1, sizeof *a->run.ids);
+    memcpy(a->run.ids + kept, ids + kept, (size_t)(length - kept) * sizeof *ids);
+    a->run.n_ids = length;
     trace_int(t, "prompt_tokens", prompt);
     trace_int(t, "kept", kept);
     trace_int(t, "tokens_at", at);
     trace_int(t, "logprobs_at", logprobs_at);
-    put_hash(t, "prompt_hash", XXH3_64bits(ids, (size_t)prompt * sizeof *ids));
+    trace_hash(t, "prompt_hash", XXH3_64bits(ids, (size_t)prompt * sizeof *ids));
     put_spans(t, ids, prompt, m->ops->image_token(m));
     if (g->hashed)
-        put_hash(t, "logits_hash", g->logits_hash);
+        trace_hash(t, "logits_hash", g->logits_hash);
     else
-        trace_text(t, "logits_hash", NULL); /* they stayed on the device */
+        trace_text(t, "logits_hash", NULL); /* the logits stayed on the GPU */
     return 0;
 }
 
-int agent_keep_reply(struct agent *a, const struct llm_request *r, const struct generated *g, struct err *e)
+int agent_record_reply(struct agent *a, const struct llm_request *r, const struct generated *g, struct err *e)
 {
     static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
     struct trace *t = a->o->trace;
-    trace_begin(t, a->number, "generate");
+    trace_begin(t, a->step.number, "generate");
     trace_text(t, "text", g->text.data ? g->text.data : "");
     trace_int(t, "tokens", g->n);
     trace_int(t, "forced", g->forced);
@@ -115,9 +158,10 @@ int agent_keep_reply(struct agent *a, const struct llm_request *r, const struct 
     trace_int(t, "reroll", r->resample);
     trace_bool(t, "think", r->think);
     trace_number(t, "ms", g->ms);
-    /* Tokens cannot be masked: from a reply that spells a secret on there are none. */
-    a->spelled = a->spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");
-    if (a->o->log_tokens && !a->spelled && keep_tokens(a, g, e))
+    /* Token ids cannot be masked: once the model has written a secret no more are recorded. */
+    a->run.secret_spelled =
+        a->run.secret_spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");
+    if (a->o->log_tokens && !a->run.secret_spelled && record_tokens(a, g, e))
         return -1;
     return trace_end(t, e);
 }

@@ -33,7 +33,7 @@ static struct grammar *grammar_for(struct vqa *l, enum dialect_goal goal, struct
     return l->grammars[goal];
 }
 
-static int take_reply(struct vqa *l, struct grammar *g, const struct sampling *sampling, struct err *e)
+static int generate_reply(struct vqa *l, struct grammar *g, const struct sampling *sampling, struct err *e)
 {
     if (generate(l->session,
                  &(struct generation){.grammar = g, .sampling = *sampling, .cancel = screen_stop_flag(NULL)},
@@ -59,13 +59,13 @@ int vqa_ask(struct vqa *l, const char *question, const struct image *images, int
         rc = chat_user(l->session, parts, n ? 2 + n : 1, place, e);
     if (rc == 0)
         rc = chat_open_reply(l->session, false, e);
-    return rc ? rc : take_reply(l, g, sampling, e);
+    return rc ? rc : generate_reply(l, g, sampling, e);
 }
 
 int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct sampling *sampling,
                  struct err *e)
 {
-    return chat_append(l->session, c, e) ? -1 : take_reply(l, NULL, sampling, e);
+    return chat_append(l->session, c, e) ? -1 : generate_reply(l, NULL, sampling, e);
 }
 
 void vqa_reset(struct vqa *l, uint64_t seed)
@@ -76,7 +76,7 @@ void vqa_reset(struct vqa *l, uint64_t seed)
     l->session = session_new(l->engine, seed);
 }
 
-static void forget_dialect(struct vqa *l)
+static void free_dialect(struct vqa *l)
 {
     for (int i = 0; i <= GOAL_TEXT; i++) {
         if (l->grammars[i])
@@ -92,7 +92,7 @@ int vqa_set_dialect(struct vqa *l, const char *dialect, struct err *e)
     struct dialect *d = dialect_load(dialect, e);
     if (!d)
         return -1;
-    forget_dialect(l);
+    free_dialect(l);
     l->dialect = d;
     return 0;
 }
@@ -101,7 +101,7 @@ void vqa_close(struct vqa *l)
 {
     generated_free(&l->reply);
     session_free(l->session);
-    forget_dialect(l);
+    free_dialect(l);
     engine_close(l->engine);
     free(l->dir);
     *l = (struct vqa){0};

@@ -1,5 +1,5 @@
-/* vqa.h - what `ask`, `ground`, `eval` and `calibrate` share: a model, a dialect, images, one question, one
- * reply. */
+/* vqa.h - visual question answering for `ask`, `ground`, `eval` and `calibrate`: one question about
+ * images, one reply. */
 #ifndef HOLORUN_AGENT_VQA_H
 #define HOLORUN_AGENT_VQA_H
 
@@ -13,7 +13,7 @@ struct vqa {
     struct engine *engine;
     struct dialect *dialect;
     struct session *session;
-    bool free; /* replies are not held to a grammar: the model writes what it likes */
+    bool free;                               /* replies without a grammar */
     struct grammar *grammars[GOAL_TEXT + 1]; /* compiled when first needed */
     struct generated reply;
 };
@@ -22,19 +22,18 @@ struct vqa {
 int vqa_open(struct vqa *l, const char *dialect, const struct engine_options *model, uint64_t seed,
              struct err *e);
 
-/* Asks `question` about n images (in order, before the text or where the dialect wants them) and keeps the
- * reply in l->reply. */
+/* Asks about n images, which go before the text or where the dialect wants them; the reply is l->reply. */
 int vqa_ask(struct vqa *l, const char *question, const struct image *images, int n, enum dialect_goal goal,
             const struct sampling *sampling, struct err *e);
 
-/* Goes on with a conversation, free of any grammar, and keeps the reply in l->reply. */
+/* Continues a conversation without a grammar; the reply is l->reply. */
 int vqa_converse(struct vqa *l, const struct chat_conversation *c, const struct sampling *sampling,
                  struct err *e);
 
-/* Forgets question and reply: the next question is the first of its conversation again. */
+/* Begins a new conversation. */
 void vqa_reset(struct vqa *l, uint64_t seed);
 
-/* Another dialect for the questions from now on. */
+/* Changes the dialect for the next questions. */
 int vqa_set_dialect(struct vqa *l, const char *dialect, struct err *e);
 
 void vqa_close(struct vqa *l);

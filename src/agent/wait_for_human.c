@@ -1,7 +1,7 @@
 /* wait_for_human.c - a person who uses the display comes first.
  *
- * From her first key, button or motion on the hands do nothing more; what the action at hand had begun is broken off
- * and the model is told.  Before the next look at the screen the run waits until she has been quiet for a while.
+ * From the first key, button or motion of a person on, no more input is sent; an action that has begun is
+ * broken off, and the model is told.  Before the next screenshot the run waits until the person is quiet.
  */
 #include "agent/private.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-int agent_yield(struct agent *a, struct err *e)
+int agent_wait_for_human(struct agent *a, struct err *e)
 {
     const struct agent_options *o = a->o;
     const char *what = screen_person(o->screen);
@@ -22,18 +22,18 @@ int agent_yield(struct agent *a, struct err *e)
     progress_trouble(o->progress, text);
     int64_t start = clock_ns();
     int rc = screen_wait_for_person(o->screen, o->human_quiet_ms, INFINITY, e);
-    a->waited += clock_ns() - start;
-    a->heard = a->waited;
-    trace_begin(o->trace, a->number, "human");
+    a->run.paused_ns += clock_ns() - start;
+    a->run.paused_seen_ns = a->run.paused_ns;
+    trace_begin(o->trace, a->step.number, "human");
     trace_text(o->trace, "what", what);
     trace_number(o->trace, "ms", clock_ms_since(start));
     return trace_end(o->trace, rc ? NULL : e) || rc ? -1 : 0;
 }
 
-int agent_forget_answers(struct agent *a, struct err *e)
+int agent_ignore_answers(struct agent *a, struct err *e)
 {
-    if (a->waited == a->heard)
+    if (a->run.paused_ns == a->run.paused_seen_ns)
         return 0;
-    a->heard = a->waited;
+    a->run.paused_seen_ns = a->run.paused_ns;
     return screen_wait_for_person(a->o->screen, 0, INFINITY, e);
 }

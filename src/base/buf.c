@@ -34,9 +34,10 @@ void buf_clear(struct buf *b)
 
 char *buf_take(struct buf *b)
 {
+    if (!b->data)
+        buf_init(b, b->max);
     char *s = b->data;
-    size_t max = b->max;
-    buf_init(b, max);
+    *b = (struct buf){.max = b->max};
     return s;
 }
 

@@ -31,8 +31,9 @@ int image_parse_png(struct image *im, const void *data, uint64_t len, struct err
 int image_encode_png(const struct image *im, void **png, uint64_t *len, struct err *e);
 int image_write_png(const struct image *im, const char *path, struct err *e); /* 0600, atomic */
 
-/* Fraction of 32-px tiles whose mean absolute channel difference exceeds `level` (0..255);
- * 1.0 when the sizes differ.  The measure of "did the screen change". */
+/* Fraction of 32-px tiles whose mean absolute channel difference exceeds `level` (0..255); 1.0 when the sizes
+ * differ.  "Did the screen change" is IMAGE_EFFECT_LEVEL: a blinking caret or one typed character stays below. */
+#define IMAGE_EFFECT_LEVEL 3.0
 double image_tiles_changed(const struct image *a, const struct image *b, double level);
 
 /* b with what is the same in both faded to grey, and the tiles that differ framed; of the size of b.  Sizes that differ:

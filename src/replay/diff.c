@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double tile_level = 3.0; /* as an effect is judged (agent/observe.c) */
-
 /* ---- comparing ------------------------------------------------------------------------------- */
 
 void diff_image(const struct run_diff *d, int side, const struct story_step *s, struct image *im)
@@ -33,7 +31,7 @@ static void compare_frames(const struct run_diff *d, struct diff_step *s)
     struct image x, y;
     diff_image(d, 0, s->side[0], &x);
     diff_image(d, 1, s->side[1], &y);
-    s->tiles = x.rgb && y.rgb ? image_tiles_changed(&x, &y, tile_level) : -1;
+    s->tiles = x.rgb && y.rgb ? image_tiles_changed(&x, &y, IMAGE_EFFECT_LEVEL) : -1;
     if (s->tiles != 0)
         s->differs |= DIFF_FRAME;
     image_free(&x);

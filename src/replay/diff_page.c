@@ -22,7 +22,7 @@ struct diff_page {
 };
 
 static const char *const sides[] = {"a", "b"};
-static const double tile_level = 3.0, ring = .022;
+static const double ring = .022;
 
 /* ---- the head -------------------------------------------------------------------------------- */
 
@@ -102,7 +102,7 @@ static void put_difference(const struct diff_page *p, const struct diff_step *s)
     uint64_t len;
     diff_image(p->d, 0, s->side[0], &a);
     diff_image(p->d, 1, s->side[1], &b);
-    if (a.rgb && b.rgb && image_difference(&out, &a, &b, tile_level, NULL) == 0 &&
+    if (a.rgb && b.rgb && image_difference(&out, &a, &b, IMAGE_EFFECT_LEVEL, NULL) == 0 &&
         image_encode_png(&out, &png, &len, NULL) == 0) {
         fputs("<figure><img alt=\"where the two screens differ\" src=\"data:image/png;base64,", p->f);
         page_base64(p->f, png, len);

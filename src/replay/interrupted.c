@@ -115,7 +115,7 @@ static bool is_beyond(const struct story *s, int number)
 {
     for (int i = 0; i < s->n; i++)
         if (s->steps[i].number == number)
-            return s->steps[i].beyond;
+            return s->steps[i].beyond_budget;
     return false;
 }
 

@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum { TEXT_LIMIT = 4 << 20 };
-static const double tile_level = 3.0; /* as an effect is judged (agent/observe.c) */
 
 struct performing {
     const struct perform_options *o;
@@ -21,7 +20,7 @@ struct performing {
 
 static bool is_wanted(const struct perform_options *o, const struct story_step *s)
 {
-    return s->number >= o->from && (!o->to || s->number <= o->to) && !s->beyond && s->nactions;
+    return s->number >= o->from && (!o->to || s->number <= o->to) && !s->beyond_budget && s->nactions;
 }
 
 /* ---- the screen ------------------------------------------------------------------------------ */
@@ -81,7 +80,7 @@ static int compare(struct performing *p, const struct story_step *s, bool *same,
     if (own && (s->frame < 0 || (index_image(&p->index, p->o->record, s->frame, &then, &why), !then.rgb)))
         return err_set(e, ERR_ENV, "step %d has no screenshot to compare with%s%s", s->number,
                        *why.text ? ": " : "", why.text);
-    double tiles = own ? image_tiles_changed(&then, &p->now, tile_level) : 0;
+    double tiles = own ? image_tiles_changed(&then, &p->now, IMAGE_EFFECT_LEVEL) : 0;
     image_free(&then);
     if (record_screen(p, s->number, &settled, tiles, e))
         return -1;

@@ -87,7 +87,7 @@ static struct llm *partner(void *arg, struct err *e)
 {
     const struct job *j = arg;
     (void)e;
-    return j->s.fake ? llm_script_beside(j->llm) : llm_local(j->model->engine, j->dialect, j->s.seed);
+    return j->s.fake ? llm_script_share(j->llm) : llm_local(j->model->engine, j->dialect, j->s.seed);
 }
 
 static void open_partners(struct job *j)

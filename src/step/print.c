@@ -206,7 +206,7 @@ void step_print(FILE *f, const struct step_view *v, unsigned flags)
     struct page p = {f, flags & PRINT_COLOR};
     const struct proposal *o = v->p;
     ink(&p, bold);
-    fprintf(f, "\n%9s %d of %d", o->beyond ? "end after" : "step", o->number, o->max_steps);
+    fprintf(f, "\n%9s %d of %d", o->beyond_budget ? "end after" : "step", o->number, o->max_steps);
     ink(&p, NULL);
     fputs("  -  ", f);
     plain(f, v->why);

@@ -169,7 +169,7 @@ static int settle(struct stepper *s, const struct proposal *p, const struct step
                   struct decision *d, struct err *e)
 {
     d->by = s->front->name;
-    d->seen = s->front->person;
+    d->confirmed = s->front->person;
     d->to = c->n;
     switch (c->verb) {
     case STEP_CONTINUE:

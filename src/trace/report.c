@@ -101,7 +101,7 @@ const char *report_status_words(const char *status, const char **css)
     } known[] = {
         {"answered", "good", "answered"},
         {"infeasible", "unsure", "says it cannot be done"},
-        {"unvalidated", "bad", "answered, and was not believed"},
+        {"unvalidated", "bad", "answered, but the validator did not accept it"},
         {"dry-run", "good", "dry run"},
         {"steps", "unsure", "step budget used up"},
         {"tokens", "unsure", "token budget used up"},
@@ -319,7 +319,7 @@ static void put_figure(struct page *p, int i)
 static int last_number(const struct story *s)
 {
     int i = s->n - 1;
-    while (i > 0 && s->steps[i].beyond)
+    while (i > 0 && s->steps[i].beyond_budget)
         i--;
     return s->steps[i].number;
 }
@@ -332,7 +332,7 @@ static void slot_steps(void *arg)
         fprintf(p->f, "<section class=\"step\" id=\"step-%d\">\n", s->number);
         put_figure(p, i);
         fputs("<div class=\"told\"><h2>", p->f);
-        if (s->beyond)
+        if (s->beyond_budget)
             fputs("After the last step: an answer was asked for", p->f);
         else
             fprintf(p->f, "Step %d of %d", s->number, last_number(&p->story));
@@ -372,7 +372,7 @@ static void slot_strip(void *arg)
             put_picture(p, i, .06, false);
         else
             fputs("<span class=\"blank\"></span>", p->f);
-        if (s->beyond)
+        if (s->beyond_budget)
             fputs("<span><b class=\"number\">end</b><em>", p->f);
         else
             fprintf(p->f, "<span><b class=\"number\">%d</b><em>", s->number);

@@ -74,7 +74,7 @@ static void take_event(struct story_step *s, const char *kind, const json_t *fie
     if (!strcmp(kind, "observe")) {
         const json_t *frame = json_object_get(fields, "frame");
         s->observe = fields;
-        s->beyond = field_bool(fields, "beyond_budget");
+        s->beyond_budget = field_bool(fields, "beyond_budget");
         s->frame = json_is_integer(frame) && field_int(fields, "frame") < 1000000
                        ? (int)field_int(fields, "frame")
                        : -1;
@@ -90,7 +90,7 @@ static void take_event(struct story_step *s, const char *kind, const json_t *fie
         s->ms[PHASE_WRITE] += milliseconds(fields, "ms");
     } else if (!strcmp(kind, "step")) {
         s->step = fields;
-        s->beyond |= field_bool(fields, "beyond_budget"); /* used up only after the screen was seen */
+        s->beyond_budget |= field_bool(fields, "beyond_budget"); /* used up only after the screen was seen */
     } else if (!strcmp(kind, "action")) {
         take_action(s, fields);
     } else if (!strcmp(kind, "human")) {
@@ -123,7 +123,7 @@ void story_make(struct story *s, const struct record *r)
             choose_reply(step, r, i);
     }
     for (int i = 0; i < s->n; i++)
-        s->counted += !s->steps[i].beyond;
+        s->counted += !s->steps[i].beyond_budget;
     for (int i = 0; i < s->n; i++)
         for (int p = 0; p < PHASES; p++)
             s->ms[p] += s->steps[i].ms[p];

@@ -28,7 +28,7 @@ struct story_step {
     const json_t *human[STORY_MAX_HUMAN]; /* what a person decided about the step, in order */
     int nhuman;
     int from;    /* it was decided on the recorded screen of that step; 0: on its own */
-    bool beyond; /* no step: an answer was asked for when a budget was used up */
+    bool beyond_budget; /* no step: an answer was asked for when a budget was used up */
     double ms[PHASES];
 };
 

@@ -230,6 +230,12 @@ void trace_bool(struct trace *t, const char *key, bool value)
     buf_puts(&t->line, value ? "true" : "false");
 }
 
+void trace_hash(struct trace *t, const char *key, uint64_t hash)
+{
+    put_key(t, key);
+    buf_printf(&t->line, "\"%016llx\"", (unsigned long long)hash);
+}
+
 void trace_json(struct trace *t, const char *key, const char *json)
 {
     put_key(t, key);

@@ -46,6 +46,7 @@ void trace_text(struct trace *t, const char *key, const char *value); /* NULL: n
 void trace_int(struct trace *t, const char *key, int64_t value);
 void trace_number(struct trace *t, const char *key, double value);
 void trace_bool(struct trace *t, const char *key, bool value);
+void trace_hash(struct trace *t, const char *key, uint64_t hash);    /* as 16 hexadecimal digits in quotes */
 void trace_json(struct trace *t, const char *key, const char *json); /* already JSON */
 int trace_end(struct trace *t, struct err *e);
 

@@ -210,7 +210,7 @@ static void put_steps(FILE *f, const struct attempt_run *t)
         const struct story_step *s = &t->story.steps[i];
         fprintf(f, "<li value=\"%d\"%s>", s->number, step_failed(s) ? " class=\"failed\"" : "");
         qa_page_line(f, s->step     ? field_text(s->step, "thought")
-                        : s->beyond ? "asked for a final answer"
+                        : s->beyond_budget ? "asked for an answer at the end"
                                     : "");
         if (s->error)
             fputs("<code>", f), qa_page_line(f, field_text(s->error, "message")), fputs("</code>", f);
