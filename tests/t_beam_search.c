@@ -1,4 +1,4 @@
-/* t_explore.c - claims about what else a reply could have said: where it made up its mind, and how probable each way was.
+/* t_beam_search.c - claims about the candidates of a slot of a reply and their probabilities.
  *
  * Probabilities are compared with those found by trying every continuation that the grammar has, one by one.
  */

@@ -41,7 +41,7 @@ static const struct {
     {"rules:\n  - deny: [a]\n", "p.yaml:2: key 'deny': expected the rule's name"},
     {"rules:\n  - deny: \"a\\nb\"\n", "p.yaml:2: key 'deny': expected the rule's name"},
     {"rules:\n  - deny: a\n    colour: red\n", "p.yaml:3: key 'colour': no such key; a rule has"},
-    {"rules:\n  - deny: a\n    deny: b\n", "p.yaml:3: key 'deny': stands there twice"},
+    {"rules:\n  - deny: a\n    deny: b\n", "p.yaml:3: key 'deny': appears twice"},
     {"rules:\n  - deny: a\n    actions: clik\n",
      "p.yaml:3: key 'actions': expected kinds of actions, not 'clik'"},
     {"rules:\n  - deny: a\n    actions: {click: 1}\n",

@@ -161,7 +161,7 @@ static void t_refused(void **state)
     program_run(&x, &o, WORDS(RUN, "--fake", script, "--dialect", "pocket"));
     assert_int_equal(o.code, 0);
     program_run(&x, &o, WORDS("resume", "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "came to its end (answered)");
+    ONE_LINE(&o, ERR_USAGE, "has ended (answered)");
     free(runs);
     runs = xvfb_place(&x, "others");
     kill_after(&x, program_start(&x, WORDS(RUN, "--policy", policy)), runs, 1);

@@ -1,7 +1,7 @@
-/* t_back.c - claims about going back in a conversation: to where a turn had not yet been answered.
+/* t_rewind.c - claims about rewinding a conversation to a turn without its reply.
  *
- * A tiny model says random things under random dice.  What it said at each turn is kept, with the tokens that stood
- * before; a turn that is gone back to has the same tokens, and the same dice say the same again.
+ * A tiny model with random weights samples random replies.  The reply at each turn and the tokens before it are
+ * kept; a turn that is rewound to has the same tokens, and the same random numbers give the same reply.
  */
 #include "tiny_check.h"
 
@@ -85,7 +85,7 @@ static void note_before(struct talk *t, int k)
 {
     t->n_before[k] = t->m->ops->length(t->m);
     t->before[k] = xmalloc((unsigned long)t->n_before[k], sizeof(int32_t));
-    memcpy(t->before[k], t->m->ops->tokens(t->m), (size_t)t->n_before[k] * sizeof(int32_t));
+    memcpy(t->before[k], session_tokens(llm_session(t->m)), (size_t)t->n_before[k] * sizeof(int32_t));
 }
 
 static void observe(struct talk *t, int k)
@@ -112,7 +112,7 @@ static void go_on(struct talk *t, int k, int to, const char *told)
 static bool same_tokens(const struct talk *t, int k)
 {
     return t->m->ops->length(t->m) == t->n_before[k] &&
-           !memcmp(t->m->ops->tokens(t->m), t->before[k], (size_t)t->n_before[k] * sizeof(int32_t));
+           !memcmp(session_tokens(llm_session(t->m)), t->before[k], (size_t)t->n_before[k] * sizeof(int32_t));
 }
 
 /* To the bit: probabilities too. */
@@ -129,7 +129,7 @@ static void back(struct talk *t, int k)
 {
     struct context_cost cost;
     struct generated g;
-    assert_int_equal(context_back(t->c, k, again, t, &cost, NULL), 0);
+    assert_int_equal(context_rewind(t->c, k, again, t, &cost, NULL), 0);
     assert_int_equal(context_turns(t->c), k + 1);
     assert_int_equal(cost.total, t->n_before[k]);
     assert_true(same_tokens(t, k));
@@ -173,7 +173,7 @@ static void t_window(void **state)
         struct context_cost cost;
         talk_open(&t, i % 2 ? WINDOW_STRICT : WINDOW_SAWTOOTH, i / 2 ? TURNS : 1);
         go_on(&t, 0, TURNS, "well");
-        assert_int_equal(context_back(t.c, 3, again, &t, &cost, NULL), 0);
+        assert_int_equal(context_rewind(t.c, 3, again, &t, &cost, NULL), 0);
         assert_true(same_tokens(&t, 3));
         assert_int_equal(cost.reused, i / 2 ? cost.total : 0);
         for (int k = 4; k < TURNS; k++) {
@@ -199,7 +199,7 @@ static void t_read_again(void **state)
         go_on(&t, 0, TURNS, "well");
         for (int k = 4; k >= 0; k -= 2) {
             struct generated g;
-            assert_int_equal(context_back(t.c, k, again, &t, &cost, NULL), 0);
+            assert_int_equal(context_rewind(t.c, k, again, &t, &cost, NULL), 0);
             assert_int_equal(cost.reused, 0);
             assert_true(same_tokens(&t, k));
             think(&t, &g);
@@ -234,7 +234,7 @@ static void t_no_room(void **state)
     go_on(&t, 0, TURNS, NULL);
     assert_true(engine_state_memory(engine).peak <= most / 2);
     struct context_cost cost;
-    assert_int_equal(context_back(t.c, 0, again, &t, &cost, NULL), 0);
+    assert_int_equal(context_rewind(t.c, 0, again, &t, &cost, NULL), 0);
     assert_int_equal(cost.reused, 0); /* it was kept once and had to go */
     talk_close(&t);
     engine_close(engine);

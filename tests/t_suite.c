@@ -44,7 +44,7 @@ static const struct {
     {"suite:\n  retries: -1\n" TEST, "2: key 'retries': expected a whole number from 0 to 20, not '-1'"},
     {"suite:\n  steps: x\n" TEST "    steps: 3\n", "2: key 'steps': expected a whole number"},
     {"suite:\n  window: '('\n" TEST "    window: x\n", "2: key 'window': expected a regular expression"},
-    {"suite:\n  steps: 3\n  steps: 4\n" TEST, "3: key 'steps': stands there twice"},
+    {"suite:\n  steps: 3\n  steps: 4\n" TEST, "3: key 'steps': appears twice"},
     {"suite:\n  vars: [a]\n" TEST, "2: key 'vars': expected names and values"},
     {"suite:\n  vars: { Base: x }\n" TEST, "2: key 'Base': expected a variable's name"},
     {"suite:\n  vars: { id: x }\n" TEST, "2: key 'id': expected a variable's name"},

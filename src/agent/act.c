@@ -59,7 +59,8 @@ static void fail(struct agent *a, const char *why)
     a->outcome.failed = true;
 }
 
-/* Whether the rules, or a person they ask, let the action pass. */
+/* Whether the rules, or a person they ask, let the action pass.  The clock of the run stands still
+ * meanwhile. */
 static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
 {
     struct gate_ruling ruling;
@@ -68,8 +69,7 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
         return 0;
     int rc = gate_decide(a->o->gate, &a->reply.step.actions[index], &a->step.place, a->step.number,
                          a->step.confirmed, &ruling, e);
-    a->run.paused_ns +=
-        (int64_t)(ruling.ms * 1e6); /* the clock of the run stands still while a person decides */
+    a->run.paused_ns += (int64_t)(ruling.ms * 1e6);
     *pass = rc == 0 && ruling.pass;
     const char *error = *pass ? NULL : rc ? e->text : ruling.told;
     if (record_ruling(a->o->trace, a->step.number, index, &ruling, *pass, error, rc ? NULL : e) || rc)

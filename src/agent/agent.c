@@ -20,8 +20,6 @@
 
 enum { HELD_STEPS = 10 }; /* keys left down are released every so many steps */
 
-/* ---- names ----------------------------------------------------------------------------------- */
-
 static const struct {
     const char *name;
     int exit;
@@ -67,8 +65,6 @@ int agent_exit_code(enum agent_status s, const struct err *e)
                                  : (int)e->kind; /* only the model may say that it cannot be done */
 }
 
-/* ---- shared by the parts ------------------------------------------------------------------------- */
-
 double agent_seconds(const struct agent *a)
 {
     return clock_ms_since(a->run.start + a->run.paused_ns) / 1000;
@@ -79,8 +75,6 @@ void agent_set_text(char **at, char *text)
     free(*at);
     *at = text;
 }
-
-/* ---- record -------------------------------------------------------------------------------------- */
 
 /* Totals of the run; a step that broke off counts as far as it went. */
 static void add_totals(struct agent *a)
@@ -116,8 +110,6 @@ static int end_step(struct agent *a, struct err *e)
     image_swap(&a->run.before, s->decided_on.rgb ? &a->step.decided_on : &a->step.frame);
     return trace_sync(a->o->trace, e);
 }
-
-/* ---- the run ------------------------------------------------------------------------------------- */
 
 static int parts_of_step(struct agent *a, struct err *e)
 {

@@ -143,8 +143,8 @@ static void save_point(struct context *c)
     t->point = k;
     if (c->n > c->max_points)
         drop_point(c, &c->turns[c->n - 1 - c->max_points]);
-    while (c->ops->fits && !c->ops->fits(c->llm, ROOM_TURNS * c->ops->length(c->llm) / c->n) &&
-           drop_oldest_point(c))
+    const struct session *s = llm_session(c->llm);
+    while (s && !session_fits(s, ROOM_TURNS * session_length(s) / c->n) && drop_oldest_point(c))
         ; /* memory for coming turns matters more than rewind points */
 }
 
@@ -266,7 +266,8 @@ static int await_reply(struct context *c, struct err *e)
     if (!(c->before_reply = mark_here(c, e)))
         return -1;
     c->replied = false;
-    c->turns[c->n - 1].rng = c->ops->rng ? c->ops->rng(c->llm) : 0;
+    struct session *s = llm_session(c->llm);
+    c->turns[c->n - 1].rng = s ? session_rng(s) : 0;
     if (c->max_points)
         save_point(c);
     return 0;
@@ -410,13 +411,13 @@ static int prefill_again(struct context *c, int turn, context_image *image, void
         if (append_again(c, i, image, arg, e))
             return -1;
     }
-    if (c->ops->set_rng)
-        c->ops->set_rng(c->llm, rng);
+    if (llm_session(c->llm))
+        session_set_rng(llm_session(c->llm), rng);
     return await_reply(c, e);
 }
 
-int context_back(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
-                 struct err *e)
+int context_rewind(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
+                   struct err *e)
 {
     int64_t start = clock_ns();
     if (turn < 0 || turn >= c->n)

@@ -59,7 +59,7 @@ int context_turns(const struct context *c);      /* observed so far */
 
 /* Fills an empty image with the screenshot of a turn (from 0); the conversation takes it over. */
 typedef int context_image(void *arg, int turn, struct image *out, struct err *e);
-int context_back(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
-                 struct err *e);
+int context_rewind(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
+                   struct err *e);
 
 #endif

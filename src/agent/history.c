@@ -1,6 +1,6 @@
 /* history.c - the steps before the one at hand, and rewinding to one of them.
  *
- * A step can be rewound to as long as its turn is part of the conversation.  context_back() rewinds the
+ * A step can be rewound to as long as its turn is part of the conversation.  context_rewind() rewinds the
  * conversation, the saved outcome restores the loop's counters and texts, and the screen comes bit for bit
  * from the record.  What follows is a new step with a number of its own.
  */
@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- the list ------------------------------------------------------------------------------------ */
 
 static char *copied(const char *s)
 {
@@ -78,8 +76,6 @@ void history_free(struct history *h)
     *h = (struct history){0};
 }
 
-/* ---- recording a step ---------------------------------------------------------------------------- */
-
 void agent_history_begin(struct agent *a)
 {
     struct history_step step = {.number = a->step.number,
@@ -135,8 +131,6 @@ void agent_history_judged(struct agent *a)
     s->tiles = a->outcome.tiles;
 }
 
-/* ---- rewinding ----------------------------------------------------------------------------------- */
-
 static int load_frame(const struct agent *a, int number, struct image *out, struct err *e)
 {
     char *path = xasprintf("%s/frames/%06d.png", trace_dir(a->o->trace), number);
@@ -178,7 +172,7 @@ int agent_rewind(struct agent *a, struct err *e)
     if (trace_sync(a->o->trace, e) || load_frame(a, step->frame, &a->step.frame, e))
         return -1;
     a->step.ms[PHASE_SEE] = clock_ms_since(start);
-    if (context_back(a->run.context, turn, frame_of_turn, a, &a->step.cost, e))
+    if (context_rewind(a->run.context, turn, frame_of_turn, a, &a->step.cost, e))
         return -1;
     restore(a, &h->saved[i]);
     a->step.from = step->recorded ? step->from : step->number;

@@ -55,15 +55,9 @@ struct llm_ops { /* all return 0, or -1 with a message */
     void (*mark_free)(struct llm_mark *mark); /* NULL is fine */
 
     int64_t (*length)(const struct llm *m); /* tokens */
-    bool (*fits)(const struct llm *m,
-                 int64_t more);                    /* there is memory for so many more tokens; NULL: always */
-    const int32_t *(*tokens)(const struct llm *m); /* [length]; NULL for a script */
-    int32_t (*image_token)(
-        const struct llm *m); /* stands for a row of an image; -1: none; NULL for a script */
     struct session_stats (*stats)(const struct llm *m);
-    uint64_t (*rng)(
-        const struct llm *m); /* state of the random numbers, which marks save; NULL for a script */
-    void (*set_rng)(struct llm *m, uint64_t rng);
+    struct session *(*session)(
+        const struct llm *m); /* the present one; NULL for a script, which has no tokens */
     void (*set_cancel)(struct llm *m, const volatile int *flag); /* may be NULL */
     void (*free)(struct llm *m);
 };
@@ -86,6 +80,8 @@ const char *llm_script_transcript(const struct llm *m); /* what a model would ha
 /* Prefill, and waiting for a shared engine, stop with ERR_STOPPED when *flag is non-zero
  * (session_set_cancel). NULL: none. */
 void llm_set_cancel(struct llm *m, const volatile int *flag);
+
+struct session *llm_session(const struct llm *m); /* NULL for a script */
 
 void llm_free(struct llm *m); /* NULL is fine */
 

@@ -30,8 +30,6 @@ const char *llm_judge_name(enum llm_verdict o)
     return names[o];
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
-
 static const struct word {
     const char *text;
     enum llm_verdict means;
@@ -99,8 +97,6 @@ enum llm_verdict llm_judge_read(const char *reply, size_t len, char **reason)
     json_decref(o);
     return is;
 }
-
-/* ---- asking ---------------------------------------------------------------------------------- */
 
 struct deadline { /* checked with each piece of generated text */
     const struct llm_judge_question *q;

@@ -5,7 +5,6 @@
  */
 #include "agent/llm.h"
 
-#include "model/config.h"
 #include "session/generate.h"
 
 #include <stdlib.h>
@@ -220,35 +219,9 @@ static int64_t local_length(const struct llm *m)
     return session_length(session_of(m));
 }
 
-static bool local_fits(const struct llm *m, int64_t more)
-{
-    return session_fits(session_of(m), more);
-}
-
-static const int32_t *local_tokens(const struct llm *m)
-{
-    return session_tokens(session_of(m));
-}
-
-static int32_t local_image_token(const struct llm *m)
-{
-    const struct model_config *c = engine_config(session_engine(session_of(m)));
-    return c->vision ? c->image_token : -1;
-}
-
 static struct session_stats local_stats(const struct llm *m)
 {
     return session_stats(session_of(m));
-}
-
-static uint64_t local_rng(const struct llm *m)
-{
-    return session_rng(session_of(m));
-}
-
-static void local_set_rng(struct llm *m, uint64_t to)
-{
-    session_set_rng(session_of(m), to);
 }
 
 static void local_set_cancel(struct llm *llm, const volatile int *flag)
@@ -283,12 +256,8 @@ struct llm *llm_local(struct engine *g, const struct dialect *d, uint64_t seed)
         .mark_length = local_mark_length,
         .mark_free = local_mark_free,
         .length = local_length,
-        .fits = local_fits,
-        .tokens = local_tokens,
-        .image_token = local_image_token,
+        .session = session_of,
         .stats = local_stats,
-        .rng = local_rng,
-        .set_rng = local_set_rng,
         .set_cancel = local_set_cancel,
         .free = local_free,
     };
@@ -305,6 +274,11 @@ void llm_set_cancel(struct llm *m, const volatile int *flag)
 {
     if (m->ops->set_cancel)
         m->ops->set_cancel(m, flag);
+}
+
+struct session *llm_session(const struct llm *m)
+{
+    return m->ops->session ? m->ops->session(m) : NULL;
 }
 
 void llm_free(struct llm *m)

@@ -77,7 +77,7 @@ struct proposal {
     double moved_on; /* share of the screen that has changed since; -1: not known */
     bool moved;      /* asked again because the view has moved; `place` is new */
 
-    /* what the model read and wants */
+    /* prompt and replies */
     const char *lead; /* text of the prompt before the screenshot */
     struct proposed_reply now;
     const struct proposed_reply *forks; /* [n_forks] to choose from, after a fork */

@@ -13,6 +13,7 @@
 #include "agent/record.h"
 
 #include "agent/private.h"
+#include "model/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,12 +109,13 @@ static int64_t shared_prefix(const struct agent *a, const int32_t *ids, int64_t 
 
 static int record_tokens(struct agent *a, const struct generated *g, struct err *e)
 {
-    const struct llm *m = a->o->llm;
     struct trace *t = a->o->trace;
-    const int32_t *ids = m->ops->tokens ? m->ops->tokens(m) : NULL;
-    int64_t length = m->ops->length(m), prompt = length - g->n, at, logprobs_at;
-    if (!ids)
+    const struct session *session = llm_session(a->o->llm);
+    if (!session)
         return 0;
+    const struct model_config *model = engine_config(session_engine(session));
+    const int32_t *ids = session_tokens(session);
+    int64_t length = session_length(session), prompt = length - g->n, at, logprobs_at;
     int64_t kept = shared_prefix(a, ids, prompt);
     float *pairs = xmalloc((unsigned long)g->n + 1, 2 * sizeof *pairs);
     for (int i = 0; i < g->n; i++) {
@@ -134,7 +136,7 @@ static int record_tokens(struct agent *a, const struct generated *g, struct err 
     trace_int(t, "tokens_at", at);
     trace_int(t, "logprobs_at", logprobs_at);
     trace_hash(t, "prompt_hash", XXH3_64bits(ids, (size_t)prompt * sizeof *ids));
-    put_spans(t, ids, prompt, m->ops->image_token(m));
+    put_spans(t, ids, prompt, model->vision ? model->image_token : -1);
     if (g->hashed)
         trace_hash(t, "logits_hash", g->logits_hash);
     else

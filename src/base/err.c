@@ -14,7 +14,7 @@ void err_on_exit(void (*fn)(void))
     exit_hook = fn;
 }
 
-/* Text from outside (file names, tensor names) may hold anything; a line for a terminal may not. */
+/* File and tensor names may hold control characters; a line for a terminal may not. */
 static void make_printable(char *s)
 {
     for (; *s; s++)
@@ -34,7 +34,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
     if (!e)
         return -1;
-    char text[ERR_TEXT]; /* apart, because an argument may be e->text itself */
+    char text[ERR_TEXT]; /* an argument may be e->text itself */
     va_list ap;
     va_start(ap, fmt);
     format_text(text, fmt, ap);
@@ -57,7 +57,7 @@ int err_prefix(struct err *e, const char *fmt, ...)
     return err_set(e, e->kind, "%s: %s", head, old);
 }
 
-static void say(const char *voice, const char *fmt, va_list ap)
+static void print_message(const char *voice, const char *fmt, va_list ap)
 {
     char text[ERR_TEXT];
     format_text(text, fmt, ap);
@@ -68,7 +68,7 @@ void warn(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say("warning: ", fmt, ap);
+    print_message("warning: ", fmt, ap);
     va_end(ap);
 }
 
@@ -76,7 +76,7 @@ void die(enum err_kind kind, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say("", fmt, ap);
+    print_message("", fmt, ap);
     va_end(ap);
     if (exit_hook)
         exit_hook();

@@ -1,4 +1,4 @@
-/* export_words.c - one canonical action in the words of others: pyautogui calls, and UI-TARS. */
+/* export_actions.c - a canonical action as pyautogui calls and in UI-TARS syntax. */
 #include "replay/export.h"
 
 #include "base/buf.h"
@@ -9,39 +9,20 @@
 
 enum { WORDS_MAX = 1 << 20 };
 
-/* ---- pyautogui ------------------------------------------------------------------------------- */
-
-/* X's name of a key as pyautogui has it. */
+/* The pyautogui name of an X keysym. */
 static const char *python_key(const char *x, char out[32])
 {
-    static const char *const known[][2] = {{"Control_L", "ctrl"},
-                                           {"Control_R", "ctrlright"},
-                                           {"Shift_L", "shift"},
-                                           {"Shift_R", "shiftright"},
-                                           {"Alt_L", "alt"},
-                                           {"Alt_R", "altright"},
-                                           {"Super_L", "win"},
-                                           {"Super_R", "winright"},
-                                           {"Return", "enter"},
-                                           {"Escape", "esc"},
-                                           {"BackSpace", "backspace"},
-                                           {"Delete", "delete"},
-                                           {"Prior", "pageup"},
-                                           {"Next", "pagedown"},
-                                           {"space", "space"},
-                                           {"Print", "printscreen"},
-                                           {"Page_Up", "pageup"},
-                                           {"Page_Down", "pagedown"},
-                                           {"Caps_Lock", "capslock"},
-                                           {"Menu", "apps"},
-                                           {"plus", "+"},
-                                           {"minus", "-"},
-                                           {"comma", ","},
-                                           {"period", "."},
-                                           {"slash", "/"},
-                                           {"backslash", "\\"},
-                                           {"equal", "="},
-                                           {"semicolon", ";"}};
+    /* clang-format off */
+    static const char *const known[][2] = {
+        {"Control_L", "ctrl"}, {"Control_R", "ctrlright"}, {"Shift_L", "shift"}, {"Shift_R", "shiftright"},
+        {"Alt_L", "alt"}, {"Alt_R", "altright"}, {"Super_L", "win"}, {"Super_R", "winright"},
+        {"Return", "enter"}, {"Escape", "esc"}, {"BackSpace", "backspace"}, {"Delete", "delete"},
+        {"Prior", "pageup"}, {"Next", "pagedown"}, {"space", "space"}, {"Print", "printscreen"},
+        {"Page_Up", "pageup"}, {"Page_Down", "pagedown"}, {"Caps_Lock", "capslock"}, {"Menu", "apps"},
+        {"plus", "+"}, {"minus", "-"}, {"comma", ","}, {"period", "."}, {"slash", "/"}, {"backslash", "\\"},
+        {"equal", "="}, {"semicolon", ";"},
+    };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i][0], x))
             return known[i][1];
@@ -51,7 +32,7 @@ static const char *python_key(const char *x, char out[32])
     return out;
 }
 
-/* A Python string literal is a JSON one, but for what is beyond ASCII: there both are the same, too. */
+/* A JSON string is a valid Python string literal. */
 static void put_literal(struct buf *b, const char *s)
 {
     buf_put_json(b, s, strlen(s));
@@ -67,7 +48,7 @@ static void put_keys(struct buf *b, const json_t *keys, size_t from, size_t to)
     }
 }
 
-/* pyautogui.keyDown("shift"); ... around what stands between. */
+/* One call for each key, as pyautogui.keyDown("shift"). */
 static void put_each(struct buf *b, const char *call, const json_t *keys, size_t from, size_t to,
                      const char *after)
 {
@@ -78,22 +59,31 @@ static void put_each(struct buf *b, const char *call, const json_t *keys, size_t
     }
 }
 
-static void put_click(struct buf *b, const json_t *a)
+static void put_xy(struct buf *b, const json_t *a, const char *fmt)
 {
-    static const char *const calls[] = {"click", "click", "doubleClick", "tripleClick"};
-    int64_t count = field_int(a, "count");
-    buf_printf(b, "pyautogui.%s(", calls[count >= 1 && count <= 3 ? count : 1]);
     if (json_object_get(a, "x"))
-        buf_printf(b, "x=%d, y=%d, ", (int)field_int(a, "x"), (int)field_int(a, "y"));
-    buf_printf(b, "button=");
+        buf_printf(b, fmt, (int)field_int(a, "x"), (int)field_int(a, "y"));
+}
+
+static void put_button(struct buf *b, const json_t *a, const char *call)
+{
+    buf_printf(b, "pyautogui.%s(", call);
+    put_xy(b, a, "x=%d, y=%d, ");
+    buf_puts(b, "button=");
     put_literal(b, *field_text(a, "button") ? field_text(a, "button") : "left");
     buf_puts(b, ")");
 }
 
+static void put_click(struct buf *b, const json_t *a)
+{
+    static const char *const calls[] = {"click", "click", "doubleClick", "tripleClick"};
+    int64_t count = field_int(a, "count");
+    put_button(b, a, calls[count >= 1 && count <= 3 ? count : 1]);
+}
+
 static void put_drag(struct buf *b, const json_t *a)
 {
-    if (json_object_get(a, "x"))
-        buf_printf(b, "pyautogui.moveTo(%d, %d); ", (int)field_int(a, "x"), (int)field_int(a, "y"));
+    put_xy(b, a, "pyautogui.moveTo(%d, %d); ");
     buf_printf(b, "pyautogui.dragTo(%d, %d, duration=%g, button=\"left\")", (int)field_int(a, "x2"),
                (int)field_int(a, "y2"), field_int(a, "ms") > 0 ? (double)field_int(a, "ms") / 1000 : 0.5);
 }
@@ -101,8 +91,7 @@ static void put_drag(struct buf *b, const json_t *a)
 static void put_scroll(struct buf *b, const json_t *a)
 {
     int dy = (int)field_int(a, "dy"), dx = (int)field_int(a, "dx");
-    if (json_object_get(a, "x"))
-        buf_printf(b, "pyautogui.moveTo(%d, %d); ", (int)field_int(a, "x"), (int)field_int(a, "y"));
+    put_xy(b, a, "pyautogui.moveTo(%d, %d); ");
     if (dy || !dx)
         buf_printf(b, "pyautogui.scroll(%d)%s", -dy, dx ? "; " : "");
     if (dx)
@@ -111,8 +100,7 @@ static void put_scroll(struct buf *b, const json_t *a)
 
 static void put_type(struct buf *b, const json_t *a)
 {
-    if (json_object_get(a, "x"))
-        buf_printf(b, "pyautogui.click(x=%d, y=%d); ", (int)field_int(a, "x"), (int)field_int(a, "y"));
+    put_xy(b, a, "pyautogui.click(x=%d, y=%d); ");
     if (field_bool(a, "overwrite"))
         buf_puts(b, "pyautogui.hotkey(\"ctrl\", \"a\"); pyautogui.press(\"backspace\"); ");
     buf_puts(b, "pyautogui.write(");
@@ -140,16 +128,6 @@ static void put_holdtap(struct buf *b, const json_t *a)
     put_each(b, "press", keys, held, n, "; ");
     put_each(b, "keyUp", keys, 0, held, "; ");
     buf_puts(b, "time.sleep(0)");
-}
-
-static void put_button(struct buf *b, const json_t *a, const char *call)
-{
-    buf_printf(b, "pyautogui.%s(", call);
-    if (json_object_get(a, "x"))
-        buf_printf(b, "x=%d, y=%d, ", (int)field_int(a, "x"), (int)field_int(a, "y"));
-    buf_puts(b, "button=");
-    put_literal(b, *field_text(a, "button") ? field_text(a, "button") : "left");
-    buf_puts(b, ")");
 }
 
 static void put_goto(struct buf *b, const json_t *a)
@@ -210,12 +188,8 @@ char *export_python(const json_t *a)
         buf_puts(&b, "; ");
         put_each(&b, "keyUp", hold, i, i + 1, "");
     }
-    char *text = buf_take(&b);
-    buf_free(&b);
-    return text;
+    return buf_take(&b);
 }
-
-/* ---- UI-TARS --------------------------------------------------------------------------------- */
 
 static void put_place(json_t *inputs, const char *name, const json_t *a, const char *x, const char *y)
 {
@@ -308,7 +282,5 @@ char *export_uitars_action(const json_t *a, const char **type, json_t **inputs)
         put_quoted(&b, json_string_value(value));
     }
     buf_puts(&b, ")");
-    char *text = buf_take(&b);
-    buf_free(&b);
-    return text;
+    return buf_take(&b);
 }
