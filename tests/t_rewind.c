@@ -185,8 +185,8 @@ static void t_window(void **state)
     }
 }
 
-/* Too old for a mark: said again, with the dice of then.  In f32, where reading the tokens in other pieces than then
- * moves their last bits only. */
+/* Too old for a rewind point: prefilled again, with the same random numbers.  In f32, where other prefill chunks
+ * change only the last bits. */
 static void t_read_again(void **state)
 {
     (void)state;
@@ -242,12 +242,11 @@ static void t_no_room(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    WITH_TALK(
-        "a turn that is kept says the same again to the bit, across cuts, more than once, from other lines",
-        t_kept),
-    WITH_TALK("the window goes on from there as it did then", t_window),
-    WITH_TALK("an older turn is said again: the same tokens, the same dice", t_read_again),
-    WITH_TALK("where there is no room for all, older turns are no longer kept", t_no_room),
+    WITH_TALK("a turn with a rewind point gives the same reply bit for bit, across evictions and branches",
+              t_kept),
+    WITH_TALK("the window continues from there as it did", t_window),
+    WITH_TALK("an older turn is prefilled again: the same tokens, the same random numbers", t_read_again),
+    WITH_TALK("when memory is short, older rewind points are dropped", t_no_room),
 };
 
 int main(int argc, char **argv)

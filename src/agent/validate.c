@@ -34,11 +34,9 @@ static int record_verdict(struct agent *a, int pass, enum llm_verdict is, const 
                           struct err *e)
 {
     struct trace *t = a->o->trace;
-    char *line = xasprintf("%s: %s",
-                           is == LLM_JUDGE_YES  ? "accepted"
-                           : is == LLM_JUDGE_NO ? "not accepted"
-                                                : "not known",
-                           reason);
+    static const char *const words[] = {
+        [LLM_JUDGE_YES] = "accepted", [LLM_JUDGE_NO] = "not accepted", [LLM_JUDGE_UNKNOWN] = "not known"};
+    char *line = xasprintf("%s: %s", words[is], reason);
     progress_head(a->o->progress, "check", line);
     free(line);
     trace_begin(t, a->step.number, "validate");

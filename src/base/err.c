@@ -104,28 +104,26 @@ static size_t checked_size(size_t n, size_t size)
     return bytes > 0 ? bytes : 1;
 }
 
+static void *allocated(void *p, size_t bytes)
+{
+    if (!p)
+        die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+    return p;
+}
+
 void *xmalloc(unsigned long n, unsigned long size)
 {
-    void *p = malloc(checked_size(n, size));
-    if (!p)
-        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
-    return p;
+    return allocated(malloc(checked_size(n, size)), n * size);
 }
 
 void *xcalloc(unsigned long n, unsigned long size)
 {
-    void *p = calloc(1, checked_size(n, size));
-    if (!p)
-        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
-    return p;
+    return allocated(calloc(1, checked_size(n, size)), n * size);
 }
 
 void *xrealloc(void *old, unsigned long n, unsigned long size)
 {
-    void *p = realloc(old, checked_size(n, size));
-    if (!p)
-        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
-    return p;
+    return allocated(realloc(old, checked_size(n, size)), n * size);
 }
 
 char *xstrdup(const char *s)

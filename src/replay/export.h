@@ -6,8 +6,8 @@
  *             base64), policy, tool_result, error, answer.
  *   uitars    one JSON object: instruction, conversations of screenshots and "Thought: ...\nAction: ...".
  *   rl        DIR/trajectory.jsonl, an object for each reply that became a step: token ids of prompt and
- *             completion, which of them were sampled, log-probabilities before and after the logit mask, images
- *             and the spans of their rows among the prompt's ids; DIR/frames/.
+ *             completion, which of them were sampled, log-probabilities before and after the logit mask,
+ *             images and the spans of their rows among the prompt's ids; DIR/frames/.
  *
  * Files are 0600, folders 0700, and written atomically.
  */

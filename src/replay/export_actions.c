@@ -139,22 +139,20 @@ static void put_goto(struct buf *b, const json_t *a)
 
 static void put_other(struct buf *b, const char *kind, const json_t *a)
 {
+    static const char *const known[][2] = {{"back", "pyautogui.hotkey(\"alt\", \"left\")"},
+                                           {"forward", "pyautogui.hotkey(\"alt\", \"right\")"},
+                                           {"refresh", "pyautogui.press(\"f5\")"},
+                                           {"answer", "DONE"},
+                                           {"infeasible", "FAIL"}};
+    const char *code = "WAIT";
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        code = strcmp(known[i][0], kind) ? code : known[i][1];
     if (!strcmp(kind, "move"))
         buf_printf(b, "pyautogui.moveTo(%d, %d)", (int)field_int(a, "x"), (int)field_int(a, "y"));
     else if (!strcmp(kind, "goto"))
         put_goto(b, a);
-    else if (!strcmp(kind, "back"))
-        buf_puts(b, "pyautogui.hotkey(\"alt\", \"left\")");
-    else if (!strcmp(kind, "forward"))
-        buf_puts(b, "pyautogui.hotkey(\"alt\", \"right\")");
-    else if (!strcmp(kind, "refresh"))
-        buf_puts(b, "pyautogui.press(\"f5\")");
-    else if (!strcmp(kind, "answer"))
-        buf_puts(b, "DONE");
-    else if (!strcmp(kind, "infeasible"))
-        buf_puts(b, "FAIL");
     else
-        buf_puts(b, "WAIT");
+        buf_puts(b, code);
 }
 
 char *export_python(const json_t *a)

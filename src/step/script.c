@@ -50,13 +50,11 @@ static int script_ask(struct step_front *f, const struct step_view *v, struct st
     }
 }
 
-static int script_passed(struct step_front *f, const struct step_view *v, struct err *e)
+static void script_passed(struct step_front *f, const struct step_view *v)
 {
     struct script *s = (struct script *)f;
-    (void)e;
     if (s->log)
         step_print_passed(s->log, v, 0);
-    return 0;
 }
 
 static void script_close(struct step_front *f)

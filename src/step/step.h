@@ -81,7 +81,7 @@ struct step_front {   /* the first member of each front end */
      * closed) returns STEP_STOP. */
     int (*ask)(struct step_front *f, const struct step_view *v, struct step_command *out, struct err *e);
     /* Shows a step that runs without being asked about; may be NULL. */
-    int (*passed)(struct step_front *f, const struct step_view *v, struct err *e);
+    void (*passed)(struct step_front *f, const struct step_view *v);
     void (*close)(struct step_front *f); /* frees it */
 };
 

@@ -241,7 +241,9 @@ static int stepper_decide(struct overseer *o, const struct proposal *p, struct d
     update_view(s, p);
     if (!should_ask(s, p)) {
         d->verdict = VERDICT_RUN;
-        return s->front->passed ? s->front->passed(s->front, &s->view, e) : 0;
+        if (s->front->passed)
+            s->front->passed(s->front, &s->view);
+        return 0;
     }
     s->running = false;
     s->asked = p->number;

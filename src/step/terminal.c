@@ -74,13 +74,11 @@ static int terminal_ask(struct step_front *f, const struct step_view *v, struct 
     }
 }
 
-static int terminal_passed(struct step_front *f, const struct step_view *v, struct err *e)
+static void terminal_passed(struct step_front *f, const struct step_view *v)
 {
     struct terminal *t = (struct terminal *)f;
-    (void)e;
     step_print_passed(t->out, v, t->color ? PRINT_COLOR : 0);
     fflush(t->out);
-    return 0;
 }
 
 static void terminal_close(struct step_front *f)

@@ -410,12 +410,11 @@ static int window_ask(struct step_front *f, const struct step_view *v, struct st
     return rc;
 }
 
-static int window_passed(struct step_front *f, const struct step_view *v, struct err *e)
+static void window_passed(struct step_front *f, const struct step_view *v)
 {
     struct window *w = (struct window *)f;
-    (void)e;
     if (w->covers)
-        return 0;
+        return;
     pthread_mutex_lock(&w->lock);
     give_view(w, v, true);
     for (int64_t since = clock_ns(); w->fresh && clock_ms_since(since) < 200;)
@@ -424,7 +423,6 @@ static int window_passed(struct step_front *f, const struct step_view *v, struct
     pthread_mutex_unlock(&w->lock);
     focus_remember(w->focus, w->id);
     focus_give_back(w->focus, w->id); /* a click may have moved it to the window */
-    return 0;
 }
 
 static void window_close(struct step_front *f)
