@@ -232,7 +232,8 @@ static double compare(struct engine *engine, struct llm *m, const struct story *
     struct generated again;
     say(fresh, s, s->n, first);
     int64_t n = fresh->ops->length(fresh);
-    assert_memory_equal(session_tokens(llm_session(m)), session_tokens(llm_session(fresh)), (size_t)n * sizeof(int32_t));
+    assert_memory_equal(session_tokens(llm_session(m)), session_tokens(llm_session(fresh)),
+                        (size_t)n * sizeof(int32_t));
     speak(fresh, NULL, &again);
     assert_int_equal(m->ops->length(m), fresh->ops->length(fresh));
     assert_int_equal(g->n, again.n);

@@ -52,7 +52,7 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
 }
 
 /* The step has failed, and the next prompt says why. */
-static void fail(struct agent *a, const char *why)
+static void fail_step(struct agent *a, const char *why)
 {
     progress_trouble(a->o->progress, why);
     agent_set_text(&a->outcome.result, xstrdup(why));
@@ -75,7 +75,7 @@ static int pass_gate(struct agent *a, int index, bool *pass, struct err *e)
     if (record_ruling(a->o->trace, a->step.number, index, &ruling, *pass, error, rc ? NULL : e) || rc)
         return -1;
     if (!*pass)
-        fail(a, ruling.told);
+        fail_step(a, ruling.told);
     return 0;
 }
 
@@ -145,7 +145,7 @@ static int perform(struct agent *a, int index, struct err *e)
         return -1;
     }
     if (fault != FAULT_NONE)
-        fail(a, why.text);
+        fail_step(a, why.text);
     else
         agent_set_text(&a->outcome.result, xstrdup(result_of(action)));
     return 0;

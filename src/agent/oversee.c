@@ -15,8 +15,8 @@
 #include <string.h>
 
 enum { REPLIES = OVERSEER_FORKS + 1 };
-static const float fork_temperature =
-    0.7f; /* where the dialect samples greedily, which would repeat the reply */
+/* For another reply where the dialect samples greedily, which would only repeat the first. */
+static const float fork_temperature = 0.7f;
 
 struct review { /* one step, shown to the overseer */
     struct agent *a;
@@ -27,7 +27,7 @@ struct review { /* one step, shown to the overseer */
     char rule[160];
 };
 
-const char *verdict_name(enum verdict v)
+static const char *verdict_name(enum verdict v)
 {
     static const char *const names[] = {"run", "edit", "veto", "again", "rewind", "fork", "take", "stop"};
     return names[v];

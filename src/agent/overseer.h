@@ -114,7 +114,6 @@ enum verdict {
     VERDICT_TAKE,   /* number decision.to of proposal.forks is the reply; then decide() again */
     VERDICT_STOP,
 };
-const char *verdict_name(enum verdict v); /* "rewind" */
 
 struct decision { /* zeroed before decide() */
     enum verdict verdict;
