@@ -139,7 +139,7 @@ static int perform(struct agent *a, int index, struct err *e)
     if (record_exec(a, index, fault, &why, &done, e))
         return -1;
     if (o->gate && !o->dry_run && (fault == FAULT_NONE || action->kind == ACT_KEYDOWN))
-        gate_done(o->gate, action);
+        gate_action_done(o->gate, action);
     if (fault != FAULT_NONE && (why.kind == ERR_STOPPED || why.kind == ERR_ENV)) {
         *e = why; /* stopped, or the display is lost */
         return -1;
