@@ -1,5 +1,5 @@
 /* attend.cu - attention: causal over a cache, and inside tiles.  Which kernel does it: flash.cuh for many queries,
- * attend_each.cu for few over many keys, attend_plain.cu for other sizes.
+ * attend_batch.cu for few over many keys, attend_plain.cu for other sizes.
  *
  * Holotron's prefill of T queries with heads of 128: 4 * 40 * 128 operations for each pair of query and key seen,
  * so 20480 (T past + T^2 / 2).  The 5 query heads of a key head are rows of one block, and a block reads the
@@ -87,8 +87,8 @@ static void same_types(const struct attention *a)
         bug("attention of %s over keys of %s", dtype_name(a->q.dtype), dtype_name(a->k.dtype));
 }
 
-static void cuda_attend(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
-                        int q_heads, int kv_heads, int64_t past)
+static void cuda_attend_tokens(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
+                               struct tensor v, int q_heads, int kv_heads, int64_t past)
 {
     struct attention a = {y,
                           q,
@@ -108,8 +108,8 @@ static void cuda_attend(struct backend *b, struct tensor y, struct tensor q, str
         attend_plain(b, &a);
 }
 
-static void cuda_attend_each(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
-                             const struct tensor *v, int q_heads, int kv_heads)
+static void cuda_attend_batch(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
+                              const struct tensor *v, int q_heads, int kv_heads)
 {
     if (q.rows == 0)
         return;
@@ -154,7 +154,7 @@ static void cuda_attend_tiles(struct backend *b, struct tensor y, struct tensor 
 
 void attend_fill(struct ops *o)
 {
-    o->attend = cuda_attend;
-    o->attend_each = cuda_attend_each;
+    o->attend_tokens = cuda_attend_tokens;
+    o->attend_batch = cuda_attend_batch;
     o->attend_tiles = cuda_attend_tiles;
 }

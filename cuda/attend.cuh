@@ -10,7 +10,7 @@ struct session_keys {
     const void *k, *v;
     int64_t k_stride, v_stride;
     int keys;
-    int piece; /* number of its first piece: attend_each.cu */
+    int piece; /* number of its first piece: attend_batch.cu */
 };
 
 /* What is common to the three operations.  Queries come in tiles of n; `each` holds the keys of every query,

@@ -352,7 +352,7 @@ static void cuda_close(struct backend *b)
     cudaStreamSynchronize(c->stream);
     products_close(c);
     masks_close(c);
-    steps_close(c);
+    graphs_close(c);
     cudaFree(c->scratch);
     for (int i = 0; i < c->old_scratches; i++)
         cudaFree(c->old_scratch[i]);
@@ -395,7 +395,7 @@ static void fill(struct ops *o)
     o->upload = cuda_upload;
     o->download = cuda_download;
     o->copy = cuda_copy;
-    step_fill(o);
+    graph_fill(o);
     rows_fill(o);
     attend_fill(o);
     kv8_fill(o);
@@ -404,8 +404,8 @@ static void fill(struct ops *o)
     ssm_fill(o);
     scan_fill(o);
     mamba_fill(o);
-    choose_fill(o);
-    cut_fill(o);
+    sample_fill(o);
+    preprocess_fill(o);
     synthetic_fill(o);
 }
 
@@ -440,7 +440,7 @@ extern "C" struct backend *backend_cuda(int device, struct pool *pool, struct er
     c->managed = getenv("HOLORUN_CUDA_MANAGED") != nullptr;
     if (c->managed && c->processors > FEW_PROCESSORS)
         c->processors = FEW_PROCESSORS;
-    steps_open(c);
+    graphs_open(c);
     fill(&c->ops);
     struct backend *b = static_cast<struct backend *>(xcalloc(1, sizeof *b));
     b->ops = &c->ops;

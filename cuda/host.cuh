@@ -35,11 +35,11 @@ struct cuda {
     size_t scratch_room;
     unsigned *counts; /* of blocks that are done, zero between launches (mamba.cu) */
     size_t counts_room;
-    struct steps *steps;  /* of step.cu */
-    void *old_scratch[8]; /* that a step still uses */
+    struct graphs *graphs; /* of decode_graph.cu */
+    void *old_scratch[8];  /* that a step still uses */
     int old_scratches;
     struct products *products; /* what linear.cu keeps from call to call */
-    struct masks *masks;       /* of choose.cu */
+    struct masks *masks;       /* of sample.cu */
 };
 
 /* What failed, and what it means for a person; ends the process. */
@@ -60,7 +60,7 @@ static inline struct cuda *cuda_of(struct backend *b)
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
 /* LAUNCH(kernel, grid, block, shared, c, arguments...) starts a kernel, with parentheses around one that has template
- * arguments; c is the struct cuda.  Within a step that was recorded it is compared instead: see step.cu. */
+ * arguments; c is the struct cuda.  Within a step that was recorded it is compared instead: see decode_graph.cu. */
 struct launch {
     const void *kernel;
     dim3 grid, block;
@@ -105,8 +105,8 @@ static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...)
 /* Whether the operations of a step are recorded or compared: none of them may wait, nor use the host's memory. */
 bool cuda_recording(const struct cuda *c);
 
-void steps_open(struct cuda *c);
-void steps_close(struct cuda *c);
+void graphs_open(struct cuda *c);
+void graphs_close(struct cuda *c);
 
 /* After every launch: whether it could be started. */
 void cuda_launched(struct backend *b, const char *file, int line);
@@ -165,23 +165,23 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
 
 void products_open(struct backend *b); /* linear.cu: the library and its memory */
 void products_close(struct cuda *c);
-int masks_open(struct backend *b, int64_t ids, struct err *e); /* choose.cu: room for sets of so many ids */
+int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: room for sets of so many ids */
 void masks_close(struct cuda *c);
 int counts_open(struct backend *b, int64_t groups,
                 struct err *e); /* mamba.cu: of blocks, of so many groups */
 
 /* Each file enters its operations. */
-void step_fill(struct ops *o);      /* step.cu: steps that come again */
-void rows_fill(struct ops *o);      /* rows.cu: embed, norms, sums, shuffles */
-void linear_fill(struct ops *o);    /* linear.cu: weights and products */
-void ssm_fill(struct ops *o);       /* ssm.cu: convolution and state space, one token */
-void scan_fill(struct ops *o);      /* scan.cu: the same for many tokens */
-void mamba_fill(struct ops *o);     /* mamba.cu: all between the projections, one token */
-void attend_fill(struct ops *o);    /* attend.cu: attention */
-void kv8_fill(struct ops *o);       /* kv8.cu: keys and values in 8 bits */
-void moe_fill(struct ops *o);       /* moe.cu: mixture of experts */
-void choose_fill(struct ops *o);    /* choose.cu: the next token out of logits */
-void cut_fill(struct ops *o);       /* preprocess.cu: patches out of pixels */
-void synthetic_fill(struct ops *o); /* synthetic.cu: made numbers, limits */
+void graph_fill(struct ops *o);      /* decode_graph.cu: steps that come again */
+void rows_fill(struct ops *o);       /* rows.cu: embed, norms, sums, shuffles */
+void linear_fill(struct ops *o);     /* linear.cu: weights and products */
+void ssm_fill(struct ops *o);        /* ssm.cu: convolution and state space, one token */
+void scan_fill(struct ops *o);       /* scan.cu: the same for many tokens */
+void mamba_fill(struct ops *o);      /* mamba.cu: all between the projections, one token */
+void attend_fill(struct ops *o);     /* attend.cu: attention */
+void kv8_fill(struct ops *o);        /* kv8.cu: keys and values in 8 bits */
+void moe_fill(struct ops *o);        /* moe.cu: mixture of experts */
+void sample_fill(struct ops *o);     /* sample.cu: the next token out of logits */
+void preprocess_fill(struct ops *o); /* preprocess.cu: patches out of pixels */
+void synthetic_fill(struct ops *o);  /* synthetic.cu: made numbers, limits */
 
 #endif

@@ -45,7 +45,7 @@ static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtyp
     return w;
 }
 
-static void cuda_unpack_free(struct backend *b, struct weight *w)
+static void cuda_weight_free(struct backend *b, struct weight *w)
 {
     (void)b;
     CUDA(cudaFree(w->format == QUANT_NONE ? w->plain.data : w->bytes));
@@ -221,7 +221,7 @@ void linear_fill(struct ops *o)
 {
     o->pack = cuda_pack;
     o->borrow = nullptr; /* a kernel cannot read the memory of the host as fast as its own */
-    o->unpack_free = cuda_unpack_free;
+    o->weight_free = cuda_weight_free;
     o->quant_layout = "cuda 1";
     o->quant_bytes = quantized_bytes;
     o->quant_pack = quantized_pack;

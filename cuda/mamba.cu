@@ -75,7 +75,7 @@ __device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
 
 /* P: head dimension of heads by 128; 0: any sizes. */
 template <class T, class N, int P>
-__global__ void __launch_bounds__(SSM_THREADS, 2) mamba_each(mixer<T> m, states convs, ssm_states ssms)
+__global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states convs, ssm_states ssms)
 {
     DYNAMIC_SHARED(float, room);
     const int R = P > 0 ? P / SSM_WARPS : 1;
@@ -173,13 +173,13 @@ static void launch(struct backend *b, const mixer<T> &m, const states &conv, con
 {
     dim3 grid(static_cast<unsigned>(m.k.heads / m.part), static_cast<unsigned>(sessions));
     size_t shared = ((P ? 2 : 2 + SSM_WARPS) * m.k.state + m.part * (m.k.head_dim + 2)) * sizeof(float);
-    allow_shared(mamba_each<T, N, P>, shared);
-    LAUNCH((mamba_each<T, N, P>), grid, SSM_THREADS, shared, cuda_of(b), m, conv, ssm);
+    allow_shared(mamba_batch<T, N, P>, shared);
+    LAUNCH((mamba_batch<T, N, P>), grid, SSM_THREADS, shared, cuda_of(b), m, conv, ssm);
     LAUNCHED(b);
 }
 
-static void cuda_mamba_each(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
-                            struct tensor dt, const struct mamba_each *e)
+static void cuda_mamba_batch(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
+                             struct tensor dt, const struct mamba_batch *e)
 {
     for (int64_t i = 0; i < out.rows;) {
         states conv;
@@ -212,5 +212,5 @@ static void cuda_mamba_each(struct backend *b, struct tensor out, struct tensor 
 
 void mamba_fill(struct ops *o)
 {
-    o->mamba_each = cuda_mamba_each;
+    o->mamba_batch = cuda_mamba_batch;
 }

@@ -328,7 +328,7 @@ static const pointers *pointers_of(struct backend *b, struct weight *const *list
 
 /* ---- experts ---------------------------------------------------------------------------------------------------- */
 
-struct step { /* up or down */
+struct expert_product { /* up or down */
     void *out;
     struct tensor x;
     const int32_t *rows;
@@ -338,7 +338,7 @@ struct step { /* up or down */
 };
 
 template <int FORMAT, int NT, bool ALIGNED>
-static void launch_experts(struct backend *b, const step &s, const choices &c)
+static void launch_experts(struct backend *b, const expert_product &s, const choices &c)
 {
     unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
     dim3 grid(blocks_for(s.w->rows, TILE), groups);
@@ -347,7 +347,7 @@ static void launch_experts(struct backend *b, const step &s, const choices &c)
     LAUNCHED(b);
 }
 
-template <int FORMAT> static void choose_width(struct backend *b, const step &s, const choices &c)
+template <int FORMAT> static void choose_width(struct backend *b, const expert_product &s, const choices &c)
 {
     if (!in_sixteens(s.x))
         launch_experts<FORMAT, 1, false>(b, s, c);
@@ -357,7 +357,7 @@ template <int FORMAT> static void choose_width(struct backend *b, const step &s,
         launch_experts<FORMAT, 2, true>(b, s, c);
 }
 
-template <class X> static void launch_plain(struct backend *b, const step &s, const choices &c)
+template <class X> static void launch_plain(struct backend *b, const expert_product &s, const choices &c)
 {
     const int warps = 4;
     dim3 grid(blocks_for(s.w->rows, warps), static_cast<unsigned>(c.count < 65535 ? c.count : 65535));
@@ -366,7 +366,7 @@ template <class X> static void launch_plain(struct backend *b, const step &s, co
     LAUNCHED(b);
 }
 
-static void run_step(struct backend *b, const step &s, const choices &c)
+static void run_product(struct backend *b, const expert_product &s, const choices &c)
 {
     if (s.x.dtype != DT_BF16 || (s.w->format == QUANT_NONE && s.w->plain.dtype == DT_F32)) {
         WITH_TYPE(X, s.x.dtype, launch_plain<X>(b, s, c));
@@ -404,8 +404,9 @@ static void some_rows(struct backend *b, struct tensor y, struct tensor x, struc
     LAUNCH(sort_choices, static_cast<unsigned>(e->count), WARP, 0, cuda_of(b), c,
            view_of<const int32_t>(ids));
     LAUNCHED(b);
-    run_step(b, step{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), true}, c);
-    run_step(b, step{results, inner, nullptr, e->down[0], pointers_of(b, e->down, e->count), false}, c);
+    run_product(b, expert_product{inner.data, x, c.row, e->up[0], pointers_of(b, e->up, e->count), true}, c);
+    run_product(
+        b, expert_product{results, inner, nullptr, e->down[0], pointers_of(b, e->down, e->count), false}, c);
     WITH_TYPE(Y, y.dtype,
               LAUNCH((gather<Y>), static_cast<unsigned>(y.rows), 256, 0, cuda_of(b), view_of<Y>(y),
                      view_of<const float>(weights), static_cast<const float *>(results), c));

@@ -26,7 +26,7 @@ struct line { /* struct resize_taps on the card */
     const float *weight;
 };
 
-struct cutting {
+struct patching {
     int w, h, tile_w, tile_h, patch;
     bool round8;
     float mean[3], scale[3];
@@ -47,7 +47,7 @@ __device__ __forceinline__ float round_to_byte(float v)
     return (v < 0 ? 0 : v > 255 ? 255 : v) / 255.0f;
 }
 
-__global__ void across(float *wide, const uint8_t *rgb, cutting c, line t)
+__global__ void across(float *wide, const uint8_t *rgb, patching c, line t)
 {
     SHARED(float, value, 256);
     const int o = blockIdx.x * THREADS + threadIdx.x;
@@ -66,7 +66,7 @@ __global__ void across(float *wide, const uint8_t *rgb, cutting c, line t)
         wide[ch * plane + y * t.out + o] = c.round8 ? round_to_byte(sum[ch]) : sum[ch];
 }
 
-__global__ void down(view<float> patches, const float *wide, cutting c, line t, int width)
+__global__ void down(view<float> patches, const float *wide, patching c, line t, int width)
 {
     const int x = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y;
     if (x >= width)
@@ -154,9 +154,9 @@ static line line_on_card(struct pieces *p, const struct resize_taps *t)
     return l;
 }
 
-static cutting cutting_of(const struct picture *p)
+static patching patching_of(const struct picture *p)
 {
-    cutting c = {p->w, p->h, p->tile_w, p->tile_h, p->patch, p->round8, {}, {}};
+    patching c = {p->w, p->h, p->tile_w, p->tile_h, p->patch, p->round8, {}, {}};
     memcpy(c.mean, p->mean, sizeof c.mean);
     memcpy(c.scale, p->scale, sizeof c.scale);
     return c;
@@ -168,11 +168,11 @@ static size_t wide_bytes(const struct picture *p, int size)
 }
 
 /* Tiles of one size, in the first rows of `patches`; returns how many rows those are. */
-static int64_t cut_size(struct backend *b, struct tensor patches, const struct picture *p, int size,
-                        const uint8_t *rgb, struct pieces pieces)
+static int64_t patches_of_size(struct backend *b, struct tensor patches, const struct picture *p, int size,
+                               const uint8_t *rgb, struct pieces pieces)
 {
     struct cuda *c = cuda_of(b);
-    const cutting cut = cutting_of(p);
+    const patching cut = patching_of(p);
     const line wide = line_on_card(&pieces, &p->size[size].across),
                high = line_on_card(&pieces, &p->size[size].down);
     float *middle = static_cast<float *>(take(&pieces, wide_bytes(p, size)));
@@ -184,8 +184,8 @@ static int64_t cut_size(struct backend *b, struct tensor patches, const struct p
     return (int64_t)(wide.out / p->patch) * (high.out / p->patch);
 }
 
-static int cuda_cut(struct backend *b, struct tensor patches, uint64_t (*out)[2], const struct picture *p,
-                    struct err *e)
+static int cuda_make_patches(struct backend *b, struct tensor patches, uint64_t (*out)[2],
+                             const struct picture *p, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     const int64_t each = (int64_t)(p->tile_w / p->patch) * (p->tile_h / p->patch);
@@ -201,7 +201,7 @@ static int cuda_cut(struct backend *b, struct tensor patches, uint64_t (*out)[2]
     CUDA(cudaMemsetAsync(sums, 0, digests, c->stream));
     int64_t done = 0;
     for (int i = 0; i < p->sizes; i++)
-        done += cut_size(b, tensor_rows(patches, done, patches.rows - done), p, i, rgb, pieces);
+        done += patches_of_size(b, tensor_rows(patches, done, patches.rows - done), p, i, rgb, pieces);
     if (done != patches.rows || patches.dtype != DT_F32 || patches.cols != 3 * p->patch * p->patch)
         bug("%lld patches of a picture that has %lld", (long long)patches.rows, (long long)done);
     LAUNCH(digest, dim3(DIGEST_BLOCKS, tiles), THREADS, 0, c, sums, view_of<float>(patches), each);
@@ -211,7 +211,7 @@ static int cuda_cut(struct backend *b, struct tensor patches, uint64_t (*out)[2]
     return 0;
 }
 
-void cut_fill(struct ops *o)
+void preprocess_fill(struct ops *o)
 {
-    o->cut = cuda_cut;
+    o->make_patches = cuda_make_patches;
 }

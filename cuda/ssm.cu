@@ -101,14 +101,14 @@ static void conv_run(struct backend *b, struct tensor v, struct tensor x, struct
     }
 }
 
-static void cuda_conv(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
-                      struct tensor bias, struct tensor state)
+static void cuda_conv_tokens(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                             struct tensor bias, struct tensor state)
 {
     conv_run(b, v, xbc, w, bias, &state, 1);
 }
 
-static void cuda_conv_each(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
-                           struct tensor bias, const struct tensor *states)
+static void cuda_conv_batch(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                            struct tensor bias, const struct tensor *states)
 {
     conv_run(b, v, xbc, w, bias, states, v.rows);
 }
@@ -194,17 +194,17 @@ static void cuda_ssm_step(struct backend *b, struct tensor y, struct tensor v, s
     ssm_walk_run(b, y, v, dt, &state, &key, 1, s, c);
 }
 
-static void cuda_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
-                          const struct ssm_const *c)
+static void cuda_ssm_step_batch(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                                const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                                const struct ssm_const *c)
 {
     ssm_walk_run(b, y, v, dt, states, keys, y.rows, s, c);
 }
 
 void ssm_fill(struct ops *o)
 {
-    o->conv = cuda_conv;
-    o->conv_each = cuda_conv_each;
+    o->conv_tokens = cuda_conv_tokens;
+    o->conv_batch = cuda_conv_batch;
     o->ssm_step = cuda_ssm_step;
-    o->ssm_each = cuda_ssm_each;
+    o->ssm_step_batch = cuda_ssm_step_batch;
 }

@@ -22,20 +22,19 @@ enum { THREADS = 256 };
 
 /* ---- numbers ----------------------------------------------------------------------------------------------- */
 
-template <class T> __global__ void make_numbers(view<T> dst, made m, int64_t first)
+template <class T> __global__ void fill_values(view<T> dst, synthetic m, int64_t first)
 {
     int64_t r = first + blockIdx.y, c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (c < dst.cols)
         store(dst.row(r) + c, (synthetic_unit(m.seed, (uint64_t)(r * dst.cols + c)) + m.offset) * m.spread);
 }
 
-static void cuda_make(struct backend *b, struct tensor dst, const struct made *m)
+static void cuda_fill_synthetic(struct backend *b, struct tensor dst, const struct synthetic *m)
 {
     for (int64_t r = 0; r < dst.rows; r += 32768) {
         int64_t n = dst.rows - r < 32768 ? dst.rows - r : 32768;
         dim3 grid(blocks_for(dst.cols, THREADS), static_cast<unsigned>(n));
-        WITH_TYPE(T, dst.dtype,
-                  LAUNCH(make_numbers<T>, grid, THREADS, 0, cuda_of(b), view_of<T>(dst), *m, r));
+        WITH_TYPE(T, dst.dtype, LAUNCH(fill_values<T>, grid, THREADS, 0, cuda_of(b), view_of<T>(dst), *m, r));
         LAUNCHED(b);
     }
 }
@@ -57,7 +56,7 @@ template <int FORMAT> __device__ __forceinline__ unsigned code_of(uint64_t seed,
 }
 
 /* Row n, codes k to k + 3, or k + 7 of four bits: they share a word. */
-template <int FORMAT> __global__ void make_codes(codes to, made m, int64_t first)
+template <int FORMAT> __global__ void make_codes(codes to, synthetic m, int64_t first)
 {
     const int each = is_packed4(FORMAT) ? 8 : 4, bits = is_packed4(FORMAT) ? 4 : 8,
               span = format_span(FORMAT);
@@ -79,7 +78,7 @@ template <int FORMAT> __global__ void make_codes(codes to, made m, int64_t first
 }
 
 template <int FORMAT>
-static void launch_codes(struct backend *b, const codes &to, int64_t tiles, const made &m)
+static void launch_codes(struct backend *b, const codes &to, int64_t tiles, const synthetic &m)
 {
     int64_t words = to.blocks * format_span(FORMAT) / (is_packed4(FORMAT) ? 8 : 4);
     for (int64_t n = 0; n < tiles * TILE; n += 32768) {
@@ -91,7 +90,7 @@ static void launch_codes(struct backend *b, const codes &to, int64_t tiles, cons
 }
 
 static struct weight *make_quantized(struct backend *b, enum quant_format format, int64_t rows, int64_t cols,
-                                     const struct made *m)
+                                     const struct synthetic *m)
 {
     struct ops *o = &cuda_of(b)->ops;
     int64_t tiles = (rows + TILE - 1) / TILE,
@@ -123,8 +122,9 @@ static struct weight *make_quantized(struct backend *b, enum quant_format format
     return w;
 }
 
-static struct weight *cuda_make_weight(struct backend *b, enum quant_format format, enum dtype dtype,
-                                       int64_t rows, int64_t cols, const struct made *m)
+static struct weight *cuda_make_synthetic_weight(struct backend *b, enum quant_format format,
+                                                 enum dtype dtype, int64_t rows, int64_t cols,
+                                                 const struct synthetic *m)
 {
     if (format == QUANT_F4)
         return synthetic_weight(b, format, dtype, rows, cols, m);
@@ -135,7 +135,7 @@ static struct weight *cuda_make_weight(struct backend *b, enum quant_format form
     w->cols = cols;
     w->stride = (cols + 7) / 8 * 8; /* rows of whole sixteens of bytes */
     w->plain = cuda_of(b)->ops.alloc(b, dtype, rows, w->stride);
-    cuda_make(b, tensor_cols(w->plain, 0, cols), m);
+    cuda_fill_synthetic(b, tensor_cols(w->plain, 0, cols), m);
     return w;
 }
 
@@ -162,7 +162,7 @@ __global__ void multiply_add(float *out, float factor, int64_t rounds)
     out[blockIdx.x * blockDim.x + threadIdx.x] = all;
 }
 
-static void cuda_finish(struct backend *b)
+static void cuda_synchronize(struct backend *b)
 {
     (void)b;
     CUDA(cudaDeviceSynchronize()); /* other backends in this process use the same device */
@@ -181,13 +181,13 @@ static double probe_f32(struct backend *b, int64_t rounds)
 /* Of numbers, not of zeros, which draw less power and so run faster. */
 static double probe_bf16(struct backend *b)
 {
-    const struct made m = {1, 0, 1.0f / 64};
+    const struct synthetic m = {1, 0, 1.0f / 64};
     char *room = static_cast<char *>(cuda_scratch(b, 3 * size_t{SIDE} * SIDE * sizeof(bf16)));
     struct tensor t[3];
     for (int i = 0; i < 3; i++)
         t[i] = tensor{room + i * size_t{SIDE} * SIDE * sizeof(bf16), DT_BF16, SIDE, SIDE, SIDE};
-    cuda_make(b, t[1], &m); /* a hundredth of the time of the products */
-    cuda_make(b, t[2], &m);
+    cuda_fill_synthetic(b, t[1], &m); /* a hundredth of the time of the products */
+    cuda_fill_synthetic(b, t[2], &m);
     for (int i = 0; i < PRODUCTS; i++)
         gemm(b, t[0], t[1], t[2], 1, false);
     return 2.0 * PRODUCTS * SIDE * SIDE * SIDE;
@@ -196,14 +196,14 @@ static double probe_bf16(struct backend *b)
 static double cuda_probe(struct backend *b, enum dtype t, int64_t rounds)
 {
     double flop = t == DT_BF16 ? probe_bf16(b) : probe_f32(b, rounds);
-    cuda_finish(b);
+    cuda_synchronize(b);
     return flop;
 }
 
 void synthetic_fill(struct ops *o)
 {
-    o->make = cuda_make;
-    o->make_synthetic_weight = cuda_make_weight;
+    o->fill_synthetic = cuda_fill_synthetic;
+    o->make_synthetic_weight = cuda_make_synthetic_weight;
     o->probe = cuda_probe;
-    o->finish = cuda_finish;
+    o->synchronize = cuda_synchronize;
 }

@@ -128,8 +128,8 @@ double lab_linear(const struct lab *l)
     /* a product is rounded, to one side or the other, before it is added to what is at most 1 */
     double off =
         lab_worst_within(have, want, add && l->act == DT_BF16 ? 0x1p-7 * (1 + lab_largest(want)) : 0);
-    l->ref->ops->unpack_free(l->ref, wr);
-    l->fast->ops->unpack_free(l->fast, wf);
+    l->ref->ops->weight_free(l->ref, wr);
+    l->fast->ops->weight_free(l->fast, wf);
     lab_drop(l->mem, 5, (struct tensor *const[]){&x, &host, &bias, &want, &have});
     return epi == EPI_RELU2 ? off / 2 : off;
 }
@@ -176,8 +176,8 @@ double lab_conv(const struct lab *l)
     struct tensor s1 = lab_make(l->mem, l->act, K - 1, C, -2, 2), s2 = lab_twin(l->mem, s1),
                   want = lab_twin(l->mem, x), have = lab_twin(l->mem, x);
     lab_poison(have);
-    l->ref->ops->conv(l->ref, want, x, w, bias, s1);
-    l->fast->ops->conv(l->fast, have, x, w, bias, s2);
+    l->ref->ops->conv_tokens(l->ref, want, x, w, bias, s1);
+    l->fast->ops->conv_tokens(l->fast, have, x, w, bias, s2);
     double off = fmax(lab_worst(have, want), lab_worst(s2, s1));
     lab_drop(l->mem, 7, (struct tensor *const[]){&x, &w, &bias, &s1, &s2, &want, &have});
     return off;
@@ -263,8 +263,8 @@ double lab_attend(const struct lab *l)
                   v = lab_make(l->mem, l->act, past + T, (int64_t)kv * d, -1, 1);
     struct tensor want = lab_twin(l->mem, q), have = lab_twin(l->mem, q);
     lab_poison(have);
-    l->ref->ops->attend(l->ref, want, q, k, v, kv * group, kv, past);
-    l->fast->ops->attend(l->fast, have, q, k, v, kv * group, kv, past);
+    l->ref->ops->attend_tokens(l->ref, want, q, k, v, kv * group, kv, past);
+    l->fast->ops->attend_tokens(l->fast, have, q, k, v, kv * group, kv, past);
     double off = lab_worst_within(have, want, l->act == DT_BF16 ? weights_rounded : 0);
     lab_drop(l->mem, 5, (struct tensor *const[]){&q, &k, &v, &want, &have});
     return off;

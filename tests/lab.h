@@ -61,7 +61,7 @@ struct lab_attention {
 double lab_attend_sizes(const struct lab *l, struct lab_attention s);
 double lab_tiles_sizes(const struct lab *l, int heads, int d, int tiles, int n, bool loose);
 
-/* Query t over keys[t] keys; NAN if a session alone, by attend_each or attend, has not the same bits. */
+/* Query t over keys[t] keys; NAN if a session alone, by attend_batch or attend, has not the same bits. */
 double lab_each_sizes(const struct lab *l, struct lab_attention s, const int *keys);
 
 /* A Mamba-2 layer of random shape. */
@@ -75,18 +75,18 @@ void lab_ssm_make(struct lab_ssm *k, struct backend *b, enum dtype act, int T, i
 void lab_ssm_of(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int G, int H, int P, int N);
 void lab_ssm_drop(struct lab_ssm *k, struct backend *b);
 
-/* States in f16 beside states in f32 that begin with the same numbers (lab_half.c): outputs must have the same bits,
+/* States in f16 beside states in f32 that begin with the same numbers (lab_stochastic_round.c): outputs must have the same bits,
  * and the former end as stochastic_round_f16 makes them of the latter.  Fail the test where not.  A step is one token of each
  * of T sessions, a scan T tokens of one. */
-struct lab_half {
+struct lab_stochastic {
     enum dtype act;
     int T, G, H, P, N;
     int wide; /* columns of the matrices that states lie in, beside their own */
 };
-void lab_half_step(struct backend *b, struct lab_half s);
-void lab_half_scan(struct backend *b, struct lab_half s);
+void lab_stochastic_step(struct backend *b, struct lab_stochastic s);
+void lab_stochastic_scan(struct backend *b, struct lab_stochastic s);
 
 /* A state becomes exactly the given numbers, of any kind, in f32 before it is rounded: N of them, as two rows. */
-void lab_half_numbers(struct backend *b, const float *v, int N);
+void lab_stochastic_numbers(struct backend *b, const float *v, int N);
 
 #endif

@@ -67,8 +67,8 @@ double lab_attend_sizes(const struct lab *l, struct lab_attention s)
                   v = keys_of(&block[2], l, &s, s.past + s.queries, 3),
                   have = with_gap(&block[3], l, s.loose, s.queries, width * s.group, 0);
     struct tensor want = l->mem->ops->alloc(l->mem, l->act, have.rows, have.cols);
-    l->ref->ops->attend(l->ref, want, q, k, v, s.heads * s.group, s.heads, s.past);
-    l->fast->ops->attend(l->fast, have, q, k, v, s.heads * s.group, s.heads, s.past);
+    l->ref->ops->attend_tokens(l->ref, want, q, k, v, s.heads * s.group, s.heads, s.past);
+    l->fast->ops->attend_tokens(l->fast, have, q, k, v, s.heads * s.group, s.heads, s.past);
     double off = lab_worst_within(have, want, slack(l));
     for (int i = 0; i < 4; i++)
         l->mem->ops->free(l->mem, &block[i]);
@@ -103,9 +103,10 @@ static double bits_alone(const struct lab *l, struct lab_attention s, struct ten
             struct tensor qi = tensor_rows(q, i, 1);
             lab_poison(one);
             if (way)
-                l->fast->ops->attend_each(l->fast, one, qi, k + i, v + i, s.heads * s.group, s.heads);
+                l->fast->ops->attend_batch(l->fast, one, qi, k + i, v + i, s.heads * s.group, s.heads);
             else
-                l->fast->ops->attend(l->fast, one, qi, k[i], v[i], s.heads * s.group, s.heads, k[i].rows - 1);
+                l->fast->ops->attend_tokens(l->fast, one, qi, k[i], v[i], s.heads * s.group, s.heads,
+                                            k[i].rows - 1);
             for (int64_t c = 0; c < one.cols; c++)
                 if (lab_at(one, 0, c) != lab_at(have, i, c))
                     off = NAN;
@@ -128,8 +129,8 @@ double lab_each_sizes(const struct lab *l, struct lab_attention s, const int *ke
                                s.score),
                   have = with_gap(&block[2 * n + 1], l, s.loose, n, width * s.group, 0);
     struct tensor want = l->mem->ops->alloc(l->mem, l->act, n, have.cols);
-    l->ref->ops->attend_each(l->ref, want, q, k, v, s.heads * s.group, s.heads);
-    l->fast->ops->attend_each(l->fast, have, q, k, v, s.heads * s.group, s.heads);
+    l->ref->ops->attend_batch(l->ref, want, q, k, v, s.heads * s.group, s.heads);
+    l->fast->ops->attend_batch(l->fast, have, q, k, v, s.heads * s.group, s.heads);
     double off = lab_worst_within(have, want, slack(l)), alone = bits_alone(l, s, have, q, k, v);
     for (int i = 0; i < 2 * n + 2; i++)
         l->mem->ops->free(l->mem, &block[i]);

@@ -108,8 +108,8 @@ static double product(const struct lab *l, const struct shape *s)
     assert_true(edges_are_nan(Y, s->skip));
     bool rounded = s->add && s->out == DT_BF16;
     double off = lab_worst_within(have, want, rounded ? 0x1p-7 * (1 + lab_largest(want)) : 0);
-    l->ref->ops->unpack_free(l->ref, wr);
-    l->fast->ops->unpack_free(l->fast, wf);
+    l->ref->ops->weight_free(l->ref, wr);
+    l->fast->ops->weight_free(l->fast, wf);
     lab_drop(l->mem, 4, (struct tensor *const[]){&X, &Y, &bias, &want});
     drop(&m);
     return s->epi == EPI_RELU2 ? off / 2 : off;
@@ -257,8 +257,8 @@ static void t_rounding(void **state)
         l.ref->ops->linear(l.ref, want, x, wr, round / 4 % 2 ? bias : none, epi, add);
         l.fast->ops->linear(l.fast, have, x, wf, round / 4 % 2 ? bias : none, epi, add);
         assert_memory_equal(have.data, want.data, (size_t)(T * N) * sizeof(uint16_t));
-        l.ref->ops->unpack_free(l.ref, wr);
-        l.fast->ops->unpack_free(l.fast, wf);
+        l.ref->ops->weight_free(l.ref, wr);
+        l.fast->ops->weight_free(l.fast, wf);
         lab_drop(l.mem, 5, (struct tensor *const[]){&x, &host, &want, &have, &bias});
     }
     lab_close(&l);
@@ -278,7 +278,7 @@ static void same_bits(const struct lab *l, enum quant_format format, int64_t T, 
         l->fast->ops->linear(l->fast, tensor_rows(one, t, n), tensor_rows(x, t, n), w, none, EPI_NONE, 0);
     }
     assert_memory_equal(all.data, one.data, (size_t)(T * 40) * sizeof(float));
-    l->fast->ops->unpack_free(l->fast, w);
+    l->fast->ops->weight_free(l->fast, w);
     lab_drop(l->mem, 3, (struct tensor *const[]){&x, &all, &one});
     drop(&m);
 }
@@ -371,8 +371,8 @@ static struct tensor run_experts(const struct lab *l, struct backend *b, const s
     b->ops->experts(b, y, tensor_rows(x, first, n), tensor_rows(m->ids, first, n),
                     tensor_rows(m->weights, first, n), &e);
     for (int i = 0; i < e.count; i++) {
-        b->ops->unpack_free(b, up[i]);
-        b->ops->unpack_free(b, down[i]);
+        b->ops->weight_free(b, up[i]);
+        b->ops->weight_free(b, down[i]);
     }
     return y;
 }

@@ -62,8 +62,8 @@ static void t_conv(void **state)
         const int *s = shapes[i / 2];
         struct conv_case k = conv_case(i % 2 ? DT_BF16 : DT_F32, s[0], s[1], s[2], s[3], 1);
         struct tensor want = lab_twin(gpu, k.v), s2 = lab_twin(gpu, k.state), none = {0};
-        ref->ops->conv(ref, want, k.in, k.w, i % 3 ? k.bias : none, s2);
-        gpu->ops->conv(gpu, k.v, k.in, k.w, i % 3 ? k.bias : none, k.state);
+        ref->ops->conv_tokens(ref, want, k.in, k.w, i % 3 ? k.bias : none, s2);
+        gpu->ops->conv_tokens(gpu, k.v, k.in, k.w, i % 3 ? k.bias : none, k.state);
         assert_true(lab_worst(k.v, want) <= 1);
         same_bits(k.state, s2);
         lab_drop(gpu, 2, (struct tensor *const[]){&want, &s2});
@@ -78,10 +78,10 @@ static void t_conv_split(void **state)
         int T = lab_between(2, 30), C = round % 2 ? 33 : 32, cut = lab_between(1, T - 1);
         struct conv_case k = conv_case(DT_BF16, T, C, 4, 8, 1);
         struct tensor s2 = lab_twin(gpu, k.state), parts = lab_twin(gpu, k.v);
-        gpu->ops->conv(gpu, k.v, k.in, k.w, k.bias, k.state);
-        gpu->ops->conv(gpu, tensor_rows(parts, 0, cut), tensor_rows(k.in, 0, cut), k.w, k.bias, s2);
-        gpu->ops->conv(gpu, tensor_rows(parts, cut, T - cut), tensor_rows(k.in, cut, T - cut), k.w, k.bias,
-                       s2);
+        gpu->ops->conv_tokens(gpu, k.v, k.in, k.w, k.bias, k.state);
+        gpu->ops->conv_tokens(gpu, tensor_rows(parts, 0, cut), tensor_rows(k.in, 0, cut), k.w, k.bias, s2);
+        gpu->ops->conv_tokens(gpu, tensor_rows(parts, cut, T - cut), tensor_rows(k.in, cut, T - cut), k.w,
+                              k.bias, s2);
         same_bits(parts, k.v);
         same_bits(s2, k.state);
         lab_drop(gpu, 2, (struct tensor *const[]){&s2, &parts});
@@ -99,10 +99,10 @@ static void t_conv_each(void **state)
     struct tensor odd = lab_make(gpu, DT_BF16, 3, C + 1, -1, 1), odd2 = lab_twin(gpu, odd);
     for (int i = 0; i < B; i++)
         each[i] = i == 5 ? tensor_cols(odd, 1, C) : tensor_rows(k.state, 3 * i, 3);
-    gpu->ops->conv_each(gpu, k.v, k.in, k.w, k.bias, each);
+    gpu->ops->conv_batch(gpu, k.v, k.in, k.w, k.bias, each);
     for (int i = 0; i < B; i++)
-        gpu->ops->conv(gpu, tensor_rows(alone, i, 1), tensor_rows(k.in, i, 1), k.w, k.bias,
-                       i == 5 ? tensor_cols(odd2, 1, C) : tensor_rows(s2, 3 * i, 3));
+        gpu->ops->conv_tokens(gpu, tensor_rows(alone, i, 1), tensor_rows(k.in, i, 1), k.w, k.bias,
+                              i == 5 ? tensor_cols(odd2, 1, C) : tensor_rows(s2, 3 * i, 3));
     same_bits(k.v, alone);
     same_bits(k.state, s2);
     same_bits(odd, odd2);
@@ -245,7 +245,7 @@ static void t_ssm_each(void **state)
                       alone = lab_twin(gpu, c.y), each[131];
         for (int s = 0; s < B; s++)
             each[s] = s == 1 ? tensor_cols(wide, 1, N) : tensor_rows(all, rows * s, rows);
-        gpu->ops->ssm_each(gpu, c.y, c.k.v, c.k.dt, each, NULL, &c.k.s, &c.k.c);
+        gpu->ops->ssm_step_batch(gpu, c.y, c.k.v, c.k.dt, each, NULL, &c.k.s, &c.k.c);
         for (int s = 0; s < B; s++)
             scan(gpu, &c, alone, s == 1 ? tensor_cols(wide2, 1, N) : tensor_rows(all2, rows * s, rows), s, 1);
         same_bits(c.y, alone);
@@ -292,14 +292,14 @@ static void mix(struct backend *b, struct mixer_case *m, bool fused, struct tens
     struct tensor p = tensor_rows(m->p, from, n), y = tensor_rows(out, from, n), z = tensor_cols(p, 0, inner),
                   xbc = tensor_cols(p, inner, m->channels),
                   dt = tensor_cols(p, inner + m->channels, s->heads);
-    struct mamba_each e = {m->w, m->bias, m->norm, 1e-5f, m->convs, m->ssms, NULL, s, &m->c.k.c};
+    struct mamba_batch e = {m->w, m->bias, m->norm, 1e-5f, m->convs, m->ssms, NULL, s, &m->c.k.c};
     if (fused) {
-        b->ops->mamba_each(b, y, z, xbc, dt, &e);
+        b->ops->mamba_batch(b, y, z, xbc, dt, &e);
         return;
     }
     struct tensor v = gpu->ops->alloc(gpu, p.dtype, n, m->channels);
-    b->ops->conv_each(b, v, xbc, m->w, m->bias, m->convs);
-    b->ops->ssm_each(b, y, v, dt, m->ssms, NULL, s, &m->c.k.c);
+    b->ops->conv_batch(b, v, xbc, m->w, m->bias, m->convs);
+    b->ops->ssm_step_batch(b, y, v, dt, m->ssms, NULL, s, &m->c.k.c);
     b->ops->gated_norm(b, y, y, z, m->norm, s->groups, 1e-5f);
     gpu->ops->free(gpu, &v);
 }

@@ -186,8 +186,8 @@ static struct tensor run_experts(struct backend *b, const struct lab *l, int64_t
     b->ops->experts(b, y, tensor_rows(l->x, first, rows), tensor_rows(l->r.ids, first, rows),
                     tensor_rows(l->r.weights, first, rows), &e);
     for (int i = 0; i < e.count; i++) {
-        b->ops->unpack_free(b, up[i]);
-        b->ops->unpack_free(b, down[i]);
+        b->ops->weight_free(b, up[i]);
+        b->ops->weight_free(b, down[i]);
     }
     return y;
 }

@@ -145,7 +145,7 @@ static void t_given_back(void **state)
         struct weight *w = b->ops->borrow(b, host, once);
         b->ops->linear(b, y, x, w, none, EPI_NONE, 0);
         struct memory_use use = memory_use();
-        b->ops->unpack_free(b, w);
+        b->ops->weight_free(b, w);
         check_note("%s: %.1f MB of files in memory", once ? "read once" : "kept", (double)use.file * 1e-6);
         bool gone = use.file < (size_t)N * K * 2;
         assert_true(CHECK_SANITIZED || gone == once);

@@ -16,8 +16,8 @@ static void t_sample(void **state)
     (void)state;
     float logits[70];
     uint64_t known[2] = {~0ull, 0x3f}, some[2] = {0x0e, 0x20}; /* 1, 2, 3 and 69 */
-    struct choice c;
-    struct choosing greedy = {known, NULL, 0, 1, 0}, warm = {known, some, 0.7f, 1, 0},
+    struct sampled c;
+    struct sampler greedy = {known, NULL, 0, 1, 0}, warm = {known, some, 0.7f, 1, 0},
                     nucleus = {known, some, 1, 0.6f, 0};
     for (int i = 0; i < 70; i++)
         logits[i] = -5;

@@ -171,8 +171,8 @@ static void attention(struct backend *b, enum dtype act)
         for (int64_t c = 0; c < width; c++)
             set(q, r, c, (float)(check_random(&rng) * 6 - 3));
     struct cache k = cache_of(b, act, past + T, heads, d), v = cache_of(b, act, past + T, heads, d);
-    b->ops->attend(b, y, q, k.small, v.small, heads * group, heads, past);
-    b->ops->attend(b, z, q, k.wide, v.wide, heads * group, heads, past);
+    b->ops->attend_tokens(b, y, q, k.small, v.small, heads * group, heads, past);
+    b->ops->attend_tokens(b, z, q, k.wide, v.wide, heads * group, heads, past);
     assert_memory_equal(y.data, z.data, (size_t)(T * width) * dtype_size(act));
     int n = T < MOST ? T : MOST;
     for (int i = 0; i < n; i++) {
@@ -180,8 +180,8 @@ static void attention(struct backend *b, enum dtype act)
         ks[i] = tensor_rows(k.small, 0, rows), vs[i] = tensor_rows(v.small, 0, rows);
         kw[i] = tensor_rows(k.wide, 0, rows), vw[i] = tensor_rows(v.wide, 0, rows);
     }
-    b->ops->attend_each(b, tensor_rows(y, 0, n), tensor_rows(q, 0, n), ks, vs, heads * group, heads);
-    b->ops->attend_each(b, tensor_rows(z, 0, n), tensor_rows(q, 0, n), kw, vw, heads * group, heads);
+    b->ops->attend_batch(b, tensor_rows(y, 0, n), tensor_rows(q, 0, n), ks, vs, heads * group, heads);
+    b->ops->attend_batch(b, tensor_rows(z, 0, n), tensor_rows(q, 0, n), kw, vw, heads * group, heads);
     assert_memory_equal(y.data, z.data, (size_t)(n * width) * dtype_size(act));
     drop(b, &k);
     drop(b, &v);
@@ -223,7 +223,7 @@ static void t_nan(void **state)
                 set(x, r, c, 0.5f), set(q, r, c, 0.25f);
         set(x, 7, D + 3, NAN);
         b->ops->kv_quantize(b, k, x, HEADS);
-        b->ops->attend(b, y, q, k, k, HEADS, HEADS, 0);
+        b->ops->attend_tokens(b, y, q, k, k, HEADS, HEADS, 0);
         for (int r = 0; r < KEYS; r++)
             for (int c = 0; c < HEADS * D; c++)
                 assert_true(c < D ? !isnan(at(y, r, c)) : r < 7 || isnan(at(y, r, c)));

@@ -134,9 +134,9 @@ static void conv_splits(struct backend *b)
                       bias = lab_make(b, DT_F32, 1, C, -1, 1);
         struct tensor s1 = lab_make(b, DT_BF16, 3, C, -2, 2), s2 = lab_twin(b, s1), whole = lab_twin(b, x),
                       parts = lab_twin(b, x);
-        b->ops->conv(b, whole, x, w, bias, s1);
-        b->ops->conv(b, tensor_rows(parts, 0, cut), tensor_rows(x, 0, cut), w, bias, s2);
-        b->ops->conv(b, tensor_rows(parts, cut, T - cut), tensor_rows(x, cut, T - cut), w, bias, s2);
+        b->ops->conv_tokens(b, whole, x, w, bias, s1);
+        b->ops->conv_tokens(b, tensor_rows(parts, 0, cut), tensor_rows(x, 0, cut), w, bias, s2);
+        b->ops->conv_tokens(b, tensor_rows(parts, cut, T - cut), tensor_rows(x, cut, T - cut), w, bias, s2);
         assert_memory_equal(whole.data, parts.data, (size_t)T * (size_t)C * 2);
         assert_memory_equal(s1.data, s2.data, (size_t)3 * (size_t)C * 2);
         lab_drop(b, 7, (struct tensor *const[]){&x, &w, &bias, &s1, &s2, &whole, &parts});
@@ -157,7 +157,7 @@ static void t_ref_attend(void **state)
     int T = 9, past = 4, d = 6, S = T + past;
     struct tensor q = lab_make(b, DT_F32, T, 2 * d, -2, 2), k = lab_make(b, DT_F32, S, d, -2, 2),
                   v = lab_make(b, DT_F32, S, d, -2, 2), y = lab_twin(b, q);
-    b->ops->attend(b, y, q, k, v, 2, 1, past);
+    b->ops->attend_tokens(b, y, q, k, v, 2, 1, past);
     for (int t = 0; t < T; t++)
         for (int h = 0; h < 2; h++)
             for (int c = 0; c < d; c++) {
@@ -242,7 +242,7 @@ static void t_threads(void **state)
         one->ops->attend_tiles(one, a1, y1, 2, 1);
         three->ops->attend_tiles(three, a3, y1, 2, 1);
         assert_memory_equal(a1.data, a3.data, 300 * 64 * 2);
-        one->ops->unpack_free(one, w);
+        one->ops->weight_free(one, w);
         lab_drop(one, 6, (struct tensor *const[]){&x, &host, &y1, &y3, &a1, &a3});
         backend_free(one);
         backend_free(three);
@@ -264,8 +264,8 @@ static void compare_borrowed(struct backend *b, enum dtype act, enum dtype kept)
     b->ops->linear(b, packed, x, p, bias, epi, add);
     b->ops->linear(b, borrowed, x, q, bias, epi, add);
     assert_memory_equal(packed.data, borrowed.data, (size_t)(T * N) * dtype_size(packed.dtype));
-    b->ops->unpack_free(b, p);
-    b->ops->unpack_free(b, q);
+    b->ops->weight_free(b, p);
+    b->ops->weight_free(b, q);
     lab_drop(b, 4, (struct tensor *const[]){&x, &host, &packed, &borrowed});
 }
 
@@ -342,7 +342,7 @@ static void wrong_step(struct backend *b, struct tensor y, struct tensor v, stru
 {
     (void)b;
     struct tensor none = right->ops->alloc(right, states->dtype, states->rows, states->cols);
-    right->ops->ssm_each(right, y, v, dt, &none, keys, s, c); /* the state is not taken over */
+    right->ops->ssm_step_batch(right, y, v, dt, &none, keys, s, c); /* the state is not taken over */
     right->ops->free(right, &none);
 }
 
@@ -350,8 +350,8 @@ static void wrong_attend(struct backend *b, struct tensor y, struct tensor q, st
                          struct tensor v, int q_heads, int kv_heads, int64_t past)
 {
     (void)b;
-    right->ops->attend(right, y, q, tensor_rows(k, 0, k.rows - 1), tensor_rows(v, 0, v.rows - 1), q_heads,
-                       kv_heads, past - 1);
+    right->ops->attend_tokens(right, y, q, tensor_rows(k, 0, k.rows - 1), tensor_rows(v, 0, v.rows - 1),
+                              q_heads, kv_heads, past - 1);
 }
 
 static void found_out(const struct ops *ops, const char *what)
@@ -383,10 +383,10 @@ static void t_check(void **state)
     spoilt.rmsnorm = wrong_norm;
     found_out(&spoilt, "a norm");
     spoilt = *right->ops;
-    spoilt.ssm_each = wrong_step;
+    spoilt.ssm_step_batch = wrong_step;
     found_out(&spoilt, "state space");
     spoilt = *right->ops;
-    spoilt.attend = wrong_attend;
+    spoilt.attend_tokens = wrong_attend;
     found_out(&spoilt, "attention");
     backend_free(right);
 }

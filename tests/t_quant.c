@@ -151,8 +151,8 @@ static double product(struct backend *ref, struct backend *fast, int which, enum
     ref->ops->linear(ref, want, x, wr, biased ? bias : none, epi, add);
     fast->ops->linear(fast, have, x, wf, biased ? bias : none, epi, add);
     double off = worst(have, want, length_of(&m.source), epi, add);
-    ref->ops->unpack_free(ref, wr);
-    fast->ops->unpack_free(fast, wf);
+    ref->ops->weight_free(ref, wr);
+    fast->ops->weight_free(fast, wf);
     struct tensor *all[] = {&x, &bias, &want, &have};
     for (int i = 0; i < 4; i++)
         ref->ops->free(ref, all[i]);
@@ -212,8 +212,8 @@ static void t_alone(void **state)
         struct tensor *all[] = {&x, &a, &b, &c};
         for (int i = 0; i < 4; i++)
             one->ops->free(one, all[i]);
-        one->ops->unpack_free(one, w);
-        two->ops->unpack_free(two, v);
+        one->ops->weight_free(one, w);
+        two->ops->weight_free(two, v);
         drop(&m);
         backend_free(one);
         backend_free(two);
@@ -247,8 +247,8 @@ static void t_exact(void **state)
     struct tensor *all[] = {&host, &x, &y, &z};
     for (int i = 0; i < 4; i++)
         b->ops->free(b, all[i]);
-    b->ops->unpack_free(b, w);
-    b->ops->unpack_free(b, v);
+    b->ops->weight_free(b, w);
+    b->ops->weight_free(b, v);
     drop(&m);
     backend_free(b);
 }
@@ -372,7 +372,7 @@ static double lost(enum quant_format format, const float *x, int64_t cols)
     }
     b->ops->free(b, &unit);
     b->ops->free(b, &y);
-    b->ops->unpack_free(b, w);
+    b->ops->weight_free(b, w);
     backend_free(b);
     return sqrt(off / all);
 }

@@ -56,9 +56,9 @@ static void conv_together(struct backend *b, enum dtype act)
     for (int i = 0; i < n; i++) {
         s1[i] = make(b, act, K - 1, C);
         s2[i] = twin(b, s1[i]);
-        b->ops->conv(b, tensor_rows(one, i, 1), tensor_rows(x, i, 1), w, bias, s1[i]);
+        b->ops->conv_tokens(b, tensor_rows(one, i, 1), tensor_rows(x, i, 1), w, bias, s1[i]);
     }
-    b->ops->conv_each(b, all, x, w, bias, s2);
+    b->ops->conv_batch(b, all, x, w, bias, s2);
     same_tensor(one, all);
     for (int i = 0; i < n; i++)
         same_tensor(s1[i], s2[i]);
@@ -83,7 +83,7 @@ static void ssm_together(struct backend *b, enum dtype act)
         b->ops->ssm_step(b, tensor_rows(one, i, 1), tensor_rows(v, i, 1), tensor_rows(dt, i, 1), s1[i], 0, &s,
                          &c);
     }
-    b->ops->ssm_each(b, all, v, dt, s2, NULL, &s, &c);
+    b->ops->ssm_step_batch(b, all, v, dt, s2, NULL, &s, &c);
     same_tensor(one, all);
     for (int i = 0; i < n; i++)
         same_tensor(s1[i], s2[i]);
@@ -101,9 +101,9 @@ static void attend_together(struct backend *b, enum dtype act)
         int keys = between(1, i % 4 ? 100 : 600);
         k[i] = make(b, act, keys, (int64_t)kv * d);
         v[i] = make(b, act, keys, (int64_t)kv * d);
-        b->ops->attend(b, tensor_rows(one, i, 1), tensor_rows(q, i, 1), k[i], v[i], kv * group, kv, keys - 1);
+        b->ops->attend_tokens(b, tensor_rows(one, i, 1), tensor_rows(q, i, 1), k[i], v[i], kv * group, kv, keys - 1);
     }
-    b->ops->attend_each(b, all, q, k, v, kv * group, kv);
+    b->ops->attend_batch(b, all, q, k, v, kv * group, kv);
     same_tensor(one, all);
     drop(b, k, n);
     drop(b, v, n);

@@ -51,12 +51,12 @@ static struct operation begin(const struct bench *k)
 }
 
 /* Small values of both signs, different in every row and column. */
-static const struct made values = {12345, 0, 0.05f};
+static const struct synthetic values = {12345, 0, 0.05f};
 
 static struct tensor filled(struct operation *s, enum dtype t, int64_t rows, int64_t cols)
 {
     struct tensor x = s->o->alloc(s->b, t, rows, cols);
-    s->o->make(s->b, x, &values);
+    s->o->fill_synthetic(s->b, x, &values);
     return x;
 }
 
@@ -83,7 +83,7 @@ static void finish(struct operation *s, const char *model, const char *what, voi
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         s->o->free(s->b, all[i]);
     if (s->weight)
-        s->o->unpack_free(s->b, s->weight);
+        s->o->weight_free(s->b, s->weight);
 }
 
 /* ---- operations ------------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void norm(const struct bench *k, const char *model, const char *what, int
 static void run_conv(void *arg)
 {
     struct operation *s = arg;
-    s->o->conv(s->b, s->y, s->x, s->w, s->bias, s->state);
+    s->o->conv_tokens(s->b, s->y, s->x, s->w, s->bias, s->state);
 }
 
 static void conv(const struct bench *k, const struct shapes *m, int64_t T)
@@ -200,7 +200,7 @@ static void ssm(const struct bench *k, const struct shapes *m, int64_t T, enum d
     s.z = filled(&s, DT_BF16, T, m->heads);
     s.state = type == DT_F32 ? filled(&s, type, inner, m->state) : s.o->alloc(s.b, type, inner, m->state);
     s.w = filled(&s, DT_F32, 3, m->heads);
-    s.o->make(s.b, tensor_rows(s.w, 0, 1), &(struct made){1, -20, 0.05f}); /* about -1 */
+    s.o->fill_synthetic(s.b, tensor_rows(s.w, 0, 1), &(struct synthetic){1, -20, 0.05f}); /* about -1 */
     s.shape = (struct ssm_shape){m->heads, m->head_dim, m->state, m->groups, 4, m->scan, 0, 1e30f};
     s.constants =
         (struct ssm_const){s.w.data, (float *)s.w.data + m->heads, (float *)s.w.data + 2 * m->heads};
@@ -217,7 +217,7 @@ static void ssm(const struct bench *k, const struct shapes *m, int64_t T, enum d
 static void run_attend(void *arg)
 {
     struct operation *s = arg;
-    s->o->attend(s->b, s->y, s->x, s->z, s->w, s->heads, s->kv_heads, s->past);
+    s->o->attend_tokens(s->b, s->y, s->x, s->z, s->w, s->heads, s->kv_heads, s->past);
 }
 
 static void attend(const struct bench *k, const struct shapes *m, int64_t T, int64_t past)

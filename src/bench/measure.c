@@ -32,13 +32,13 @@ static bool enough(const struct bench *k, int n, double total)
 
 bool bench_on_gpu(const struct bench *k)
 {
-    return k->b->ops->finish;
+    return k->b->ops->synchronize;
 }
 
 static void wait(const struct bench *k)
 {
     if (bench_on_gpu(k))
-        k->b->ops->finish(k->b);
+        k->b->ops->synchronize(k->b);
 }
 
 static double run_once(const struct bench *k, void (*fn)(void *), void *arg)

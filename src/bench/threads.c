@@ -34,11 +34,11 @@ static void *write_reply(void *arg)
 {
     const struct writer *w = arg;
     struct err e = ERR_INIT;
-    const struct choosing how = {.known = w->known, .top_p = 1};
+    const struct sampler how = {.known = w->known, .top_p = 1};
     subject_need(session_rewind(w->session, w->from, &e), &e);
     session_append(w->session, &(int32_t){'a'}, 1, NULL);
     for (int i = 0; i < w->tokens; i++) {
-        struct choice c;
+        struct sampled c;
         subject_need(session_sample(w->session, &how, &c, &e), &e);
         subject_need(session_append(w->session, &c.id, 1, &e), &e);
     }

@@ -161,7 +161,7 @@ static void counter_init(struct counter *k, const struct lm_config *c, bool gpu)
                                   .borrow = gpu ? NULL : count_borrow,
                                   .quant_bytes = count_quant_bytes,
                                   .quant_weight = count_quant,
-                                  .unpack_free = count_unpack}};
+                                  .weight_free = count_unpack}};
     k->backend = (struct backend){&k->ops, NULL, k};
 }
 
@@ -249,7 +249,7 @@ static void count_work(struct plan *p, const struct model_config *c, struct coun
     const struct moe_config *moe = &lm->moe;
     size_t lists = 0;
     p->language -= work_tensor((size_t)p->vocab * sizeof(float)); /* logits belong to sessions */
-    count_scratch(k, work_choose(WORK_CHOICES));
+    count_scratch(k, work_sampling(WORK_SAMPLED_ROWS));
     if (moe->width) {
         int64_t out = moe->latent ? moe->latent : lm->hidden,
                 rows = work_expert_rows(k->gpu, moe->route.chosen, moe->width, out, act);

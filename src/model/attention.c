@@ -43,7 +43,7 @@ static void attend_many(struct language *m, const struct attention_weights *w, s
     extend(m, w->k, u, tensor_rows(k, past, rows));
     extend(m, w->v, u, tensor_rows(v, past, rows));
     if (q.rows)
-        b->ops->attend(b, a, q, k, v, c->q_heads, c->kv_heads, past + rows - q.rows);
+        b->ops->attend_tokens(b, a, q, k, v, c->q_heads, c->kv_heads, past + rows - q.rows);
 }
 
 /* One new row of each of several caches; `out` gets the caches up to it. */
@@ -64,8 +64,8 @@ static void extend_each(struct language *m, struct language_batch of, const stru
         b->ops->scatter(b, row, fresh);
 }
 
-static void attend_each(struct language *m, const struct attention_weights *w, struct language_batch of,
-                        int layer, struct tensor q, struct tensor a, struct tensor u)
+static void attend_batch(struct language *m, const struct attention_weights *w, struct language_batch of,
+                         int layer, struct tensor q, struct tensor a, struct tensor u)
 {
     const struct lm_config *c = m->config;
     struct tensor *k[LANGUAGE_ROWS], *v[LANGUAGE_ROWS];
@@ -75,7 +75,7 @@ static void attend_each(struct language *m, const struct attention_weights *w, s
     }
     extend_each(m, of, w->k, u, k, m->slots[0]);
     extend_each(m, of, w->v, u, v, m->slots[1]);
-    m->backend->ops->attend_each(m->backend, a, q, m->slots[0], m->slots[1], c->q_heads, c->kv_heads);
+    m->backend->ops->attend_batch(m->backend, a, q, m->slots[0], m->slots[1], c->q_heads, c->kv_heads);
 }
 
 void attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
@@ -87,7 +87,7 @@ void attention_layer(struct language *m, const struct attention_weights *w, stru
     if (h.rows)
         b->ops->linear(b, q, tensor_rows(u, u.rows - h.rows, h.rows), w->q, no_bias, EPI_NONE, 0);
     if (of.sessions > 1)
-        attend_each(m, w, of, layer, q, a, u);
+        attend_batch(m, w, of, layer, q, a, u);
     else
         attend_many(m, w, of.states[0], layer, q, a, u);
     if (h.rows)

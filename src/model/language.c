@@ -123,13 +123,13 @@ static void run_step(struct language *m, struct language_batch of, const int32_t
 {
     struct backend *b = m->backend;
     struct tensor h = tensor_rows(m->h, 0, of.sessions);
-    bool again = b->ops->step_begin && !m->watch;
+    bool again = b->ops->graph_begin && !m->watch;
     if (again)
-        b->ops->step_begin(b, step_key(of));
+        b->ops->graph_begin(b, step_key(of));
     b->ops->embed(b, h, m->weights->embed, ids);
     run_layers(m, of, h, 1);
     if (again)
-        b->ops->step_end(b);
+        b->ops->graph_end(b);
 }
 
 /* One token alone goes another way than the last of many: where pieces end must not decide which. */
@@ -160,7 +160,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
     return 0;
 }
 
-void language_step_each(struct language *m, struct lm_state *const *s, int n, const int32_t *ids)
+void language_decode_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *ids)
 {
     for (int i = 0; i < n; i++)
         state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
@@ -212,7 +212,7 @@ void language_logits(struct language *m, const struct lm_state *s, float *logits
     to_host(m, logits, project(m, s->now.last));
 }
 
-void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits)
+void language_logits_batch(struct language *m, struct lm_state *const *s, int n, float *const *logits)
 {
     for (int first = 0, some = logits_at_once(m, n); first < n; first += some) {
         int k = n - first < some ? n - first : some;
@@ -222,13 +222,13 @@ void language_logits_each(struct language *m, struct lm_state *const *s, int n, 
     }
 }
 
-void language_choose_each(struct language *m, struct lm_state *const *s, int n, int ids,
-                          const struct choosing *how, struct choice *out)
+void language_sample_batch(struct language *m, struct lm_state *const *s, int n, int ids,
+                           const struct sampler *how, struct sampled *out)
 {
     for (int first = 0, some = logits_at_once(m, n); first < n; first += some) {
         int k = n - first < some ? n - first : some;
         struct tensor y = project_each(m, s + first, k);
-        m->backend->ops->choose(m->backend, tensor_cols(y, 0, ids), how + first, out + first);
+        m->backend->ops->sample(m->backend, tensor_cols(y, 0, ids), how + first, out + first);
     }
 }
 

@@ -93,15 +93,15 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
 
 /* Continues each of n <= LANGUAGE_ROWS states by one text token: the same bits as one by one.  Their types may differ;
  * those of one type stand together. */
-void language_step_each(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
+void language_decode_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
 
 /* Logits after the last token of s, [V] on the host; and of several. */
 void language_logits(struct language *m, const struct lm_state *s, float *logits);
-void language_logits_each(struct language *m, struct lm_state *const *s, int n, float *const *logits);
+void language_logits_batch(struct language *m, struct lm_state *const *s, int n, float *const *logits);
 
 /* Their next tokens, of ids below `ids`, by a backend that has the operation. */
-void language_choose_each(struct language *m, struct lm_state *const *s, int n, int ids,
-                          const struct choosing *how, struct choice *out);
+void language_sample_batch(struct language *m, struct lm_state *const *s, int n, int ids,
+                           const struct sampler *how, struct sampled *out);
 
 /* The mixers: h += mixer(u).  h has the last rows of those that u has: all that the layers behind want to know. */
 void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,

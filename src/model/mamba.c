@@ -26,14 +26,15 @@ static bool mix_alike(struct language *m, const struct mamba_weights *w, struct 
         ssm[i] = of.states[i]->now.ssm[layer];
         m->keys[i] = stochastic_key(of.states[i]->length + 1, layer);
     }
-    if (m->backend->ops->mamba_each) {
-        m->backend->ops->mamba_each(m->backend, y, z, xbc, dt,
-                                    &(struct mamba_each){w->conv, w->conv_bias, w->norm, m->config->eps, conv,
-                                                         ssm, m->keys, &m->config->ssm, &w->constants});
+    if (m->backend->ops->mamba_batch) {
+        m->backend->ops->mamba_batch(m->backend, y, z, xbc, dt,
+                                     &(struct mamba_batch){w->conv, w->conv_bias, w->norm, m->config->eps,
+                                                           conv, ssm, m->keys, &m->config->ssm,
+                                                           &w->constants});
         return true;
     }
-    m->backend->ops->conv_each(m->backend, v, xbc, w->conv, w->conv_bias, conv);
-    m->backend->ops->ssm_each(m->backend, y, v, dt, ssm, m->keys, &m->config->ssm, &w->constants);
+    m->backend->ops->conv_batch(m->backend, v, xbc, w->conv, w->conv_bias, conv);
+    m->backend->ops->ssm_step_batch(m->backend, y, v, dt, ssm, m->keys, &m->config->ssm, &w->constants);
     return false;
 }
 
@@ -56,7 +57,7 @@ static void mix_batch(struct language *m, const struct mamba_weights *w, struct 
                       struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
 {
     struct recurrent *s = &state->now;
-    m->backend->ops->conv(m->backend, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
+    m->backend->ops->conv_tokens(m->backend, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
     m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer],
                               stochastic_key(state->length + v.rows, layer), &m->config->ssm, &w->constants);
 }

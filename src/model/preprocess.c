@@ -278,7 +278,7 @@ int preprocess_on(struct backend *b, const struct model_config *c, const struct 
                   struct err *e)
 {
     struct picture p = make_picture(c, im, g, round8);
-    int rc = b->ops->cut(b, patches, digest, &p, e);
+    int rc = b->ops->make_patches(b, patches, digest, &p, e);
     free_picture(&p);
     return rc;
 }

@@ -218,7 +218,7 @@ static int next_batch(const struct vision *v, const XXH128_hash_t *hash, const b
     return n;
 }
 
-/* Where the patches of an image are, on the host or in v->cut, and the hash of each tile. */
+/* Where the patches of an image are, on the host or in v->make_patches, and the hash of each tile. */
 struct tiles {
     const float *host; /* or NULL */
     XXH128_hash_t *hash;
@@ -230,7 +230,7 @@ static void take_tile(struct vision *v, int place, const struct tiles *in, int t
     int64_t count = patches_of(v), size = preprocess_patch_size(v->config);
     struct tensor to = tensor_rows(v->patches, place * count, count);
     if (!in->host) {
-        v->backend->ops->copy(v->backend, to, tensor_rows(v->cut, tile * count, count));
+        v->backend->ops->copy(v->backend, to, tensor_rows(v->make_patches, tile * count, count));
         return;
     }
     const float *from = in->host + (size_t)tile * (size_t)count * (size_t)size;
@@ -346,13 +346,13 @@ static int encode_on_device(struct vision *v, const struct image *im, bool round
                             struct tensor out, double *preprocess_ms, struct err *e)
 {
     int64_t start = clock_ns(), rows = g->tiles * patches_of(v);
-    if (v->cut.rows < rows && get(v, &v->cut, DT_F32, rows, preprocess_patch_size(v->config), e))
+    if (v->make_patches.rows < rows && get(v, &v->make_patches, DT_F32, rows, preprocess_patch_size(v->config), e))
         return -1;
     uint64_t(*digest)[2] = xmalloc((unsigned long)g->tiles, sizeof *digest);
     int computed;
     do
         computed =
-            preprocess_on(v->backend, v->config, im, g, round8, tensor_rows(v->cut, 0, rows), digest, e);
+            preprocess_on(v->backend, v->config, im, g, round8, tensor_rows(v->make_patches, 0, rows), digest, e);
     while (computed && forget_oldest(v));
     *preprocess_ms += clock_ms_since(start);
     if (computed == 0) {
@@ -369,7 +369,7 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
 {
     if (v->config->vit.max_patches && set_canvas(v, g->patch_rows, g->patch_cols, e))
         return -1;
-    return v->backend->ops->cut ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
+    return v->backend->ops->make_patches ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
                                 : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
 }
 
@@ -465,8 +465,8 @@ void vision_free(struct vision *v)
     drop_scratch(v);
     if (v->config->vit.max_patches && v->position.data)
         v->backend->ops->free(v->backend, &v->position);
-    if (v->cut.data)
-        v->backend->ops->free(v->backend, &v->cut);
+    if (v->make_patches.data)
+        v->backend->ops->free(v->backend, &v->make_patches);
     if (v->ones.data) {
         v->backend->ops->free(v->backend, &v->ones);
         v->backend->ops->free(v->backend, &v->zeros);

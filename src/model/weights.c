@@ -325,7 +325,7 @@ static void free_matrices(struct backend *b, int n, struct weight *const *list)
 {
     for (int i = 0; i < n; i++)
         if (list[i])
-            b->ops->unpack_free(b, list[i]);
+            b->ops->weight_free(b, list[i]);
 }
 
 #define FREE_TENSORS(b, ...)                                                                                 \

@@ -18,7 +18,7 @@ static bool ends(const char *name, const char *end)
     return n >= k && !strcmp(name + n - k, end);
 }
 
-static struct made numbers_of(const struct binder *x, const char *name, int64_t cols)
+static struct synthetic numbers_of(const struct binder *x, const char *name, int64_t cols)
 {
     static const struct {
         const char *end;
@@ -28,7 +28,7 @@ static struct made numbers_of(const struct binder *x, const char *name, int64_t 
                  {"dt_bias", -4.5f, 2},      {"mixer.D", 1, 0.1f},        {"bias", 0, 0.05f},
                  {"conv1d.weight", 0, 0.8f}, {"embeddings.weight", 0, 1}, {"cls_token.token", 0, 1},
                  {"pos_embed", 0, 1}};
-    struct made m = {x->o->random + XXH3_64bits(name, strlen(name)), 0, sqrtf(3.0f / (float)cols)};
+    struct synthetic m = {x->o->random + XXH3_64bits(name, strlen(name)), 0, sqrtf(3.0f / (float)cols)};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (ends(name, known[i].end)) {
             m.spread = known[i].spread;
@@ -46,20 +46,20 @@ bool binder_makes(const struct binder *x)
 struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
                                        enum dtype dtype, int64_t rows, int64_t cols)
 {
-    struct made m = numbers_of(x, t->name, cols);
+    struct synthetic m = numbers_of(x, t->name, cols);
     /* cppcheck-suppress returnDanglingLifetime ; a weight keeps nothing of m */
     return x->b->ops->make_synthetic_weight(x->b, format, dtype, rows, cols, &m);
 }
 
 void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out)
 {
-    struct made m = numbers_of(x, t->name, out.cols);
-    x->b->ops->make(x->b, out, &m);
+    struct synthetic m = numbers_of(x, t->name, out.cols);
+    x->b->ops->fill_synthetic(x->b, out, &m);
 }
 
 void binder_make_host(const struct binder *x, const struct st_tensor *t, float *out, size_t n)
 {
-    struct made m = numbers_of(x, t->name, (int64_t)n);
+    struct synthetic m = numbers_of(x, t->name, (int64_t)n);
     for (size_t i = 0; i < n; i++)
         out[i] = (synthetic_unit(m.seed, i) + m.offset) * m.spread;
 }

@@ -62,7 +62,7 @@ static void product(struct side *s, int rows)
     struct weight *w = b->ops->pack(b, host, DT_BF16);
     b->ops->linear(b, y, x, w, (struct tensor){0}, EPI_NONE, 0);
     keep(s, y);
-    b->ops->unpack_free(b, w);
+    b->ops->weight_free(b, w);
     drop(b, 2, (struct tensor *const[]){&x, &y});
     free(host.data);
 }
@@ -102,12 +102,12 @@ static void state_space(struct side *s, enum dtype type)
     static float decays[HEADS] = {-0.05f, -1};
     b->ops->upload(b, a, (struct tensor){decays, DT_F32, 1, HEADS, HEADS});
     const struct ssm_const c = {a.data, rest.data, tensor_rows(rest, 1, 1).data};
-    b->ops->conv(b, tensor_rows(v, 0, KEYS - 1), tensor_rows(x, 0, KEYS - 1), w, bias, conv);
+    b->ops->conv_tokens(b, tensor_rows(v, 0, KEYS - 1), tensor_rows(x, 0, KEYS - 1), w, bias, conv);
     b->ops->ssm_scan(b, tensor_rows(y, 0, KEYS - 1), tensor_rows(v, 0, KEYS - 1),
                      tensor_rows(dt, 0, KEYS - 1), ssm, 1, &shape, &c);
-    b->ops->conv_each(b, tensor_rows(v, KEYS - 1, 1), tensor_rows(x, KEYS - 1, 1), w, bias, &conv);
-    b->ops->ssm_each(b, tensor_rows(y, KEYS - 1, 1), tensor_rows(v, KEYS - 1, 1),
-                     tensor_rows(dt, KEYS - 1, 1), &ssm, &key, &shape, &c);
+    b->ops->conv_batch(b, tensor_rows(v, KEYS - 1, 1), tensor_rows(x, KEYS - 1, 1), w, bias, &conv);
+    b->ops->ssm_step_batch(b, tensor_rows(y, KEYS - 1, 1), tensor_rows(v, KEYS - 1, 1),
+                           tensor_rows(dt, KEYS - 1, 1), &ssm, &key, &shape, &c);
     keep(s, y);
     drop(b, 10, (struct tensor *const[]){&x, &v, &w, &bias, &conv, &dt, &ssm, &y, &a, &rest});
 }
@@ -128,8 +128,8 @@ static void attention(struct side *s)
     struct backend *b = s->b;
     struct tensor q = made(b, DT_BF16, MANY, HEADS * D, 10, 1), k = made(b, DT_BF16, KEYS, D, 11, 1),
                   v = made(b, DT_BF16, KEYS, D, 12, 1), y = b->ops->alloc(b, DT_BF16, MANY + 1, HEADS * D);
-    b->ops->attend(b, tensor_rows(y, 0, MANY), q, k, v, HEADS, 1, KEYS - MANY);
-    b->ops->attend_each(b, tensor_rows(y, MANY, 1), tensor_rows(q, 0, 1), &k, &v, HEADS, 1);
+    b->ops->attend_tokens(b, tensor_rows(y, 0, MANY), q, k, v, HEADS, 1, KEYS - MANY);
+    b->ops->attend_batch(b, tensor_rows(y, MANY, 1), tensor_rows(q, 0, 1), &k, &v, HEADS, 1);
     keep(s, y);
     drop(b, 4, (struct tensor *const[]){&q, &k, &v, &y});
 }

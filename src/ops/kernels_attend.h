@@ -349,8 +349,8 @@ static void run_attention(struct attention *a)
     }
 }
 
-static void fast_attend(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
-                        int q_heads, int kv_heads, int64_t past)
+static void fast_attend_tokens(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
+                               struct tensor v, int q_heads, int kv_heads, int64_t past)
 {
     struct attention a = {.b = b, .y = y, .q = q, .k = k, .v = v, .past = past};
     a.units = a.heads = kv_heads;
@@ -361,8 +361,8 @@ static void fast_attend(struct backend *b, struct tensor y, struct tensor q, str
     run_attention(&a);
 }
 
-static void fast_attend_each(struct backend *b, struct tensor y, struct tensor q, const struct tensor *ks,
-                             const struct tensor *vs, int q_heads, int kv_heads)
+static void fast_attend_batch(struct backend *b, struct tensor y, struct tensor q, const struct tensor *ks,
+                              const struct tensor *vs, int q_heads, int kv_heads)
 {
     struct attention a = {.b = b, .y = y, .q = q, .k = ks[0], .v = vs[0], .ks = ks, .vs = vs};
     a.heads = kv_heads;

@@ -87,14 +87,14 @@ static void run_conv(const struct conv_task *a)
              conv_range, (void *)(uintptr_t)a);
 }
 
-static void fast_conv(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
-                      struct tensor bias, struct tensor state)
+static void fast_conv_tokens(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                             struct tensor bias, struct tensor state)
 {
     run_conv(&(struct conv_task){b, v, xbc, w, bias, &state, 1, v.rows});
 }
 
-static void fast_conv_each(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
-                           struct tensor bias, const struct tensor *states)
+static void fast_conv_batch(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                            struct tensor bias, const struct tensor *states)
 {
     run_conv(&(struct conv_task){b, v, xbc, w, bias, states, v.rows, 1});
 }
@@ -273,9 +273,9 @@ static void step_range(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-static void fast_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                          const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
-                          const struct ssm_const *c)
+static void fast_ssm_step_batch(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                                const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                                const struct ssm_const *c)
 {
     struct ssm_task k = {b, y, v, dt, states, keys, s, c};
     pool_for(b->pool, y.rows * s->heads, 1 + SMALL_STATE / (s->head_dim * s->state + 1), step_range, &k);
@@ -285,7 +285,7 @@ static void fast_ssm_step(struct backend *b, struct tensor y, struct tensor v, s
                           struct tensor state, uint32_t key, const struct ssm_shape *s,
                           const struct ssm_const *c)
 {
-    fast_ssm_each(b, y, v, dt, &state, &key, s, c);
+    fast_ssm_step_batch(b, y, v, dt, &state, &key, s, c);
 }
 
 #endif

@@ -326,7 +326,7 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
                             .gather = cpu_gather,
                             .pack = cpu_pack,
                             .borrow = cpu_borrow,
-                            .unpack_free = cpu_weight_free};
+                            .weight_free = cpu_weight_free};
     ops_ref_fill(&cpu->ops);
     isas[chosen].fill(&cpu->ops);
     struct backend *b = xcalloc(1, sizeof *b);

@@ -70,7 +70,7 @@ struct ssm_const {
 };
 
 /* A Mamba-2 layer and the states of sessions, of which row t is one token of session t. */
-struct mamba_each {
+struct mamba_batch {
     struct tensor conv, conv_bias, norm; /* weights: f32 [C,K], [1,C] or data NULL, [1,H*P] */
     float eps;
     const struct tensor *conv_states, *ssm_states;
@@ -115,7 +115,7 @@ struct work_need {
 };
 
 /* How the next token is chosen from a row of logits; sets of ids have bit i % 64 of word i / 64 for id i. */
-struct choosing {
+struct sampler {
     const uint64_t *known;   /* ids that may ever be chosen */
     const uint64_t *allowed; /* and of these the ones allowed here; NULL: all */
     float temperature;       /* 0: the largest logit, the lowest id of equals */
@@ -123,7 +123,7 @@ struct choosing {
     double random;           /* [0, 1), picks one */
 };
 
-struct choice {
+struct sampled {
     int32_t id;           /* -1: nothing is allowed, or the logits are not numbers */
     float logprob;        /* of the ids known, at temperature 1 */
     float logprob_masked; /* of those allowed; equal without a set of them */
@@ -151,7 +151,7 @@ struct picture {
 };
 
 struct backend;
-struct made;
+struct synthetic;
 
 struct ops {
     const char *name;                 /* "ref", "avx2", "avx512", "avx512bf16", "cuda" */
@@ -186,7 +186,7 @@ struct ops {
      * bit.  once: `host` is a mapped file that does not fit in memory, so its pages are given back after
      * each product.  NULL where a backend cannot read the host's memory. */
     struct weight *(*borrow)(struct backend *b, struct tensor host, bool once);
-    void (*unpack_free)(struct backend *b, struct weight *w);
+    void (*weight_free)(struct backend *b, struct weight *w);
 
     /* The same of small numbers, in three steps so that the result can be kept in a file: how many bytes such a
      * matrix takes, these bytes (aligned to 64) filled, and a weight made of them.  owned: they came from malloc
@@ -202,15 +202,15 @@ struct ops {
     /* For measuring without a checkpoint, numbers made from a counter where they are needed (synthetic.h): number
      * r * cols + c of dst; and a matrix of them that can be multiplied, in bf16 or f32, or in a form of small
      * numbers whose codes fill their range. */
-    void (*make)(struct backend *b, struct tensor dst, const struct made *m);
+    void (*fill_synthetic)(struct backend *b, struct tensor dst, const struct synthetic *m);
     struct weight *(*make_synthetic_weight)(struct backend *b, enum quant_format format, enum dtype dtype,
-                                            int64_t rows, int64_t cols, const struct made *m);
+                                            int64_t rows, int64_t cols, const struct synthetic *m);
 
     /* Between the two, the same operations on tensors of the same shapes each time `key` is the same; ids and what
      * arrays of tensors point to may be others, and nothing is allocated, uploaded or downloaded.  Then a GPU starts
      * all of them at once.  NULL where that gains nothing. */
-    void (*step_begin)(struct backend *b, uint64_t key);
-    void (*step_end)(struct backend *b);
+    void (*graph_begin)(struct backend *b, uint64_t key);
+    void (*graph_end)(struct backend *b);
 
     /* y[T,D] = E[ids[t], :] */
     void (*embed)(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids);
@@ -238,8 +238,8 @@ struct ops {
     /* v[t,c] = silu(bias[c] + sum_k w[c,k] * xbc[t-K+1+k, c]), rows before the first come from
      * state [K-1, C] (oldest row first); on return state holds the last K-1 rows of the input.
      * w f32 [C,K], bias f32 [1,C]; T may be shorter than K-1. */
-    void (*conv)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w, struct tensor bias,
-                 struct tensor state);
+    void (*conv_tokens)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                        struct tensor bias, struct tensor state);
 
     /* Mamba-2 state space layer  v [T, H*P + 2*G*N] = x, B, C after conv;
      * dt [T,H] raw; state f32 or f16 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
@@ -253,16 +253,16 @@ struct ops {
 
     /* One token of each of several sessions: row t belongs to session t, whose state is states[t] and key keys[t].
      * All states are of one type; keys may be NULL where that is f32.  The same bits as conv and ssm_step of each row alone. */
-    void (*conv_each)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
-                      struct tensor bias, const struct tensor *states);
-    void (*ssm_each)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                     const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
-                     const struct ssm_const *c);
+    void (*conv_batch)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                       struct tensor bias, const struct tensor *states);
+    void (*ssm_step_batch)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                           const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                           const struct ssm_const *c);
 
     /* What stands between the projections of a Mamba-2 layer, for one token of each of several sessions, at once:
-     * conv_each, ssm_each and gated_norm, rounded in the same places.  NULL where nothing is gained. */
-    void (*mamba_each)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
-                       struct tensor dt, const struct mamba_each *e);
+     * conv_batch, ssm_step_batch and gated_norm, rounded in the same places.  NULL where nothing is gained. */
+    void (*mamba_batch)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
+                        struct tensor dt, const struct mamba_batch *e);
 
     /* Keys or values [T, heads * d] in 8 bits: rows of kv8.h, dst f8e4m3 [T, kv8_cols]; and row t into dst[t]. */
     void (*kv_quantize)(struct backend *b, struct tensor dst, struct tensor src, int heads);
@@ -272,12 +272,12 @@ struct ops {
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.
      * scale d^-0.5, softmax in f32, scores never stored whole.  k and v are of q's type or both f8e4m3, rows of
      * kv8.h: then as if they were the numbers that these mean. */
-    void (*attend)(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
-                   int q_heads, int kv_heads, int64_t past);
+    void (*attend_tokens)(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
+                          struct tensor v, int q_heads, int kv_heads, int64_t past);
 
     /* Likewise: row t sees all of k[t] and v[t], its own the last of them. */
-    void (*attend_each)(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
-                        const struct tensor *v, int q_heads, int kv_heads);
+    void (*attend_batch)(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
+                         const struct tensor *v, int q_heads, int kv_heads);
 
     /* Bidirectional attention inside each of `tiles` sequences of equal length.
      * qkv [tiles*n, 3*heads*d] with all q, all k, all v; y [tiles*n, heads*d]. */
@@ -292,8 +292,8 @@ struct ops {
 
     /* patches f32 [tiles * patches of each, 3 * patch^2]: what preprocess_image makes of the picture, to the bit; and
      * 128 bits for each tile that are the same where all its patches are.  NULL where the host does it. */
-    int (*cut)(struct backend *b, struct tensor patches, uint64_t (*digest)[2], const struct picture *p,
-               struct err *e); /* -1: no memory for its pixels */
+    int (*make_patches)(struct backend *b, struct tensor patches, uint64_t (*digest)[2],
+                        const struct picture *p, struct err *e); /* -1: no memory for its pixels */
 
     /* s = sigmoid(logits[t]); the k experts with the largest s + bias, among equals the first, of the groups
      * whose two largest s + bias sum to most.  ids i32 [T,k] rising; weights f32 [T,k] = s of each,
@@ -307,9 +307,9 @@ struct ops {
     void (*experts)(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                     struct tensor weights, const struct experts *e);
 
-    /* out[t] chosen from row t of logits, f32 [T, N <= 2^21]; ids are below N.  By the rules of choose.h, so that it
+    /* out[t] chosen from row t of logits, f32 [T, N <= 2^21]; ids are below N.  By the rules of sampling.h, so that it
      * is the choice of sample.h to the bit.  NULL where the host reads the logits. */
-    void (*choose)(struct backend *b, struct tensor logits, const struct choosing *how, struct choice *out);
+    void (*sample)(struct backend *b, struct tensor logits, const struct sampler *how, struct sampled *out);
 
     /* Multiplies and adds `rounds` times in registers, on every thread, with factors of type t; returns
      * how many floating-point operations those were.  The caller takes the time: it is the limit that
@@ -317,7 +317,7 @@ struct ops {
     double (*probe)(struct backend *b, enum dtype t, int64_t rounds);
 
     /* Waits until all that was asked of the device is done.  NULL where an operation returns when it is done. */
-    void (*finish)(struct backend *b);
+    void (*synchronize)(struct backend *b);
 };
 
 struct backend {

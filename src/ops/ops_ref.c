@@ -141,8 +141,8 @@ static float tap(struct tensor x, struct tensor state, int64_t t, int64_t c)
     return t >= 0 ? get(x, t, c) : get(state, state.rows + t, c);
 }
 
-static void ref_conv(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
-                     struct tensor bias, struct tensor state)
+static void ref_conv_tokens(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                            struct tensor bias, struct tensor state)
 {
     (void)b;
     int64_t taps = w.cols, keep = taps - 1, rows = xbc.rows;
@@ -286,16 +286,16 @@ static void ref_ssm_scan(struct backend *b, struct tensor y, struct tensor v, st
     free(work);
 }
 
-static void ref_conv_each(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
-                          struct tensor bias, const struct tensor *states)
+static void ref_conv_batch(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
+                           struct tensor bias, const struct tensor *states)
 {
     for (int64_t t = 0; t < v.rows; t++)
-        ref_conv(b, tensor_rows(v, t, 1), tensor_rows(xbc, t, 1), w, bias, states[t]);
+        ref_conv_tokens(b, tensor_rows(v, t, 1), tensor_rows(xbc, t, 1), w, bias, states[t]);
 }
 
-static void ref_ssm_each(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
-                         const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
-                         const struct ssm_const *c)
+static void ref_ssm_step_batch(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
+                               const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
+                               const struct ssm_const *c)
 {
     for (int64_t t = 0; t < y.rows; t++)
         ref_ssm_step(b, tensor_rows(y, t, 1), tensor_rows(v, t, 1), tensor_rows(dt, t, 1), states[t],
@@ -325,8 +325,8 @@ static void attend_one(struct tensor y, struct tensor q, struct tensor k, struct
     }
 }
 
-static void ref_attend(struct backend *b, struct tensor y, struct tensor q, struct tensor k, struct tensor v,
-                       int q_heads, int kv_heads, int64_t past)
+static void ref_attend_tokens(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
+                              struct tensor v, int q_heads, int kv_heads, int64_t past)
 {
     (void)b;
     int d = (int)(q.cols / q_heads);
@@ -348,12 +348,12 @@ static void ref_attend(struct backend *b, struct tensor y, struct tensor q, stru
     }
 }
 
-static void ref_attend_each(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
-                            const struct tensor *v, int q_heads, int kv_heads)
+static void ref_attend_batch(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
+                             const struct tensor *v, int q_heads, int kv_heads)
 {
     for (int64_t t = 0; t < q.rows; t++)
-        ref_attend(b, tensor_rows(y, t, 1), tensor_rows(q, t, 1), k[t], v[t], q_heads, kv_heads,
-                   k[t].rows - 1);
+        ref_attend_tokens(b, tensor_rows(y, t, 1), tensor_rows(q, t, 1), k[t], v[t], q_heads, kv_heads,
+                          k[t].rows - 1);
 }
 
 static void ref_attend_tiles(struct backend *b, struct tensor y, struct tensor qkv, int heads, int tiles)
@@ -526,13 +526,13 @@ void ops_ref_fill(struct ops *o)
     o->layernorm = ref_layernorm;
     o->gated_norm = ref_gated_norm;
     o->add = ref_add;
-    o->conv = ref_conv;
-    o->conv_each = ref_conv_each;
+    o->conv_tokens = ref_conv_tokens;
+    o->conv_batch = ref_conv_batch;
     o->ssm_step = ref_ssm_step;
-    o->ssm_each = ref_ssm_each;
+    o->ssm_step_batch = ref_ssm_step_batch;
     o->ssm_scan = ref_ssm_scan;
-    o->attend = ref_attend;
-    o->attend_each = ref_attend_each;
+    o->attend_tokens = ref_attend_tokens;
+    o->attend_batch = ref_attend_batch;
     o->attend_tiles = ref_attend_tiles;
     o->pixel_shuffle = ref_pixel_shuffle;
     o->resize_grid = ref_resize_grid;

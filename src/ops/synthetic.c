@@ -9,14 +9,14 @@
 
 struct making {
     struct tensor dst;
-    const struct made *m;
+    const struct synthetic *m;
 };
 
 static void make_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
     const struct making *k = arg;
-    const struct made m = *k->m;
+    const struct synthetic m = *k->m;
     struct tensor t = k->dst;
     for (int64_t r = begin; r < end; r++)
         for (int64_t c = 0; c < t.cols; c++) {
@@ -32,23 +32,23 @@ static void make_rows(void *arg, int64_t begin, int64_t end, int thread)
         }
 }
 
-static void host_make(struct backend *b, struct tensor dst, const struct made *m)
+static void host_fill_synthetic(struct backend *b, struct tensor dst, const struct synthetic *m)
 {
     struct making k = {dst, m};
     pool_for(b->pool, dst.rows, 1, make_rows, &k);
 }
 
 static struct tensor host_synthetic(struct backend *b, enum dtype t, int64_t rows, int64_t cols,
-                                    const struct made *m)
+                                    const struct synthetic *m)
 {
     struct tensor x = {xmalloc((unsigned long)rows * (unsigned long)cols, dtype_size(t)), t, rows, cols,
                        cols};
-    host_make(b, x, m);
+    host_fill_synthetic(b, x, m);
     return x;
 }
 
 struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
-                                int64_t cols, const struct made *m)
+                                int64_t cols, const struct synthetic *m)
 {
     bool f8 = format == QUANT_F8, f4 = format == QUANT_F4;
     struct tensor host = host_synthetic(b,
@@ -83,6 +83,6 @@ struct weight *synthetic_weight(struct backend *b, enum quant_format format, enu
 
 void ops_synthetic_fill(struct ops *o)
 {
-    o->make = host_make;
+    o->fill_synthetic = host_fill_synthetic;
     o->make_synthetic_weight = synthetic_weight;
 }

@@ -12,7 +12,7 @@
 #define SYNTHETIC_FUNCTION static inline
 #endif
 
-struct made { /* (u + offset) * spread, u uniform in [-1, 1) */
+struct synthetic { /* (u + offset) * spread, u uniform in [-1, 1) */
     uint64_t seed;
     float offset, spread;
 };
@@ -43,6 +43,6 @@ static const float synthetic_i8 = 127, synthetic_i4 = 7, synthetic_f8 = 200;
 
 /* make_synthetic_weight with bytes made on the host, for any backend and form. */
 struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
-                                int64_t cols, const struct made *m);
+                                int64_t cols, const struct synthetic *m);
 
 #endif

@@ -1,7 +1,7 @@
 /* work.c - see work.h. */
 #include "ops/work.h"
 
-#include "ops/choose.h"
+#include "ops/sampling.h"
 
 enum { ALIGN = 256, TILE = 16 /* rows of a block of small numbers */ };
 
@@ -88,14 +88,14 @@ struct work_attend work_attend(int64_t queries, int64_t pieces, int64_t floats_e
     return w;
 }
 
-size_t work_choose(int rows)
+size_t work_sampling(int rows)
 {
-    return (size_t)rows * (CHOOSE_BINS * sizeof(uint64_t) + WORK_CHOICE);
+    return (size_t)rows * (SAMPLING_BINS * sizeof(uint64_t) + WORK_SAMPLING_STATE);
 }
 
 size_t work_sets(int64_t ids)
 {
-    return 2 * WORK_CHOICES * padded((size_t)(ids + 63) / 64 * sizeof(uint64_t));
+    return 2 * WORK_SAMPLED_ROWS * padded((size_t)(ids + 63) / 64 * sizeof(uint64_t));
 }
 
 size_t work_counts(int64_t groups)

@@ -52,8 +52,8 @@ struct work_attend {
 struct work_attend work_attend(int64_t queries, int64_t pieces, int64_t floats_each);
 
 /* A choice of the next token in so many rows, and the sets of ids that are kept. */
-enum { WORK_CHOICES = 32 /* rows at once */, WORK_CHOICE = 128 /* bytes of one's state */ };
-size_t work_choose(int rows);
+enum { WORK_SAMPLED_ROWS = 32 /* rows at once */, WORK_SAMPLING_STATE = 128 /* bytes of one's state */ };
+size_t work_sampling(int rows);
 size_t work_sets(int64_t ids);
 
 /* Counts of blocks that are done, of one token of each of so many sessions. */

@@ -93,8 +93,8 @@ static struct drift measure(struct engine *g, int tokens)
     }
     for (int i = 0; i < tokens; i++) {
         int32_t id = synthetic_token(g, PROMPT + i);
-        language_step_each(&g->language, both, 2, (int32_t[]){id, id});
-        language_logits_each(&g->language, both, 2, logits);
+        language_decode_batch(&g->language, both, 2, (int32_t[]){id, id});
+        language_logits_batch(&g->language, both, 2, logits);
         drift_add(&d, logits[0], logits[1], g->weights.vocab, i >= tokens - tokens / 4);
     }
     for (int k = 0; k < 2; k++) {

@@ -155,13 +155,13 @@ static int append_sampled(struct run *r, struct err *e)
 {
     if (session_length(r->s) == 0)
         return err_set(e, ERR_MODEL, "there is nothing to continue");
-    struct choosing how = {.known = r->known,
+    struct sampler how = {.known = r->known,
                            .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
                            .temperature = r->p->temperature,
                            .top_p = r->p->top_p};
     uint64_t rng = session_rng(r->s);
     how.random = how.temperature > 0 ? session_uniform(r->s) : 0;
-    struct choice c;
+    struct sampled c;
     if (session_sample(r->s, &how, &c, e) || (r->width && session_compute_logits(r->s, e))) {
         session_set_rng(r->s, rng); /* nothing was sampled with it */
         return -1;

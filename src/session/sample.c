@@ -5,7 +5,7 @@
  */
 #include "session/sample.h"
 
-#include "ops/choose.h"
+#include "ops/sampling.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static float largest_of(const float *logits, int n, const uint64_t *set, const u
     float best = -INFINITY;
     *id = -1;
     for (int i = 0; i < n; i++) {
-        if (!choose_has(set, i) || (also && !choose_has(also, i)))
+        if (!sampling_has(set, i) || (also && !sampling_has(also, i)))
             continue;
         if (isnan(logits[i]))
             return NAN;
@@ -32,10 +32,10 @@ static float largest_of(const float *logits, int n, const uint64_t *set, const u
 static uint64_t mass_of(const float *logits, int n, const uint64_t *set, const uint64_t *also, float largest)
 {
     uint64_t mass = 0;
-    double rate = choose_rate(1);
+    double rate = sampling_rate(1);
     for (int i = 0; i < n; i++)
-        if (choose_has(set, i) && (!also || choose_has(also, i)))
-            mass += choose_weight(choose_fall(largest - logits[i], rate));
+        if (sampling_has(set, i) && (!also || sampling_has(also, i)))
+            mass += sampling_weight(sampling_fall(largest - logits[i], rate));
     return mass;
 }
 
@@ -45,18 +45,18 @@ struct candidates {
     uint64_t mass;
 };
 
-static struct candidates collect(const float *logits, int n, const struct choosing *how, float largest)
+static struct candidates collect(const float *logits, int n, const struct sampler *how, float largest)
 {
     struct candidates c = {.keys = xmalloc((unsigned long)n, sizeof *c.keys)};
-    double rate = choose_rate(how->temperature);
+    double rate = sampling_rate(how->temperature);
     for (int i = 0; i < n; i++) {
-        if (!choose_has(how->known, i) || (how->allowed && !choose_has(how->allowed, i)))
+        if (!sampling_has(how->known, i) || (how->allowed && !sampling_has(how->allowed, i)))
             continue;
-        uint64_t fall = choose_fall(largest - logits[i], rate);
-        if (fall == CHOOSE_NOTHING)
+        uint64_t fall = sampling_fall(largest - logits[i], rate);
+        if (fall == SAMPLING_NOTHING)
             continue;
-        c.keys[c.n++] = choose_key(fall, i);
-        c.mass += choose_weight(fall);
+        c.keys[c.n++] = sampling_key(fall, i);
+        c.mass += sampling_weight(fall);
     }
     return c;
 }
@@ -64,48 +64,48 @@ static struct candidates collect(const float *logits, int n, const struct choosi
 /* The key at which the running sum of weights passes t, and the sum with it. */
 static uint64_t find(const struct candidates *c, uint64_t t, uint64_t *sum)
 {
-    uint64_t bins[CHOOSE_BINS], prefix = 0;
+    uint64_t bins[SAMPLING_BINS], prefix = 0;
     *sum = 0;
-    for (int shift = (CHOOSE_LEVELS - 1) * CHOOSE_DIGIT; shift >= 0; shift -= CHOOSE_DIGIT) {
+    for (int shift = (SAMPLING_LEVELS - 1) * SAMPLING_DIGIT; shift >= 0; shift -= SAMPLING_DIGIT) {
         memset(bins, 0, sizeof bins);
         for (int i = 0; i < c->n; i++)
-            if (c->keys[i] >> shift >> CHOOSE_DIGIT == prefix)
-                bins[c->keys[i] >> shift & (CHOOSE_BINS - 1)] += choose_key_weight(c->keys[i]);
+            if (c->keys[i] >> shift >> SAMPLING_DIGIT == prefix)
+                bins[c->keys[i] >> shift & (SAMPLING_BINS - 1)] += sampling_key_weight(c->keys[i]);
         uint64_t bin = 0;
-        while (bin < CHOOSE_BINS - 1 && *sum + bins[bin] <= t)
+        while (bin < SAMPLING_BINS - 1 && *sum + bins[bin] <= t)
             *sum += bins[bin++];
-        prefix = prefix << CHOOSE_DIGIT | bin;
+        prefix = prefix << SAMPLING_DIGIT | bin;
     }
-    *sum += choose_key_weight(prefix);
+    *sum += sampling_key_weight(prefix);
     return prefix;
 }
 
-static int32_t draw(const float *logits, int n, const struct choosing *how, float largest)
+static int32_t draw(const float *logits, int n, const struct sampler *how, float largest)
 {
     struct candidates c = collect(logits, n, how, largest);
     uint64_t kept = c.mass, sum;
     if (how->top_p < 1)
-        find(&c, choose_last(how->top_p, c.mass), &kept);
-    int32_t id = choose_key_id(find(&c, choose_drawn(how->random, kept), &sum));
+        find(&c, sampling_last(how->top_p, c.mass), &kept);
+    int32_t id = sampling_key_id(find(&c, sampling_drawn(how->random, kept), &sum));
     free(c.keys);
     return id;
 }
 
-struct choice sample_token(const float *logits, int n, const struct choosing *how)
+struct sampled sample_token(const float *logits, int n, const struct sampler *how)
 {
-    struct choose_found f = {.id = -1};
+    struct sampling_found f = {.id = -1};
     int32_t best;
-    if (n > 1 << CHOOSE_ID)
+    if (n > 1 << SAMPLING_ID)
         bug("%d logits to choose from", n);
     f.largest = f.largest_allowed = largest_of(logits, n, how->known, NULL, &best);
     if (how->allowed && isfinite(f.largest))
         f.largest_allowed = largest_of(logits, n, how->known, how->allowed, &best);
     if (!isfinite(f.largest) || !isfinite(f.largest_allowed))
-        return choose_result(&f);
+        return sampling_result(&f);
     f.mass = f.mass_allowed = mass_of(logits, n, how->known, NULL, f.largest);
     if (how->allowed)
         f.mass_allowed = mass_of(logits, n, how->known, how->allowed, f.largest_allowed);
     f.id = how->temperature > 0 ? draw(logits, n, how, f.largest_allowed) : best;
     f.logit = logits[f.id];
-    return choose_result(&f);
+    return sampling_result(&f);
 }

@@ -1,6 +1,6 @@
 /* sample.h - one token out of a row of logits on the host.
  *
- * ops.h (struct choosing) defines what is chosen, choose.h its arithmetic; a device with the operation
+ * ops.h (struct sampler) defines what is chosen, choose.h its arithmetic; a device with the operation
  * `choose` chooses the same token.
  */
 #ifndef HOLORUN_SESSION_SAMPLE_H
@@ -10,6 +10,6 @@
 
 /* Greedy or sampled among the ids below n.  With a temperature: softmax(logits / temperature), cut to the
  * smallest set of likeliest tokens that holds top_p, and how->random picks one of them. */
-struct choice sample_token(const float *logits, int n, const struct choosing *how);
+struct sampled sample_token(const float *logits, int n, const struct sampler *how);
 
 #endif

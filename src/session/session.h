@@ -40,8 +40,8 @@ struct checkpoint;
 struct tokenizer;
 struct model_config;
 struct drift;
-struct choosing;        /* ops.h: temperature, top-p, logit mask, random number */
-struct choice;          /* ops.h: the sampled token and its log-probabilities */
+struct sampler;        /* ops.h: temperature, top-p, logit mask, random number */
+struct sampled;          /* ops.h: the sampled token and its log-probabilities */
 struct scheduler_stats; /* scheduler.h */
 
 /* ---- engine ------------------------------------------------------------------------------- */
@@ -143,7 +143,7 @@ int session_try_decode_batch(struct session *const *s, int n, struct err *e);
 
 /* Samples the next token as `how` says, and does not append it.  On a device that can choose, the logits
  * stay there. The session must not be empty. */
-int session_sample(struct session *s, const struct choosing *how, struct choice *out, struct err *e);
+int session_sample(struct session *s, const struct sampler *how, struct sampled *out, struct err *e);
 
 /* Whether state memory has room for so many more tokens. */
 bool session_fits(const struct session *s, int64_t more);

@@ -16,8 +16,8 @@ struct batch_request;
 
 struct batch_item {
     struct session *session;
-    const struct choosing *how; /* NULL: logits */
-    struct choice *out;
+    const struct sampler *how; /* NULL: logits */
+    struct sampled *out;
     struct batch_request *request;
 };
 
@@ -54,7 +54,7 @@ static void decode_group(const struct batch_item *s, int n)
     }
     if (k == 0)
         return;
-    language_step_each(&of[0]->engine->language, states, k, ids);
+    language_decode_batch(&of[0]->engine->language, states, k, ids);
     double ms = clock_ms_since(start) / k;
     for (int i = 0; i < k; i++) {
         of[i]->stats.decoded++;
@@ -70,7 +70,7 @@ static void logits_group(const struct batch_item *s, int n)
         states[i] = &s[i].session->state;
         logits[i] = s[i].session->logits;
     }
-    language_logits_each(&engine_of(s)->language, states, n, logits);
+    language_logits_batch(&engine_of(s)->language, states, n, logits);
     for (int i = 0; i < n; i++)
         s[i].session->logits_at = s[i].session->n;
 }
@@ -78,14 +78,14 @@ static void logits_group(const struct batch_item *s, int n)
 static void sample_group(const struct batch_item *s, int n)
 {
     struct lm_state *states[LANGUAGE_ROWS];
-    struct choosing how[LANGUAGE_ROWS];
-    struct choice out[LANGUAGE_ROWS];
+    struct sampler how[LANGUAGE_ROWS];
+    struct sampled out[LANGUAGE_ROWS];
     for (int i = 0; i < n; i++) {
         states[i] = &s[i].session->state;
         how[i] = *s[i].how;
     }
-    language_choose_each(&engine_of(s)->language, states, n, tokenizer_size(engine_of(s)->tokenizer), how,
-                         out);
+    language_sample_batch(&engine_of(s)->language, states, n, tokenizer_size(engine_of(s)->tokenizer), how,
+                          out);
     for (int i = 0; i < n; i++)
         *s[i].out = out[i];
 }
@@ -189,7 +189,7 @@ void session_decode_batch(struct session *const *s, int n)
     session_check(session_try_decode_batch(s, n, &e), &e);
 }
 
-int session_sample(struct session *s, const struct choosing *how, struct choice *out, struct err *e)
+int session_sample(struct session *s, const struct sampler *how, struct sampled *out, struct err *e)
 {
     if (s->n == 0)
         bug("a token sampled from an empty session");

@@ -1,4 +1,4 @@
-/* t_cuda_step.c - claims about steps that come again: recorded, compared and started as one graph (cuda/step.cu).
+/* t_cuda_graph.c - claims about steps that come again: recorded, compared and started as one graph (cuda/decode_graph.cu).
  *
  * What a step computes must not depend on how it was started, so each is done twice: as a step, and by operations one
  * after the other.  Same kernels, same bits.
@@ -41,8 +41,8 @@ static void workers_open(struct workers *c)
 
 static void workers_close(struct workers *c)
 {
-    b->ops->unpack_free(b, c->wide);
-    b->ops->unpack_free(b, c->narrow);
+    b->ops->weight_free(b, c->wide);
+    b->ops->weight_free(b, c->narrow);
     lab_drop(b, 9,
              (struct tensor *const[]){&c->table, &c->norm, &c->h, &c->u, &c->q, &c->scratch, &c->y, &c->many,
                                       &c->product});
@@ -94,8 +94,8 @@ static void work(struct workers *c, int n, const int32_t *ids, bool more)
     /* one alone over one key, which needs less working memory than all, and always the same launches */
     struct tensor first = tensor_rows(c->scratch, 0, 1), one_k = tensor_rows(k[0], 0, 1),
                   one_v = tensor_rows(v[0], 0, 1);
-    b->ops->attend_each(b, first, tensor_rows(q, 0, 1), &one_k, &one_v, 1, 1);
-    b->ops->attend_each(b, y, q, k, v, 1, 1);
+    b->ops->attend_batch(b, first, tensor_rows(q, 0, 1), &one_k, &one_v, 1, 1);
+    b->ops->attend_batch(b, y, q, k, v, 1, 1);
     b->ops->linear(b, tensor_rows(h, 0, 1), first, c->narrow, none, EPI_NONE, 1);
     b->ops->linear(b, h, y, c->narrow, none, EPI_NONE, 1);
     b->ops->scatter(b, c->last, h);
@@ -132,9 +132,9 @@ static void steps(int n, int longest, int change, uint64_t key)
         bool twice = change < 0 ? step < -change : step >= change;
         for (int i = 0; i < n; i++)
             ids[i] = lab_between(0, 49);
-        b->ops->step_begin(b, key); /* first, so that working memory has not grown to its size before */
+        b->ops->graph_begin(b, key); /* first, so that working memory has not grown to its size before */
         work(&c, n, ids, twice);
-        b->ops->step_end(b);
+        b->ops->graph_end(b);
         work(&twin, n, ids, twice);
         same(c.product, twin.product);
         lab_poison(c.product);

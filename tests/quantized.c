@@ -1,5 +1,5 @@
-/* small.c - see small.h. */
-#include "small.h"
+/* quantized.c - see quantized.h. */
+#include "quantized.h"
 
 #include "check.h"
 
@@ -17,7 +17,7 @@ struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, e
     return g;
 }
 
-void quantized_look(struct engine *g, float out[SMALL_VOCAB])
+void quantized_look(struct engine *g, float out[QUANTIZED_VOCAB])
 {
     struct err e = ERR_INIT;
     struct session *s = session_new(g, 1);
@@ -29,7 +29,7 @@ void quantized_look(struct engine *g, float out[SMALL_VOCAB])
     assert_int_equal(session_append_image(s, &im, &e), 0);
     for (int i = 0; i < TOKENS; i++) {
         assert_int_equal(session_append(s, ids + i, 1, &e), 0);
-        memcpy(out, session_logits(s), SMALL_VOCAB * sizeof *out);
+        memcpy(out, session_logits(s), QUANTIZED_VOCAB * sizeof *out);
     }
     image_free(&im);
     session_free(s);

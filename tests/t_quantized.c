@@ -1,11 +1,11 @@
-/* t_small.c - claims about models whose weights are small: checkpoints that are published so, and ones made small at
- * the start.  The file that keeps those: t_small_cache.c.
+/* t_quantized.c - claims about models whose weights are small: checkpoints that are published so, and ones made small at
+ * the start.  The file that keeps those: t_quantized_cache.c.
  *
  * A quantised tiny model is made from a plain one by storing matrices of its layers in codes.  What it must
  * compute is known exactly: in f32 the same as a model that stores those numbers in f32.
  */
 #include "check.h"
-#include "small.h"
+#include "quantized.h"
 
 #include "base/file.h"
 #include "capacity/plan.h"
@@ -162,7 +162,7 @@ static void t_published(void **state)
     int n = backend_cpu_list(isa, 8);
     for (size_t f = 0; f < sizeof kinds / sizeof *kinds; f++) {
         struct tiny t, plain;
-        float want[SMALL_VOCAB], have[SMALL_VOCAB], rough[SMALL_VOCAB], wide[SMALL_VOCAB];
+        float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB], rough[QUANTIZED_VOCAB], wide[QUANTIZED_VOCAB];
         make_scaled(&t, &plain, kinds[f].format, kinds[f].what);
         char *config = xasprintf("{\"quantization_config\":{%s},\"architectures\"", kinds[f].config);
         tiny_edit(&t.config, "{\"architectures\"", config);
@@ -173,16 +173,16 @@ static void t_published(void **state)
         double off = 0;
         for (int i = 0; i < n; i++) {
             quantized_look(quantized_open(&t, isa[i], true, WEIGHTS_AUTO, false), have);
-            off = check_worse(off, tiny_distance(want, have, SMALL_VOCAB));
+            off = check_worse(off, tiny_distance(want, have, QUANTIZED_VOCAB));
         }
         quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), rough);
         quantized_look(quantized_open(&t, NULL, false, WEIGHTS_BF16, false), wide);
         check_note("%s: in f32 %.1e from the numbers meant, in bf16 %.1e, widened to bf16 %.1e",
-                   kinds[f].name, off, tiny_distance(want, rough, SMALL_VOCAB),
-                   tiny_distance(want, wide, SMALL_VOCAB));
+                   kinds[f].name, off, tiny_distance(want, rough, QUANTIZED_VOCAB),
+                   tiny_distance(want, wide, QUANTIZED_VOCAB));
         assert_true(off < 2e-5);
-        assert_true(tiny_distance(want, rough, SMALL_VOCAB) < 0.06 &&
-                    tiny_distance(want, wide, SMALL_VOCAB) < 0.06);
+        assert_true(tiny_distance(want, rough, QUANTIZED_VOCAB) < 0.06 &&
+                    tiny_distance(want, wide, QUANTIZED_VOCAB) < 0.06);
         tiny_free(&t);
         tiny_free(&plain);
     }
@@ -193,17 +193,17 @@ static void t_smaller(void **state)
 {
     (void)state;
     struct tiny t, plain;
-    float stored[SMALL_VOCAB], have[SMALL_VOCAB], plain8[SMALL_VOCAB], plain4[SMALL_VOCAB], fp8[SMALL_VOCAB],
-        bf16[SMALL_VOCAB];
+    float stored[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB], plain8[QUANTIZED_VOCAB], plain4[QUANTIZED_VOCAB], fp8[QUANTIZED_VOCAB],
+        bf16[QUANTIZED_VOCAB];
     make(&t, &plain, QUANT_F4);
     tiny_write(&t);
     quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), stored);
     quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT8, false), have);
-    assert_true(tiny_distance(stored, have, SMALL_VOCAB) > 0 &&
-                tiny_distance(stored, have, SMALL_VOCAB) < 0.1);
+    assert_true(tiny_distance(stored, have, QUANTIZED_VOCAB) > 0 &&
+                tiny_distance(stored, have, QUANTIZED_VOCAB) < 0.1);
     quantized_look(quantized_open(&t, NULL, false, WEIGHTS_FP8, false), have);
-    assert_true(tiny_distance(stored, have, SMALL_VOCAB) > 0 &&
-                tiny_distance(stored, have, SMALL_VOCAB) < 0.3);
+    assert_true(tiny_distance(stored, have, QUANTIZED_VOCAB) > 0 &&
+                tiny_distance(stored, have, QUANTIZED_VOCAB) < 0.3);
     tiny_free(&t);
     tiny_free(&plain);
     tiny_init(&t, 5);
@@ -213,13 +213,13 @@ static void t_smaller(void **state)
     quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), plain4);
     quantized_look(quantized_open(&t, NULL, false, WEIGHTS_FP8, false), fp8);
     check_note("logits of a random model: int8 differs by %.1f %%, fp8 by %.1f %%, int4 by %.1f %%",
-               100 * tiny_distance(bf16, plain8, SMALL_VOCAB), 100 * tiny_distance(bf16, fp8, SMALL_VOCAB),
-               100 * tiny_distance(bf16, plain4, SMALL_VOCAB));
-    assert_true(tiny_distance(bf16, fp8, SMALL_VOCAB) > 0 && tiny_distance(bf16, fp8, SMALL_VOCAB) < 0.3);
-    assert_true(tiny_distance(bf16, plain8, SMALL_VOCAB) > 0 &&
-                tiny_distance(bf16, plain8, SMALL_VOCAB) < 0.1);
-    assert_true(tiny_distance(bf16, plain4, SMALL_VOCAB) > tiny_distance(bf16, plain8, SMALL_VOCAB) &&
-                tiny_distance(bf16, plain4, SMALL_VOCAB) < 0.8);
+               100 * tiny_distance(bf16, plain8, QUANTIZED_VOCAB), 100 * tiny_distance(bf16, fp8, QUANTIZED_VOCAB),
+               100 * tiny_distance(bf16, plain4, QUANTIZED_VOCAB));
+    assert_true(tiny_distance(bf16, fp8, QUANTIZED_VOCAB) > 0 && tiny_distance(bf16, fp8, QUANTIZED_VOCAB) < 0.3);
+    assert_true(tiny_distance(bf16, plain8, QUANTIZED_VOCAB) > 0 &&
+                tiny_distance(bf16, plain8, QUANTIZED_VOCAB) < 0.1);
+    assert_true(tiny_distance(bf16, plain4, QUANTIZED_VOCAB) > tiny_distance(bf16, plain8, QUANTIZED_VOCAB) &&
+                tiny_distance(bf16, plain4, QUANTIZED_VOCAB) < 0.8);
     tiny_free(&t);
 }
 

@@ -1,4 +1,4 @@
-/* t_cuda_made.c - claims about numbers made on the device (cuda/synthetic.cu): they are those of the reference. */
+/* t_cuda_synthetic.c - claims about numbers made on the device (cuda/synthetic.cu): they are those of the reference. */
 #include "check.h"
 #include "lab.h"
 
@@ -10,10 +10,10 @@
 
 static struct backend *ref, *gpu;
 
-static struct made some(void)
+static struct synthetic some(void)
 {
-    return (struct made){(uint64_t)lab_between(1, 1 << 20), (float)lab_uniform(-2, 2),
-                         (float)lab_uniform(0.01, 3)};
+    return (struct synthetic){(uint64_t)lab_between(1, 1 << 20), (float)lab_uniform(-2, 2),
+                              (float)lab_uniform(0.01, 3)};
 }
 
 static void t_numbers(void **state)
@@ -22,13 +22,13 @@ static void t_numbers(void **state)
     for (int round = 0; round < 12; round++) {
         enum dtype type = round % 2 ? DT_BF16 : DT_F32;
         int64_t rows = lab_between(1, 40), cols = lab_between(1, 600);
-        struct made m = some();
+        struct synthetic m = some();
         struct tensor whole = gpu->ops->alloc(gpu, type, rows, cols + 3),
                       want = gpu->ops->alloc(gpu, type, rows, cols);
         lab_poison(whole);
         struct tensor have = tensor_cols(whole, 2, cols);
-        gpu->ops->make(gpu, have, &m);
-        ref->ops->make(ref, want, &m);
+        gpu->ops->fill_synthetic(gpu, have, &m);
+        ref->ops->fill_synthetic(ref, want, &m);
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t c = 0; c < cols; c++)
                 assert_true(lab_at(have, r, c) == lab_at(want, r, c));
@@ -43,9 +43,9 @@ static void t_spread(void **state)
 {
     (void)state;
     enum { ROWS = 64, COLS = 1024 };
-    const struct made m = {check_seed(), 0.5f, 2};
+    const struct synthetic m = {check_seed(), 0.5f, 2};
     struct tensor t = gpu->ops->alloc(gpu, DT_F32, ROWS, COLS);
-    gpu->ops->make(gpu, t, &m);
+    gpu->ops->fill_synthetic(gpu, t, &m);
     double sum = 0, square = 0, beside = 0;
     for (int r = 0; r < ROWS; r++)
         for (int c = 0; c < COLS; c++) {
@@ -64,7 +64,7 @@ static void t_spread(void **state)
 /* Root mean square of the difference of two products, relative to the first. */
 static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_t N, int64_t K)
 {
-    struct made m = {(uint64_t)lab_between(1, 1 << 20), 0, sqrtf(3.0f / (float)K)};
+    struct synthetic m = {(uint64_t)lab_between(1, 1 << 20), 0, sqrtf(3.0f / (float)K)};
     struct weight *a = ref->ops->make_synthetic_weight(ref, format, kept, N, K, &m),
                   *b = gpu->ops->make_synthetic_weight(gpu, format, kept, N, K, &m);
     struct tensor x = lab_make(gpu, DT_BF16, T, K, -1.7, 1.7), want = gpu->ops->alloc(gpu, DT_F32, T, N),
@@ -78,8 +78,8 @@ static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_
             diff += pow((double)lab_at(have, t, n) - lab_at(want, t, n), 2);
             size += pow(lab_at(want, t, n), 2);
         }
-    ref->ops->unpack_free(ref, a);
-    gpu->ops->unpack_free(gpu, b);
+    ref->ops->weight_free(ref, a);
+    gpu->ops->weight_free(gpu, b);
     lab_drop(gpu, 3, (struct tensor *const[]){&x, &want, &have});
     size /= (double)(T * N);
     assert_true(isfinite(diff) && size > 0.2 && size < 5); /* about one */
@@ -109,7 +109,7 @@ static void t_limits(void **state)
     (void)state;
     for (int type = DT_F32; type <= DT_BF16; type++)
         assert_true(gpu->ops->probe(gpu, (enum dtype)type, 100) > 1000);
-    gpu->ops->finish(gpu);
+    gpu->ops->synchronize(gpu);
 }
 
 static const struct CMUnitTest tests[] = {

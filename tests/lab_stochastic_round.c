@@ -1,4 +1,4 @@
-/* lab_half.c - states in f16: see lab.h. */
+/* lab_stochastic_round.c - states in f16: see lab.h. */
 #include "check.h"
 #include "lab.h"
 
@@ -42,7 +42,7 @@ struct pair {
     int count;
 };
 
-static struct pair pair_make(struct backend *b, struct lab_half s, int count)
+static struct pair pair_make(struct backend *b, struct lab_stochastic s, int count)
 {
     struct pair p = {.count = count};
     lab_ssm_of(&p.k, b, s.act, s.T, s.G, s.H, s.P, s.N);
@@ -72,15 +72,15 @@ static void pair_check(struct pair *p, struct backend *b)
     lab_drop(b, 4, (struct tensor *const[]){&p->floats, &p->halves, &p->y[0], &p->y[1]});
 }
 
-void lab_half_step(struct backend *b, struct lab_half s)
+void lab_stochastic_step(struct backend *b, struct lab_stochastic s)
 {
     struct pair p = pair_make(b, s, s.T);
     for (int i = 0; i < 2; i++)
-        b->ops->ssm_each(b, p.y[i], p.k.v, p.k.dt, p.each[i], p.keys, &p.k.s, &p.k.c);
+        b->ops->ssm_step_batch(b, p.y[i], p.k.v, p.k.dt, p.each[i], p.keys, &p.k.s, &p.k.c);
     pair_check(&p, b);
 }
 
-void lab_half_scan(struct backend *b, struct lab_half s)
+void lab_stochastic_scan(struct backend *b, struct lab_stochastic s)
 {
     struct pair p = pair_make(b, s, 1);
     for (int i = 0; i < 2; i++)
@@ -89,7 +89,7 @@ void lab_half_scan(struct backend *b, struct lab_half s)
 }
 
 /* S = 1 S + 1 x B with S = 0 and x = 1, 2^-8: time steps that are clamped to 1, heads that forget nothing. */
-void lab_half_numbers(struct backend *b, const float *v, int N)
+void lab_stochastic_numbers(struct backend *b, const float *v, int N)
 {
     static const float xs[2] = {1, 0x1p-8f};
     struct lab_ssm k;

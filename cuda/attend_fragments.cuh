@@ -1,12 +1,12 @@
-/* attend_held.cuh - what a lane of attend_each.cu holds of 16 keys, of bf16 or of 8 bits.
+/* attend_fragments.cuh - what a lane of attend_batch.cu holds of 16 keys, of bf16 or of 8 bits.
  *
  * Of keys g and g + 8 parts of eight dimensions, part i of lane t from place(i, t) on; of the values of keys 2t, 2t + 1,
  * 2t + 8 and 2t + 9 the D / 8 dimensions of lane g.  Which ones these are may be chosen, so that each lane reads 16 bytes at
  * a time: of 8 bits they are twice as many neighbours.  Those are widened where they are used, values two keys at a
  * time, since that is how the product wants them.  Rows beyond the last are the last: their weight is nothing.
  */
-#ifndef HOLORUN_CUDA_ATTEND_HELD_CUH
-#define HOLORUN_CUDA_ATTEND_HELD_CUH
+#ifndef HOLORUN_CUDA_ATTEND_FRAGMENTS_CUH
+#define HOLORUN_CUDA_ATTEND_FRAGMENTS_CUH
 
 #include "attend.cuh"
 

@@ -1,4 +1,4 @@
-/* attend_each.cu - attention of few queries over many keys: one token of each of many sessions.
+/* attend_batch.cu - attention of few queries over many keys: one token of each of many sessions.
  *
  * Limited by memory: K and V are read once, 4 D bytes for each key and key head, and that is all there is to read: a
  * query and a result are 4 D bytes for each query head.  4 D operations for each key and query head are one for each
@@ -28,7 +28,7 @@
  * What the host knows of the sessions comes as arguments of a kernel which writes them down as a table: no copy
  * that the host would have to wait for.
  */
-#include "attend_held.cuh"
+#include "attend_fragments.cuh"
 
 enum {
     WARPS = 4,

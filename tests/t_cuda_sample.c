@@ -1,11 +1,11 @@
-/* t_cuda_choose.c - claims about choosing the next token: on the device, on the host, and by the definition.
+/* t_cuda_sample.c - claims about choosing the next token: on the device, on the host, and by the definition.
  *
  * The definition sorts all candidates and adds up whole numbers; logarithms are checked against softmax in f64.  Device and
  * host have to agree in every bit of the choice, also of its log-probabilities.
  */
 #include "tiny_check.h"
 
-#include "ops/choose.h"
+#include "ops/sampling.h"
 #include "session/generate.h"
 #include "session/sample.h"
 #include "session/session_impl.h"
@@ -33,7 +33,7 @@ struct rows {
     int n, ids, stride;
     float logits[MOST_ROWS * MOST_IDS];
     uint64_t known[WORDS], allowed[MOST_ROWS][WORDS];
-    struct choosing how[MOST_ROWS];
+    struct sampler how[MOST_ROWS];
 };
 
 static void random_set(uint64_t *set, int ids)
@@ -83,7 +83,7 @@ static void random_rows(struct rows *r, int most_ids)
     for (int i = 0; i < r->n; i++) {
         random_set(r->allowed[i], r->ids);
         random_logits(r->logits + (size_t)i * (size_t)r->stride, r->stride);
-        r->how[i] = (struct choosing){
+        r->how[i] = (struct sampler){
             .known = r->known,
             .allowed = chance(0.5) ? r->allowed[i] : NULL,
             .temperature = chance(0.3)   ? 0
@@ -109,23 +109,23 @@ static uint64_t at_which(const uint64_t *keys, int n, uint64_t t, uint64_t *tota
 {
     *total = 0;
     for (int i = 0; i < n; i++)
-        if ((*total += choose_key_weight(keys[i])) > t)
+        if ((*total += sampling_key_weight(keys[i])) > t)
             return keys[i];
     fail_msg("the sum of all weights is not above the number");
     return 0;
 }
 
-static int32_t defined(const float *x, int n, const struct choosing *how)
+static int32_t defined(const float *x, int n, const struct sampler *how)
 {
     static uint64_t keys[MOST_IDS];
     int best = -1, count = 0;
     uint64_t mass = 0, ignored;
     for (int i = 0; i < n; i++) {
-        if (!choose_has(how->known, i))
+        if (!sampling_has(how->known, i))
             continue;
         if (isnan(x[i]) || x[i] == INFINITY)
             return -1;
-        if ((!how->allowed || choose_has(how->allowed, i)) && (best < 0 || x[i] > x[best]))
+        if ((!how->allowed || sampling_has(how->allowed, i)) && (best < 0 || x[i] > x[best]))
             best = i;
     }
     if (best < 0 || x[best] == -INFINITY)
@@ -133,15 +133,15 @@ static int32_t defined(const float *x, int n, const struct choosing *how)
     if (how->temperature == 0)
         return best;
     for (int i = 0; i < n; i++)
-        if (choose_has(how->known, i) && (!how->allowed || choose_has(how->allowed, i))) {
-            uint64_t fall = choose_fall(x[best] - x[i], choose_rate(how->temperature));
-            keys[count++] = choose_key(fall, i);
-            mass += choose_weight(fall);
+        if (sampling_has(how->known, i) && (!how->allowed || sampling_has(how->allowed, i))) {
+            uint64_t fall = sampling_fall(x[best] - x[i], sampling_rate(how->temperature));
+            keys[count++] = sampling_key(fall, i);
+            mass += sampling_weight(fall);
         }
     qsort(keys, (size_t)count, sizeof *keys, by_size);
     if (how->top_p < 1)
-        at_which(keys, count, choose_last(how->top_p, mass), &mass);
-    return choose_key_id(at_which(keys, count, choose_drawn(how->random, mass), &ignored));
+        at_which(keys, count, sampling_last(how->top_p, mass), &mass);
+    return sampling_key_id(at_which(keys, count, sampling_drawn(how->random, mass), &ignored));
 }
 
 /* Log-probability by softmax in f64. */
@@ -150,7 +150,7 @@ static double exact_log(const float *x, int n, const uint64_t *known, const uint
     double best = -INFINITY, total = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < n; i++)
-            if (choose_has(known, i) && (!allowed || choose_has(allowed, i))) {
+            if (sampling_has(known, i) && (!allowed || sampling_has(allowed, i))) {
                 best = pass == 0 ? fmax(best, x[i]) : best;
                 total += pass == 0 ? 0 : exp((double)x[i] - best);
             }
@@ -159,16 +159,16 @@ static double exact_log(const float *x, int n, const uint64_t *known, const uint
 
 static void check_rows(struct backend *gpu, const struct rows *r, int *refused)
 {
-    struct choice out[MOST_ROWS];
+    struct sampled out[MOST_ROWS];
     struct tensor t = gpu->ops->alloc(gpu, DT_F32, r->n, r->stride);
     gpu->ops->upload(gpu, t,
                      (struct tensor){(void *)(uintptr_t)r->logits, DT_F32, r->n, r->stride, r->stride});
-    gpu->ops->choose(gpu, tensor_cols(t, 0, r->ids), r->how, out);
+    gpu->ops->sample(gpu, tensor_cols(t, 0, r->ids), r->how, out);
     gpu->ops->free(gpu, &t);
     for (int i = 0; i < r->n; i++) {
         const float *x = r->logits + (size_t)i * (size_t)r->stride;
-        const struct choosing *how = &r->how[i];
-        struct choice host = sample_token(x, r->ids, how);
+        const struct sampler *how = &r->how[i];
+        struct sampled host = sample_token(x, r->ids, how);
         assert_int_equal(host.id, defined(x, r->ids, how));
         assert_memory_equal(&host, &out[i], sizeof host);
         *refused += host.id < 0;
@@ -207,16 +207,16 @@ static void t_weights(void **state)
     (void)state;
     double worst = 0;
     for (int k = 0; k < 300000; k++) {
-        uint64_t fall = (uint64_t)(check_random(&rng) * 20 * (1 << CHOOSE_STEPS));
-        double want = exp2(40 - ldexp((double)fall, -CHOOSE_STEPS)), have = (double)choose_weight(fall);
+        uint64_t fall = (uint64_t)(check_random(&rng) * 20 * (1 << SAMPLING_STEPS));
+        double want = exp2(40 - ldexp((double)fall, -SAMPLING_STEPS)), have = (double)sampling_weight(fall);
         worst = check_worse(worst, (fabs(have - want) - 1) / want);
     }
     check_note("weights are off by %.1e of themselves", worst);
     assert_true(worst < 0x1p-28);
-    assert_true(choose_weight(0) == 1ull << 40 && choose_weight(CHOOSE_NOTHING) == 0);
-    assert_true(choose_fall(INFINITY, choose_rate(1)) == CHOOSE_NOTHING);
-    assert_true(choose_drawn(1 - 0x1p-53, (1ull << 61) - 1) < (1ull << 61) - 1);
-    assert_true(choose_last(0.5f, 1ull << 41) == (1ull << 40) - 1); /* one of two equals is enough */
+    assert_true(sampling_weight(0) == 1ull << 40 && sampling_weight(SAMPLING_NOTHING) == 0);
+    assert_true(sampling_fall(INFINITY, sampling_rate(1)) == SAMPLING_NOTHING);
+    assert_true(sampling_drawn(1 - 0x1p-53, (1ull << 61) - 1) < (1ull << 61) - 1);
+    assert_true(sampling_last(0.5f, 1ull << 41) == (1ull << 40) - 1); /* one of two equals is enough */
 }
 
 /* ---- a whole model -------------------------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static struct grammar *answer(struct engine *g)
     return made;
 }
 
-static struct generated reply(struct engine *g, const struct sampling *p, bool with_grammar)
+static struct generated reply(struct engine *g, const struct sampler *p, bool with_grammar)
 {
     struct err e = ERR_INIT;
     struct session *s = session_new(g, 7);
@@ -252,7 +252,7 @@ static struct generated reply(struct engine *g, const struct sampling *p, bool w
 static void t_generate(void **state)
 {
     (void)state;
-    static const struct sampling ways[] = {{0, 1, 12}, {1, 1, 12}, {0.8f, 0.9f, 12}};
+    static const struct sampler ways[] = {{0, 1, 12}, {1, 1, 12}, {0.8f, 0.9f, 12}};
     struct engine *cpu = tiny_open_on(&tiny, "cpu", "ref", true),
                   *gpu = tiny_open_on(&tiny, "cuda", NULL, true);
     for (int k = 0; k < 6; k++) {
@@ -286,15 +286,15 @@ static void t_together(void **state)
     int size = tokenizer_size(engine_tokenizer(g));
     uint64_t all[16];
     struct session *s[N];
-    struct choosing how[N];
-    struct choice out[N];
+    struct sampler how[N];
+    struct sampled out[N];
     memset(all, 255, sizeof all);
     assert_true(size <= 16 * 64);
     for (int i = 0; i < N; i++) {
         s[i] = session_new(g, 1);
         for (int32_t k = 0; k <= i * 3; k++)
             session_append(s[i], &(int32_t){40 + i + k}, 1, NULL);
-        how[i] = (struct choosing){all, NULL, (float)i / 2, i % 2 ? 0.9f : 1, check_random(&rng)};
+        how[i] = (struct sampler){all, NULL, (float)i / 2, i % 2 ? 0.9f : 1, check_random(&rng)};
     }
     for (int step = 0; step < 3; step++) {
         struct lm_state *states[N];
@@ -305,7 +305,7 @@ static void t_together(void **state)
         }
         language_choose_each(&g->language, states, N, size, how, out);
         for (int i = 0; i < N; i++) {
-            struct choice host = sample_token(session_logits(s[i]), size, &how[i]);
+            struct sampled host = sample_token(session_logits(s[i]), size, &how[i]);
             assert_memory_equal(&host, &out[i], sizeof host);
             session_unpin(s[i]);
             session_append(s[i], &(int32_t){40 + out[i].id % 200}, 1, NULL);

@@ -1,7 +1,7 @@
-/* t_small_cache.c - claims about the file that keeps weights which were made small at the start.
+/* t_quantized_cache.c - claims about the file that keeps weights which were made small at the start.
  */
 #include "check.h"
-#include "small.h"
+#include "quantized.h"
 
 #include "base/file.h"
 #include "capacity/plan.h"
@@ -66,7 +66,7 @@ static struct timespec written(const char *path)
 }
 
 /* Opens with int4 and a cache, looks; true when the file at `path` is another one afterwards. */
-static bool opened(const struct tiny *t, const char *path, float out[SMALL_VOCAB])
+static bool opened(const struct tiny *t, const char *path, float out[QUANTIZED_VOCAB])
 {
     struct stat before = {0}, after = {0};
     bool was = path && stat(path, &before) == 0;
@@ -79,7 +79,7 @@ static void t_cache(void **state)
 {
     (void)state;
     struct tiny t;
-    float want[SMALL_VOCAB], have[SMALL_VOCAB];
+    float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB];
     char *path = NULL;
     new_home();
     tiny_init(&t, 5);
@@ -105,7 +105,7 @@ static void t_cache(void **state)
     u.dir[0] = 0;
     tiny_free(&u);
     assert_true(opened(&t, path, have));
-    assert_true(tiny_distance(want, have, SMALL_VOCAB) > 0.01);
+    assert_true(tiny_distance(want, have, QUANTIZED_VOCAB) > 0.01);
     assert_int_equal(kept(NULL), 2);
     tiny_write(&t); /* the same numbers, written again: by its time another */
     assert_true(opened(&t, path, have));
@@ -120,7 +120,7 @@ static void t_mapped(void **state)
 {
     (void)state;
     struct tiny t;
-    float want[SMALL_VOCAB], have[SMALL_VOCAB];
+    float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB];
     int steps[2] = {0};
     char *path = NULL;
     new_home();
@@ -162,7 +162,7 @@ static void t_damaged(void **state)
     (void)state;
     uint64_t rng = check_seed();
     struct tiny t;
-    float want[SMALL_VOCAB], have[SMALL_VOCAB];
+    float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB];
     char *path = NULL, *data;
     size_t len;
     new_home();
@@ -201,7 +201,7 @@ static void alone(const struct tiny *t, rlim_t limit, const float *want)
 {
     pid_t pid = fork();
     if (pid == 0) {
-        float have[SMALL_VOCAB];
+        float have[QUANTIZED_VOCAB];
         struct rlimit r = {limit, limit};
         signal(SIGXFSZ, SIG_IGN);
         if (limit)
@@ -219,7 +219,7 @@ static void t_unwritable(void **state)
 {
     (void)state;
     struct tiny t;
-    float want[SMALL_VOCAB];
+    float want[QUANTIZED_VOCAB];
     new_home();
     tiny_init(&t, 5);
     tiny_write(&t);
@@ -247,7 +247,7 @@ static void t_together(void **state)
 {
     (void)state;
     struct tiny t;
-    float want[SMALL_VOCAB], have[SMALL_VOCAB];
+    float want[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB];
     char *path = NULL;
     new_home();
     tiny_init(&t, 5);

@@ -1,4 +1,4 @@
-/* t_cuda_half.c - claims about states in f16 on the GPU (cuda/ssm.cuh and the kernels on it), run on the host. */
+/* t_cuda_stochastic_round.c - claims about states in f16 on the GPU (cuda/ssm.cuh and the kernels on it), run on the host. */
 #include "check.h"
 #include "lab.h"
 
@@ -12,24 +12,24 @@ static struct backend *gpu;
 static void t_steps(void **state)
 {
     (void)state;
-    static const struct lab_half cases[] = {{DT_BF16, 3, 1, 2, 80, 128, 0},  {DT_F32, 2, 1, 2, 64, 128, 0},
-                                            {DT_BF16, 2, 1, 1, 80, 128, 3},  {DT_BF16, 131, 1, 2, 2, 3, 0},
-                                            {DT_F32, 2, 2, 4, 20, 130, 1},   {DT_BF16, 2, 1, 1, 7, 261, 0},
-                                            {DT_BF16, 2, 1, 2, 80, 128, 16}, {DT_F32, 1, 1, 1, 9, 6, 2}};
+    static const struct lab_stochastic cases[] = {
+        {DT_BF16, 3, 1, 2, 80, 128, 0},  {DT_F32, 2, 1, 2, 64, 128, 0}, {DT_BF16, 2, 1, 1, 80, 128, 3},
+        {DT_BF16, 131, 1, 2, 2, 3, 0},   {DT_F32, 2, 2, 4, 20, 130, 1}, {DT_BF16, 2, 1, 1, 7, 261, 0},
+        {DT_BF16, 2, 1, 2, 80, 128, 16}, {DT_F32, 1, 1, 1, 9, 6, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        lab_half_step(gpu, cases[i]);
+        lab_stochastic_step(gpu, cases[i]);
 }
 
 /* Lengths at which states in f32 and f16 take the same way. */
 static void t_scans(void **state)
 {
     (void)state;
-    static const struct lab_half cases[] = {
+    static const struct lab_stochastic cases[] = {
         {DT_BF16, 128, 1, 2, 80, 128, 0}, {DT_BF16, 150, 1, 1, 64, 128, 0}, {DT_BF16, 9, 1, 2, 80, 128, 0},
         {DT_BF16, 40, 1, 1, 32, 128, 16}, {DT_BF16, 300, 1, 1, 48, 128, 0}, {DT_F32, 30, 1, 2, 80, 128, 0},
         {DT_BF16, 21, 2, 2, 7, 130, 1},   {DT_F32, 33, 1, 1, 5, 3, 0},      {DT_BF16, 20, 1, 1, 160, 128, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        lab_half_scan(gpu, cases[i]);
+        lab_stochastic_scan(gpu, cases[i]);
 }
 
 /* A rest behind whole chunks, which a state in f32 steps through: near to it, and rounded once. */
@@ -66,8 +66,8 @@ static void t_numbers(void **state)
     float v[128] = {0, -0.0f, 0x1p-24f, 0x1p-25f, 65504, 65505, -65535, 65536, -3e38f, INFINITY, -INFINITY};
     for (int i = 11; i < 128; i++)
         v[i] = (float)(lab_uniform(-2, 2) * ldexp(1, lab_between(-30, 16)));
-    lab_half_numbers(gpu, v, 128);
-    lab_half_numbers(gpu, v, 53);
+    lab_stochastic_numbers(gpu, v, 128);
+    lab_stochastic_numbers(gpu, v, 53);
 }
 
 /* ---- all between the projections -------------------------------------------------------------------------- */
@@ -100,10 +100,10 @@ static void mix(enum dtype act, int B, int G, int H, int P, int N)
     }
     struct tensor z = tensor_cols(m.p, 0, inner), xbc = tensor_cols(m.p, inner, channels),
                   dt = tensor_cols(m.p, inner + channels, H), v = gpu->ops->alloc(gpu, act, B, channels);
-    struct mamba_each e = {m.w, m.bias, m.norm, 1e-5f, m.convs[0], m.ssms[0], m.keys, &m.k.s, &m.k.c};
-    gpu->ops->mamba_each(gpu, m.out[0], z, xbc, dt, &e);
-    gpu->ops->conv_each(gpu, v, xbc, m.w, m.bias, m.convs[1]);
-    gpu->ops->ssm_each(gpu, m.out[1], v, dt, m.ssms[1], m.keys, &m.k.s, &m.k.c);
+    struct mamba_batch e = {m.w, m.bias, m.norm, 1e-5f, m.convs[0], m.ssms[0], m.keys, &m.k.s, &m.k.c};
+    gpu->ops->mamba_batch(gpu, m.out[0], z, xbc, dt, &e);
+    gpu->ops->conv_batch(gpu, v, xbc, m.w, m.bias, m.convs[1]);
+    gpu->ops->ssm_step_batch(gpu, m.out[1], v, dt, m.ssms[1], m.keys, &m.k.s, &m.k.c);
     gpu->ops->gated_norm(gpu, m.out[1], m.out[1], z, m.norm, G, 1e-5f);
     assert_memory_equal(m.out[0].data, m.out[1].data, (size_t)B * (size_t)inner * dtype_size(act));
     assert_memory_equal(m.ssm[0].data, m.ssm[1].data, (size_t)B * (size_t)inner * (size_t)N * 2);

@@ -1,7 +1,7 @@
-/* choose.cu - the next token, chosen where the logits are.
+/* sample.cu - the next token, chosen where the logits are.
  *
  * A row of logits (512 KiB for 131072 of them) stays on the card: a choice and two sums come back.  All is exact
- * arithmetic on whole numbers (ops/choose.h), so that blocks add into one place in any order and the host
+ * arithmetic on whole numbers (ops/sampling.h), so that blocks add into one place in any order and the host
  * finds the same id with the same bits.
  *
  *   survey   the largest logit of the ids known and of those allowed, as one number each: order, then the lower id
@@ -22,16 +22,22 @@
 #include <string.h>
 
 extern "C" {
-#include "ops/choose.h"
+#include "ops/sampling.h"
 }
 
 #include <xxhash.h>
 
-enum { THREADS = 256, SLICE = 2048, MOST = WORK_CHOICES, SLOTS = 2 * MOST, EACH = CHOOSE_BINS / THREADS };
+enum {
+    THREADS = 256,
+    SLICE = 2048,
+    MOST = WORK_SAMPLED_ROWS,
+    SLOTS = 2 * MOST,
+    EACH = SAMPLING_BINS / THREADS
+};
 
 typedef unsigned long long sum; /* as atomics want it */
 
-struct choice_row {
+struct sampling_row {
     const float *logits;
     const uint64_t *known, *allowed; /* allowed may be known itself */
     double rate;                     /* 0: greedy */
@@ -40,12 +46,12 @@ struct choice_row {
     int searches; /* 0, 1, and with top_p 2 */
 };
 
-struct choice_rows {
-    choice_row row[MOST];
+struct sampling_rows {
+    sampling_row row[MOST];
     int ids;
 };
 
-struct choice_state { /* zeros at first */
+struct sampling_state { /* zeros at first */
     sum best, best_allowed;
     sum mass, mass_allowed, mass_drawn;
     sum kept;               /* of what is drawn from, once known */
@@ -92,7 +98,7 @@ __host__ __device__ __forceinline__ float order_logit(sum order)
 }
 
 /* Whether there is something to choose from. */
-__host__ __device__ __forceinline__ bool can_choose(const choice_state &s)
+__host__ __device__ __forceinline__ bool can_sample(const sampling_state &s)
 {
     const sum finite = (sum)0xff800000u << 32,
               numbers = (sum)0x00800000u << 32; /* of +inf, above that of -inf */
@@ -113,17 +119,17 @@ __device__ __forceinline__ sum warp_max_of(sum v)
     return v;
 }
 
-__global__ void survey(choice_rows rows, choice_state *states)
+__global__ void survey(sampling_rows rows, sampling_state *states)
 {
-    const choice_row r = rows.row[blockIdx.y];
+    const sampling_row r = rows.row[blockIdx.y];
     sum best = 0, best_allowed = 0;
     for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
          i += THREADS) {
-        if (!choose_has(r.known, i))
+        if (!sampling_has(r.known, i))
             continue;
         sum order = order_of(r.logits[i], i);
         best = max(best, order);
-        if (choose_has(r.allowed, i))
+        if (sampling_has(r.allowed, i))
             best_allowed = max(best_allowed, order);
     }
     best = warp_max_of(best);
@@ -134,25 +140,25 @@ __global__ void survey(choice_rows rows, choice_state *states)
     }
 }
 
-__global__ void weigh(choice_rows rows, choice_state *states)
+__global__ void weigh(sampling_rows rows, sampling_state *states)
 {
-    const choice_row r = rows.row[blockIdx.y];
-    choice_state *s = &states[blockIdx.y];
-    if (!can_choose(*s))
+    const sampling_row r = rows.row[blockIdx.y];
+    sampling_state *s = &states[blockIdx.y];
+    if (!can_sample(*s))
         return;
     const float largest = order_logit(s->best), largest_allowed = order_logit(s->best_allowed);
-    const double one = choose_rate(1);
+    const double one = sampling_rate(1);
     sum mass = 0, mass_allowed = 0, mass_drawn = 0;
     for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
          i += THREADS) {
-        if (!choose_has(r.known, i))
+        if (!sampling_has(r.known, i))
             continue;
-        mass += choose_weight(choose_fall(largest - r.logits[i], one));
-        if (!choose_has(r.allowed, i))
+        mass += sampling_weight(sampling_fall(largest - r.logits[i], one));
+        if (!sampling_has(r.allowed, i))
             continue;
-        mass_allowed += choose_weight(choose_fall(largest_allowed - r.logits[i], one));
+        mass_allowed += sampling_weight(sampling_fall(largest_allowed - r.logits[i], one));
         if (r.searches)
-            mass_drawn += choose_weight(choose_fall(largest_allowed - r.logits[i], r.rate));
+            mass_drawn += sampling_weight(sampling_fall(largest_allowed - r.logits[i], r.rate));
     }
     mass = warp_sum_of(mass);
     mass_allowed = warp_sum_of(mass_allowed);
@@ -183,16 +189,16 @@ __device__ __forceinline__ sum sums_before(sum v)
 }
 
 /* One thread has found the digit: the next one, the next search, or the end. */
-__device__ __forceinline__ void found_digit(const choice_row &r, choice_state *s, int bin, sum before)
+__device__ __forceinline__ void found_digit(const sampling_row &r, sampling_state *s, int bin, sum before)
 {
-    s->prefix = s->prefix << CHOOSE_DIGIT | (sum)bin;
+    s->prefix = s->prefix << SAMPLING_DIGIT | (sum)bin;
     s->sum_before = before;
-    if (++s->level < CHOOSE_LEVELS)
+    if (++s->level < SAMPLING_LEVELS)
         return;
     if (++s->searched < r.searches) {
-        s->kept = before + choose_key_weight(s->prefix);
+        s->kept = before + sampling_key_weight(s->prefix);
     } else {
-        s->id = choose_key_id(s->prefix);
+        s->id = sampling_key_id(s->prefix);
         s->logit = r.logits[s->id];
     }
     s->level = 0;
@@ -200,14 +206,14 @@ __device__ __forceinline__ void found_digit(const choice_row &r, choice_state *s
 }
 
 /* By the block that is done last. */
-__device__ __forceinline__ void find_bin(const choice_row &r, choice_state *s, sum *bins)
+__device__ __forceinline__ void find_bin(const sampling_row &r, sampling_state *s, sum *bins)
 {
     volatile sum *all = bins; /* others have written them in this launch */
     sum mine[EACH], total = 0, target = s->target, before = s->sum_before;
     if (s->level == 0)
         target = r.searches - s->searched == 2
-                     ? choose_last(r.top_p, s->mass_drawn)
-                     : choose_drawn(r.random, s->searched ? s->kept : s->mass_drawn);
+                     ? sampling_last(r.top_p, s->mass_drawn)
+                     : sampling_drawn(r.random, s->searched ? s->kept : s->mass_drawn);
     for (int k = 0; k < EACH; k++) {
         mine[k] = all[threadIdx.x * EACH + k];
         all[threadIdx.x * EACH + k] = 0;
@@ -223,30 +229,30 @@ __device__ __forceinline__ void find_bin(const choice_row &r, choice_state *s, s
     found_digit(r, s, (int)threadIdx.x * EACH + k, before);
 }
 
-__global__ void narrow(choice_rows rows, choice_state *states, sum *all_bins)
+__global__ void narrow(sampling_rows rows, sampling_state *states, sum *all_bins)
 {
-    SHARED(sum, bins, CHOOSE_BINS);
+    SHARED(sum, bins, SAMPLING_BINS);
     SHARED(unsigned, arrived, 1);
-    const choice_row r = rows.row[blockIdx.y];
-    choice_state *s = &states[blockIdx.y];
-    sum *row_bins = all_bins + (int64_t)blockIdx.y * CHOOSE_BINS;
-    if (!can_choose(*s) || s->searched >= r.searches)
+    const sampling_row r = rows.row[blockIdx.y];
+    sampling_state *s = &states[blockIdx.y];
+    sum *row_bins = all_bins + (int64_t)blockIdx.y * SAMPLING_BINS;
+    if (!can_sample(*s) || s->searched >= r.searches)
         return;
-    for (int k = threadIdx.x; k < CHOOSE_BINS; k += THREADS)
+    for (int k = threadIdx.x; k < SAMPLING_BINS; k += THREADS)
         bins[k] = 0;
     __syncthreads();
     const float largest = order_logit(s->best_allowed);
-    const int shift = (CHOOSE_LEVELS - 1 - s->level) * CHOOSE_DIGIT;
+    const int shift = (SAMPLING_LEVELS - 1 - s->level) * SAMPLING_DIGIT;
     for (int i = blockIdx.x * SLICE + threadIdx.x; i < min(rows.ids, (int)(blockIdx.x + 1) * SLICE);
          i += THREADS) {
-        if (!choose_has(r.known, i) || !choose_has(r.allowed, i))
+        if (!sampling_has(r.known, i) || !sampling_has(r.allowed, i))
             continue;
-        uint64_t fall = choose_fall(largest - r.logits[i], r.rate), key = choose_key(fall, i);
-        if (fall < CHOOSE_NOTHING && key >> shift >> CHOOSE_DIGIT == s->prefix)
-            atomicAdd(&bins[key >> shift & (CHOOSE_BINS - 1)], (sum)choose_weight(fall));
+        uint64_t fall = sampling_fall(largest - r.logits[i], r.rate), key = sampling_key(fall, i);
+        if (fall < SAMPLING_NOTHING && key >> shift >> SAMPLING_DIGIT == s->prefix)
+            atomicAdd(&bins[key >> shift & (SAMPLING_BINS - 1)], (sum)sampling_weight(fall));
     }
     __syncthreads();
-    for (int k = threadIdx.x; k < CHOOSE_BINS; k += THREADS)
+    for (int k = threadIdx.x; k < SAMPLING_BINS; k += THREADS)
         if (bins[k])
             atomicAdd(&row_bins[k], bins[k]);
     __threadfence();
@@ -321,14 +327,14 @@ static const uint64_t *mask_on_card(struct cuda *c, const uint64_t *set, size_t 
 
 /* ---- the operation ----------------------------------------------------------------------------------------------- */
 
-static choice_row row_for(struct cuda *c, const struct choosing *how, const float *logits, size_t words)
+static sampling_row row_for(struct cuda *c, const struct sampler *how, const float *logits, size_t words)
 {
-    choice_row r = {};
+    sampling_row r = {};
     r.logits = logits;
     r.known = mask_on_card(c, how->known, words);
     r.allowed = how->allowed ? mask_on_card(c, how->allowed, words) : r.known;
     if (how->temperature > 0) {
-        r.rate = choose_rate(how->temperature);
+        r.rate = sampling_rate(how->temperature);
         r.searches = how->top_p < 1 ? 2 : 1;
     }
     r.top_p = how->top_p;
@@ -336,26 +342,26 @@ static choice_row row_for(struct cuda *c, const struct choosing *how, const floa
     return r;
 }
 
-static struct choice result_of(const choice_state &s, const struct choosing *how)
+static struct sampled result_of(const sampling_state &s, const struct sampler *how)
 {
-    struct choose_found f = {};
-    bool chosen = can_choose(s);
+    struct sampling_found f = {};
+    bool chosen = can_sample(s);
     f.id = chosen ? how->temperature > 0 ? s.id : order_id(s.best_allowed) : -1;
     f.logit = how->temperature > 0 ? s.logit : order_logit(s.best_allowed);
     f.largest = order_logit(s.best);
     f.largest_allowed = order_logit(s.best_allowed);
     f.mass = s.mass;
     f.mass_allowed = s.mass_allowed;
-    return choose_result(&f);
+    return sampling_result(&f);
 }
 
 /* At most MOST rows. */
-static void choose_some(struct backend *b, struct tensor logits, const struct choosing *how,
-                        struct choice *out)
+static void sample_rows(struct backend *b, struct tensor logits, const struct sampler *how,
+                        struct sampled *out)
 {
     struct cuda *c = cuda_of(b);
-    choice_rows rows = {};
-    choice_state states[MOST];
+    sampling_rows rows = {};
+    sampling_state states[MOST];
     const unsigned n = static_cast<unsigned>(logits.rows);
     int searches = 0;
     rows.ids = static_cast<int>(logits.cols);
@@ -364,15 +370,15 @@ static void choose_some(struct backend *b, struct tensor logits, const struct ch
                               static_cast<size_t>(logits.cols + 63) / 64);
         searches = rows.row[t].searches > searches ? rows.row[t].searches : searches;
     }
-    static_assert(sizeof(choice_state) <= WORK_CHOICE, "of which work_choose speaks");
-    const size_t bytes = n * (CHOOSE_BINS * sizeof(sum) + sizeof(choice_state));
-    sum *bins = static_cast<sum *>(cuda_scratch(b, work_choose(static_cast<int>(n))));
-    choice_state *on_card = reinterpret_cast<choice_state *>(bins + n * CHOOSE_BINS);
+    static_assert(sizeof(sampling_state) <= WORK_SAMPLING_STATE, "of which work_sampling speaks");
+    const size_t bytes = n * (SAMPLING_BINS * sizeof(sum) + sizeof(sampling_state));
+    sum *bins = static_cast<sum *>(cuda_scratch(b, work_sampling(static_cast<int>(n))));
+    sampling_state *on_card = reinterpret_cast<sampling_state *>(bins + n * SAMPLING_BINS);
     CUDA(cudaMemsetAsync(bins, 0, bytes, c->stream));
     const dim3 grid(blocks_for(logits.cols, SLICE), n);
     LAUNCH(survey, grid, THREADS, 0, c, rows, on_card);
     LAUNCH(weigh, grid, THREADS, 0, c, rows, on_card);
-    for (int i = 0; i < searches * CHOOSE_LEVELS; i++)
+    for (int i = 0; i < searches * SAMPLING_LEVELS; i++)
         LAUNCH(narrow, grid, THREADS, 0, c, rows, on_card, bins);
     LAUNCHED(b);
     CUDA(cudaMemcpyAsync(states, on_card, n * sizeof *states, cudaMemcpyDeviceToHost, c->stream));
@@ -381,18 +387,18 @@ static void choose_some(struct backend *b, struct tensor logits, const struct ch
         out[t] = result_of(states[t], &how[t]);
 }
 
-static void cuda_choose(struct backend *b, struct tensor logits, const struct choosing *how,
-                        struct choice *out)
+static void cuda_sample(struct backend *b, struct tensor logits, const struct sampler *how,
+                        struct sampled *out)
 {
-    if (logits.dtype != DT_F32 || logits.cols < 1 || logits.cols > 1 << CHOOSE_ID)
+    if (logits.dtype != DT_F32 || logits.cols < 1 || logits.cols > 1 << SAMPLING_ID)
         bug("a choice among %lld numbers of %s", (long long)logits.cols, dtype_name(logits.dtype));
     for (int64_t t = 0; t < logits.rows; t += MOST)
-        choose_some(
+        sample_rows(
             b, tensor_rows(logits, t, logits.rows - t < MOST ? logits.rows - t : static_cast<int64_t>(MOST)),
             how + t, out + t);
 }
 
-void choose_fill(struct ops *o)
+void sample_fill(struct ops *o)
 {
-    o->choose = cuda_choose;
+    o->sample = cuda_sample;
 }

@@ -1,4 +1,4 @@
-/* t_half.c - claims about states in f16 (ops/stochastic_round.h): what rounding by chance does, and that every kernel does it. */
+/* t_stochastic_round.c - claims about states in f16 (ops/stochastic_round.h): what rounding by chance does, and that every kernel does it. */
 #include "check.h"
 #include "lab.h"
 
@@ -108,22 +108,22 @@ static void steps(struct backend *b)
 {
     for (int i = 0; i < 30; i++) {
         int G = lab_between(1, 2), wide = i % 2 ? lab_between(0, 3) : 0;
-        lab_half_step(b,
-                      (struct lab_half){i % 3 ? DT_BF16 : DT_F32, lab_between(1, 4), G, G * lab_between(1, 3),
+        lab_stochastic_step(b,
+                      (struct lab_stochastic){i % 3 ? DT_BF16 : DT_F32, lab_between(1, 4), G, G * lab_between(1, 3),
                                         lab_between(1, 40), lab_between(1, 70), wide});
     }
-    lab_half_step(b, (struct lab_half){DT_BF16, 2, 1, 2, 80, 128, 0});
+    lab_stochastic_step(b, (struct lab_stochastic){DT_BF16, 2, 1, 2, 80, 128, 0});
 }
 
 static void scans(struct backend *b)
 {
     for (int i = 0; i < 15; i++) {
         int G = lab_between(1, 2);
-        lab_half_scan(b, (struct lab_half){i % 3 ? DT_BF16 : DT_F32, lab_between(1, 90), G,
+        lab_stochastic_scan(b, (struct lab_stochastic){i % 3 ? DT_BF16 : DT_F32, lab_between(1, 90), G,
                                            G * lab_between(1, 3), lab_between(1, 40), lab_between(1, 70),
                                            i % 2 ? lab_between(0, 3) : 0});
     }
-    lab_half_scan(b, (struct lab_half){DT_BF16, 130, 1, 2, 80, 128, 0});
+    lab_stochastic_scan(b, (struct lab_stochastic){DT_BF16, 130, 1, 2, 80, 128, 0});
 }
 
 static void t_steps(void **state)
@@ -147,9 +147,9 @@ static void numbers(struct backend *b)
                    0x1p-37f, -0x1p-38f};
     for (int i = 23; i < 61; i++)
         v[i] = (float)(lab_uniform(-2, 2) * ldexp(1, lab_between(-30, 16)));
-    lab_half_numbers(b, v, 61);
+    lab_stochastic_numbers(b, v, 61);
     v[7] = NAN;
-    lab_half_numbers(b, v, 8);
+    lab_stochastic_numbers(b, v, 8);
 }
 
 static void t_numbers(void **state)

@@ -1,12 +1,12 @@
-/* step.cu - a step that comes again and again, started with one launch: CUDA graphs.
+/* decode_graph.cu - a step that comes again and again, started with one launch: CUDA graphs.
  *
  * Decoding one token is some 300 small kernels, always the same ones; starting each costs the host and leaves a gap on
- * the card.  Between step_begin(key) and step_end the operations are therefore
+ * the card.  Between graph_begin(key) and graph_end the operations are therefore
  *
  *   the first time     run as always: libraries choose their kernels, working memory grows to its size
  *   the second time    recorded: the card runs nothing, their launches become the nodes of a graph
  *   from then on       compared: a launch is not made, but where its arguments or its grid are others than in the
- *                      record (lengths, addresses of states) they are put into the node; step_end starts the graph
+ *                      record (lengths, addresses of states) they are put into the node; graph_end starts the graph
  *
  * So operations need not know of steps, and what they compute does not depend on how it was started.  When a launch
  * is of another kernel than the record has in its place, what was only compared until then is launched from
@@ -44,7 +44,7 @@ enum { MOST_RECORDS = 64 };
 
 } // namespace
 
-struct steps {
+struct graphs {
     enum mode mode;
     size_t at; /* entry that comes next */
     uint64_t clock;
@@ -65,7 +65,7 @@ static void forget(record *r)
     r->entries.clear();
 }
 
-static record *find(struct steps *s, uint64_t key)
+static record *find(struct graphs *s, uint64_t key)
 {
     size_t oldest = 0;
     for (size_t i = 0; i < s->records.size(); i++) {
@@ -105,7 +105,7 @@ static void run(struct cuda *c, entry *e)
 /* The record does not fit: what it has been compared with so far runs now, the rest as it comes. */
 static void leave(struct cuda *c)
 {
-    struct steps *s = c->steps;
+    struct graphs *s = c->graphs;
     s->mode = WARMING;
     for (size_t i = 0; i < s->at; i++)
         run(c, &s->now->entries[i]);
@@ -125,7 +125,7 @@ static void note(struct cuda *c, entry e)
     if (status != cudaStreamCaptureStatusActive || n != 1)
         bug("the recording of a step was broken off");
     e.node = last[0];
-    c->steps->now->entries.push_back(std::move(e));
+    c->graphs->now->entries.push_back(std::move(e));
 }
 
 static bool same(dim3 a, dim3 b)
@@ -148,12 +148,12 @@ static void compare(struct cuda *c, entry *e, const entry &now)
     p.gridDim = e->grid, p.blockDim = e->block;
     p.sharedMemBytes = static_cast<unsigned>(e->shared);
     p.kernelParams = pointers(e, &room);
-    CUDA(cudaGraphExecKernelNodeSetParams(c->steps->now->exec, e->node, &p));
+    CUDA(cudaGraphExecKernelNodeSetParams(c->graphs->now->exec, e->node, &p));
 }
 
 void cuda_start(struct cuda *c, const struct launch *l)
 {
-    struct steps *s = c->steps;
+    struct graphs *s = c->graphs;
     if (s->mode == OUTSIDE || s->mode == WARMING) {
         CUDA(cudaLaunchKernel(l->kernel, l->grid, l->block, l->args, l->shared, c->stream));
         return;
@@ -176,7 +176,7 @@ void cuda_start(struct cuda *c, const struct launch *l)
 
 void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other)
 {
-    struct steps *s = c->steps;
+    struct graphs *s = c->graphs;
     const unsigned char *base = static_cast<const unsigned char *>(what);
     entry e = {nullptr, dim3(), dim3(), 0, {base, base + bytes}, {}, nullptr, other};
     if (s->mode == COMPARING) {
@@ -194,15 +194,15 @@ void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::functi
 
 bool cuda_recording(const struct cuda *c)
 {
-    return c->steps->mode == RECORDING || c->steps->mode == COMPARING;
+    return c->graphs->mode == RECORDING || c->graphs->mode == COMPARING;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------------------------- */
 
-static void step_begin(struct backend *b, uint64_t key)
+static void graph_begin(struct backend *b, uint64_t key)
 {
     struct cuda *c = cuda_of(b);
-    struct steps *s = c->steps;
+    struct graphs *s = c->graphs;
     if (s->mode != OUTSIDE)
         bug("a step within a step");
     s->now = find(s, key);
@@ -213,10 +213,10 @@ static void step_begin(struct backend *b, uint64_t key)
         CUDA(cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeRelaxed));
 }
 
-static void step_end(struct backend *b)
+static void graph_end(struct backend *b)
 {
     struct cuda *c = cuda_of(b);
-    struct steps *s = c->steps;
+    struct graphs *s = c->graphs;
     if (s->mode == OUTSIDE)
         bug("the end of a step that did not begin");
     if (s->mode == COMPARING && s->at < s->now->entries.size())
@@ -232,22 +232,22 @@ static void step_end(struct backend *b)
     LAUNCHED(b);
 }
 
-void steps_open(struct cuda *c)
+void graphs_open(struct cuda *c)
 {
-    c->steps = new steps();
+    c->graphs = new graphs();
 }
 
-void steps_close(struct cuda *c)
+void graphs_close(struct cuda *c)
 {
-    for (record *r : c->steps->records) {
+    for (record *r : c->graphs->records) {
         forget(r);
         delete r;
     }
-    delete c->steps;
+    delete c->graphs;
 }
 
-void step_fill(struct ops *o)
+void graph_fill(struct ops *o)
 {
-    o->step_begin = step_begin;
-    o->step_end = step_end;
+    o->graph_begin = graph_begin;
+    o->graph_end = graph_end;
 }
