@@ -13,7 +13,7 @@
 
 /* What tells one product from another. */
 static std::array<int64_t, 11> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
-                                           bool add)
+                                           enum accumulate mode)
 {
     int64_t scale = 0;
     memcpy(&scale, &factor, sizeof factor);
@@ -27,7 +27,7 @@ static std::array<int64_t, 11> product_key(struct tensor y, struct tensor x, str
             x.stride,
             w.stride,
             scale,
-            y.dtype * 2 + add};
+            y.dtype * 2 + mode};
 }
 
 #ifdef CUDA_EMULATED
@@ -43,7 +43,7 @@ static void whole_sixteens(struct tensor t)
 }
 
 /* A matrix product of the host's, in the place of the library's. */
-static void multiply(struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
+static void multiply(struct tensor y, struct tensor x, struct tensor w, float factor, enum accumulate mode)
 {
     for (int64_t t = 0; t < y.rows; t++)
         for (int64_t n = 0; n < y.cols; n++) {
@@ -53,18 +53,18 @@ static void multiply(struct tensor y, struct tensor x, struct tensor w, float fa
             for (int64_t k = 0; k < x.cols; k++)
                 sum += number(a[k]) * number(c[k]);
             WITH_TYPE(Y, y.dtype, Y *at = static_cast<Y *>(y.data) + t * y.stride + n;
-                      store(at, factor * sum + (add ? number(*at) : 0.0f)));
+                      store(at, factor * sum + (mode == ADD ? number(*at) : 0.0f)));
         }
 }
 
-void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
+void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, enum accumulate mode)
 {
-    const std::array<int64_t, 11> what = product_key(y, x, w, factor, add);
+    const std::array<int64_t, 11> what = product_key(y, x, w, factor, mode);
     whole_sixteens(y);
     whole_sixteens(x);
     whole_sixteens(w);
     cuda_also(cuda_of(b), what.data(), sizeof what,
-              [=] { emu::enqueue([=] { multiply(y, x, w, factor, add); }); });
+              [=] { emu::enqueue([=] { multiply(y, x, w, factor, mode); }); });
 }
 
 struct cublas *cublas_open()
@@ -249,9 +249,9 @@ static handle layout(struct cublas *c, struct tensor t)
 
 /* While a step is put together none is dropped: what it has compared so far may yet have to run. */
 static const struct plan *plan_for(struct backend *b, struct cublas *c, struct tensor y, struct tensor x,
-                                   struct tensor w, bool add)
+                                   struct tensor w, enum accumulate mode)
 {
-    const shape s = {y.rows, y.cols, x.cols, y.stride, x.stride, w.stride, y.dtype, add};
+    const shape s = {y.rows, y.cols, x.cols, y.stride, x.stride, w.stride, y.dtype, mode};
     auto known = c->plans.find(s);
     if (known != c->plans.end())
         return &known->second;
@@ -275,14 +275,14 @@ static const struct plan *plan_for(struct backend *b, struct cublas *c, struct t
     return &(c->plans[s] = p);
 }
 
-void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add)
+void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, enum accumulate mode)
 {
     struct cublas *&at = products_of(b)->cublas, *c = at ? at : (at = cublas_open());
-    const struct plan *p = plan_for(b, c, y, x, w, add);
-    const std::array<int64_t, 11> what = product_key(y, x, w, factor, add);
+    const struct plan *p = plan_for(b, c, y, x, w, mode);
+    const std::array<int64_t, 11> what = product_key(y, x, w, factor, mode);
     cudaStream_t stream = cuda_of(b)->stream;
     cuda_also(cuda_of(b), what.data(), sizeof what, [=] {
-        const float beta = add;
+        const float beta = mode == ADD ? 1.0f : 0.0f;
         check(c->f.Matmul(c->library, c->desc, &factor, w.data, p->w, x.data, p->x, &beta, y.data, p->y,
                           y.data, p->y, &p->algo, c->workspace, p->workspace, stream),
               "a product");

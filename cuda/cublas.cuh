@@ -8,7 +8,7 @@ struct cublas;
 
 /* y[T,N] = factor x[T,K] w[N,K]^T, or y += that; x and w bf16, y bf16 or f32, sums in f32.  Everything begins at
  * multiples of 16 bytes, and so do rows. */
-void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, bool add);
+void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, enum accumulate mode);
 
 struct cublas *cublas_open();
 void cublas_close(struct cublas *c);

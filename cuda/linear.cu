@@ -83,7 +83,7 @@ enum { THREADS = 256, EACH = 4 };
 /* y = epi(sums * scales + bias), or y += that; sums may be y itself. */
 template <class S, class Y>
 __global__ void finish(view<Y> y, view<const S> sums, const float *scales, const float *bias, int epi,
-                       int add)
+                       accumulate mode)
 {
     int64_t first = (int64_t)blockIdx.x * THREADS * EACH + threadIdx.x;
     for (int i = 0; i < EACH; i++) {
@@ -92,7 +92,7 @@ __global__ void finish(view<Y> y, view<const S> sums, const float *scales, const
             finish_sum(y.row(blockIdx.y) + c,
                        number(sums.row(blockIdx.y)[c]) * (scales ? scales[c] : 1.0f) +
                            (bias ? bias[c] : 0.0f),
-                       epi, add);
+                       epi, mode);
     }
 }
 
@@ -105,7 +105,7 @@ static void launch_finish(struct backend *b, const struct product &p, struct ten
         WITH_TYPE(S, s.dtype,
                   WITH_TYPE(Y, y.dtype,
                             LAUNCH((finish<S, Y>), grid, THREADS, 0, cuda_of(b), view_of<Y>(y),
-                                   view_of<const S>(s), scales, p.bias, (int)p.epi, p.add)));
+                                   view_of<const S>(s), scales, p.bias, (int)p.epi, p.mode)));
         LAUNCHED(b);
     }
 }
@@ -123,7 +123,7 @@ struct part {
 
 static bool needs_sums(const struct product &p, bool two, bool scales)
 {
-    bool square_later = p.epi == EPI_RELU2 && !p.add;
+    bool square_later = p.epi == EPI_RELU2 && p.mode == SET;
     return two || scales || p.bias || !(p.epi == EPI_NONE || square_later);
 }
 
@@ -138,9 +138,9 @@ static void through_sums(struct backend *b, const struct part &m)
         struct tensor sums = {m.sums, DT_F32, n, p.y.cols, width};
         p.y = tensor_rows(p.y, t, n);
         p.x = tensor_rows(p.x, t, n);
-        gemm(b, sums, p.x, m.w, m.scale, false);
+        gemm(b, sums, p.x, m.w, m.scale, SET);
         if (m.rest.data)
-            gemm(b, sums, p.x, m.rest, m.scale, true);
+            gemm(b, sums, p.x, m.rest, m.scale, ADD);
         launch_finish(b, p, sums, m.scales);
     }
 }
@@ -149,7 +149,7 @@ static void multiply_part(struct backend *b, const struct part &m)
 {
     if (needs_sums(m.p, m.rest.data != nullptr, m.scales != nullptr))
         return through_sums(b, m);
-    gemm(b, m.p.y, m.p.x, m.w, m.scale, m.p.add);
+    gemm(b, m.p.y, m.p.x, m.w, m.scale, m.p.mode);
     if (m.p.epi != EPI_NONE)
         launch_finish(b, m.p, m.p.y, nullptr);
 }
@@ -200,9 +200,9 @@ static bool suits_library(const struct product &p)
 }
 
 static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                        struct tensor bias, enum epilogue epi, int add)
+                        struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    struct product p = {y, x, w, static_cast<const float *>(bias.data), epi, add};
+    struct product p = {y, x, w, static_cast<const float *>(bias.data), epi, mode};
     if (y.rows != x.rows || y.cols != w->rows || x.cols != w->cols)
         bug("a product of %lldx%lld and %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);

@@ -10,7 +10,7 @@ struct product {
     const struct weight *w;
     const float *bias; /* or NULL */
     enum epilogue epi;
-    int add;
+    enum accumulate mode;
 };
 
 /* With kernels of our own, for any number of rows, types and strides. */

@@ -24,7 +24,7 @@ struct output {
 
 template <int FORMAT, int NT, bool ALIGNED>
 __global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf16> x, matrix<FORMAT> w,
-                                                        const float *bias, int epi, int add)
+                                                        const float *bias, int epi, accumulate mode)
 {
     SHARED(float, sums, WARPS * 8 * NT * TILE);
     int64_t first = (int64_t)blockIdx.y * 8 * NT, tile = blockIdx.x;
@@ -42,9 +42,9 @@ __global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf1
             continue;
         float v = sum_of_warps<NT>(sums, i) * w.scale(n) + (bias ? bias[n] : 0.0f);
         if (y.full)
-            finish_sum(static_cast<float *>(y.at) + t * y.stride + n, v, epi, add);
+            finish_sum(static_cast<float *>(y.at) + t * y.stride + n, v, epi, mode);
         else
-            finish_sum(static_cast<bf16 *>(y.at) + t * y.stride + n, v, epi, add);
+            finish_sum(static_cast<bf16 *>(y.at) + t * y.stride + n, v, epi, mode);
     }
 }
 
@@ -53,7 +53,7 @@ template <int FORMAT, int NT, bool ALIGNED> static void launch_few(struct backen
     const output y = {p.y.data, p.y.rows, p.y.cols, p.y.stride, p.y.dtype == DT_F32};
     dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
     LAUNCH((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), y, view_of<const bf16>(p.x),
-           matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.add);
+           matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.mode);
     LAUNCHED(b);
 }
 
@@ -91,7 +91,7 @@ static void choose_format(struct backend *b, const struct product &p)
 enum { PLAIN_ROWS = 8, PLAIN_WARPS = 4 };
 
 template <class X, class Y>
-__global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float *bias, int epi, int add)
+__global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float *bias, int epi, accumulate mode)
 {
     int lane = threadIdx.x % WARP, rows = (int)(y.rows - (int64_t)blockIdx.y * PLAIN_ROWS);
     int64_t n = (int64_t)blockIdx.x * PLAIN_WARPS + threadIdx.x / WARP,
@@ -110,7 +110,7 @@ __global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float
     for (int r = 0; r < PLAIN_ROWS; r++) {
         float v = warp_sum(sum[r]) * w.scale(n) + (bias ? bias[n] : 0.0f);
         if (r < rows && lane == 0)
-            finish_sum(y.row(first + r) + n, v, epi, add);
+            finish_sum(y.row(first + r) + n, v, epi, mode);
     }
 }
 
@@ -118,7 +118,7 @@ template <class X, class Y> static void launch_plain(struct backend *b, const st
 {
     dim3 grid(blocks_for(p.y.cols, PLAIN_WARPS), blocks_for(p.y.rows, PLAIN_ROWS));
     LAUNCH((plain_rows<X, Y>), grid, PLAIN_WARPS * WARP, 0, cuda_of(b), view_of<Y>(p.y),
-           view_of<const X>(p.x), any_matrix_of(p.w), p.bias, (int)p.epi, p.add);
+           view_of<const X>(p.x), any_matrix_of(p.w), p.bias, (int)p.epi, p.mode);
     LAUNCHED(b);
 }
 

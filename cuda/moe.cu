@@ -215,7 +215,7 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
                 continue;
             float v = sum_of_warps<NT>(sums, i) * w.scale(n);
             if (square)
-                finish_sum(static_cast<bf16 *>(out) + p * w.rows + n, v, EPI_RELU2, 0);
+                finish_sum(static_cast<bf16 *>(out) + p * w.rows + n, v, EPI_RELU2, SET);
             else
                 static_cast<float *>(out)[p * w.rows + n] = v;
         }
@@ -240,7 +240,7 @@ __global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, ch
             sum += number(from[k]) * w.number_at(n, k);
         sum = warp_sum(sum) * w.scale(n);
         if (threadIdx.x % WARP == 0 && square)
-            finish_sum(static_cast<X *>(out) + p * w.rows + n, sum, EPI_RELU2, 0);
+            finish_sum(static_cast<X *>(out) + p * w.rows + n, sum, EPI_RELU2, SET);
         else if (threadIdx.x % WARP == 0)
             static_cast<float *>(out)[p * w.rows + n] = sum;
     }

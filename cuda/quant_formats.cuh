@@ -343,7 +343,7 @@ template <int NT> __device__ __forceinline__ float sum_of_warps(const float *sum
 }
 
 /* What becomes of a sum (see ops.h), y's number being there already where it is added to. */
-template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int epi, int add)
+template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int epi, accumulate mode)
 {
     if (epi == EPI_RELU2) {
         v = rounded<Y>(v);
@@ -351,7 +351,7 @@ template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int
     } else if (epi == EPI_GELU) {
         v = 0.5f * v * (1.0f + erff(v * 0.70710678118654752f));
     }
-    store(y, add ? number(*y) + rounded<Y>(v) : v);
+    store(y, mode == ADD ? number(*y) + rounded<Y>(v) : v);
 }
 
 /* ---- one number --------------------------------------------------------------------------------------------- */

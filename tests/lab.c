@@ -114,7 +114,8 @@ double lab_linear(const struct lab *l)
     static const int rows[] = {1, 2, 3, 5, 13, 64, 200, 400};
     int T = rows[lab_between(0, 7)], N = lab_between(1, 150), K = lab_between(1, 200);
     enum epilogue epi = (enum epilogue)lab_between(0, 2);
-    int add = lab_between(0, 1), biased = lab_between(0, 1);
+    enum accumulate add = lab_between(0, 1) ? ADD : SET;
+    int biased = lab_between(0, 1);
     struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1), host = lab_make(l->mem, DT_F32, N, K, -1, 1);
     struct tensor bias = lab_make(l->mem, DT_F32, 1, N, -1, 1), none = {0};
     struct tensor want = lab_make(l->mem, lab_between(0, 3) ? l->act : DT_F32, T, N, -1, 1),

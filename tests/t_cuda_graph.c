@@ -77,7 +77,7 @@ static void extend(struct workers *c, int n, struct tensor *const caches, struct
         row[i] = tensor_rows(out[i], c->length[i], 1);
     }
     b->ops->linear(b, tensor_rows(c->scratch, 0, n), tensor_rows(c->u, 0, n), c->wide, (struct tensor){0},
-                   EPI_NONE, 0);
+                   EPI_NONE, SET);
     b->ops->scatter(b, row, tensor_rows(c->scratch, 0, n));
 }
 
@@ -86,9 +86,9 @@ static void work(struct workers *c, int n, const int32_t *ids, bool more)
     struct tensor none = {0}, k[MOST], v[MOST], h = tensor_rows(c->h, 0, n), u = tensor_rows(c->u, 0, n),
                   q = tensor_rows(c->q, 0, n), y = tensor_rows(c->y, 0, n);
     b->ops->embed(b, h, c->table, ids);
-    b->ops->linear(b, c->product, c->many, c->wide, none, EPI_NONE, 0);
+    b->ops->linear(b, c->product, c->many, c->wide, none, EPI_NONE, SET);
     b->ops->rmsnorm(b, u, h, c->norm, 1e-5f);
-    b->ops->linear(b, q, u, c->wide, none, EPI_NONE, 0);
+    b->ops->linear(b, q, u, c->wide, none, EPI_NONE, SET);
     extend(c, n, c->k, k);
     extend(c, n, c->v, v);
     /* one alone over one key, which needs less working memory than all, and always the same launches */
@@ -96,8 +96,8 @@ static void work(struct workers *c, int n, const int32_t *ids, bool more)
                   one_v = tensor_rows(v[0], 0, 1);
     b->ops->attend_batch(b, first, tensor_rows(q, 0, 1), &one_k, &one_v, 1, 1);
     b->ops->attend_batch(b, y, q, k, v, 1, 1);
-    b->ops->linear(b, tensor_rows(h, 0, 1), first, c->narrow, none, EPI_NONE, 1);
-    b->ops->linear(b, h, y, c->narrow, none, EPI_NONE, 1);
+    b->ops->linear(b, tensor_rows(h, 0, 1), first, c->narrow, none, EPI_NONE, ADD);
+    b->ops->linear(b, h, y, c->narrow, none, EPI_NONE, ADD);
     b->ops->scatter(b, c->last, h);
     if (more)
         b->ops->scatter(b, c->last, u);

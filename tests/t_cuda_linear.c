@@ -103,8 +103,8 @@ static double product(const struct lab *l, const struct shape *s)
     struct tensor X, Y, none = {0}, x = inside(&X, l->mem, l->act, s->T, s->K, s->skip),
                         have = inside(&Y, l->mem, s->out, s->T, s->N, s->skip);
     struct tensor bias = lab_make(l->mem, DT_F32, 1, s->N, -1, 1), want = lab_twin(l->mem, have);
-    l->ref->ops->linear(l->ref, want, x, wr, s->biased ? bias : none, s->epi, s->add);
-    l->fast->ops->linear(l->fast, have, x, wf, s->biased ? bias : none, s->epi, s->add);
+    l->ref->ops->linear(l->ref, want, x, wr, s->biased ? bias : none, s->epi, s->add ? ADD : SET);
+    l->fast->ops->linear(l->fast, have, x, wf, s->biased ? bias : none, s->epi, s->add ? ADD : SET);
     assert_true(edges_are_nan(Y, s->skip));
     bool rounded = s->add && s->out == DT_BF16;
     double off = lab_worst_within(have, want, rounded ? 0x1p-7 * (1 + lab_largest(want)) : 0);
@@ -242,7 +242,7 @@ static void t_rounding(void **state)
     struct lab l = lab_open(DT_BF16);
     for (int round = 0; round < 16; round++) {
         int64_t T = round % 4 == 3 ? 24 : lab_between(1, 16), N = 24, K = 104;
-        int add = T <= 16 && round % 2;
+        enum accumulate add = T <= 16 && round % 2 ? ADD : SET;
         enum epilogue epi = round / 2 % 2 ? EPI_RELU2 : EPI_NONE;
         struct tensor x = lab_make(l.mem, DT_BF16, T, K, 0, 0), host = lab_make(l.mem, DT_BF16, N, K, 0, 0);
         struct tensor want = lab_make(l.mem, DT_BF16, T, N, 0, 0), bias = lab_make(l.mem, DT_F32, 1, N, 0, 0),
@@ -272,10 +272,10 @@ static void same_bits(const struct lab *l, enum quant_format format, int64_t T, 
     struct weight *w = pack(l->fast, format, &m, l->act);
     struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1), none = {0},
                   all = lab_make(l->mem, DT_F32, T, 40, 0, 0), one = lab_make(l->mem, DT_F32, T, 40, 0, 0);
-    l->fast->ops->linear(l->fast, all, x, w, none, EPI_NONE, 0);
+    l->fast->ops->linear(l->fast, all, x, w, none, EPI_NONE, SET);
     for (int64_t t = 0, n = 1; t < T; t += n) {
         n = lab_between(1, 3) == 3 && T - t > 2 ? 3 : 1;
-        l->fast->ops->linear(l->fast, tensor_rows(one, t, n), tensor_rows(x, t, n), w, none, EPI_NONE, 0);
+        l->fast->ops->linear(l->fast, tensor_rows(one, t, n), tensor_rows(x, t, n), w, none, EPI_NONE, SET);
     }
     assert_memory_equal(all.data, one.data, (size_t)(T * 40) * sizeof(float));
     l->fast->ops->weight_free(l->fast, w);

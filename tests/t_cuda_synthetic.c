@@ -70,8 +70,8 @@ static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_
     struct tensor x = lab_make(gpu, DT_BF16, T, K, -1.7, 1.7), want = gpu->ops->alloc(gpu, DT_F32, T, N),
                   have = gpu->ops->alloc(gpu, DT_F32, T, N), none = {0};
     lab_poison(have);
-    ref->ops->linear(ref, want, x, a, none, EPI_NONE, 0);
-    gpu->ops->linear(gpu, have, x, b, none, EPI_NONE, 0);
+    ref->ops->linear(ref, want, x, a, none, EPI_NONE, SET);
+    gpu->ops->linear(gpu, have, x, b, none, EPI_NONE, SET);
     double diff = 0, size = 0;
     for (int64_t t = 0; t < T; t++)
         for (int64_t n = 0; n < N; n++) {

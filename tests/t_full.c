@@ -143,7 +143,7 @@ static void t_given_back(void **state)
     struct tensor host = {(void *)(uintptr_t)map.data, DT_BF16, N, K, K};
     for (int once = 0; once < 2; once++) {
         struct weight *w = b->ops->borrow(b, host, once);
-        b->ops->linear(b, y, x, w, none, EPI_NONE, 0);
+        b->ops->linear(b, y, x, w, none, EPI_NONE, SET);
         struct memory_use use = memory_use();
         b->ops->weight_free(b, w);
         check_note("%s: %.1f MB of files in memory", once ? "read once" : "kept", (double)use.file * 1e-6);

@@ -236,8 +236,8 @@ static void t_threads(void **state)
         struct tensor y1 = one->ops->alloc(one, DT_BF16, 300, 192), y3 = lab_twin(one, y1),
                       a1 = one->ops->alloc(one, DT_BF16, 300, 64), a3 = lab_twin(one, a1);
         struct weight *w = one->ops->pack(one, host, DT_BF16);
-        one->ops->linear(one, y1, x, w, none, EPI_GELU, 0);
-        three->ops->linear(three, y3, x, w, none, EPI_GELU, 0);
+        one->ops->linear(one, y1, x, w, none, EPI_GELU, SET);
+        three->ops->linear(three, y3, x, w, none, EPI_GELU, SET);
         assert_memory_equal(y1.data, y3.data, 300 * 192 * 2);
         one->ops->attend_tiles(one, a1, y1, 2, 1);
         three->ops->attend_tiles(three, a3, y1, 2, 1);
@@ -260,7 +260,7 @@ static void compare_borrowed(struct backend *b, enum dtype act, enum dtype kept)
                   borrowed = lab_twin(b, packed);
     struct weight *p = b->ops->pack(b, host, kept), *q = b->ops->borrow(b, host, false);
     enum epilogue epi = (enum epilogue)lab_between(0, 2);
-    int add = lab_between(0, 1);
+    enum accumulate add = lab_between(0, 1) ? ADD : SET;
     b->ops->linear(b, packed, x, p, bias, epi, add);
     b->ops->linear(b, borrowed, x, q, bias, epi, add);
     assert_memory_equal(packed.data, borrowed.data, (size_t)(T * N) * dtype_size(packed.dtype));
@@ -322,10 +322,10 @@ static void t_choice(void **state)
 static struct backend *right; /* that those below spoil */
 
 static void wrong_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                         struct tensor bias, enum epilogue epi, int add)
+                         struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
     (void)b;
-    right->ops->linear(right, y, x, w, bias, epi, add);
+    right->ops->linear(right, y, x, w, bias, epi, mode);
     for (int64_t r = 0; r < y.rows && x.rows > 16; r++) /* one of the kernels leaves out the last column */
         ((uint16_t *)y.data)[(r + 1) * y.stride - 1] = 0;
 }

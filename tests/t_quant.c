@@ -141,7 +141,8 @@ static double product(struct backend *ref, struct backend *fast, int which, enum
     static const int rows[] = {1, 2, 4, 5, 13, 64, 150, 240};
     int64_t T = rows[between(0, 7)], N = between(1, 150), K = between(1, 700);
     enum epilogue epi = (enum epilogue)between(0, 2);
-    int add = between(0, 1), biased = between(0, 1);
+    enum accumulate add = between(0, 1) ? ADD : SET;
+    int biased = between(0, 1);
     struct matrix m = make(which, N, K);
     struct weight *wr = pack(ref, format, &m.source), *wf = pack(fast, format, &m.source);
     struct tensor x = filled(ref, act, T, K), bias = filled(ref, DT_F32, 1, N), none = {0};
@@ -203,10 +204,10 @@ static void t_alone(void **state)
         struct tensor x = filled(one, round & 1 ? DT_BF16 : DT_F32, T, K), none = {0};
         struct tensor a = one->ops->alloc(one, DT_F32, T, N), b = one->ops->alloc(one, DT_F32, T, N),
                       c = one->ops->alloc(one, DT_F32, T, N);
-        one->ops->linear(one, a, x, w, none, EPI_NONE, 0);
-        two->ops->linear(two, b, x, v, none, EPI_NONE, 0);
+        one->ops->linear(one, a, x, w, none, EPI_NONE, SET);
+        two->ops->linear(two, b, x, v, none, EPI_NONE, SET);
         for (int64_t t = 0; t < T; t++)
-            two->ops->linear(two, tensor_rows(c, t, 1), tensor_rows(x, t, 1), v, none, EPI_NONE, 0);
+            two->ops->linear(two, tensor_rows(c, t, 1), tensor_rows(x, t, 1), v, none, EPI_NONE, SET);
         assert_memory_equal(a.data, b.data, (size_t)(T * N) * sizeof(float));
         assert_memory_equal(a.data, c.data, (size_t)(T * N) * sizeof(float));
         struct tensor *all[] = {&x, &a, &b, &c};
@@ -235,8 +236,8 @@ static void t_exact(void **state)
     struct weight *w = b->ops->pack(b, host, DT_BF16), *v = pack(b, QUANT_F8, &m.source);
     struct tensor x = filled(b, DT_BF16, T, K), y = b->ops->alloc(b, DT_F32, T, N),
                   z = b->ops->alloc(b, DT_F32, T, N);
-    b->ops->linear(b, y, x, w, none, EPI_NONE, 0);
-    b->ops->linear(b, z, x, v, none, EPI_NONE, 0);
+    b->ops->linear(b, y, x, w, none, EPI_NONE, SET);
+    b->ops->linear(b, z, x, v, none, EPI_NONE, SET);
     double most = 0, off = 0;
     for (int64_t i = 0; i < T * N; i++) {
         most = fmax(most, fabs(at(y, i / N, i % N)));
@@ -365,7 +366,7 @@ static double lost(enum quant_format format, const float *x, int64_t cols)
     double off = 0, all = 0;
     for (int64_t k = 0; k < cols; k++) {
         ((float *)unit.data)[k] = 1;
-        b->ops->linear(b, y, unit, w, none, EPI_NONE, 0);
+        b->ops->linear(b, y, unit, w, none, EPI_NONE, SET);
         ((float *)unit.data)[k] = 0;
         off += pow((double)x[k] - at(y, 0, 0), 2);
         all += pow((double)x[k], 2);

@@ -37,7 +37,8 @@ struct operation { /* unused tensors stay empty */
     struct tensor y, x, z, w, bias, state;
     struct weight *weight;
     enum epilogue epi;
-    int add, groups, heads, kv_heads;
+    enum accumulate mode;
+    int groups, heads, kv_heads;
     int64_t past;
     struct ssm_shape shape;
     struct ssm_const constants;
@@ -91,18 +92,18 @@ static void finish(struct operation *s, const char *model, const char *what, voi
 static void run_linear(void *arg)
 {
     struct operation *s = arg;
-    s->o->linear(s->b, s->y, s->x, s->weight, s->bias, s->epi, s->add);
+    s->o->linear(s->b, s->y, s->x, s->weight, s->bias, s->epi, s->mode);
 }
 
 static void linear(const struct bench *k, const char *model, const char *what, int64_t T, int64_t N,
-                   int64_t K, enum epilogue epi, int add)
+                   int64_t K, enum epilogue epi, enum accumulate mode)
 {
     struct operation s = begin(k);
     s.weight = s.o->make_synthetic_weight(s.b, QUANT_NONE, DT_BF16, N, K, &values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     s.epi = epi;
-    s.add = add;
+    s.mode = mode;
     if (epi == EPI_GELU)
         s.bias = filled(&s, DT_F32, 1, N);
     char name[64];
@@ -262,28 +263,28 @@ static void vision(const struct bench *k, const struct shapes *m)
 {
     int n = m->tile, w = m->vit_width;
     norm(k, m->name, "ViT layer norm", n, w, 1, run_layernorm);
-    linear(k, m->name, "ViT qkv", n, 3LL * w, w, EPI_NONE, 0);
+    linear(k, m->name, "ViT qkv", n, 3LL * w, w, EPI_NONE, SET);
     attend_tiles(k, m);
-    linear(k, m->name, "ViT proj", n, w, w, EPI_NONE, 1);
-    linear(k, m->name, "ViT fc1, GELU", n, m->vit_mlp, w, EPI_GELU, 0);
-    linear(k, m->name, "ViT fc2", n, w, m->vit_mlp, EPI_NONE, 1);
+    linear(k, m->name, "ViT proj", n, w, w, EPI_NONE, ADD);
+    linear(k, m->name, "ViT fc1, GELU", n, m->vit_mlp, w, EPI_GELU, SET);
+    linear(k, m->name, "ViT fc2", n, w, m->vit_mlp, EPI_NONE, ADD);
 }
 
 static void language(const struct bench *k, const struct shapes *m, int64_t T)
 {
     int64_t inner = (int64_t)m->heads * m->head_dim, bc = 2LL * m->groups * m->state;
     norm(k, m->name, "RMS norm", T, m->hidden, 1, run_rmsnorm);
-    linear(k, m->name, "Mamba in", T, 2 * inner + bc + m->heads, m->hidden, EPI_NONE, 0);
+    linear(k, m->name, "Mamba in", T, 2 * inner + bc + m->heads, m->hidden, EPI_NONE, SET);
     conv(k, m, T);
     ssm(k, m, T, DT_F32);
     ssm(k, m, T, DT_F16);
     norm(k, m->name, "gated norm", T, inner, m->groups, run_gated_norm);
-    linear(k, m->name, "Mamba out", T, m->hidden, inner, EPI_NONE, 1);
+    linear(k, m->name, "Mamba out", T, m->hidden, inner, EPI_NONE, ADD);
     attend(k, m, T, T == 1 ? m->context : 0);
-    linear(k, m->name, "MLP up", T, m->mlp, m->hidden, EPI_RELU2, 0);
-    linear(k, m->name, "MLP down", T, m->hidden, m->mlp, EPI_NONE, 1);
+    linear(k, m->name, "MLP up", T, m->mlp, m->hidden, EPI_RELU2, SET);
+    linear(k, m->name, "MLP down", T, m->hidden, m->mlp, EPI_NONE, ADD);
     if (T == 1)
-        linear(k, m->name, "head", 1, m->vocab, m->hidden, EPI_NONE, 0);
+        linear(k, m->name, "head", 1, m->vocab, m->hidden, EPI_NONE, SET);
 }
 
 static void quantized(const struct bench *k, const struct shapes *m)

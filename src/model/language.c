@@ -1,51 +1,21 @@
 /* language.c - see language.h for the equations. */
-#include "model/language.h"
+#include "model/layers.h"
 
 #include "base/flag.h"
 
-static const struct tensor no_bias = {0};
+/* ---- layers ------------------------------------------------------------------------------------- */
 
-/* ---- one piece of the prompt -------------------------------------------------------------------- */
-
-/* h += W_down . max(0, W_up . u)^2 */
+/* h = h + W_down . max(0, W_up . u)^2 */
 static void mlp_layer(struct language *m, const struct mlp_weights *w, int width, struct tensor h,
                       struct tensor u)
 {
-    struct backend *b = m->backend;
     struct tensor t = tensor_cols(tensor_rows(m->m, 0, h.rows), 0, width);
-    b->ops->linear(b, t, u, w->up, no_bias, EPI_RELU2, 0);
-    b->ops->linear(b, h, t, w->down, no_bias, EPI_NONE, 1);
+    project_relu2(m, t, w->up, u);
+    project_add(m, h, w->down, t);
 }
 
-/* The rows of h that belong to an image come from the projector. `first` is the index of h's row 0. */
-static void place_images(struct language *m, struct tensor h, int64_t first, const struct image_rows *images,
-                         int n_images)
-{
-    for (int i = 0; i < n_images; i++) {
-        int64_t begin = images[i].at, end = begin + images[i].rows.rows;
-        int64_t from = begin > first ? begin : first, to = end < first + h.rows ? end : first + h.rows;
-        if (from < to)
-            m->backend->ops->copy(m->backend, tensor_rows(h, from - first, to - from),
-                                  tensor_rows(images[i].rows, from - begin, to - from));
-    }
-}
-
-/* The last layer where tokens meet; of those behind it only rows that somebody will look at are computed. */
-static int last_mixer(const struct lm_config *c)
-{
-    int i = c->layers - 1;
-    while (i >= 0 && c->pattern[i] != LAYER_MAMBA && c->pattern[i] != LAYER_ATTENTION)
-        i--;
-    return i;
-}
-
-static struct tensor last_rows(struct tensor t, int64_t n)
-{
-    return tensor_rows(t, t.rows - n, n);
-}
-
-/* Layer i for the last rows of u that h has; a mixer learns from all of u. */
-static void run_layer(struct language *m, struct language_batch of, int i, struct tensor h, struct tensor u)
+/* h = h + mixer_i(u) */
+static void add_mixer(struct language *m, struct language_batch of, int i, struct tensor h, struct tensor u)
 {
     const struct layer_weights *w = &m->weights->layers[i];
     switch (m->config->pattern[i]) {
@@ -63,54 +33,100 @@ static void run_layer(struct language *m, struct language_batch of, int i, struc
     }
 }
 
-/* The last row of each session, behind the last norm: what logits are made of. */
+static void rmsnorm(struct language *m, struct tensor y, struct tensor x, struct tensor w)
+{
+    m->backend->ops->rmsnorm(m->backend, y, x, w, m->config->eps);
+}
+
+/* f = RMSNorm(h, norm_f) of the last row of each session, kept in its state: logits are computed from it. */
 static void keep_last(struct language *m, struct language_batch of, struct tensor h)
 {
-    struct backend *b = m->backend;
-    struct tensor last[LANGUAGE_ROWS];
-    h = last_rows(h,
-                  of.sessions); /* of one session all but the last row have gone through for others to see */
-    b->ops->rmsnorm(b, tensor_rows(m->u, 0, h.rows), h, m->weights->norm, m->config->eps);
+    struct tensor f = tensor_rows(m->u, 0, of.sessions), last[LANGUAGE_ROWS];
+    rmsnorm(m, f, last_rows(h, of.sessions), m->weights->norm);
     for (int i = 0; i < of.sessions; i++)
         last[i] = of.states[i]->now.last;
-    b->ops->scatter(b, last, tensor_rows(m->u, 0, h.rows));
+    m->backend->ops->scatter(m->backend, last, f);
 }
 
-static bool cancelled(const struct language *m)
+/* ---- one pass through the layers ------------------------------------------------------------------- */
+
+/* Which rows run through which layer, and when to stop. */
+struct pass {
+    struct language *m;
+    int64_t tokens; /* of each session */
+    int64_t wanted; /* last rows whose output is needed */
+    int last_mixer; /* the last layer that mixes tokens: later ones see the wanted rows only */
+    bool cancelled;
+    int i;              /* layer */
+    struct tensor in;   /* rows of h that layer i reads */
+    struct tensor h, u; /* rows it writes, and scratch for RMSNorm(in) */
+};
+
+static struct pass pass_start(struct language *m, struct language_batch of, struct tensor h, bool want_last)
 {
-    return flag_up(m->cancel) || flag_up(m->own);
+    struct pass p = {.m = m, .tokens = h.rows / of.sessions, .i = -1, .last_mixer = -1, .h = h};
+    p.wanted = want_last ? of.sessions : 0;
+    for (int i = 0; i < m->config->layers; i++)
+        if (m->config->pattern[i] == LAYER_MAMBA || m->config->pattern[i] == LAYER_ATTENTION)
+            p.last_mixer = i;
+    return p;
 }
 
-/* wanted: 1 where the row of the last token is looked at; else 0.  -1: cancelled between two layers. */
-static int run_layers(struct language *m, struct language_batch of, struct tensor h, int wanted)
+/* Moves on to the next layer.  false: no layer or no wanted row is left, or a prefill was cancelled. */
+static bool pass_next(struct pass *p)
 {
-    const struct lm_config *c = m->config;
-    struct backend *b = m->backend;
-    int mixer = last_mixer(c);
-    int64_t each = h.rows / of.sessions;
-    for (int i = 0; i < c->layers && h.rows > 0; i++) {
-        if (each > 1 && cancelled(m))
-            return -1;
-        bool all = m->watch || i < mixer;
-        struct tensor out = all ? h : last_rows(h, (int64_t)wanted * of.sessions);
-        struct tensor in = i > mixer ? out : h, u = tensor_rows(m->u, 0, in.rows);
-        b->ops->rmsnorm(b, u, in, m->weights->layers[i].norm, c->eps);
-        run_layer(m, of, i, out, u);
-        h = out;
-        if (m->watch)
-            m->watch(m->watch_arg, i, h);
+    struct language *m = p->m;
+    if (m->watch && p->i >= 0)
+        m->watch(m->watch_arg, p->i, p->h);
+    if (++p->i == m->config->layers || p->h.rows == 0)
+        return false;
+    p->cancelled = p->tokens > 1 && (flag_up(m->cancel) || flag_up(m->session_cancel));
+    if (p->cancelled)
+        return false;
+    p->in = p->h;
+    if (!m->watch && p->i >= p->last_mixer)
+        p->h = last_rows(p->h, p->wanted);
+    if (p->i > p->last_mixer)
+        p->in = p->h;
+    p->u = tensor_rows(m->u, 0, p->in.rows);
+    return true;
+}
+
+/* want_last: logits after the last token may be asked for.  -1: cancelled between two layers. */
+static int run_layers(struct language *m, struct language_batch of, struct tensor h, bool want_last)
+{
+    const struct layer_weights *w = m->weights->layers;
+    struct pass p = pass_start(m, of, h, want_last);
+    while (pass_next(&p)) {
+        rmsnorm(m, p.u, p.in, w[p.i].norm); /* u = RMSNorm(h, w_i) */
+        add_mixer(m, of, p.i, p.h, p.u);    /* h = h + mixer_i(u) */
     }
+    if (p.cancelled)
+        return -1;
     for (int i = 0; i < of.sessions; i++)
-        of.states[i]->length += each;
-    if (wanted)
-        keep_last(m, of, h);
+        of.states[i]->length += p.tokens;
+    if (want_last)
+        keep_last(m, of, p.h); /* f = RMSNorm(h, norm_f) */
     return 0;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------ */
+/* ---- prefill and decode ------------------------------------------------------------------------------ */
 
-/* By what steps are told apart: as many sessions, and as many of them with small states. */
-static uint64_t step_key(struct language_batch of)
+/* Copies projector rows over the rows of h at image positions.  `first`: index into ids of h's row 0. */
+static void place_images(struct language *m, struct tensor h, int64_t first, const struct image_rows *images,
+                         int n_images)
+{
+    for (int i = 0; i < n_images; i++) {
+        int64_t begin = images[i].at, end = begin + images[i].rows.rows;
+        int64_t from = begin > first ? begin : first, to = end < first + h.rows ? end : first + h.rows;
+        if (from < to)
+            m->backend->ops->copy(m->backend, tensor_rows(h, from - first, to - from),
+                                  tensor_rows(images[i].rows, from - begin, to - from));
+    }
+}
+
+/* Decode steps with equal keys run the same operations: as many sessions, and as many of them with f16 states. */
+static uint64_t graph_key(struct language_batch of)
 {
     uint64_t key = (uint64_t)of.sessions;
     for (int i = 0; i < of.sessions; i++)
@@ -118,21 +134,22 @@ static uint64_t step_key(struct language_batch of)
     return key;
 }
 
-/* One token of each of n sessions: the same operations each time. */
-static void run_step(struct language *m, struct language_batch of, const int32_t *ids)
+/* One token of each session, as a graph where the backend has them. */
+static void decode_step(struct language *m, struct language_batch of, const int32_t *ids)
 {
     struct backend *b = m->backend;
     struct tensor h = tensor_rows(m->h, 0, of.sessions);
-    bool again = b->ops->graph_begin && !m->watch;
-    if (again)
-        b->ops->graph_begin(b, step_key(of));
+    bool graph = b->ops->graph_begin && !m->watch;
+    if (graph)
+        b->ops->graph_begin(b, graph_key(of));
     b->ops->embed(b, h, m->weights->embed, ids);
-    run_layers(m, of, h, 1);
-    if (again)
+    run_layers(m, of, h, true);
+    if (graph)
         b->ops->graph_end(b);
 }
 
-/* One token alone goes another way than the last of many: where pieces end must not decide which. */
+/* A one-token chunk would take the decode path, which rounds differently: never let chunk boundaries produce one, or
+ * results would depend on where they fall. */
 int64_t language_chunk(const struct language *m, int64_t n)
 {
     int64_t chunk = m->config->ssm.chunk;
@@ -146,7 +163,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
 {
     state_reserve(s, m->config, m->backend, s->length + n);
     if (n == 1 && n_images == 0) {
-        run_step(m, (struct language_batch){&s, 1}, ids);
+        decode_step(m, (struct language_batch){&s, 1}, ids);
         return 0;
     }
     for (int64_t first = 0, rows; first < n; first += rows) {
@@ -164,11 +181,11 @@ void language_decode_batch(struct language *m, struct lm_state *const *s, int n,
 {
     for (int i = 0; i < n; i++)
         state_reserve(s[i], m->config, m->backend, s[i]->length + 1);
-    run_step(m, (struct language_batch){s, n}, ids);
+    decode_step(m, (struct language_batch){s, n}, ids);
 }
 
-/* Of n rows of logits as many as there is memory for: one at least. */
-static int logits_at_once(struct language *m, int n)
+/* Rows of logits that fit in memory at once, n at most and one at least. */
+static int logits_rows(struct language *m, int n)
 {
     const struct ops *ops = m->backend->ops;
     if (m->logits.rows < n) {
@@ -182,24 +199,18 @@ static int logits_at_once(struct language *m, int n)
     return n;
 }
 
-/* [n, V] on the backend, until the next call. */
-static struct tensor project(struct language *m, struct tensor last)
+/* logits = f . lm_headT: [n, V] on the backend, valid until the next call. */
+static struct tensor logits_of(struct language *m, struct lm_state *const *s, int n)
 {
-    struct backend *b = m->backend;
-    struct tensor y = tensor_rows(m->logits, 0, last.rows);
-    b->ops->linear(b, y, last, m->weights->head, no_bias, EPI_NONE, 0);
-    return y;
-}
-
-static struct tensor project_each(struct language *m, struct lm_state *const *s, int n)
-{
-    struct tensor last[LANGUAGE_ROWS], rows = tensor_rows(m->u, 0, n);
-    if (n == 1)
-        return project(m, s[0]->now.last);
-    for (int i = 0; i < n; i++)
-        last[i] = s[i]->now.last;
-    m->backend->ops->gather(m->backend, rows, last);
-    return project(m, rows);
+    struct tensor logits = tensor_rows(m->logits, 0, n), f = s[0]->now.last, last[LANGUAGE_ROWS];
+    if (n > 1) {
+        f = tensor_rows(m->u, 0, n);
+        for (int i = 0; i < n; i++)
+            last[i] = s[i]->now.last;
+        m->backend->ops->gather(m->backend, f, last);
+    }
+    project(m, logits, m->weights->head, f);
+    return logits;
 }
 
 static void to_host(struct language *m, float *logits, struct tensor row)
@@ -207,16 +218,16 @@ static void to_host(struct language *m, float *logits, struct tensor row)
     m->backend->ops->download(m->backend, (struct tensor){logits, DT_F32, 1, row.cols, row.cols}, row);
 }
 
-void language_logits(struct language *m, const struct lm_state *s, float *logits)
+void language_logits(struct language *m, struct lm_state *s, float *logits)
 {
-    to_host(m, logits, project(m, s->now.last));
+    to_host(m, logits, logits_of(m, &s, 1));
 }
 
 void language_logits_batch(struct language *m, struct lm_state *const *s, int n, float *const *logits)
 {
-    for (int first = 0, some = logits_at_once(m, n); first < n; first += some) {
+    for (int first = 0, some = logits_rows(m, n); first < n; first += some) {
         int k = n - first < some ? n - first : some;
-        struct tensor y = project_each(m, s + first, k);
+        struct tensor y = logits_of(m, s + first, k);
         for (int i = 0; i < k; i++)
             to_host(m, logits[first + i], tensor_rows(y, i, 1));
     }
@@ -225,9 +236,9 @@ void language_logits_batch(struct language *m, struct lm_state *const *s, int n,
 void language_sample_batch(struct language *m, struct lm_state *const *s, int n, int ids,
                            const struct sampler *how, struct sampled *out)
 {
-    for (int first = 0, some = logits_at_once(m, n); first < n; first += some) {
+    for (int first = 0, some = logits_rows(m, n); first < n; first += some) {
         int k = n - first < some ? n - first : some;
-        struct tensor y = project_each(m, s + first, k);
+        struct tensor y = logits_of(m, s + first, k);
         m->backend->ops->sample(m->backend, tensor_cols(y, 0, ids), how + first, out + first);
     }
 }

@@ -8,84 +8,101 @@
  *   out        = w * RMSNorm_G( y * SiLU(z) )         gate first, then the norm over each of G parts
  *   h          = h + W_out . out
  *
- * Many tokens at once go through the chunked form of the recurrence, which is the same mathematics with
- * matrix products; one token, of one session or of each of several, goes through the recurrence itself.  Both
- * start from the state before and leave the state after.  Where states are f16 each call rounds them by chance, with a
- * key of the layer and the position that they have reached: of nothing that differs between two ways to get there.
+ * Many tokens run through the chunked scan, the same mathematics with matrix products; one token, of one session
+ * or of each of several, runs through the recurrence.  Both start from the state and leave it updated.  States in
+ * f16 are rounded stochastically once in a call, with a key made of the layer and the position reached alone, so
+ * that every way to reach a position rounds alike.
  */
-#include "model/language.h"
+#include "model/layers.h"
 #include "ops/stochastic_round.h"
 
-/* What stands between the two projections; true if the norm has been done, too.  All states are of one type. */
-static bool mix_alike(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
-                      struct tensor z, struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+struct mixer { /* a layer between its projections; row views of the scratch */
+    struct language *m;
+    const struct mamba_weights *w;
+    struct language_batch of;
+    int layer;
+    struct tensor z, xbc, dt, v, y;
+};
+
+static struct mixer mixer_rows(const struct mixer *x, int64_t first, int64_t n)
 {
+    struct mixer part = *x;
+    struct tensor *const rows[] = {&part.z, &part.xbc, &part.dt, &part.v, &part.y};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *rows[i] = tensor_rows(*rows[i], first, n);
+    part.of = (struct language_batch){x->of.states + first, (int)n};
+    return part;
+}
+
+/* Sessions whose SSM states have one type.  true: the gated norm is done, too. */
+static bool mix_alike(const struct mixer *x)
+{
+    struct language *m = x->m;
+    const struct ops *ops = m->backend->ops;
+    const struct ssm_shape *shape = &m->config->ssm;
+    const struct mamba_weights *w = x->w;
     struct tensor *conv = m->slots[0], *ssm = m->slots[1];
-    for (int i = 0; i < of.sessions; i++) {
-        conv[i] = of.states[i]->now.conv[layer];
-        ssm[i] = of.states[i]->now.ssm[layer];
-        m->keys[i] = stochastic_key(of.states[i]->length + 1, layer);
+    for (int i = 0; i < x->of.sessions; i++) {
+        conv[i] = x->of.states[i]->now.conv[x->layer];
+        ssm[i] = x->of.states[i]->now.ssm[x->layer];
+        m->keys[i] = stochastic_key(x->of.states[i]->length + 1, x->layer);
     }
-    if (m->backend->ops->mamba_batch) {
-        m->backend->ops->mamba_batch(m->backend, y, z, xbc, dt,
-                                     &(struct mamba_batch){w->conv, w->conv_bias, w->norm, m->config->eps,
-                                                           conv, ssm, m->keys, &m->config->ssm,
-                                                           &w->constants});
+    if (ops->mamba_batch) {
+        const struct mamba_batch e = {w->conv, w->conv_bias, w->norm, m->config->eps, conv,
+                                      ssm,     m->keys,      shape,   &w->constants};
+        ops->mamba_batch(m->backend, x->y, x->z, x->xbc, x->dt, &e);
         return true;
     }
-    m->backend->ops->conv_batch(m->backend, v, xbc, w->conv, w->conv_bias, conv);
-    m->backend->ops->ssm_step_batch(m->backend, y, v, dt, ssm, m->keys, &m->config->ssm, &w->constants);
+    ops->conv_batch(m->backend, x->v, x->xbc, w->conv, w->conv_bias, conv);
+    ops->ssm_step_batch(m->backend, x->y, x->v, x->dt, ssm, m->keys, shape, &w->constants);
     return false;
 }
 
-static bool mix_each(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
-                     struct tensor z, struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+/* One token of each session. */
+static bool mix_batch(const struct mixer *x)
 {
     bool normed = false;
-    for (int i = 0, n; i < of.sessions; i += n) {
-        enum dtype type = of.states[i]->now.types.ssm;
-        for (n = 1; i + n < of.sessions && of.states[i + n]->now.types.ssm == type;)
+    struct lm_state *const *s = x->of.states;
+    for (int i = 0, n; i < x->of.sessions; i += n) {
+        for (n = 1; i + n < x->of.sessions && s[i + n]->now.types.ssm == s[i]->now.types.ssm;)
             n++;
-        normed = mix_alike(m, w, (struct language_batch){of.states + i, n}, layer, tensor_rows(z, i, n),
-                           tensor_rows(xbc, i, n), tensor_rows(dt, i, n), tensor_rows(v, i, n),
-                           tensor_rows(y, i, n));
+        struct mixer alike = mixer_rows(x, i, n);
+        normed = mix_alike(&alike);
     }
     return normed;
 }
 
-static void mix_batch(struct language *m, const struct mamba_weights *w, struct lm_state *state, int layer,
-                      struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+/* Many tokens of one session. */
+static void mix_tokens(const struct mixer *x)
 {
-    struct recurrent *s = &state->now;
-    m->backend->ops->conv_tokens(m->backend, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
-    m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer],
-                              stochastic_key(state->length + v.rows, layer), &m->config->ssm, &w->constants);
+    struct backend *b = x->m->backend;
+    struct lm_state *s = x->of.states[0];
+    b->ops->conv_tokens(b, x->v, x->xbc, x->w->conv, x->w->conv_bias, s->now.conv[x->layer]);
+    b->ops->ssm_scan(b, x->y, x->v, x->dt, s->now.ssm[x->layer],
+                     stochastic_key(s->length + x->v.rows, x->layer), &x->m->config->ssm, &x->w->constants);
 }
 
 void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
                  struct tensor h, struct tensor u)
 {
-    static const struct tensor no_bias = {0};
     const struct lm_config *c = m->config;
-    const struct ops *ops = m->backend->ops;
-    struct backend *b = m->backend;
     int64_t rows = u.rows, inner = config_inner(c), channels = config_conv_dim(c);
-    struct tensor p = tensor_rows(m->p, 0, rows), v = tensor_rows(m->v, 0, rows),
-                  y = tensor_rows(m->y, 0, rows);
-    struct tensor z = tensor_cols(p, 0, inner), xbc = tensor_cols(p, inner, channels),
-                  dt = tensor_cols(p, inner + channels, c->ssm.heads);
+    struct tensor p = tensor_rows(m->p, 0, rows);
+    struct mixer x = {m, w, of, layer, .v = tensor_rows(m->v, 0, rows), .y = tensor_rows(m->y, 0, rows)};
+    x.z = tensor_cols(p, 0, inner);
+    x.xbc = tensor_cols(p, inner, channels);
+    x.dt = tensor_cols(p, inner + channels, c->ssm.heads);
 
     bool normed = false;
-    ops->linear(b, p, u, w->in_proj, no_bias, EPI_NONE, 0);
+    project(m, p, w->in_proj, u);
     if (rows == of.sessions)
-        normed = mix_each(m, w, of, layer, z, xbc, dt, v, y);
+        normed = mix_batch(&x);
     else
-        mix_batch(m, w, of.states[0], layer, xbc, dt, v, y);
+        mix_tokens(&x);
     if (h.rows == 0)
         return;
-    y = tensor_rows(y, rows - h.rows, h.rows);
-    z = tensor_rows(z, rows - h.rows, h.rows);
+    struct tensor y = last_rows(x.y, h.rows), z = last_rows(x.z, h.rows);
     if (!normed)
-        ops->gated_norm(b, y, y, z, w->norm, c->ssm.groups, c->eps);
-    ops->linear(b, h, y, w->out_proj, no_bias, EPI_NONE, 1);
+        m->backend->ops->gated_norm(m->backend, y, y, z, w->norm, c->ssm.groups, c->eps);
+    project_add(m, h, w->out_proj, y);
 }

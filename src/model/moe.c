@@ -1,18 +1,16 @@
 /* moe.c - a mixture of experts (Nemotron 3), as one layer of the model.
  *
- *   s       = sigmoid( W_gate . u )                   in f32, whatever the run's type
- *   chosen  = the k experts with the largest s + bias, perhaps of the best groups only
+ *   s       = sigmoid( W_gate . u )                   router, in f32 whatever the run's type
+ *   chosen  = the k experts with the largest s + bias, of the best groups only where the config says so
  *   w       = s of the chosen, divided by their sum, times a factor: the bias takes no part
- *   x       = u, or W_narrow . u                      experts may read and write fewer channels
+ *   x       = u, or W_latent_down . u                 experts may read and write fewer channels
  *   y       = sum over the chosen of w Down . max(0, Up . x)^2
- *   h       = h + (y, or W_widen . y) + Down_s . max(0, Up_s . u)^2
+ *   h       = h + (y, or W_latent_up . y) + Down_s . max(0, Up_s . u)^2
  *
- * with the shared expert s, which every token goes through.  Of the weights a single token reads those of
- * the experts chosen; many tokens are brought together by expert.
+ * with the shared expert s, which every token runs through.  A single token reads the weights of the chosen
+ * experts only; many tokens are grouped by expert.
  */
-#include "model/language.h"
-
-static const struct tensor no_bias = {0};
+#include "model/layers.h"
 
 void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u)
 {
@@ -25,21 +23,21 @@ void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h,
                   weights = tensor_rows(s->weights, 0, rows);
     struct tensor x = u, y = tensor_rows(s->out, 0, rows), sum = y;
 
-    ops->linear(b, logits, u, w->gate, no_bias, EPI_NONE, 0);
+    project(m, logits, w->gate, u);
     ops->route(b, ids, weights, logits, w->bias, &c->route);
     if (c->latent) {
         x = tensor_rows(s->in, 0, rows);
-        ops->linear(b, x, u, w->latent_down, no_bias, EPI_NONE, 0);
+        project(m, x, w->latent_down, u);
     }
     ops->experts(b, y, x, ids, weights, &w->experts);
     if (c->latent) {
         sum = tensor_rows(s->sum, 0, rows);
-        ops->linear(b, sum, y, w->latent_up, no_bias, EPI_NONE, 0);
+        project(m, sum, w->latent_up, y);
     }
     if (c->shared) {
         struct tensor t = tensor_cols(tensor_rows(m->m, 0, rows), 0, c->shared);
-        ops->linear(b, t, u, w->shared.up, no_bias, EPI_RELU2, 0);
-        ops->linear(b, sum, t, w->shared.down, no_bias, EPI_NONE, 1);
+        project_relu2(m, t, w->shared.up, u);
+        project_add(m, sum, w->shared.down, t);
     }
     ops->add(b, h, sum);
 }

@@ -41,7 +41,7 @@ static void embed_tiles(struct vision *v, int tiles)
         if (skip)
             b->ops->copy(b, tensor_rows(v->x, t * n, skip), w->prefix);
         b->ops->copy(b, x, v->position);
-        b->ops->linear(b, x, tensor_rows(v->patches, t * count, count), w->embedder, no_bias, EPI_NONE, 1);
+        b->ops->linear(b, x, tensor_rows(v->patches, t * count, count), w->embedder, no_bias, EPI_NONE, ADD);
     }
 }
 
@@ -55,13 +55,13 @@ static void run_block(struct vision *v, const struct vit_block *w, int tiles)
     struct tensor qkv = tensor_rows(v->qkv, 0, rows), m = tensor_rows(v->m, 0, rows);
 
     ops->layernorm(b, u, x, w->norm1, w->norm1_bias, norm_eps);
-    ops->linear(b, qkv, u, w->qkv, w->qkv_bias, EPI_NONE, 0);
+    ops->linear(b, qkv, u, w->qkv, w->qkv_bias, EPI_NONE, SET);
     ops->attend_tiles(b, a, qkv, v->config->vit.heads, tiles);
-    ops->linear(b, x, a, w->proj, w->proj_bias, EPI_NONE, 1);
+    ops->linear(b, x, a, w->proj, w->proj_bias, EPI_NONE, ADD);
 
     ops->layernorm(b, u, x, w->norm2, w->norm2_bias, norm_eps);
-    ops->linear(b, m, u, w->fc1, w->fc1_bias, EPI_GELU, 0);
-    ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, 1);
+    ops->linear(b, m, u, w->fc1, w->fc1_bias, EPI_GELU, SET);
+    ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, ADD);
 }
 
 /* The tower's output without its prefix. */
@@ -87,8 +87,8 @@ static void project_tiles(struct vision *v, int tiles)
     for (int t = 0; t < tiles; t++)
         ops->pixel_shuffle(b, tensor_rows(v->s, t * tokens, tokens), features(v, t), v->patch_cols);
     ops->rmsnorm(b, s, s, w->norm, projector_eps);
-    ops->linear(b, p, s, w->up, no_bias, EPI_RELU2, 0);
-    ops->linear(b, tensor_rows(v->rows, 0, tiles * tokens), p, w->down, no_bias, EPI_NONE, 0);
+    ops->linear(b, p, s, w->up, no_bias, EPI_RELU2, SET);
+    ops->linear(b, tensor_rows(v->rows, 0, tiles * tokens), p, w->down, no_bias, EPI_NONE, SET);
 }
 
 static void watch(const struct vision *v, int block, int tiles)

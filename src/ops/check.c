@@ -60,7 +60,7 @@ static void product(struct side *s, int rows)
     for (int64_t i = 0; i < host.rows * host.cols; i++)
         ((float *)host.data)[i] = number((uint64_t)1 << 32 | (uint64_t)i);
     struct weight *w = b->ops->pack(b, host, DT_BF16);
-    b->ops->linear(b, y, x, w, (struct tensor){0}, EPI_NONE, 0);
+    b->ops->linear(b, y, x, w, (struct tensor){0}, EPI_NONE, SET);
     keep(s, y);
     b->ops->weight_free(b, w);
     drop(b, 2, (struct tensor *const[]){&x, &y});

@@ -392,9 +392,9 @@ static void bytes_chunk(struct bytes *p)
 }
 
 static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                         struct tensor bias, enum epilogue epi, int add)
+                         struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    struct bytes p = {.s = quantized_begin(b, y, w, bias, epi, add)};
+    struct bytes p = {.s = quantized_begin(b, y, w, bias, epi, mode)};
     p.words = p.s.pairs / 2;
     int64_t chunk = ceil_div(SMALL_CHUNK / WORD / p.s.pairs, BYTES_STRIP) * BYTES_STRIP;
     for (int64_t r = 0; r < x.rows; r += chunk) {
@@ -409,10 +409,10 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
 /* ---- any matrix ------------------------------------------------------------------------------------------------- */
 
 static void any_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                       struct tensor bias, enum epilogue epi, int add)
+                       struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
     if (w->format == QUANT_NONE) {
-        fast_linear(b, y, x, w, bias, epi, add);
+        fast_linear(b, y, x, w, bias, epi, mode);
         return;
     }
     if (x.cols != w->cols || y.cols != w->rows || x.rows != y.rows)
@@ -420,11 +420,11 @@ static void any_linear(struct backend *b, struct tensor y, struct tensor x, cons
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
 #ifdef DOT_BYTES
     if (in_words(w->format) && x.dtype == DT_BF16 && x.cols <= BYTES_MAX) {
-        bytes_linear(b, y, x, w, bias, epi, add);
+        bytes_linear(b, y, x, w, bias, epi, mode);
         return;
     }
 #endif
-    quantized_linear(b, y, x, w, bias, epi, add);
+    quantized_linear(b, y, x, w, bias, epi, mode);
 }
 
 #endif

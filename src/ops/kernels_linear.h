@@ -393,13 +393,13 @@ static void run_chunk(struct linear *p)
 }
 
 static void fast_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                        struct tensor bias, enum epilogue epi, int add)
+                        struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
     if (x.cols != w->cols || y.cols != w->rows || x.rows != y.rows)
         bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
     const bool bf16 = w->plain.dtype == DT_BF16;
-    struct linear p = {.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
+    struct linear p = {.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = mode == ADD};
     p.bf16 = y.dtype == DT_BF16;
     p.kind = !bf16 ? F32 : HAS_DOT && x.dtype == DT_BF16 ? PAIR : WIDE;
     p.words = p.kind == WIDE ? 2 * w->words : w->words;

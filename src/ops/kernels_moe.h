@@ -113,8 +113,8 @@ static void run_expert(struct moe *m, int e)
         in = m->x;
     else
         fast_embed(m->b, in, m->x, g.rows);
-    any_linear(m->b, inner, in, m->e->up[e], none, EPI_RELU2, 0);
-    any_linear(m->b, tensor_rows(m->out, 0, n), inner, m->e->down[e], none, EPI_NONE, 0);
+    any_linear(m->b, inner, in, m->e->up[e], none, EPI_RELU2, SET);
+    any_linear(m->b, tensor_rows(m->out, 0, n), inner, m->e->down[e], none, EPI_NONE, SET);
     pool_for(m->b->pool, n, 1 + SMALL_ROWS / (m->y.cols + 1), give_back_range, &g);
 }
 

@@ -501,19 +501,19 @@ static void quantized_chunk(struct small *p)
 }
 
 static struct small quantized_begin(struct backend *b, struct tensor y, const struct weight *w,
-                                    struct tensor bias, enum epilogue epi, int add)
+                                    struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
     struct small p = {.w = w, .shape = quant_panels(w->format, w->rows, w->cols, NR)};
-    p.out = (struct linear){.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
+    p.out = (struct linear){.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = mode == ADD};
     p.out.bf16 = y.dtype == DT_BF16;
     p.pairs = p.shape.lines / (p.shape.packed4 ? 1 : 2);
     return p;
 }
 
 static void quantized_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                             struct tensor bias, enum epilogue epi, int add)
+                             struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    struct small p = quantized_begin(b, y, w, bias, epi, add);
+    struct small p = quantized_begin(b, y, w, bias, epi, mode);
     p.dot = HAS_DOT && x.dtype == DT_BF16 && !in_words(w->format);
     if (p.shape.packed4) {
         p.even = table_of(w->format, 16);

@@ -46,6 +46,9 @@ void tensor_convert(struct tensor dst, struct tensor src);
 /* A weight matrix [N, K] in whatever form the backend multiplies fastest. */
 struct weight;
 
+/* What an operation does with y: replaces it, or adds to it. */
+enum accumulate { SET, ADD };
+
 enum epilogue {
     EPI_NONE,
     EPI_RELU2, /* max(0, v)^2, after rounding v to the activation type */
@@ -218,7 +221,7 @@ struct ops {
     /* y[T,N] = epi(x[T,K] . W[N,K]^T + bias[N]);  with add != 0: y += that (y is input too).
      * bias is a f32 vector or has data NULL.  y may be f32 while x is bf16 (logits). */
     void (*linear)(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                   struct tensor bias, enum epilogue epi, int add);
+                   struct tensor bias, enum epilogue epi, enum accumulate mode);
 
     /* y = w * x * rsqrt(mean(x^2) + eps) per row; w f32 [1,D].  y may be x. */
     void (*rmsnorm)(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float eps);

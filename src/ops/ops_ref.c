@@ -60,7 +60,7 @@ static float epilogue(struct tensor y, float v, enum epilogue epi)
 
 /* y[t,n] (+)= epi( sum_k x[t,k] W[n,k] + bias[n] ) */
 static void ref_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                       struct tensor bias, enum epilogue epi, int add)
+                       struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
     (void)b;
     for (int64_t t = 0; t < y.rows; t++) {
@@ -71,7 +71,7 @@ static void ref_linear(struct backend *b, struct tensor y, struct tensor x, cons
             if (bias.data)
                 sum += get(bias, 0, n);
             float v = epilogue(y, sum, epi);
-            put(y, t, n, add ? get(y, t, n) + rounded(y, v) : v);
+            put(y, t, n, mode == ADD ? get(y, t, n) + rounded(y, v) : v);
         }
     }
     cpu_weight_read(w);

@@ -1,0 +1,42 @@
+/* layers.h - the mixers of the language model, and the products they are written with; private to src/model. */
+#ifndef HOLORUN_MODEL_LAYERS_H
+#define HOLORUN_MODEL_LAYERS_H
+
+#include "model/language.h"
+
+static const struct tensor no_bias = {0};
+
+/* y = W x */
+static inline void project(struct language *m, struct tensor y, const struct weight *w, struct tensor x)
+{
+    m->backend->ops->linear(m->backend, y, x, w, no_bias, EPI_NONE, SET);
+}
+
+/* h = h + W x */
+static inline void project_add(struct language *m, struct tensor h, const struct weight *w, struct tensor x)
+{
+    m->backend->ops->linear(m->backend, h, x, w, no_bias, EPI_NONE, ADD);
+}
+
+/* y = max(0, W x)^2 */
+static inline void project_relu2(struct language *m, struct tensor y, const struct weight *w, struct tensor x)
+{
+    m->backend->ops->linear(m->backend, y, x, w, no_bias, EPI_RELU2, SET);
+}
+
+static inline struct tensor last_rows(struct tensor t, int64_t n)
+{
+    return tensor_rows(t, t.rows - n, n);
+}
+
+/* h = h + mixer(u).  h holds the last rows of those in u: the only ones later layers need. */
+void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
+                 struct tensor h, struct tensor u);
+void attention_layer(struct language *m, const struct attention_weights *w, struct language_batch of,
+                     int layer, struct tensor h, struct tensor u);
+void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h, struct tensor u);
+
+void moe_init(struct language *m);
+void moe_free(struct language *m);
+
+#endif
