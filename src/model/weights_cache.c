@@ -294,11 +294,6 @@ struct weight_cache *weight_cache_open(const char *dir, const struct safetensors
     return c;
 }
 
-bool weight_cache_mapped(const struct weight_cache *c)
-{
-    return c && c->found;
-}
-
 void weight_cache_close(struct weight_cache *c)
 {
     if (!c)

@@ -26,7 +26,6 @@ struct weight_cache;
 /* identity: of the model, in whatever way; the files' times and sizes are added here. */
 struct weight_cache *weight_cache_open(const char *dir, const struct safetensors *s, uint64_t identity,
                                        enum weight_storage numbers, const char *layout);
-bool weight_cache_mapped(const struct weight_cache *c); /* matrices are found in it */
 
 /* NULL when it is not there; else memory that is valid until weight_cache_close. */
 void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_format format,

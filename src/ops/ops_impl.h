@@ -32,9 +32,6 @@ void cpu_weight_read(const struct weight *w);
 enum { SHARED_SCRATCH = -1, OUTER_SCRATCH = -2 };
 void *cpu_scratch(struct backend *b, int thread, size_t bytes);
 
-/* W[n, k] of a weight of the reference, whatever its form; and its forms of small numbers, row by row. */
-float ref_number(const struct weight *w, int64_t n, int64_t k);
-void ops_ref_quant_fill(struct ops *o);
 void ops_synthetic_fill(struct ops *o);
 void ops_kv8_fill(struct ops *o);
 

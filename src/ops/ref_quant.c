@@ -1,10 +1,8 @@
-/* quant_rows.c - small numbers as the reference keeps them: row after row, a byte for each code.
+/* ref_quant.c - small numbers as the reference keeps them: row after row, a byte for each code.
  *
  *     codes [N][K], group scales [N][K / G] rounded up, scales [N]; each part begins on a multiple of 64 bytes
  */
-#include "ops/ops_impl.h"
-
-#include <string.h>
+#include "ops/ref.h"
 
 struct places { /* of the parts, in bytes */
     size_t groups, scales, end;
@@ -73,7 +71,7 @@ float ref_number(const struct weight *w, int64_t n, int64_t k)
     return v * w->scales[n];
 }
 
-void ops_ref_quant_fill(struct ops *o)
+void ref_quant_fill(struct ops *o)
 {
     o->quant_layout = "rows 1";
     o->quant_bytes = rows_bytes;

@@ -1,0 +1,68 @@
+/* ref.h - what the files of the scalar reference share; private to src/ops.
+ *
+ *   ops_ref.c     products, norms, images, the table
+ *   ref_mamba.c   convolution and state space
+ *   ref_attend.c  attention
+ *   ref_moe.c     router and experts
+ *   ref_quant.c   quantized matrices, row by row
+ *
+ * Values are read into f32 whatever their storage, sums run in f32 (f64 where a long sum would drown the
+ * comparison), and each result is rounded once when it is stored.
+ */
+#ifndef HOLORUN_OPS_REF_H
+#define HOLORUN_OPS_REF_H
+
+#include "ops/ops_impl.h"
+
+#include <math.h>
+#include <string.h>
+
+static inline float get(struct tensor t, int64_t r, int64_t c)
+{
+    int64_t i = r * t.stride + c;
+    return t.dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)t.data)[i]) : ((const float *)t.data)[i];
+}
+
+static inline void put(struct tensor t, int64_t r, int64_t c, float v)
+{
+    int64_t i = r * t.stride + c;
+    if (t.dtype == DT_BF16)
+        ((uint16_t *)t.data)[i] = bf16_from_f32(v);
+    else
+        ((float *)t.data)[i] = v;
+}
+
+/* The value v has once it is stored in a tensor like t. */
+static inline float rounded(struct tensor t, float v)
+{
+    return t.dtype == DT_BF16 ? bf16_to_f32(bf16_from_f32(v)) : v;
+}
+
+static inline float silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
+static inline float epilogue(struct tensor y, float v, enum epilogue epi)
+{
+    switch (epi) {
+    case EPI_RELU2:
+        v = rounded(y, v);
+        return v > 0 ? v * v : 0;
+    case EPI_GELU:
+        return 0.5f * v * (1.0f + erff(v * 0.70710678118654752f));
+    default:
+        return v;
+    }
+}
+
+/* W[n, k] of a reference weight of any format. */
+float ref_number(const struct weight *w, int64_t n, int64_t k);
+
+/* Each file fills in its operations. */
+void ref_mamba_fill(struct ops *o);
+void ref_attend_fill(struct ops *o);
+void ref_moe_fill(struct ops *o);
+void ref_quant_fill(struct ops *o);
+
+#endif

@@ -1,0 +1,104 @@
+/* ref_moe.c - the scalar reference of a mixture of experts. */
+#include "ops/ref.h"
+
+/* Index of the largest of n values, among equals the first. */
+static int largest(const float *v, int n)
+{
+    int best = 0;
+    for (int i = 1; i < n; i++)
+        if (v[i] > v[best])
+            best = i;
+    return best;
+}
+
+/* The groups that stay are those with the largest sum of their two best; the others become -inf. */
+static void drop_groups(float *choice, float *sums, const struct route_shape *s)
+{
+    int size = s->experts / s->groups;
+    for (int g = 0; g < s->groups; g++) {
+        float *v = choice + (ptrdiff_t)g * size, first = -INFINITY, second = -INFINITY;
+        for (int i = 0; i < size; i++) {
+            second = v[i] > first ? first : v[i] > second ? v[i] : second;
+            first = v[i] > first ? v[i] : first;
+        }
+        sums[g] = first + second;
+    }
+    for (int i = 0; i < s->groups_kept; i++)
+        sums[largest(sums, s->groups)] = -INFINITY;
+    for (int g = 0; g < s->groups; g++)
+        for (int i = 0; sums[g] > -INFINITY && i < size; i++)
+            choice[(ptrdiff_t)g * size + i] = -INFINITY;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+static void ref_route(struct backend *b, struct tensor ids, struct tensor weights, struct tensor logits,
+                      struct tensor bias, const struct route_shape *s)
+{
+    (void)b;
+    float *choice = xmalloc((unsigned long)s->experts * 3, sizeof *choice), *score = choice + s->experts,
+          *sums = score + s->experts;
+    for (int64_t t = 0; t < logits.rows; t++) {
+        int32_t *id = (int32_t *)ids.data + t * ids.stride;
+        float total = 0;
+        for (int e = 0; e < s->experts; e++) {
+            score[e] = 1.0f / (1.0f + expf(-get(logits, t, e)));
+            choice[e] = score[e] + get(bias, 0, e);
+            if (isnan(choice[e]))
+                choice[e] = -1e30f; /* a choice is always of different experts */
+        }
+        if (s->groups > 1)
+            drop_groups(choice, sums, s);
+        for (int j = 0; j < s->chosen; j++) {
+            id[j] = largest(choice, s->experts);
+            choice[id[j]] = -INFINITY;
+        }
+        qsort(id, (size_t)s->chosen, sizeof *id, compare_ids);
+        for (int j = 0; j < s->chosen; j++)
+            total += score[id[j]];
+        for (int j = 0; j < s->chosen; j++)
+            put(weights, t, j, score[id[j]] / (s->normalise ? total + 1e-20f : 1.0f) * s->scale);
+    }
+    free(choice);
+}
+
+static void ref_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
+                        struct tensor weights, const struct experts *e)
+{
+    (void)b;
+    int64_t width = e->up[0]->rows;
+    float *inner = xmalloc((unsigned long)width, sizeof *inner);
+    float *sum = xmalloc((unsigned long)y.cols, sizeof *sum);
+    for (int64_t t = 0; t < x.rows; t++) {
+        memset(sum, 0, (size_t)y.cols * sizeof *sum);
+        for (int64_t j = 0; j < ids.cols; j++) {
+            int32_t id = ((const int32_t *)ids.data)[t * ids.stride + j];
+            const struct weight *up = e->up[id], *down = e->down[id];
+            for (int64_t m = 0; m < width; m++) {
+                float v = 0;
+                for (int64_t k = 0; k < x.cols; k++)
+                    v += get(x, t, k) * ref_number(up, m, k);
+                inner[m] = rounded(x, epilogue(x, v, EPI_RELU2));
+            }
+            for (int64_t n = 0; n < y.cols; n++) {
+                float v = 0;
+                for (int64_t m = 0; m < width; m++)
+                    v += inner[m] * ref_number(down, n, m);
+                sum[n] += get(weights, t, j) * v;
+            }
+        }
+        for (int64_t n = 0; n < y.cols; n++)
+            put(y, t, n, sum[n]);
+    }
+    free(inner);
+    free(sum);
+}
+
+void ref_moe_fill(struct ops *o)
+{
+    o->route = ref_route;
+    o->experts = ref_experts;
+}
