@@ -234,7 +234,7 @@ static struct grammar *answer(struct engine *g)
     return made;
 }
 
-static struct generated reply(struct engine *g, const struct sampler *p, bool with_grammar)
+static struct generated reply(struct engine *g, const struct sampling *p, bool with_grammar)
 {
     struct err e = ERR_INIT;
     struct session *s = session_new(g, 7);
@@ -252,7 +252,7 @@ static struct generated reply(struct engine *g, const struct sampler *p, bool wi
 static void t_generate(void **state)
 {
     (void)state;
-    static const struct sampler ways[] = {{0, 1, 12}, {1, 1, 12}, {0.8f, 0.9f, 12}};
+    static const struct sampling ways[] = {{0, 1, 12}, {1, 1, 12}, {0.8f, 0.9f, 12}};
     struct engine *cpu = tiny_open_on(&tiny, "cpu", "ref", true),
                   *gpu = tiny_open_on(&tiny, "cuda", NULL, true);
     for (int k = 0; k < 6; k++) {

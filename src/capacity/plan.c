@@ -262,8 +262,8 @@ static void count_work(struct plan *p, const struct model_config *c, struct coun
             lists += 2 * work_tensor((size_t)moe->route.experts * 2 * sizeof(void *));
         if (lm->pattern[i] == LAYER_ATTENTION) {
             int64_t each = (int64_t)lm->q_heads * (lm->head_dim + 2);
-            size_t one = work_attend(1, WORK_PIECES, each).all,
-                   most = work_attend(LANGUAGE_ROWS, (int64_t)LANGUAGE_ROWS * WORK_PIECES, each).all;
+            size_t one = work_attend(1, WORK_SPLITS, each).all,
+                   most = work_attend(LANGUAGE_ROWS, (int64_t)LANGUAGE_ROWS * WORK_SPLITS, each).all;
             most = most < k->gpu->pieces ? most : k->gpu->pieces;
             count_scratch(k, most > one ? most : one);
         }

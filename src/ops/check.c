@@ -1,8 +1,8 @@
-/* check.c - whether a backend computes what the reference computes.
+/* check.c - compares a backend with the scalar reference.
  *
- * Kernels for a GPU may meet a card, a driver or a compiler they were never tried with.  Before somebody's mouse is
- * moved by what comes out, one small case of each kind of operation is done on both sides, with the sizes of a head
- * of the published models, so that the fast kernels are the ones that run.
+ * GPU kernels may meet a card, a driver or a compiler they were never tried with.  Before a result moves
+ * a mouse, one small case of each kind of operation runs on both sides, with the head sizes of the
+ * published models, so that the fast kernels run.
  */
 #include "ops/ops_impl.h"
 
@@ -12,7 +12,7 @@ enum { ROWS = 3, MANY = 24, D = 128, HEADS = 2, P = 64, N = 128, GROUPS = 1, TAP
 
 struct side {
     struct backend *b;
-    struct tensor out; /* f32 on the host, of the last operation */
+    struct tensor out; /* f32 on the host: result of the last operation */
 };
 
 static float number(uint64_t i)
@@ -27,9 +27,9 @@ static struct tensor host_tensor(enum dtype type, int64_t rows, int64_t cols)
     return (struct tensor){xcalloc((unsigned long)(rows * cols), dtype_size(type)), type, rows, cols, cols};
 }
 
-/* The same numbers on every backend, from -scale to scale. */
-static struct tensor made(struct backend *b, enum dtype type, int64_t rows, int64_t cols, uint64_t seed,
-                          float scale)
+/* The same values on every backend, in [-scale, scale). */
+static struct tensor random_tensor(struct backend *b, enum dtype type, int64_t rows, int64_t cols,
+                                   uint64_t seed, float scale)
 {
     struct tensor host = host_tensor(DT_F32, rows, cols), t = b->ops->alloc(b, type, rows, cols);
     for (int64_t i = 0; i < rows * cols; i++)
@@ -39,7 +39,7 @@ static struct tensor made(struct backend *b, enum dtype type, int64_t rows, int6
     return t;
 }
 
-static void keep(struct side *s, struct tensor t)
+static void keep_result(struct side *s, struct tensor t)
 {
     free(s->out.data);
     s->out = host_tensor(DT_F32, t.rows, t.cols);
@@ -55,13 +55,13 @@ static void drop(struct backend *b, int n, struct tensor *const t[])
 static void product(struct side *s, int rows)
 {
     struct backend *b = s->b;
-    struct tensor host = host_tensor(DT_F32, 2 * D, 4 * D), x = made(b, DT_BF16, rows, 4 * D, 2, 1),
+    struct tensor host = host_tensor(DT_F32, 2 * D, 4 * D), x = random_tensor(b, DT_BF16, rows, 4 * D, 2, 1),
                   y = b->ops->alloc(b, DT_BF16, rows, 2 * D);
     for (int64_t i = 0; i < host.rows * host.cols; i++)
         ((float *)host.data)[i] = number((uint64_t)1 << 32 | (uint64_t)i);
     struct weight *w = b->ops->pack(b, host, DT_BF16);
     b->ops->linear(b, y, x, w, (struct tensor){0}, EPI_NONE, SET);
-    keep(s, y);
+    keep_result(s, y);
     b->ops->weight_free(b, w);
     drop(b, 2, (struct tensor *const[]){&x, &y});
     free(host.data);
@@ -80,25 +80,28 @@ static void many_rows(struct side *s)
 static void norm(struct side *s)
 {
     struct backend *b = s->b;
-    struct tensor x = made(b, DT_BF16, ROWS, 4 * D, 3, 2), w = made(b, DT_F32, 1, 4 * D, 4, 1);
+    struct tensor x = random_tensor(b, DT_BF16, ROWS, 4 * D, 3, 2),
+                  w = random_tensor(b, DT_F32, 1, 4 * D, 4, 1);
     b->ops->rmsnorm(b, x, x, w, 1e-5f);
-    keep(s, x);
+    keep_result(s, x);
     drop(b, 2, (struct tensor *const[]){&x, &w});
 }
 
-/* Convolution and state space of a prompt, and of one more token, with a state of that type. */
+/* Convolution and state space of a prompt and of one more token, with a state of this type. */
 static void state_space(struct side *s, enum dtype type)
 {
     static const uint32_t key = 1;
     struct backend *b = s->b;
     const struct ssm_shape shape = {HEADS, P, N, GROUPS, TAPS, 128, 0, INFINITY};
     int64_t inner = HEADS * P, channels = inner + 2 * GROUPS * N;
-    struct tensor x = made(b, DT_BF16, KEYS, channels, 5, 1), v = b->ops->alloc(b, DT_BF16, KEYS, channels),
-                  w = made(b, DT_F32, channels, TAPS, 6, 0.5f), bias = made(b, DT_F32, 1, channels, 7, 0.5f),
+    struct tensor x = random_tensor(b, DT_BF16, KEYS, channels, 5, 1),
+                  v = b->ops->alloc(b, DT_BF16, KEYS, channels),
+                  w = random_tensor(b, DT_F32, channels, TAPS, 6, 0.5f),
+                  bias = random_tensor(b, DT_F32, 1, channels, 7, 0.5f),
                   conv = b->ops->alloc(b, DT_BF16, TAPS - 1, channels),
-                  dt = made(b, DT_BF16, KEYS, HEADS, 8, 1), ssm = b->ops->alloc(b, type, inner, N),
+                  dt = random_tensor(b, DT_BF16, KEYS, HEADS, 8, 1), ssm = b->ops->alloc(b, type, inner, N),
                   y = b->ops->alloc(b, DT_BF16, KEYS, inner), a = b->ops->alloc(b, DT_F32, 1, HEADS),
-                  rest = made(b, DT_F32, 2, HEADS, 9, 1);
+                  rest = random_tensor(b, DT_F32, 2, HEADS, 9, 1);
     static float decays[HEADS] = {-0.05f, -1};
     b->ops->upload(b, a, (struct tensor){decays, DT_F32, 1, HEADS, HEADS});
     const struct ssm_const c = {a.data, rest.data, tensor_rows(rest, 1, 1).data};
@@ -108,7 +111,7 @@ static void state_space(struct side *s, enum dtype type)
     b->ops->conv_batch(b, tensor_rows(v, KEYS - 1, 1), tensor_rows(x, KEYS - 1, 1), w, bias, &conv);
     b->ops->ssm_step_batch(b, tensor_rows(y, KEYS - 1, 1), tensor_rows(v, KEYS - 1, 1),
                            tensor_rows(dt, KEYS - 1, 1), &ssm, &key, &shape, &c);
-    keep(s, y);
+    keep_result(s, y);
     drop(b, 10, (struct tensor *const[]){&x, &v, &w, &bias, &conv, &dt, &ssm, &y, &a, &rest});
 }
 
@@ -122,19 +125,21 @@ static void state_halves(struct side *s)
     state_space(s, DT_F16);
 }
 
-/* A prompt over a cache, and one token over its keys. */
+/* A prompt over a KV cache, and one token over the same keys. */
 static void attention(struct side *s)
 {
     struct backend *b = s->b;
-    struct tensor q = made(b, DT_BF16, MANY, HEADS * D, 10, 1), k = made(b, DT_BF16, KEYS, D, 11, 1),
-                  v = made(b, DT_BF16, KEYS, D, 12, 1), y = b->ops->alloc(b, DT_BF16, MANY + 1, HEADS * D);
+    struct tensor q = random_tensor(b, DT_BF16, MANY, HEADS * D, 10, 1),
+                  k = random_tensor(b, DT_BF16, KEYS, D, 11, 1),
+                  v = random_tensor(b, DT_BF16, KEYS, D, 12, 1),
+                  y = b->ops->alloc(b, DT_BF16, MANY + 1, HEADS * D);
     b->ops->attend_tokens(b, tensor_rows(y, 0, MANY), q, k, v, HEADS, 1, KEYS - MANY);
     b->ops->attend_batch(b, tensor_rows(y, MANY, 1), tensor_rows(q, 0, 1), &k, &v, HEADS, 1);
-    keep(s, y);
+    keep_result(s, y);
     drop(b, 4, (struct tensor *const[]){&q, &k, &v, &y});
 }
 
-/* Largest difference, relative to the number it should be and the root mean square of all. */
+/* Largest difference, relative to the expected value plus the root mean square of all. */
 static double apart(struct tensor have, struct tensor want)
 {
     const float *x = have.data, *y = want.data;
@@ -160,7 +165,7 @@ int backend_check(struct backend *b, struct err *e)
                  {"the state space", state_floats},
                  {"the state space in fp16", state_halves},
                  {"attention", attention}};
-    static const double most = 0x1p-6; /* bf16 rounds by 2^-9 at a time */
+    static const double most = 0x1p-6; /* a bf16 rounding is 2^-9 */
     struct side ref = {backend_cpu("ref", NULL, NULL), {0}}, here = {b, {0}};
     int rc = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases && rc == 0; i++) {

@@ -1,4 +1,4 @@
-/* device.c - whether the model runs on the processor or on a GPU. */
+/* device.c - chooses between the CPU and a GPU. */
 #include "ops/ops_impl.h"
 
 #include "src/ops/cuda.h"
@@ -13,7 +13,7 @@ int backend_gpu_list(struct gpu *out, int max, struct err *e)
     return cuda_devices(out, max, e);
 }
 
-/* The first that runs the kernels and has room; -1: none. */
+/* The first GPU that runs the kernels and has room; -1: none. */
 static int fitting_gpu(size_t need)
 {
     struct gpu found[MAX_GPUS];
@@ -35,7 +35,7 @@ static int number_of(const char *device, int *n)
     return 0;
 }
 
-/* A GPU whose numbers are those of the reference, which is looked at once in a process; or NULL and why. */
+/* A GPU that backend_check has compared with the reference, once in a process; or NULL with the reason. */
 static struct backend *open_gpu(int n, struct pool *pool, struct err *e)
 {
     static atomic_bool checked[MAX_GPUS];

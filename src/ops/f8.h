@@ -1,7 +1,8 @@
-/* f8.h - numbers rounded to e4m3, in one place for processors and devices.
+/* f8.h - rounding to e4m3, one implementation for host and device.
  *
- * A number of 8 bits: sign, four bits of exponent with bias 7, three of mantissa.  Numbers from 2^-6 to 448 have three
- * bits behind the point, smaller ones are multiples of 2^-9; there is no infinity, and one NaN of either sign.
+ * 8 bits: sign, four bits of exponent with bias 7, three of mantissa.  From 2^-6 to 448 values have
+ * three fractional bits, smaller ones are multiples of 2^-9; there is no infinity, and one NaN of either
+ * sign.
  */
 #ifndef HOLORUN_OPS_F8_H
 #define HOLORUN_OPS_F8_H
@@ -9,11 +10,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifndef F8_FUNCTION /* a compiler for the device has its own words for it */
+#ifndef F8_FUNCTION /* CUDA needs its own qualifiers */
 #define F8_FUNCTION static inline
 #endif
 
-/* Nearest, of two the even one; 448 for what is larger. */
+/* Nearest, ties to even; magnitudes above 448 become 448. */
 F8_FUNCTION uint8_t f8_of(float f)
 {
     uint32_t u, sum;

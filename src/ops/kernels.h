@@ -1,20 +1,20 @@
 /* kernels.h - the fast CPU kernels, written once and compiled once for each instruction set.
  *
- * The including file defines VL, MR, VEC_MAX, DOT_BF16, VEC_BF16 and DOT_BYTES as kernels_core.h says, and
- * KERNELS_FILL, the name of the function that enters these kernels into a table.
+ * The including file defines VL, MR, VEC_MAX, DOT_BF16, VEC_BF16 and DOT_BYTES as kernels_core.h says,
+ * and KERNELS_FILL, the function that enters these kernels into a table.
  *
- *   kernels_core.h     vectors, exponentials, packing, the one multiplication that everything uses
+ *   kernels_core.h     vectors, exponentials, packing, the one matrix product everything uses
  *   kernels_linear.h   matrix products
- *   kernels_quant.h    matrix products with small numbers
+ *   kernels_quant.h    matrix products with quantized weights
  *   kernels_bytes.h    the same by the dot product of bytes
  *   kernels_rows.h     norms, sums, copies
- *   kernels_ssm.h      convolution and state space
- *   kernels_scan.h     state space over many tokens
+ *   kernels_ssm.h      convolution and the state space recurrence
+ *   kernels_scan.h     chunked state space scan
  *   kernels_attend.h   attention
  *   kernels_moe.h      mixture of experts
  *
- * Work is split over independent outputs only, and no sum depends on how it was split: the number of
- * threads never changes a bit.
+ * Work is split over independent outputs only, and no sum depends on the split: the number of threads
+ * never changes a bit.
  */
 #include "ops/kernels_attend.h"
 #include "ops/kernels_bytes.h"
@@ -33,14 +33,14 @@ struct probe_task {
 };
 
 /* As many independent sums as a block of the matrix product has, and nothing else. */
-ALWAYS_INLINE void probe(int64_t rounds, const enum factor kind)
+ALWAYS_INLINE void probe_run(int64_t rounds, const enum factor kind)
 {
     vec acc[MR * 2];
     float factor[2] = {1.5f, 0.5f};
     uvec right = (uvec)splat(0.25f);
     UNROLL for (int i = 0; i < MR * 2; i++) acc[i] = splat((float)i);
     for (int64_t r = 0; r < rounds; r++) {
-        __asm__ volatile("" : "+m"(factor), "+v"(right)); /* the compiler shall not know the values */
+        __asm__ volatile("" : "+m"(factor), "+v"(right)); /* keeps the compiler from folding the values */
         UNROLL for (int i = 0; i < MR * 2; i++) acc[i] = multiply_word(acc[i], (char *)factor, right, kind);
     }
     UNROLL for (int i = 0; i < MR * 2; i++)
@@ -55,9 +55,9 @@ static void probe_range(void *arg, int64_t begin, int64_t end, int thread)
     const struct probe_task *p = arg;
     for (int64_t i = begin; i < end; i++) {
         if (HAS_DOT && p->type == DT_BF16)
-            probe(p->rounds, PAIR);
+            probe_run(p->rounds, PAIR);
         else
-            probe(p->rounds, F32);
+            probe_run(p->rounds, F32);
     }
 }
 

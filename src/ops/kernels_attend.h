@@ -1,17 +1,18 @@
-/* kernels_attend.h - attention in one pass over the keys, scores never stored whole.
+/* kernels_attend.h - attention in one pass over the keys (flash attention); scores are never stored
+ * whole.
  *
- * A unit is what shares keys: one key head of one tile (or of the one causal sequence).  Its queries are
+ * A unit is what shares keys: one KV head of one tile (or of the one causal sequence).  Its queries are
  * the rows t * group + g of the `group` query heads that use the head.  Keys go by in blocks of KEYS:
  *
- *   scores   S = Q K^T           MR rows at a time, by the multiplication of kernels_core.h
- *   softmax  P = 2^(c S - c m)   m the largest score so far; sums so far are scaled when m grows
+ *   scores   S = Q K^T           MR rows at a time, by the product of kernels_core.h
+ *   softmax  P = 2^(c S - c m)   m the largest score so far; earlier sums are rescaled when m grows
  *   values   O += P V
  *
  * K is packed like a weight, V in pairs of rows; with the dot instruction Q, K, P and V are bf16 words,
- * else f32.  Rows of 8 bits (kv8.h) are widened on the way, to the type of those words, which loses nothing.
- * When several blocks of queries use a unit, it is packed once for all of them, else on the
- * way.  Blocks of keys start at the same places whatever is asked, so a query's result does not depend on
- * which other queries it came with.
+ * else f32.  8-bit rows (kv8.h) are dequantized on the way to the type of those words, which is exact. A
+ * unit used by several blocks of queries is packed once for all of them, else on the way.  Blocks of
+ * keys start at fixed positions, so a query's result does not depend on which other queries it came
+ * with.
  */
 #ifndef HOLORUN_OPS_KERNELS_ATTEND_H
 #define HOLORUN_OPS_KERNELS_ATTEND_H
@@ -24,26 +25,26 @@ enum {
     KEYS = 256,               /* of a block */
     QUERIES = 4 * MR,         /* rows of a block */
     PACKED_BYTES = 32 << 20,  /* of keys and values packed at once */
-    SMALL_ATTENTION = 100000, /* multiplications not worth waking another thread for */
+    SMALL_ATTENTION = 100000, /* multiplications not worth waking a thread for */
 };
 
 struct attention {
     struct backend *b;
     struct tensor y, q, k, v;
-    const struct tensor *ks, *vs; /* keys and values of each session, of one query each; NULL: k and v */
+    const struct tensor *ks, *vs; /* KV cache of each session, one query each; NULL: k and v */
     int64_t units, heads;         /* units = tiles * heads */
     int64_t n, keys;              /* queries and keys of a tile */
     int64_t past;                 /* query t sees past + t + 1 keys; -1: it sees all */
-    int64_t group, d;             /* queries for a key head, width of a head */
+    int64_t group, d;             /* query heads of a KV head, width of a head */
     bool pair;                    /* bf16 words */
-    bool small;                   /* keys and values are rows of kv8.h */
+    bool quantized;               /* 8-bit KV cache: rows of kv8.h */
     int64_t dw, dp;               /* words of a query or key, padded width of a value */
     int64_t block, blocks;        /* words of a packed block, blocks of a unit */
-    uint32_t *packed;             /* of the units from `first` on; NULL: pack on the way */
+    uint32_t *packed;             /* units from `first` on; NULL: pack on the way */
     int64_t first, last;          /* units of this round */
 };
 
-/* What a unit looks at. */
+/* The keys of a unit. */
 struct sequence {
     struct tensor k, v;
     int64_t keys, past;
@@ -60,11 +61,11 @@ static struct sequence sequence_of(const struct attention *a, int64_t unit)
 
 /* ---- packing ---------------------------------------------------------------------------------------- */
 
-/* Rows of one head in a cache lie far apart, where the processor does not guess what is read next: it is told,
- * so many rows ahead, past the last one too. */
+/* Rows of one head in a cache lie too far apart for the hardware prefetcher: prefetched so many rows
+ * ahead, beyond the last one too. */
 enum { AHEAD = 48 };
 
-ALWAYS_INLINE void expect_rows(struct tensor t, int64_t r, int64_t n, int64_t col, int64_t cols)
+ALWAYS_INLINE void prefetch_rows(struct tensor t, int64_t r, int64_t n, int64_t col, int64_t cols)
 {
     if (t.dtype == DT_F8E4M3)
         for (int64_t i = 0; i < n; i++) {
@@ -74,23 +75,23 @@ ALWAYS_INLINE void expect_rows(struct tensor t, int64_t r, int64_t n, int64_t co
         }
     else
         for (int64_t i = 0; i < n; i++)
-            expect_columns(t, r + AHEAD + i, col, cols);
+            prefetch_columns(t, r + AHEAD + i, col, cols);
 }
 
-/* Numbers of one head that a thread has widened: rows of whole vectors. */
-ALWAYS_INLINE int64_t wide_words(const struct attention *a)
+/* Scratch words for dequantized rows of one head. */
+ALWAYS_INLINE int64_t dequantized_words(const struct attention *a)
 {
-    return a->small ? VL * padded(a->d) : 0;
+    return a->quantized ? VL * padded(a->d) : 0;
 }
 
-/* Columns of `head` of at most VL rows of kv8.h, widened into `room`. */
+/* Dequantizes the columns of `head` in at most VL rows of kv8.h into `room`. */
 static struct tensor dequantize_rows(const struct attention *a, struct tensor t, int64_t head, uint32_t *room)
 {
     int64_t ld = padded(a->d), at = head * a->d, factor_at = a->heads * a->d + head;
     struct tensor out = {room, a->pair ? DT_BF16 : DT_F32, t.rows, a->d, ld};
     for (int64_t r = 0; r < t.rows; r++) {
         const uint8_t *row = (const uint8_t *)t.data + r * t.stride;
-        vec by = splat(kv8_factor(row[factor_at]) * 256); /* of wide_value */
+        vec by = splat(kv8_factor(row[factor_at]) * 256); /* wide_value is 2^-8 of the value */
         char *to = element(out, r, 0);
         for (int64_t c = 0; c < a->d; c += VL) {
             char part[VL] = {0};
@@ -101,13 +102,13 @@ static struct tensor dequantize_rows(const struct attention *a, struct tensor t,
     return out;
 }
 
-/* Rows [r, r + n), n <= VL, of the numbers of a head, as they are or widened. */
+/* Rows [r, r + n), n <= VL, of a head, dequantized if need be. */
 static struct tensor rows_of_head(const struct attention *a, struct tensor t, int64_t head, int64_t r,
                                   int64_t n, uint32_t *room)
 {
     struct tensor rows = tensor_rows(t, r, n);
-    expect_rows(t, r, n, head * a->d, a->d);
-    return a->small ? dequantize_rows(a, rows, head, room) : tensor_cols(rows, head * a->d, a->d);
+    prefetch_rows(t, r, n, head * a->d, a->d);
+    return a->quantized ? dequantize_rows(a, rows, head, room) : tensor_cols(rows, head * a->d, a->d);
 }
 
 /* Block j of a unit: [KEYS / NR panels][dw][NR] keys, then [KEYS words][dp] values. */
@@ -126,7 +127,7 @@ static void pack_keys(const struct attention *a, int64_t unit, int64_t j, uint32
 static void pack_units(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct attention *a = arg;
-    uint32_t *room = a->small ? cpu_scratch(a->b, thread, (size_t)wide_words(a) * WORD) : NULL;
+    uint32_t *room = a->quantized ? cpu_scratch(a->b, thread, (size_t)dequantized_words(a) * WORD) : NULL;
     for (int64_t i = begin; i < end; i++)
         pack_keys(a, a->first + i / a->blocks, i % a->blocks, a->packed + i * a->block, room);
 }
@@ -138,7 +139,7 @@ struct queries {      /* scratch of one thread */
     float *out;       /* [QUERIES][dp] */
     float *s;         /* [MR][KEYS] scores */
     uint32_t *p;      /* [MR][KEYS words] their exponentials */
-    uint32_t *packed; /* one block of keys, when they are packed on the way, and wide_words */
+    uint32_t *packed; /* one block of keys when packed on the way, and dequantized_words */
     uint32_t *room;
     vec most[4], sum[4]; /* lane i of [r]: row r * MR + i */
     int64_t ldq;
@@ -147,7 +148,8 @@ struct queries {      /* scratch of one thread */
 static void queries_init(struct queries *w, const struct attention *a, int thread)
 {
     w->ldq = padded(a->dw);
-    int64_t words = QUERIES * (w->ldq + a->dp) + 2 * MR * KEYS + (a->packed ? 0 : a->block + wide_words(a));
+    int64_t words =
+        QUERIES * (w->ldq + a->dp) + 2 * MR * KEYS + (a->packed ? 0 : a->block + dequantized_words(a));
     w->q = cpu_scratch(a->b, thread, (size_t)words * WORD);
     w->out = (float *)w->q + QUERIES * w->ldq;
     w->s = w->out + QUERIES * a->dp;
@@ -177,7 +179,7 @@ static void load_queries(const struct attention *a, struct queries *w, int64_t u
     }
 }
 
-/* S for `rows` <= MR rows against keys of which `n` are wanted. */
+/* S for `rows` <= MR rows against n keys. */
 static void score(const struct attention *a, const struct queries *w, const uint32_t *q, int64_t rows,
                   const uint32_t *keys, int64_t n)
 {
@@ -217,7 +219,8 @@ static vec row_maxima(const float *s, int64_t rows, int64_t n)
     return most;
 }
 
-/* P of one row; returns the lanes of its sum, of the values as rounded: the weights sum to one exactly. */
+/* P of one row; returns the lanes of its sum, of the values as rounded, so that the weights sum to one
+ * exactly. */
 ALWAYS_INLINE vec exponentials(const float *s, uint32_t *p, int64_t n, float c, float most, const bool pair)
 {
     vec sum = {0}, by = splat(c), at = splat(c * most);
@@ -235,9 +238,9 @@ ALWAYS_INLINE vec exponentials(const float *s, uint32_t *p, int64_t n, float c, 
     return sum;
 }
 
-/* Scores to weights.  limit[i] <= n keys are seen by row i; what was summed before is scaled. */
-static void soften(const struct attention *a, struct queries *w, int64_t r, int64_t rows, int64_t n,
-                   const int64_t *limit)
+/* Online softmax: scores to weights, earlier sums rescaled.  limit[i] <= n keys are visible to row i. */
+static void softmax_rows(const struct attention *a, struct queries *w, int64_t r, int64_t rows, int64_t n,
+                         const int64_t *limit)
 {
     int64_t whole = padded(n);
     for (int64_t i = 0; i < rows; i++)
@@ -299,7 +302,7 @@ static void attend_queries(const struct attention *a, struct queries *w, int64_t
                 limit[i] = sees < 0 ? 0 : least(sees, keys);
             }
             score(a, w, w->q + r * MR * w->ldq, rows, block, keys);
-            soften(a, w, r, rows, keys, limit);
+            softmax_rows(a, w, r, rows, keys, limit);
             gather_values(a, w, w->out + r * MR * a->dp, rows, block + KEYS * a->dw, keys);
         }
     }
@@ -308,8 +311,8 @@ static void attend_queries(const struct attention *a, struct queries *w, int64_t
 
 /* ---- all of them --------------------------------------------------------------------------------------- */
 
-/* Blocks of queries of a unit from both ends by turns: late ones see more keys, and every thread shall
- * have some of both.  Of several sessions every thread has some heads of each. */
+/* Alternates blocks of queries from both ends of a unit: late ones see more keys, and every thread gets
+ * some of both.  In a batch every thread gets some heads of each session. */
 static void attend_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct attention *a = arg;
@@ -326,9 +329,9 @@ static void attend_range(void *arg, int64_t begin, int64_t end, int thread)
 
 static void run_attention(struct attention *a)
 {
-    a->small = a->k.dtype == DT_F8E4M3;
-    a->pair =
-        HAS_DOT && a->q.dtype == DT_BF16 && (a->small || (a->k.dtype == DT_BF16 && a->v.dtype == DT_BF16));
+    a->quantized = a->k.dtype == DT_F8E4M3;
+    a->pair = HAS_DOT && a->q.dtype == DT_BF16 &&
+              (a->quantized || (a->k.dtype == DT_BF16 && a->v.dtype == DT_BF16));
     a->dw = a->pair ? ceil_div(a->d, 2) : a->d;
     a->dp = padded(a->d);
     a->block = KEYS * (a->dw + a->dp);

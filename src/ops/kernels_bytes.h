@@ -1,16 +1,18 @@
-/* kernels_bytes.h - products with small integers by the dot product of bytes, four multiplications a lane.
+/* kernels_bytes.h - products with integer codes by the dot product of bytes, four multiplications a
+ * lane.
  *
- * A row of x becomes integers of 16 bits with one scale, which is finer than its bf16 where it matters: an error of
- * 1/65000 of the row's largest number.  They are taken apart into two signed digits, x = 256 hi + lo, and
- * each digit is a row of its own of the product; weights are bytes from 0 on, whose offset is taken
- * off beforehand: a sum begins at minus the offset times the sum of its digits.  Sums of integers are exact,
- * so that nothing depends on how they were split.
+ * A row of x becomes 16-bit integers with one scale, finer than bf16 where it matters: an error of
+ * 1/65000 of the row's largest value.  They are split into two signed digits, x = 256 hi + lo, and each
+ * digit is a row of its own of the product.  Weights are unsigned bytes with an offset, which is
+ * subtracted beforehand: a sum begins at minus the offset times the sum of its digits.  Integer sums are
+ * exact, so nothing depends on how the work is split.
  *
  *   i8   byte: code + 128
  *   i4   half a byte: code + 8
- *   f4   half a byte: the e2m1 code; a table makes it twice the value + 12, the column's scale has the half
+ *   f4   half a byte: the e2m1 code; a table maps it to twice the value + 12, the column's scale halves it
  *
- * Words hold four neighbouring k of a column, or eight (in_words).  e4m3 has too many sizes for a byte and stays with kernels_quant.h.
+ * Words hold four neighbouring k of a column, or eight (in_words).  e4m3 spans too many magnitudes for a
+ * byte and stays with kernels_quant.h.
  */
 #ifndef HOLORUN_OPS_KERNELS_BYTES_H
 #define HOLORUN_OPS_KERNELS_BYTES_H
@@ -27,7 +29,7 @@ enum {
 
 #ifdef DOT_BYTES
 
-/* The words of four k from one of halves. */
+/* Splits a word of 4-bit codes into two words of four k. */
 ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format format)
 {
     out[0] = u & 0x0f0f0f0fu;
@@ -40,29 +42,30 @@ ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format forma
     }
 }
 
-/* ---- rows of x become digits ------------------------------------------------------------------------------- */
+/* ---- rows of x become digits
+ * ------------------------------------------------------------------------------- */
 
 struct digits {
     struct tensor x;
-    int64_t words, groups; /* of four k; of the weight, at least one */
+    int64_t words, groups; /* words of four k; groups of the weight, at least one */
     int64_t size;          /* k of a group */
     int offset;
     int64_t step;       /* words from one k to the next: two for each row of a block */
     uint32_t *out;      /* [blocks][words][step] */
-    int32_t *begin;     /* [blocks][groups][step]: what sums begin at */
+    int32_t *begin;     /* [blocks][groups][step]: initial values of the sums */
     float *scale;       /* [rows] */
-    struct backend *b;  /* whose scratch memory has room for a row */
+    struct backend *b;  /* for scratch memory */
     int64_t block_rows; /* of x */
 };
 
-/* n numbers as hi and lo digits; returns the scale. */
+/* Splits n values into hi and lo digits; returns the scale. */
 static float make_digits(const float *x, int64_t n, int8_t *hi, int8_t *lo)
 {
     vec most = {0}, odd = {0};
     for (int64_t k = 0; k < n; k += VL) {
         vec v = *(const vec *)(x + k);
         most = VEC_MAX((vec)((uvec)v & 0x7fffffffu), most);
-        odd += v * 0; /* NaN where v is no finite number */
+        odd += v * 0; /* NaN where v is not finite */
     }
     float far = max_lanes(most), scale = far / DIGIT_MOST;
     vec each = splat(far > 1e-30f ? DIGIT_MOST / far : 0);
@@ -106,9 +109,10 @@ static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* ---- products ---------------------------------------------------------------------------------------------- */
+/* ---- products
+ * ---------------------------------------------------------------------------------------------- */
 
-/* acc[m][j] += the words of digit row m times words of the columns; couples of vectors are `apart` bytes apart. */
+/* acc[m][j] += digit row m times the columns; pairs of vectors are `apart` bytes apart. */
 ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uint32_t *x, int64_t step,
                                   const char *w, int64_t apart, int64_t words)
 {
@@ -129,7 +133,7 @@ ALWAYS_INLINE vec joined(ivec hi, ivec lo)
     return __builtin_convertvector(hi, vec) * splat(256) + __builtin_convertvector(lo, vec);
 }
 
-/* tile [M][NR] of integers: from `begin` on, or (NULL) from what it holds. */
+/* Integer tile [M][NR]: starts from `begin`, or (NULL) from what it holds. */
 ALWAYS_INLINE void bytes_rows(int32_t *tile, const int32_t *begin, const uint32_t *x, int64_t step,
                               const char *w, int64_t words, const int M)
 {
@@ -167,10 +171,11 @@ static void bytes_block(int rows, int32_t *tile, const int32_t *begin, const uin
     each[rows - 1](tile, begin, x, step, w, words);
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------------ */
+/* ---- one row
+ * ------------------------------------------------------------------------------------------------ */
 
 struct bytes {
-    struct small s; /* x, row, step and block are not used */
+    struct quantized_product s; /* x, row, step and block are not used */
     struct digits d;
     int64_t words; /* of four k */
 };
@@ -180,9 +185,9 @@ static const char *bytes_at(const struct bytes *p, int64_t panel)
     return quantized_lines(&p->s, panel);
 }
 
-/* N vectors of halves, two for each panel: words [k, end) of eight k. */
-ALWAYS_INLINE void halves_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
-                              int64_t apart, int64_t k, int64_t end, const enum quant_format format)
+/* N vectors of 4-bit codes, two for each panel: words [k, end) of eight k. */
+ALWAYS_INLINE void packed4_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
+                               int64_t apart, int64_t k, int64_t end, const enum quant_format format)
 {
     for (; k < end; k++)
         UNROLL for (int j = 0; j < N; j++)
@@ -215,7 +220,7 @@ ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int 
         UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
         for (int64_t g = 0; g < p->d.groups; g++) {
             UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[2 * g + i / N];
-            halves_run(acc, acc + N, N, p->d.out, w, apart, g * per, (g + 1) * per, format);
+            packed4_run(acc, acc + N, N, p->d.out, w, apart, g * per, (g + 1) * per, format);
             UNROLL for (int j = 0; j < N; j++) sums[j] +=
                 joined(acc[j], acc[N + j]) *
                 group_scale(quantized_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
@@ -249,7 +254,8 @@ static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread
         bytes_vectors(p, begin, end, QUANT_F4);
 }
 
-/* ---- many rows ---------------------------------------------------------------------------------------------- */
+/* ---- many rows
+ * ---------------------------------------------------------------------------------------------- */
 
 enum {
     BYTES_DEPTH = 128,                /* words of a slice */
@@ -257,7 +263,7 @@ enum {
     BYTES_TILE = BYTES_STRIP * 2 * NR /* sums of a strip and a panel, in words */
 };
 
-/* Words [k, k + n) of four k, from halves. */
+/* Words [k, k + n) of four k, from 4-bit codes. */
 OWN_FUNCTION void split_words(const struct bytes *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
 {
     const char *w = bytes_at(p, panel) + k / 2 * NR * WORD;
@@ -297,7 +303,7 @@ static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const v
     quantized_finish(&p->s, row, panel, sums, rows);
 }
 
-/* A block of rows against words [k, k + n) of a panel, which stand at w; tile: integers, or sums of groups. */
+/* A block of rows against words [k, k + n) of a panel at w; tile: integers, or sums of groups. */
 static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64_t k, int64_t n,
                         const char *w, int32_t *tile)
 {
@@ -348,9 +354,10 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
     }
 }
 
-/* ---- the operation -------------------------------------------------------------------------------------------- */
+/* ---- the operation
+ * -------------------------------------------------------------------------------------------- */
 
-static void bytes_take(struct bytes *p, struct tensor x)
+static void bytes_pack_rows(struct bytes *p, struct tensor x)
 {
     struct digits *d = &p->d;
     const enum quant_format format = p->s.w->format;
@@ -399,14 +406,15 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
     int64_t chunk = ceil_div(SMALL_CHUNK / WORD / p.s.pairs, BYTES_STRIP) * BYTES_STRIP;
     for (int64_t r = 0; r < x.rows; r += chunk) {
         p.s.out.row0 = r;
-        bytes_take(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
+        bytes_pack_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
         bytes_chunk(&p);
     }
 }
 
 #endif
 
-/* ---- any matrix ------------------------------------------------------------------------------------------------- */
+/* ---- any matrix
+ * ------------------------------------------------------------------------------------------------- */
 
 static void any_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                        struct tensor bias, enum epilogue epi, enum accumulate mode)

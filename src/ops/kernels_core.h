@@ -1,24 +1,24 @@
-/* kernels_core.h - what the fast kernels are made of: vectors, words, exponentials, one multiplication.
+/* kernels_core.h - what the fast kernels are made of: vectors, words, exponentials, one matrix product.
  *
  * The including file defines
  *   VL        floats in a vector: 8 or 16
  *   MR        rows of the block of sums that multiply() keeps in registers
  *   VEC_MAX   (a, b): lane by lane; b where either is NaN
- *   VEC_WIDEN_F16 (h): VL numbers of f16 as f32;  VEC_TRUNCATE_F16 (v): and back, cut off towards zero
- *   VEC_WIDEN optional, (h): VL numbers of 16 bits moved to the upper halves of words
- *   VEC_LESS  optional, (x): x minus the nearest whole number, 0 for infinities
- *   VEC_SCALE optional, with the former, (x, n): x 2^n for whole numbers n, 0 where n is -infinity
+ *   VEC_WIDEN_F16 (h): VL f16 values as f32;  VEC_TRUNCATE_F16 (v): and back, rounded towards zero
+ *   VEC_WIDEN optional, (h): VL 16-bit values moved to the upper halves of words
+ *   VEC_LESS  optional, (x): x minus the nearest integer, 0 for infinities
+ *   VEC_SCALE optional, with the former, (x, n): x 2^n for integers n, 0 where n is -infinity
  *   DOT_BF16  optional, (acc, word, v): acc += the dot product of the two pairs of bf16, lane by lane
  *   VEC_BF16  optional, (v): VL floats rounded to bf16
- *   DOT_BYTES optional, (acc, u, word): acc of integers += the dot product of four bytes without sign of u and the
- *             four bytes with sign of a word, lane by lane
+ *   DOT_BYTES optional, (acc, u, word): integer acc += the dot product of four unsigned bytes of u and the
+ *             four signed bytes of a word, lane by lane
  *
- * Word: 32 bits that are multiplied at once, either one f32 or, where DOT_BF16 exists and both factors
- * are bf16, two neighbouring bf16.  Packing, blocking and loops are the same for both; only the
- * innermost line differs.
+ * Word: 32 bits that are multiplied at once, one f32 or, where DOT_BF16 exists and both factors are
+ * bf16, two neighbouring bf16.  Packing, blocking and loops are the same for both; only the innermost
+ * line differs.
  *
- * Every sum over k runs k = 0, 1, 2, ... in one accumulator whatever the block sizes, so the result of a
- * row does not depend on how many rows, threads or strips it was computed with.
+ * Every sum over k runs k = 0, 1, 2, ... in one accumulator whatever the block sizes, so a row's result
+ * does not depend on the number of rows, threads or strips.
  */
 #ifndef HOLORUN_OPS_KERNELS_CORE_H
 #define HOLORUN_OPS_KERNELS_CORE_H
@@ -42,7 +42,7 @@ typedef uint16_t pairvec __attribute__((vector_size(VL * 4), aligned(2), may_ali
 #ifdef __clang__
 #define OWN_FUNCTION static __attribute__((noinline))
 #else
-#define OWN_FUNCTION static __attribute__((noinline, noclone)) /* not for known arguments either */
+#define OWN_FUNCTION static __attribute__((noinline, noclone)) /* nor specialised for constant arguments */
 #endif
 
 #ifdef DOT_BF16
@@ -196,8 +196,8 @@ ALWAYS_INLINE float load_value(struct tensor t, int64_t r, int64_t c)
                               : *(const float *)(const void *)p;
 }
 
-/* Columns [c, c + n) of row r will be read soon; it may lie behind the last. */
-ALWAYS_INLINE void expect_columns(struct tensor t, int64_t r, int64_t c, int64_t n)
+/* Prefetches columns [c, c + n) of row r, which may lie after the last row. */
+ALWAYS_INLINE void prefetch_columns(struct tensor t, int64_t r, int64_t c, int64_t n)
 {
     const char *p = element(t, r, c);
     for (int64_t at = 0; at < n * (t.dtype == DT_BF16 ? 2 : 4); at += 64)
@@ -218,7 +218,7 @@ ALWAYS_INLINE void store_vec(void *p, const bool bf16, vec v)
         *(vec *)p = v;
 }
 
-/* n < VL values at p; zeros after them. */
+/* n < VL values at p, zeros after them. */
 ALWAYS_INLINE vec load_part(const void *p, const bool bf16, int64_t n)
 {
     uint32_t room[VL] = {0};
@@ -264,7 +264,7 @@ static void store_row(struct tensor t, int64_t r, int64_t c, int64_t n, const fl
         store_part(p + i * size, t.dtype == DT_BF16, n - i, *(const vec *)(in + i));
 }
 
-/* Floats that a row of n values takes in scratch memory: whole vectors. */
+/* Floats of a row of n values in scratch memory: whole vectors. */
 ALWAYS_INLINE int64_t padded(int64_t n)
 {
     return ceil_div(n, VL) * VL;
@@ -326,7 +326,7 @@ ALWAYS_INLINE void transpose(uvec r[VL])
 #endif
 }
 
-/* The same for VL rows of whole vectors; returns how many words of each were. */
+/* transpose over VL rows of whole vectors; returns the words done of each. */
 ALWAYS_INLINE int64_t pack_whole(uint32_t *out, int64_t ld, const char *at, int64_t row_bytes, int64_t words)
 {
     int64_t k = 0;
@@ -343,8 +343,8 @@ ALWAYS_INLINE int64_t pack_whole(uint32_t *out, int64_t ld, const char *at, int6
 }
 
 /* out[k * ld + i] = word k of row i of t, which has at most VL rows; lanes of missing rows are zero.
- * Each k stores VL words: with ld < VL the next one puts its own over them, and `out` needs room for
- * a whole vector at the last. */
+ * Each k stores VL words: with ld < VL the next k overwrites the surplus, and `out` needs room for a
+ * whole vector at the last. */
 static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pair)
 {
     int64_t words = pair ? ceil_div(t.cols, 2) : t.cols, k = 0;
@@ -373,7 +373,7 @@ static void pack_rows(uint32_t *out, int64_t ld, struct tensor t, const bool pai
 #define HIGH_PAIRS 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #endif
 
-/* Two rows of bf16 as pairs, as far as there are whole vectors of both; returns how many columns that were. */
+/* Interleaves two rows of bf16 into pairs, whole vectors only; returns the columns done. */
 ALWAYS_INLINE int64_t pair_rows(uint32_t *out, const char *a, const char *b, int64_t cols)
 {
     int64_t c = 0;
@@ -415,7 +415,7 @@ static void pack_columns(uint32_t *out, int64_t ld, struct tensor t, const bool 
 enum factor {
     F32,  /* a word is an f32 */
     PAIR, /* a word is two bf16 on both sides, for the dot instruction */
-    WIDE, /* left: two f32; right: two bf16, widened on the way */
+    WIDE, /* left: two f32; right: two bf16, converted on the way */
 };
 
 ALWAYS_INLINE vec multiply_word(vec acc, const char *a, uvec b, const enum factor kind)
@@ -435,9 +435,9 @@ ALWAYS_INLINE vec multiply_word(vec acc, const char *a, uvec b, const enum facto
     return acc + x[1] * (vec)(b & 0xffff0000u);
 }
 
-/* acc[m][j] += sum_k a(m, k) b(k, j) for m < M and N vectors j.
- * Word (m, k) of a stands at a + m * row + k * step bytes; vector j of b's row k at b + k * ld, the
- * vectors in couples that are `apart` bytes from each other. */
+/* acc[m][j] += sum_k a(m, k) b(k, j) for m < M and N vectors j. Word (m, k) of a is at a + m * row + k *
+ * step bytes; vector j of b's row k at b + k * ld, two vectors side by side, pairs of vectors `apart`
+ * bytes from each other. */
 ALWAYS_INLINE void multiply(vec *acc, const int M, const int N, const enum factor kind, const char *a,
                             int64_t row, int64_t step, const char *b, int64_t ld, int64_t apart,
                             int64_t depth)
@@ -519,8 +519,8 @@ ALWAYS_INLINE void product(float *c, int64_t ldc, struct matrix a, const void *b
 }
 
 /* c[m][n] (+)= sum_k a(m, k) b[k][n] with cols a multiple of VL and ldb in words.  Of a lower triangle
- * only the zeros that a block of MR rows reads need be there.  Functions of their own: among other code
- * the compiler runs out of registers for the sums. */
+ * only the zeros that a block of MR rows reads are needed.  Separate functions: inlined, the compiler
+ * runs out of registers for the sums. */
 #define PRODUCT(name, kind)                                                                                  \
     OWN_FUNCTION void name(float *c, int64_t ldc, struct matrix a, const void *b, int64_t ldb, int64_t rows, \
                            int64_t depth, int64_t cols, enum start start)                                    \

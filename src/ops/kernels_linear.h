@@ -1,18 +1,18 @@
 /* kernels_linear.h - y = epi(x W^T + bias): packed panels, blocks of sums in registers.
  *
- * Weights are packed once into panels of NR output columns: word k of all NR columns stands together.
- * A block is MR rows of x against one panel; its MR x NR sums stay in registers while k runs.  Around it:
+ * Weights are packed once into panels of NR output columns, word k of all NR columns together.  A block
+ * is MR rows of x against one panel; its MR x NR sums stay in registers while k runs.  Around it:
  *
- *   strip   STRIP rows of x and PANELS panels, one item of work for a thread
- *   depth   DEPTH words of k at a time, so that a panel's slice stays in the second-level cache while all
- *           blocks of the strip pass; the sums wait in a tile of f32 meanwhile.  It comes from there fast
- *           enough, and a shorter one pays more often for the beginning and the end of a block
- *   chunk   rows of x that are packed at once (MR rows interleaved); short or narrow x is read in place
+ *   strip   STRIP rows of x and PANELS panels, one work item of a thread
+ *   depth   DEPTH words of k at a time, so that a panel's slice stays in the L2 cache while all blocks of the
+ *           strip pass; the sums wait in a tile of f32.  A shorter slice would pay more often for a block's
+ *           prologue and epilogue
+ *   chunk   rows of x packed at once (MR rows interleaved); short or narrow x is read in place
  *
- * One row takes four panels at once: there are too few sums otherwise to hide the latency of adding.
- * A borrowed weight has its rows as they are in the file: a slice of a panel is put together when it is
- * needed, and used for as many rows of x as possible (BORROWED_STRIP).
- * Without a dot instruction bf16 panels are widened: on the way for few rows, else slice by slice.
+ * One row takes four panels at once: fewer sums would not hide the latency of adding. A borrowed weight
+ * has its rows as the file does: a panel's slice is gathered when it is needed and used for as many rows
+ * of x as possible (BORROWED_STRIP).  Without a dot instruction bf16 panels become f32: on the way for
+ * few rows, else slice by slice.
  */
 #ifndef HOLORUN_OPS_KERNELS_LINEAR_H
 #define HOLORUN_OPS_KERNELS_LINEAR_H
@@ -28,8 +28,8 @@ enum {
     GATHERED = 256, /* depth of a borrowed weight */
     CHUNK_BYTES = 8 << 20,
     IN_PLACE = 2560,       /* words of a row up to which x is not packed */
-    FEW_ROWS = 4,          /* rows up to which widening on the way is cheaper */
-    SMALL_PRODUCT = 200000 /* multiplications not worth waking another thread for */
+    FEW_ROWS = 4,          /* rows up to which converting on the way is cheaper */
+    SMALL_PRODUCT = 200000 /* multiplications not worth waking a thread for */
 };
 
 /* ---- weights ------------------------------------------------------------------------------------- */
@@ -89,10 +89,10 @@ struct linear {
     enum factor kind;
     struct matrix x;       /* words */
     int64_t block;         /* words from one block of MR rows of x to the next */
-    int64_t row0, rows;    /* rows of y that this chunk is */
-    int64_t words;         /* depth in words of x: of f32 or pairs */
+    int64_t row0, rows;    /* rows of y in this chunk */
+    int64_t words;         /* depth in words of x: f32 or pairs */
     int64_t strip;         /* rows of a strip */
-    int64_t strips, group; /* items: groups of `group` panels, times strips */
+    int64_t strips, group; /* items: groups of `group` panels times strips */
 };
 
 /* One vector of a row: bias, epilogue, sum, rounding. */
@@ -111,7 +111,7 @@ ALWAYS_INLINE void finish_vec(const struct linear *p, void *y, const float *bias
     store_vec(y, bf16, v);
 }
 
-/* The last panel of a matrix has fewer than NR columns: through a padded copy. */
+/* A last panel with fewer than NR columns: through a padded copy. */
 static void finish_edge(const struct linear *p, char *y, const float *bias, int64_t n, const vec v[2])
 {
     const int64_t size = p->bf16 ? 2 : 4;
@@ -181,8 +181,8 @@ static const char *panel_at(const struct linear *p, int64_t panel)
     return (const char *)p->w->plain.data + panel * p->w->words * NR * WORD;
 }
 
-/* VL whole rows, words [k, k + n): [n][NR].  The rows lie far apart, where the processor does not guess what
- * is read next: it is told, one slice ahead. */
+/* VL whole rows, words [k, k + n): [n][NR].  The rows lie too far apart for the hardware prefetcher, so
+ * each is prefetched one slice ahead. */
 OWN_FUNCTION void gather_rows_whole(const char *at, int64_t row_bytes, int64_t n, uint32_t *out)
 {
     for (int64_t i = 0; i < n; i += VL, at += VL * WORD, out += VL * NR) {
@@ -288,7 +288,7 @@ ALWAYS_INLINE void run_vector(const struct linear *p, int64_t panel, const enum 
         finish_rows(p, 0, panel + i, sums + 2 * i, 1);
 }
 
-/* room: of a borrowed weight, for a slice of a panel. */
+/* room: for a slice of a borrowed weight's panel; else NULL. */
 ALWAYS_INLINE void run_vectors(const struct linear *p, int64_t begin, int64_t end, uint32_t *room,
                                const enum factor kind)
 {
@@ -341,7 +341,7 @@ static void interleave_range(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* Row after row, as words. */
+/* Row-major words. */
 static void gather_rows(const struct gathering *g)
 {
     memset(g->out, 0, (size_t)(g->x.rows * g->block) * WORD);
@@ -353,7 +353,7 @@ static void gather_rows(const struct gathering *g)
     }
 }
 
-/* A chunk of rows as words, in place where that is as good. */
+/* A chunk of rows as words, in place where that is as fast. */
 static void take_rows(struct linear *p, struct tensor x, bool in_place)
 {
     const bool pair = p->kind == PAIR, few = x.rows <= FEW_ROWS;
@@ -403,7 +403,7 @@ static void fast_linear(struct backend *b, struct tensor y, struct tensor x, con
     p.bf16 = y.dtype == DT_BF16;
     p.kind = !bf16 ? F32 : HAS_DOT && x.dtype == DT_BF16 ? PAIR : WIDE;
     p.words = p.kind == WIDE ? 2 * w->words : w->words;
-    /* whole words, of the type wanted, and no more of them than the cache takes at any stride */
+    /* whole words of the wanted type, and no more than the cache holds at any stride */
     bool readable =
         p.kind == PAIR ? x.cols % 2 == 0 && x.stride % 2 == 0 : x.dtype == DT_F32 && p.words == x.cols;
     bool in_place = readable && (x.rows <= 8 || p.words <= IN_PLACE);

@@ -1,8 +1,8 @@
-/* kernels_moe.h - a mixture of experts: rows are brought together by expert, multiplied, and given back.
+/* kernels_moe.h - a mixture of experts: rows are grouped by expert, multiplied, and scattered back.
  *
- * Every expert that was chosen at all takes its rows through the ordinary matrix products, which read its
- * weights once for all of them; one row alone goes without being gathered.  Experts come in rising order,
- * so that a row's sum does not depend on which other rows there are.
+ * Every chosen expert runs its rows through the ordinary matrix products, which read its weights once
+ * for all of them; a single row is not gathered.  Experts run in ascending order, so a row's sum does
+ * not depend on which other rows there are.
  */
 #ifndef HOLORUN_OPS_KERNELS_MOE_H
 #define HOLORUN_OPS_KERNELS_MOE_H
@@ -24,7 +24,7 @@ struct moe {
     float *sum;          /* [T][N] */
 };
 
-/* Counting sort of the choices by expert; rows of an expert rise. */
+/* Counting sort of the choices by expert; rows of an expert ascend. */
 static void sort_choices(struct moe *m, struct tensor ids, struct tensor weights)
 {
     int64_t *at = m->begin;
@@ -49,8 +49,8 @@ static void sort_choices(struct moe *m, struct tensor ids, struct tensor weights
     at[0] = 0;
 }
 
-/* Memory for a call: the lists first, then rows that start on cache lines. */
-static void take_room(struct moe *m, int64_t choices)
+/* Scratch of a call: the lists first, then tensors aligned to cache lines. */
+static void moe_scratch(struct moe *m, int64_t choices)
 {
     int64_t T = m->x.rows, N = m->y.cols, E = m->e->count + 1;
     struct tensor *const of_rows[] = {&m->in, &m->inner, &m->out};
@@ -74,17 +74,17 @@ static void take_room(struct moe *m, int64_t choices)
     memset(m->sum, 0, (size_t)(T * padded(N)) * sizeof *m->sum);
 }
 
-struct giving {
+struct scatter_task {
     struct moe *m;
     const int32_t *rows;
     const float *shares;
 };
 
-/* sum[row] += share out[i] */
-static void give_back_range(void *arg, int64_t begin, int64_t end, int thread)
+/* sum[row] += share * out[i] */
+static void scatter_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
-    const struct giving *g = arg;
+    const struct scatter_task *g = arg;
     int64_t n = g->m->y.cols;
     for (int64_t i = begin; i < end; i++) {
         const float *from = (const float *)(const void *)element(g->m->out, i, 0);
@@ -108,21 +108,21 @@ static void run_expert(struct moe *m, int e)
     static const struct tensor none = {0};
     int64_t first = m->begin[e], n = m->begin[e + 1] - first;
     struct tensor in = tensor_rows(m->in, 0, n), inner = tensor_rows(m->inner, 0, n);
-    struct giving g = {m, m->rows + first, m->shares + first};
+    struct scatter_task g = {m, m->rows + first, m->shares + first};
     if (m->x.rows == 1)
         in = m->x;
     else
         fast_embed(m->b, in, m->x, g.rows);
     any_linear(m->b, inner, in, m->e->up[e], none, EPI_RELU2, SET);
     any_linear(m->b, tensor_rows(m->out, 0, n), inner, m->e->down[e], none, EPI_NONE, SET);
-    pool_for(m->b->pool, n, 1 + SMALL_ROWS / (m->y.cols + 1), give_back_range, &g);
+    pool_for(m->b->pool, n, 1 + SMALL_ROWS / (m->y.cols + 1), scatter_range, &g);
 }
 
 static void fast_experts(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                          struct tensor weights, const struct experts *e)
 {
     struct moe m = {.b = b, .e = e, .x = x, .y = y};
-    take_room(&m, ids.rows * ids.cols);
+    moe_scratch(&m, ids.rows * ids.cols);
     sort_choices(&m, ids, weights);
     for (int i = 0; i < e->count; i++)
         if (m.begin[i + 1] > m.begin[i])

@@ -1,17 +1,16 @@
-/* kernels_quant.h - products with matrices of small numbers (quant.h): as in kernels_linear.h, from a quarter to
- * a half of the bytes.
+/* kernels_quant.h - products with quantized matrices (quant.h): as in kernels_linear.h, from a quarter
+ * to a half of the bytes.
  *
- * Only the weights are small.  Their values are exact in bf16, so a panel's slice becomes, on its way to the
- * registers (one row) or in the first-level cache (more rows), what a packed bf16 panel would hold, and
- * the same multiplications follow; activations are not rounded any further.  Scales come afterwards: a
- * group's when its sum is complete, the column's at the end.
+ * Only the weights are quantized.  Their values are exact in bf16, so a panel's slice becomes, on its
+ * way to the registers (one row) or in the L1 cache (more rows), what a packed bf16 panel would hold,
+ * and the same products follow; activations are not rounded any further.  A group's scale is applied
+ * when its sum is complete, the column's at the end.
  *
- * With a dot product of bytes there is a shorter way for most forms, kernels_bytes.h; this one is then for f32
- * activations and for e4m3.
+ * kernels_bytes.h is faster for most formats where there is a dot product of bytes; this file then
+ * serves f32 activations and e4m3.
  *
- * Bytes are ordered as quant_panels says, with NR columns to a panel.  Every sum runs in one
- * accumulator (one for each group) whatever the number of rows, so that a token has the same bits alone and
- * among others.
+ * Bytes are ordered as quant_panels says, with NR columns to a panel.  Every sum runs in one accumulator
+ * (one for each group) whatever the number of rows, so a token has the same bits alone and in a batch.
  */
 #ifndef HOLORUN_OPS_KERNELS_QUANT_H
 #define HOLORUN_OPS_KERNELS_QUANT_H
@@ -21,10 +20,10 @@
 
 enum {
     QUANTIZED_DEPTH = 256,     /* k of a slice: whole groups */
-    QUANTIZED_STRIP = 8 * MR,  /* rows that share a widened slice */
-    QUANTIZED_PANELS = VL / 4, /* panels of an item of work, and of one row at once */
+    QUANTIZED_STRIP = 8 * MR,  /* rows that share a dequantized slice */
+    QUANTIZED_PANELS = VL / 4, /* panels of a work item, and of one row at once */
     QUANTIZED_FEW = 4,         /* rows up to which x is not interleaved */
-    SMALL_CHUNK = 8 << 20,     /* bytes of x that are interleaved at once */
+    SMALL_CHUNK = 8 << 20,     /* bytes of x interleaved at once */
 };
 
 #ifdef DOT_BYTES
@@ -36,7 +35,8 @@ enum { HAS_BYTES = 0 };
 typedef int32_t ivec __attribute__((vector_size(VL * 4), aligned(2), may_alias));
 typedef int16_t shvec __attribute__((vector_size(VL * 2), aligned(2), may_alias));
 
-/* Entry (idx & 15) of a table of 16 words, lane by lane; f16 to f32; VL bytes, signed or not, as 32 or 16 bits. */
+/* Entry (idx & 15) of a table of 16 words, lane by lane; f16 to f32; VL bytes, signed or not, as 32 or 16
+ * bits. */
 #if VL == 16
 typedef struct {
     uvec words;
@@ -65,21 +65,21 @@ ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
 #define SHORT_BYTES(p)  ((shvec)_mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)(p))))
 #endif
 
-/* With a dot product of bytes the codes of integers, and of e2m1 numbers, which are halves of integers, stand in
- * words instead of lines: four neighbouring k of a column together, or eight, of which the first four have the
- * low halves.  Signs are taken off: i8 is the code + 128, i4 the code + 8. */
+/* With a dot product of bytes, codes of integers and of e2m1 (which are halves of integers) are stored
+ * in words instead of lines: four neighbouring k of a column together, or eight, the first four in the
+ * low halves. They are unsigned: i8 is the code + 128, i4 the code + 8. */
 static bool in_words(enum quant_format format)
 {
     return HAS_BYTES && format != QUANT_F8;
 }
 
-/* What a column's scale has to make up for, where factors are a power of two off their codes' values. */
+/* The power of two by which a code's factor is off its value; the column's scale includes it. */
 static float scale_unit(enum quant_format format)
 {
     return format == QUANT_F8 ? 256 : format == QUANT_F4 && in_words(format) ? 0.5f : 1;
 }
 
-/* Factors of the codes of a form in half a byte, as they stand in memory. */
+/* Factors of the 4-bit codes of a format, in memory order. */
 static table16 table_of(enum quant_format format, int shift)
 {
     uint32_t word[16];
@@ -110,7 +110,7 @@ struct quantized_packing {
     struct quant_panels shape;
 };
 
-/* Codes of one column, where they belong among those of the others. */
+/* Stores the codes of one column in lines. */
 static void put_lines(uint8_t *to, bool packed4, const uint8_t *codes, int64_t cols)
 {
     if (!packed4)
@@ -121,7 +121,7 @@ static void put_lines(uint8_t *to, bool packed4, const uint8_t *codes, int64_t c
             to[k / 2 * NR] = (uint8_t)(codes[k] | (k + 1 < cols ? codes[k + 1] << 4 : 0));
 }
 
-/* The same as words. */
+/* Stores them in words. */
 static void put_words(uint8_t *to, enum quant_format format, const uint8_t *codes, int64_t cols)
 {
     if (format == QUANT_I8)
@@ -185,8 +185,8 @@ static struct weight *quantized_weight(struct backend *b, void *bytes, bool owne
 
 /* ---- codes become factors ------------------------------------------------------------------------------ */
 
-/* VL numbers of a line of 8 bits.  e4m3: sign and magnitude at the places of an f16 of another bias, which is
- * 2^-8 of the value; the column's scale has the rest. */
+/* VL values of a line of bytes.  e4m3: sign and magnitude are placed as an f16 with another bias, which
+ * is 2^-8 of the value; the column's scale has the rest. */
 ALWAYS_INLINE vec wide_value(const char *p, const enum quant_format format)
 {
     if (format == QUANT_I8)
@@ -194,7 +194,7 @@ ALWAYS_INLINE vec wide_value(const char *p, const enum quant_format format)
     return VEC_F16(SHORT_BYTES(p) << 7 & (int16_t)0xbf80);
 }
 
-/* Two bf16 of neighbouring k; both halves of a table for the even and the odd one. */
+/* Two bf16 of neighbouring k in a word. */
 ALWAYS_INLINE uvec pair_of(vec even, vec odd)
 {
     return (uvec)even >> 16 | ((uvec)odd & 0xffff0000u);
@@ -211,7 +211,7 @@ ALWAYS_INLINE uvec quantized_word(const char *at, int64_t word, table16 even, ta
     return pair_of(wide_value(at + 2 * word * NR, format), wide_value(at + (2 * word + 1) * NR, format));
 }
 
-/* The same two numbers as f32. */
+/* The same two values as f32. */
 ALWAYS_INLINE void quantized_both(const char *at, int64_t word, table16 table, const enum quant_format format,
                                   vec out[2])
 {
@@ -227,13 +227,13 @@ ALWAYS_INLINE void quantized_both(const char *at, int64_t word, table16 table, c
 
 /* ---- products ------------------------------------------------------------------------------------------ */
 
-struct small {
-    struct linear out; /* what becomes of sums: bias, epilogue, rounding */
+struct quantized_product {
+    struct linear out; /* epilogue of the sums: bias, activation, rounding */
     const struct weight *w;
     struct quant_panels shape;
     table16 even, odd; /* odd: also the table of f32 */
     bool dot;          /* words of x are pairs of bf16, else f32 */
-    int64_t pairs;     /* of k, in x and in the lines */
+    int64_t pairs;     /* pairs of k, in x and in the lines */
     const char *x;
     int64_t row, step, block; /* words of x: to the next row, the next k, the next MR rows */
     int64_t rows, strips, group;
@@ -244,18 +244,18 @@ ALWAYS_INLINE vec group_scale(const uint16_t *p)
     return vec_from_bf16(*(const hvec *)p);
 }
 
-static const char *quantized_lines(const struct small *p, int64_t panel)
+static const char *quantized_lines(const struct quantized_product *p, int64_t panel)
 {
     return (const char *)p->w->codes + panel * p->shape.lines * NR;
 }
 
-static const uint16_t *quantized_groups(const struct small *p, int64_t panel)
+static const uint16_t *quantized_groups(const struct quantized_product *p, int64_t panel)
 {
     return p->w->groups + panel * p->shape.groups * NR;
 }
 
-/* Sums of M rows and a panel get the columns' scales and go where they belong. */
-static void quantized_finish(const struct small *p, int64_t row, int64_t panel, vec *sums, int M)
+/* Scales the sums of M rows and a panel and finishes them. */
+static void quantized_finish(const struct quantized_product *p, int64_t row, int64_t panel, vec *sums, int M)
 {
     const vec *scale = (const vec *)(p->w->scales + panel * NR);
     for (int i = 0; i < 2 * M; i++)
@@ -264,8 +264,8 @@ static void quantized_finish(const struct small *p, int64_t row, int64_t panel, 
 }
 
 /* One row and N vectors side by side, two for each panel: pairs [k, end). */
-ALWAYS_INLINE void quantized_run(const struct small *p, vec *acc, const int N, const char *lines, int64_t k,
-                                 int64_t end, const bool dot, const enum quant_format format)
+ALWAYS_INLINE void quantized_run(const struct quantized_product *p, vec *acc, const int N, const char *lines,
+                                 int64_t k, int64_t end, const bool dot, const enum quant_format format)
 {
     const int64_t apart = p->shape.lines * NR;
     for (; k < end; k++) {
@@ -289,8 +289,8 @@ ALWAYS_INLINE void quantized_run(const struct small *p, vec *acc, const int N, c
     }
 }
 
-ALWAYS_INLINE void quantized_vector(const struct small *p, int64_t panel, const int N, const bool dot,
-                                    const enum quant_format format)
+ALWAYS_INLINE void quantized_vector(const struct quantized_product *p, int64_t panel, const int N,
+                                    const bool dot, const enum quant_format format)
 {
     const int64_t size = format == QUANT_I4   ? QUANT_I4_GROUP / 2
                          : format == QUANT_F4 ? QUANT_F4_GROUP / 2
@@ -312,7 +312,7 @@ ALWAYS_INLINE void quantized_vector(const struct small *p, int64_t panel, const 
         quantized_finish(p, 0, panel + j / 2, sums + j, 1);
 }
 
-/* A function for each form, with and without the dot product. */
+/* Instantiates `what` for each format. */
 #define EACH_FORMAT(what)                                                                                    \
     switch (p->w->format) {                                                                                  \
     case QUANT_I8:                                                                                           \
@@ -328,8 +328,8 @@ ALWAYS_INLINE void quantized_vector(const struct small *p, int64_t panel, const 
         what(QUANT_F4);                                                                                      \
     }
 
-ALWAYS_INLINE void quantized_vectors(const struct small *p, int64_t begin, int64_t end, const bool dot,
-                                     const enum quant_format format)
+ALWAYS_INLINE void quantized_vectors(const struct quantized_product *p, int64_t begin, int64_t end,
+                                     const bool dot, const enum quant_format format)
 {
     int64_t panel = begin;
     for (; panel + QUANTIZED_PANELS <= end; panel += QUANTIZED_PANELS)
@@ -341,7 +341,7 @@ ALWAYS_INLINE void quantized_vectors(const struct small *p, int64_t begin, int64
 static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
-    const struct small *p = arg;
+    const struct quantized_product *p = arg;
 #define RUN(format)                                                                                          \
     if (p->dot)                                                                                              \
         quantized_vectors(p, begin, end, true, format);                                                      \
@@ -351,11 +351,12 @@ static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int th
 #undef RUN
 }
 
-/* ---- many rows ------------------------------------------------------------------------------------------ */
+/* ---- many rows
+ * ------------------------------------------------------------------------------------------ */
 
 /* Pairs [k, k + n) of a panel as words [n][NR], or as f32 [2 n][NR]. */
-ALWAYS_INLINE void quantized_dequantize(const struct small *p, const char *lines, int64_t k, int64_t n,
-                                        uint32_t *out, const enum quant_format format)
+ALWAYS_INLINE void quantized_dequantize(const struct quantized_product *p, const char *lines, int64_t k,
+                                        int64_t n, uint32_t *out, const enum quant_format format)
 {
     for (int64_t i = 0; i < n; i++)
         for (int j = 0; j < NR; j += VL) {
@@ -370,8 +371,9 @@ ALWAYS_INLINE void quantized_dequantize(const struct small *p, const char *lines
         }
 }
 
-/* The same of words, always as f32. */
-static void quantized_unpack(const struct small *p, const char *lines, int64_t k, int64_t n, float *out)
+/* The same from words, always as f32. */
+static void quantized_unpack(const struct quantized_product *p, const char *lines, int64_t k, int64_t n,
+                             float *out)
 {
     const int each = p->shape.packed4 ? 8 : 4;
     for (int64_t i = 0; i < 2 * n; i += each, out += (ptrdiff_t)each * NR)
@@ -385,7 +387,8 @@ static void quantized_unpack(const struct small *p, const char *lines, int64_t k
         }
 }
 
-OWN_FUNCTION void quantized_slice(const struct small *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
+OWN_FUNCTION void quantized_slice(const struct quantized_product *p, int64_t panel, int64_t k, int64_t n,
+                                  uint32_t *out)
 {
     const char *lines = quantized_lines(p, panel);
     if (in_words(p->w->format)) {
@@ -407,9 +410,9 @@ static void quantized_gather(float *tile, const float *sums, const uint16_t *sca
     }
 }
 
-/* At most MR rows from `row` on against a widened slice: pairs [k, k + n). */
-static void quantized_block(const struct small *p, int64_t row, int64_t panel, int64_t k, int64_t n,
-                            const uint32_t *slice, float *tile)
+/* At most MR rows from `row` on against a dequantized slice: pairs [k, k + n). */
+static void quantized_block(const struct quantized_product *p, int64_t row, int64_t panel, int64_t k,
+                            int64_t n, const uint32_t *slice, float *tile)
 {
     const int64_t per = p->dot ? 1 : 2, m = least(MR, p->rows - row);
     const int64_t size = quant_group(p->w->format) ? quant_group(p->w->format) / 2 : n;
@@ -435,7 +438,7 @@ static void quantized_block(const struct small *p, int64_t row, int64_t panel, i
 
 static void quantized_product_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    const struct small *p = arg;
+    const struct quantized_product *p = arg;
     const size_t slice_bytes = (size_t)QUANTIZED_DEPTH * NR * sizeof(float);
     char *room = cpu_scratch(p->out.b, thread,
                              slice_bytes + (size_t)(QUANTIZED_PANELS * QUANTIZED_STRIP * NR) * sizeof(float));
@@ -456,10 +459,11 @@ static void quantized_product_range(void *arg, int64_t begin, int64_t end, int t
     }
 }
 
-/* ---- the operation --------------------------------------------------------------------------------------- */
+/* ---- the operation
+ * --------------------------------------------------------------------------------------- */
 
 /* Rows of x as words, with zeros up to the last pair: row after row for few, else interleaved by MR. */
-static void quantized_take(struct small *p, struct tensor x)
+static void quantized_pack_rows(struct quantized_product *p, struct tensor x)
 {
     const bool few = x.rows <= QUANTIZED_FEW;
     int64_t words = p->dot ? p->pairs : 2 * p->pairs, have = p->dot ? ceil_div(x.cols, 2) : x.cols;
@@ -484,7 +488,7 @@ static void quantized_take(struct small *p, struct tensor x)
     }
 }
 
-static void quantized_chunk(struct small *p)
+static void quantized_chunk(struct quantized_product *p)
 {
     int64_t panels = p->shape.panels, threads = pool_threads(p->out.b->pool), per_panel = p->w->cols * NR;
     if (p->rows == 1 && !in_words(p->w->format)) {
@@ -500,10 +504,10 @@ static void quantized_chunk(struct small *p)
              quantized_product_range, p);
 }
 
-static struct small quantized_begin(struct backend *b, struct tensor y, const struct weight *w,
-                                    struct tensor bias, enum epilogue epi, enum accumulate mode)
+static struct quantized_product quantized_begin(struct backend *b, struct tensor y, const struct weight *w,
+                                                struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    struct small p = {.w = w, .shape = quant_panels(w->format, w->rows, w->cols, NR)};
+    struct quantized_product p = {.w = w, .shape = quant_panels(w->format, w->rows, w->cols, NR)};
     p.out = (struct linear){.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = mode == ADD};
     p.out.bf16 = y.dtype == DT_BF16;
     p.pairs = p.shape.lines / (p.shape.packed4 ? 1 : 2);
@@ -513,7 +517,7 @@ static struct small quantized_begin(struct backend *b, struct tensor y, const st
 static void quantized_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                              struct tensor bias, enum epilogue epi, enum accumulate mode)
 {
-    struct small p = quantized_begin(b, y, w, bias, epi, mode);
+    struct quantized_product p = quantized_begin(b, y, w, bias, epi, mode);
     p.dot = HAS_DOT && x.dtype == DT_BF16 && !in_words(w->format);
     if (p.shape.packed4) {
         p.even = table_of(w->format, 16);
@@ -522,7 +526,7 @@ static void quantized_linear(struct backend *b, struct tensor y, struct tensor x
     int64_t chunk = ceil_div(SMALL_CHUNK / (2 * WORD) / p.pairs, QUANTIZED_STRIP) * QUANTIZED_STRIP;
     for (int64_t r = 0; r < x.rows; r += chunk) {
         p.out.row0 = r;
-        quantized_take(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
+        quantized_pack_rows(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
         quantized_chunk(&p);
     }
 }

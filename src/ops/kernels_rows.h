@@ -1,6 +1,6 @@
-/* kernels_rows.h - what treats every row alone: norms, sums, copies, embedding, pixel shuffle, positions.
+/* kernels_rows.h - row-wise operations: norms, sums, copies, embedding, pixel shuffle, position table.
  *
- * A row is brought into f32 scratch, worked on there, and rounded once on the way out.  Threads take
+ * A row is loaded into f32 scratch, computed on, and rounded once when it is stored.  Threads take
  * ranges of rows.
  */
 #ifndef HOLORUN_OPS_KERNELS_ROWS_H
@@ -8,7 +8,7 @@
 
 #include "ops/kernels_core.h"
 
-enum { SMALL_ROWS = 32 << 10 /* values not worth waking another thread for */ };
+enum { SMALL_ROWS = 32 << 10 /* values not worth waking a thread for */ };
 
 struct rows_task {
     struct backend *b;
@@ -25,7 +25,7 @@ static void run_rows_task(struct rows_task *k, int64_t rows, int64_t cols, pool_
 
 /* ---- norms ----------------------------------------------------------------------------------------- */
 
-/* Sum of squares of n values, lane by lane: `v` is zero up to whole vectors. */
+/* Sum of squares of n values; `v` is zero up to whole vectors. */
 ALWAYS_INLINE float sum_squares(const float *v, int64_t n)
 {
     vec sum = {0};
@@ -42,7 +42,7 @@ ALWAYS_INLINE float sum_values(const float *v, int64_t n)
     return sum_lanes(sum);
 }
 
-/* n weights; a whole vector may not be there at the end. */
+/* VL of n weights from i on; the last vector may be partial. */
 ALWAYS_INLINE vec weights_at(const float *w, int64_t i, int64_t n)
 {
     return i + VL <= n ? *(const vec *)(w + i) : load_part(w + i, false, n - i);
@@ -89,8 +89,7 @@ static void gated_range(void *arg, int64_t begin, int64_t end, int thread)
     float *q = cpu_scratch(k->b, thread, 2 * (size_t)whole * sizeof *q), *z = q + whole;
     const float *w = k->w.data;
     for (int64_t r = begin; r < end; r++) {
-        for (int64_t c = 0; c < k->x.cols;
-             c += n) { /* a group's row is done before the next is read: out may be y */
+        for (int64_t c = 0; c < k->x.cols; c += n) { /* group by group: out may be y */
             load_row(k->x, r, c, n, q);
             load_row(k->z, r, c, n, z);
             for (int64_t i = 0; i < n; i += VL)
@@ -205,7 +204,7 @@ static void fast_pixel_shuffle(struct backend *b, struct tensor y, struct tensor
 
 /* ---- position table ------------------------------------------------------------------------------------ */
 
-/* Neighbours of output i of `out` on a line of `in` values, and the second one's share. */
+/* Neighbours of output i of `out` on a line of `in` values, and the second one's weight. */
 static float neighbours(int64_t i, int64_t in, int64_t out, int64_t at[2])
 {
     float x = ((float)i + 0.5f) * ((float)in / (float)out) - 0.5f;

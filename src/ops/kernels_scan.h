@@ -1,36 +1,37 @@
 /* kernels_scan.h - the Mamba-2 recurrence over many tokens, in chunks.
  *
- * Threads take heads; inside a chunk everything is a product of small matrices, and C B^T is computed once for all
- * heads of a group.  The equations stand at ref_ssm_scan's scan_chunk.
+ * Threads take heads; inside a chunk everything is a product of small matrices, and C B^T is computed
+ * once for all heads of a group.  The equations stand at scan_chunk in ref_mamba.c.
  *
- * With the dot instruction a scan of bf16 multiplies pairs of bf16: B, C and x as they are, and rounded to bf16 what
- * they meet, which is one factor of every term: the weights of the tokens before, the state as it is seen by the tokens
- * of a chunk, and x times its share in the next state.  Sums are f32, and so is the state itself.  C is read in
- * place, and x is packed once for its two products.
+ * With the dot instruction a scan of bf16 multiplies pairs of bf16: B, C and x as they are; their
+ * partner, one factor of every term, is rounded to bf16: the weights of earlier tokens, the state as a
+ * chunk's tokens see it, and x times its share in the next state.  Sums and the state itself are f32.  C
+ * is read in place, and x is packed once for its two products.
  *
- * States in f16 stand beside it in f32, those of a thread's heads, from its first chunk to the last.
+ * States in f16 have an f32 copy for a thread's heads, from its first chunk to its last.
  */
 #ifndef HOLORUN_OPS_KERNELS_SCAN_H
 #define HOLORUN_OPS_KERNELS_SCAN_H
 
 #include "ops/kernels_ssm.h"
 
-/* Scratch of one thread.  What is multiplied are words: numbers, or pairs of bf16 that follow each other down
- * the rows of a right factor and along the rows of a left one; so where "/w" stands there are half as many.
- * Rows are padded to whole vectors. */
+/* Scratch of one thread.  Products take words: f32, or pairs of bf16 that follow each other down the
+ * rows of a right factor and along the rows of a left one; "/w" means half as many then. Rows are padded
+ * to whole vectors. */
 struct chunk {
     uint32_t *B, *C, *Bt, *M, *x, *xf, *St; /* [Q/w][N] [Q][N] [N/w][Q] [Q][Q/w] [Q/w][P] [Q/w][P] [N/w][P] */
     float *CB, *y, *U;                      /* [Q][Q] of a group; [Q][P] [P][N] of a head */
-    float *d, *sum, *decay, *part; /* [Q]: time steps, their running sums times a, e to those; a share */
-    float *wide; /* [heads][P][N]: the states of heads from `first` on, where they are stored as f16 */
+    /* [Q]: time steps, their running sums times a, exp of those, shares in the next state */
+    float *d, *sum, *decay, *part;
+    float *wide; /* [heads][P][N]: f32 copies of f16 states, of heads from `first` on */
     int64_t first;
     int64_t Q, P, N;    /* floats of a padded row */
-    int64_t group;      /* whose B, C these are, -1 at the start of a chunk */
+    int64_t group;      /* whose B, C these are; -1 at the start of a chunk */
     struct matrix left; /* C as a left factor */
     bool pair;          /* words are pairs */
 };
 
-/* Pairs need an even number of states, and rows of v that are words. */
+/* Pairs need an even number of states, and rows of v that are whole words. */
 static bool scan_in_pairs(const struct ssm_task *k)
 {
     return HAS_DOT && k->v.dtype == DT_BF16 && k->s->state % 2 == 0 && k->v.stride % 2 == 0;
@@ -69,9 +70,9 @@ static struct tensor head_state(const struct ssm_task *k, const struct chunk *w,
     return (struct tensor){w->wide + (h - w->first) * P * w->N, DT_F32, P, N, w->N};
 }
 
-/* States in f16 of heads [begin, end) to f32, or back. */
-static void widen_states(const struct ssm_task *k, const struct chunk *w, int64_t begin, int64_t end,
-                         bool back)
+/* f16 states of heads [begin, end) to f32, or back with stochastic rounding. */
+static void convert_states(const struct ssm_task *k, const struct chunk *w, int64_t begin, int64_t end,
+                           bool back)
 {
     int64_t P = k->s->head_dim, N = k->s->state;
     for (int64_t r = begin * P; r < end * P; r++) {
@@ -125,7 +126,7 @@ static void load_group(const struct ssm_task *k, struct chunk *w, int64_t group,
     w->group = group;
 }
 
-/* Time steps and running sums of a head, zero up to whole vectors, and the share that a token has in the state
+/* Time steps and running sums of a head, zero up to whole vectors, and each token's share in the state
  * after the last: exp(c_L - c_j) dt_j. */
 static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int64_t t0, int64_t L)
 {
@@ -147,7 +148,7 @@ static void load_times(const struct ssm_task *k, struct chunk *w, int64_t h, int
     }
 }
 
-/* M_ij = (C_i . B_j) exp(c_i - c_j) dt_j for j <= i, zeros after as far as a block of rows reads. */
+/* M_ij = (C_i . B_j) exp(c_i - c_j) dt_j for j <= i, then zeros as far as a block of rows reads. */
 ALWAYS_INLINE void weigh(struct chunk *w, int64_t L, const bool pair)
 {
     const int64_t size = pair ? 2 : 4;
@@ -185,7 +186,7 @@ static void share_x(struct chunk *w, int64_t P, int64_t L)
         uint32_t *to = w->xf + (w->pair ? j / 2 : j) * w->P;
         for (int64_t p = 0; p < P; p += VL) {
             vec x = splat(w->part[j]) * x_of(w, j, p);
-            if (w->pair) { /* the lone one of an odd number has a zero beside it */
+            if (w->pair) { /* an odd last one is paired with zero */
                 uvec low = (uvec)vec_from_bf16(vec_to_bf16(x)), next = {0};
                 if (j + 1 < L)
                     next = (uvec)vec_from_bf16(vec_to_bf16(splat(w->part[j + 1]) * x_of(w, j + 1, p)));
@@ -211,7 +212,7 @@ static void carry_state(const struct ssm_task *k, struct chunk *w, int64_t h, in
     }
 }
 
-/* The state of a head as a right factor; of pairs rounded first, in the room of U. */
+/* The state of a head as a right factor, rounded first for pairs; U is the scratch. */
 static void pack_state(const struct ssm_task *k, struct chunk *w, int64_t h)
 {
     int64_t P = k->s->head_dim;
@@ -258,7 +259,7 @@ static void scan_range(void *arg, int64_t begin, int64_t end, int thread)
     chunk_init(&w, k, thread, half ? end - begin : 0);
     w.first = begin;
     if (half)
-        widen_states(k, &w, begin, end, false);
+        convert_states(k, &w, begin, end, false);
     int64_t per = k->s->heads / k->s->groups;
     for (int64_t t = 0; t < k->y.rows; t += k->s->chunk) {
         int64_t L = least(k->s->chunk, k->y.rows - t);
@@ -270,7 +271,7 @@ static void scan_range(void *arg, int64_t begin, int64_t end, int thread)
         }
     }
     if (half)
-        widen_states(k, &w, begin, end, true);
+        convert_states(k, &w, begin, end, true);
 }
 
 static void fast_ssm_scan(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,

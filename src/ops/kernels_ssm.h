@@ -1,10 +1,10 @@
-/* kernels_ssm.h - the Mamba-2 mixer between its projections: convolution, one step.
+/* kernels_ssm.h - the Mamba-2 mixer between its projections: convolution and one step of the recurrence.
  *
  * Convolution: threads take blocks of channels and walk down the rows with the last K of them in a ring.
- * Step: threads take heads; a state row is updated and multiplied by C in one pass over memory.  Both work
- * for one token of each of several sessions, too: threads take the heads of all of them.
- * States in f16 are widened where they are read and rounded where they are written (stochastic_round.h): a step does both on the
- * way, a scan (kernels_scan.h) once for all its chunks.
+ * Step: threads take heads; a state row is updated and multiplied by C in one pass over memory.  Both
+ * also run one token of each of several sessions: threads then take the heads of all of them. f16 states
+ * are converted where they are read and rounded stochastically where they are written
+ * (stochastic_round.h): a step does both on the way, a scan (kernels_scan.h) once for all its chunks.
  */
 #ifndef HOLORUN_OPS_KERNELS_SSM_H
 #define HOLORUN_OPS_KERNELS_SSM_H
@@ -16,9 +16,9 @@
 
 enum {
     CHANNELS = 128,         /* of a block */
-    CONV_AHEAD = 8,         /* rows: they lie so far apart that the processor has to be told */
-    MOST_TAPS = 16,         /* that a config may ask for */
-    SMALL_CONV = 8 << 10,   /* outputs not worth waking another thread for */
+    CONV_AHEAD = 8,         /* rows to prefetch: too far apart for the hardware prefetcher */
+    MOST_TAPS = 16,         /* a config may ask for */
+    SMALL_CONV = 8 << 10,   /* outputs not worth waking a thread for */
     SMALL_STATE = 64 << 10, /* state values, likewise */
 };
 
@@ -26,7 +26,7 @@ struct conv_task {
     struct backend *b;
     struct tensor v, xbc, w, bias;
     const struct tensor *states; /* of each sequence */
-    int64_t sequences, rows;     /* one behind the other, `rows` rows of each */
+    int64_t sequences, rows;     /* consecutive, `rows` rows each */
 };
 
 /* Taps and bias of channels [c, c + n), by tap; zeros where there is nothing. */
@@ -50,7 +50,7 @@ static void conv_block(const struct conv_task *a, int64_t sequence, int64_t c, i
     for (int64_t k = 0; k < K - 1; k++)
         load_row(a->states[sequence], k, c, n, ring + k * CHANNELS);
     for (int64_t t = 0; t < T; t++) {
-        expect_columns(a->xbc, first + t + CONV_AHEAD, c, n);
+        prefetch_columns(a->xbc, first + t + CONV_AHEAD, c, n);
         load_row(a->xbc, first + t, c, n, ring + (t + K - 1) % K * CHANNELS);
         const float *rows[MOST_TAPS];
         for (int64_t k = 0; k < K; k++)
@@ -143,9 +143,10 @@ ALWAYS_INLINE vec time_steps(const struct ssm_shape *s, vec raw)
     return -VEC_MAX(splat(-s->dt_max), -d);
 }
 
-/* ---- states in f16 -------------------------------------------------------------------------------------- */
+/* ---- states in f16
+ * -------------------------------------------------------------------------------------- */
 
-/* Counters of the numbers from `pair` on; see stochastic_bits. */
+/* Hash counters of VL values from `pair` on; see stochastic_bits. */
 ALWAYS_INLINE uvec stochastic_counters(uint32_t key, int64_t pair)
 {
     uvec lane;
@@ -154,7 +155,7 @@ ALWAYS_INLINE uvec stochastic_counters(uint32_t key, int64_t pair)
     return lane + (key + (uint32_t)pair * STOCHASTIC_STRIDE);
 }
 
-/* stochastic_bits, and of each number the bits that are its own. */
+/* stochastic_bits, reduced to each value's own bits. */
 ALWAYS_INLINE uvec stochastic_noise(uvec x)
 {
     uvec shift;
@@ -165,7 +166,7 @@ ALWAYS_INLINE uvec stochastic_noise(uvec x)
     return (x ^ x >> 16) >> shift & F16_MASK;
 }
 
-/* stochastic_round_f16 of VL neighbours.  Of exponents as positive floats the larger is the larger float. */
+/* stochastic_round_f16 of VL neighbours; positive floats order like their exponents. */
 ALWAYS_INLINE hvec stochastic_round(vec v, uvec counters)
 {
     vec random = (vec)(stochastic_noise(counters) | F16_ONE) - splat(1.0f);
@@ -174,10 +175,10 @@ ALWAYS_INLINE hvec stochastic_round(vec v, uvec counters)
     return VEC_TRUNCATE_F16(v + random * scale);
 }
 
-/* The first n <= VL numbers at p, zeros after them; and n of v to p. */
-ALWAYS_INLINE vec load_state(const void *p, const bool half, int64_t n)
+/* The first n <= VL values at p, zeros after them; and n of v to p. */
+ALWAYS_INLINE vec load_state(const void *p, const bool f16, int64_t n)
 {
-    if (!half)
+    if (!f16)
         return n < VL ? load_part(p, false, n) : *(const vec *)p;
     hvec room = {0};
     if (n < VL)
@@ -187,11 +188,11 @@ ALWAYS_INLINE vec load_state(const void *p, const bool half, int64_t n)
     return VEC_WIDEN_F16(room);
 }
 
-ALWAYS_INLINE void store_state(void *p, const bool half, int64_t n, vec v, uvec counters)
+ALWAYS_INLINE void store_state(void *p, const bool f16, int64_t n, vec v, uvec counters)
 {
-    if (!half && n < VL) {
+    if (!f16 && n < VL) {
         store_part(p, false, n, v);
-    } else if (!half) {
+    } else if (!f16) {
         *(vec *)p = v;
     } else {
         hvec h = stochastic_round(v, counters);
@@ -202,11 +203,11 @@ ALWAYS_INLINE void store_state(void *p, const bool half, int64_t n, vec v, uvec 
 /* ---- one step ------------------------------------------------------------------------------------------ */
 
 /* Rows of S for up to VL values of x:  S = decay S + (d x) B^T;  returns S C. */
-ALWAYS_INLINE vec step_rows(const struct tensor *state, const bool half, uint32_t key, int64_t row, int64_t n,
+ALWAYS_INLINE vec step_rows(const struct tensor *state, const bool f16, uint32_t key, int64_t row, int64_t n,
                             float decay, const float *dx, const float *B, const float *C)
 {
     uvec sums[VL];
-    int64_t N = state->cols, size = half ? 2 : 4;
+    int64_t N = state->cols, size = f16 ? 2 : 4;
     for (int64_t i = 0; i < VL; i++)
         sums[i] = (uvec){0};
     for (int64_t i = 0; i < n; i++) {
@@ -215,13 +216,13 @@ ALWAYS_INLINE vec step_rows(const struct tensor *state, const bool half, uint32_
         vec sum = {0}, by = splat(decay), x = splat(dx[i]);
         int64_t j = 0;
         for (; j + VL <= N; j += VL, at += VL / 2 * STOCHASTIC_STRIDE) {
-            vec next = by * load_state(S + j * size, half, VL) + x * *(const vec *)(B + j);
-            store_state(S + j * size, half, VL, next, at);
+            vec next = by * load_state(S + j * size, f16, VL) + x * *(const vec *)(B + j);
+            store_state(S + j * size, f16, VL, next, at);
             sum += next * *(const vec *)(C + j);
         }
         if (j < N) {
-            vec next = by * load_state(S + j * size, half, N - j) + x * *(const vec *)(B + j);
-            store_state(S + j * size, half, N - j, next, at);
+            vec next = by * load_state(S + j * size, f16, N - j) + x * *(const vec *)(B + j);
+            store_state(S + j * size, f16, N - j, next, at);
             sum += next * *(const vec *)(C + j);
         }
         sums[i] = (uvec)sum;
@@ -233,14 +234,14 @@ ALWAYS_INLINE vec step_rows(const struct tensor *state, const bool half, uint32_
     return total;
 }
 
-OWN_FUNCTION vec step_floats(const struct tensor *state, int64_t row, int64_t n, float decay, const float *dx,
-                             const float *B, const float *C)
+OWN_FUNCTION vec step_f32(const struct tensor *state, int64_t row, int64_t n, float decay, const float *dx,
+                          const float *B, const float *C)
 {
     return step_rows(state, false, 0, row, n, decay, dx, B, C);
 }
 
-OWN_FUNCTION vec step_halves(const struct tensor *state, uint32_t key, int64_t row, int64_t n, float decay,
-                             const float *dx, const float *B, const float *C)
+OWN_FUNCTION vec step_f16(const struct tensor *state, uint32_t key, int64_t row, int64_t n, float decay,
+                          const float *dx, const float *B, const float *C)
 {
     return step_rows(state, true, key, row, n, decay, dx, B, C);
 }
@@ -265,8 +266,8 @@ static void step_range(void *arg, int64_t begin, int64_t end, int thread)
             memcpy(dx, &scaled, sizeof dx);
             const struct tensor *S = &k->states[t];
             int64_t row = h * P + p, n = least(VL, P - p);
-            vec sum = S->dtype == DT_F16 ? step_halves(S, k->keys[t], row, n, decay[0], dx, B, C)
-                                         : step_floats(S, row, n, decay[0], dx, B, C);
+            vec sum = S->dtype == DT_F16 ? step_f16(S, k->keys[t], row, n, decay[0], dx, B, C)
+                                         : step_f32(S, row, n, decay[0], dx, B, C);
             *(vec *)(y + p) = sum + splat(k->c->d[h]) * xs;
         }
         store_row(k->y, t, h * P, P, y);

@@ -1,15 +1,15 @@
-/* kv8.c - keys and values become rows of 8 bits, and numbers again: see kv8.h.
+/* kv8.c - quantizes and dequantizes rows of an 8-bit KV cache: see kv8.h.
  *
- * Made once for each token and read for every token after it: plain code for all processors makes them, and the kernels
- * of attention have their own for reading.
+ * A row is quantized once and read for every later token: portable code quantizes, and the attention
+ * kernels have their own code for reading.
  */
 #include "ops/kv8.h"
 
 #include "ops/ops_impl.h"
 
-struct making {
+struct kv_task {
     struct tensor dst;
-    const struct tensor *each; /* rows of dst, or NULL */
+    const struct tensor *rows; /* rows of dst; NULL: dst itself */
     struct tensor src;
     int heads;
 };
@@ -19,7 +19,7 @@ static float number(struct tensor t, int64_t i)
     return t.dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)t.data)[i]) : ((const float *)t.data)[i];
 }
 
-static void make_head(const struct making *m, uint8_t *row, int64_t r, int h)
+static void quantize_head(const struct kv_task *m, uint8_t *row, int64_t r, int h)
 {
     int64_t d = m->src.cols / m->heads, first = r * m->src.stride + h * d;
     uint32_t most = 0, u;
@@ -34,14 +34,14 @@ static void make_head(const struct making *m, uint8_t *row, int64_t r, int h)
     row[m->heads * d + h] = (uint8_t)scale;
 }
 
-static void make_rows(void *arg, int64_t begin, int64_t end, int thread)
+static void quantize_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
-    const struct making *m = arg;
+    const struct kv_task *m = arg;
     for (int64_t r = begin; r < end; r++) {
-        uint8_t *row = m->each ? m->each[r].data : (uint8_t *)m->dst.data + r * m->dst.stride;
+        uint8_t *row = m->rows ? m->rows[r].data : (uint8_t *)m->dst.data + r * m->dst.stride;
         for (int h = 0; h < m->heads; h++)
-            make_head(m, row, r, h);
+            quantize_head(m, row, r, h);
     }
 }
 
@@ -56,17 +56,17 @@ enum { SMALL = 16 }; /* rows not worth waking another thread for */
 
 static void cpu_kv_quantize(struct backend *b, struct tensor dst, struct tensor src, int heads)
 {
-    struct making m = {dst, NULL, src, heads};
+    struct kv_task m = {dst, NULL, src, heads};
     check(dst, src, heads);
-    pool_for(b->pool, src.rows, SMALL, make_rows, &m);
+    pool_for(b->pool, src.rows, SMALL, quantize_rows, &m);
 }
 
 static void cpu_kv_quantize_batch(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
 {
-    struct making m = {{0}, dst, src, heads};
+    struct kv_task m = {{0}, dst, src, heads};
     for (int64_t r = 0; r < src.rows; r++)
         check(dst[r], src, heads);
-    pool_for(b->pool, src.rows, SMALL, make_rows, &m);
+    pool_for(b->pool, src.rows, SMALL, quantize_rows, &m);
 }
 
 struct tensor kv8_dequantize(struct tensor t, int heads, int d)

@@ -1,4 +1,4 @@
-/* ops.c - dtypes, views, CPU memory, and the choice of a backend at run time. */
+/* ops.c - dtypes, views, CPU memory, and the choice of a CPU backend. */
 #include "ops/f8.h"
 #include "ops/ops_impl.h"
 
@@ -26,7 +26,7 @@ uint16_t bf16_from_f32(float f)
     uint32_t u;
     memcpy(&u, &f, 4);
     if ((u & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(u >> 16 | 0x40); /* quiet NaN: rounding could turn it into infinity */
+        return (uint16_t)(u >> 16 | 0x40); /* quiet NaN: rounding could make it an infinity */
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
@@ -54,7 +54,7 @@ float f8e4m3_to_f32(uint8_t v)
     int exponent = v >> 3 & 15, mantissa = v & 7;
     float sign = v & 0x80 ? -1.0f : 1.0f;
     if ((v & 0x7f) == 0x7f)
-        return NAN; /* this format has no infinity */
+        return NAN; /* e4m3 has no infinity */
     return sign * (exponent ? ldexpf((float)(mantissa + 8), exponent - 10) : ldexpf((float)mantissa, -9));
 }
 
@@ -85,8 +85,8 @@ struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Large blocks in large pages, as far as whole ones lie in them: a page that is looked up at every row costs more
- * than reading it.  The system may say no, and nothing is lost. */
+/* Huge pages for large blocks: a TLB miss at every row costs more than reading it.  The kernel may
+ * decline. */
 static void large_pages(void *data, size_t bytes)
 {
     enum { LARGE = 2 << 20 };
@@ -114,7 +114,7 @@ static struct tensor cpu_alloc(struct backend *b, enum dtype t, int64_t rows, in
 {
     struct tensor x = cpu_try_alloc(b, t, rows, cols);
     if (!x.data)
-        die(ERR_ENV, "out of memory: %lld x %lld numbers asked for", (long long)rows, (long long)cols);
+        die(ERR_ENV, "out of memory: %lld x %lld elements asked for", (long long)rows, (long long)cols);
     return x;
 }
 
@@ -125,19 +125,19 @@ static void cpu_free(struct backend *b, struct tensor *t)
     *t = (struct tensor){0};
 }
 
-/* Pieces of scratch memory: the outer and the shared one, then one for each thread. */
+/* Scratch memory: OUTER_SCRATCH, SHARED_SCRATCH, then a block for each thread. */
 struct cpu {
     struct ops ops;
-    struct piece {
+    struct scratch {
         void *data;
         size_t size;
-        char apart[48]; /* threads do not write to each other's cache lines */
-    } pieces[];
+        char apart[48]; /* threads never share a cache line */
+    } scratch[];
 };
 
 void *cpu_scratch(struct backend *b, int thread, size_t bytes)
 {
-    struct piece *p = &((struct cpu *)b->priv)->pieces[thread + 2];
+    struct scratch *p = &((struct cpu *)b->priv)->scratch[thread + 2];
     if (p->size < bytes) {
         free(p->data);
         p->size = bytes + bytes / 4;
@@ -226,8 +226,8 @@ static struct weight *cpu_borrow(struct backend *b, struct tensor host, bool onc
     return w;
 }
 
-/* Whole pages only: the first and the last may hold a neighbour.  Reclaimed at once, they do not push other
- * things out of memory that will be read again sooner. */
+/* Whole pages only: the first and the last may hold a neighbour.  PAGEOUT reclaims them at once, before
+ * pages that will be read again sooner. */
 void cpu_weight_read(const struct weight *w)
 {
     if (!w->once)
@@ -274,7 +274,7 @@ static bool has_avx512bf16(void)
     return has_avx512() && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
 }
 
-static const struct isa { /* slowest first; each needs all that those before it need */
+static const struct isa { /* slowest first; each needs all that the ones before it need */
     const char *name;
     bool (*runs)(void);
     void (*fill)(struct ops *o);
@@ -297,7 +297,7 @@ static void cpu_close(struct backend *b)
 {
     struct cpu *cpu = b->priv;
     for (int i = 0; i <= pool_threads(b->pool) + 1; i++)
-        free(cpu->pieces[i].data);
+        free(cpu->scratch[i].data);
     free(cpu);
 }
 
@@ -312,8 +312,8 @@ struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e)
         return err_set(e, ERR_USAGE, "this CPU cannot run the kernels '%s'; best here is '%s'", isa,
                        names[n - 1]),
                NULL;
-    unsigned long pieces = (unsigned long)pool_threads(pool) + 2;
-    struct cpu *cpu = xcalloc(1, sizeof *cpu + pieces * sizeof *cpu->pieces);
+    unsigned long blocks = (unsigned long)pool_threads(pool) + 2;
+    struct cpu *cpu = xcalloc(1, sizeof *cpu + blocks * sizeof *cpu->scratch);
     cpu->ops = (struct ops){.name = names[chosen],
                             .close = cpu_close,
                             .alloc = cpu_alloc,

@@ -1,18 +1,19 @@
-/* ops.h - everything the model does to numbers, as one table of functions.
+/* ops.h - every operation of the model, as one table of functions.
  *
- * The forward pass (src/model) is written once against this table; the scalar reference
- * (ops_ref.c), the CPU kernels by instruction set, and later a GPU fill it in.  Tensors live where
- * the backend puts them: code above this line never touches `data` of a tensor directly, it uses
- * alloc, upload, download and the operations.  On the CPU `data` is ordinary memory.
+ * The forward pass (src/model) is written once against this table; the scalar reference (ops_ref.c), the CPU
+ * kernels of each instruction set (kernels.h) and the GPU kernels (cuda/) fill it in.  Tensors live in the
+ * backend's memory: callers never touch a tensor's `data`, they use alloc, upload, download and the
+ * operations. On the CPU `data` is ordinary memory.
  *
- * Shapes are written [rows, cols], row-major, `stride` elements from row to row.  A vector is one
- * row.  Activations are f32 or bf16 (one choice for a whole run), weights bf16 or f32; sums are
- * always accumulated in f32.  With bf16 activations every result is rounded once, where it is stored.
+ * Shapes are written [rows, cols], row-major, `stride` elements from row to row.  A vector is one row.
+ * Activations are f32 or bf16 (one choice for a whole run), weights bf16, f32 or quantized; sums are always
+ * accumulated in f32.  With bf16 activations every result is rounded once, where it is stored.
  *
+ * Names: *_tokens takes many tokens of one session, *_batch row t of session t.
  * Aliasing: outputs may not overlap inputs unless the comment says so.
  * Threads: one call at a time per backend; the backend spreads the work over its own pool.
- * Preconditions (shapes, dtypes) are checked with bug(): a mismatch is our mistake, since every
- * shape from a file was checked when the weights were bound.
+ * Preconditions (shapes, dtypes) are checked with bug(): shapes from files were checked when the weights were
+ * bound.
  */
 #ifndef HOLORUN_OPS_OPS_H
 #define HOLORUN_OPS_OPS_H
@@ -39,11 +40,10 @@ struct tensor {
 struct tensor tensor_rows(struct tensor t, int64_t r, int64_t n);
 struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n);
 
-/* Both on the host: the values of src, one after the other, in dst's type; src is of any float type, dst of its own
- * or f32 or bf16. */
+/* Copies src, of any float type, to dst, of the same type or f32 or bf16; both on the host. */
 void tensor_convert(struct tensor dst, struct tensor src);
 
-/* A weight matrix [N, K] in whatever form the backend multiplies fastest. */
+/* A weight matrix [N, K] in the layout the backend multiplies fastest. */
 struct weight;
 
 /* What an operation does with y: replaces it, or adds to it. */
@@ -55,7 +55,7 @@ enum epilogue {
     EPI_GELU,  /* exact: v/2 * (1 + erf(v / sqrt 2)) */
 };
 
-/* Sizes and per-head constants of one Mamba-2 layer. Constants are f32 [H]. */
+/* Sizes of a Mamba-2 layer. */
 struct ssm_shape {
     int heads;            /* H */
     int head_dim;         /* P */
@@ -66,28 +66,30 @@ struct ssm_shape {
     float dt_min, dt_max; /* time_step_limit: (0, inf) is no clamp */
 };
 
+/* Per-head constants, f32 [H] each. */
 struct ssm_const {
-    const float *a;       /* [H] = -exp(A_log) */
-    const float *dt_bias; /* [H] */
-    const float *d;       /* [H] */
+    const float *a; /* -exp(A_log) */
+    const float *dt_bias;
+    const float *d;
 };
 
-/* A Mamba-2 layer and the states of sessions, of which row t is one token of session t. */
+/* A Mamba-2 layer and the states of the sessions in a batch. */
 struct mamba_batch {
     struct tensor conv, conv_bias, norm; /* weights: f32 [C,K], [1,C] or data NULL, [1,H*P] */
     float eps;
     const struct tensor *conv_states, *ssm_states;
-    const uint32_t *keys; /* of the latter; NULL for f32 */
+    const uint32_t *keys; /* stochastic rounding keys of ssm_states; NULL for f32 */
     const struct ssm_shape *shape;
     const struct ssm_const *constants;
 };
 
-/* How the router of a mixture of experts chooses. */
+/* The router of a mixture of experts. */
 struct route_shape {
-    int experts, chosen;     /* E, k */
-    int groups, groups_kept; /* runs of E / groups experts, of which so many may be chosen from */
-    bool normalise;          /* the weights of a row are divided by their sum */
-    float scale;             /* and multiplied by this */
+    int experts, chosen; /* E, k */
+    int groups,
+        groups_kept; /* groups of E / groups neighbouring experts; only the kept ones are chosen from */
+    bool normalise;  /* the weights of a row are divided by their sum */
+    float scale;     /* and multiplied by this */
 };
 
 /* The matrices of E experts of equal sizes. */
@@ -97,50 +99,51 @@ struct experts {
     struct weight *const *down; /* E of [N, M] */
 };
 
-/* Forms of matrices of small numbers (quant.h): integers of 8 and 4 bits made from other numbers, and the
- * e4m3 and e2m1 numbers of published checkpoints. */
+/* Formats of quantized matrices (quant.h): 8-bit and 4-bit integers, and the e4m3 and e2m1 floats of
+ * published checkpoints. */
 enum quant_format { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_FORMATS };
 
-/* A matrix on the host to make one of. */
+/* A matrix on the host to quantize. */
 struct quant_source {
     int64_t rows, cols;    /* N, K */
     struct tensor stored;  /* [N, K] of a float type, or u8 [N, K/2]: e2m1, the even k in the low half */
-    const uint8_t *groups; /* of e2m1: e4m3 [N, K/16] */
+    const uint8_t *groups; /* group scales of e2m1: e4m3 [N, K/16] */
     float scale;           /* of e4m3 and e2m1 */
-    const float *scales;   /* of e4m3: one for each row instead, [N]; NULL: there are none */
+    const float *scales;   /* of e4m3: row scales [N] instead of `scale`, or NULL */
 };
 
-/* What operations take beside the tensors they are given (ops/work.h). */
+/* Largest working memory that a model's operations need (ops/work.h). */
 struct work_need {
-    size_t bytes; /* of the one that takes most */
-    int64_t ids;  /* that choices are among */
+    size_t bytes; /* of the operation that needs most */
+    int64_t ids;  /* vocabulary that tokens are sampled from */
     int groups;   /* of Mamba-2 layers */
 };
 
-/* How the next token is chosen from a row of logits; sets of ids have bit i % 64 of word i / 64 for id i. */
+/* How the next token is sampled from a row of logits.  Sets of ids are bit masks: bit i % 64 of word i /
+ * 64. */
 struct sampler {
-    const uint64_t *known;   /* ids that may ever be chosen */
-    const uint64_t *allowed; /* and of these the ones allowed here; NULL: all */
-    float temperature;       /* 0: the largest logit, the lowest id of equals */
-    float top_p;             /* below 1: only the fewest most probable ids that hold so much are drawn from */
-    double random;           /* [0, 1), picks one */
+    const uint64_t *known;   /* ids that exist in the tokenizer */
+    const uint64_t *allowed; /* logit mask: those of them that may follow here; NULL: all */
+    float temperature;       /* 0: greedy, the lowest id among equal logits */
+    float top_p;   /* below 1: nucleus sampling, from the fewest most probable ids that hold so much */
+    double random; /* [0, 1), picks one */
 };
 
 struct sampled {
-    int32_t id;           /* -1: nothing is allowed, or the logits are not numbers */
-    float logprob;        /* of the ids known, at temperature 1 */
-    float logprob_masked; /* of those allowed; equal without a set of them */
+    int32_t id;           /* -1: nothing is allowed, or the logits are NaN */
+    float logprob;        /* among the known ids, at temperature 1 */
+    float logprob_masked; /* among the allowed ones; equal without a mask */
 };
 
-/* How a line of numbers is resized: out[o] = sum of weight[o * most + k] * in[first[o] + k] over k < count[o]. */
+/* Resizing along one axis: out[o] = sum of weight[o * most + k] * in[first[o] + k] over k < count[o]. */
 struct resize_taps {
     int out, most;
     int *first, *count;
     float *weight;
 };
 
-/* An image on the host and how it becomes patches (model/preprocess.h): resized to whole tiles, and where there are two sizes
- * to one tile more. */
+/* An image on the host and how it becomes patches (model/preprocess.h): size[0] resizes it to the tile grid,
+ * size[1], if sizes is 2, to the thumbnail. */
 struct picture {
     const uint8_t *rgb;
     int w, h;
@@ -158,43 +161,47 @@ struct synthetic;
 
 struct ops {
     const char *name;                 /* "ref", "avx2", "avx512", "avx512bf16", "cuda" */
-    void (*close)(struct backend *b); /* everything of it but *b */
+    void (*close)(struct backend *b); /* frees everything but *b */
 
-    /* The calling thread is not the one that opened it.  NULL where that makes no difference. */
+    /* Must be called on a thread other than the one that opened the backend.  NULL: not needed. */
     void (*attach)(struct backend *b);
 
-    /* memory; upload and download convert between dtypes when they differ */
+    /* ---- memory.  upload, download and copy convert between dtypes when they differ ---- */
+
     struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */
     void (*free)(struct backend *b, struct tensor *t);
-    /* alloc where memory may be at its end: then data is NULL.  NULL where nobody can tell. */
+    /* alloc that answers data NULL when memory is exhausted.  NULL: not available. */
     struct tensor (*try_alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols);
-    /* Where tensors do not lie in the host's memory, else NULL: how many bytes are left for them, and memory of the
-     * host from and to which they are copied fastest (NULL when there is none). */
+    /* The next four are NULL where tensors live in the host's memory.  memory_left: free bytes on the
+     * device. */
     size_t (*memory_left)(struct backend *b);
-    /* Takes the working memory of a model's operations, so that none of them asks for more later. */
+    /* Takes the working memory of a model's operations, so that none of them allocates later. */
     int (*reserve)(struct backend *b, const struct work_need *n, struct err *e);
+    /* Pinned host memory, which copies fastest; NULL when there is none left. */
     void *(*host_alloc)(struct backend *b, size_t bytes);
     void (*host_free)(struct backend *b, void *p);
     void (*upload)(struct backend *b, struct tensor dst, struct tensor host_src);
     void (*download)(struct backend *b, struct tensor host_dst, struct tensor src);
-    void (*copy)(struct backend *b, struct tensor dst, struct tensor src); /* same shape; converts */
-    /* Row t of src to dst[t], and row t of dst from src[t]: one row each, all of one type and width. */
+    void (*copy)(struct backend *b, struct tensor dst, struct tensor src); /* same shape */
+    /* Row t of src to dst[t], and src[t] to row t of dst: one row each, all of one type and width. */
     void (*scatter)(struct backend *b, const struct tensor *dst, struct tensor src);
     void (*gather)(struct backend *b, struct tensor dst, const struct tensor *src);
 
-    /* weights: `host` (any float dtype, may be a mapped file) is read once; pack keeps `dtype` (bf16 or f32) */
+    /* ---- weights ---- */
+
+    /* Packs `host` (any float dtype, may be a mapped file), which is read once, as `dtype` (bf16 or f32). */
     struct weight *(*pack)(struct backend *b, struct tensor host, enum dtype dtype);
-    /* The same values left where they are: `host` (bf16 or f32, rows without gaps, aligned to its elements) is
-     * read by every product and must outlive the weight; products equal those of a packed weight bit for
-     * bit.  once: `host` is a mapped file that does not fit in memory, so its pages are given back after
-     * each product.  NULL where a backend cannot read the host's memory. */
+    /* A weight whose values stay at `host` (bf16 or f32, rows without gaps, aligned to its elements): every
+     * product reads them, so `host` must outlive the weight.  Products equal those of a packed weight bit for
+     * bit.  once: `host` is a mapped file that does not fit in memory, so its pages are given back after each
+     * product.  NULL where a backend cannot read the host's memory. */
     struct weight *(*borrow)(struct backend *b, struct tensor host, bool once);
     void (*weight_free)(struct backend *b, struct weight *w);
 
-    /* The same of small numbers, in three steps so that the result can be kept in a file: how many bytes such a
-     * matrix takes, these bytes (aligned to 64) filled, and a weight made of them.  owned: they came from malloc
-     * and are freed with the weight; else they must outlive it.  quant_layout names the order of the bytes,
-     * which is not the same in all backends. */
+    /* Quantized weights, in three steps so that a file can keep the result: the bytes a matrix needs, these
+     * bytes (aligned to 64) filled, and a weight made of them.  owned: the bytes came from malloc and are
+     * freed with the weight; else they must outlive it.  quant_layout names the byte order, which differs
+     * between backends. */
     const char *quant_layout;
     size_t (*quant_bytes)(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols);
     void (*quant_pack)(struct backend *b, void *bytes, enum quant_format format,
@@ -202,23 +209,24 @@ struct ops {
     struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                    int64_t rows, int64_t cols);
 
-    /* For measuring without a checkpoint, numbers made from a counter where they are needed (synthetic.h): number
-     * r * cols + c of dst; and a matrix of them that can be multiplied, in bf16 or f32, or in a form of small
-     * numbers whose codes fill their range. */
+    /* Synthetic values, to measure without a checkpoint (synthetic.h): element (r, c) of dst is value
+     * r * cols + c; and a weight of such values in bf16, f32 or a quantized format. */
     void (*fill_synthetic)(struct backend *b, struct tensor dst, const struct synthetic *m);
     struct weight *(*make_synthetic_weight)(struct backend *b, enum quant_format format, enum dtype dtype,
                                             int64_t rows, int64_t cols, const struct synthetic *m);
 
-    /* Between the two, the same operations on tensors of the same shapes each time `key` is the same; ids and what
-     * arrays of tensors point to may be others, and nothing is allocated, uploaded or downloaded.  Then a GPU starts
-     * all of them at once.  NULL where that gains nothing. */
+    /* Between the two a backend may record and replay a graph: for equal keys the operations and their shapes
+     * must be the same; ids and the targets of tensor arrays may differ.  Nothing may be allocated,
+     * uploaded or downloaded.  NULL where graphs gain nothing. */
     void (*graph_begin)(struct backend *b, uint64_t key);
     void (*graph_end)(struct backend *b);
+
+    /* ---- layers ---- */
 
     /* y[T,D] = E[ids[t], :] */
     void (*embed)(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids);
 
-    /* y[T,N] = epi(x[T,K] . W[N,K]^T + bias[N]);  with add != 0: y += that (y is input too).
+    /* y[T,N] = or += epi(x[T,K] . W[N,K]^T + bias[N]).
      * bias is a f32 vector or has data NULL.  y may be f32 while x is bf16 (logits). */
     void (*linear)(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                    struct tensor bias, enum epilogue epi, enum accumulate mode);
@@ -238,47 +246,48 @@ struct ops {
     /* h += y (rounded to h's type); y [T,D] */
     void (*add)(struct backend *b, struct tensor h, struct tensor y);
 
-    /* v[t,c] = silu(bias[c] + sum_k w[c,k] * xbc[t-K+1+k, c]), rows before the first come from
-     * state [K-1, C] (oldest row first); on return state holds the last K-1 rows of the input.
-     * w f32 [C,K], bias f32 [1,C]; T may be shorter than K-1. */
+    /* v[t,c] = silu(bias[c] + sum_k w[c,k] * xbc[t-K+1+k, c]); rows before the first come from state [K-1, C]
+     * (oldest row first), which becomes the last K-1 rows of the input.  w f32 [C,K], bias f32 [1,C]; T may
+     * be shorter than K-1. */
     void (*conv_tokens)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                         struct tensor bias, struct tensor state);
 
-    /* Mamba-2 state space layer  v [T, H*P + 2*G*N] = x, B, C after conv;
-     * dt [T,H] raw; state f32 or f16 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
+    /* Mamba-2 state space layer: v [T, H*P + 2*G*N] = x, B, C after conv; dt [T,H] raw; state f32 or f16
+     * [H*P, N] in and out; y [T, H*P] = C.S + D*x.
      * ssm_step: T == 1, the recurrence.  ssm_scan: any T, in chunks of shape->chunk.
-     * Within a call the state is f32; in f16 it is rounded once, at the end, as stochastic_round.h says with `key`, the stochastic_key of
-     * the position and layer that it is for then.  In f32 the key is not used. */
+     * Within a call the state is f32; f16 is rounded stochastically once, at the end, with `key`, the
+     * stochastic_key of the layer and of the position the state then has.  f32 ignores the key. */
     void (*ssm_step)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                      struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);
     void (*ssm_scan)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                      struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);
 
-    /* One token of each of several sessions: row t belongs to session t, whose state is states[t] and key keys[t].
-     * All states are of one type; keys may be NULL where that is f32.  The same bits as conv and ssm_step of each row alone. */
+    /* conv_tokens and ssm_step for row t with states[t] and keys[t], with the bits each would have alone.
+     * All states are of one type; keys may be NULL where that is f32. */
     void (*conv_batch)(struct backend *b, struct tensor v, struct tensor xbc, struct tensor w,
                        struct tensor bias, const struct tensor *states);
     void (*ssm_step_batch)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                            const struct tensor *states, const uint32_t *keys, const struct ssm_shape *s,
                            const struct ssm_const *c);
 
-    /* What stands between the projections of a Mamba-2 layer, for one token of each of several sessions, at once:
-     * conv_batch, ssm_step_batch and gated_norm, rounded in the same places.  NULL where nothing is gained. */
+    /* conv_batch, ssm_step_batch and gated_norm fused, rounded at the same points.  NULL where fusing gains
+     * nothing. */
     void (*mamba_batch)(struct backend *b, struct tensor out, struct tensor z, struct tensor xbc,
                         struct tensor dt, const struct mamba_batch *e);
 
-    /* Keys or values [T, heads * d] in 8 bits: rows of kv8.h, dst f8e4m3 [T, kv8_cols]; and row t into dst[t]. */
+    /* Quantizes keys or values [T, heads * d] to 8 bits: rows of kv8.h, dst f8e4m3 [T, kv8_cols], or row t to
+     * dst[t]. */
     void (*kv_quantize)(struct backend *b, struct tensor dst, struct tensor src, int heads);
     void (*kv_quantize_batch)(struct backend *b, const struct tensor *dst, struct tensor src, int heads);
 
-    /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
+    /* Causal attention with grouped queries over a KV cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.
-     * scale d^-0.5, softmax in f32, scores never stored whole.  k and v are of q's type or both f8e4m3, rows of
-     * kv8.h: then as if they were the numbers that these mean. */
+     * scale d^-0.5, softmax in f32, scores never stored whole.  k and v are of q's type, or both f8e4m3
+     * rows of kv8.h, whose dequantized values count. */
     void (*attend_tokens)(struct backend *b, struct tensor y, struct tensor q, struct tensor k,
                           struct tensor v, int q_heads, int kv_heads, int64_t past);
 
-    /* Likewise: row t sees all of k[t] and v[t], its own the last of them. */
+    /* Query t over all of k[t] and v[t], whose last row is its own. */
     void (*attend_batch)(struct backend *b, struct tensor y, struct tensor q, const struct tensor *k,
                          const struct tensor *v, int q_heads, int kv_heads);
 
@@ -293,33 +302,36 @@ struct ops {
      * (bilinear, half-pixel centres, edges repeated, in f32); y [rows*cols, C] is its upper left part. */
     void (*resize_grid)(struct backend *b, struct tensor y, struct tensor table, int rows, int cols);
 
-    /* patches f32 [tiles * patches of each, 3 * patch^2]: what preprocess_image makes of the picture, to the bit; and
-     * 128 bits for each tile that are the same where all its patches are.  NULL where the host does it. */
+    /* patches f32 [tiles * patches of each, 3 * patch^2]: bit for bit what preprocess_image makes of the
+     * picture; digest: 128 bits for each tile, equal for equal patches.  -1: no memory for its pixels.  NULL
+     * where the host does it. */
     int (*make_patches)(struct backend *b, struct tensor patches, uint64_t (*digest)[2],
-                        const struct picture *p, struct err *e); /* -1: no memory for its pixels */
+                        const struct picture *p, struct err *e);
 
-    /* s = sigmoid(logits[t]); the k experts with the largest s + bias, among equals the first, of the groups
-     * whose two largest s + bias sum to most.  ids i32 [T,k] rising; weights f32 [T,k] = s of each,
-     * normalised and scaled as the shape says.  logits f32 [T,E]; bias f32 [1,E]. */
+    /* s = sigmoid(logits[t]); chooses the k experts with the largest s + bias, the first among equals, from
+     * the groups whose two largest s + bias have the largest sums.  ids i32 [T,k] ascending; weights f32
+     * [T,k] = s of each, normalised and scaled as the shape says.  logits f32 [T,E]; bias f32 [1,E]. */
     void (*route)(struct backend *b, struct tensor ids, struct tensor weights, struct tensor logits,
                   struct tensor bias, const struct route_shape *s);
 
     /* y[t] = sum_j weights[t,j] Down_e . max(0, Up_e . x[t])^2 with e = ids[t,j], summed in f32 in the order
-     * of j; Up . x and its square are rounded to x's type, the sum once.  ids of a row rise; y, x of
+     * of j; Up . x and its square are rounded to x's type, the sum once.  ids of a row ascend; y and x have
      * one type. */
     void (*experts)(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                     struct tensor weights, const struct experts *e);
 
-    /* out[t] chosen from row t of logits, f32 [T, N <= 2^21]; ids are below N.  By the rules of sampling.h, so that it
-     * is the choice of sample.h to the bit.  NULL where the host reads the logits. */
+    /* out[t] sampled from row t of logits, f32 [T, N <= 2^21], by the arithmetic of sampling.h: bit for bit
+     * what session/sample.h computes.  NULL where the host reads the logits. */
     void (*sample)(struct backend *b, struct tensor logits, const struct sampler *how, struct sampled *out);
 
-    /* Multiplies and adds `rounds` times in registers, on every thread, with factors of type t; returns
-     * how many floating-point operations those were.  The caller takes the time: it is the limit that
-     * everything else is measured against.  On a GPU bf16 is large matrix products. */
+    /* ---- measuring ---- */
+
+    /* Multiplies and adds `rounds` times in registers on every thread, with factors of type t (bf16 on a GPU:
+     * large matrix products); returns how many floating-point operations those were.  The caller takes the
+     * time: that is the compute limit. */
     double (*probe)(struct backend *b, enum dtype t, int64_t rounds);
 
-    /* Waits until all that was asked of the device is done.  NULL where an operation returns when it is done. */
+    /* Waits for the device to finish.  NULL where operations are synchronous. */
     void (*synchronize)(struct backend *b);
 };
 
@@ -335,28 +347,28 @@ struct backend {
 struct backend *backend_cpu(const char *isa, struct pool *pool, struct err *e);
 void backend_free(struct backend *b);
 
-/* A graphics processor that the kernels of cuda/ could run on. */
+/* A GPU that the kernels of cuda/ could run on. */
 struct gpu {
     char name[64];
     int major, minor;    /* compute capability */
     size_t memory, free; /* bytes */
 };
 
-/* Those of this machine, at most max; returns how many there are.  -1 and why: no driver, one that is too old, a
- * program without CUDA. */
+/* Lists at most max GPUs of this machine and returns how many there are.  -1 with the reason: no driver, a
+ * driver that is too old, or a program without CUDA. */
 int backend_gpu_list(struct gpu *out, int max, struct err *e);
 
-/* Computes a little of everything that a token goes through, and compares it with the scalar reference: some milliseconds.
- * -1 and which operation is off. */
+/* Runs one small case of each kind of operation and compares it with the scalar reference: some milliseconds.
+ * -1 with the name of the operation that is off. */
 int backend_check(struct backend *b, struct err *e);
 
-/* device: "cpu"; "cuda" or "cuda:N", refused with the reason where it cannot be; "auto" or NULL: the first GPU that
- * can run the kernels and has `need` bytes free, else the CPU (with a warning where a GPU was of no use), and always the
- * CPU when an isa is named.  A GPU is checked first. */
+/* device: "cpu"; "cuda" or "cuda:N", refused with the reason where that cannot run; "auto" or NULL: the
+ * first GPU that runs the kernels and has `need` bytes free, else the CPU (with a warning when a GPU
+ * failed), and always the CPU when an isa is named.  A GPU is checked first. */
 struct backend *backend_open(const char *device, const char *isa, size_t need, struct pool *pool,
                              struct err *e);
 
-/* Names of the instruction sets this CPU runs, best last, for doctor and tests. */
+/* Names of the instruction sets this CPU runs, best last. */
 int backend_cpu_list(const char *names[], int max);
 
 /* bf16 <-> f32: round to nearest even, NaN stays NaN. */
@@ -365,7 +377,8 @@ float bf16_to_f32(uint16_t h);
 float f16_to_f32(uint16_t h);
 float f8e4m3_to_f32(uint8_t v);
 
-/* The same for e4m3; what is larger than its largest number, 448, becomes that, NaN 0x7f with its sign. */
+/* Round to nearest even; magnitudes above 448, the largest e4m3, become 448, NaN becomes 0x7f with its
+ * sign. */
 uint8_t f8e4m3_from_f32(float f);
 
 #endif

@@ -1,5 +1,5 @@
-/* ops_avx512bf16.c - the kernels for AVX-512 with dot products: two multiplications a lane of bf16, four of
- * bytes. */
+/* ops_avx512bf16.c - the kernels for AVX-512 with dot products: two multiplications a lane for bf16,
+ * four for bytes. */
 #include <immintrin.h>
 
 #define VEC_WIDEN(h)    ((vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)(h)), 16))

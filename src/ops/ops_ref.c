@@ -104,7 +104,7 @@ static void ref_pixel_shuffle(struct backend *b, struct tensor y, struct tensor 
     }
 }
 
-/* Where output i of `out` reads a line of `in` values: between two neighbours, the edges repeated. */
+/* The two neighbours in a line of `in` values that output i of `out` is interpolated from, edges repeated. */
 static float between(int i, int in, int out, int64_t at[2])
 {
     float step = (float)in / (float)out, x = fmaxf(((float)i + 0.5f) * step - 0.5f, 0);

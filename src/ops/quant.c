@@ -50,7 +50,7 @@ float quant_value(enum quant_format format, int code)
     case QUANT_F4:
         return e2m1(code);
     default:
-        bug("no codes of form %d", (int)format);
+        bug("no codes of format %d", (int)format);
     }
 }
 
@@ -113,7 +113,7 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
 
 /* ---- making ------------------------------------------------------------------------------------------- */
 
-/* Four numbers side by side: the same on every machine, and a quarter of the instructions. */
+/* Four values side by side: the same on every machine, and a quarter of the instructions. */
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int32_t mask __attribute__((vector_size(16)));
 
@@ -127,8 +127,7 @@ static inline four choose(mask m, four a, four b)
     return (four)((m & (mask)a) | (~m & (mask)b));
 }
 
-/* The nearest whole numbers in [lo, hi], among two the even one; NaN becomes lo.  Adding 1.5 * 2^23 leaves a number
- * rounded. */
+/* Rounds to integers in [lo, hi], ties to even; NaN becomes lo.  Adding 1.5 * 2^23 rounds. */
 static inline four nearest(four x, float lo, float hi)
 {
     x = choose(x > splat(lo), x, splat(lo));
@@ -136,7 +135,7 @@ static inline four nearest(four x, float lo, float hi)
     return (x + splat(12582912.0f)) - splat(12582912.0f);
 }
 
-/* The same of n numbers times `each`, as the low bits of bytes. */
+/* Rounds n values times `each` to the low bits of bytes. */
 static void round_to(uint8_t *out, const float *x, int64_t n, float each, float lo, float hi, int bits)
 {
     int64_t k = 0;
@@ -169,13 +168,13 @@ static float furthest(const float *x, int64_t n)
 static void make_i8(struct quant_row *r, int64_t cols)
 {
     float most = furthest(r->room, cols), each = most > 0 ? 127 / most : 0;
-    if (!(each < INFINITY)) /* a row of denormals: all the same to bf16 */
+    if (!(each < INFINITY)) /* a row of denormals: zero in bf16 */
         each = 0;
     round_to(r->codes, r->room, cols, each, -127, 127, 255);
     r->scale = each > 0 ? most / 127 : 0;
 }
 
-/* The nearest e4m3 numbers of n numbers times `each`, as f8.h has them; NaN becomes the lowest. */
+/* Rounds n values times `each` to e4m3 as f8.h does; NaN becomes the lowest. */
 static void round_f8(uint8_t *out, const float *x, int64_t n, float each)
 {
     const mask size = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
@@ -202,7 +201,7 @@ static void make_f8(struct quant_row *r, int64_t cols)
     r->scale = each > 0 ? most / 448 : 0;
 }
 
-/* x: a whole group. */
+/* Square error of a group quantized with this step. */
 static float group_error(const float *x, float step)
 {
     four lane = splat(0), each = splat(1 / step);
@@ -213,8 +212,8 @@ static float group_error(const float *x, float step)
     return (lane[0] + lane[1]) + (lane[2] + lane[3]);
 }
 
-/* The number of largest magnitude would be -8 or 7 exactly; a smaller step cuts it off and is finer for the
- * others.  The step is signed, so that whichever side reaches further gets the eighth step. */
+/* The value of largest magnitude maps to -8 or 7 exactly; a smaller step clips it and is finer for the
+ * others.  The step is signed, so that the side that reaches further gets the eighth step. */
 static uint16_t best_step(const float *x)
 {
     static const float divisors[] = {-8.0f, -7.4f, -8.7f, -9.4f, -10.2f};

@@ -1,8 +1,8 @@
-/* ref_mamba.c - the scalar reference of convolution and state space: ssm_scan's equations stand at scan_chunk. */
+/* ref_mamba.c - the scalar reference of convolution and state space. */
 #include "ops/ref.h"
 #include "ops/stochastic_round.h"
 
-/* Input of tap k for output row t: from the input, or from the state for rows before the first. */
+/* Input of tap k for output row t: a row of x, or of the state before the first. */
 static float tap(struct tensor x, struct tensor state, int64_t t, int64_t c)
 {
     return t >= 0 ? get(x, t, c) : get(state, state.rows + t, c);
@@ -62,7 +62,7 @@ static void recurrence(struct tensor y, struct tensor v, struct tensor dt, struc
     }
 }
 
-/* A state as f32 for the time of a call: itself, or numbers beside it that are rounded at the end. */
+/* A state as f32 during a call: itself, or a copy that is rounded at the end. */
 static struct tensor state_begin(struct tensor state)
 {
     if (state.dtype == DT_F32)

@@ -1,7 +1,7 @@
 /* ref_moe.c - the scalar reference of a mixture of experts. */
 #include "ops/ref.h"
 
-/* Index of the largest of n values, among equals the first. */
+/* Index of the largest of n values, the first among equals. */
 static int largest(const float *v, int n)
 {
     int best = 0;
@@ -11,7 +11,7 @@ static int largest(const float *v, int n)
     return best;
 }
 
-/* The groups that stay are those with the largest sum of their two best; the others become -inf. */
+/* Keeps the groups with the largest sums of their two best scores; the others become -inf. */
 static void drop_groups(float *choice, float *sums, const struct route_shape *s)
 {
     int size = s->experts / s->groups;
@@ -48,7 +48,7 @@ static void ref_route(struct backend *b, struct tensor ids, struct tensor weight
             score[e] = 1.0f / (1.0f + expf(-get(logits, t, e)));
             choice[e] = score[e] + get(bias, 0, e);
             if (isnan(choice[e]))
-                choice[e] = -1e30f; /* a choice is always of different experts */
+                choice[e] = -1e30f; /* so that the chosen experts differ */
         }
         if (s->groups > 1)
             drop_groups(choice, sums, s);

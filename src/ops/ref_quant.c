@@ -1,10 +1,10 @@
-/* ref_quant.c - small numbers as the reference keeps them: row after row, a byte for each code.
+/* ref_quant.c - quantized matrices of the reference: row after row, a byte for each code.
  *
- *     codes [N][K], group scales [N][K / G] rounded up, scales [N]; each part begins on a multiple of 64 bytes
+ *     codes [N][K], group scales [N][K / G] rounded up, scales [N]; each part on a multiple of 64 bytes
  */
 #include "ops/ref.h"
 
-struct places { /* of the parts, in bytes */
+struct layout { /* byte offsets of the parts */
     size_t groups, scales, end;
 };
 
@@ -13,9 +13,9 @@ static size_t up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-static struct places place(enum quant_format format, int64_t rows, int64_t cols)
+static struct layout layout_of(enum quant_format format, int64_t rows, int64_t cols)
 {
-    struct places p;
+    struct layout p;
     p.groups = up((size_t)(rows * cols));
     p.scales = p.groups + up((size_t)(rows * quant_groups(format, cols)) * sizeof(uint16_t));
     p.end = p.scales + up((size_t)rows * sizeof(float));
@@ -25,13 +25,13 @@ static struct places place(enum quant_format format, int64_t rows, int64_t cols)
 static size_t rows_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
     (void)b;
-    return place(format, rows, cols).end;
+    return layout_of(format, rows, cols).end;
 }
 
 static void rows_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s)
 {
     (void)b;
-    struct places at = place(format, s->rows, s->cols);
+    struct layout at = layout_of(format, s->rows, s->cols);
     int64_t groups = quant_groups(format, s->cols);
     struct quant_row row = {.room = xmalloc((unsigned long)s->cols + 1, sizeof(float))};
     memset(bytes, 0, at.end);
@@ -48,7 +48,7 @@ static struct weight *rows_weight(struct backend *b, void *bytes, bool owned, en
                                   int64_t rows, int64_t cols)
 {
     (void)b;
-    struct places at = place(format, rows, cols);
+    struct layout at = layout_of(format, rows, cols);
     struct weight *w = xcalloc(1, sizeof *w);
     *w = (struct weight){.rows = rows, .cols = cols, .format = format, .codes = bytes};
     w->groups = (const uint16_t *)(const void *)((const char *)bytes + at.groups);

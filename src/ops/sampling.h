@@ -1,15 +1,17 @@
-/* sampling.h - the arithmetic of choosing the next token, the same to the bit on every machine.
+/* sampling.h - the arithmetic of sampling the next token, the same to the bit on every machine.
  *
- * Softmax in floating point has no result that two machines agree on: exponentials differ in the last bit, and so do
- * sums in another order, and now and then a drawn number falls between the two.  Here both are whole numbers:
+ * Softmax in floating point has no result that two machines agree on: exponentials differ in the last
+ * bit, so do sums in another order, and now and then a drawn number falls between the two.  Here both
+ * are integers:
  *
- *   fall(l)  = (largest - l) * log2(e) / temperature, in steps of 2^-28     one f32 difference, one f64 product
- *   weight   = 2^-fall, in steps of 2^-40                                   products of 32 bits
- *   mass     = sum of weights                                               in any order the same
+ *   fall(l)  = (largest - l) * log2(e) / temperature, in steps of 2^-28   one f32 difference, one f64 product
+ *   weight   = 2^-fall, in steps of 2^-40                                 products of 32 bits
+ *   mass     = sum of weights                                             the same in any order
  *
- * A weight is right to 2^-28 of itself or 2^-40, a logit in f32 is not: nothing is lost.  What falls by SAMPLING_DEPTH halvings
- * or more weighs nothing.  Candidates are ordered by key = fall and then id: the most probable first, among equals the
- * lowest id, no two alike.  A number t below the mass stands for the candidate at which the running sum passes t.
+ * A weight is right to 2^-28 of itself or 2^-40, less than the error of a logit in f32.  A fall of
+ * SAMPLING_DEPTH halvings or more weighs nothing.  Candidates are ordered by key = fall, then id: the
+ * most probable first, the lowest id among equals, no two alike.  A number t below the mass selects the
+ * candidate at which the running sum passes t.
  */
 #ifndef HOLORUN_OPS_SAMPLING_H
 #define HOLORUN_OPS_SAMPLING_H
@@ -26,27 +28,27 @@
 
 enum {
     SAMPLING_DEPTH = 41,
-    SAMPLING_STEPS = 28, /* bits of a fall behind the point */
+    SAMPLING_STEPS = 28, /* fractional bits of a fall */
     SAMPLING_ID = 21,    /* bits of an id: 2^21 weights of at most 2^40 are a sum */
-    SAMPLING_DIGIT = 11, /* a key is SAMPLING_LEVELS digits of so many bits */
+    SAMPLING_DIGIT = 11, /* a key has SAMPLING_LEVELS digits of so many bits */
     SAMPLING_LEVELS = (6 + SAMPLING_STEPS + SAMPLING_ID) / SAMPLING_DIGIT,
     SAMPLING_BINS = 1 << SAMPLING_DIGIT,
 };
 
-#define SAMPLING_NOTHING ((uint64_t)SAMPLING_DEPTH << SAMPLING_STEPS) /* the fall of what weighs nothing */
+#define SAMPLING_NOTHING ((uint64_t)SAMPLING_DEPTH << SAMPLING_STEPS) /* fall that weighs nothing */
 
 SAMPLING_FN int sampling_has(const uint64_t *set, int64_t id)
 {
     return (int)(set[id / 64] >> (id % 64) & 1);
 }
 
-/* Steps of a fall for a difference of 1 between logits. */
+/* Steps of fall for a logit difference of 1. */
 SAMPLING_FN double sampling_rate(float temperature)
 {
     return 1.4426950408889634 * (double)(1 << SAMPLING_STEPS) / (double)temperature;
 }
 
-/* Of a logit that is `below` the largest. */
+/* The fall of a logit `below` the largest. */
 SAMPLING_FN uint64_t sampling_fall(float below, double rate)
 {
     double fall = (double)below * rate;
@@ -58,7 +60,7 @@ SAMPLING_FN uint32_t sampling_part(uint32_t a, uint32_t b)
     return (uint32_t)((uint64_t)a * b >> 32);
 }
 
-/* 2^-f = 1 - f q(f): a polynomial through Chebyshev's points, in steps of 2^-32. */
+/* 2^-f = 1 - f q(f): a polynomial through Chebyshev nodes, in steps of 2^-32. */
 SAMPLING_FN uint64_t sampling_weight(uint64_t fall)
 {
     uint32_t f = (uint32_t)fall << (32 - SAMPLING_STEPS);
@@ -88,14 +90,14 @@ SAMPLING_FN uint64_t sampling_key_weight(uint64_t key)
     return sampling_weight(key >> SAMPLING_ID);
 }
 
-/* The number that a drawn one of [0, 1) stands for. */
+/* The position in the running sum for a random number in [0, 1). */
 SAMPLING_FN uint64_t sampling_drawn(double random, uint64_t mass)
 {
     uint64_t t = (uint64_t)(random * (double)mass);
     return t < mass ? t : mass - 1;
 }
 
-/* That of the last candidate to keep: where the running sum reaches top_p of the mass. */
+/* top_p: the position of the last candidate kept, where the running sum reaches top_p of the mass. */
 SAMPLING_FN uint64_t sampling_last(float top_p, uint64_t mass)
 {
     double share = (double)top_p * (double)mass;
@@ -104,9 +106,9 @@ SAMPLING_FN uint64_t sampling_last(float top_p, uint64_t mass)
     return t < mass ? t : mass - 1;
 }
 
-/* What a choice is made of; both masses at temperature 1. */
+/* What a backend has found; both masses at temperature 1. */
 struct sampling_found {
-    int32_t id; /* -1: nothing could be chosen */
+    int32_t id; /* -1: nothing could be sampled */
     float logit, largest, largest_allowed;
     uint64_t mass, mass_allowed;
 };

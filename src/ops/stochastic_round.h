@@ -1,18 +1,21 @@
-/* stochastic_round.h - how a number of the state becomes one of f16, the same to the bit on every machine.
+/* stochastic_round.h - stochastic rounding of the SSM state to f16, the same to the bit on every
+ * machine.
  *
- * A state is decayed and added to at every token.  Rounded to the nearest, what a token adds is lost wherever it is
- * less than half a step of what is there: the error has the same sign each time, and gathers.  Rounded up or
- * down by chance, with the probability of how near it is, the mean is right, and errors of many tokens cancel.  f16 has 11
- * bits, steps of 2^-24 at least, and ends at 65504; bf16 has 8, and loses eight times as much at each token.
+ * Every token decays the state and adds to it.  Rounded to nearest, an addition below half a step is
+ * lost, with the same sign each time, and the error accumulates.  Stochastic rounding goes up or down
+ * with the probability of how near each is: the mean is right, and the errors of many tokens cancel.
+ * f16 has 11 bits, steps of 2^-24 at least, and ends at 65504; bf16 has 8 and loses eight times as much
+ * at each token.
  *
- *   random bits   a hash of a counter: the position in the conversation, the layer, the number's place in the state;
- *                 of nothing else.  So the same token at the same place leaves the same state, alone or among others,
- *                 after going back, in a copy of the session, read again from the start.
- *   rounding      to 13 random bits below the last one of f16 are added, and all below it is cut off.  Of numbers below
- *                 2^-14, whose steps are all 2^-24, likewise: the probability is off by less than 2^-13.
- *   too large     numbers end as 65504; infinities and what is no number stay that.
+ *   random bits   a hash of a counter: position in the conversation, layer and index in the state, nothing
+ *                 else.  So the same token at the same position leaves the same state, alone or in a batch,
+ *                 after a rewind, in a fork of the session, or recomputed from the start.
+ *   rounding      adds 13 random bits below the last bit of f16, then truncates.  Likewise below 2^-14, where
+ *                 all steps are 2^-24: the probability is off by less than 2^-13.
+ *   overflow      finite values end at 65504; infinities and NaN stay.
  *
- * Two neighbours in a row share the 32 bits of one hash.  Whole numbers, and one sum that each machine rounds alike.
+ * Two neighbours in a row share the 32 bits of one hash.  Integer arithmetic, and one sum that every
+ * machine rounds alike.
  */
 #ifndef HOLORUN_OPS_STOCHASTIC_ROUND_H
 #define HOLORUN_OPS_STOCHASTIC_ROUND_H
@@ -26,17 +29,17 @@
 #define STOCHASTIC_FN static inline
 #endif
 
-enum { STOCHASTIC_BITS = 13 }; /* random bits of a number: as many as f32 has more than f16 */
+enum { STOCHASTIC_BITS = 13 }; /* random bits of a value: as many as f32 has more than f16 */
 
 #define F16_MASK          ((1u << STOCHASTIC_BITS) - 1)
-#define F16_ONE           0x3f800000u /* bits of 1.0f; random bits behind it are a number from 1 */
+#define F16_ONE           0x3f800000u /* bits of 1.0f; random bits in its mantissa make a number in [1, 2) */
 #define F16_SIGN          0x80000000u
 #define F16_EXP           0x7f800000u
 #define F16_LOW           0x38800000u /* bits of 2^-14: below it steps are equal */
-#define F16_HIGH          0x47000000u /* and of 2^15 */
-#define STOCHASTIC_STRIDE 0x9e3779b1u /* from one pair's counter to the next: odd, so that none come twice */
+#define F16_HIGH          0x47000000u /* bits of 2^15 */
+#define STOCHASTIC_STRIDE 0x9e3779b1u /* from one pair's counter to the next: odd, so that none repeats */
 
-/* What the state of a layer is rounded with that has seen so many tokens. */
+/* The key that rounds the state of a layer after `position` tokens. */
 STOCHASTIC_FN uint32_t stochastic_key(int64_t position, int layer)
 {
     uint64_t z = (uint64_t)position * 0x9e3779b97f4a7c15u + (uint64_t)layer * 0xd1342543de82ef95u;
@@ -45,13 +48,13 @@ STOCHASTIC_FN uint32_t stochastic_key(int64_t position, int layer)
     return (uint32_t)(z >> 32);
 }
 
-/* Pairs of a row of n numbers; pair i of row r is number r * stochastic_pairs(n) + i of a state. */
+/* Pairs in a row of n values; pair i of row r has index r * stochastic_pairs(n) + i in a state. */
 STOCHASTIC_FN int64_t stochastic_pairs(int64_t n)
 {
     return (n + 1) / 2;
 }
 
-/* The random bits of a pair: the lowest STOCHASTIC_BITS are its first number's, the highest its second's. */
+/* The random bits of a pair: the lowest STOCHASTIC_BITS for its first value, the highest for its second. */
 STOCHASTIC_FN uint32_t stochastic_bits(uint32_t key, uint32_t pair)
 {
     uint32_t x = key + pair * STOCHASTIC_STRIDE;
@@ -74,7 +77,7 @@ STOCHASTIC_FN float bits_float(uint32_t u)
     return f;
 }
 
-/* v with random bits added, away from zero: cut off it is v rounded. */
+/* v with random bits added, away from zero: truncated it is v rounded. */
 STOCHASTIC_FN float stochastic_dither(float v, uint32_t random)
 {
     uint32_t u = float_bits(v), e = u & F16_EXP;
@@ -82,7 +85,7 @@ STOCHASTIC_FN float stochastic_dither(float v, uint32_t random)
     return v + (bits_float(F16_ONE | random) - 1.0f) * bits_float((u & F16_SIGN) | e);
 }
 
-/* Towards zero, as machines have an instruction for. */
+/* Rounds towards zero, as the hardware instructions do. */
 STOCHASTIC_FN uint16_t f16_truncate(float v)
 {
     uint32_t u = float_bits(v), sign = u >> 16 & 0x8000u, a = u & ~F16_SIGN;
@@ -95,7 +98,7 @@ STOCHASTIC_FN uint16_t f16_truncate(float v)
     return (uint16_t)(sign | (uint32_t)(bits_float(a) * 16777216.0f));
 }
 
-/* Number n of row r of a state with rows of N. */
+/* Value n of row r of a state with rows of N. */
 STOCHASTIC_FN uint16_t stochastic_round_f16(float v, uint32_t key, int64_t r, int64_t n, int64_t N)
 {
     uint32_t both = stochastic_bits(key, (uint32_t)(r * stochastic_pairs(N) + n / 2));

@@ -1,4 +1,4 @@
-/* synthetic.c - see synthetic.h: numbers made on the host, row by row on all threads. */
+/* synthetic.c - synthetic values made on the host: see synthetic.h. */
 #include "ops/synthetic.h"
 
 #include "base/pool.h"
@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct making {
+struct fill_task {
     struct tensor dst;
     const struct synthetic *m;
 };
 
-static void make_rows(void *arg, int64_t begin, int64_t end, int thread)
+static void fill_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
-    const struct making *k = arg;
+    const struct fill_task *k = arg;
     const struct synthetic m = *k->m;
     struct tensor t = k->dst;
     for (int64_t r = begin; r < end; r++)
@@ -34,8 +34,8 @@ static void make_rows(void *arg, int64_t begin, int64_t end, int thread)
 
 static void host_fill_synthetic(struct backend *b, struct tensor dst, const struct synthetic *m)
 {
-    struct making k = {dst, m};
-    pool_for(b->pool, dst.rows, 1, make_rows, &k);
+    struct fill_task k = {dst, m};
+    pool_for(b->pool, dst.rows, 1, fill_rows, &k);
 }
 
 static struct tensor host_synthetic(struct backend *b, enum dtype t, int64_t rows, int64_t cols,

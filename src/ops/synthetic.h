@@ -1,14 +1,14 @@
-/* synthetic.h - numbers made from a counter, for measuring without a checkpoint: ops.h, make and make_synthetic_weight.
+/* synthetic.h - values made from a counter, for measuring without a checkpoint.
  *
- * Number i is a function of a seed and of i alone (Steele, Lea, Flood: SplitMix64), so that any thread of any
- * machine can make it.
+ * Value i is a function of a seed and of i alone (Steele, Lea, Flood: SplitMix64), so that any thread of
+ * any machine can make it.
  */
 #ifndef HOLORUN_OPS_SYNTHETIC_H
 #define HOLORUN_OPS_SYNTHETIC_H
 
 #include "ops/ops.h"
 
-#ifndef SYNTHETIC_FUNCTION /* a compiler for the device has its own words for it */
+#ifndef SYNTHETIC_FUNCTION /* CUDA needs its own qualifiers */
 #define SYNTHETIC_FUNCTION static inline
 #endif
 
@@ -25,23 +25,23 @@ SYNTHETIC_FUNCTION uint64_t synthetic_bits(uint64_t seed, uint64_t i)
     return z ^ z >> 31;
 }
 
-/* u: a multiple of 2^-23, so that it is exact in f32. */
+/* A multiple of 2^-23 in [-1, 1): exact in f32. */
 SYNTHETIC_FUNCTION float synthetic_unit(uint64_t seed, uint64_t i)
 {
     return (float)((int32_t)(synthetic_bits(seed, i) >> 40) - (1 << 23)) * (1.0f / (1 << 23));
 }
 
-/* An e4m3 number: any byte that is no NaN. */
+/* An e4m3 value: any byte but NaN. */
 SYNTHETIC_FUNCTION uint8_t synthetic_e4m3(uint64_t seed, uint64_t i)
 {
     uint8_t v = (uint8_t)(synthetic_bits(seed, i) >> 40);
     return (v & 127) == 127 ? (uint8_t)(v - 1) : v;
 }
 
-/* Codes of small numbers times a scale have about the size of other numbers of the same spread. */
+/* Divisors that give quantized values about the spread of the others. */
 static const float synthetic_i8 = 127, synthetic_i4 = 7, synthetic_f8 = 200;
 
-/* make_synthetic_weight with bytes made on the host, for any backend and form. */
+/* make_synthetic_weight with bytes made on the host, for any backend and format. */
 struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
                                 int64_t cols, const struct synthetic *m);
 

@@ -3,10 +3,10 @@
 
 #include "ops/sampling.h"
 
-enum { ALIGN = 256, TILE = 16 /* rows of a block of small numbers */ };
+enum { ALIGN = 256, TILE = 16 /* rows of a quantized block */ };
 
 const struct work_parts work_parts_usual = {
-    .wide = 64 << 20, .sums = 32 << 20, .experts = 256 << 20, .pieces = 32 << 20, .library = 32 << 20};
+    .wide = 64 << 20, .sums = 32 << 20, .experts = 256 << 20, .splits = 32 << 20, .library = 32 << 20};
 
 static size_t padded(size_t bytes)
 {
@@ -18,7 +18,8 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* ---- products ------------------------------------------------------------------------------------------- */
+/* ---- products
+ * ------------------------------------------------------------------------------------------- */
 
 size_t work_tensor(size_t bytes)
 {
@@ -32,7 +33,7 @@ size_t work_matrix(enum dtype t, int64_t rows, int64_t cols)
 
 size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols)
 {
-    enum { CODES = 1024, SCALES = 128 }; /* bytes of a block, of the scales of narrow ones */
+    enum { CODES = 1024, SCALES = 128 }; /* bytes of a block, and of its group scales */
     bool packed4 = format == QUANT_I4 || format == QUANT_F4;
     int64_t tiles = (rows + TILE - 1) / TILE, blocks = work_room(format, cols) / (packed4 ? 128 : 64);
     return padded((size_t)(tiles * blocks) * (CODES + (packed4 ? SCALES : 0)) +
@@ -78,13 +79,14 @@ int64_t work_expert_rows(const struct work_parts *p, int64_t chosen, int64_t inn
     return (int64_t)(p->experts / work_experts(chosen, 0, inner, out, t).all) + 1;
 }
 
-/* ---- attention, choice, pictures ---------------------------------------------------------------------------- */
+/* ---- attention, choice, pictures
+ * ---------------------------------------------------------------------------- */
 
-struct work_attend work_attend(int64_t queries, int64_t pieces, int64_t floats_each)
+struct work_attend work_attend(int64_t queries, int64_t splits, int64_t floats_each)
 {
     struct work_attend w = {.queries = padded((size_t)queries * WORK_KEYS),
-                            .owners = padded((size_t)pieces * sizeof(int))};
-    w.all = w.queries + w.owners + (size_t)(pieces * floats_each) * sizeof(float);
+                            .owners = padded((size_t)splits * sizeof(int))};
+    w.all = w.queries + w.owners + (size_t)(splits * floats_each) * sizeof(float);
     return w;
 }
 
