@@ -13,6 +13,11 @@
 #include <jansson.h>
 #include <math.h>
 
+static size_t tile_floats(const struct model_config *c, int tiles)
+{
+    return (size_t)tiles * (size_t)c->vit.tile * (size_t)c->vit.tile * 3;
+}
+
 #define MODEL  "assets/pocket/model"
 #define GOLDEN "tests/golden/pocket/"
 
@@ -248,7 +253,7 @@ static void t_pixels(void **state)
     struct image page = {0};
     assert_int_equal(config_load(&c, MODEL, NULL), 0);
     assert_int_equal(image_read_png(&page, GOLDEN "page.png", NULL), 0);
-    float *p = malloc(preprocess_floats(&c, 1) * sizeof *p);
+    float *p = malloc(tile_floats(&c, 1) * sizeof *p);
     struct tile_grid grid = preprocess_grid(&c, page.w, page.h);
     preprocess_image(&c, &page, &grid, false, NULL, p);
     double worst = 0;

@@ -6,6 +6,11 @@
 
 #include <math.h>
 
+static size_t tile_floats(const struct model_config *c, int tiles)
+{
+    return (size_t)tiles * (size_t)c->vit.tile * (size_t)c->vit.tile * 3;
+}
+
 static struct model_config config(int tile, int max_tiles)
 {
     struct model_config c = {.vision = true, .max_tiles = max_tiles, .thumbnail = true};
@@ -98,7 +103,7 @@ static void check_size(int w, int h, const struct model_config *c)
     struct image im;
     fill(&im, w, h, check_seed() + (uint64_t)w);
     struct tile_grid g = preprocess_grid(c, w, h);
-    float *p = malloc(preprocess_floats(c, g.tiles) * sizeof *p);
+    float *p = malloc(preprocess_image_floats(c, &g) * sizeof *p);
     preprocess_image(c, &im, &g, false, NULL, p);
     uint64_t rng = check_seed();
     double worst = 0;
@@ -136,8 +141,8 @@ static void t_identity(void **state)
     struct model_config c = config(64, 1);
     struct image im;
     fill(&im, 64, 64, check_seed());
-    float *p = malloc(preprocess_floats(&c, 1) * sizeof *p),
-          *q = malloc(preprocess_floats(&c, 1) * sizeof *q);
+    float *p = malloc(tile_floats(&c, 1) * sizeof *p),
+          *q = malloc(tile_floats(&c, 1) * sizeof *q);
     make_patches(&c, &im, false, NULL, p);
     make_patches(&c, &im, true, NULL, q);
     for (int y = 0; y < 64; y++)
@@ -182,7 +187,7 @@ static void t_pillow(void **state)
         assert_int_equal(image_alloc(&im, cases[i].w, cases[i].h, NULL), 0);
         for (int k = 0; k < im.w * im.h * 3; k++)
             im.rgb[k] = (uint8_t)((k * 73 + k * k * 11) % 256);
-        float *p = malloc(preprocess_floats(&c, 1) * sizeof *p);
+        float *p = malloc(tile_floats(&c, 1) * sizeof *p);
         make_patches(&c, &im, true, NULL, p);
         long sum = 0;
         for (int k = 0; k < 32 * 32 * 3; k++) {
@@ -208,7 +213,7 @@ static void t_threads(void **state)
     struct image im;
     fill(&im, 640, 480, check_seed());
     c.max_tiles = 1;
-    size_t n = preprocess_floats(&c, 1);
+    size_t n = tile_floats(&c, 1);
     float *p = malloc(n * sizeof *p), *q = malloc(n * sizeof *q);
     struct pool *pool = pool_new(3);
     make_patches(&c, &im, false, NULL, p);

@@ -12,6 +12,11 @@
 
 #include <math.h>
 
+static size_t tile_floats(const struct model_config *c, int tiles)
+{
+    return (size_t)tiles * (size_t)c->vit.tile * (size_t)c->vit.tile * 3;
+}
+
 static struct golden g;
 static struct model_config config;
 
@@ -57,7 +62,7 @@ static double check_image(const json_t *image, bool round8)
     assert_int_equal(image_alloc(&im, w, h, NULL), 0);
     for (int64_t i = 0; i < (int64_t)w * h * 3; i++)
         im.rgb[i] = (uint8_t)(golden_mixed(g.seed, name, i) >> 56);
-    size_t n = preprocess_floats(&config, t.tiles);
+    size_t n = tile_floats(&config, t.tiles);
     float *patches = malloc(n * sizeof *patches);
     preprocess_image(&config, &im, &t, round8, NULL, patches);
 

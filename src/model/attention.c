@@ -5,9 +5,9 @@
  *   h       = h + W_o y
  *
  * One session's keys and values are computed straight into its KV cache; a batch's are computed together and
- * scattered to the caches.  A cache in 8 bits is quantized from scratch rows, and every query reads the quantized
- * values, also those of its own chunk: chunk boundaries change no result.  Position enters the model through the
- * Mamba layers alone, so a key never changes once it is written.
+ * scattered to the caches.  A cache in 8 bits is quantized from scratch rows, and every query reads the
+ * quantized values, also those of its own chunk: chunk boundaries change no result.  Position enters the
+ * model through the Mamba layers alone, so a key never changes once it is written.
  */
 #include "model/layers.h"
 

@@ -1,6 +1,5 @@
-/* config.c - see config.h.  The files are read by config_reader.c, their parts by config_lm.c and
- * config_vision.c and config_quant.c.
- */
+/* config.c - see config.h; config_reader.c reads JSON, config_lm.c, config_vision.c and config_quant.c
+ * its parts. */
 #include "model/config_impl.h"
 
 #include "base/file.h"
@@ -47,7 +46,7 @@ static void read_all(struct reader *config, struct reader *pre, struct reader *g
 {
     struct reader lm = reader_inside(config, "llm_config|text_config");
     struct reader vit = reader_inside(config, "vision_config");
-    struct reader *language = lm.object ? &lm : config; /* a text model has its numbers at the top */
+    struct reader *language = lm.object ? &lm : config; /* a text model has these keys at the top */
     c->vision = vit.object != NULL;
     if (c->vision && !lm.object)
         reader_refuse(config, "'llm_config' is missing");

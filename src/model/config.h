@@ -1,9 +1,10 @@
-/* config.h - the numbers of a model, all read from its directory.
+/* config.h - a model's hyperparameters, all read from its directory.
  *
- * Nothing about a model is known here beforehand except what this family means by its keys: sizes,
- * pattern, normalisation, stop tokens come from config.json, preprocessor_config.json (or, where that is missing,
- * processor_config.json), generation_config.json and hf_quant_config.json.  A value this program does not implement is refused with the key named;
- * whether the tensors agree with the numbers is checked when they are bound (weights.h).
+ * Nothing about a model is built in except what this family means by its keys: sizes, pattern,
+ * normalisation and stop tokens come from config.json, preprocessor_config.json (or, without that,
+ * processor_config.json), generation_config.json and hf_quant_config.json.  A value that is not
+ * implemented is refused with its key named; whether the tensors agree is checked when they are bound
+ * (weights.h).
  */
 #ifndef HOLORUN_MODEL_CONFIG_H
 #define HOLORUN_MODEL_CONFIG_H
@@ -18,7 +19,7 @@ enum {
     CONFIG_MAX_LAYERS = 512,
     CONFIG_MAX_EOS = 16,
     CONFIG_TEXT_MAX =
-        32 << 20, /* bytes of config.json: a large mixture of experts names each of its matrices */
+        32 << 20, /* bytes of config.json: a large mixture of experts lists each of its matrices */
 };
 
 /* One layer is one sub-layer: h = h + mixer(RMSNorm(h)). */
@@ -26,10 +27,10 @@ enum layer_kind { LAYER_MAMBA = 'M', LAYER_ATTENTION = '*', LAYER_MLP = '-', LAY
 
 /* A mixture of experts. */
 struct moe_config {
-    struct route_shape route; /* how many there are, and how they are chosen */
-    int width;                /* inside an expert */
-    int shared;               /* inside the one that every token goes through; 0: there is none */
-    int latent;               /* what experts read and write; 0: the hidden size */
+    struct route_shape route; /* expert count and routing */
+    int width;                /* intermediate size of an expert */
+    int shared;               /* intermediate size of the shared expert; 0: none */
+    int latent;               /* latent size that experts read and write; 0: the hidden size */
 };
 
 struct lm_config {
@@ -41,11 +42,12 @@ struct lm_config {
     struct ssm_shape ssm; /* H, P, N, G, K, chunk, limits of the time step */
     bool conv_bias;
     struct moe_config moe;
-    int extra_predictors; /* layers that guess further tokens: left out, but they tell how a tower was made */
-    bool tied;            /* the output matrix is the embedding */
-    float eps;            /* of every RMSNorm, the gated one included */
-    int vocab;            /* what the file says; the rows of the embedding are what counts */
-    int max_tokens;       /* longest conversation the model was made for */
+    /* multi-token prediction layers: not run, but they tell which vision tower the model has */
+    int extra_predictors;
+    bool tied;      /* lm_head is the embedding */
+    float eps;      /* of every RMSNorm, the gated one included */
+    int vocab;      /* as the file says; the rows of the embedding are what counts */
+    int max_tokens; /* longest context the model was trained for */
 };
 
 struct vit_config {
@@ -54,24 +56,24 @@ struct vit_config {
     int tile;      /* side of a tile in pixels */
     int projector; /* width between the two matrices of the projector */
 
-    /* Images of any size: one canvas of so many patches instead of tiles; max_patches 0: tiles. */
+    /* Dynamic resolution: one canvas of so many patches instead of tiles; max_patches 0: tiles. */
     int min_patches, max_patches;
     bool final_norm; /* a LayerNorm without weights follows the tower */
 };
 
 struct model_config {
     struct lm_config lm;
-    bool vision; /* false: a text model, without the members that follow */
+    bool vision; /* false: a text model without the members below */
     struct vit_config vit;
     float mean[3], std[3]; /* of a channel in [0, 1] */
     int max_tiles;
     bool thumbnail;
-    int image_token;                /* id that stands for one projector row; -1: the tokenizer's "<image>" */
+    int image_token;                /* id of an image position; -1: the tokenizer's "<image>" */
     int eos[CONFIG_MAX_EOS], n_eos; /* generation ends with any of these */
-    char quant[16];                 /* "FP8", "NVFP4" or another name, as the files say; "": nothing */
+    char quant[16];                 /* "FP8", "NVFP4" or another name from the files; "": not quantized */
 };
 
-/* Reads these files, of which only the first must be there. */
+/* Reads these files; only config.json is required. */
 int config_load(struct model_config *c, const char *dir, struct err *e);
 
 /* The same from memory; all but the first may be NULL. */
@@ -84,7 +86,7 @@ int config_parse(struct model_config *c, const struct config_text *t, struct err
 int config_inner(const struct lm_config *c);    /* H * P */
 int config_conv_dim(const struct lm_config *c); /* H * P + 2 * G * N */
 int64_t config_kv_cols(const struct lm_config *c,
-                       enum dtype kv);           /* of a row of keys, or values, of that type */
+                       enum dtype kv);           /* elements of a row of keys, or values, of that type */
 int config_proj_rows(const struct lm_config *c); /* 2 * H * P + 2 * G * N + H */
 
 /* Patches on a side of a tile, and language tokens of a tile. */

@@ -1,14 +1,12 @@
-/* config_lm.c - the numbers of the language model. */
+/* config_lm.c - hyperparameters of the language model.
+ *
+ * Where a key has two spellings the second comes from files that some releases of transformers 5 wrote.
+ */
 #include "model/config_impl.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* ---- language model -----------------------------------------------------------------------------
- *
- * Where a key has two spellings the second is that of files which some releases of transformers 5 have written.
- */
 
 static char letter_of(const char *kind)
 {
@@ -23,7 +21,8 @@ static char letter_of(const char *kind)
     return kind && strlen(kind) == 1 ? *kind : '?';
 }
 
-/* A text of letters, or a list of them, or in newer files of words; empty when there is nothing. */
+/* The pattern as a string of letters, a list of letters, or in newer files a list of words; empty when
+ * missing. */
 static void find_pattern(const struct reader *r, char out[CONFIG_MAX_LAYERS + 2])
 {
     const json_t *words = reader_get(r, "hybrid_override_pattern|layers_block_type|layer_types");
@@ -119,7 +118,7 @@ static void read_attention(struct reader *r, struct lm_config *c)
         reader_refuse(r, "'sliding_window' is set, which is not implemented");
 }
 
-/* Which experts can be chosen at all must be enough of them. */
+/* The kept groups must have enough experts to choose from. */
 static void check_route(struct reader *r, const struct route_shape *s)
 {
     if (s->experts % s->groups)
@@ -145,7 +144,7 @@ static void read_moe(struct reader *r, struct moe_config *m)
     check_route(r, s);
     m->width = reader_int(r, "moe_intermediate_size", 1, CONFIG_MAX_SIZE, -1);
     m->latent = reader_int(r, "moe_latent_size", 0, CONFIG_MAX_SIZE, 0);
-    if (reader_int(r, "n_shared_experts", 0, 1, 1)) /* what several are is read in two ways elsewhere */
+    if (reader_int(r, "n_shared_experts", 0, 1, 1)) /* runtimes disagree on what several mean */
         m->shared = reader_int(r, "moe_shared_expert_intermediate_size", 1, CONFIG_MAX_SIZE, -1);
 }
 

@@ -1,8 +1,8 @@
-/* config_quant.c - how a checkpoint says that it is quantised: "quantization_config" of config.json, or a file of its
- * own, hf_quant_config.json, with the same under "quantization".
+/* config_quant.c - how a checkpoint declares its quantization: "quantization_config" in config.json, or
+ * "quantization" in hf_quant_config.json.
  *
- * Which tensors are small is told by the tensors themselves (weights_quantized.c); what is read here only serves to
- * refuse what would be misunderstood, and to say what it is.
+ * The tensors themselves tell which are quantized (weights_quantized.c); what is read here serves to
+ * refuse what would be misread, and to name the format.
  */
 #include "model/config_impl.h"
 
@@ -25,7 +25,7 @@ static void read_algorithm(struct reader *r, struct model_config *c)
                   name ? name : "no text");
 }
 
-/* Of compressed-tensors the layout of FP8 is the same, with a scale for each row. */
+/* compressed-tensors lays FP8 out the same way, with a scale for each row. */
 static void read_method(struct reader *r, struct model_config *c)
 {
     const json_t *v = reader_get(r, "quant_method");

@@ -1,7 +1,7 @@
 /* config_reader.c - see config_impl.h.
  *
- * Python's json module writes Infinity and NaN, which JSON does not have; they are put in quotes before
- * parsing and reader_number understands them.
+ * Python's json module writes Infinity and NaN, which JSON does not have; they are quoted before
+ * parsing, and reader_number understands them.
  */
 #include "model/config_impl.h"
 
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- JSON as it is found ---------------------------------------------------------------------- */
+/* ---- JSON with Python's constants ------------------------------------------------------------- */
 
 static bool is_word(const char *s, const char *word)
 {
@@ -66,7 +66,7 @@ json_t *reader_parse(const char *text, const char *file, struct err *e)
 
 /* ---- reader ------------------------------------------------------------------------------------ */
 
-bool reader_failed(const struct reader *r)
+static bool reader_failed(const struct reader *r)
 {
     return r->e->kind != ERR_NONE;
 }
@@ -83,7 +83,7 @@ void reader_refuse(struct reader *r, const char *fmt, ...)
     err_set(r->e, ERR_MODEL, "%s: %s", r->where, text);
 }
 
-/* The value of the first spelling that is there and not null. */
+/* The value of the first spelling that is present and not null. */
 json_t *reader_get(const struct reader *r, const char *names)
 {
     char name[64];
@@ -99,7 +99,6 @@ json_t *reader_get(const struct reader *r, const char *names)
     }
 }
 
-/* A number, also spelled "Infinity" or {"__float__": "Infinity"}; NAN when it is none. */
 double reader_number(const json_t *v)
 {
     if (json_is_number(v))
@@ -114,7 +113,6 @@ double reader_number(const json_t *v)
     return *end || end == s ? NAN : x;
 }
 
-/* A whole number in [lo, hi]; `absent` when the key is missing, which is an error when absent < 0. */
 int reader_int(struct reader *r, const char *names, int lo, int hi, int absent)
 {
     const json_t *v = reader_get(r, names);
@@ -147,13 +145,12 @@ bool reader_bool(struct reader *r, const char *names, bool absent)
     return v ? json_is_true(v) : absent;
 }
 
-/* A value of which one meaning is implemented. */
 void reader_only_text(struct reader *r, const char *names, const char *known)
 {
     const json_t *v = reader_get(r, names);
     const char *s = json_string_value(v);
     if (v && (!s || strcmp(s, known)))
-        reader_refuse(r, "'%s' is '%s'; only '%s' is implemented", names, s ? s : "not a text", known);
+        reader_refuse(r, "'%s' is '%s'; only '%s' is implemented", names, s ? s : "not a string", known);
 }
 
 void reader_only_bool(struct reader *r, const char *names, bool known)
@@ -162,7 +159,6 @@ void reader_only_bool(struct reader *r, const char *names, bool known)
         reader_refuse(r, "'%s' is %s, which is not implemented", names, known ? "false" : "true");
 }
 
-/* A nested object as a reader of its own; its object is NULL when it is missing. */
 struct reader reader_inside(struct reader *r, const char *names)
 {
     const json_t *v = reader_get(r, names);

@@ -1,10 +1,8 @@
-/* config_vision.c - the numbers of the tower, of the projector and of images. */
+/* config_vision.c - hyperparameters of the vision tower, the projector and image preprocessing. */
 #include "model/config_impl.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- vision ------------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -15,7 +13,7 @@ static const struct {
     {"vit_huge_patch16_224", 1280, 32, 16, 5120},
 };
 
-/* Sizes as numbers, or by the name timm gives this shape. */
+/* Sizes by their keys, or by timm's name for this shape. */
 static void read_vit(struct reader *r, struct vit_config *v)
 {
     struct reader args = reader_inside(r, "args");
@@ -39,8 +37,8 @@ static void read_vit(struct reader *r, struct vit_config *v)
         reader_refuse(r, "%d columns cannot be split into %d heads", v->hidden, v->heads);
 }
 
-/* Limits of a canvas make the difference between images of any size and tiles.  Where only the config around the
- * arguments or the preprocessor's file has them, they count too; 0 at the top is no limit. */
+/* Patch limits make the difference between dynamic resolution and tiles.  They may be in `args`, in
+ * vision_config or in the preprocessor's file; 0 as maximum is no limit. */
 static void read_canvas(struct reader *vit, struct reader *pre, struct vit_config *v)
 {
     struct reader args = reader_inside(vit, "args"), *places[] = {&args, vit, pre}, *from = NULL;
@@ -73,7 +71,7 @@ static void read_image(struct reader *r, struct model_config *c)
     c->thumbnail = reader_bool(r, "use_thumbnail", true);
 }
 
-/* The published constants of CLIP, which the tower was trained with. */
+/* CLIP's published normalisation, which the tower was trained with. */
 static const float clip_mean[3] = {0.48145466f, 0.4578275f, 0.40821073f};
 static const float clip_std[3] = {0.26862954f, 0.26130258f, 0.27577711f};
 

@@ -16,7 +16,7 @@ static bool is_model(const char *dir)
     return found;
 }
 
-/* Folders that often lie between the one that people name and the model itself. */
+/* Names a model directory one level below `dir`, a common mistake. */
 static void refuse(const char *dir, struct err *e)
 {
     DIR *d = opendir(dir);
@@ -54,7 +54,7 @@ char *model_find(const char *option, struct err *e)
     char *exe = file_exe_dir(), *found = NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
         char *dir = xasprintf("%s/%s", exe, places[i]);
-        if (is_model(dir)) /* without the "..", as it is shown */
+        if (is_model(dir)) /* resolves the ".." for display */
             found = realpath(dir, NULL);
         free(dir);
     }

@@ -4,9 +4,9 @@
 
 #include "base/err.h"
 
-/* `option` (from --model or $HOLORUN_MODEL) when given, else the embedded model: beside the program in the
- * source tree, or where it was installed (../share/holorun/pocket).  The caller frees the result; NULL with
- * what was looked for. */
+/* `option` (from --model or $HOLORUN_MODEL) when given, else the embedded model: next to the program in
+ * the source tree, or where it was installed (../share/holorun/pocket).  The caller frees the result;
+ * NULL with what was searched. */
 char *model_find(const char *option, struct err *e);
 
 #endif

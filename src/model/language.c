@@ -125,7 +125,8 @@ static void place_images(struct language *m, struct tensor h, int64_t first, con
     }
 }
 
-/* Decode steps with equal keys run the same operations: as many sessions, and as many of them with f16 states. */
+/* Decode steps with equal keys run the same operations: as many sessions, and as many of them with f16
+ * states. */
 static uint64_t graph_key(struct language_batch of)
 {
     uint64_t key = (uint64_t)of.sessions;
@@ -148,8 +149,8 @@ static void decode_step(struct language *m, struct language_batch of, const int3
         b->ops->graph_end(b);
 }
 
-/* A one-token chunk would take the decode path, which rounds differently: never let chunk boundaries produce one, or
- * results would depend on where they fall. */
+/* A one-token chunk would take the decode path, which rounds differently: never let chunk boundaries
+ * produce one, or results would depend on where they fall. */
 int64_t language_chunk(const struct language *m, int64_t n)
 {
     int64_t chunk = m->config->ssm.chunk;

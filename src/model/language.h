@@ -13,14 +13,14 @@
  *   E  mixture of experts, moe.c
  *
  * Rounding: h, u, every matrix product and everything a state keeps have the activation type; in bf16 each is
- * rounded once, when it is stored (the residual sum at every layer; the square of an MLP before and after; the
- * sum over experts once).  The router, norms, time steps, the recurrence, softmax and all sums run in f32.  The
- * SSM state is f32 within a call and stored in f32 or f16 (state.h).
+ * rounded once, when it is stored (the residual sum at every layer; the square of an MLP before and after;
+ * the sum over experts once).  The router, norms, time steps, the recurrence, softmax and all sums run in
+ * f32.  The SSM state is f32 within a call and stored in f32 or f16 (state.h).
  *
- * A prompt runs in chunks of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each chunk continues
- * from the state the previous one left.  Decoding runs one token of each of several sessions together, with one
- * pass over the weights.  No row's result depends on which other rows run with it.  After the last layer that
- * mixes tokens only the last row of a prompt is computed.
+ * A prompt runs in chunks of at most LANGUAGE_ROWS tokens, which bounds the scratch memory; each chunk
+ * continues from the state the previous one left.  Decoding runs one token of each of several sessions
+ * together, with one pass over the weights.  No row's result depends on which other rows run with it.
+ * After the last layer that mixes tokens only the last row of a prompt is computed.
  */
 #ifndef HOLORUN_MODEL_LANGUAGE_H
 #define HOLORUN_MODEL_LANGUAGE_H
@@ -87,13 +87,13 @@ void language_free(struct language *m);
 /* Size of the next prefill chunk when n tokens are pending. */
 int64_t language_chunk(const struct language *m, int64_t n);
 
-/* Prefill: continues s by n >= 1 tokens.  -1: cancelled; layers then disagree on how many tokens they have seen,
- * and the state must be restored before s is used again. */
+/* Prefill: continues s by n >= 1 tokens.  -1: cancelled; layers then disagree on how many tokens they have
+ * seen, and the state must be restored before s is used again. */
 int language_forward(struct language *m, struct lm_state *s, const int32_t *ids, int64_t n,
                      const struct image_rows *images, int n_images);
 
-/* Decode step: continues each of n <= LANGUAGE_ROWS states by one text token, with the bits each would have alone.
- * State types may differ; states of one type must be adjacent. */
+/* Decode step: continues each of n <= LANGUAGE_ROWS states by one text token, with the bits each would have
+ * alone. State types may differ; states of one type must be adjacent. */
 void language_decode_batch(struct language *m, struct lm_state *const *s, int n, const int32_t *ids);
 
 /* Logits after the last token, [V] each, on the host. */

@@ -1,4 +1,5 @@
-/* layers.h - the mixers of the language model, and the products they are written with; private to src/model. */
+/* layers.h - the mixers of the language model, and the products they are written with; private to
+ * src/model. */
 #ifndef HOLORUN_MODEL_LAYERS_H
 #define HOLORUN_MODEL_LAYERS_H
 

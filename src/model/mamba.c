@@ -8,10 +8,10 @@
  *   out        = w * RMSNorm_G( y * SiLU(z) )         gate first, then the norm over each of G parts
  *   h          = h + W_out . out
  *
- * Many tokens run through the chunked scan, the same mathematics with matrix products; one token, of one session
- * or of each of several, runs through the recurrence.  Both start from the state and leave it updated.  States in
- * f16 are rounded stochastically once in a call, with a key made of the layer and the position reached alone, so
- * that every way to reach a position rounds alike.
+ * Many tokens run through the chunked scan, the same mathematics with matrix products; one token, of one
+ * session or of each of several, runs through the recurrence.  Both start from the state and leave it
+ * updated.  States in f16 are rounded stochastically once in a call, with a key made of the layer and the
+ * position reached alone, so that every way to reach a position rounds alike.
  */
 #include "model/layers.h"
 #include "ops/stochastic_round.h"

@@ -1,5 +1,5 @@
-/* options.h - how a model is to be opened: where its weights are kept, and the storage types of weights, states, keys
- * and values. */
+/* options.h - how an engine is opened: where its weights live, and the storage types of weights, states,
+ * keys and values. */
 #ifndef HOLORUN_MODEL_OPTIONS_H
 #define HOLORUN_MODEL_OPTIONS_H
 
@@ -10,29 +10,29 @@
 /* Where the weights are while the model runs; see weights.h. */
 enum weights_in {
     WEIGHTS_IN_AUTO, /* packed when that leaves memory to spare, else mapped */
-    WEIGHTS_IN_RAM,  /* copied into memory at the start, in the form that multiplies fastest */
-    WEIGHTS_IN_MMAP, /* left in the files, which are read as they are needed */
+    WEIGHTS_IN_RAM,  /* copied into RAM at the start, in the layout that multiplies fastest */
+    WEIGHTS_IN_MMAP, /* left in the files and paged in as needed */
 };
 
-/* What numbers the large matrices are held in; see weights.h. */
+/* Storage type of the large weight matrices; see weights.h. */
 enum weight_storage {
-    WEIGHTS_AUTO, /* those of the checkpoint */
+    WEIGHTS_AUTO, /* the checkpoint's */
     WEIGHTS_BF16,
-    WEIGHTS_INT8, /* at most 8 bits: a scale for each output */
-    WEIGHTS_INT4, /* at most 4 bits: a scale for 32 numbers */
-    WEIGHTS_FP8,  /* at most 8 bits, e4m3: a scale for each output */
+    WEIGHTS_INT8, /* at most 8 bits, one scale per output */
+    WEIGHTS_INT4, /* at most 4 bits, one scale per 32 values */
+    WEIGHTS_FP8,  /* at most 8 bits, e4m3, one scale per output */
 };
 
-/* And the states of Mamba layers. */
+/* Storage type of SSM states. */
 enum state_storage {
     STATE_FP32,
-    STATE_FP16, /* rounded by chance, for models that do not mind: see drift.h */
+    STATE_FP16, /* stochastic rounding; for models that tolerate it: see drift.h */
 };
 
-/* What numbers keys and values of attention are kept in. */
+/* Storage type of the KV cache. */
 enum kv_storage {
-    KV_AUTO, /* those of the activations */
-    KV_FP8,  /* e4m3, with a scale for each token and head: see ops/kv8.h */
+    KV_AUTO, /* the activations' */
+    KV_FP8,  /* e4m3, one scale per token and head: see ops/kv8.h */
 };
 
 struct engine_options {
@@ -46,18 +46,20 @@ struct engine_options {
     enum weight_storage weights;
     enum state_storage state;
     enum kv_storage kv;
-    bool any_drift;  /* fp16 states are taken without being measured first */
-    bool cache;      /* what int8, int4 and fp8 make is kept in a file, so that the next start maps it */
-    size_t memory;   /* bytes that may be used, to choose how to hold them; 0: what the system has free */
-    uint64_t random; /* a seed: weights are made, the files only say their shapes; 0: weights are read */
+    bool any_drift; /* fp16 states are used without measuring their drift */
+    bool cache;     /* quantized weights are kept in a file that the next start maps */
+    size_t memory;  /* bytes that may be used, which decides weights_in; 0: free memory */
+    /* seed of synthetic weights, of which the files give only the shapes; 0: weights are read */
+    uint64_t random;
     size_t
-        state_memory; /* bytes that states and checkpoints of sessions may take; 0: what the weights leave of a
-                            device's memory, and no bound on a processor */
+        /* bytes for states and checkpoints of sessions; 0: what the weights leave of a device's memory,
+         * and no limit on a CPU */
+        state_memory;
     const volatile int
-        *cancel; /* non-zero: what reads a prompt or a picture gives up with ERR_STOPPED, within a layer's
-                                 * time; may be NULL */
-    bool shared; /* by threads that have sessions of their own */
-    bool round8; /* resized pixels are rounded to 8 bits, as some runtimes do: to compare with them */
+        /* non-zero: prefill and image encoding stop with ERR_STOPPED within a layer's time; may be NULL */
+        *cancel;
+    bool shared; /* several threads use the engine, each with its own sessions */
+    bool round8; /* resized pixels are rounded to 8 bits, to compare with runtimes that do so */
     void (*progress)(void *arg, double fraction, const char *what); /* may be NULL */
     void *progress_arg;
 };

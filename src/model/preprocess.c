@@ -1,10 +1,10 @@
 /* preprocess.c - see preprocess.h.
  *
- * A pixel travels as four floats (R, G, B and one that is not used), so that both passes are plain
- * multiply-adds over whole vectors:
+ * A pixel is four floats (R, G, B and one unused), so that both passes are plain multiply-adds over
+ * whole vectors:
  *   across   image row -> floats in [0, 1] -> filtered to the new width, all rows   [h][W][4]
- *   down     for each new row: a weighted sum of some of those rows, then normalised and dealt out to
- *            the patches it crosses
+ *   down     for each new row: a weighted sum of some of those rows, normalised and stored into the patches
+ *            it crosses
  * Filter taps are computed once for each axis.
  */
 #include "model/preprocess.h"
@@ -17,7 +17,7 @@
 
 /* ---- tiles ------------------------------------------------------------------------------------------ */
 
-/* Makes one side even: up where the limit allows it, else down. */
+/* Makes one side even: up where the limit allows, else down. */
 static double even_side(double side, double other, double most)
 {
     if (fmod(side, 2) == 0)
@@ -25,7 +25,8 @@ static double even_side(double side, double other, double most)
     return (side + 1) * other <= most ? side + 1 : fmax(2, side - 1);
 }
 
-/* The patches of an image, as the published processor counts them: Python's round() is to even, like rint. */
+/* The patch grid of an image, as the published processor computes it; Python's round() is to even, like
+ * rint. */
 static struct tile_grid canvas(const struct model_config *c, int w, int h)
 {
     double least = c->vit.min_patches, patch = c->vit.patch, most = 4.0 * (c->lm.max_tokens - 4.0);
@@ -82,11 +83,6 @@ size_t preprocess_image_floats(const struct model_config *c, const struct tile_g
     return (size_t)g->tiles * (size_t)(g->patch_rows * g->patch_cols) * (size_t)preprocess_patch_size(c);
 }
 
-size_t preprocess_floats(const struct model_config *c, int tiles)
-{
-    return (size_t)tiles * (size_t)c->vit.tile * (size_t)c->vit.tile * 3;
-}
-
 /* ---- filter ------------------------------------------------------------------------------------------- */
 
 /* Keys' cubic convolution kernel with a = -1/2. */
@@ -98,31 +94,31 @@ static double cubic(double x)
     return x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
 }
 
-/* A number as it is once it has been stored in f32, when it is. */
-static double kept(double v, bool single)
+/* v, rounded to f32 when `single`. */
+static double rounded(double v, bool single)
 {
     return single ? (double)(float)v : v;
 }
 
-/* single: coordinates are kept in f32, as torch does when it resizes floats; a centre at 3000 is then off by
+/* single: coordinates are kept in f32, as torch does for float tensors; a centre at 3000 is then off by
  * up to 1e-4 of a pixel, which shows in the result.  Pillow, and torch for bytes, keep them in f64. */
 static struct resize_taps make_taps(int in, int out, bool single)
 {
-    double step = kept((double)in / (double)out, single), wide = step > 1 ? step : 1, support = 2 * wide;
-    double narrow = kept(1 / wide, single);
+    double step = rounded((double)in / (double)out, single), wide = step > 1 ? step : 1, support = 2 * wide;
+    double narrow = rounded(1 / wide, single);
     struct resize_taps t = {.out = out, .most = (int)ceil(2 * support) + 2};
     t.first = xmalloc((unsigned long)out, sizeof *t.first);
     t.count = xmalloc((unsigned long)out, sizeof *t.count);
     t.weight = xcalloc((unsigned long)out * (unsigned long)t.most, sizeof *t.weight);
     for (int o = 0; o < out; o++) {
-        double centre = kept(step * (o + 0.5), single), sum = 0;
-        int lo = (int)fmax(0, floor(kept(centre - support, single) + 0.5)),
-            hi = (int)fmin(in, floor(kept(centre + support, single) + 0.5));
+        double centre = rounded(step * (o + 0.5), single), sum = 0;
+        int lo = (int)fmax(0, floor(rounded(centre - support, single) + 0.5)),
+            hi = (int)fmin(in, floor(rounded(centre + support, single) + 0.5));
         for (int j = lo; j < hi; j++)
-            sum += cubic((kept(j - centre, single) + 0.5) * narrow);
+            sum += cubic((rounded(j - centre, single) + 0.5) * narrow);
         for (int j = lo; j < hi; j++)
             t.weight[(size_t)o * (size_t)t.most + (size_t)(j - lo)] =
-                (float)(cubic((kept(j - centre, single) + 0.5) * narrow) / sum);
+                (float)(cubic((rounded(j - centre, single) + 0.5) * narrow) / sum);
         t.first[o] = lo;
         t.count[o] = hi - lo;
     }
@@ -136,9 +132,10 @@ static void free_taps(struct resize_taps *t)
     free(t->weight);
 }
 
-/* ---- the two passes -------------------------------------------------------------------------------------- */
+/* ---- the two passes
+ * -------------------------------------------------------------------------------------- */
 
-struct job {
+struct resize {
     const struct picture *p;
     const struct resize_taps *across, *down;
     float value[256]; /* byte / 255 */
@@ -146,7 +143,7 @@ struct job {
     float *patches;   /* of the first tile of this size */
 };
 
-/* Rounds to the bytes Pillow would keep, as fractions of 255. */
+/* Rounds to Pillow's 8-bit values, as fractions of 255. */
 static void round_row(float *p, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -158,7 +155,7 @@ static void round_row(float *p, int n)
 static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
-    const struct job *k = arg;
+    const struct resize *k = arg;
     const struct picture *p = k->p;
     const struct resize_taps *t = k->across;
     float *row = xcalloc((unsigned long)p->w * 4, sizeof *row);
@@ -183,8 +180,8 @@ static void across_rows(void *arg, int64_t begin, int64_t end, int thread)
     free(row);
 }
 
-/* One row of the new image to the patches of the tiles it crosses. */
-static void deal_row(const struct job *k, int y, const float *row)
+/* Stores one row of the new image into the patches it crosses. */
+static void store_row(const struct resize *k, int y, const float *row)
 {
     const struct picture *p = k->p;
     int patch = p->patch, grid = p->tile_w / patch, area = patch * patch;
@@ -204,7 +201,7 @@ static void deal_row(const struct job *k, int y, const float *row)
 static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
-    const struct job *k = arg;
+    const struct resize *k = arg;
     int n = k->across->out * 4;
     float *row = xmalloc((unsigned long)n, sizeof *row);
     for (int64_t y = begin; y < end; y++) {
@@ -217,12 +214,13 @@ static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
         }
         if (k->p->round8)
             round_row(row, n);
-        deal_row(k, (int)y, row);
+        store_row(k, (int)y, row);
     }
     free(row);
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------- */
+/* ---- the whole
+ * --------------------------------------------------------------------------------------------- */
 
 static void add_size(struct picture *p, int cols, int rows)
 {
@@ -258,7 +256,7 @@ void preprocess_image(const struct model_config *c, const struct image *im, cons
                       bool round8, struct pool *pool, float *patches)
 {
     struct picture p = make_picture(c, im, g, round8);
-    struct job k = {.p = &p, .patches = patches};
+    struct resize k = {.p = &p, .patches = patches};
     for (int i = 0; i < 256; i++)
         k.value[i] = (float)i / 255.0f;
     for (int i = 0; i < p.sizes; i++) {

@@ -1,8 +1,8 @@
 /* safetensors.c - see safetensors.h.
  *
- * Reading goes: which files (list_shards), map each, check its header against its size (read_header,
- * one tensor after the other in read_entry, then all byte ranges together in check_ranges), and at last
- * sort everything by name, where a name that occurs twice is found.
+ * Finds the files (list_shards), maps each, checks its header against its size (read_header, each tensor
+ * in read_entry, then all byte ranges in check_ranges), and sorts everything by name, where a duplicate
+ * name is found.
  */
 #include "model/safetensors.h"
 
@@ -52,7 +52,7 @@ static int read_dtype(const char *file, const char *name, const char *text, enum
                    text ? text : "none");
 }
 
-/* Shape and the number of bytes it needs; every product is checked. */
+/* Shape and the bytes it needs; every product is checked. */
 static int read_shape(const char *file, const char *name, const json_t *shape, struct st_tensor *t,
                       size_t *bytes, struct err *e)
 {
@@ -115,7 +115,7 @@ static int by_address(const void *a, const void *b)
     return p != q ? (p > q) - (p < q) : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The ranges of a file must follow each other from the first byte of the data to the last. */
+/* The ranges must follow each other from the first byte of the data to the last. */
 static int check_ranges(const char *file, struct st_tensor *tensors, int n, const uint8_t *data, size_t len,
                         struct err *e)
 {
@@ -207,7 +207,7 @@ static void add_shard(struct safetensors *s, const char *file)
     s->files[s->shards++] = xstrdup(file);
 }
 
-/* The files named in the index; *weight_map is the object that says which tensor is where. */
+/* The files named in the index; *weight_map maps tensor to file. */
 static int list_index(struct safetensors *s, const json_t *weight_map, struct err *e)
 {
     const char *name;
@@ -227,7 +227,7 @@ static int list_index(struct safetensors *s, const json_t *weight_map, struct er
     return 0;
 }
 
-/* Without an index: one file, or a series whose first member says how many there are. */
+/* Without an index: one file, or a series whose first name says how many there are. */
 static int list_series(struct safetensors *s, const char *dir, struct err *e)
 {
     char *one = xasprintf("%s/model.safetensors", dir);
@@ -290,7 +290,7 @@ static int sort_tensors(struct safetensors *s, struct err *e)
     return 0;
 }
 
-/* Index and shards must tell the same story. */
+/* Index and shards must agree. */
 static int check_index(const struct safetensors *s, const json_t *weight_map, struct err *e)
 {
     const char *name;
@@ -369,7 +369,8 @@ void safetensors_close(struct safetensors *s)
     free(s);
 }
 
-/* ---- using them ----------------------------------------------------------------------------------------- */
+/* ---- using them
+ * ----------------------------------------------------------------------------------------- */
 
 int safetensors_count(const struct safetensors *s)
 {

@@ -5,10 +5,10 @@
 
 enum { CAPACITY_STEP = 512, CAPACITY_PART = 32, VIEW_ALIGN = 256 };
 
-struct state_types state_types(bool f32, enum state_storage numbers, enum kv_storage kv)
+struct state_types state_types(bool f32, enum state_storage ssm, enum kv_storage kv)
 {
     enum dtype act = f32 ? DT_F32 : DT_BF16;
-    return (struct state_types){act, numbers == STATE_FP16 ? DT_F16 : DT_F32, kv == KV_FP8 ? DT_F8E4M3 : act};
+    return (struct state_types){act, ssm == STATE_FP16 ? DT_F16 : DT_F32, kv == KV_FP8 ? DT_F8E4M3 : act};
 }
 
 /* ---- the fixed part ------------------------------------------------------------------------------- */
@@ -22,7 +22,7 @@ static struct tensor place(const struct recurrent *r, size_t *at, enum dtype t, 
     return view;
 }
 
-/* All views of the block; returns how many bytes they take. */
+/* Sets all views of the block; returns their bytes. */
 static size_t place_all(struct recurrent *r, const struct lm_config *c)
 {
     size_t at = 0;
@@ -52,7 +52,7 @@ void recurrent_place(struct recurrent *r, const struct lm_config *c)
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
-static int get(const struct lm_state *s, struct backend *b, struct tensor *t, struct err *e)
+static int alloc_tensor(const struct lm_state *s, struct backend *b, struct tensor *t, struct err *e)
 {
     if (s->state_pool)
         return state_pool_alloc(s->state_pool, t, e);
@@ -60,7 +60,7 @@ static int get(const struct lm_state *s, struct backend *b, struct tensor *t, st
     return 0;
 }
 
-static void drop(const struct lm_state *s, struct backend *b, struct tensor *t)
+static void free_tensor(const struct lm_state *s, struct backend *b, struct tensor *t)
 {
     if (s->state_pool)
         state_pool_free(s->state_pool, t);
@@ -80,7 +80,7 @@ void state_set_shapes(struct lm_state *s, const struct lm_config *c, struct stat
 void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, struct state_types types)
 {
     state_set_shapes(s, c, NULL, types);
-    get(s, b, &s->now.block, NULL);
+    alloc_tensor(s, b, &s->now.block, NULL);
     recurrent_place(&s->now, c);
 }
 
@@ -97,10 +97,10 @@ void state_each(struct lm_state *s, const struct lm_config *c, pool_entry_visit 
 
 void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b)
 {
-    drop(s, b, &s->now.block);
+    free_tensor(s, b, &s->now.block);
     for (int i = 0; s->k && i < c->layers; i++) {
-        drop(s, b, &s->k[i]);
-        drop(s, b, &s->v[i]);
+        free_tensor(s, b, &s->k[i]);
+        free_tensor(s, b, &s->v[i]);
     }
     free(s->now.ssm);
     free(s->now.conv);
@@ -142,7 +142,7 @@ size_t state_position(const struct lm_config *c, enum dtype kv)
     return 2 * (size_t)attention_layers(c) * row_bytes(c, kv);
 }
 
-/* Each tensor is there twice while it grows; the others have grown or will. */
+/* While it grows a tensor exists twice; the others have grown or will. */
 size_t state_need(const struct lm_state *s, const struct lm_config *c, int64_t length)
 {
     int64_t capacity = state_capacity(s->capacity, length), tensors = 2 * attention_layers(c);
@@ -156,12 +156,12 @@ static int grow(const struct lm_state *s, struct tensor *t, struct backend *b, i
 {
     struct tensor bigger = {NULL, s->now.types.kv, rows, cols, cols};
     if (t->data && t->rows >= rows)
-        return 0; /* by an attempt that found no room for others */
-    if (get(s, b, &bigger, e))
+        return 0; /* by an earlier attempt that ran out of memory */
+    if (alloc_tensor(s, b, &bigger, e))
         return -1;
     if (s->length)
         b->ops->copy(b, tensor_rows(bigger, 0, s->length), tensor_rows(*t, 0, s->length));
-    drop(s, b, t);
+    free_tensor(s, b, t);
     *t = bigger;
     return 0;
 }

@@ -15,7 +15,8 @@ static size_t aligned(size_t bytes)
     return (bytes + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN;
 }
 
-/* ---- a tenant's tensors -------------------------------------------------------------------------------- */
+/* ---- tensors of an entry
+ * -------------------------------------------------------------------------------- */
 
 static void add_bytes(void *arg, struct tensor *t)
 {
@@ -30,50 +31,51 @@ static void add_aligned(void *arg, struct tensor *t)
 size_t pool_entry_bytes(const struct pool_entry *t)
 {
     size_t bytes = 0;
-    t->kind->each(t->owner, add_bytes, &bytes);
+    t->kind->visit(t->owner, add_bytes, &bytes);
     return bytes;
 }
 
-struct carrying {
+struct transfer {
     struct state_pool *pool;
-    char *at; /* where the next one lies on the host */
-    bool up;
+    char *at; /* host address of the next tensor */
+    bool restore;
     struct err *e;
     int rc;
 };
 
-static struct tensor on_host(struct carrying *c, const struct tensor *t)
+static struct tensor on_host(struct transfer *c, const struct tensor *t)
 {
     struct tensor host = {c->at, t->dtype, t->rows, t->cols, t->cols};
     c->at += aligned(bytes_of(t));
     return host;
 }
 
-static void carry(void *arg, struct tensor *t)
+static void transfer_tensor(void *arg, struct tensor *t)
 {
-    struct carrying *c = arg;
+    struct transfer *c = arg;
     struct backend *b = c->pool->backend;
     if (!bytes_of(t))
         return;
-    if (c->up)
+    if (c->restore)
         b->ops->upload(b, *t, on_host(c, t));
     else
         b->ops->download(b, on_host(c, t), *t);
 }
 
-static void take(void *arg, struct tensor *t)
+static void alloc_tensor(void *arg, struct tensor *t)
 {
-    struct carrying *c = arg;
+    struct transfer *c = arg;
     if (c->rc == 0 && bytes_of(t))
         c->rc = state_pool_alloc(c->pool, t, c->e);
 }
 
-static void give(void *arg, struct tensor *t)
+static void free_tensor(void *arg, struct tensor *t)
 {
     state_pool_free(arg, t);
 }
 
-/* ---- going and coming back ----------------------------------------------------------------------------- */
+/* ---- spill and restore
+ * ----------------------------------------------------------------------------------- */
 
 int pool_entry_spill(struct pool_entry *t)
 {
@@ -82,43 +84,44 @@ int pool_entry_spill(struct pool_entry *t)
     if (t->spilled || t->pins || !b->ops->host_alloc)
         return -1;
     size_t bytes = 0;
-    t->kind->each(t->owner, add_aligned, &bytes);
+    t->kind->visit(t->owner, add_aligned, &bytes);
     t->host = b->ops->host_alloc(b, bytes);
     if (!t->host)
         return -1;
-    t->kind->each(t->owner, carry, &(struct carrying){.pool = r, .at = t->host});
-    t->kind->each(t->owner, give, r);
+    t->kind->visit(t->owner, transfer_tensor, &(struct transfer){.pool = r, .at = t->host});
+    t->kind->visit(t->owner, free_tensor, r);
     t->spilled = true;
     r->spilled++;
     return 0;
 }
 
-static void forget(struct pool_entry *t)
+static void free_host(struct pool_entry *t)
 {
     if (t->host)
         t->pool->backend->ops->host_free(t->pool->backend, t->host);
     t->host = NULL;
 }
 
-static int come_back(struct pool_entry *t, struct err *e)
+static int restore(struct pool_entry *t, struct err *e)
 {
     struct state_pool *r = t->pool;
-    struct carrying c = {.pool = r, .e = e};
+    struct transfer c = {.pool = r, .e = e};
     if (state_pool_reserve(r, pool_entry_bytes(t), e))
         return -1;
-    t->kind->each(t->owner, take, &c);
+    t->kind->visit(t->owner, alloc_tensor, &c);
     if (c.rc) {
-        t->kind->each(t->owner, give, r);
+        t->kind->visit(t->owner, free_tensor, r);
         return -1;
     }
     if (t->host) {
-        t->kind->each(t->owner, carry, &(struct carrying){.pool = r, .at = t->host, .up = true});
+        t->kind->visit(t->owner, transfer_tensor,
+                       &(struct transfer){.pool = r, .at = t->host, .restore = true});
         r->restored++;
     }
-    forget(t);
+    free_host(t);
     t->spilled = false;
-    if (t->kind->back)
-        t->kind->back(t->owner);
+    if (t->kind->restored)
+        t->kind->restored(t->owner);
     return 0;
 }
 
@@ -126,7 +129,7 @@ int pool_entry_pin(struct pool_entry *t, struct err *e)
 {
     t->used = ++t->pool->clock;
     t->pins++;
-    if (!t->spilled || come_back(t, e) == 0)
+    if (!t->spilled || restore(t, e) == 0)
         return 0;
     t->pins--;
     return -1;
@@ -135,7 +138,7 @@ int pool_entry_pin(struct pool_entry *t, struct err *e)
 void pool_entry_unpin(struct pool_entry *t)
 {
     if (t->pins-- <= 0)
-        bug("a session is left that nobody is in");
+        bug("unpinned more often than pinned");
 }
 
 void pool_entry_init(struct pool_entry *t, struct state_pool *r, const struct pool_entry_kind *kind,
@@ -149,17 +152,18 @@ void pool_entry_init(struct pool_entry *t, struct state_pool *r, const struct po
 
 void pool_entry_free(struct pool_entry *t)
 {
-    t->kind->each(t->owner, give, t->pool);
-    forget(t);
+    t->kind->visit(t->owner, free_tensor, t->pool);
+    free_host(t);
     if (t->next)
         t->next->prev = t->prev;
     *(t->prev ? &t->prev->next : &t->pool->first) = t->next;
 }
 
-/* ---- the bound ------------------------------------------------------------------------------------------- */
+/* ---- the bound
+ * ------------------------------------------------------------------------------------------- */
 
-/* Whoever is idle for longest among those that go first; NULL: nobody can go. */
-static struct pool_entry *next_to_go(const struct state_pool *r)
+/* The entry to spill next: idle, of the lowest rank, least recently used; NULL: none. */
+static struct pool_entry *least_recent(const struct state_pool *r)
 {
     struct pool_entry *best = NULL;
     for (struct pool_entry *t = r->first; t; t = t->next)
@@ -172,13 +176,13 @@ static struct pool_entry *next_to_go(const struct state_pool *r)
 
 size_t state_pool_left(const struct state_pool *r)
 {
-    size_t held = 0;
+    size_t pinned = 0;
     if (!r->bound)
         return SIZE_MAX;
     for (const struct pool_entry *t = r->first; t; t = t->next)
         if (!t->spilled && (t->pins || !r->backend->ops->host_alloc))
-            held += pool_entry_bytes(t);
-    return r->bound < held ? 0 : r->bound - held;
+            pinned += pool_entry_bytes(t);
+    return r->bound < pinned ? 0 : r->bound - pinned;
 }
 
 static int refuse(const struct state_pool *r, size_t bytes, const char *of, struct err *e)
@@ -198,7 +202,7 @@ int state_pool_reserve(struct state_pool *r, size_t bytes, struct err *e)
     if (bytes > state_pool_left(r))
         return refuse(r, bytes, "state memory", e);
     while (r->used + bytes > r->bound) {
-        struct pool_entry *t = next_to_go(r);
+        struct pool_entry *t = least_recent(r);
         if (!t || pool_entry_spill(t))
             return refuse(r, bytes, "state memory", e);
     }
@@ -212,14 +216,14 @@ int state_pool_alloc(struct state_pool *r, struct tensor *t, struct err *e)
     t->data = NULL;
     if (state_pool_reserve(r, bytes, e))
         return -1;
-    for (;;) { /* the memory itself may be at its end before the bound is */
+    for (;;) { /* device memory may run out before the bound */
         struct tensor got =
             (b->ops->try_alloc ? b->ops->try_alloc : b->ops->alloc)(b, t->dtype, t->rows, t->cols);
         if (got.data) {
             *t = got;
             break;
         }
-        struct pool_entry *idle = next_to_go(r);
+        struct pool_entry *idle = least_recent(r);
         if (!idle || pool_entry_spill(idle))
             return refuse(r, bytes, "the device", e);
     }

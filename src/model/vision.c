@@ -64,7 +64,7 @@ static void run_block(struct vision *v, const struct vit_block *w, int tiles)
     ops->linear(b, x, m, w->fc2, w->fc2_bias, EPI_NONE, ADD);
 }
 
-/* The tower's output without its prefix. */
+/* The tower's output without its prefix tokens. */
 static struct tensor features(struct vision *v, int tile)
 {
     struct backend *b = v->backend;
@@ -76,7 +76,7 @@ static struct tensor features(struct vision *v, int tile)
     return u;
 }
 
-/* Four patches to a row, through the projector. */
+/* Pixel shuffle and projector. */
 static void project_tiles(struct vision *v, int tiles)
 {
     const struct ops *ops = v->backend->ops;
@@ -128,15 +128,15 @@ static struct vision_entry *find(struct vision *v, XXH128_hash_t hash)
     return NULL;
 }
 
-static void forget(struct vision *v, struct vision_entry *old)
+static void evict(struct vision *v, struct vision_entry *old)
 {
     v->cache_bytes -= bytes_of(old->rows);
     v->backend->ops->free(v->backend, &old->rows);
     *old = v->cache[--v->cached];
 }
 
-/* false: there is none. */
-static bool forget_oldest(struct vision *v)
+/* false: the cache is empty. */
+static bool evict_oldest(struct vision *v)
 {
     struct vision_entry *oldest = &v->cache[0];
     for (int i = 1; i < v->cached; i++)
@@ -144,23 +144,24 @@ static bool forget_oldest(struct vision *v)
             oldest = &v->cache[i];
     if (v->cached == 0)
         return false;
-    forget(v, oldest);
+    evict(v, oldest);
     return true;
 }
 
-/* A tensor where memory may be at its end: cached tiles go before there is none. */
+/* Allocates, evicting cached tiles while memory is short. */
 static struct tensor try_alloc(struct vision *v, enum dtype type, int64_t rows, int64_t cols)
 {
     const struct ops *ops = v->backend->ops;
     struct tensor t;
     do
         t = (ops->try_alloc ? ops->try_alloc : ops->alloc)(v->backend, type, rows, cols);
-    while (!t.data && forget_oldest(v));
+    while (!t.data && evict_oldest(v));
     return t;
 }
 
-/* The same in the place of another, which is gone also where there is no memory for it. */
-static int get(struct vision *v, struct tensor *t, enum dtype type, int64_t rows, int64_t cols, struct err *e)
+/* Replaces t, which is freed even when there is no memory for the new one. */
+static int replace(struct vision *v, struct tensor *t, enum dtype type, int64_t rows, int64_t cols,
+                   struct err *e)
 {
     if (t->data)
         v->backend->ops->free(v->backend, t);
@@ -175,12 +176,12 @@ static int get(struct vision *v, struct tensor *t, enum dtype type, int64_t rows
                    bytes / (1 << 20));
 }
 
-/* The oldest go until there is room; a few stay whatever they take. */
-static void keep(struct vision *v, XXH128_hash_t hash, struct tensor rows)
+/* Caches rows; evicts the oldest until there is room, but keeps at least VISION_BATCH. */
+static void cache_rows(struct vision *v, XXH128_hash_t hash, struct tensor rows)
 {
     while (v->cached == v->cache_max ||
            (v->cached >= VISION_BATCH && v->cache_bytes + bytes_of(rows) > VISION_CACHE_BYTES))
-        forget_oldest(v);
+        evict_oldest(v);
     struct tensor kept = try_alloc(v, v->act, rows.rows, rows.cols);
     if (!kept.data)
         return;
@@ -191,9 +192,9 @@ static void keep(struct vision *v, XXH128_hash_t hash, struct tensor rows)
 
 /* ---- tiles ------------------------------------------------------------------------------------------- */
 
-/* The rows of every tile with this hash are these. */
-static void hand_out(struct vision *v, const XXH128_hash_t *hash, bool *done, int tiles, XXH128_hash_t key,
-                     struct tensor rows, struct tensor out)
+/* Copies rows to every tile with this hash. */
+static void copy_to_tiles(struct vision *v, const XXH128_hash_t *hash, bool *done, int tiles,
+                          XXH128_hash_t key, struct tensor rows, struct tensor out)
 {
     for (int t = 0; t < tiles; t++) {
         if (done[t] || !XXH128_isEqual(hash[t], key))
@@ -203,7 +204,7 @@ static void hand_out(struct vision *v, const XXH128_hash_t *hash, bool *done, in
     }
 }
 
-/* Collects tiles that are neither done nor already in this batch; returns how many. */
+/* Collects tiles that are neither done nor twice in this batch; returns how many. */
 static int next_batch(const struct vision *v, const XXH128_hash_t *hash, const bool *done, int tiles,
                       int *batch)
 {
@@ -218,19 +219,19 @@ static int next_batch(const struct vision *v, const XXH128_hash_t *hash, const b
     return n;
 }
 
-/* Where the patches of an image are, on the host or in v->make_patches, and the hash of each tile. */
+/* The patches of an image, on the host or in v->cut, and the hash of each tile. */
 struct tiles {
     const float *host; /* or NULL */
     XXH128_hash_t *hash;
     int n;
 };
 
-static void take_tile(struct vision *v, int place, const struct tiles *in, int tile)
+static void load_tile(struct vision *v, int place, const struct tiles *in, int tile)
 {
     int64_t count = patches_of(v), size = preprocess_patch_size(v->config);
     struct tensor to = tensor_rows(v->patches, place * count, count);
     if (!in->host) {
-        v->backend->ops->copy(v->backend, to, tensor_rows(v->make_patches, tile * count, count));
+        v->backend->ops->copy(v->backend, to, tensor_rows(v->cut, tile * count, count));
         return;
     }
     const float *from = in->host + (size_t)tile * (size_t)count * (size_t)size;
@@ -238,26 +239,26 @@ static void take_tile(struct vision *v, int place, const struct tiles *in, int t
                             (struct tensor){(void *)(uintptr_t)from, DT_F32, count, size, size});
 }
 
-static void take_known(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
+static void take_cached(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
 {
     for (int t = 0; t < in->n; t++) {
         struct vision_entry *known = done[t] ? NULL : find(v, in->hash[t]);
         if (known)
-            hand_out(v, in->hash, done, t + 1, in->hash[t], known->rows, out);
+            copy_to_tiles(v, in->hash, done, t + 1, in->hash[t], known->rows, out);
     }
 }
 
-/* Other threads' turns; they may have seen the same tiles. */
-static void let_others(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
+/* Lets other sessions use the tower; they may have cached the same tiles. */
+static void yield_between_tiles(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
 {
     const volatile int *cancel = v->caller_cancel;
     void *caller = v->caller;
     if (!v->between_tiles || !in->host || v->config->vit.max_patches)
         return;
-    v->between_tiles(caller); /* whether it is stopped is seen in the tower */
+    v->between_tiles(caller); /* run_tower sees whether it was cancelled */
     v->caller_cancel = cancel;
     v->caller = caller;
-    take_known(v, in, done, out);
+    take_cached(v, in, done, out);
 }
 
 static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor out, struct err *e)
@@ -265,10 +266,10 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
     int64_t tokens = tokens_of(v);
     bool *done = xcalloc((unsigned long)in->n, sizeof *done);
     int computed = 0, n, batch[VISION_BATCH];
-    take_known(v, in, done, out);
+    take_cached(v, in, done, out);
     while ((n = next_batch(v, in->hash, done, in->n, batch)) > 0) {
         for (int i = 0; i < n; i++)
-            take_tile(v, i, in, batch[i]);
+            load_tile(v, i, in, batch[i]);
         if (run_tower(v, n)) {
             computed = err_set(e, ERR_STOPPED, "stopped while the model was looking");
             break;
@@ -276,24 +277,24 @@ static int encode_tiles(struct vision *v, const struct tiles *in, struct tensor 
         for (int i = 0; i < n; i++) {
             struct tensor rows = tensor_rows(v->rows, i * tokens, tokens);
             XXH128_hash_t key = in->hash[batch[i]];
-            hand_out(v, in->hash, done, in->n, key, rows, out);
-            keep(v, key, rows);
+            copy_to_tiles(v, in->hash, done, in->n, key, rows, out);
+            cache_rows(v, key, rows);
         }
         computed += n;
         if (next_batch(v, in->hash, done, in->n, batch) > 0)
-            let_others(v, in, done, out);
+            yield_between_tiles(v, in, done, out);
     }
     free(done);
     return computed;
 }
 
-/* Hashes of n things of so many bytes; tiles of another shape are other tiles. */
-static XXH128_hash_t *hash_each(const struct vision *v, const void *things, int n, size_t bytes)
+/* Hashes of n items of so many bytes, seeded with the tile's shape. */
+static XXH128_hash_t *hash_each(const struct vision *v, const void *items, int n, size_t bytes)
 {
     uint64_t shape = (uint64_t)v->patch_rows << 32 | (uint64_t)v->patch_cols;
     XXH128_hash_t *hash = xmalloc((unsigned long)n, sizeof *hash);
     for (int i = 0; i < n; i++)
-        hash[i] = XXH3_128bits_withSeed((const char *)things + (size_t)i * bytes, bytes, shape);
+        hash[i] = XXH3_128bits_withSeed((const char *)items + (size_t)i * bytes, bytes, shape);
     return hash;
 }
 
@@ -306,7 +307,7 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
     return computed;
 }
 
-/* What goes through next is a canvas of rows x cols patches. */
+/* Sets the tower up for a canvas of rows x cols patches. */
 static int set_canvas(struct vision *v, int rows, int cols, struct err *e)
 {
     struct backend *b = v->backend;
@@ -314,7 +315,7 @@ static int set_canvas(struct vision *v, int rows, int cols, struct err *e)
         return -1;
     if (v->position.data && rows == v->patch_rows && cols == v->patch_cols)
         return 0;
-    if (get(v, &v->position, v->act, (int64_t)rows * cols, v->config->vit.hidden, e))
+    if (replace(v, &v->position, v->act, (int64_t)rows * cols, v->config->vit.hidden, e))
         return -1;
     b->ops->resize_grid(b, v->position, v->weights->position, rows, cols);
     v->patch_rows = rows;
@@ -346,14 +347,13 @@ static int encode_on_device(struct vision *v, const struct image *im, bool round
                             struct tensor out, double *preprocess_ms, struct err *e)
 {
     int64_t start = clock_ns(), rows = g->tiles * patches_of(v);
-    if (v->make_patches.rows < rows && get(v, &v->make_patches, DT_F32, rows, preprocess_patch_size(v->config), e))
+    if (v->cut.rows < rows && replace(v, &v->cut, DT_F32, rows, preprocess_patch_size(v->config), e))
         return -1;
     uint64_t(*digest)[2] = xmalloc((unsigned long)g->tiles, sizeof *digest);
     int computed;
     do
-        computed =
-            preprocess_on(v->backend, v->config, im, g, round8, tensor_rows(v->make_patches, 0, rows), digest, e);
-    while (computed && forget_oldest(v));
+        computed = preprocess_on(v->backend, v->config, im, g, round8, tensor_rows(v->cut, 0, rows), digest, e);
+    while (computed && evict_oldest(v));
     *preprocess_ms += clock_ms_since(start);
     if (computed == 0) {
         struct tiles in = {NULL, hash_each(v, digest, g->tiles, sizeof *digest), g->tiles};
@@ -417,7 +417,7 @@ int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *
     if (v->patches.rows >= all[0].rows)
         return 0;
     for (int i = 0; i < SCRATCH; i++)
-        if (get(v, all[i].t, v->act, all[i].rows, all[i].cols, e)) {
+        if (replace(v, all[i].t, v->act, all[i].rows, all[i].cols, e)) {
             drop_scratch(v);
             return -1;
         }
@@ -460,13 +460,13 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
 
 void vision_free(struct vision *v)
 {
-    if (!v->backend) /* never set up */
+    if (!v->backend) /* never initialised */
         return;
     drop_scratch(v);
     if (v->config->vit.max_patches && v->position.data)
         v->backend->ops->free(v->backend, &v->position);
-    if (v->make_patches.data)
-        v->backend->ops->free(v->backend, &v->make_patches);
+    if (v->cut.data)
+        v->backend->ops->free(v->backend, &v->cut);
     if (v->ones.data) {
         v->backend->ops->free(v->backend, &v->ones);
         v->backend->ops->free(v->backend, &v->zeros);

@@ -1,23 +1,24 @@
-/* vision.h - patches of a tile into rows that stand among the token embeddings.
+/* vision.h - the vision tower and projector: patches of a tile to rows for the language model's image
+ * positions.
  *
  *   x      = [ prefix tokens ; W_patch . patch + position ]          n = n_skip + patches, rows of width W
- *   for each block:   x = x + proj( Attn( LN1(x) ) )                 inside a tile only, all to all
+ *   for each block:   x = x + proj( Attn( LN1(x) ) )                 bidirectional, inside a tile only
  *                     x = x + fc2( GELU( fc1( LN2(x) ) ) )
- *   X      = x without the prefix                                    (a ViT of timm, no final norm; where the
- *                                                                     config says so one without weights)
+ *   X      = x without the prefix                                    (timm ViT, no final norm; where the
+ *                                                                     config asks one without weights)
  *   Y[p][q][dr*2W + dc*W + ch] = X[2p+dr][2q+dc][ch]                 2x2 patches become one row of 4W
  *   rows   = W3 . max(0, W1 . RMSNorm(Y, 1e-5))^2                    grid^2 / 4 rows of D for each tile
  *
- * A tile is a square of grid x grid patches, and its positions are made once.  A canvas is an image of any even
- * number of patches both ways; its positions are cut from the table as it comes, and scratch memory grows to
- * the largest that was seen.
+ * A tile is a square of grid x grid patches, and its position embedding is made once.  A canvas (dynamic
+ * resolution) is an image of any even number of patches both ways; its position embedding is resized for
+ * each size, and scratch memory grows to the largest seen.
  *
  * LayerNorm eps 1e-6, exact GELU, biases everywhere in the tower and none in the projector; rounding as
  * in language.h.
  *
- * Tiles are independent of each other, and a screen changes in few of them from one step to the next:
- * rows are kept by the 128-bit hash of the patches, and a tile that was seen before costs a copy.  A backend that makes
- * the patches itself hashes them too: only pixels go there, only hashes come back.
+ * Tiles are independent, and few of a screen's tiles change from one step to the next: rows are cached
+ * by the 128-bit hash of the patches, and a known tile costs a copy.  A backend with make_patches hashes
+ * them too: only pixels go there, only hashes come back.
  */
 #ifndef HOLORUN_MODEL_VISION_H
 #define HOLORUN_MODEL_VISION_H
@@ -30,15 +31,15 @@
 #include <xxhash.h>
 
 enum {
-    VISION_BATCH = 4, /* tiles that go through the tower together */
+    VISION_BATCH = 4, /* tiles in one pass of the tower */
     VISION_CACHE_BYTES = 128 << 20,
-    VISION_CACHE_MAX = 512, /* tiles kept, whatever their size */
+    VISION_CACHE_MAX = 512, /* tiles cached, whatever their size */
 };
 
 struct vision_entry {
     XXH128_hash_t hash;
     struct tensor rows; /* [tokens, D] */
-    uint64_t used;      /* when last: the smallest goes first */
+    uint64_t used;      /* last use: the smallest is evicted first */
 };
 
 struct vision { /* one for each engine */
@@ -46,15 +47,15 @@ struct vision { /* one for each engine */
     const struct vision_weights *weights;
     struct backend *backend;
     enum dtype act;
-    int batch; /* tiles that go through together */
+    int batch; /* tiles in one pass */
 
-    int patch_rows, patch_cols; /* of what goes through now */
-    struct tensor position;     /* [patch_rows * patch_cols, W]; of tiles the weights' */
+    int patch_rows, patch_cols; /* of the current tile or canvas */
+    struct tensor position;     /* [patch_rows * patch_cols, W]; for tiles the weights' own */
     struct tensor ones, zeros;  /* [1, W] f32 for a final norm without weights */
 
-    /* scratch for `batch` tiles, n rows or tile tokens of each, or for the largest canvas seen */
+    /* scratch for `batch` tiles, or for the largest canvas seen; n rows or tile tokens each */
     struct tensor patches; /* [batch * grid^2, 3 * patch^2] */
-    struct tensor cut;     /* f32, of all tiles of the largest image seen, where the backend makes them */
+    struct tensor cut;     /* f32 patches of the largest image seen, where the backend makes them */
     struct tensor x, u, a; /* [batch * n, W] */
     struct tensor qkv;     /* [batch * n, 3W] */
     struct tensor m;       /* [batch * n, M] */
@@ -67,9 +68,9 @@ struct vision { /* one for each engine */
     size_t cache_bytes;
     uint64_t clock;
 
-    const volatile int *cancel;        /* non-zero: the tower gives up before its next block; may be NULL */
-    const volatile int *caller_cancel; /* the same, of the session whose picture it is; may be NULL */
-    /* Called between tiles whose patches are on the host, so that other sessions may use this tower; may be NULL. */
+    const volatile int *cancel;        /* non-zero: the tower stops before its next block; may be NULL */
+    const volatile int *caller_cancel; /* the same, of the session that owns the image; may be NULL */
+    /* Called between tiles whose patches are on the host: other sessions may use the tower; may be NULL. */
     void (*between_tiles)(void *caller);
     void *caller;
     void (*watch)(void *arg, int block, struct tensor x); /* -1: before the first; for tests, may be NULL */
@@ -80,20 +81,20 @@ void vision_init(struct vision *v, const struct model_config *c, const struct vi
                  struct backend *b, enum dtype act);
 void vision_free(struct vision *v);
 
-/* patches on the host as preprocess_image leaves them; out [tiles * tokens, D].
- * Returns how many tiles had to be computed; -1: cancelled, or no memory.  The same for the next two. */
+/* patches on the host as preprocess_image leaves them; out [tiles * tokens, D]. Returns how many tiles
+ * were computed; -1: cancelled or out of memory.  Likewise the next two. */
 int vision_encode(struct vision *v, const float *patches, int tiles, struct tensor out, struct err *e);
 
-/* The same for one canvas: out [rows * cols / 4, D]; 1 or, when it was in the cache, 0. */
+/* One canvas: out [rows * cols / 4, D]; 0 when it was cached. */
 int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out,
                          struct err *e);
 
-/* An image from its pixels on, with the tile grid of its size; out has preprocess_tokens rows.  The time until its patches were there is added to
- * *preprocess_ms. */
+/* Preprocesses and encodes an image; out has preprocess_tokens rows.  Adds the time to make the patches
+ * to *preprocess_ms. */
 int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
                         struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e);
 
-/* Makes room for so many tiles of rows x cols patches: what encoding does by itself. */
+/* Reserves scratch for so many tiles of rows x cols patches; encoding does this by itself. */
 int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e);
 
 #endif

@@ -1,9 +1,9 @@
 /* weights.c - see weights.h.
  *
  * A binder goes through the model in the order of the forward pass and takes each tensor by name.  It
- * keeps the first failure and answers with empty tensors afterwards, so that the lists below need no
- * checks of their own.  Names: the published checkpoint says language_model.backbone.X; a text model
- * alone leaves the first word out, and newer tools say model.X for backbone.X.
+ * keeps the first failure and answers with empty tensors afterwards, so the lists below need no checks.
+ * Names: the published checkpoint says language_model.backbone.X; a text model leaves the first word
+ * out, and newer tools say model.X for backbone.X.
  */
 #include "model/weights_impl.h"
 
@@ -53,7 +53,7 @@ static void bind_attention(struct binder *x, int i, struct attention_weights *w)
     w->o = binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.o_proj.weight"), c->hidden, q);
 }
 
-/* The router works in f32 whatever the run's type. */
+/* The router is f32 whatever the run's type. */
 static struct weight *gate_matrix(struct binder *x, const char *name, int64_t rows, int64_t cols)
 {
     const struct st_tensor *t = binder_take_shape(x, name, SHAPE(rows, cols));
@@ -68,7 +68,7 @@ static struct weight *gate_matrix(struct binder *x, const char *name, int64_t ro
     return w;
 }
 
-/* One matrix for each expert: tensors of their own, or one of three dimensions. */
+/* A matrix for each expert: separate tensors, or slices of one with three dimensions. */
 static struct weight **expert_matrices(struct binder *x, int layer, const char *part, int64_t rows,
                                        int64_t cols)
 {
@@ -144,8 +144,7 @@ static void bind_layer(struct binder *x, int i, struct layer_weights *w)
     }
 }
 
-/* Which of the spellings this checkpoint uses: told by its embedding, or should that be missing by its first
- * layer. */
+/* Finds which spelling this checkpoint uses, by its embedding or, if that is missing, its first layer. */
 static bool find_names(struct binder *x)
 {
     static const char *const fronts[] = {"language_model.", ""};
@@ -163,7 +162,7 @@ static bool find_names(struct binder *x)
     return false;
 }
 
-/* Of the embedding a token needs one row: a mapped one costs next to nothing. */
+/* A token reads one row of the embedding, so a mapped one costs next to nothing. */
 static void bind_embedding(struct binder *x, const struct st_tensor *t, struct model_weights *w)
 {
     int64_t hidden = x->c->lm.hidden;
@@ -176,8 +175,7 @@ static void bind_embedding(struct binder *x, const struct st_tensor *t, struct m
     }
 }
 
-/* One of small numbers is widened. */
-static void bind_quantized_embedding(struct binder *x, const char *name, struct model_weights *w)
+static void dequantize_embedding(struct binder *x, const char *name, struct model_weights *w)
 {
     struct stored m;
     if (!binder_stored(x, name, w->vocab, x->c->lm.hidden, &m))
@@ -194,7 +192,7 @@ static void bind_quantized_embedding(struct binder *x, const char *name, struct 
     binder_done(x, m.t);
 }
 
-/* V is the rows of the embedding: published files pad it beyond what the tokenizer uses. */
+/* V is the rows of the embedding: published files pad it beyond the tokenizer's vocabulary. */
 static void bind_ends(struct binder *x, struct model_weights *w)
 {
     char embed[128], name[128];
@@ -209,7 +207,7 @@ static void bind_ends(struct binder *x, struct model_weights *w)
         return;
     w->vocab = (int)t->shape[0];
     if (small)
-        bind_quantized_embedding(x, embed, w);
+        dequantize_embedding(x, embed, w);
     else
         bind_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
     snprintf(name, sizeof name, "%snorm_f.weight", x->body);
@@ -219,14 +217,15 @@ static void bind_ends(struct binder *x, struct model_weights *w)
                             w->vocab, hidden);
 }
 
-/* ---- what nobody asked for ------------------------------------------------------------------------------- */
+/* ---- tensors that nothing takes
+ * --------------------------------------------------------------------------- */
 
 static bool starts(const char *s, const char *front)
 {
     return !strncmp(s, front, strlen(front));
 }
 
-/* A layer scale multiplies by one in this tower; another value would be another model. */
+/* A layer scale must be one in this tower; any other value is another model. */
 static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
 {
     if (!starts(t->name, VIT "blocks.") || !(strstr(t->name, ".ls1") || strstr(t->name, ".ls2")))
@@ -243,7 +242,7 @@ static bool is_unit_scale(struct binder *x, const struct st_tensor *t)
     return ones == n;
 }
 
-/* Buffers that repeat the config, parts for training, sound and video. */
+/* Buffers that repeat the config, and parts for training, sound and video. */
 static bool is_unused(struct binder *x, const struct st_tensor *t)
 {
     static const char *const fronts[] = {
@@ -282,7 +281,8 @@ static void check_extra(struct binder *x)
     }
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------- */
+/* ---- the whole
+ * --------------------------------------------------------------------------------------------- */
 
 int weights_bind(struct model_weights *w, const struct model_config *c, const struct safetensors *s,
                  struct backend *b, const struct bind_options *o, struct err *e)
@@ -293,7 +293,7 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
     for (int i = 0; i < n; i++) {
         const struct st_tensor *t = safetensors_at(s, i);
         x.all += t->bytes;
-        bool whole = t->dims == 2 && !strstr(t->name, "embeddings."); /* of those a row is read */
+        bool whole = t->dims == 2 && !strstr(t->name, "embeddings."); /* embeddings are read row by row */
         x.awaited += whole && !binder_is_expert(t) ? t->bytes : 0;
     }
     *w = (struct model_weights){0};
@@ -308,7 +308,7 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
         check_extra(&x);
     }
     free(x.used);
-    w->number = x.numbers > 0 ? x.held / x.numbers : 0;
+    w->number = x.elements > 0 ? x.stored_bytes / x.elements : 0;
     if (x.failed)
         weights_free(w, c, b);
     return x.failed ? -1 : 0;

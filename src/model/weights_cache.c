@@ -19,7 +19,7 @@ enum {
     PAGE = 4096,
     NAME = 160,
     MAX_ENTRIES = 1 << 18,
-    CHECK_ALL = 256 << 20, /* files up to here are read at opening */
+    CHECK_ALL = 256 << 20, /* smaller files are verified whole */
     CHECK_FIRST = 64 << 10,
 };
 
@@ -28,8 +28,8 @@ static const char magic[16] = "holorun weights";
 struct header {
     char magic[16];
     uint32_t version, count;
-    uint64_t identity, size, table; /* table: where the entries begin */
-    uint64_t table_sum, header_sum; /* the last of all before it */
+    uint64_t identity, size, table; /* table: offset of the entries */
+    uint64_t table_sum, header_sum; /* header_sum: of everything before it */
 };
 
 struct entry {
@@ -41,17 +41,18 @@ struct entry {
 
 struct weight_cache {
     char *path, *temporary;
-    bool named; /* the new file has its temporary name: it has none before, where that is possible */
+    bool named; /* the new file has its temporary name; an O_TMPFILE has none */
     uint64_t identity;
     struct file_map map;
-    const struct entry *found; /* sorted by name; NULL: nothing is mapped */
-    int fd;                    /* of the new file; -1: none is written */
+    const struct entry *found; /* sorted by name; NULL: no file is mapped */
+    int fd;                    /* of the new file; -1: none */
     uint64_t at;
     struct entry *entries;
     unsigned long count, room;
 };
 
-/* ---- whose it is ------------------------------------------------------------------------------------------ */
+/* ---- identity
+ * -------------------------------------------------------------------------------------------- */
 
 static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t identity)
 {
@@ -89,7 +90,8 @@ static char *choose_path(const char *dir, enum weight_storage numbers, const cha
     return path;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * ---------------------------------------------------------------------------------------------- */
 
 static uint64_t header_sum(const struct header *h)
 {
@@ -101,7 +103,7 @@ static uint64_t first_sum(const void *data, size_t bytes)
     return XXH3_64bits(data, bytes < CHECK_FIRST ? bytes : CHECK_FIRST);
 }
 
-/* p: the file, whose entries end before `end`. */
+/* p: the file; entries end before `end`. */
 static bool is_entry_sound(const struct entry *x, const uint8_t *p, size_t end, bool all)
 {
     if (x->name[NAME - 1] || x->at % PAGE || x->at > end || x->bytes > end - x->at)
@@ -127,7 +129,7 @@ static bool is_sound(const struct weight_cache *c, const struct header *h)
     return true;
 }
 
-/* Nothing is said about a file that is not there or stale: it will be written. */
+/* A missing or stale file is not worth a message: it will be written. */
 static void map_old(struct weight_cache *c)
 {
     struct header h;
@@ -162,9 +164,10 @@ void *weight_cache_find(const struct weight_cache *c, const char *name, enum qua
     return same ? (void *)(uintptr_t)(c->map.data + x->at) : NULL;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------------- */
+/* ---- writing
+ * ---------------------------------------------------------------------------------------------- */
 
-static void drop(struct weight_cache *c)
+static void drop_file(struct weight_cache *c)
 {
     if (c->fd >= 0)
         close(c->fd);
@@ -174,14 +177,14 @@ static void drop(struct weight_cache *c)
     c->fd = -1;
 }
 
-/* One line, and nothing more is written. */
+/* Warns once and writes nothing more. */
 static void give_up(struct weight_cache *c, const char *why)
 {
-    warn("the small weights are not kept in '%s': %s; they are made again at the next start", c->path, why);
-    drop(c);
+    warn("quantized weights are not kept in '%s': %s; the next start quantizes again", c->path, why);
+    drop_file(c);
 }
 
-static bool put(struct weight_cache *c, const void *data, size_t bytes)
+static bool write_padded(struct weight_cache *c, const void *data, size_t bytes)
 {
     static const uint8_t zeros[PAGE];
     struct err e = ERR_INIT;
@@ -200,8 +203,7 @@ static void begin(struct weight_cache *c)
     struct header empty = {0};
     c->temporary = xasprintf("%s.%d.tmp", c->path, (int)getpid());
     char *folder = xasprintf("%.*s", (int)(strrchr(c->path, '/') - c->path), c->path);
-    c->fd =
-        open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); /* gone with this process, if that is killed */
+    c->fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); /* vanishes if this process is killed */
     free(folder);
     if (c->fd < 0) {
         c->fd = open(c->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -210,7 +212,7 @@ static void begin(struct weight_cache *c)
     if (c->fd < 0)
         give_up(c, strerror(errno));
     else
-        put(c, &empty, sizeof empty);
+        write_padded(c, &empty, sizeof empty);
 }
 
 void weight_cache_add(struct weight_cache *c, const char *name, enum quant_format format, int64_t rows,
@@ -227,10 +229,10 @@ void weight_cache_add(struct weight_cache *c, const char *name, enum quant_forma
     memcpy(x->name, name, strlen(name) + 1);
     x->first = first_sum(data, bytes);
     x->whole = XXH3_64bits(data, bytes);
-    put(c, data, bytes);
+    write_padded(c, data, bytes);
 }
 
-/* The complete file under its name. */
+/* Gives the complete file its name. */
 static int publish(struct weight_cache *c)
 {
     char link[64];
@@ -254,7 +256,7 @@ void weight_cache_finish(struct weight_cache *c, bool complete)
     if (!c || c->fd < 0)
         return;
     if (!complete) {
-        drop(c);
+        drop_file(c);
         return;
     }
     struct header h = {
@@ -262,7 +264,7 @@ void weight_cache_finish(struct weight_cache *c, bool complete)
     size_t bytes = c->count * sizeof *c->entries;
     if (c->count)
         qsort(c->entries, c->count, sizeof *c->entries, by_name);
-    if (c->count > MAX_ENTRIES || !put(c, c->entries, bytes))
+    if (c->count > MAX_ENTRIES || !write_padded(c, c->entries, bytes))
         return;
     memcpy(h.magic, magic, sizeof magic);
     h.size = c->at;
@@ -271,10 +273,11 @@ void weight_cache_finish(struct weight_cache *c, bool complete)
     if (pwrite(c->fd, &h, sizeof h, 0) != (ssize_t)sizeof h || publish(c))
         give_up(c, strerror(errno));
     else
-        drop(c);
+        drop_file(c);
 }
 
-/* ---- life --------------------------------------------------------------------------------------------------- */
+/* ---- life
+ * --------------------------------------------------------------------------------------------------- */
 
 struct weight_cache *weight_cache_open(const char *dir, const struct safetensors *s, uint64_t identity,
                                        enum weight_storage numbers, const char *layout)
@@ -282,7 +285,7 @@ struct weight_cache *weight_cache_open(const char *dir, const struct safetensors
     struct err e = ERR_INIT;
     char *path = choose_path(dir, numbers, layout, &e);
     if (!path) {
-        warn("the small weights are not kept: %s; they are made again at the next start", e.text);
+        warn("quantized weights are not kept: %s; the next start quantizes again", e.text);
         return NULL;
     }
     struct weight_cache *c = xcalloc(1, sizeof *c);

@@ -1,18 +1,18 @@
-/* weights_cache.h - the file that keeps what int8, int4 and fp8 have made, so that the next start maps it.
+/* weights_cache.h - a file that keeps the matrices quantized at a start, so that the next start maps it.
  *
- * Making small numbers of a large model takes minutes; mapping them takes nothing.  The file is
- * XDG_CACHE_HOME/holorun/weights/HASH.weights, named after the model's directory, the numbers and the order of
- * their bytes (which is the backend's), and holds the identity of the model it was made from: its engine hash
- * and the name, size and time of each of its files.  A file that is stale, damaged or of another version is
- * written anew; one that cannot be written costs a warning.
+ * Quantizing a large model takes minutes; mapping takes nothing.  The file is
+ * XDG_CACHE_HOME/holorun/weights/HASH.weights, named after the model's directory, the storage type and
+ * the backend's byte order, and holds the identity of the model it was made from: its engine hash and
+ * the name, size and time of each of its files.  A stale, damaged or foreign-version file is rewritten;
+ * one that cannot be written costs a warning.
  *
  *     header    magic, version, identity, size of the file, place and number of entries, checksums
  *     matrices  each on a page boundary
- *     entries   name, form, rows, columns, place, bytes, checksum
+ *     entries   name, format, rows, columns, place, bytes, checksum
  *
- * Checked at opening: sizes, header and entries by their checksums, and of the matrices all bytes of a file up to
- * 256 MiB, of a larger one the first 64 KiB of each.  It is written under another name and renamed
- * when complete: of two processes at once, each has a whole one.
+ * Opening checks sizes, header and entries by their checksums, and the matrices: all bytes of a file up
+ * to 256 MiB, the first 64 KiB of each matrix of a larger one.  A new file is written under another name
+ * and renamed when complete, so that of two processes each has a whole one.
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_CACHE_H
 #define HOLORUN_MODEL_WEIGHTS_CACHE_H
@@ -23,17 +23,17 @@
 
 struct weight_cache;
 
-/* identity: of the model, in whatever way; the files' times and sizes are added here. */
+/* identity: a hash of the model; the files' times and sizes are added here. */
 struct weight_cache *weight_cache_open(const char *dir, const struct safetensors *s, uint64_t identity,
                                        enum weight_storage numbers, const char *layout);
 
-/* NULL when it is not there; else memory that is valid until weight_cache_close. */
+/* NULL when not found; else valid until weight_cache_close. */
 void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_format format,
                         int64_t rows, int64_t cols, size_t bytes);
 void weight_cache_add(struct weight_cache *c, const char *name, enum quant_format format, int64_t rows,
                       int64_t cols, const void *data, size_t bytes);
 
-/* Nothing will be added: the file gets its name, or is given up after a failure elsewhere. */
+/* Ends writing: the file gets its name, or is dropped after a failure elsewhere. */
 void weight_cache_finish(struct weight_cache *c, bool complete);
 void weight_cache_close(struct weight_cache *c);
 

@@ -1,11 +1,11 @@
 /* weights_impl.h - what the files that bind weights share; private to src/model.
  *
- *   weights.c         the language model, what nobody asked for, the whole
- *   weights_vision.c  the tower and the projector
- *   weights_read.c    one stored tensor at a time
- *   weights_quantized.c   matrices of small numbers: as checkpoints store them, and as they are held
- *   weights_cache.c   the file that keeps what was made of them
- *   weights_synthetic.c    random numbers in the place of a file's
+ *   weights.c            the language model, unknown tensors, the whole
+ *   weights_vision.c     the tower and the projector
+ *   weights_read.c       one stored tensor at a time
+ *   weights_quantized.c  quantized matrices: as checkpoints store them, and as they are kept
+ *   weights_cache.c      the file that keeps matrices quantized here
+ *   weights_synthetic.c  synthetic values in place of a file's
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_IMPL_H
 #define HOLORUN_MODEL_WEIGHTS_IMPL_H
@@ -21,14 +21,14 @@ struct binder {
     const struct bind_options *o;
     struct err *e;
     bool failed;
-    bool *used;           /* by index of the tensor */
-    size_t done, all;     /* bytes */
-    size_t resident;      /* mapped bytes that stay in memory so far */
-    size_t awaited;       /* and of matrices that every token needs and that are still to come */
-    double numbers, held; /* of matrices of the language model: how many, and their bytes */
-    bool told_scales;     /* that scales of keys and values are left out */
-    char body[64];        /* "language_model.backbone." */
-    char head[64];        /* "language_model." */
+    bool *used;                    /* by index of the tensor */
+    size_t done, all;              /* bytes */
+    size_t resident;               /* mapped bytes that stay in memory so far */
+    size_t awaited;                /* bytes of matrices still to come that every token needs */
+    double elements, stored_bytes; /* matrices of the language model: elements and their bytes */
+    bool told_scales;              /* the warning about ignored KV scales has been given */
+    char body[64];                 /* "language_model.backbone." */
+    char head[64];                 /* "language_model." */
 };
 
 /* Dimensions for binder_take_shape. */
@@ -38,60 +38,61 @@ struct binder {
         __VA_ARGS__                                                                                          \
     }
 
-/* Keeps the first failure; binder_stopped: and nothing more is to be looked at. */
+/* Keeps the first failure; binder_stopped: whether binding ends there. */
 void binder_fail(struct binder *x, const char *fmt, ...) PRINTF_LIKE(2, 3);
 bool binder_stopped(const struct binder *x);
 
-/* The tensor of this name, which must be there, hold numbers we can read, and have this shape; NULL on failure.
+/* The tensor of this name, which must exist, be of a float type, and have this shape; NULL on failure.
  * It counts as used. */
 const struct st_tensor *binder_take(struct binder *x, const char *name);
 const struct st_tensor *binder_take_shape(struct binder *x, const char *name, int dims, const int64_t *shape);
 
 enum dtype binder_activation(const struct binder *x);
 
-/* What a matrix is for decides in how many bits it may be held. */
+/* What a matrix is for decides how far it may be quantized. */
 enum role {
     ROLE_OTHER,  /* vision, projector */
-    ROLE_LINEAR, /* of a layer of the language model */
-    ROLE_HEAD,   /* logits */
+    ROLE_LINEAR, /* layers of the language model */
+    ROLE_HEAD,   /* lm_head */
 };
 
-/* A matrix as a checkpoint stores it; form other than NONE: with its scales. */
+/* A matrix as a checkpoint stores it; with a format other than NONE it has scales. */
 struct stored {
     const struct st_tensor *t;
     enum quant_format format;
     struct quant_source source;
-    float *scales; /* of its rows, which whoever looked it up frees; NULL: there are none */
+    float *scales; /* of its rows, freed by the caller of binder_stored; or NULL */
 };
 
-/* Whether a tensor can be used from the file as it is. */
+/* Whether a tensor can be used in place, in the file. */
 bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum dtype wanted);
 
-/* One of many matrices of which a token needs a few. */
+/* Experts: of many such matrices a token needs few. */
 bool binder_is_expert(const struct st_tensor *t);
 
-/* The tensor as a matrix on the host; *copy is to be freed. */
+/* The tensor as a matrix on the host; the caller frees *copy. */
 struct tensor binder_host_view(const struct st_tensor *t, int64_t rows, int64_t cols, void **copy);
 
-/* The one place where a stored tensor becomes a matrix that can be multiplied; and the same by name. */
+/* Turns a stored tensor into a weight, the only place that does; and the same by name. */
 struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m);
 struct weight *binder_matrix(struct binder *x, enum role role, const char *name, int64_t rows, int64_t cols);
 
-/* Looks a matrix up with the scales that belong to it; false after a failure. */
+/* Looks a matrix up with its scales; false after a failure. */
 bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t cols, struct stored *out);
-/* The same of numbers that need no scales, perhaps a part of a tensor. */
+/* A matrix without scales, possibly a part of a tensor. */
 struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols);
 
-/* The form in which a matrix is held; NONE: as bf16 or f32.  And a weight of such a form. */
+/* The format a matrix is kept in; NONE: bf16 or f32.  And a weight of that format. */
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m);
 struct weight *binder_quantized(struct binder *x, enum quant_format format, const struct stored *m);
-/* A stored form as bf16 on the host, which the caller frees. */
+/* Dequantizes a stored matrix to bf16 on the host; the caller frees the data. */
 struct tensor binder_widened(const struct stored *m);
 
-/* Whether a tensor is a scale that is of no use here. */
+/* Whether a tensor is a scale that is ignored. */
 bool binder_unused_scale(struct binder *x, const struct st_tensor *t);
 
-/* Random numbers instead of those of a tensor: whether, and where the weights are used or on the host. */
+/* Synthetic values instead of a tensor's: whether, and for a weight, a tensor of the backend or host
+ * memory. */
 bool binder_makes(const struct binder *x);
 struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
                                        enum dtype dtype, int64_t rows, int64_t cols);
@@ -100,17 +101,17 @@ void binder_make_host(const struct binder *x, const struct st_tensor *t, float *
 
 void binder_vision(struct binder *x, struct vision_weights *w);
 
-/* Copied to where the backend wants it, in this type; a vector in f32. */
+/* Uploads a tensor as this type; a vector as f32. */
 struct tensor binder_upload(struct binder *x, const struct st_tensor *t, enum dtype dtype, int64_t rows,
                             int64_t cols);
 struct tensor binder_vector(struct binder *x, const char *name, int64_t n);
 
-/* The numbers of a tensor in f32 on the host, which the caller frees or puts back; NULL stays NULL. */
+/* A tensor's values in f32 on the host, which the caller frees or passes on; NULL stays NULL. */
 float *binder_numbers(struct binder *x, const struct st_tensor *t);
 struct tensor binder_put_numbers(struct binder *x, float *values, enum dtype dtype, int64_t rows,
                                  int64_t cols);
 
-/* Its bytes are not needed any more. */
+/* A tensor's bytes are not needed any more. */
 void binder_done(struct binder *x, const struct st_tensor *t);
 
 #endif

@@ -1,11 +1,12 @@
-/* weights_quantized.c - matrices of small numbers: found with their scales, and brought into the form they are held in.
+/* weights_quantized.c - quantized matrices: found with their scales, and brought into the format they
+ * are kept in.
  *
- * A quantised matrix X.weight of a published checkpoint has further tensors beside it:
+ * A quantized matrix X.weight of a published checkpoint comes with further tensors:
  *
- *   FP8     X.weight f8e4m3 [out, in]      X.weight_scale f32 [] or [1], or f32 or bf16 [out] or [out, 1]
- *   NVFP4   X.weight u8 [out, in / 2]      X.weight_scale f8e4m3 [out, in / 16]     X.weight_scale_2 f32 [] or [1]
+ *   FP8     X.weight f8e4m3 [out, in]   X.weight_scale f32 [] or [1], or f32 or bf16 [out] or [out, 1]
+ *   NVFP4   X.weight u8 [out, in / 2]   X.weight_scale f8e4m3 [out, in / 16]  X.weight_scale_2 f32 [] or [1]
  *
- * and X.input_scale, which only matters where activations are quantised too.
+ * and X.input_scale, which matters only where activations are quantized, too.
  */
 #include "model/weights_cache.h"
 #include "model/weights_impl.h"
@@ -24,7 +25,7 @@ static void mark_used(struct binder *x, const struct st_tensor *t)
         x->used[t - safetensors_at(x->s, 0)] = true;
 }
 
-/* "X.weight" -> the tensor X.SUFFIX, used; NULL when there is none. */
+/* "X.weight" -> the tensor X.SUFFIX, marked used; NULL when there is none. */
 static const struct st_tensor *beside(struct binder *x, const char *name, const char *suffix)
 {
     char text[256];
@@ -49,7 +50,7 @@ static bool has_shape(const struct st_tensor *t, enum dtype dtype, int64_t rows,
     return t->dtype == dtype && t->dims == 2 && t->shape[0] == rows && t->shape[1] == cols;
 }
 
-/* The number of a tensor of one. */
+/* Reads a scalar scale. */
 static bool read_scale(struct binder *x, const struct st_tensor *t, float *out)
 {
     if (t->dtype != DT_F32 || t->bytes != sizeof *out) {
@@ -74,7 +75,7 @@ static bool is_scale_of_rows(const struct st_tensor *t, int64_t rows)
            (t->dtype == DT_F32 || t->dtype == DT_BF16);
 }
 
-/* One number for each row, which the caller frees; NULL on failure. */
+/* One scale for each row, which the caller frees; NULL on failure. */
 static float *read_scales(struct binder *x, const struct st_tensor *t, int64_t rows)
 {
     float *out = xcalloc((unsigned long)rows, sizeof *out);
@@ -105,7 +106,7 @@ static bool all_numbers(struct binder *x, const struct st_tensor *t)
     for (size_t i = 0; i < t->bytes && !x->o->shapes_only; i++)
         bad += (p[i] & 127) == 127;
     if (bad)
-        binder_fail(x, "tensor '%s' has %zu values that are no numbers", t->name, bad);
+        binder_fail(x, "tensor '%s' has %zu NaN values", t->name, bad);
     return !bad;
 }
 
@@ -193,7 +194,7 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
     return false;
 }
 
-/* ---- holding ------------------------------------------------------------------------------------------- */
+/* ---- quantizing -------------------------------------------------------------------------------------- */
 
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
 {
@@ -214,8 +215,8 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
     size_t bytes = ops->quant_bytes(x->b, format, s.rows, s.cols);
     if (x->o->shapes_only)
         return ops->quant_weight(x->b, NULL, true, format, s.rows, s.cols);
-    bool kept = format != m->format; /* what is stored so is as quickly read from there */
-    void *room = kept ? weight_cache_find(x->o->cache, m->t->name, format, s.rows, s.cols, bytes) : NULL;
+    bool cached = format != m->format; /* a stored format is as quickly read from the model's file */
+    void *room = cached ? weight_cache_find(x->o->cache, m->t->name, format, s.rows, s.cols, bytes) : NULL;
     if (room)
         return ops->quant_weight(x->b, room, false, format, s.rows, s.cols);
     if (posix_memalign(&room, 64, bytes))
@@ -225,7 +226,7 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
         s.stored = binder_host_view(m->t, s.rows, s.cols, &copy);
     ops->quant_pack(x->b, room, format, &s);
     free(copy);
-    if (kept)
+    if (cached)
         weight_cache_add(x->o->cache, m->t->name, format, s.rows, s.cols, room, bytes);
     return ops->quant_weight(x->b, room, true, format, s.rows, s.cols);
 }

@@ -1,8 +1,8 @@
 /* weights_read.c - one stored tensor at a time: found, checked, and brought to where it is used.
  *
- * Of two kinds of functions the first looks a tensor up by name, with the shape it must have; the second
- * turns it into a matrix, a vector or plain numbers.  What is stored in another form than it is multiplied
- * in is dealt with in binder_weight alone.
+ * The first functions look a tensor up by name, with the shape it must have; the others turn it into a
+ * matrix, a vector or plain values.  binder_weight alone converts between storage and multiplication
+ * formats.
  */
 #include "model/weights_impl.h"
 #include "ops/quant.h"
@@ -28,13 +28,12 @@ void binder_fail(struct binder *x, const char *fmt, ...)
     x->failed = true;
 }
 
-/* Whoever wants to hear of every problem has the rest looked at too. */
+/* With a `problem` callback the remaining tensors are checked, too. */
 bool binder_stopped(const struct binder *x)
 {
     return x->failed && !x->o->problem;
 }
 
-/* The tensor of this name, which must be there and hold numbers we can read; NULL on failure. */
 const struct st_tensor *binder_take(struct binder *x, const char *name)
 {
     if (binder_stopped(x))
@@ -54,7 +53,6 @@ const struct st_tensor *binder_take(struct binder *x, const char *name)
     return t;
 }
 
-/* The same with a shape; sizes that do not matter are 1 in front or behind, as published. */
 const struct st_tensor *binder_take_shape(struct binder *x, const char *name, int dims, const int64_t *shape)
 {
     const struct st_tensor *t = binder_take(x, name);
@@ -74,8 +72,7 @@ static bool is_aligned(const struct st_tensor *t)
     return (uintptr_t)t->data % dtype_size(t->dtype) == 0;
 }
 
-/* The tensor as a matrix on the host.  A header may leave the data at an odd address: then *copy is set
- * to an aligned copy that the caller frees. */
+/* A header may leave the data unaligned: then *copy is an aligned copy. */
 struct tensor binder_host_view(const struct st_tensor *t, int64_t rows, int64_t cols, void **copy)
 {
     const void *data = t->data;
@@ -102,15 +99,14 @@ enum dtype binder_activation(const struct binder *x)
     return x->o->f32 ? DT_F32 : DT_BF16;
 }
 
-/* Whether a tensor can be used from the file as it is. */
 bool binder_stays_mapped(const struct binder *x, const struct st_tensor *t, enum dtype wanted)
 {
     return x->o->mapped && !x->o->random && x->b->ops->borrow && t->dtype == wanted && is_aligned(t);
 }
 
-/* A mapped tensor stays in memory as long as the ones before it have left room; they come in the order in
- * which a token needs them, so that those read for every token stay before the tower does.  Experts stay only
- * where there is room beside everything else. */
+/* Mapped tensors stay in memory while there is room, in the order a token needs them, so that those read
+ * for every token stay before the tower does.  Experts stay only where there is room besides everything
+ * else. */
 static bool keeps_resident(struct binder *x, const struct st_tensor *t)
 {
     size_t room = x->o->resident - x->resident;
@@ -136,10 +132,10 @@ struct weight *binder_weight(struct binder *x, enum role role, const struct stor
     enum dtype kept = x->o->f32 && t->dtype != DT_BF16 ? DT_F32 : DT_BF16;
     struct tensor host = m->source.stored;
     if (role != ROLE_OTHER) {
-        double numbers = (double)m->source.rows * (double)m->source.cols;
-        x->numbers += numbers;
-        x->held +=
-            format ? quant_size(format, m->source.rows, m->source.cols) : numbers * (double)dtype_size(kept);
+        double elements = (double)m->source.rows * (double)m->source.cols;
+        x->elements += elements;
+        x->stored_bytes +=
+            format ? quant_size(format, m->source.rows, m->source.cols) : elements * (double)dtype_size(kept);
     }
     if (binder_makes(x))
         return binder_synthetic_weight(x, t, format, kept, m->source.rows, m->source.cols);
@@ -192,7 +188,6 @@ struct tensor binder_vector(struct binder *x, const char *name, int64_t n)
     return binder_upload(x, binder_take_shape(x, name, SHAPE(n)), DT_F32, 1, n);
 }
 
-/* The numbers of a tensor in f32 on the host; the caller frees them. NULL stays NULL. */
 float *binder_numbers(struct binder *x, const struct st_tensor *t)
 {
     if (!t)
@@ -214,7 +209,7 @@ float *binder_numbers(struct binder *x, const struct st_tensor *t)
     return out;
 }
 
-/* Puts numbers from the host where the backend wants them and frees them. */
+/* Uploads values from the host and frees them. */
 struct tensor binder_put_numbers(struct binder *x, float *values, enum dtype dtype, int64_t rows,
                                  int64_t cols)
 {

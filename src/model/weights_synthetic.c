@@ -1,8 +1,9 @@
-/* weights_synthetic.c - numbers in the place of those of a file: see bind_options.random.
+/* weights_synthetic.c - synthetic values in place of a file's: see bind_options.random.
  *
- * Matrices are uniform with a mean square of one over their columns, so that what goes in with size one comes out with
- * size one; the rest is about what training leaves: norms near 1, time steps and decays of the usual lengths.
- * Nothing grows without bound, and no number is zero, so that measured times are those of a real model.
+ * Matrices are uniform with a mean square of one over their columns, so that inputs of size one give
+ * outputs of size one; the rest is about what training leaves: norms near 1, time steps and decays of
+ * the usual lengths. Nothing grows without bound and nothing is zero, so that timings are those of a
+ * real model.
  */
 #include "model/weights_impl.h"
 #include "ops/synthetic.h"
@@ -18,7 +19,7 @@ static bool ends(const char *name, const char *end)
     return n >= k && !strcmp(name + n - k, end);
 }
 
-static struct synthetic numbers_of(const struct binder *x, const char *name, int64_t cols)
+static struct synthetic values_of(const struct binder *x, const char *name, int64_t cols)
 {
     static const struct {
         const char *end;
@@ -46,20 +47,20 @@ bool binder_makes(const struct binder *x)
 struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
                                        enum dtype dtype, int64_t rows, int64_t cols)
 {
-    struct synthetic m = numbers_of(x, t->name, cols);
+    struct synthetic m = values_of(x, t->name, cols);
     /* cppcheck-suppress returnDanglingLifetime ; a weight keeps nothing of m */
     return x->b->ops->make_synthetic_weight(x->b, format, dtype, rows, cols, &m);
 }
 
 void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out)
 {
-    struct synthetic m = numbers_of(x, t->name, out.cols);
+    struct synthetic m = values_of(x, t->name, out.cols);
     x->b->ops->fill_synthetic(x->b, out, &m);
 }
 
 void binder_make_host(const struct binder *x, const struct st_tensor *t, float *out, size_t n)
 {
-    struct synthetic m = numbers_of(x, t->name, (int64_t)n);
+    struct synthetic m = values_of(x, t->name, (int64_t)n);
     for (size_t i = 0; i < n; i++)
         out[i] = (synthetic_unit(m.seed, i) + m.offset) * m.spread;
 }

@@ -50,7 +50,7 @@ static struct tensor bind_position(struct binder *x, const char *name)
     return binder_put_numbers(x, out, binder_activation(x), (int64_t)grid * grid, width);
 }
 
-/* cls_token.token [n_skip, W]: how many there are is told by the tensor alone. */
+/* cls_token.token [n_skip, W]: the tensor alone tells n_skip. */
 static struct tensor bind_prefix(struct binder *x, const char *name)
 {
     int64_t width = x->c->vit.hidden;
