@@ -1,11 +1,11 @@
-/* attend.cu - attention: causal over a cache, and inside tiles.  Which kernel does it: flash.cuh for many queries,
- * attend_batch.cu for few over many keys, attend_plain.cu for other sizes.
+/* attend.cu - attention: causal over a KV cache, and inside tiles.  flash.cuh serves many queries,
+ * attend_split.cu few queries over many keys, attend_plain.cu other sizes.
  *
- * Holotron's prefill of T queries with heads of 128: 4 * 40 * 128 operations for each pair of query and key seen,
- * so 20480 (T past + T^2 / 2).  The 5 query heads of a key head are rows of one block, and a block reads the
- * keys that it sees once for its 128 rows, 25 positions.  A tile of the vision tower: 1040 queries
- * and keys, 16 heads of 80, 5.5 GFLOP; 96 rows make 11 blocks of which the last is nearly full, where 128
- * would leave most of a ninth empty.
+ * Holotron's prefill of T queries with heads of 128: 4 * 40 * 128 operations for each visible pair of
+ * query and key, 20480 (T past + T^2 / 2) in all.  The 5 query heads of a KV head are rows of one block,
+ * which reads its visible keys once for its 128 rows, 25 positions.  A tile of the vision tower: 1040
+ * queries and keys, 16 heads of 80, 5.5 GFLOP; 96 rows make 11 blocks of which the last is nearly full,
+ * where 128 would leave most of a ninth empty.
  */
 #include "attend.cuh"
 
@@ -15,7 +15,7 @@ bool attend_aligned(struct tensor t)
            reinterpret_cast<uintptr_t>(t.data) % 16 == 0;
 }
 
-/* ---- many queries --------------------------------------------------------------------------------------- */
+/* ---- many queries -------------------------------------------------------------------------------------- */
 
 template <class K, int D, int M, int WARPS> static void launch(struct backend *b, const struct attention *a)
 {
@@ -41,7 +41,7 @@ template <class K, int D, int M, int WARPS> static void launch(struct backend *b
     LAUNCHED(b);
 }
 
-/* Blocks of 64 rows where there would be too few of 128 for the card. */
+/* Blocks of 64 rows where 128 would give fewer blocks than multiprocessors. */
 template <class K, int D> static void launch_causal(struct backend *b, const struct attention *a)
 {
     int64_t blocks = static_cast<int64_t>(blocks_for(static_cast<int64_t>(a->n) * a->group, 128)) * a->heads;
@@ -51,17 +51,17 @@ template <class K, int D> static void launch_causal(struct backend *b, const str
         launch<K, D, 1, 4>(b, a);
 }
 
-/* Head sizes are those of known models; each kernel more is another for every card in the program. */
-static bool attend_many(struct backend *b, const struct attention *a)
+/* Head sizes of known models: every further instance is compiled for every card. */
+static bool attend_flash(struct backend *b, const struct attention *a)
 {
-    bool causal = a->past >= 0, small = a->k.dtype == DT_F8E4M3;
+    bool causal = a->past >= 0, quantized = a->k.dtype == DT_F8E4M3;
     if (a->q.dtype != DT_BF16 || !attend_aligned(a->q) || !attend_aligned(a->k) || !attend_aligned(a->v) ||
         !attend_aligned(a->y))
         return false;
     if (causal && a->d == 128)
-        (small ? launch_causal<kv8, 128> : launch_causal<bf16, 128>)(b, a);
+        (quantized ? launch_causal<kv8, 128> : launch_causal<bf16, 128>)(b, a);
     else if (causal && a->d == 64)
-        (small ? launch_causal<kv8, 64> : launch_causal<bf16, 64>)(b, a);
+        (quantized ? launch_causal<kv8, 64> : launch_causal<bf16, 64>)(b, a);
     else if (!causal && a->d == 80)
         launch<bf16, 80, 2, 3>(b, a);
     else if (!causal && a->d == 64)
@@ -71,7 +71,7 @@ static bool attend_many(struct backend *b, const struct attention *a)
     return true;
 }
 
-/* ---- the operations --------------------------------------------------------------------------------------- */
+/* ---- the operations ------------------------------------------------------------------------------------ */
 
 static int whole(int64_t n)
 {
@@ -82,8 +82,8 @@ static int whole(int64_t n)
 
 static void same_types(const struct attention *a)
 {
-    bool small = a->k.dtype == DT_F8E4M3 && a->k.cols == kv8_cols(a->heads, a->d);
-    if ((a->k.dtype != a->q.dtype && !small) || a->v.dtype != a->k.dtype || a->y.dtype != a->q.dtype)
+    bool quantized = a->k.dtype == DT_F8E4M3 && a->k.cols == kv8_cols(a->heads, a->d);
+    if ((a->k.dtype != a->q.dtype && !quantized) || a->v.dtype != a->k.dtype || a->y.dtype != a->q.dtype)
         bug("attention of %s over keys of %s", dtype_name(a->q.dtype), dtype_name(a->k.dtype));
 }
 
@@ -104,7 +104,7 @@ static void cuda_attend_tokens(struct backend *b, struct tensor y, struct tensor
                           q_heads / kv_heads,
                           static_cast<int>(q.cols / q_heads)};
     same_types(&a);
-    if (q.rows && !attend_pieces(b, &a) && !attend_many(b, &a))
+    if (q.rows && !attend_split(b, &a) && !attend_flash(b, &a))
         attend_plain(b, &a);
 }
 
@@ -127,7 +127,7 @@ static void cuda_attend_batch(struct backend *b, struct tensor y, struct tensor 
                           q_heads / kv_heads,
                           static_cast<int>(q.cols / q_heads)};
     same_types(&a);
-    if (!attend_pieces(b, &a))
+    if (!attend_split(b, &a))
         attend_plain(b, &a);
 }
 
@@ -148,7 +148,7 @@ static void cuda_attend_tiles(struct backend *b, struct tensor y, struct tensor 
                           1,
                           static_cast<int>(y.cols / heads)};
     same_types(&a);
-    if (n && !attend_many(b, &a))
+    if (n && !attend_flash(b, &a))
         attend_plain(b, &a);
 }
 

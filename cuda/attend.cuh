@@ -1,43 +1,44 @@
-/* attend.cuh - what the files of attention share: the ways to compute it, one of which fits. */
+/* attend.cuh - what the attention kernels share. */
 #ifndef HOLORUN_CUDA_ATTEND_CUH
 #define HOLORUN_CUDA_ATTEND_CUH
 
 #include "flash.cuh"
 #include "host.cuh"
 
-/* Keys and values of one session, as kernels find them in a table. */
+/* KV cache of one session, as kernels read it from a table. */
 struct session_keys {
     const void *k, *v;
     int64_t k_stride, v_stride;
     int keys;
-    int piece; /* number of its first piece: attend_batch.cu */
+    int split; /* index of its first split: attend_split.cu */
 };
 
-/* What is common to the three operations.  Queries come in tiles of n; `each` holds the keys of every query,
- * or is NULL, and then k and v do, `keys` rows for each tile. */
+/* The arguments of the three operations.  Queries come in tiles of n; ks and vs hold the keys of every
+ * query, or are NULL, and k and v hold `keys` rows for each tile. */
 struct attention {
     struct tensor y, q, k, v;
     const struct tensor *ks, *vs; /* of each query, or NULL */
     int tiles, n, keys, past;     /* query t of a tile sees past + t + 1 keys; past -1: all */
-    int heads, group, d;          /* key heads, queries for each, width */
+    int heads, group, d;          /* KV heads, query heads of each, width */
 };
 
-/* By the rule: any sizes, f32 or bf16. */
+/* Any sizes, f32 or bf16. */
 void attend_plain(struct backend *b, const struct attention *a);
 
-/* Whether all rows begin at a multiple of 16 bytes, as the fast kernels want them. */
+/* Whether all rows are 16-byte aligned, as the fast kernels need. */
 bool attend_aligned(struct tensor t);
 
-/* The keys of every query on the device, and room for `floats_each` numbers of each piece; in cuda_scratch. */
+/* Table of every query's keys on the device, and room for `floats_each` partial results of each split;
+ * in cuda_scratch. */
 struct attention_table {
     session_keys *sessions;
-    int *owner; /* session of each piece */
+    int *owner; /* session of each split */
     float *partial;
-    int pieces;
+    int splits;
 };
 struct attention_table attend_table(struct backend *b, const struct attention *a, int64_t floats_each);
 
-/* Few queries over many keys, which are read in pieces by many blocks; false: not for these sizes. */
-bool attend_pieces(struct backend *b, const struct attention *a);
+/* Few queries over many keys, which many blocks read in splits; false: not for these sizes. */
+bool attend_split(struct backend *b, const struct attention *a);
 
 #endif

@@ -1,17 +1,18 @@
-/* attend_fragments.cuh - what a lane of attend_batch.cu holds of 16 keys, of bf16 or of 8 bits.
+/* attend_fragments.cuh - the registers of a lane of attend_split.cu for 16 keys, of bf16 or of 8 bits.
  *
- * Of keys g and g + 8 parts of eight dimensions, part i of lane t from place(i, t) on; of the values of keys 2t, 2t + 1,
- * 2t + 8 and 2t + 9 the D / 8 dimensions of lane g.  Which ones these are may be chosen, so that each lane reads 16 bytes at
- * a time: of 8 bits they are twice as many neighbours.  Those are widened where they are used, values two keys at a
- * time, since that is how the product wants them.  Rows beyond the last are the last: their weight is nothing.
+ * Of keys g and g + 8, fragments of eight dimensions, fragment i of lane t from place(i, t) on; of the
+ * values of keys 2t, 2t + 1, 2t + 8 and 2t + 9, the D / 8 dimensions of lane g.  Which dimensions these
+ * are may be chosen, so that each lane reads 16 bytes at a time: of 8 bits they are twice as many
+ * neighbours, dequantized where they are used, values two keys at a time, as the product wants them.
+ * Rows beyond the last repeat the last: their weight is zero.
  */
 #ifndef HOLORUN_CUDA_ATTEND_FRAGMENTS_CUH
 #define HOLORUN_CUDA_ATTEND_FRAGMENTS_CUH
 
 #include "attend.cuh"
 
-template <class K, int D> struct keys_held;
-template <class K, int D> struct values_held;
+template <class K, int D> struct key_fragments;
+template <class K, int D> struct value_fragments;
 
 __device__ __forceinline__ int key_of_lane(int first, int h, int stop)
 {
@@ -23,7 +24,7 @@ __device__ __forceinline__ int value_of_lane(int first, int h, int stop)
     return min(first + (int)threadIdx.x % 4 * 2 + h % 2 + h / 2 * 8, stop - 1);
 }
 
-template <int D> struct keys_held<bf16, D> {
+template <int D> struct key_fragments<bf16, D> {
     uint4 row[2][D / 32];
 
     static __device__ __forceinline__ int place(int i, int t)
@@ -46,8 +47,8 @@ template <int D> struct keys_held<bf16, D> {
     }
 };
 
-/* 16 codes at a time make two parts. */
-template <int D> struct keys_held<kv8, D> {
+/* 16 codes at a time make two fragments. */
+template <int D> struct key_fragments<kv8, D> {
     uint4 row[2][D / 64];
     unsigned factors[2];
 
@@ -81,10 +82,10 @@ __device__ __forceinline__ unsigned word_at(const uint4 &v, int i)
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-template <int D> struct values_held<bf16, D> {
+template <int D> struct value_fragments<bf16, D> {
     uint4 row[4][D / 64];
 
-    /* of dimensions 2 m and 2 m + 1 of lane g's */
+    /* dimensions 2 m and 2 m + 1 of lane g's */
     static __device__ __forceinline__ int place(int m, int g)
     {
         return m / 4 * 64 + g * 8 + m % 4 * 2;
@@ -111,7 +112,7 @@ template <int D> struct values_held<bf16, D> {
     }
 };
 
-template <int D> struct values_held<kv8, D> {
+template <int D> struct value_fragments<kv8, D> {
     unsigned row[4][D / 32];
     unsigned factors[2]; /* of two keys each */
 

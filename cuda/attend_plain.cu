@@ -1,8 +1,9 @@
-/* attend_plain.cu - attention of any sizes, in f32: for checking, and for heads that the fast kernels do not know.
+/* attend_plain.cu - attention of any sizes, in f32: for checking, and for head sizes the fast kernels
+ * lack.
  *
- * A block has one query of one head.  Keys go by as many at a time as there are threads, each with the score of
- * one; then each thread has every so many-th channel of the sum.  Keys and values are read once for each query:
- * nothing is shared.
+ * A block has one query of one head.  It takes as many keys at a time as it has threads, each scoring
+ * one; then each thread sums every THREADS-th channel.  Every query reads all keys and values: nothing
+ * is shared.
  */
 #include "attend.cuh"
 
@@ -12,7 +13,7 @@ __device__ __forceinline__ float block_max(float v)
 {
     SHARED(float, most, THREADS / WARP);
     v = warp_max(v);
-    __syncthreads(); /* those of the time before have been read */
+    __syncthreads(); /* the previous maxima have been read */
     if (threadIdx.x % WARP == 0)
         most[threadIdx.x / WARP] = v;
     __syncthreads();
@@ -20,17 +21,17 @@ __device__ __forceinline__ float block_max(float v)
 }
 
 struct plain {
-    const session_keys *sessions; /* of each query, or NULL: then */
+    const session_keys *sessions; /* of each query, or NULL: then `one` */
     session_keys one;             /* of all tiles */
     int n, past, group, d;
 };
 
-template <class T> __device__ __forceinline__ float key_number(const key_rows<T> &rows, int s, int c)
+template <class T> __device__ __forceinline__ float key_value(const key_rows<T> &rows, int s, int c)
 {
     return number(rows.row(s)[c]);
 }
 
-__device__ __forceinline__ float key_number(const key_rows<kv8> &rows, int s, int c)
+__device__ __forceinline__ float key_value(const key_rows<kv8> &rows, int s, int c)
 {
     unsigned pair = kv8_pair(rows.row(s)[c].byte << 8, kv8_multiplier(rows.scale(s)));
     return __uint_as_float(pair << 16);
@@ -59,15 +60,15 @@ template <class T, class K> __global__ void attend_rows(view<T> y, view<T> q, pl
         if ((int)threadIdx.x < n) {
             score = 0;
             for (int c = 0; c < a.d; c++)
-                score += query[c] * key_number(keys, first + threadIdx.x, c);
+                score += query[c] * key_value(keys, first + threadIdx.x, c);
         }
         float now = fmaxf(most, block_max(score)), scale = expf(most - now);
-        p[threadIdx.x] = expf(score - now); /* all have read those before: block_max waits for them */
+        p[threadIdx.x] = expf(score - now); /* block_max waits until the previous ones have been read */
         sum = sum * scale + block_sum(p[threadIdx.x]);
         for (int c = threadIdx.x; c < a.d; c += THREADS) {
             float add = 0;
             for (int i = 0; i < n; i++)
-                add += p[i] * key_number(values, first + i, c);
+                add += p[i] * key_value(values, first + i, c);
             out[c] = out[c] * scale + add;
         }
         most = now;

@@ -1,55 +1,58 @@
-/* attend_batch.cu - attention of few queries over many keys: one token of each of many sessions.
+/* attend_split.cu - attention of few queries over many keys, split over blocks (flash decoding): one
+ * token of each session of a batch.
  *
- * Limited by memory: K and V are read once, 4 D bytes for each key and key head, and that is all there is to read: a
- * query and a result are 4 D bytes for each query head.  4 D operations for each key and query head are one for each
- * byte and head of the group.  Plain arithmetic would need a third to a half of a card's peak for 5 heads; the tensor cores do
- * it with room to spare, though they compute 8 heads (or 16) for whatever the group has.
+ * Limited by memory: K and V are read once, 4 D bytes for each key and KV head; a query and a result are
+ * 4 D bytes for each query head.  4 D operations for each key and query head are one for each byte and
+ * head of the group. Plain arithmetic would need a third to a half of a card's peak for 5 heads; the
+ * tensor cores do it with room to spare, though they compute 8 heads (or 16) whatever the group has.
  *
- * The keys of a session are cut into pieces, as many blocks work on each key head; how long they are depends
- * on the session's own length alone, so its bits do not depend on who else is there.  A block's four warps
- * take 16 keys each by turns.  Everything stays in registers, by choosing what the products' indices stand
- * for (which dimension of a head, which key: sums do not mind, if both sides agree) such that a lane reads 16 bytes
- * of a row at a time and has what it needs:
+ * The keys of a session are cut into splits, and as many blocks work on each KV head; a split's length
+ * depends on the session's own length alone, so its bits do not depend on the batch.  A block's four
+ * warps take 16 keys each in turn.  Everything stays in registers, by choosing what the products'
+ * indices stand for (which dimension of a head, which key: sums allow any order that both sides share)
+ * such that a lane reads 16 bytes of a row at a time and has what it needs:
  *
  *   S^T = K Q^T     lane (g, t) reads keys g and g + 8, dimensions 32 i + 8t..8t+7: A of two products
- *   P^T             S^T rounded and its 8 x 8 parts turned: B, as the next product wants it
+ *   P^T             S^T rounded and its 8 x 8 parts transposed: B of the next product
  *   O^T += V^T P^T  lane (g, t) reads keys 2t, 2t+1, 2t+8, 2t+9, dimensions 64 i + 8g..8g+7, whose halves of
- *                   words, one key beside the next, are A of four products
+ *                   words, one key next to the other, are A of four products
  *
- * Keys and values of 8 bits (kv8.cuh) are read 16 bytes at a time, too, which are twice as many dimensions, and become
- * such words on the way; half the bytes and a 16th for the scales, whose 32 bytes of a row the heads' blocks share.
+ * An 8-bit KV cache (kv8.cuh) is read 16 bytes at a time, too, which are twice as many dimensions, and
+ * dequantized to such words on the way; half the bytes and a 16th for the scales, whose 32 bytes of a
+ * row the heads' blocks share.
  *
- * The next K is on its way while V is used, the next V while K is.  At the end the warps' results become one, and
- * where a session has several pieces these go to scratch: (D + 2) * 4 bytes for each query head, with 5 heads of
- * 128 4 % of what a piece of 128 keys reads, 2 % of 256.  A second kernel reads them and puts them together.
+ * The next K is loaded while V is used, the next V while K is.  At the end the warps' results are
+ * combined, and where a session has several splits these go to scratch: (D + 2) * 4 bytes for each query
+ * head, with 5 heads of 128 4 % of what a split of 128 keys reads, 2 % of 256.  A second kernel combines
+ * them.
  *
- * Sessions whose pieces do not fit in the working memory come in several launches: thousands of blocks each.
+ * Sessions whose splits exceed the working memory run in several launches of thousands of blocks each.
  *
- * What the host knows of the sessions comes as arguments of a kernel which writes them down as a table: no copy
- * that the host would have to wait for.
+ * The host passes the sessions' addresses as kernel arguments to a kernel that writes the table, since a
+ * copy would make the host wait.
  */
 #include "attend_fragments.cuh"
 
 enum {
     WARPS = 4,
     THREADS = WARPS * WARP,
-    STEP = 16,   /* keys of a warp at a time */
-    PIECE = 128, /* keys, at least */
-    PIECES = WORK_PIECES,
-    TABLE_ROWS = 96, /* sessions as arguments of one launch: 4 KiB */
-    FEW = 16,        /* queries of one sequence that are worth it */
+    STEP = 16,        /* keys of a warp at a time */
+    SPLIT_KEYS = 128, /* keys of a split, at least */
+    MOST_SPLITS = WORK_SPLITS,
+    TABLE_ROWS = 96, /* sessions per launch as arguments: 4 KiB */
+    FEW = 16,        /* most queries of one sequence that are split */
     MANY_KEYS = 512,
 };
 
-__host__ __device__ static inline int piece_length(int keys)
+__host__ __device__ static inline int split_length(int keys)
 {
-    int n = PIECE;
-    while (keys > (int64_t)n * PIECES)
+    int n = SPLIT_KEYS;
+    while (keys > (int64_t)n * MOST_SPLITS)
         n *= 2;
     return n;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------------------- */
 
 struct table_rows {
     session_keys s[TABLE_ROWS];
@@ -58,11 +61,11 @@ struct table_rows {
 __global__ void table_write(session_keys *to, int *owner, int first, table_rows rows)
 {
     session_keys s = rows.s[blockIdx.x];
-    int length = piece_length(s.keys), pieces = (s.keys + length - 1) / length;
+    int length = split_length(s.keys), splits = (s.keys + length - 1) / length;
     if (threadIdx.x == 0)
         to[first + blockIdx.x] = s;
-    for (int i = threadIdx.x; i < pieces; i += WARP)
-        owner[s.piece + i] = first + blockIdx.x;
+    for (int i = threadIdx.x; i < splits; i += WARP)
+        owner[s.split + i] = first + blockIdx.x;
 }
 
 static struct session_keys session_of(const struct attention *a, int i)
@@ -76,14 +79,14 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
 {
     static_assert(sizeof(session_keys) == WORK_KEYS, "of which work_attend speaks");
     struct attention_table t = {};
-    int n = static_cast<int>(a->q.rows), piece = 0;
+    int n = static_cast<int>(a->q.rows), split = 0;
     for (int i = 0; i < n; i++) {
         int keys = session_of(a, i).keys;
         if (keys < 1)
             bug("attention over no keys");
-        t.pieces += static_cast<int>(blocks_for(keys, piece_length(keys)));
+        t.splits += static_cast<int>(blocks_for(keys, split_length(keys)));
     }
-    const struct work_attend w = work_attend(n, t.pieces, floats_each);
+    const struct work_attend w = work_attend(n, t.splits, floats_each);
     char *at = static_cast<char *>(cuda_scratch(b, w.all));
     t.sessions = reinterpret_cast<session_keys *>(at);
     t.owner = reinterpret_cast<int *>(at + w.queries);
@@ -93,8 +96,8 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
         int m = n - first < TABLE_ROWS ? n - first : static_cast<int>(TABLE_ROWS);
         for (int i = 0; i < m; i++) {
             rows.s[i] = session_of(a, first + i);
-            rows.s[i].piece = piece;
-            piece += static_cast<int>(blocks_for(rows.s[i].keys, piece_length(rows.s[i].keys)));
+            rows.s[i].split = split;
+            split += static_cast<int>(blocks_for(rows.s[i].keys, split_length(rows.s[i].keys)));
         }
         LAUNCH(table_write, static_cast<unsigned>(m), WARP, 0, cuda_of(b), t.sessions, t.owner, first, rows);
         LAUNCHED(b);
@@ -102,16 +105,15 @@ struct attention_table attend_table(struct backend *b, const struct attention *a
     return t;
 }
 
-/* ---- a piece -------------------------------------------------------------------------------------------------- */
+/* ---- a split ------------------------------------------------------------------------------------------- */
 
-struct pieces {
+struct split_args {
     const session_keys *sessions;
     const int *owner;
     const bf16 *q;
     bf16 *y;
     int64_t q_stride, y_stride;
-    float
-        *partial; /* [pieces][heads][group] of D sums, then the largest score and the weights' sum of each */
+    float *partial; /* [splits][heads][group] of D sums, then each one's largest score and sum of weights */
     int group;
     float by; /* log2(e) / sqrt(d) */
 };
@@ -134,10 +136,10 @@ __device__ __forceinline__ float column_sum(float v)
 }
 
 /* A warp's part; heads are columns, NQ times 8 of them, this lane's 8 n + 2t and 8 n + 2t + 1. */
-template <class K, int D, int NQ> struct piece_state {
+template <class K, int D, int NQ> struct split_state {
     uint4 q[NQ][D / 32];
-    keys_held<K, D> k;
-    values_held<K, D> v;
+    key_fragments<K, D> k;
+    value_fragments<K, D> v;
     float out[NQ][D / 16][4];
     float most[NQ][2], sum[NQ][2]; /* sum: of this lane's keys */
 
@@ -162,7 +164,7 @@ template <class K, int D, int NQ> struct piece_state {
             for (int i = 0; i < D / 32; i++) {
                 int head = 8 * n + lane / 4;
                 q[n][i] = *reinterpret_cast<const uint4 *>(at + (int64_t)min(head, group - 1) * D +
-                                                           keys_held<K, D>::place(i, lane % 4));
+                                                           key_fragments<K, D>::place(i, lane % 4));
             }
     }
 
@@ -185,8 +187,8 @@ template <class K, int D, int NQ> struct piece_state {
         }
     }
 
-    /* Weights of the first `some` of 16 keys, and what was summed before to the same measure. */
-    __device__ __forceinline__ void soften(float s[4], unsigned p[2], int n, int some, float by)
+    /* Online softmax over the first `some` of 16 keys; earlier sums are rescaled. */
+    __device__ __forceinline__ void softmax(float s[4], unsigned p[2], int n, int some, float by)
     {
         float scale[2], weight[4];
         int key = threadIdx.x % WARP / 4;
@@ -208,8 +210,8 @@ template <class K, int D, int NQ> struct piece_state {
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 out[n][m][i] *= scale[i % 2];
-        p[0] = turned(pack2(weight[0], weight[1]));
-        p[1] = turned(pack2(weight[2], weight[3]));
+        p[0] = transposed(pack2(weight[0], weight[1]));
+        p[1] = transposed(pack2(weight[2], weight[3]));
     }
 
     /* O^T += V^T P^T */
@@ -226,9 +228,9 @@ template <class K, int D, int NQ> struct piece_state {
     }
 };
 
-/* The warps' results of each head as one: to y if there is nothing else of the session, else to scratch. */
+/* Combines the warps' results of each head: to y if the session has one split, else to scratch. */
 template <class K, int D, int NQ>
-__device__ __forceinline__ void piece_store(const piece_state<K, D, NQ> &w, const pieces &a, int session,
+__device__ __forceinline__ void split_store(const split_state<K, D, NQ> &w, const split_args &a, int session,
                                             bool alone)
 {
     enum { HEADS = 8 * NQ };
@@ -248,7 +250,7 @@ __device__ __forceinline__ void piece_store(const piece_state<K, D, NQ> &w, cons
             }
 #pragma unroll
             for (int m = 0; m < D / 16; m++)
-                *reinterpret_cast<float2 *>(out + head * D + values_held<K, D>::place(m, g)) =
+                *reinterpret_cast<float2 *>(out + head * D + value_fragments<K, D>::place(m, g)) =
                     float2{w.out[n][m][i], w.out[n][m][i + 2]};
         }
     __syncthreads();
@@ -262,7 +264,7 @@ __device__ __forceinline__ void piece_store(const piece_state<K, D, NQ> &w, cons
             total += sum[j * HEADS + head] * scale;
             value += out[(j * HEADS + head) * D + c] * scale;
         }
-        int64_t row = (int64_t)blockIdx.y * a.group + head; /* of the query's */
+        int64_t row = (int64_t)blockIdx.y * a.group + head; /* row of the query's heads */
         if (alone) {
             store(a.y + session * a.y_stride + row * D + c, value / total);
             continue;
@@ -277,15 +279,15 @@ __device__ __forceinline__ void piece_store(const piece_state<K, D, NQ> &w, cons
     }
 }
 
-template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) attend_chunk(pieces a)
+template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) attend_one_split(split_args a)
 {
     const int session = a.owner[blockIdx.x], head = blockIdx.y;
     const session_keys s = a.sessions[session];
-    const int length = piece_length(s.keys), begin = ((int)blockIdx.x - s.piece) * length,
+    const int length = split_length(s.keys), begin = ((int)blockIdx.x - s.split) * length,
               stop = min(begin + length, s.keys);
     const key_rows<K> keys(s.k, s.k_stride, gridDim.y, D, head), values(s.v, s.v_stride, gridDim.y, D, head);
     int first = begin + (int)threadIdx.x / WARP * STEP;
-    piece_state<K, D, NQ> w;
+    split_state<K, D, NQ> w;
     w.clear();
     w.k.fetch(keys, first, stop);
     w.v.fetch(values, first, stop);
@@ -297,27 +299,27 @@ template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) att
         w.k.fetch(keys, first + WARPS * STEP, stop);
 #pragma unroll
         for (int n = 0; n < NQ; n++)
-            w.soften(score[n], p[n], n, stop - first, a.by);
+            w.softmax(score[n], p[n], n, stop - first, a.by);
         w.add_values(p);
         w.v.fetch(values, first + WARPS * STEP, stop);
     }
-    piece_store<K, D, NQ>(w, a, session, s.keys <= length);
+    split_store<K, D, NQ>(w, a, session, s.keys <= length);
 }
 
-/* The pieces of a session as one. */
-template <int D> __global__ void __launch_bounds__(D) attend_join(pieces a, int pieces_of_all)
+/* Combines the splits of a session. */
+template <int D> __global__ void __launch_bounds__(D) attend_combine(split_args a, int all_splits)
 {
     const int session = blockIdx.x, row = blockIdx.y, rows = gridDim.y;
     const session_keys s = a.sessions[session];
-    const int length = piece_length(s.keys), n = (s.keys + length - 1) / length;
-    const float *of = a.partial + (int64_t)pieces_of_all * rows * D;
+    const int length = split_length(s.keys), n = (s.keys + length - 1) / length;
+    const float *of = a.partial + (int64_t)all_splits * rows * D;
     float top = -INFINITY, total = 0, value = 0;
     if (n == 1)
         return;
     for (int i = 0; i < n; i++)
-        top = fmaxf(top, of[2 * ((int64_t)(s.piece + i) * rows + row)]);
+        top = fmaxf(top, of[2 * ((int64_t)(s.split + i) * rows + row)]);
     for (int i = 0; i < n; i++) {
-        int64_t at = (int64_t)(s.piece + i) * rows + row;
+        int64_t at = (int64_t)(s.split + i) * rows + row;
         float scale = power2((of[2 * at] - top) * a.by);
         total += of[2 * at + 1] * scale;
         value += a.partial[at * D + threadIdx.x] * scale;
@@ -325,17 +327,17 @@ template <int D> __global__ void __launch_bounds__(D) attend_join(pieces a, int 
     store(a.y + session * a.y_stride + (int64_t)row * D + threadIdx.x, value / total);
 }
 
-/* ---- on the host ----------------------------------------------------------------------------------------------- */
+/* ---- on the host --------------------------------------------------------------------------------------- */
 
-/* Queries from the first on whose pieces fit in the working memory; one does. */
-static struct attention some_of(const struct attention *a, int first, int64_t floats_each)
+/* Queries from `first` on whose splits fit in the working memory; at least one. */
+static struct attention queries_that_fit(const struct attention *a, int first, int64_t floats_each)
 {
     struct attention some = *a;
     int n = 0;
-    for (int64_t pieces = 0; first + n < a->q.rows; n++) {
+    for (int64_t splits = 0; first + n < a->q.rows; n++) {
         int keys = session_of(a, first + n).keys;
-        pieces += blocks_for(keys, piece_length(keys));
-        if (n && work_attend(n + 1, pieces, floats_each).all > cuda_work_parts()->pieces)
+        splits += blocks_for(keys, split_length(keys));
+        if (n && work_attend(n + 1, splits, floats_each).all > cuda_work_parts()->splits)
             break;
     }
     some.q = tensor_rows(a->q, first, n);
@@ -350,30 +352,31 @@ template <class K, int D, int NQ> static void launch_some(struct backend *b, con
 {
     const unsigned rows = static_cast<unsigned>(a->heads * a->group);
     struct attention_table t = attend_table(b, a, int64_t{rows} * (D + 2));
-    pieces p = {t.sessions,
-                t.owner,
-                static_cast<const bf16 *>(a->q.data),
-                static_cast<bf16 *>(a->y.data),
-                a->q.stride,
-                a->y.stride,
-                t.partial,
-                a->group,
-                1.44269504f / sqrtf(static_cast<float>(a->d))};
+    split_args p = {t.sessions,
+                    t.owner,
+                    static_cast<const bf16 *>(a->q.data),
+                    static_cast<bf16 *>(a->y.data),
+                    a->q.stride,
+                    a->y.stride,
+                    t.partial,
+                    a->group,
+                    1.44269504f / sqrtf(static_cast<float>(a->d))};
     size_t shared = WARPS * 8 * NQ * D * sizeof(float);
-    allow_shared(attend_chunk<K, D, NQ>, shared);
-    LAUNCH((attend_chunk<K, D, NQ>), dim3(static_cast<unsigned>(t.pieces), static_cast<unsigned>(a->heads)),
-           THREADS, shared, cuda_of(b), p);
+    allow_shared(attend_one_split<K, D, NQ>, shared);
+    LAUNCH((attend_one_split<K, D, NQ>),
+           dim3(static_cast<unsigned>(t.splits), static_cast<unsigned>(a->heads)), THREADS, shared,
+           cuda_of(b), p);
     LAUNCHED(b);
-    if (t.pieces == a->q.rows)
+    if (t.splits == a->q.rows)
         return;
-    LAUNCH((attend_join<D>), dim3(static_cast<unsigned>(a->q.rows), rows), D, 0, cuda_of(b), p, t.pieces);
+    LAUNCH((attend_combine<D>), dim3(static_cast<unsigned>(a->q.rows), rows), D, 0, cuda_of(b), p, t.splits);
     LAUNCHED(b);
 }
 
 template <class K, int D, int NQ> static void launch(struct backend *b, const struct attention *a)
 {
     for (int first = 0; first < a->q.rows;) {
-        struct attention some = some_of(a, first, int64_t{a->heads} * a->group * (D + 2));
+        struct attention some = queries_that_fit(a, first, int64_t{a->heads} * a->group * (D + 2));
         launch_some<K, D, NQ>(b, &some);
         first += static_cast<int>(some.q.rows);
     }
@@ -397,7 +400,7 @@ static bool keys_aligned(const struct attention *a)
     return true;
 }
 
-bool attend_pieces(struct backend *b, const struct attention *a)
+bool attend_split(struct backend *b, const struct attention *a)
 {
     bool few = a->ks || a->q.rows == 1 || (a->q.rows <= FEW && a->past >= MANY_KEYS);
     if (!few || a->q.dtype != DT_BF16 || (a->d != 64 && a->d != 128) || a->group > 16 ||
@@ -409,13 +412,13 @@ bool attend_pieces(struct backend *b, const struct attention *a)
     }
     if (!a->ks || a->q.rows == 1)
         return false;
-    for (int64_t i = 0; i < a->q.rows; i++) { /* each as if it were alone */
+    for (int64_t i = 0; i < a->q.rows; i++) { /* one by one */
         struct attention one = *a;
         one.q = tensor_rows(a->q, i, 1);
         one.y = tensor_rows(a->y, i, 1);
         one.ks = a->ks + i;
         one.vs = a->vs + i;
-        if (!attend_pieces(b, &one))
+        if (!attend_split(b, &one))
             attend_plain(b, &one);
     }
     return true;

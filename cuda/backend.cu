@@ -1,4 +1,4 @@
-/* backend.cu - devices, memory, and the table of operations on a GPU. */
+/* backend.cu - GPU devices, device memory, and the table of operations. */
 #include "cublas.cuh"
 #include "host.cuh"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- errors ------------------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------------------- */
 
 static const char *what_to_do(cudaError_t error)
 {
@@ -50,7 +50,8 @@ void cuda_launched(struct backend *b, const char *file, int line)
 
 /* ---- devices ------------------------------------------------------------------------------------------- */
 
-/* A card that does not answer has no memory, and is not chosen. The thread keeps the one that it works with. */
+/* A card that does not answer has no memory and is not chosen.  The calling thread keeps its current
+ * device. */
 static void describe(struct gpu *g, int device)
 {
     cudaDeviceProp p;
@@ -97,7 +98,7 @@ static cudaError_t ask_memory(struct backend *b, void **p, size_t bytes)
     return cuda_of(b)->managed ? cudaMallocManaged(p, bytes) : cudaMalloc(p, bytes);
 }
 
-/* NULL and why; a card that is lost is not a card without memory. */
+/* NULL with the reason; exits when the card is lost rather than full. */
 void *cuda_try_memory(struct backend *b, size_t bytes, struct err *e)
 {
     void *p = nullptr;
@@ -106,7 +107,7 @@ void *cuda_try_memory(struct backend *b, size_t bytes, struct err *e)
         return p;
     if (error != cudaErrorMemoryAllocation)
         CUDA(error);
-    cudaGetLastError(); /* it is told by the answer */
+    cudaGetLastError(); /* reported by the result */
     err_set(e, ERR_ENV, "GPU: %s: %.2f MiB asked for%s", cudaGetErrorString(error),
             static_cast<double>(bytes) / (1 << 20), what_to_do(error));
     return nullptr;
@@ -121,8 +122,8 @@ static void *device_memory(struct backend *b, size_t bytes)
     return p;
 }
 
-/* A step that is being put together may have launches that use the old memory: it goes when the next one is as
- * large, after waiting for who uses it. */
+/* Launches of a graph under construction may use the old memory: it is freed at the next growth outside
+ * a graph, after waiting for its users. */
 static void retire(struct cuda *c)
 {
     if (cuda_recording(c) && c->old_scratches < 8) {
@@ -131,7 +132,7 @@ static void retire(struct cuda *c)
         return;
     }
     if (cuda_recording(c))
-        bug("working memory that grows and grows within a step");
+        bug("working memory that grows more than 8 times within a graph");
     while (c->old_scratches > 0)
         CUDA(cudaFree(c->old_scratch[--c->old_scratches]));
     CUDA(cudaFree(c->scratch));
@@ -148,7 +149,7 @@ void *cuda_try_scratch(struct backend *b, size_t bytes, struct err *e)
         c->scratch = cuda_try_memory(b, bytes, e);
         if (c->scratch) {
             c->scratch_room = bytes;
-        } else if (had && !cuda_recording(c)) { /* what was given back is there */
+        } else if (had && !cuda_recording(c)) { /* the freed memory is available */
             c->scratch = device_memory(b, had);
             c->scratch_room = had;
             return nullptr;
@@ -160,7 +161,7 @@ void *cuda_try_scratch(struct backend *b, size_t bytes, struct err *e)
 void *cuda_scratch(struct backend *b, size_t bytes)
 {
     struct err e = ERR_INIT;
-    bool more = cuda_of(b)->scratch_room < bytes; /* nobody reserved it: it may grow again */
+    bool more = cuda_of(b)->scratch_room < bytes; /* not reserved: it may grow again */
     void *p = cuda_try_scratch(b, more ? bytes + bytes / 2 : bytes, &e);
     if (!p)
         die(e.kind, "%s", e.text);
@@ -176,7 +177,7 @@ static int cuda_reserve(struct backend *b, const struct work_need *n, struct err
                : -1;
 }
 
-#ifdef CUDA_EMULATED /* small, so that tests have several parts */
+#ifdef CUDA_EMULATED /* small, so that tests run several parts */
 static const struct work_parts quantized_parts = {16 << 10, 8 << 10, 64 << 10, 64 << 10, 0};
 const struct work_parts *cuda_work_parts()
 {
@@ -217,7 +218,7 @@ static size_t cuda_memory_left(struct backend *b)
     return left;
 }
 
-/* Pinned, so that the card reads and writes it by itself. */
+/* Pinned, so that the card reads and writes it directly. */
 static void *cuda_host_alloc(struct backend *b, size_t bytes)
 {
     void *p = nullptr;
@@ -273,15 +274,15 @@ static void same_shape(struct tensor dst, struct tensor src)
             (long long)dst.cols);
 }
 
-static void finish(struct backend *b)
+static void wait_for_stream(struct backend *b)
 {
     if (cuda_recording(cuda_of(b)))
-        bug("a step waits for the host");
+        bug("a graph waits for the host");
     CUDA(cudaStreamSynchronize(cuda_of(b)->stream));
 }
 
-/* A tensor on the host, and the same values in another type. */
-static struct tensor host_twin(struct tensor t, enum dtype type)
+/* A tensor on the host with t's shape in another type. */
+static struct tensor host_like(struct tensor t, enum dtype type)
 {
     struct tensor x = {xmalloc(static_cast<unsigned long>(t.rows * t.cols), dtype_size(type)), type, t.rows,
                        t.cols, t.cols};
@@ -293,13 +294,13 @@ static void cuda_upload(struct backend *b, struct tensor dst, struct tensor src)
     same_shape(dst, src);
     if (dst.dtype == src.dtype) {
         move(b, dst, src, cudaMemcpyHostToDevice);
-        finish(b); /* the caller may write to src again */
+        wait_for_stream(b); /* the caller may overwrite src */
         return;
     }
-    struct tensor x = host_twin(src, dst.dtype);
+    struct tensor x = host_like(src, dst.dtype);
     tensor_convert(x, src);
     move(b, dst, x, cudaMemcpyHostToDevice);
-    finish(b);
+    wait_for_stream(b);
     free(x.data);
 }
 
@@ -308,12 +309,12 @@ static void cuda_download(struct backend *b, struct tensor dst, struct tensor sr
     same_shape(dst, src);
     if (dst.dtype == src.dtype) {
         move(b, dst, src, cudaMemcpyDeviceToHost);
-        finish(b);
+        wait_for_stream(b);
         return;
     }
-    struct tensor x = host_twin(src, src.dtype);
+    struct tensor x = host_like(src, src.dtype);
     move(b, x, src, cudaMemcpyDeviceToHost);
-    finish(b);
+    wait_for_stream(b);
     tensor_convert(dst, x);
     free(x.data);
 }
@@ -348,7 +349,7 @@ static void cuda_copy(struct backend *b, struct tensor dst, struct tensor src)
 static void cuda_close(struct backend *b)
 {
     struct cuda *c = cuda_of(b);
-    cudaSetDevice(c->device); /* whoever closes it may be another thread */
+    cudaSetDevice(c->device); /* it may be closed by another thread */
     cudaStreamSynchronize(c->stream);
     products_close(c);
     masks_close(c);
@@ -361,16 +362,16 @@ static void cuda_close(struct backend *b)
     delete c;
 }
 
-/* As tests see a card: small enough for their sizes to go every way that those of a model do. */
+/* The card as tests see it: few processors, so that small sizes take every path a model's do. */
 enum { FEW_PROCESSORS = 4 };
 
-/* What the card is, and a stream of work for it. */
+/* Selects the card and creates a stream. */
 static cudaError_t open_device(struct cuda *c, cudaDeviceProp *p)
 {
     cudaError_t error = cudaSetDevice(c->device);
     error = error == cudaSuccess ? cudaGetDeviceProperties(p, c->device) : error;
     error = error == cudaSuccess ? cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking) : error;
-    cudaGetLastError(); /* it is told by the answer */
+    cudaGetLastError(); /* reported by the result */
     c->processors = p->multiProcessorCount;
     return error;
 }

@@ -1,9 +1,9 @@
-/* cublas.cu - cuBLASLt, opened when it is first wanted, so that the program starts where it is not installed.
+/* cublas.cu - cuBLASLt, opened on first use, so that the program starts where it is not installed.
  *
- * The few types, values and functions of its interface that are used here are declared here; they have not changed
- * since version 11.  Row-major matrices are its column-major ones transposed: W [N, K] is K x N with a leading
- * dimension of its stride, x is K x T, and y N x T = W^T x.  Which of the library's kernels is best for a shape
- * is asked once; the answer is kept.
+ * The few types, values and functions used are declared here; they have not changed since version 11.
+ * Row-major matrices are its column-major ones transposed: W [N, K] is K x N with its stride as leading
+ * dimension, x is K x T, and y N x T = W^T x.  The library's heuristic picks a kernel once for each
+ * shape.
  */
 #include "cublas.cuh"
 #include "linear.cuh"
@@ -11,7 +11,7 @@
 #include <array>
 #include <string.h>
 
-/* What tells one product from another. */
+/* Identifies a product in a graph. */
 static std::array<int64_t, 11> product_key(struct tensor y, struct tensor x, struct tensor w, float factor,
                                            enum accumulate mode)
 {
@@ -34,15 +34,15 @@ static std::array<int64_t, 11> product_key(struct tensor y, struct tensor x, str
 
 #include "emu.h"
 
-/* What the library was promised. */
-static void whole_sixteens(struct tensor t)
+/* Checks what the library was promised. */
+static void check_aligned(struct tensor t)
 {
     size_t row = static_cast<size_t>(t.stride) * dtype_size(t.dtype);
     if (reinterpret_cast<uintptr_t>(t.data) % 16 || (t.rows > 1 && row % 16))
         bug("a matrix for the library whose rows do not begin at multiples of 16 bytes");
 }
 
-/* A matrix product of the host's, in the place of the library's. */
+/* A matrix product on the host instead of the library's. */
 static void multiply(struct tensor y, struct tensor x, struct tensor w, float factor, enum accumulate mode)
 {
     for (int64_t t = 0; t < y.rows; t++)
@@ -57,12 +57,13 @@ static void multiply(struct tensor y, struct tensor x, struct tensor w, float fa
         }
 }
 
-void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, enum accumulate mode)
+void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
+          enum accumulate mode)
 {
     const std::array<int64_t, 11> what = product_key(y, x, w, factor, mode);
-    whole_sixteens(y);
-    whole_sixteens(x);
-    whole_sixteens(w);
+    check_aligned(y);
+    check_aligned(x);
+    check_aligned(w);
     cuda_also(cuda_of(b), what.data(), sizeof what,
               [=] { emu::enqueue([=] { multiply(y, x, w, factor, mode); }); });
 }
@@ -88,13 +89,13 @@ bool cublas_here()
 #include <map>
 #include <stdio.h>
 
-/* ---- its interface ---------------------------------------------------------------------------------------- */
+/* ---- its interface ------------------------------------------------------------------------------------- */
 
 enum { CUDA_R_32F_ = 0, CUDA_R_16BF_ = 14, COMPUTE_32F = 68, OP_T = 1 };
 enum { DESC_TRANSA = 3 };
 enum { PREF_MAX_WORKSPACE_BYTES = 1, PREF_MIN_ALIGNMENT_A_BYTES = 5, PREF_MIN_ALIGNMENT_D_BYTES = 8 };
 
-typedef void *handle; /* of whatever kind */
+typedef void *handle;
 
 struct algorithm {
     uint64_t data[8];
@@ -124,7 +125,7 @@ struct functions {
                   const struct algorithm *algo, void *workspace, size_t bytes, cudaStream_t stream);
 };
 
-/* ---- opening ------------------------------------------------------------------------------------------------ */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 enum { MOST_PLANS = 4096 };
 
@@ -161,7 +162,7 @@ template <class F> static void find(void *library, const char *name, F *f)
     memcpy(f, &p, sizeof p);
 }
 
-/* NULL where there is none. One of a newer CUDA than the driver's could be opened, but not used. */
+/* NULL where there is none.  A library for a newer CUDA than the driver's would open but not work. */
 static void *open_library()
 {
     static const char *const names[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so",
@@ -230,12 +231,12 @@ void cublas_close(struct cublas *c)
     if (!c)
         return;
     drop_plans(c);
-    c->f.Destroy(c->library); /* what is left belongs to the process */
+    c->f.Destroy(c->library); /* the dlopen handle stays with the process */
     cudaFree(c->workspace);
     delete c;
 }
 
-/* ---- products ------------------------------------------------------------------------------------------------ */
+/* ---- products ------------------------------------------------------------------------------------------ */
 
 static handle layout(struct cublas *c, struct tensor t)
 {
@@ -247,7 +248,7 @@ static handle layout(struct cublas *c, struct tensor t)
     return h;
 }
 
-/* While a step is put together none is dropped: what it has compared so far may yet have to run. */
+/* A graph under construction may still use earlier plans, so none are dropped then. */
 static const struct plan *plan_for(struct backend *b, struct cublas *c, struct tensor y, struct tensor x,
                                    struct tensor w, enum accumulate mode)
 {
@@ -275,7 +276,8 @@ static const struct plan *plan_for(struct backend *b, struct cublas *c, struct t
     return &(c->plans[s] = p);
 }
 
-void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor, enum accumulate mode)
+void gemm(struct backend *b, struct tensor y, struct tensor x, struct tensor w, float factor,
+          enum accumulate mode)
 {
     struct cublas *&at = products_of(b)->cublas, *c = at ? at : (at = cublas_open());
     const struct plan *p = plan_for(b, c, y, x, w, mode);

@@ -1,16 +1,16 @@
-/* decode_graph.cu - a step that comes again and again, started with one launch: CUDA graphs.
+/* decode_graph.cu - decode steps as CUDA graphs: one launch starts a whole step.
  *
- * Decoding one token is some 300 small kernels, always the same ones; starting each costs the host and leaves a gap on
- * the card.  Between graph_begin(key) and graph_end the operations are therefore
+ * Decoding one token is some 300 small kernels, always the same ones; starting each costs the host and
+ * leaves a gap on the card.  Between graph_begin(key) and graph_end the operations are therefore
  *
- *   the first time     run as always: libraries choose their kernels, working memory grows to its size
- *   the second time    recorded: the card runs nothing, their launches become the nodes of a graph
- *   from then on       compared: a launch is not made, but where its arguments or its grid are others than in the
- *                      record (lengths, addresses of states) they are put into the node; graph_end starts the graph
+ *   the first time     run as usual: libraries choose their kernels, working memory grows to its size
+ *   the second time    recorded: the card runs nothing, the launches become the nodes of a graph
+ *   from then on       compared: nothing is launched; where a launch's arguments or grid differ from the record
+ *                      (lengths, addresses of states) its node is updated, and graph_end launches it all
  *
- * So operations need not know of steps, and what they compute does not depend on how it was started.  When a launch
- * is of another kernel than the record has in its place, what was only compared until then is launched from
- * the record, the rest as always, and the next time records anew.
+ * So operations need not know of graphs, and their results do not depend on how they were started.  When
+ * another kernel comes than the record has at that place, the launches compared so far are made from the
+ * record, the rest as usual, and the next time records anew.
  */
 #include "host.cuh"
 
@@ -22,11 +22,11 @@ namespace
 {
 
 struct entry {
-    const void *kernel; /* NULL: something else than a kernel, known by `values` */
+    const void *kernel; /* NULL: not a kernel; identified by `values` */
     dim3 grid, block;
     size_t shared;
     std::vector<unsigned char> values;
-    std::vector<size_t> offsets; /* of the arguments in it */
+    std::vector<size_t> offsets; /* offsets of the arguments in `values` */
     cudaGraphNode_t node;
     std::function<void()> other;
 };
@@ -34,7 +34,7 @@ struct entry {
 struct record {
     uint64_t key, used;
     bool warm;         /* has run once */
-    cudaGraph_t graph; /* kept: a node of what runs is named by its node in it */
+    cudaGraph_t graph; /* kept: its nodes name those of exec */
     cudaGraphExec_t exec;
     std::vector<entry> entries;
 };
@@ -46,7 +46,7 @@ enum { MOST_RECORDS = 64 };
 
 struct graphs {
     enum mode mode;
-    size_t at; /* entry that comes next */
+    size_t at; /* next entry */
     uint64_t clock;
     record *now;
     std::vector<record *> records;
@@ -100,9 +100,9 @@ static void run(struct cuda *c, entry *e)
         e->other();
 }
 
-/* ---- one launch ------------------------------------------------------------------------------------------ */
+/* ---- one launch ---------------------------------------------------------------------------------------- */
 
-/* The record does not fit: what it has been compared with so far runs now, the rest as it comes. */
+/* The record does not fit: launches what was compared so far; the rest runs as it comes. */
 static void leave(struct cuda *c)
 {
     struct graphs *s = c->graphs;
@@ -123,7 +123,7 @@ static void note(struct cuda *c, entry e)
     CUDA(cudaStreamGetCaptureInfo(c->stream, &status, nullptr, nullptr, &last, nullptr, &n));
 #endif
     if (status != cudaStreamCaptureStatusActive || n != 1)
-        bug("the recording of a step was broken off");
+        bug("the recording of a graph was broken off");
     e.node = last[0];
     c->graphs->now->entries.push_back(std::move(e));
 }
@@ -133,7 +133,7 @@ static bool same(dim3 a, dim3 b)
     return a.x == b.x && a.y == b.y && a.z == b.z;
 }
 
-/* Puts what is new into the node. */
+/* Updates the node if anything changed. */
 static void compare(struct cuda *c, entry *e, const entry &now)
 {
     bool equal = same(e->grid, now.grid) && same(e->block, now.block) && e->shared == now.shared &&
@@ -197,14 +197,14 @@ bool cuda_recording(const struct cuda *c)
     return c->graphs->mode == RECORDING || c->graphs->mode == COMPARING;
 }
 
-/* ---- steps ---------------------------------------------------------------------------------------------------- */
+/* ---- steps --------------------------------------------------------------------------------------------- */
 
 static void graph_begin(struct backend *b, uint64_t key)
 {
     struct cuda *c = cuda_of(b);
     struct graphs *s = c->graphs;
     if (s->mode != OUTSIDE)
-        bug("a step within a step");
+        bug("a graph within a graph");
     s->now = find(s, key);
     s->now->used = ++s->clock;
     s->at = 0;
@@ -218,7 +218,7 @@ static void graph_end(struct backend *b)
     struct cuda *c = cuda_of(b);
     struct graphs *s = c->graphs;
     if (s->mode == OUTSIDE)
-        bug("the end of a step that did not begin");
+        bug("the end of a graph that did not begin");
     if (s->mode == COMPARING && s->at < s->now->entries.size())
         leave(c);
     if (s->mode == RECORDING) {

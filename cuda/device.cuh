@@ -1,10 +1,11 @@
-/* device.cuh - what all kernels share: numbers, vectors of them, sums over a warp and a block.
+/* device.cuh - what all kernels share: number types, vector loads, sums over a warp and a block.
  *
- * Kernels are written so that they also compile as ordinary C++ and run on the host (tests/emu), so two things
- * have names of their own: SHARED(type, name, n) declares an array that the threads of a block share, and LAUNCH
- * (host.cuh) starts a kernel.
+ * Kernels also compile as ordinary C++ and run on the host (tests/emu), so two things have names of
+ * their own: SHARED(type, name, n) declares an array in shared memory, and LAUNCH (host.cuh) starts a
+ * kernel.
  *
- * Kernels read and write numbers of type T (float or bf16) and compute in f32; each result is rounded once.
+ * Kernels read and write values of type T (float or bf16) and compute in f32; each result is rounded
+ * once.
  */
 #ifndef HOLORUN_CUDA_DEVICE_CUH
 #define HOLORUN_CUDA_DEVICE_CUH
@@ -27,7 +28,7 @@
 enum { WARP = 32 };
 static const unsigned ALL_LANES = 0xffffffffu;
 
-/* ---- numbers -------------------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------------------- */
 
 struct bf16 {
     uint16_t bits;
@@ -79,7 +80,7 @@ __device__ __forceinline__ float silu(float x)
     return x / (1.0f + expf(-x));
 }
 
-/* Eight numbers at once, from an address that is a multiple of 16 bytes (32 for f32: two loads). */
+/* Eight values at once from a 16-byte aligned address (32 for f32: two loads). */
 __device__ __forceinline__ void load8(float out[8], const float *p)
 {
     const float4 a = *reinterpret_cast<const float4 *>(p), b = *reinterpret_cast<const float4 *>(p + 4);
@@ -98,7 +99,7 @@ __device__ __forceinline__ void load8(float out[8], const bf16 *p)
     }
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------ */
+/* ---- sums ---------------------------------------------------------------------------------------------- */
 
 __device__ __forceinline__ float warp_sum(float v)
 {
@@ -116,7 +117,7 @@ __device__ __forceinline__ float warp_max(float v)
     return v;
 }
 
-/* Over the block, which is one row of threads; every thread gets it, in the same order whatever ran first. */
+/* Over a one-dimensional block; every thread gets the sum, added in the same order whatever ran first. */
 __device__ __forceinline__ float block_sum(float v)
 {
     SHARED(float, sums, 32);

@@ -1,23 +1,25 @@
-/* flash.cuh - attention in one pass over the keys by the tensor cores, scores never stored whole.
+/* flash.cuh - flash attention on the tensor cores: one pass over the keys, scores never stored whole.
  *
- * A unit is what shares keys: one key head of one tile (or of the one causal sequence).  Its queries are the rows
- * t * group + g of the `group` query heads that use the head, so one read of K and V serves them all.  A block
- * has ROWS = 16 M WARPS of these rows, each warp 16 M of them, and goes along the keys in steps of KEYS:
+ * A unit is what shares keys: one KV head of one tile (or of the one causal sequence).  Its queries are
+ * the rows t * group + g of the `group` query heads that use the head, so one read of K and V serves
+ * them all.  A block has ROWS = 16 M WARPS of these rows, each warp 16 M of them, and runs along the
+ * keys KEYS at a time:
  *
  *   scores   S = Q K^T           Q and K by ldmatrix from shared memory
- *   softmax  P = 2^(c S - c m)   in the registers where S is; m the largest so far, sums are scaled when it grows
- *   values   O += P V            two tiles of S side by side are a left operand as they lie; O stays in registers
+ *   softmax  P = 2^(c S - c m)   in S's registers; m the largest so far, sums are rescaled when it grows
+ *   values   O += P V            two tiles of S side by side are a left operand as is; O stays in registers
  *
- * V is on its way while S is made, the next K while V is used, so one buffer of each is enough: 68 KiB with heads
- * of 128, and two blocks fit on the large cards.  With M = 2 a fragment of K or V that was read
- * from shared memory serves two products; that read is what limits M = 1.
+ * V is loaded while S is computed, the next K while V is used, so one buffer of each is enough: 68 KiB
+ * with heads of 128, and two blocks fit on the large cards.  With M = 2 a fragment of K or V read from
+ * shared memory serves two products; that read is what limits M = 1.
  *
- * For each block K and V are read once, 4 D KEYS bytes for 4 D KEYS ROWS operations: ROWS operations a byte, from
- * the second level cache, since neighbouring blocks go along the same keys.  Q is read and Y written once.
- * Rows in shared memory are 16 bytes longer than a head, so that eight of them lie in different banks.
+ * Each block reads K and V once, 4 D KEYS bytes for 4 D KEYS ROWS operations: ROWS operations a byte,
+ * from the L2 cache, since neighbouring blocks run along the same keys.  Q is read and Y written once.
+ * Rows in shared memory are 16 bytes longer than a head, so that eight of them fall into different
+ * banks.
  *
- * Steps begin at the same keys whatever is asked and a row's numbers meet no other row's: a result does not depend
- * on which queries came together, nor on M and WARPS.
+ * Key blocks start at fixed positions and rows are computed independently: a result does not depend on
+ * which queries came together, nor on M and WARPS.
  */
 #ifndef HOLORUN_CUDA_FLASH_CUH
 #define HOLORUN_CUDA_FLASH_CUH
@@ -29,7 +31,7 @@
 
 enum { KEYS = 64 };
 
-/* Keys or values of one head, out of rows of all heads. Every kernel finds row s here and nowhere else. */
+/* Keys or values of one head, among rows of all heads.  All kernels find row s here. */
 template <class T> struct key_rows {
     const T *at;
     int64_t stride;
@@ -43,7 +45,7 @@ template <class T> struct key_rows {
     }
 };
 
-/* Of 8 bits; scales: the 16 bytes of row 0 with that of this head. */
+/* 8 bits; scales: the 16 bytes of row 0 that contain this head's. */
 template <> struct key_rows<kv8> {
     const kv8 *at, *scales;
     int64_t stride;
@@ -76,7 +78,7 @@ __device__ __forceinline__ float power2(float x)
 #endif
 }
 
-/* Over the four lanes that have a row of a fragment together. */
+/* Over the four lanes that share a row of a fragment. */
 __device__ __forceinline__ float quad_max(float v)
 {
     v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 1));
@@ -89,11 +91,11 @@ __device__ __forceinline__ float quad_sum(float v)
     return v + __shfl_xor_sync(ALL_LANES, v, 2);
 }
 
-/* What a warp knows of its rows; [..][0] of row g, [..][1] of row g + 8 of each 16. */
+/* State of a warp's rows; [..][0] of row g, [..][1] of row g + 8 of each 16. */
 template <int D, int M> struct flash_state {
     float out[M][D / 8][4];
     float most[M][2], sum[M][2]; /* sum: of this lane's columns */
-    int limit[M][2];             /* keys that the row sees */
+    int limit[M][2];             /* keys visible to the row */
 
     __device__ __forceinline__ void clear()
     {
@@ -108,7 +110,7 @@ template <int D, int M> struct flash_state {
     }
 };
 
-/* S of the warp's rows at q and the keys at k.  EDGE: only the first n keys are wanted, the others' are 0. */
+/* S of the warp's rows at q and the keys at k.  EDGE: only the first n keys count, other scores are 0. */
 template <int D, int M, bool EDGE>
 __device__ __forceinline__ void flash_scores(float s[M][KEYS / 8][4], const bf16 *q, const bf16 *k, int n)
 {
@@ -138,10 +140,11 @@ __device__ __forceinline__ void flash_scores(float s[M][KEYS / 8][4], const bf16
     }
 }
 
-/* Scores to weights, in words of two as the next product wants them; `first` is the first key of the step. */
+/* Online softmax: scores to weights, packed in pairs as the next product wants them; `first`: first key
+ * of the block. */
 template <int D, int M, bool EDGE>
-__device__ __forceinline__ void flash_soften(flash_state<D, M> &w, float s[M][KEYS / 8][4],
-                                             unsigned p[M][KEYS / 8][2], int first, float by)
+__device__ __forceinline__ void flash_softmax(flash_state<D, M> &w, float s[M][KEYS / 8][4],
+                                              unsigned p[M][KEYS / 8][2], int first, float by)
 {
     int column = threadIdx.x % 4 * 2;
 #pragma unroll
@@ -181,7 +184,7 @@ __device__ __forceinline__ void flash_weights(flash_state<D, M> &w, unsigned p[M
 {
     float s[M][KEYS / 8][4];
     flash_scores<D, M, EDGE>(s, q, k, n);
-    flash_soften<D, M, EDGE>(w, s, p, first, by);
+    flash_softmax<D, M, EDGE>(w, s, p, first, by);
 }
 
 /* O += P V */
@@ -208,7 +211,7 @@ __device__ __forceinline__ void flash_values(flash_state<D, M> &w, unsigned p[M]
     }
 }
 
-/* ---- a block ------------------------------------------------------------------------------------------------ */
+/* ---- a block ------------------------------------------------------------------------------------------- */
 
 struct flash {
     const bf16 *q;
@@ -217,7 +220,7 @@ struct flash {
     int64_t k_stride, v_stride, q_stride, y_stride;
     int n, keys; /* queries and keys of a tile */
     int past;    /* query t sees past + t + 1 keys; -1: it sees all */
-    int group;   /* queries for a key head */
+    int group;   /* query heads of a KV head */
     float by;    /* log2(e) / sqrt(d) */
 };
 
@@ -228,7 +231,7 @@ template <class K, int D, int M, int WARPS> struct flash_shape {
     enum { BYTES = ROWS * PITCH * 2 + flash_tiles<K, D>::BYTES };
 };
 
-/* Row r of a unit in q or y. */
+/* Offset of row r of a unit in q or y. */
 template <int D> __device__ __forceinline__ int64_t flash_place(const flash &a, int r, int64_t stride)
 {
     int64_t t = (int64_t)blockIdx.z * a.n + r / a.group;
@@ -275,10 +278,10 @@ template <int D> struct flash_tiles<bf16, D> {
     }
 };
 
-/* Of 8 bits: rows come in as they are, with their 16 bytes of scales behind each, and are widened from there into one tile,
- * keys when the values before have been used, values when the keys have.  That is a barrier more for each, 18 KiB
- * of shared memory for what waits instead of 17 for the second tile, and 24 KiB more of its traffic, beside 64 that
- * four warps read of a tile. */
+/* 8 bits: rows arrive as they are, each followed by its 16 bytes of scales, and are dequantized into one
+ * tile, keys when the previous values have been used, values when the keys have.  That costs a barrier
+ * each, 18 KiB of shared memory for the raw rows instead of 17 for a second tile, and 24 KiB more of its
+ * traffic, besides the 64 that four warps read of a tile. */
 template <int D> struct flash_tiles<kv8, D> {
     enum { TILE = KEYS * (D + 8), PITCH = D + 16, RAW = KEYS * PITCH, BYTES = TILE * 2 + 2 * RAW };
     bf16 *k, *v;
@@ -324,7 +327,7 @@ template <int D> struct flash_tiles<kv8, D> {
             to[0] = uint4{a.x, a.y, b.x, b.y};
             to[1] = uint4{e.x, e.y, f.x, f.y};
         }
-        __syncthreads(); /* the tile is whole */
+        __syncthreads(); /* the tile is complete */
     }
     template <int THREADS> __device__ __forceinline__ void dequantize_keys(int place) const
     {
@@ -337,7 +340,7 @@ template <int D> struct flash_tiles<kv8, D> {
     }
 };
 
-/* The warp's rows, through the shared memory that its queries were in, 16 bytes at a time. */
+/* Stores the warp's rows through the shared memory of its queries, 16 bytes at a time. */
 template <int D, int M>
 __device__ __forceinline__ void flash_store(flash_state<D, M> &w, const flash &a, bf16 *own, int first,
                                             int rows)
@@ -371,7 +374,7 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
     DYNAMIC_SHARED(bf16, q);
     flash_tiles<K, D> tiles(q + shape::ROWS * shape::PITCH);
     const int block = (int)(gridDim.x - 1 - blockIdx.x) * shape::ROWS,
-              rows = a.n * a.group; /* long ones first */
+              rows = a.n * a.group; /* longest first */
     const int own = threadIdx.x / WARP * 16 * M, lane = threadIdx.x % WARP;
     const int last = min(block + (int)shape::ROWS, rows) - 1;
     const int stop = a.past < 0 ? a.keys : min(a.keys, a.past + last / a.group + 1);
@@ -394,14 +397,14 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
         int r = block + own + i / 2 * 16 + i % 2 * 8 + lane / 4;
         w.limit[i / 2][i % 2] = a.past < 0 ? a.keys : min(stop, a.past + r / a.group + 1);
     }
-    /* what all rows of the warp see, and the last of them */
+    /* keys visible to all rows of the warp, and to any of them */
     const int all = a.past < 0 ? a.keys : min(stop, a.past + (block + own) / a.group + 1),
               some = block + own > last ? 0 /* no rows */
                      : a.past < 0       ? a.keys
                                   : min(stop, a.past + min(block + own + 16 * M - 1, last) / a.group + 1);
     for (int first = 0; first < stop; first += KEYS) {
         copies_wait<0>();
-        __syncthreads(); /* K is there, and V has been used */
+        __syncthreads(); /* K has arrived, and V has been used */
         tiles.template fetch_values<shape::THREADS>(values, first, stop);
         tiles.template dequantize_keys<shape::THREADS>(blockIdx.y % 16);
         const bf16 *mine = q + own * shape::PITCH;
@@ -412,7 +415,7 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
         else if (part)
             flash_weights<D, M, true>(w, p, mine, tiles.k, first, some - first, a.by);
         copies_wait<0>();
-        __syncthreads(); /* V is there, and K has been used */
+        __syncthreads(); /* V has arrived, and K has been used */
         if (first + KEYS < stop)
             tiles.template fetch_keys<shape::THREADS>(keys, first + KEYS, stop);
         tiles.template dequantize_values<shape::THREADS>(blockIdx.y % 16);

@@ -1,4 +1,4 @@
-/* host.cuh - what the launching side shares: the backend on the device, checks, and views for kernels. */
+/* host.cuh - what the host side shares: the backend, error checks, launches, and views for kernels. */
 #ifndef HOLORUN_CUDA_HOST_CUH
 #define HOLORUN_CUDA_HOST_CUH
 
@@ -17,12 +17,12 @@ extern "C" {
 
 struct weight {
     int64_t rows, cols;  /* N, K */
-    int64_t stride;      /* numbers from row to row; of small numbers blocks of a tile (quant_formats.cuh) */
+    int64_t stride;      /* elements from row to row; quantized: blocks of a tile (quant_formats.cuh) */
     struct tensor plain; /* on the device, bf16 or f32; or empty */
     enum quant_format format;
-    void *bytes;         /* of small numbers, on the device */
-    const float *scales; /* theirs of the rows, on the device */
-    float scale;         /* that of all rows, or NaN where they differ */
+    void *bytes;         /* quantized, on the device */
+    const float *scales; /* row scales, on the device */
+    float scale;         /* the scale of all rows, or NaN where they differ */
 };
 
 struct cuda {
@@ -30,19 +30,19 @@ struct cuda {
     int device;
     cudaStream_t stream;
     int processors; /* streaming multiprocessors */
-    bool managed;   /* for tests: memory of the host's too, every operation waited for, few processors */
+    bool managed;   /* for tests: managed memory, synchronous operations, few processors */
     void *scratch;  /* of cuda_scratch */
     size_t scratch_room;
-    unsigned *counts; /* of blocks that are done, zero between launches (mamba.cu) */
+    unsigned *counts; /* of finished blocks, zero between launches (mamba.cu) */
     size_t counts_room;
-    struct graphs *graphs; /* of decode_graph.cu */
-    void *old_scratch[8];  /* that a step still uses */
+    struct graphs *graphs; /* decode_graph.cu */
+    void *old_scratch[8];  /* that a graph still uses */
     int old_scratches;
-    struct products *products; /* what linear.cu keeps from call to call */
+    struct products *products; /* what linear.cu keeps between calls */
     struct masks *masks;       /* of sample.cu */
 };
 
-/* What failed, and what it means for a person; ends the process. */
+/* Exits with what failed and what a user can do. */
 [[noreturn]] void cuda_die(cudaError_t error, const char *what, const char *file, int line);
 
 #define CUDA(call)                                                                                           \
@@ -59,8 +59,9 @@ static inline struct cuda *cuda_of(struct backend *b)
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-/* LAUNCH(kernel, grid, block, shared, c, arguments...) starts a kernel, with parentheses around one that has template
- * arguments; c is the struct cuda.  Within a step that was recorded it is compared instead: see decode_graph.cu. */
+/* LAUNCH(kernel, grid, block, shared, c, arguments...) starts a kernel (in parentheses when it has
+ * template arguments); c is the struct cuda.  Within a recorded graph it is compared instead: see
+ * decode_graph.cu. */
 struct launch {
     const void *kernel;
     dim3 grid, block;
@@ -72,7 +73,7 @@ struct launch {
 
 void cuda_start(struct cuda *c, const struct launch *l);
 
-/* The same for work that is no kernel of ours; `what` tells it from other work. */
+/* The same for work other than our kernels; `what` identifies it. */
 void cuda_also(struct cuda *c, const void *what, size_t bytes, const std::function<void()> &other);
 
 template <class... P, class... A>
@@ -102,26 +103,26 @@ static void launch_kernel(struct cuda *c, const char *name, void (*kernel)(P...)
 #define LAUNCH(kernel, grid, block, shared, c, ...)                                                          \
     launch_kernel(c, #kernel, kernel, grid, block, shared, __VA_ARGS__)
 
-/* Whether the operations of a step are recorded or compared: none of them may wait, nor use the host's memory. */
+/* Whether operations are being recorded or compared: then none may wait or use host memory. */
 bool cuda_recording(const struct cuda *c);
 
 void graphs_open(struct cuda *c);
 void graphs_close(struct cuda *c);
 
-/* After every launch: whether it could be started. */
+/* Checks after every launch that it could start. */
 void cuda_launched(struct backend *b, const char *file, int line);
 #define LAUNCHED(b) cuda_launched(b, __FILE__, __LINE__)
 
-/* Working memory on the device for one operation, aligned to 256 bytes, undefined contents: valid until the next
- * operation asks.  What a model's operations take was reserved when it was opened; where memory is at its end the first
- * ends the process, the second answers NULL and why. */
+/* Working memory on the device for one operation, 256-byte aligned, undefined contents: valid until the
+ * next operation asks.  A model's operations find it reserved; when memory runs out the first exits, the
+ * second answers NULL with the reason. */
 void *cuda_scratch(struct backend *b, size_t bytes);
 void *cuda_try_scratch(struct backend *b, size_t bytes, struct err *e);
 
-/* Memory that stays; NULL and why. */
+/* Memory that the caller keeps; NULL with the reason. */
 void *cuda_try_memory(struct backend *b, size_t bytes, struct err *e);
 
-/* Lets a kernel have that much shared memory, at most 99 KiB. */
+/* Allows a kernel that much shared memory, at most 99 KiB. */
 template <class K> static inline void allow_shared(K kernel, size_t bytes)
 {
     if (bytes > 48 << 10)
@@ -129,7 +130,7 @@ template <class K> static inline void allow_shared(K kernel, size_t bytes)
                                   static_cast<int>(bytes)));
 }
 
-/* A matrix as a kernel gets it. */
+/* A matrix as a kernel argument. */
 template <class T> struct view {
     T *at;
     int64_t rows, cols, stride;
@@ -144,7 +145,7 @@ template <class T> static inline view<T> view_of(struct tensor t)
     return view<T>{static_cast<T *>(t.data), t.rows, t.cols, t.stride};
 }
 
-/* Runs a statement with T as the type of a tensor's numbers: f32 or bf16. */
+/* Runs a statement with T as the type of a tensor's elements: f32 or bf16. */
 #define WITH_TYPE(T, dtype_, ...)                                                                            \
     do {                                                                                                     \
         if ((dtype_) == DT_BF16) {                                                                           \
@@ -163,25 +164,24 @@ static inline unsigned blocks_for(int64_t n, int64_t each)
     return static_cast<unsigned>((n + each - 1) / each);
 }
 
-void products_open(struct backend *b); /* linear.cu: the library and its memory */
+void products_open(struct backend *b); /* linear.cu: cuBLASLt and its memory */
 void products_close(struct cuda *c);
-int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: room for sets of so many ids */
+int masks_open(struct backend *b, int64_t ids, struct err *e); /* sample.cu: memory for sets of so many ids */
 void masks_close(struct cuda *c);
-int counts_open(struct backend *b, int64_t groups,
-                struct err *e); /* mamba.cu: of blocks, of so many groups */
+int counts_open(struct backend *b, int64_t groups, struct err *e); /* mamba.cu: counters for so many groups */
 
-/* Each file enters its operations. */
-void graph_fill(struct ops *o);      /* decode_graph.cu: steps that come again */
+/* Each file enters its operations into the table. */
+void graph_fill(struct ops *o);      /* decode_graph.cu: CUDA graphs */
 void rows_fill(struct ops *o);       /* rows.cu: embed, norms, sums, shuffles */
 void linear_fill(struct ops *o);     /* linear.cu: weights and products */
-void ssm_fill(struct ops *o);        /* ssm.cu: convolution and state space, one token */
-void scan_fill(struct ops *o);       /* scan.cu: the same for many tokens */
-void mamba_fill(struct ops *o);      /* mamba.cu: all between the projections, one token */
+void ssm_fill(struct ops *o);        /* ssm.cu: convolution, state space of one token */
+void scan_fill(struct ops *o);       /* scan.cu: state space of many tokens */
+void mamba_fill(struct ops *o);      /* mamba.cu: both and the norm, of a batch */
 void attend_fill(struct ops *o);     /* attend.cu: attention */
-void kv8_fill(struct ops *o);        /* kv8.cu: keys and values in 8 bits */
+void kv8_fill(struct ops *o);        /* kv8.cu: 8-bit KV cache */
 void moe_fill(struct ops *o);        /* moe.cu: mixture of experts */
-void sample_fill(struct ops *o);     /* sample.cu: the next token out of logits */
-void preprocess_fill(struct ops *o); /* preprocess.cu: patches out of pixels */
-void synthetic_fill(struct ops *o);  /* synthetic.cu: made numbers, limits */
+void sample_fill(struct ops *o);     /* sample.cu: the next token */
+void preprocess_fill(struct ops *o); /* preprocess.cu: patches from pixels */
+void synthetic_fill(struct ops *o);  /* synthetic.cu: synthetic values, limits */
 
 #endif

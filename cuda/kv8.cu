@@ -1,8 +1,9 @@
-/* kv8.cu - keys and values become rows of 8 bits (ops/kv8.h), by the same functions as on the host: to the bit.
+/* kv8.cu - quantizes rows of an 8-bit KV cache (ops/kv8.h) with the functions of the host: the same
+ * bits.
  *
- * A block has a row, a warp its heads by turns: once for the largest magnitude, which is the largest of the bits, and
- * once for the codes.  Holotron's row: 2048 bytes are read, the second time from the first level cache, and
- * 1032 written; with 6 layers a 500th of what a token reads of its keys at 4 K, and of its weights next to nothing.
+ * A block has a row, a warp its heads in turn: one pass for the largest magnitude, as the largest bits,
+ * one for the codes.  Holotron's row: 2048 bytes read, the second time from the L1 cache, 1032 written;
+ * with 6 layers a 500th of what a token reads of its keys at 4 K, and next to nothing of its weights.
  */
 #include "kv8.cuh"
 

@@ -1,15 +1,16 @@
-/* linear.cu - weights on the device, and which way a product is done.
+/* linear.cu - weights on the device, and which kernel computes a product.
  *
- * Few rows are limited by reading the weights: kernels of our own (matvec.cu).  Many rows are limited by the tensor
- * cores: cuBLASLt (cublas.cu), which of what follows a product can do the sum only.  So squares of bf16 outputs, which
- * are defined on rounded numbers, are a pass over y afterwards (4 bytes for each number of y, beside 2 K
- * operations for it); biases, GELU and the scales of rows come between the sum and its rounding, and take
- * a detour of 8 bytes through f32, in pieces that fit in the cache of a large card.  Matrices of small numbers are
- * widened part by part (quantized.cu), which costs 4 bytes for each weight beside 2 T operations.
+ * Few rows are limited by reading the weights: our own kernels (matvec.cu).  Many rows are limited by
+ * the tensor cores: cuBLASLt (cublas.cu), which of what follows a product can only do the sum.  So
+ * squares of bf16 outputs, which are defined on rounded values, are a pass over y afterwards (4 bytes
+ * for each element of y, besides its 2 K operations); biases, GELU and row scales come between the sum
+ * and its rounding and take a detour of 8 bytes through f32, in parts that fit in the cache of a large
+ * card.  Quantized matrices are dequantized part by part (quantized.cu), which costs 4 bytes for each
+ * weight besides 2 T operations.
  *
- * What cuBLASLt does not take (f32, rows that are no multiples of 16 bytes) goes to the kernels of our own, with any
- * number of rows.  A row's bits are the same for any number of rows up to FEW, or FEW_QUANTIZED, and beyond them what
- * the library makes of the shape.
+ * What cuBLASLt does not take (f32, unaligned rows) runs on our kernels with any number of rows.  A
+ * row's bits are the same for any number of rows up to FEW, or FEW_QUANTIZED, and beyond that what the
+ * library makes of the shape.
  */
 #include "cublas.cuh"
 #include "linear.cuh"
@@ -19,15 +20,15 @@
 #include <stdlib.h>
 
 enum {
-    FEW = 16,                /* rows that are done by our own kernels; */
-    FEW_QUANTIZED = 64,      /* of small numbers, which are read again for every 32 of them */
-    STAGED_BYTES = 16 << 20, /* of a matrix that is converted on the host */
-    ALIGNED = 16 / 2         /* numbers of bf16 */
+    FEW = 16,                /* most rows for our own kernels */
+    FEW_QUANTIZED = 64,      /* the same of quantized weights, read again for every 32 rows */
+    STAGED_BYTES = 16 << 20, /* of a matrix converted on the host at once */
+    ALIGNED = 16 / 2         /* bf16 elements */
 };
 
-/* ---- weights ------------------------------------------------------------------------------------------------- */
+/* ---- weights ------------------------------------------------------------------------------------------- */
 
-/* Rows in pieces, so that converting takes little memory; f32 is as wide as it gets. */
+/* Uploads part by part, so that converting takes little memory. */
 static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtype dtype)
 {
     struct ops *o = &cuda_of(b)->ops;
@@ -76,11 +77,11 @@ void products_close(struct cuda *c)
     delete c->products;
 }
 
-/* ---- after a product -------------------------------------------------------------------------------------------- */
+/* ---- after a product ----------------------------------------------------------------------------------- */
 
 enum { THREADS = 256, EACH = 4 };
 
-/* y = epi(sums * scales + bias), or y += that; sums may be y itself. */
+/* y = or += epi(sums * scales + bias); sums may be y itself. */
 template <class S, class Y>
 __global__ void finish(view<Y> y, view<const S> sums, const float *scales, const float *bias, int epi,
                        accumulate mode)
@@ -110,15 +111,15 @@ static void launch_finish(struct backend *b, const struct product &p, struct ten
     }
 }
 
-/* ---- many rows -------------------------------------------------------------------------------------------------- */
+/* ---- many rows ----------------------------------------------------------------------------------------- */
 
-/* Some columns of y with the rows of w that belong to them, as bf16; or with `rest` the sum of two. */
+/* Some columns of y with their rows of w as bf16; with `rest` the product is the sum of two. */
 struct part {
     struct product p; /* its w is not used */
     struct tensor w, rest;
-    const float *scales; /* of these rows, or NULL: */
-    float scale;         /* one for all */
-    void *sums;          /* of work_sums */
+    const float *scales; /* row scales; NULL: `scale` */
+    float scale;         /* one for all rows */
+    void *sums;          /* work_sums bytes */
 };
 
 static bool needs_sums(const struct product &p, bool two, bool scales)
@@ -191,12 +192,12 @@ static void multiply_quantized(struct backend *b, const struct product &p)
     }
 }
 
-/* ---- choice ------------------------------------------------------------------------------------------------------- */
+/* ---- which kernel -------------------------------------------------------------------------------------- */
 
 static bool suits_library(const struct product &p)
 {
     bool full = p.w->format == QUANT_NONE && p.w->plain.dtype == DT_F32;
-    return p.x.dtype == DT_BF16 && !full && in_sixteens(p.x) && in_sixteens(p.y);
+    return p.x.dtype == DT_BF16 && !full && rows_aligned16(p.x) && rows_aligned16(p.y);
 }
 
 static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
@@ -220,7 +221,7 @@ static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, con
 void linear_fill(struct ops *o)
 {
     o->pack = cuda_pack;
-    o->borrow = nullptr; /* a kernel cannot read the memory of the host as fast as its own */
+    o->borrow = nullptr; /* kernels read host memory too slowly */
     o->weight_free = cuda_weight_free;
     o->quant_layout = "cuda 1";
     o->quant_bytes = quantized_bytes;

@@ -1,10 +1,10 @@
-/* linear.cuh - between the files of the matrix products. */
+/* linear.cuh - what the files of the matrix products share. */
 #ifndef HOLORUN_CUDA_LINEAR_CUH
 #define HOLORUN_CUDA_LINEAR_CUH
 
 #include "host.cuh"
 
-/* y = epi(x W^T + bias), or y += that. */
+/* y = or += epi(x W^T + bias). */
 struct product {
     struct tensor y, x;
     const struct weight *w;
@@ -13,13 +13,13 @@ struct product {
     enum accumulate mode;
 };
 
-/* With kernels of our own, for any number of rows, types and strides. */
+/* Our own kernels, for any number of rows, types and strides. */
 void matvec(struct backend *b, const struct product &p);
 
 /* Whether x's rows can be read 16 bytes at a time. */
-bool in_sixteens(struct tensor x);
+bool rows_aligned16(struct tensor x);
 
-/* What stays from call to call. */
+/* Kept between calls. */
 struct products {
     struct cublas *cublas;
     struct tables *tables; /* of moe.cu */

@@ -1,19 +1,20 @@
-/* mamba.cu - all of a Mamba-2 layer between its projections, for one token of each of several sessions, in one launch:
- * convolution, time step, step of the state, D x, gate, norm.
+/* mamba.cu - a Mamba-2 layer between its projections for one token of each session of a batch, in one
+ * launch: convolution, time step, state update, D x, gate, norm.
  *
- * Limited by the states, which are read and written once: 8 H P N bytes a session (10.5 MB for 128 heads of 80 by 128),
- * half of that in f16.
- * The rest, in bf16: z, x, B, C, dt and the output, and the convolution's state twice, 0.24 MB.  Against the
- * separate operations it saves three launches and the way of v and y through memory; v is never stored.
+ * Limited by the states, which are read and written once: 8 H P N bytes a session (10.5 MB for 128 heads
+ * of 80 by 128), half of that in f16.  The rest, in bf16: z, x, B, C, dt and the output, and the
+ * convolution's state twice, 0.24 MB. Against the separate operations it saves three launches and the
+ * trips of v and y through memory; v is never stored.
  *
- * A block has some heads of one group of one session: with one session one head, so that H blocks keep the card busy,
- * with many sessions more, since each block computes the B and C of its group anew.  It asks for its first rows of the
- * state before anything else, and the convolution happens while they are on their way.  The norm goes over all
- * heads of a group: the block that is the last of its group to finish (a count in memory) finds their outputs in the
- * L2 cache, and norms them.  It also writes the new state of the convolution for B and C, which until then
- * all blocks of the group read.  Which block is last changes no bit.
+ * A block has some heads of one group of one session: with one session one head, so that H blocks keep
+ * the card busy, with many sessions more, since each block computes its group's B and C anew.  It
+ * requests its first rows of the state before anything else, and computes the convolution while they
+ * arrive.  The norm spans all heads of a group: the block of a group that finishes last (a counter in
+ * memory) finds the others' outputs in the L2 cache and norms them.  It also writes the convolution's
+ * new state for B and C, which until then all blocks of the group read.  Which block is last changes no
+ * bit.
  *
- * Rounding: x, B, C and y are rounded to the activation type where the separate operations store them, sums
+ * x, B, C and y are rounded to the activation type where the separate operations store them, and sums
  * have the same order: the same bits.
  */
 #include "norm.cuh"
@@ -29,7 +30,8 @@ template <class T> struct mixer {
     unsigned *arrived; /* [sessions][groups], zero before and after */
 };
 
-/* What a block shares: B, C [N], x [part P], time steps and decays [part]; of other sizes a row of each warp [N]. */
+/* Shared memory: B, C [N], x [part P], time steps and decays [part]; for other sizes a state row of each
+ * warp [N]. */
 struct mixer_room {
     float *B, *C, *x, *dt, *decay, *rows;
     __device__ __forceinline__ mixer_room(float *at, const layer &k, int part)
@@ -39,14 +41,14 @@ struct mixer_room {
     }
 };
 
-/* x, B and C behind the convolution; the new state of x, which nobody else reads. */
+/* Convolves x, B and C; updates the convolution state of x, which no other block reads. */
 template <class T>
 __device__ __forceinline__ void convolve(const mixer<T> &m, const mixer_room &w, view<T> in, view<T> state,
                                          int group, int head)
 {
     const layer &k = m.k;
     int N = k.state, width = m.part * k.head_dim;
-    for (int i = threadIdx.x; i < 2 * N; i += SSM_THREADS) { /* B, and behind it C */
+    for (int i = threadIdx.x; i < 2 * N; i += SSM_THREADS) { /* B, then C */
         int64_t c = k.inner + (int64_t)(i < N ? group : k.groups + group) * N + i % N;
         w.B[i] = rounded<T>(conv_one(m.conv, in, state, 0, c));
     }
@@ -61,7 +63,7 @@ __device__ __forceinline__ void convolve(const mixer<T> &m, const mixer_room &w,
 __device__ __forceinline__ bool last_of(unsigned *arrived, unsigned blocks)
 {
     SHARED(unsigned, before, 1);
-    __threadfence(); /* what this thread wrote is seen by whoever sees the count */
+    __threadfence(); /* writes are visible to whoever sees the count */
     __syncthreads();
     if (threadIdx.x == 0) {
         before[0] = atomicAdd(arrived, 1u);
@@ -131,14 +133,14 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_batch(mixer<T> m, states
                   k.inner + (int64_t)(i < k.state ? group : k.groups + group) * k.state + i % k.state);
 }
 
-/* Counts of blocks, zero between launches. */
+/* Counters of finished blocks, zero between launches. */
 int counts_open(struct backend *b, int64_t groups, struct err *e)
 {
     struct cuda *c = cuda_of(b);
     size_t bytes = work_counts(groups);
     if (c->counts_room >= bytes)
         return 0;
-    CUDA(cudaFree(c->counts)); /* waits for who uses it */
+    CUDA(cudaFree(c->counts)); /* waits for its users */
     c->counts_room = 0;
     c->counts = static_cast<unsigned *>(cuda_try_memory(b, bytes, e));
     if (!c->counts)
@@ -156,7 +158,8 @@ static unsigned *counts(struct backend *b, int64_t groups)
     return cuda_of(b)->counts;
 }
 
-/* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit. */
+/* Heads of a block: as many of a group as leave four blocks for each multiprocessor, and as fit in
+ * shared memory. */
 static int heads_together(const struct cuda *c, const struct ssm_shape *s, int64_t sessions)
 {
     int per = s->heads / s->groups, best = 1;

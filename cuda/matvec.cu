@@ -1,21 +1,21 @@
-/* matvec.cu - products of few rows, which are limited by reading the weights.
+/* matvec.cu - products of few rows, limited by reading the weights.
  *
- * Each weight is read once for up to 32 rows of x, 16 bytes at a time, each lane with several loads on their way; a
- * block of eight warps has 16 rows of the weight (quant_formats.cuh).  Per weight that is 2 bytes in bf16, 1 in i8 and
- * f8, 0.5625 in i4 and f4; beside it x is read from the cache, 2 bytes for each 16 weights and row, and y is
- * written once.  The products are done by the tensor cores also of a single row: seven of eight columns are
- * then zeros, but what counts is that a warp needs one instruction for 256 weights, where multiplying in f32 would
- * take two for each (one to widen it), more than the cards can issue while the bytes arrive.
+ * Each weight is read once for up to 32 rows of x, 16 bytes at a time, with several loads of each lane
+ * in flight; a block of eight warps has 16 rows of the weight (quant_formats.cuh).  Per weight that is 2
+ * bytes in bf16, 1 in i8 and f8, 0.5625 in i4 and f4; x is read from the cache, 2 bytes for each 16
+ * weights and row, and y is written once.  Even a single row uses the tensor cores: seven of eight
+ * columns are then zeros, but a warp needs one instruction for 256 weights, where f32 multiplication
+ * would take two for each (one to convert it), more than the cards can issue while the bytes arrive.
  *
- * A row's bits are the same for any number of rows.  Between f32 numbers, for checking, there is a plain kernel: a
- * warp has one row of the weight and eight of x.
+ * A row's bits are the same for any number of rows.  f32, for checking, has a plain kernel: a warp has
+ * one row of the weight and eight of x.
  */
 #include "linear.cuh"
 #include "quant_formats.cuh"
 
-/* ---- tensor cores ----------------------------------------------------------------------------------------- */
+/* ---- tensor cores -------------------------------------------------------------------------------------- */
 
-/* y of either type: what is written once per sum need not double the kernels. */
+/* y of either type: one store per sum is not worth twice the kernels. */
 struct output {
     void *at;
     int64_t rows, cols, stride;
@@ -57,10 +57,10 @@ template <int FORMAT, int NT, bool ALIGNED> static void launch_few(struct backen
     LAUNCHED(b);
 }
 
-/* What is not aligned is slow anyway. */
-template <int FORMAT> static void choose_rows(struct backend *b, const struct product &p)
+/* Unaligned rows are slow anyway. */
+template <int FORMAT> static void launch_rows(struct backend *b, const struct product &p)
 {
-    if (!in_sixteens(p.x))
+    if (!rows_aligned16(p.x))
         launch_few<FORMAT, 1, false>(b, p);
     else if (p.y.rows <= 8)
         launch_few<FORMAT, 1, true>(b, p);
@@ -70,37 +70,38 @@ template <int FORMAT> static void choose_rows(struct backend *b, const struct pr
         launch_few<FORMAT, 4, true>(b, p);
 }
 
-static void choose_format(struct backend *b, const struct product &p)
+static void launch_format(struct backend *b, const struct product &p)
 {
     switch (p.w->format) {
     case QUANT_I8:
-        return choose_rows<QUANT_I8>(b, p);
+        return launch_rows<QUANT_I8>(b, p);
     case QUANT_I4:
-        return choose_rows<QUANT_I4>(b, p);
+        return launch_rows<QUANT_I4>(b, p);
     case QUANT_F8:
-        return choose_rows<QUANT_F8>(b, p);
+        return launch_rows<QUANT_F8>(b, p);
     case QUANT_F4:
-        return choose_rows<QUANT_F4>(b, p);
+        return launch_rows<QUANT_F4>(b, p);
     default:
-        return choose_rows<QUANT_NONE>(b, p);
+        return launch_rows<QUANT_NONE>(b, p);
     }
 }
 
-/* ---- plain -------------------------------------------------------------------------------------------------- */
+/* ---- plain --------------------------------------------------------------------------------------------- */
 
 enum { PLAIN_ROWS = 8, PLAIN_WARPS = 4 };
 
 template <class X, class Y>
-__global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float *bias, int epi, accumulate mode)
+__global__ void plain_rows(view<Y> y, view<const X> x, any_matrix w, const float *bias, int epi,
+                           accumulate mode)
 {
     int lane = threadIdx.x % WARP, rows = (int)(y.rows - (int64_t)blockIdx.y * PLAIN_ROWS);
     int64_t n = (int64_t)blockIdx.x * PLAIN_WARPS + threadIdx.x / WARP,
             first = (int64_t)blockIdx.y * PLAIN_ROWS;
     float sum[PLAIN_ROWS] = {};
     if (n >= y.cols)
-        return; /* the whole warp, and there is no barrier */
+        return; /* the whole warp; there is no barrier */
     for (int64_t k = lane; k < x.cols; k += WARP) {
-        float v = w.number_at(n, k);
+        float v = w.value_at(n, k);
 #pragma unroll
         for (int r = 0; r < PLAIN_ROWS; r++)
             if (r < rows)
@@ -122,9 +123,9 @@ template <class X, class Y> static void launch_plain(struct backend *b, const st
     LAUNCHED(b);
 }
 
-/* ---- choice -------------------------------------------------------------------------------------------------- */
+/* ---- which kernel -------------------------------------------------------------------------------------- */
 
-bool in_sixteens(struct tensor x)
+bool rows_aligned16(struct tensor x)
 {
     int64_t numbers = 16 / static_cast<int64_t>(dtype_size(x.dtype));
     return reinterpret_cast<uintptr_t>(x.data) % 16 == 0 && x.stride % numbers == 0 && x.cols % numbers == 0;
@@ -135,7 +136,7 @@ static void some_rows(struct backend *b, const struct product &p)
 {
     bool full = p.w->format == QUANT_NONE && p.w->plain.dtype == DT_F32;
     if (p.x.dtype == DT_BF16 && !full)
-        choose_format(b, p);
+        launch_format(b, p);
     else
         WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_plain<X, Y>(b, p)));
 }

@@ -1,20 +1,20 @@
-/* mma.cuh - products of small matrices by a warp, and copies into shared memory that do not wait.
+/* mma.cuh - tensor core products by a warp, and asynchronous copies into shared memory.
  *
- * One function for each instruction that C++ has no words for; on the host (tests/emu) the same is done with the
- * numbers of the 32 lanes put together.  All lanes of a warp call them together.
+ * One function for each instruction that C++ lacks; on the host (tests/emu) the same is computed from
+ * the values of all 32 lanes.  All lanes of a warp must call them together.
  *
  * Fragments are laid out as the PTX ISA says, with g = lane / 4 and t = lane % 4:
  *   A [16, 16]  a[0], a[1]: rows g and g + 8, columns 2t and 2t + 1;  a[2], a[3]: likewise, columns + 8
  *   B [16, 8]   b[0], b[1]: rows 2t and 2t + 1, and these + 8, of column g
  *   D [16, 8]   d[0], d[1]: row g, columns 2t and 2t + 1;  d[2], d[3]: row g + 8
- * The lower half of a word is the number with the lower index.
+ * The lower half of a word is the element with the lower index.
  */
 #ifndef HOLORUN_CUDA_MMA_CUH
 #define HOLORUN_CUDA_MMA_CUH
 
 #include "device.cuh"
 
-/* Two numbers rounded to bf16; a in the lower half. */
+/* Two values rounded to bf16; a in the lower half. */
 __device__ __forceinline__ unsigned pack2(float a, float b)
 {
 #ifdef CUDA_EMULATED
@@ -26,7 +26,7 @@ __device__ __forceinline__ unsigned pack2(float a, float b)
 #endif
 }
 
-/* a b + c of two numbers in bf16, rounded once. */
+/* a b + c of two bf16, rounded once. */
 __device__ __forceinline__ unsigned fma2(unsigned a, unsigned b, unsigned c)
 {
 #ifdef CUDA_EMULATED
@@ -47,8 +47,8 @@ __device__ __forceinline__ unsigned fma2(unsigned a, unsigned b, unsigned c)
 #ifdef CUDA_EMULATED
 namespace emu
 {
-/* Number i of a fragment's words. */
-inline float stochastic_round_f16(const unsigned char *words, int i)
+/* Element i of a fragment's words. */
+inline float element(const unsigned char *words, int i)
 {
     bf16 h;
     memcpy(&h, words + 2 * i, sizeof h);
@@ -57,7 +57,7 @@ inline float stochastic_round_f16(const unsigned char *words, int i)
 } // namespace emu
 #endif
 
-/* d += A B of bf16 numbers, summed in f32. */
+/* d += A B of bf16, summed in f32. */
 __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const unsigned b[2])
 {
 #ifdef CUDA_EMULATED
@@ -68,8 +68,8 @@ __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const
         for (int half = 0; half < 2; half++) {
             float term[8];
             for (int k = 0; k < 8; k++)
-                term[k] = emu::stochastic_round_f16(lanes[4 * g + k / 2], 2 * (half * 2 + i / 2) + k % 2) *
-                          emu::stochastic_round_f16(lanes[4 * (2 * t + i % 2) + k / 2], 8 + 2 * half + k % 2);
+                term[k] = emu::element(lanes[4 * g + k / 2], 2 * (half * 2 + i / 2) + k % 2) *
+                          emu::element(lanes[4 * (2 * t + i % 2) + k / 2], 8 + 2 * half + k % 2);
             d[i] = emu::tensor_sum(d[i], term);
         }
 #else
@@ -81,10 +81,10 @@ __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const
 #endif
 }
 
-/* Four matrices of 8 x 8 bf16 from shared memory: lane l names row l % 8 of matrix l / 8 (16 bytes, aligned);
- * r[m] is row g, columns 2t and 2t + 1 of matrix m; or with TURNED rows 2t and 2t + 1 of column g.  To the compiler
- * it reads memory: stores before it stay before it. */
-template <bool TURNED> __device__ __forceinline__ void load_matrices(unsigned r[4], const void *row)
+/* Four matrices of 8 x 8 bf16 from shared memory: lane l names row l % 8 of matrix l / 8 (16 bytes,
+ * aligned); r[m] is row g, columns 2t and 2t + 1 of matrix m; or with TRANSPOSED rows 2t and 2t + 1 of
+ * column g.  The "memory" clobber keeps earlier stores before it. */
+template <bool TRANSPOSED> __device__ __forceinline__ void load_matrices(unsigned r[4], const void *row)
 {
 #ifdef CUDA_EMULATED
     emu::watch_aligned(row, 16);
@@ -93,12 +93,12 @@ template <bool TURNED> __device__ __forceinline__ void load_matrices(unsigned r[
     for (int m = 0; m < 4; m++) {
         unsigned char *to = reinterpret_cast<unsigned char *>(&r[m]);
         for (int i = 0; i < 2; i++)
-            memcpy(to + 2 * i, TURNED ? lanes[8 * m + 2 * t + i] + 2 * g : lanes[8 * m + g] + 2 * (2 * t + i),
-                   2);
+            memcpy(to + 2 * i,
+                   TRANSPOSED ? lanes[8 * m + 2 * t + i] + 2 * g : lanes[8 * m + g] + 2 * (2 * t + i), 2);
     }
 #else
     unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(row));
-    if (TURNED)
+    if (TRANSPOSED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
                      : "r"(at)
@@ -111,8 +111,8 @@ template <bool TURNED> __device__ __forceinline__ void load_matrices(unsigned r[
 #endif
 }
 
-/* A matrix of 8 x 8 bf16, of which a lane has row g, columns 2t and 2t + 1, with rows and columns exchanged. */
-__device__ __forceinline__ unsigned turned(unsigned v)
+/* Transposes a matrix of 8 x 8 bf16 of which a lane has row g, columns 2t and 2t + 1. */
+__device__ __forceinline__ unsigned transposed(unsigned v)
 {
     unsigned r;
 #ifdef CUDA_EMULATED
@@ -126,7 +126,7 @@ __device__ __forceinline__ unsigned turned(unsigned v)
     return r;
 }
 
-/* Halves of two words as one, a's below. */
+/* Halves of two words as one word, a's in the lower half. */
 __device__ __forceinline__ unsigned lower_halves(unsigned a, unsigned b)
 {
     return (a & 0xffffu) | b << 16;
@@ -137,32 +137,32 @@ __device__ __forceinline__ unsigned upper_halves(unsigned a, unsigned b)
     return a >> 16 | (b & 0xffff0000u);
 }
 
-/* A [16, 16] of a row-major matrix in shared memory, `pitch` numbers from row to row. */
+/* A [16, 16] of a row-major matrix in shared memory, `pitch` elements from row to row. */
 __device__ __forceinline__ void load_a(unsigned a[4], const bf16 *at, int pitch)
 {
     int lane = threadIdx.x % WARP;
     load_matrices<false>(a, at + lane % 16 * pitch + lane / 16 * 8);
 }
 
-/* Two B side by side, b[0..1] and b[2..3], of a matrix that lies with its columns as rows: rows n..n+15 of
- * [N, K], columns k..k+15. */
+/* Two B side by side, b[0..1] and b[2..3], of a matrix stored transposed: rows n..n+15 of [N, K],
+ * columns k..k+15. */
 __device__ __forceinline__ void load_b_columns(unsigned b[4], const bf16 *at, int pitch)
 {
     int lane = threadIdx.x % WARP;
     load_matrices<false>(b, at + (lane / 16 * 8 + lane % 8) * pitch + lane / 8 % 2 * 8);
 }
 
-/* The same of a matrix [K, N] as it is: rows k..k+15, columns n..n+15. */
+/* The same of a matrix [K, N] stored as is: rows k..k+15, columns n..n+15. */
 __device__ __forceinline__ void load_b_rows(unsigned b[4], const bf16 *at, int pitch)
 {
     int lane = threadIdx.x % WARP;
     load_matrices<true>(b, at + lane % 16 * pitch + lane / 16 * 8);
 }
 
-/* ---- copies that do not wait ---------------------------------------------------------------------------- */
+/* ---- asynchronous copies ------------------------------------------------------------------------------- */
 
-/* 16 bytes into shared memory, both addresses multiples of 16; zeros where `wanted` is false (`from` must be an
- * address all the same).  They are there for this thread after copies_wait, for others after a barrier. */
+/* Copies 16 bytes into shared memory, both addresses 16-byte aligned; zeros where `wanted` is false
+ * (`from` must still be valid).  Visible to this thread after copies_wait, to others after a barrier. */
 __device__ __forceinline__ void copy16(void *to, const void *from, bool wanted)
 {
 #ifdef CUDA_EMULATED
@@ -185,7 +185,7 @@ __device__ __forceinline__ void copies_end()
 #endif
 }
 
-/* Waits until at most so many groups, the latest, are under way. */
+/* Waits until at most GROUPS groups, the latest, are in flight. */
 template <int GROUPS> __device__ __forceinline__ void copies_wait()
 {
 #ifdef CUDA_EMULATED

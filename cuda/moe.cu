@@ -1,19 +1,19 @@
-/* moe.cu - a mixture of experts: the router, and products with the matrices of those that were chosen.
+/* moe.cu - a mixture of experts: the router, and products with the matrices of the chosen experts.
  *
- * A choice is a pair of a row and one of its experts.  Choices are sorted by expert, rows rising within one, so that the
- * weights of an expert are read once for up to 16 of its rows; a block has 16 rows of the matrix of one expert, which
- * for further rows comes from the cache.  Inner numbers lie in the order of the choices, and so do the results
- * in f32; at last each row gathers its own in the order of j.  A row's sums are those of matvec.cu, whatever
- * other rows there are: its bits do not depend on them.
+ * A choice is a pair of a row and one of its experts.  Choices are sorted by expert, rows ascending
+ * within one, so that an expert's weights are read once for up to 16 of its rows; a block has 16 rows of
+ * one expert's matrix, which come from the cache for further rows.  Inner activations are in the order
+ * of the choices, and so are the f32 results; at last each row gathers its own in the order of j.  A
+ * row's sums are those of matvec.cu, whatever other rows there are: its bits do not depend on them.
  *
- *   sort     a warp for each expert goes over all ids: how many are smaller says where its own begin
- *   up       x of a choice -> inner (squares), by expert
+ *   sort     a warp for each expert scans all ids: the count of smaller ones tells where its own begin
+ *   up       x of a choice -> inner (squared), by expert
  *   down     inner -> results, by expert
  *   gather   y = sum of a row's results times its weights
  *
- * With few choices a block of up and down is found by a choice that is the first of its expert, with many by expert: so
- * a single row starts k, not E times as many blocks as one matrix.  Rows are taken in parts whose results fit in
- * the working memory that is theirs (ops/work.h).
+ * With few choices a block of up and down is assigned to a choice that is the first of its expert, with
+ * many to an expert: a single row starts k, not E times as many blocks as one matrix.  Rows run in parts
+ * whose results fit in the working memory (ops/work.h).
  */
 #include "linear.cuh"
 #include "quant_formats.cuh"
@@ -22,11 +22,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- router ------------------------------------------------------------------------------------------------ */
+/* ---- router -------------------------------------------------------------------------------------------- */
 
 enum { MOST_EACH = 32, MOST_EXPERTS = MOST_EACH * WARP }; /* experts of a lane: lane, lane + 32, ... */
 
-/* The largest over the warp, among equals the one with the smallest index; all lanes get it. */
+/* The largest over the warp, the smallest index among equals; all lanes get it. */
 struct best {
     float value;
     int index;
@@ -43,7 +43,7 @@ __device__ __forceinline__ best warp_best(best b)
     return b;
 }
 
-/* Of a list in shared memory from `first` on, without index `but`. */
+/* Over v[first, first + n) in shared memory, without index `but`. */
 __device__ __forceinline__ best best_of(const float *v, int first, int n, int but)
 {
     best b = {-INFINITY, 0x7fffffff};
@@ -53,7 +53,7 @@ __device__ __forceinline__ best best_of(const float *v, int first, int n, int bu
     return warp_best(b);
 }
 
-/* Leaves the groups with the largest sums of their two best; the choice of all others becomes -inf. */
+/* Keeps the groups with the largest sums of their two best scores; the others become -inf. */
 __device__ void drop_groups(float *choice, float *sums, const route_shape &s)
 {
     int size = s.experts / s.groups, lane = threadIdx.x;
@@ -77,7 +77,7 @@ __device__ void drop_groups(float *choice, float *sums, const route_shape &s)
     __syncwarp();
 }
 
-/* A warp, the whole block, has one row. */
+/* One row; the block is one warp. */
 __global__ void route(view<int32_t> ids, view<float> weights, view<const float> logits, const float *bias,
                       route_shape s)
 {
@@ -89,7 +89,7 @@ __global__ void route(view<int32_t> ids, view<float> weights, view<const float> 
         score[e] = 1.0f / (1.0f + expf(-from[e]));
         choice[e] = score[e] + bias[e];
         if (choice[e] != choice[e])
-            choice[e] = -1e30f; /* a choice is always of different experts */
+            choice[e] = -1e30f; /* so that the chosen experts differ */
     }
     __syncwarp();
     if (s.groups > 1)
@@ -105,7 +105,7 @@ __global__ void route(view<int32_t> ids, view<float> weights, view<const float> 
         __syncwarp();
     }
     int32_t *id = ids.row(blockIdx.x);
-    for (int i = 0; i * WARP < s.experts; i++) { /* rising */
+    for (int i = 0; i * WARP < s.experts; i++) { /* ascending */
         unsigned here = __ballot_sync(ALL_LANES, (int)(mine >> i & 1));
         if (mine >> i & 1)
             id[found + __popc(here & ((1u << lane) - 1))] = i * WARP + lane;
@@ -131,17 +131,17 @@ static void cuda_route(struct backend *b, struct tensor ids, struct tensor weigh
     LAUNCHED(b);
 }
 
-/* ---- order of the choices ------------------------------------------------------------------------------------ */
+/* ---- order of the choices ------------------------------------------------------------------------------ */
 
 struct choices {
     int32_t *begin;  /* [E + 1] */
-    int32_t *expert; /* of place p in the order */
-    int32_t *row;    /* likewise: its row of x */
-    int32_t *place;  /* of choice t * k + j */
+    int32_t *expert; /* expert of place p in the order */
+    int32_t *row;    /* its row of x */
+    int32_t *place;  /* place of choice t * k + j */
     int count, experts;
 };
 
-/* A warp, the whole block, has one expert. */
+/* One expert; the block is one warp. */
 __global__ void sort_choices(choices c, view<const int32_t> ids)
 {
     int e = blockIdx.x, lane = threadIdx.x, k = (int)ids.cols, smaller = 0, at;
@@ -169,7 +169,7 @@ __global__ void sort_choices(choices c, view<const int32_t> ids)
     }
 }
 
-/* Which expert a block of the second direction of the grid has, or -1. */
+/* The expert of a block by its grid row, or -1. */
 __device__ __forceinline__ int expert_of(const choices &c)
 {
     int i = blockIdx.y;
@@ -178,15 +178,15 @@ __device__ __forceinline__ int expert_of(const choices &c)
     return c.begin[c.expert[i]] == i ? c.expert[i] : -1;
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------- */
+/* ---- products ------------------------------------------------------------------------------------------ */
 
-struct pointers { /* of the matrix of an expert */
+struct pointers { /* of an expert's matrix */
     const void *at;
     const float *scales;
 };
 
-/* out[p] = W_e x of every choice p of the block's expert, x's row being that of the choice or, with `rows` NULL, p;
- * squared and in bf16, or as it is in f32. */
+/* out[p] = W_e x of every choice p of the block's expert; x's row is that of the choice or, with `rows`
+ * NULL, p. Squared and in bf16, or plain in f32. */
 template <int FORMAT, int NT, bool ALIGNED>
 __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const bf16> x, const int32_t *rows,
                                                            choices c, matrix<FORMAT> w, const pointers *table,
@@ -223,21 +223,21 @@ __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const
     }
 }
 
-/* The same between numbers of any type, for checking: a warp has one number. */
+/* The same for any types, for checking: a warp has one element. */
 template <class X>
 __global__ void expert_plain(void *out, view<const X> x, const int32_t *rows, choices c, any_matrix w,
                              const pointers *table, bool square)
 {
     int64_t n = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, p = blockIdx.y;
     if (n >= w.rows)
-        return; /* the whole warp, and there is no barrier */
+        return; /* the whole warp; there is no barrier */
     for (; p < c.count; p += gridDim.y) {
         w.at = table[c.expert[p]].at;
         w.scales = table[c.expert[p]].scales;
         const X *from = x.row(rows ? rows[p] : p);
         float sum = 0;
         for (int64_t k = threadIdx.x % WARP; k < x.cols; k += WARP)
-            sum += number(from[k]) * w.number_at(n, k);
+            sum += number(from[k]) * w.value_at(n, k);
         sum = warp_sum(sum) * w.scale(n);
         if (threadIdx.x % WARP == 0 && square)
             finish_sum(static_cast<X *>(out) + p * w.rows + n, sum, EPI_RELU2, SET);
@@ -259,10 +259,10 @@ __global__ void gather(view<Y> y, view<const float> weights, const float *result
     }
 }
 
-/* ---- tables on the device -------------------------------------------------------------------------------------- */
+/* ---- tables on the device ------------------------------------------------------------------------------ */
 
-/* Pointers of the experts of a layer, kept from call to call: looked for by the list on the host, and used as long
- * as the list's contents are the same. */
+/* Pointers to the experts of a layer, cached by the address of the host's list while its contents stay
+ * the same. */
 struct table {
     struct weight *const *list;
     int count;
@@ -326,13 +326,13 @@ static const pointers *pointers_of(struct backend *b, struct weight *const *list
     return t->device;
 }
 
-/* ---- experts ---------------------------------------------------------------------------------------------------- */
+/* ---- experts ------------------------------------------------------------------------------------------- */
 
 struct expert_product { /* up or down */
     void *out;
     struct tensor x;
     const int32_t *rows;
-    const struct weight *w; /* one like all */
+    const struct weight *w; /* any one: all have its shape */
     const pointers *table;
     bool square;
 };
@@ -347,9 +347,9 @@ static void launch_experts(struct backend *b, const expert_product &s, const cho
     LAUNCHED(b);
 }
 
-template <int FORMAT> static void choose_width(struct backend *b, const expert_product &s, const choices &c)
+template <int FORMAT> static void launch_width(struct backend *b, const expert_product &s, const choices &c)
 {
-    if (!in_sixteens(s.x))
+    if (!rows_aligned16(s.x))
         launch_experts<FORMAT, 1, false>(b, s, c);
     else if (c.count < 4 * c.experts)
         launch_experts<FORMAT, 1, true>(b, s, c);
@@ -374,19 +374,19 @@ static void run_product(struct backend *b, const expert_product &s, const choice
     }
     switch (s.w->format) {
     case QUANT_I8:
-        return choose_width<QUANT_I8>(b, s, c);
+        return launch_width<QUANT_I8>(b, s, c);
     case QUANT_I4:
-        return choose_width<QUANT_I4>(b, s, c);
+        return launch_width<QUANT_I4>(b, s, c);
     case QUANT_F8:
-        return choose_width<QUANT_F8>(b, s, c);
+        return launch_width<QUANT_F8>(b, s, c);
     case QUANT_F4:
-        return choose_width<QUANT_F4>(b, s, c);
+        return launch_width<QUANT_F4>(b, s, c);
     default:
-        return choose_width<QUANT_NONE>(b, s, c);
+        return launch_width<QUANT_NONE>(b, s, c);
     }
 }
 
-/* Rows few enough for the scratch memory. */
+/* Rows whose results fit in the working memory. */
 static void some_rows(struct backend *b, struct tensor y, struct tensor x, struct tensor ids,
                       struct tensor weights, const struct experts *e)
 {

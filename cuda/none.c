@@ -1,4 +1,4 @@
-/* none.c - what a program says that was built without CUDA. */
+/* none.c - the GPU interface of a program built without CUDA: every function reports that. */
 #include "src/ops/cuda.h"
 
 int cuda_devices(struct gpu *out, int max, struct err *e)

@@ -1,16 +1,17 @@
-/* preprocess.cu - a screenshot becomes the patches of its tiles on the card.
+/* preprocess.cu - a screenshot to the patches of its tiles, on the card.
  *
- * What goes there is the image in bytes (6 MB for 1920 x 1080) and the taps of both filters; the host would make 40 MB of
- * patches of it.  The numbers are those of model/preprocess.c to the bit: the same products and sums in the same
- * order, none of them fused.
+ * The upload is the image's bytes (6 MB for 1920 x 1080) and both filters' taps; patches made by the
+ * host would be 40 MB. Results equal model/preprocess.c bit for bit: the same products and sums in the
+ * same order, none fused.
  *
  *   across   a thread makes one pixel of a row of the new width: bytes in, three planes [h][width] of f32 out
- *   down     a thread makes one pixel of the new height, normalises it and puts it into its patch
- *   digest   each tile's patches once more, for the cache: sums of mixed numbers, in any order the same
+ *   down     a thread makes one pixel of the new height, normalises it and stores it into its patch
+ *   digest   each tile's patches once more, for the cache: sums of mixed values, the same in any order
  *
- * Neighbours in a warp are neighbours in a row, so that they share what they read and write in runs (of a patch in
- * down, 16 numbers).  Memory is the limit: with w x h pixels in and W x H out about 3 (w h + 8 W h + 12 W H) bytes, the
- * taps' overlapping reads come from the cache; against the vision tower behind it this is little.
+ * Neighbours in a warp are neighbours in a row, so they share reads and write runs (in down 16 values of
+ * a patch). Memory is the limit: with w x h pixels in and W x H out about 3 (w h + 8 W h + 12 W H)
+ * bytes; the taps' overlapping reads come from the cache.  The vision tower that follows takes far
+ * longer.
  */
 #include "host.cuh"
 
@@ -18,7 +19,7 @@
 
 enum { THREADS = 256, DIGEST_BLOCKS = 64 };
 
-typedef unsigned long long word; /* as atomics want it */
+typedef unsigned long long word; /* the type atomics take */
 
 struct line { /* struct resize_taps on the card */
     int out, most;
@@ -32,7 +33,7 @@ struct patching {
     float mean[3], scale[3];
 };
 
-/* ---- kernels ------------------------------------------------------------------------------------------------ */
+/* ---- kernels ------------------------------------------------------------------------------------------- */
 
 /* sum + weight * v, rounded twice as on the host. */
 __device__ __forceinline__ float add_product(float sum, float weight, float v)
@@ -40,7 +41,7 @@ __device__ __forceinline__ float add_product(float sum, float weight, float v)
     return __fadd_rn(sum, __fmul_rn(weight, v));
 }
 
-/* To the bytes Pillow would keep, as fractions of 255. */
+/* Rounds to Pillow's 8-bit values, as fractions of 255. */
 __device__ __forceinline__ float round_to_byte(float v)
 {
     v = floorf(__fadd_rn(__fmul_rn(v, 255.0f), 0.5f));
@@ -87,7 +88,7 @@ __global__ void down(view<float> patches, const float *wide, patching c, line t,
     }
 }
 
-/* A word of which every bit depends on every bit of z (Steele, Lea, Flood: SplitMix64). */
+/* Mixes: every output bit depends on every bit of z (Steele, Lea, Flood: SplitMix64). */
 __device__ __forceinline__ word mixed(word z)
 {
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -95,7 +96,7 @@ __device__ __forceinline__ word mixed(word z)
     return z ^ z >> 31;
 }
 
-/* out[2 tile + k] += sum over all numbers of a tile of a word that depends on its bits and its place. */
+/* out[2 tile + k] += sum over a tile's values of a word that depends on bits and position. */
 __global__ void digest(word *out, view<float> patches, int64_t rows_each)
 {
     const int64_t n = rows_each * patches.cols, first = blockIdx.y * rows_each;
@@ -116,34 +117,34 @@ __global__ void digest(word *out, view<float> patches, int64_t rows_each)
     }
 }
 
-/* ---- the operation --------------------------------------------------------------------------------------------- */
+/* ---- the operation ------------------------------------------------------------------------------------- */
 
 static size_t padded(size_t bytes)
 {
     return (bytes + 255) / 256 * 256;
 }
 
-/* Working memory handed out piece by piece. */
-struct pieces {
+/* Working memory, handed out block by block. */
+struct arena {
     char *at;
     cudaStream_t stream;
 };
 
-static void *take(struct pieces *p, size_t bytes)
+static void *take(struct arena *p, size_t bytes)
 {
-    void *piece = p->at;
+    void *block = p->at;
     p->at += padded(bytes);
-    return piece;
+    return block;
 }
 
-static void *take_copy(struct pieces *p, const void *host, size_t bytes)
+static void *take_copy(struct arena *p, const void *host, size_t bytes)
 {
-    void *piece = take(p, bytes);
-    CUDA(cudaMemcpyAsync(piece, host, bytes, cudaMemcpyHostToDevice, p->stream));
-    return piece;
+    void *block = take(p, bytes);
+    CUDA(cudaMemcpyAsync(block, host, bytes, cudaMemcpyHostToDevice, p->stream));
+    return block;
 }
 
-static line line_on_card(struct pieces *p, const struct resize_taps *t)
+static line line_on_card(struct arena *p, const struct resize_taps *t)
 {
     size_t n = static_cast<size_t>(t->out);
     line l = {t->out, t->most, nullptr, nullptr, nullptr};
@@ -167,15 +168,15 @@ static size_t wide_bytes(const struct picture *p, int size)
     return 3 * sizeof(float) * static_cast<size_t>(p->h) * static_cast<size_t>(p->size[size].across.out);
 }
 
-/* Tiles of one size, in the first rows of `patches`; returns how many rows those are. */
+/* Makes the tiles of one size in the first rows of `patches`; returns how many rows. */
 static int64_t patches_of_size(struct backend *b, struct tensor patches, const struct picture *p, int size,
-                               const uint8_t *rgb, struct pieces pieces)
+                               const uint8_t *rgb, struct arena arena)
 {
     struct cuda *c = cuda_of(b);
     const patching cut = patching_of(p);
-    const line wide = line_on_card(&pieces, &p->size[size].across),
-               high = line_on_card(&pieces, &p->size[size].down);
-    float *middle = static_cast<float *>(take(&pieces, wide_bytes(p, size)));
+    const line wide = line_on_card(&arena, &p->size[size].across),
+               high = line_on_card(&arena, &p->size[size].down);
+    float *middle = static_cast<float *>(take(&arena, wide_bytes(p, size)));
     LAUNCH(across, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(p->h)), THREADS, 0, c, middle,
            rgb, cut, wide);
     LAUNCH(down, dim3(blocks_for(wide.out, THREADS), static_cast<unsigned>(high.out)), THREADS, 0, c,
@@ -192,16 +193,16 @@ static int cuda_make_patches(struct backend *b, struct tensor patches, uint64_t 
     const unsigned tiles = static_cast<unsigned>(patches.rows / each);
     const size_t digests = tiles * sizeof *out;
     const size_t pixels = 3 * static_cast<size_t>(p->w) * static_cast<size_t>(p->h);
-    struct pieces pieces = {
+    struct arena arena = {
         static_cast<char *>(cuda_try_scratch(b, work_picture(p, static_cast<int>(tiles)), e)), c->stream};
-    if (!pieces.at)
+    if (!arena.at)
         return -1;
-    word *sums = static_cast<word *>(take(&pieces, digests));
-    const uint8_t *rgb = static_cast<const uint8_t *>(take_copy(&pieces, p->rgb, pixels));
+    word *sums = static_cast<word *>(take(&arena, digests));
+    const uint8_t *rgb = static_cast<const uint8_t *>(take_copy(&arena, p->rgb, pixels));
     CUDA(cudaMemsetAsync(sums, 0, digests, c->stream));
     int64_t done = 0;
     for (int i = 0; i < p->sizes; i++)
-        done += patches_of_size(b, tensor_rows(patches, done, patches.rows - done), p, i, rgb, pieces);
+        done += patches_of_size(b, tensor_rows(patches, done, patches.rows - done), p, i, rgb, arena);
     if (done != patches.rows || patches.dtype != DT_F32 || patches.cols != 3 * p->patch * p->patch)
         bug("%lld patches of a picture that has %lld", (long long)patches.rows, (long long)done);
     LAUNCH(digest, dim3(DIGEST_BLOCKS, tiles), THREADS, 0, c, sums, view_of<float>(patches), each);

@@ -1,29 +1,29 @@
-/* quant_formats.cuh - weights as the matrix products read them: rows of bf16, and matrices of small numbers.
+/* quant_formats.cuh - weights as the matrix products read them: rows of bf16, and quantized matrices.
  *
- * A warp multiplies 16 rows of a weight with up to 8 columns of x^T by mma.m16n8k16.  The order in which the
- * instruction takes the k of a product is free as long as both sides agree, so it is chosen for loads: a lane
- * takes 16 bytes of row g = lane / 4 and 16 bytes of row g + 8, which are all the A fragments it needs for
- * two, four or eight instructions, and of x the same k of column g.  Nothing is exchanged between lanes.
+ * A warp multiplies 16 rows of a weight with up to 8 columns of x^T by mma.m16n8k16.  The order of k in
+ * a product is free as long as both sides agree, so it is chosen for loads: a lane takes 16 bytes of row
+ * g = lane / 4 and 16 bytes of row g + 8, which are all the A fragments it needs for two, four or eight
+ * instructions, and of x the same k of column g. Lanes exchange nothing.
  *
- *   form    k of a block   k of lane t = lane % 4 in it
+ *   format  k of a block   k of lane t = lane % 4 in it
  *   bf16    32             8 t + (0..7)
  *   i8, f8  64             16 t + (0..15)
  *   i4      128            32 j + 8 t + (0..7) for each of four groups j
  *   f4      128            16 j + 4 t + (0..3) for each of eight groups j
  *
- * bf16 weights lie row after row, as cuBLAS wants them; a block is 64 bytes of each of 16 rows.  Small numbers lie
- * as they are read: tiles of 16 rows; of a tile the blocks by k; of a block 512 bytes of rows 0..7 (16 for each lane)
- * and 512 of rows 8..15; with groups then 16 bytes for each g, the scales of row g and of row g + 8
- * (i4: bf16, f4: e4m3 as in the file).  The scales of the rows, f32, come after all tiles.  What is missing up
- * to whole tiles and blocks is zero.
+ * bf16 weights are row-major, as cuBLAS wants them; a block is 64 bytes of each of 16 rows.  Quantized
+ * weights are stored as they are read: tiles of 16 rows; of a tile the blocks by k; of a block 512 bytes
+ * of rows 0..7 (16 for each lane) and 512 of rows 8..15; with groups then 16 bytes for each g, the
+ * scales of row g and of row g + 8 (i4: bf16, f4: e4m3 as in the file).  The f32 row scales come after
+ * all tiles.  Padding up to whole tiles and blocks is zero.
  *
- * Codes become bf16 by putting their bits where bf16 has its own: an e4m3 or e2m1 number is then off by a power of
- * two, an integer stands in the fraction of 128 or more; one fused multiply-add of two numbers repairs it.  In
- * a word, codes that belong into one register lie 16 bits apart: that costs no instruction to arrange.  (The codes
- * of NaN in e4m3, which no matrix of weights holds, read as 480.)
+ * Codes become bf16 by moving their bits to bf16's positions: an e4m3 or e2m1 value is then off by a
+ * power of two, an integer is in the fraction of 128 or more; one fused multiply-add of two values
+ * corrects it.  In a word, codes that belong into one register are 16 bits apart, which costs no
+ * instruction.  (The NaN codes of e4m3, which no weight matrix has, read as 480.)
  */
-#ifndef HOLORUN_CUDA_FORMS_CUH
-#define HOLORUN_CUDA_FORMS_CUH
+#ifndef HOLORUN_CUDA_QUANT_FORMATS_CUH
+#define HOLORUN_CUDA_QUANT_FORMATS_CUH
 
 #include "host.cuh"
 #include "mma.cuh"
@@ -46,7 +46,8 @@ __host__ __device__ constexpr int format_bytes(int format)
     return BLOCK_CODES + (is_packed4(format) ? BLOCK_SCALES : 0);
 }
 
-/* Where a code is in its block (in nibbles where two share a byte), and the scale of its group (in bytes). */
+/* Position of a code in its block (in nibbles where two share a byte), and of its group's scale (in
+ * bytes). */
 struct code_place {
     int code, scale;
 };
@@ -68,22 +69,22 @@ __host__ __device__ __forceinline__ code_place place_of(int format, int row, int
     return code_place{half * 512 + (4 * g + t) * 16 + k % 16 / 4 * 4 + i % 2 * 2 + i / 2, 0};
 }
 
-/* ---- codes to numbers ----------------------------------------------------------------------------------- */
+/* ---- codes to bf16 ------------------------------------------------------------------------------------- */
 
-/* Two codes, 16 bits apart in the low bits of p, as two bf16 numbers. */
+/* Two codes, 16 bits apart in the low bits of p, as two bf16. */
 template <int FORMAT> __device__ __forceinline__ unsigned pair_of(unsigned p)
 {
     const unsigned one = 0x3f803f80u, nothing = 0x80008000u;
-    if (FORMAT == QUANT_I8) /* 128 + the low seven bits, less 128 or, of a negative number, 256 */
+    if (FORMAT == QUANT_I8) /* 128 + the low seven bits, minus 128 or, if negative, 256 */
         return fma2((p & 0x007f007fu) | 0x43004300u, one, (p & 0x00800080u) | 0xc300c300u);
     if (FORMAT == QUANT_F8)
         return fma2((p & 0x007f007fu) << 4 | (p & 0x00800080u) << 8, 0x7b807b80u, nothing);
-    if (FORMAT == QUANT_I4) /* 136 + code, less 136 */
+    if (FORMAT == QUANT_I4) /* 136 + code, minus 136 */
         return fma2(((p & 0x000f000fu) ^ 0x00080008u) | 0x43004300u, one, 0xc308c308u);
     return fma2((p & 0x00070007u) << 6 | (p & 0x00080008u) << 12, 0x7e807e80u, nothing);
 }
 
-/* Pair i of a word: two of codes of 8 bits, four of 4 bits. */
+/* Pair i of a word: two for 8-bit codes, four for 4-bit codes. */
 template <int FORMAT> __device__ __forceinline__ unsigned pair_at(unsigned word, int i)
 {
     return pair_of<FORMAT>(word >> (is_packed4(FORMAT) ? 4 : 8) * i);
@@ -99,7 +100,7 @@ __device__ __forceinline__ unsigned word_of(const uint4 &v, int i)
     return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
 }
 
-/* Of the scales of a block: that of group j of row g, or with half = 1 of row g + 8. */
+/* The scale of group j of row g, or with half = 1 of row g + 8. */
 template <int FORMAT> __device__ __forceinline__ float scale_at(const uint4 &scales, int half, int j)
 {
     if (FORMAT == QUANT_I4)
@@ -109,8 +110,7 @@ template <int FORMAT> __device__ __forceinline__ float scale_at(const uint4 &sca
 
 /* ---- x ------------------------------------------------------------------------------------------------- */
 
-/* Column g of each of NT tiles of x^T, as a lane has it; NULL: zeros.  ALIGNED: rows are multiples of 16 bytes
- * apart and long. */
+/* Column g of each of NT tiles of x^T; NULL: zeros.  ALIGNED: rows and strides are multiples of 16 bytes. */
 template <int NT, bool ALIGNED> struct columns {
     const bf16 *row[NT];
     int64_t cols;
@@ -138,9 +138,9 @@ template <int NT, bool ALIGNED> struct columns {
     }
 };
 
-/* ---- weights --------------------------------------------------------------------------------------------- */
+/* ---- weights ------------------------------------------------------------------------------------------- */
 
-/* 16 bytes that are read once: they need not stay in the cache beside x. */
+/* 16 bytes that are read once and should not evict x from the cache. */
 __device__ __forceinline__ uint4 passing16(const void *at)
 {
 #ifdef CUDA_EMULATED
@@ -154,8 +154,8 @@ __device__ __forceinline__ uint4 passing16(const void *at)
 #endif
 }
 
-/* What a lane has of a block. */
-struct held {
+/* The part of a block in a lane's registers. */
+struct block_registers {
     uint4 low, high; /* rows g and g + 8 */
     uint4 scales;
 };
@@ -167,17 +167,17 @@ __device__ __forceinline__ void multiply_words(float d[4], unsigned l0, unsigned
     mma_16816(d, a, b);
 }
 
-/* A weight of any form; at: [N, K] of bf16 with rows of `stride` numbers, a multiple of 8, or tiles. */
+/* A weight of any format; at: [N, K] of bf16 with rows of `stride` elements, a multiple of 8, or tiles. */
 template <int FORMAT> struct matrix {
     enum { SPAN = format_span(FORMAT) };
     const void *at;
     int64_t rows, cols, stride;
-    const float *scales; /* of the rows; NULL: 1 */
+    const float *scales; /* row scales; NULL: 1 */
 
-    __device__ __forceinline__ held read(int64_t tile, int64_t block) const
+    __device__ __forceinline__ block_registers read(int64_t tile, int64_t block) const
     {
         int lane = threadIdx.x % WARP;
-        held h = {};
+        block_registers h = {};
         if (FORMAT == QUANT_NONE) {
             int64_t k = block * SPAN + lane % 4 * 8, r = tile * TILE + lane / 4;
             const bf16 *from = static_cast<const bf16 *>(at) + k;
@@ -196,8 +196,8 @@ template <int FORMAT> struct matrix {
     }
 
     template <int NT, bool ALIGNED>
-    __device__ __forceinline__ void multiply(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
-                                             int64_t block) const;
+    __device__ __forceinline__ void multiply(float d[NT][4], const block_registers &h,
+                                             const columns<NT, ALIGNED> &x, int64_t block) const;
 
     __device__ __forceinline__ float scale(int64_t row) const
     {
@@ -206,8 +206,8 @@ template <int FORMAT> struct matrix {
 };
 
 template <int NT, bool ALIGNED>
-__device__ __forceinline__ void multiply_rows(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
-                                              int64_t block)
+__device__ __forceinline__ void multiply_rows(float d[NT][4], const block_registers &h,
+                                              const columns<NT, ALIGNED> &x, int64_t block)
 {
     int64_t k = block * 32 + threadIdx.x % 4 * 8;
 #pragma unroll
@@ -219,8 +219,8 @@ __device__ __forceinline__ void multiply_rows(float d[NT][4], const held &h, con
 }
 
 template <int FORMAT, int NT, bool ALIGNED>
-__device__ __forceinline__ void multiply_wide(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
-                                              int64_t block)
+__device__ __forceinline__ void multiply_wide(float d[NT][4], const block_registers &h,
+                                              const columns<NT, ALIGNED> &x, int64_t block)
 {
     int64_t k = block * 64 + threadIdx.x % 4 * 16;
 #pragma unroll
@@ -240,10 +240,10 @@ __device__ __forceinline__ void multiply_wide(float d[NT][4], const held &h, con
     }
 }
 
-/* A group's sum is scaled when it is whole: one instruction of e2m1, two of four bits. */
+/* A group's sum is scaled when complete: one instruction for e2m1, two for i4. */
 template <int FORMAT, int NT, bool ALIGNED>
-__device__ __forceinline__ void multiply_packed4(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
-                                                 int64_t block)
+__device__ __forceinline__ void multiply_packed4(float d[NT][4], const block_registers &h,
+                                                 const columns<NT, ALIGNED> &x, int64_t block)
 {
     const int groups = FORMAT == QUANT_I4 ? 1 : 2; /* of a word */
 #pragma unroll
@@ -278,7 +278,7 @@ __device__ __forceinline__ void multiply_packed4(float d[NT][4], const held &h, 
 
 template <int FORMAT>
 template <int NT, bool ALIGNED>
-__device__ __forceinline__ void matrix<FORMAT>::multiply(float d[NT][4], const held &h,
+__device__ __forceinline__ void matrix<FORMAT>::multiply(float d[NT][4], const block_registers &h,
                                                          const columns<NT, ALIGNED> &x, int64_t block) const
 {
     if constexpr (FORMAT == QUANT_NONE)
@@ -289,17 +289,17 @@ __device__ __forceinline__ void matrix<FORMAT>::multiply(float d[NT][4], const h
         multiply_wide<FORMAT, NT, ALIGNED>(d, h, x, block);
 }
 
-/* ---- 16 rows of a product --------------------------------------------------------------------------------- */
+/* ---- 16 rows of a product ------------------------------------------------------------------------------ */
 
 enum { WARPS = 8, SUM_THREADS = WARPS * WARP };
 
-/* Some blocks of k of a warp, all read before the first is used; with WHOLE all of them are there, and nothing
- * stands between the loads. */
+/* Some blocks of k of a warp, all loaded before the first is used; WHOLE: all exist, so no branch
+ * separates the loads. */
 template <bool WHOLE, int DEPTH, int NT, bool ALIGNED, int FORMAT>
 __device__ __forceinline__ void sum_blocks(float d[NT][4], const matrix<FORMAT> &w, int64_t tile,
                                            int64_t first, int64_t blocks, const columns<NT, ALIGNED> &x)
 {
-    held h[DEPTH];
+    block_registers h[DEPTH];
 #pragma unroll
     for (int i = 0; i < DEPTH; i++)
         if (WHOLE || first + i * WARPS < blocks)
@@ -310,9 +310,9 @@ __device__ __forceinline__ void sum_blocks(float d[NT][4], const matrix<FORMAT> 
             w.template multiply<NT, ALIGNED>(d, h[i], x, first + i * WARPS);
 }
 
-/* Sums of 16 rows of a weight with 8 NT columns, into sums [WARPS][8 NT][16].  The warps of the block share the
- * blocks of k; how, does not depend on the number of columns, so a column's sum has the same bits among
- * any others.  Each lane has DEPTH x 32 bytes on their way from memory before it uses the first. */
+/* Sums of 16 rows of a weight with 8 NT columns, into sums [WARPS][8 NT][16].  The block's warps share
+ * the blocks of k in a way that does not depend on the number of columns, so a column's sum has the same
+ * bits in any company. Each lane has DEPTH x 32 bytes in flight before it uses the first. */
 template <int DEPTH, int NT, bool ALIGNED, int FORMAT>
 __device__ __forceinline__ void sum_tile(float *sums, const matrix<FORMAT> &w, int64_t tile,
                                          const columns<NT, ALIGNED> &x)
@@ -342,7 +342,7 @@ template <int NT> __device__ __forceinline__ float sum_of_warps(const float *sum
     return v;
 }
 
-/* What becomes of a sum (see ops.h), y's number being there already where it is added to. */
+/* Epilogue and store of a sum (see ops.h). */
 template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int epi, accumulate mode)
 {
     if (epi == EPI_RELU2) {
@@ -354,9 +354,9 @@ template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int
     store(y, mode == ADD ? number(*y) + rounded<Y>(v) : v);
 }
 
-/* ---- one number --------------------------------------------------------------------------------------------- */
+/* ---- one element --------------------------------------------------------------------------------------- */
 
-/* A weight of whatever form, for kernels that need not be fast. */
+/* A weight of any format, for kernels that need not be fast. */
 struct any_matrix {
     int format;
     bool full; /* f32 */
@@ -364,8 +364,8 @@ struct any_matrix {
     int64_t rows, cols, stride;
     const float *scales;
 
-    /* without the scale of the row */
-    __device__ float number_at(int64_t n, int64_t k) const
+    /* without the row's scale */
+    __device__ float value_at(int64_t n, int64_t k) const
     {
         if (format == QUANT_NONE)
             return full ? static_cast<const float *>(at)[n * stride + k]
@@ -390,7 +390,6 @@ struct any_matrix {
     }
 };
 
-/* Of a weight. */
 template <int FORMAT> static inline matrix<FORMAT> matrix_of(const struct weight *w)
 {
     const void *at = FORMAT == QUANT_NONE ? w->plain.data : w->bytes;

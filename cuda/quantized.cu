@@ -1,15 +1,15 @@
-/* quantized.cu - matrices of small numbers: their bytes made on the host, put onto the device, and widened there.
+/* quantized.cu - quantized matrices: packed on the host, uploaded, and dequantized on the device.
  *
- * The order of the bytes is that of quant_formats.cuh; a file can keep it, since it is the same for all cards.  For
- * products of many rows a part of a matrix is widened to bf16, which is then multiplied as any other:
+ * The byte order is that of quant_formats.cuh; a file can keep it, since it is the same for all cards.
+ * For products of many rows a part of a matrix is dequantized to bf16 and multiplied like any other:
  *
- *   i8, f8   the codes: exact.  One scale for all, as published matrices of f8 have it, is a factor of the product;
- *            the scales of rows are multiplied with sums in f32.
- *   f4       code times scale of the group: 2 and 4 significant bits make at most 6, exact in bf16's 8
- *   i4       code times scale has up to 11 significant bits: as two matrices, what bf16 keeps of it and what it
- *            does not; the sum of both is exact.
+ *   i8, f8   the codes: exact.  A single scale, as in published f8 matrices, is a factor of the product; row
+ *            scales are multiplied with the f32 sums.
+ *   f4       code times group scale: 2 and 4 significant bits make at most 6, exact in bf16's 8
+ *   i4       code times group scale has up to 11 significant bits: two matrices, what bf16 keeps of it and
+ *            the rest; their sum is exact.
  *
- * So nothing is rounded but sums, as in the reference.
+ * So only sums are rounded, as in the reference.
  */
 #include "quant_formats.cuh"
 #include "quantized.cuh"
@@ -18,11 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- bytes --------------------------------------------------------------------------------------------------- */
+/* ---- bytes --------------------------------------------------------------------------------------------- */
 
 struct bytes_of {
     int64_t tiles, blocks; /* blocks of a tile */
-    size_t scales, end;    /* where these begin */
+    size_t scales, end;    /* offsets of the row scales and the end */
 };
 
 static bytes_of layout(enum quant_format format, int64_t rows, int64_t cols)
@@ -96,7 +96,7 @@ void quantized_pack(struct backend *b, void *bytes, enum quant_format format, co
     pool_for(b->pool, l.tiles, 1, pack_tiles, &p);
 }
 
-/* That of all rows, or NaN. */
+/* The scale of all rows, or NaN where they differ. */
 static float common_scale(const float *scales, int64_t rows)
 {
     for (int64_t n = 1; n < rows; n++)
@@ -125,9 +125,9 @@ struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum
     return w;
 }
 
-/* ---- widening ------------------------------------------------------------------------------------------------ */
+/* ---- dequantizing -------------------------------------------------------------------------------------- */
 
-/* Two numbers of one row, k and k + 1, without the row's scale. */
+/* Two values of one row, k and k + 1, without the row's scale. */
 __device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigned pair)
 {
     *reinterpret_cast<unsigned *>(to + k) = pair;
@@ -135,7 +135,7 @@ __device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigne
         *reinterpret_cast<unsigned *>(rest + k) = 0;
 }
 
-/* The same of a group: what bf16 keeps of code times scale, and what it does not. */
+/* The same with a group scale: what bf16 keeps of the product, and the rest. */
 __device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigned pair, float scale)
 {
     float a = __uint_as_float(pair << 16) * scale, c = __uint_as_float(pair & 0xffff0000u) * scale;
@@ -146,15 +146,15 @@ __device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigne
             pack2(a - __uint_as_float(kept << 16), c - __uint_as_float(kept & 0xffff0000u));
 }
 
-/* Rows of tiles [first, first + gridDim.y) of w, [tile's 16][stride of to]; a warp has a block of a tile, a lane 16
- * bytes of two rows.  to has room for whole blocks; rest: only of i4. */
+/* Rows of tiles [first, first + gridDim.y) of w; a warp has a block of a tile, a lane 16 bytes of two
+ * rows.  `to` has room for whole blocks; rest: for i4 only. */
 template <int FORMAT> __global__ void dequantize(view<bf16> to, bf16 *rest, matrix<FORMAT> w, int64_t first)
 {
     int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
     int64_t block = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
     if (block >= w.stride)
-        return; /* the whole warp, and there is no barrier */
-    held h = w.read(first + blockIdx.y, block);
+        return; /* the whole warp; there is no barrier */
+    block_registers h = w.read(first + blockIdx.y, block);
     for (int half = 0; half < 2; half++) {
         int64_t row = ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride,
                 k0 = block * format_span(FORMAT);

@@ -1,6 +1,6 @@
-/* quantized.cuh - matrices of small numbers on the device. */
-#ifndef HOLORUN_CUDA_SMALL_CUH
-#define HOLORUN_CUDA_SMALL_CUH
+/* quantized.cuh - quantized matrices on the device. */
+#ifndef HOLORUN_CUDA_QUANTIZED_CUH
+#define HOLORUN_CUDA_QUANTIZED_CUH
 
 #include "host.cuh"
 
@@ -10,8 +10,9 @@ void quantized_pack(struct backend *b, void *bytes, enum quant_format format, co
 struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                 int64_t rows, int64_t cols);
 
-/* Rows [first, first + to.rows) as bf16, without the scales of the rows; first and to.rows are multiples of 16, and
- * a row of `to` has room for quantized_padded() numbers.  rest: of i4, room for as much, what is missing in `to`. */
+/* Dequantizes rows [first, first + to.rows) to bf16, without row scales; first and to.rows are multiples
+ * of 16, and a row of `to` has room for quantized_padded() elements.  rest: of i4, room for as much,
+ * what bf16 does not keep. */
 int64_t quantized_padded(const struct weight *w);
 void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
                           int64_t first);

@@ -1,7 +1,7 @@
-/* rows.cu - operations that go over rows: embeddings, norms, sums, shuffles.
+/* rows.cu - row-wise operations: embeddings, norms, sums, shuffles.
  *
- * Limited by memory: each number is read once or twice (the second time from the cache) and written once.  A block
- * has one row, or of a norm in groups one group of one row; its threads go along it side by side.
+ * Limited by memory: each value is read once or twice (the second time from the cache) and written once.
+ * A block has one row, or one group of a row of the gated norm; its threads run along it side by side.
  */
 #include "host.cuh"
 #include "norm.cuh"
@@ -13,7 +13,7 @@ enum { THREADS = 256 };
 
 /* ---- embeddings ---------------------------------------------------------------------------------------- */
 
-/* Token ids come as arguments, so that the host need not keep them until the card has read them. */
+/* Token ids are kernel arguments, so the host may overwrite them at once. */
 enum { MOST_IDS = 512 };
 
 struct token_ids {
@@ -42,7 +42,7 @@ static void cuda_embed(struct backend *b, struct tensor y, struct tensor table, 
     }
 }
 
-/* ---- norms ----------------------------------------------------------------------------------------------- */
+/* ---- norms --------------------------------------------------------------------------------------------- */
 
 template <class T> __global__ void rmsnorm(view<T> y, view<T> x, const float *w, float eps)
 {
@@ -115,7 +115,7 @@ static void cuda_gated_norm(struct backend *b, struct tensor out, struct tensor 
     LAUNCHED(b);
 }
 
-/* ---- sums ------------------------------------------------------------------------------------------------- */
+/* ---- sums ---------------------------------------------------------------------------------------------- */
 
 template <class T> __global__ void add(view<T> h, view<T> y)
 {
@@ -135,7 +135,7 @@ static void cuda_add(struct backend *b, struct tensor h, struct tensor y)
     LAUNCHED(b);
 }
 
-/* ---- images ------------------------------------------------------------------------------------------------ */
+/* ---- images -------------------------------------------------------------------------------------------- */
 
 /* y[p][q][(2 dr + dc) C + ch] = x[2p + dr][2q + dc][ch] */
 template <class T> __global__ void pixel_shuffle(view<T> y, view<T> x, int g)
@@ -157,9 +157,9 @@ static void cuda_pixel_shuffle(struct backend *b, struct tensor y, struct tensor
     LAUNCHED(b);
 }
 
-struct neighbours { /* of output i in a line of input values, the edges repeated */
+struct neighbours { /* neighbours of output i in a line of input values, edges repeated */
     int first, second;
-    float part; /* of the second */
+    float part; /* weight of the second */
 };
 
 __device__ __forceinline__ neighbours between(int i, int in, int out)
@@ -194,7 +194,7 @@ static void cuda_resize_grid(struct backend *b, struct tensor y, struct tensor t
     LAUNCHED(b);
 }
 
-/* ---- rows of many tensors ------------------------------------------------------------------------------------ */
+/* ---- rows of many tensors ------------------------------------------------------------------------------ */
 
 enum { MOST_ROWS = 128 };
 
@@ -202,7 +202,7 @@ struct places {
     void *at[MOST_ROWS];
 };
 
-/* One row for a block, words of 4 bytes or halves of them: the rows may begin anywhere. */
+/* A block has one row, in words of 4 or 2 bytes: rows may be at any address. */
 template <class W> __global__ void scatter_rows(places dst, const W *src, int64_t stride, int64_t n)
 {
     W *to = static_cast<W *>(dst.at[blockIdx.x]);

@@ -1,20 +1,20 @@
-/* sample.cu - the next token, chosen where the logits are.
+/* sample.cu - samples the next token where the logits are.
  *
- * A row of logits (512 KiB for 131072 of them) stays on the card: a choice and two sums come back.  All is exact
- * arithmetic on whole numbers (ops/sampling.h), so that blocks add into one place in any order and the host
- * finds the same id with the same bits.
+ * A row of logits (512 KiB for 131072 of them) stays on the card: a token and two sums come back.  All
+ * arithmetic is exact, on integers (ops/sampling.h), so that blocks may add in any order and the host
+ * gets the same id with the same bits.
  *
- *   survey   the largest logit of the ids known and of those allowed, as one number each: order, then the lower id
- *   weigh    the sums of their weights; with it a greedy choice is done
- *   narrow   one digit of the key of the candidate at which the running sum passes the drawn number: a histogram of
- *            weights by digit; the block that is done last finds the bin.  Once for each digit of a key, and as often
- *            before it for top_p, whose search says how much mass is kept
+ *   survey        the largest logit of the known and of the allowed ids, packed with the lower id in an integer
+ *   weigh         the sums of their weights; a greedy choice is then done
+ *   select_digit  radix select: one digit of the key of the candidate at which the running sum passes the drawn
+ *                 number, by a histogram of weights per digit; the last block to finish finds the bin.  Once for
+ *                 each digit of a key, and as often before that for top_p, which tells how much mass is kept
  *
- * Each of these reads the row once: 2 times 4 V + V / 8 bytes (more with a temperature: 7 or 12 times), of
- * which all but the first come from the cache, divided over V / SLICE blocks a row.
+ * Each reads the row once: 2 times 4 V + V / 8 bytes (with a temperature 7 or 12 times), of which all
+ * but the first come from the cache, divided over V / SLICE blocks a row.
  *
- * Sets of ids lie on the card in slots, found again by their hash: the ids known never change, and those that a
- * grammar allows are few different ones in a text; one that is not there is one copy of V / 8 bytes.
+ * Sets of ids are cached on the card by their hash: the known ids never change, and a grammar uses few
+ * different masks in a text; a new one is one copy of V / 8 bytes.
  */
 #include "host.cuh"
 
@@ -35,7 +35,7 @@ enum {
     EACH = SAMPLING_BINS / THREADS
 };
 
-typedef unsigned long long sum; /* as atomics want it */
+typedef unsigned long long sum; /* the type atomics take */
 
 struct sampling_row {
     const float *logits;
@@ -43,7 +43,7 @@ struct sampling_row {
     double rate;                     /* 0: greedy */
     double random;
     float top_p;
-    int searches; /* 0, 1, and with top_p 2 */
+    int searches; /* 0, 1, or 2 with top_p */
 };
 
 struct sampling_rows {
@@ -51,11 +51,11 @@ struct sampling_rows {
     int ids;
 };
 
-struct sampling_state { /* zeros at first */
+struct sampling_state { /* zero-initialised */
     sum best, best_allowed;
     sum mass, mass_allowed, mass_drawn;
-    sum kept;               /* of what is drawn from, once known */
-    sum target, sum_before; /* of the search: in the bins before the prefix */
+    sum kept;               /* mass that is drawn from, once known */
+    sum target, sum_before; /* of the search; sum_before: of bins below the prefix */
     sum prefix;
     int searched, level;
     unsigned blocks_done;
@@ -73,9 +73,9 @@ struct masks {
     uint64_t clock;
 };
 
-/* ---- kernels ------------------------------------------------------------------------------------------------ */
+/* ---- kernels ------------------------------------------------------------------------------------------- */
 
-/* A larger logit is a larger number, and of equals the lower id; NaN is like +inf, nothing is 0. */
+/* Orders logits as integers, the lower id first among equals; NaN counts as +inf, 0 is below all. */
 __device__ __forceinline__ sum order_of(float v, int id)
 {
     unsigned u = __float_as_uint(v == 0 ? 0.0f : v == v ? v : INFINITY);
@@ -97,11 +97,11 @@ __host__ __device__ __forceinline__ float order_logit(sum order)
     return v;
 }
 
-/* Whether there is something to choose from. */
+/* Whether an id is allowed and all logits are numbers. */
 __host__ __device__ __forceinline__ bool can_sample(const sampling_state &s)
 {
     const sum finite = (sum)0xff800000u << 32,
-              numbers = (sum)0x00800000u << 32; /* of +inf, above that of -inf */
+              numbers = (sum)0x00800000u << 32; /* above that of +inf; that of -inf */
     return s.best_allowed >= numbers && s.best < finite;
 }
 
@@ -170,7 +170,7 @@ __global__ void weigh(sampling_rows rows, sampling_state *states)
     }
 }
 
-/* Sums of all threads before this one. */
+/* Exclusive prefix sum over the block. */
 __device__ __forceinline__ sum sums_before(sum v)
 {
     SHARED(sum, warps, THREADS / WARP);
@@ -188,7 +188,7 @@ __device__ __forceinline__ sum sums_before(sum v)
     return up_to - v;
 }
 
-/* One thread has found the digit: the next one, the next search, or the end. */
+/* The thread that found the digit moves on to the next digit, the next search, or the end. */
 __device__ __forceinline__ void found_digit(const sampling_row &r, sampling_state *s, int bin, sum before)
 {
     s->prefix = s->prefix << SAMPLING_DIGIT | (sum)bin;
@@ -205,10 +205,10 @@ __device__ __forceinline__ void found_digit(const sampling_row &r, sampling_stat
     s->prefix = s->sum_before = 0;
 }
 
-/* By the block that is done last. */
+/* Run by the last block to finish. */
 __device__ __forceinline__ void find_bin(const sampling_row &r, sampling_state *s, sum *bins)
 {
-    volatile sum *all = bins; /* others have written them in this launch */
+    volatile sum *all = bins; /* other blocks wrote them in this launch */
     sum mine[EACH], total = 0, target = s->target, before = s->sum_before;
     if (s->level == 0)
         target = r.searches - s->searched == 2
@@ -219,7 +219,7 @@ __device__ __forceinline__ void find_bin(const sampling_row &r, sampling_state *
         all[threadIdx.x * EACH + k] = 0;
         total += mine[k];
     }
-    before += sums_before(total); /* a barrier: everyone has read the state */
+    before += sums_before(total); /* has a barrier: all have read the state */
     if (target < before || target >= before + total)
         return;
     s->target = target;
@@ -229,7 +229,7 @@ __device__ __forceinline__ void find_bin(const sampling_row &r, sampling_state *
     found_digit(r, s, (int)threadIdx.x * EACH + k, before);
 }
 
-__global__ void narrow(sampling_rows rows, sampling_state *states, sum *all_bins)
+__global__ void select_digit(sampling_rows rows, sampling_state *states, sum *all_bins)
 {
     SHARED(sum, bins, SAMPLING_BINS);
     SHARED(unsigned, arrived, 1);
@@ -268,7 +268,7 @@ __global__ void narrow(sampling_rows rows, sampling_state *states, sum *all_bins
     find_bin(r, s, row_bins);
 }
 
-/* ---- sets of ids ----------------------------------------------------------------------------------------------- */
+/* ---- sets of ids --------------------------------------------------------------------------------------- */
 
 static struct masks *masks_of(struct cuda *c)
 {
@@ -298,7 +298,7 @@ void masks_close(struct cuda *c)
     delete c->masks;
 }
 
-/* A set on the card; the two of each row of one launch are among the last SLOTS asked for. */
+/* The device copy of a set.  All sets of one launch are among the last SLOTS asked for. */
 static const uint64_t *mask_on_card(struct cuda *c, const uint64_t *set, size_t words)
 {
     struct masks *m = masks_of(c);
@@ -325,7 +325,7 @@ static const uint64_t *mask_on_card(struct cuda *c, const uint64_t *set, size_t 
     return s->at;
 }
 
-/* ---- the operation ----------------------------------------------------------------------------------------------- */
+/* ---- the operation ------------------------------------------------------------------------------------- */
 
 static sampling_row row_for(struct cuda *c, const struct sampler *how, const float *logits, size_t words)
 {
@@ -370,7 +370,7 @@ static void sample_rows(struct backend *b, struct tensor logits, const struct sa
                               static_cast<size_t>(logits.cols + 63) / 64);
         searches = rows.row[t].searches > searches ? rows.row[t].searches : searches;
     }
-    static_assert(sizeof(sampling_state) <= WORK_SAMPLING_STATE, "of which work_sampling speaks");
+    static_assert(sizeof(sampling_state) <= WORK_SAMPLING_STATE, "see work_sampling");
     const size_t bytes = n * (SAMPLING_BINS * sizeof(sum) + sizeof(sampling_state));
     sum *bins = static_cast<sum *>(cuda_scratch(b, work_sampling(static_cast<int>(n))));
     sampling_state *on_card = reinterpret_cast<sampling_state *>(bins + n * SAMPLING_BINS);
@@ -379,7 +379,7 @@ static void sample_rows(struct backend *b, struct tensor logits, const struct sa
     LAUNCH(survey, grid, THREADS, 0, c, rows, on_card);
     LAUNCH(weigh, grid, THREADS, 0, c, rows, on_card);
     for (int i = 0; i < searches * SAMPLING_LEVELS; i++)
-        LAUNCH(narrow, grid, THREADS, 0, c, rows, on_card, bins);
+        LAUNCH(select_digit, grid, THREADS, 0, c, rows, on_card, bins);
     LAUNCHED(b);
     CUDA(cudaMemcpyAsync(states, on_card, n * sizeof *states, cudaMemcpyDeviceToHost, c->stream));
     CUDA(cudaStreamSynchronize(c->stream));
@@ -391,7 +391,7 @@ static void cuda_sample(struct backend *b, struct tensor logits, const struct sa
                         struct sampled *out)
 {
     if (logits.dtype != DT_F32 || logits.cols < 1 || logits.cols > 1 << SAMPLING_ID)
-        bug("a choice among %lld numbers of %s", (long long)logits.cols, dtype_name(logits.dtype));
+        bug("sampling from %lld logits of %s", (long long)logits.cols, dtype_name(logits.dtype));
     for (int64_t t = 0; t < logits.rows; t += MOST)
         sample_rows(
             b, tensor_rows(logits, t, logits.rows - t < MOST ? logits.rows - t : static_cast<int64_t>(MOST)),

@@ -1,33 +1,36 @@
-/* scan.cu - the Mamba-2 recurrence of many tokens at once: products of small matrices, chunk after chunk.
+/* scan.cu - the Mamba-2 recurrence over many tokens: products of small matrices, chunk after chunk.
  *
- * For a chunk of L <= 128 tokens of one head, with c_i the sum of dt a up to token i and S the state before:
+ * For a chunk of L <= 128 tokens of one head, with c_i the sum of dt a up to token i and S the state
+ * before:
  *
  *   y_i = e^(c_i) S C_i + sum_(j <= i) M_ij x_j + D x_i     M_ij = e^(c_i - c_j) dt_j (C_i . B_j)
  *   S'  = e^(c_L) S + sum_j x_j (f_j B_j)^T                 f_j = e^(c_L - c_j) dt_j
  *
- * Layout.  Heads do not know of each other, nor do the rows of a state: a block takes one head, or some of its rows,
- * through all chunks and keeps the state in registers from the first to the last.  So nothing goes to memory but what
- * the operation reads and writes: x, B, C, dt, y, and the state once each way; B and C, shared by the heads of a group,
- * come from the L2 cache.  The form of the paper (states of all chunks first, then passed on, then outputs) has more
- * blocks, but moves 4 P N bytes a head and chunk four times; with 128 heads there are as many blocks as
- * multiprocessors without it.  A warp has 16 rows of the outputs, as in flash attention: M never leaves its
- * registers, and tiles above the diagonal are not computed.  Rows are dealt so that each scheduler's two warps have
- * the same number of tiles.  Of the state a warp has 16 of the 128 columns.
+ * Layout.  Heads are independent, and so are the rows of a state: a block takes one head, or some of its
+ * rows, through all chunks and keeps the state in registers throughout.  Memory traffic is what the
+ * operation reads and writes: x, B, C, dt, y, and the state once each way; B and C, shared by the heads
+ * of a group, come from the L2 cache.  The form of the paper (states of all chunks first, then passed
+ * on, then outputs) has more blocks, but moves 4 P N bytes a head and chunk four times; 128 heads
+ * already give as many blocks as multiprocessors.  A warp has 16 rows of the outputs, as in flash
+ * attention: M never leaves its registers, and tiles above the diagonal are not computed.  Rows are
+ * dealt so that each scheduler's two warps have the same number of tiles.  Of the state a warp has 16 of
+ * the 128 columns.
  *
- * Rounding.  x, B and C are bf16 and enter the tensor cores as they are; sums are in f32.  M, S (for the outputs) and
- * f B are f32, and their rounding to bf16 would show: a sum that cancels has the error of its terms.  Each is
- * a sum of two bf16 instead, which leaves 2^-18 of a term, and takes two products instead of one.  f goes to B
- * because a warp then splits only the columns that are its own.  The state that stays is f32 in registers:
- * it is multiplied by e^(c_L) and added to, and never rounded, so nothing gathers from chunk to chunk but what each
- * chunk's own sum is off by.  A state in f16 is rounded when it leaves the registers, once in a call.
+ * Rounding.  x, B and C are bf16 and enter the tensor cores as they are; sums are f32.  M, S (for the
+ * outputs) and f B are f32, and rounding them to bf16 would show: a sum that cancels has the error of
+ * its terms.  Each is a sum of two bf16 instead, which leaves 2^-18 of a term, and takes two products
+ * instead of one.  f goes to B because a warp then splits only its own columns.  The state itself stays
+ * f32 in registers: it is multiplied by e^(c_L) and added to, never rounded, so only the error of each
+ * chunk's own sum accumulates.  An f16 state is rounded when it leaves the registers, once in a call.
  *
- * Work for a head and chunk of 128 by 80 by 128: 2.6 MFLOP for each of C B^T (its half), M x (its half, twice), S C
- * (twice), and x B^T (twice); about 16 MFLOP on tensor cores for 84 KB read and written.
+ * Work for a head and chunk of 128 by 80 by 128: 2.6 MFLOP for each of C B^T (its half), M x (its half,
+ * twice), S C (twice), and x B^T (twice); about 16 MFLOP on tensor cores for 84 KB read and written.
  *
- * The chunk is 128 here, whatever the shape says: the mathematics is the same.  A rest of a few tokens goes
- * through the recurrence (ssm.cu), and so does what has no tensor cores: f32 numbers, other sizes.  Both are
- * chosen by the number of tokens left alone, so that a cut at whole chunks changes no bit of a state in f32.  One in
- * f16 does not go through memory in between, which would round it twice: there the rest is a chunk like others.
+ * The chunk is 128 here, whatever the shape says: the mathematics is the same.  A remainder of a few
+ * tokens runs through the recurrence (ssm.cu), and so does what the tensor cores do not take: f32, other
+ * sizes.  Both depend only on the number of tokens left, so cutting a prompt at whole chunks changes no
+ * bit of an f32 state.  An f16 state must not be rounded twice on its way: there the remainder is a
+ * chunk like any other.
  */
 #include "mma.cuh"
 #include "ssm.cuh"
@@ -36,25 +39,25 @@ enum {
     CHUNK = 128,
     STATE = 128,
     TILES = CHUNK / 16,
-    FEW = 16, /* tokens that are not worth a chunk */
+    FEW = 16, /* most tokens that are not worth a chunk */
 };
 
-/* Where number (row, column) of a matrix with 128 columns lies: pieces of 16 bytes change places within a row, so that
- * eight rows of one column lie in different banks. */
+/* Index of (row, column) of a matrix with 128 columns: 16-byte blocks are swizzled within a row, so that
+ * eight rows of one column fall into different banks. */
 __device__ __forceinline__ int at128(int row, int column)
 {
     return row * 128 + ((column / 8 ^ row % 8) * 8) + column % 8;
 }
 
-/* What the threads of a block share; P: rows of the state. */
+/* Shared memory of a block; P: rows of the state. */
 template <int P> struct chunk {
-    enum { PITCH = P + 8 }; /* of x: likewise */
+    enum { PITCH = P + 8 }; /* of x: padded to the same end */
     bf16 B[CHUNK * STATE];  /* at128 */
-    bf16 most[P * STATE];   /* at128: the state before, as two numbers */
+    bf16 most[P * STATE];   /* at128: the state before the chunk, as the sum of two bf16 */
     bf16 rest[P * STATE];
     bf16 x[CHUNK * PITCH];
     float sum[CHUNK];  /* c */
-    float step[CHUNK]; /* dt, zero behind the last token */
+    float step[CHUNK]; /* dt, zero after the last token */
     float left[CHUNK]; /* f */
 };
 
@@ -71,7 +74,7 @@ struct scan_place {
     int count;            /* tokens of it */
 };
 
-/* x and B on their way into shared memory, zeros behind the last token. */
+/* Starts copying x and B to shared memory, zeros after the last token. */
 template <int P> __device__ __forceinline__ void fetch(chunk<P> *w, view<bf16> v, const scan_place &at)
 {
     for (int i = threadIdx.x; i < CHUNK * STATE / 8; i += SSM_THREADS) {
@@ -87,7 +90,7 @@ template <int P> __device__ __forceinline__ void fetch(chunk<P> *w, view<bf16> v
     copies_end();
 }
 
-/* One warp: time steps, their sums, what is left of each token at the end.  A lane has four tokens. */
+/* One warp: time steps, their sums, and each token's share in the next state.  A lane has four tokens. */
 template <int P>
 __device__ __forceinline__ void time_steps(chunk<P> *w, view<bf16> dt, const layer &k, const scan_place &at)
 {
@@ -116,7 +119,7 @@ __device__ __forceinline__ void time_steps(chunk<P> *w, view<bf16> dt, const lay
     }
 }
 
-/* Sixteen rows of C as the left side of products. */
+/* Sixteen rows of C as left operands. */
 __device__ __forceinline__ void load_c(unsigned C[STATE / 16][4], view<bf16> v, const scan_place &at, int i0)
 {
     int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
@@ -219,7 +222,7 @@ __device__ __forceinline__ void outputs(view<bf16> out, const chunk<P> *w, const
     }
 }
 
-/* The sixteen columns of the state that a warp has: 16 m + g and + 8, columns 8 q + 2t and + 1. */
+/* The sixteen columns of the state of a warp: rows 16 m + g and + 8, columns 8 q + 2t and + 1. */
 template <int P> struct columns16 {
     float S[P / 16][2][4];
 
@@ -250,7 +253,7 @@ template <int P> struct columns16 {
                       f[1] * __uint_as_float(b[i] & 0xffff0000u));
             }
             const bf16 *x = w->x + (j0 + lane / 16 * 8 + lane % 8) * chunk<P>::PITCH +
-                            lane / 8 % 2 * 8; /* turned: [p][j] */
+                            lane / 8 % 2 * 8; /* transposed: [p][j] */
 #pragma unroll
             for (int m = 0; m < P / 16; m++) {
                 unsigned a[4];
@@ -282,7 +285,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 1)
     });
     for (at.t0 = 0; at.t0 < y.rows; at.t0 += CHUNK) {
         at.count = (int)min((int64_t)CHUNK, y.rows - at.t0);
-        __syncthreads(); /* the chunk before has been read */
+        __syncthreads(); /* the previous chunk has been read */
         fetch<P>(w, v, at);
         S.each_pair([&](int p, int n, float *s) {
             unsigned most, rest;
@@ -327,7 +330,7 @@ static void cuda_ssm_scan(struct backend *b, struct tensor y, struct tensor v, s
     if (rows > 0) {
         struct tensor to = tensor_rows(y, 0, rows), from = tensor_rows(v, 0, rows),
                       steps = tensor_rows(dt, 0, rows);
-        /* rows of a state for a block: as many as can be, but a block for every multiprocessor */
+        /* rows of a state for a block: as many as still give every multiprocessor a block */
         bool wide = s->heads * s->head_dim / 64 >= cuda_of(b)->processors;
         WITH_STATE(N, state.dtype,
                    (s->head_dim % 80 == 0           ? chunks<N, 80>

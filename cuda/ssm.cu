@@ -1,26 +1,27 @@
-/* ssm.cu - the Mamba-2 mixer token by token: the convolution, and the recurrence.
+/* ssm.cu - the Mamba-2 mixer token by token: the convolution and the recurrence.
  *
- * Both are limited by memory.  The convolution reads each input once from memory (and for each run of RUN rows the
- * K - 1 rows before them again, from the cache) and writes each output once: 4 bytes a channel and token in
- * bf16.  A thread has 8 channels, 16 bytes, and walks down RUN rows with the last K - 1 in registers; the one that
- * has the first rows reads the old state and is the one that writes the new, so that no other can come between.
+ * Both are limited by memory.  The convolution reads each input once from memory (and for each run of
+ * RUN rows the K - 1 rows before it again, from the cache) and writes each output once: 4 bytes a
+ * channel and token in bf16.  A thread has 8 channels, 16 bytes, and walks down RUN rows with the last K
+ * - 1 in registers; the thread of the first rows reads the old state and also writes the new one, so no
+ * other can come between.
  *
- * A step reads and writes the state of a session once, 8 H P N bytes (10.5 MB for 128 heads of 80 by 128); all
- * else together is less than 1 % of that.  A block has one head of one session; each of its 8 warps has P / 8
- * whole rows, which lie in registers at 16 bytes a lane and row: with P = 80 a block has all of its 40 KiB on
- * their way at once, and two blocks fit on a multiprocessor.  H blocks for one session are about as many
+ * A step reads and writes a session's state once, 8 H P N bytes (10.5 MB for 128 heads of 80 by 128);
+ * all else together is less than 1 % of that.  A block has one head of one session; each of its 8 warps
+ * has P / 8 whole rows in registers, 16 bytes a lane and row: with P = 80 a block has all of its 40 KiB
+ * in flight at once, and two blocks fit on a multiprocessor.  H blocks for one session are about as many
  * as a card has multiprocessors; more sessions are more blocks.
  *
- * The same kernel takes many tokens: the state stays in registers between them.  That is the scan of f32 numbers
- * and of shapes that scan.cu has no products for, and gives the bits of single steps.
+ * The same kernel takes many tokens, with the state in registers between them: the scan of f32 and of
+ * shapes that scan.cu has no products for, with the bits of single steps.
  */
 #include "ssm.cuh"
 
 enum { RUN = 8, RUN_ANY = 16, CONV_THREADS = 64 };
 
-/* ---- convolution -------------------------------------------------------------------------------------------- */
+/* ---- convolution --------------------------------------------------------------------------------------- */
 
-/* One output after the other, up to RUN_ANY taps more than one: rows that need the state are all in the first run. */
+/* One output after the other, up to RUN_ANY + 1 taps: rows that need the state are all in the first run. */
 template <class T> __global__ void conv_any(view<T> v, view<T> x, taps k, states of, int64_t rows)
 {
     int64_t c = (int64_t)blockIdx.x * CONV_THREADS + threadIdx.x, first = blockIdx.z * rows;
@@ -65,7 +66,7 @@ template <class T> __global__ void conv_four(view<T> v, view<T> x, taps k, state
     }
     if (blockIdx.y > 0)
         return;
-    if (rows <= RUN) { /* what was read last is what stays */
+    if (rows <= RUN) { /* the last rows read are the new state */
 #pragma unroll
         for (int r = 0; r < 3; r++)
             store8(state.row(r) + c, seen[r]);
@@ -75,7 +76,7 @@ template <class T> __global__ void conv_four(view<T> v, view<T> x, taps k, state
     }
 }
 
-/* Sequences one behind the other, each with a state of its own. */
+/* Consecutive sequences, each with a state of its own. */
 static void conv_run(struct backend *b, struct tensor v, struct tensor x, struct tensor w, struct tensor bias,
                      const struct tensor *state, int64_t sequences)
 {
@@ -113,14 +114,14 @@ static void cuda_conv_batch(struct backend *b, struct tensor v, struct tensor xb
     conv_run(b, v, xbc, w, bias, states, v.rows);
 }
 
-/* ---- recurrence --------------------------------------------------------------------------------------------- */
+/* ---- recurrence ---------------------------------------------------------------------------------------- */
 
 /* P: head dimension of heads by 128; 0: any sizes. */
 template <class T, class N, int P>
 __global__ void __launch_bounds__(SSM_THREADS)
     ssm_walk(view<T> y, view<T> v, view<T> dt, layer k, ssm_states of, int64_t rows)
 {
-    DYNAMIC_SHARED(float, row_of_warp); /* [SSM_WARPS][state], of other sizes */
+    DYNAMIC_SHARED(float, row_of_warp); /* [SSM_WARPS][state], for other sizes */
     int h = blockIdx.x, lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
     int64_t first = blockIdx.y * rows, x0 = (int64_t)h * k.head_dim,
             b0 = k.inner + (int64_t)k.group_of(h) * k.state, c0 = b0 + (int64_t)k.groups * k.state;

@@ -1,12 +1,13 @@
-/* ssm.cuh - what the kernels of the Mamba-2 layer share: its sizes, the states of sessions, one step of a row.
+/* ssm.cuh - what the kernels of the Mamba-2 layer share: its sizes, the states of sessions, one step of
+ * a row.
  *
- * A row of the state is N numbers of one channel.  Whichever kernel updates it, for N = 128 or any other, lane l
- * of a warp has numbers 4l..4l+3 of each 128, and sums are taken in the same order: so the bits of a step do not
- * depend on which kernel ran it.
+ * A row of the state has the N values of one channel.  Whichever kernel updates it, for N = 128 or any
+ * other, lane l of a warp has values 4l..4l+3 of each 128, and sums are added in the same order: a
+ * step's bits do not depend on the kernel.
  *
- * States are f32, or f16 that are rounded by chance (ops/stochastic_round.h): half the bytes of the largest stream beside the
- * weights.  Pairs of neighbours lie in one lane, so that each has a hash of its own: about 16 instructions on
- * whole numbers for 8 bytes read and written.
+ * States are f32, or f16 with stochastic rounding (ops/stochastic_round.h): half the bytes of the
+ * largest stream besides the weights.  Pairs of neighbours are in one lane and share one hash: about 16
+ * integer instructions for 8 bytes read and written.
  */
 #ifndef HOLORUN_CUDA_SSM_CUH
 #define HOLORUN_CUDA_SSM_CUH
@@ -15,12 +16,12 @@
 #include "ops/stochastic_round.h"
 
 enum {
-    SSM_THREADS = 256, /* of the kernels that walk through a state */
+    SSM_THREADS = 256, /* of kernels that walk through a state */
     SSM_WARPS = SSM_THREADS / WARP,
-    SESSIONS = WORK_SESSIONS, /* of one launch */
+    SESSIONS = WORK_SESSIONS, /* per launch */
 };
 
-/* States of the sessions of a launch: a kernel gets the addresses by value. */
+/* State addresses of the sessions of a launch, passed by value. */
 struct states {
     void *at[SESSIONS];
     int64_t stride;
@@ -30,7 +31,7 @@ struct states {
     }
 };
 
-/* The first of n states that one launch can take: as many as fit, all of one stride. */
+/* Takes the first of n states that fit in one launch, all of one stride; returns how many. */
 static inline int states_take(states *out, const struct tensor *t, int64_t n)
 {
     int taken = 0;
@@ -40,7 +41,7 @@ static inline int states_take(states *out, const struct tensor *t, int64_t n)
     return taken;
 }
 
-/* The same of states that a token changes, with what they are rounded with. */
+/* SSM states with their stochastic rounding keys. */
 struct ssm_states : states {
     uint32_t key[SESSIONS];
 };
@@ -53,7 +54,7 @@ static inline int states_take(ssm_states *out, const struct tensor *t, const uin
     return taken;
 }
 
-/* Whether all rows begin at multiples of 16 bytes. */
+/* Whether all rows are 16-byte aligned. */
 static inline bool rows_aligned(const void *at, int64_t stride, size_t size)
 {
     return reinterpret_cast<uintptr_t>(at) % 16 == 0 && static_cast<size_t>(stride) * size % 16 == 0;
@@ -96,12 +97,12 @@ __device__ __forceinline__ float time_step(const layer &k, float raw, int head)
     return d < k.dt_min ? k.dt_min : d > k.dt_max ? k.dt_max : d;
 }
 
-/* ssm.cu: sequences of y.rows / sequences tokens, one behind the other, each with a state of its own. */
+/* ssm.cu: consecutive sequences of y.rows / sequences tokens, each with a state of its own. */
 void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                   const struct tensor *state, const uint32_t *keys, int64_t sequences,
                   const struct ssm_shape *s, const struct ssm_const *c);
 
-/* Runs a statement with S as the type of a state's numbers. */
+/* Runs a statement with S as the type of a state's elements. */
 #define WITH_STATE(S, dtype_, ...)                                                                           \
     do {                                                                                                     \
         if ((dtype_) == DT_F16) {                                                                            \
@@ -115,13 +116,13 @@ void ssm_walk_run(struct backend *b, struct tensor y, struct tensor v, struct te
         }                                                                                                    \
     } while (0)
 
-/* ---- numbers of a state ------------------------------------------------------------------------------------ */
+/* ---- elements of a state ------------------------------------------------------------------------------- */
 
 struct f16 {
     uint16_t bits;
 };
 
-/* Two of f16 in a word, the first in its lower half. */
+/* Two f16 in a word, the first in its lower half. */
 __device__ __forceinline__ float2 widen2(unsigned both)
 {
 #ifdef CUDA_EMULATED
@@ -135,8 +136,8 @@ __device__ __forceinline__ float2 widen2(unsigned both)
 #endif
 }
 
-/* Cut off towards zero. */
-__device__ __forceinline__ unsigned cut2(float a, float b)
+/* Rounds towards zero. */
+__device__ __forceinline__ unsigned truncate2(float a, float b)
 {
 #ifdef CUDA_EMULATED
     return f16_truncate(a) | (unsigned)f16_truncate(b) << 16;
@@ -147,12 +148,12 @@ __device__ __forceinline__ unsigned cut2(float a, float b)
 #endif
 }
 
-/* The numbers of pair `pair`, rounded. */
+/* Rounds the values of pair `pair` stochastically. */
 __device__ __forceinline__ unsigned round2(float a, float b, uint32_t key, int64_t pair)
 {
     uint32_t random = stochastic_bits(key, (uint32_t)pair);
-    return cut2(stochastic_dither(a, random & F16_MASK),
-                stochastic_dither(b, random >> (32 - STOCHASTIC_BITS)));
+    return truncate2(stochastic_dither(a, random & F16_MASK),
+                     stochastic_dither(b, random >> (32 - STOCHASTIC_BITS)));
 }
 
 __device__ __forceinline__ float2 load2(const float *p)
@@ -175,7 +176,7 @@ __device__ __forceinline__ void store2(f16 *p, float a, float b, uint32_t key, i
     *reinterpret_cast<unsigned *>(p) = round2(a, b, key, pair);
 }
 
-/* Four numbers as they are loaded, before somebody waits for them. */
+/* Four loaded values as f32. */
 __device__ __forceinline__ float4 widen4(float4 v)
 {
     return v;
@@ -205,7 +206,7 @@ template <> struct four<f16> {
     using type = uint2;
 };
 
-/* ---- numbers in fours and eights ------------------------------------------------------------------------ */
+/* ---- four and eight values ----------------------------------------------------------------------------- */
 
 __device__ __forceinline__ float4 load4(const float *p)
 {
@@ -219,7 +220,7 @@ __device__ __forceinline__ float4 load4(const bf16 *p)
                   __uint_as_float(v.y & 0xffff0000u)};
 }
 
-/* The first n of four, zeros behind them. */
+/* The first n of four, zeros after them. */
 template <class T> __device__ __forceinline__ float4 load_some(const T *p, int n)
 {
     return float4{n > 0 ? number(p[0]) : 0.0f, n > 1 ? number(p[1]) : 0.0f, n > 2 ? number(p[2]) : 0.0f,
@@ -238,7 +239,7 @@ __device__ __forceinline__ void store_some(float *p, int n, float4 v)
         p[3] = v.w;
 }
 
-/* Number n of a row of a state. */
+/* Element n of a row of a state. */
 __device__ __forceinline__ float state_number(const float *row, int n)
 {
     return row[n];
@@ -260,8 +261,8 @@ __device__ __forceinline__ void state_store(f16 *row, int n, float v, uint32_t k
         (uint16_t)(n % 2 ? round2(0, v, key, first + n / 2) >> 16 : round2(v, 0, key, first + n / 2));
 }
 
-/* A row of any length to where a warp has it, and back; `first` is its first pair.  Each lane has the numbers that step_row
- * gives it. */
+/* Copies a row of any length to a warp's buffer and back; `first` is its first pair.  Each lane has the
+ * elements that step_row gives it. */
 template <class S> __device__ __forceinline__ void take_row(float *to, const S *row, int N)
 {
     for (int n = threadIdx.x % WARP * 4; n < N; n += 4 * WARP)
@@ -292,7 +293,7 @@ __device__ __forceinline__ void store8(bf16 *p, const float v[8])
     *reinterpret_cast<uint4 *>(p) = uint4{w[0], w[1], w[2], w[3]};
 }
 
-/* ---- a step of one row ----------------------------------------------------------------------------------- */
+/* ---- a step of one row --------------------------------------------------------------------------------- */
 
 /* S = decay S + dx B */
 __device__ __forceinline__ float4 advance(float4 S, float decay, float dx, float4 B)
@@ -306,7 +307,7 @@ __device__ __forceinline__ float dot(float4 S, float4 C)
     return fmaf(S.w, C.w, fmaf(S.z, C.z, fmaf(S.y, C.y, S.x * C.x)));
 }
 
-/* Of any length, as take_row has it; every lane gets S C. */
+/* One step of a row of any length, as take_row lays it out; every lane gets S C. */
 template <class T>
 __device__ __forceinline__ float step_row(float *S, int N, float decay, float dx, const T *B, const T *C)
 {
@@ -319,7 +320,7 @@ __device__ __forceinline__ float step_row(float *S, int N, float decay, float dx
     return warp_sum(sum);
 }
 
-/* R rows of 128 in registers: all are on their way before the first is used, which `arrive` does. */
+/* R rows of 128 in registers: all loads are issued before the first is used, in `arrive`. */
 template <class N, int R> struct rows128 {
     typename four<N>::type coming[R];
     float4 S[R];
@@ -358,7 +359,7 @@ template <class N, int R> struct rows128 {
     }
 };
 
-/* ---- the convolution of one output ------------------------------------------------------------------------- */
+/* ---- the convolution of one output --------------------------------------------------------------------- */
 
 struct taps {
     const float *w, *bias; /* [C, K], [C] or NULL */
@@ -372,7 +373,7 @@ static inline taps taps_of(struct tensor w, struct tensor bias)
                 static_cast<int>(w.cols)};
 }
 
-/* Of channel c and row t; rows before the first are those of the state. */
+/* Output of channel c and row t; rows before the first are the state's. */
 template <class T>
 __device__ __forceinline__ float conv_one(const taps &k, view<T> x, view<T> state, int64_t t, int64_t c)
 {
@@ -386,11 +387,11 @@ __device__ __forceinline__ float conv_one(const taps &k, view<T> x, view<T> stat
     return silu(sum);
 }
 
-/* The last rows of what channel c has seen, after `rows` rows of x. */
+/* New convolution state of channel c after `rows` rows of x. */
 template <class T>
 __device__ __forceinline__ void conv_keep(int keep, view<T> x, view<T> state, int64_t rows, int64_t c)
 {
-    for (int64_t r = 0; r < keep; r++) { /* oldest first: what is read lies behind what is written */
+    for (int64_t r = 0; r < keep; r++) { /* oldest first: reads stay ahead of writes */
         int64_t from = rows - keep + r;
         state.row(r)[c] = from >= 0 ? x.row(from)[c] : state.row(rows + r)[c];
     }

@@ -1,10 +1,11 @@
-/* synthetic.cu - numbers made where they are used, and how fast the card is: for measuring without a checkpoint.
+/* synthetic.cu - synthetic values made on the device, and the card's compute limit: for measuring
+ * without a checkpoint.
  *
- * A number costs a few integer operations and is written once, so that 26 GB of weights are there within a
- * second or so.  A thread makes one number, or one word of codes of a tile (quant_formats.cuh).
+ * A value costs a few integer operations and is written once, so 26 GB of weights take about a second.
+ * A thread makes one value, or one word of codes of a tile (quant_formats.cuh).
  *
- * The limit of arithmetic in bf16 is what the library makes of a large square product, not the one of a data
- * sheet; of f32 a chain of fused multiply-adds in registers.
+ * The bf16 limit is what the library makes of a large square product, not the data sheet's; the f32
+ * limit is a chain of fused multiply-adds in registers.
  */
 #define SYNTHETIC_FUNCTION __host__ __device__ __forceinline__
 #include "cublas.cuh"
@@ -20,7 +21,7 @@ extern "C" {
 
 enum { THREADS = 256 };
 
-/* ---- numbers ----------------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
 template <class T> __global__ void fill_values(view<T> dst, synthetic m, int64_t first)
 {
@@ -39,7 +40,7 @@ static void cuda_fill_synthetic(struct backend *b, struct tensor dst, const stru
     }
 }
 
-/* ---- codes -------------------------------------------------------------------------------------------------- */
+/* ---- codes --------------------------------------------------------------------------------------------- */
 
 struct codes {
     unsigned char *bytes;
@@ -107,7 +108,7 @@ static struct weight *make_quantized(struct backend *b, enum quant_format format
     float scale = format == QUANT_I8   ? m->spread / synthetic_i8
                   : format == QUANT_F8 ? m->spread / synthetic_f8
                                        : 1.0f;
-    w->scale = format == QUANT_I4 ? scale : NAN; /* rows of real ones differ: the same work */
+    w->scale = format == QUANT_I4 ? scale : NAN; /* rows of real matrices differ: the same work */
     std::vector<float> all(static_cast<size_t>(tiles) * TILE, scale);
     struct tensor from = {all.data(), DT_F32, 1, tiles * TILE, tiles * TILE}, at = from;
     at.data = static_cast<char *>(there.data) + scales;
@@ -133,13 +134,13 @@ static struct weight *cuda_make_synthetic_weight(struct backend *b, enum quant_f
     struct weight *w = new weight();
     w->rows = rows;
     w->cols = cols;
-    w->stride = (cols + 7) / 8 * 8; /* rows of whole sixteens of bytes */
+    w->stride = (cols + 7) / 8 * 8; /* rows are multiples of 16 bytes */
     w->plain = cuda_of(b)->ops.alloc(b, dtype, rows, w->stride);
     cuda_fill_synthetic(b, tensor_cols(w->plain, 0, cols), m);
     return w;
 }
 
-/* ---- limits -------------------------------------------------------------------------------------------------- */
+/* ---- limits -------------------------------------------------------------------------------------------- */
 
 #ifdef CUDA_EMULATED
 enum { SIDE = 64, PRODUCTS = 1, LESS = 1 << 10 };
@@ -165,7 +166,7 @@ __global__ void multiply_add(float *out, float factor, int64_t rounds)
 static void cuda_synchronize(struct backend *b)
 {
     (void)b;
-    CUDA(cudaDeviceSynchronize()); /* other backends in this process use the same device */
+    CUDA(cudaDeviceSynchronize()); /* other backends of this process may use the same device */
 }
 
 static double probe_f32(struct backend *b, int64_t rounds)
@@ -178,7 +179,7 @@ static double probe_f32(struct backend *b, int64_t rounds)
     return 2.0 * 8 * static_cast<double>(rounds) * blocks * THREADS;
 }
 
-/* Of numbers, not of zeros, which draw less power and so run faster. */
+/* Random values, since zeros draw less power and run faster. */
 static double probe_bf16(struct backend *b)
 {
     const struct synthetic m = {1, 0, 1.0f / 64};
@@ -186,7 +187,7 @@ static double probe_bf16(struct backend *b)
     struct tensor t[3];
     for (int i = 0; i < 3; i++)
         t[i] = tensor{room + i * size_t{SIDE} * SIDE * sizeof(bf16), DT_BF16, SIDE, SIDE, SIDE};
-    cuda_fill_synthetic(b, t[1], &m); /* a hundredth of the time of the products */
+    cuda_fill_synthetic(b, t[1], &m); /* a hundredth of the products' time */
     cuda_fill_synthetic(b, t[2], &m);
     for (int i = 0; i < PRODUCTS; i++)
         gemm(b, t[0], t[1], t[2], 1, SET);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- generation ----------------------------------------------------------------------------------- */
+/* ---- generation ---------------------------------------------------------------------------------------- */
 
 static void add_eos(struct reader *r, struct model_config *c)
 {
@@ -39,7 +39,7 @@ enum { FILES = 5 };
 static const char *const files[FILES] = {"config.json", "preprocessor_config.json", "generation_config.json",
                                          "hf_quant_config.json", "processor_config.json"};
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
 static void read_all(struct reader *config, struct reader *pre, struct reader *gen, struct reader *quant,
                      struct model_config *c)
@@ -104,7 +104,7 @@ int config_load(struct model_config *c, const char *dir, struct err *e)
     return rc;
 }
 
-/* ---- derived sizes ----------------------------------------------------------------------------- */
+/* ---- derived sizes ------------------------------------------------------------------------------------- */
 
 int config_inner(const struct lm_config *c)
 {

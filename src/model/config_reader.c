@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- JSON with Python's constants ------------------------------------------------------------- */
+/* ---- JSON with Python's constants ---------------------------------------------------------------------- */
 
 static bool is_word(const char *s, const char *word)
 {
@@ -64,7 +64,7 @@ json_t *reader_parse(const char *text, const char *file, struct err *e)
     return root;
 }
 
-/* ---- reader ------------------------------------------------------------------------------------ */
+/* ---- reader -------------------------------------------------------------------------------------------- */
 
 static bool reader_failed(const struct reader *r)
 {

@@ -3,7 +3,7 @@
 
 #include "base/flag.h"
 
-/* ---- layers ------------------------------------------------------------------------------------- */
+/* ---- layers -------------------------------------------------------------------------------------------- */
 
 /* h = h + W_down . max(0, W_up . u)^2 */
 static void mlp_layer(struct language *m, const struct mlp_weights *w, int width, struct tensor h,
@@ -48,7 +48,7 @@ static void keep_last(struct language *m, struct language_batch of, struct tenso
     m->backend->ops->scatter(m->backend, last, f);
 }
 
-/* ---- one pass through the layers ------------------------------------------------------------------- */
+/* ---- one pass through the layers ----------------------------------------------------------------------- */
 
 /* Which rows run through which layer, and when to stop. */
 struct pass {
@@ -110,7 +110,7 @@ static int run_layers(struct language *m, struct language_batch of, struct tenso
     return 0;
 }
 
-/* ---- prefill and decode ------------------------------------------------------------------------------ */
+/* ---- prefill and decode -------------------------------------------------------------------------------- */
 
 /* Copies projector rows over the rows of h at image positions.  `first`: index into ids of h's row 0. */
 static void place_images(struct language *m, struct tensor h, int64_t first, const struct image_rows *images,

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- tiles ------------------------------------------------------------------------------------------ */
+/* ---- tiles --------------------------------------------------------------------------------------------- */
 
 /* Makes one side even: up where the limit allows, else down. */
 static double even_side(double side, double other, double most)
@@ -83,7 +83,7 @@ size_t preprocess_image_floats(const struct model_config *c, const struct tile_g
     return (size_t)g->tiles * (size_t)(g->patch_rows * g->patch_cols) * (size_t)preprocess_patch_size(c);
 }
 
-/* ---- filter ------------------------------------------------------------------------------------------- */
+/* ---- filter -------------------------------------------------------------------------------------------- */
 
 /* Keys' cubic convolution kernel with a = -1/2. */
 static double cubic(double x)
@@ -132,8 +132,7 @@ static void free_taps(struct resize_taps *t)
     free(t->weight);
 }
 
-/* ---- the two passes
- * -------------------------------------------------------------------------------------- */
+/* ---- the two passes ------------------------------------------------------------------------------------ */
 
 struct resize {
     const struct picture *p;
@@ -219,8 +218,7 @@ static void down_rows(void *arg, int64_t begin, int64_t end, int thread)
     free(row);
 }
 
-/* ---- the whole
- * --------------------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
 static void add_size(struct picture *p, int cols, int rows)
 {

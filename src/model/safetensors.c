@@ -31,7 +31,7 @@ struct safetensors {
     int count, cap;
 };
 
-/* ---- one entry of a header ------------------------------------------------------------------------ */
+/* ---- one entry of a header ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -106,7 +106,7 @@ static int read_entry(const char *file, const char *name, const json_t *entry, c
     return 0;
 }
 
-/* ---- one file ---------------------------------------------------------------------------------------- */
+/* ---- one file ------------------------------------------------------------------------------------------ */
 
 static int by_address(const void *a, const void *b)
 {
@@ -196,7 +196,7 @@ static int read_file(struct safetensors *s, const char *file, const uint8_t *p, 
     return rc;
 }
 
-/* ---- which files -------------------------------------------------------------------------------------- */
+/* ---- which files --------------------------------------------------------------------------------------- */
 
 static void add_shard(struct safetensors *s, const char *file)
 {
@@ -272,7 +272,7 @@ static int list_shards(struct safetensors *s, const char *dir, json_t **weight_m
     return rc;
 }
 
-/* ---- all together ------------------------------------------------------------------------------------- */
+/* ---- all together -------------------------------------------------------------------------------------- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -369,8 +369,7 @@ void safetensors_close(struct safetensors *s)
     free(s);
 }
 
-/* ---- using them
- * ----------------------------------------------------------------------------------------- */
+/* ---- using them ---------------------------------------------------------------------------------------- */
 
 int safetensors_count(const struct safetensors *s)
 {

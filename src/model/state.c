@@ -11,7 +11,7 @@ struct state_types state_types(bool f32, enum state_storage ssm, enum kv_storage
     return (struct state_types){act, ssm == STATE_FP16 ? DT_F16 : DT_F32, kv == KV_FP8 ? DT_F8E4M3 : act};
 }
 
-/* ---- the fixed part ------------------------------------------------------------------------------- */
+/* ---- the fixed part ------------------------------------------------------------------------------------ */
 
 /* A view of the next bytes of the block. */
 static struct tensor place(const struct recurrent *r, size_t *at, enum dtype t, int64_t rows, int64_t cols)
@@ -50,7 +50,7 @@ void recurrent_place(struct recurrent *r, const struct lm_config *c)
     place_all(r, c);
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------------------- */
 
 static int alloc_tensor(const struct lm_state *s, struct backend *b, struct tensor *t, struct err *e)
 {
@@ -109,7 +109,7 @@ void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b
     *s = (struct lm_state){0};
 }
 
-/* ---- keys and values -------------------------------------------------------------------------------- */
+/* ---- keys and values ----------------------------------------------------------------------------------- */
 
 static int64_t round_up(int64_t n)
 {

@@ -15,8 +15,7 @@ static size_t aligned(size_t bytes)
     return (bytes + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN;
 }
 
-/* ---- tensors of an entry
- * -------------------------------------------------------------------------------- */
+/* ---- tensors of an entry ------------------------------------------------------------------------------- */
 
 static void add_bytes(void *arg, struct tensor *t)
 {
@@ -74,8 +73,7 @@ static void free_tensor(void *arg, struct tensor *t)
     state_pool_free(arg, t);
 }
 
-/* ---- spill and restore
- * ----------------------------------------------------------------------------------- */
+/* ---- spill and restore --------------------------------------------------------------------------------- */
 
 int pool_entry_spill(struct pool_entry *t)
 {
@@ -159,8 +157,7 @@ void pool_entry_free(struct pool_entry *t)
     *(t->prev ? &t->prev->next : &t->pool->first) = t->next;
 }
 
-/* ---- the bound
- * ------------------------------------------------------------------------------------------- */
+/* ---- the bound ----------------------------------------------------------------------------------------- */
 
 /* The entry to spill next: idle, of the lowest rank, least recently used; NULL: none. */
 static struct pool_entry *least_recent(const struct state_pool *r)

@@ -11,7 +11,7 @@
 static const struct tensor no_bias = {0};
 static const float norm_eps = 1e-6f, projector_eps = 1e-5f;
 
-/* ---- sizes --------------------------------------------------------------------------------------- */
+/* ---- sizes --------------------------------------------------------------------------------------------- */
 
 static int64_t patches_of(const struct vision *v)
 {
@@ -28,7 +28,7 @@ static int64_t sequence_of(const struct vision *v)
     return v->weights->prefix.rows + patches_of(v);
 }
 
-/* ---- tower ----------------------------------------------------------------------------------------- */
+/* ---- tower --------------------------------------------------------------------------------------------- */
 
 /* x = [ prefix ; position + W_patch . patch ] for each tile. */
 static void embed_tiles(struct vision *v, int tiles)
@@ -111,7 +111,7 @@ static int run_tower(struct vision *v, int tiles)
     return 0;
 }
 
-/* ---- cache ------------------------------------------------------------------------------------------- */
+/* ---- cache --------------------------------------------------------------------------------------------- */
 
 static size_t bytes_of(struct tensor t)
 {
@@ -190,7 +190,7 @@ static void cache_rows(struct vision *v, XXH128_hash_t hash, struct tensor rows)
     v->cache_bytes += bytes_of(rows);
 }
 
-/* ---- tiles ------------------------------------------------------------------------------------------- */
+/* ---- tiles --------------------------------------------------------------------------------------------- */
 
 /* Copies rows to every tile with this hash. */
 static void copy_to_tiles(struct vision *v, const XXH128_hash_t *hash, bool *done, int tiles,
@@ -329,7 +329,7 @@ int vision_encode_canvas(struct vision *v, const float *patches, int rows, int c
     return set_canvas(v, rows, cols, e) ? -1 : vision_encode(v, patches, 1, out, e);
 }
 
-/* ---- images ------------------------------------------------------------------------------------------- */
+/* ---- images -------------------------------------------------------------------------------------------- */
 
 static int encode_on_host(struct vision *v, const struct image *im, bool round8, struct pool *pool,
                           const struct tile_grid *g, struct tensor out, double *preprocess_ms, struct err *e)

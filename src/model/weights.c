@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- language model --------------------------------------------------------------------------------- */
+/* ---- language model ------------------------------------------------------------------------------------ */
 
 static const char *layer_name(const struct binder *x, int layer, const char *part)
 {
@@ -217,8 +217,7 @@ static void bind_ends(struct binder *x, struct model_weights *w)
                             w->vocab, hidden);
 }
 
-/* ---- tensors that nothing takes
- * --------------------------------------------------------------------------- */
+/* ---- tensors that nothing takes ------------------------------------------------------------------------ */
 
 static bool starts(const char *s, const char *front)
 {
@@ -281,8 +280,7 @@ static void check_extra(struct binder *x)
     }
 }
 
-/* ---- the whole
- * --------------------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------------------- */
 
 int weights_bind(struct model_weights *w, const struct model_config *c, const struct safetensors *s,
                  struct backend *b, const struct bind_options *o, struct err *e)

@@ -51,8 +51,7 @@ struct weight_cache {
     unsigned long count, room;
 };
 
-/* ---- identity
- * -------------------------------------------------------------------------------------------- */
+/* ---- identity ------------------------------------------------------------------------------------------ */
 
 static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t identity)
 {
@@ -90,8 +89,7 @@ static char *choose_path(const char *dir, enum weight_storage numbers, const cha
     return path;
 }
 
-/* ---- reading
- * ---------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 static uint64_t header_sum(const struct header *h)
 {
@@ -164,8 +162,7 @@ void *weight_cache_find(const struct weight_cache *c, const char *name, enum qua
     return same ? (void *)(uintptr_t)(c->map.data + x->at) : NULL;
 }
 
-/* ---- writing
- * ---------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------------------- */
 
 static void drop_file(struct weight_cache *c)
 {
@@ -276,8 +273,7 @@ void weight_cache_finish(struct weight_cache *c, bool complete)
         drop_file(c);
 }
 
-/* ---- life
- * --------------------------------------------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------------------------------------- */
 
 struct weight_cache *weight_cache_open(const char *dir, const struct safetensors *s, uint64_t identity,
                                        enum weight_storage numbers, const char *layout)

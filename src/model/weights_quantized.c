@@ -194,7 +194,7 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
     return false;
 }
 
-/* ---- quantizing -------------------------------------------------------------------------------------- */
+/* ---- quantizing ---------------------------------------------------------------------------------------- */
 
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
 {

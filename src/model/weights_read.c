@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- taking one tensor ---------------------------------------------------------------------------- */
+/* ---- taking one tensor --------------------------------------------------------------------------------- */
 
 void binder_fail(struct binder *x, const char *fmt, ...)
 {

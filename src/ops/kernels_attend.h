@@ -59,7 +59,7 @@ static struct sequence sequence_of(const struct attention *a, int64_t unit)
                              a->keys, a->past};
 }
 
-/* ---- packing ---------------------------------------------------------------------------------------- */
+/* ---- packing ------------------------------------------------------------------------------------------- */
 
 /* Rows of one head in a cache lie too far apart for the hardware prefetcher: prefetched so many rows
  * ahead, beyond the last one too. */

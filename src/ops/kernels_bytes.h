@@ -42,8 +42,7 @@ ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format forma
     }
 }
 
-/* ---- rows of x become digits
- * ------------------------------------------------------------------------------- */
+/* ---- rows of x become digits --------------------------------------------------------------------------- */
 
 struct digits {
     struct tensor x;
@@ -109,8 +108,7 @@ static void digits_range(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* ---- products
- * ---------------------------------------------------------------------------------------------- */
+/* ---- products ------------------------------------------------------------------------------------------ */
 
 /* acc[m][j] += digit row m times the columns; pairs of vectors are `apart` bytes apart. */
 ALWAYS_INLINE void bytes_multiply(ivec *acc, const int M, const int N, const uint32_t *x, int64_t step,
@@ -171,8 +169,7 @@ static void bytes_block(int rows, int32_t *tile, const int32_t *begin, const uin
     each[rows - 1](tile, begin, x, step, w, words);
 }
 
-/* ---- one row
- * ------------------------------------------------------------------------------------------------ */
+/* ---- one row ------------------------------------------------------------------------------------------- */
 
 struct bytes {
     struct quantized_product s; /* x, row, step and block are not used */
@@ -254,8 +251,7 @@ static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread
         bytes_vectors(p, begin, end, QUANT_F4);
 }
 
-/* ---- many rows
- * ---------------------------------------------------------------------------------------------- */
+/* ---- many rows ----------------------------------------------------------------------------------------- */
 
 enum {
     BYTES_DEPTH = 128,                /* words of a slice */
@@ -354,8 +350,7 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
     }
 }
 
-/* ---- the operation
- * -------------------------------------------------------------------------------------------- */
+/* ---- the operation ------------------------------------------------------------------------------------- */
 
 static void bytes_pack_rows(struct bytes *p, struct tensor x)
 {
@@ -413,8 +408,7 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
 
 #endif
 
-/* ---- any matrix
- * ------------------------------------------------------------------------------------------------- */
+/* ---- any matrix ---------------------------------------------------------------------------------------- */
 
 static void any_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                        struct tensor bias, enum epilogue epi, enum accumulate mode)

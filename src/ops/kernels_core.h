@@ -62,7 +62,7 @@ ALWAYS_INLINE int64_t ceil_div(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* ---- numbers ----------------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------------------- */
 
 ALWAYS_INLINE vec splat(float x)
 {
@@ -182,7 +182,7 @@ ALWAYS_INLINE vec gelu_vec(vec v)
     return VEC_MAX(splat(0.0f), v) - (vec)((uvec)v & 0x7fffffff) * splat(0.5f) * erfc;
 }
 
-/* ---- rows in and out ----------------------------------------------------------------------------- */
+/* ---- rows in and out ----------------------------------------------------------------------------------- */
 
 ALWAYS_INLINE char *element(struct tensor t, int64_t r, int64_t c)
 {
@@ -270,7 +270,7 @@ ALWAYS_INLINE int64_t padded(int64_t n)
     return ceil_div(n, VL) * VL;
 }
 
-/* ---- packing --------------------------------------------------------------------------------------- */
+/* ---- packing ------------------------------------------------------------------------------------------- */
 
 /* VL words of row r from word k on; zeros after the row's end. */
 ALWAYS_INLINE uvec load_words(struct tensor t, int64_t r, int64_t k, const bool pair)
@@ -410,7 +410,7 @@ static void pack_columns(uint32_t *out, int64_t ld, struct tensor t, const bool 
     }
 }
 
-/* ---- the multiplication ------------------------------------------------------------------------------ */
+/* ---- the multiplication -------------------------------------------------------------------------------- */
 
 enum factor {
     F32,  /* a word is an f32 */

@@ -32,7 +32,7 @@ enum {
     SMALL_PRODUCT = 200000 /* multiplications not worth waking a thread for */
 };
 
-/* ---- weights ------------------------------------------------------------------------------------- */
+/* ---- weights ------------------------------------------------------------------------------------------- */
 
 struct packing {
     struct tensor host;
@@ -77,7 +77,7 @@ static struct weight *fast_pack(struct backend *b, struct tensor host, enum dtyp
     return w;
 }
 
-/* ---- one block ------------------------------------------------------------------------------------ */
+/* ---- one block ----------------------------------------------------------------------------------------- */
 
 struct linear {
     struct backend *b;
@@ -174,7 +174,7 @@ static void run_rows(const struct linear *p, int64_t begin, int64_t end, int64_t
     }
 }
 
-/* ---- blocks over strips ----------------------------------------------------------------------------- */
+/* ---- blocks over strips -------------------------------------------------------------------------------- */
 
 static const char *panel_at(const struct linear *p, int64_t panel)
 {
@@ -275,7 +275,7 @@ static void product_range(void *arg, int64_t begin, int64_t end, int thread)
     }
 }
 
-/* ---- one row ------------------------------------------------------------------------------------------ */
+/* ---- one row ------------------------------------------------------------------------------------------- */
 
 ALWAYS_INLINE void run_vector(const struct linear *p, int64_t panel, const enum factor kind)
 {

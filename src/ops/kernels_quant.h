@@ -94,7 +94,7 @@ static table16 table_of(enum quant_format format, int shift)
     return t;
 }
 
-/* ---- the order of the bytes --------------------------------------------------------------------------- */
+/* ---- the order of the bytes ---------------------------------------------------------------------------- */
 
 static size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
@@ -351,8 +351,7 @@ static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int th
 #undef RUN
 }
 
-/* ---- many rows
- * ------------------------------------------------------------------------------------------ */
+/* ---- many rows ----------------------------------------------------------------------------------------- */
 
 /* Pairs [k, k + n) of a panel as words [n][NR], or as f32 [2 n][NR]. */
 ALWAYS_INLINE void quantized_dequantize(const struct quantized_product *p, const char *lines, int64_t k,
@@ -459,8 +458,7 @@ static void quantized_product_range(void *arg, int64_t begin, int64_t end, int t
     }
 }
 
-/* ---- the operation
- * --------------------------------------------------------------------------------------- */
+/* ---- the operation ------------------------------------------------------------------------------------- */
 
 /* Rows of x as words, with zeros up to the last pair: row after row for few, else interleaved by MR. */
 static void quantized_pack_rows(struct quantized_product *p, struct tensor x)

@@ -23,7 +23,7 @@ static void run_rows_task(struct rows_task *k, int64_t rows, int64_t cols, pool_
     pool_for(k->b->pool, rows, 1 + SMALL_ROWS / (cols + 1), fn, k);
 }
 
-/* ---- norms ----------------------------------------------------------------------------------------- */
+/* ---- norms --------------------------------------------------------------------------------------------- */
 
 /* Sum of squares of n values; `v` is zero up to whole vectors. */
 ALWAYS_INLINE float sum_squares(const float *v, int64_t n)

@@ -12,7 +12,7 @@
 #include "ops/kernels_core.h"
 #include "ops/stochastic_round.h"
 
-/* ---- convolution ------------------------------------------------------------------------------------- */
+/* ---- convolution --------------------------------------------------------------------------------------- */
 
 enum {
     CHANNELS = 128,         /* of a block */
@@ -99,7 +99,7 @@ static void fast_conv_batch(struct backend *b, struct tensor v, struct tensor xb
     run_conv(&(struct conv_task){b, v, xbc, w, bias, states, v.rows, 1});
 }
 
-/* ---- state space: what step and scan share ------------------------------------------------------------ */
+/* ---- state space: what step and scan share ------------------------------------------------------------- */
 
 struct ssm_task {
     struct backend *b;
@@ -143,8 +143,7 @@ ALWAYS_INLINE vec time_steps(const struct ssm_shape *s, vec raw)
     return -VEC_MAX(splat(-s->dt_max), -d);
 }
 
-/* ---- states in f16
- * -------------------------------------------------------------------------------------- */
+/* ---- states in f16 ------------------------------------------------------------------------------------- */
 
 /* Hash counters of VL values from `pair` on; see stochastic_bits. */
 ALWAYS_INLINE uvec stochastic_counters(uint32_t key, int64_t pair)

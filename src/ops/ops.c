@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* ---- dtypes --------------------------------------------------------------------------------- */
+/* ---- dtypes -------------------------------------------------------------------------------------------- */
 
 size_t dtype_size(enum dtype t)
 {
@@ -63,7 +63,7 @@ uint8_t f8e4m3_from_f32(float f)
     return f8_of(f);
 }
 
-/* ---- views ---------------------------------------------------------------------------------- */
+/* ---- views --------------------------------------------------------------------------------------------- */
 
 struct tensor tensor_rows(struct tensor t, int64_t r, int64_t n)
 {
@@ -83,7 +83,7 @@ struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n)
     return t;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------------------- */
 
 /* Huge pages for large blocks: a TLB miss at every row costs more than reading it.  The kernel may
  * decline. */
@@ -251,7 +251,7 @@ static void cpu_weight_free(struct backend *b, struct weight *w)
     free(w);
 }
 
-/* ---- choosing ------------------------------------------------------------------------------- */
+/* ---- choosing ------------------------------------------------------------------------------------------ */
 
 static bool always(void)
 {

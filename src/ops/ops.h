@@ -166,7 +166,7 @@ struct ops {
     /* Must be called on a thread other than the one that opened the backend.  NULL: not needed. */
     void (*attach)(struct backend *b);
 
-    /* ---- memory.  upload, download and copy convert between dtypes when they differ ---- */
+    /* ---- memory.  upload, download and copy convert between dtypes when they differ ------------------------ */
 
     struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */
     void (*free)(struct backend *b, struct tensor *t);
@@ -187,7 +187,7 @@ struct ops {
     void (*scatter)(struct backend *b, const struct tensor *dst, struct tensor src);
     void (*gather)(struct backend *b, struct tensor dst, const struct tensor *src);
 
-    /* ---- weights ---- */
+    /* ---- weights ------------------------------------------------------------------------------------------- */
 
     /* Packs `host` (any float dtype, may be a mapped file), which is read once, as `dtype` (bf16 or f32). */
     struct weight *(*pack)(struct backend *b, struct tensor host, enum dtype dtype);
@@ -221,7 +221,7 @@ struct ops {
     void (*graph_begin)(struct backend *b, uint64_t key);
     void (*graph_end)(struct backend *b);
 
-    /* ---- layers ---- */
+    /* ---- layers -------------------------------------------------------------------------------------------- */
 
     /* y[T,D] = E[ids[t], :] */
     void (*embed)(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids);
@@ -324,7 +324,7 @@ struct ops {
      * what session/sample.h computes.  NULL where the host reads the logits. */
     void (*sample)(struct backend *b, struct tensor logits, const struct sampler *how, struct sampled *out);
 
-    /* ---- measuring ---- */
+    /* ---- measuring ----------------------------------------------------------------------------------------- */
 
     /* Multiplies and adds `rounds` times in registers on every thread, with factors of type t (bf16 on a GPU:
      * large matrix products); returns how many floating-point operations those were.  The caller takes the

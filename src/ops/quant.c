@@ -54,7 +54,7 @@ float quant_value(enum quant_format format, int code)
     }
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 static const uint8_t *stored_row(const struct quant_source *s, int64_t n)
 {
@@ -111,7 +111,7 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
     }
 }
 
-/* ---- making ------------------------------------------------------------------------------------------- */
+/* ---- making -------------------------------------------------------------------------------------------- */
 
 /* Four values side by side: the same on every machine, and a quarter of the instructions. */
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
@@ -284,7 +284,7 @@ void quant_make_row(enum quant_format format, const struct quant_source *s, int6
         make_f8(out, s->cols);
 }
 
-/* ---- panels ------------------------------------------------------------------------------------------- */
+/* ---- panels -------------------------------------------------------------------------------------------- */
 
 static int64_t up_to(int64_t n, int64_t whole)
 {

@@ -18,8 +18,7 @@ static size_t largest(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* ---- products
- * ------------------------------------------------------------------------------------------- */
+/* ---- products ------------------------------------------------------------------------------------------ */
 
 size_t work_tensor(size_t bytes)
 {
@@ -79,8 +78,7 @@ int64_t work_expert_rows(const struct work_parts *p, int64_t chosen, int64_t inn
     return (int64_t)(p->experts / work_experts(chosen, 0, inner, out, t).all) + 1;
 }
 
-/* ---- attention, choice, pictures
- * ---------------------------------------------------------------------------- */
+/* ---- attention, choice, pictures ----------------------------------------------------------------------- */
 
 struct work_attend work_attend(int64_t queries, int64_t splits, int64_t floats_each)
 {
