@@ -190,24 +190,27 @@ const struct work_parts *cuda_work_parts()
 }
 #endif
 
+static struct tensor zeroed(struct backend *b, struct tensor x)
+{
+    if (x.data) {
+        CUDA(cudaMemsetAsync(x.data, 0, tensor_bytes(x), cuda_of(b)->stream));
+        LAUNCHED(b);
+    }
+    return x;
+}
+
 static struct tensor cuda_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
-    size_t bytes = static_cast<size_t>(rows) * static_cast<size_t>(cols) * dtype_size(t);
-    struct tensor x = {device_memory(b, bytes), t, rows, cols, cols};
-    CUDA(cudaMemsetAsync(x.data, 0, bytes, cuda_of(b)->stream));
-    LAUNCHED(b);
-    return x;
+    struct tensor x = {nullptr, t, rows, cols, cols};
+    x.data = device_memory(b, tensor_bytes(x));
+    return zeroed(b, x);
 }
 
 static struct tensor cuda_try_alloc(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
 {
-    size_t bytes = static_cast<size_t>(rows) * static_cast<size_t>(cols) * dtype_size(t);
-    struct tensor x = {cuda_try_memory(b, bytes, nullptr), t, rows, cols, cols};
-    if (!x.data)
-        return x;
-    CUDA(cudaMemsetAsync(x.data, 0, bytes, cuda_of(b)->stream));
-    LAUNCHED(b);
-    return x;
+    struct tensor x = {nullptr, t, rows, cols, cols};
+    x.data = cuda_try_memory(b, tensor_bytes(x), nullptr);
+    return zeroed(b, x);
 }
 
 static size_t cuda_memory_left(struct backend *b)

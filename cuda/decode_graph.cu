@@ -5,8 +5,8 @@
  *
  *   the first time     run as usual: libraries choose their kernels, working memory grows to its size
  *   the second time    recorded: the card runs nothing, the launches become the nodes of a graph
- *   from then on       compared: nothing is launched; where a launch's arguments or grid differ from the record
- *                      (lengths, addresses of states) its node is updated, and graph_end launches it all
+ *   from then on       compared: nothing is launched; where arguments or grid differ from the record (sizes,
+ *                      addresses of states) the node is updated, and graph_end launches the graph
  *
  * So operations need not know of graphs, and their results do not depend on how they were started.  When
  * another kernel comes than the record has at that place, the launches compared so far are made from the

@@ -8,7 +8,7 @@
  * card.  Quantized matrices are dequantized part by part (quantized.cu), which costs 4 bytes for each
  * weight besides 2 T operations.
  *
- * What cuBLASLt does not take (f32, unaligned rows) runs on our kernels with any number of rows.  A
+ * Products that cuBLASLt does not take (f32, unaligned rows) run on our kernels with any number of rows.  A
  * row's bits are the same for any number of rows up to FEW, or FEW_QUANTIZED, and beyond that what the
  * library makes of the shape.
  */
@@ -38,9 +38,9 @@ static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtyp
     w->stride = (host.cols + ALIGNED - 1) / ALIGNED * ALIGNED;
     w->plain = o->alloc(b, dtype, host.rows, w->stride);
     struct tensor there = tensor_cols(w->plain, 0, host.cols);
-    int64_t piece = STAGED_BYTES / 4 / (host.cols + 1) + 1;
-    for (int64_t r = 0; r < host.rows; r += piece) {
-        int64_t n = host.rows - r < piece ? host.rows - r : piece;
+    int64_t part = STAGED_BYTES / 4 / (host.cols + 1) + 1;
+    for (int64_t r = 0; r < host.rows; r += part) {
+        int64_t n = host.rows - r < part ? host.rows - r : part;
         o->upload(b, tensor_rows(there, r, n), tensor_rows(host, r, n));
     }
     return w;

@@ -4,11 +4,11 @@
  * arithmetic is exact, on integers (ops/sampling.h), so that blocks may add in any order and the host
  * gets the same id with the same bits.
  *
- *   survey        the largest logit of the known and of the allowed ids, packed with the lower id in an integer
+ *   survey        the largest logit of the known and of the allowed ids, packed with the lower id
  *   weigh         the sums of their weights; a greedy choice is then done
- *   select_digit  radix select: one digit of the key of the candidate at which the running sum passes the drawn
- *                 number, by a histogram of weights per digit; the last block to finish finds the bin.  Once for
- *                 each digit of a key, and as often before that for top_p, which tells how much mass is kept
+ *   select_digit  radix select: one digit of the key of the candidate at which the running sum passes the
+ *                 drawn number, by a histogram of weights per digit; the last block to finish finds the bin.
+ *                 Once for each digit of a key, and as often before for top_p, which tells the mass to keep
  *
  * Each reads the row once: 2 times 4 V + V / 8 bytes (with a temperature 7 or 12 times), of which all
  * but the first come from the cache, divided over V / SLICE blocks a row.

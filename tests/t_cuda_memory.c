@@ -50,7 +50,7 @@ static struct plan plan_of(const struct tiny *t, struct model_config *c, enum we
 {
     struct err e = ERR_INIT;
     struct plan p;
-    struct engine_options o = {.hold = WEIGHTS_IN_RAM, .device = "cuda", .weights = numbers};
+    struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .device = "cuda", .weights = numbers};
     struct safetensors *f = safetensors_open(t->dir, &e);
     if (!f || config_load(c, t->dir, &e) || plan_make(&p, c, f, &o, &e))
         fail_msg("%s", e.text);

@@ -285,7 +285,7 @@ static void t_planned(void **state)
     struct err e = ERR_INIT;
     struct model_config c;
     struct plan p;
-    struct engine_options o = {.hold = WEIGHTS_IN_RAM};
+    struct engine_options o = {.weights_in = WEIGHTS_IN_RAM};
     struct safetensors *f = safetensors_open(tiny.dir, &e);
     assert_true(f && config_load(&c, tiny.dir, &e) == 0 && plan_make(&p, &c, f, &o, &e) == 0);
     safetensors_close(f);

@@ -83,7 +83,7 @@ static float *look(const struct tiny *t, const char *isa, bool f32, enum weights
 {
     struct err e = ERR_INIT;
     struct engine_options o = {
-        .dir = t->dir, .isa = isa, .threads = 2, .f32 = f32, .hold = hold, .memory = memory};
+        .dir = t->dir, .isa = isa, .threads = 2, .f32 = f32, .weights_in = hold, .memory = memory};
     struct engine *g = engine_open(&o, &e);
     if (!g)
         fail_msg("%s", e.text);

@@ -31,7 +31,7 @@ static void t_published_memory(void **state)
 {
     (void)state;
     struct model_config c;
-    struct engine_options o = {.hold = WEIGHTS_IN_RAM};
+    struct engine_options o = {.weights_in = WEIGHTS_IN_RAM};
     struct plan p = plan_of(full.dir, &c, &o);
     assert_int_equal(p.ssm, 28 * 128 * 80 * 128 * 4);
     check_about("SSM state in MiB", (double)p.ssm / (1 << 20), 140.0, 1e-9);
@@ -58,7 +58,7 @@ static void t_published_work(void **state)
 {
     (void)state;
     struct model_config c;
-    struct engine_options o = {.hold = WEIGHTS_IN_MMAP};
+    struct engine_options o = {.weights_in = WEIGHTS_IN_MMAP};
     struct plan p = plan_of(full.dir, &c, &o);
     double weights = cost_weight_bytes(&c, p.vocab, 1, p.number);
     check_about("bytes of weights", weights, 2 * (10965483520.0 + 676331520.0), 1e-12);
@@ -85,7 +85,7 @@ static void t_small_memory(void **state)
     (void)state;
     struct model_config c;
     double layers = 10965483520.0, head = 676331520.0;
-    struct engine_options o = {.hold = WEIGHTS_IN_RAM, .weights = WEIGHTS_BF16};
+    struct engine_options o = {.weights_in = WEIGHTS_IN_RAM, .weights = WEIGHTS_BF16};
     double tower = (double)plan_of(full.dir, &c, &o).parts[PLAN_VISION].own;
     o.weights = WEIGHTS_INT8;
     struct plan p = plan_of(full.dir, &c, &o);
@@ -119,7 +119,7 @@ static void t_pocket_memory(void **state)
         struct model_config c;
         struct err e = ERR_INIT;
         struct engine_options o = {
-            .dir = POCKET, .hold = holds[i], .weights = numbers[i], .memory = (size_t)8 << 30};
+            .dir = POCKET, .weights_in = holds[i], .weights = numbers[i], .memory = (size_t)8 << 30};
         struct plan p = plan_of(POCKET, &c, &o);
         malloc_trim(0);
         size_t before = memory_use().own;
@@ -147,7 +147,7 @@ static void t_state_memory(void **state)
     static const int tokens[N] = {1, 700, 2048, 3000, 4100, 8000};
     struct model_config c;
     struct err e = ERR_INIT;
-    struct engine_options o = {.dir = POCKET, .hold = WEIGHTS_IN_RAM, .device = "cpu"};
+    struct engine_options o = {.dir = POCKET, .weights_in = WEIGHTS_IN_RAM, .device = "cpu"};
     struct plan p = plan_of(POCKET, &c, &o);
     struct session *s[N];
     struct engine *g = engine_open(&o, &e);

@@ -264,7 +264,7 @@ static void count_work(struct plan *p, const struct model_config *c, struct coun
             int64_t each = (int64_t)lm->q_heads * (lm->head_dim + 2);
             size_t one = work_attend(1, WORK_SPLITS, each).all,
                    most = work_attend(LANGUAGE_ROWS, (int64_t)LANGUAGE_ROWS * WORK_SPLITS, each).all;
-            most = most < k->gpu->pieces ? most : k->gpu->pieces;
+            most = most < k->gpu->splits ? most : k->gpu->splits;
             count_scratch(k, most > one ? most : one);
         }
     }
@@ -299,14 +299,14 @@ static int count_all(struct plan *p, const struct model_config *c, const struct 
                                 .allow_extra = o->allow_extra,
                                 .progress = count_part,
                                 .progress_arg = &k,
-                                .numbers = o->weights,
+                                .storage = o->weights,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .shapes_only = true};
     if (weights_bind(&w, c, s, &k.backend, &bind, e))
         return -1;
     p->vocab = w.vocab;
-    p->number = w.number;
+    p->number = w.element_bytes;
     p->parts[PLAN_EMBEDDINGS].mapped += w.embed_mapped ? bytes_of(w.embed) : 0;
     p->streamed = k.streamed;
     p->resident = k.mapped - k.streamed;

@@ -98,7 +98,7 @@ static void read_mamba(struct reader *r, struct lm_config *c)
         if (json_array_size(limit) != 2 || !(lo >= 0 && hi > lo))
             reader_refuse(r, "'time_step_limit' is not a pair of rising numbers");
         else if (lo > 0)
-            warn("%s: time steps are held above %g, as 'time_step_limit' says", r->where, lo);
+            warn("%s: time steps are clamped to at least %g, as 'time_step_limit' says", r->where, lo);
         s->dt_min = (float)lo;
         s->dt_max = (float)hi;
     }

@@ -105,7 +105,7 @@ static double rounded(double v, bool single)
 static struct resize_taps make_taps(int in, int out, bool single)
 {
     double step = rounded((double)in / (double)out, single), wide = step > 1 ? step : 1, support = 2 * wide;
-    double narrow = rounded(1 / wide, single);
+    double shrink = rounded(1 / wide, single);
     struct resize_taps t = {.out = out, .most = (int)ceil(2 * support) + 2};
     t.first = xmalloc((unsigned long)out, sizeof *t.first);
     t.count = xmalloc((unsigned long)out, sizeof *t.count);
@@ -115,10 +115,10 @@ static struct resize_taps make_taps(int in, int out, bool single)
         int lo = (int)fmax(0, floor(rounded(centre - support, single) + 0.5)),
             hi = (int)fmin(in, floor(rounded(centre + support, single) + 0.5));
         for (int j = lo; j < hi; j++)
-            sum += cubic((rounded(j - centre, single) + 0.5) * narrow);
+            sum += cubic((rounded(j - centre, single) + 0.5) * shrink);
         for (int j = lo; j < hi; j++)
             t.weight[(size_t)o * (size_t)t.most + (size_t)(j - lo)] =
-                (float)(cubic((rounded(j - centre, single) + 0.5) * narrow) / sum);
+                (float)(cubic((rounded(j - centre, single) + 0.5) * shrink) / sum);
         t.first[o] = lo;
         t.count[o] = hi - lo;
     }

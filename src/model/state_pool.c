@@ -5,11 +5,6 @@
 
 enum { HOST_ALIGN = 64 };
 
-static size_t bytes_of(const struct tensor *t)
-{
-    return (size_t)t->rows * (size_t)t->cols * dtype_size(t->dtype);
-}
-
 static size_t aligned(size_t bytes)
 {
     return (bytes + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN;
@@ -19,12 +14,12 @@ static size_t aligned(size_t bytes)
 
 static void add_bytes(void *arg, struct tensor *t)
 {
-    *(size_t *)arg += bytes_of(t);
+    *(size_t *)arg += tensor_bytes(*t);
 }
 
 static void add_aligned(void *arg, struct tensor *t)
 {
-    *(size_t *)arg += aligned(bytes_of(t));
+    *(size_t *)arg += aligned(tensor_bytes(*t));
 }
 
 size_t pool_entry_bytes(const struct pool_entry *t)
@@ -45,7 +40,7 @@ struct transfer {
 static struct tensor on_host(struct transfer *c, const struct tensor *t)
 {
     struct tensor host = {c->at, t->dtype, t->rows, t->cols, t->cols};
-    c->at += aligned(bytes_of(t));
+    c->at += aligned(tensor_bytes(*t));
     return host;
 }
 
@@ -53,7 +48,7 @@ static void transfer_tensor(void *arg, struct tensor *t)
 {
     struct transfer *c = arg;
     struct backend *b = c->pool->backend;
-    if (!bytes_of(t))
+    if (!tensor_bytes(*t))
         return;
     if (c->restore)
         b->ops->upload(b, *t, on_host(c, t));
@@ -64,7 +59,7 @@ static void transfer_tensor(void *arg, struct tensor *t)
 static void alloc_tensor(void *arg, struct tensor *t)
 {
     struct transfer *c = arg;
-    if (c->rc == 0 && bytes_of(t))
+    if (c->rc == 0 && tensor_bytes(*t))
         c->rc = state_pool_alloc(c->pool, t, c->e);
 }
 
@@ -209,7 +204,7 @@ int state_pool_reserve(struct state_pool *r, size_t bytes, struct err *e)
 int state_pool_alloc(struct state_pool *r, struct tensor *t, struct err *e)
 {
     struct backend *b = r->backend;
-    size_t bytes = bytes_of(t);
+    size_t bytes = tensor_bytes(*t);
     t->data = NULL;
     if (state_pool_reserve(r, bytes, e))
         return -1;
@@ -234,7 +229,7 @@ void state_pool_free(struct state_pool *r, struct tensor *t)
     if (!t->data)
         return;
     struct tensor gone = *t;
-    r->used -= bytes_of(t);
+    r->used -= tensor_bytes(*t);
     r->backend->ops->free(r->backend, &gone);
     t->data = NULL;
 }

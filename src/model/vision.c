@@ -113,11 +113,6 @@ static int run_tower(struct vision *v, int tiles)
 
 /* ---- cache --------------------------------------------------------------------------------------------- */
 
-static size_t bytes_of(struct tensor t)
-{
-    return (size_t)t.rows * (size_t)t.cols * dtype_size(t.dtype);
-}
-
 static struct vision_entry *find(struct vision *v, XXH128_hash_t hash)
 {
     for (int i = 0; i < v->cached; i++)
@@ -130,7 +125,7 @@ static struct vision_entry *find(struct vision *v, XXH128_hash_t hash)
 
 static void evict(struct vision *v, struct vision_entry *old)
 {
-    v->cache_bytes -= bytes_of(old->rows);
+    v->cache_bytes -= tensor_bytes(old->rows);
     v->backend->ops->free(v->backend, &old->rows);
     *old = v->cache[--v->cached];
 }
@@ -180,14 +175,14 @@ static int replace(struct vision *v, struct tensor *t, enum dtype type, int64_t 
 static void cache_rows(struct vision *v, XXH128_hash_t hash, struct tensor rows)
 {
     while (v->cached == v->cache_max ||
-           (v->cached >= VISION_BATCH && v->cache_bytes + bytes_of(rows) > VISION_CACHE_BYTES))
+           (v->cached >= VISION_BATCH && v->cache_bytes + tensor_bytes(rows) > VISION_CACHE_BYTES))
         evict_oldest(v);
     struct tensor kept = try_alloc(v, v->act, rows.rows, rows.cols);
     if (!kept.data)
         return;
     v->backend->ops->copy(v->backend, kept, rows);
     v->cache[v->cached++] = (struct vision_entry){hash, kept, ++v->clock};
-    v->cache_bytes += bytes_of(rows);
+    v->cache_bytes += tensor_bytes(rows);
 }
 
 /* ---- tiles --------------------------------------------------------------------------------------------- */

@@ -65,7 +65,7 @@ static struct weight *gate_matrix(struct binder *x, const char *name, int64_t ro
                            : x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
     free(copy);
     binder_done(x, t);
-    return w;
+    return binder_own_weight(x, w);
 }
 
 /* A matrix for each expert: separate tensors, or slices of one with three dimensions. */
@@ -180,7 +180,7 @@ static void dequantize_embedding(struct binder *x, const char *name, struct mode
     struct stored m;
     if (!binder_stored(x, name, w->vocab, x->c->lm.hidden, &m))
         return;
-    w->embed = x->b->ops->alloc(x->b, binder_activation(x), w->vocab, x->c->lm.hidden);
+    w->embed = binder_alloc(x, binder_activation(x), w->vocab, x->c->lm.hidden);
     if (binder_makes(x)) {
         binder_make(x, m.t, w->embed);
     } else if (!x->o->shapes_only) {
@@ -199,14 +199,14 @@ static void bind_ends(struct binder *x, struct model_weights *w)
     int64_t hidden = x->c->lm.hidden;
     snprintf(embed, sizeof embed, "%sembeddings.weight", x->body);
     snprintf(name, sizeof name, "%sembeddings.weight_scale", x->body);
-    bool small = safetensors_find(x->s, name) && safetensors_find(x->s, embed);
-    const struct st_tensor *t = small ? safetensors_find(x->s, embed) : binder_take(x, embed);
+    bool quantized = safetensors_find(x->s, name) && safetensors_find(x->s, embed);
+    const struct st_tensor *t = quantized ? safetensors_find(x->s, embed) : binder_take(x, embed);
     if (t && (t->dims != 2 || t->shape[0] < x->c->lm.vocab || t->shape[0] > 1 << 22))
         binder_fail(x, "tensor '%s' has not at least the %d rows of 'vocab_size'", embed, x->c->lm.vocab);
     if (!t || binder_stopped(x) || t->dims != 2)
         return;
     w->vocab = (int)t->shape[0];
-    if (small)
+    if (quantized)
         dequantize_embedding(x, embed, w);
     else
         bind_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
@@ -285,7 +285,7 @@ static void check_extra(struct binder *x)
 int weights_bind(struct model_weights *w, const struct model_config *c, const struct safetensors *s,
                  struct backend *b, const struct bind_options *o, struct err *e)
 {
-    struct binder x = {.c = c, .s = s, .b = b, .o = o, .e = e};
+    struct binder x = {.w = w, .c = c, .s = s, .b = b, .o = o, .e = e};
     int n = safetensors_count(s);
     x.used = xcalloc((unsigned long)n + 1, sizeof *x.used);
     for (int i = 0; i < n; i++) {
@@ -306,65 +306,24 @@ int weights_bind(struct model_weights *w, const struct model_config *c, const st
         check_extra(&x);
     }
     free(x.used);
-    w->number = x.elements > 0 ? x.stored_bytes / x.elements : 0;
+    w->element_bytes = x.elements > 0 ? x.stored_bytes / x.elements : 0;
     if (x.failed)
         weights_free(w, c, b);
     return x.failed ? -1 : 0;
 }
 
-static void free_tensors(struct backend *b, int n, struct tensor *const *list)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i]->data)
-            b->ops->free(b, list[i]);
-}
-
-static void free_matrices(struct backend *b, int n, struct weight *const *list)
-{
-    for (int i = 0; i < n; i++)
-        if (list[i])
-            b->ops->weight_free(b, list[i]);
-}
-
-#define FREE_TENSORS(b, ...)                                                                                 \
-    free_tensors(b, (int)(sizeof((struct tensor *[]){__VA_ARGS__}) / sizeof(struct tensor *)),               \
-                 (struct tensor *[]){__VA_ARGS__})
-#define FREE_MATRICES(b, ...)                                                                                \
-    free_matrices(b, (int)(sizeof((struct weight *[]){__VA_ARGS__}) / sizeof(struct weight *)),              \
-                  (struct weight *[]){__VA_ARGS__})
-
-static void free_moe(struct backend *b, struct moe_weights *w)
-{
-    FREE_TENSORS(b, &w->bias);
-    FREE_MATRICES(b, w->gate, w->shared.up, w->shared.down, w->latent_down, w->latent_up);
-    if (w->up)
-        free_matrices(b, w->experts.count, w->up);
-    if (w->down)
-        free_matrices(b, w->experts.count, w->down);
-    free(w->up);
-    free(w->down);
-}
-
 void weights_free(struct model_weights *w, const struct model_config *c, struct backend *b)
 {
+    for (int i = 0; i < w->n_tensors; i++)
+        b->ops->free(b, &w->tensors[i]);
+    for (int i = 0; i < w->n_matrices; i++)
+        b->ops->weight_free(b, w->matrices[i]);
     for (int i = 0; w->layers && i < c->lm.layers; i++) {
-        struct layer_weights *l = &w->layers[i];
-        struct mamba_weights *m = &l->mamba;
-        FREE_TENSORS(b, &l->norm, &m->conv, &m->conv_bias, &m->norm, &m->a, &m->dt_bias, &m->d);
-        FREE_MATRICES(b, m->in_proj, m->out_proj, l->att.q, l->att.k, l->att.v, l->att.o, l->mlp.up,
-                      l->mlp.down);
-        free_moe(b, &l->moe);
+        free(w->layers[i].moe.up);
+        free(w->layers[i].moe.down);
     }
-    for (int i = 0; w->vision.blocks && i < c->vit.blocks; i++) {
-        struct vit_block *v = &w->vision.blocks[i];
-        FREE_TENSORS(b, &v->norm1, &v->norm1_bias, &v->norm2, &v->norm2_bias, &v->qkv_bias, &v->proj_bias,
-                     &v->fc1_bias, &v->fc2_bias);
-        FREE_MATRICES(b, v->qkv, v->proj, v->fc1, v->fc2);
-    }
-    if (w->embed_mapped)
-        w->embed.data = NULL;
-    FREE_TENSORS(b, &w->embed, &w->norm, &w->vision.prefix, &w->vision.position, &w->vision.norm);
-    FREE_MATRICES(b, w->head, w->vision.embedder, w->vision.up, w->vision.down);
+    free(w->tensors);
+    free(w->matrices);
     free(w->layers);
     free(w->vision.blocks);
     *w = (struct model_weights){0};

@@ -101,7 +101,12 @@ struct model_weights {
     struct tensor norm;  /* [1, D] before the head */
     struct layer_weights *layers;
     struct vision_weights vision;
-    double number; /* average bytes per element of the language model's matrices */
+
+    struct tensor *tensors;   /* what weights_free frees: all tensors above */
+    struct weight **matrices; /* and matrices */
+    int n_tensors, n_matrices;
+
+    double element_bytes; /* average bytes per element of the language model's matrices */
 };
 
 struct weight_cache;
@@ -111,7 +116,7 @@ struct bind_options {
     bool allow_extra; /* unknown tensors are a warning */
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
-    enum weight_storage numbers;
+    enum weight_storage storage;
     struct weight_cache *cache; /* of quantized matrices; NULL: none */
     bool mapped;                /* matrices stay in the file where they can */
     size_t resident;            /* bytes of those that may stay in memory */

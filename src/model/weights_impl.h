@@ -15,6 +15,7 @@
 #define VIT "vision_model.radio_model.model."
 
 struct binder {
+    struct model_weights *w;
     const struct model_config *c;
     const struct safetensors *s;
     struct backend *b;
@@ -49,7 +50,7 @@ const struct st_tensor *binder_take_shape(struct binder *x, const char *name, in
 
 enum dtype binder_activation(const struct binder *x);
 
-/* What a matrix is for decides how far it may be quantized. */
+/* The purpose of a matrix, which limits how far it may be quantized. */
 enum role {
     ROLE_OTHER,  /* vision, projector */
     ROLE_LINEAR, /* layers of the language model */
@@ -100,6 +101,10 @@ void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out)
 void binder_make_host(const struct binder *x, const struct st_tensor *t, float *out, size_t n);
 
 void binder_vision(struct binder *x, struct vision_weights *w);
+
+/* A tensor of the backend, and a weight, that weights_free frees. */
+struct tensor binder_alloc(struct binder *x, enum dtype dtype, int64_t rows, int64_t cols);
+struct weight *binder_own_weight(struct binder *x, struct weight *m);
 
 /* Uploads a tensor as this type; a vector as f32. */
 struct tensor binder_upload(struct binder *x, const struct st_tensor *t, enum dtype dtype, int64_t rows,

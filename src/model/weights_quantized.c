@@ -198,7 +198,7 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
 
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
 {
-    enum weight_storage n = x->o->numbers;
+    enum weight_storage n = x->o->storage;
     if (n == WEIGHTS_BF16)
         return QUANT_NONE;
     if (n == WEIGHTS_AUTO || role == ROLE_OTHER || m->format == QUANT_F4)

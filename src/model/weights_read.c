@@ -45,9 +45,9 @@ const struct st_tensor *binder_take(struct binder *x, const char *name)
     }
     x->used[t - safetensors_at(x->s, 0)] = true;
     if (t->dtype != DT_BF16 && t->dtype != DT_F32 && t->dtype != DT_F16) {
-        bool small = t->dtype == DT_F8E4M3 || t->dtype == DT_U8;
+        bool quantized = t->dtype == DT_F8E4M3 || t->dtype == DT_U8;
         binder_fail(x, "tensor '%s' is stored as %s%s; expected bf16, f16 or f32", name, dtype_name(t->dtype),
-                    small ? " without a 'weight_scale' beside it" : "");
+                    quantized ? " without a 'weight_scale' beside it" : "");
         return NULL;
     }
     return t;
@@ -125,7 +125,21 @@ bool binder_is_expert(const struct st_tensor *t)
     return strstr(t->name, ".experts.");
 }
 
-struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m)
+struct tensor binder_alloc(struct binder *x, enum dtype dtype, int64_t rows, int64_t cols)
+{
+    struct model_weights *w = x->w;
+    w->tensors = xrealloc(w->tensors, (unsigned long)w->n_tensors + 1, sizeof *w->tensors);
+    return w->tensors[w->n_tensors++] = x->b->ops->alloc(x->b, dtype, rows, cols);
+}
+
+struct weight *binder_own_weight(struct binder *x, struct weight *m)
+{
+    struct model_weights *w = x->w;
+    w->matrices = xrealloc(w->matrices, (unsigned long)w->n_matrices + 1, sizeof(struct weight *));
+    return w->matrices[w->n_matrices++] = m;
+}
+
+static struct weight *make_weight(struct binder *x, enum role role, const struct stored *m)
 {
     const struct st_tensor *t = m->t;
     enum quant_format format = binder_format(x, role, m);
@@ -155,6 +169,11 @@ struct weight *binder_weight(struct binder *x, enum role role, const struct stor
     return w;
 }
 
+struct weight *binder_weight(struct binder *x, enum role role, const struct stored *m)
+{
+    return binder_own_weight(x, make_weight(x, role, m));
+}
+
 struct weight *binder_matrix(struct binder *x, enum role role, const char *name, int64_t rows, int64_t cols)
 {
     struct stored m;
@@ -171,7 +190,7 @@ struct tensor binder_upload(struct binder *x, const struct st_tensor *t, enum dt
 {
     if (!t)
         return (struct tensor){0};
-    struct tensor out = x->b->ops->alloc(x->b, dtype, rows, cols);
+    struct tensor out = binder_alloc(x, dtype, rows, cols);
     if (binder_makes(x)) {
         binder_make(x, t, out);
     } else if (!x->o->shapes_only) {
@@ -215,7 +234,7 @@ struct tensor binder_put_numbers(struct binder *x, float *values, enum dtype dty
 {
     if (!values)
         return (struct tensor){0};
-    struct tensor t = x->b->ops->alloc(x->b, dtype, rows, cols);
+    struct tensor t = binder_alloc(x, dtype, rows, cols);
     if (!x->o->shapes_only)
         x->b->ops->upload(x->b, t, (struct tensor){values, DT_F32, rows, cols, cols});
     free(values);

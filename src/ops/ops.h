@@ -40,13 +40,15 @@ struct tensor {
 struct tensor tensor_rows(struct tensor t, int64_t r, int64_t n);
 struct tensor tensor_cols(struct tensor t, int64_t c, int64_t n);
 
+size_t tensor_bytes(struct tensor t); /* without gaps between rows */
+
 /* Copies src, of any float type, to dst, of the same type or f32 or bf16; both on the host. */
 void tensor_convert(struct tensor dst, struct tensor src);
 
 /* A weight matrix [N, K] in the layout the backend multiplies fastest. */
 struct weight;
 
-/* What an operation does with y: replaces it, or adds to it. */
+/* y = ..., or y += ... */
 enum accumulate { SET, ADD };
 
 enum epilogue {
@@ -166,7 +168,7 @@ struct ops {
     /* Must be called on a thread other than the one that opened the backend.  NULL: not needed. */
     void (*attach)(struct backend *b);
 
-    /* ---- memory.  upload, download and copy convert between dtypes when they differ ------------------------ */
+    /* ---- memory.  upload, download and copy convert between dtypes when they differ ---- */
 
     struct tensor (*alloc)(struct backend *b, enum dtype t, int64_t rows, int64_t cols); /* zeroed */
     void (*free)(struct backend *b, struct tensor *t);
@@ -187,7 +189,7 @@ struct ops {
     void (*scatter)(struct backend *b, const struct tensor *dst, struct tensor src);
     void (*gather)(struct backend *b, struct tensor dst, const struct tensor *src);
 
-    /* ---- weights ------------------------------------------------------------------------------------------- */
+    /* ---- weights ---- */
 
     /* Packs `host` (any float dtype, may be a mapped file), which is read once, as `dtype` (bf16 or f32). */
     struct weight *(*pack)(struct backend *b, struct tensor host, enum dtype dtype);
@@ -221,7 +223,7 @@ struct ops {
     void (*graph_begin)(struct backend *b, uint64_t key);
     void (*graph_end)(struct backend *b);
 
-    /* ---- layers -------------------------------------------------------------------------------------------- */
+    /* ---- layers ---- */
 
     /* y[T,D] = E[ids[t], :] */
     void (*embed)(struct backend *b, struct tensor y, struct tensor table, const int32_t *ids);
@@ -324,7 +326,7 @@ struct ops {
      * what session/sample.h computes.  NULL where the host reads the logits. */
     void (*sample)(struct backend *b, struct tensor logits, const struct sampler *how, struct sampled *out);
 
-    /* ---- measuring ----------------------------------------------------------------------------------------- */
+    /* ---- measuring ---- */
 
     /* Multiplies and adds `rounds` times in registers on every thread, with factors of type t (bf16 on a GPU:
      * large matrix products); returns how many floating-point operations those were.  The caller takes the
@@ -376,9 +378,5 @@ uint16_t bf16_from_f32(float f);
 float bf16_to_f32(uint16_t h);
 float f16_to_f32(uint16_t h);
 float f8e4m3_to_f32(uint8_t v);
-
-/* Round to nearest even; magnitudes above 448, the largest e4m3, become 448, NaN becomes 0x7f with its
- * sign. */
-uint8_t f8e4m3_from_f32(float f);
 
 #endif

@@ -111,7 +111,7 @@ void quant_source_row(const struct quant_source *s, int64_t n, float *out)
     }
 }
 
-/* ---- making -------------------------------------------------------------------------------------------- */
+/* ---- quantizing ---------------------------------------------------------------------------------- */
 
 /* Four values side by side: the same on every machine, and a quarter of the instructions. */
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));

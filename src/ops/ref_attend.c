@@ -30,8 +30,8 @@ static void ref_attend_tokens(struct backend *b, struct tensor y, struct tensor 
 {
     (void)b;
     int d = (int)(q.cols / q_heads);
-    bool small = k.dtype == DT_F8E4M3;
-    if (small) {
+    bool quantized = k.dtype == DT_F8E4M3;
+    if (quantized) {
         k = kv8_dequantize(k, kv_heads, d);
         v = kv8_dequantize(v, kv_heads, d);
     }
@@ -42,7 +42,7 @@ static void ref_attend_tokens(struct backend *b, struct tensor y, struct tensor 
             attend_one(y, q, k, v, t, 0, past + t + 1, (int64_t)h * d, (int64_t)h * d, kc, kc, d, p);
         }
     free(p);
-    if (small) {
+    if (quantized) {
         free(k.data);
         free(v.data);
     }

@@ -106,7 +106,7 @@ SAMPLING_FN uint64_t sampling_last(float top_p, uint64_t mass)
     return t < mass ? t : mass - 1;
 }
 
-/* What a backend has found; both masses at temperature 1. */
+/* Search result of a backend; both masses at temperature 1. */
 struct sampling_found {
     int32_t id; /* -1: nothing could be sampled */
     float logit, largest, largest_allowed;

@@ -63,7 +63,7 @@ enum {
 static int tokens_of(const struct engine *g)
 {
     double budget = g->backend->ops->memory_left ? 4e12 : 32e9,
-           n = budget / cost_weight_bytes(&g->config, g->weights.vocab, 2, g->weights.number);
+           n = budget / cost_weight_bytes(&g->config, g->weights.vocab, 2, g->weights.element_bytes);
     int most = g->config.lm.max_tokens - PROMPT < MOST ? g->config.lm.max_tokens - PROMPT : MOST;
     return n > most ? most : n < LEAST ? (LEAST < most ? LEAST : most) : (int)n;
 }

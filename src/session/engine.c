@@ -154,7 +154,7 @@ static int open_weights(struct engine *g, const struct engine_options *o, struct
                                 .allow_extra = o->allow_extra,
                                 .progress = o->progress,
                                 .progress_arg = o->progress_arg,
-                                .numbers = o->weights,
+                                .storage = o->weights,
                                 .mapped = hold.mapped,
                                 .resident = hold.resident,
                                 .random = o->random};
@@ -327,7 +327,7 @@ int engine_vocab(const struct engine *g)
 
 double engine_bytes_per_weight(const struct engine *g)
 {
-    return g->weights.number;
+    return g->weights.element_bytes;
 }
 
 enum kv_storage engine_kv_storage(const struct engine *g)

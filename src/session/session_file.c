@@ -26,11 +26,6 @@ struct header {
     uint32_t ssm; /* of the SSM states */
 };
 
-static size_t tensor_bytes(struct tensor t)
-{
-    return (size_t)t.rows * (size_t)t.cols * dtype_size(t.dtype);
-}
-
 static int count_tensor(void *arg, struct tensor t)
 {
     *(size_t *)arg += tensor_bytes(t);
