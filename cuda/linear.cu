@@ -171,8 +171,8 @@ static void multiply_quantized(struct backend *b, const struct product &p)
     const struct weight *w = p.w;
     bool two = w->format == QUANT_I4, scales = !(w->scale == w->scale);
     const struct work_parts *parts = cuda_work_parts();
-    int64_t room = quantized_padded(w), rows = work_widened(parts, room).rows;
-    size_t wide = work_widened(parts, room).bytes;
+    int64_t room = quantized_padded(w), rows = work_dequantized(parts, room).rows;
+    size_t wide = work_dequantized(parts, room).bytes;
     char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, w->format, room)));
     for (int64_t n = 0; n < w->rows; n += rows) {
         int64_t some = w->rows - n < rows ? w->rows - n : rows;

@@ -123,7 +123,7 @@ struct f16 {
 };
 
 /* Two f16 in a word, the first in its lower half. */
-__device__ __forceinline__ float2 widen2(unsigned both)
+__device__ __forceinline__ float2 f32_of_f16x2(unsigned both)
 {
 #ifdef CUDA_EMULATED
     return float2{f16_to_f32((uint16_t)both), f16_to_f32((uint16_t)(both >> 16))};
@@ -163,7 +163,7 @@ __device__ __forceinline__ float2 load2(const float *p)
 
 __device__ __forceinline__ float2 load2(const f16 *p)
 {
-    return widen2(*reinterpret_cast<const unsigned *>(p));
+    return f32_of_f16x2(*reinterpret_cast<const unsigned *>(p));
 }
 
 __device__ __forceinline__ void store2(float *p, float a, float b, uint32_t, int64_t)
@@ -177,14 +177,14 @@ __device__ __forceinline__ void store2(f16 *p, float a, float b, uint32_t key, i
 }
 
 /* Four loaded values as f32. */
-__device__ __forceinline__ float4 widen4(float4 v)
+__device__ __forceinline__ float4 f32_of_f16x4(float4 v)
 {
     return v;
 }
 
-__device__ __forceinline__ float4 widen4(uint2 v)
+__device__ __forceinline__ float4 f32_of_f16x4(uint2 v)
 {
-    float2 a = widen2(v.x), b = widen2(v.y);
+    float2 a = f32_of_f16x2(v.x), b = f32_of_f16x2(v.y);
     return float4{a.x, a.y, b.x, b.y};
 }
 
@@ -247,7 +247,7 @@ __device__ __forceinline__ float state_number(const float *row, int n)
 
 __device__ __forceinline__ float state_number(const f16 *row, int n)
 {
-    return widen2(row[n].bits).x;
+    return f32_of_f16x2(row[n].bits).x;
 }
 
 __device__ __forceinline__ void state_store(float *row, int n, float v, uint32_t, int64_t)
@@ -335,7 +335,7 @@ template <class N, int R> struct rows128 {
     {
 #pragma unroll
         for (int r = 0; r < R; r++)
-            S[r] = widen4(coming[r]);
+            S[r] = f32_of_f16x4(coming[r]);
     }
     __device__ __forceinline__ void store(view<N> state, int64_t row, uint32_t key) const
     {

@@ -184,7 +184,7 @@ static void dequantize_embedding(struct binder *x, const char *name, struct mode
     if (binder_makes(x)) {
         binder_make(x, m.t, w->embed);
     } else if (!x->o->shapes_only) {
-        struct tensor host = binder_widened(&m);
+        struct tensor host = binder_dequantized(&m);
         x->b->ops->upload(x->b, w->embed, host);
         free(host.data);
     }

@@ -87,7 +87,7 @@ struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols
 enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m);
 struct weight *binder_quantized(struct binder *x, enum quant_format format, const struct stored *m);
 /* Dequantizes a stored matrix to bf16 on the host; the caller frees the data. */
-struct tensor binder_widened(const struct stored *m);
+struct tensor binder_dequantized(const struct stored *m);
 
 /* Whether a tensor is a scale that is ignored. */
 bool binder_unused_scale(struct binder *x, const struct st_tensor *t);

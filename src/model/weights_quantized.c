@@ -231,7 +231,7 @@ struct weight *binder_quantized(struct binder *x, enum quant_format format, cons
     return ops->quant_weight(x->b, room, true, format, s.rows, s.cols);
 }
 
-struct tensor binder_widened(const struct stored *m)
+struct tensor binder_dequantized(const struct stored *m)
 {
     const struct quant_source *s = &m->source;
     uint16_t *out = xmalloc((unsigned long)s->rows * (unsigned long)s->cols, sizeof *out);

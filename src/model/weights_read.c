@@ -161,7 +161,7 @@ static struct weight *make_weight(struct binder *x, enum role role, const struct
         return x->b->ops->pack(x->b, (struct tensor){NULL, kept, host.rows, m->source.cols, 0}, kept);
     void *copy;
     if (m->format)
-        copy = (host = binder_widened(m)).data;
+        copy = (host = binder_dequantized(m)).data;
     else
         host = binder_host_view(t, host.rows, host.cols, &copy);
     struct weight *w = x->b->ops->pack(x->b, host, kept);

@@ -6,7 +6,7 @@
 enum { ALIGN = 256, TILE = 16 /* rows of a quantized block */ };
 
 const struct work_parts work_parts_usual = {
-    .wide = 64 << 20, .sums = 32 << 20, .experts = 256 << 20, .splits = 32 << 20, .library = 32 << 20};
+    .dequantized = 64 << 20, .sums = 32 << 20, .experts = 256 << 20, .splits = 32 << 20, .library = 32 << 20};
 
 static size_t padded(size_t bytes)
 {
@@ -50,16 +50,16 @@ int64_t work_room(enum quant_format format, int64_t cols)
     return (cols + span - 1) / span * span;
 }
 
-struct work_widened work_widened(const struct work_parts *p, int64_t room)
+struct work_dequantized work_dequantized(const struct work_parts *p, int64_t room)
 {
-    int64_t rows = (int64_t)p->wide / 2 / room / TILE * TILE;
+    int64_t rows = (int64_t)p->dequantized / 2 / room / TILE * TILE;
     rows = rows < TILE ? TILE : rows;
-    return (struct work_widened){rows, (size_t)(rows * room) * sizeof(uint16_t)};
+    return (struct work_dequantized){rows, (size_t)(rows * room) * sizeof(uint16_t)};
 }
 
 size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room)
 {
-    struct work_widened w = work_widened(p, room);
+    struct work_dequantized w = work_dequantized(p, room);
     return (format == QUANT_I4 ? 2 : 1) * w.bytes + work_sums(p, w.rows);
 }
 

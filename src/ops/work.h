@@ -10,11 +10,11 @@
 
 /* Bytes that one part of an operation may take.  Tests use smaller ones than real cards. */
 struct work_parts {
-    size_t wide;    /* of a dequantized matrix */
-    size_t sums;    /* of a product, in f32 */
-    size_t experts; /* of experts' intermediate results */
-    size_t splits;  /* of attention's partial results */
-    size_t library; /* workspace of cuBLASLt */
+    size_t dequantized; /* of a dequantized matrix */
+    size_t sums;        /* of a product, in f32 */
+    size_t experts;     /* of experts' intermediate results */
+    size_t splits;      /* of attention's partial results */
+    size_t library;     /* workspace of cuBLASLt */
 };
 extern const struct work_parts work_parts_usual;
 
@@ -28,11 +28,11 @@ size_t work_sums(const struct work_parts *p, int64_t cols);
 
 /* Rows of a quantized matrix that are dequantized at once, with K rounded up to whole blocks (`room`),
  * and their bytes; work_quantized: with what products of many rows need as well. */
-struct work_widened {
+struct work_dequantized {
     int64_t rows;
     size_t bytes;
 };
-struct work_widened work_widened(const struct work_parts *p, int64_t room);
+struct work_dequantized work_dequantized(const struct work_parts *p, int64_t room);
 size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room);
 int64_t work_room(enum quant_format format, int64_t cols);
 
