@@ -3,11 +3,11 @@
  * Tolerances.  In f32 two orders of summation over n terms differ by about sqrt(n) roundings of 6e-8 of
  * the largest partial sum: 2e-5 relative to the largest output covers n up to 5000 with room.  With
  * bf16 outputs one rounding step is 2^-8 to 2^-7 of the value; a sum that falls to the other side of
- * a rounding boundary differs by one step: 1 % of the value plus the f32 term, and twice that where an epilogue
- * squares.  Attention may round its weights to bf16 before they meet the values (as flash
+ * a rounding boundary differs by one step: 1 % of the value plus the f32 term, and twice that where an
+ * epilogue squares.  Attention may round its weights to bf16 before they meet the values (as flash
  * attention on a GPU does): each weight is off by up to 2^-9 of itself, so the sum may be off by
- * 0.5 % of the largest value.  Likewise a scan of bf16: of every term one factor may be rounded, so a sum may be off
- * by 2^-8 of what the magnitudes of its terms sum to.
+ * 0.5 % of the largest value.  Likewise a scan of bf16: of every term one factor may be rounded, so a sum
+ * may be off by 2^-8 of what the magnitudes of its terms sum to.
  */
 #ifndef HOLORUN_TESTS_LAB_H
 #define HOLORUN_TESTS_LAB_H
@@ -21,7 +21,8 @@ struct lab {
     bool small; /* lab_attend_sizes, lab_each_sizes: keys and values in rows of 8 bits */
 };
 
-/* Each draws a shape and numbers, runs both, and returns the largest difference as a multiple of the tolerance. */
+/* Each draws a shape and numbers, runs both, and returns the largest difference as a multiple of the
+ * tolerance. */
 typedef double lab_case(const struct lab *l);
 lab_case lab_linear, lab_norms, lab_conv, lab_ssm, lab_attend, lab_tiles;
 
@@ -51,8 +52,8 @@ double lab_largest(struct tensor t);
 double lab_worst(struct tensor have, struct tensor want);
 double lab_worst_within(struct tensor have, struct tensor want, double slack);
 
-/* Attention with given sizes (lab_attend.c): queries of so many heads * group heads of d numbers, each at most
- * `score`, over keys and values of at most 1; result as of lab_case. */
+/* Attention with given sizes (lab_attend.c): queries of so many heads * group heads of d numbers, each at
+ * most `score`, over keys and values of at most 1; result as of lab_case. */
 struct lab_attention {
     int queries, past, heads, group, d;
     double score;
@@ -75,9 +76,9 @@ void lab_ssm_make(struct lab_ssm *k, struct backend *b, enum dtype act, int T, i
 void lab_ssm_of(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int G, int H, int P, int N);
 void lab_ssm_drop(struct lab_ssm *k, struct backend *b);
 
-/* States in f16 beside states in f32 that begin with the same numbers (lab_stochastic_round.c): outputs must have the same bits,
- * and the former end as stochastic_round_f16 makes them of the latter.  Fail the test where not.  A step is one token of each
- * of T sessions, a scan T tokens of one. */
+/* States in f16 next to states in f32 that start with the same values (lab_stochastic_round.c): outputs
+ * must have the same bits, and the former end as stochastic_round_f16 makes them of the latter;
+ * otherwise the test fails.  A step is one token of each of T sessions, a scan T tokens of one. */
 struct lab_stochastic {
     enum dtype act;
     int T, G, H, P, N;
@@ -86,7 +87,8 @@ struct lab_stochastic {
 void lab_stochastic_step(struct backend *b, struct lab_stochastic s);
 void lab_stochastic_scan(struct backend *b, struct lab_stochastic s);
 
-/* A state becomes exactly the given numbers, of any kind, in f32 before it is rounded: N of them, as two rows. */
+/* A state becomes exactly the given numbers, of any kind, in f32 before it is rounded: N of them, as two
+ * rows. */
 void lab_stochastic_numbers(struct backend *b, const float *v, int N);
 
 #endif

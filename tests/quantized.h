@@ -1,4 +1,4 @@
-/* quantized.h - tiny models with small weights: how they are opened, and what they see. */
+/* quantized.h - tiny models with quantized weights: how they are opened, and the logits they give. */
 #ifndef HOLORUN_TESTS_QUANTIZED_H
 #define HOLORUN_TESTS_QUANTIZED_H
 

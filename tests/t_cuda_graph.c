@@ -1,7 +1,8 @@
-/* t_cuda_graph.c - claims about steps that come again: recorded, compared and started as one graph (cuda/decode_graph.cu).
+/* t_cuda_graph.c - claims about CUDA graphs of decode steps: recorded, compared and replayed
+ * (cuda/decode_graph.cu).
  *
- * What a step computes must not depend on how it was started, so each is done twice: as a step, and by operations one
- * after the other.  Same kernels, same bits.
+ * A step's result must not depend on how it was started, so each runs twice: as a graph, and operation
+ * by operation. Same kernels, same bits.
  */
 #include "check.h"
 #include "lab.h"
@@ -119,7 +120,8 @@ static void same_sessions(const struct workers *c, const struct workers *twin, i
     }
 }
 
-/* Many steps of both; `change` says from which on they do more under the same key, or if it is negative less. */
+/* Many steps of both; `change` says from which on they do more under the same key, or if it is negative
+ * less. */
 static void steps(int n, int longest, int change, uint64_t key)
 {
     static struct workers c, twin;
@@ -184,7 +186,8 @@ static void t_many_keys(void **state)
 
 static int open_device(void **state);
 
-/* Of a device that has little: all sessions come to a second piece of keys at once, behind one that is alone. */
+/* Of a device that has little: all sessions come to a second piece of keys at once, behind one that is
+ * alone. */
 static void t_grows(void **state)
 {
     backend_free(b);

@@ -1,7 +1,8 @@
-/* t_cuda_sample.c - claims about choosing the next token: on the device, on the host, and by the definition.
+/* t_cuda_sample.c - claims about sampling the next token: on the device, on the host, and by the
+ * definition.
  *
- * The definition sorts all candidates and adds up whole numbers; logarithms are checked against softmax in f64.  Device and
- * host have to agree in every bit of the choice, also of its log-probabilities.
+ * The definition sorts all candidates and adds integers; logarithms are checked against softmax in f64.
+ * Device and host must agree in every bit of the sampled token and its log-probabilities.
  */
 #include "tiny_check.h"
 
@@ -25,7 +26,8 @@ static bool chance(double p)
     return check_random(&rng) < p;
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows
+ * -------------------------------------------------------------------------------------------------- */
 
 enum { MOST_IDS = 9000, MOST_ROWS = 40, WORDS = MOST_IDS / 64 + 1 };
 
@@ -97,7 +99,8 @@ static void random_rows(struct rows *r, int most_ids)
     }
 }
 
-/* ---- by the definition ---------------------------------------------------------------------------------------- */
+/* ---- by the definition
+ * ---------------------------------------------------------------------------------------- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -219,7 +222,8 @@ static void t_weights(void **state)
     assert_true(sampling_last(0.5f, 1ull << 41) == (1ull << 40) - 1); /* one of two equals is enough */
 }
 
-/* ---- a whole model -------------------------------------------------------------------------------------------- */
+/* ---- a whole model
+ * -------------------------------------------------------------------------------------------- */
 
 static struct grammar *answer(struct engine *g)
 {

@@ -1,4 +1,5 @@
-/* t_cuda_stochastic_round.c - claims about states in f16 on the GPU (cuda/ssm.cuh and the kernels on it), run on the host. */
+/* t_cuda_stochastic_round.c - claims about states in f16 on the GPU (cuda/ssm.cuh and its kernels), run
+ * on the host. */
 #include "check.h"
 #include "lab.h"
 
@@ -70,7 +71,8 @@ static void t_numbers(void **state)
     lab_stochastic_numbers(gpu, v, 53);
 }
 
-/* ---- all between the projections -------------------------------------------------------------------------- */
+/* ---- all between the projections
+ * -------------------------------------------------------------------------- */
 
 struct mixer {
     struct lab_ssm k;

@@ -1,4 +1,5 @@
-/* t_cuda_synthetic.c - claims about numbers made on the device (cuda/synthetic.cu): they are those of the reference. */
+/* t_cuda_synthetic.c - claims about synthetic values made on the device (cuda/synthetic.cu): they equal
+ * the reference's. */
 #include "check.h"
 #include "lab.h"
 
@@ -86,7 +87,8 @@ static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_
     return sqrt(diff / (double)(T * N) / size);
 }
 
-/* i8 and i4 are codes of numbers on the device, and what a checkpoint's would become elsewhere: half a code apart. */
+/* i8 and i4 are codes of numbers on the device, and what a checkpoint's would become elsewhere: half a code
+ * apart. */
 static void t_weights(void **state)
 {
     (void)state;

@@ -1,8 +1,8 @@
-/* t_quantized.c - claims about models whose weights are small: checkpoints that are published so, and ones made small at
- * the start.  The file that keeps those: t_quantized_cache.c.
+/* t_quantized.c - claims about models with quantized weights: checkpoints published so, and weights
+ * quantized at the start.  The file that keeps the latter: t_quantized_cache.c.
  *
- * A quantised tiny model is made from a plain one by storing matrices of its layers in codes.  What it must
- * compute is known exactly: in f32 the same as a model that stores those numbers in f32.
+ * A quantized tiny model is made from a plain one by storing matrices of its layers as codes.  Its exact
+ * result is known: in f32 the same as a model that stores the dequantized values in f32.
  */
 #include "check.h"
 #include "quantized.h"
@@ -15,7 +15,8 @@
 
 #define LAYER "language_model.backbone.layers."
 
-/* ---- quantised checkpoints ---------------------------------------------------------------------------------- */
+/* ---- quantised checkpoints
+ * ---------------------------------------------------------------------------------- */
 
 static int nearest(enum quant_format format, float x)
 {
@@ -108,8 +109,8 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
     free(marks);
 }
 
-/* Two of the same model: `t` with codes, `plain` with their values in f32.  Hidden size 40 is no multiple of 16, so
- * only matrices with 48 columns can be NVFP4. */
+/* Two of the same model: `t` with codes, `plain` with their values in f32.  Hidden size 40 is no multiple
+ * of 16, so only matrices with 48 columns can be NVFP4. */
 static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_format format, enum scaled what)
 {
     static const char *const eight[] = {LAYER "0.mixer.in_proj.weight", LAYER "0.mixer.out_proj.weight",
@@ -223,7 +224,8 @@ static void t_smaller(void **state)
     tiny_free(&t);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------- */
+/* ---- refusals
+ * ------------------------------------------------------------------------------------------------- */
 
 static void refused(struct tiny *t, const char *naming, const char *also)
 {

@@ -1,5 +1,4 @@
-/* t_quantized_cache.c - claims about the file that keeps weights which were made small at the start.
- */
+/* t_quantized_cache.c - claims about the file that keeps weights quantized at the start. */
 #include "check.h"
 #include "quantized.h"
 
@@ -13,7 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the file ---------------------------------------------------------------------------------------------------- */
+/* ---- the file
+ * ---------------------------------------------------------------------------------------------------- */
 
 static char home[64];
 

@@ -1,4 +1,5 @@
-/* t_stochastic_round.c - claims about states in f16 (ops/stochastic_round.h): what rounding by chance does, and that every kernel does it. */
+/* t_stochastic_round.c - claims about states in f16 (ops/stochastic_round.h): what stochastic rounding
+ * does, and that every kernel does it. */
 #include "check.h"
 #include "lab.h"
 
@@ -66,7 +67,8 @@ static void t_unbiased(void **state)
     }
 }
 
-/* The hash: of each bit of a counter, position and layer, as many ups as downs, and neighbours that do not agree. */
+/* The hash: of each bit of a counter, position and layer, as many ups as downs, and neighbours that do not
+ * agree. */
 static void t_random(void **state)
 {
     (void)state;

@@ -193,7 +193,7 @@ int session_sample(struct session *s, const struct sampler *how, struct sampled 
 {
     if (s->n == 0)
         bug("a token sampled from an empty session");
-    if (s->engine->backend->ops->choose) {
+    if (s->engine->backend->ops->sample) {
         struct batch_item item = {.session = s, .how = how, .out = out};
         return submit(&item, 1, e);
     }
