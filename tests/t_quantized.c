@@ -194,8 +194,8 @@ static void t_smaller(void **state)
 {
     (void)state;
     struct tiny t, plain;
-    float stored[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB], plain8[QUANTIZED_VOCAB], plain4[QUANTIZED_VOCAB], fp8[QUANTIZED_VOCAB],
-        bf16[QUANTIZED_VOCAB];
+    float stored[QUANTIZED_VOCAB], have[QUANTIZED_VOCAB], plain8[QUANTIZED_VOCAB], plain4[QUANTIZED_VOCAB],
+        fp8[QUANTIZED_VOCAB], bf16[QUANTIZED_VOCAB];
     make(&t, &plain, QUANT_F4);
     tiny_write(&t);
     quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), stored);
@@ -214,9 +214,11 @@ static void t_smaller(void **state)
     quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), plain4);
     quantized_look(quantized_open(&t, NULL, false, WEIGHTS_FP8, false), fp8);
     check_note("logits of a random model: int8 differs by %.1f %%, fp8 by %.1f %%, int4 by %.1f %%",
-               100 * tiny_distance(bf16, plain8, QUANTIZED_VOCAB), 100 * tiny_distance(bf16, fp8, QUANTIZED_VOCAB),
+               100 * tiny_distance(bf16, plain8, QUANTIZED_VOCAB),
+               100 * tiny_distance(bf16, fp8, QUANTIZED_VOCAB),
                100 * tiny_distance(bf16, plain4, QUANTIZED_VOCAB));
-    assert_true(tiny_distance(bf16, fp8, QUANTIZED_VOCAB) > 0 && tiny_distance(bf16, fp8, QUANTIZED_VOCAB) < 0.3);
+    assert_true(tiny_distance(bf16, fp8, QUANTIZED_VOCAB) > 0 &&
+                tiny_distance(bf16, fp8, QUANTIZED_VOCAB) < 0.3);
     assert_true(tiny_distance(bf16, plain8, QUANTIZED_VOCAB) > 0 &&
                 tiny_distance(bf16, plain8, QUANTIZED_VOCAB) < 0.1);
     assert_true(tiny_distance(bf16, plain4, QUANTIZED_VOCAB) > tiny_distance(bf16, plain8, QUANTIZED_VOCAB) &&

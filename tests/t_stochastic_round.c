@@ -110,9 +110,9 @@ static void steps(struct backend *b)
 {
     for (int i = 0; i < 30; i++) {
         int G = lab_between(1, 2), wide = i % 2 ? lab_between(0, 3) : 0;
-        lab_stochastic_step(b,
-                      (struct lab_stochastic){i % 3 ? DT_BF16 : DT_F32, lab_between(1, 4), G, G * lab_between(1, 3),
-                                        lab_between(1, 40), lab_between(1, 70), wide});
+        lab_stochastic_step(b, (struct lab_stochastic){i % 3 ? DT_BF16 : DT_F32, lab_between(1, 4), G,
+                                                       G * lab_between(1, 3), lab_between(1, 40),
+                                                       lab_between(1, 70), wide});
     }
     lab_stochastic_step(b, (struct lab_stochastic){DT_BF16, 2, 1, 2, 80, 128, 0});
 }
@@ -122,8 +122,8 @@ static void scans(struct backend *b)
     for (int i = 0; i < 15; i++) {
         int G = lab_between(1, 2);
         lab_stochastic_scan(b, (struct lab_stochastic){i % 3 ? DT_BF16 : DT_F32, lab_between(1, 90), G,
-                                           G * lab_between(1, 3), lab_between(1, 40), lab_between(1, 70),
-                                           i % 2 ? lab_between(0, 3) : 0});
+                                                       G * lab_between(1, 3), lab_between(1, 40),
+                                                       lab_between(1, 70), i % 2 ? lab_between(0, 3) : 0});
     }
     lab_stochastic_scan(b, (struct lab_stochastic){DT_BF16, 130, 1, 2, 80, 128, 0});
 }
