@@ -307,7 +307,7 @@ static void t_together(void **state)
             assert_int_equal(session_pin(s[i], 0, NULL), 0);
             states[i] = &s[i]->state;
         }
-        language_choose_each(&g->language, states, N, size, how, out);
+        language_sample_batch(&g->language, states, N, size, how, out);
         for (int i = 0; i < N; i++) {
             struct sampled host = sample_token(session_logits(s[i]), size, &how[i]);
             assert_memory_equal(&host, &out[i], sizeof host);

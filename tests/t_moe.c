@@ -154,7 +154,7 @@ static int place(struct run *r, const int32_t *ids, int64_t n, struct image_rows
     return count;
 }
 
-static void logits_of(const struct run *r, struct language *m, const struct lm_state *s, float *out)
+static void logits_of(const struct run *r, struct language *m, struct lm_state *s, float *out)
 {
     language_logits(m, s, out);
     for (int i = 0; i < r->weights.vocab; i++)

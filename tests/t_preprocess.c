@@ -103,7 +103,7 @@ static void check_size(int w, int h, const struct model_config *c)
     struct image im;
     fill(&im, w, h, check_seed() + (uint64_t)w);
     struct tile_grid g = preprocess_grid(c, w, h);
-    float *p = malloc(preprocess_image_floats(c, &g) * sizeof *p);
+    float *p = malloc(tile_floats(c, g.tiles) * sizeof *p);
     preprocess_image(c, &im, &g, false, NULL, p);
     uint64_t rng = check_seed();
     double worst = 0;
@@ -141,8 +141,7 @@ static void t_identity(void **state)
     struct model_config c = config(64, 1);
     struct image im;
     fill(&im, 64, 64, check_seed());
-    float *p = malloc(tile_floats(&c, 1) * sizeof *p),
-          *q = malloc(tile_floats(&c, 1) * sizeof *q);
+    float *p = malloc(tile_floats(&c, 1) * sizeof *p), *q = malloc(tile_floats(&c, 1) * sizeof *q);
     make_patches(&c, &im, false, NULL, p);
     make_patches(&c, &im, true, NULL, q);
     for (int y = 0; y < 64; y++)

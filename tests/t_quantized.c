@@ -274,8 +274,8 @@ static void t_refused(void **state)
     SPOILT(QUANT_F4, tiny_drop(&t, LAYER "0.mixer.out_proj.weight_scale_2"), out, "no 'weight_scale_2'");
     SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0, 4), scale, "expected a scale above 0");
     SPOILT(QUANT_F8, memset(tiny_find(&t, scale)->data, 0xff, 4), scale, "expected a scale above 0");
-    SPOILT(QUANT_F8, tiny_find(&t, out)->data[77] = 0xff, out, "1 values that are no numbers");
-    SPOILT(QUANT_F4, tiny_find(&t, scale)->data[5] = 0x7f, scale, "1 values that are no numbers");
+    SPOILT(QUANT_F8, tiny_find(&t, out)->data[77] = 0xff, out, "1 NaN values");
+    SPOILT(QUANT_F4, tiny_find(&t, scale)->data[5] = 0x7f, scale, "1 NaN values");
     SPOILT(QUANT_F8, tiny_find(&t, out)->type = "U8", out, "u8 [40, 48]; expected u8 [40, 24]");
     SPOILT(QUANT_F8, tiny_find(&t, scale)->type = "I32", scale, "expected one f32");
     SPOILT(QUANT_F4, tiny_find(&t, scale)->type = "U8", scale, "expected f8e4m3 [40, 3]");

@@ -347,7 +347,8 @@ static int encode_on_device(struct vision *v, const struct image *im, bool round
     uint64_t(*digest)[2] = xmalloc((unsigned long)g->tiles, sizeof *digest);
     int computed;
     do
-        computed = preprocess_on(v->backend, v->config, im, g, round8, tensor_rows(v->cut, 0, rows), digest, e);
+        computed =
+            preprocess_on(v->backend, v->config, im, g, round8, tensor_rows(v->cut, 0, rows), digest, e);
     while (computed && evict_oldest(v));
     *preprocess_ms += clock_ms_since(start);
     if (computed == 0) {
@@ -365,7 +366,7 @@ int vision_encode_image(struct vision *v, const struct image *im, const struct t
     if (v->config->vit.max_patches && set_canvas(v, g->patch_rows, g->patch_cols, e))
         return -1;
     return v->backend->ops->make_patches ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
-                                : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
+                                         : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------- */

@@ -89,8 +89,8 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
 int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out,
                          struct err *e);
 
-/* Preprocesses and encodes an image; out has preprocess_tokens rows.  Adds the time to make the patches
- * to *preprocess_ms. */
+/* Preprocesses and encodes an image on its tile grid; out has preprocess_tokens rows.  Adds the time to
+ * make the patches to *preprocess_ms. */
 int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
                         struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e);
 

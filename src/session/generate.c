@@ -156,9 +156,9 @@ static int append_sampled(struct run *r, struct err *e)
     if (session_length(r->s) == 0)
         return err_set(e, ERR_MODEL, "there is nothing to continue");
     struct sampler how = {.known = r->known,
-                           .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
-                           .temperature = r->p->temperature,
-                           .top_p = r->p->top_p};
+                          .allowed = r->g ? grammar_mask(r->g, r->state) : NULL,
+                          .temperature = r->p->temperature,
+                          .top_p = r->p->top_p};
     uint64_t rng = session_rng(r->s);
     how.random = how.temperature > 0 ? session_uniform(r->s) : 0;
     struct sampled c;

@@ -1,7 +1,7 @@
 /* sample.h - one token out of a row of logits on the host.
  *
- * ops.h (struct sampler) defines what is chosen, choose.h its arithmetic; a device with the operation
- * `choose` chooses the same token.
+ * ops.h (struct sampler) defines what is sampled, sampling.h its arithmetic; a device with the operation
+ * `sample` gives the same token.
  */
 #ifndef HOLORUN_SESSION_SAMPLE_H
 #define HOLORUN_SESSION_SAMPLE_H

@@ -40,8 +40,8 @@ struct checkpoint;
 struct tokenizer;
 struct model_config;
 struct drift;
-struct sampler;        /* ops.h: temperature, top-p, logit mask, random number */
-struct sampled;          /* ops.h: the sampled token and its log-probabilities */
+struct sampler;         /* ops.h: temperature, top-p, logit mask, random number */
+struct sampled;         /* ops.h: the sampled token and its log-probabilities */
 struct scheduler_stats; /* scheduler.h */
 
 /* ---- engine ------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ void engine_close(struct engine *g); /* after its sessions and checkpoints; NULL
 const char *engine_dir(const struct engine *g);
 const struct model_config *engine_config(const struct engine *g);
 const struct tokenizer *engine_tokenizer(const struct engine *g);
-int engine_vocab(const struct engine *g); /* V: rows of the embedding, length of a row of logits */
+int engine_vocab(const struct engine *g);       /* V: rows of the embedding, length of a row of logits */
 const char *engine_isa(const struct engine *g); /* name of the backend: "avx512", "cuda", ... */
 int engine_threads(const struct engine *g);
 
@@ -141,7 +141,7 @@ const float *session_logits(const struct session *s);
 void session_decode_batch(struct session *const *s, int n);
 int session_try_decode_batch(struct session *const *s, int n, struct err *e);
 
-/* Samples the next token as `how` says, and does not append it.  On a device that can choose, the logits
+/* Samples the next token as `how` says, and does not append it.  On a device that can sample, the logits
  * stay there. The session must not be empty. */
 int session_sample(struct session *s, const struct sampler *how, struct sampled *out, struct err *e);
 
