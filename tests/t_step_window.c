@@ -64,12 +64,10 @@ static void at_step(struct show *s, int number, const struct deed *deeds, int n)
     char title[32];
     int x, y;
     snprintf(title, sizeof title, "holorun step %d #%d", number, ++s->questions);
-    if (!person_finds(s->stage.other, title, &x, &y)) {
+    if (!person_is_asked(s->stage.other, title, &x, &y)) {
         program_finish(&s->stage.x, s->pid, &s->o);
         fail_msg("there was no window '%s': %s", title, s->o.err);
     }
-    clock_sleep_ms(250); /* it has the keyboard, and is drawn */
-    person_finds(s->stage.other, title, &x, &y);
     for (int i = 0; i < n; i++)
         person_does(s->stage.other, x, y, &deeds[i]);
 }
