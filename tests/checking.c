@@ -89,6 +89,7 @@ Window checking_window(Display *dpy, const char *title, const char *class, int x
 int checking_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
 {
     struct err e = ERR_INIT;
+    place_make();
     if (desks_begin(&e))
         die(e.kind, "%s", e.text);
     int rc = check_main(argc, argv, tests, n);

@@ -2,13 +2,15 @@
 #ifndef HOLORUN_TESTS_MADE_RESULTS_H
 #define HOLORUN_TESTS_MADE_RESULTS_H
 
+#include "place.h"
+
 #include "report/result.h"
 
 enum { MADE_MAX = 64 };
 
 /* Everything in one piece, to be changed at will; texts stay the test's own. */
 struct made {
-    char dir[64]; /* a folder of its own */
+    char dir[PLACE_PATH]; /* a folder of its own */
     struct suite suite;
     struct test tests[MADE_MAX];
     struct attempt attempts[MADE_MAX][2];

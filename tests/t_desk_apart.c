@@ -1,6 +1,7 @@
 /* t_desk_apart.c - desks beside others: displays, homes and limits of their own, and what is refused. */
 #include "check.h"
 #include "desks.h"
+#include "place.h"
 #include "xvfb.h"
 
 #include "base/buf.h"
@@ -79,8 +80,8 @@ static void t_cookies(void **state)
 static void t_home(void **state)
 {
     (void)state;
-    char from[] = "/tmp/holorun-test-XXXXXX";
-    assert_non_null(mkdtemp(from));
+    char from[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(from)));
     char *make = xasprintf(
         "cd %s && mkdir -p .config/app sub && echo text >.config/app/rc && echo run >sub/x && "
         "chmod 755 sub/x && ln -s /etc/passwd link && ln -s sub folder && mkfifo pipe && seq 30000 >long",
@@ -246,10 +247,10 @@ _Noreturn static void with_little_disk(const char *dir)
 static void t_full(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/holorun-test-XXXXXX";
+    char dir[PLACE_PATH];
     if (!program_exists("Xvfb"))
         skip();
-    assert_non_null(mkdtemp(dir));
+    assert_non_null(mkdtemp(place_template(dir)));
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)

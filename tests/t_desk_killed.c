@@ -1,6 +1,7 @@
 /* t_desk_killed.c - desks when something of them, or who has them, is killed at any moment. */
 #include "check.h"
 #include "desks.h"
+#include "place.h"
 #include "xvfb.h"
 
 #include "base/clock.h"
@@ -35,7 +36,7 @@ struct victim {
     atomic_bool stop;
     struct life lives[DESKS];
     pid_t pid;
-    char tmp[64]; /* its TMPDIR */
+    char tmp[PLACE_PATH]; /* its TMPDIR */
 };
 
 struct liver {
@@ -93,8 +94,7 @@ static struct victim *start_victim(void)
 {
     struct victim *v = mmap(NULL, sizeof *v, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(v != MAP_FAILED);
-    snprintf(v->tmp, sizeof v->tmp, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(v->tmp));
+    assert_non_null(mkdtemp(place_template(v->tmp)));
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)

@@ -2,6 +2,7 @@
  * stay in their files. */
 #include "check.h"
 #include "full_model.h"
+#include "place.h"
 #include "tiny_model.h"
 
 #include "base/clock.h"
@@ -133,8 +134,8 @@ static void t_given_back(void **state)
     (void)state;
     enum { N = 4096, K = 2048 };
     struct file_map map;
-    char path[] = "/tmp/holorun-matrix-XXXXXX";
-    int fd = mkstemp(path);
+    char path[PLACE_PATH];
+    int fd = mkstemp(place_template(path));
     assert_true(fd >= 0 && ftruncate(fd, (off_t)N * K * 2) == 0);
     close(fd);
     assert_int_equal(file_map(&map, path, NULL), 0);

@@ -183,6 +183,7 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
+    place_make();
     full_init(&full);
     full_write(&full);
     int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);

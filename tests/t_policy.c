@@ -2,6 +2,7 @@
  * around them.  No display is needed.
  */
 #include "check.h"
+#include "place.h"
 
 #include "actions/dialect.h"
 #include "base/doc.h"
@@ -438,8 +439,8 @@ static void t_config(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
-    char dir[] = "/tmp/holorun-test-XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(dir)));
     setenv("XDG_CONFIG_HOME", dir, 1);
     struct policy *p = policy_open(NULL, &e);
     assert_non_null(p);

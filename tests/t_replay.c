@@ -2,6 +2,7 @@
  * disk is read by the whole program, as it is and with one thing changed.
  */
 #include "check.h"
+#include "place.h"
 #include "program.h"
 
 #include "base/file.h"
@@ -17,9 +18,9 @@
 #define POCKET "assets/pocket/model"
 
 /* One run that all tests read; each works on a copy of its own. */
-static char base[64];      /* folder of all; "" until recorded */
-static char recorded[160]; /* the run's */
-static struct xvfb place;  /* a folder for outcomes, without a server */
+static char base[PLACE_PATH]; /* folder of all; "" until recorded */
+static char recorded[160];    /* the run's */
+static struct xvfb place;     /* a folder for outcomes, without a server */
 
 /* ---- recording and copying -------------------------------------------------------------------------------------------- */
 
@@ -43,8 +44,7 @@ static void record_once(void)
         return;
     if (xvfb_start(&x, "640x480x24", NULL))
         skip();
-    snprintf(base, sizeof base, "/tmp/holorun-t-replay-XXXXXX");
-    assert_non_null(mkdtemp(base));
+    assert_non_null(mkdtemp(place_template(base)));
     atexit(forget_all);
     memcpy(place.dir, base, sizeof base);
     program_run(&x, &o,

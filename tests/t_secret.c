@@ -1,5 +1,6 @@
 /* t_secret.c - claims about the values of secrets: how they are given, that no text and no memory keeps them. */
 #include "check.h"
+#include "place.h"
 
 #include "base/file.h"
 #include "gate/secret.h"
@@ -14,8 +15,8 @@
 static void t_taking(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/holorun-test-XXXXXX", *spec = NULL, *path = NULL;
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH], *spec = NULL, *path = NULL;
+    assert_non_null(mkdtemp(place_template(dir)));
     assert_true(asprintf(&path, "%s/s", dir) > 0 && asprintf(&spec, "FILE=file:%s", path) > 0);
     static const struct {
         const char *spec, *says;
@@ -171,8 +172,8 @@ static void t_memory(void **state)
     char forwards[sizeof backwards] = "";
     for (size_t i = 0; i + 1 < sizeof backwards; i++)
         forwards[i] = backwards[sizeof backwards - 2 - i];
-    char dir[] = "/tmp/holorun-test-XXXXXX", *spec = NULL, *path = NULL;
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH], *spec = NULL, *path = NULL;
+    assert_non_null(mkdtemp(place_template(dir)));
     assert_true(asprintf(&path, "%s/s", dir) > 0 && asprintf(&spec, "A=file:%s", path) > 0);
     assert_int_equal(file_write(path, forwards, strlen(forwards), NULL), 0);
     explicit_bzero(forwards, sizeof forwards);

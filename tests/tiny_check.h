@@ -53,6 +53,7 @@ __attribute__((unused)) static int tiny_teardown(void **state)
 __attribute__((unused)) static int tiny_main(int argc, char **argv, uint64_t seed,
                                              const struct CMUnitTest *tests, size_t n)
 {
+    place_make();
     tiny_init(&tiny, seed);
     tiny_write(&tiny);
     int rc = check_main(argc, argv, tests, n);

@@ -2,6 +2,7 @@
 #include "tiny_model.h"
 
 #include "check.h"
+#include "place.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -243,11 +244,8 @@ static void put_weights(const struct tiny *t)
 
 void tiny_write(struct tiny *t)
 {
-    if (!t->dir[0]) {
-        strcpy(t->dir, "/tmp/holorun-tiny-XXXXXX");
-        if (!mkdtemp(t->dir))
-            die(ERR_ENV, "cannot make a folder in /tmp");
-    }
+    if (!t->dir[0] && !mkdtemp(place_template(t->dir)))
+        die(ERR_ENV, "cannot make folder '%s'", t->dir);
     put(t, "config.json", t->config, t->config ? strlen(t->config) : 0);
     put(t, "preprocessor_config.json", t->preprocessor, t->preprocessor ? strlen(t->preprocessor) : 0);
     put(t, "generation_config.json", t->generation, t->generation ? strlen(t->generation) : 0);

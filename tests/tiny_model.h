@@ -13,6 +13,8 @@
 #ifndef HOLORUN_TESTS_TINY_MODEL_H
 #define HOLORUN_TESTS_TINY_MODEL_H
 
+#include "place.h"
+
 #include "model/model.h"
 #include "model/session.h"
 #include "ops/ops.h"
@@ -27,7 +29,7 @@ struct tiny_tensor {
 };
 
 struct tiny {
-    char dir[64]; /* "" until written */
+    char dir[PLACE_PATH]; /* "" until written */
     struct tiny_tensor *tensors;
     int n;
     char *config, *preprocessor, *generation, *tokenizer; /* NULL: the file is not written */

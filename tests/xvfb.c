@@ -1,11 +1,13 @@
 /* xvfb.c - see xvfb.h. */
 #include "xvfb.h"
+#include "place.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "screen/screen.h"
 
+#include <X11/Xlib.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -15,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -121,9 +125,9 @@ static int read_number(int fd, char *out, size_t size)
 
 void xvfb_folder(struct xvfb *x)
 {
-    *x = (struct xvfb){.dir = "/tmp/holorun-test-XXXXXX"};
-    if (!mkdtemp(x->dir))
-        die(ERR_ENV, "cannot make a folder in /tmp: %s", strerror(errno));
+    *x = (struct xvfb){0};
+    if (!mkdtemp(place_template(x->dir)))
+        die(ERR_ENV, "cannot make folder '%s': %s", x->dir, strerror(errno));
 }
 
 /* first: whose cookie lets in here as well; NULL: one of its own. */
@@ -183,11 +187,23 @@ int xvfb_start_beside(struct xvfb *x, const char *screen, const struct xvfb *fir
     return start_server(x, screen, NULL, first);
 }
 
+/* A server that was killed leaves its socket; the number may be another server's by now. */
+static void remove_socket(const struct xvfb *x)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(a.sun_path, sizeof a.sun_path, "/tmp/.X11-unix/X%s", x->display + 1);
+    if (x->display[0] && connect(fd, (struct sockaddr *)&a, sizeof a) && errno == ECONNREFUSED)
+        unlink(a.sun_path);
+    close(fd);
+}
+
 void xvfb_kill_server(struct xvfb *x)
 {
     if (x->server > 0) {
         kill(x->server, SIGKILL);
         waitpid(x->server, NULL, 0);
+        remove_socket(x);
     }
     x->server = 0;
 }
@@ -202,7 +218,10 @@ void xvfb_stop(struct xvfb *x)
 {
     while (x->n_children > 0)
         process_end(x->children[--x->n_children]);
-    process_end(x->server);
+    if (x->server > 0) {
+        process_end(x->server);
+        remove_socket(x);
+    }
     x->server = 0;
     if (x->dir[0])
         nftw(x->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -229,13 +248,32 @@ int xvfb_run(struct xvfb *x, const char *const *argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* A window that is mapped before its manager is there may never be told of. */
+static bool is_managed(Display *d)
+{
+    Atom type, check = XInternAtom(d, "_NET_SUPPORTING_WM_CHECK", False);
+    int format;
+    unsigned long n = 0, rest;
+    unsigned char *data = NULL;
+    XGetWindowProperty(d, DefaultRootWindow(d), check, 0, 1, False, AnyPropertyType, &type, &format, &n,
+                       &rest, &data);
+    if (data)
+        XFree(data);
+    return n > 0;
+}
+
 int xvfb_window_manager(struct xvfb *x)
 {
     static const char *const argv[] = {"openbox", "--sm-disable", NULL};
     if (!program_exists("openbox"))
         return -1;
     xvfb_spawn(x, "openbox.log", argv);
-    clock_sleep_ms(300);
+    Display *d = XOpenDisplay(x->display);
+    for (int ms = 0; d && ms < PATIENCE_MS && !is_managed(d); ms += 10)
+        clock_sleep_ms(10);
+    if (d)
+        XCloseDisplay(d);
+    clock_sleep_ms(100); /* it may still look at the windows that are there */
     return 0;
 }
 
