@@ -263,6 +263,7 @@ static int open_window(struct window *w)
     SDL_SetHint(SDL_HINT_FRAMEBUFFER_ACCELERATION, "0");
     SDL_SetHint(SDL_HINT_VIDEODRIVER, "x11");
     SDL_SetHint(SDL_HINT_APP_NAME, "holorun");
+    SDL_SetHint(SDL_HINT_MOUSE_FOCUS_CLICKTHROUGH, "1"); /* Stop means stop, whoever had the keyboard */
     if (SDL_Init(SDL_INIT_VIDEO))
         return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
                        SDL_GetError());
