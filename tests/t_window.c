@@ -73,6 +73,7 @@ static struct step_front *open_on(struct xvfb *x, const char *screen, struct scr
     }
     struct window_options o = {.captured = x->display, .view = view};
     questions = 0;
+    screen_stop_all(0);
     struct step_front *f = step_window(&o, &why);
     if (!f)
         fail_msg("%s", why.text);
