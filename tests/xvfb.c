@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "screen/screen.h"
 
-#include <X11/Xlib.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -248,32 +247,17 @@ int xvfb_run(struct xvfb *x, const char *const *argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A window that is mapped before its manager is there may never be told of. */
-static bool is_managed(Display *d)
-{
-    Atom type, check = XInternAtom(d, "_NET_SUPPORTING_WM_CHECK", False);
-    int format;
-    unsigned long n = 0, rest;
-    unsigned char *data = NULL;
-    XGetWindowProperty(d, DefaultRootWindow(d), check, 0, 1, False, AnyPropertyType, &type, &format, &n,
-                       &rest, &data);
-    if (data)
-        XFree(data);
-    return n > 0;
-}
-
 int xvfb_window_manager(struct xvfb *x)
 {
     static const char *const argv[] = {"openbox", "--sm-disable", NULL};
     if (!program_exists("openbox"))
         return -1;
     xvfb_spawn(x, "openbox.log", argv);
-    Display *d = XOpenDisplay(x->display);
-    for (int ms = 0; d && ms < PATIENCE_MS && !is_managed(d); ms += 10)
+    struct screen_options o = {.display = x->display};
+    struct screen *s = screen_open(&o, NULL);
+    for (int ms = 0; s && ms < PATIENCE_MS && !screen_managed(s); ms += 10)
         clock_sleep_ms(10);
-    if (d)
-        XCloseDisplay(d);
-    clock_sleep_ms(100); /* it may still look at the windows that are there */
+    screen_close(s);
     return 0;
 }
 
