@@ -54,8 +54,11 @@ static int n_started;
 static void end_all(void)
 {
     for (int i = 0; i < n_started; i++)
-        if (waitpid(started[i], NULL, WNOHANG) == 0)
+        if (waitpid(started[i], NULL, WNOHANG) == 0) {
             kill(-started[i], SIGKILL);
+            kill(started[i], SIGKILL);
+            waitpid(started[i], NULL, 0); /* it may still write where files are about to be removed */
+        }
 }
 
 static pid_t start(const char *const *argv, const char *log, int keep_fd)

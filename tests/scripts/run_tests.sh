@@ -40,18 +40,16 @@ left_processes() {
 
 # What this program and its tests could make in places that all programs share.
 shared() {
-    ls -d /tmp/holorun.* /tmp/holorun-desks-* /tmp/holorun-$UID /tmp/.X*-lock /tmp/.X11-unix/X* /tmp/server-*.xkm \
+    ls -d /tmp/holorun-desks-* /tmp/holorun-$UID /tmp/.X*-lock /tmp/.X11-unix/X* /tmp/server-*.xkm \
         /dev/shm/*holorun* 2>/dev/null
     find "$HOME"/.cache/holorun "$HOME"/.config/holorun "$HOME"/.local/{share,state}/holorun -maxdepth 2 2>/dev/null
 }
 
 # Somebody else may have made it meanwhile, who still runs.
 in_use() {
-    local name=${1##*/}
     case $1 in
     /tmp/.X11-unix/*) grep -q "[ @]$1\$" /proc/net/unix ;;
     /tmp/.X*-lock) [ -d "/proc/$(($(cat "$1" 2>/dev/null)))" ] ;;
-    /tmp/holorun.*) name=${name#holorun.} && [ -d "/proc/${name%%.*}" ] ;;
     /tmp/holorun-desks-*) ! flock -n "$1/lock" true ;;
     *) false ;;
     esac
