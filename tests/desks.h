@@ -5,10 +5,12 @@
 #include "desk/desk.h"
 #include "desk/private.h"
 
+#include <sys/stat.h>
+
 struct desk_trace { /* of a desk, to be looked for when it is gone */
     char folder[DESK_PATH];
     int number;
-    pid_t keeper;
+    struct stat lock; /* of that display, its keeper's: a number of a process may be used again */
 };
 
 struct desk_trace desk_trace_of(const struct desk *d);
