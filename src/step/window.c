@@ -24,7 +24,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { WIDTH = 1280, HEIGHT = 820, WIDTH_MIN = 760, HEIGHT_MIN = 520, WAIT_MS = 20, HIDE_MS = 120 };
+enum {
+    WIDTH = 1280,
+    HEIGHT = 820,
+    WIDTH_MIN = 760,
+    HEIGHT_MIN = 520,
+    WAIT_MS = 20,
+    HIDE_MS = 120,
+    GONE_MS = 2000
+};
 enum { TITLE = 30 }; /* what a window manager may put above the window */
 
 struct window {
@@ -309,6 +317,26 @@ static void entitle(struct window *w)
     SDL_SetWindowTitle(w->sdl, title);
 }
 
+/* Until its frame is gone, too: a window manager that is slow would leave that in the picture. */
+static void hide(struct window *w)
+{
+    SDL_SysWMinfo x;
+    SDL_VERSION(&x.version);
+    SDL_HideWindow(w->sdl);
+    bool known = SDL_GetWindowWMInfo(w->sdl, &x) && x.subsystem == SDL_SYSWM_X11, framed = known;
+    for (int64_t since = clock_ns(); framed && clock_ms_since(since) < GONE_MS / 2;) {
+        Window root, parent = None, *children = NULL;
+        unsigned n;
+        framed = XQueryTree(x.info.x11.display, x.info.x11.window, &root, &parent, &children, &n) &&
+                 parent != root;
+        if (children)
+            XFree(children);
+        if (framed)
+            clock_sleep_ms(5);
+    }
+    w->shown = false;
+}
+
 static void round_of_events(struct window *w)
 {
     SDL_Event ev;
@@ -322,10 +350,8 @@ static void round_of_events(struct window *w)
     }
     while (SDL_PollEvent(&ev))
         take_event(w, &ev);
-    if (w->covers && w->shown && (!w->view || w->answered)) {
-        SDL_HideWindow(w->sdl);
-        w->shown = false;
-    }
+    if (w->covers && w->shown && (!w->view || w->answered))
+        hide(w);
     if (w->view && (w->dirty || w->fresh)) {
         draw_view(w);
         if (w->answered)
@@ -406,7 +432,7 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
     }
     *out = w->command;
     /* Until it is off the screen again it is in the way of the next picture, and of the next click. */
-    for (int64_t since = clock_ns(); w->covers && w->shown && clock_ms_since(since) < HIDE_MS;)
+    for (int64_t since = clock_ns(); w->covers && w->shown && clock_ms_since(since) < GONE_MS;)
         wait_a_little(w);
     w->view = NULL;
     pthread_mutex_unlock(&w->lock);
