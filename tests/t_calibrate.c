@@ -393,9 +393,9 @@ static void t_unsure(void **state)
     struct xvfb x = folder();
     struct outcome o = {0};
     copy_model(&x);
-    program_run(
-        &x, &o,
-        WORDS("calibrate", "--model", x.dir, "--dialect", "holo1-abs", "-n", "8", "--no-steps", "--write"));
+    program_run(&x, &o,
+                WORDS("calibrate", "--model", x.dir, "--dialect", "holo1-abs", "-n", "8", "--no-steps",
+                      "--write", "--quiet"));
     ONE_LINE(&o, ERR_UNSURE, "nothing was written");
     assert_non_null(strstr(o.out, "holo1-abs"));
     json_t *v = got(&x, "holorun.json");
