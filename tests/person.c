@@ -78,6 +78,20 @@ bool person_is_asked(Display *d, const char *title, int *x, int *y)
     return false;
 }
 
+/* A window manager may hold back what the pointer does until it has looked at a press; keys would overtake that. */
+static void wait_released(Display *d)
+{
+    Window root, child;
+    int x, y, wx, wy;
+    unsigned mask = 0, buttons = Button1Mask | Button2Mask | Button3Mask;
+    for (int ms = 0; ms < PATIENCE_MS; ms += 5) {
+        XQueryPointer(d, DefaultRootWindow(d), &root, &child, &x, &y, &wx, &wy, &mask);
+        if (!(mask & buttons))
+            return;
+        clock_sleep_ms(5);
+    }
+}
+
 void person_does(Display *d, int x0, int y0, const struct deed *a)
 {
     unsigned button = a->what == G_AIM ? 3 : 1;
@@ -92,5 +106,7 @@ void person_does(Display *d, int x0, int y0, const struct deed *a)
     if (a->what == G_RELEASE || a->what == G_CLICK || a->what == G_AIM)
         XTestFakeButtonEvent(d, button, False, CurrentTime);
     XSync(d, False);
+    if (a->what == G_RELEASE || a->what == G_CLICK || a->what == G_AIM)
+        wait_released(d);
     clock_sleep_ms(60);
 }
