@@ -1,20 +1,21 @@
 # holorun - one binary: `make` builds it, `make help` lists the rest.
 #
-# Every .c under src/ and actions/ is compiled.  src/main.c and src/cmd_*.c belong to the program only;
+# Every .c under src/ and actions/ is compiled.  src/main.c and src/cmd/ belong to the program only;
 # everything else goes into libholorun.a, which the tests link against.  Dialect files become part of
 # the binary.  ASAN=1 builds everything with AddressSanitizer and UBSan into a folder of its own.
 
 CC     ?= gcc
 PKGS   := x11 xtst xext xfixes xdamage xrandr xi jansson libpcre2-8 spng libxxhash yaml-0.1 sdl2 pangocairo
 B      := build/$(if $(ASAN),asan,release)
-WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla
+WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings -Wvla \
+          -Wno-missing-field-initializers # rows of tables leave out what is zero
 SAN    := $(if $(ASAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -Wno-format-truncation -Wno-maybe-uninitialized)
 CFLAGS ?= $(if $(ASAN),-O1 -fno-omit-frame-pointer,-O3) -g
 FLAGS  := -std=gnu11 -D_GNU_SOURCE -Isrc -I. $(CFLAGS) $(WARN) $(SAN) -fno-math-errno -pthread $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lxdo -lm
 
-PROGRAM_SRC := src/main.c $(wildcard src/cmd_*.c)
-LIB_SRC     := $(filter-out $(PROGRAM_SRC),$(wildcard src/*/*.c actions/*.c))
+PROGRAM_SRC := src/main.c $(wildcard src/cmd/*.c)
+LIB_SRC     := $(filter-out $(PROGRAM_SRC),$(wildcard src/*/*.c src/qa/*/*.c actions/*.c))
 LIB_OBJ     := $(LIB_SRC:%.c=$(B)/%.o)
 PROGRAM_OBJ := $(PROGRAM_SRC:%.c=$(B)/%.o)
 TESTS       := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/t_*.c))
@@ -79,8 +80,8 @@ $(B)/build.h: always
 	   echo '#define HOLORUN_KERNELS "$(KERNELS)"'; \
 	   echo '#define HOLORUN_PACKAGES "$(foreach p,$(PKGS),$(p) $(shell pkg-config --modversion $(p) 2>/dev/null))"'; } >$@.new
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
-$(B)/src/cmd_version.o: $(B)/build.h
-$(B)/src/cmd_version.o: FLAGS += -I$(B)
+$(B)/src/cmd/version.o: $(B)/build.h
+$(B)/src/cmd/version.o: FLAGS += -I$(B)
 .PHONY: always
 
 # A dialect is data in the source tree and bytes in the binary.
@@ -88,9 +89,9 @@ $(B)/actions/dialect_builtin.o: $(wildcard prompts/*)
 $(B)/src/trace/report.o: src/trace/report.html
 $(B)/src/trace/page.o: src/trace/page.css
 $(B)/src/replay/diff_page.o: src/replay/diff.html
-$(B)/src/report/page.o: src/report/page.html
+$(B)/src/qa/report/page.o: src/qa/report/page.html
 $(B)/src/gate/policy.o: src/gate/builtin.yaml
-$(B)/src/calibrate/screen.o: assets/calibrate/glyphs.png
+$(B)/src/eval/calibrate_screen.o: assets/calibrate/glyphs.png
 
 # Programs that tests run beside themselves, and fuzz targets (clang's libFuzzer).
 HELPERS := $(patsubst tests/helpers/%.c,$(B)/helpers/%,$(wildcard tests/helpers/*.c)) $(B)/helpers/form
@@ -175,7 +176,7 @@ lint: ## clang-format (check only), cppcheck, clang-tidy
 	@$(SCRIPTS)/install.sh build test lint
 	@$(SCRIPTS)/lint.sh
 format: ## rewrite the sources with clang-format
-	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc)
+	clang-format -i $(wildcard src/*.[ch] src/*/*.[ch] src/qa/*/*.[ch] actions/*.[ch] tests/*.[ch] tests/*/*.[ch] cuda/*.cu cuda/*.cuh cuda/*.[ch] tests/emu/*.cc)
 bench: holorun ## speed against the machine's own limits
 	./holorun bench
 bench-gpu: ## the benchmark on a GPU, into tests/results (without one: what to run on a machine that has one)

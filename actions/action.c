@@ -1,8 +1,11 @@
-/* action.c - life, names and sizes of actions and steps. */
+/* action.c - names of faults, freeing, and how many characters an action types. */
 #include "actions/action.h"
+
+#include "base/utf8.h"
 
 #include <X11/keysym.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *action_fault_name(enum action_fault f)
 {
@@ -43,9 +46,9 @@ void step_free(struct step *s)
     *s = (struct step){0};
 }
 
-/* ---- what they come to ------------------------------------------------------------------------------------------ */
+/* ---- characters typed ---------------------------------------------------------------------------- */
 
-/* Latin-1, the older blocks of other scripts, the keypad's, and those with a Unicode number. */
+/* Latin-1, the legacy keysyms of other scripts, the keypad, and Unicode keysyms. */
 static bool makes_character(uint32_t key)
 {
     return (key >= XK_space && key < 0x2100) || (key >= XK_KP_Multiply && key <= XK_KP_9) || key >> 24 == 1;
@@ -70,13 +73,10 @@ static int characters_of_keys(const struct action *a)
 
 int action_characters(const struct action *a)
 {
-    int n = 0;
     switch (a->kind) {
     case ACT_TYPE:
     case ACT_GOTO:
-        for (const char *p = a->text ? a->text : ""; *p; p++)
-            n += ((unsigned char)*p & 0xc0) != 0x80;
-        return n;
+        return a->text ? (int)utf8_count(a->text, strlen(a->text)) : 0;
     case ACT_KEY:
         return characters_of_keys(a) * (a->count ? a->count : 1);
     case ACT_KEYDOWN:

@@ -1,12 +1,12 @@
-/* action.h - what the agent can do, as data.
+/* action.h - the agent's actions as data.
  *
- * One action, one registry entry: name, parameters, help and executor.  The list the model is shown,
- * the grammar its output must follow, the parser that reads it and the executor that performs it all
- * come from the same table (registry.c), so they cannot disagree.
+ * Each action has one entry in the registry (registry.c): name, parameters, help.  The tool list in the
+ * prompt, the grammar of replies and the parser are made from that table, so they cannot disagree; exec.c
+ * performs each kind.
  *
- *   model text --action_parse--> struct step --action_check--> --action_execute--> X events
+ *   model text --action_parse--> struct step --gate--> action_execute --> X events
  *
- * Parsing and checking are pure: they never touch X and can be tested and fuzzed alone.
+ * Parsing is pure: it makes no X requests and can be tested and fuzzed alone.
  */
 #ifndef HOLORUN_ACTIONS_ACTION_H
 #define HOLORUN_ACTIONS_ACTION_H
@@ -84,7 +84,7 @@ struct action_point {
 struct action {
     enum action_kind kind;
     int32_t x, y, x2, y2;      /* pixels of the captured image, ACTION_ABSENT when not given */
-    double nx, ny, nx2, ny2;   /* the model's own numbers, for the log */
+    double nx, ny, nx2, ny2;   /* as the model wrote them, for the trace */
     uint8_t button;            /* 1 left 2 middle 3 right 8 back 9 forward */
     uint8_t count;             /* clicks 1..3, key repeats 1..20 */
     struct action_point *path; /* DRAG polyline, owned; NULL when none */
@@ -95,13 +95,13 @@ struct action {
     int nhold;
     int16_t dx, dy; /* SCROLL: wheel clicks, +x right, +y down */
     char *text;     /* TYPE ANSWER INFEASIBLE GOTO ASK PLAN: UTF-8, owned; never NULL for these */
-    bool press_enter, overwrite; /* TYPE */
-    bool secret;                 /* TYPE: typed with keys only, never told of; not a part of the record */
-    uint32_t ms;                 /* WAIT, DRAG duration */
+    bool press_enter, overwrite;      /* TYPE */
+    bool secret;                      /* TYPE: typed with keys only, not recorded */
+    uint32_t ms;                      /* WAIT, DRAG duration */
     char element[ACTION_MAX_ELEMENT]; /* the model's description of the target */
 };
 
-enum repair { /* leniencies used while parsing, as bits */
+enum repair { /* deviations that the parser has accepted, as bits */
               REPAIR_TRAILING_TEXT = 1,
               REPAIR_TRAILING_COMMA = 2,
               REPAIR_CONTROL_CHAR = 4,
@@ -115,7 +115,7 @@ enum repair { /* leniencies used while parsing, as bits */
               REPAIR_EXTRA_CALLS = 1024,
 };
 
-struct step {             /* one turn of the model; zero-initialised is empty */
+struct step {             /* one turn of the model; all zeros is empty */
     char *note, *thought; /* owned, NULL when absent */
     struct action actions[STEP_MAX_ACTIONS];
     int nactions;
@@ -126,8 +126,8 @@ void action_free(struct action *a);
 
 struct dialect;
 
-/* Reads what the model wrote. w, h: size of the image it saw, for coordinates.
- * Returns FAULT_NONE and fills *out, or the fault with a message in *e and *out empty. */
+/* Parses a reply.  w, h: size of the image that the model saw, for coordinates.  Returns FAULT_NONE and
+ * fills *out, or the fault with a message in *e and *out empty. */
 enum action_fault action_parse(const char *text, size_t len, const struct dialect *d, int w, int h,
                                struct step *out, struct err *e);
 
@@ -138,21 +138,22 @@ void action_describe(const struct action *a, struct buf *out);
 void action_to_json(const struct action *a, struct buf *out);
 int action_from_json(const char *json, size_t len, struct action *out, struct err *e);
 
-/* Characters that it types: those of its text or address, as they are written there, and of keys that make one each. */
+/* Number of characters that it types, by its text, its address or its keys. */
 int action_characters(const struct action *a);
-/* Whether it touches the screen: all but waiting, looking, planning, asking and answering. */
+/* Whether it sends input: all but waiting, observing, planning, asking and answering. */
 bool action_touches(enum action_kind k);
 
 const char *action_kind_name(enum action_kind k); /* "click" */
 bool action_ends_run(enum action_kind k);         /* ANSWER, INFEASIBLE, ASK */
 
-/* Key names to keysyms; 0 when unknown. cmd_is_ctrl: the holo3 dialect's habit. */
-uint32_t action_keysym(const char *name, size_t len, bool cmd_is_ctrl);
+/* The keysyms of a chord of key names, "ctrl+shift+t", "ctrl c", "plus"; returns how many.  -1 with the
+ * unknown part in *bad, -2 when there are more than max.  cmd_is_ctrl: "cmd" means Control. */
+int action_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, int max, char bad[64]);
 
-/* In a chord a capital is only the way the key is written: "CTRL+A" has no shift in it. */
+/* Makes letters of a chord lower case: "CTRL+A" does not include Shift. */
 void action_plain_keys(struct action *a);
 
-/* ---- execution (exec.c): the only part that knows the screen ------------------------------------ */
+/* ---- execution (exec.c) ------------------------------------------------------------------------- */
 
 struct screen;
 struct exec_result {
@@ -160,16 +161,15 @@ struct exec_result {
     double ms;
 };
 
-/* Performs one action on the screen. (ox, oy, sx, sy): root = o + image * s.
- * Every XTest request is preceded by a look at the stop flag; on any failure everything held by this
- * action is released.  FAULT_STOPPED when asked to stop. */
-struct exec_place {
+struct view_transform { /* root pixel = o + image pixel * s */
     double ox, oy, sx, sy;
 };
-enum action_fault action_execute(struct screen *s, const struct action *a, const struct exec_place *p,
+/* Performs one action.  The stop flag is checked before every event (FAULT_STOPPED); on any failure
+ * everything that this action holds down is released. */
+enum action_fault action_execute(struct screen *s, const struct action *a, const struct view_transform *p,
                                  struct exec_result *r, struct err *e);
 
-/* Where a pixel of the image is on the root window; the screen clamps what lies outside of it. */
-void action_root_point(const struct exec_place *p, int32_t x, int32_t y, int *root_x, int *root_y);
+/* The root pixel of a pixel of the image; the screen clamps points outside the root window. */
+void action_root_point(const struct view_transform *p, int32_t x, int32_t y, int *root_x, int *root_y);
 
 #endif

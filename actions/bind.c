@@ -1,29 +1,29 @@
-/* bind.c - a tool call becomes an action.
+/* bind.c - turns a tool call into an action.
  *
  *   name  -> tool of the dialect's table -> kind
  *   keys  -> arguments of the tool       -> registry parameters (bind_values.c) -> members of struct action
  *
- * Numbers of a place are collected first and mapped to pixels when all are known, because only the pair
- * shows which space a fraction is in.  What the table fixes ("with") is bound the same way as what the
- * model wrote.  Messages name the tool and the argument: they go back to the model.
+ * Coordinates are collected first and mapped to pixels when all are known, because only the pair shows
+ * which space a fraction is in.  Values fixed by the table ("with") are bound like those that the model
+ * wrote.  Messages name the tool and the argument: the model reads them.
  */
 #include "actions/bind.h"
 
 #include <string.h>
 
-/* ---- the whole call ---------------------------------------------------------------------------------- */
+/* ---- the whole call --------------------------------------------------------------------------- */
 
-/* A place in pixels out of the numbers i and i + 1. */
-static enum action_fault place(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)
+/* Maps the numbers i and i + 1 to pixels. */
+static enum action_fault map_pair(struct binding *c, int i, const char *what, int32_t *x, int32_t *y)
 {
-    struct place n = {c->n[i], c->n[i + 1], c->real[i], c->real[i + 1]};
+    struct dialect_numbers n = {c->n[i], c->n[i + 1], c->real[i], c->real[i + 1]};
     if (!c->has[i] && !c->has[i + 1])
         return FAULT_NONE;
     if (!c->has[i] || !c->has[i + 1])
         return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': a place needs both of %s", c->tool->name, what);
     *(i ? &c->a->nx2 : &c->a->nx) = n.x;
     *(i ? &c->a->ny2 : &c->a->ny) = n.y;
-    return coords_place(c->p, what, n, x, y);
+    return coords_to_pixels(c->p, what, n, x, y);
 }
 
 static void scroll_amount(struct binding *c)
@@ -35,7 +35,7 @@ static void scroll_amount(struct binding *c)
         c->a->dx = (int16_t)(c->direction == 'r' ? n : -n);
 }
 
-/* Keys held for a while and nothing tapped: down, wait, up. */
+/* HOLDTAP without a key to tap becomes key down, wait, key up. */
 static enum action_fault expand_hold(struct binding *c)
 {
     struct action held = *c->a;
@@ -57,8 +57,8 @@ static enum action_fault finish(struct binding *c)
     struct action *a = c->a;
     enum action_fault f = FAULT_NONE;
     if (!a->npath) {
-        f = place(c, 0, "x, y", &a->x, &a->y);
-        f = f ? f : place(c, 2, "x2, y2", &a->x2, &a->y2);
+        f = map_pair(c, 0, "x, y", &a->x, &a->y);
+        f = f ? f : map_pair(c, 2, "x2, y2", &a->x2, &a->y2);
     } else {
         a->x = a->path[0].x;
         a->y = a->path[0].y;
@@ -99,7 +99,7 @@ static const struct tool_arg *find_arg(const struct tool *t, const char *key, bo
     return NULL;
 }
 
-/* What the table fixes, under the registry's own names. */
+/* The table's fixed values ("with"), under the registry's names. */
 static enum action_fault set_fixed(struct binding *c)
 {
     const char *key;
@@ -118,7 +118,7 @@ static enum action_fault set_fixed(struct binding *c)
     return FAULT_NONE;
 }
 
-/* Arguments the model wrote; given has a bit for each. */
+/* The model's arguments; sets a bit in *given for each. */
 static enum action_fault set_given(struct binding *c, json_t *args, const char *ignore, unsigned *given)
 {
     const char *key;

@@ -1,4 +1,4 @@
-/* bind.h - what bind.c and bind_values.c share: one call on its way to an action. */
+/* bind.h - what bind.c and bind_values.c share: a tool call that is being turned into an action. */
 #ifndef HOLORUN_ACTIONS_BIND_H
 #define HOLORUN_ACTIONS_BIND_H
 
@@ -15,7 +15,7 @@ struct binding {
     bool failure; /* status: the task was not done */
 };
 
-/* Reads one value into the action, or into the binding when more is needed to make sense of it. */
+/* Reads one value into the action, or into the binding when its meaning depends on other values. */
 enum action_fault bind_arg(struct binding *c, const struct tool_arg *arg, json_t *v);
 
 #endif

@@ -1,7 +1,7 @@
-/* bind_values.c - one argument of a tool call: types, ranges, and what is forgiven.
+/* bind_values.c - one argument of a tool call: type, range, repairs.
  *
- * Numbers may be written as strings, integers with a fraction, a list of keys as one text; each of these
- * is recorded.  What is outside its range, or of another type, is a message to the model.
+ * Accepted, and recorded as repairs: numbers written as strings, integers with a fraction, a list of keys
+ * as one text.  A value out of range or of another type is a message to the model.
  */
 #include "actions/bind.h"
 
@@ -19,9 +19,9 @@ static enum action_fault bad_value(struct binding *c, const char *arg, const cha
     return parse_fault(c->p, FAULT_SCHEMA, "tool '%s': '%s' must be %s", c->tool->name, arg, expected);
 }
 
-/* ---- numbers --------------------------------------------------------------------------------------- */
+/* ---- numbers ---------------------------------------------------------------------------------- */
 
-/* A number, also written as a string; *real tells whether it was written with a fraction. */
+/* A number, or a string with one; *real: it was written with a fraction. */
 static bool read_number(struct binding *c, json_t *v, double *out, bool *real)
 {
     if (json_is_string(v)) {
@@ -57,7 +57,7 @@ static enum action_fault read_int(struct binding *c, const struct tool_arg *arg,
     return FAULT_NONE;
 }
 
-/* One number of a place; a list [min, max] stands for its middle. */
+/* One coordinate; a list [min, max] stands for its middle. */
 static enum action_fault read_coord(struct binding *c, const struct tool_arg *arg, json_t *v, int i)
 {
     double a, b;
@@ -76,7 +76,7 @@ static enum action_fault read_coord(struct binding *c, const struct tool_arg *ar
     return c->has[i] ? FAULT_NONE : bad_value(c, arg->name, "a number");
 }
 
-/* [x, y], or [x0, y0, x1, y1], whose centre is meant. */
+/* [x, y], or a box [x0, y0, x1, y1], which stands for its centre. */
 static enum action_fault read_point(struct binding *c, const struct tool_arg *arg, json_t *v, int i)
 {
     double n[4];
@@ -114,12 +114,12 @@ static enum action_fault read_path(struct binding *c, const struct tool_arg *arg
     for (size_t i = 0; i < count; i++) {
         json_t *point = json_array_get(v, i);
         bool list = json_is_array(point);
-        struct place n;
+        struct dialect_numbers n;
         if (!read_number(c, list ? json_array_get(point, 0) : json_object_get(point, "x"), &n.x, &n.fx) ||
             !read_number(c, list ? json_array_get(point, 1) : json_object_get(point, "y"), &n.y, &n.fy))
             return bad_value(c, arg->name, "a list of points with x and y");
         struct action_point *to = &c->a->path[i];
-        enum action_fault f = coords_place(c->p, arg->name, n, &to->x, &to->y);
+        enum action_fault f = coords_to_pixels(c->p, arg->name, n, &to->x, &to->y);
         if (f)
             return f;
         int k = i ? 2 : 0;
@@ -130,9 +130,9 @@ static enum action_fault read_path(struct binding *c, const struct tool_arg *arg
     return FAULT_NONE;
 }
 
-/* ---- words and keys -------------------------------------------------------------------------------- */
+/* ---- words and keys --------------------------------------------------------------------------- */
 
-/* Whether the word is one of "a|b|c", without regard to case. */
+/* Whether the word is one of "a|b|c", ignoring case. */
 static bool one_of(const char *values, const char *word)
 {
     size_t n = strlen(word);
@@ -170,7 +170,7 @@ static enum action_fault add_chord(struct binding *c, const char *s, size_t len,
                                    int *n)
 {
     char bad[64] = "";
-    int got = len ? keys_chord(s, len, dialect_tools(c->p->d)->cmd_is_ctrl, keys + *n, max - *n, bad) : -1;
+    int got = len ? action_chord(s, len, dialect_tools(c->p->d)->cmd_is_ctrl, keys + *n, max - *n, bad) : -1;
     if (got == -2)
         return parse_fault(c->p, FAULT_SCHEMA, "too many keys in '%s'", s);
     if (got < 0)
@@ -179,7 +179,7 @@ static enum action_fault add_chord(struct binding *c, const char *s, size_t len,
     return FAULT_NONE;
 }
 
-/* A list of keys, or the same in one text ("ctrl+s", "ctrl s"). */
+/* A list of keys, or one text ("ctrl+s", "ctrl s"). */
 static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg, json_t *v, uint32_t *keys,
                                    int max, int *n)
 {
@@ -202,7 +202,7 @@ static enum action_fault read_keys(struct binding *c, const struct tool_arg *arg
     return f || *n - before >= least ? f : bad_value(c, arg->name, expected);
 }
 
-/* keys[] of HOLDTAP: the held ones first. */
+/* For HOLDTAP the held keys go to the front of keys[]. */
 static enum action_fault read_hold(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
     struct action *a = c->a;
@@ -220,7 +220,7 @@ static enum action_fault read_hold(struct binding *c, const struct tool_arg *arg
     return FAULT_NONE;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------------------ */
 
 static enum action_fault read_text(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
@@ -232,7 +232,7 @@ static enum action_fault read_text(struct binding *c, const struct tool_arg *arg
     return parse_text(c->p, s, json_string_length(v), &c->a->text);
 }
 
-/* The plan as the model will read it back: one line a goal, "1. title [status]". */
+/* The plan as the model will read it back: one line per goal, "1. title [status]". */
 static enum action_fault read_goals(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
     static const char expected[] =
@@ -265,7 +265,7 @@ static enum action_fault read_goals(struct binding *c, const struct tool_arg *ar
     return f;
 }
 
-/* ---- one argument ------------------------------------------------------------------------------------ */
+/* ---- one argument ----------------------------------------------------------------------------- */
 
 static enum action_fault set_bool(struct binding *c, const struct tool_arg *arg, json_t *v, bool *to)
 {

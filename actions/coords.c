@@ -1,12 +1,12 @@
-/* coords.c - the one definition of where the model points.
+/* coords.c - maps the model's coordinates to pixels.
  *
  *   norm1000  px = min(size - 1, floor(v * size / 1000))     v in 0..1000
  *   norm1     px = min(size - 1, floor(v * size))            v in 0..1
  *   px        px = floor(v)                                  v in 0..size - 1
  *   bin64     px = floor((v + 0.5) * size / 64)              v in 0..63, whole
  *
- * A number outside its range is an error the model hears about, because a click somewhere else is worse
- * than no click.  Up to 1 % beyond an edge is rounding noise, taken as the edge, and recorded.
+ * A number out of range is an error that the model reads: a click somewhere else is worse than no click.
+ * Up to 1 % beyond an edge is clamped to the edge and recorded.
  */
 #include "actions/parse.h"
 
@@ -14,8 +14,8 @@
 
 enum { BINS = 64 };
 
-/* Where v lies along an extent, not yet a pixel; the last pixel's own far edge is in reach of the ends. */
-static int exact(enum coord_space space, double v, int size, double *place, bool *clamped)
+/* The unrounded position of v along an extent, up to and including the far edge of the last pixel. */
+static int to_extent(enum coord_space space, double v, int size, double *position, bool *clamped)
 {
     double top = space == COORD_NORM1000 ? 1000
                  : space == COORD_NORM1  ? 1
@@ -26,28 +26,28 @@ static int exact(enum coord_space space, double v, int size, double *place, bool
         return -1;
     *clamped = *clamped || v < 0 || v > top;
     v = fmin(fmax(v, 0), top);
-    *place = space == COORD_BIN64 ? (v + 0.5) * size / BINS : space == COORD_PIXEL ? v : v * size / top;
+    *position = space == COORD_BIN64 ? (v + 0.5) * size / BINS : space == COORD_PIXEL ? v : v * size / top;
     return 0;
 }
 
-int coords_map(enum coord_space space, double v, int size, int *pixel, bool *clamped)
+static int coords_to_pixel(enum coord_space space, double v, int size, int *pixel, bool *clamped)
 {
-    double place;
-    if (exact(space, v, size, &place, clamped))
+    double position;
+    if (to_extent(space, v, size, &position, clamped))
         return -1;
-    *pixel = (int)fmin(floor(place), size - 1);
+    *pixel = (int)fmin(floor(position), size - 1);
     return 0;
 }
 
 int dialect_to_pixel(const struct dialect *d, double v, int size, int *pixel)
 {
     bool clamped = false;
-    return coords_map(d->coords, v, size, pixel, &clamped);
+    return coords_to_pixel(d->coords, v, size, pixel, &clamped);
 }
 
-/* Where whole numbers are expected, fractions between 0 and 1 are parts of the whole, other fractions are
+/* In spaces of whole numbers, fractions from 0 to 1 are taken as parts of the extent, other fractions are
  * rounded half up; true when there were any. */
-static bool settle_fractions(enum coord_space space, const struct place *n, double *nx, double *ny)
+static bool convert_fractions(enum coord_space space, const struct dialect_numbers *n, double *nx, double *ny)
 {
     *nx = n->x;
     *ny = n->y;
@@ -63,13 +63,15 @@ static bool settle_fractions(enum coord_space space, const struct place *n, doub
 static const char *const ranges[] = {"integers from 0 to 1000", "numbers from 0 to 1",
                                      "pixels of the screenshot", "bins from 0 to 63"};
 
-enum action_fault coords_place(struct parse *p, const char *what, struct place n, int32_t *x, int32_t *y)
+enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
+                                   int32_t *y)
 {
     bool clamped = false;
     double nx, ny;
     int px, py;
-    p->out->repairs |= settle_fractions(p->space, &n, &nx, &ny) ? REPAIR_FLOAT : 0;
-    if (coords_map(p->space, nx, p->w, &px, &clamped) || coords_map(p->space, ny, p->h, &py, &clamped))
+    p->out->repairs |= convert_fractions(p->space, &n, &nx, &ny) ? REPAIR_FLOAT : 0;
+    if (coords_to_pixel(p->space, nx, p->w, &px, &clamped) ||
+        coords_to_pixel(p->space, ny, p->h, &py, &clamped))
         return parse_fault(p, FAULT_RANGE, "%s = %g, %g is outside the screen: coordinates are %s", what, n.x,
                            n.y, ranges[p->space]);
     *x = px;
@@ -78,14 +80,13 @@ enum action_fault coords_place(struct parse *p, const char *what, struct place n
     return FAULT_NONE;
 }
 
-int dialect_exact_place(enum coord_space space, const struct dialect_numbers *n, int w, int h, double *x,
+int dialect_exact_point(enum coord_space space, const struct dialect_numbers *n, int w, int h, double *x,
                         double *y, struct err *e)
 {
-    const struct place as_place = {n->x, n->y, n->fx, n->fy};
     bool clamped = false;
     double nx, ny;
-    settle_fractions(space, &as_place, &nx, &ny);
-    if (exact(space, nx, w, x, &clamped) || exact(space, ny, h, y, &clamped))
+    convert_fractions(space, n, &nx, &ny);
+    if (to_extent(space, nx, w, x, &clamped) || to_extent(space, ny, h, y, &clamped))
         return err_set(e, ERR_FAILED, "%g, %g is outside the image: coordinates are %s", n->x, n->y,
                        ranges[space]);
     return 0;

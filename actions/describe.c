@@ -1,7 +1,8 @@
-/* describe.c - an action as one line for people, and as JSON for the trace and back.
+/* describe.c - an action as one line for people, and to and from JSON for the trace.
  *
- * The JSON form is canonical: only what the kind uses, always in the same order, so that equal actions
- * have equal texts.  Keys are X names, places are pixels, "n" holds the model's own numbers.
+ * The JSON form is canonical: only the members that the kind uses, always in the same order, so that equal
+ * actions have equal texts.  Keys are X names, coordinates are pixels, "n" has the numbers as the model
+ * wrote them.
  */
 #include "actions/registry.h"
 
@@ -29,7 +30,7 @@ static const char *button_name(int number)
     return "unknown";
 }
 
-/* X's name of a key. Unicode ones are written here, because Xlib would allocate them and never free them. */
+/* The X name of a key.  Unicode names are written here because Xlib would leak them. */
 static void put_key(struct buf *out, uint32_t keysym)
 {
     const char *s = keysym >> 24 == 1 ? NULL : XKeysymToString(keysym);
@@ -39,7 +40,7 @@ static void put_key(struct buf *out, uint32_t keysym)
         buf_printf(out, "U%04X", keysym & 0xffffff);
 }
 
-/* ---- for people ------------------------------------------------------------------------------------ */
+/* ---- for people ------------------------------------------------------------------------------- */
 
 /* A text in quotes, cut to a readable length. */
 static void put_quoted(struct buf *out, const char *s)
@@ -50,7 +51,7 @@ static void put_quoted(struct buf *out, const char *s)
         return;
     }
     buf_put_json(out, s, utf8_valid_prefix(s, SHOWN_TEXT));
-    out->data[--out->len] = 0; /* the closing quote goes after the dots */
+    out->data[--out->len] = 0; /* drops the closing quote, for the dots */
     buf_puts(out, "...\"");
 }
 
@@ -151,13 +152,7 @@ void action_describe(const struct action *a, struct buf *out)
     }
 }
 
-/* ---- for the trace --------------------------------------------------------------------------------- */
-
-static void put_string_member(struct buf *out, const char *key, const char *s)
-{
-    buf_printf(out, ", \"%s\": ", key);
-    buf_put_json(out, s, strlen(s));
-}
+/* ---- for the trace ---------------------------------------------------------------------------- */
 
 static void put_keys_member(struct buf *out, const char *key, const uint32_t *keys, int n)
 {
@@ -191,7 +186,7 @@ void action_to_json(const struct action *a, struct buf *out)
         buf_putc(out, ']');
     }
     if (button)
-        put_string_member(out, "button", button_name(a->button));
+        buf_put_member(out, "button", button_name(a->button));
     if (a->kind == ACT_CLICK || a->kind == ACT_KEY)
         buf_printf(out, ", \"count\": %d", a->count);
     if (a->nkeys)
@@ -203,18 +198,18 @@ void action_to_json(const struct action *a, struct buf *out)
     if (a->kind == ACT_SCROLL)
         buf_printf(out, ", \"dx\": %d, \"dy\": %d", a->dx, a->dy);
     if (a->text)
-        put_string_member(out, "text", a->text);
+        buf_put_member(out, "text", a->text);
     if (a->kind == ACT_TYPE)
         buf_printf(out, ", \"press_enter\": %s, \"overwrite\": %s", a->press_enter ? "true" : "false",
                    a->overwrite ? "true" : "false");
     if (a->ms)
         buf_printf(out, ", \"ms\": %u", a->ms);
     if (*a->element)
-        put_string_member(out, "element", a->element);
+        buf_put_member(out, "element", a->element);
     buf_putc(out, '}');
 }
 
-/* ---- and back -------------------------------------------------------------------------------------- */
+/* ---- from JSON ----------------------------------------------------------------------------------- */
 
 /* An integer member within a range; the fallback when absent. false: not an integer, or outside. */
 static bool get_int(json_t *root, const char *key, int lo, int hi, int fallback, int *out)
@@ -294,7 +289,7 @@ static void get_texts(json_t *root, struct action *a)
     a->overwrite = json_is_true(json_object_get(root, "overwrite"));
 }
 
-/* NULL, or what is wrong. */
+/* NULL, or the name of the bad member. */
 static const char *read_action(json_t *root, struct action *a)
 {
     enum { FAR = 1 << 20, LONG = 1000000 };

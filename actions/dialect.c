@@ -1,7 +1,7 @@
-/* dialect.c - dialect files into struct dialect.
+/* dialect.c - reads dialect files into struct dialect.
  *
- * One table says which keys there are, where they go, and which slots their templates may have.  Every
- * key is checked; what is missing has a default that is safe for any model of the family.
+ * One table lists the keys, their members, and the slots that their templates may have.  Every key is
+ * checked; missing keys have defaults that are safe for any model.
  */
 #include "actions/tools.h"
 
@@ -28,27 +28,17 @@ struct field {
     size_t offset;
     double min, max, fallback;
     const char *text;         /* TEXT: default */
-    const char *slots;        /* TEXT: names a template may use, between spaces; NULL: no template */
+    const char *slots;        /* TEXT: allowed slots, separated by spaces; NULL: not a template */
     const char *const *words; /* WORD: values in the order of the enum */
 };
 
+/* clang-format off */
 #define AT(member) offsetof(struct dialect, member)
-#define TEXT(key, text, slots)                                                                               \
-    {                                                                                                        \
-#key, FIELD_TEXT, AT(key), 0, 0, 0, text, slots, NULL                                                \
-    }
-#define WORD(key, words)                                                                                     \
-    {                                                                                                        \
-#key, FIELD_WORD, AT(key), 0, 0, 0, NULL, NULL, words                                                \
-    }
-#define FLAG(key)                                                                                            \
-    {                                                                                                        \
-#key, FIELD_BOOL, AT(key), 0, 1, 0, NULL, NULL, NULL                                                 \
-    }
-#define NUMBER(key, type, min, max, fallback)                                                                \
-    {                                                                                                        \
-#key, type, AT(key), min, max, fallback, NULL, NULL, NULL                                            \
-    }
+#define TEXT(key, text, slots) {#key, FIELD_TEXT, AT(key), 0, 0, 0, text, slots, NULL}
+#define WORD(key, words) {#key, FIELD_WORD, AT(key), 0, 0, 0, NULL, NULL, words}
+#define FLAG(key) {#key, FIELD_BOOL, AT(key), 0, 1, 0, NULL, NULL, NULL}
+#define NUMBER(key, type, min, max, fallback) {#key, type, AT(key), min, max, fallback, NULL, NULL, NULL}
+/* clang-format on */
 
 static const struct field fields[] = {
     WORD(syntax, syntaxes),
@@ -80,9 +70,9 @@ enum { NFIELDS = sizeof fields / sizeof *fields };
 static const char *const other_keys[] = {"name",        "system_file", "screen", "tools",
                                          "cmd_is_ctrl", "run_all",     NULL};
 
-/* ---- templates ----------------------------------------------------------------------------------- */
+/* ---- templates -------------------------------------------------------------------------------- */
 
-/* Length of the {slot} at s, braces included; 0 when there is none. */
+/* Length of the {slot} at s including braces; 0: none. */
 static size_t slot_at(const char *s)
 {
     size_t n = 1;
@@ -127,7 +117,7 @@ static int check_slots(const struct field *f, const char *text, const char *name
     return 0;
 }
 
-/* ---- keys ---------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------- */
 
 static int wrong(const struct field *f, const char *name, const char *expected, struct err *e)
 {
@@ -208,7 +198,7 @@ static int read_screen(json_t *v, struct dialect *d, struct err *e)
     return 0;
 }
 
-/* "tools" may name a built-in dialect whose table is taken over. */
+/* "tools" may name a built-in dialect whose table is used. */
 static struct tools *tools_of(json_t *v, const char *name, struct err *e)
 {
     const char *other = json_string_value(v);
@@ -266,9 +256,9 @@ static int read_dialect(json_t *root, struct dialect *d, struct err *e)
     return 0;
 }
 
-/* ---- files --------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------ */
 
-/* The text named by "system_file" takes the place of "system". folder NULL: among the built-in files. */
+/* Replaces "system" by the text of "system_file".  folder NULL: a built-in file. */
 static int read_system_file(json_t *root, const char *folder, struct sha256 *sum, struct err *e)
 {
     json_t *v = json_object_get(root, "system_file");

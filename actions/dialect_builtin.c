@@ -1,7 +1,7 @@
-/* dialect_builtin.c - prompts/ as bytes of the binary.
+/* dialect_builtin.c - the files of prompts/, embedded in the binary.
  *
- * The assembler includes the files; the Makefile rebuilds this object when one of them changes.  Paths
- * are relative to the root of the source tree, where the compiler runs.
+ * The assembler includes them; the Makefile rebuilds this object when one changes.  Paths are relative to
+ * the root of the source tree, where the compiler runs.
  */
 #include "actions/tools.h"
 

@@ -1,16 +1,15 @@
-/* dialect_grammar.c - the language of a reply, made from the dialect's tool table.
+/* dialect_grammar.c - builds the grammar of a reply from the dialect's tool table (see dialect.h).
  *
- * Each syntax has one function that builds a step around a call; arguments come from grammar_values.c.  The
- * contract is in dialect.h: exactly the canonical form of what action_parse reads.
+ * Each syntax has a function that builds a step around a call; arguments come from grammar_values.c.
  */
 #include "actions/grammar_values.h"
-#include "model/chat.h"
+#include "text/chat_template.h"
 
 #include <string.h>
 
 enum { MAX_OFFERED = 64, MANY = GX_EXACT + 1 };
 
-/* ---- pocket ------------------------------------------------------------------------------------------ */
+/* ---- pocket ----------------------------------------------------------------------------------- */
 
 static gx_node pocket_place(struct gx *x)
 {
@@ -39,7 +38,7 @@ static gx_node pocket_target(struct gx *x)
     return GX_SEQ(x, gx_utf8(x, "<", 1, 60), pocket_place(x));
 }
 
-/* A place alone, or the click that would press it: what a screen that was just shown is asked with. */
+/* A place alone, or the whole click. */
 static gx_node pocket_ground(struct gx *x)
 {
     return GX_ALT(x, pocket_place(x), GX_SEQ(x, pocket_thought(x), pocket_click(x, pocket_target(x))));
@@ -57,9 +56,9 @@ static gx_node pocket_step(struct gx *x, enum dialect_goal goal)
     return GX_SEQ(x, thought, GX_ALT(x, click, write, done));
 }
 
-/* ---- steps around a call ----------------------------------------------------------------------------- */
+/* ---- steps around a call ---------------------------------------------------------------------- */
 
-static gx_node one_call(const struct language *l, const struct tool *t)
+static gx_node one_call(const struct grammar_builder *l, const struct tool *t)
 {
     struct gx *x = l->x;
     switch (l->d->syntax) {
@@ -78,8 +77,8 @@ static gx_node one_call(const struct language *l, const struct tool *t)
     }
 }
 
-/* Any offered tool; with answer_only those that end the run with an answer. -1: there is none. */
-static gx_node any_call(const struct language *l, bool answer_only)
+/* Any offered tool; answer_only: those of kind ANSWER.  -1: there is none. */
+static gx_node any_call(const struct grammar_builder *l, bool answer_only)
 {
     const struct tools *tools = dialect_tools(l->d);
     gx_node calls[MAX_OFFERED];
@@ -90,7 +89,7 @@ static gx_node any_call(const struct language *l, bool answer_only)
     return n ? gx_alt(l->x, n, calls) : -1;
 }
 
-static gx_node holo_step(const struct language *l, gx_node call)
+static gx_node holo_step(const struct grammar_builder *l, gx_node call)
 {
     struct gx *x = l->x;
     gx_node note = GX_ALT(x, gx_lit(x, "null"), gx_json_string(x, 1, MANY));
@@ -99,7 +98,7 @@ static gx_node holo_step(const struct language *l, gx_node call)
                   gx_lit(x, "}"));
 }
 
-static gx_node step(const struct language *l, gx_node call)
+static gx_node step(const struct grammar_builder *l, gx_node call)
 {
     struct gx *x = l->x;
     switch (l->d->syntax) {
@@ -116,9 +115,9 @@ static gx_node step(const struct language *l, gx_node call)
     }
 }
 
-/* ---- the localizer ----------------------------------------------------------------------------------- */
+/* ---- the localizer ---------------------------------------------------------------------------- */
 
-static gx_node ground(const struct language *l)
+static gx_node ground(const struct grammar_builder *l)
 {
     struct gx *x = l->x;
     const char *open = "{\"x\": ", *between = ", \"y\": ", *close = "}";
@@ -137,9 +136,9 @@ static gx_node ground(const struct language *l)
                   gx_lit(x, close));
 }
 
-/* ---- a verdict --------------------------------------------------------------------------------------- */
+/* ---- a verdict -------------------------------------------------------------------------------- */
 
-/* The reason first, so that the verdict follows from it; its length is bounded, so that there is a verdict. */
+/* The reason comes first, so that the verdict depends on it; its length is bounded. */
 static gx_node verdict(struct gx *x)
 {
     gx_node words = GX_ALT(x, gx_lit(x, "YES"), gx_lit(x, "NO"), gx_lit(x, "UNKNOWN"));
@@ -147,10 +146,10 @@ static gx_node verdict(struct gx *x)
                   gx_lit(x, ", \"verdict\": \""), words, gx_lit(x, "\"}"));
 }
 
-/* ---- reasoning --------------------------------------------------------------------------------------- */
+/* ---- reasoning -------------------------------------------------------------------------------- */
 
-/* What follows an open think block up to its end: any text without "</". The closing mark is one token in
- * some vocabularies and text in others. */
+/* The rest of an open think block: any text without "</".  The closing mark is one token in some
+ * vocabularies and plain text in others. */
 static gx_node reasoning(struct gx *x, const struct tokenizer *t)
 {
     static const char close[] = "</think>";
@@ -161,9 +160,9 @@ static gx_node reasoning(struct gx *x, const struct tokenizer *t)
     return GX_SEQ(x, gx_repeat(x, scalar, 0, -1), mark, gx_repeat(x, gx_lit(x, "\n"), 0, 2));
 }
 
-/* ---- the reply --------------------------------------------------------------------------------------- */
+/* ---- the reply -------------------------------------------------------------------------------- */
 
-static gx_node reply(const struct language *l, enum dialect_goal goal, struct err *e)
+static gx_node reply(const struct grammar_builder *l, enum dialect_goal goal, struct err *e)
 {
     const struct dialect *d = l->d;
     if ((goal == GOAL_TEXT || goal == GOAL_VERDICT) && d->syntax == SYNTAX_POCKET)
@@ -185,12 +184,12 @@ static gx_node reply(const struct language *l, enum dialect_goal goal, struct er
     return step(l, call);
 }
 
-struct grammar *dialect_grammar_for(const struct dialect *d, enum dialect_goal goal, int w, int h,
-                                    const struct tokenizer *t, struct err *e)
+struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
+                                struct err *e)
 {
     struct gx *x = gx_new();
     struct grammar *g = NULL;
-    const struct language l = {x, d, w > 0 ? w : d->screen_w, h > 0 ? h : d->screen_h};
+    const struct grammar_builder l = {x, d};
     gx_node text = reply(&l, goal, e);
     if (text >= 0) {
         if (d->think && (goal == GOAL_STEP || goal == GOAL_ANSWER))
@@ -204,10 +203,4 @@ struct grammar *dialect_grammar_for(const struct dialect *d, enum dialect_goal g
     }
     gx_free(x);
     return g;
-}
-
-struct grammar *dialect_grammar(const struct dialect *d, enum dialect_goal goal, const struct tokenizer *t,
-                                struct err *e)
-{
-    return dialect_grammar_for(d, goal, 0, 0, t, e);
 }

@@ -1,12 +1,11 @@
-/* exec.c - one action on the screen.
+/* exec.c - performs one action on the screen.
  *
- * The image the model saw and the screen differ by a shift and a scale (struct exec_place); here its
- * pixels become root pixels, for all kinds of action alike.  Verbs that a desktop has not (go to an
- * address, go back) are short sequences of keys.  What an action presses it releases, whatever
- * happens; only MDOWN and KEYDOWN, whose point it is, leave something held for later steps.
+ * Image pixels become root pixels here (struct view_transform), for all kinds of action alike.  Actions
+ * without an X event of their own (go to an address, go back) are short key sequences.  An action releases
+ * what it presses, whatever happens; only MDOWN and KEYDOWN leave something down for later steps.
  *
- * ZOOM and RESTART cannot be done here, and no dialect of ours offers them; OBSERVE, PLAN and those that end the run need
- * nothing from the screen.
+ * ZOOM and RESTART are not supported, and no built-in dialect offers them; OBSERVE, PLAN and those that end
+ * the run send no events.
  */
 #include "actions/action.h"
 #include "base/clock.h"
@@ -17,20 +16,20 @@
 #include <string.h>
 
 enum {
-    FOCUS_MS = 120,  /* click, then type: the click moves the focus first */
+    FOCUS_MS = 120,  /* from a click to typing: the focus moves */
     SELECT_MS = 30,  /* between select all and delete */
     REPEAT_MS = 30,  /* between repeats of a chord */
-    ADDRESS_MS = 150 /* ctrl+l, then type */
+    ADDRESS_MS = 150 /* from ctrl+l to typing */
 };
 
-struct run {
+struct execution {
     struct screen *s;
     const struct action *a;
-    const struct exec_place *p;
+    const struct view_transform *p;
     struct err *e;
 };
 
-/* ---- places ------------------------------------------------------------------------------------ */
+/* ---- places ----------------------------------------------------------------------------------- */
 
 static bool has_point(const struct action *a)
 {
@@ -43,19 +42,19 @@ static int to_root(double v, double origin, double scale)
     return r < -30000 ? -30000 : r > 30000 ? 30000 : (int)r;
 }
 
-void action_root_point(const struct exec_place *p, int32_t x, int32_t y, int *root_x, int *root_y)
+void action_root_point(const struct view_transform *p, int32_t x, int32_t y, int *root_x, int *root_y)
 {
     *root_x = to_root(x, p->ox, p->sx);
     *root_y = to_root(y, p->oy, p->sy);
 }
 
-static void root_point(const struct run *r, int32_t x, int32_t y, int *rx, int *ry)
+static void root_point(const struct execution *r, int32_t x, int32_t y, int *rx, int *ry)
 {
     action_root_point(r->p, x, y, rx, ry);
 }
 
-/* Between monitors of different size lies root that nobody sees. */
-static enum action_fault check_visible(const struct run *r, int32_t x, int32_t y)
+/* Parts of the root window between monitors of different size are not visible. */
+static enum action_fault check_visible(const struct execution *r, int32_t x, int32_t y)
 {
     int rx, ry;
     root_point(r, x, y, &rx, &ry);
@@ -67,38 +66,38 @@ static enum action_fault check_visible(const struct run *r, int32_t x, int32_t y
     return FAULT_RANGE;
 }
 
-static int move_to(const struct run *r, int32_t x, int32_t y)
+static int move_to(const struct execution *r, int32_t x, int32_t y)
 {
     int rx, ry;
     root_point(r, x, y, &rx, &ry);
     return screen_move(r->s, rx, ry, r->e);
 }
 
-static int move_to_target(const struct run *r)
+static int move_to_target(const struct execution *r)
 {
     return has_point(r->a) ? move_to(r, r->a->x, r->a->y) : 0;
 }
 
-/* ---- verbs ------------------------------------------------------------------------------------- */
+/* ---- kinds of action ----------------------------------------------------------------------------- */
 
 static int button_of(const struct action *a)
 {
     return a->button ? a->button : 1;
 }
 
-static int run_click(const struct run *r)
+static int run_click(const struct execution *r)
 {
     if (move_to_target(r))
         return -1;
     return screen_click(r->s, -1, -1, button_of(r->a), r->a->count ? r->a->count : 1, r->e);
 }
 
-static int run_button(const struct run *r, bool down)
+static int run_button(const struct execution *r, bool down)
 {
     return move_to_target(r) ? -1 : screen_button(r->s, button_of(r->a), down, r->e);
 }
 
-static int run_drag(const struct run *r)
+static int run_drag(const struct execution *r)
 {
     const struct action *a = r->a;
     int xy[2 * ACTION_MAX_PATH], n = 0;
@@ -118,17 +117,17 @@ static int run_drag(const struct run *r)
     return screen_drag(r->s, xy, n, button_of(a), (int)(a->ms < 10000 ? a->ms : 10000), r->e);
 }
 
-static int run_scroll(const struct run *r)
+static int run_scroll(const struct execution *r)
 {
     return move_to_target(r) ? -1 : screen_scroll(r->s, r->a->dx, r->a->dy, r->e);
 }
 
-static int chord(const struct run *r, const uint32_t *keys, int n)
+static int chord(const struct execution *r, const uint32_t *keys, int n)
 {
     return screen_chord(r->s, keys, n, r->e);
 }
 
-static int run_key(const struct run *r)
+static int run_key(const struct execution *r)
 {
     int count = r->a->count ? r->a->count : 1;
     for (int i = 0; i < count; i++)
@@ -137,7 +136,7 @@ static int run_key(const struct run *r)
     return 0;
 }
 
-static int run_keys(const struct run *r, bool down)
+static int run_keys(const struct execution *r, bool down)
 {
     for (int i = 0; i < r->a->nkeys; i++)
         if (screen_key(r->s, r->a->keys[i], down, r->e))
@@ -145,7 +144,7 @@ static int run_keys(const struct run *r, bool down)
     return 0;
 }
 
-static int press_all(const struct run *r, const uint32_t *keys, int n, int *pressed)
+static int press_all(const struct execution *r, const uint32_t *keys, int n, int *pressed)
 {
     for (*pressed = 0; *pressed < n; ++*pressed)
         if (screen_key(r->s, keys[*pressed], true, r->e))
@@ -153,7 +152,7 @@ static int press_all(const struct run *r, const uint32_t *keys, int n, int *pres
     return 0;
 }
 
-static int release_all(const struct run *r, const uint32_t *keys, int pressed, int rc)
+static int release_all(const struct execution *r, const uint32_t *keys, int pressed, int rc)
 {
     while (pressed-- > 0)
         if (screen_key(r->s, keys[pressed], false, rc ? NULL : r->e))
@@ -161,7 +160,7 @@ static int release_all(const struct run *r, const uint32_t *keys, int pressed, i
     return rc;
 }
 
-static int run_holdtap(const struct run *r)
+static int run_holdtap(const struct execution *r)
 {
     const uint32_t *keys = r->a->keys;
     int held = r->a->nhold < r->a->nkeys ? r->a->nhold : r->a->nkeys, pressed;
@@ -171,7 +170,7 @@ static int run_holdtap(const struct run *r)
     return release_all(r, keys, pressed, rc);
 }
 
-static int type_text(const struct run *r)
+static int type_text(const struct execution *r)
 {
     static const uint32_t select_all[] = {XK_Control_L, XK_a}, back = XK_BackSpace, enter = XK_Return;
     const struct action *a = r->a;
@@ -183,7 +182,7 @@ static int type_text(const struct run *r)
     return a->press_enter ? chord(r, &enter, 1) : 0;
 }
 
-static int run_type(const struct run *r)
+static int run_type(const struct execution *r)
 {
     if (has_point(r->a) &&
         (move_to_target(r) || screen_click(r->s, -1, -1, 1, 1, r->e) || screen_wait(r->s, FOCUS_MS, r->e)))
@@ -191,7 +190,7 @@ static int run_type(const struct run *r)
     return type_text(r);
 }
 
-static int run_goto(const struct run *r)
+static int run_goto(const struct execution *r)
 {
     static const uint32_t address[] = {XK_Control_L, XK_l}, enter = XK_Return;
     if (!r->a->text)
@@ -203,7 +202,7 @@ static int run_goto(const struct run *r)
 }
 
 /* Modifiers around a pointer action: ctrl+click, shift+drag. */
-static int run_held(const struct run *r, int (*verb)(const struct run *))
+static int run_held(const struct execution *r, int (*verb)(const struct execution *))
 {
     int pressed, n = r->a->nhold < ACTION_MAX_HOLD ? r->a->nhold : ACTION_MAX_HOLD;
     int rc = press_all(r, r->a->hold, n, &pressed);
@@ -212,9 +211,9 @@ static int run_held(const struct run *r, int (*verb)(const struct run *))
     return release_all(r, r->a->hold, pressed, rc);
 }
 
-/* ---- dispatch ---------------------------------------------------------------------------------- */
+/* ---- dispatch --------------------------------------------------------------------------------- */
 
-static int perform(const struct run *r)
+static int perform(const struct execution *r)
 {
     static const uint32_t back[] = {XK_Alt_L, XK_Left}, forward[] = {XK_Alt_L, XK_Right}, refresh = XK_F5;
     switch (r->a->kind) {
@@ -255,7 +254,7 @@ static int perform(const struct run *r)
     }
 }
 
-static enum action_fault check_targets(const struct run *r)
+static enum action_fault check_targets(const struct execution *r)
 {
     const struct action *a = r->a;
     enum action_fault f = has_point(a) ? check_visible(r, a->x, a->y) : FAULT_NONE;
@@ -275,15 +274,15 @@ static enum action_fault fault_of(const struct err *e, enum action_kind kind)
     return FAULT_X11;
 }
 
-enum action_fault action_execute(struct screen *s, const struct action *a, const struct exec_place *p,
+enum action_fault action_execute(struct screen *s, const struct action *a, const struct view_transform *p,
                                  struct exec_result *result, struct err *e)
 {
     struct err own = ERR_INIT;
-    struct run r = {s, a, p, e ? e : &own};
+    struct execution r = {s, a, p, e ? e : &own};
     int64_t start = clock_ns(), events = screen_events_sent(s);
     enum action_fault fault = FAULT_NONE;
 
-    screen_acting(s, true);
+    screen_set_acting(s, true);
     if (a->kind == ACT_NONE || a->kind == ACT_ZOOM || a->kind == ACT_RESTART) {
         err_set(r.e, ERR_FAILED, "'%s' is not something that can be done on the screen",
                 action_kind_name(a->kind));
@@ -293,7 +292,7 @@ enum action_fault action_execute(struct screen *s, const struct action *a, const
     }
     if (fault == FAULT_STOPPED)
         screen_release_all(s); /* also what earlier steps hold */
-    screen_acting(s, false);
+    screen_set_acting(s, false);
     if (result)
         *result = (struct exec_result){(int)(screen_events_sent(s) - events), clock_ms_since(start)};
     return fault;

@@ -1,7 +1,6 @@
-/* grammar_values.c - what an argument may look like.
+/* grammar_values.c - the grammar of an argument, from the registry's type and the dialect's narrower range.
  *
- * The registry's type and the dialect's narrowing of it decide; a value that the grammar lets through is
- * one that bind_values.c accepts without a repair.
+ * bind_values.c accepts every value of these grammars without a repair.
  */
 #include "actions/grammar_values.h"
 
@@ -10,18 +9,18 @@
 #include <string.h>
 
 enum {
-    ANY_EXTENT = 16384, /* pixels, when the size of the screen is not known */
-    MAX_POINTS = 8,     /* of a path that the model writes itself */
+    ANY_EXTENT = 16384, /* pixels, when the screen size is not known */
+    MAX_POINTS = 8,     /* of a path */
     MAX_TITLE = 80,
     MAX_WORDS = 16,
 };
 
-static bool is_json(const struct language *l)
+static bool is_json(const struct grammar_builder *l)
 {
     return l->d->syntax != SYNTAX_UITARS && l->d->syntax != SYNTAX_PYAUTOGUI;
 }
 
-/* text with %s replaced; names come from our own tables and stay short. */
+/* format with its %s replaced by name. */
 static gx_node lit_of(struct gx *x, const char *format, const char *name)
 {
     const char *slot = strstr(format, "%s");
@@ -31,7 +30,7 @@ static gx_node lit_of(struct gx *x, const char *format, const char *name)
     return node;
 }
 
-/* part, part, ...: min to max of them. */
+/* "part, part, ...", min to max of them. */
 static gx_node listed(struct gx *x, gx_node part, const char *between, int min, int max)
 {
     gx_node more = gx_repeat(x, GX_SEQ(x, gx_lit(x, between), part), min > 0 ? min - 1 : 0, max - 1);
@@ -54,11 +53,11 @@ static gx_node words(struct gx *x, const char *values, const char *format)
     return gx_alt(x, n, parts);
 }
 
-/* ---- numbers and places ------------------------------------------------------------------------------ */
+/* ---- numbers and places ----------------------------------------------------------------------- */
 
-gx_node value_coord(const struct language *l, bool vertical)
+gx_node value_coord(const struct grammar_builder *l, bool vertical)
 {
-    int extent = vertical ? l->h : l->w;
+    int extent = vertical ? l->d->screen_h : l->d->screen_w;
     switch (l->d->coords) {
     case COORD_NORM1000:
         return gx_int(l->x, 0, 1000);
@@ -73,14 +72,15 @@ gx_node value_coord(const struct language *l, bool vertical)
 }
 
 /* open x between y close */
-static gx_node point(const struct language *l, const char *open, const char *between, const char *close)
+static gx_node point(const struct grammar_builder *l, const char *open, const char *between,
+                     const char *close)
 {
     struct gx *x = l->x;
     return GX_SEQ(x, gx_lit(x, open), value_coord(l, false), gx_lit(x, between), value_coord(l, true),
                   gx_lit(x, close));
 }
 
-static gx_node region(const struct language *l)
+static gx_node region(const struct grammar_builder *l)
 {
     return GX_SEQ(l->x, point(l, "[", ", ", ", "), point(l, "", ", ", "]"));
 }
@@ -91,10 +91,10 @@ static gx_node number(struct gx *x, int min, int max)
     return max > min ? GX_ALT(x, gx_int(x, min, max), half) : gx_int(x, min, max);
 }
 
-/* ---- texts and keys ---------------------------------------------------------------------------------- */
+/* ---- texts and keys --------------------------------------------------------------------------- */
 
-/* In single quotes, with backslash escapes. A script stands in a code fence, so its backticks are escaped. */
-static gx_node quoted(const struct language *l, int min, int max)
+/* In single quotes, with backslash escapes.  Scripts are inside a code fence, so they escape backticks. */
+static gx_node quoted(const struct grammar_builder *l, int min, int max)
 {
     struct gx *x = l->x;
     bool script = l->d->syntax == SYNTAX_PYAUTOGUI;
@@ -105,7 +105,7 @@ static gx_node quoted(const struct language *l, int min, int max)
     return GX_SEQ(x, gx_lit(x, "'"), gx_repeat(x, unit, min, max), gx_lit(x, "'"));
 }
 
-/* A key by name or by its character, without quotes. */
+/* A key name or character, without quotes. */
 static gx_node key_name(struct gx *x)
 {
     gx_node parts[64];
@@ -132,14 +132,14 @@ static gx_node in_quotes(struct gx *x, const char *quote, gx_node inside)
     return GX_SEQ(x, gx_lit(x, quote), inside, gx_lit(x, quote));
 }
 
-/* One goal in JSON; its status is in `status`. */
+/* One goal in JSON; status: the allowed words. */
 static gx_node goal(struct gx *x, const char *status)
 {
     return GX_SEQ(x, gx_lit(x, "{\"title\": "), gx_json_string(x, 1, MAX_TITLE), gx_lit(x, ", \"status\": "),
                   words(x, status, "\"%s\""), gx_lit(x, "}"));
 }
 
-/* Any number of goals, of which one at most is running. */
+/* A list of goals of which at most one is running. */
 static gx_node goals(struct gx *x, int max)
 {
     static const char rest[] = "todo|done|failed";
@@ -150,14 +150,14 @@ static gx_node goals(struct gx *x, int max)
     return GX_SEQ(x, gx_lit(x, "["), GX_ALT(x, listed(x, goal(x, rest), ", ", 1, max), one), gx_lit(x, "]"));
 }
 
-/* ---- one value --------------------------------------------------------------------------------------- */
+/* ---- one value -------------------------------------------------------------------------------- */
 
 static int chord_length(const struct tool *t)
 {
     return t->kind == ACT_KEYDOWN || t->kind == ACT_KEYUP ? 1 : 4;
 }
 
-static gx_node json_value(const struct language *l, const struct tool *t, const struct tool_arg *a)
+static gx_node json_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
 {
     struct gx *x = l->x;
     switch (registry_param(a->id)->type) {
@@ -192,7 +192,7 @@ static gx_node json_value(const struct language *l, const struct tool *t, const 
     return gx_json_string(x, a->min, a->max);
 }
 
-static gx_node call_value(const struct language *l, const struct tool *t, const struct tool_arg *a)
+static gx_node call_value(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
 {
     struct gx *x = l->x;
     bool script = l->d->syntax == SYNTAX_PYAUTOGUI;
@@ -214,10 +214,10 @@ static gx_node call_value(const struct language *l, const struct tool *t, const 
     }
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------ */
 
-/* One argument with its name. A script names no keys: hotkey('ctrl', 'c'). */
-static gx_node named(const struct language *l, const struct tool *t, const struct tool_arg *a)
+/* One argument with its name; in scripts keys have none: hotkey('ctrl', 'c'). */
+static gx_node named(const struct grammar_builder *l, const struct tool *t, const struct tool_arg *a)
 {
     struct gx *x = l->x;
     if (is_json(l))
@@ -228,7 +228,7 @@ static gx_node named(const struct language *l, const struct tool *t, const struc
     return GX_SEQ(x, lit_of(x, "%s=", a->name), value);
 }
 
-/* The next argument that is offered, from i on; nargs when there is none. */
+/* The first offered argument from i on; nargs: none. */
 static int offered(const struct tool *t, int i)
 {
     while (i < t->nargs && t->args[i].hidden)
@@ -236,9 +236,9 @@ static int offered(const struct tool *t, int i)
     return i;
 }
 
-/* Arguments from i on; after: something stands before them, so that a comma is needed. The two numbers of
- * a place are given together or not at all. */
-static gx_node arguments(const struct language *l, const struct tool *t, int i, bool after)
+/* Arguments from i on; after: a comma is needed before them.  Both coordinates of a point are given, or
+ * none. */
+static gx_node arguments(const struct grammar_builder *l, const struct tool *t, int i, bool after)
 {
     struct gx *x = l->x;
     i = offered(t, i);
@@ -260,7 +260,7 @@ static gx_node arguments(const struct language *l, const struct tool *t, int i, 
     return GX_ALT(x, GX_SEQ(x, one, arguments(l, t, next, true)), arguments(l, t, next, false));
 }
 
-gx_node value_json_call(const struct language *l, const struct tool *t, const char *tag)
+gx_node value_json_call(const struct grammar_builder *l, const struct tool *t, const char *tag)
 {
     struct gx *x = l->x;
     gx_node open = gx_lit(x, "{");
@@ -269,7 +269,7 @@ gx_node value_json_call(const struct language *l, const struct tool *t, const ch
     return GX_SEQ(x, open, arguments(l, t, 0, tag != NULL), gx_lit(x, "}"));
 }
 
-gx_node value_call(const struct language *l, const struct tool *t)
+gx_node value_call(const struct grammar_builder *l, const struct tool *t)
 {
     return GX_SEQ(l->x, lit_of(l->x, "%s(", t->name), arguments(l, t, 0, false), gx_lit(l->x, ")"));
 }

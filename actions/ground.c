@@ -1,10 +1,10 @@
-/* ground.c - the localizer's answer: where the named thing is.
+/* ground.c - parses the localizer's answer: the position of the named element.
  *
  *   {"x": 552, "y": 404}      also with "action"
  *   Click(552, 404)           (552, 404)     start_box='(552,404)'     <point>552 404</point>
  *   <at><12><33>              pocket, also as a click: only step<click>Save<at><12><33>
  *
- * Anything else is an error: a guess would be a click somewhere.
+ * Anything else is an error.
  */
 #include "actions/parse.h"
 
@@ -14,8 +14,9 @@
 
 enum { MAX_REPLY = 1000, IMAGE_SIDE = 1 << 14 };
 
-/* A click, or its end alone, "<at><x><y>", which is read as one. */
-static enum action_fault pocket_point(struct parse *p, const char *text, size_t len, struct place *n)
+/* A click, or its end "<at><x><y>", which is completed to one. */
+static enum action_fault pocket_point(struct parse *p, const char *text, size_t len,
+                                      struct dialect_numbers *n)
 {
     char step[MAX_REPLY + 16];
     bool place_alone = len >= 4 && !memcmp(text, "<at>", 4);
@@ -24,12 +25,12 @@ static enum action_fault pocket_point(struct parse *p, const char *text, size_t 
     if (!f && p->out->actions[0].kind != ACT_CLICK)
         f = parse_fault(p, FAULT_SCHEMA, "a place was expected, or a click");
     if (!f)
-        *n = (struct place){.x = p->out->actions[0].nx, .y = p->out->actions[0].ny};
+        *n = (struct dialect_numbers){.x = p->out->actions[0].nx, .y = p->out->actions[0].ny};
     step_free(p->out);
     return f;
 }
 
-/* Blanks, then a number; NULL when there is none. */
+/* Blanks and a number: the end of it, or NULL. */
 static const char *number(const char *s, double *v, bool *fraction)
 {
     char *end;
@@ -44,8 +45,8 @@ static const char *number(const char *s, double *v, bool *fraction)
     return end > s ? end : NULL;
 }
 
-/* Two numbers and nothing else between an opening bracket and its closing one. */
-static bool two_numbers(const char *text, struct place *n)
+/* Two numbers and nothing else between brackets. */
+static bool two_numbers(const char *text, struct dialect_numbers *n)
 {
     static const char *const pairs[][2] = {{"(", ")"}, {"[", "]"}, {"<point>", "</point>"}};
     for (int i = 0; i < 3; i++)
@@ -63,19 +64,21 @@ static bool two_numbers(const char *text, struct place *n)
     return false;
 }
 
-static enum action_fault json_point(struct parse *p, const char *text, size_t len, struct place *n)
+static enum action_fault json_point(struct parse *p, const char *text, size_t len, struct dialect_numbers *n)
 {
     json_t *root;
     enum action_fault f = parse_json(p, text, len, &root);
     json_t *x = json_object_get(root, "x"), *y = json_object_get(root, "y");
     if (!f && (!json_is_number(x) || !json_is_number(y)))
         f = parse_fault(p, FAULT_SCHEMA, "a place needs the numbers 'x' and 'y'");
-    *n = (struct place){json_number_value(x), json_number_value(y), json_is_real(x), json_is_real(y)};
+    *n = (struct dialect_numbers){json_number_value(x), json_number_value(y), json_is_real(x),
+                                  json_is_real(y)};
     json_decref(root);
     return f;
 }
 
-static enum action_fault read_numbers(struct parse *p, const char *text, size_t len, struct place *n)
+static enum action_fault read_numbers(struct parse *p, const char *text, size_t len,
+                                      struct dialect_numbers *n)
 {
     char copy[MAX_REPLY + 1];
     while (len && isspace((unsigned char)*text))
@@ -98,10 +101,10 @@ int dialect_parse_point(const struct dialect *d, const char *text, size_t len, i
 {
     struct step step = {0};
     struct parse p = {d, w, h, d->coords, &step, e};
-    struct place n = {0};
+    struct dialect_numbers n = {0};
     int32_t px = 0, py = 0;
     enum action_fault f = read_numbers(&p, text, len, &n);
-    f = f ? f : coords_place(&p, "x, y", n, &px, &py);
+    f = f ? f : coords_to_pixels(&p, "x, y", n, &px, &py);
     if (!f) {
         *x = px;
         *y = py;
@@ -113,10 +116,10 @@ int dialect_parse_point(const struct dialect *d, const char *text, size_t len, i
 int dialect_parse_numbers(const struct dialect *d, const char *text, size_t len, struct dialect_numbers *out,
                           struct err *e)
 {
-    /* As large as whatever number: nothing is out of its range yet. */
+    /* A large image, so that no number is out of range. */
     struct step step = {0};
     struct parse p = {d, IMAGE_SIDE, IMAGE_SIDE, d->coords, &step, e};
-    struct place n = {0};
+    struct dialect_numbers n = {0};
     enum action_fault f = read_numbers(&p, text, len, &n);
     *out = (struct dialect_numbers){n.x, n.y, n.fx, n.fy};
     step_free(&step);

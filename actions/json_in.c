@@ -1,8 +1,6 @@
 /* json_in.c - see json_in.h.
  *
- * One pass copies the text into strict JSON, mending what may be mended, and finds where the first value
- * ends; jansson reads the copy.  The copy keeps the order of everything, so that positions in messages
- * stay meaningful.
+ * One pass copies the first value as strict JSON, with repairs; jansson reads the copy.
  */
 #include "actions/json_in.h"
 
@@ -21,8 +19,8 @@ struct reader {
     struct buf out;
     char open[JSON_IN_MAX_DEPTH]; /* '{' or '[' */
     int depth;
-    bool comma; /* one was read and is not written yet: it may be a trailing one */
-    bool fresh; /* nothing but brackets that open since the last one: no comma belongs here */
+    bool comma; /* read, not yet written: it may be a trailing one */
+    bool fresh; /* just after an opening bracket: a comma would be an error */
     struct err *e;
 };
 
@@ -85,7 +83,7 @@ static void flush_comma(struct reader *r)
     r->comma = false;
 }
 
-/* A bracket opens or closes; a comma between a value and a closing one is dropped. */
+/* A bracket; a comma between a value and a closing bracket is dropped. */
 static int copy_bracket(struct reader *r)
 {
     char c = r->text[r->at++];
@@ -107,7 +105,7 @@ static int copy_bracket(struct reader *r)
     return buf_putc(&r->out, c);
 }
 
-static int copy_piece(struct reader *r)
+static int copy_token(struct reader *r)
 {
     char c = r->text[r->at];
     if (c == ' ' || c == '\n' || c == '\r' || c == '\t') {
@@ -142,7 +140,7 @@ json_t *json_in(const char *text, size_t len, bool python, unsigned *repairs, si
     }
     buf_init(&r.out, (size_t)JSON_IN_MAX_LEN * 6);
     do
-        bad = copy_piece(&r);
+        bad = copy_token(&r);
     while (!bad && r.depth && r.at < r.len);
     if (!bad && r.depth)
         bad = err_set(e, ERR_FAILED, "the JSON is cut off: %d brackets are still open", r.depth);

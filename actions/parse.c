@@ -1,7 +1,7 @@
-/* parse.c - from what the model wrote to one step: the way in.
+/* parse.c - parses a reply into a step.
  *
- * Takes off reasoning and one code fence, then hands the rest to the parser of the dialect's syntax.
- * Reasoning is never searched for actions: an example in it is not a decision.
+ * Strips the reasoning and one code fence, then calls the parser of the dialect's syntax.  Reasoning is
+ * never searched for actions: it may contain examples.
  */
 #include "actions/parse.h"
 
@@ -18,7 +18,7 @@ static parse_fn *const parsers[] = {
     [SYNTAX_POCKET] = parse_pocket, [SYNTAX_FUNCTION] = parse_function,
 };
 
-/* ---- shared --------------------------------------------------------------------------------------- */
+/* ---- shared ----------------------------------------------------------------------------------- */
 
 static bool is_space(char c)
 {
@@ -97,7 +97,7 @@ enum action_fault parse_json(struct parse *p, const char *text, size_t len, json
     return FAULT_NONE;
 }
 
-/* ---- the way in ----------------------------------------------------------------------------------- */
+/* ---- entry ----------------------------------------------------------------------------------------- */
 
 static void trim(const char **s, size_t *n)
 {
@@ -107,9 +107,8 @@ static void trim(const char **s, size_t *n)
         (*n)--;
 }
 
-/* Takes off "...</think>", also when the block was opened by the template; -1 when it is still open.
- * Unless the model is made to think, a text that begins with JSON has decided already: the mark is then
- * somewhere in its strings. */
+/* Strips "...</think>", also when the template has opened the block; -1 when it is still open.  Without
+ * d->think a text that begins with JSON is left alone: the mark is then inside a string. */
 static int strip_reasoning(const char **s, size_t *n, bool think)
 {
     static const char open[] = "<think>", close[] = "</think>";
@@ -125,7 +124,7 @@ static int strip_reasoning(const char **s, size_t *n, bool think)
     return *n >= sizeof open - 1 && !memcmp(*s, open, sizeof open - 1) ? -1 : 0;
 }
 
-/* Takes off ```lang\n ... ``` around the whole text; the closing fence may be missing. */
+/* Strips ```lang\n ... ``` around the whole text; the closing fence may be missing. */
 static bool strip_fence(const char **s, size_t *n)
 {
     if (*n < 3 || memcmp(*s, "```", 3) != 0)

@@ -1,7 +1,7 @@
-/* parse.h - what the parsers share. Private to actions/.
+/* parse.h - what the parsers share.  Private to actions/.
  *
- * A parser gets the text after its reasoning and code fence were taken off, and fills step.actions.
- * Every leniency sets a bit of step.repairs, so that the trace shows what was forgiven.
+ * A parser gets the text without reasoning and code fence, and fills step.actions.  Every deviation that it
+ * accepts sets a bit of step.repairs, for the trace.
  */
 #ifndef HOLORUN_ACTIONS_PARSE_H
 #define HOLORUN_ACTIONS_PARSE_H
@@ -11,8 +11,8 @@
 
 struct parse {
     const struct dialect *d;
-    int w, h;               /* the image the model saw */
-    enum coord_space space; /* of the numbers being read; the dialect's unless the text shows another */
+    int w, h;               /* of the image that the model saw */
+    enum coord_space space; /* of the numbers; the dialect's unless the text shows another */
     struct step *out;
     struct err *e;
 };
@@ -21,52 +21,39 @@ typedef enum action_fault parse_fn(struct parse *p, const char *text, size_t len
 parse_fn parse_holo, parse_uitars, parse_anthropic, parse_openai, parse_pyautogui, parse_function,
     parse_pocket;
 
-/* {"name", "arguments"}, or a list of such. */
+/* {"name", "arguments"}, or a list of them. */
 enum action_fault parse_function_object(struct parse *p, json_t *root);
 
 /* Sets the message; returns f. */
 enum action_fault parse_fault(struct parse *p, enum action_fault f, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* A fresh action of this kind at the end of the step: absent places, one left click. NULL: too many. */
+/* Appends an action of this kind with defaults: no coordinates, one left click.  NULL: too many. */
 struct action *parse_add(struct parse *p, enum action_kind kind);
 
-/* Copies text[0..len) if it may be typed: UTF-8, no control character but tab and newline. */
+/* Copies text[0..len) if it is UTF-8 without control characters other than tab and newline. */
 enum action_fault parse_text(struct parse *p, const char *text, size_t len, char **out);
-/* The same for a description, cut at the size of the field. */
+/* The same, truncated to the size of the field. */
 enum action_fault parse_element(struct parse *p, const char *text, size_t len, char out[ACTION_MAX_ELEMENT]);
 
-/* text as lenient JSON; text after it is recorded. *out is NULL after a fault; the caller drops it. */
+/* Parses JSON with json_in(); the caller releases *out, which is NULL after a fault. */
 enum action_fault parse_json(struct parse *p, const char *text, size_t len, json_t **out);
 
 /* ---- coordinates (coords.c) ------------------------------------------------------------------------ */
 
-/* One number of a space to a pixel of an extent; -1 when it is out of range. Up to 1 % beyond the edge is
- * taken as the edge, and says so in *clamped. */
-int coords_map(enum coord_space space, double v, int size, int *pixel, bool *clamped);
+/* Both numbers of a point to pixels; messages name `what` ("x, y" or "x2, y2").  In spaces of whole
+ * numbers, fractions from 0 to 1 are parts of the extent, other fractions are rounded half up. */
+enum action_fault coords_to_pixels(struct parse *p, const char *what, struct dialect_numbers n, int32_t *x,
+                                   int32_t *y);
 
-/* Two numbers as the model wrote them; fx, fy: with a decimal point. */
-struct place {
-    double x, y;
-    bool fx, fy;
-};
+/* ---- tool calls (bind.c) --------------------------------------------------------------------------- */
 
-/* Both numbers of a place to pixels; messages name `what` ("x, y" or "x2, y2"). Where whole numbers are
- * expected, fractions between 0 and 1 are parts of the whole, other fractions are rounded half up. */
-enum action_fault coords_place(struct parse *p, const char *what, struct place n, int32_t *x, int32_t *y);
-
-/* ---- a tool call in JSON (bind.c) ------------------------------------------------------------------ */
-
-/* Arguments of one call, as a JSON object, become an action: names and aliases through the dialect's
- * tool table, types and ranges through the registry. `ignore`: a key that is not an argument, or NULL. */
+/* Turns the arguments of a call, a JSON object, into an action: names and aliases from the dialect's tool
+ * table, types and ranges from the registry.  ignore: a key that is not an argument, or NULL. */
 enum action_fault bind_call(struct parse *p, const char *tool, json_t *args, const char *ignore);
 
 /* ---- keys (keys.c) ---------------------------------------------------------------------------------- */
 
-/* Names that the grammar offers; every one is known to action_keysym. NULL-terminated. */
+/* Names that the grammar offers; keys.c knows all of them.  NULL-terminated. */
 extern const char *const keys_offered[], *const keys_modifiers[];
-
-/* "ctrl+shift+t", "ctrl c", "plus": the keysyms of a chord. -1 with the part that is unknown in *bad, -2 when
- * there are more than max. */
-int keys_chord(const char *text, size_t len, bool cmd_is_ctrl, uint32_t *keys, int max, char bad[64]);
 
 #endif

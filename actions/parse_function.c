@@ -4,33 +4,32 @@
  *   <TOOLCALL>[{...}, ...]</TOOLCALL>                   "parameters" is a synonym
  *   <tool_call>{...}</tool_call>                        several of them, one after the other
  *
- * Text before the first tag is the thought.  Of several calls the first is run, the others are
- * recorded as left out, unless the dialect says "run_all".
+ * Text before the first tag is the thought.  Of several calls only the first is run (REPAIR_EXTRA_CALLS),
+ * unless the dialect has "run_all".
  */
 #include "actions/parse.h"
 
 #include <ctype.h>
 #include <string.h>
 
-static enum action_fault take_function(struct parse *p, json_t *call)
+static enum action_fault bind_function(struct parse *p, json_t *call)
 {
     const char *name = json_string_value(json_object_get(call, "name"));
     json_t *args = json_object_get(call, "arguments");
     args = args ? args : json_object_get(call, "parameters");
     if (!name)
         return parse_fault(p, FAULT_SCHEMA, "a function call must have a 'name'");
+    json_t *inner = NULL;
+    enum action_fault f = FAULT_NONE;
     if (json_is_string(args)) {
-        json_t *inner;
-        enum action_fault f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
-        if (!f && !json_is_object(inner))
-            f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
-        f = f ? f : bind_call(p, name, inner, NULL);
-        json_decref(inner);
-        return f;
+        f = parse_json(p, json_string_value(args), json_string_length(args), &inner);
+        args = inner;
     }
-    if (args && !json_is_object(args))
-        return parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
-    return bind_call(p, name, args, NULL);
+    if (!f && args && !json_is_object(args))
+        f = parse_fault(p, FAULT_SCHEMA, "the arguments of '%s' must be an object", name);
+    f = f ? f : bind_call(p, name, args, NULL);
+    json_decref(inner);
+    return f;
 }
 
 enum action_fault parse_function_object(struct parse *p, json_t *root)
@@ -43,7 +42,7 @@ enum action_fault parse_function_object(struct parse *p, json_t *root)
             p->out->repairs |= REPAIR_EXTRA_CALLS;
             return FAULT_NONE;
         }
-        return take_function(p, root);
+        return bind_function(p, root);
     }
     enum action_fault f = FAULT_NONE;
     json_array_foreach(root, i, one)
@@ -55,8 +54,8 @@ enum action_fault parse_function_object(struct parse *p, json_t *root)
     return f;
 }
 
-/* One tag's content; text after the JSON, up to the closing tag, is recorded. */
-static enum action_fault take_tagged(struct parse *p, const char *text, size_t len)
+/* The content of a tag; text after the JSON is recorded. */
+static enum action_fault parse_tagged(struct parse *p, const char *text, size_t len)
 {
     json_t *root;
     while (len && isspace((unsigned char)*text))
@@ -79,7 +78,7 @@ enum action_fault parse_function(struct parse *p, const char *text, size_t len)
     int k = 0;
     enum action_fault f = FAULT_NONE;
     if (len && (*text == '{' || *text == '['))
-        return take_tagged(p, text, len);
+        return parse_tagged(p, text, len);
     for (; k < 2 && !at; k++)
         at = find(text, end, tags[k][0]);
     if (!at)
@@ -94,7 +93,7 @@ enum action_fault parse_function(struct parse *p, const char *text, size_t len)
         const char *inside = at + strlen(tags[k][0]), *close = find(inside, end, tags[k][1]);
         if (!close)
             return parse_fault(p, FAULT_PARSE, "the call is cut off: '%s' is missing", tags[k][1]);
-        f = take_tagged(p, inside, (size_t)(close - inside));
+        f = parse_tagged(p, inside, (size_t)(close - inside));
         text = close + strlen(tags[k][1]);
     }
     return f;

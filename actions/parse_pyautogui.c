@@ -7,10 +7,9 @@
  *   pyautogui.click(0.512, 0.25)
  *   ```
  *
- * or the calls alone, or one of WAIT, DONE, FAIL.  Nothing is ever run by an interpreter: each statement
- * is a call of the dialect's table with literal arguments, positional ones in the order of the table.
- * Numbers are fractions of the screen when none of them is above 1, else pixels.  Copying a text and
- * pressing ctrl+v is typing it.
+ * or the calls alone, or one of WAIT, DONE, FAIL.  No interpreter runs: each statement is a call from the
+ * dialect's table with literal arguments, positional ones in the order of the table.  Numbers are fractions
+ * of the screen when none is above 1, else pixels.  pyperclip.copy followed by ctrl+v is typing.
  */
 #include "actions/parse.h"
 #include "actions/python_in.h"
@@ -28,10 +27,11 @@ struct script {
     char *copied; /* by pyperclip.copy, not pasted yet */
 };
 
-/* ---- coordinates -------------------------------------------------------------------------------------- */
+/* ---- coordinates ------------------------------------------------------------------------------ */
 
-/* The space the numbers x and y of a call are in: above 1 pixels, fractions parts, else the dialect's. */
-static enum coord_space space_of(const struct parse *p, const struct tool *t, json_t *args)
+/* The space of a call's coordinates: pixels if one is above 1, norm1 if one has a fraction, else the
+ * dialect's. */
+static enum coord_space infer_space(const struct parse *p, const struct tool *t, json_t *args)
 {
     bool fraction = false, large = false;
     for (int i = 0; i < t->nargs; i++) {
@@ -44,8 +44,8 @@ static enum coord_space space_of(const struct parse *p, const struct tool *t, js
     return large ? COORD_PIXEL : fraction ? COORD_NORM1 : p->d->coords;
 }
 
-/* moveRel and dragRel: from the place of the action before in the same script. */
-static enum action_fault relative(struct parse *p, bool drag, const struct python_call *call)
+/* moveRel and dragRel: relative to the previous action of the script. */
+static enum action_fault relative_move(struct parse *p, bool drag, const struct python_call *call)
 {
     double dx = json_number_value(json_array_get(call->list, 0)),
            dy = json_number_value(json_array_get(call->list, 1));
@@ -61,7 +61,8 @@ static enum action_fault relative(struct parse *p, bool drag, const struct pytho
     p->space = COORD_PIXEL;
     a->nx = floor(x + (parts ? dx * p->w : dx) + 0.5);
     a->ny = floor(y + (parts ? dy * p->h : dy) + 0.5);
-    enum action_fault f = coords_place(p, "x, y", (struct place){.x = a->nx, .y = a->ny}, &a->x, &a->y);
+    enum action_fault f =
+        coords_to_pixels(p, "x, y", (struct dialect_numbers){.x = a->nx, .y = a->ny}, &a->x, &a->y);
     if (!f && drag) {
         a->nx2 = a->nx, a->ny2 = a->ny;
         a->x2 = a->x, a->y2 = a->y;
@@ -71,9 +72,9 @@ static enum action_fault relative(struct parse *p, bool drag, const struct pytho
     return f;
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------ */
 
-/* All arguments by name; a call of many keys, hotkey('ctrl', 'c'), gathers them. NULL with a fault. */
+/* All arguments by name; the keys of hotkey('ctrl', 'c') become one list. */
 static json_t *named_args(struct parse *p, const struct tool *t, const struct python_call *call,
                           enum action_fault *f)
 {
@@ -89,7 +90,7 @@ static json_t *named_args(struct parse *p, const struct tool *t, const struct py
     return args;
 }
 
-/* press(['a', 'b']): one action a key. */
+/* press(['a', 'b']): one action per key. */
 static enum action_fault press_each(struct parse *p, const struct tool *t, json_t *args, json_t *keys)
 {
     enum action_fault f = FAULT_NONE;
@@ -116,14 +117,14 @@ static enum action_fault bind_named(struct script *s, const struct tool *t, cons
         f = press_each(p, t, args, first);
         json_decref(first);
     } else if (!f) {
-        p->space = space_of(p, t, args);
+        p->space = infer_space(p, t, args);
         f = bind_call(p, t->name, args, NULL);
     }
     json_decref(args);
     return f;
 }
 
-/* ctrl+v after a copy is typing. */
+/* Turns ctrl+v after a copy into typing. */
 static void paste(struct script *s)
 {
     struct action *a = s->p->out->nactions ? &s->p->out->actions[s->p->out->nactions - 1] : NULL;
@@ -147,7 +148,7 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
         return parse_text(p, json_string_value(v), json_string_length(v), &s->copied);
     }
     if (!strcmp(call->name, "pyautogui.moveRel") || !strcmp(call->name, "pyautogui.dragRel"))
-        return relative(p, call->name[10] == 'd', call);
+        return relative_move(p, call->name[10] == 'd', call);
     const struct tool *t = tools_find(dialect_tools(p->d), call->name, &alias);
     if (!t || (!call->called && strchr(call->name, '.')))
         return parse_fault(p, FAULT_UNSUPPORTED, "there is no '%s' here", call->name);
@@ -176,39 +177,39 @@ static enum action_fault run_call(struct script *s, struct python_call *call)
     return f;
 }
 
-/* ---- the reply ---------------------------------------------------------------------------------------- */
+/* ---- the reply -------------------------------------------------------------------------------- */
 
-static bool cut(const char *text, size_t len, const char *mark, const char **at)
+static bool find(const char *text, size_t len, const char *mark, const char **at)
 {
     *at = memmem(text, len, mark, strlen(mark));
     return *at != NULL;
 }
 
-/* Finds the thought and the first group of code; returns whether something was left out after it. */
+/* Finds the thought and the first code block; returns whether text follows it. */
 static bool find_code(const char **code, size_t *len, const char **thought, size_t *nthought)
 {
     const char *text = *code, *end = text + *len, *at, *fence;
     *thought = text;
     *nthought = 0;
-    if (cut(text, *len, "## Code:", &at)) {
+    if (find(text, *len, "## Code:", &at)) {
         *nthought = (size_t)(at - text);
         *code = at + strlen("## Code:");
-    } else if (cut(text, *len, "```", &at)) {
+    } else if (find(text, *len, "```", &at)) {
         *nthought = (size_t)(at - text);
         *code = at;
     }
-    if (*nthought && cut(text, *nthought, "## Action:", &at)) {
+    if (*nthought && find(text, *nthought, "## Action:", &at)) {
         *thought = at + strlen("## Action:");
         *nthought -= (size_t)(*thought - text);
     }
     *len = (size_t)(end - *code);
-    if (cut(*code, *len, "```", &fence)) {
+    if (find(*code, *len, "```", &fence)) {
         const char *line = memchr(fence, '\n', (size_t)(end - fence));
         *code = line ? line + 1 : end;
         *len = (size_t)(end - *code);
-        if (cut(*code, *len, "```", &fence))
+        if (find(*code, *len, "```", &fence))
             *len = (size_t)(fence - *code);
-    } else if (cut(*code, *len, "\n## ", &at)) {
+    } else if (find(*code, *len, "\n## ", &at)) {
         *len = (size_t)(at - *code);
     }
     return end - (*code + *len) > 4;

@@ -1,12 +1,12 @@
-/* parse_uitars.c - one thought and calls in the UI-TARS manner.
+/* parse_uitars.c - replies of UI-TARS: a thought and calls.
  *
  *   Thought: ...
  *   Action: click(start_box='(279,81)')
  *
- * Places come as (x,y), [x,y], (x1,y1,x2,y2), <point>x y</point>, <bbox>...</bbox>, with or without
- * <|box_start|> marks; numbers in all of them are what counts.  The text of type and finished is taken up to
- * the last quote, because models do not escape the quotes inside it.  Several actions are separated by
- * blank lines; of several "Action:" the last one counts.
+ * Points may be (x,y), [x,y], (x1,y1,x2,y2), <point>x y</point>, <bbox>...</bbox>, with or without
+ * <|box_start|> marks; only the numbers are read.  The text of type and finished goes up to the last quote,
+ * because models do not escape quotes inside it.  Several actions are separated by blank lines; of several
+ * "Action:" the last one counts.
  */
 #include "actions/parse.h"
 
@@ -60,9 +60,9 @@ static bool drop_prefix(struct span *s, const char *mark)
     return true;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------ */
+/* ---- values ----------------------------------------------------------------------------------- */
 
-/* The numbers of a box or point; tags are skipped. NULL unless there are two or four. */
+/* The numbers of a box or point without tags; NULL unless there are two or four. */
 static json_t *read_box(const char *s, size_t n)
 {
     json_t *list = json_array();
@@ -111,8 +111,8 @@ static json_t *unescape(const char *s, size_t n)
     return v;
 }
 
-/* The end of a quoted value: the first such quote that is not escaped; for free text the last one before a
- * parenthesis, or, where that was forgotten, the last one. */
+/* The end of a quoted value: the first unescaped quote; for free text the last one before a parenthesis, or
+ * without a parenthesis the last one. */
 static const char *closing_quote(const struct span *s, char quote, bool free_text)
 {
     for (const char *at = s->end; free_text && at > s->at; at--)
@@ -172,7 +172,7 @@ static enum action_fault read_value(struct parse *p, struct span *s, const char 
     return FAULT_NONE;
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------ */
 
 static size_t identifier(const struct span *s)
 {
@@ -232,7 +232,7 @@ static enum action_fault read_call(struct parse *p, struct span s)
     return f;
 }
 
-/* Where the first action ends: at a blank line that follows a ")" and precedes another call. */
+/* The end of the first action: a blank line after ")" and before another call. */
 static const char *end_of_action(const struct span *s)
 {
     for (const char *at = s->at; (at = memmem(at, (size_t)(s->end - at), "\n\n", 2)); at += 2) {
@@ -246,9 +246,9 @@ static const char *end_of_action(const struct span *s)
     return s->end;
 }
 
-/* ---- the reply --------------------------------------------------------------------------------------- */
+/* ---- the reply -------------------------------------------------------------------------------- */
 
-/* The last "Action:" at the beginning of a line; *n its length. NULL when there is none. */
+/* The last "Action:" at the beginning of a line, or NULL; *n: its length. */
 static const char *find_action(const struct span *s, size_t *n)
 {
     static const char *const marks[] = {"Action:", "Action\xef\xbc\x9a"};

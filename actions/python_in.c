@@ -46,7 +46,7 @@ static void skip(struct python_in *in, bool lines)
     }
 }
 
-static bool take(struct python_in *in, char c)
+static bool accept(struct python_in *in, char c)
 {
     if (in->at == in->end || *in->at != c)
         return false;
@@ -63,7 +63,7 @@ static size_t name_at(const struct python_in *in, bool dotted)
     return n;
 }
 
-static bool take_word(struct python_in *in, const char *word)
+static bool accept_word(struct python_in *in, const char *word)
 {
     size_t n = strlen(word);
     if (name_at(in, false) != n || memcmp(in->at, word, n) != 0)
@@ -72,7 +72,7 @@ static bool take_word(struct python_in *in, const char *word)
     return true;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------- */
+/* ---- values ----------------------------------------------------------------------------------- */
 
 /* \xHH, \uHHHH, \UHHHHHHHH after the letter; -1 when the digits are missing. */
 static int put_hex(struct python_in *in, int digits, struct buf *out)
@@ -166,14 +166,14 @@ static json_t *read_list(struct python_in *in, char close, int depth)
     json_t *list = json_array();
     in->at++;
     skip(in, true);
-    while (!take(in, close)) {
+    while (!accept(in, close)) {
         json_t *one = json_array_size(list) < MAX_ARGS ? read_value(in, depth + 1) : NULL;
         if (!one || json_array_append_new(list, one)) {
             json_decref(list);
             return NULL;
         }
         skip(in, true);
-        if (!take(in, ',') && (in->at == in->end || *in->at != close)) {
+        if (!accept(in, ',') && (in->at == in->end || *in->at != close)) {
             (in->at == in->end ? refuse_cut : refuse)(in, "a comma or the end of the list was expected");
             json_decref(list);
             return NULL;
@@ -200,16 +200,16 @@ static json_t *read_value(struct python_in *in, int depth)
     }
     if (c == '[' || c == '(')
         return read_list(in, c == '[' ? ']' : ')', depth);
-    if (take_word(in, "True"))
+    if (accept_word(in, "True"))
         return json_true();
-    if (take_word(in, "False"))
+    if (accept_word(in, "False"))
         return json_false();
-    if (take_word(in, "None"))
+    if (accept_word(in, "None"))
         return json_null();
     return read_number(in);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------ */
 
 static int read_argument(struct python_in *in, struct python_call *call)
 {
@@ -218,7 +218,7 @@ static int read_argument(struct python_in *in, struct python_call *call)
     struct python_in ahead = *in;
     ahead.at += n;
     skip(&ahead, true);
-    bool keyword = n && n < sizeof key && take(&ahead, '=');
+    bool keyword = n && n < sizeof key && accept(&ahead, '=');
     if (json_array_size(call->list) + json_object_size(call->keywords) >= MAX_ARGS)
         return refuse(in, "too many arguments");
     if (keyword) {
@@ -241,15 +241,15 @@ static int read_call(struct python_in *in, struct python_call *call)
     call->name[n] = 0;
     in->at += n;
     skip(in, false);
-    call->called = take(in, '(');
+    call->called = accept(in, '(');
     if (!call->called)
         return 0;
     skip(in, true);
-    while (!take(in, ')')) {
+    while (!accept(in, ')')) {
         if (read_argument(in, call))
             return -1;
         skip(in, true);
-        if (!take(in, ',') && (in->at == in->end || *in->at != ')'))
+        if (!accept(in, ',') && (in->at == in->end || *in->at != ')'))
             return (in->at == in->end ? refuse_cut : refuse)(in,
                                                              "a comma or the end of the call was expected");
         skip(in, true);
@@ -263,17 +263,17 @@ static int read_for(struct python_in *in, struct python_call *call)
     skip(in, false);
     in->at += name_at(in, false);
     skip(in, false);
-    bool good = take_word(in, "in");
+    bool good = accept_word(in, "in");
     skip(in, false);
-    good = good && take_word(in, "range") && take(in, '(');
+    good = good && accept_word(in, "range") && accept(in, '(');
     json_t *n = good ? read_value(in, 0) : NULL;
     json_int_t times = json_integer_value(n);
     good = json_is_integer(n) && times >= 1 && times <= MAX_TIMES;
     json_decref(n);
     skip(in, false);
-    good = good && take(in, ')');
+    good = good && accept(in, ')');
     skip(in, false);
-    if (!good || !take(in, ':'))
+    if (!good || !accept(in, ':'))
         return refuse(in, "only 'for _ in range(1..20):' is understood");
     skip(in, true);
     call->times = (int)times;
@@ -285,18 +285,18 @@ int python_next(struct python_in *in, struct python_call *call)
     *call = (struct python_call){.times = 1};
     for (;;) {
         skip(in, true);
-        if (take(in, ';'))
+        if (accept(in, ';'))
             continue;
         if (in->at == in->end)
             return 0;
-        if (!take_word(in, "import") && !take_word(in, "from"))
+        if (!accept_word(in, "import") && !accept_word(in, "from"))
             break;
         while (in->at < in->end && *in->at != '\n' && *in->at != ';')
             in->at++;
     }
     call->list = json_array();
     call->keywords = json_object();
-    int r = take_word(in, "for") ? read_for(in, call) : read_call(in, call);
+    int r = accept_word(in, "for") ? read_for(in, call) : read_call(in, call);
     skip(in, false);
     if (!r && in->at < in->end && *in->at != '\n' && *in->at != ';' && *in->at != '#')
         r = refuse(in, "one call a statement was expected");

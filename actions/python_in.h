@@ -1,7 +1,6 @@
-/* python_in.h - the little of Python that pyautogui scripts need. Private to actions/.
+/* python_in.h - parses the subset of Python that pyautogui scripts need.  Private to actions/.
  *
- * Calls with literal arguments, one a statement.  It is read, never run: whatever is not in this
- * grammar is refused.
+ * Calls with literal arguments, one per statement; anything else is refused.  Nothing is run.
  */
 #ifndef HOLORUN_ACTIONS_PYTHON_IN_H
 #define HOLORUN_ACTIONS_PYTHON_IN_H
@@ -14,7 +13,7 @@
 
 struct python_in {
     const char *at, *end;
-    bool cut; /* what was refused is not finished, rather than not understood */
+    bool cut; /* refused because it is truncated */
     struct err *e;
 };
 
@@ -26,8 +25,8 @@ struct python_call {
     json_t *keywords;
 };
 
-/* The next statement; imports, comments and empty lines are passed over. 1 read, 0 at the end, -1 refused.
- * The caller drops it with python_call_free. */
+/* The next statement; imports, comments and empty lines are skipped.  1 read, 0 at the end, -1 refused.
+ * Free it with python_call_free. */
 int python_next(struct python_in *in, struct python_call *call);
 void python_call_free(struct python_call *call);
 

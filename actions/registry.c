@@ -1,7 +1,7 @@
 /* registry.c - the table of actions.
  *
- * Parameters mean the same wherever they occur, so they are listed once; an entry names those it
- * takes, which of them it cannot do without, and what the others default to.
+ * A parameter means the same in every entry, so parameters are listed once; an entry names those that it
+ * takes, which are required, and the defaults of the others.
  */
 #include "actions/registry.h"
 
@@ -40,22 +40,15 @@ static const struct param params[P_COUNT_OF_PARAMS] = {
     [P_STATUS] = {"status", PARAM_ENUM, 0, 0, "success|failure", "Whether the task was done"},
 };
 
-#define NEED(p)                                                                                              \
-    {                                                                                                        \
-        P_##p, true, NULL                                                                                    \
-    }
-#define MAY(p)                                                                                               \
-    {                                                                                                        \
-        P_##p, false, NULL                                                                                   \
-    }
-#define OR(p, json)                                                                                          \
-    {                                                                                                        \
-        P_##p, false, json                                                                                   \
-    }
+/* clang-format off */
+#define NEED(p) {P_##p, true, NULL}
+#define MAY(p) {P_##p, false, NULL}
+#define OR(p, json) {P_##p, false, json}
 #define ENTRY(kind, name, flags, help, ...)                                                                  \
-    [kind] = {                                                                                               \
-        name, help, flags, (int)(sizeof((struct use[]){__VA_ARGS__}) / sizeof(struct use)), {__VA_ARGS__}}
+    [kind] = {name, help, flags, sizeof((struct param_use[]){__VA_ARGS__}) / sizeof(struct param_use),       \
+              {__VA_ARGS__}}
 #define BARE(kind, name, flags, help) [kind] = {name, help, flags, 0, {{P_ELEMENT, false, NULL}}}
+/* clang-format on */
 
 static const struct action_entry entries[ACT_COUNT] = {
     BARE(ACT_NONE, "none", 0, "Nothing"),
@@ -120,9 +113,9 @@ int registry_param_id(const char *name)
     return -1;
 }
 
-const struct use *registry_use(enum action_kind k, enum param_id id)
+const struct param_use *registry_param_use(enum action_kind k, enum param_id id)
 {
-    static const struct use ignored = {P_IGNORED, false, NULL};
+    static const struct param_use ignored = {P_IGNORED, false, NULL};
     if (id == P_IGNORED)
         return &ignored;
     const struct action_entry *entry = registry_entry(k);

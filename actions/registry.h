@@ -1,8 +1,7 @@
-/* registry.h - one entry for each kind of action: its name, what it takes, what it means.
+/* registry.h - one entry per kind of action: name, parameters, help.
  *
- * A dialect gives these entries the tool and argument names of its family (tools.h).  From the two
- * together come the JSON schema, the list of tools in the prompt, the grammar, and the reader of the
- * model's arguments.
+ * A dialect maps these entries to the tool and argument names of its family (tools.h).  The JSON schema,
+ * the tool list in the prompt, the grammar and the argument parser are made from both.
  */
 #ifndef HOLORUN_ACTIONS_REGISTRY_H
 #define HOLORUN_ACTIONS_REGISTRY_H
@@ -22,7 +21,7 @@ enum param_type {
     PARAM_KEY,    /* a key or chord, "ctrl+s" */
     PARAM_KEYS,   /* a list of keys, min..max of them */
     PARAM_GOALS,  /* the plan: a list of {title, status} */
-    PARAM_ANY,    /* read and thrown away, never offered */
+    PARAM_ANY,    /* read and ignored, never offered */
 };
 
 enum param_id {
@@ -59,12 +58,12 @@ enum param_id {
 struct param {
     const char *name;
     enum param_type type;
-    int min, max;       /* numbers and list lengths; STRING: most scalars the grammar offers */
+    int min, max;       /* of numbers and list lengths; STRING: of the scalars that the grammar allows */
     const char *values; /* ENUM: "left|middle|right" */
     const char *help;   /* one sentence for the schema */
 };
 
-struct use { /* a parameter in an entry */
+struct param_use { /* a parameter in an entry */
     enum param_id id;
     bool required;
     const char *fallback; /* JSON text of the default, NULL none */
@@ -77,13 +76,14 @@ struct action_entry {
     const char *help;
     unsigned flags;
     int nuses;
-    struct use uses[ENTRY_MAX_USES];
+    struct param_use uses[ENTRY_MAX_USES];
 };
 
 const struct action_entry *registry_entry(enum action_kind k);
 enum action_kind registry_kind(const char *name); /* ACT_NONE when unknown */
 const struct param *registry_param(enum param_id id);
-int registry_param_id(const char *name);                              /* -1 when unknown */
-const struct use *registry_use(enum action_kind k, enum param_id id); /* NULL: the kind does not take it */
+int registry_param_id(const char *name); /* -1 when unknown */
+/* NULL: the kind has no such parameter. */
+const struct param_use *registry_param_use(enum action_kind k, enum param_id id);
 
 #endif

@@ -1,9 +1,8 @@
-/* schema.c - the tool table told to the model: as a JSON schema, and as a list of one line a tool.
+/* schema.c - the tool table for the prompt: as a JSON schema, and as a list with one line per tool.
  *
- * The schema has the form that schema generators of the common validation libraries print (definitions
- * first, keys in alphabetical order, properties in the order of the table), because that is what the
- * models of these families were shown.  The order never changes from run to run: a prompt that is equal
- * byte for byte is computed once.
+ * The schema has the form that the common validation libraries generate (definitions first, keys sorted,
+ * properties in the order of the table), because these models were trained on that.  The order is the same
+ * in every run, so that the prompt's prefix can be cached.
  */
 #include "actions/tools.h"
 
@@ -105,7 +104,7 @@ static json_t *type_schema(const struct tool_arg *a, enum coord_space space)
     return json_pack("{s:s}", "type", "string");
 }
 
-/* The help of an argument; numbers of a place say what they count. */
+/* The help of an argument; coordinates with their unit. */
 static json_t *describe(const struct tool_arg *a, enum coord_space space)
 {
     static const char *const units[] = {", as integer in [0, 1000]", ", as number in [0, 1]", ", in pixels",
@@ -140,7 +139,7 @@ static json_t *arg_schema(const struct tool_arg *a, enum coord_space space)
 }
 
 /* {"additionalProperties": false, "properties": {...}, "required": [...], "title": ..., "type": "object"};
- * tag: the key that holds the tool's own name, or NULL. */
+ * tag: the key of the tool's name, or NULL. */
 static json_t *tool_schema(const struct tool *t, const char *tag, enum coord_space space)
 {
     json_t *properties = json_object(), *required = json_array(), *all = json_object();
@@ -191,7 +190,7 @@ static json_t *step_schema(const struct dialect *d, const char *call, const char
                      "object");
 }
 
-/* ---- Python's way of printing the same -------------------------------------------------------------- */
+/* ---- the same as a Python literal --------------------------------------------------------------- */
 
 static void put_python(struct buf *out, const json_t *v);
 
@@ -261,9 +260,9 @@ static void put_python(struct buf *out, const json_t *v)
     }
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------ */
 
-/* Native function calls: one definition a line. */
+/* Native function calls: one definition per line. */
 static void put_functions(const struct dialect *d, struct buf *out)
 {
     const struct tools *tools = dialect_tools(d);
@@ -318,49 +317,30 @@ static void put_args(const struct tool *t, struct buf *out)
     }
 }
 
-/* What stands for a value in a pattern of a call. */
+/* The placeholder of a value in the pattern of a call. */
 static void put_pattern(struct buf *out, const struct tool_arg *a)
 {
-    switch (registry_param(a->id)->type) {
-    case PARAM_INT:
-    case PARAM_NUMBER:
+    static const char *const patterns[] = {
+        [PARAM_STRING] = "\"...\"",
+        [PARAM_ANY] = "\"...\"",
+        [PARAM_BOOL] = "true|false",
+        [PARAM_POINT] = "[x, y]",
+        [PARAM_REGION] = "[left, top, right, bottom]",
+        [PARAM_PATH] = "[{\"x\": x, \"y\": y}, ...]",
+        [PARAM_KEY] = "\"ctrl+s\"",
+        [PARAM_KEYS] = "[\"ctrl\", \"s\"]",
+        [PARAM_GOALS] = "[{\"title\": \"...\", \"status\": \"todo|running|done|failed\"}, ...]",
+    };
+    enum param_type type = registry_param(a->id)->type;
+    if (type == PARAM_INT || type == PARAM_NUMBER)
         buf_printf(out, "%d..%d", a->min, a->max);
-        return;
-    case PARAM_BOOL:
-        buf_puts(out, "true|false");
-        return;
-    case PARAM_ENUM:
+    else if (type == PARAM_ENUM)
         buf_printf(out, "\"%s\"", a->values);
-        return;
-    case PARAM_COORD:
-        buf_puts(out, a->name);
-        return;
-    case PARAM_POINT:
-        buf_puts(out, "[x, y]");
-        return;
-    case PARAM_REGION:
-        buf_puts(out, "[left, top, right, bottom]");
-        return;
-    case PARAM_PATH:
-        buf_puts(out, "[{\"x\": x, \"y\": y}, ...]");
-        return;
-    case PARAM_KEY:
-        buf_puts(out, "\"ctrl+s\"");
-        return;
-    case PARAM_KEYS:
-        buf_puts(out, "[\"ctrl\", \"s\"]");
-        return;
-    case PARAM_GOALS:
-        buf_puts(out, "[{\"title\": \"...\", \"status\": \"todo|running|done|failed\"}, ...]");
-        return;
-    case PARAM_STRING:
-    case PARAM_ANY:
-        break;
-    }
-    buf_puts(out, "\"...\"");
+    else
+        buf_puts(out, type == PARAM_COORD ? a->name : patterns[type]);
 }
 
-/* {"action": "scroll", "coordinate"?: [x, y], ...}: a call whose arguments stand beside its name. */
+/* {"action": "scroll", "coordinate"?: [x, y], ...} */
 static void put_json_pattern(const struct tool *t, const char *tag, struct buf *out)
 {
     buf_printf(out, "{\"%s\": \"%s\"", tag, t->name);

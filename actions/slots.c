@@ -1,8 +1,7 @@
 /* slots.c - see slots.h.
  *
- * A place is two numbers, a verb a word: what lies between the numbers ("><", ", \"y\": ") is the dialect's and does not
- * matter.  Where they stand is found by reading the reply's own marks: "<click>" and "<at>" in the pocket dialect, keys of
- * objects in JSON.  Keys are those of the dialect's tool table.
+ * A point is two numbers with anything between them ("><", ", \"y\": "), a verb a word.  They are found by
+ * "<click>" and "<at>" in the pocket dialect, and in JSON by the keys of the dialect's tool table.
  */
 #include "actions/slots.h"
 
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- numbers -------------------------------------------------------------------------------------------------- */
+/* ---- numbers ---------------------------------------------------------------------------------- */
 
 struct number {
     size_t begin, end;
@@ -23,7 +22,7 @@ static bool is_word(char c)
     return isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
-/* The next number from `at` on that is no part of a word.  false: there is none, or the text ends inside it. */
+/* The next number from `at` on that is not part of a word.  false: none, or the text ends inside it. */
 static bool next_number(const char *text, size_t len, size_t at, struct number *n)
 {
     for (size_t i = at; i < len; i++) {
@@ -44,7 +43,7 @@ static bool two_numbers(const char *text, size_t len, struct number *x, struct n
     return next_number(text, len, 0, x) && next_number(text, len, x->end, y);
 }
 
-/* ---- slots -------------------------------------------------------------------------------------------------- */
+/* ---- slots ------------------------------------------------------------------------------------ */
 
 struct slots {
     struct slot *out;
@@ -70,18 +69,18 @@ static void pocket_slots(struct slots *s, const char *text, size_t len)
     if (!at || !two_numbers(at, (size_t)(end - at), &x, &y))
         return;
     size_t base = (size_t)(at - text);
-    add(s, SLOT_PLACE, base + x.begin, base + y.end);
+    add(s, SLOT_POINT, base + x.begin, base + y.end);
 }
 
-/* ---- JSON ----------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------- */
 
-struct reading {
+struct json_reader {
     const struct dialect *d;
     struct slots *s;
     const char *text;
     size_t len, at;
-    const struct tool *tool; /* that was named last */
-    size_t x;                /* where the first number of a place began; SIZE_MAX: none is open */
+    const struct tool *tool; /* named last */
+    size_t x;                /* begin of a point's first number, its second not yet read; SIZE_MAX: none */
 };
 
 static const char *verb_key(const struct dialect *d)
@@ -101,8 +100,8 @@ static const char *verb_key(const struct dialect *d)
     }
 }
 
-/* A string from its opening quote; false: it does not end. */
-static bool take_string(struct reading *r, size_t *begin, size_t *end)
+/* The string whose opening quote is here; false: it does not end. */
+static bool read_string(struct json_reader *r, size_t *begin, size_t *end)
 {
     *begin = ++r->at;
     while (r->at < r->len && r->text[r->at] != '"')
@@ -111,7 +110,7 @@ static bool take_string(struct reading *r, size_t *begin, size_t *end)
     return *end < r->len;
 }
 
-static void skip_space(struct reading *r)
+static void skip_space(struct json_reader *r)
 {
     while (r->at < r->len && isspace((unsigned char)r->text[r->at]))
         r->at++;
@@ -136,31 +135,31 @@ static const struct tool_arg *find_arg(const struct tool *t, const char *name, s
     return NULL;
 }
 
-/* A number, or a list that begins with two, behind the key of a place. */
-static void take_place(struct reading *r, enum param_id id)
+/* The value of a point's key: a number, or a list that begins with two. */
+static void add_point(struct json_reader *r, enum param_id id)
 {
     const char *rest = r->text + r->at;
     size_t left = r->len - r->at;
     struct number x, y;
     if (id == P_POINT || id == P_POINT2) {
         if (left && *rest == '[' && two_numbers(rest, left, &x, &y))
-            add(r->s, SLOT_PLACE, r->at + x.begin, r->at + y.end);
+            add(r->s, SLOT_POINT, r->at + x.begin, r->at + y.end);
     } else if (next_number(rest, left, 0, &x) && x.begin == 0) {
         if (id == P_X || id == P_X2)
             r->x = r->at;
         else if (r->x != SIZE_MAX)
-            add(r->s, SLOT_PLACE, r->x, r->at + x.end);
+            add(r->s, SLOT_POINT, r->x, r->at + x.end);
         r->x = id == P_X || id == P_X2 ? r->x : SIZE_MAX;
     }
 }
 
-/* The value behind a key; what is inside it is read by the caller's loop, but strings are not. */
-static void take_value(struct reading *r, const char *key, size_t key_len)
+/* The value of a key.  Strings are consumed; the inside of objects and lists is left to the caller's loop. */
+static void read_value(struct json_reader *r, const char *key, size_t key_len)
 {
     const char *verb = verb_key(r->d);
     size_t begin, end;
     if (r->at < r->len && r->text[r->at] == '"') {
-        if (!take_string(r, &begin, &end))
+        if (!read_string(r, &begin, &end))
             return;
         if (strlen(verb) == key_len && !memcmp(verb, key, key_len)) {
             add(r->s, SLOT_VERB, begin, end);
@@ -171,10 +170,10 @@ static void take_value(struct reading *r, const char *key, size_t key_len)
     const struct tool_arg *arg = find_arg(r->tool, key, key_len);
     if (arg && (arg->id == P_X || arg->id == P_Y || arg->id == P_X2 || arg->id == P_Y2 ||
                 arg->id == P_POINT || arg->id == P_POINT2))
-        take_place(r, arg->id);
+        add_point(r, arg->id);
 }
 
-static void json_slots(struct reading *r)
+static void json_slots(struct json_reader *r)
 {
     while (r->at < r->len) {
         size_t begin, end;
@@ -182,14 +181,14 @@ static void json_slots(struct reading *r)
             r->at++;
             continue;
         }
-        if (!take_string(r, &begin, &end))
+        if (!read_string(r, &begin, &end))
             return;
         skip_space(r);
         if (r->at >= r->len || r->text[r->at] != ':')
             continue; /* it was a value in a list */
         r->at++;
         skip_space(r);
-        take_value(r, r->text + begin, end - begin);
+        read_value(r, r->text + begin, end - begin);
     }
 }
 
@@ -199,7 +198,7 @@ int dialect_slots(const struct dialect *d, const char *text, size_t len, struct 
     if (d->syntax == SYNTAX_POCKET) {
         pocket_slots(&s, text, len);
     } else if (verb_key(d)) {
-        struct reading r = {.d = d, .s = &s, .text = text, .len = len, .x = SIZE_MAX};
+        struct json_reader r = {.d = d, .s = &s, .text = text, .len = len, .x = SIZE_MAX};
         const char *thought = memmem(text, len, "</think>", 8); /* it may quote anything */
         r.at = thought ? (size_t)(thought + 8 - text) : 0;
         json_slots(&r);
@@ -210,7 +209,7 @@ int dialect_slots(const struct dialect *d, const char *text, size_t len, struct 
 ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const char *text, size_t len)
 {
     struct number x, y;
-    if (kind == SLOT_PLACE)
+    if (kind == SLOT_POINT)
         return two_numbers(text, len, &x, &y) ? (ptrdiff_t)y.end : -1;
     const char *end = memchr(text, d->syntax == SYNTAX_POCKET ? '>' : '"', len);
     return end ? end - text : -1;
@@ -227,7 +226,7 @@ static double value(const char *text, struct number n)
     return strtod(digits, NULL);
 }
 
-int dialect_slot_place(const struct dialect *d, const char *text, size_t len, int w, int h, int32_t *x,
+int dialect_slot_point(const struct dialect *d, const char *text, size_t len, int w, int h, int32_t *x,
                        int32_t *y)
 {
     struct number nx, ny;

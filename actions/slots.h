@@ -1,29 +1,29 @@
-/* slots.h - where in a reply the model made up its mind: the verb, and the places it points at.
+/* slots.h - the positions of a reply's decisions: the verb, and the points.
  *
- * For showing what else it could have said there.  Known for the pocket dialect and for those whose replies are JSON;
- * others have none.
+ * Beam search shows alternatives at these positions.  Supported for the pocket dialect and those with JSON
+ * replies.
  */
 #ifndef HOLORUN_ACTIONS_SLOTS_H
 #define HOLORUN_ACTIONS_SLOTS_H
 
 #include "actions/dialect.h"
 
-enum slot_kind { SLOT_VERB, SLOT_PLACE };
+enum slot_kind { SLOT_VERB, SLOT_POINT };
 enum { SLOTS_MAX = 16 };
 
 struct slot {
     enum slot_kind kind;
-    size_t begin, end; /* bytes of the reply; a place: from its first number to the end of its second */
+    size_t begin, end; /* bytes of the reply; a point: from its first number to the end of its second */
 };
 
-/* In the order of the text; the number of them. */
+/* In the order of the text; returns how many. */
 int dialect_slots(const struct dialect *d, const char *text, size_t len, struct slot *out, int max);
 
-/* How far the value of a slot reaches in a text that begins with it: its length; -1: the text ends inside. */
+/* Length of the slot's value at the beginning of text; -1: the text ends inside it. */
 ptrdiff_t dialect_slot_end(const struct dialect *d, enum slot_kind kind, const char *text, size_t len);
 
-/* The value of a place: pixels of a w x h image.  -1: it is none. */
-int dialect_slot_place(const struct dialect *d, const char *text, size_t len, int w, int h, int32_t *x,
+/* A point's value as pixels of a w x h image; -1: not a point. */
+int dialect_slot_point(const struct dialect *d, const char *text, size_t len, int w, int h, int32_t *x,
                        int32_t *y);
 
 #endif

@@ -1,15 +1,14 @@
-/* tools.c - reads the "tools" of a dialect file.
+/* tools.c - reads the key "tools" of a dialect file.
  *
  *   {"name": "double_click", "kind": "click", "with": {"count": 2}, "args": ["element", "x", "y"],
  *    "aliases": ["dblclick"], "hidden": false, "help": "..."}
  *
- * An argument is the name of a registry parameter, or an object that names it differently or narrows it:
+ * An argument is the name of a registry parameter, or an object that renames or narrows it:
  *
  *   {"name": "content", "is": "text", "aliases": ["value"], "required": true, "default": "", "min": 0,
  *    "max": 80, "values": "up|down", "hidden": false, "help": "..."}
  *
- * Everything is checked against the registry: a kind that does not exist, a parameter the kind does not
- * take, or a key nobody knows is refused by name.
+ * Everything is checked against the registry: unknown kinds, parameters and keys are refused by name.
  */
 #include "actions/tools.h"
 
@@ -20,17 +19,17 @@
 
 enum { MAX_TOOLS = 64, MAX_ARGS = 16, MAX_NAME = 64 };
 
-struct place { /* for messages */
+struct tool_context { /* for messages */
     const char *dialect, *tool;
     struct err *e;
 };
 
-static int refuse(const struct place *p, const char *what, const char *key)
+static int refuse(const struct tool_context *p, const char *what, const char *key)
 {
     return err_set(p->e, ERR_USAGE, "dialect '%s': tool '%s': %s '%s'", p->dialect, p->tool, what, key);
 }
 
-static int check_keys(const struct place *p, json_t *object, const char *const *known)
+const char *tools_unknown_key(json_t *object, const char *const *known)
 {
     const char *key;
     json_t *value;
@@ -40,13 +39,19 @@ static int check_keys(const struct place *p, json_t *object, const char *const *
         while (known[i] && strcmp(known[i], key) != 0)
             i++;
         if (!known[i])
-            return refuse(p, "unknown key", key);
+            return key;
     }
-    return 0;
+    return NULL;
+}
+
+static int check_keys(const struct tool_context *p, json_t *object, const char *const *known)
+{
+    const char *key = tools_unknown_key(object, known);
+    return key ? refuse(p, "unknown key", key) : 0;
 }
 
 /* Optional members; each returns -1 when the type is wrong. */
-static int get_bool(const struct place *p, json_t *object, const char *key, bool *out)
+static int get_bool(const struct tool_context *p, json_t *object, const char *key, bool *out)
 {
     json_t *v = json_object_get(object, key);
     if (v && !json_is_boolean(v))
@@ -55,7 +60,7 @@ static int get_bool(const struct place *p, json_t *object, const char *key, bool
     return 0;
 }
 
-static int get_int(const struct place *p, json_t *object, const char *key, int *out)
+static int get_int(const struct tool_context *p, json_t *object, const char *key, int *out)
 {
     json_t *v = json_object_get(object, key);
     if (v && (!json_is_integer(v) || llabs(json_integer_value(v)) > 1000000))
@@ -64,7 +69,7 @@ static int get_int(const struct place *p, json_t *object, const char *key, int *
     return 0;
 }
 
-static int get_string(const struct place *p, json_t *object, const char *key, const char *fallback,
+static int get_string(const struct tool_context *p, json_t *object, const char *key, const char *fallback,
                       char **out)
 {
     json_t *v = json_object_get(object, key);
@@ -75,7 +80,7 @@ static int get_string(const struct place *p, json_t *object, const char *key, co
     return 0;
 }
 
-static int get_aliases(const struct place *p, json_t *object, json_t **out)
+static int get_aliases(const struct tool_context *p, json_t *object, json_t **out)
 {
     json_t *v = json_object_get(object, "aliases"), *one;
     size_t i;
@@ -87,8 +92,8 @@ static int get_aliases(const struct place *p, json_t *object, json_t **out)
     return 0;
 }
 
-/* Names stand in schemas, grammars and prompts as they are. */
-static int check_name(const struct place *p, const char *name)
+/* Names are copied verbatim into schemas, grammars and prompts. */
+static int check_name(const struct tool_context *p, const char *name)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < n; i++)
@@ -97,7 +102,7 @@ static int check_name(const struct place *p, const char *name)
     return n && n <= MAX_NAME ? 0 : refuse(p, "a name of 1 to 64 characters expected, not", name);
 }
 
-/* Whether every word of "a|b" is one of those in `of`. */
+/* Whether every word of "a|b" is among those of `of`. */
 static bool words_of(const char *values, const char *of)
 {
     for (const char *s = values;; s++) {
@@ -115,8 +120,8 @@ static bool words_of(const char *values, const char *of)
     }
 }
 
-/* A dialect may narrow a parameter, not widen it, but for a text's length and the sign of an amount. */
-static int check_range(const struct place *p, const struct tool_arg *a)
+/* A dialect may narrow a parameter, and widen only the length of a text and the sign of an amount. */
+static int check_range(const struct tool_context *p, const struct tool_arg *a)
 {
     const struct param *param = registry_param(a->id);
     int least = a->id == P_AMOUNT ? -param->max : param->min;
@@ -132,7 +137,7 @@ static int check_range(const struct place *p, const struct tool_arg *a)
     return 0;
 }
 
-static int parse_arg(const struct place *p, enum action_kind kind, json_t *item, struct tool_arg *a)
+static int parse_arg(const struct tool_context *p, enum action_kind kind, json_t *item, struct tool_arg *a)
 {
     static const char *const known[] = {"name", "is",  "aliases", "required", "hidden", "default",
                                         "min",  "max", "values",  "help",     NULL};
@@ -144,20 +149,20 @@ static int parse_arg(const struct place *p, enum action_kind kind, json_t *item,
     if (check_name(p, name) || (object && check_keys(p, object, known)))
         return -1;
     int id = registry_param_id(is ? is : name);
-    const struct use *use = id < 0 ? NULL : registry_use(kind, (enum param_id)id);
-    if (!use)
+    const struct param_use *param_use = id < 0 ? NULL : registry_param_use(kind, (enum param_id)id);
+    if (!param_use)
         return refuse(p, "this kind of action takes no", is ? is : name);
-    const struct param *param = registry_param(use->id);
-    *a = (struct tool_arg){.id = use->id,
+    const struct param *param = registry_param(param_use->id);
+    *a = (struct tool_arg){.id = param_use->id,
                            .name = xstrdup(name),
-                           .required = use->required,
-                           .hidden = use->id == P_IGNORED,
+                           .required = param_use->required,
+                           .hidden = param_use->id == P_IGNORED,
                            .min = param->min,
                            .max = param->max};
     json_t *fallback = json_object_get(object, "default");
-    a->fallback = fallback        ? json_incref(fallback)
-                  : use->fallback ? json_loads(use->fallback, JSON_DECODE_ANY, NULL)
-                                  : NULL;
+    a->fallback = fallback              ? json_incref(fallback)
+                  : param_use->fallback ? json_loads(param_use->fallback, JSON_DECODE_ANY, NULL)
+                                        : NULL;
     if (get_bool(p, object, "required", &a->required) || get_bool(p, object, "hidden", &a->hidden) ||
         get_int(p, object, "min", &a->min) || get_int(p, object, "max", &a->max) ||
         get_string(p, object, "values", param->values, &a->values) ||
@@ -166,7 +171,7 @@ static int parse_arg(const struct place *p, enum action_kind kind, json_t *item,
     return check_range(p, a);
 }
 
-static int check_with(const struct place *p, enum action_kind kind, json_t *with)
+static int check_with(const struct tool_context *p, enum action_kind kind, json_t *with)
 {
     const char *key;
     json_t *value;
@@ -175,18 +180,18 @@ static int check_with(const struct place *p, enum action_kind kind, json_t *with
     json_object_foreach(with, key, value)
     {
         int id = registry_param_id(key);
-        if (id < 0 || !registry_use(kind, (enum param_id)id))
+        if (id < 0 || !registry_param_use(kind, (enum param_id)id))
             return refuse(p, "this kind of action takes no", key);
     }
     return 0;
 }
 
-static int parse_tool(const struct place *at, json_t *object, struct tool *t)
+static int parse_tool(const struct tool_context *at, json_t *object, struct tool *t)
 {
     static const char *const known[] = {"name", "kind", "aliases", "hidden", "with", "args", "help", NULL};
     const char *name = json_string_value(json_object_get(object, "name"));
     const char *kind = json_string_value(json_object_get(object, "kind"));
-    struct place p = {at->dialect, name ? name : "?", at->e};
+    struct tool_context p = {at->dialect, name ? name : "?", at->e};
     if (!name || !kind)
         return refuse(&p, "a tool without", name ? "kind" : "name");
     if (check_name(&p, name))
@@ -218,7 +223,7 @@ static int parse_tool(const struct place *at, json_t *object, struct tool *t)
 struct tools *tools_parse(json_t *array, const char *dialect, struct err *e)
 {
     struct tools *t = xcalloc(1, sizeof *t);
-    struct place p = {dialect, "?", e};
+    struct tool_context p = {dialect, "?", e};
     int r = 0;
     if ((array && !json_is_array(array)) || json_array_size(array) > MAX_TOOLS)
         r = err_set(e, ERR_USAGE, "dialect '%s': 'tools' must be a list of at most %d tools", dialect,

@@ -1,4 +1,4 @@
-/* tools.h - the tool table of a dialect: its names laid over the registry. Private to actions/. */
+/* tools.h - the tool table of a dialect: its names for the registry's entries. */
 #ifndef HOLORUN_ACTIONS_TOOLS_H
 #define HOLORUN_ACTIONS_TOOLS_H
 
@@ -33,14 +33,17 @@ struct tool {
 struct tools {
     struct tool *list;
     int n;
-    bool cmd_is_ctrl; /* "cmd" is the control key, as the holo3 family has it */
-    bool run_all;     /* several calls in one turn are all run, not only the first */
+    bool cmd_is_ctrl; /* "cmd" is the Control key */
+    bool run_all;     /* of several calls in one turn all are run, not only the first */
 };
 
 struct tools *tools_parse(json_t *array, const char *dialect, struct err *e);
 void tools_free(struct tools *t);
 
-/* By name, then by alias, both without regard to case; *alias tells which. */
+/* The first key of an object that is not in the NULL-terminated list, or NULL. */
+const char *tools_unknown_key(json_t *object, const char *const *known);
+
+/* By name, then by alias, both ignoring case; *alias: found by alias. */
 const struct tool *tools_find(const struct tools *t, const char *name, bool *alias);
 static inline const struct tools *dialect_tools(const struct dialect *d)
 {
@@ -51,7 +54,7 @@ static inline const struct tools *dialect_tools(const struct dialect *d)
 char *tools_schema(const struct dialect *d);
 char *tools_list(const struct dialect *d);
 
-/* A file of prompts/ as it was when the program was built (dialect_builtin.c); NULL when there is none. */
+/* The embedded copy of a file of prompts/ (dialect_builtin.c), or NULL. */
 const char *builtin_file(const char *name, size_t *len);
 
 #endif

@@ -277,7 +277,7 @@ __device__ __forceinline__ void piece_store(const piece_state<K, D, NQ> &w, cons
     }
 }
 
-template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) attend_piece(pieces a)
+template <class K, int D, int NQ> __global__ void __launch_bounds__(THREADS) attend_chunk(pieces a)
 {
     const int session = a.owner[blockIdx.x], head = blockIdx.y;
     const session_keys s = a.sessions[session];
@@ -360,8 +360,8 @@ template <class K, int D, int NQ> static void launch_some(struct backend *b, con
                 a->group,
                 1.44269504f / sqrtf(static_cast<float>(a->d))};
     size_t shared = WARPS * 8 * NQ * D * sizeof(float);
-    allow_shared(attend_piece<K, D, NQ>, shared);
-    LAUNCH((attend_piece<K, D, NQ>), dim3(static_cast<unsigned>(t.pieces), static_cast<unsigned>(a->heads)),
+    allow_shared(attend_chunk<K, D, NQ>, shared);
+    LAUNCH((attend_chunk<K, D, NQ>), dim3(static_cast<unsigned>(t.pieces), static_cast<unsigned>(a->heads)),
            THREADS, shared, cuda_of(b), p);
     LAUNCHED(b);
     if (t.pieces == a->q.rows)

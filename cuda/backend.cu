@@ -177,10 +177,10 @@ static int cuda_reserve(struct backend *b, const struct work_need *n, struct err
 }
 
 #ifdef CUDA_EMULATED /* small, so that tests have several parts */
-static const struct work_parts small_parts = {16 << 10, 8 << 10, 64 << 10, 64 << 10, 0};
+static const struct work_parts quantized_parts = {16 << 10, 8 << 10, 64 << 10, 64 << 10, 0};
 const struct work_parts *cuda_work_parts()
 {
-    return &small_parts;
+    return &quantized_parts;
 }
 #else
 const struct work_parts *cuda_work_parts()
@@ -406,7 +406,7 @@ static void fill(struct ops *o)
     mamba_fill(o);
     choose_fill(o);
     cut_fill(o);
-    made_fill(o);
+    synthetic_fill(o);
 }
 
 static int check_device(const struct cuda *c, cudaError_t error, const cudaDeviceProp *p, struct err *e)

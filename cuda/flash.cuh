@@ -267,10 +267,10 @@ template <int D> struct flash_tiles<bf16, D> {
     {
         flash_fetch<D, THREADS>(v, from, first, keys);
     }
-    template <int THREADS> __device__ __forceinline__ void widen_keys(int) const
+    template <int THREADS> __device__ __forceinline__ void dequantize_keys(int) const
     {
     }
-    template <int THREADS> __device__ __forceinline__ void widen_values(int) const
+    template <int THREADS> __device__ __forceinline__ void dequantize_values(int) const
     {
     }
 };
@@ -311,7 +311,7 @@ template <int D> struct flash_tiles<kv8, D> {
         fetch<THREADS>(raw_v, from, first, keys);
     }
     /* place: of the head's scale among its 16 */
-    template <int THREADS> __device__ __forceinline__ void widen(const kv8 *raw, int place) const
+    template <int THREADS> __device__ __forceinline__ void dequantize(const kv8 *raw, int place) const
     {
 #pragma unroll
         for (int at = 0; at < KEYS * D / 16; at += THREADS) {
@@ -326,14 +326,14 @@ template <int D> struct flash_tiles<kv8, D> {
         }
         __syncthreads(); /* the tile is whole */
     }
-    template <int THREADS> __device__ __forceinline__ void widen_keys(int place) const
+    template <int THREADS> __device__ __forceinline__ void dequantize_keys(int place) const
     {
         static_assert(KEYS * D / 16 % THREADS == 0, "every thread has as many codes");
-        widen<THREADS>(raw_k, place);
+        dequantize<THREADS>(raw_k, place);
     }
-    template <int THREADS> __device__ __forceinline__ void widen_values(int place) const
+    template <int THREADS> __device__ __forceinline__ void dequantize_values(int place) const
     {
-        widen<THREADS>(raw_v, place);
+        dequantize<THREADS>(raw_v, place);
     }
 };
 
@@ -403,7 +403,7 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
         copies_wait<0>();
         __syncthreads(); /* K is there, and V has been used */
         tiles.template fetch_values<shape::THREADS>(values, first, stop);
-        tiles.template widen_keys<shape::THREADS>(blockIdx.y % 16);
+        tiles.template dequantize_keys<shape::THREADS>(blockIdx.y % 16);
         const bf16 *mine = q + own * shape::PITCH;
         const bool whole = first + KEYS <= all, part = !whole && first < some;
         unsigned p[M][KEYS / 8][2];
@@ -415,7 +415,7 @@ __global__ void __launch_bounds__(32 * WARPS) flash_attention(flash a)
         __syncthreads(); /* V is there, and K has been used */
         if (first + KEYS < stop)
             tiles.template fetch_keys<shape::THREADS>(keys, first + KEYS, stop);
-        tiles.template widen_values<shape::THREADS>(blockIdx.y % 16);
+        tiles.template dequantize_values<shape::THREADS>(blockIdx.y % 16);
         if (whole)
             flash_values<D, M, false>(w, p, tiles.v, KEYS);
         else if (part)

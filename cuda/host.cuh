@@ -10,16 +10,16 @@
 
 extern "C" {
 #define _Noreturn [[noreturn]]
-#include "cuda/cuda.h"
 #include "ops/work.h"
+#include "src/ops/cuda.h"
 #undef _Noreturn
 }
 
 struct weight {
     int64_t rows, cols;  /* N, K */
-    int64_t stride;      /* numbers from row to row; of small numbers blocks of a tile (forms.cuh) */
+    int64_t stride;      /* numbers from row to row; of small numbers blocks of a tile (quant_formats.cuh) */
     struct tensor plain; /* on the device, bf16 or f32; or empty */
-    enum quant_form form;
+    enum quant_format format;
     void *bytes;         /* of small numbers, on the device */
     const float *scales; /* theirs of the rows, on the device */
     float scale;         /* that of all rows, or NaN where they differ */
@@ -171,17 +171,17 @@ int counts_open(struct backend *b, int64_t groups,
                 struct err *e); /* mamba.cu: of blocks, of so many groups */
 
 /* Each file enters its operations. */
-void step_fill(struct ops *o);   /* step.cu: steps that come again */
-void rows_fill(struct ops *o);   /* rows.cu: embed, norms, sums, shuffles */
-void linear_fill(struct ops *o); /* linear.cu: weights and products */
-void ssm_fill(struct ops *o);    /* ssm.cu: convolution and state space, one token */
-void scan_fill(struct ops *o);   /* scan.cu: the same for many tokens */
-void mamba_fill(struct ops *o);  /* mamba.cu: all between the projections, one token */
-void attend_fill(struct ops *o); /* attend.cu: attention */
-void kv8_fill(struct ops *o);    /* kv8.cu: keys and values in 8 bits */
-void moe_fill(struct ops *o);    /* moe.cu: mixture of experts */
-void choose_fill(struct ops *o); /* choose.cu: the next token out of logits */
-void cut_fill(struct ops *o);    /* preprocess.cu: patches out of pixels */
-void made_fill(struct ops *o);   /* made.cu: made numbers, limits */
+void step_fill(struct ops *o);      /* step.cu: steps that come again */
+void rows_fill(struct ops *o);      /* rows.cu: embed, norms, sums, shuffles */
+void linear_fill(struct ops *o);    /* linear.cu: weights and products */
+void ssm_fill(struct ops *o);       /* ssm.cu: convolution and state space, one token */
+void scan_fill(struct ops *o);      /* scan.cu: the same for many tokens */
+void mamba_fill(struct ops *o);     /* mamba.cu: all between the projections, one token */
+void attend_fill(struct ops *o);    /* attend.cu: attention */
+void kv8_fill(struct ops *o);       /* kv8.cu: keys and values in 8 bits */
+void moe_fill(struct ops *o);       /* moe.cu: mixture of experts */
+void choose_fill(struct ops *o);    /* choose.cu: the next token out of logits */
+void cut_fill(struct ops *o);       /* preprocess.cu: patches out of pixels */
+void synthetic_fill(struct ops *o); /* synthetic.cu: made numbers, limits */
 
 #endif

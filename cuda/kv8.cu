@@ -15,7 +15,7 @@ struct row_places {
 };
 
 template <class T>
-__device__ __forceinline__ void narrow_head(uint8_t *row, const T *from, int heads, int head, int d)
+__device__ __forceinline__ void kv_quantize_head(uint8_t *row, const T *from, int heads, int head, int d)
 {
     int lane = threadIdx.x % WARP;
     from += (int64_t)head * d;
@@ -32,16 +32,16 @@ __device__ __forceinline__ void narrow_head(uint8_t *row, const T *from, int hea
         row[(int64_t)heads * d + head] = (uint8_t)scale;
 }
 
-template <class T> __global__ void narrow_rows(view<uint8_t> dst, view<const T> src, int heads)
+template <class T> __global__ void kv_quantize_rows(view<uint8_t> dst, view<const T> src, int heads)
 {
     for (int head = threadIdx.x / WARP; head < heads; head += WARPS)
-        narrow_head(dst.row(blockIdx.x), src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
+        kv_quantize_head(dst.row(blockIdx.x), src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
 }
 
-template <class T> __global__ void narrow_places(row_places dst, view<const T> src, int heads)
+template <class T> __global__ void kv_quantize_places(row_places dst, view<const T> src, int heads)
 {
     for (int head = threadIdx.x / WARP; head < heads; head += WARPS)
-        narrow_head(dst.at[blockIdx.x], src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
+        kv_quantize_head(dst.at[blockIdx.x], src.row(blockIdx.x), heads, head, (int)(src.cols / heads));
 }
 
 static void check(struct tensor dst, struct tensor src, int heads)
@@ -51,18 +51,18 @@ static void check(struct tensor dst, struct tensor src, int heads)
             dtype_name(dst.dtype), (long long)dst.cols);
 }
 
-static void cuda_narrow(struct backend *b, struct tensor dst, struct tensor src, int heads)
+static void cuda_kv_quantize(struct backend *b, struct tensor dst, struct tensor src, int heads)
 {
     check(dst, src, heads);
     if (src.rows == 0)
         return;
     WITH_TYPE(T, src.dtype,
-              LAUNCH((narrow_rows<T>), static_cast<unsigned>(src.rows), THREADS, 0, cuda_of(b),
+              LAUNCH((kv_quantize_rows<T>), static_cast<unsigned>(src.rows), THREADS, 0, cuda_of(b),
                      view_of<uint8_t>(dst), view_of<const T>(src), heads));
     LAUNCHED(b);
 }
 
-static void cuda_narrow_each(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
+static void cuda_kv_quantize_batch(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
 {
     for (int64_t r = 0; r < src.rows; r += MOST_ROWS) {
         row_places to = {};
@@ -73,7 +73,7 @@ static void cuda_narrow_each(struct backend *b, const struct tensor *dst, struct
             to.at[i] = static_cast<uint8_t *>(dst[r + i].data);
         }
         WITH_TYPE(T, src.dtype,
-                  LAUNCH((narrow_places<T>), static_cast<unsigned>(n), THREADS, 0, cuda_of(b), to,
+                  LAUNCH((kv_quantize_places<T>), static_cast<unsigned>(n), THREADS, 0, cuda_of(b), to,
                          view_of<const T>(from), heads));
         LAUNCHED(b);
     }
@@ -81,6 +81,6 @@ static void cuda_narrow_each(struct backend *b, const struct tensor *dst, struct
 
 void kv8_fill(struct ops *o)
 {
-    o->narrow = cuda_narrow;
-    o->narrow_each = cuda_narrow_each;
+    o->kv_quantize = cuda_kv_quantize;
+    o->kv_quantize_batch = cuda_kv_quantize_batch;
 }

@@ -5,22 +5,22 @@
  * are defined on rounded numbers, are a pass over y afterwards (4 bytes for each number of y, beside 2 K
  * operations for it); biases, GELU and the scales of rows come between the sum and its rounding, and take
  * a detour of 8 bytes through f32, in pieces that fit in the cache of a large card.  Matrices of small numbers are
- * widened part by part (small.cu), which costs 4 bytes for each weight beside 2 T operations.
+ * widened part by part (quantized.cu), which costs 4 bytes for each weight beside 2 T operations.
  *
  * What cuBLASLt does not take (f32, rows that are no multiples of 16 bytes) goes to the kernels of our own, with any
- * number of rows.  A row's bits are the same for any number of rows up to FEW, or FEW_SMALL, and beyond them what
+ * number of rows.  A row's bits are the same for any number of rows up to FEW, or FEW_QUANTIZED, and beyond them what
  * the library makes of the shape.
  */
 #include "cublas.cuh"
-#include "forms.cuh"
 #include "linear.cuh"
-#include "small.cuh"
+#include "quant_formats.cuh"
+#include "quantized.cuh"
 
 #include <stdlib.h>
 
 enum {
     FEW = 16,                /* rows that are done by our own kernels; */
-    FEW_SMALL = 64,          /* of small numbers, which are read again for every 32 of them */
+    FEW_QUANTIZED = 64,      /* of small numbers, which are read again for every 32 of them */
     STAGED_BYTES = 16 << 20, /* of a matrix that is converted on the host */
     ALIGNED = 16 / 2         /* numbers of bf16 */
 };
@@ -48,7 +48,7 @@ static struct weight *cuda_pack(struct backend *b, struct tensor host, enum dtyp
 static void cuda_unpack_free(struct backend *b, struct weight *w)
 {
     (void)b;
-    CUDA(cudaFree(w->form == QUANT_NONE ? w->plain.data : w->bytes));
+    CUDA(cudaFree(w->format == QUANT_NONE ? w->plain.data : w->bytes));
     delete w;
 }
 
@@ -165,19 +165,19 @@ static void multiply_plain(struct backend *b, const struct product &p)
     multiply_part(b, m);
 }
 
-static void multiply_small(struct backend *b, const struct product &p)
+static void multiply_quantized(struct backend *b, const struct product &p)
 {
     const struct weight *w = p.w;
-    bool two = w->form == QUANT_I4, scales = !(w->scale == w->scale);
+    bool two = w->format == QUANT_I4, scales = !(w->scale == w->scale);
     const struct work_parts *parts = cuda_work_parts();
-    int64_t room = small_room(w), rows = work_widened(parts, room).rows;
+    int64_t room = quantized_padded(w), rows = work_widened(parts, room).rows;
     size_t wide = work_widened(parts, room).bytes;
-    char *scratch = static_cast<char *>(cuda_scratch(b, work_small(parts, w->form, room)));
+    char *scratch = static_cast<char *>(cuda_scratch(b, work_quantized(parts, w->format, room)));
     for (int64_t n = 0; n < w->rows; n += rows) {
         int64_t some = w->rows - n < rows ? w->rows - n : rows;
         struct tensor to = {scratch, DT_BF16, (some + TILE - 1) / TILE * TILE, room, room}, rest = to;
         rest.data = two ? scratch + wide : nullptr;
-        small_widen(b, to, rest.data, w, n);
+        quantized_dequantize(b, to, rest.data, w, n);
         struct part m = {};
         m.p = p;
         m.p.y = tensor_cols(p.y, n, some);
@@ -195,7 +195,7 @@ static void multiply_small(struct backend *b, const struct product &p)
 
 static bool suits_library(const struct product &p)
 {
-    bool full = p.w->form == QUANT_NONE && p.w->plain.dtype == DT_F32;
+    bool full = p.w->format == QUANT_NONE && p.w->plain.dtype == DT_F32;
     return p.x.dtype == DT_BF16 && !full && in_sixteens(p.x) && in_sixteens(p.y);
 }
 
@@ -208,13 +208,13 @@ static void cuda_linear(struct backend *b, struct tensor y, struct tensor x, con
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
     if (y.rows == 0 || y.cols == 0)
         return;
-    bool many = y.rows > (w->form == QUANT_NONE ? FEW : FEW_SMALL) && suits_library(p);
+    bool many = y.rows > (w->format == QUANT_NONE ? FEW : FEW_QUANTIZED) && suits_library(p);
     if (!many)
         matvec(b, p);
-    else if (w->form == QUANT_NONE)
+    else if (w->format == QUANT_NONE)
         multiply_plain(b, p);
     else
-        multiply_small(b, p);
+        multiply_quantized(b, p);
 }
 
 void linear_fill(struct ops *o)
@@ -223,8 +223,8 @@ void linear_fill(struct ops *o)
     o->borrow = nullptr; /* a kernel cannot read the memory of the host as fast as its own */
     o->unpack_free = cuda_unpack_free;
     o->quant_layout = "cuda 1";
-    o->quant_bytes = small_bytes;
-    o->quant_pack = small_pack;
-    o->quant_weight = small_weight;
+    o->quant_bytes = quantized_bytes;
+    o->quant_pack = quantized_pack;
+    o->quant_weight = quantized_weight;
     o->linear = cuda_linear;
 }

@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 2) mamba_each(mixer<T> m, states 
             for (int p = warp; p < k.head_dim; p += SSM_WARPS) {
                 take_row(one, state.row(row + p), k.state);
                 float sum = step_row(one, k.state, w.decay[i], w.dt[i] * x[p], w.B, w.C);
-                give_row(state.row(row + p), one, k.state, key, (row + p) * half_pairs(k.state));
+                give_row(state.row(row + p), one, k.state, key, (row + p) * stochastic_pairs(k.state));
                 if (lane == 0)
                     store(y + row + p, fmaf(k.d[head + i], x[p], sum));
             }

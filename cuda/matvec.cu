@@ -1,7 +1,7 @@
 /* matvec.cu - products of few rows, which are limited by reading the weights.
  *
  * Each weight is read once for up to 32 rows of x, 16 bytes at a time, each lane with several loads on their way; a
- * block of eight warps has 16 rows of the weight (forms.cuh).  Per weight that is 2 bytes in bf16, 1 in i8 and
+ * block of eight warps has 16 rows of the weight (quant_formats.cuh).  Per weight that is 2 bytes in bf16, 1 in i8 and
  * f8, 0.5625 in i4 and f4; beside it x is read from the cache, 2 bytes for each 16 weights and row, and y is
  * written once.  The products are done by the tensor cores also of a single row: seven of eight columns are
  * then zeros, but what counts is that a warp needs one instruction for 256 weights, where multiplying in f32 would
@@ -10,8 +10,8 @@
  * A row's bits are the same for any number of rows.  Between f32 numbers, for checking, there is a plain kernel: a
  * warp has one row of the weight and eight of x.
  */
-#include "forms.cuh"
 #include "linear.cuh"
+#include "quant_formats.cuh"
 
 /* ---- tensor cores ----------------------------------------------------------------------------------------- */
 
@@ -22,8 +22,8 @@ struct output {
     bool full; /* f32 */
 };
 
-template <int FORM, int NT, bool ALIGNED>
-__global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf16> x, matrix<FORM> w,
+template <int FORMAT, int NT, bool ALIGNED>
+__global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf16> x, matrix<FORMAT> w,
                                                         const float *bias, int epi, int add)
 {
     SHARED(float, sums, WARPS * 8 * NT * TILE);
@@ -48,31 +48,31 @@ __global__ __launch_bounds__(SUM_THREADS) void few_rows(output y, view<const bf1
     }
 }
 
-template <int FORM, int NT, bool ALIGNED> static void launch_few(struct backend *b, const struct product &p)
+template <int FORMAT, int NT, bool ALIGNED> static void launch_few(struct backend *b, const struct product &p)
 {
     const output y = {p.y.data, p.y.rows, p.y.cols, p.y.stride, p.y.dtype == DT_F32};
     dim3 grid(blocks_for(p.y.cols, TILE), blocks_for(p.y.rows, 8 * NT));
-    LAUNCH((few_rows<FORM, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), y, view_of<const bf16>(p.x),
-           matrix_of<FORM>(p.w), p.bias, (int)p.epi, p.add);
+    LAUNCH((few_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), y, view_of<const bf16>(p.x),
+           matrix_of<FORMAT>(p.w), p.bias, (int)p.epi, p.add);
     LAUNCHED(b);
 }
 
 /* What is not aligned is slow anyway. */
-template <int FORM> static void choose_rows(struct backend *b, const struct product &p)
+template <int FORMAT> static void choose_rows(struct backend *b, const struct product &p)
 {
     if (!in_sixteens(p.x))
-        launch_few<FORM, 1, false>(b, p);
+        launch_few<FORMAT, 1, false>(b, p);
     else if (p.y.rows <= 8)
-        launch_few<FORM, 1, true>(b, p);
+        launch_few<FORMAT, 1, true>(b, p);
     else if (p.y.rows <= 16)
-        launch_few<FORM, 2, true>(b, p);
+        launch_few<FORMAT, 2, true>(b, p);
     else
-        launch_few<FORM, 4, true>(b, p);
+        launch_few<FORMAT, 4, true>(b, p);
 }
 
-static void choose_form(struct backend *b, const struct product &p)
+static void choose_format(struct backend *b, const struct product &p)
 {
-    switch (p.w->form) {
+    switch (p.w->format) {
     case QUANT_I8:
         return choose_rows<QUANT_I8>(b, p);
     case QUANT_I4:
@@ -133,9 +133,9 @@ bool in_sixteens(struct tensor x)
 /* A grid has at most 65535 blocks in its second direction. */
 static void some_rows(struct backend *b, const struct product &p)
 {
-    bool full = p.w->form == QUANT_NONE && p.w->plain.dtype == DT_F32;
+    bool full = p.w->format == QUANT_NONE && p.w->plain.dtype == DT_F32;
     if (p.x.dtype == DT_BF16 && !full)
-        choose_form(b, p);
+        choose_format(b, p);
     else
         WITH_TYPE(X, p.x.dtype, WITH_TYPE(Y, p.y.dtype, launch_plain<X, Y>(b, p)));
 }

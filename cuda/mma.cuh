@@ -48,7 +48,7 @@ __device__ __forceinline__ unsigned fma2(unsigned a, unsigned b, unsigned c)
 namespace emu
 {
 /* Number i of a fragment's words. */
-inline float half_of(const unsigned char *words, int i)
+inline float stochastic_round_f16(const unsigned char *words, int i)
 {
     bf16 h;
     memcpy(&h, words + 2 * i, sizeof h);
@@ -68,8 +68,8 @@ __device__ __forceinline__ void mma_16816(float d[4], const unsigned a[4], const
         for (int half = 0; half < 2; half++) {
             float term[8];
             for (int k = 0; k < 8; k++)
-                term[k] = emu::half_of(lanes[4 * g + k / 2], 2 * (half * 2 + i / 2) + k % 2) *
-                          emu::half_of(lanes[4 * (2 * t + i % 2) + k / 2], 8 + 2 * half + k % 2);
+                term[k] = emu::stochastic_round_f16(lanes[4 * g + k / 2], 2 * (half * 2 + i / 2) + k % 2) *
+                          emu::stochastic_round_f16(lanes[4 * (2 * t + i % 2) + k / 2], 8 + 2 * half + k % 2);
             d[i] = emu::tensor_sum(d[i], term);
         }
 #else

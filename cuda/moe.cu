@@ -15,8 +15,8 @@
  * a single row starts k, not E times as many blocks as one matrix.  Rows are taken in parts whose results fit in
  * the working memory that is theirs (ops/work.h).
  */
-#include "forms.cuh"
 #include "linear.cuh"
+#include "quant_formats.cuh"
 
 #include <math.h>
 #include <stdlib.h>
@@ -187,9 +187,9 @@ struct pointers { /* of the matrix of an expert */
 
 /* out[p] = W_e x of every choice p of the block's expert, x's row being that of the choice or, with `rows` NULL, p;
  * squared and in bf16, or as it is in f32. */
-template <int FORM, int NT, bool ALIGNED>
+template <int FORMAT, int NT, bool ALIGNED>
 __global__ __launch_bounds__(SUM_THREADS) void expert_rows(void *out, view<const bf16> x, const int32_t *rows,
-                                                           choices c, matrix<FORM> w, const pointers *table,
+                                                           choices c, matrix<FORMAT> w, const pointers *table,
                                                            bool square)
 {
     SHARED(float, sums, WARPS * 8 * NT * TILE);
@@ -311,8 +311,8 @@ static const pointers *pointers_of(struct backend *b, struct weight *const *list
     bool same = true;
     for (int i = 0; i < count; i++) {
         const struct weight *v = list[i];
-        const pointers p = {v->form == QUANT_NONE ? v->plain.data : v->bytes, v->scales};
-        if (v->form != w->form || v->rows != w->rows || v->cols != w->cols ||
+        const pointers p = {v->format == QUANT_NONE ? v->plain.data : v->bytes, v->scales};
+        if (v->format != w->format || v->rows != w->rows || v->cols != w->cols ||
             v->plain.dtype != w->plain.dtype)
             bug("expert %d is no matrix like that of expert 0", i);
         same &= t->host[i].at == p.at && t->host[i].scales == p.scales;
@@ -337,24 +337,24 @@ struct step { /* up or down */
     bool square;
 };
 
-template <int FORM, int NT, bool ALIGNED>
+template <int FORMAT, int NT, bool ALIGNED>
 static void launch_experts(struct backend *b, const step &s, const choices &c)
 {
     unsigned groups = static_cast<unsigned>(c.count < c.experts ? c.count : c.experts);
     dim3 grid(blocks_for(s.w->rows, TILE), groups);
-    LAUNCH((expert_rows<FORM, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), s.out,
-           view_of<const bf16>(s.x), s.rows, c, matrix_of<FORM>(s.w), s.table, s.square);
+    LAUNCH((expert_rows<FORMAT, NT, ALIGNED>), grid, SUM_THREADS, 0, cuda_of(b), s.out,
+           view_of<const bf16>(s.x), s.rows, c, matrix_of<FORMAT>(s.w), s.table, s.square);
     LAUNCHED(b);
 }
 
-template <int FORM> static void choose_width(struct backend *b, const step &s, const choices &c)
+template <int FORMAT> static void choose_width(struct backend *b, const step &s, const choices &c)
 {
     if (!in_sixteens(s.x))
-        launch_experts<FORM, 1, false>(b, s, c);
+        launch_experts<FORMAT, 1, false>(b, s, c);
     else if (c.count < 4 * c.experts)
-        launch_experts<FORM, 1, true>(b, s, c);
+        launch_experts<FORMAT, 1, true>(b, s, c);
     else
-        launch_experts<FORM, 2, true>(b, s, c);
+        launch_experts<FORMAT, 2, true>(b, s, c);
 }
 
 template <class X> static void launch_plain(struct backend *b, const step &s, const choices &c)
@@ -368,11 +368,11 @@ template <class X> static void launch_plain(struct backend *b, const step &s, co
 
 static void run_step(struct backend *b, const step &s, const choices &c)
 {
-    if (s.x.dtype != DT_BF16 || (s.w->form == QUANT_NONE && s.w->plain.dtype == DT_F32)) {
+    if (s.x.dtype != DT_BF16 || (s.w->format == QUANT_NONE && s.w->plain.dtype == DT_F32)) {
         WITH_TYPE(X, s.x.dtype, launch_plain<X>(b, s, c));
         return;
     }
-    switch (s.w->form) {
+    switch (s.w->format) {
     case QUANT_I8:
         return choose_width<QUANT_I8>(b, s, c);
     case QUANT_I4:

@@ -1,5 +1,5 @@
 /* none.c - what a program says that was built without CUDA. */
-#include "cuda/cuda.h"
+#include "src/ops/cuda.h"
 
 int cuda_devices(struct gpu *out, int max, struct err *e)
 {

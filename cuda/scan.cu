@@ -301,7 +301,7 @@ __global__ void __launch_bounds__(SSM_THREADS, 1)
         S.advance(w, at.count);
     }
     S.each_pair([&](int p, int n, float *s) {
-        store2(state.row(at.x0 + p) + n, s[0], s[1], key, (at.x0 + p) * half_pairs(STATE) + n / 2);
+        store2(state.row(at.x0 + p) + n, s[0], s[1], key, (at.x0 + p) * stochastic_pairs(STATE) + n / 2);
     });
 }
 

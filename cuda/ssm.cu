@@ -153,7 +153,7 @@ __global__ void __launch_bounds__(SSM_THREADS)
                 if (lane == 0)
                     store(y.row(t) + row, fmaf(k.d[h], x, sum));
             }
-            give_row(state.row(row), S, k.state, key, row * half_pairs(k.state));
+            give_row(state.row(row), S, k.state, key, row * stochastic_pairs(k.state));
         }
     }
 }

@@ -4,7 +4,7 @@
  * of a warp has numbers 4l..4l+3 of each 128, and sums are taken in the same order: so the bits of a step do not
  * depend on which kernel ran it.
  *
- * States are f32, or f16 that are rounded by chance (ops/half.h): half the bytes of the largest stream beside the
+ * States are f32, or f16 that are rounded by chance (ops/stochastic_round.h): half the bytes of the largest stream beside the
  * weights.  Pairs of neighbours lie in one lane, so that each has a hash of its own: about 16 instructions on
  * whole numbers for 8 bytes read and written.
  */
@@ -12,7 +12,7 @@
 #define HOLORUN_CUDA_SSM_CUH
 
 #include "host.cuh"
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
 
 enum {
     SSM_THREADS = 256, /* of the kernels that walk through a state */
@@ -139,7 +139,7 @@ __device__ __forceinline__ float2 widen2(unsigned both)
 __device__ __forceinline__ unsigned cut2(float a, float b)
 {
 #ifdef CUDA_EMULATED
-    return half_cut(a) | (unsigned)half_cut(b) << 16;
+    return f16_truncate(a) | (unsigned)f16_truncate(b) << 16;
 #else
     unsigned r;
     asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(b), "f"(a));
@@ -150,8 +150,9 @@ __device__ __forceinline__ unsigned cut2(float a, float b)
 /* The numbers of pair `pair`, rounded. */
 __device__ __forceinline__ unsigned round2(float a, float b, uint32_t key, int64_t pair)
 {
-    uint32_t random = half_random(key, (uint32_t)pair);
-    return cut2(half_shaken(a, random & HALF_MASK), half_shaken(b, random >> (32 - HALF_RANDOM)));
+    uint32_t random = stochastic_bits(key, (uint32_t)pair);
+    return cut2(stochastic_dither(a, random & F16_MASK),
+                stochastic_dither(b, random >> (32 - STOCHASTIC_BITS)));
 }
 
 __device__ __forceinline__ float2 load2(const float *p)
@@ -340,7 +341,7 @@ template <class N, int R> struct rows128 {
 #pragma unroll
         for (int r = 0; r < R; r++) {
             N *at = state.row(row + r) + 4 * (threadIdx.x % WARP);
-            store4(at, S[r], key, (row + r) * half_pairs(128) + 2 * (threadIdx.x % WARP));
+            store4(at, S[r], key, (row + r) * stochastic_pairs(128) + 2 * (threadIdx.x % WARP));
         }
     }
     /* Lane r < R has x of row r and gets its S C; dt is the time step. */

@@ -1,14 +1,14 @@
-/* main.c - the table of commands, and which one a command line means.
+/* main.c - the table of commands, and the choice among them.
  *
  *   holorun COMMAND ...      that command
  *   holorun "TASK"           run: the task is one argument with a space in it
  *
- * A single word that is no command is refused rather than run as a task: a mistyped command must not
- * start to move the pointer.
+ * A single word that is not a command is refused rather than run as a task: a mistyped command must not
+ * move the pointer.
  */
 #include "base/nearest.h"
 #include "cli/manual.h"
-#include "commands.h"
+#include "cmd/commands.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,11 +19,13 @@ static int cmd_help(int argc, char **argv);
 static int cmd_completion(int argc, char **argv);
 
 struct help_settings {
-    bool man;
+    bool man, all;
 };
 static const struct option_spec help_options[] = {
     {"man", 0, OPTION_FLAG, offsetof(struct help_settings, man),
      .help = "print the manual page, for man -l -"},
+    {"all", 'a', OPTION_FLAG, offsetof(struct help_settings, all),
+     .help = "list the options that are seldom needed, too"},
     {0},
 };
 static const struct command help_command = {"help",
@@ -77,7 +79,7 @@ static void refuse_name(const char *word)
         fprintf(stderr, "holorun: there is no command '%s'\n", word);
 }
 
-/* `words` were to be a command, or a task that was not put in quotes: it ends where options begin. */
+/* An unknown command, or a task without quotes, which ends where options begin. */
 static int refuse_words(char *const *words, int count)
 {
     int task = 1;
@@ -120,7 +122,7 @@ static int cmd_help(int argc, char **argv)
         fputs("holorun: 'holorun help' lists them all\n", stderr);
         return ERR_USAGE;
     }
-    manual_help(c, stdout);
+    manual_help(c, s.all, stdout);
     return 0;
 }
 
@@ -138,9 +140,9 @@ static int cmd_completion(int argc, char **argv)
     return 0;
 }
 
-/* ---- which command -------------------------------------------------------------------------- */
+/* ---- choosing the command -------------------------------------------------------------------------- */
 
-/* argv as if "run" had been written, so that every command finds its name in argv[0]. */
+/* Inserts "run", so that every command finds its name in argv[0]. */
 static int run_task(int argc, char **argv)
 {
     static char name[] = "run";
@@ -169,7 +171,7 @@ static int run_command_line(int argc, char **argv)
     return refuse_words(argv + 1, argc - 1);
 }
 
-/* An answer that could not be written is a failure, not a success that nobody saw. */
+/* An answer that could not be written to stdout is a failure. */
 int main(int argc, char **argv)
 {
     int code = run_command_line(argc, argv);

@@ -10,7 +10,7 @@
 struct desk_trace { /* of a desk, to be looked for when it is gone */
     char folder[DESK_PATH];
     int number;
-    struct stat lock; /* of that display, its keeper's: a number of a process may be used again */
+    struct stat lock; /* of that display, its supervisor's: a pid may be used again */
 };
 
 struct desk_trace desk_trace_of(const struct desk *d);

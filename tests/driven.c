@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "brakes/running.h"
+#include "run/running.h"
 
 /* cmocka wants these before itself */
 /* clang-format off */

@@ -16,7 +16,7 @@ void example_make(struct example *x, int w, int h)
     x->step.actions[0].y = h / 2;
     x->step.actions[0].button = x->step.actions[0].count = 1;
     for (int i = 0; i < 3; i++)
-        x->past[i] = (struct past_step){
+        x->history[i] = (struct history_step){
             .number = i + 1, .frame = -1, .what = what, .thought = thought, .ran = true, .reachable = i > 0};
     for (int i = 0; i < 2; i++)
         x->forks[i] = (struct proposed_reply){.step = &x->step, .message = "", .reply = ""};
@@ -29,8 +29,8 @@ void example_make(struct example *x, int w, int h)
                              .lead = "",
                              .now = x->forks[0],
                              .taken = -1,
-                             .past = x->past,
-                             .n_past = 3};
+                             .history = x->history,
+                             .n_history = 3};
     x->v = (struct step_view){
         .p = &x->p, .step = &x->step, .why = "first step", .message = "", .confidence = -1};
 }

@@ -8,7 +8,7 @@
 struct example {
     struct image frame;
     struct step step;
-    struct past_step past[3];
+    struct history_step history[3];
     struct proposed_reply forks[2];
     struct proposal p;
     struct step_view v;

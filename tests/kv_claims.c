@@ -2,10 +2,10 @@
 #include "kv_claims.h"
 
 #include "check.h"
-#include "crowd.h"
 #include "place.h"
+#include "pool_check.h"
 
-#include "model/session.h"
+#include "session/session_impl.h"
 
 #include <unistd.h>
 
@@ -26,8 +26,8 @@ static void same(struct session *a, struct session *b)
     uint8_t *x, *y;
     session_logits(a);
     session_logits(b);
-    x = crowd_bits(a, &n);
-    y = crowd_bits(b, &m);
+    x = pool_check_bits(a, &n);
+    y = pool_check_bits(b, &m);
     assert_int_equal(n, m);
     assert_memory_equal(x, y, n);
     assert_memory_equal(session_logits(a), session_logits(b),
@@ -94,8 +94,8 @@ static void is_saved(struct engine *g, struct session *s, struct engine *other)
 static void is_away(struct engine *g, struct session *s)
 {
     struct session *fork = session_fork(s);
-    if (tenant_spill(&s->home) == 0)
-        assert_true(s->home.away);
+    if (pool_entry_spill(&s->entry) == 0)
+        assert_true(s->entry.spilled);
     same(fork, s);
     tiny_append(fork, 8, 1);
     tiny_append(s, 8, 1);
@@ -105,9 +105,9 @@ static void is_away(struct engine *g, struct session *s)
         tiny_append(s, i, 1);
     }
     same(fork, s);
-    assert_int_equal(engine_state_memory(g).used, crowd_need(g, session_length(s)) +
-                                                      crowd_need(g, session_length(fork)) +
-                                                      crowd_need(g, 57));
+    assert_int_equal(engine_state_memory(g).used, pool_check_need(g, session_length(s)) +
+                                                      pool_check_need(g, session_length(fork)) +
+                                                      pool_check_need(g, 57));
     session_free(fork);
 }
 
@@ -126,7 +126,7 @@ static void goes_with_others(struct engine *g)
             tiny_append(together[i], step + i, 1);
             session_logits(alone[i]);
         }
-        session_step_many(together, N);
+        session_decode_batch(together, N);
         for (int i = 0; i < N; i++)
             same(together[i], alone[i]);
     }
@@ -140,7 +140,7 @@ void kv_claims_check(const struct tiny *t, const char *device, const char *isa)
 {
     struct engine *g = kv_claims_engine(t, device, isa, true, false),
                   *plain = kv_claims_engine(t, device, isa, false, false);
-    assert_true(engine_kv(g) == KV_FP8 && engine_kv(plain) == KV_AUTO);
+    assert_true(engine_kv_storage(g) == KV_FP8 && engine_kv_storage(plain) == KV_AUTO);
     struct session *straight = converse(g);
     session_logits(straight);
     tiny_append(straight, 4, 17);

@@ -2,7 +2,7 @@
 #ifndef HOLORUN_TESTS_KV_CLAIMS_H
 #define HOLORUN_TESTS_KV_CLAIMS_H
 
-#include "model/model.h"
+#include "session/session.h"
 #include "tiny_model.h"
 
 struct engine *kv_claims_engine(const struct tiny *t, const char *device, const char *isa, bool fp8,

@@ -3,8 +3,8 @@
 
 #include "check.h"
 
-#include "cuda/cuda.h"
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 
@@ -38,7 +38,7 @@ void lab_fill(struct tensor t, double lo, double hi)
             if (t.dtype == DT_BF16)
                 ((uint16_t *)t.data)[r * t.stride + c] = bf16_from_f32(v);
             else if (t.dtype == DT_F16)
-                ((uint16_t *)t.data)[r * t.stride + c] = half_cut(v);
+                ((uint16_t *)t.data)[r * t.stride + c] = f16_truncate(v);
             else
                 ((float *)t.data)[r * t.stride + c] = v;
         }

@@ -76,7 +76,7 @@ void lab_ssm_of(struct lab_ssm *k, struct backend *b, enum dtype act, int T, int
 void lab_ssm_drop(struct lab_ssm *k, struct backend *b);
 
 /* States in f16 beside states in f32 that begin with the same numbers (lab_half.c): outputs must have the same bits,
- * and the former end as half_of makes them of the latter.  Fail the test where not.  A step is one token of each
+ * and the former end as stochastic_round_f16 makes them of the latter.  Fail the test where not.  A step is one token of each
  * of T sessions, a scan T tokens of one. */
 struct lab_half {
     enum dtype act;

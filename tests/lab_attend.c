@@ -28,8 +28,8 @@ static struct tensor with_gap(struct tensor *block, const struct lab *l, bool lo
 }
 
 /* Rows of 8 bits, of numbers of many sizes, some heads all zero; without a gap they begin at multiples of 16. */
-static struct tensor small_keys(struct tensor *block, const struct lab *l, const struct lab_attention *s,
-                                int64_t rows, int64_t unseen)
+static struct tensor quantized_keys(struct tensor *block, const struct lab *l, const struct lab_attention *s,
+                                    int64_t rows, int64_t unseen)
 {
     struct tensor wide = l->mem->ops->alloc(l->mem, l->act, rows, (int64_t)s->heads * s->d);
     for (int64_t r = 0; r < rows; r++)
@@ -42,7 +42,7 @@ static struct tensor small_keys(struct tensor *block, const struct lab *l, const
                                 cols + (s->loose ? lab_between(1, 7) : 16 * lab_between(0, 1)));
     lab_poison(*block);
     struct tensor view = tensor_cols(*block, 0, cols);
-    l->ref->ops->narrow(l->ref, tensor_rows(view, 0, rows), wide, s->heads);
+    l->ref->ops->kv_quantize(l->ref, tensor_rows(view, 0, rows), wide, s->heads);
     l->mem->ops->free(l->mem, &wide);
     return view;
 }
@@ -51,7 +51,7 @@ static struct tensor small_keys(struct tensor *block, const struct lab *l, const
 static struct tensor keys_of(struct tensor *block, const struct lab *l, const struct lab_attention *s,
                              int64_t rows, int64_t unseen)
 {
-    struct tensor view = l->small ? small_keys(block, l, s, rows, unseen)
+    struct tensor view = l->small ? quantized_keys(block, l, s, rows, unseen)
                                   : with_gap(block, l, s->loose, rows + unseen, (int64_t)s->heads * s->d, 1);
     lab_poison(tensor_rows(view, rows, unseen));
     view.rows = rows;

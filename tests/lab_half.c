@@ -2,7 +2,7 @@
 #include "check.h"
 #include "lab.h"
 
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ static void same_rounded(struct tensor half, struct tensor floats, uint32_t key)
     for (int64_t r = 0; r < half.rows; r++)
         for (int64_t n = 0; n < half.cols; n++) {
             float v = lab_at(floats, r, n);
-            uint16_t have = half_at(half, r, n), want = half_of(v, key, r, n, half.cols);
+            uint16_t have = half_at(half, r, n), want = stochastic_round_f16(v, key, r, n, half.cols);
             if (have != want && !(isnan(v) && isnan(f16_to_f32(have))))
                 fail_msg("number %lld of row %lld: %g became %04x, not %04x", (long long)n, (long long)r,
                          (double)v, have, want);
@@ -59,7 +59,7 @@ static struct pair pair_make(struct backend *b, struct lab_half s, int count)
             p.each[i][j] = tensor_rows(tensor_cols(wide[i], s.wide, s.N), rows * j, rows);
     }
     for (int j = 0; j < count; j++)
-        p.keys[j] = half_key(lab_between(1, 1 << 20), lab_between(0, 60));
+        p.keys[j] = stochastic_key(lab_between(1, 1 << 20), lab_between(0, 60));
     return p;
 }
 
@@ -103,7 +103,7 @@ void lab_half_numbers(struct backend *b, const float *v, int N)
         ((float *)want.data)[i] = 0.0f + v[i % N] * xs[i / N];
     for (int scan = 0; scan < 2; scan++) {
         struct tensor state = b->ops->alloc(b, DT_F16, 2, N);
-        uint32_t key = half_key(lab_between(1, 1 << 20), scan);
+        uint32_t key = stochastic_key(lab_between(1, 1 << 20), scan);
         (scan ? b->ops->ssm_scan : b->ops->ssm_step)(b, y, k.v, k.dt, state, key, &k.s, &k.c);
         same_rounded(state, want, key);
         lab_drop(b, 1, (struct tensor *const[]){&state});

@@ -20,8 +20,7 @@ struct played played;
 
 /* ---- the partner --------------------------------------------------------------------------------- */
 
-static int see_user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place,
-                    struct err *e)
+static int see_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
 {
     struct buf b;
     buf_init(&b, 1 << 20);
@@ -42,7 +41,7 @@ static void repaint(void)
     XSync(played.dpy, False);
 }
 
-static int see_speak(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e)
+static int see_speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
 {
     assert_true(played.n_asked < PLAY_TURNS);
     played.downs[played.n_asked] = pressed(played.dpy);
@@ -111,11 +110,11 @@ void play_close(struct play *p)
     stage_close(&p->stage);
 }
 
-void play_run(struct play *p, struct mind *m, struct overseer *o)
+void play_run(struct play *p, struct llm *m, struct overseer *o)
 {
     char *runs = xasprintf("%s/runs", p->stage.x.dir);
     forget_run(p);
-    p->o.mind = m;
+    p->o.llm = m;
     p->o.overseer = o;
     p->e = (struct err)ERR_INIT;
     screen_stop_all(0);
@@ -138,15 +137,15 @@ void play_run(struct play *p, struct mind *m, struct overseer *o)
 
 void play_script(struct play *p, const char *replies, struct overseer *o)
 {
-    struct mind *m = mind_script(replies, strlen(replies));
-    struct mind_ops ops = *m->ops;
+    struct llm *m = llm_script(replies, strlen(replies));
+    struct llm_ops ops = *m->ops;
     played.script = m->ops;
     played.dpy = p->stage.other;
     ops.user = see_user;
     ops.speak = see_speak;
     m->ops = &ops;
     play_run(p, m, o);
-    p->transcript = xstrdup(mind_script_transcript(m));
+    p->transcript = xstrdup(llm_script_transcript(m));
     m->ops = played.script;
-    mind_free(m);
+    llm_free(m);
 }

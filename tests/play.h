@@ -16,8 +16,8 @@ enum { PLAY_TURNS = 64 };
 
 /* What the partner saw, and what it does beside replying; empty after play_open() and play_forget(). */
 struct played {
-    const struct mind_ops *script;
-    struct mind_request asked[PLAY_TURNS];
+    const struct llm_ops *script;
+    struct llm_request asked[PLAY_TURNS];
     int n_asked;
     char *told[PLAY_TURNS]; /* texts of each user's turn, as they were read */
     int n_told;
@@ -49,7 +49,7 @@ void play_close(struct play *p);
 void play_forget(void);
 
 /* One run with this partner under this overseer (NULL: none): its record and story are read, nothing is down. */
-void play_run(struct play *p, struct mind *m, struct overseer *o);
+void play_run(struct play *p, struct llm *m, struct overseer *o);
 /* The same over these replies; what `played` is to do is set before, what it saw is there after. */
 void play_script(struct play *p, const char *replies, struct overseer *o);
 

@@ -5,8 +5,8 @@
 
 enum { TOKENS = 12 };
 
-struct engine *small_open(const struct tiny *t, const char *isa, bool f32, enum weight_numbers numbers,
-                          bool cache)
+struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, enum weight_storage numbers,
+                              bool cache)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {
@@ -17,7 +17,7 @@ struct engine *small_open(const struct tiny *t, const char *isa, bool f32, enum 
     return g;
 }
 
-void small_look(struct engine *g, float out[SMALL_VOCAB])
+void quantized_look(struct engine *g, float out[SMALL_VOCAB])
 {
     struct err e = ERR_INIT;
     struct session *s = session_new(g, 1);

@@ -2,15 +2,15 @@
 #ifndef HOLORUN_TESTS_SMALL_H
 #define HOLORUN_TESTS_SMALL_H
 
-#include "model/plan.h"
+#include "capacity/plan.h"
 #include "tiny_model.h"
 
 enum { SMALL_VOCAB = 288 };
 
-struct engine *small_open(const struct tiny *t, const char *isa, bool f32, enum weight_numbers numbers,
-                          bool cache);
+struct engine *quantized_open(const struct tiny *t, const char *isa, bool f32, enum weight_storage numbers,
+                              bool cache);
 
 /* Logits after a text with an image; closes the engine. */
-void small_look(struct engine *g, float out[SMALL_VOCAB]);
+void quantized_look(struct engine *g, float out[SMALL_VOCAB]);
 
 #endif

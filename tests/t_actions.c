@@ -144,7 +144,7 @@ static void t_rules(void **state)
     struct err e = ERR_INIT;
     t.s = screen_open(NULL, &e);
     assert_non_null(t.s);
-    assert_int_equal(screen_hands(t.s, &e), 0);
+    assert_int_equal(screen_acquire_input(t.s, &e), 0);
     struct outcome o = {0};
     char *runs = xvfb_place(&t.x, "replays");
     program_run(&t.x, &o, WORDS("replay", run, "--actions", "--runs", runs));

@@ -62,12 +62,12 @@ static void told(int turn, const char *what)
         fail_msg("turn %d says '%s', not '%s'", turn, played.told[turn], what);
 }
 
-static void asked_at(int i, double temperature, int reroll)
+static void asked_at(int i, double temperature, int resample)
 {
     if (fabs((double)played.asked[i].sampling.temperature - temperature) > 1e-5)
         fail_msg("asking %d was at temperature %g, not %g", i, (double)played.asked[i].sampling.temperature,
                  temperature);
-    assert_int_equal(played.asked[i].reroll, reroll);
+    assert_int_equal(played.asked[i].resample, resample);
 }
 
 /* ---- replies that are no step ----------------------------------------------------------------------------------- */
@@ -270,7 +270,7 @@ static void t_steps(void **state)
     assert_string_equal(p.r.answer, "So far.");
     assert_int_equal(p.r.steps, 2); /* being asked for an answer is no step */
     assert_int_equal(p.story.counted, 2);
-    assert_true(p.story.n == 3 && p.story.steps[2].beyond && !p.story.steps[1].beyond);
+    assert_true(p.story.n == 3 && p.story.steps[2].beyond_budget && !p.story.steps[1].beyond_budget);
     assert_int_equal(played.n_asked, 3);
     assert_int_equal(played.asked[1].goal, GOAL_STEP);
     assert_int_equal(played.asked[2].goal, GOAL_ANSWER);

@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "base/regex.h"
 #include "base/utf8.h"
-#include "model/memory.h"
+#include "capacity/memory.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -213,7 +213,7 @@ static void t_file(void **state)
     free(place);
     setenv("XDG_STATE_HOME", "/proc/none", 1);
     assert_null(file_place(PLACE_STATE, &e));
-    assert_non_null(strstr(e.text, "XDG_STATE_HOME names another place"));
+    assert_non_null(strstr(e.text, "XDG_STATE_HOME names another folder"));
     setenv("XDG_STATE_HOME", "relative", 1);
     setenv("HOME", dir, 1);
     place = file_place(PLACE_STATE, &e);

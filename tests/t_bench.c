@@ -142,7 +142,7 @@ static const json_t *row_named(const char *section, const char *name)
 static void t_computed(void **state)
 {
     (void)state;
-    double back = number(row_named("session", "go back to the mark"), "min_ms");
+    double back = number(row_named("session", "rewind"), "min_ms");
     double many = number(row_named("prefill", "64 tokens"), "min_ms");
     double one = number(row_named("decode", "one token after 512"), "min_ms");
     check_note("going back %.3f ms, one token %.3f ms, 64 tokens %.3f ms", back, one, many);
@@ -192,7 +192,7 @@ static void t_refused(void **state)
     refused(&x, ERR_USAGE, "'please'", WORDS("bench", "please"));
     refused(&x, ERR_USAGE, "repeat", WORDS("bench", "--repeat", "0"));
     refused(&x, ERR_USAGE, "holotron-12b", WORDS("bench", "--random", "nope"));
-    refused(&x, ERR_USAGE, "z80", WORDS("bench", "--isa", "z80"));
+    refused(&x, ERR_USAGE, "set $HOLORUN_ISA", WORDS("bench", "--isa", "z80"));
     refused(&x, ERR_MODEL, "/nowhere", WORDS("bench", "-s", "decode", "--json", "--model", "/nowhere"));
     close_place(&x);
 }

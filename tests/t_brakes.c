@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "brakes/running.h"
+#include "run/running.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

@@ -4,7 +4,7 @@
 #include "program.h"
 
 #include "base/file.h"
-#include "calibrate/calibrate.h"
+#include "eval/calibrate.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -146,7 +146,7 @@ static struct verdict made_up(struct candidate *c, int *n, const char *speaks, e
                 if (!strcmp(*name, speaks) && i % babble)
                     say(reply, d, space, (b[0] + b[2]) / 2, (b[1] + b[3]) / 2, k->w, k->h);
                 bool read = !dialect_parse_numbers(d, reply, strlen(reply), &numbers, NULL);
-                candidate_hear(k, ASK_PLACE, target_of(i), read ? &numbers : NULL, false);
+                candidate_count(k, QUESTION_PLACE, target_of(i), read ? &numbers : NULL, false);
             }
         }
         dialect_free(d);
@@ -179,7 +179,7 @@ static void t_verdict(void **state)
     struct verdict v = made_up(c, &n, "nobody", COORD_PIXEL, 5);
     assert_true(!v.candidate && !v.sure);
     for (int i = 0; i < n; i++)
-        assert_true(candidate_hopeless(&c[i], ASK_PLACE));
+        assert_true(candidate_hopeless(&c[i], QUESTION_PLACE));
     v = made_up(c, &n, "holo3", COORD_NORM1000, 2); /* right every other time is not sure */
     assert_true(v.candidate && !v.sure);
 }
@@ -190,15 +190,15 @@ static void t_equals(void **state)
     struct candidate c[2] = {{.dialect = (char *)(uintptr_t) "a", .own = COORD_PIXEL},
                              {.dialect = (char *)(uintptr_t) "b"}};
     for (int i = 0; i < 2; i++) {
-        c[i].heard[ASK_PLACE].asked = 10;
+        c[i].counts[QUESTION_PLACE].asked = 10;
         for (int k = 0; k < CALIBRATE_SPACES; k++)
-            c[i].heard[ASK_PLACE].hits[k] = 7;
+            c[i].counts[QUESTION_PLACE].hits[k] = 7;
     }
     struct verdict v = calibration_verdict(c, 2);
     assert_ptr_equal(v.candidate, &c[0]);
     assert_int_equal(v.space, COORD_PIXEL);
-    c[1].heard[ASK_STEP].asked = 10;
-    c[1].heard[ASK_STEP].hits[COORD_NORM1] = 8;
+    c[1].counts[QUESTION_STEP].asked = 10;
+    c[1].counts[QUESTION_STEP].hits[COORD_NORM1] = 8;
     v = calibration_verdict(c, 2);
     assert_ptr_equal(v.candidate, &c[1]);
     assert_int_equal(v.space, COORD_NORM1);
@@ -209,12 +209,12 @@ static void t_equals(void **state)
     struct candidate forced = {.own = COORD_NORM1000, .w = 1000, .h = 1000};
     const struct calibration_target t = {"Save", {0, 0, 1000, 1000}};
     const struct dialect_numbers n = {0.5, 0.5, true, true};
-    candidate_hear(&forced, ASK_PLACE, &t, NULL, false);
-    candidate_hear(&forced, ASK_PLACE, &t, &n, true);
-    assert_int_equal(forced.heard[ASK_PLACE].asked, 1);
-    assert_int_equal(forced.heard[ASK_PLACE].read, 0);
-    assert_int_equal(forced.heard[ASK_PLACE].hits[COORD_NORM1000], 1);
-    assert_int_equal(forced.heard[ASK_PLACE].hits[COORD_NORM1], 0);
+    candidate_count(&forced, QUESTION_PLACE, &t, NULL, false);
+    candidate_count(&forced, QUESTION_PLACE, &t, &n, true);
+    assert_int_equal(forced.counts[QUESTION_PLACE].asked, 1);
+    assert_int_equal(forced.counts[QUESTION_PLACE].read, 0);
+    assert_int_equal(forced.counts[QUESTION_PLACE].hits[COORD_NORM1000], 1);
+    assert_int_equal(forced.counts[QUESTION_PLACE].hits[COORD_NORM1], 0);
     assert_int_equal(forced.n, 0);
 }
 
@@ -254,7 +254,7 @@ static int keep(const struct xvfb *x, const char *dialect, enum coord_space own,
 {
     const struct candidate c = {.dialect = (char *)(uintptr_t)dialect, .own = own};
     const struct verdict v = {.candidate = &c, .space = space, .sure = true};
-    return calibration_keep(x->dir, &v, e);
+    return calibration_save(x->dir, &v, e);
 }
 
 /* The dialect that every later start takes from the directory. */

@@ -1,6 +1,7 @@
 /* t_chat.c - whole conversations against what Jinja2 renders and Hugging Face tokenizers encodes
  * (tests/golden/chat, tests/reference/make_chat.py and chat_template.jinja): the text byte for byte, and the
  * ids with every image in its place, at the full vocabulary on a tiny model. */
+#include "chat_render.h"
 #include "check.h"
 #include "tekken.h"
 #include "tiny_model.h"
@@ -8,8 +9,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/sha256.h"
-#include "model/chat.h"
-#include "model/tokenizer.h"
+#include "session/chat.h"
+#include "text/tokenizer.h"
 
 #include <jansson.h>
 #include <unistd.h>
@@ -203,7 +204,7 @@ static void t_ids(void **state)
 }
 
 /* Turn by turn is the same timeline as the whole, where no switch and no history is involved. */
-static void t_turns(void **state)
+static void t_scheduler(void **state)
 {
     (void)state;
     open_all();
@@ -302,12 +303,12 @@ static void t_check(void **state)
     size_t len;
     assert_int_equal(file_read("tests/reference/chat_template.jinja", 1 << 20, &text, &len, NULL), 0);
     write_template(text);
-    assert_non_null(strstr(chat_check(engine), "has the marks"));
+    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "has the markers"));
     free(text);
     write_template("{{ '<|im_start|>user' }}");
-    assert_non_null(strstr(chat_check(engine), "other marks"));
+    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "other markers"));
     write_template("<SPECIAL_10>System <SPECIAL_11>User <SPECIAL_11>Assistant"); /* no end of turn */
-    assert_non_null(strstr(chat_check(engine), "other marks"));
+    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "other markers"));
 }
 
 static void expect(const struct session *s, const char *want)
@@ -355,7 +356,7 @@ static void spelled(struct tiny *t, const char *file, const char *text, const ch
     close_both(s);
 }
 
-static void t_habits(void **state)
+static void t_traits(void **state)
 {
     (void)state;
     struct tiny t;
@@ -425,10 +426,10 @@ static void t_tools(void **state)
 static const struct CMUnitTest tests[] = {
     CLAIM("conversations are rendered as Jinja2 renders the template", t_text),
     CLAIM("their ids are those of tokenizers, images expanded, marks in texts inert", t_ids),
-    CLAIM("turn by turn gives the same ids as the whole conversation", t_turns),
+    CLAIM("turn by turn gives the same ids as the whole conversation", t_scheduler),
     CLAIM("a message in the wrong place is refused and numbered", t_refusals),
     CLAIM("marks of the template in tasks, screens and replies are text", t_inert),
-    CLAIM("the model's own template says whether texts are trimmed and <s> comes first", t_habits),
+    CLAIM("the model's own template says whether texts are trimmed and <s> comes first", t_traits),
     CLAIM("sentences around tools are those of the model's own template, where it is understood", t_tools),
     CLAIM("a template without the marks of the family is told from one that has them", t_check),
 };

@@ -1,6 +1,6 @@
 /* t_check.c - claims about the checks of a test: each kind, on a desk of its own. */
 #include "check.h"
-#include "checking.h"
+#include "check_fixture.h"
 
 #include "base/clock.h"
 #include "base/sha256.h"
@@ -13,104 +13,109 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- shell ------------------------------------------------------------------------------------------------------ */
+/* ---- shell --------------------------------------------------------------------------------------- */
 
 static void t_shell(void **state)
 {
     (void)state;
-    struct checking t;
-    checking_open(&t);
+    struct check_fixture t;
+    check_fixture_open(&t);
     t.s.answer = "the 'answer' is\n42";
     t.s.run_dir = "/runs/x y";
-    SAYS(ASK(&t, .text = "exit 0"), ANSWER_YES, "exit code 0, it was 0");
-    SAYS(ASK(&t, .text = "echo one; echo 'no such user' >&2; echo; exit 3"), ANSWER_NO,
-         "expected exit code 0, it was 3; the end of its output: no such user");
+    EXPECT(RUN_CHECK(&t, .text = "exit 0"), ANSWER_YES, "exit code 0, got 0");
+    EXPECT(RUN_CHECK(&t, .text = "echo one; echo 'no such user' >&2; echo; exit 3"), ANSWER_NO,
+           "expected exit code 0, got 3; last line of output: no such user");
     assert_string_equal(t.a.checks[0].output, "one\nno such user\n\n");
-    SAYS(ASK(&t, .text = "kill -9 $$"), ANSWER_NO, "it was 137");
-    SAYS(ASK(&t, .text = "echo \"$HOLORUN_DIR|$HOLORUN_ANSWER|$HOLORUN_HOME\""), ANSWER_YES, "42|");
+    EXPECT(RUN_CHECK(&t, .text = "kill -9 $$"), ANSWER_NO, "got 137");
+    EXPECT(RUN_CHECK(&t, .text = "echo \"$HOLORUN_DIR|$HOLORUN_ANSWER|$HOLORUN_HOME\""), ANSWER_YES, "42|");
     char *want = xasprintf("/runs/x y|the 'answer' is\n42|%s\n", desk_home(t.desk));
     assert_string_equal(t.a.checks[0].output, want);
     free(want);
-    ASK(&t, .text = "yes 1234567 | head -c 100000; echo; echo end");
+    RUN_CHECK(&t, .text = "yes 1234567 | head -c 100000; echo; echo end");
     assert_int_equal(strlen(t.a.checks[0].output), 64 << 10);
     assert_string_equal(t.a.checks[0].output + (64 << 10) - 5, "\nend\n");
-    SAYS(ASK(&t, .text = "printf 'a\\0b\\033[31mc'; exit 1"), ANSWER_NO, "output: a?b [31mc");
+    EXPECT(RUN_CHECK(&t, .text = "printf 'a\\0b\\033[31mc'; exit 1"), ANSWER_NO, "output: a?b [31mc");
 
-    /* It waits for its yes; what takes too long is ended. */
-    SAYS(ASK(&t, .text = "cd $HOLORUN_HOME; n=$(cat n 2>/dev/null); echo x$n >n; test \"$n\" = xxx",
-             .seconds = 20),
-         ANSWER_YES, "was 0");
-    SAYS(ASK(&t, .text = "echo begun; sleep 50", .seconds = 0.3), ANSWER_NO, "longer than 1 s and was ended");
+    /* It is retried until it says yes; a command that takes too long is killed. */
+    EXPECT(RUN_CHECK(&t, .text = "cd $HOLORUN_HOME; n=$(cat n 2>/dev/null); echo x$n >n; test \"$n\" = xxx",
+                     .seconds = 20),
+           ANSWER_YES, "got 0");
+    EXPECT(RUN_CHECK(&t, .text = "echo begun; sleep 50", .seconds = 0.3), ANSWER_NO, "timed out after 1 s");
     assert_string_equal(t.a.checks[0].output, "begun\n");
-    SAYS(ASK(&t, .text = "cd $HOLORUN_HOME; test -e again && sleep 50; touch again; exit 4", .seconds = 0.2),
-         ANSWER_NO, "it was 4");
-    checking_close(&t);
+    EXPECT(RUN_CHECK(&t, .text = "cd $HOLORUN_HOME; test -e again && sleep 50; touch again; exit 4",
+                     .seconds = 0.2),
+           ANSWER_NO, "got 4");
+    check_fixture_close(&t);
 }
 
-/* ---- the answer ------------------------------------------------------------------------------------------------- */
+/* ---- the answer ---------------------------------------------------------------------------------- */
 
 static void t_answer(void **state)
 {
     (void)state;
-    struct checking t;
-    checking_open(&t);
-    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "."), ANSWER_NO, "matches '.', there is none");
+    struct check_fixture t;
+    check_fixture_open(&t);
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_ANSWER, .text = "."), ANSWER_NO, "matches '.', got none");
     t.s.answer = "VERDICT: PASSED\nIt shows \"2 tickets\".";
-    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "^VERDICT: PASSED$"), ANSWER_NO,
-         "it is 'VERDICT: PASSED It shows");
-    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "(?m)^VERDICT: PASSED$"), ANSWER_YES, "matches");
-    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "verdict"), ANSWER_NO, "matches 'verdict'");
-    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "(oh"), ANSWER_ERROR, "missing closing parenthesis");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_ANSWER, .text = "^VERDICT: PASSED$"), ANSWER_NO,
+           "got 'VERDICT: PASSED It shows");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_ANSWER, .text = "(?m)^VERDICT: PASSED$"), ANSWER_YES, "matches");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_ANSWER, .text = "verdict"), ANSWER_NO, "matches 'verdict'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_ANSWER, .text = "(oh"), ANSWER_ERROR, "missing closing parenthesis");
     t.s.answer = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab";
-    SAYS(ASK(&t, .kind = CHECK_ANSWER, .text = "^(a+)+$"), ANSWER_ERROR, "takes too long");
-    checking_close(&t);
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_ANSWER, .text = "^(a+)+$"), ANSWER_ERROR, "takes too long");
+    check_fixture_close(&t);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------ */
+/* ---- files --------------------------------------------------------------------------------------- */
 
 static void t_file(void **state)
 {
     (void)state;
-    struct checking t;
-    checking_open(&t);
+    struct check_fixture t;
+    check_fixture_open(&t);
     char hex[65], path[120];
     struct sha256 sum;
     sha256_begin(&sum);
     sha256_add(&sum, "Hello\0there\n", 12);
     sha256_end(&sum, hex);
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_NO, "expected a file 'a.txt', there is none");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_YES,
-         "expected no file 'a.txt', there is none");
-    checking_file(&t, "a.txt", "Hello\0there\n", 12);
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_NO,
+           "expected a file 'a.txt', there is none");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_YES,
+           "expected no file 'a.txt', there is none");
+    check_fixture_file(&t, "a.txt", "Hello\0there\n", 12);
     snprintf(path, sizeof path, "%s/a.txt", desk_home(t.desk));
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_YES, "one of 12 bytes");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = path), ANSWER_YES, "one of 12 bytes");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_NO, "expected no file");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt/b"), ANSWER_NO, "there is none");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "."), ANSWER_YES, "a folder");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "there$"), ANSWER_YES, "to find 'there$'");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "bye"), ANSWER_NO, "it has 12 bytes: 'Hello");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "bye", .absent = true), ANSWER_YES,
-         "expected no 'bye'");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .sha256 = hex), ANSWER_YES, "12 bytes");
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "Hello", .sha256 = hex), ANSWER_YES, "Hello");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt"), ANSWER_YES, "one of 12 bytes");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = path), ANSWER_YES, "one of 12 bytes");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .absent = true), ANSWER_NO, "expected no file");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt/b"), ANSWER_NO, "there is none");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "."), ANSWER_YES, "a folder");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "there$"), ANSWER_YES,
+           "a match for 'there$'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "bye"), ANSWER_NO,
+           "got 12 bytes: 'Hello");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "bye", .absent = true), ANSWER_YES,
+           "expected no match for 'bye'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .sha256 = hex), ANSWER_YES, "12 bytes");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "Hello", .sha256 = hex), ANSWER_YES,
+           "Hello");
     hex[0] = hex[0] == '0' ? '1' : '0';
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "Hello", .sha256 = hex), ANSWER_NO,
-         hex[0] == '0' ? "sha256 0" : "sha256 1");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "a.txt", .text2 = "Hello", .sha256 = hex), ANSWER_NO,
+           hex[0] == '0' ? "sha256 0" : "sha256 1");
 
-    /* What one could wait for, and what is too much. */
+    /* A pipe, which would block, and a file above the limit. */
     snprintf(path, sizeof path, "%s/pipe", desk_home(t.desk));
     assert_int_equal(mkfifo(path, 0600), 0);
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "pipe", .text2 = "x"), ANSWER_NO, "no regular file");
-    checking_file(&t, "big", "", 0);
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "pipe", .text2 = "x"), ANSWER_NO, "not a regular file");
+    check_fixture_file(&t, "big", "", 0);
     snprintf(path, sizeof path, "%s/big", desk_home(t.desk));
     assert_int_equal(truncate(path, 5 << 20), 0);
-    SAYS(ASK(&t, .kind = CHECK_FILE, .text = "big", .text2 = "x"), ANSWER_ERROR,
-         "only 4194304 are looked at");
-    checking_close(&t);
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_FILE, .text = "big", .text2 = "x"), ANSWER_ERROR,
+           "the limit is 4194304");
+    check_fixture_close(&t);
 }
 
-/* ---- processes and ports ---------------------------------------------------------------------------------------- */
+/* ---- processes and ports ------------------------------------------------------------------------- */
 
 static int listening(int *port)
 {
@@ -127,81 +132,88 @@ static int listening(int *port)
 static void t_process_port(void **state)
 {
     (void)state;
-    struct checking t;
+    struct check_fixture t;
     int port;
-    checking_open(&t);
+    check_fixture_open(&t);
     struct err e = ERR_INIT;
-    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "sleep 98765"), ANSWER_NO, "there are none");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PROCESS, .text = "sleep 98765"), ANSWER_NO, "there are none");
     assert_int_equal(desk_start(t.desk, "exec sleep 98765", &e), 0);
-    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "sleep 9876[0-9]", .seconds = CHECKING_PATIENCE), ANSWER_YES,
-         "expected a process whose command matches 'sleep 9876[0-9]', there is 1");
-    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "sleep 98765", .absent = true), ANSWER_NO,
-         "expected no process");
-    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "(oh"), ANSWER_ERROR, "missing closing parenthesis");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PROCESS, .text = "sleep 9876[0-9]", .seconds = CHECK_FIXTURE_PATIENCE),
+           ANSWER_YES, "expected a process whose command line matches 'sleep 9876[0-9]', there is 1");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PROCESS, .text = "sleep 98765", .absent = true), ANSWER_NO,
+           "expected no process");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PROCESS, .text = "(oh"), ANSWER_ERROR, "missing closing parenthesis");
     int fd = listening(&port);
-    SAYS(ASK(&t, .kind = CHECK_PORT, .port = port), ANSWER_NO, "expected somebody to listen on port");
-    SAYS(ASK(&t, .kind = CHECK_PORT, .port = port, .absent = true), ANSWER_YES, "expected nobody");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PORT, .port = port), ANSWER_NO,
+           "to accept connections: Connection refused");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PORT, .port = port, .absent = true), ANSWER_YES,
+           "to refuse connections: Connection refused");
     assert_int_equal(listen(fd, 1), 0);
-    SAYS(ASK(&t, .kind = CHECK_PORT, .port = port), ANSWER_YES, "somebody does");
-    SAYS(ASK(&t, .kind = CHECK_PORT, .port = port, .absent = true), ANSWER_NO, "somebody does");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PORT, .port = port), ANSWER_YES, "connections: accepted");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PORT, .port = port, .absent = true), ANSWER_NO,
+           "connections: accepted");
     close(fd);
-    checking_close(&t);
+    check_fixture_close(&t);
 }
 
-/* ---- windows ---------------------------------------------------------------------------------------------------- */
+/* ---- windows ------------------------------------------------------------------------------------- */
 
 static void *put_window_late(void *arg)
 {
-    struct checking *t = arg;
+    struct check_fixture *t = arg;
     Display *dpy = XOpenDisplay(desk_display(t->desk));
     clock_sleep_ms(300);
-    checking_window(dpy, "Late one", "Late", 10, 10, 20, 20, 0xff);
+    check_fixture_window(dpy, "Late one", "Late", 10, 10, 20, 20, 0xff);
     return dpy;
 }
 
 static void t_window(void **state)
 {
     (void)state;
-    struct checking t;
-    checking_open(&t);
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "."), ANSWER_NO,
-         "expected a window titled '.', there is none at all");
-    checking_window(t.dpy, "Nimbus - Tickets", "Nimbus", 0, 0, 50, 50, 0xff0000);
-    Window other = checking_window(t.dpy, "Terminal", "XTerm", 60, 0, 50, 50, 0xff00);
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "^Nimbus"), ANSWER_YES, "there is 'Nimbus - Tickets'");
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text2 = "^XTerm$"), ANSWER_YES, "'Terminal' of class 'XTerm'");
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Nimbus", .text2 = "XTerm"), ANSWER_NO,
-         "of class 'XTerm', there is 'Terminal'");
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Mail"), ANSWER_NO, "there is 'Terminal', 'Nimbus - Tickets'");
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Mail", .absent = true), ANSWER_YES,
-         "expected no window titled 'Mail'");
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Term", .absent = true), ANSWER_NO, "there is 'Terminal'");
+    struct check_fixture t;
+    check_fixture_open(&t);
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "."), ANSWER_NO,
+           "expected a window titled '.', there is none");
+    check_fixture_window(t.dpy, "Nimbus - Tickets", "Nimbus", 0, 0, 50, 50, 0xff0000);
+    Window other = check_fixture_window(t.dpy, "Terminal", "XTerm", 60, 0, 50, 50, 0xff00);
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "^Nimbus"), ANSWER_YES, "there is 'Nimbus - Tickets'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text2 = "^XTerm$"), ANSWER_YES,
+           "'Terminal' of class 'XTerm'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "Nimbus", .text2 = "XTerm"), ANSWER_NO,
+           "of class 'XTerm', there is 'Terminal'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "Mail"), ANSWER_NO,
+           "there is 'Terminal', 'Nimbus - Tickets'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "Mail", .absent = true), ANSWER_YES,
+           "expected no window titled 'Mail'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "Term", .absent = true), ANSWER_NO,
+           "there is 'Terminal'");
     XUnmapWindow(t.dpy, other);
     XSync(t.dpy, False);
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Term", .absent = true), ANSWER_YES, "expected no window");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "Term", .absent = true), ANSWER_YES,
+           "expected no window");
 
     pthread_t later;
     void *dpy;
     assert_int_equal(pthread_create(&later, NULL, put_window_late, &t), 0);
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "Late", .seconds = 60), ANSWER_YES, "'Late one'");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "Late", .seconds = 60), ANSWER_YES, "'Late one'");
     pthread_join(later, &dpy);
     XCloseDisplay(dpy);
-    checking_close(&t);
+    check_fixture_close(&t);
 }
 
-/* ---- when they are not asked ------------------------------------------------------------------------------------ */
+/* ---- when they are not asked --------------------------------------------------------------------- */
 
 static void t_not_asked(void **state)
 {
     (void)state;
-    struct checking t;
-    checking_open(&t);
+    struct check_fixture t;
+    check_fixture_open(&t);
     t.s.ended = false;
-    SAYS(ASK(&t, .text = "exit 0"), ANSWER_NOT_ASKED, "did not come to an end of its own");
-    SAYS(ASK(&t, .text = "exit 0", .always = true), ANSWER_YES, "was 0");
+    EXPECT(RUN_CHECK(&t, .text = "exit 0"), ANSWER_NOT_ASKED, "the agent did not finish");
+    EXPECT(RUN_CHECK(&t, .text = "exit 0", .always = true), ANSWER_YES, "got 0");
     t.s.ended = true;
 
-    /* All are asked, whatever the first says; each is told of by its own line. */
+    /* All run, whatever the first says; each has its own detail. */
     attempt_free(&t.a);
     t.test.checks[0] = (struct check){.text = "exit 1"};
     t.test.checks[1] = (struct check){.kind = CHECK_WINDOW, .text = "x"};
@@ -211,17 +223,17 @@ static void t_not_asked(void **state)
     t.s.screen = NULL;
     assert_int_equal(checks_run(&t.s, &t.a), 0);
     t.s.screen = screen;
-    SAYS(&t.a.checks[0], ANSWER_NO, "it was 1");
-    SAYS(&t.a.checks[1], ANSWER_ERROR, "the screen of the test was lost");
-    SAYS(&t.a.checks[2], ANSWER_YES, "it was 0");
+    EXPECT(&t.a.checks[0], ANSWER_NO, "got 1");
+    EXPECT(&t.a.checks[1], ANSWER_ERROR, "the screen of the test was lost");
+    EXPECT(&t.a.checks[2], ANSWER_YES, "got 0");
 
     t.s.desk = NULL;
-    SAYS(ASK(&t, .text = "exit 0"), ANSWER_ERROR, "the desktop of the test was lost");
-    checking_close(&t);
+    EXPECT(RUN_CHECK(&t, .text = "exit 0"), ANSWER_ERROR, "the desktop of the test was lost");
+    check_fixture_close(&t);
 }
 
-/* As a crash would; the test's own connection is given up before. */
-static void kill_server(struct checking *t)
+/* Like a crash of the server; the test's own connection is closed first. */
+static void kill_server(struct check_fixture *t)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
@@ -232,50 +244,49 @@ static void kill_server(struct checking *t)
     char what[256];
     for (int64_t start = clock_ns(); desk_state(t->desk, what, sizeof what) != DESK_NO_SERVER;
          clock_sleep_ms(20))
-        assert_true(clock_ms_since(start) < 1000 * CHECKING_PATIENCE);
+        assert_true(clock_ms_since(start) < 1000 * CHECK_FIXTURE_PATIENCE);
 }
 
-/* A program under test that ends at once, and what the desk says of it then. */
-static void ends_as(struct checking *t, const char *command, enum desk_state state)
+/* A program under test that exits at once, and the state of the desk then. */
+static void ends_as(struct check_fixture *t, const char *command, enum desk_state state)
 {
     struct err e = ERR_INIT;
     char what[256];
     assert_int_equal(desk_start(t->desk, command, &e), 0);
     for (int64_t start = clock_ns(); desk_state(t->desk, what, sizeof what) != state; clock_sleep_ms(20))
-        assert_true(clock_ms_since(start) < 1000 * CHECKING_PATIENCE);
+        assert_true(clock_ms_since(start) < 1000 * CHECK_FIXTURE_PATIENCE);
 }
 
-/* A no of a desk that is not well is no verdict, nor is the yes of what is absent there; but how the program under test is
- * is its own affair. */
+/* On a broken desk neither a no nor the yes of `absent` is a verdict; the program under test may have exited. */
 static void t_not_well(void **state)
 {
     (void)state;
-    struct checking t;
-    checking_open(&t);
+    struct check_fixture t;
+    check_fixture_open(&t);
     ends_as(&t, "exit 3", DESK_NO_PROGRAM);
-    SAYS(ASK(&t, .text = "exit 1"), ANSWER_NO, "it was 1");
+    EXPECT(RUN_CHECK(&t, .text = "exit 1"), ANSWER_NO, "got 1");
     kill_server(&t);
-    SAYS(ASK(&t, .text = "exit 1"), ANSWER_ERROR, "the X server has ended");
-    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "none", .absent = true), ANSWER_ERROR,
-         "the X server has ended");
-    SAYS(ASK(&t, .text = "exit 0"), ANSWER_YES, "it was 0");
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "x", .absent = true), ANSWER_ERROR, "was lost");
-    SAYS(ASK(&t, .kind = CHECK_REGION, .text = "x.png"), ANSWER_ERROR, "was lost");
-    SAYS(ASK(&t, .kind = CHECK_TEXT, .text = "x"), ANSWER_ERROR, "was lost");
-    checking_close(&t);
+    EXPECT(RUN_CHECK(&t, .text = "exit 1"), ANSWER_ERROR, "the X server has ended");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PROCESS, .text = "none", .absent = true), ANSWER_ERROR,
+           "the X server has ended");
+    EXPECT(RUN_CHECK(&t, .text = "exit 0"), ANSWER_YES, "got 0");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "x", .absent = true), ANSWER_ERROR, "was lost");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_REGION, .text = "x.png"), ANSWER_ERROR, "was lost");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_TEXT, .text = "x"), ANSWER_ERROR, "was lost");
+    check_fixture_close(&t);
 }
 
-/* To close it may have been the task. */
+/* Closing it may have been the task. */
 static void t_closed(void **state)
 {
     (void)state;
-    struct checking t;
-    checking_open(&t);
+    struct check_fixture t;
+    check_fixture_open(&t);
     ends_as(&t, "exit 0", DESK_PROGRAM_DONE);
-    SAYS(ASK(&t, .kind = CHECK_PROCESS, .text = "none", .absent = true), ANSWER_YES, "");
-    SAYS(ASK(&t, .kind = CHECK_WINDOW, .text = "none", .absent = true), ANSWER_YES, "");
-    SAYS(ASK(&t, .text = "exit 1"), ANSWER_NO, "it was 1");
-    checking_close(&t);
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_PROCESS, .text = "none", .absent = true), ANSWER_YES, "");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_WINDOW, .text = "none", .absent = true), ANSWER_YES, "");
+    EXPECT(RUN_CHECK(&t, .text = "exit 1"), ANSWER_NO, "got 1");
+    check_fixture_close(&t);
 }
 
 static void *cancel_soon(void *arg)
@@ -288,10 +299,10 @@ static void *cancel_soon(void *arg)
 static void t_cancel(void **state)
 {
     (void)state;
-    struct checking t;
+    struct check_fixture t;
     volatile int cancel = 0;
     pthread_t later;
-    checking_open(&t);
+    check_fixture_open(&t);
     t.s.cancel = &cancel;
     static const char *const commands[] = {"exit 1", "sleep 1000"}; /* between two looks, and in one */
     for (int i = 0; i < 2; i++) {
@@ -305,25 +316,25 @@ static void t_cancel(void **state)
         assert_int_equal(checks_run(&t.s, &t.a), -1);
         pthread_join(later, NULL);
         assert_int_equal(t.a.n_checks, 3);
-        SAYS(&t.a.checks[1], ANSWER_NOT_ASKED, "stopped");
-        SAYS(&t.a.checks[2], ANSWER_NOT_ASKED, "stopped before");
+        EXPECT(&t.a.checks[1], ANSWER_NOT_ASKED, "stopped");
+        EXPECT(&t.a.checks[2], ANSWER_NOT_ASKED, "not run: stopped");
     }
-    checking_close(&t);
+    check_fixture_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a command's exit code decides, with its output, its environment and its time", t_shell),
-    CLAIM("the answer is matched as it stands", t_answer),
-    CLAIM("a file is there, has this in it, is this one; what is no file or too large is said", t_file),
-    CLAIM("processes and ports are there or not", t_process_port),
-    CLAIM("a window is found by title and class, waited for, and missed by what is there instead", t_window),
-    CLAIM("what cannot be asked is not a no, and all others are asked", t_not_asked),
-    CLAIM("who stops the checks need not wait for them", t_cancel),
-    CLAIM("on a desk that is lost nothing is a no, nor absent", t_not_well),
-    CLAIM("a program that was closed leaves a desk whose checks are answered", t_closed),
+    CLAIM("a command's exit code decides; its output, environment and time limit", t_shell),
+    CLAIM("the answer is matched unchanged", t_answer),
+    CLAIM("a file exists, matches, has this hash; other kinds and large files are reported", t_file),
+    CLAIM("processes and ports are found or not", t_process_port),
+    CLAIM("a window is found by title and class, waited for, and its absence lists the others", t_window),
+    CLAIM("a check that cannot run is not a no, and the others run", t_not_asked),
+    CLAIM("cancelling does not wait for checks", t_cancel),
+    CLAIM("on a lost desk no check says no, and nothing counts as absent", t_not_well),
+    CLAIM("checks run after the program was closed", t_closed),
 };
 
 int main(int argc, char **argv)
 {
-    return checking_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    return check_fixture_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -1,13 +1,12 @@
-/* t_check_screen.c - claims about the checks of a test that look at its screen: regions beside what they should be, and
- * questions to a model. */
+/* t_check_screen.c - claims about checks of the screen: regions, and questions to a model. */
 #include "check.h"
-#include "checking.h"
+#include "check_fixture.h"
 
 #include <X11/Xlib.h>
 
-/* ---- regions ---------------------------------------------------------------------------------------------------- */
+/* ---- regions ------------------------------------------------------------------------------------- */
 
-static void picture(const struct checking *t, const char *name, struct image *im)
+static void picture(const struct check_fixture *t, const char *name, struct image *im)
 {
     char *path = xasprintf("%s/%s", desk_home(t->desk), name);
     struct err e = ERR_INIT;
@@ -21,26 +20,27 @@ static void picture(const struct checking *t, const char *name, struct image *im
 static void t_region(void **state)
 {
     (void)state;
-    struct checking t;
+    struct check_fixture t;
     struct image im = {0};
-    checking_open(&t);
-    checking_window(t.dpy, "red", "Red", 100, 50, 40, 20, 0xff0000);
-    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_ERROR, "--update-golden makes it");
+    check_fixture_open(&t);
+    check_fixture_window(t.dpy, "red", "Red", 100, 50, 40, 20, 0xff0000);
+    EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_ERROR, "--update-golden makes it");
     t.s.update_golden = true;
-    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, "golden/box.png', 40x20, as it is now");
+    EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES,
+           "golden/box.png', 40x20, from the current screen");
     t.s.update_golden = false;
     picture(&t, "golden/box.png", &im);
     assert_int_equal(im.w, 40);
     assert_memory_equal(im.rgb, "\xff\0\0", 3);
     image_free(&im);
-    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, "at most 0 % of the pixels");
+    EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, "at most 0 % of the pixels");
     assert_null(t.a.checks[0].pictures[0]);
 
-    /* A tenth of it is another, by more than the tolerance; then by as much. */
-    Window spot = checking_window(t.dpy, "spot", "Spot", 100, 50, 4, 20, 0xffu << 16 | 17);
-    const struct check_result *r = ASK(&t, REGION(.area = {100, 50, 40, 20}, .max_diff = 0.099));
-    SAYS(r, ANSWER_NO,
-         "at most 9.9 % of the pixels to differ from 'golden/box.png' by more than 16, 10 % do");
+    /* A tenth of it differs by more than the tolerance, then by exactly as much. */
+    Window spot = check_fixture_window(t.dpy, "spot", "Spot", 100, 50, 4, 20, 0xffu << 16 | 17);
+    const struct check_result *r = RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20}, .max_diff = 0.099));
+    EXPECT(r, ANSWER_NO,
+           "at most 9.9 % of the pixels to differ from 'golden/box.png' by more than 16, 10 % do");
     static const char *const names[] = {"expected", "actual", "difference"};
     for (int i = 0; i < 3; i++) {
         char *name = xasprintf("%s/check-1-%s.png", t.out, names[i]);
@@ -54,42 +54,42 @@ static void t_region(void **state)
     picture(&t, "out/check-1-actual.png", &im);
     assert_memory_equal(im.rgb, "\xff\0\x11", 3);
     image_free(&im);
-    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20}, .max_diff = 0.1)), ANSWER_YES, "10 % do");
+    EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20}, .max_diff = 0.1)), ANSWER_YES, "10 % do");
     XSetWindowBackground(t.dpy, spot, 0xffu << 16 | 16);
     XClearWindow(t.dpy, spot);
     XSync(t.dpy, False);
-    SAYS(ASK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, ", 0 % do");
+    EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 40, 20})), ANSWER_YES, ", 0 % do");
 
-    /* Sizes: another one, the whole screen's, and outside of it. */
-    SAYS(ASK(&t, REGION(.area = {100, 50, 39, 20})), ANSWER_NO, "which is 40x20; the area is 39x20");
+    /* Sizes: a different one, the whole screen's, and outside of the screen. */
+    EXPECT(RUN_CHECK(&t, REGION(.area = {100, 50, 39, 20})), ANSWER_NO, "of 40x20; the area is 39x20");
     assert_non_null(t.a.checks[0].pictures[1]);
     assert_null(t.a.checks[0].pictures[2]);
-    SAYS(ASK(&t, REGION(.area = {380, 50, 40, 20})), ANSWER_ERROR,
-         "not within the screen, which has 400x300");
+    EXPECT(RUN_CHECK(&t, REGION(.area = {380, 50, 40, 20})), ANSWER_ERROR,
+           "not within the screen of 400x300");
     t.s.update_golden = true;
-    SAYS(ASK(&t, REGION()), ANSWER_YES, "400x300");
+    EXPECT(RUN_CHECK(&t, REGION()), ANSWER_YES, "400x300");
     t.s.update_golden = false;
-    SAYS(ASK(&t, REGION(.area = {90, 40, 40, 20})), ANSWER_YES, ", 0 % do");
+    EXPECT(RUN_CHECK(&t, REGION(.area = {90, 40, 40, 20})), ANSWER_YES, ", 0 % do");
     XSetWindowBackground(t.dpy, spot, 0xff);
     XClearWindow(t.dpy, spot);
     XMoveWindow(t.dpy, spot, 110, 50);
     XSync(t.dpy, False);
-    SAYS(ASK(&t, REGION(.area = {90, 40, 40, 20})), ANSWER_NO, ", 5 % do");
-    checking_file(&t, "golden/box.png", "no picture", 10);
-    SAYS(ASK(&t, REGION()), ANSWER_ERROR, "not a readable PNG");
-    checking_close(&t);
+    EXPECT(RUN_CHECK(&t, REGION(.area = {90, 40, 40, 20})), ANSWER_NO, ", 5 % do");
+    check_fixture_file(&t, "golden/box.png", "no picture", 10);
+    EXPECT(RUN_CHECK(&t, REGION()), ANSWER_ERROR, "not a readable PNG");
+    check_fixture_close(&t);
 }
 
-/* ---- models ----------------------------------------------------------------------------------------------------- */
+/* ---- models -------------------------------------------------------------------------------------- */
 
 struct scripted {
     const char *answers; /* + - ? ! one after the other */
-    struct question asked;
+    struct judge_question asked;
     char text[200];
     struct image first, last; /* copies */
 };
 
-static enum answer scripted_ask(void *arg, const struct question *q, char **reason, struct err *e)
+static enum answer scripted_ask(void *arg, const struct judge_question *q, char **reason, struct err *e)
 {
     struct scripted *s = arg;
     s->asked = *q;
@@ -119,75 +119,77 @@ static int occurrences(const struct image *im, int from, int to)
 static void t_model(void **state)
 {
     (void)state;
-    struct checking t;
-    checking_open(&t);
-    checking_window(t.dpy, "red", "Red", 0, 0, 400, 300, 0xff0000);
+    struct check_fixture t;
+    check_fixture_open(&t);
+    check_fixture_window(t.dpy, "red", "Red", 0, 0, 400, 300, 0xff0000);
     struct image frames[3] = {0};
     for (int i = 0; i < 3; i++)
         assert_int_equal(image_alloc(&frames[i], 4 + i, 4, NULL), 0);
     t.s.frames = frames;
     t.s.n_frames = 3;
-    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "Is it red?", .passes = 1, .frames = 1), ANSWER_UNKNOWN,
-         "no model");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "Is it red?", .passes = 1, .frames = 1), ANSWER_UNKNOWN,
+           "no model");
     struct scripted model = {.answers = "++"};
     t.s.judge = (struct judge){scripted_ask, &model};
-    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "Is it red?", .passes = 2, .frames = 3), ANSWER_YES,
-         "asked 2 times and says yes: because of +");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "Is it red?", .passes = 2, .frames = 3), ANSWER_YES,
+           "asked 2 times and answers yes: because of +");
     assert_string_equal(t.a.checks[0].output, "because of +");
     assert_string_equal(model.text, "Is it red?");
     assert_int_equal(model.asked.n, 3);
     assert_int_equal(model.asked.pass, 1);
-    assert_int_equal(model.first.w, 5); /* two of the run, then the screen of now */
+    assert_int_equal(model.first.w, 5); /* two of the run, then the current screen */
     assert_int_equal(model.last.w, 400);
     assert_memory_equal(model.last.rgb, "\xff\0\0", 3);
-    /* What the run hid is hidden from the judge, too. */
+    /* Areas hidden in the run are hidden from the judge. */
     struct gate_options hiding = {.policy = policy_builtin(), .n_hide = 1};
     assert_int_equal(zones_read((const char *const[]){"0,0,100%,10", NULL}, "", hiding.hide, NULL), 1);
     t.s.gate = gate_new(&hiding);
     gate_begin(t.s.gate, t.s.screen, NULL);
     model.answers = "+";
-    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 1), ANSWER_YES, "asked 1 time");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 1), ANSWER_YES,
+           "asked 1 time");
     assert_int_equal(occurrences(&model.last, 0, 10), 0);
     assert_int_equal(occurrences(&model.last, 10, 300), 400 * 290);
     gate_free(t.s.gate);
     policy_free((struct policy *)hiding.policy);
     t.s.gate = NULL;
     model.answers = "+-+";
-    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 3, .frames = 1), ANSWER_NO,
-         "asked 2 times and says no");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 3, .frames = 1), ANSWER_NO,
+           "asked 2 times and answers no");
     assert_int_equal(model.asked.n, 1);
     model.answers = "?";
-    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 3, .frames = 9), ANSWER_UNKNOWN, "not known");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 3, .frames = 9), ANSWER_UNKNOWN,
+           "answers unknown");
     assert_int_equal(model.asked.n, 4);
     model.answers = "!";
-    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 1), ANSWER_ERROR,
-         "no memory for the judge");
-    /* The run's last frame is the screen of now: it is shown once. */
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 1), ANSWER_ERROR,
+           "no memory for the judge");
+    /* The last frame of the run equals the current screen: it is shown once. */
     image_free(&frames[2]);
     assert_int_equal(image_copy(&frames[2], &model.last, NULL), 0);
     model.answers = "+";
-    SAYS(ASK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 2), ANSWER_YES, "yes");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_JUDGE, .text = "?", .passes = 1, .frames = 2), ANSWER_YES, "yes");
     assert_int_equal(model.asked.n, 2);
     assert_int_equal(model.first.w, 5);
     model.answers = "+-?";
-    SAYS(ASK(&t, .kind = CHECK_TEXT, .text = "Log out"), ANSWER_YES, "yes");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_TEXT, .text = "Log out"), ANSWER_YES, "yes");
     assert_non_null(strstr(model.text, "\"Log out\""));
-    SAYS(ASK(&t, .kind = CHECK_TEXT, .text = "Log out", .absent = true), ANSWER_YES, "says no");
-    SAYS(ASK(&t, .kind = CHECK_TEXT, .text = "Log out", .absent = true), ANSWER_UNKNOWN, "not known");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_TEXT, .text = "Log out", .absent = true), ANSWER_YES, "answers no");
+    EXPECT(RUN_CHECK(&t, .kind = CHECK_TEXT, .text = "Log out", .absent = true), ANSWER_UNKNOWN,
+           "answers unknown");
     for (int i = 0; i < 3; i++)
         image_free(&frames[i]);
     image_free(&model.first);
     image_free(&model.last);
-    checking_close(&t);
+    check_fixture_close(&t);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a region is compared pixel by pixel, shown when it differs, and written anew when asked",
-          t_region),
-    CLAIM("a model is asked as often as wanted, about the last frames and the screen of now", t_model),
+    CLAIM("a region is compared pixel by pixel, shown if it differs, and updated on request", t_region),
+    CLAIM("a model is asked `passes` times about the last frames and the current screen", t_model),
 };
 
 int main(int argc, char **argv)
 {
-    return checking_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    return check_fixture_main(argc, argv, tests, sizeof tests / sizeof *tests);
 }

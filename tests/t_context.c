@@ -55,7 +55,7 @@ static void story_add(struct story *s)
 }
 
 /* Says all of it to a fresh partner, with the screenshots from `first` on. */
-static void say(struct mind *m, const struct story *s, int turns, int first)
+static void say(struct llm *m, const struct story *s, int turns, int first)
 {
     assert_int_equal(m->ops->begin(m, system_text, NULL), 0);
     for (int i = 0; i < turns; i++) {
@@ -89,25 +89,25 @@ static int first_in_view(enum window_policy window, int max_images, int k)
 
 static int64_t length_of(const struct story *s, int turns, int first)
 {
-    struct mind *m = mind_script("", 0);
+    struct llm *m = llm_script("", 0);
     say(m, s, turns, first);
     int64_t n = m->ops->length(m);
-    mind_free(m);
+    llm_free(m);
     return n;
 }
 
 /* ---- the window --------------------------------------------------------------------------------------------- */
 
 /* One turn: what is in view, and what it cost. */
-static void check_turn(struct mind *m, const struct story *s, enum window_policy window, int max_images,
+static void check_turn(struct llm *m, const struct story *s, enum window_policy window, int max_images,
                        const struct context_cost *cost)
 {
     int k = s->n - 1, first = first_in_view(window, max_images, k),
         before = k ? first_in_view(window, max_images, k - 1) : 0;
-    struct mind *fresh = mind_script("", 0);
+    struct llm *fresh = llm_script("", 0);
     say(fresh, s, s->n, first);
-    const char *view = mind_script_transcript(m);
-    assert_string_equal(view, mind_script_transcript(fresh));
+    const char *view = llm_script_transcript(m);
+    assert_string_equal(view, llm_script_transcript(fresh));
     assert_int_equal(count(view, "[image "), k - first + 1);
     assert_int_equal(count(view, dialect->image_placeholder), first);
     assert_int_equal(cost->images, k - first + 1);
@@ -123,13 +123,13 @@ static void check_turn(struct mind *m, const struct story *s, enum window_policy
         kept = length_of(s, k, first);
     assert_int_equal(cost->reused, kept);
     assert_int_equal(cost->prefilled, cost->total - kept);
-    mind_free(fresh);
+    llm_free(fresh);
 }
 
 static void run_window(enum window_policy window, int max_images)
 {
     static const char replies[] = "a\nbb\nccc\ndddd\neeeee\nffffff\nggggggg\nhhhhhhhh\niiiiiiiii\nj\nk\n";
-    struct mind *m = mind_script(replies, sizeof replies - 1);
+    struct llm *m = llm_script(replies, sizeof replies - 1);
     struct context *c = context_new(m, dialect, window, max_images, system_text, NULL);
     struct story s = {0};
     int64_t read = 0, images = 0, cuts = 0;
@@ -138,7 +138,7 @@ static void run_window(enum window_policy window, int max_images)
         struct context_cost cost;
         struct generated g;
         volatile int cancel = 0;
-        struct mind_request r = {.cancel = &cancel};
+        struct llm_request r = {.cancel = &cancel};
         story_add(&s);
         assert_int_equal(context_observe(c, s.leads[k], &s.images[k], &cost, NULL), 0);
         check_turn(m, &s, window, max_images, &cost);
@@ -155,7 +155,7 @@ static void run_window(enum window_policy window, int max_images)
                (double)images / TURNS, (long long)read);
     assert_int_equal(m->ops->stats(m).prefilled, read); /* the record counts what the partner counts */
     context_free(c);
-    mind_free(m);
+    llm_free(m);
     story_free(&s);
 }
 
@@ -179,13 +179,13 @@ static void t_attempts(void **state)
 {
     (void)state;
     static const char replies[] = "no step\nstill none\nthoughts</think>a step\nnext\n";
-    struct mind *m = mind_script(replies, sizeof replies - 1);
+    struct llm *m = llm_script(replies, sizeof replies - 1);
     struct context *c = context_new(m, dialect, WINDOW_SAWTOOTH, 2, system_text, NULL);
     struct story s = {0};
     struct context_cost cost;
     struct generated g;
     volatile int cancel = 0;
-    struct mind_request r = {.cancel = &cancel};
+    struct llm_request r = {.cancel = &cancel};
     story_add(&s);
     assert_int_equal(context_observe(c, s.leads[0], &s.images[0], &cost, NULL), 0);
     for (int i = 0; i < 3; i++) {
@@ -198,41 +198,42 @@ static void t_attempts(void **state)
 
     story_add(&s);
     assert_int_equal(context_observe(c, s.leads[1], &s.images[1], &cost, NULL), 0);
-    struct mind *fresh = mind_script("", 0);
+    struct llm *fresh = llm_script("", 0);
     say(fresh, &s, 2, 0);
-    assert_string_equal(mind_script_transcript(m), mind_script_transcript(fresh));
-    assert_null(strstr(mind_script_transcript(m), "no"));
+    assert_string_equal(llm_script_transcript(m), llm_script_transcript(fresh));
+    assert_null(strstr(llm_script_transcript(m), "no"));
     /* The reply in other words than it was said was read by the model, and is counted with this turn. */
     assert_int_equal(cost.reused, length_of(&s, 1, 0) - carried);
     assert_int_equal(cost.prefilled, cost.total - cost.reused);
-    mind_free(fresh);
+    llm_free(fresh);
     context_free(c);
-    mind_free(m);
+    llm_free(m);
     story_free(&s);
 }
 
 /* ---- with a model ------------------------------------------------------------------------------------------------ */
 
-static void speak(struct mind *m, struct context *c, struct generated *g)
+static void speak(struct llm *m, struct context *c, struct generated *g)
 {
     volatile int cancel = 0;
-    struct mind_request r = {.goal = GOAL_TEXT,
-                             .sampling = {.temperature = 0, .top_p = 1, .max_tokens = SPOKEN},
-                             .cancel = &cancel};
+    struct llm_request r = {.goal = GOAL_TEXT,
+                            .sampling = {.temperature = 0, .top_p = 1, .max_tokens = SPOKEN},
+                            .cancel = &cancel};
     struct err e = ERR_INIT;
     if (c ? context_think(c, &r, g, &e) : m->ops->speak(m, &r, g, &e))
         fail_msg("%s", e.text);
 }
 
 /* A partner that was told only what is in view has the same tokens and gives the same reply. */
-static double compare(struct engine *engine, struct mind *m, const struct story *s, int first,
+static double compare(struct engine *engine, struct llm *m, const struct story *s, int first,
                       const struct generated *g)
 {
-    struct mind *fresh = mind_model(engine, dialect, 1);
+    struct llm *fresh = llm_local(engine, dialect, 1);
     struct generated again;
     say(fresh, s, s->n, first);
     int64_t n = fresh->ops->length(fresh);
-    assert_memory_equal(m->ops->tokens(m), fresh->ops->tokens(fresh), (size_t)n * sizeof(int32_t));
+    assert_memory_equal(session_tokens(llm_session(m)), session_tokens(llm_session(fresh)),
+                        (size_t)n * sizeof(int32_t));
     speak(fresh, NULL, &again);
     assert_int_equal(m->ops->length(m), fresh->ops->length(fresh));
     assert_int_equal(g->n, again.n);
@@ -242,14 +243,14 @@ static double compare(struct engine *engine, struct mind *m, const struct story 
         worst = check_worse(worst, fabs((double)g->choices[i].logprob - (double)again.choices[i].logprob));
     }
     generated_free(&again);
-    mind_free(fresh);
+    llm_free(fresh);
     return worst;
 }
 
 static void run_model(struct engine *engine, enum window_policy window, bool as_said)
 {
     enum { IN_VIEW = 3 };
-    struct mind *m = mind_model(engine, dialect, 1);
+    struct llm *m = llm_local(engine, dialect, 1);
     struct context *c = context_new(m, dialect, window, IN_VIEW, system_text, NULL);
     struct story s = {0};
     double worst = 0;
@@ -275,7 +276,7 @@ static void run_model(struct engine *engine, enum window_policy window, bool as_
     assert_true(compared >= (as_said ? 3 : TURNS));
     assert_true(worst < 1e-4);
     context_free(c);
-    mind_free(m);
+    llm_free(m);
     story_free(&s);
 }
 

@@ -1,10 +1,11 @@
 /* t_conversation.c - conversations in files: what the published template makes of them (values by Jinja2 in
  * tests/golden/chat), and what is refused. */
+#include "chat_render.h"
 #include "check.h"
 
 #include "base/file.h"
-#include "model/conversation.h"
 #include "program.h"
+#include "text/conversation.h"
 
 #include <unistd.h>
 
@@ -88,10 +89,10 @@ static void t_refused(void **state)
     static const struct {
         const char *text, *why;
     } cases[] = {
-        {"", "no JSON"},
+        {"", "not JSON"},
         {"{\"messages\": []}", "a list of 1 to"},
         {"{\"tools\": []}", "a list of 1 to"},
-        {"[{\"role\": \"user\", \"role\": \"user\"}]", "no JSON"},
+        {"[{\"role\": \"user\", \"role\": \"user\"}]", "not JSON"},
         {"[{\"role\": \"robot\"}]", "message 1: 'role' must be"},
         {"[{\"role\": \"user\", \"content\": 3}]", "message 1: 'content'"},
         {"[{\"role\": \"user\", \"content\": [{\"type\": \"audio\"}]}]",

@@ -6,7 +6,7 @@
 
 #include "base/pool.h"
 #include "bench/bench.h"
-#include "model/model.h"
+#include "session/session.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -15,7 +15,7 @@
 static struct backend *gpu;
 
 /* What a section prints, as a JSON array. */
-static json_t *rows_of(const char *section, enum weight_numbers weights)
+static json_t *rows_of(const char *section, enum weight_storage weights)
 {
     struct err e = ERR_INIT;
     struct bench k = {.device = "cuda",
@@ -35,7 +35,7 @@ static json_t *rows_of(const char *section, enum weight_numbers weights)
         bench_peak(&k);
     else
         k.peak_f32 = k.peak_bf16 = k.memory = 1; /* measuring them takes the host a second */
-    if (bench_wants(&k, "kernels"))
+    if (bench_has_section(&k, "kernels"))
         bench_kernels(&k);
     bool model = strcmp(section, "peak") != 0 && strcmp(section, "kernels") != 0;
     int rc = model ? bench_model(&k, &e) : 0;
@@ -136,7 +136,7 @@ static void t_small_numbers(void **state)
 {
     (void)state;
     for (int weights = WEIGHTS_INT8; weights <= WEIGHTS_FP8; weights++) {
-        json_t *rows = rows_of("decode", (enum weight_numbers)weights);
+        json_t *rows = rows_of("decode", (enum weight_storage)weights);
         check_rows(rows, "decode");
         assert_true(json_array_size(rows) > 0);
         json_decref(rows);

@@ -5,10 +5,11 @@
  */
 #include "tiny_check.h"
 
-#include "cuda/cuda.h"
-#include "model/generate.h"
-#include "model/sample.h"
 #include "ops/choose.h"
+#include "session/generate.h"
+#include "session/sample.h"
+#include "session/session_impl.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 
@@ -240,7 +241,8 @@ static struct generated reply(struct engine *g, const struct sampling *p, bool w
     struct grammar *rules = with_grammar ? answer(g) : NULL;
     struct generated out;
     int32_t ids[] = {50, 60, 70, 51, 52};
-    if (session_append(s, ids, 5, &e) || generate(s, rules, p, NULL, NULL, NULL, &out, &e))
+    if (session_append(s, ids, 5, &e) ||
+        generate(s, &(struct generation){.grammar = rules, .sampling = *p}, &out, &e))
         fail_msg("%s", e.text);
     grammar_free(rules);
     session_free(s);
@@ -295,10 +297,17 @@ static void t_together(void **state)
         how[i] = (struct choosing){all, NULL, (float)i / 2, i % 2 ? 0.9f : 1, check_random(&rng)};
     }
     for (int step = 0; step < 3; step++) {
-        session_choose(s, N, how, out);
+        struct lm_state *states[N];
+        session_decode_batch(s, N);
+        for (int i = 0; i < N; i++) {
+            assert_int_equal(session_pin(s[i], 0, NULL), 0);
+            states[i] = &s[i]->state;
+        }
+        language_choose_each(&g->language, states, N, size, how, out);
         for (int i = 0; i < N; i++) {
             struct choice host = sample_token(session_logits(s[i]), size, &how[i]);
             assert_memory_equal(&host, &out[i], sizeof host);
+            session_unpin(s[i]);
             session_append(s[i], &(int32_t){40 + out[i].id % 200}, 1, NULL);
         }
     }

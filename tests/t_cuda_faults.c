@@ -4,8 +4,8 @@
 #include "tiny_check.h"
 
 #include "emu/emu.h"
-#include "model/session.h"
 #include "ops/ops.h"
+#include "session/session_impl.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -112,7 +112,7 @@ static void work(const void *arg)
     for (int i = 0; i < 12; i++) {
         if (i == 5 && session_append_image(s, &im, &e))
             die(e.kind, "%s", e.text);
-        if (session_append(s, &(int32_t){40 + i}, 1, &e) || session_compute(s, &e))
+        if (session_append(s, &(int32_t){40 + i}, 1, &e) || session_compute_logits(s, &e))
             die(e.kind, "%s", e.text);
     }
     image_free(&im);
@@ -160,7 +160,7 @@ static void read_some(struct engine *g)
     struct err e = ERR_INIT;
     struct session *s = session_new(g, 1);
     for (int i = 0; i < 4; i++)
-        if (session_append(s, &(int32_t){40 + i}, 1, &e) || session_compute(s, &e))
+        if (session_append(s, &(int32_t){40 + i}, 1, &e) || session_compute_logits(s, &e))
             fail_msg("%s", e.text);
     session_free(s);
 }

@@ -2,8 +2,8 @@
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 
@@ -43,13 +43,13 @@ static void t_rest(void **state)
                   want = lab_twin(gpu, y);
     tensor_convert(k.state, half);
     gpu->ops->ssm_scan(gpu, want, k.v, k.dt, k.state, 0, &k.s, &k.c);
-    gpu->ops->ssm_scan(gpu, y, k.v, k.dt, half, half_key(T, 0), &k.s, &k.c);
+    gpu->ops->ssm_scan(gpu, y, k.v, k.dt, half, stochastic_key(T, 0), &k.s, &k.c);
     assert_true(lab_worst(y, want) <= 1);
     double twice = 0;
     for (int r = 0; r < P; r++)
         for (int n = 0; n < N; n++) {
             double v = (double)lab_at(k.state, r, n), step = fmax(0x1p-24, ldexp(1, ilogb(v) - 10)),
-                   once = (double)f16_to_f32(half_of((float)v, half_key(T, 0), r, n, N)),
+                   once = (double)f16_to_f32(stochastic_round_f16((float)v, stochastic_key(T, 0), r, n, N)),
                    off = fabs((double)lab_at(half, r, n) - once);
             assert_true(off <= 2 * step + 1e-5);
             twice += off > 0.5 * step;
@@ -95,7 +95,7 @@ static void mix(enum dtype act, int B, int G, int H, int P, int N)
         for (int s = 0; s < B; s++) {
             m.convs[i][s] = tensor_rows(m.conv[i], (int64_t)3 * s, 3);
             m.ssms[i][s] = tensor_rows(m.ssm[i], (int64_t)s * inner, inner);
-            m.keys[s] = half_key(7 * s + 1, G);
+            m.keys[s] = stochastic_key(7 * s + 1, G);
         }
     }
     struct tensor z = tensor_cols(m.p, 0, inner), xbc = tensor_cols(m.p, inner, channels),

@@ -5,8 +5,8 @@
 #include "lab.h"
 #include "tiny_check.h"
 
-#include "cuda/cuda.h"
 #include "ops/kv8.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 
@@ -41,10 +41,10 @@ static void narrow(const struct lab *l, int rows, int heads, int d, bool each)
     for (int r = 0; r < rows; r++)
         row[r] = tensor_rows(to, rows - 1 - r, 1);
     if (each)
-        l->fast->ops->narrow_each(l->fast, row, src, heads);
+        l->fast->ops->kv_quantize_batch(l->fast, row, src, heads);
     else
-        l->fast->ops->narrow(l->fast, to, src, heads);
-    l->ref->ops->narrow(l->ref, tensor_cols(want, 0, cols), src, heads);
+        l->fast->ops->kv_quantize(l->fast, to, src, heads);
+    l->ref->ops->kv_quantize(l->ref, tensor_cols(want, 0, cols), src, heads);
     for (int r = 0; r < rows; r++)
         assert_memory_equal((uint8_t *)have.data + (each ? rows - 1 - r : r) * have.stride,
                             (uint8_t *)want.data + r * want.stride, (size_t)have.stride);
@@ -72,7 +72,7 @@ static double worse(double a, double b)
     return b <= a ? a : isnan(b) ? INFINITY : b;
 }
 
-static struct lab small_lab(enum dtype act)
+static struct lab quantized_lab(enum dtype act)
 {
     struct lab l = lab_open(act);
     l.small = true;
@@ -98,7 +98,7 @@ static void t_attend(void **state)
         {.queries = 30, .past = 50, .heads = 1, .group = 5, .d = 128, .score = 120},
         {.queries = 5, .past = 62, .heads = 1, .group = 5, .d = 128, .score = 1},
     };
-    struct lab l = small_lab(DT_BF16);
+    struct lab l = quantized_lab(DT_BF16);
     double off = 0;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         off = worse(off, lab_attend_sizes(&l, sizes[i]));
@@ -109,7 +109,7 @@ static void t_each(void **state)
 {
     (void)state;
     static const int keys[] = {1, 400, 15, 16, 17, 128, 129, 255, 300, 2, 63, 65};
-    struct lab l = small_lab(DT_BF16);
+    struct lab l = quantized_lab(DT_BF16);
     struct lab_attention s = {.queries = 12, .heads = 2, .group = 5, .d = 128, .score = 1};
     double off = lab_each_sizes(&l, s, keys);
     s.queries = 3, s.heads = 1, s.group = 16;
@@ -128,7 +128,7 @@ static void t_odd(void **state)
     (void)state;
     static const int keys[] = {130, 1, 100, 129};
     for (int act = 0; act < 2; act++) {
-        struct lab l = small_lab(act ? DT_BF16 : DT_F32);
+        struct lab l = quantized_lab(act ? DT_BF16 : DT_F32);
         struct lab_attention s = {.queries = 4, .heads = 2, .group = 3, .d = 80, .score = 1};
         double off = lab_each_sizes(&l, s, keys);
         s.heads = 3, s.group = 1, s.d = 37, s.loose = true;

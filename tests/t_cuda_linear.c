@@ -8,8 +8,8 @@
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
 #include "ops/quant.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 
@@ -22,21 +22,22 @@ struct matrix {
     uint8_t *groups;
 };
 
-static struct matrix make(enum quant_form form, int64_t rows, int64_t cols)
+static struct matrix make(enum quant_format format, int64_t rows, int64_t cols)
 {
     struct matrix m = {.source = {.rows = rows, .cols = cols, .scale = 0.037f}};
     static int turn;
-    if ((form == QUANT_F8 && turn++ % 2) || form == QUANT_F4) {
-        int64_t bytes = form == QUANT_F8 ? cols : (cols + 1) / 2, groups = rows * quant_groups(form, cols);
+    if ((format == QUANT_F8 && turn++ % 2) || format == QUANT_F4) {
+        int64_t bytes = format == QUANT_F8 ? cols : (cols + 1) / 2,
+                groups = rows * quant_groups(format, cols);
         uint8_t *p = m.data = malloc((size_t)(rows * bytes));
         for (int64_t i = 0; i < rows * bytes; i++) /* no NaN */
             do
                 p[i] = (uint8_t)lab_between(0, 255);
-            while (form == QUANT_F8 && (p[i] & 127) == 127);
+            while (format == QUANT_F8 && (p[i] & 127) == 127);
         m.groups = malloc((size_t)groups + 1);
         for (int64_t i = 0; i < groups; i++)
             m.groups[i] = (uint8_t)lab_between(0x04, 0x50);
-        m.source.stored = (struct tensor){p, form == QUANT_F8 ? DT_F8E4M3 : DT_U8, rows, bytes, bytes};
+        m.source.stored = (struct tensor){p, format == QUANT_F8 ? DT_F8E4M3 : DT_U8, rows, bytes, bytes};
         m.source.groups = m.groups;
         return m;
     }
@@ -53,21 +54,22 @@ static void drop(struct matrix *m)
     free(m->groups);
 }
 
-static struct weight *pack(struct backend *b, enum quant_form form, const struct matrix *m, enum dtype kept)
+static struct weight *pack(struct backend *b, enum quant_format format, const struct matrix *m,
+                           enum dtype kept)
 {
     const struct quant_source *s = &m->source;
-    if (form == QUANT_NONE)
+    if (format == QUANT_NONE)
         return b->ops->pack(b, s->stored, kept);
-    void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, form, s->rows, s->cols) + 63) / 64 * 64);
-    b->ops->quant_pack(b, bytes, form, s);
-    return b->ops->quant_weight(b, bytes, true, form, s->rows, s->cols);
+    void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, format, s->rows, s->cols) + 63) / 64 * 64);
+    b->ops->quant_pack(b, bytes, format, s);
+    return b->ops->quant_weight(b, bytes, true, format, s->rows, s->cols);
 }
 
 /* ---- products -------------------------------------------------------------------------------------------------- */
 
 struct shape {
     int64_t T, N, K;
-    enum quant_form form;
+    enum quant_format format;
     enum dtype kept, out;
     int skip; /* columns before x and y in what they are views of, and behind them */
     enum epilogue epi;
@@ -96,8 +98,8 @@ static bool edges_are_nan(struct tensor whole, int skip)
 
 static double product(const struct lab *l, const struct shape *s)
 {
-    struct matrix m = make(s->form, s->N, s->K);
-    struct weight *wr = pack(l->ref, s->form, &m, s->kept), *wf = pack(l->fast, s->form, &m, s->kept);
+    struct matrix m = make(s->format, s->N, s->K);
+    struct weight *wr = pack(l->ref, s->format, &m, s->kept), *wf = pack(l->fast, s->format, &m, s->kept);
     struct tensor X, Y, none = {0}, x = inside(&X, l->mem, l->act, s->T, s->K, s->skip),
                         have = inside(&Y, l->mem, s->out, s->T, s->N, s->skip);
     struct tensor bias = lab_make(l->mem, DT_F32, 1, s->N, -1, 1), want = lab_twin(l->mem, have);
@@ -122,12 +124,12 @@ static void random_rest(struct shape *s, enum dtype act)
     s->kept = act;
 }
 
-static void compare(enum dtype act, enum quant_form form, const int64_t *rows, int n, bool whole)
+static void compare(enum dtype act, enum quant_format format, const int64_t *rows, int n, bool whole)
 {
     struct lab l = lab_open(act);
     double worst = 0;
     for (int i = 0; i < n; i++) {
-        struct shape s = {.T = rows[i], .form = form};
+        struct shape s = {.T = rows[i], .format = format};
         int unit = whole ? 8 : 1;
         s.N = unit * lab_between(1, 90 / unit);
         s.K = unit * lab_between(1, 330 / unit);
@@ -141,7 +143,7 @@ static void compare(enum dtype act, enum quant_form form, const int64_t *rows, i
         worst = fmax(worst, off);
     }
     check_note("%-4s x %-4s %s: %d cases, worst difference %.2f of the tolerance", dtype_name(act),
-               form ? quant_name(form) : "own", whole ? "whole" : "odd", n, worst);
+               format ? quant_name(format) : "own", whole ? "whole" : "odd", n, worst);
     assert_true(worst <= 1);
     lab_close(&l);
 }
@@ -170,7 +172,7 @@ static void t_many(void **state)
 static void t_small(void **state)
 {
     (void)state;
-    for (enum quant_form f = QUANT_I8; f < QUANT_FORMS; f++) {
+    for (enum quant_format f = QUANT_I8; f < QUANT_FORMATS; f++) {
         compare(DT_F32, f, few, 3, false);
         compare(DT_BF16, f, few, 7, false);
         compare(DT_BF16, f, few, 7, true);
@@ -180,7 +182,7 @@ static void t_small(void **state)
 static void t_small_many(void **state)
 {
     (void)state;
-    for (enum quant_form f = QUANT_I8; f < QUANT_FORMS; f++) {
+    for (enum quant_format f = QUANT_I8; f < QUANT_FORMATS; f++) {
         compare(DT_BF16, f, many, 4, false);
         for (int i = 0; i < 3; i++)
             compare(DT_BF16, f, many, 4, true);
@@ -192,10 +194,10 @@ static void t_long(void **state)
 {
     (void)state;
     struct lab l = lab_open(DT_BF16);
-    for (enum quant_form f = QUANT_NONE; f < QUANT_FORMS; f++)
+    for (enum quant_format f = QUANT_NONE; f < QUANT_FORMATS; f++)
         for (int T = 4; T <= 20; T += 8) { /* 1, 2 and 4 tiles of x */
             int64_t K = f == QUANT_NONE ? 1288 : f == QUANT_I4 || f == QUANT_F4 ? 3864 : 2576;
-            struct shape s = {.T = T, .N = 8, .K = K, .form = f, .out = DT_F32, .kept = DT_BF16};
+            struct shape s = {.T = T, .N = 8, .K = K, .format = f, .out = DT_F32, .kept = DT_BF16};
             double off = product(&l, &s);
             check_note("%-4s %dx%lld: %.2f of the tolerance", f ? quant_name(f) : "bf16", T, (long long)K,
                        off);
@@ -264,10 +266,10 @@ static void t_rounding(void **state)
 
 /* ---- bits ------------------------------------------------------------------------------------------------------- */
 
-static void same_bits(const struct lab *l, enum quant_form form, int64_t T, int64_t K)
+static void same_bits(const struct lab *l, enum quant_format format, int64_t T, int64_t K)
 {
-    struct matrix m = make(form, 40, K);
-    struct weight *w = pack(l->fast, form, &m, l->act);
+    struct matrix m = make(format, 40, K);
+    struct weight *w = pack(l->fast, format, &m, l->act);
     struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1), none = {0},
                   all = lab_make(l->mem, DT_F32, T, 40, 0, 0), one = lab_make(l->mem, DT_F32, T, 40, 0, 0);
     l->fast->ops->linear(l->fast, all, x, w, none, EPI_NONE, 0);
@@ -286,7 +288,7 @@ static void t_bits(void **state)
     (void)state;
     for (int act = 0; act < 2; act++) {
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
-        for (enum quant_form f = QUANT_NONE; f < QUANT_FORMS; f++) {
+        for (enum quant_format f = QUANT_NONE; f < QUANT_FORMATS; f++) {
             same_bits(&l, f, lab_between(2, 16), 8 * lab_between(20, 60));
             same_bits(&l, f, lab_between(2, 16), lab_between(20, 400));
             same_bits(&l, f, f ? 64 : 16, 8 * lab_between(20, 40)); /* as many as there may be */
@@ -356,14 +358,14 @@ static void t_route(void **state)
 
 /* What a backend computes for rows [first, first + n). */
 static struct tensor run_experts(const struct lab *l, struct backend *b, const struct mixture *m,
-                                 struct tensor x, enum quant_form form, int64_t first, int64_t n)
+                                 struct tensor x, enum quant_format format, int64_t first, int64_t n)
 {
     struct weight *up[MOST_EXPERTS], *down[MOST_EXPERTS];
     struct experts e = {m->s.experts, up, down};
     struct tensor y = l->mem->ops->alloc(l->mem, x.dtype, n, m->down[0].source.rows);
     for (int i = 0; i < e.count; i++) {
-        up[i] = pack(b, form, &m->up[i], x.dtype);
-        down[i] = pack(b, form, &m->down[i], x.dtype);
+        up[i] = pack(b, format, &m->up[i], x.dtype);
+        down[i] = pack(b, format, &m->down[i], x.dtype);
     }
     lab_poison(y);
     b->ops->experts(b, y, tensor_rows(x, first, n), tensor_rows(m->ids, first, n),
@@ -376,7 +378,7 @@ static struct tensor run_experts(const struct lab *l, struct backend *b, const s
 }
 
 /* Largest difference of a whole to the largest number, and whether pieces of it have the same bits. */
-static double experts(const struct lab *l, enum quant_form form, int64_t T, bool whole)
+static double experts(const struct lab *l, enum quant_format format, int64_t T, bool whole)
 {
     struct mixture m;
     int unit = whole ? 8 : 1;
@@ -385,14 +387,14 @@ static double experts(const struct lab *l, enum quant_form form, int64_t T, bool
     mixture_make(&m, l, T);
     l->ref->ops->route(l->ref, m.ids, m.weights, m.logits, m.bias, &m.s);
     for (int i = 0; i < m.s.experts; i++) {
-        m.up[i] = make(form, M, K);
-        m.down[i] = make(form, N, M);
+        m.up[i] = make(format, M, K);
+        m.down[i] = make(format, N, M);
     }
     struct tensor x = lab_make(l->mem, l->act, T, K, -1, 1);
-    struct tensor want = run_experts(l, l->ref, &m, x, form, 0, T),
-                  have = run_experts(l, l->fast, &m, x, form, 0, T);
+    struct tensor want = run_experts(l, l->ref, &m, x, format, 0, T),
+                  have = run_experts(l, l->fast, &m, x, format, 0, T);
     double off = lab_worst_within(have, want, l->act == DT_BF16 ? 0x1p-7 * lab_largest(want) : 0);
-    struct tensor last = run_experts(l, l->fast, &m, x, form, T - 1, 1);
+    struct tensor last = run_experts(l, l->fast, &m, x, format, T - 1, 1);
     size_t bytes = (size_t)N * dtype_size(l->act);
     assert_memory_equal(last.data, (char *)have.data + (size_t)(T - 1) * bytes, bytes);
     for (int i = 0; i < m.s.experts; i++) {
@@ -411,7 +413,7 @@ static void t_experts(void **state)
         struct lab l = lab_open(act ? DT_BF16 : DT_F32);
         double off = 0;
         for (int whole = 0; whole < 2; whole++) {
-            for (enum quant_form f = QUANT_NONE; f < QUANT_FORMS; f++)
+            for (enum quant_format f = QUANT_NONE; f < QUANT_FORMATS; f++)
                 off = fmax(off, experts(&l, f, lab_between(1, 6), whole));
             off = fmax(off, experts(&l, QUANT_NONE, 1, whole));
             off = fmax(off, experts(&l, act ? QUANT_F4 : QUANT_NONE, 100, whole));

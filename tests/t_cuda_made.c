@@ -1,10 +1,10 @@
-/* t_cuda_made.c - claims about numbers made on the device (cuda/made.cu): they are those of the reference. */
+/* t_cuda_made.c - claims about numbers made on the device (cuda/synthetic.cu): they are those of the reference. */
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
-#include "ops/made.h"
 #include "ops/quant.h"
+#include "ops/synthetic.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 
@@ -62,11 +62,11 @@ static void t_spread(void **state)
 }
 
 /* Root mean square of the difference of two products, relative to the first. */
-static double apart(enum quant_form form, enum dtype kept, int64_t T, int64_t N, int64_t K)
+static double apart(enum quant_format format, enum dtype kept, int64_t T, int64_t N, int64_t K)
 {
     struct made m = {(uint64_t)lab_between(1, 1 << 20), 0, sqrtf(3.0f / (float)K)};
-    struct weight *a = ref->ops->make_weight(ref, form, kept, N, K, &m),
-                  *b = gpu->ops->make_weight(gpu, form, kept, N, K, &m);
+    struct weight *a = ref->ops->make_synthetic_weight(ref, format, kept, N, K, &m),
+                  *b = gpu->ops->make_synthetic_weight(gpu, format, kept, N, K, &m);
     struct tensor x = lab_make(gpu, DT_BF16, T, K, -1.7, 1.7), want = gpu->ops->alloc(gpu, DT_F32, T, N),
                   have = gpu->ops->alloc(gpu, DT_F32, T, N), none = {0};
     lab_poison(have);
@@ -90,16 +90,17 @@ static double apart(enum quant_form form, enum dtype kept, int64_t T, int64_t N,
 static void t_weights(void **state)
 {
     (void)state;
-    static const double most[QUANT_FORMS] = {
+    static const double most[QUANT_FORMATS] = {
         [QUANT_NONE] = 1e-5, [QUANT_I8] = 0.02, [QUANT_I4] = 0.25, [QUANT_F8] = 1e-5, [QUANT_F4] = 1e-5};
-    for (int form = 0; form < QUANT_FORMS; form++)
+    for (int format = 0; format < QUANT_FORMATS; format++)
         for (int T = 1; T <= 70; T += 69) {
             int64_t N = lab_between(17, 90),
-                    K = form == QUANT_F4 ? 16 * lab_between(3, 20) : lab_between(40, 330);
-            double gap = apart((enum quant_form)form, DT_BF16, T, N, K);
-            check_note("%-4s %dx%lldx%lld: %.1e apart", form ? quant_name((enum quant_form)form) : "bf16", T,
-                       (long long)N, (long long)K, gap);
-            assert_true(gap < most[form]);
+                    K = format == QUANT_F4 ? 16 * lab_between(3, 20) : lab_between(40, 330);
+            double gap = apart((enum quant_format)format, DT_BF16, T, N, K);
+            check_note("%-4s %dx%lldx%lld: %.1e apart",
+                       format ? quant_name((enum quant_format)format) : "bf16", T, (long long)N, (long long)K,
+                       gap);
+            assert_true(gap < most[format]);
         }
 }
 

@@ -4,12 +4,12 @@
  * The emulated card counts what is asked of it; a real one does not, in such small pieces.
  */
 #include "check.h"
-#include "crowd.h"
+#include "pool_check.h"
 
+#include "capacity/plan.h"
 #include "emu/emu.h"
-#include "model/plan.h"
 #include "model/preprocess.h"
-#include "model/session.h"
+#include "session/session_impl.h"
 
 enum { N = 5, W = 90, H = 60 };
 
@@ -30,11 +30,11 @@ static int append_image(struct session *s, int w, int h, uint64_t seed, struct e
 static void compute(struct session *s)
 {
     struct err e = ERR_INIT;
-    if (session_compute(s, &e))
+    if (session_compute_logits(s, &e))
         fail_msg("%s", e.text);
 }
 
-static struct engine *open_on_card(const struct tiny *t, enum weight_numbers numbers)
+static struct engine *open_on_card(const struct tiny *t, enum weight_storage numbers)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = t->dir, .device = "cuda", .threads = 1, .weights = numbers};
@@ -46,11 +46,11 @@ static struct engine *open_on_card(const struct tiny *t, enum weight_numbers num
 
 /* ---- what was planned ---------------------------------------------------------------------------------------- */
 
-static struct plan plan_of(const struct tiny *t, struct model_config *c, enum weight_numbers numbers)
+static struct plan plan_of(const struct tiny *t, struct model_config *c, enum weight_storage numbers)
 {
     struct err e = ERR_INIT;
     struct plan p;
-    struct engine_options o = {.hold = HOLD_PACKED, .device = "cuda", .weights = numbers};
+    struct engine_options o = {.hold = WEIGHTS_IN_RAM, .device = "cuda", .weights = numbers};
     struct safetensors *f = safetensors_open(t->dir, &e);
     if (!f || config_load(c, t->dir, &e) || plan_make(&p, c, f, &o, &e))
         fail_msg("%s", e.text);
@@ -67,7 +67,7 @@ static void within(double part, const char *what, const char *name, double have,
 }
 
 /* A model, then sessions that read, look and write together. */
-static void as_planned(const struct tiny *t, enum weight_numbers numbers, const char *name)
+static void as_planned(const struct tiny *t, enum weight_storage numbers, const char *name)
 {
     struct err e = ERR_INIT;
     struct model_config c;
@@ -90,7 +90,7 @@ static void as_planned(const struct tiny *t, enum weight_numbers numbers, const 
     for (int step = 0; step < 4; step++) {
         for (int i = 0; i < N; i++)
             tiny_append(s[i], i + step, 1);
-        session_step_many(s, N);
+        session_decode_batch(s, N);
     }
     within(0.02, "in use", name, (double)(emu_card.used - before),
            (double)(plan_own(&p, N, longest) + (size_t)grid.tiles * p.tile));
@@ -203,9 +203,9 @@ static void t_less(void **state)
     assert_int_equal(append_image(s[0], 64, 64, 1, &e), 0);
     assert_int_equal(append_image(with[0], 64, 64, 1, &e), 0);
     int tiles = g->vision.cached;
-    session_step_many(with, 4);
+    session_decode_batch(with, 4);
     fill_card(true);
-    session_step_many(s, 4);
+    session_decode_batch(s, 4);
     assert_int_equal(g->language.logits.rows, 1); /* one after the other */
     assert_int_equal(roomy->language.logits.rows, 4);
     for (int i = 0; i < 4; i++)

@@ -6,7 +6,7 @@
  */
 #include "tiny_check.h"
 
-#include "model/model.h"
+#include "session/session.h"
 
 #include <math.h>
 #include <unistd.h>
@@ -159,7 +159,7 @@ static void t_together(void **state)
                 append(together[i], step + i, 1);
                 session_logits(alone[i]);
             }
-            session_step_many(together, n);
+            session_decode_batch(together, n);
             for (int i = 0; i < n; i++)
                 same_logits(together[i], alone[i]);
         }
@@ -177,7 +177,7 @@ static void t_numbers(void **state)
     for (int numbers = WEIGHTS_INT8; numbers <= WEIGHTS_FP8; numbers++) {
         struct err e = ERR_INIT;
         struct engine_options o = {
-            .dir = tiny.dir, .isa = "ref", .threads = 1, .weights = (enum weight_numbers)numbers};
+            .dir = tiny.dir, .isa = "ref", .threads = 1, .weights = (enum weight_storage)numbers};
         struct engine *cpu = engine_open(&o, &e);
         o.isa = NULL;
         o.device = "cuda";

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 

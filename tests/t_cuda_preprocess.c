@@ -1,8 +1,8 @@
 /* t_cuda_preprocess.c - claims about patches made on the device: those of the host to the bit, and the same cache. */
 #include "tiny_check.h"
 
-#include "cuda/cuda.h"
 #include "model/preprocess.h"
+#include "src/ops/cuda.h"
 
 #include <math.h>
 
@@ -60,9 +60,9 @@ static struct cut cut(struct backend *gpu, const struct model_config *c, const s
     float *host = malloc(floats * sizeof *host);
     k.patches = malloc(floats * sizeof *k.patches);
     k.each = floats / (size_t)k.grid.tiles;
-    preprocess_image(c, im, round8, NULL, host);
+    preprocess_image(c, im, &k.grid, round8, NULL, host);
     struct tensor t = gpu->ops->alloc(gpu, DT_F32, rows, size);
-    assert_int_equal(preprocess_on(gpu, c, im, round8, t, k.digest, NULL), 0);
+    assert_int_equal(preprocess_on(gpu, c, im, &k.grid, round8, t, k.digest, NULL), 0);
     gpu->ops->download(gpu, (struct tensor){k.patches, DT_F32, rows, size, size}, t);
     gpu->ops->free(gpu, &t);
     assert_memory_equal(k.patches, host, floats * sizeof *host);

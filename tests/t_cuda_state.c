@@ -1,14 +1,14 @@
 /* t_cuda_state.c - claims about sessions whose states are fp16, on the GPU, run on the host. */
-#include "crowd.h"
+#include "pool_check.h"
 #include "timeline.h"
 #include "tiny_check.h"
 
-#include "model/drift.h"
-#include "model/session.h"
+#include "session/drift.h"
+#include "session/session_impl.h"
 
 static void away(struct session *s)
 {
-    assert_int_equal(tenant_spill(&s->home), 0);
+    assert_int_equal(pool_entry_spill(&s->entry), 0);
 }
 
 /* The same keys as on the processor: in f32 states differ only where a sum does. */
@@ -24,9 +24,9 @@ static void t_processor(void **state)
         for (int i = 0; i < 30; i++) {
             int32_t id = 16 + i * 7 % 256;
             assert_int_equal(session_append(s, &id, 1, NULL), 0);
-            assert_int_equal(i == 20 || i > 25 ? session_compute(s, NULL) : 0, 0);
+            assert_int_equal(i == 20 || i > 25 ? session_compute_logits(s, NULL) : 0, 0);
         }
-        bits[k] = crowd_bits(s, &n[k]);
+        bits[k] = pool_check_bits(s, &n[k]);
         session_free(s);
     }
     assert_int_equal(n[0], n[1]);

@@ -6,14 +6,14 @@
 #include "check.h"
 #include "lab.h"
 
-#include "cuda/cuda.h"
+#include "src/ops/cuda.h"
 
 enum { MOST = 5, D = 96, KV = 64, STEPS = 7, MANY = 40 };
 
 static struct backend *b;
 
 /* What a step of the model does, in small: rows of many sessions through shared weights, states apart. */
-struct crew {
+struct workers {
     struct tensor table, norm, h, u, q, scratch, y;
     struct tensor many, product; /* for the library: more rows than the own kernels take */
     struct weight *wide, *narrow;
@@ -21,7 +21,7 @@ struct crew {
     int length[MOST];
 };
 
-static void crew_open(struct crew *c)
+static void workers_open(struct workers *c)
 {
     struct tensor w = lab_make(b, DT_F32, KV, D, -1, 1), n = lab_make(b, DT_F32, D, KV, -1, 1);
     c->table = lab_make(b, DT_BF16, 50, D, -1, 1);
@@ -39,7 +39,7 @@ static void crew_open(struct crew *c)
     lab_drop(b, 2, (struct tensor *const[]){&w, &n});
 }
 
-static void crew_close(struct crew *c)
+static void workers_close(struct workers *c)
 {
     b->ops->unpack_free(b, c->wide);
     b->ops->unpack_free(b, c->narrow);
@@ -49,7 +49,7 @@ static void crew_close(struct crew *c)
 }
 
 /* Sessions of different lengths, or with `longest` negative all of that; both crews have the same numbers. */
-static void sessions_open(struct crew *c, struct crew *twin, int n, int longest)
+static void sessions_open(struct workers *c, struct workers *twin, int n, int longest)
 {
     for (int i = 0; i < n; i++) {
         int rows = abs(longest) + STEPS;
@@ -63,13 +63,13 @@ static void sessions_open(struct crew *c, struct crew *twin, int n, int longest)
     }
 }
 
-static void sessions_close(struct crew *c, int n)
+static void sessions_close(struct workers *c, int n)
 {
     for (int i = 0; i < n; i++)
         lab_drop(b, 3, (struct tensor *const[]){&c->k[i], &c->v[i], &c->last[i]});
 }
 
-static void extend(struct crew *c, int n, struct tensor *const caches, struct tensor *out)
+static void extend(struct workers *c, int n, struct tensor *const caches, struct tensor *out)
 {
     struct tensor row[MOST];
     for (int i = 0; i < n; i++) {
@@ -81,7 +81,7 @@ static void extend(struct crew *c, int n, struct tensor *const caches, struct te
     b->ops->scatter(b, row, tensor_rows(c->scratch, 0, n));
 }
 
-static void work(struct crew *c, int n, const int32_t *ids, bool more)
+static void work(struct workers *c, int n, const int32_t *ids, bool more)
 {
     struct tensor none = {0}, k[MOST], v[MOST], h = tensor_rows(c->h, 0, n), u = tensor_rows(c->u, 0, n),
                   q = tensor_rows(c->q, 0, n), y = tensor_rows(c->y, 0, n);
@@ -110,7 +110,7 @@ static void same(struct tensor x, struct tensor y)
     assert_memory_equal(x.data, y.data, (size_t)(x.rows * x.cols) * dtype_size(x.dtype));
 }
 
-static void same_sessions(const struct crew *c, const struct crew *twin, int n)
+static void same_sessions(const struct workers *c, const struct workers *twin, int n)
 {
     for (int i = 0; i < n; i++) {
         same(c->k[i], twin->k[i]);
@@ -122,8 +122,8 @@ static void same_sessions(const struct crew *c, const struct crew *twin, int n)
 /* Many steps of both; `change` says from which on they do more under the same key, or if it is negative less. */
 static void steps(int n, int longest, int change, uint64_t key)
 {
-    static struct crew c, twin;
-    crew_open(&c);
+    static struct workers c, twin;
+    workers_open(&c);
     twin = c;
     twin.product = lab_twin(b, c.product);
     sessions_open(&c, &twin, n, longest);
@@ -142,7 +142,7 @@ static void steps(int n, int longest, int change, uint64_t key)
     }
     sessions_close(&c, n);
     sessions_close(&twin, n);
-    crew_close(&c);
+    workers_close(&c);
     b->ops->free(b, &twin.product);
 }
 

@@ -111,7 +111,7 @@ static void t_windows(void **state)
     if (desk_wait_window(d, "^A f.rm$", DESKS_PATIENCE, NULL, &e) ||
         desk_wait_window(d, NULL, DESKS_PATIENCE, NULL, &e))
         fail_msg("%s", e.text);
-    assert_int_equal(desk_state(d, what, sizeof what), DESK_WELL);
+    assert_int_equal(desk_state(d, what, sizeof what), DESK_OK);
     assert_int_equal(desk_wait_window(d, "^B", 0.2, NULL, &e), -1);
     assert_non_null(strstr(e.text, "'^B'"));
     assert_non_null(strstr(e.text, "there is 'A form'"));
@@ -180,7 +180,7 @@ static void t_nothing_left(void **state)
 static void kill_part(struct desk *d, const char *name)
 {
     pid_t pids[8] = {d->pids[0]};
-    int n = strcmp(name, "keeper") != 0 ? desks_marked(d->dir, name, pids, 8) : 1;
+    int n = strcmp(name, "supervisor") != 0 ? desks_marked(d->dir, name, pids, 8) : 1;
     assert_true(n > 0 && n <= 8);
     for (int i = 0; i < n; i++)
         kill(pids[i], SIGKILL);
@@ -199,7 +199,7 @@ static void t_parts(void **state)
     } parts[] = {{"sleep", "sleep 5555", DESK_NO_PROGRAM},
                  {"openbox", "window manager", DESK_NO_WM},
                  {"Xvfb", "X server", DESK_NO_SERVER},
-                 {"keeper", "keeps", DESK_NO_KEEPER}};
+                 {"supervisor", "supervisor of", DESK_NO_SUPERVISOR}};
     struct desk *d = desks_open(&(struct desk_options){.display = DESKS_SCREEN, .seconds = DESKS_PATIENCE});
     struct desk *other = desks_open_bare();
     struct desk_trace t = desk_trace_of(d);
@@ -211,12 +211,12 @@ static void t_parts(void **state)
         kill_part(d, parts[i].name);
         enum desk_state now;
         while ((now = desk_state(d, what, sizeof what)) != parts[i].state) {
-            assert_true(now == (i ? parts[i - 1].state : DESK_WELL));
+            assert_true(now == (i ? parts[i - 1].state : DESK_OK));
             clock_sleep_ms(5);
         }
         if (!strstr(what, parts[i].says))
             fail_msg("'%s' does not say '%s'", what, parts[i].says);
-        assert_int_equal(desk_state(other, what, sizeof what), DESK_WELL);
+        assert_int_equal(desk_state(other, what, sizeof what), DESK_OK);
     }
     assert_int_equal(desk_run(d, "true", NULL, 5, NULL, NULL, NULL, &e), -1);
     assert_int_equal(e.kind, ERR_ENV);

@@ -106,8 +106,8 @@ static struct victim *start_victim(void)
 
 /* ---- who is killed --------------------------------------------------------------------------------- */
 
-static const char *const targets[] = {"owner", "zygote", "keeper", "Xvfb", "openbox", "sleep"};
-enum { OWNER, ZYGOTE, KEEPER, SERVER, WM, PROGRAM, TARGETS };
+static const char *const targets[] = {"owner", "zygote", "supervisor", "Xvfb", "openbox", "sleep"};
+enum { OWNER, ZYGOTE, SUPERVISOR, SERVER, WM, PROGRAM, TARGETS };
 
 /* Children of a process with this name. */
 static int children_named(pid_t parent, const char *name, pid_t *out, int max)
@@ -135,8 +135,8 @@ static int find(const struct victim *v, int target, pid_t *out, int max)
         return 1;
     case ZYGOTE:
         return children_named(v->pid, "holorun-desks", out, max);
-    case KEEPER:
-        return children_named(v->pid, "holorun-keeper", out, max);
+    case SUPERVISOR:
+        return children_named(v->pid, "holorun-desk-sv", out, max);
     default: {
         int n = desks_marked(v->tmp, targets[target], out, max);
         return n < max ? n : max;
@@ -199,12 +199,14 @@ static void assert_nothing_left(const struct victim *v, bool later, const char *
 /* One desk may be hurt, unless it is no part of any desk that was killed. */
 static void assert_others_well(const struct victim *v, int target)
 {
-    static const enum desk_state seen[TARGETS] = {
-        [KEEPER] = DESK_NO_KEEPER, [SERVER] = DESK_NO_SERVER, [WM] = DESK_NO_WM, [PROGRAM] = DESK_NO_PROGRAM};
+    static const enum desk_state seen[TARGETS] = {[SUPERVISOR] = DESK_NO_SUPERVISOR,
+                                                  [SERVER] = DESK_NO_SERVER,
+                                                  [WM] = DESK_NO_WM,
+                                                  [PROGRAM] = DESK_NO_PROGRAM};
     int hurt = 0;
     for (int i = 0; i < DESKS; i++) {
         const struct life *l = &v->lives[i];
-        if (l->stage == OPEN && l->state == DESK_WELL)
+        if (l->stage == OPEN && l->state == DESK_OK)
             continue;
         if (target == ZYGOTE && l->stage == REFUSED && strstr(l->what, "killed"))
             continue;
@@ -330,7 +332,7 @@ static void t_neighbours(void **state)
     assert_int_equal(waitpid(v->pid, &status, 0), v->pid);
     assert_int_equal(status, 0);
     for (int i = 0; i < DESKS; i++)
-        assert_int_equal(v->lives[i].state, DESK_WELL);
+        assert_int_equal(v->lives[i].state, DESK_OK);
     assert_nothing_left(v, false, "nobody");
     rmdir(v->tmp);
     munmap(v, sizeof *v);
@@ -365,7 +367,7 @@ static void t_hopping(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("owner, zygote, keeper, server, window manager or program killed at 20 random moments: nothing is "
+    CLAIM("owner, zygote, supervisor, server, window manager or program killed at 20 random moments: nothing is "
           "left, "
           "other desks are well",
           t_any_moment),

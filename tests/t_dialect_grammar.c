@@ -5,7 +5,7 @@
 #include "actions/action.h"
 #include "actions/dialect.h"
 
-#include "agent/opinion.h"
+#include "agent/llm_judge.h"
 #include "base/clock.h"
 
 enum { W = 1280, H = 720, SAMPLES = 1000, LONGEST = 20000 };
@@ -178,8 +178,10 @@ static void t_samples(void **state)
         const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
         unsigned kinds = 0;
         int64_t begin = clock_ns();
+        d->screen_w = w;
+        d->screen_h = h;
         for (int goal = GOAL_STEP; goal <= GOAL_ANSWER; goal++) {
-            struct grammar *g = dialect_grammar_for(d, (enum dialect_goal)goal, w, h, t, &e);
+            struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, t, &e);
             if (!g)
                 fail_msg("%s", e.text);
             for (int i = 0; i < (goal == GOAL_STEP ? SAMPLES : SAMPLES / 10); i++) {
@@ -209,7 +211,9 @@ static void t_ground(void **state)
         struct err e = ERR_INIT;
         struct dialect *d = load(*name);
         const struct tokenizer *t = d->syntax == SYNTAX_POCKET ? spelled : usual;
-        struct grammar *g = dialect_grammar_for(d, GOAL_GROUND, W, H, t, &e);
+        d->screen_w = W;
+        d->screen_h = H;
+        struct grammar *g = dialect_grammar(d, GOAL_GROUND, t, &e);
         assert_int_equal(g != NULL, *d->ground != 0);
         for (int i = 0; g && i < 200; i++) {
             double x, y;
@@ -232,7 +236,7 @@ static void t_verdict(void **state)
     uint64_t seed = check_seed();
     struct tokenizer *usual = tiny_vocab_usual();
     struct buf text;
-    int seen[OPINION_UNKNOWN + 1] = {0};
+    int seen[LLM_JUDGE_UNKNOWN + 1] = {0};
     buf_init(&text, LONGEST + 100);
     for (const char *const *name = dialect_names(); *name; name++) {
         struct err e = ERR_INIT;
@@ -241,7 +245,7 @@ static void t_verdict(void **state)
         for (int i = 0; g && i < 100; i++) {
             sample(g, usual, &seed, i & 1, &text);
             char *reason;
-            enum opinion is = opinion_read(text.data, text.len, &reason);
+            enum llm_verdict is = llm_judge_read(text.data, text.len, &reason);
             const char *said = strstr(text.data, "\"verdict\": \"");
             assert_true(said && *reason && strncmp(text.data, "{\"reason\": \"", 12) == 0);
             while (strstr(said + 1, "\"verdict\": \""))
@@ -253,7 +257,7 @@ static void t_verdict(void **state)
         grammar_free(g);
         dialect_free(d);
     }
-    assert_true(seen[OPINION_YES] && seen[OPINION_NO] && seen[OPINION_UNKNOWN]);
+    assert_true(seen[LLM_JUDGE_YES] && seen[LLM_JUDGE_NO] && seen[LLM_JUDGE_UNKNOWN]);
     buf_free(&text);
     tokenizer_free(usual);
 }

@@ -5,7 +5,7 @@
  * front of libc's.
  */
 #include "check.h"
-#include "quality.h"
+#include "qa_program.h"
 
 #include "base/file.h"
 #include "trace/read.h"
@@ -206,7 +206,7 @@ static int lines_that_begin(const char *text, const char *with)
 }
 
 /* Of `kib` on the disk: what was asked for on stdout is whole, one line tells what is missing, and so does the exit code. */
-static void suite_within(struct quality *q, const char *out, int kib)
+static void suite_within(struct qa_program *q, const char *out, int kib)
 {
     char *size = xasprintf("size=%dk", kib);
     if (mount("none", out, "tmpfs", 0, size)) {
@@ -215,7 +215,7 @@ static void suite_within(struct quality *q, const char *out, int kib)
         skip();
     }
     free(size);
-    quality_run(q, WORDS("--jobs", "2", "--quiet", "--json"));
+    qa_program_run(q, WORDS("--jobs", "2", "--quiet", "--json"));
     char *path = xasprintf("%s/report.html", out);
     bool page = strstr(q->o.err, "\nreport "), there = file_exists(path);
     free(path);
@@ -232,26 +232,26 @@ static void suite_within(struct quality *q, const char *out, int kib)
     assert_int_equal(q->o.code, kib < 1000 ? ERR_ENV : ERR_NONE);
     if (lines_that_begin(q->o.err, "holorun: ") > 1)
         fail_msg("told more than once: '%s'", q->o.err);
-    assert_int_equal(quality_leftovers(q), 0);
+    assert_int_equal(qa_program_remains(q), 0);
 }
 
 static void t_suite(void **state)
 {
     (void)state;
-    struct quality q;
+    struct qa_program q;
     uint64_t random = check_seed() * 2654435761u + 1;
-    quality_open(&q);
-    quality_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..2 }\n    task: Click.\n"
-                      "    checks: [{kind: shell, run: 'grep -q button_press \"$HOME/events.jsonl\"'}]\n");
-    quality_reply(&q, "t1", CLICK(400, 400) ANSWER("Done."));
-    quality_reply(&q, "t2", CLICK(400, 400) ANSWER("Done."));
+    qa_program_open(&q);
+    qa_program_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..2 }\n    task: Click.\n"
+                         "    checks: [{kind: shell, run: 'grep -q button_press \"$HOME/events.jsonl\"'}]\n");
+    qa_program_reply(&q, "t1", CLICK(400, 400) ANSWER("Done."));
+    qa_program_reply(&q, "t2", CLICK(400, 400) ANSWER("Done."));
     char *out = xvfb_place(&q.x, "out.d");
     assert_int_equal(mkdir(out, 0700), 0);
     suite_within(&q, out, 4);
     suite_within(&q, out, 8 + 4 * (int)(check_random(&random) * 16));
     suite_within(&q, out, 4000);
     free(out);
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
 static const struct CMUnitTest tests[] = {

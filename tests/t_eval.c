@@ -67,7 +67,7 @@ static struct eval_answer judged(const char *dialect, const struct target *t, co
     struct dialect *d = dialect_load(dialect, &e);
     if (!d)
         fail_msg("%s", e.text);
-    eval_judge(t, d, reply, w, h, &a);
+    eval_score(t, d, reply, w, h, &a);
     dialect_free(d);
     return a;
 }
@@ -132,7 +132,7 @@ static void t_refused(void **state)
         {HEAD "\"box\": null, \"tags\": [\"web\"]}", "'tags'"},
         {HEAD "\"box\": null, \"tags\": {\"platform\": {\"a\": 1}}}", "'platform'"},
         {HEAD "\"box\": null, \"id\": 1.5}", "'id'"},
-        {HEAD "\"box\": null, \"id\": \"1\"}", "line 1 too"},
+        {HEAD "\"box\": null, \"id\": \"1\"}", "line 1, too"},
         {HEAD "\"box\": null, \"a\": [[[[[[[[1]]]]]]]]}", "nested"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -1,9 +1,9 @@
-/* t_flaky.c - claims about where two runs of one test part, and whose doing it was. */
+/* t_flaky.c - claims about where two runs of a test diverge, and why. */
 #include "check.h"
 #include "xvfb.h"
 
 #include "base/file.h"
-#include "qa/flaky.h"
+#include "qa/run/flaky.h"
 #include "trace/trace.h"
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ static int teardown(void **state)
     return 0;
 }
 
-struct what { /* is other than usual in the second of three steps */
+struct what { /* differs in the second of three steps */
     const char *thought, *action, *failure;
     int shade; /* of a corner of its screen */
     int steps;
@@ -79,9 +79,9 @@ static char *make_run(const struct what *w)
 static void parts(const struct what *failed, const struct what *passed, enum flaky why, const char *where)
 {
     char *a = make_run(failed), *b = make_run(passed), *said;
-    enum flaky f = flaky_why(a, b, &said);
+    enum flaky f = flaky_cause(a, b, &said);
     if (f != why || !said || !strstr(said, where))
-        fail_msg("%s: %s", flaky_meaning(f), said ? said : "nowhere");
+        fail_msg("%s: %s", flaky_description(f), said ? said : "nowhere");
     free(said);
     free(a);
     free(b);
@@ -93,22 +93,22 @@ static void t_parts(void **state)
     struct what w = usual;
     w.action = "{\"kind\": \"click\", \"x\": 3, \"y\": 5}";
     parts(&w, &usual, FLAKY_MODEL,
-          "step 2: same screen, other action: {\"kind\": \"click\", \"x\": 3, \"y\": 5} when");
-    parts(&usual, &w, FLAKY_MODEL, "\"y\": 4} when it failed");
-    w.shade = 90; /* and another screen: that came first */
+          "step 2: same screen, different action: failed with {\"kind\": \"click\", \"x\": 3, \"y\": 5}");
+    parts(&usual, &w, FLAKY_MODEL, "failed with {\"kind\": \"click\", \"x\": 3, \"y\": 4}");
+    w.shade = 90; /* and a different screen, which counts first */
     parts(&w, &usual, FLAKY_APPLICATION, "step 2: 25.0 % of the screen differs");
-    w.shade = 2; /* a few shades are no other screen */
-    parts(&w, &usual, FLAKY_MODEL, "step 2: same screen but for a few pixels, other action");
+    w.shade = 2; /* a few shades are not a different screen */
+    parts(&w, &usual, FLAKY_MODEL, "step 2: same screen except for a few pixels, different action");
     w = usual;
     w.shade = 90;
     parts(&usual, &w, FLAKY_APPLICATION, "step 2: 25.0 % of the screen differs");
     w = usual;
     w.failure = "no such window";
-    parts(&w, &usual, FLAKY_APPLICATION, "could be done only when it passed");
-    parts(&usual, &w, FLAKY_APPLICATION, "could be done only when it failed");
+    parts(&w, &usual, FLAKY_APPLICATION, "succeeded only when the test passed");
+    parts(&usual, &w, FLAKY_APPLICATION, "succeeded only when the test failed");
     w = usual;
     w.thought = "another";
-    parts(&w, &usual, FLAKY_APPLICATION, "after step 3: the same screens and actions");
+    parts(&w, &usual, FLAKY_APPLICATION, "after step 3: same screens and actions");
     w.steps = 2;
     parts(&w, &usual, FLAKY_UNKNOWN, "step 3: only the run that passed has it");
 }
@@ -116,7 +116,7 @@ static void t_parts(void **state)
 static void unknown(const char *a, const char *b)
 {
     char *where = (char *)1;
-    assert_int_equal(flaky_why(a, b, &where), FLAKY_UNKNOWN);
+    assert_int_equal(flaky_cause(a, b, &where), FLAKY_UNKNOWN);
     free(where);
 }
 
@@ -132,7 +132,7 @@ static void t_unreadable(void **state)
     assert_int_equal(file_write(path, "not a line\n{\"v\": 1}\n[]", 22, &e), 0);
     unknown(a, b);
     free(path);
-    path = xasprintf("%s/events.jsonl", b); /* a line that cannot be read may have been the difference */
+    path = xasprintf("%s/events.jsonl", b); /* an unreadable line may have been the difference */
     char *c = make_run(&usual), *events;
     size_t len;
     assert_int_equal(file_read(path, 1 << 20, &events, &len, &e), 0);
@@ -144,7 +144,7 @@ static void t_unreadable(void **state)
     free(events);
     free(path);
     free(c);
-    struct what w = usual; /* without its screenshot a difference is not known to be one */
+    struct what w = usual; /* a difference cannot be told without the screenshot */
     w.shade = 90;
     c = make_run(&w);
     path = xasprintf("%s/frames/000002.png", c);
@@ -153,7 +153,7 @@ static void t_unreadable(void **state)
         path = xasprintf("%s/frames/000001.png", c);
         assert_int_equal(unlink(path), 0);
     }
-    assert_int_equal(flaky_why(b, c, &where), FLAKY_UNKNOWN);
+    assert_int_equal(flaky_cause(b, c, &where), FLAKY_UNKNOWN);
     assert_non_null(strstr(where, "step 2: a screenshot is missing"));
     free(where);
     free(path);
@@ -165,7 +165,7 @@ static void t_unreadable(void **state)
 #define IN_FOLDER(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER("runs part at the first other screen or action, and that says whose doing it was", t_parts),
+    IN_FOLDER("runs diverge at the first different screen or action, which tells the cause", t_parts),
     IN_FOLDER("what cannot be read is nobody's doing", t_unreadable),
 };
 

@@ -139,7 +139,7 @@ static void assert_title(struct show *w, const char *pattern)
 {
     char title[512] = "";
     if (!xvfb_wait_window(&w->x, pattern)) {
-        screen_find_window(w->s, "^DIALOG", title, sizeof title, NULL);
+        xvfb_find_window(w->s, "^DIALOG", title, sizeof title, NULL);
         fail_msg("no window '%s'; there is '%s'", pattern, title);
     }
 }

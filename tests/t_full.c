@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "model/memory.h"
-#include "model/plan.h"
-#include "model/session.h"
+#include "capacity/memory.h"
+#include "capacity/plan.h"
+#include "session/session_impl.h"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -60,13 +60,13 @@ static void t_start(void **state)
     if (!g)
         fail_msg("%s", e.text);
     struct session *s = session_new(g, 1);
-    if (session_hold(s, 0, &e)) /* its state takes memory once it is used */
+    if (session_pin(s, 0, &e)) /* its state takes memory once it is used */
         fail_msg("%s", e.text);
-    session_release(s);
+    session_unpin(s);
     double ms = clock_ms_since(start);
     struct memory_use after = memory_use();
     check_note("ready after %.2f s", ms * 1e-3);
-    assert_true(engine_mapped(g));
+    assert_non_null(g->files);
     near("memory of its own", (double)(after.own - before.own), (double)(plan_own(&p, 1, 0) - p.base));
     near("all its memory", (double)after.resident,
          (double)(plan_own(&p, 1, 0) - p.base + before.own + before.file));
@@ -80,7 +80,7 @@ static void t_start(void **state)
 /* ---- weights that stay in the files ------------------------------------------------------------------------ */
 
 /* Logits after a text, an image and one more token. */
-static float *look(const struct tiny *t, const char *isa, bool f32, enum weight_hold hold, size_t memory)
+static float *look(const struct tiny *t, const char *isa, bool f32, enum weights_in hold, size_t memory)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {
@@ -88,7 +88,7 @@ static float *look(const struct tiny *t, const char *isa, bool f32, enum weight_
     struct engine *g = engine_open(&o, &e);
     if (!g)
         fail_msg("%s", e.text);
-    assert_true(engine_mapped(g) == (hold == HOLD_MAPPED));
+    assert_true((g->files != NULL) == (hold == WEIGHTS_IN_MMAP));
     struct session *s = session_new(g, 1);
     struct image im = tiny_image(130, 70, 3);
     const int32_t ids[] = {30, 60, 90, 41, 52};
@@ -115,9 +115,9 @@ static void t_mapped(void **state)
         tiny_init(&t, 5);
         tiny_write(&t);
         for (int i = 0; i < n; i++) {
-            float *packed = look(&t, isa[i], f32, HOLD_PACKED, 0),
-                  *mapped = look(&t, isa[i], f32, HOLD_MAPPED, machine),
-                  *streamed = look(&t, isa[i], f32, HOLD_MAPPED, 1);
+            float *packed = look(&t, isa[i], f32, WEIGHTS_IN_RAM, 0),
+                  *mapped = look(&t, isa[i], f32, WEIGHTS_IN_MMAP, machine),
+                  *streamed = look(&t, isa[i], f32, WEIGHTS_IN_MMAP, 1);
             assert_memory_equal(packed, mapped, 2 * 288 * sizeof(float));
             assert_memory_equal(packed, streamed, 2 * 288 * sizeof(float));
             free(packed);
@@ -200,7 +200,7 @@ static void t_spellings(void **state)
                 snprintf(t.tensors[i].name, sizeof old, "%s%s", heads[k], old + strlen(heads[0]));
         }
         tiny_write(&t);
-        float *logits = look(&t, NULL, false, HOLD_PACKED, 0);
+        float *logits = look(&t, NULL, false, WEIGHTS_IN_RAM, 0);
         if (first)
             assert_memory_equal(first, logits, 2 * 288 * sizeof(float));
         if (k)

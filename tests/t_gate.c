@@ -18,7 +18,7 @@
 
 enum { PATIENCE_MS = 40000 }; /* machines are loaded */
 
-static const struct exec_place same = {0, 0, 1, 1};
+static const struct view_transform same = {0, 0, 1, 1};
 
 /* ---- a gate on a stage ------------------------------------------------------------------------------------- */
 

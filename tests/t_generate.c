@@ -2,10 +2,10 @@
  * chat template around them. */
 #include "tiny_check.h"
 
-#include "model/chat.h"
-#include "model/generate.h"
-#include "model/sample.h"
-#include "model/session.h"
+#include "session/chat.h"
+#include "session/generate.h"
+#include "session/sample.h"
+#include "session/session_impl.h"
 
 #include <math.h>
 
@@ -77,7 +77,7 @@ static void t_greedy(void **state)
     tiny_append_text(b, "<s>Once upon a time");
     struct sampling greedy = {0, 1, 60};
     struct generated out;
-    assert_int_equal(generate(a, NULL, &greedy, NULL, NULL, NULL, &out, &e), 0);
+    assert_int_equal(generate(a, &(struct generation){.sampling = greedy}, &out, &e), 0);
     for (int i = 0; i < out.n; i++) {
         const float *logits = session_logits(b);
         int32_t best = 0;
@@ -95,7 +95,7 @@ static void t_greedy(void **state)
     generated_free(&out);
 
     struct session *empty = session_new(engine, 1);
-    assert_int_equal(generate(empty, NULL, &greedy, NULL, NULL, NULL, &out, &e), -1);
+    assert_int_equal(generate(empty, &(struct generation){.sampling = greedy}, &out, &e), -1);
     generated_free(&out);
     session_free(empty);
     session_free(a);
@@ -122,12 +122,12 @@ static void t_repeat(void **state)
     tiny_append_text(s, "dice");
     struct checkpoint *c = session_checkpoint(s);
     struct generated first, again, other;
-    assert_int_equal(generate(s, NULL, &warm, NULL, NULL, NULL, &first, NULL), 0);
+    assert_int_equal(generate(s, &(struct generation){.sampling = warm}, &first, NULL), 0);
     assert_int_equal(session_rewind(s, c, NULL), 0);
-    assert_int_equal(generate(s, NULL, &warm, NULL, NULL, NULL, &again, NULL), 0);
+    assert_int_equal(generate(s, &(struct generation){.sampling = warm}, &again, NULL), 0);
     assert_int_equal(session_rewind(s, c, NULL), 0);
-    session_random(s);
-    assert_int_equal(generate(s, NULL, &warm, NULL, NULL, NULL, &other, NULL), 0);
+    session_uniform(s);
+    assert_int_equal(generate(s, &(struct generation){.sampling = warm}, &other, NULL), 0);
     assert_true(same_choices(&first, &again));
     assert_true(!same_choices(&first, &other));
     generated_free(&first);
@@ -161,7 +161,10 @@ static void t_grammar(void **state)
     struct generated out;
     struct buf seen;
     buf_init(&seen, 1 << 16);
-    assert_int_equal(generate(s, g, &greedy, NULL, collect, &seen, &out, &e), 0);
+    assert_int_equal(
+        generate(s, &(struct generation){.grammar = g, .sampling = greedy, .on_text = collect, .arg = &seen},
+                 &out, &e),
+        0);
     check_note("'%s': %d tokens, %d forced", out.text.data, out.n, out.forced);
     assert_int_equal(out.finish, FINISH_STOP);
     assert_true(out.forced >= 20 && out.forced < out.n);
@@ -186,13 +189,15 @@ static void t_grammar(void **state)
     generated_free(&out);
 
     greedy.max_tokens = 5; /* inside the forced text */
-    assert_int_equal(generate(plain, g, &greedy, NULL, NULL, NULL, &out, &e), 0);
+    assert_int_equal(generate(plain, &(struct generation){.grammar = g, .sampling = greedy}, &out, &e), 0);
     assert_int_equal(out.n, 5);
     assert_int_equal(out.finish, FINISH_LENGTH);
     assert_string_equal(out.text.data, "{\"ans");
     generated_free(&out);
     volatile int cancel = 1;
-    assert_int_equal(generate(plain, g, &greedy, &cancel, NULL, NULL, &out, &e), 0);
+    assert_int_equal(
+        generate(plain, &(struct generation){.grammar = g, .sampling = greedy, .cancel = &cancel}, &out, &e),
+        0);
     assert_int_equal(out.finish, FINISH_CANCELLED);
     assert_int_equal(out.n, 0);
     generated_free(&out);
@@ -215,11 +220,11 @@ static void t_alternatives(void **state)
     struct session *s = session_new(engine, check_seed());
     tiny_append_text(s, "where");
     struct checkpoint *c = session_checkpoint(s);
-    assert_int_equal(generate_as(s, &how, &bare, NULL), 0);
+    assert_int_equal(generate(s, &how, &bare, NULL), 0);
     assert_null(bare.alternatives);
     assert_int_equal(session_rewind(s, c, NULL), 0);
     how.alternatives = 64; /* all that may stand there */
-    assert_int_equal(generate_as(s, &how, &out, NULL), 0);
+    assert_int_equal(generate(s, &how, &out, NULL), 0);
     assert_true(same_choices(&bare, &out)); /* looking changes nothing */
     for (int i = 0; i < out.n; i++) {
         const struct token_alternative *a = &out.alternatives[i * out.width];
@@ -255,7 +260,10 @@ static void t_grammar_ends(void **state)
     struct generated out;
     struct buf seen;
     buf_init(&seen, 1 << 16);
-    assert_int_equal(generate(s, g, &greedy, NULL, collect, &seen, &out, &e), 0);
+    assert_int_equal(
+        generate(s, &(struct generation){.grammar = g, .sampling = greedy, .on_text = collect, .arg = &seen},
+                 &out, &e),
+        0);
     assert_int_equal(out.finish, FINISH_GRAMMAR);
     assert_string_equal(seen.data, "caf\xc3\xa9");
     assert_int_equal(out.n, 5);
@@ -370,7 +378,7 @@ static void t_close(void **state)
         expect(s, cases[i].closed);
         session_free(s);
     }
-    assert_non_null(strstr(chat_check(engine), "no chat template"));
+    assert_non_null(strstr(chat_check(engine_dir(engine), engine_tokenizer(engine)), "no chat template"));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -52,11 +52,11 @@ static void t_plans(void **state)
     int n = sizeof plans / sizeof *plans;
     for (int i = 0; i < n; i++) {
         struct goals *g = goals_new(plans[i].task);
-        bool strange = goals_strange(g, plans[i].plan);
+        bool strange = goals_has_new(g, plans[i].plan);
         if (plans[i].next) {
             assert_false(strange);
-            goals_take(g, plans[i].plan);
-            strange = goals_strange(g, plans[i].next);
+            goals_add_plan(g, plans[i].plan);
+            strange = goals_has_new(g, plans[i].next);
         }
         if (strange != plans[i].strange)
             fail_msg("'%s': '%s': %d", plans[i].task, plans[i].next ? plans[i].next : plans[i].plan, strange);
@@ -74,10 +74,10 @@ static void t_long(void **state)
     buf_init(&b, 1 << 20);
     for (int i = 0; i < 9000; i++)
         buf_printf(&b, "%d. %c%c%cz [todo]\n", i % 9, 'a' + i % 26, 'a' + i / 26 % 26, 'a' + i / 676 % 26);
-    assert_true(goals_strange(g, b.data));
-    goals_take(g, "1. Sort [todo]");
-    goals_take(g, b.data);
-    assert_false(goals_strange(g, "1. sorting [todo]"));
+    assert_true(goals_has_new(g, b.data));
+    goals_add_plan(g, "1. Sort [todo]");
+    goals_add_plan(g, b.data);
+    assert_false(goals_has_new(g, "1. sorting [todo]"));
     buf_free(&b);
     goals_free(g);
 }

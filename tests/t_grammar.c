@@ -8,7 +8,7 @@
 #include "tiny_vocab.h"
 
 #include "base/buf.h"
-#include "model/grammar.h"
+#include "grammar/grammar.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>

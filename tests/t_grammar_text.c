@@ -4,7 +4,7 @@
 #include "tiny_vocab.h"
 
 #include "base/utf8.h"
-#include "model/grammar.h"
+#include "grammar/grammar.h"
 
 #include <jansson.h>
 #include <malloc.h>

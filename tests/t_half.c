@@ -1,8 +1,8 @@
-/* t_half.c - claims about states in f16 (ops/half.h): what rounding by chance does, and that every kernel does it. */
+/* t_half.c - claims about states in f16 (ops/stochastic_round.h): what rounding by chance does, and that every kernel does it. */
 #include "check.h"
 #include "lab.h"
 
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
 
 #include <math.h>
 
@@ -29,18 +29,18 @@ static void t_conversions(void **state)
         float v = f16_to_f32((uint16_t)h), want = from_compiler((uint16_t)h);
         assert_true(isnan(want) ? isnan(v) : v == want && signbit(v) == signbit(want));
         if (isnan(v))
-            assert_true(isnan(f16_to_f32(half_cut(v))));
+            assert_true(isnan(f16_to_f32(f16_truncate(v))));
         else
-            assert_int_equal(half_cut(v), h);
+            assert_int_equal(f16_truncate(v), h);
     }
     for (int i = 0; i < 2000000; i++) { /* the nearest, or the one before it */
-        float v = half_float((uint32_t)lab_between(0, 0x4780) << 16 | (uint32_t)lab_between(0, 0xffff));
-        uint16_t cut = half_cut(v), near = to_compiler(v);
+        float v = bits_float((uint32_t)lab_between(0, 0x4780) << 16 | (uint32_t)lab_between(0, 0xffff));
+        uint16_t cut = f16_truncate(v), near = to_compiler(v);
         if (v >= 65504)
             assert_int_equal(cut, 0x7bff);
         else
             assert_int_equal(cut, from_compiler(near) > v ? near - 1 : near);
-        assert_int_equal(half_cut(-v), cut | 0x8000);
+        assert_int_equal(f16_truncate(-v), cut | 0x8000);
     }
 }
 
@@ -48,7 +48,7 @@ static void t_conversions(void **state)
 static void t_unbiased(void **state)
 {
     (void)state;
-    enum { ALL = 1 << HALF_RANDOM };
+    enum { ALL = 1 << STOCHASTIC_BITS };
     for (int i = 0; i < 200; i++) {
         int exponent = lab_between(-26, 15);
         double v = (double)(float)(lab_uniform(1, i % 4 ? 2 : 1.98) * ldexp(i % 2 ? -1 : 1, exponent));
@@ -56,7 +56,7 @@ static void t_unbiased(void **state)
             continue;
         double sum = 0, least = INFINITY, most = -INFINITY;
         for (uint32_t r = 0; r < ALL; r++) {
-            double one = (double)f16_to_f32(half_cut(half_shaken((float)v, r)));
+            double one = (double)f16_to_f32(f16_truncate(stochastic_dither((float)v, r)));
             sum += one;
             least = fmin(least, one), most = fmax(most, one);
         }
@@ -74,11 +74,11 @@ static void t_random(void **state)
     double sum = 0, together = 0, after = 0, down = 0, n = (double)KEYS * NUMBERS;
     float before[NUMBERS] = {0};
     for (int t = 0; t < KEYS; t++) {
-        uint32_t key = half_key(t + 1, 3), other = half_key(t + 1, 4);
+        uint32_t key = stochastic_key(t + 1, 3), other = stochastic_key(t + 1, 4);
         for (int i = 0; i < NUMBERS; i++) { /* 1 + a quarter of a step */
-            float v = (half_of(1 + 0x1p-12f, key, 0, i, NUMBERS) == 0x3c00 ? -0.25f : 0.75f),
-                  w = (half_of(1 + 0x1p-12f, key, 0, i ^ 1, NUMBERS) == 0x3c00 ? -0.25f : 0.75f),
-                  x = (half_of(1 + 0x1p-12f, other, 0, i, NUMBERS) == 0x3c00 ? -0.25f : 0.75f);
+            float v = (stochastic_round_f16(1 + 0x1p-12f, key, 0, i, NUMBERS) == 0x3c00 ? -0.25f : 0.75f),
+                  w = (stochastic_round_f16(1 + 0x1p-12f, key, 0, i ^ 1, NUMBERS) == 0x3c00 ? -0.25f : 0.75f),
+                  x = (stochastic_round_f16(1 + 0x1p-12f, other, 0, i, NUMBERS) == 0x3c00 ? -0.25f : 0.75f);
             sum += (double)v;
             together += (double)(v * w);
             after += (double)(v * before[i]);
@@ -170,7 +170,7 @@ static void gathers(struct backend *b)
         ((float *)k.v.data)[i] = i ? 0x1p-12f : 1;
     struct tensor state = lab_make(b, DT_F16, 1, N, 1, 1), y = b->ops->alloc(b, DT_F32, 1, 1);
     for (int t = 1; t <= TOKENS; t++)
-        b->ops->ssm_step(b, y, k.v, k.dt, state, half_key(t, 0), &k.s, &k.c);
+        b->ops->ssm_step(b, y, k.v, k.dt, state, stochastic_key(t, 0), &k.s, &k.c);
     double mean = 0;
     for (int i = 0; i < N; i++)
         mean += (double)lab_at(state, 0, i) / N;

@@ -1,4 +1,4 @@
-/* t_input.c - what the hands do, seen from outside.
+/* t_input.c - keyboard and pointer input, seen from outside.
  *
  * A private X server, a window without toolkit (helpers/xclient) that writes down every event it
  * receives, and the X server's own word for what is pressed.  Nothing here asks the code under test
@@ -56,7 +56,7 @@ static void t_modifier_click(void **state)
     struct action a = action_of(ACT_CLICK);
     a.x = 50, a.y = 40, a.button = 1, a.count = 1;
     a.hold[0] = XK_Control_L, a.hold[1] = XK_Shift_L, a.nhold = 2;
-    struct exec_place place = {10, 20, 2, 3};
+    struct view_transform place = {10, 20, 2, 3};
     struct exec_result r;
     struct err e = ERR_INIT;
     assert_int_equal(action_execute(t.s, &a, &place, &r, &e), FAULT_NONE);
@@ -244,7 +244,7 @@ static void t_chord(void **state)
 static void t_actions(void **state)
 {
     (void)state;
-    static const struct exec_place plain = {0, 0, 1, 1};
+    static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     struct err e = ERR_INIT;
     char got[600];
@@ -305,7 +305,7 @@ static void t_actions(void **state)
 static void t_small_actions(void **state)
 {
     (void)state;
-    static const struct exec_place plain = {0, 0, 1, 1};
+    static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     struct err e = ERR_INIT;
     struct exec_result r;

@@ -104,11 +104,11 @@ static void t_rows(void **state)
         for (int64_t r = 0; r < rows; r++)
             for (int h = 0; h < heads; h++)
                 fill_head(x, r, h * d, d);
-        b->ops->narrow(b, y, x, heads);
+        b->ops->kv_quantize(b, y, x, heads);
         struct tensor row[60];
         for (int r = 0; r < rows; r++)
             row[r] = tensor_rows(z, r, 1);
-        one->ops->narrow_each(one, row, x, heads);
+        one->ops->kv_quantize_batch(one, row, x, heads);
         assert_memory_equal(y.data, z.data, (size_t)(rows * cols));
         for (int64_t r = 0; r < rows; r++) {
             const uint8_t *p = (const uint8_t *)y.data + r * cols;
@@ -143,7 +143,7 @@ static struct cache cache_of(struct backend *b, enum dtype act, int rows, int he
     for (int r = 0; r < rows; r++)
         for (int i = 0; i < heads * d; i++)
             set(x, r, i, (float)((check_random(&rng) * 2 - 1) * exp2(between(-6, 0))));
-    b->ops->narrow(b, c.small, x, heads);
+    b->ops->kv_quantize(b, c.small, x, heads);
     for (int r = 0; r < rows; r++)
         for (int i = 0; i < heads * d; i++) {
             double v = value((const uint8_t *)c.small.data + r * c.small.stride, heads, d, i / d, i % d);
@@ -222,7 +222,7 @@ static void t_nan(void **state)
             for (int c = 0; c < HEADS * D; c++)
                 set(x, r, c, 0.5f), set(q, r, c, 0.25f);
         set(x, 7, D + 3, NAN);
-        b->ops->narrow(b, k, x, HEADS);
+        b->ops->kv_quantize(b, k, x, HEADS);
         b->ops->attend(b, y, q, k, k, HEADS, HEADS, 0);
         for (int r = 0; r < KEYS; r++)
             for (int c = 0; c < HEADS * D; c++)
@@ -260,7 +260,7 @@ static void t_pieces(void **state)
         assert_int_equal(session_append(whole, ids, 96, NULL), 0);
         for (int t = 0; t < 96; t += 32) { /* whole chunks of the scan, which rounds at their ends */
             assert_int_equal(session_append(pieces, ids + t, 32, NULL), 0);
-            assert_int_equal(session_read(pieces, NULL), 0);
+            assert_int_equal(session_prefill(pieces, NULL), 0);
         }
         assert_memory_equal(session_logits(whole), session_logits(pieces),
                             (size_t)engine_vocab(g) * sizeof(float));

@@ -59,7 +59,7 @@ static void t_typed(void **state)
     p.o.force_answer = true;
     p.o.max_typed = 10;
     play_script(&p, TYPE("abcd") TYPE("efgh") TYPE("ijk") ANSWER("So far."), NULL);
-    ended(&p, AGENT_TYPED, "max-typed", 10);
+    ended(&p, AGENT_TYPED, "limits.typed", 10);
     assert_int_equal(arrived(&p), 8); /* what would go beyond is not begun */
     assert_string_equal(p.r.answer, "So far.");
     assert_int_equal(played.asked[3].goal, GOAL_ANSWER);
@@ -73,7 +73,7 @@ static void t_typed(void **state)
                 TYPE("abcdefgh") KEYS("\"shift\", \"x\"") KEYS("\"y\"") KEYS("\"ctrl\", \"a\"")
                     KEYS("\"left\"") KEYS_N("\"z\"", 2) ANSWER("So far."),
                 NULL);
-    ended(&p, AGENT_TYPED, "max-typed", 10);
+    ended(&p, AGENT_TYPED, "limits.typed", 10);
     assert_int_equal(p.r.typed, 10);
     assert_int_equal(p.r.steps, 6);
     assert_int_equal(arrived(&p), 11); /* one of them with Control */
@@ -81,7 +81,7 @@ static void t_typed(void **state)
     play_forget();
     p.o.force_answer = false;
     play_script(&p, TYPE("abcdefghijk") ANSWER("Never asked for."), NULL);
-    ended(&p, AGENT_TYPED, "max-typed", 10);
+    ended(&p, AGENT_TYPED, "limits.typed", 10);
     assert_null(p.r.answer);
     assert_int_equal(arrived(&p), 0);
 
@@ -108,7 +108,7 @@ static void t_rate(void **state)
                 CLICK(500, 500) WAIT(0) WAIT(0) CLICK(500, 500) CLICK(500, 500) WAIT(0) CLICK(500, 500)
                     ANSWER("So far."),
                 NULL);
-    ended(&p, AGENT_RATE, "max-rate", 3);
+    ended(&p, AGENT_RATE, "limits.rate", 3);
     assert_int_equal(json_array_size(stage_events(&p.stage, "button_press")), 3);
     assert_int_equal(p.r.acted, 3);
     assert_int_equal(p.r.steps, 7); /* waiting is free */
@@ -132,7 +132,7 @@ static void t_errors(void **state)
     play_open(&p);
     p.o.max_errors = 2;
     play_script(&p, BAD_KEY CLICK(500, 500) BAD_KEY BAD_KEY ANSWER("Never asked for."), NULL);
-    ended(&p, AGENT_ERRORS, "max-errors", 2);
+    ended(&p, AGENT_ERRORS, "limits.errors", 2);
     assert_int_equal(played.n_asked, 4);
     play_forget();
     p.o.max_errors = 0;
@@ -150,12 +150,12 @@ static void t_without_effect(void **state)
     play_open(&p);
     p.o.max_repeats = 2;
     play_script(&p, FIVE(CLICK(500, 500)) ANSWER("Never asked for."), NULL);
-    ended(&p, AGENT_LOOP, "max-repeats", 2);
+    ended(&p, AGENT_LOOP, "limits.repeats", 2);
     assert_int_equal(json_array_size(stage_events(&p.stage, "button_press")), 2);
     play_forget();
     p.o.max_still = 4;
     play_script(&p, CLICK_AND_CLICK CLICK_AND_CLICK CLICK_AND_CLICK ANSWER("Never asked for."), NULL);
-    ended(&p, AGENT_LOOP, "max-still", 4);
+    ended(&p, AGENT_LOOP, "limits.no_effect", 4);
     assert_int_equal(json_array_size(stage_events(&p.stage, "button_press")), 4);
     play_forget();
     p.o.max_still = p.o.max_repeats = 0;
@@ -175,6 +175,14 @@ static char *read_report(const struct record *r)
     return text;
 }
 
+/* A policy file with one limit, or with another one after it. */
+static char *limit_file(struct stage *t, const char *name, const char *value)
+{
+    char *text = xasprintf("limits:\n  %s: %s\n", name, value), *path = xvfb_put(&t->x, "limits.yaml", text);
+    free(text);
+    return path;
+}
+
 static void t_program(void **state)
 {
     (void)state;
@@ -182,15 +190,15 @@ static void t_program(void **state)
         const char *option, *value, *replies, *status, *words;
         int code;
     } cases[] = {
-        {"max-typed", "4", TYPE("abc") TYPE("def") ANSWER("So far."), "typed",
-         "used up the characters that it may type (--max-typed 4)", ERR_STEPS},
-        {"max-rate", "1", CLICK(500, 500) CLICK(400, 400) ANSWER("So far."), "rate",
-         "did more within a minute than it may (--max-rate 1)", ERR_STEPS},
-        {"max-errors", "1", BAD_KEY, "errors", "too many errors in a row (--max-errors 1)", ERR_UNSURE},
-        {"max-repeats", "1", CLICK(500, 500) CLICK(500, 500), "loop", "went in circles (--max-repeats 1)",
+        {"limits.typed", "4", TYPE("abc") TYPE("def") ANSWER("So far."), "typed",
+         "used up its typed characters (limits.typed 4)", ERR_STEPS},
+        {"limits.rate", "1", CLICK(500, 500) CLICK(400, 400) ANSWER("So far."), "rate",
+         "exceeded its actions a minute (limits.rate 1)", ERR_STEPS},
+        {"limits.errors", "1", BAD_KEY, "errors", "too many errors in a row (limits.errors 1)", ERR_UNSURE},
+        {"limits.repeats", "1", CLICK(500, 500) CLICK(500, 500), "loop", "went in circles (limits.repeats 1)",
          ERR_UNSURE},
-        {"max-still", "1", CLICK(500, 500) CLICK(400, 400), "loop", "went in circles (--max-still 1)",
-         ERR_UNSURE},
+        {"limits.no_effect", "1", CLICK(500, 500) CLICK(400, 400), "loop",
+         "went in circles (limits.no_effect 1)", ERR_UNSURE},
         {"max-steps", "1", CLICK(500, 500) ANSWER("So far."), "steps", "used up its steps (--max-steps 1)",
          ERR_STEPS},
         {"max-tokens", "9", CLICK(500, 500) ANSWER("So far."), "tokens",
@@ -203,12 +211,13 @@ static void t_program(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct outcome o = {0};
         struct record r;
-        char *option = xasprintf("--%s", cases[i].option),
-             *shown = xasprintf("(--%s %s)", cases[i].option, cases[i].value);
+        const char *limit = strchr(cases[i].option, '.');
+        char *option = xasprintf("--%s", limit ? "policy" : cases[i].option),
+             *shown = xasprintf("(%s%s %s)", limit ? "" : "--", cases[i].option, cases[i].value),
+             *value = limit ? limit_file(&t, limit + 1, cases[i].value) : xstrdup(cases[i].value);
         if (i)
             clock_sleep_ms(1100); /* the newest run is the one of the later second */
-        program_finish(&t.x, driven_start_with(&t, cases[i].replies, WORDS(option, cases[i].value, "--json")),
-                       &o);
+        program_finish(&t.x, driven_start_with(&t, cases[i].replies, WORDS(option, value, "--json")), &o);
         if (o.code != cases[i].code || !strstr(o.err, cases[i].words))
             fail_msg("%s: exit %d, '%s'", option, o.code, o.err);
         json_t *json = json_loads(o.out, 0, NULL);
@@ -216,12 +225,14 @@ static void t_program(void **state)
         assert_string_equal(field_text(json, "limit"), cases[i].option);
         assert_true(field_number(json, "allowed") == atof(cases[i].value));
         driven_read(&t, &r);
-        assert_true(field_number(json_object_get(r.run, "settings"), cases[i].option) ==
-                    atof(cases[i].value));
+        const json_t *now = limit ? json_object_get(json_object_get(r.run, "policy"), "limits")
+                                  : json_object_get(r.run, "settings");
+        assert_true(field_number(now, limit ? limit + 1 : cases[i].option) == atof(cases[i].value));
         char *html = read_report(&r);
         assert_non_null(strstr(html, shown));
         free(html);
         free(option);
+        free(value);
         free(shown);
         json_decref(json);
         record_free(&r);
@@ -237,30 +248,32 @@ static void t_resumed(void **state)
     struct outcome o = {0};
     struct record r;
     driven_open(&t);
-    char *runs = xvfb_place(&t.x, "runs");
+    char *runs = xvfb_place(&t.x, "runs"), *limits = limit_file(&t, "typed", "5\n  errors: 3");
     program_finish(&t.x,
                    driven_start_with(&t, TYPE("abc") TYPE("de") TYPE("f") ANSWER("So far."),
-                                     WORDS("--max-typed", "5", "--no-report", "--max-errors", "3")),
+                                     WORDS("--policy", limits, "--no-report")),
                    &o);
     assert_int_equal(o.code, ERR_STEPS);
     /* no larger budget: at its end as it was then */
     char *script = xvfb_put(&t.x, "script", TYPE("g") ANSWER("Still so far."));
     for (int i = 0; i < 2; i++) {
-        const char *more = i ? "6" : "5";
+        free(limits);
+        limits = limit_file(&t, "typed", i ? "6\n  errors: 3" : "5\n  errors: 3");
         clock_sleep_ms(1100);
         program_run(&t.x, &o,
                     WORDS("resume", "--runs", runs, "--fake", script, "--json", "-q", "--no-report",
-                          "--max-typed", more, "--settle-min", "1"));
+                          "--policy", limits, "--settle-min", "1"));
         json_t *json = json_loads(o.out, 0, NULL);
         driven_read(&t, &r);
         assert_string_equal(field_text(json, "status"), i ? "answered" : "typed");
         assert_int_equal(field_int(json_object_get(driven_last(&r, "end"), "totals"), "typed"), 5 + i);
-        assert_int_equal(field_int(json_object_get(r.run, "settings"), "max-errors"), 3); /* as it was then */
+        assert_int_equal(field_int(json_object_get(json_object_get(r.run, "policy"), "limits"), "errors"), 3);
         record_free(&r);
         json_decref(json);
     }
     outcome_free(&o);
     free(script);
+    free(limits);
     free(runs);
     stage_close(&t);
 }

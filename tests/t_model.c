@@ -3,7 +3,7 @@
 #include "check.h"
 #include "tiny_model.h"
 
-#include "model/session.h"
+#include "session/session_impl.h"
 
 #include <math.h>
 

@@ -270,7 +270,7 @@ static float *check_pixels(struct run *r, int i, struct tile_grid *g)
     *g = preprocess_grid(&r->config, im.w, im.h);
     assert_true(g->patch_rows == grid[0] && g->patch_cols == grid[1] && g->patch_rows != g->patch_cols);
     float *patches = malloc(preprocess_image_floats(&r->config, g) * sizeof *patches);
-    preprocess_image(&r->config, &im, false, NULL, patches);
+    preprocess_image(&r->config, &im, g, false, NULL, patches);
     snprintf(name, sizeof name, "pixels%d", i);
     struct tensor want = find_tensor(r, name, DT_F32);
     for (int64_t k = 0; k < want.rows * want.cols; k++)
@@ -278,14 +278,14 @@ static float *check_pixels(struct run *r, int i, struct tile_grid *g)
     return patches;
 }
 
-struct looking {
+struct vqa {
     struct run *r;
     int64_t first, rows; /* of the golden blocks, which hold all images */
 };
 
 static void watch_block(void *arg, int block, struct tensor x)
 {
-    const struct looking *l = arg;
+    const struct vqa *l = arg;
     char name[32];
     snprintf(name, sizeof name, "block%d", block);
     if (block >= 0)
@@ -296,7 +296,7 @@ static void check_vision(const char *isa)
 {
     struct run r;
     struct vision v;
-    struct looking l = {.r = &r};
+    struct vqa l = {.r = &r};
     run_open(&r, "omni", isa, NULL, DT_F32);
     vision_init(&v, &r.config, &r.weights.vision, r.b, DT_F32);
     v.watch_arg = &l;

@@ -3,9 +3,9 @@
  */
 #include "check.h"
 
-#include "model/chat.h"
-#include "model/engine.h"
 #include "model/language.h"
+#include "session/chat.h"
+#include "session/engine_impl.h"
 #include "tiny_model.h"
 
 /* ---- a model directory -------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ struct settings {
 static const struct option_spec table[] = {
     {"steps", 'n', OPTION_INT, offsetof(struct settings, steps), "N", 1, 100, "7", "how many", NULL},
     {"seconds", 't', OPTION_NUMBER, offsetof(struct settings, seconds), "S", 0, 10, "2.5", "how long", NULL},
-    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "3", "dice", NULL},
+    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "3", "random seed", NULL},
     {"name", 'x', OPTION_TEXT, offsetof(struct settings, name), "TEXT", 0, 8, NULL, "a name",
      "HOLORUN_T_NAME"},
     {"json", 'j', OPTION_FLAG, offsetof(struct settings, json), NULL, 0, 0, NULL, "as JSON", NULL},
@@ -163,7 +163,7 @@ static char *written(void (*page)(const struct command *const *, FILE *))
     if (page)
         page(commands, f);
     else
-        manual_help(&command, f);
+        manual_help(&command, true, f);
     fclose(f);
     return text;
 }
@@ -186,7 +186,7 @@ static void t_documents(void **state)
     assert_non_null(strstr(help, "holorun probe -n 3 a"));
     assert_non_null(strstr(bash, "probe:--window) words=\"strict sawtooth\""));
     static const char *const sections[] = {".SH EXIT STATUS\n.TP\n.B 0\nanswered\n", ".B 130\nstopped",
-                                           ".SH ENVIRONMENT\n.TP\n.B HOLORUN_T_NAME\nstands in for ",
+                                           ".SH ENVIRONMENT\n.TP\n.B HOLORUN_T_NAME\ndefault of ",
                                            ".SH FILES\n"};
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         if (!strstr(man, sections[i]))
@@ -283,6 +283,95 @@ static void t_completion(void **state)
     free(clean);
 }
 
+/* ---- groups, options that are seldom needed, switches ---------------------------------------------------------- */
+
+struct levels {
+    int common, rare;
+    const char *isa;
+    bool cache;
+};
+static const struct option_spec levels_table[] = {
+    {"common", 0, OPTION_INT, offsetof(struct levels, common), "N", 0, 9, "1", "one", NULL, .group = "model"},
+    {"rare", 0, OPTION_INT, offsetof(struct levels, rare), "N", 0, 9, "2", "two", NULL, .show = OPTION_MORE},
+    {"isa", 0, OPTION_TEXT, offsetof(struct levels, isa), "WORD", 0, 8, NULL, "kernels", "HOLORUN_T_ISA",
+     .show = OPTION_SWITCH},
+    {"cache", 0, OPTION_FLAG, offsetof(struct levels, cache), NULL, 0, 0, "yes", "keep", "HOLORUN_T_CACHE",
+     .show = OPTION_SWITCH},
+    {"last", 0, OPTION_INT, offsetof(struct levels, common), "N", 0, 9, "1", "three", NULL,
+     .group = "record"},
+    {0},
+};
+static const struct command levels_command = {"probe", "", "probe", NULL, NULL, levels_table, NULL};
+
+static char *help_of(bool all)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    manual_help(&levels_command, all, f);
+    fclose(f);
+    return text;
+}
+
+static void t_levels(void **state)
+{
+    (void)state;
+    char *help = help_of(false), *all = help_of(true);
+    assert_non_null(strstr(help, "\nmodel:\n"));
+    assert_true(strstr(help, "--common") < strstr(help, "\nrecord:\n"));
+    assert_non_null(strstr(help, "--help --all"));
+    assert_null(strstr(help, "--rare"));
+    assert_true(strstr(all, "--common") < strstr(all, "--rare"));
+    assert_null(strstr(all, "isa"));
+    free(help);
+    free(all);
+    static const struct command *const commands[] = {&levels_command, NULL};
+    char *man;
+    size_t size;
+    FILE *f = open_memstream(&man, &size);
+    manual_page(commands, f);
+    fclose(f);
+    assert_non_null(strstr(man, "\\-\\-rare"));
+    assert_null(strstr(man, "\\-\\-isa"));
+    assert_non_null(strstr(man, ".B HOLORUN_T_ISA\nkernels"));
+    free(man);
+}
+
+static int parse_levels(struct levels *l, const char *word, struct err *e)
+{
+    static char name[] = "probe", copy[64];
+    char *argv[] = {name, copy};
+    *l = (struct levels){0};
+    *e = (struct err)ERR_INIT;
+    snprintf(copy, sizeof copy, "%s", word);
+    int n = options_parse(&levels_command, l, 2, argv, e);
+    l->isa = l->isa ? "set" : NULL; /* it points into the word */
+    return n;
+}
+
+static void t_switches(void **state)
+{
+    (void)state;
+    struct levels l;
+    struct err e;
+    assert_int_equal(parse_levels(&l, "--isa=ref", &e), -1);
+    assert_non_null(strstr(e.text, "set $HOLORUN_T_ISA"));
+    assert_int_equal(parse_levels(&l, "--no-cache", &e), -1);
+    assert_int_equal(parse_levels(&l, "--rare=3", &e), 0);
+    assert_int_equal(l.rare, 3);
+    assert_true(l.cache && !l.isa);
+    assert_int_equal(parse_levels(&l, "--@isa=ref", &e), 0); /* as a recorded run has it */
+    assert_non_null(l.isa);
+    assert_int_equal(parse_levels(&l, "--@cache=no", &e), 0);
+    assert_false(l.cache);
+    setenv("HOLORUN_T_ISA", "avx2", 1);
+    setenv("HOLORUN_T_CACHE", "0", 1);
+    assert_int_equal(parse_levels(&l, "--rare=3", &e), 0);
+    assert_true(l.isa && !l.cache);
+    unsetenv("HOLORUN_T_ISA");
+    unsetenv("HOLORUN_T_CACHE");
+}
+
 struct many {
     const char *show, *stops[OPTION_LIST_MAX + 1];
 };
@@ -338,6 +427,8 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a value that may be left out, and an option that may be given more than once", t_many),
     CLAIM("every spelling of an option is read, and other words keep their order", t_spellings),
     CLAIM("a wrong value is refused with the option, the value and what is wanted", t_refusals),
+    CLAIM("help has groups, and leaves out what is seldom needed unless all is asked for", t_levels),
+    CLAIM("a switch is set by its variable or a recorded run, not on the command line", t_switches),
     CLAIM("an environment variable stands in for an absent option and is checked too", t_variable),
     CLAIM("the settings in force are written as JSON", t_json),
     CLAIM("help, manual and completion name every option of the table", t_documents),

@@ -3,10 +3,10 @@
 #include "check.h"
 #include "full_model.h"
 
-#include "model/cost.h"
-#include "model/memory.h"
-#include "model/plan.h"
-#include "model/session.h"
+#include "capacity/cost.h"
+#include "capacity/memory.h"
+#include "capacity/plan.h"
+#include "session/session_impl.h"
 
 #include <malloc.h>
 
@@ -31,7 +31,7 @@ static void t_published_memory(void **state)
 {
     (void)state;
     struct model_config c;
-    struct engine_options o = {.hold = HOLD_PACKED};
+    struct engine_options o = {.hold = WEIGHTS_IN_RAM};
     struct plan p = plan_of(full.dir, &c, &o);
     assert_int_equal(p.ssm, 28 * 128 * 80 * 128 * 4);
     check_about("SSM state in MiB", (double)p.ssm / (1 << 20), 140.0, 1e-9);
@@ -58,7 +58,7 @@ static void t_published_work(void **state)
 {
     (void)state;
     struct model_config c;
-    struct engine_options o = {.hold = HOLD_MAPPED};
+    struct engine_options o = {.hold = WEIGHTS_IN_MMAP};
     struct plan p = plan_of(full.dir, &c, &o);
     double weights = cost_weight_bytes(&c, p.vocab, 1, p.number);
     check_about("bytes of weights", weights, 2 * (10965483520.0 + 676331520.0), 1e-12);
@@ -85,7 +85,7 @@ static void t_small_memory(void **state)
     (void)state;
     struct model_config c;
     double layers = 10965483520.0, head = 676331520.0;
-    struct engine_options o = {.hold = HOLD_PACKED, .weights = WEIGHTS_BF16};
+    struct engine_options o = {.hold = WEIGHTS_IN_RAM, .weights = WEIGHTS_BF16};
     double tower = (double)plan_of(full.dir, &c, &o).parts[PLAN_VISION].own;
     o.weights = WEIGHTS_INT8;
     struct plan p = plan_of(full.dir, &c, &o);
@@ -112,8 +112,8 @@ static void t_small_memory(void **state)
 static void t_pocket_memory(void **state)
 {
     (void)state;
-    static const enum weight_hold holds[] = {HOLD_PACKED, HOLD_MAPPED, HOLD_PACKED, HOLD_PACKED};
-    static const enum weight_numbers numbers[] = {WEIGHTS_AUTO, WEIGHTS_AUTO, WEIGHTS_INT8, WEIGHTS_INT4};
+    static const enum weights_in holds[] = {WEIGHTS_IN_RAM, WEIGHTS_IN_MMAP, WEIGHTS_IN_RAM, WEIGHTS_IN_RAM};
+    static const enum weight_storage numbers[] = {WEIGHTS_AUTO, WEIGHTS_AUTO, WEIGHTS_INT8, WEIGHTS_INT4};
     static const char *const names[] = {"packed", "mapped", "int8", "int4"};
     for (int i = 0; i < 4; i++) {
         struct model_config c;
@@ -127,9 +127,9 @@ static void t_pocket_memory(void **state)
         if (!g)
             fail_msg("%s", e.text);
         struct session *s = session_new(g, 1);
-        if (session_hold(s, 0, &e)) /* its state takes memory once it is used */
+        if (session_pin(s, 0, &e)) /* its state takes memory once it is used */
             fail_msg("%s", e.text);
-        session_release(s);
+        session_unpin(s);
         double have = (double)(memory_use().own - before), want = (double)(plan_own(&p, 1, 0) - p.base);
         check_note("%s: %.2f MB, planned %.2f MB", names[i], have * 1e-6, want * 1e-6);
         if (!CHECK_SANITIZED)
@@ -147,7 +147,7 @@ static void t_state_memory(void **state)
     static const int tokens[N] = {1, 700, 2048, 3000, 4100, 8000};
     struct model_config c;
     struct err e = ERR_INIT;
-    struct engine_options o = {.dir = POCKET, .hold = HOLD_PACKED, .device = "cpu"};
+    struct engine_options o = {.dir = POCKET, .hold = WEIGHTS_IN_RAM, .device = "cpu"};
     struct plan p = plan_of(POCKET, &c, &o);
     struct session *s[N];
     struct engine *g = engine_open(&o, &e);
@@ -158,9 +158,9 @@ static void t_state_memory(void **state)
     size_t before = memory_use().own;
     for (int i = 0; i < N; i++) {
         s[i] = session_new(g, 1);
-        if (session_hold(s[i], tokens[i], &e))
+        if (session_pin(s[i], tokens[i], &e))
             fail_msg("%s", e.text);
-        session_release(s[i]);
+        session_unpin(s[i]);
         want += (double)plan_state(&p, tokens[i]);
     }
     double have = (double)(memory_use().own - before);

@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "model/chat.h"
-#include "model/generate.h"
 #include "model/preprocess.h"
-#include "model/session.h"
+#include "session/chat.h"
+#include "session/generate.h"
+#include "session/session_impl.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -193,7 +193,7 @@ static double run_golden(const char *isa, bool f32, bool print)
     struct session *s = session_new(engine, 1);
     append_golden(s, &g);
     check_tensor(&w, "projected", s->images[0].rows, 0);
-    assert_int_equal(session_compute(s, NULL), 0);
+    assert_int_equal(session_compute_logits(s, NULL), 0);
     check_states(&w, s);
 
     struct array logits;
@@ -249,7 +249,8 @@ static void t_pixels(void **state)
     assert_int_equal(config_load(&c, MODEL, NULL), 0);
     assert_int_equal(image_read_png(&page, GOLDEN "page.png", NULL), 0);
     float *p = malloc(preprocess_floats(&c, 1) * sizeof *p);
-    preprocess_image(&c, &page, false, NULL, p);
+    struct tile_grid grid = preprocess_grid(&c, page.w, page.h);
+    preprocess_image(&c, &page, &grid, false, NULL, p);
     double worst = 0;
     for (size_t k = 0; k < 2; k++) {
         struct array a;
@@ -286,14 +287,14 @@ static void t_step(void **state)
     double see = clock_ms_since(start);
     struct sampling greedy = {0, 1, 40};
     struct generated out;
-    assert_int_equal(generate(s, NULL, &greedy, NULL, NULL, NULL, &out, &e), 0);
+    assert_int_equal(generate(s, &(struct generation){.sampling = greedy}, &out, &e), 0);
     struct session_stats st = session_stats(s);
     check_note("%s, %d threads: open %.0f ms, see %.1f ms (pixels %.1f, vision %.1f, prefill %.1f), %d "
                "tokens %.1f ms",
                engine_isa(engine), engine_threads(engine), load, see, st.preprocess_ms, st.vision_ms,
                st.prefill_ms, out.n, out.ms);
     check_note("'%s'", out.text.data);
-    assert_null(chat_check(engine));
+    assert_null(chat_check(engine_dir(engine), engine_tokenizer(engine)));
     generated_free(&out);
     session_free(s);
     engine_close(engine);

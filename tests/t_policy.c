@@ -33,7 +33,7 @@ static const struct {
     {"rules: [", "p.yaml:2: not YAML"},
     {"rules:\n  - deny: a\n   zone: [1, 2, 3, 4]\n", "p.yaml:3: not YAML"},
     {"\t- x", "p.yaml:1: not YAML"},
-    {"- deny: x", "p.yaml:1: expected the keys builtin, otherwise and rules"},
+    {"- deny: x", "p.yaml:1: expected the keys builtin, otherwise, limits and rules"},
     {"rulez: []", "p.yaml:1: key 'rulez': no such key; a policy has"},
     {"rules: deny", "p.yaml:1: key 'rules': expected a list of rules"},
     {"rules:\n  - hello\n", "p.yaml:2: expected a rule"},
@@ -42,7 +42,7 @@ static const struct {
     {"rules:\n  - deny: [a]\n", "p.yaml:2: key 'deny': expected the rule's name"},
     {"rules:\n  - deny: \"a\\nb\"\n", "p.yaml:2: key 'deny': expected the rule's name"},
     {"rules:\n  - deny: a\n    colour: red\n", "p.yaml:3: key 'colour': no such key; a rule has"},
-    {"rules:\n  - deny: a\n    deny: b\n", "p.yaml:3: key 'deny': stands there twice"},
+    {"rules:\n  - deny: a\n    deny: b\n", "p.yaml:3: key 'deny': appears twice"},
     {"rules:\n  - deny: a\n    actions: clik\n",
      "p.yaml:3: key 'actions': expected kinds of actions, not 'clik'"},
     {"rules:\n  - deny: a\n    actions: {click: 1}\n",
@@ -119,7 +119,7 @@ static void t_wrong(void **state)
 
 /* ---- actions ------------------------------------------------------------------------------------------------ */
 
-static const struct exec_place same = {0, 0, 1, 1};
+static const struct view_transform same = {0, 0, 1, 1};
 static const struct subject_root root = {1000, 800, NULL};
 
 struct scene { /* where the action goes; NULL: "" */
@@ -134,7 +134,7 @@ static enum policy_verdict judge(const struct policy *p, const char *json, struc
     if (action_from_json(json, strlen(json), &a, &e))
         fail_msg("%s: %s", json, e.text);
     struct subject *s = calloc(1, sizeof *s);
-    subject_make(s, &a, &same, &root);
+    subject_build(s, &a, &same, &root);
     for (int i = 0; i < s->s.n_targets; i++) {
         struct screen_window *w = &s->s.targets[i].window;
         snprintf(w->title, sizeof w->title, "%s", where.title ? where.title : "");
@@ -251,7 +251,7 @@ static void t_held(void **state)
     for (int i = 0; i < 2; i++) {
         struct action a;
         assert_int_equal(action_from_json(down[i], strlen(down[i]), &a, NULL), 0);
-        subject_hold(&a, held, &n_held);
+        subject_update_held(&a, held, &n_held);
         action_free(&a);
     }
     assert_int_equal(n_held, 2);
@@ -259,7 +259,7 @@ static void t_held(void **state)
     for (int i = 0; i < 5; i++) {
         struct action a;
         assert_int_equal(action_from_json(cases[i].last, strlen(cases[i].last), &a, NULL), 0);
-        subject_make(s, &a, &same, &root);
+        subject_build(s, &a, &same, &root);
         assert_int_equal(policy_judge(p, &s->s).verdict == D, false);
         memcpy(s->s.held, held, sizeof held);
         s->s.n_held = n_held;
@@ -267,7 +267,7 @@ static void t_held(void **state)
         action_free(&a);
     }
     struct action up = {.kind = ACT_KEYUP, .keys = {0xffea}, .nkeys = 1}; /* Alt_R: the same key for rules */
-    subject_hold(&up, held, &n_held);
+    subject_update_held(&up, held, &n_held);
     assert_int_equal(n_held, 1);
     free(s);
     policy_free(p);
@@ -398,7 +398,7 @@ static void t_after(void **state)
     struct action a = {.kind = ACT_CLICK, .x = 1, .y = 1};
     struct subject *s = calloc(1, sizeof *s);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        subject_make(s, &a, &same, &root);
+        subject_build(s, &a, &same, &root);
         s->s.spent = cases[i].spent;
         assert_int_equal(policy_judge(p, &s->s).verdict, cases[i].verdict);
     }

@@ -1,14 +1,14 @@
 /* t_prefix.c - claims about what many sessions begin with: computed once, and each session has the bits of its own
  * reading.
  */
-#include "crowd.h"
+#include "pool_check.h"
 #include "tiny_check.h"
 
-#include "agent/mind.h"
+#include "agent/llm.h"
 #include "base/flag.h"
-#include "model/session.h"
+#include "session/session_impl.h"
 
-static struct engine *open_as(bool shared, enum state_numbers state, enum kv_numbers kv, size_t bound)
+static struct engine *open_as(bool shared, enum state_storage state, enum kv_storage kv, size_t bound)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = tiny.dir,
@@ -37,7 +37,7 @@ static void same(struct session *a, struct session *b)
     size_t n, m;
     assert_memory_equal(session_logits(a), session_logits(b),
                         (size_t)engine_vocab(session_engine(a)) * sizeof(float));
-    uint8_t *x = crowd_bits(a, &n), *y = crowd_bits(b, &m);
+    uint8_t *x = pool_check_bits(a, &n), *y = pool_check_bits(b, &m);
     assert_int_equal(n, m);
     assert_memory_equal(x, y, n);
     free(x);
@@ -55,7 +55,7 @@ static int64_t begins(struct engine *g, struct engine *plain, int which, int com
         append(s[i], 0, 0, common);
         append(s[i], which, common, system - common);
         if (i == 0)
-            assert_int_equal(session_reuse(s[i], NULL), 0);
+            assert_int_equal(session_reuse_prefix(s[i], NULL), 0);
         if (sees)
             assert_int_equal(session_append_image(s[i], &im, NULL), 0);
         append(s[i], 9, 0, said);
@@ -78,8 +78,8 @@ static void t_bits(void **state)
     uint64_t rng = check_seed() + 1;
     int64_t reused = 0;
     for (int kind = 0; kind < 3; kind++) {
-        enum state_numbers numbers = kind == 1 ? STATE_FP16 : STATE_FP32;
-        enum kv_numbers kv = kind == 2 ? KV_FP8 : KV_AUTO;
+        enum state_storage numbers = kind == 1 ? STATE_FP16 : STATE_FP32;
+        enum kv_storage kv = kind == 2 ? KV_FP8 : KV_AUTO;
         struct engine *g = open_as(true, numbers, kv, 0), *plain = open_as(false, numbers, kv, 0);
         for (int i = 0; i < 25; i++) {
             int system = 2 + (int)(check_random(&rng) * (i % 5 ? 700 : 40));
@@ -97,7 +97,7 @@ static void t_bits(void **state)
     assert_true(reused > 1000);
 }
 
-/* A piece of a kept text, in steps of 8 tokens, of which two are left to be read. */
+/* A piece of a entries text, in steps of 8 tokens, of which two are left to be read. */
 static void t_lengths(void **state)
 {
     (void)state;
@@ -111,17 +111,17 @@ static void t_lengths(void **state)
     assert_int_equal(begins(g, plain, 2, 60, 200, 5, false), 192);
     assert_int_equal(begins(g, plain, 3, 60, 200, 5, false), 192);
     assert_int_equal(g->prefixes.n, 5); /* 56 tokens in common, too */
-    int64_t before = g->prefixes.kept[2]->n, computed = 0;
+    int64_t before = g->prefixes.entries[2]->n, computed = 0;
     for (int i = 0; i < g->prefixes.n; i++)
-        computed += session_stats(g->prefixes.kept[i]).prefilled;
+        computed += session_stats(g->prefixes.entries[i]).prefilled;
     assert_int_equal(before, 192);
     assert_int_equal(computed, 8 + 88 + 192 + 56 + 136);
     for (int i = 4; i < 20; i++)
         assert_int_equal(begins(g, plain, i, 0, 100, 0, false), 96);
-    assert_int_equal(g->prefixes.n, PREFIX_KEPT);
+    assert_int_equal(g->prefixes.n, PREFIX_MAX);
     engine_close(plain);
     engine_close(g);
-    g = open_as(false, STATE_FP32, KV_AUTO, 0); /* of an engine that nobody shares nothing is kept */
+    g = open_as(false, STATE_FP32, KV_AUTO, 0); /* of an engine that nobody shares nothing is entries */
     plain = open_as(true, STATE_FP32, KV_AUTO, 1 << 20);
     assert_int_equal(begins(g, plain, 1, 0, 100, 0, false), 0);
     assert_int_equal(begins(plain, g, 1, 0, 100, 0, false), 0); /* nor where it would take others' room */
@@ -149,12 +149,12 @@ static void t_stopped(void **state)
     session_set_cancel(s, &stop);
     g->language.watch = stop_soon;
     layers = 7; /* in the second piece */
-    assert_int_equal(session_reuse(s, &e), -1);
+    assert_int_equal(session_reuse_prefix(s, &e), -1);
     assert_int_equal(e.kind, ERR_STOPPED);
     g->language.watch = NULL;
     assert_int_equal(g->prefixes.n, 0);
     flag_set(&stop, 0);
-    assert_int_equal(session_reuse(s, &e), 0);
+    assert_int_equal(session_reuse_prefix(s, &e), 0);
     same(s, straight);
     session_free(s);
     session_free(straight);
@@ -166,9 +166,9 @@ static void t_stopped(void **state)
 
 static const char system_text[] = "You work on a computer. Say what you see, and do one thing at a time.";
 
-static uint64_t spoken(struct mind *m, const char *task, struct err *e)
+static uint64_t spoken(struct llm *m, const char *task, struct err *e)
 {
-    struct mind_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 40}};
+    struct llm_request r = {.goal = GOAL_STEP, .sampling = {1, 1, 40}};
     struct generated g = {.n = 0};
     int rc = m->ops->user(m, &(struct chat_part){.text = task}, 1, CHAT_PLACE_TEMPLATE, e);
     rc = rc ? rc : m->ops->speak(m, &r, &g, e);
@@ -177,13 +177,13 @@ static uint64_t spoken(struct mind *m, const char *task, struct err *e)
     return hash;
 }
 
-static void t_minds(void **state)
+static void t_llms(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
     struct engine *g = open_as(true, STATE_FP32, KV_AUTO, 0), *plain = open_as(false, STATE_FP32, KV_AUTO, 0);
     struct dialect *d = dialect_load("anthropic", NULL);
-    struct mind *alone = mind_model(plain, d, 3), *m[2] = {mind_model(g, d, 3), mind_model(g, d, 3)};
+    struct llm *alone = llm_local(plain, d, 3), *m[2] = {llm_local(g, d, 3), llm_local(g, d, 3)};
     assert_int_equal(alone->ops->begin(alone, system_text, NULL), 0);
     uint64_t hash = spoken(alone, "open it", &e);
     for (int i = 0; i < 2; i++) {
@@ -193,10 +193,10 @@ static void t_minds(void **state)
     }
     assert_int_equal(g->prefixes.n, 1);
     flag_set(&stop, 0);
-    mind_set_cancel(m[0], &stop);
+    llm_set_cancel(m[0], &stop);
     assert_int_equal(m[0]->ops->begin(m[0], system_text, NULL),
                      0); /* from anew: another session, the same flag */
-    struct mind_mark *mark = m[0]->ops->mark(m[0], NULL);
+    struct llm_mark *mark = m[0]->ops->mark(m[0], NULL);
     flag_set(&stop, 1);
     assert_true(spoken(m[0], "open it", &e) == 0 && e.kind == ERR_STOPPED);
     assert_true(spoken(m[1], "open it", &e) != 0);
@@ -208,8 +208,8 @@ static void t_minds(void **state)
     assert_true(spoken(m[0], "open it", &e) == 0 && e.kind == ERR_STOPPED);
     m[0]->ops->mark_free(mark);
     for (int i = 0; i < 2; i++)
-        mind_free(m[i]);
-    mind_free(alone);
+        llm_free(m[i]);
+    llm_free(alone);
     dialect_free(d);
     engine_close(plain);
     engine_close(g);
@@ -217,8 +217,8 @@ static void t_minds(void **state)
 
 static const struct CMUnitTest tests[] = {
     CLAIM("who begins with what others began with has the bits of its own reading", t_bits),
-    CLAIM("whole steps of texts are kept, what they have in common by itself", t_lengths),
-    CLAIM("minds begin with one system text, and each has a stop of its own", t_minds),
+    CLAIM("whole steps of texts are entries, what they have in common by itself", t_lengths),
+    CLAIM("minds begin with one system text, and each has a stop of its own", t_llms),
     CLAIM("one that is stopped in the middle keeps nothing, and can begin again", t_stopped),
 };
 

@@ -86,13 +86,20 @@ static size_t place(const struct model_config *c, int tile, int ch, int y, int x
            (size_t)(y % 16 * 16 + x % 16);
 }
 
+static void make_patches(const struct model_config *c, const struct image *im, bool round8, struct pool *pool,
+                         float *patches)
+{
+    struct tile_grid g = preprocess_grid(c, im->w, im->h);
+    preprocess_image(c, im, &g, round8, pool, patches);
+}
+
 static void check_size(int w, int h, const struct model_config *c)
 {
     struct image im;
     fill(&im, w, h, check_seed() + (uint64_t)w);
     struct tile_grid g = preprocess_grid(c, w, h);
     float *p = malloc(preprocess_floats(c, g.tiles) * sizeof *p);
-    preprocess_image(c, &im, false, NULL, p);
+    preprocess_image(c, &im, &g, false, NULL, p);
     uint64_t rng = check_seed();
     double worst = 0;
     int side = c->vit.tile;
@@ -131,8 +138,8 @@ static void t_identity(void **state)
     fill(&im, 64, 64, check_seed());
     float *p = malloc(preprocess_floats(&c, 1) * sizeof *p),
           *q = malloc(preprocess_floats(&c, 1) * sizeof *q);
-    preprocess_image(&c, &im, false, NULL, p);
-    preprocess_image(&c, &im, true, NULL, q);
+    make_patches(&c, &im, false, NULL, p);
+    make_patches(&c, &im, true, NULL, q);
     for (int y = 0; y < 64; y++)
         for (int x = 0; x < 64; x++)
             for (int ch = 0; ch < 3; ch++) {
@@ -176,7 +183,7 @@ static void t_pillow(void **state)
         for (int k = 0; k < im.w * im.h * 3; k++)
             im.rgb[k] = (uint8_t)((k * 73 + k * k * 11) % 256);
         float *p = malloc(preprocess_floats(&c, 1) * sizeof *p);
-        preprocess_image(&c, &im, true, NULL, p);
+        make_patches(&c, &im, true, NULL, p);
         long sum = 0;
         for (int k = 0; k < 32 * 32 * 3; k++) {
             int ch = k % 3, x = k / 3 % 32, y = k / 96;
@@ -204,13 +211,13 @@ static void t_threads(void **state)
     size_t n = preprocess_floats(&c, 1);
     float *p = malloc(n * sizeof *p), *q = malloc(n * sizeof *q);
     struct pool *pool = pool_new(3);
-    preprocess_image(&c, &im, false, NULL, p);
-    preprocess_image(&c, &im, false, pool, q);
+    make_patches(&c, &im, false, NULL, p);
+    make_patches(&c, &im, false, pool, q);
     assert_memory_equal(p, q, n * sizeof *p);
     double best = 1e9;
     for (int i = 0; i < 5; i++) {
         int64_t start = clock_ns();
-        preprocess_image(&c, &im, false, NULL, p);
+        make_patches(&c, &im, false, NULL, p);
         best = fmin(best, clock_ms_since(start));
     }
     check_note("640x480 to one tile of 512: %.2f ms on one thread", best);

@@ -1,6 +1,6 @@
-/* t_qa.c - claims about `holorun qa` as a process: verdicts, exit codes, many at once, what it leaves behind. */
+/* t_qa.c - claims about `holorun qa` as a process: outcomes, exit codes, workers, what it leaves behind. */
 #include "check.h"
-#include "quality.h"
+#include "qa_program.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -11,7 +11,7 @@
 
 #define FOCUS CLICK(400, 400)
 
-/* A key press for each letter, as the client wrote it. */
+/* The client logs a key press for each letter. */
 #define TYPED "grep -c key_press \"$HOME/events.jsonl\" | grep -qx 5"
 
 static const char each_verdict[] =
@@ -28,28 +28,28 @@ static const char each_verdict[] =
     "title: other, absent: "
     "yes}]\n";
 
-static void open_with(struct quality *q, const char *tests, const char *const *ids, const char *replies)
+static void open_with(struct qa_program *q, const char *tests, const char *const *ids, const char *replies)
 {
-    quality_open(q);
-    quality_suite(q, tests);
+    qa_program_open(q);
+    qa_program_suite(q, tests);
     for (; *ids; ids++)
-        quality_reply(q, *ids, replies);
+        qa_program_reply(q, *ids, replies);
 }
 
 static void t_verdicts(void **state)
 {
     (void)state;
-    struct quality q;
+    struct qa_program q;
     open_with(&q, each_verdict, WORDS("good", "wrong", "claim", "turned", "window", "no-program", "crash"),
               FOCUS TYPE("hello") ANSWER("Done."));
-    quality_run(&q, WORDS("--jobs", "3", "--only", "good", "--only", "wrong", "--only", "claim", "--only",
-                          "turned", "--only", "window", "--only", "no-program"));
-    assert_string_equal(quality_outcome(&q, "good"), "passed");
-    assert_string_equal(quality_outcome(&q, "wrong"), "failed");
-    assert_string_equal(quality_outcome(&q, "claim"), "claimed");
-    assert_string_equal(quality_outcome(&q, "turned"), "passed");
-    assert_string_equal(quality_outcome(&q, "window"), "passed");
-    assert_string_equal(quality_outcome(&q, "no-program"), "error");
+    qa_program_run(&q, WORDS("--jobs", "3", "--only", "good", "--only", "wrong", "--only", "claim", "--only",
+                             "turned", "--only", "window", "--only", "no-program"));
+    assert_string_equal(qa_program_outcome(&q, "good"), "passed");
+    assert_string_equal(qa_program_outcome(&q, "wrong"), "failed");
+    assert_string_equal(qa_program_outcome(&q, "claim"), "claimed");
+    assert_string_equal(qa_program_outcome(&q, "turned"), "passed");
+    assert_string_equal(qa_program_outcome(&q, "window"), "passed");
+    assert_string_equal(qa_program_outcome(&q, "no-program"), "error");
     assert_int_equal(q.o.code, ERR_FAILED);
     for (const char *const *f = WORDS("junit.xml", "results.tap", "report.html"); *f; f++) {
         char *name = xasprintf("out.d/%s", *f), *path = xvfb_place(&q.x, name);
@@ -59,8 +59,8 @@ static void t_verdicts(void **state)
         free(name);
         free(path);
     }
-    assert_int_equal(quality_leftovers(&q), 0);
-    quality_close(&q);
+    assert_int_equal(qa_program_remains(&q), 0);
+    qa_program_close(&q);
 }
 
 static void t_exit_codes(void **state)
@@ -74,114 +74,116 @@ static void t_exit_codes(void **state)
                  {"claim", "--accept-claims", 0},
                  {"no-program", NULL, ERR_ENV},
                  {"nothing", NULL, ERR_USAGE}};
-    struct quality q;
+    struct qa_program q;
     open_with(&q, each_verdict, WORDS("good", "claim", "no-program"), FOCUS TYPE("hello") ANSWER("Done."));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        quality_run(&q, WORDS("--only", cases[i].only, cases[i].more));
+        qa_program_run(&q, WORDS("--only", cases[i].only, cases[i].more));
         check_note("%s %s: %d", cases[i].only, cases[i].more ? cases[i].more : "", q.o.code);
         assert_int_equal(q.o.code, cases[i].code);
     }
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
-/* The same verdicts, answers and actions whether a test is alone or in a crowd. */
+/* Outcomes, answers and actions do not depend on the number of workers. */
 static void t_many(void **state)
 {
     (void)state;
     enum { N = 8 };
-    struct quality q;
-    quality_open(&q);
-    quality_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..8 }\n    task: Type hello.\n"
-                      "    checks: [{kind: shell, run: '" TYPED "'}, {kind: answer, match: '^{n}$'}]\n");
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..8 }\n    task: Type hello.\n"
+                         "    checks: [{kind: shell, run: '" TYPED "'}, {kind: answer, match: '^{n}$'}]\n");
     for (int i = 1; i <= N; i++) {
         char *id = xasprintf("t%d", i),
              *text = xasprintf("%s" ANSWER("%d"), i % 3 ? FOCUS TYPE("hello") : FOCUS, i);
-        quality_reply(&q, id, text);
+        qa_program_reply(&q, id, text);
         free(id);
         free(text);
     }
     for (int round = 0; round < 2; round++) {
-        quality_run(&q, WORDS("--jobs", round ? "1" : "8"));
+        qa_program_run(&q, WORDS("--jobs", round ? "1" : "8"));
         assert_int_equal(q.o.code, ERR_FAILED);
         for (int i = 1; i <= N; i++) {
             char *id = xasprintf("t%d", i);
-            assert_string_equal(quality_outcome(&q, id), i % 3 ? "passed" : "failed");
+            assert_string_equal(qa_program_outcome(&q, id), i % 3 ? "passed" : "failed");
             free(id);
         }
     }
-    assert_int_equal(quality_leftovers(&q), 0);
-    quality_close(&q);
+    assert_int_equal(qa_program_remains(&q), 0);
+    qa_program_close(&q);
 }
 
 static void t_setup(void **state)
 {
     (void)state;
-    struct quality q;
-    quality_open(&q);
-    quality_suite(
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_suite(
         &q, "  setup: [\"echo once >> out.d/log\"]\n  teardown: [\"echo last >> out.d/log\"]\n"
             "tests:\n  - id: a\n    task: Wait.\n    setup: ['echo a > \"$HOME/made\"']\n"
             "    teardown: ['cat \"$HOME/made\" >> out.d/log']\n    checks: [{kind: file, path: made, match: "
             "a}]\n"
             "  - id: b\n    task: Wait.\n    setup: ['false']\n    checks: [{kind: shell, run: 'true'}]\n");
-    quality_reply(&q, "a", ANSWER("Done."));
-    quality_reply(&q, "b", ANSWER("Done."));
-    quality_run(&q, WORDS("--quiet"));
-    assert_string_equal(quality_outcome(&q, "a"), "passed");
-    assert_string_equal(quality_outcome(&q, "b"), "error");
+    qa_program_reply(&q, "a", ANSWER("Done."));
+    qa_program_reply(&q, "b", ANSWER("Done."));
+    qa_program_run(&q, WORDS("--quiet"));
+    assert_string_equal(qa_program_outcome(&q, "a"), "passed");
+    assert_string_equal(qa_program_outcome(&q, "b"), "error");
     char *path = xvfb_place(&q.x, "out.d/log"), *text;
     size_t len;
     assert_int_equal(file_read(path, 1000, &text, &len, NULL), 0);
     assert_string_equal(text, "once\na\nlast\n");
     free(text);
     free(path);
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
-/* Passed at the second attempt: another screen, or other words. */
+/* Passed on the retry: another screen, or another reply. */
 static void t_flaky(void **state)
 {
     (void)state;
-    struct quality q;
-    quality_open(&q);
-    quality_suite(&q, "  retries: 1\n  flaky_max: 0\ntests:\n  - id: a\n    task: Wait.\n    checks: [{kind: "
-                      "shell, run: 'test -e "
-                      "out.d/again || { touch out.d/again; false; }'}]\n");
-    quality_reply(&q, "a", FOCUS ANSWER("Done."));
-    quality_run(&q, WORDS("--quiet"));
-    assert_string_equal(quality_outcome(&q, "a"), "passed");
-    assert_string_not_equal(field_text(quality_test(&q, "a"), "flaky"), "");
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_suite(&q,
+                     "  retries: 1\n  flaky_max: 0\ntests:\n  - id: a\n    task: Wait.\n    checks: [{kind: "
+                     "shell, run: 'test -e "
+                     "out.d/again || { touch out.d/again; false; }'}]\n");
+    qa_program_reply(&q, "a", FOCUS ANSWER("Done."));
+    qa_program_run(&q, WORDS("--quiet"));
+    assert_string_equal(qa_program_outcome(&q, "a"), "passed");
+    assert_string_not_equal(field_text(qa_program_test(&q, "a"), "flaky"), "");
     assert_int_equal(q.o.code, ERR_UNSURE);
-    check_note("%s", field_text(quality_test(&q, "a"), "flaky"));
-    quality_close(&q);
+    check_note("%s", field_text(qa_program_test(&q, "a"), "flaky"));
+    qa_program_close(&q);
 }
 
-/* Two tests of one secret: typed in both, and in nothing that is written or inherited. */
+/* A secret of two tests: typed in both, and in nothing that is written or inherited. */
 static void t_secret(void **state)
 {
     (void)state;
-    struct quality q;
-    quality_open(&q);
-    quality_suite(&q, "  secrets: [\"PASSWORD=env:QA_CANARY\"]\ntests:\n  - id: \"t{n}\"\n    matrix: { n: "
-                      "1..2 }\n    task: "
-                      "Sign in.\n    checks: [{kind: shell, run: 'grep -c key_press \"$HOME/events.jsonl\" | "
-                      "grep -qx 10'}, "
-                      "{kind: shell, run: 'test -z \"$QA_CANARY\"'}]\n");
-    quality_reply(&q, "t1", FOCUS TYPE("{{PASSWORD}}") ANSWER("xqzkvwpqyj"));
-    quality_reply(&q, "t2", FOCUS TYPE("{{PASSWORD}}") ANSWER("Done."));
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_suite(&q,
+                     "  secrets: [\"PASSWORD=env:QA_CANARY\"]\ntests:\n  - id: \"t{n}\"\n    matrix: { n: "
+                     "1..2 }\n    task: "
+                     "Sign in.\n    checks: [{kind: shell, run: 'grep -c key_press \"$HOME/events.jsonl\" | "
+                     "grep -qx 10'}, "
+                     "{kind: shell, run: 'test -z \"$QA_CANARY\"'}]\n");
+    qa_program_reply(&q, "t1", FOCUS TYPE("{{PASSWORD}}") ANSWER("xqzkvwpqyj"));
+    qa_program_reply(&q, "t2", FOCUS TYPE("{{PASSWORD}}") ANSWER("Done."));
     setenv("QA_CANARY", "xqzkvwpqyj", 1);
-    quality_run(&q, WORDS("--jobs", "2", "--quiet"));
+    qa_program_run(&q, WORDS("--jobs", "2", "--quiet"));
     unsetenv("QA_CANARY");
-    assert_string_equal(quality_outcome(&q, "t1"), "passed");
-    assert_string_equal(quality_outcome(&q, "t2"), "passed");
+    assert_string_equal(qa_program_outcome(&q, "t1"), "passed");
+    assert_string_equal(qa_program_outcome(&q, "t2"), "passed");
     char *command = xasprintf("grep -rl xqzkvwpqyj '%s/out.d'", q.x.dir);
     assert_int_not_equal(system(command), 0);
     free(command);
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
-/* What a file of the results holds; the caller frees it. */
-static char *report_text(const struct quality *q, const char *name)
+/* The content of a file of the results; the caller frees it. */
+static char *report_text(const struct qa_program *q, const char *name)
 {
     char *file = xasprintf("out.d/%s", name), *path = xvfb_place(&q->x, file), *text = NULL;
     size_t len;
@@ -191,26 +193,26 @@ static char *report_text(const struct quality *q, const char *name)
     return text ? text : xstrdup("");
 }
 
-/* What a setup wrote before it failed is told, a test's as well as the suite's; the secret in it is not. */
+/* The output of a failed setup, of a test or of the suite, is shown with secrets masked. */
 static void t_secret_setup(void **state)
 {
     (void)state;
     static const char *const keys[] = {"", "  setup: ['echo xqzkvwpqyj; exit 3']\n"};
-    struct quality q;
-    quality_open(&q);
+    struct qa_program q;
+    qa_program_open(&q);
     for (int i = 0; i < 2; i++) {
         char *yaml = xasprintf("  secrets: [\"OWN=env:QA_CANARY\", \"OTHER=env:QA_OTHER\"]\n%stests:\n  - "
                                "id: a\n    task: Sign in.\n"
                                "    setup: ['echo xqzkvwpqyj and abcdwords; exit 3']\n",
                                keys[i]);
-        quality_suite(&q, yaml);
-        quality_reply(&q, "a", ANSWER("Done."));
+        qa_program_suite(&q, yaml);
+        qa_program_reply(&q, "a", ANSWER("Done."));
         setenv("QA_CANARY", "xqzkvwpqyj", 1);
         setenv("QA_OTHER", "abcdwords", 1);
-        quality_run(&q, WORDS("--jobs", "1"));
+        qa_program_run(&q, WORDS("--jobs", "1"));
         unsetenv("QA_CANARY");
         unsetenv("QA_OTHER");
-        assert_string_equal(quality_outcome(&q, "a"), "error");
+        assert_string_equal(qa_program_outcome(&q, "a"), "error");
         char *json = report_text(&q, "results.json");
         const char *const told[] = {json, q.o.err};
         for (int k = 0; k < 2; k++) {
@@ -221,14 +223,14 @@ static void t_secret_setup(void **state)
         free(json);
         free(yaml);
     }
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
-/* What a person wants to see first: the screen of the moment in which it went wrong, and the end of the log. */
+/* The final screen, and the end of the log. */
 static void t_picture(void **state)
 {
     (void)state;
-    struct quality q;
+    struct qa_program q;
     open_with(
         &q,
         "tests:\n  - id: late\n    task: Wait.\n    window: ^other$\n    start_timeout_s: 3\n    setup: "
@@ -237,14 +239,14 @@ static void t_picture(void **state)
         "  - id: same\n    task: Wait.\n    checks: [{kind: shell, run: 'false'}]\n"
         "  - id: good\n    task: Wait.\n    checks: [{kind: shell, run: 'true'}]\n",
         WORDS("late", "same", "good"), ANSWER("Done."));
-    quality_run(&q, WORDS("--jobs", "3", "--quiet"));
+    qa_program_run(&q, WORDS("--jobs", "3", "--quiet"));
     assert_int_equal(q.o.code, ERR_FAILED);
-    const json_t *late = json_array_get(json_object_get(quality_test(&q, "late"), "attempts"), 0);
+    const json_t *late = json_array_get(json_object_get(qa_program_test(&q, "late"), "attempts"), 0);
     assert_non_null(strstr(field_text(late, "error"), "no window whose title matches '^other$' within 3 s"));
     assert_non_null(strstr(field_text(late, "error"), "there is 'client'"));
-    assert_int_equal(strncmp(field_text(late, "log"), "[what came before is left out]\na line\n", 38), 0);
+    assert_int_equal(strncmp(field_text(late, "log"), "[earlier output is left out]\na line\n", 36), 0);
     assert_non_null(strstr(field_text(late, "log"), "a line\n end\n"));
-    const json_t *unset = json_array_get(json_object_get(quality_test(&q, "unset"), "attempts"), 0);
+    const json_t *unset = json_array_get(json_object_get(qa_program_test(&q, "unset"), "attempts"), 0);
     assert_non_null(strstr(field_text(unset, "error"), "exit code 3; it says: second)"));
     assert_string_equal(field_text(unset, "log"), "first\nsecond\n");
     struct image im = {0};
@@ -258,9 +260,9 @@ static void t_picture(void **state)
     char *junit = report_text(&q, "junit.xml"), *page = report_text(&q, "report.html");
     assert_non_null(strstr(junit, "/pictures/late-1/end.png]]"));
     assert_null(strstr(junit, "/pictures/same-1/end.png]]"));
-    assert_non_null(strstr(page, "the last screen, at the end"));
+    assert_non_null(strstr(page, "final screen"));
     for (const char *const *id = WORDS("same", "good"); *id; id++) {
-        const json_t *a = json_array_get(json_object_get(quality_test(&q, *id), "attempts"), 0);
+        const json_t *a = json_array_get(json_object_get(qa_program_test(&q, *id), "attempts"), 0);
         char *part = xasprintf("/runs/%s/", *id);
         assert_true(json_is_null(
             json_object_get(a, "picture"))); /* its last frame shows it, or there is nothing to show */
@@ -269,10 +271,10 @@ static void t_picture(void **state)
     }
     free(junit);
     free(page);
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
-static void wait_for_a_run(const struct quality *q)
+static void wait_for_a_run(const struct qa_program *q)
 {
     char *runs = xvfb_place(&q->x, "out.d/runs/t1"), *run = NULL;
     for (int i = 0; i < 600 && !run; i++) {
@@ -284,26 +286,26 @@ static void wait_for_a_run(const struct quality *q)
     free(runs);
 }
 
-/* The reports are those of this run, even where nothing of an earlier one has come to pass again. */
+/* Reports of an earlier run do not survive. */
 static void t_kept(void **state)
 {
     (void)state;
-    struct quality q;
-    quality_open(&q);
-    quality_reply(&q, "a", ANSWER("Done."));
-    quality_reply(&q, "b", ANSWER("Done."));
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_reply(&q, "a", ANSWER("Done."));
+    qa_program_reply(&q, "b", ANSWER("Done."));
 #define TWO                                                                                                  \
     "tests:\n  - id: a\n    task: Wait.\n    checks: [{kind: shell, run: 'true'}]\n"                         \
     "  - id: b\n    task: Wait.\n    checks: [{kind: shell, run: 'true'}]\n"
-    quality_suite(&q, TWO);
-    quality_run(&q, WORDS("--quiet"));
+    qa_program_suite(&q, TWO);
+    qa_program_run(&q, WORDS("--quiet"));
     assert_int_equal(q.o.code, 0);
-    quality_suite(&q, "  setup: ['touch left', 'echo Traceback; echo no database; echo; exit 9']\n  "
-                      "teardown: ['rm left']\n" TWO);
-    quality_run(&q, WORDS("--quiet"));
+    qa_program_suite(&q, "  setup: ['touch left', 'echo Traceback; echo no database; echo; exit 9']\n  "
+                         "teardown: ['rm left']\n" TWO);
+    qa_program_run(&q, WORDS("--quiet"));
     ONE_LINE(&q.o, ERR_ENV, "the suite's setup", "exit code 9", "it says: no database)");
-    assert_string_equal(quality_outcome(&q, "a"), "error");
-    assert_string_equal(quality_outcome(&q, "b"), "error");
+    assert_string_equal(qa_program_outcome(&q, "a"), "error");
+    assert_string_equal(qa_program_outcome(&q, "b"), "error");
     assert_int_equal(json_integer_value(json_object_get(q.results, "exit_code")), ERR_ENV);
     char *junit = report_text(&q, "junit.xml"), *page = report_text(&q, "report.html"),
          *left = xvfb_place(&q.x, "left");
@@ -311,96 +313,95 @@ static void t_kept(void **state)
     assert_non_null(strstr(junit, "no database"));
     assert_non_null(strstr(page, "no database"));
     assert_false(file_exists(left));
-    assert_int_equal(quality_leftovers(&q), 0);
+    assert_int_equal(qa_program_remains(&q), 0);
     free(junit);
     free(page);
     free(left);
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
 static void t_stopped(void **state)
 {
     (void)state;
-    struct quality q;
-    quality_open(&q);
-    quality_suite(
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_suite(
         &q,
         "  teardown: [\"echo away > out.d/away\"]\n"
         "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..6 }\n    task: Wait.\n    checks: [{kind: shell, run: "
         "'true'}]\n");
     for (const char *const *id = WORDS("t1", "t2", "t3", "t4", "t5", "t6"); *id; id++)
-        quality_reply(&q, *id, WAIT(60) ANSWER("Done."));
-    pid_t pid = quality_start(&q, WORDS("--jobs", "2"));
+        qa_program_reply(&q, *id, WAIT(60) ANSWER("Done."));
+    pid_t pid = qa_program_start(&q, WORDS("--jobs", "2"));
     wait_for_a_run(&q);
     kill(pid, SIGTERM);
-    quality_finish(&q, pid);
+    qa_program_finish(&q, pid);
     assert_int_equal(q.o.code, ERR_STOPPED);
-    assert_string_equal(quality_outcome(&q, "t1"), "stopped");
-    assert_string_equal(quality_outcome(&q, "t6"), "skipped");
+    assert_string_equal(qa_program_outcome(&q, "t1"), "stopped");
+    assert_string_equal(qa_program_outcome(&q, "t6"), "skipped");
     char *away = xvfb_place(&q.x, "out.d/away");
     assert_true(file_exists(away));
     free(away);
-    assert_int_equal(quality_leftovers(&q), 0);
-    quality_close(&q);
+    assert_int_equal(qa_program_remains(&q), 0);
+    qa_program_close(&q);
 }
 
 static void t_killed(void **state)
 {
     (void)state;
-    struct quality q;
-    quality_open(&q);
-    quality_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..3 }\n    task: Wait.\n    setup: "
-                      "['setsid sleep 1000 &']\n");
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_suite(&q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..3 }\n    task: Wait.\n    setup: "
+                         "['setsid sleep 1000 &']\n");
     for (const char *const *id = WORDS("t1", "t2", "t3"); *id; id++)
-        quality_reply(&q, *id, WAIT(60) ANSWER("Done."));
-    pid_t pid = quality_start(&q, WORDS("--jobs", "3"));
+        qa_program_reply(&q, *id, WAIT(60) ANSWER("Done."));
+    pid_t pid = qa_program_start(&q, WORDS("--jobs", "3"));
     wait_for_a_run(&q);
     kill(pid, SIGKILL);
-    quality_finish(&q, pid);
+    qa_program_finish(&q, pid);
     assert_int_equal(q.o.code, -1);
-    assert_string_equal(quality_outcome(&q, "t1"), "skipped");
+    assert_string_equal(qa_program_outcome(&q, "t1"), "skipped");
     char *junit = report_text(&q, "junit.xml");
     assert_non_null(strstr(junit, "tests=\"3\" failures=\"0\" errors=\"0\" skipped=\"3\""));
-    assert_non_null(strstr(junit, "had not ended"));
+    assert_non_null(strstr(junit, "was still running or waiting"));
     free(junit);
-    assert_int_equal(quality_leftovers(&q), 0);
-    quality_close(&q);
+    assert_int_equal(qa_program_remains(&q), 0);
+    qa_program_close(&q);
 }
 
 static void t_list(void **state)
 {
     (void)state;
-    struct quality q;
-    quality_open(&q);
-    quality_suite(&q, each_verdict);
-    quality_run(&q, WORDS("--list", "--only", "w*"));
+    struct qa_program q;
+    qa_program_open(&q);
+    qa_program_suite(&q, each_verdict);
+    qa_program_run(&q, WORDS("--list", "--only", "w*"));
     assert_int_equal(q.o.code, 0);
     assert_non_null(strstr(q.o.out, "wrong"));
     assert_non_null(strstr(q.o.out, "window"));
     assert_null(strstr(q.o.out, "claim"));
-    quality_suite(&q, "tests:\n  - id: a\n    task: x\n    chekcs: []\n");
-    quality_run(&q, WORDS("--list"));
+    qa_program_suite(&q, "tests:\n  - id: a\n    task: x\n    chekcs: []\n");
+    qa_program_run(&q, WORDS("--list"));
     ONE_LINE(&q.o, ERR_USAGE, "suite.yaml:", "chekcs", "checks");
-    quality_close(&q);
+    qa_program_close(&q);
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("each verdict: passed, failed, claimed, turned round, error; reports for its owner alone",
+    CLAIM("each outcome: passed, failed, claimed, expect_fail, error; only the owner can read the reports",
           t_verdicts),
-    CLAIM("the exit code says what came of all of them", t_exit_codes),
-    CLAIM("eight at once end like one after the other", t_many),
-    CLAIM("setup once and for each, teardown whatever came of it", t_setup),
-    CLAIM("what passes at the second attempt is flaky", t_flaky),
-    CLAIM("a secret of two tests is typed in both, and stands in no report, no run and no environment",
-          t_secret),
-    CLAIM("what a failed setup wrote is told without the secret in it", t_secret_setup),
-    CLAIM("what failed is shown as it was at the end, unless the last screenshot does; runs lie in folders "
-          "of their tests",
+    CLAIM("the exit code sums up all tests", t_exit_codes),
+    CLAIM("eight workers give the same results as one", t_many),
+    CLAIM("setup runs once and for each test, teardown whatever the outcome", t_setup),
+    CLAIM("a test that passes only on a retry is flaky", t_flaky),
+    CLAIM("a secret of two tests is typed in both, and is in no report, run or environment", t_secret),
+    CLAIM("the output of a failed setup is shown with its secret masked", t_secret_setup),
+    CLAIM("a failed test shows its final screen unless the last screenshot does; runs are in folders of "
+          "their tests",
           t_picture),
-    CLAIM("a suite whose setup fails: every test an error in new reports, teardown done", t_kept),
-    CLAIM("a signal stops all, what did not begin is skipped, teardown is done all the same", t_stopped),
-    CLAIM("killed in the middle it leaves reports that say so, no process, no lock, no folder", t_killed),
-    CLAIM("--list says what would run, and a wrong key is named with the right one", t_list),
+    CLAIM("if the suite's setup fails every test is an error in new reports, and teardown runs", t_kept),
+    CLAIM("a signal stops all tests, skips those that have not started, and teardown runs", t_stopped),
+    CLAIM("a killed run leaves reports that say so, and no process, lock or folder", t_killed),
+    CLAIM("--list shows what would run, and a misspelled key is named with the right one", t_list),
 };
 
 int main(int argc, char **argv)

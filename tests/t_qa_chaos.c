@@ -1,11 +1,11 @@
-/* t_qa_chaos.c - claims about `holorun qa` when something under it dies at a random moment: the program itself, an X server, a
- * window manager, the program under test, or the room on the disk.
+/* t_qa_chaos.c - claims about `holorun qa` when something under it dies at a random moment: the program
+ * itself, an X server, a window manager, the program under test, or the disk is full.
  *
- * Four tests run at once; each types five letters twice with pauses, and its check counts them.  HOLORUN_MOMENTS says how
- * many moments (10; `make qa-chaos` takes 30).
+ * Four tests run at once; each types five letters twice with pauses, and its check counts them.
+ * HOLORUN_MOMENTS says how many moments (10; `make qa-chaos` takes 30).
  */
 #include "check.h"
-#include "quality.h"
+#include "qa_program.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -28,21 +28,21 @@ static const struct {
                       {"the program under test", "xclient"},
                       {"room on the disk", NULL}};
 
-static void open_suite(struct quality *q)
+static void open_suite(struct qa_program *q)
 {
-    quality_open(q);
-    quality_suite(
+    qa_program_open(q);
+    qa_program_suite(
         q, "tests:\n  - id: \"t{n}\"\n    matrix: { n: 1..4 }\n    task: Type hello twice.\n"
            "    checks: [{kind: shell, run: 'grep -c key_press \"$HOME/events.jsonl\" | grep -qx 10'}]\n");
     for (const char *const *id = WORDS("t1", "t2", "t3", "t4"); *id; id++)
-        quality_reply(q, *id, CLICK(400, 400) TYPE("hello") WAIT(1) TYPE("hello") ANSWER("Done."));
+        qa_program_reply(q, *id, CLICK(400, 400) TYPE("hello") WAIT(1) TYPE("hello") ANSWER("Done."));
 }
 
-/* Kills one process of this name that has the mark, at random. */
-static bool kill_one(const struct quality *q, const char *comm, uint64_t *random)
+/* Kills a random one of the marked processes of this name. */
+static bool kill_one(const struct qa_program *q, const char *comm, uint64_t *random)
 {
     pid_t found[64];
-    int n = quality_processes(q, comm, found, 64);
+    int n = qa_program_processes(q, comm, found, 64);
     if (n == 0)
         return false;
     kill(found[(int)(check_random(random) * n)], SIGKILL);
@@ -60,12 +60,12 @@ static void fill_disk(const char *dir)
     free(path);
 }
 
-/* Whatever died: a test that is not passed failed or has an error, and has a reason. */
-static int count_bad(const struct quality *q)
+/* Whatever died: a test that did not pass failed or is an error, and has a reason. */
+static int count_bad(const struct qa_program *q)
 {
     int bad = 0;
     for (const char *const *id = WORDS("t1", "t2", "t3", "t4"); *id; id++) {
-        const char *o = quality_outcome(q, *id);
+        const char *o = qa_program_outcome(q, *id);
         if (!strcmp(o, "passed"))
             continue;
         bad++;
@@ -75,7 +75,7 @@ static int count_bad(const struct quality *q)
     return bad;
 }
 
-static void judge(const struct quality *q, enum victim v)
+static void judge(const struct qa_program *q, enum victim v)
 {
     if (v == V_PROGRAM_ITSELF) { /* or it had ended before */
         assert_true(q->o.code == -1 || q->o.code == 0);
@@ -96,7 +96,7 @@ static void judge(const struct quality *q, enum victim v)
 
 static void one_moment(enum victim v, uint64_t *random)
 {
-    struct quality q;
+    struct qa_program q;
     open_suite(&q);
     char *out = xvfb_place(&q.x, "out.d");
     bool mounted = false, hit = true;
@@ -107,7 +107,7 @@ static void one_moment(enum victim v, uint64_t *random)
             check_note("a small file system cannot be mounted here");
     }
     double after = check_random(random) * SPAN_MS;
-    pid_t pid = quality_start(&q, WORDS("--jobs", "4", "--quiet"));
+    pid_t pid = qa_program_start(&q, WORDS("--jobs", "4", "--quiet"));
     clock_sleep_ms(after);
     if (v == V_PROGRAM_ITSELF)
         hit = kill(pid, SIGKILL) == 0;
@@ -116,13 +116,13 @@ static void one_moment(enum victim v, uint64_t *random)
     else if (v != V_DISK)
         hit = kill_one(&q, victims[v].comm, random);
     check_note("%s after %.0f ms%s", victims[v].name, after, hit ? "" : ": not there");
-    quality_finish(&q, pid);
+    qa_program_finish(&q, pid);
     if (mounted)
         umount2(out, MNT_DETACH);
     free(out);
     judge(&q, v);
-    assert_int_equal(quality_leftovers(&q), 0);
-    quality_close(&q);
+    assert_int_equal(qa_program_remains(&q), 0);
+    qa_program_close(&q);
 }
 
 static void t_moments(void **state)
@@ -136,7 +136,7 @@ static void t_moments(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("something dies at random moments: the right verdict, nothing left, the other tests unharmed",
+    CLAIM("something dies at a random moment: the right outcome, nothing left behind, other tests unharmed",
           t_moments),
 };
 

@@ -18,8 +18,8 @@ static int between(int lo, int hi)
 }
 
 /* The last one is the third, made of other numbers: a scale for each row. */
-static const enum quant_form forms[] = {QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_F8};
-enum { FORMS = 5, ROWS_F8 = 4 };
+static const enum quant_format formats[] = {QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_F8};
+enum { FORMATS = 5, ROWS_F8 = 4 };
 
 /* ---- matrices ------------------------------------------------------------------------------------------- */
 
@@ -32,16 +32,16 @@ struct matrix {
 /* As a file would hold one that ends in forms[which]. */
 static struct matrix make(int which, int64_t rows, int64_t cols)
 {
-    enum quant_form form = forms[which];
+    enum quant_format format = formats[which];
     struct matrix m = {.source = {.rows = rows, .cols = cols, .scale = 0.037f}};
-    if (form == QUANT_F8 && which != ROWS_F8) {
+    if (format == QUANT_F8 && which != ROWS_F8) {
         uint8_t *p = m.data = malloc((size_t)(rows * cols));
         for (int64_t i = 0; i < rows * cols; i++)
             while (((p[i] = (uint8_t)between(0, 255)) & 127) == 127) /* no NaN */
                 ;
         m.source.stored = (struct tensor){p, DT_F8E4M3, rows, cols, cols};
-    } else if (form == QUANT_F4) {
-        int64_t bytes = (cols + 1) / 2, groups = rows * quant_groups(form, cols);
+    } else if (format == QUANT_F4) {
+        int64_t bytes = (cols + 1) / 2, groups = rows * quant_groups(format, cols);
         uint8_t *p = m.data = malloc((size_t)(rows * bytes));
         for (int64_t i = 0; i < rows * bytes; i++)
             p[i] = (uint8_t)between(0, 255);
@@ -65,11 +65,11 @@ static void drop(struct matrix *m)
     free(m->groups);
 }
 
-static struct weight *pack(struct backend *b, enum quant_form form, const struct quant_source *s)
+static struct weight *pack(struct backend *b, enum quant_format format, const struct quant_source *s)
 {
-    void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, form, s->rows, s->cols) + 63) / 64 * 64);
-    b->ops->quant_pack(b, bytes, form, s);
-    return b->ops->quant_weight(b, bytes, true, form, s->rows, s->cols);
+    void *bytes = aligned_alloc(64, (b->ops->quant_bytes(b, format, s->rows, s->cols) + 63) / 64 * 64);
+    b->ops->quant_pack(b, bytes, format, s);
+    return b->ops->quant_weight(b, bytes, true, format, s->rows, s->cols);
 }
 
 static struct tensor filled(struct backend *b, enum dtype t, int64_t rows, int64_t cols)
@@ -137,13 +137,13 @@ static double length_of(const struct quant_source *s)
 
 static double product(struct backend *ref, struct backend *fast, int which, enum dtype act)
 {
-    enum quant_form form = forms[which];
+    enum quant_format format = formats[which];
     static const int rows[] = {1, 2, 4, 5, 13, 64, 150, 240};
     int64_t T = rows[between(0, 7)], N = between(1, 150), K = between(1, 700);
     enum epilogue epi = (enum epilogue)between(0, 2);
     int add = between(0, 1), biased = between(0, 1);
     struct matrix m = make(which, N, K);
-    struct weight *wr = pack(ref, form, &m.source), *wf = pack(fast, form, &m.source);
+    struct weight *wr = pack(ref, format, &m.source), *wf = pack(fast, format, &m.source);
     struct tensor x = filled(ref, act, T, K), bias = filled(ref, DT_F32, 1, N), none = {0};
     struct tensor want = filled(ref, between(0, 3) ? act : DT_F32, T, N),
                   have = ref->ops->alloc(ref, want.dtype, T, N);
@@ -169,13 +169,13 @@ static void t_products(void **state)
     struct backend *ref = backend_cpu("ref", NULL, NULL);
     for (int i = 1; i < n; i++) {
         struct backend *fast = backend_cpu(isa[i], pool, NULL);
-        for (int f = 0; f < FORMS; f++)
+        for (int f = 0; f < FORMATS; f++)
             for (int act = 0; act < 2; act++) {
                 double off = 0;
                 for (int r = 0; r < 16; r++)
                     off = fmax(off, product(ref, fast, f, act ? DT_BF16 : DT_F32));
                 check_note("%-10s %s%s x %-4s worst difference %.2f of the tolerance", isa[i],
-                           quant_name(forms[f]), f == ROWS_F8 ? " by rows" : "", act ? "bf16" : "f32", off);
+                           quant_name(formats[f]), f == ROWS_F8 ? " by rows" : "", act ? "bf16" : "f32", off);
                 assert_true(off <= 1);
             }
         backend_free(fast);
@@ -191,15 +191,15 @@ static void t_alone(void **state)
     const char *isa[8];
     int n = backend_cpu_list(isa, 8);
     struct pool *pool = pool_new(2);
-    for (int round = 0; round < 8 * FORMS * n; round++) {
+    for (int round = 0; round < 8 * FORMATS * n; round++) {
         struct backend *one = backend_cpu(isa[round % n], NULL, NULL),
                        *two = backend_cpu(isa[round % n], pool, NULL);
-        int which = round / n % FORMS;
-        enum quant_form form = forms[which];
+        int which = round / n % FORMATS;
+        enum quant_format format = formats[which];
         bool big = round % n > 0; /* so that two threads have something to do */
         int64_t T = big ? between(2, 60) : 3, N = big ? between(200, 400) : 40, K = between(200, 700);
         struct matrix m = make(which, N, K);
-        struct weight *w = pack(one, form, &m.source), *v = pack(two, form, &m.source);
+        struct weight *w = pack(one, format, &m.source), *v = pack(two, format, &m.source);
         struct tensor x = filled(one, round & 1 ? DT_BF16 : DT_F32, T, K), none = {0};
         struct tensor a = one->ops->alloc(one, DT_F32, T, N), b = one->ops->alloc(one, DT_F32, T, N),
                       c = one->ops->alloc(one, DT_F32, T, N);
@@ -355,12 +355,12 @@ static void t_stored(void **state)
 }
 
 /* Root mean square of what is lost, of the numbers' own. */
-static double lost(enum quant_form form, const float *x, int64_t cols)
+static double lost(enum quant_format format, const float *x, int64_t cols)
 {
     struct quant_source s = {
         .rows = 1, .cols = cols, .stored = {(void *)(uintptr_t)x, DT_F32, 1, cols, cols}};
     struct backend *b = backend_cpu("ref", NULL, NULL);
-    struct weight *w = pack(b, form, &s);
+    struct weight *w = pack(b, format, &s);
     struct tensor unit = b->ops->alloc(b, DT_F32, 1, cols), y = b->ops->alloc(b, DT_F32, 1, 1), none = {0};
     double off = 0, all = 0;
     for (int64_t k = 0; k < cols; k++) {
@@ -418,7 +418,7 @@ static void t_making(void **state)
         uint16_t groups[N / QUANT_I4_GROUP];
         float room[N];
         struct quant_row r = {codes, groups, 0, room};
-        quant_make_row(forms[f], &s, 0, &r);
+        quant_make_row(formats[f], &s, 0, &r);
         assert_true(isfinite(r.scale));
         for (int i = 0; i < N; i++)
             assert_int_equal(codes[i], 0);

@@ -103,7 +103,7 @@ static void t_complete(void **state)
         "<li class=\"failed\">",
         "the pointer is held",
         "25 % of the screen changed",
-        "270 read, 9 reused, 10 generated, 2 forced",
+        "270 prefilled, 9 reused, 10 generated, 2 forced",
         "1 min 15 s",
         "<dd>300 ms</dd>",
         "<dd>42 ms</dd>",
@@ -237,7 +237,7 @@ static void t_unfinished(void **state)
     char *page = page_of(EVENT(1, "observe", "") EVENT(3, "observe", "") EVENT(2, "observe", "")
                              EVENT(99999999, "step", ""),
                          "{}", NULL);
-    assert_has(page, "did not end by itself");
+    assert_has(page, "was interrupted");
     assert_has(page, "id=\"step-3\"");
     assert_int_equal(count(page, "<section"), 2);
     free(page);

@@ -161,12 +161,12 @@ static void t_refused(void **state)
     program_run(&x, &o, WORDS(RUN, "--fake", script, "--dialect", "pocket"));
     assert_int_equal(o.code, 0);
     program_run(&x, &o, WORDS("resume", "--runs", runs));
-    ONE_LINE(&o, ERR_USAGE, "came to its end (answered)");
+    ONE_LINE(&o, ERR_USAGE, "has ended (answered)");
     free(runs);
     runs = xvfb_place(&x, "others");
     kill_after(&x, program_start(&x, WORDS(RUN, "--policy", policy)), runs, 1);
     program_run(&x, &o, WORDS("resume", "--runs", runs)); /* its rules are another file's */
-    ONE_LINE(&o, ERR_USAGE, "went by other rules", "--policy");
+    ONE_LINE(&o, ERR_USAGE, "used other rules", "--policy");
     free(runs);
     runs = xvfb_place(&x, "scripted");
     assert_int_equal(file_write(script, waits, sizeof waits - 1, NULL), 0);
@@ -205,7 +205,7 @@ static int decide(struct overseer *o, const struct proposal *p, struct decision 
         d->verdict = VERDICT_REWIND;
         d->to = 2;
         seen.back++;
-    } else if (p->number == 5 && !p->now.reroll) {
+    } else if (p->number == 5 && !p->now.resample) {
         d->verdict = VERDICT_AGAIN;
     }
     return 0;
@@ -230,7 +230,7 @@ static void t_back(void **state)
         fail_msg("%s", e.text);
     struct agent_options o = {.task = "Book a flight",
                               .dialect = d,
-                              .mind = mind_model(g, d, 7),
+                              .llm = llm_local(g, d, 7),
                               .screen = s,
                               .trace = t,
                               .progress = &silent,
@@ -289,7 +289,7 @@ static void t_back(void **state)
     timeline_free(&line);
     record_free(&r);
     free(result.answer);
-    mind_free(o.mind);
+    llm_free(o.llm);
     screen_close(s);
     dialect_free(d);
     engine_close(g);

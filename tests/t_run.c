@@ -399,7 +399,7 @@ static void t_no_room(void **state)
         &t.x, &o,
         WORDS("run", "Press Save", "-q", "--dialect", "holo3", "--runs", runs, "--settle-quiet", "30"));
     assert_int_equal(o.code, ERR_MODEL);
-    assert_non_null(strstr(o.err, "tokens long; the model was made for 8192"));
+    assert_non_null(strstr(o.err, "tokens long; the model's context has 8192"));
     assert_string_equal(o.out, "");
     free(runs);
     outcome_free(&o);

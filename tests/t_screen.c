@@ -93,7 +93,7 @@ static void check_paths(const char *screen)
         struct buf b;
         buf_init(&b, 10000);
         screen_describe(s, &b);
-        assert_non_null(strstr(b.data, no_shm ? "shm: no, switched off" : "shm: yes"));
+        assert_non_null(strstr(b.data, no_shm ? "shm: no, disabled" : "shm: yes"));
         check_note("%s %s: %.2f ms a capture, checked", screen, no_shm ? "XGetImage" : "MIT-SHM",
                    clock_ms_since(start) / 3);
         buf_free(&b);
@@ -347,12 +347,12 @@ static void t_windows(void **state)
     assert_int_equal(screen_active_window(s, title, 5, NULL, 0), 0);
     assert_string_equal(title, "Els"); /* cut before the character that does not fit */
 
-    assert_int_equal(screen_find_window(s, "日本$", title, sizeof title, &canvas_why), 1);
+    assert_int_equal(xvfb_find_window(s, "日本$", title, sizeof title, &canvas_why), 1);
     assert_string_equal(title, "Első – 日本");
-    assert_int_equal(screen_find_window(s, "^Second \\(\\w+\\)$", NULL, 0, &canvas_why), 1);
-    assert_int_equal(screen_find_window(s, "(?i)SECOND", NULL, 0, &canvas_why), 1);
-    assert_int_equal(screen_find_window(s, "Hidden", NULL, 0, &canvas_why), 0);
-    assert_int_equal(screen_find_window(s, "(", NULL, 0, &canvas_why), -1);
+    assert_int_equal(xvfb_find_window(s, "^Second \\(\\w+\\)$", NULL, 0, &canvas_why), 1);
+    assert_int_equal(xvfb_find_window(s, "(?i)SECOND", NULL, 0, &canvas_why), 1);
+    assert_int_equal(xvfb_find_window(s, "Hidden", NULL, 0, &canvas_why), 0);
+    assert_int_equal(xvfb_find_window(s, "(", NULL, 0, &canvas_why), -1);
     assert_int_equal(canvas_why.kind, ERR_USAGE);
     assert_int_equal(screen_activate_window(s, second, &canvas_why), 0); /* raise and focus */
     Window focus;

@@ -21,12 +21,12 @@ static void t_taking(void **state)
     static const struct {
         const char *spec, *says;
     } wrong[] = {
-        {"", "wants NAME=env:VARIABLE"},
-        {"hunter2-in-clear", "wants NAME=env:VARIABLE"}, /* whatever stands there is not repeated */
-        {"lower=env:A", "wants NAME=env:VARIABLE"},
-        {"A B=env:A", "wants NAME=env:VARIABLE"},
+        {"", "expects NAME=env:VARIABLE"},
+        {"hunter2-in-clear", "expects NAME=env:VARIABLE"}, /* whatever stands there is not repeated */
+        {"lower=env:A", "expects NAME=env:VARIABLE"},
+        {"A B=env:A", "expects NAME=env:VARIABLE"},
         {"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ=env:A", "up to 32"},
-        {"A=hunter2-in-clear", "wants env:VARIABLE or file:PATH"},
+        {"A=hunter2-in-clear", "expects env:VARIABLE or file:PATH"},
         {"A=env:HOLORUN_NOT_THERE", "there is no environment variable 'HOLORUN_NOT_THERE'"},
         {"A=env:SHORT", "shorter than 4"},
         {"A=env:TAB", "control character"},
@@ -60,7 +60,7 @@ static void t_taking(void **state)
     assert_int_equal(secrets_add(s, "GOOD=env:GOOD", NULL), -1); /* twice */
     char *filled = secrets_fill(s, "a{{FILE}}b{{NONE}}{{GOOD}}{{GOOD");
     assert_string_equal(filled, "a" PLAIN "b{{NONE}}" PLAIN "{{GOOD");
-    secrets_drop(filled);
+    secrets_free_filled(filled);
     secrets_free(s);
     unlink(path);
     rmdir(dir);
@@ -182,7 +182,7 @@ static void t_memory(void **state)
     assert_int_equal(secrets_add(s, spec, NULL), 0);
     char *filled = secrets_fill(s, "{{A}}");
     assert_int_equal(found_in_memory(backwards), 4); /* the value, as JSON spells and quotes it, filled in */
-    secrets_drop(filled);
+    secrets_free_filled(filled);
     assert_int_equal(found_in_memory(backwards), 3);
     secrets_free(s);
     assert_int_equal(found_in_memory(backwards), 0);

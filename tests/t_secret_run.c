@@ -250,14 +250,14 @@ static void t_field(void **state)
     driven_read(&f.t, &r);
     int64_t frame = field_int(driven_last(&r, "observe"), "frame");
     char *path = NULL;
-    struct image im = {0}, live = {0};
+    struct image im = {0}, progress = {0};
     assert_true(asprintf(&path, "%s/frames/%06d.png", r.dir, (int)frame) > 0);
     assert_int_equal(image_read_png(&im, path, NULL), 0);
-    read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &live);
+    read_glyphs(f.t.other, FIELD_X + 12, FIELD_Y + 24 - 9, &progress);
     uint8_t colours[8][3];
     int n = 0;
-    for (int y = 0; y < live.h; y++) {
-        for (int x = 0; x < live.w; x++) {
+    for (int y = 0; y < progress.h; y++) {
+        for (int x = 0; x < progress.w; x++) {
             const uint8_t *p =
                 im.rgb + 3 * ((size_t)(FIELD_Y + 15 + y) * (size_t)im.w + (size_t)(FIELD_X + 12 + x));
             int k = 0;
@@ -270,7 +270,7 @@ static void t_field(void **state)
     if (n != 2)
         fail_msg("%d colours in %s", n, path);
     image_free(&im);
-    image_free(&live);
+    image_free(&progress);
     free(path);
     record_free(&r);
     outcome_free(&o);
@@ -377,7 +377,7 @@ static void t_replayed(void **state)
     ONE_LINE(&o, ERR_USAGE, "step 2 types the secret PASSWORD: give it with --secret PASSWORD=env:");
     replay(&f, &o, run, "never", "--secret=PASSWORD=env:SECRET");
     assert_int_equal(o.code, ERR_FAILED);
-    assert_non_null(strstr(o.err, "step 2 was not let pass"));
+    assert_non_null(strstr(o.err, "step 2 was not allowed"));
     assert_typed(&f, PLAIN); /* once */
     replay(&f, &o, run, "yes-to-all", "--secret=PASSWORD=env:SECRET");
     if (o.code)

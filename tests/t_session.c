@@ -2,7 +2,7 @@
 #include "tiny_check.h"
 
 #include "base/file.h"
-#include "model/session.h"
+#include "session/session_impl.h"
 
 #include <unistd.h>
 
@@ -59,11 +59,11 @@ static void t_cancel(void **state)
     for (left = 0; left < engine->config.lm.layers - 1;) {
         int asked = left;
         cancel = 0;
-        assert_int_equal(session_read(s, &e), -1);
+        assert_int_equal(session_prefill(s, &e), -1);
         assert_int_equal(e.kind, ERR_STOPPED);
         cancel = 0;
         m->cancel = NULL;
-        assert_int_equal(session_read(s, &e), -1); /* its layers disagree about how far it is */
+        assert_int_equal(session_prefill(s, &e), -1); /* its layers disagree about how far it is */
         assert_int_equal(session_rewind(s, before, &e), 0);
         m->cancel = &cancel;
         append(s, 30, 40);
@@ -113,7 +113,7 @@ static void t_rewind(void **state)
     struct checkpoint *c = session_checkpoint(s), *c2;
     session_logits(straight); /* the same cut, so that the path is the same to the bit */
     assert_int_equal(checkpoint_length(c), 30);
-    double dice = session_random(s);
+    double rng = session_uniform(s);
     for (int round = 0; round < 4; round++) {
         append(s, 100 + round, 17 + 60 * round);
         look(s, (uint64_t)round);
@@ -124,7 +124,7 @@ static void t_rewind(void **state)
         assert_int_equal(session_rewind(s, c2, &e), 0);
         assert_int_equal(session_rewind(s, c, &e), 0);
         assert_int_equal(session_length(s), 30);
-        assert_true(session_random(s) == dice);
+        assert_true(session_uniform(s) == rng);
         assert_int_equal(session_rewind(s, c2, &e), -1);
         assert_non_null(strstr(e.text, "rewound to before"));
         checkpoint_free(c2);
@@ -180,7 +180,7 @@ static void t_fork(void **state)
     append(s, 3, 3);
     struct session *copy = session_fork(s);
     same(s, copy);
-    assert_true(session_random(s) == session_random(copy));
+    assert_true(session_uniform(s) == session_uniform(copy));
     append(copy, 100, 200); /* the copy goes its own way ... */
     session_logits(copy);
     append(s, 20, 30);
@@ -241,13 +241,13 @@ static void t_save(void **state)
             append(s, n, lengths[i] - n < 100 ? lengths[i] - n : 100);
         if (i == 3)
             look(s, 2);
-        session_random(s);
+        session_uniform(s);
         assert_int_equal(session_save(s, path, &e), 0);
         struct session *back = session_load(engine, path, &e);
         if (!back)
             fail_msg("%s", e.text);
         assert_int_equal(session_length(back), session_length(s));
-        assert_true(session_random(s) == session_random(back));
+        assert_true(session_uniform(s) == session_uniform(back));
         append(s, 77, 40);
         append(back, 77, 40);
         same(s, back);
@@ -323,7 +323,7 @@ static void t_refusals(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const int32_t ids[2] = {20, bad[i]};
         assert_int_equal(session_append(s, ids, 2, &e), -1);
-        assert_non_null(strstr(e.text, "no text token"));
+        assert_non_null(strstr(e.text, "not a text token"));
     }
     struct image none = {0};
     assert_int_equal(session_append_image(s, &none, &e), -1);
@@ -331,7 +331,7 @@ static void t_refusals(void **state)
     for (int i = 0; i < 4096; i++)
         many[i] = 30;
     assert_int_equal(session_append(s, many, 4096, &e), -1);
-    assert_non_null(strstr(e.text, "4105 tokens long; the model was made for 4096"));
+    assert_non_null(strstr(e.text, "4105 tokens long; the model's context has 4096"));
     assert_int_equal(session_append(s, many, 4080, &e), 0);
     struct image im = tiny_image(64, 64, 1);
     assert_int_equal(session_append_image(s, &im, &e), 0); /* 4 + 2 tokens */

@@ -8,7 +8,7 @@
 #include "small.h"
 
 #include "base/file.h"
-#include "model/plan.h"
+#include "capacity/plan.h"
 #include "ops/quant.h"
 
 #include <math.h>
@@ -17,11 +17,11 @@
 
 /* ---- quantised checkpoints ---------------------------------------------------------------------------------- */
 
-static int nearest(enum quant_form form, float x)
+static int nearest(enum quant_format format, float x)
 {
-    int best = 0, n = form == QUANT_F4 ? 16 : 256;
+    int best = 0, n = format == QUANT_F4 ? 16 : 256;
     for (int i = 1; i < n; i++)
-        if (fabsf(quant_value(form, i) - x) < fabsf(quant_value(form, best) - x))
+        if (fabsf(quant_value(format, i) - x) < fabsf(quant_value(format, best) - x))
             best = i;
     return best;
 }
@@ -71,33 +71,33 @@ static void add_row_scales(struct tiny *t, const char *name, int64_t rows, enum 
 }
 
 /* Stores a matrix in codes; in `plain`, which holds f32, the numbers that they mean. */
-static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum quant_form form,
+static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum quant_format format,
                    enum scaled what)
 {
     struct tiny_tensor *x = tiny_find(t, name), *y = tiny_find(plain, name);
     int64_t rows = x->shape[0], cols = x->shape[1], groups = cols / 16;
-    float *out = (float *)(void *)y->data, scale = form == QUANT_F8 ? 0.0027f : 0.013f;
+    float *out = (float *)(void *)y->data, scale = format == QUANT_F8 ? 0.0027f : 0.013f;
     uint8_t *codes = calloc((size_t)(rows * cols), 1), *marks = malloc((size_t)(rows * groups + 1));
     for (int64_t i = 0; i < rows * groups; i++)
         marks[i] = (uint8_t)(0x30 + i % 24); /* 1/2 to 3.75 */
     for (int64_t i = 0; i < rows * cols; i++) {
         int64_t n = i / cols, k = i % cols;
         scale = what ? scale_of_row(n) : scale;
-        float group = form == QUANT_F4 ? quant_value(QUANT_F8, marks[n * groups + k / 16]) : 1;
-        int code = nearest(form, out[i] / (scale * group));
-        out[i] = quant_value(form, code) * group * scale;
-        if (form == QUANT_F8)
+        float group = format == QUANT_F4 ? quant_value(QUANT_F8, marks[n * groups + k / 16]) : 1;
+        int code = nearest(format, out[i] / (scale * group));
+        out[i] = quant_value(format, code) * group * scale;
+        if (format == QUANT_F8)
             codes[i] = (uint8_t)code;
         else
             codes[i / 2] |= (uint8_t)(code << (k % 2 ? 4 : 0));
     }
-    x->type = form == QUANT_F8 ? "F8_E4M3" : "U8";
-    x->shape[1] = form == QUANT_F8 ? cols : cols / 2;
+    x->type = format == QUANT_F8 ? "F8_E4M3" : "U8";
+    x->shape[1] = format == QUANT_F8 ? cols : cols / 2;
     x->bytes = (size_t)(rows * x->shape[1]);
     memcpy(x->data, codes, x->bytes);
     if (what) {
         add_row_scales(t, name, rows, what);
-    } else if (form == QUANT_F8) {
+    } else if (format == QUANT_F8) {
         add_scale(t, name, "weight_scale", scale);
     } else {
         add(t, name, "weight_scale", "F8_E4M3", marks, (size_t)(rows * groups), rows, groups);
@@ -110,7 +110,7 @@ static void shrink(struct tiny *t, struct tiny *plain, const char *name, enum qu
 
 /* Two of the same model: `t` with codes, `plain` with their values in f32.  Hidden size 40 is no multiple of 16, so
  * only matrices with 48 columns can be NVFP4. */
-static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_form form, enum scaled what)
+static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_format format, enum scaled what)
 {
     static const char *const eight[] = {LAYER "0.mixer.in_proj.weight", LAYER "0.mixer.out_proj.weight",
                                         LAYER "1.mixer.up_proj.weight", LAYER "1.mixer.down_proj.weight",
@@ -131,16 +131,16 @@ static void make_scaled(struct tiny *t, struct tiny *plain, enum quant_form form
         x->bytes = n * sizeof *wide;
         x->type = "F32";
     }
-    const char *const *names = form == QUANT_F8 ? eight : four;
-    for (size_t i = 0; i < (form == QUANT_F8 ? 8 : 3); i++)
-        shrink(t, plain, names[i], form, what);
+    const char *const *names = format == QUANT_F8 ? eight : four;
+    for (size_t i = 0; i < (format == QUANT_F8 ? 8 : 3); i++)
+        shrink(t, plain, names[i], format, what);
     if (what) /* exact in bf16, in which it is held */
-        shrink(t, plain, "language_model.backbone.embeddings.weight", form, what);
+        shrink(t, plain, "language_model.backbone.embeddings.weight", format, what);
 }
 
-static void make(struct tiny *t, struct tiny *plain, enum quant_form form)
+static void make(struct tiny *t, struct tiny *plain, enum quant_format format)
 {
-    make_scaled(t, plain, form, MATRIX);
+    make_scaled(t, plain, format, MATRIX);
 }
 
 static void t_published(void **state)
@@ -148,7 +148,7 @@ static void t_published(void **state)
     (void)state;
     static const struct {
         const char *name, *config;
-        enum quant_form form;
+        enum quant_format format;
         enum scaled what;
     } kinds[] = {
         {"FP8", "\"quant_method\":\"modelopt\",\"quant_algo\":\"FP8\"", QUANT_F8, MATRIX},
@@ -163,20 +163,20 @@ static void t_published(void **state)
     for (size_t f = 0; f < sizeof kinds / sizeof *kinds; f++) {
         struct tiny t, plain;
         float want[SMALL_VOCAB], have[SMALL_VOCAB], rough[SMALL_VOCAB], wide[SMALL_VOCAB];
-        make_scaled(&t, &plain, kinds[f].form, kinds[f].what);
+        make_scaled(&t, &plain, kinds[f].format, kinds[f].what);
         char *config = xasprintf("{\"quantization_config\":{%s},\"architectures\"", kinds[f].config);
         tiny_edit(&t.config, "{\"architectures\"", config);
         free(config);
         tiny_write(&t);
         tiny_write(&plain);
-        small_look(small_open(&plain, "ref", true, WEIGHTS_AUTO, false), want);
+        quantized_look(quantized_open(&plain, "ref", true, WEIGHTS_AUTO, false), want);
         double off = 0;
         for (int i = 0; i < n; i++) {
-            small_look(small_open(&t, isa[i], true, WEIGHTS_AUTO, false), have);
+            quantized_look(quantized_open(&t, isa[i], true, WEIGHTS_AUTO, false), have);
             off = check_worse(off, tiny_distance(want, have, SMALL_VOCAB));
         }
-        small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), rough);
-        small_look(small_open(&t, NULL, false, WEIGHTS_BF16, false), wide);
+        quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), rough);
+        quantized_look(quantized_open(&t, NULL, false, WEIGHTS_BF16, false), wide);
         check_note("%s: in f32 %.1e from the numbers meant, in bf16 %.1e, widened to bf16 %.1e",
                    kinds[f].name, off, tiny_distance(want, rough, SMALL_VOCAB),
                    tiny_distance(want, wide, SMALL_VOCAB));
@@ -197,21 +197,21 @@ static void t_smaller(void **state)
         bf16[SMALL_VOCAB];
     make(&t, &plain, QUANT_F4);
     tiny_write(&t);
-    small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), stored);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT8, false), have);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), stored);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT8, false), have);
     assert_true(tiny_distance(stored, have, SMALL_VOCAB) > 0 &&
                 tiny_distance(stored, have, SMALL_VOCAB) < 0.1);
-    small_look(small_open(&t, NULL, false, WEIGHTS_FP8, false), have);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_FP8, false), have);
     assert_true(tiny_distance(stored, have, SMALL_VOCAB) > 0 &&
                 tiny_distance(stored, have, SMALL_VOCAB) < 0.3);
     tiny_free(&t);
     tiny_free(&plain);
     tiny_init(&t, 5);
     tiny_write(&t);
-    small_look(small_open(&t, NULL, false, WEIGHTS_AUTO, false), bf16);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT8, false), plain8);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT4, false), plain4);
-    small_look(small_open(&t, NULL, false, WEIGHTS_FP8, false), fp8);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_AUTO, false), bf16);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT8, false), plain8);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), plain4);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_FP8, false), fp8);
     check_note("logits of a random model: int8 differs by %.1f %%, fp8 by %.1f %%, int4 by %.1f %%",
                100 * tiny_distance(bf16, plain8, SMALL_VOCAB), 100 * tiny_distance(bf16, fp8, SMALL_VOCAB),
                100 * tiny_distance(bf16, plain4, SMALL_VOCAB));
@@ -260,8 +260,8 @@ static void t_refused(void **state)
     static const char out[] = LAYER "0.mixer.out_proj.weight",
                       scale[] = LAYER "0.mixer.out_proj.weight_scale";
     struct tiny t, plain;
-#define SPOILT(form, what, naming, also)                                                                     \
-    make(&t, &plain, form);                                                                                  \
+#define SPOILT(format, what, naming, also)                                                                   \
+    make(&t, &plain, format);                                                                                \
     tiny_free(&plain);                                                                                       \
     what;                                                                                                    \
     refused(&t, naming, also)

@@ -5,7 +5,7 @@
 #include "small.h"
 
 #include "base/file.h"
-#include "model/plan.h"
+#include "capacity/plan.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -70,7 +70,7 @@ static bool opened(const struct tiny *t, const char *path, float out[SMALL_VOCAB
 {
     struct stat before = {0}, after = {0};
     bool was = path && stat(path, &before) == 0;
-    small_look(small_open(t, NULL, false, WEIGHTS_INT4, true), out);
+    quantized_look(quantized_open(t, NULL, false, WEIGHTS_INT4, true), out);
     return !was || stat(path, &after) || before.st_ino != after.st_ino ||
            before.st_mtim.tv_nsec != after.st_mtim.tv_nsec || before.st_mtim.tv_sec != after.st_mtim.tv_sec;
 }
@@ -84,7 +84,7 @@ static void t_cache(void **state)
     new_home();
     tiny_init(&t, 5);
     tiny_write(&t);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT4, false), want);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), want);
     assert_int_equal(kept(NULL), 0);
     opened(&t, NULL, have);
     assert_memory_equal(have, want, sizeof want);
@@ -94,7 +94,8 @@ static void t_cache(void **state)
     assert_int_equal(st.st_mode & 0777, 0600);
     assert_false(opened(&t, path, have)); /* mapped */
     assert_memory_equal(have, want, sizeof want);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT8, true), have); /* others have files of their own */
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT8, true),
+                   have); /* others have files of their own */
     assert_int_equal(kept(NULL), 2);
     /* another model in the same folder is not taken for this one */
     struct tiny u;
@@ -145,7 +146,7 @@ static void t_mapped(void **state)
             maps += strstr(line, path) != NULL;
         fclose(f);
         assert_true(maps >= 1);
-        small_look(g, have);
+        quantized_look(g, have);
         assert_memory_equal(have, want, sizeof want);
     }
     struct timespec last = written(path);
@@ -206,7 +207,7 @@ static void alone(const struct tiny *t, rlim_t limit, const float *want)
         if (limit)
             setrlimit(RLIMIT_FSIZE, &r);
         freopen("/dev/null", "w", stderr);
-        small_look(small_open(t, NULL, false, WEIGHTS_INT4, true), have);
+        quantized_look(quantized_open(t, NULL, false, WEIGHTS_INT4, true), have);
         _exit(memcmp(have, want, sizeof have) ? 1 : 0);
     }
     int status;
@@ -222,7 +223,7 @@ static void t_unwritable(void **state)
     new_home();
     tiny_init(&t, 5);
     tiny_write(&t);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT4, false), want);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), want);
     for (rlim_t limit = 10; limit < 40000; limit = limit * 7 / 2) { /* the disk is full, sooner or later */
         alone(&t, limit, want);
         assert_int_equal(kept(NULL), 0);
@@ -251,11 +252,11 @@ static void t_together(void **state)
     new_home();
     tiny_init(&t, 5);
     tiny_write(&t);
-    small_look(small_open(&t, NULL, false, WEIGHTS_INT4, false), want);
+    quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, false), want);
     pid_t pids[4];
     for (int i = 0; i < 4; i++)
         if ((pids[i] = fork()) == 0) {
-            small_look(small_open(&t, NULL, false, WEIGHTS_INT4, true), have);
+            quantized_look(quantized_open(&t, NULL, false, WEIGHTS_INT4, true), have);
             _exit(memcmp(have, want, sizeof have) ? 1 : 0);
         }
     for (int i = 0; i < 4; i++) {

@@ -4,8 +4,8 @@
 #include "tiny_check.h"
 
 #include "base/file.h"
-#include "model/drift.h"
-#include "model/session.h"
+#include "session/drift.h"
+#include "session/session_impl.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -77,21 +77,11 @@ static void t_files(void **state)
     unlink(path);
 }
 
-static struct engine *open_with(const struct tiny *t, enum state_numbers numbers, bool cache, struct err *e)
+static struct engine *open_with(const struct tiny *t, enum state_storage numbers, bool cache, struct err *e)
 {
     struct engine_options o = {
         .dir = t->dir, .device = "cpu", .threads = 1, .state = numbers, .cache = cache};
     return engine_open(&o, e);
-}
-
-static void t_bf16(void **state)
-{
-    (void)state;
-    struct err e = ERR_INIT;
-    assert_null(open_with(&tiny, STATE_BF16, false, &e));
-    check_note("%s", e.text);
-    assert_int_equal(e.kind, ERR_USAGE);
-    assert_non_null(strstr(e.text, "bf16 is refused"));
 }
 
 /* ---- the gate ------------------------------------------------------------------------------------------- */
@@ -183,7 +173,6 @@ static const struct CMUnitTest tests[] = {
           t_ways),
     CLAIM("fp16 states take half the memory, and hardly change what is said", t_size),
     CLAIM("a session saved with fp16 states is refused by fp32 ones", t_files),
-    CLAIM("bf16 states are refused, with the reason", t_bf16),
     CLAIM("a model that says something else with fp16 states is refused, and the figure is kept", t_gate),
     CLAIM("a model that does not mind passes", t_passes),
 };

@@ -107,24 +107,24 @@ static void t_wrong(void **state)
     } cases[] = {
         {"dance\n", "commands:1: there is no command 'dance'"},
         {"# one\nre\n", "commands:2: more than one command begins with 're'"},
-        {"target 5\n", "commands:1: 'target' wants two numbers"},
+        {"target 5\n", "commands:1: 'target' needs two numbers"},
         {"target 800 5\n", "commands:1: 800,5 is not on the screenshot, which is 800 x 600"},
-        {"target2 5 5\n", "commands:1: this step has no place where a drag ends"},
+        {"target2 5 5\n", "commands:1: this step has no end of a drag"},
         {"text x\n", "commands:1: this step has no text"},
         {"edit {\"kind\": \"jump\"}\n", "commands:1: an action in JSON with a bad 'kind'"},
-        {"edit {\"x\": -1}\n", "commands:1: a place that is not on the screenshot"},
+        {"edit {\"x\": -1}\n", "commands:1: a point off the screenshot"},
         {"edit [1]\n", "commands:1: an action is a JSON object"},
         {"edit 3 {}\n", "commands:1: there is no action 3"},
         {"edit {\"kind\": \"drag\", \"x\": 1, \"y\": 1}\n", "commands:1: a drag needs x2 and y2"},
-        {"rewind 2\n", "commands:1: step 2 cannot be gone back to"},
+        {"rewind 2\n", "commands:1: cannot rewind to step 2"},
         {"take 1\n", "commands:1: there is no reply 1 to take"},
-        {"fork 99\n", "commands:1: 8 replies are the most at once"},
-        {"break\n", "commands:1: 'break' wants something behind it"},
+        {"fork 99\n", "commands:1: at most 8 replies at once"},
+        {"break\n", "commands:1: 'break' needs an argument"},
         {"break kind dance\n", "commands:1: breakpoint 'kind dance': there is no action 'dance'"},
         {"break text (\n",
          "commands:1: breakpoint 'text (': missing closing parenthesis at character 2 of '('"},
         {"clear 1\n", "commands:1: there is no breakpoint 1"},
-        {"run now\n", "commands:1: 'run' takes nothing behind it"},
+        {"run now\n", "commands:1: 'run' takes no argument"},
     };
     struct play p;
     stepped_open(&p);
@@ -161,7 +161,7 @@ static void t_veto(void **state)
     FILE *f = open_memstream(&page, &len);
     report_print(&p.record, f);
     fclose(f);
-    assert_non_null(strstr(page, "did not allow it: that is the wrong button"));
+    assert_non_null(strstr(page, "refused it: that is the wrong button"));
     free(page);
     char *many =
         xasprintf("%s%s%s%s", "veto\nveto\nveto\n", "veto\nveto\nveto\n", "veto\nveto\nveto\n", "run\n");
@@ -248,7 +248,7 @@ static void t_rewind(void **state)
             CLICK(100, 100) CLICK(200, 200) CLICK(300, 300) CLICK(400, 400) CLICK(500, 500) CLICK(600, 600)
                 CLICK(700, 700));
     assert_int_equal(p.rc, -1);
-    assert_non_null(strstr(p.e.text, "commands:7: step 2 cannot be gone back to"));
+    assert_non_null(strstr(p.e.text, "commands:7: cannot rewind to step 2"));
     stepped(&p, NULL, "run\nrun\nrun\nrun\nrewind 4\nrewind 2\nrun\nrun\n",
             CLICK(100, 100) CLICK(200, 200) CLICK(300, 300) CLICK(400, 400) CLICK(500, 500) CLICK(600, 600)
                 CLICK(700, 700) ANSWER("Done."));

@@ -107,7 +107,7 @@ static void t_marker(void **state)
     (void)state;
     enum { CLICKS = 11 }; /* after twelve without effect a run ends */
     struct play p;
-    uint64_t dice = check_seed();
+    uint64_t rng = check_seed();
     stepped_open(&p);
     for (int round = 0; round < 4; round++) {
         struct buf replies;
@@ -127,7 +127,7 @@ static void t_marker(void **state)
         buf_init(&replies, 1 << 16);
         for (int i = 0; i < CLICKS; i++)
             buf_printf(&replies, STEP("\"click_desktop\", \"element\": \"it\", \"x\": %d, \"y\": %d"),
-                       (int)(50 + 650 * check_random(&dice)), (int)(50 + 700 * check_random(&dice)));
+                       (int)(50 + 650 * check_random(&rng)), (int)(50 + 700 * check_random(&rng)));
         buf_puts(&replies, ANSWER("Done."));
         struct witness w = {.base = {.name = "witness", .show = witness_show, .ask = witness_ask}};
         p.o.settle = (struct settle){1, 1, 50};
@@ -179,7 +179,7 @@ static void same_reply(const struct play *p, int a, int b, bool same)
     free(y);
 }
 
-static void t_dice(void **state)
+static void t_rng(void **state)
 {
     (void)state;
     struct engine_options eo = {.dir = POCKET, .device = "cpu", .threads = 1};
@@ -195,14 +195,14 @@ static void t_dice(void **state)
     p.o.sampling = (struct sampling){1.5f, 1, 60};
     p.o.task = "Press Save";
     char *alone = NULL;
-    for (int explore = 0; explore < 2; explore++) {
+    for (int beam_search = 0; beam_search < 2; beam_search++) {
         char *path = xasprintf("%s/commands", p.stage.x.dir);
         static const char commands[] = "veto\nveto\nveto\nrewind 2\nveto\nrewind 1\nstop\n";
         assert_int_equal(file_write(path, commands, strlen(commands), NULL), 0);
         struct step_front *f = step_script(path, NULL, NULL);
-        f->explore = explore ? 6 : 0;
+        f->beam_search = beam_search ? 6 : 0;
         struct stepper *s = stepper_new(f, NULL, NULL);
-        struct mind *m = mind_model(engine, p.dialect, check_seed());
+        struct llm *m = llm_local(engine, p.dialect, check_seed());
         play_run(&p, m, stepper_overseer(s));
         stepped_ended(&p, AGENT_STOPPED);
         same_reply(&p, 2, 5, true); /* again the same dice, across cuts */
@@ -215,7 +215,7 @@ static void t_dice(void **state)
             assert_string_equal(alone, now);
         free(alone);
         alone = now;
-        mind_free(m);
+        llm_free(m);
         stepper_free(s);
         free(path);
     }
@@ -249,10 +249,10 @@ static void t_confidence(void **state)
         struct step_front *f = step_script(path, log, NULL);
         struct stepper *s =
             stepper_new(f, (const char *const[]){sure ? "confidence 1e-30" : "confidence 1", NULL}, NULL);
-        struct mind *m = mind_model(engine, p.dialect, 1);
+        struct llm *m = llm_local(engine, p.dialect, 1);
         play_run(&p, m, stepper_overseer(s));
         assert_int_equal(p.r.status == AGENT_STOPPED, !sure); /* of such a screen it is never quite sure */
-        mind_free(m);
+        llm_free(m);
         stepper_free(s);
         fclose(log);
         if (!sure && (!strstr(text, "verbs") || !strstr(text, "sure")))
@@ -271,7 +271,7 @@ static const struct CMUnitTest tests[] = {
     CLAIM("where the marker is, the event goes: of the screen and of a window", t_marker),
     CLAIM("a recorded screen is said to be one, and how far it is from that of now", t_recorded),
     CLAIM("the same dice say the same to the bit after going back; looking for alternatives changes nothing",
-          t_dice),
+          t_rng),
     CLAIM("a run goes on to where the model was not sure, and shows what else it could have said",
           t_confidence),
 };

@@ -25,7 +25,7 @@ static void *stop_later(void *ms)
 static void t_stop(void **state)
 {
     (void)state;
-    static const struct exec_place plain = {0, 0, 1, 1};
+    static const struct view_transform plain = {0, 0, 1, 1};
     struct stage t;
     stage_open(&t);
     must(screen_move(t.s, 100, 100, &why));
@@ -116,7 +116,7 @@ static void t_person_stops(void **state)
     for (int i = 0; i < 4; i++)
         must(screen_chord(t.s, &escape, 1, &why)); /* the agent's own */
     assert_int_equal(flag_soon(&t), 0);
-    must(screen_key(t.s, XK_Escape, true, &why)); /* held: repeats itself, and is ours */
+    must(screen_key(t.s, XK_Escape, true, &why)); /* held: it repeats, and is our own */
     assert_int_equal(flag_soon(&t), 0);
     must(screen_key(t.s, XK_Escape, false, &why));
 
@@ -262,7 +262,7 @@ static void t_lost(void **state)
     gone(screen_chord(t.s, &key, 1, &e));
     gone(screen_type(t.s, "abc", 3, &e));
     gone(screen_wait(t.s, 5, &e));
-    gone(screen_find_window(t.s, "x", NULL, 0, &e));
+    gone(xvfb_find_window(t.s, "x", NULL, 0, &e));
     gone(screen_activate_window(t.s, 1, &e));
     int x, y;
     char title[10];

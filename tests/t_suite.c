@@ -1,12 +1,12 @@
-/* t_suite.c - claims about suites of tests: how they are read, and what is said of wrong ones. */
+/* t_suite.c - claims about reading suites, and the messages for wrong ones. */
 #include "check.h"
 
-#include "made_suite.h"
+#include "suite_fixture.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-/* ---- wrong suites ------------------------------------------------------------------------------------------- */
+/* ---- wrong suites -------------------------------------------------------------------------------- */
 
 #define TEST   "tests:\n  - id: a\n    task: t\n" /* three lines; more keys of the test follow */
 #define CHECKS TEST "    checks:\n"               /* line 4; checks from line 5 */
@@ -26,8 +26,7 @@ static const struct {
     {"tests:\n  - id: a\n", "2: expected the key task or spec in a test"},
     {"tests:\n  - task: t\n", "2: expected the key id in a test"},
     {TEST "    spec: x.md\n", "2: expected task or spec in a test, not both"},
-    {TEST "  - id: a\n    task: t\n",
-     "4: key 'id': expected another than 'a': a test on line 2 has it already"},
+    {TEST "  - id: a\n    task: t\n", "4: key 'id': the id 'a' is taken by the test on line 2"},
     {TEST "    matrix: { page: [x, y] }\n    stpes: 3\n",
      "5: key 'stpes': no such key, did you mean 'steps'?; a test has id, task, spec, matrix, vars, seed, "
      "display, wm"},
@@ -40,33 +39,34 @@ static const struct {
     {"suite:\n  name: \"a\\nb\"\n" TEST, "2: key 'name': expected one line"},
     {"suite:\n  flaky_max: many\n" TEST,
      "2: key 'flaky_max': expected a whole number from 0 to 10000, not 'many'"},
-    {"suite:\n  setup: { a: b }\n" TEST, "2: key 'setup': expected a shell command, or a list of such"},
-    {"suite:\n  setup: ['']\n" TEST, "2: key 'setup': expected a shell command, or a list of such"},
+    {"suite:\n  setup: { a: b }\n" TEST, "2: key 'setup': expected a shell command, or a list of them"},
+    {"suite:\n  setup: ['']\n" TEST, "2: key 'setup': expected a shell command, or a list of them"},
     {"suite:\n  retries: -1\n" TEST, "2: key 'retries': expected a whole number from 0 to 20, not '-1'"},
     {"suite:\n  steps: x\n" TEST "    steps: 3\n", "2: key 'steps': expected a whole number"},
     {"suite:\n  window: '('\n" TEST "    window: x\n", "2: key 'window': expected a regular expression"},
-    {"suite:\n  steps: 3\n  steps: 4\n" TEST, "3: key 'steps': stands there twice"},
-    {"suite:\n  vars: [a]\n" TEST, "2: key 'vars': expected names with their values"},
-    {"suite:\n  vars: { Base: x }\n" TEST, "2: key 'Base': expected the name of a variable"},
-    {"suite:\n  vars: { id: x }\n" TEST, "2: key 'id': expected the name of a variable"},
+    {"suite:\n  steps: 3\n  steps: 4\n" TEST, "3: key 'steps': appears twice"},
+    {"suite:\n  vars: [a]\n" TEST, "2: key 'vars': expected names and values"},
+    {"suite:\n  vars: { Base: x }\n" TEST, "2: key 'Base': expected a variable's name"},
+    {"suite:\n  vars: { id: x }\n" TEST, "2: key 'id': expected a variable's name"},
     {"suite:\n  vars:\n    a: '{b}'\n    b: x\n" TEST,
-     "3: key 'a': no variable {b}; there are dir, seed, id ({{b}} writes"},
+     "3: key 'a': no variable {b}; known: dir, seed, id ({{b}} writes"},
     {"tests:\n  - id: a b\n    task: t\n",
      "2: key 'id': expected an id of at most 100 letters, digits and . _ -, not 'a b'"},
     {"tests:\n  - id: '-a'\n    task: t\n", "2: key 'id': expected an id"},
     {"tests:\n  - id: a\n    task: Open {bsae}\n",
-     "3: key 'task': no variable {bsae}; there are dir, seed, id ("},
+     "3: key 'task': no variable {bsae}; known: dir, seed, id ("},
     {"tests:\n  - id: a\n    task: |\n      one\n      two {x}\n",
      "3: key 'task': no variable {x} (line 2 of the text)"},
     {"tests:\n  - id: a\n    task: [t]\n", "3: key 'task': expected a text"},
-    {TEST "    display: 1280x720\n", "4: key 'display': expected xvfb:WIDTHxHEIGHT (64 to 16384 pixels) or a "
-                                     "display that is there as \":0\", not '1280x720'"},
+    {TEST "    display: 1280x720\n",
+     "4: key 'display': expected xvfb:WIDTHxHEIGHT (64 to 16384 pixels) or an "
+     "existing display as \":0\", not '1280x720'"},
     {TEST "    display: xvfb:10x10\n", "4: key 'display': expected xvfb"},
     {TEST "    display: xvfb:1280x720x24\n", "4: key 'display': expected xvfb"},
     {"suite:\n  display: tv\n" TEST, "2: key 'display': expected xvfb"},
-    {TEST "    home: no/such\n", "4: key 'home': expected what can be read; '"},
-    {TEST "    policy: none.yaml\n", "4: key 'policy': expected what can be read; '"},
-    {TEST "    env: [A=b]\n", "4: key 'env': expected names with their values"},
+    {TEST "    home: no/such\n", "4: key 'home': cannot read '"},
+    {TEST "    policy: none.yaml\n", "4: key 'policy': cannot read '"},
+    {TEST "    env: [A=b]\n", "4: key 'env': expected names and values"},
     {TEST "    env: { A-B: c }\n", "4: key 'A-B': expected the name of an environment variable"},
     {TEST "    env: { HOLORUN_DIR: c }\n",
      "4: key 'HOLORUN_DIR': expected the name of an environment variable"},
@@ -88,26 +88,26 @@ static const struct {
     {TEST "    secrets: [PASSWORD=hunter2]\n",
      "4: key 'secrets': expected NAME=env:VARIABLE or NAME=file:PATH, NAME of up to"},
     {TEST "    secrets: [password=env:X]\n", "4: key 'secrets': expected NAME=env:VARIABLE"},
-    {TEST "    secrets: { A: b }\n", "4: key 'secrets': expected NAME=env:VARIABLE, or a list of such"},
+    {TEST "    secrets: { A: b }\n", "4: key 'secrets': expected NAME=env:VARIABLE, or a list of them"},
     {TEST "    tags: [a b]\n", "4: key 'tags': expected a word of letters, digits and . _ -, not 'a b'"},
-    {TEST "    tags: [[a]]\n", "4: key 'tags': expected a tag, or a list of such"},
+    {TEST "    tags: [[a]]\n", "4: key 'tags': expected a tag, or a list of them"},
     {TEST "    expect_fail: perhaps\n", "4: key 'expect_fail': expected yes or no"},
-    {TEST "    matrix: [a]\n", "4: key 'matrix': expected variables with their values"},
-    {TEST "    matrix: { id: [a] }\n", "4: key 'id': expected the name of a variable: small letters"},
+    {TEST "    matrix: [a]\n", "4: key 'matrix': expected variables and values"},
+    {TEST "    matrix: { id: [a] }\n", "4: key 'id': expected a variable's name: lower-case letters"},
     {TEST "    matrix: { page: [] }\n", "4: key 'page': expected values of one line, in a list or as 1..20"},
     {TEST "    matrix: { page: [{ a: b }] }\n", "4: key 'page': expected values of one line"},
-    {TEST "    matrix: { n: 9..1 }\n", "4: key 'n': expected a range from less to more, not '9..1'"},
+    {TEST "    matrix: { n: 9..1 }\n", "4: key 'n': expected an ascending range, not '9..1'"},
     {TEST "    matrix: { n: 0..10000 }\n", "4: key 'n': expected at most 10000 values"},
     {TEST "    matrix: { a: 1..101, b: 1..100 }\n",
      "4: key 'b': expected at most 10000 combinations in a matrix"},
     {TEST "    matrix: { seed: [one] }\n", "4: key 'seed': expected whole numbers, not 'one'"},
     {TEST "    matrix: { a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1 }\n",
-     "4: key 'g': expected at most 6 of them"},
-    {TEST "    matrix: { p: 1 }\n    vars: { p: 2 }\n", "5: key 'p': stands in the matrix of this test, too"},
+     "4: key 'g': expected at most 6 axes in a matrix"},
+    {TEST "    matrix: { p: 1 }\n    vars: { p: 2 }\n", "5: key 'p': is an axis of this test's matrix, too"},
     {"tests:\n  - id: 'x{p}'\n    task: t\n    matrix: { p: [1, 1] }\n",
-     "2: key 'id': expected another than 'x1': a test on line 2 has it already; with a matrix"},
+     "2: key 'id': the id 'x1' is taken by the test on line 2; a matrix wants"},
     {"tests:\n  - id: 'x{q}'\n    task: t\n    matrix: { p: [1, 1] }\n",
-     "2: key 'id': no variable {q}; there are dir, p, seed ("},
+     "2: key 'id': no variable {q}; known: dir, p, seed ("},
     {TEST "    checks: { kind: shell }\n", "4: key 'checks': expected a list of checks"},
     {CHECKS "      - shell\n",
      "5: expected a check, as { kind: shell, run: \"test -f out\" }; its kind is one of shell, answer"},
@@ -147,7 +147,7 @@ static const struct {
      "5: key 'frames': expected a whole number from 1 to 8"},
     {CHECKS "      - { kind: judge, ask: 'is {it}?' }\n", "5: key 'ask': no variable {it}"},
     {CHECKS "      - { kind: shell, run: x, when: never }\n",
-     "5: key 'when': expected passed (the agent came"},
+     "5: key 'when': expected passed (only if the agent finished)"},
     {CHECKS "      - { kind: shell, run: x, seconds: -1 }\n",
      "5: key 'seconds': expected a number from 0 to 86400, not '-1'"},
     {"suite:\n  checks: [{ kind: shell, run: x, when: [] }]\n" TEST, "2: key 'when': expected passed"},
@@ -155,7 +155,7 @@ static const struct {
     {"tests:\n  - id: a\n    spec: no.md\n", ""},
 };
 
-/* 1 when it is not refused in these words. */
+/* 1: it is not refused with this message. */
 static int unlike(const char *text, size_t len, const char *says)
 {
     struct err e = ERR_INIT;
@@ -217,7 +217,7 @@ static void t_large(void **state)
     assert_int_equal(bad, 0);
 }
 
-/* What is written for no test in particular is looked at, too; and no message shows what may be a secret. */
+/* The suite's own keys are checked even if every test overrides them; no message shows a secret. */
 static void t_secret_kept(void **state)
 {
     (void)state;
@@ -235,7 +235,7 @@ static void t_secret_kept(void **state)
     }
 }
 
-/* ---- what is read ------------------------------------------------------------------------------------------- */
+/* ---- what is read -------------------------------------------------------------------------------- */
 
 static const char full[] = "suite:\n"
                            "  name: nimbus\n"
@@ -309,7 +309,7 @@ static void t_suite_keys(void **state)
     assert_int_equal(strncmp(t->home, cwd, strlen(cwd)), 0);
     assert_string_equal(t->start, "./app --id one");
     assert_string_equal(t->window, "^App");
-    assert_true(t->start_seconds == 12.5 && t->seconds == 240);
+    assert_true(t->start_timeout == 12.5 && t->timeout == 240);
     assert_int_equal(t->steps, 40);
     assert_int_equal(t->retries, 2);
     assert_int_equal(t->attempts, 3);
@@ -323,7 +323,7 @@ static void t_suite_keys(void **state)
                 has(t->env, "HOLORUN_VAR_SEED=7"));
     assert_int_equal(t->n_checks, 1);
     assert_false(t->expect_fail);
-    assert_true(t->chosen);
+    assert_true(t->selected);
     suite_free(s);
 }
 
@@ -340,7 +340,7 @@ static void t_test_keys(void **state)
     same_list(t->teardown, LIST("b", "c"));
     assert_null(t->start);
     assert_null(t->window);
-    assert_true(t->start_seconds == 1 && t->seconds == 3);
+    assert_true(t->start_timeout == 1 && t->timeout == 3);
     assert_int_equal(t->steps, 2);
     assert_int_equal(t->retries, 0);
     assert_int_equal(t->attempts, 1);
@@ -363,7 +363,7 @@ static void t_test_keys(void **state)
     assert_string_equal(s->name, "s");
     assert_string_equal(t->display, "xvfb:1280x720");
     assert_true(!t->wm && !t->home && !t->start && !t->window && !t->policy && !t->spec);
-    assert_true(t->start_seconds == 30 && t->seconds == 0 && t->steps == 0 && t->retries == -1);
+    assert_true(t->start_timeout == 30 && t->timeout == 0 && t->steps == 0 && t->retries == -1);
     assert_true(t->attempts == 0 && t->validator == 0 && t->seed == 0);
     assert_int_equal(s->flaky_max, SUITE_MAX_TESTS);
     assert_true(!*t->secrets && !*t->tags && !*t->matrix && !*s->setup && !*s->teardown);
@@ -411,11 +411,11 @@ static void t_checks(void **state)
     assert_true(c[9].passes == 2 && c[9].frames == 3 && c[8].seconds == 600);
     assert_string_equal(c[9].text, "Is it a?");
     for (int i = 0; i < 10; i++)
-        assert_int_equal(check_by_model(c[i].kind), i >= 8);
+        assert_int_equal(check_asks_model(c[i].kind), i >= 8);
     suite_free(s);
 }
 
-/* ---- variables and matrices --------------------------------------------------------------------------------- */
+/* ---- variables and matrices ---------------------------------------------------------------------- */
 
 static void t_variables(void **state)
 {
@@ -475,8 +475,8 @@ static void t_stdin(void **state)
     (void)state;
     struct err e = ERR_INIT;
     char here[4096];
-    made_open();
-    const char *path = made_file("s.yaml", TEST "    start: \"ls {dir}\"\n");
+    suite_fixture_open();
+    const char *path = suite_fixture_file("s.yaml", TEST "    start: \"ls {dir}\"\n");
     int old = dup(0), in = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(old >= 0 && in >= 0 && dup2(in, 0) == 0);
     struct suite *s = suite_read("-", &e);
@@ -490,19 +490,19 @@ static void t_stdin(void **state)
     assert_string_equal(s->name, "stdin");
     assert_string_equal(after(s->tests[0].start, "ls "), here);
     suite_free(s);
-    made_close();
+    suite_fixture_close();
 }
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a wrong suite is refused with its line, its key and what was expected", t_wrong),
-    CLAIM("sizes and depths have limits", t_large),
-    CLAIM("a message never shows what may be a secret", t_secret_kept),
-    CLAIM("every key of a suite is read, and holds for its tests", t_suite_keys),
-    CLAIM("every key of a test is read, and comes before its suite's", t_test_keys),
+    CLAIM("sizes and depths are limited", t_large),
+    CLAIM("no message shows what may be a secret", t_secret_kept),
+    CLAIM("every key of a suite is read and is a default for its tests", t_suite_keys),
+    CLAIM("every key of a test is read and overrides its suite's", t_test_keys),
     CLAIM("every kind of check is read with all its keys", t_checks),
-    CLAIM("variables are put in, and all other braces stay", t_variables),
-    CLAIM("a matrix is one test for each combination", t_matrix),
-    CLAIM("a suite from stdin has its files in the current folder", t_stdin),
+    CLAIM("variables are expanded, and all other braces stay", t_variables),
+    CLAIM("a matrix makes one test for each combination", t_matrix),
+    CLAIM("paths of a suite from stdin are relative to the current folder", t_stdin),
 };
 
 int main(int argc, char **argv)

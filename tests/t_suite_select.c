@@ -1,20 +1,20 @@
-/* t_suite_select.c - claims about tests as Markdown files, which tests of a suite run, and how they are listed. */
+/* t_suite_select.c - claims about specs, the selection of tests, and lists of them. */
 #include "check.h"
 
 #include "base/file.h"
-#include "made_suite.h"
-#include "report/report.h"
+#include "qa/report/report.h"
+#include "suite_fixture.h"
 
 #include <dirent.h>
 #include <jansson.h>
 #include <unistd.h>
 
-/* ---- specs -------------------------------------------------------------------------------------------------- */
+/* ---- specs --------------------------------------------------------------------------------------- */
 
 static struct suite *suite_at(const char *text)
 {
     struct err e = ERR_INIT;
-    struct suite *s = suite_read(made_file("s.yaml", text), &e);
+    struct suite *s = suite_read(suite_fixture_file("s.yaml", text), &e);
     if (!s)
         fail_msg("%s", e.text);
     return s;
@@ -28,7 +28,7 @@ static void t_spec(void **state)
     size_t len;
     if (file_read("tests/cases/suite/auth-gating.md", 1 << 16, &text, &len, &e))
         fail_msg("%s", e.text);
-    made_file("auth.md", text);
+    suite_fixture_file("auth.md", text);
     free(text);
     struct suite *s = suite_at(
         "suite: { vars: { port: 5173 }, timeout_s: 9, display: xvfb:640x480, checks: [{ kind: port, port: 1 "
@@ -39,7 +39,7 @@ static void t_spec(void **state)
         "  - { id: other, spec: auth.md, timeout_s: 3, display: xvfb:800x600, vars: { url: http://there },\n"
         "      secrets: [USER=file:/u] }\n");
     const struct test *t = test_of(s, "auth-gating");
-    assert_true(t->seconds == 240);
+    assert_true(t->timeout == 240);
     assert_string_equal(t->display, "xvfb:1024x768");
     assert_string_equal(t->start, "browse http://localhost:5173");
     same_list(t->secrets, LIST("USER=env:USER", "PASSWORD=env:PASSWORD"));
@@ -60,7 +60,7 @@ static void t_spec(void **state)
     p = after(p, "## Notes\nAwk says {print}.\n");
     after(p, "\nVERDICT: PASSED\nVERDICT: FAILED\n");
     t = test_of(s, "other");
-    assert_true(t->seconds == 3);
+    assert_true(t->timeout == 3);
     assert_string_equal(t->display, "xvfb:800x600");
     same_list(t->secrets, LIST("USER=file:/u", "PASSWORD=env:PASSWORD"));
     after(t->task, "Open http://there/dashboard");
@@ -77,7 +77,7 @@ static void t_wrong_specs(void **state)
         {"---\nid: a\n---\n## Task\n\n", "x.md: expected a section \"## Task\""},
         {"---\nid: a\n## Task\nx\n", "x.md:1: expected a second line of ---"},
         {"---\nid: a\nurls: b\n---\n## Task\nx\n",
-         "x.md:3: key 'urls': no such key, did you mean 'url'?; the head of a spec has id, "},
+         "x.md:3: key 'urls': no such key, did you mean 'url'?; the front matter of a spec has id, "},
         {"---\n- a\n---\n## Task\nx\n", "x.md:2: expected keys between the two lines of ---"},
         {"---\nid: a\ntimeout_s: soon\n---\n## Task\nx\n",
          "x.md:3: key 'timeout_s': expected a number from 0.1"},
@@ -99,23 +99,23 @@ static void t_wrong_specs(void **state)
     for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
         struct err e = ERR_INIT;
         char path[200];
-        made_file("x.md", specs[i].text);
-        snprintf(path, sizeof path, "%s", made_file("s.yaml", "tests:\n  - spec: x.md\n"));
+        suite_fixture_file("x.md", specs[i].text);
+        snprintf(path, sizeof path, "%s", suite_fixture_file("s.yaml", "tests:\n  - spec: x.md\n"));
         struct suite *s = suite_read(path, &e);
         if (s || e.kind != ERR_USAGE || !strstr(e.text, specs[i].says) || strstr(e.text, "hunter2"))
             fail_msg("instead of '%s': '%s'", specs[i].says, s ? "accepted" : e.text);
     }
     struct err e = ERR_INIT;
-    assert_null(suite_read(made_file("s.yaml", "tests:\n  - spec: none.md\n"), &e));
+    assert_null(suite_read(suite_fixture_file("s.yaml", "tests:\n  - spec: none.md\n"), &e));
     after(after(e.text, "none.md': No such file or directory (the spec of "), "s.yaml:2)");
-    assert_null(suite_read(made_file("s.yaml", "tests:\n  - spec: /dev/null\n"), &e));
-    after(e.text, "'/dev/null' is no file (the spec of ");
+    assert_null(suite_read(suite_fixture_file("s.yaml", "tests:\n  - spec: /dev/null\n"), &e));
+    after(e.text, "'/dev/null' is not a regular file (the spec of ");
     assert_null(suite_read("/no/such/suite.yaml", &e));
     assert_string_equal(e.text, "cannot open '/no/such/suite.yaml': No such file or directory");
     assert_int_equal(e.kind, ERR_USAGE);
 }
 
-/* ---- which tests run ---------------------------------------------------------------------------------------- */
+/* ---- which tests run ----------------------------------------------------------------------------- */
 
 static const char many[] = "suite: { name: n }\n"
                            "tests:\n"
@@ -124,8 +124,8 @@ static const char many[] = "suite: { name: n }\n"
                            "  - { id: search, task: t, tags: [slow] }\n"
                            "  - { id: page, task: t, matrix: { n: 1..3 } }\n";
 
-/* Ids of those that are chosen, each with a space behind it, or the error. */
-static const char *chosen(const char *text, struct suite_choice c)
+/* Ids of the selected tests, each followed by a space, or the error. */
+static const char *chosen(const char *text, struct suite_selection c)
 {
     static char ids[1000];
     struct err e = ERR_INIT;
@@ -133,7 +133,7 @@ static const char *chosen(const char *text, struct suite_choice c)
     int n = suite_select(s, &c, &e), found = 0;
     *ids = 0;
     for (int i = 0; i < s->n; i++) {
-        if (!s->tests[i].chosen)
+        if (!s->tests[i].selected)
             continue;
         found++;
         strncat(strncat(ids, s->tests[i].id, 120), " ", 2);
@@ -162,7 +162,7 @@ static void t_only(void **state)
         {{""}, "s.yaml: no test has the id ''"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *ids = chosen(many, (struct suite_choice){.only = cases[i].only});
+        const char *ids = chosen(many, (struct suite_selection){.only = cases[i].only});
         if (strncmp(ids, cases[i].ids, strlen(cases[i].ids)) != 0)
             fail_msg("instead of '%s': '%s'", cases[i].ids, ids);
     }
@@ -170,42 +170,31 @@ static void t_only(void **state)
 
 static const char *report(const char *text)
 {
-    return made_file("report", text);
+    return suite_fixture_file("report", text);
 }
 
 static void t_rerun(void **state)
 {
     (void)state;
-    static const char xml[] =
-        "<?xml version='1.0' encoding=\"UTF-8\"?>\n<!-- <testcase name='logout'/> -->\n"
-        "<testsuites><testsuite name=\"n\"><properties><property name='x' value='y'/></properties>\n"
-        "<testcase classname=\"n\" name=\"login\" "
-        "time=\"1.5\"><system-out><![CDATA[<failure/>]]></system-out></testcase>\n"
-        "<testcase classname='n' name='log&#x6f;ut'><failure message='&lt;a&gt;&#10;'>text &amp; "
-        "more</failure></testcase>\n"
-        "<testcase classname='other' name='search'><error/></testcase>\n"
-        "<testcase name=\"page-1\"><error/></testcase>\n"
-        "<testcase name=\"page-2\"><skipped></skipped></testcase>\n"
-        "<testcase name='page-3'><failure/></testcase><testcase name='page-3'/>\n"
-        "</testsuite></testsuites>\n";
-    assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = report(xml)}),
-                        "logout page-1 page-2 ");
-    assert_string_equal(
-        chosen(many, (struct suite_choice){.rerun_failed = report(xml), .only = LIST("page-*", "login")}),
-        "page-1 page-2 ");
     static const char json[] =
         " {\"suite\": \"n\", \"tests\": [{\"id\": \"login\", \"outcome\": \"claimed\"},\n"
-        "{\"id\": \"search\", \"outcome\": \"passed\"}, {\"id\": \"page-3\", \"outcome\": \"error\"}]}";
-    assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = report(json)}), "login page-3 ");
-    assert_string_equal(
-        chosen(many, (struct suite_choice){.rerun_failed =
-                                               report("<testsuite><testcase name='login'/></testsuite>")}),
-        "");
-    after(chosen(many, (struct suite_choice){.rerun_failed = report("<testsuites/>")}),
-          "names none of the tests of s.yaml (suite 'n')");
+        "{\"id\": \"search\", \"outcome\": \"passed\"}, {\"id\": \"page-1\", \"outcome\": \"skipped\"},\n"
+        "{\"id\": \"page-2\", \"outcome\": \"failed\"}, {\"id\": \"page-2\", \"outcome\": \"passed\"},\n"
+        "{\"id\": \"page-3\", \"outcome\": \"error\"}]}";
+    static const char passed[] = "{\"tests\": [{\"id\": \"login\", \"outcome\": \"passed\"}]}";
+    static const char other[] =
+        "{\"suite\": \"o\", \"tests\": [{\"id\": \"login\", \"outcome\": \"failed\"}]}";
+    struct suite_selection c = {.rerun_failed = report(json)};
+    assert_string_equal(chosen(many, c), "login page-1 page-3 ");
+    c.only = LIST("page-*", "logout");
+    assert_string_equal(chosen(many, c), "page-1 page-3 ");
+    assert_string_equal(chosen(many, (struct suite_selection){.rerun_failed = report(passed)}), "");
+    after(chosen(many, (struct suite_selection){.rerun_failed = report("{\"tests\": []}")}),
+          "has none of the tests of s.yaml (suite 'n')");
+    after(chosen(many, (struct suite_selection){.rerun_failed = report(other)}), "has none of the tests");
 }
 
-/* What our own reports say of a run is what is run again, in whichever form. */
+/* A results.json that a run has written selects what did not pass in it. */
 static void t_round_trip(void **state)
 {
     (void)state;
@@ -220,15 +209,13 @@ static void t_round_trip(void **state)
     char path[200];
     struct err e = ERR_INIT;
     snprintf(path, sizeof path, "%s", report(""));
-    for (int json = 0; json < 2; json++) {
-        if ((json ? report_json : report_junit)(&all, path, &e))
-            fail_msg("%s", e.text);
-        assert_string_equal(chosen(many, (struct suite_choice){.rerun_failed = path}),
-                            "logout search page-1 page-2 page-3 ");
-        /* 5 + 2 + 1 and 4 + 3 + 0 */
-        assert_string_equal(chosen(many, (struct suite_choice){.shard = "1/2", .shard_times = path}),
-                            "logout search page-3 ");
-    }
+    if (report_json(&all, path, &e))
+        fail_msg("%s", e.text);
+    assert_string_equal(chosen(many, (struct suite_selection){.rerun_failed = path}),
+                        "logout search page-1 page-2 page-3 ");
+    /* 5 + 2 + 1 and 4 + 3 + 0 */
+    assert_string_equal(chosen(many, (struct suite_selection){.shard = "1/2", .shard_times = path}),
+                        "logout search page-3 ");
     suite_free(s);
 }
 
@@ -238,47 +225,26 @@ static void t_wrong_reports(void **state)
     static const struct {
         const char *text, *says;
     } reports[] = {
-        {"", "report:1: no JUnit XML: there is nothing in it"},
-        {"hello", "report:1: no JUnit XML: text outside of all elements"},
-        {"<html/>", "report:1: no JUnit XML: the outermost element is neither testsuites nor testsuite"},
-        {"<testsuites>", "report:1: no JUnit XML: it ends before its elements do"},
-        {"<testsuites>\n</testsuite>", "report:2: no JUnit XML: a tag is closed that is not open"},
-        {"<testsuites/><testsuites/>", "a second outermost element"},
-        {"<!DOCTYPE x [<!ENTITY a \"b\">]><testsuites/>", "a DOCTYPE or the like"},
-        {"<testsuite><testcase name='&a;'/></testsuite>", "an entity that XML does not have itself"},
-        {"<testsuite><testcase name='&#0;'/></testsuite>", "a character by a number that it does not have"},
-        {"<testsuite><testcase name='&#xD800;'/></testsuite>", "a character by a number"},
-        {"<testsuite><testcase name='&#99999999999;'/></testsuite>", "a character by a number"},
-        {"<testsuite><testcase name='a' b/></testsuite>", "an attribute without a value"},
-        {"<testsuite><testcase name=a/></testsuite>", "an attribute without a value in quotes"},
-        {"<testsuite><testcase name='a'b='c'/></testsuite>", "expected an attribute in a tag"},
-        {"<testsuite><testcase name='a<'/></testsuite>", "< in the value of an attribute"},
-        {"<testsuite><testcase name='a", "the value of an attribute does not end"},
-        {"<testsuite><testcase/></testsuite>", "a testcase without a name"},
-        {"<testsuite><testcase name='a'><testcase name='b'/></testcase></testsuite>",
-         "a testcase in a testcase"},
-        {"<testsuite><!-- x", "something does not end"},
-        {"<testsuite><![CDATA[ x", "something does not end"},
-        {"<testsuite><testcase name='\xff'/></testsuite>", "a test that is too long, or not UTF-8"},
-        {"{\"tests\": 1}", "has no results of tests"},
+        {"", "report:1: expected the results.json of an earlier run: "},
+        {"<testsuites/>", "report:1: expected the results.json of an earlier run: "},
+        {"[]", "report' is no results.json"},
+        {"{\"tests\": 1}", "is no results.json: expected {\"tests\": "},
         {"{\"tests\": [{\"id\": 1, \"outcome\": \"passed\"}]}", "report: test 1: expected an id"},
-        {"{\"tests\": [", "report:1: not JSON"},
+        {"{\"tests\": [", "report:1: expected the results.json"},
     };
     int bad = 0;
     for (size_t i = 0; i < sizeof reports / sizeof *reports; i++) {
-        const char *said = chosen(many, (struct suite_choice){.rerun_failed = report(reports[i].text)});
+        const char *said = chosen(many, (struct suite_selection){.rerun_failed = report(reports[i].text)});
         if (!strstr(said, reports[i].says)) {
             print_error("instead of '%s': '%s'\n", reports[i].says, said);
             bad++;
         }
     }
-    char *deep = repeat("<testsuites>", "<a>", 32, "");
-    after(chosen(many, (struct suite_choice){.rerun_failed = report(deep)}), "elements are nested too deep");
-    free(deep);
-    char *longer = repeat("<testsuite><testcase name='", "x", 1001, "'/></testsuite>");
-    after(chosen(many, (struct suite_choice){.rerun_failed = report(longer)}), "too long");
+    char *longer = repeat("{\"tests\": [{\"outcome\": \"passed\", \"id\": \"", "x", 1001, "\"}]}");
+    after(chosen(many, (struct suite_selection){.rerun_failed = report(longer)}),
+          "an id of at most 1000 bytes");
     free(longer);
-    after(chosen(many, (struct suite_choice){.rerun_failed = "/no/such"}), "cannot open '/no/such'");
+    after(chosen(many, (struct suite_selection){.rerun_failed = "/no/such"}), "cannot open '/no/such'");
     assert_int_equal(bad, 0);
 }
 
@@ -291,10 +257,10 @@ static void each_in_one(struct suite *s, int shards, const char *times)
         struct err e = ERR_INIT;
         snprintf(text, sizeof text, "%d/%d", k, shards);
         for (int i = 0; i < s->n; i++)
-            s->tests[i].chosen = true;
-        assert_true(suite_select(s, &(struct suite_choice){.shard = text, .shard_times = times}, &e) >= 0);
+            s->tests[i].selected = true;
+        assert_true(suite_select(s, &(struct suite_selection){.shard = text, .shard_times = times}, &e) >= 0);
         for (int i = 0; i < s->n; i++)
-            in[i] += s->tests[i].chosen;
+            in[i] += s->tests[i].selected;
     }
     for (int i = 0; i < s->n; i++)
         assert_int_equal(in[i], 1);
@@ -306,9 +272,9 @@ static void t_shards(void **state)
     (void)state;
     struct suite *s = suite_of("tests:\n  - { id: 'a{n}-{m}', task: t, matrix: { n: 1..20, m: 1..15 } }\n");
     char times[200];
-    snprintf(
-        times, sizeof times, "%s",
-        report("<testsuite><testcase name='a1-1' time='100'/><testcase name='a2-1' time='1'/></testsuite>"));
+    snprintf(times, sizeof times, "%s",
+             report("{\"tests\": [{\"id\": \"a1-1\", \"outcome\": \"passed\", \"seconds\": 100},"
+                    "{\"id\": \"a2-1\", \"outcome\": \"passed\", \"seconds\": 1}]}"));
     uint64_t seed = check_seed();
     for (int i = 0; i < 12; i++) {
         int n = i < 4 ? i + 1 : 1 + (int)(check_random(&seed) * 400);
@@ -319,15 +285,15 @@ static void t_shards(void **state)
 
     /* FNV-1a of "a" is 0xaf63dc4c8601ec8c, of "foobar" 0x85944171f73967e8 */
     static const char two[] = "tests:\n  - { id: a, task: t }\n  - { id: foobar, task: t }\n";
-    assert_string_equal(chosen(two, (struct suite_choice){.shard = "48/97"}), "a ");
-    assert_string_equal(chosen(two, (struct suite_choice){.shard = "94/97"}), "foobar ");
-    assert_string_equal(chosen(many, (struct suite_choice){.shard = "1/1"}),
+    assert_string_equal(chosen(two, (struct suite_selection){.shard = "48/97"}), "a ");
+    assert_string_equal(chosen(two, (struct suite_selection){.shard = "94/97"}), "foobar ");
+    assert_string_equal(chosen(many, (struct suite_selection){.shard = "1/1"}),
                         "login logout search page-1 page-2 page-3 ");
     static const char *const refusals[] = {"0/3", "4/3",  "1",    "1/",  "/2", "-1/2",
                                            "1/0", "1/2x", " 1/2", "a/b", ""};
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        after(chosen(many, (struct suite_choice){.shard = refusals[i]}),
-              "expected a shard as 2/5: the second of five, not '");
+        after(chosen(many, (struct suite_selection){.shard = refusals[i]}),
+              "expected a shard as 2/5 (the second of five), not '");
 }
 
 static void t_shards_by_time(void **state)
@@ -337,7 +303,7 @@ static void t_shards_by_time(void **state)
                                 "{\"id\": \"logout\", \"outcome\": \"passed\", \"seconds\": 2},\n"
                                 "{\"id\": \"search\", \"outcome\": \"passed\", \"seconds\": 7},\n"
                                 "{\"id\": \"page-1\", \"outcome\": \"failed\", \"seconds\": 6}]}";
-    struct suite_choice c = {.shard = "1/2", .shard_times = report(times)};
+    struct suite_selection c = {.shard = "1/2", .shard_times = report(times)};
     /* page-2 and page-3 take the average, 4: 7 + 4 + 1 and 6 + 4 + 2 */
     assert_string_equal(chosen(many, c), "login search page-3 ");
     c.shard = "2/2";
@@ -346,9 +312,9 @@ static void t_shards_by_time(void **state)
     assert_string_equal(chosen(many, c), "page-1 page-2 ");
 }
 
-/* ---- lists, warnings, help ---------------------------------------------------------------------------------- */
+/* ---- lists, warnings, help ----------------------------------------------------------------------- */
 
-/* What goes to f, or to stderr: the caller frees it. */
+/* What suite_print() writes; the caller frees it. */
 static char *printed(const struct suite *s, bool json)
 {
     char *text = NULL;
@@ -368,7 +334,7 @@ static void t_list(void **state)
                  "  - { id: a, task: \"\\n  Say \\\"hi\\\" \\e[31m.\\nThen go.\", tags: [x, y] }\n"
                  "  - { id: longer, task: t }\n"
                  "  - { id: left-out, task: t }\n");
-    s->tests[2].chosen = false;
+    s->tests[2].selected = false;
     char *text = printed(s, false);
     assert_string_equal(text, "a       x,y  Say \"hi\" ?[31m.\n"
                               "longer       t\n");
@@ -412,16 +378,16 @@ static void t_warnings(void **state)
     rewind(f);
     assert_true(fread(text, 1, sizeof text - 1, f) > 0);
     fclose(f);
-    const char *p = after(text, "s.yaml:2: test 'none' has nothing but the agent's own word");
-    p = after(p, "s.yaml:3: test 'word' has nothing but");
+    const char *p = after(text, "s.yaml:2: test 'none' has no check but the agent's own answer");
+    p = after(p, "s.yaml:3: test 'word' has no check but the agent's");
     p = after(p, "s.yaml:4: test 'judged' has no check but by a model");
-    p = after(p, "s.yaml:6: test 'many-17' has nothing");
+    p = after(p, "s.yaml:6: test 'many-17' has no check but");
     after(p, "s.yaml: 13 more tests like these\n");
     assert_true(!strstr(text, "'good'") && !strstr(text, "many-18"));
     suite_free(s);
 }
 
-/* Keys as refusals list them, each with a word in the help. */
+/* Every key that a message lists must be in the help. */
 static void t_help(void **state)
 {
     (void)state;
@@ -477,24 +443,24 @@ static void t_examples(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("a spec is put together for a tester who knows nothing but the screen", t_spec),
-    CLAIM("a wrong spec is refused with its line and the suite's", t_wrong_specs),
-    CLAIM("tests are chosen by id and tag", t_only),
-    CLAIM("what an earlier run did not pass is run again", t_rerun),
-    CLAIM("our own reports, XML and JSON, say what to run again and how long it takes", t_round_trip),
-    CLAIM("a wrong report is refused with its line", t_wrong_reports),
+    CLAIM("a spec becomes a task for a tester who judges by the screen alone", t_spec),
+    CLAIM("a wrong spec is refused with its line and the suite's line", t_wrong_specs),
+    CLAIM("tests are selected by id and tag", t_only),
+    CLAIM("tests that did not pass in an earlier run are selected", t_rerun),
+    CLAIM("the results.json of a run says what to run again and how long each test takes", t_round_trip),
+    CLAIM("a file that is no results.json is refused with its line", t_wrong_reports),
     CLAIM("every test is in exactly one shard", t_shards),
-    CLAIM("a list has a line for each test that is chosen, and no control characters", t_list),
-    CLAIM("tests that only a model's word can pass are warned of", t_warnings),
-    CLAIM("the help has every key", t_help),
+    CLAIM("a list has a line for each selected test, and no control characters", t_list),
+    CLAIM("tests that only a model or the agent decides get a warning", t_warnings),
+    CLAIM("the help documents every key", t_help),
     CLAIM("the suites that come with the program can be read", t_examples),
-    CLAIM("shards by time are of equal length", t_shards_by_time),
+    CLAIM("shards by time have equal durations", t_shards_by_time),
 };
 
 int main(int argc, char **argv)
 {
-    made_open();
+    suite_fixture_open();
     int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
-    made_close();
+    suite_fixture_close();
     return rc;
 }

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
-#include "model/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <jansson.h>
 #include <unistd.h>

@@ -59,7 +59,7 @@ static double check_image(const json_t *image, bool round8)
         im.rgb[i] = (uint8_t)(golden_mixed(g.seed, name, i) >> 56);
     size_t n = preprocess_floats(&config, t.tiles);
     float *patches = malloc(n * sizeof *patches);
-    preprocess_image(&config, &im, round8, NULL, patches);
+    preprocess_image(&config, &im, &t, round8, NULL, patches);
 
     struct golden_array want = golden_find(&g, name);
     double worst = 0;

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "tiny_model.h"
 
-#include "model/session.h"
+#include "session/session_impl.h"
 
 #include <math.h>
 
@@ -175,7 +175,7 @@ static void step_model(const struct tiny *t, const char *isa, int threads, bool 
             append(together[i], first, count);
             session_logits(alone[i]);
         }
-        session_step_many(together, n);
+        session_decode_batch(together, n);
         for (int i = 0; i < n; i++) {
             assert_int_equal(together[i]->logits_at, together[i]->n);
             assert_memory_equal(session_logits(together[i]), session_logits(alone[i]),
@@ -259,7 +259,7 @@ static void t_counted(void **state)
         s[i] = session_new(g, 1);
         append(s[i], i, i); /* the first has nothing, the second one token, the third two */
     }
-    session_step_many(s, 3);
+    session_decode_batch(s, 3);
     for (int i = 0; i < 3; i++) {
         struct session_stats stats = session_stats(s[i]);
         assert_int_equal(stats.decoded, i == 1);
@@ -267,7 +267,7 @@ static void t_counted(void **state)
         assert_true(i == 0 ? !session_logits(s[i]) : session_logits(s[i]) != NULL);
         session_free(s[i]);
     }
-    session_step_many(s, 0);
+    session_decode_batch(s, 0);
     engine_close(g);
     tiny_free(&t);
 }

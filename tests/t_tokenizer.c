@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "model/tokenizer.h"
+#include "text/tokenizer.h"
 
 /* ---- a vocabulary of 256 bytes and a few joined tokens --------------------------------------------- */
 

@@ -321,7 +321,7 @@ static void read_page(struct screen *s, const char *want, char *got, size_t size
     char title[4096];
     for (int i = 0; i < 60; i++) {
         size_t n = 0;
-        if (screen_find_window(s, "^T[0-9a-f]*", title, sizeof title, NULL) == 1)
+        if (xvfb_find_window(s, "^T[0-9a-f]*", title, sizeof title, NULL) == 1)
             for (const char *p = title + 1; n + 1 < size && sscanf(p, "%2hhx", (unsigned char *)&got[n]) == 1;
                  p += 2)
                 n++;

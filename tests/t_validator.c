@@ -6,7 +6,7 @@
 #include "driven.h"
 
 #include "agent/agent.h"
-#include "agent/opinion.h"
+#include "agent/llm_judge.h"
 #include "trace/story.h"
 
 #define SAYS(verdict, reason) "{\"reason\": \"" reason "\", \"verdict\": \"" verdict "\"}"
@@ -34,10 +34,9 @@ struct play {
 };
 
 static struct play *playing;
-static const struct mind_ops *plain;
+static const struct llm_ops *plain;
 
-static int see_user(struct mind *m, const struct chat_part *parts, int n, enum chat_place place,
-                    struct err *e)
+static int see_user(struct llm *m, const struct chat_part *parts, int n, enum chat_place place, struct err *e)
 {
     struct buf b;
     buf_init(&b, 1 << 20);
@@ -51,16 +50,16 @@ static int see_user(struct mind *m, const struct chat_part *parts, int n, enum c
     return plain->user(m, parts, n, place, e);
 }
 
-static int see_speak(struct mind *m, const struct mind_request *r, struct generated *out, struct err *e)
+static int see_speak(struct llm *m, const struct llm_request *r, struct generated *out, struct err *e)
 {
     assert_int_equal(r->goal, GOAL_VERDICT);
     playing->temperatures[playing->asked - 1] = r->sampling.temperature;
     return plain->speak(m, r, out, e);
 }
 
-static struct mind *partner(void *arg, struct err *e)
+static struct llm *partner(void *arg, struct err *e)
 {
-    static struct mind_ops ops;
+    static struct llm_ops ops;
     struct play *p = arg;
     const char *verdict = p->verdicts[p->asked];
     if (!verdict) {
@@ -68,7 +67,7 @@ static struct mind *partner(void *arg, struct err *e)
         return NULL;
     }
     assert_true(++p->asked <= MOST);
-    struct mind *m = mind_script(verdict, strlen(verdict));
+    struct llm *m = llm_script(verdict, strlen(verdict));
     plain = m->ops;
     ops = *plain;
     ops.user = see_user;
@@ -128,16 +127,16 @@ static void play(struct play *p, const char *replies, const char *const *verdict
     forget(p);
     p->verdicts = verdicts;
     p->e = (struct err)ERR_INIT;
-    p->o.mind = mind_script(replies, strlen(replies));
+    p->o.llm = llm_script(replies, strlen(replies));
     p->o.trace = trace_open(runs, &p->e);
     assert_non_null(p->o.trace);
     agent_run(&p->o, &p->r, &p->e);
     char *dir = xstrdup(trace_dir(p->o.trace));
-    p->agent = xstrdup(mind_script_transcript(p->o.mind));
+    p->agent = xstrdup(llm_script_transcript(p->o.llm));
     assert_int_equal(trace_close(p->o.trace, NULL), 0);
     assert_int_equal(record_open(&p->record, dir, NULL), 0);
     story_make(&p->story, &p->record);
-    mind_free(p->o.mind);
+    llm_free(p->o.llm);
     free(dir);
     free(runs);
     if (p->r.status != status)
@@ -251,7 +250,7 @@ static void t_program(void **state)
     program_finish(&t.x, pid, &o);
     assert_int_equal(o.code, 1);
     assert_string_equal(o.out, "One.\n");
-    assert_non_null(strstr(o.err, "answered, and was not believed"));
+    assert_non_null(strstr(o.err, "answered, but the validator did not accept it"));
     outcome_free(&o);
     stage_close(&t);
 }

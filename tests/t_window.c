@@ -344,7 +344,7 @@ static void t_anything(void **state)
         else if (r < 0.8)
             commands += scene_press(&s, &ex.v, x, y, r < 0.7, &c);
         else if (r < 0.9)
-            commands += scene_release(&s, &ex.v, x, y, &c);
+            commands += scene_release(&s, x, y, &c);
         else
             scene_wheel(&s, &ex.v, x, y, check_within(&random, -3, 3));
         size_t len = strlen(s.input);

@@ -20,7 +20,7 @@ static void random_geometry(struct example *x, struct scene *s, uint64_t *random
     example_make(x, (int)check_within(random, 40, 1400), (int)check_within(random, 40, 900));
     double sx = check_within(random, 0.3, 3), sy = check_within(random, 0.3, 3);
     x->p.place =
-        (struct exec_place){check_within(random, -300, 300), check_within(random, -200, 200), sx, sy};
+        (struct view_transform){check_within(random, -300, 300), check_within(random, -200, 200), sx, sy};
     /* a point of the frame that lies on the client's window */
     double rx = floor(check_within(random, 30, 600)), ry = floor(check_within(random, 30, 500));
     struct action *a = &x->step.actions[0];
@@ -148,7 +148,7 @@ static void t_real_views(void **state)
         must(screen_capture(eyes, &im, &why));
         example_make(&x, im.w, im.h);
         struct screen_rect v = screen_view(eyes);
-        x.p.place = (struct exec_place){v.x, v.y, (double)v.w / im.w, (double)v.h / im.h};
+        x.p.place = (struct view_transform){v.x, v.y, (double)v.w / im.w, (double)v.h / im.h};
         x.step.actions[0].x = (int)check_within(&random, on.x, on.x + on.w) - v.x;
         x.step.actions[0].y = (int)check_within(&random, on.y, on.y + on.h) - v.y;
         scene_init(&s, (int)check_within(&random, 760, 2000), (int)check_within(&random, 520, 1400));

@@ -4,8 +4,8 @@
 #include "check.h"
 
 #include "base/clock.h"
-#include "model/generate.h"
-#include "model/session.h"
+#include "session/generate.h"
+#include "session/session_impl.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -35,7 +35,7 @@ struct play {
     struct played *out;
 };
 
-static int dice(struct play *p, int n)
+static int rng(struct play *p, int n)
 {
     return (int)(check_random(&p->rng) * n);
 }
@@ -54,9 +54,9 @@ static void give_way(struct play *p)
 
 static int prompt(struct play *p)
 {
-    int n = 1 + (dice(p, 3) ? dice(p, 20) : dice(p, p->c->longest));
+    int n = 1 + (rng(p, 3) ? rng(p, 20) : rng(p, p->c->longest));
     for (int i = 0; i < n; i++) {
-        int32_t id = 16 + dice(p, 256);
+        int32_t id = 16 + rng(p, 256);
         if (session_append(p->s, &id, 1, &p->out->err))
             return -1;
     }
@@ -66,7 +66,7 @@ static int prompt(struct play *p)
 /* Some were seen before, by this session or another. */
 static int picture(struct play *p)
 {
-    struct image im = tiny_image(40 + 10 * dice(p, 12), 40 + 10 * dice(p, 8), (uint64_t)dice(p, 6));
+    struct image im = tiny_image(40 + 10 * rng(p, 12), 40 + 10 * rng(p, 8), (uint64_t)rng(p, 6));
     int rc = session_append_image(p->s, &im, &p->out->err);
     image_free(&im);
     return rc;
@@ -74,8 +74,8 @@ static int picture(struct play *p)
 
 static int reply(struct play *p)
 {
-    struct generation how = {.sampling = {.max_tokens = 1 + dice(p, 9), .top_p = 1}};
-    switch (dice(p, 3)) {
+    struct generation how = {.sampling = {.max_tokens = 1 + rng(p, 9), .top_p = 1}};
+    switch (rng(p, 3)) {
     case 0:
         how.grammar = p->grammar;
         break;
@@ -87,7 +87,7 @@ static int reply(struct play *p)
         break;
     }
     struct generated g;
-    int rc = generate_as(p->s, &how, &g, &p->out->err);
+    int rc = generate(p->s, &how, &g, &p->out->err);
     for (int i = 0; rc == 0 && i < g.n && p->out->n < THREADS_TOKENS; i++)
         p->out->tokens[p->out->n++] = g.choices[i].id;
     p->out->hash = p->out->hash * 31 + g.logits_hash;
@@ -111,28 +111,28 @@ static int aside(struct play *p)
 /* What all begin with, and one of three ways in which it goes on. */
 static int system_text(struct play *p)
 {
-    int way = dice(p, 3);
+    int way = rng(p, 3);
     for (int i = 0; i < 70; i++) {
         int32_t id = 16 + (i < 40 ? i * 7 : way * 50 + i) % 256;
         if (session_append(p->s, &id, 1, &p->out->err))
             return -1;
     }
-    return session_reuse(p->s, &p->out->err);
+    return session_reuse_prefix(p->s, &p->out->err);
 }
 
 static int one_round(struct play *p)
 {
     struct err *e = &p->out->err;
-    if (prompt(p) || (dice(p, 3) == 0 && picture(p)) || (dice(p, 4) == 0 && prompt(p)))
+    if (prompt(p) || (rng(p, 3) == 0 && picture(p)) || (rng(p, 4) == 0 && prompt(p)))
         return -1;
     give_way(p);
     struct checkpoint *mark = session_try_checkpoint(p->s, e);
     int rc = mark ? reply(p) : -1;
-    for (int again = dice(p, 3); again > 0 && rc == 0; again--) {
+    for (int again = rng(p, 3); again > 0 && rc == 0; again--) {
         give_way(p);
         rc = session_rewind(p->s, mark, e) || prompt(p) || reply(p) ? -1 : 0;
     }
-    if (rc == 0 && dice(p, 3) == 0)
+    if (rc == 0 && rng(p, 3) == 0)
         rc = aside(p);
     checkpoint_free(mark);
     return rc;
@@ -204,12 +204,12 @@ void threads_play(const struct threads *c, struct engine *g, int n, const struct
     pthread_t ids[THREADS_MOST];
     struct one *all = xcalloc((unsigned long)n, sizeof *all);
     engine_enter(g, NULL); /* until all are there */
-    int waiting = engine_turns(g).waiting;
+    int waiting = engine_scheduler_stats(g).waiting;
     for (int i = 0; i < n; i++) {
         all[i] = (struct one){.c = c, .engine = g, .i = i};
         assert_int_equal(pthread_create(&ids[i], NULL, run_one, &all[i]), 0);
     }
-    while (engine_turns(g).waiting < waiting + n)
+    while (engine_scheduler_stats(g).waiting < waiting + n)
         sched_yield();
     engine_leave(g);
     for (int i = 0; i < n; i++)
@@ -219,8 +219,8 @@ void threads_play(const struct threads *c, struct engine *g, int n, const struct
     free(all);
 }
 
-void threads_wait(const struct turns *t, int n)
+void threads_wait(const struct scheduler *t, int n)
 {
-    while (turns_counts((struct turns *)(uintptr_t)t).waiting < n)
+    while (scheduler_stats((struct scheduler *)(uintptr_t)t).waiting < n)
         sched_yield();
 }

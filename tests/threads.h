@@ -7,7 +7,7 @@
 #ifndef HOLORUN_TESTS_THREADS_H
 #define HOLORUN_TESTS_THREADS_H
 
-#include "model/turns.h"
+#include "session/scheduler.h"
 #include "tiny_model.h"
 
 enum { THREADS_MOST = 32, THREADS_TOKENS = 1024 };
@@ -35,6 +35,6 @@ void threads_alone(const struct threads *c, struct engine *g, int i, struct play
 void threads_play(const struct threads *c, struct engine *g, int n, const struct played *alone);
 
 /* Until so many wait for their turn. */
-void threads_wait(const struct turns *t, int n);
+void threads_wait(const struct scheduler *t, int n);
 
 #endif

@@ -2,10 +2,10 @@
 #include "timeline.h"
 
 #include "check.h"
-#include "crowd.h"
 #include "place.h"
+#include "pool_check.h"
 
-#include "model/session.h"
+#include "session/session_impl.h"
 
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ struct engine *timeline_engine(const struct tiny *t, const char *device, const c
     struct engine *g = engine_open(&o, &e);
     if (!g)
         fail_msg("%s", e.text);
-    assert_int_equal(engine_state(g), STATE_FP16);
+    assert_int_equal(engine_state_storage(g), STATE_FP16);
     return g;
 }
 
@@ -40,7 +40,7 @@ static void prompt(struct session *s, int c)
         int32_t id = token(c, i);
         assert_int_equal(session_append(s, &id, 1, NULL), 0);
     }
-    assert_int_equal(session_read(s, NULL), 0);
+    assert_int_equal(session_prefill(s, NULL), 0);
 }
 
 /* One token after the other, from `from` on. */
@@ -49,7 +49,7 @@ static void reply(struct session *s, int c, int from)
     for (int i = from; i < REPLY; i++) {
         int32_t id = token(c, PROMPT + i);
         assert_int_equal(session_append(s, &id, 1, NULL), 0);
-        assert_int_equal(session_compute(s, NULL), 0);
+        assert_int_equal(session_compute_logits(s, NULL), 0);
     }
 }
 
@@ -64,7 +64,7 @@ static struct session *straight(struct engine *g, int c)
 static void same(struct session *have, struct session *want, const char *what)
 {
     size_t n, m, logits = (size_t)engine_vocab(session_engine(want)) * sizeof(float);
-    uint8_t *x = crowd_bits(have, &n), *y = crowd_bits(want, &m);
+    uint8_t *x = pool_check_bits(have, &n), *y = pool_check_bits(want, &m);
     if (n != m || memcmp(x, y, n) != 0 || memcmp(session_logits(have), session_logits(want), logits) != 0)
         fail_msg("other bits: %s", what);
     free(x);
@@ -129,7 +129,7 @@ static void in_a_crowd(struct engine *g, struct session *want)
             order[(i + t) % CROWD] = s[i];
             assert_int_equal(session_append(s[i], i ? &id : (int32_t[]){token(0, PROMPT + t)}, 1, NULL), 0);
         }
-        session_step_many(order, CROWD);
+        session_decode_batch(order, CROWD);
     }
     same(s[0], want, "among others");
     for (int i = 0; i < CROWD; i++)

@@ -15,9 +15,9 @@
 
 #include "place.h"
 
-#include "model/model.h"
-#include "model/session.h"
 #include "ops/ops.h"
+#include "session/session.h"
+#include "session/session_impl.h"
 
 struct tiny_tensor {
     char name[96];

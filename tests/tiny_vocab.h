@@ -2,7 +2,7 @@
 #ifndef HOLORUN_TESTS_TINY_VOCAB_H
 #define HOLORUN_TESTS_TINY_VOCAB_H
 
-#include "model/tokenizer.h"
+#include "text/tokenizer.h"
 
 /* Bytes have the ids 0..255, then the n words in order, then what their merges need, then the added tokens in
  * order; tokenizer_find tells which id that is. */

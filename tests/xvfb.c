@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "base/regex.h"
+#include "base/utf8.h"
 #include "screen/screen.h"
 
 #include <errno.h>
@@ -258,10 +260,41 @@ int xvfb_window_manager(struct xvfb *x)
     xvfb_spawn(x, "openbox.log", argv);
     struct screen_options o = {.display = x->display};
     struct screen *s = screen_open(&o, NULL);
-    for (int ms = 0; s && ms < PATIENCE_MS && !screen_managed(s); ms += 10)
+    for (int ms = 0; s && ms < PATIENCE_MS && !screen_has_window_manager(s); ms += 10)
         clock_sleep_ms(10);
     screen_close(s);
     return 0;
+}
+
+struct by_title {
+    struct regex *regex;
+    char *title;
+    size_t size;
+};
+
+static bool has_title(void *arg, const char *title, const char *class)
+{
+    struct by_title *t = arg;
+    (void)class;
+    if (!*title || regex_find(t->regex, title, strlen(title)) != 1)
+        return false;
+    if (t->title && t->size) {
+        snprintf(t->title, t->size, "%s", title);
+        t->title[utf8_valid_prefix(t->title, strlen(t->title))] = 0;
+    }
+    return true;
+}
+
+int xvfb_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e)
+{
+    if (title && title_size)
+        title[0] = 0;
+    struct by_title t = {regex_new(pattern, false, e), title, title_size};
+    if (!t.regex)
+        return err_prefix(e, "window pattern");
+    int found = screen_each_window(s, has_title, &t, e);
+    regex_free(t.regex);
+    return found;
 }
 
 bool xvfb_wait_window(struct xvfb *x, const char *pattern)
@@ -270,7 +303,7 @@ bool xvfb_wait_window(struct xvfb *x, const char *pattern)
     struct screen *s = screen_open(&o, NULL);
     int found = 0;
     for (int ms = 0; s && ms < PATIENCE_MS && found == 0; ms += 50) {
-        found = screen_find_window(s, pattern, NULL, 0, NULL);
+        found = xvfb_find_window(s, pattern, NULL, 0, NULL);
         if (!found)
             clock_sleep_ms(50);
     }

@@ -38,9 +38,13 @@ bool program_exists(const char *name); /* in PATH */
 
 /* Starts a program with stdout and stderr in dir/LOG; -1 when it cannot be started. */
 pid_t xvfb_spawn(struct xvfb *x, const char *log, const char *const *argv);
-int xvfb_run(struct xvfb *x, const char *const *argv);      /* to its end; the exit code */
-int xvfb_window_manager(struct xvfb *x);                    /* openbox; -1 when there is none */
-void process_end(pid_t pid);                                /* TERM, then KILL; reaps */
+int xvfb_run(struct xvfb *x, const char *const *argv); /* to its end; the exit code */
+int xvfb_window_manager(struct xvfb *x);               /* openbox; -1 when there is none */
+void process_end(pid_t pid);                           /* TERM, then KILL; reaps */
+/* First window whose title matches the PCRE2 pattern; title may be NULL.  1 found, 0 not, -1 error. */
+struct screen;
+struct err;
+int xvfb_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e);
 bool xvfb_wait_window(struct xvfb *x, const char *pattern); /* until a title matches */
 
 /* Folder with the helper programs (xclient) beside the test program's own; static. */

@@ -2,14 +2,13 @@
  *
  *     while the run goes on:  observe -> think -> act -> record
  *
- * observe  waits until the screen rests, takes a picture, judges what the last action changed
- * think    shows it to the model and gets a step that can be read, asking again if need be
- * act      writes each action down, syncs, performs it
+ * observe  waits until the screen is still, captures it, judges what the last action changed
+ * think    shows the screenshot to the model and samples until a reply can be parsed
+ * act      records each action, syncs, performs it
  * record   prints, adds up, syncs
  *
- * A function of these returns -1 when the run breaks off; a run that comes to its own end sets
- * result->status instead.  What is to be told to the model about a step is gathered in `lead`, which
- * opens its next turn.
+ * Each returns -1 when the run breaks off; a run that ends normally sets result->status.  outcome.lead
+ * collects what the next prompt tells the model about the step.
  */
 #include "agent/private.h"
 
@@ -19,9 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HELD_STEPS = 10 }; /* longest that a key may stay down */
-
-/* ---- names ------------------------------------------------------------------------------------ */
+enum { HELD_STEPS = 10 }; /* keys left down are released every so many steps */
 
 static const struct {
     const char *name;
@@ -31,13 +28,13 @@ static const struct {
     [AGENT_RUNNING] = {"running", 0, "is running"},
     [AGENT_ANSWERED] = {"answered", 0, "answered"},
     [AGENT_INFEASIBLE] = {"infeasible", ERR_FAILED, "cannot be done"},
-    [AGENT_UNVALIDATED] = {"unvalidated", ERR_FAILED, "answered, and was not believed"},
-    [AGENT_DRY_RUN] = {"dry-run", 0, "decided, and did nothing"},
+    [AGENT_UNVALIDATED] = {"unvalidated", ERR_FAILED, "answered, but the validator did not accept it"},
+    [AGENT_DRY_RUN] = {"dry-run", 0, "decided, but performed nothing"},
     [AGENT_STEPS] = {"steps", ERR_STEPS, "used up its steps"},
     [AGENT_TOKENS] = {"tokens", ERR_STEPS, "used up its tokens"},
     [AGENT_TIME] = {"time", ERR_TIME, "used up its time"},
-    [AGENT_TYPED] = {"typed", ERR_STEPS, "used up the characters that it may type"},
-    [AGENT_RATE] = {"rate", ERR_STEPS, "did more within a minute than it may"},
+    [AGENT_TYPED] = {"typed", ERR_STEPS, "used up its typed characters"},
+    [AGENT_RATE] = {"rate", ERR_STEPS, "exceeded its actions a minute"},
     [AGENT_LOOP] = {"loop", ERR_UNSURE, "went in circles"},
     [AGENT_ERRORS] = {"errors", ERR_UNSURE, "too many errors in a row"},
     [AGENT_UNPARSABLE] = {"unparsable", ERR_MODEL, "no usable reply after several attempts"},
@@ -64,14 +61,13 @@ int agent_exit_code(enum agent_status s, const struct err *e)
 {
     if (s != AGENT_FAILED || !e->kind)
         return statuses[s].exit;
-    return e->kind == ERR_FAILED ? ERR_MODEL : (int)e->kind; /* "it cannot be done" is for the model to say */
+    return e->kind == ERR_FAILED ? ERR_MODEL
+                                 : (int)e->kind; /* only the model may say that it cannot be done */
 }
-
-/* ---- shared by the parts ----------------------------------------------------------------------- */
 
 double agent_seconds(const struct agent *a)
 {
-    return clock_ms_since(a->start + a->waited) / 1000;
+    return clock_ms_since(a->run.start + a->run.paused_ns) / 1000;
 }
 
 void agent_set_text(char **at, char *text)
@@ -80,92 +76,81 @@ void agent_set_text(char **at, char *text)
     *at = text;
 }
 
-int agent_record_fault(struct agent *a, const char *kind, const char *code, const char *message,
-                       struct err *e)
-{
-    trace_begin(a->o->trace, a->number, kind);
-    trace_text(a->o->trace, "code", code);
-    trace_text(a->o->trace, "message", message);
-    progress_trouble(a->o->progress, message);
-    return trace_end(a->o->trace, e);
-}
-
-/* ---- record ----------------------------------------------------------------------------------- */
-
-/* Sums of the run; a step that broke off counts as far as it went. */
-static void add_up(struct agent *a)
+/* Totals of the run; a step that broke off counts as far as it went. */
+static void add_totals(struct agent *a)
 {
     struct agent_result *r = a->r;
-    r->steps += a->generated > 0 && !a->beyond;
-    r->generated += a->generated;
-    r->forced += a->forced;
-    r->prefilled += a->cost.prefilled;
-    r->reused += a->cost.reused;
+    r->steps += a->step.generated > 0 && !a->step.beyond_budget;
+    r->generated += a->step.generated;
+    r->forced += a->step.forced;
+    r->prefilled += a->step.cost.prefilled;
+    r->reused += a->step.cost.reused;
     for (int p = 0; p < PHASES; p++)
-        r->ms[p] += a->ms[p];
+        r->ms[p] += a->step.ms[p];
 }
 
-static int record(struct agent *a, struct err *e)
+static void image_swap(struct image *a, struct image *b)
 {
-    struct progress_tokens tokens = {a->cost.reused, a->cost.prefilled, a->generated - a->forced, a->forced,
-                                     a->cost.images};
-    progress_times(a->o->progress, a->ms, &tokens);
-    if (a->number % HELD_STEPS == 0) { /* a key that the model pressed and forgot */
+    struct image t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static int end_step(struct agent *a, struct err *e)
+{
+    const struct agent_step *s = &a->step;
+    struct progress_tokens tokens = {s->cost.reused, s->cost.prefilled, s->generated - s->forced, s->forced,
+                                     s->cost.images};
+    progress_times(a->o->progress, s->ms, &tokens);
+    if (s->number % HELD_STEPS == 0) { /* a key that the model pressed and forgot */
         screen_release_all(a->o->screen);
         if (a->o->gate)
-            gate_released(a->o->gate);
+            gate_keys_released(a->o->gate);
     }
-    image_free(&a->before);
-    if (image_copy(&a->before, a->at_hand.rgb ? &a->at_hand : &a->frame, e))
-        return -1;
-    image_free(&a->at_hand);
+    image_swap(&a->run.before, s->decided_on.rgb ? &a->step.decided_on : &a->step.frame);
     return trace_sync(a->o->trace, e);
 }
 
-/* ---- the run ---------------------------------------------------------------------------------- */
-
 static int parts_of_step(struct agent *a, struct err *e)
 {
-    if (a->back ? agent_recall(a, e) : agent_observe(a, e))
+    if (a->run.rewind_to ? agent_rewind(a, e) : agent_observe(a, e))
         return -1;
-    if (a->r->status != AGENT_RUNNING) /* going in circles: seen only now */
+    if (a->r->status != AGENT_RUNNING) /* the new screenshot showed a loop */
         return 0;
     agent_validate_see(a);
     if (a->o->overseer)
-        agent_past_begin(a);
+        agent_history_begin(a);
     if (agent_think(a, e))
         return -1;
-    if (a->back) /* it is left for an earlier one */
+    if (a->run.rewind_to) /* this step is left for an earlier one */
         return trace_sync(a->o->trace, e);
     if (a->r->status == AGENT_RUNNING && agent_act(a, e)) /* else out of time */
         return -1;
-    return record(a, e);
+    return end_step(a, e);
 }
 
-static int one_step(struct agent *a, struct err *e)
+static void begin_step(struct agent *a, int number, enum agent_status budget)
 {
-    a->number++;
-    a->beyond = a->budget != AGENT_RUNNING;
-    a->generated = a->forced = a->rerolls = 0;
-    a->edited = false;
-    agent_set_text(&a->veto, NULL);
-    image_free(&a->at_hand);
-    a->cost = (struct context_cost){0};
-    memset(a->ms, 0, sizeof a->ms);
-    int rc = parts_of_step(a, e);
-    add_up(a);
-    return rc;
+    struct image frame = a->step.frame; /* its memory is used again */
+    image_free(&a->step.decided_on);
+    free(a->step.veto);
+    agent_reply_free(&a->reply);
+    a->step = (struct agent_step){
+        .number = number, .frame = frame, .budget = budget, .beyond_budget = budget != AGENT_RUNNING};
 }
 
-static int steps(struct agent *a, struct err *e)
+static int run_steps(struct agent *a, struct err *e)
 {
     while (a->r->status == AGENT_RUNNING) {
-        a->budget = agent_budget(a);
-        if (a->budget != AGENT_RUNNING && (a->budget == AGENT_DRY_RUN || !a->o->force_answer)) {
-            a->r->status = a->budget;
+        enum agent_status budget = agent_budget(a);
+        if (budget != AGENT_RUNNING && (budget == AGENT_DRY_RUN || !a->o->force_answer)) {
+            a->r->status = budget;
             return 0;
         }
-        if (one_step(a, e))
+        begin_step(a, a->step.number + 1, budget);
+        int rc = parts_of_step(a, e);
+        add_totals(a);
+        if (rc)
             return -1;
     }
     return 0;
@@ -181,7 +166,7 @@ static int record_end(struct agent *a, const char *error, struct err *e)
              "\"reused\": %lld, \"typed\": %lld, \"acted\": %d}",
              r->steps, r->seconds, (long long)r->generated, (long long)r->forced, (long long)r->prefilled,
              (long long)r->reused, (long long)r->typed, r->acted);
-    trace_begin(t, a->number, "end");
+    trace_begin(t, a->step.number, "end");
     trace_text(t, "status", agent_status_name(r->status));
     if (r->limit) {
         trace_text(t, "limit", r->limit);
@@ -197,45 +182,42 @@ static int record_end(struct agent *a, const char *error, struct err *e)
 
 static void agent_free(struct agent *a)
 {
-    context_free(a->context);
-    image_free(&a->frame);
-    image_free(&a->before);
-    image_free(&a->at_hand);
+    agent_reply_free(&a->reply);
+    agent_outcome_free(&a->outcome);
+    image_free(&a->step.frame);
+    image_free(&a->step.decided_on);
+    free(a->step.veto);
+    context_free(a->run.context);
+    image_free(&a->run.before);
     for (int i = 0; i < VALIDATOR_FRAMES; i++)
-        image_free(&a->recent[i]);
-    step_free(&a->step);
-    generated_free(&a->made);
-    past_free(&a->past);
-    free(a->veto);
-    free(a->reply);
-    free(a->lead);
-    free(a->signature);
-    free(a->result);
-    free(a->kept);
-    free(a->acted_at);
+        image_free(&a->run.recent[i]);
+    history_free(&a->run.history);
+    free(a->run.ids);
+    free(a->run.acted_at);
 }
 
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e)
 {
-    struct agent a = {.o = o, .r = r, .start = clock_ns(), .result = xstrdup(""), .tiles = -1};
+    struct agent a = {.o = o, .r = r, .run.start = clock_ns()};
     struct screen_rect view = screen_view(o->screen);
-    struct wording w = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
+    struct prompt_vars vars = {o->task, o->max_steps, view.w, view.h, o->max_seconds};
     *r = (struct agent_result){.status = AGENT_RUNNING};
-    a.lead = wording_task(o->dialect, o->task);
-    char *system = o->resume ? xstrdup(o->resume->system) : wording_system(o->dialect, &w, e);
-    if (system && !o->resume) /* else it stands there already */
-        agent_set_text(&system, wording_secrets(system, o->secrets));
+    a.outcome =
+        (struct agent_outcome){.lead = prompt_task(o->dialect, o->task), .result = xstrdup(""), .tiles = -1};
+    char *system = o->resume ? xstrdup(o->resume->system) : prompt_system(o->dialect, &vars, e);
+    if (system && !o->resume) /* a resumed run's text names its secrets already */
+        agent_set_text(&system, prompt_secrets(system, o->secrets));
     int rc = -1;
     if (system)
-        a.context = context_new(o->mind, o->dialect, o->window, o->max_images, system, e);
-    if (a.context && o->overseer)
-        context_keep(a.context, OVERSEER_MARKS);
-    if (a.context)
-        rc = agent_keep_start(&a, system, e);
+        a.run.context = context_new(o->llm, o->dialect, o->window, o->max_images, system, e);
+    if (a.run.context && o->overseer)
+        context_keep(a.run.context, OVERSEER_MARKS);
+    if (a.run.context)
+        rc = agent_record_start(&a, system, e);
     if (rc == 0 && o->resume)
         rc = agent_resume(&a, o->resume, e);
     if (rc == 0)
-        rc = steps(&a, e);
+        rc = run_steps(&a, e);
     screen_release_all(o->screen);
     r->seconds = agent_seconds(&a);
     if (rc && r->status != AGENT_UNPARSABLE)

@@ -1,12 +1,12 @@
 /* agent.h - the loop: observe, think, act, record.
  *
- * One task on one screen with one conversation partner, until the partner answers or something ends it.
- * Each step is on disk before it happens; what came of it is told to the partner with the next screenshot.
+ * One task on one screen with one model, until the model answers or something ends the run.  Each step is on
+ * disk before it happens; the model reads its result with the next screenshot.
  */
 #ifndef HOLORUN_AGENT_AGENT_H
 #define HOLORUN_AGENT_AGENT_H
 
-#include "agent/mind.h"
+#include "agent/llm.h"
 #include "agent/overseer.h"
 #include "agent/progress.h"
 #include "agent/resume.h"
@@ -18,15 +18,15 @@
 enum agent_status {
     AGENT_RUNNING,
     AGENT_ANSWERED,
-    AGENT_INFEASIBLE,  /* the answer is that it cannot be done */
+    AGENT_INFEASIBLE,  /* the model answered that it cannot be done */
     AGENT_UNVALIDATED, /* none of its answers was accepted */
-    AGENT_DRY_RUN,     /* --dry-run came to its end */
-    AGENT_STEPS,       /* a budget was used up; there may be an answer all the same */
+    AGENT_DRY_RUN,     /* --dry-run used up its steps */
+    AGENT_STEPS,       /* a budget was used up; there may still be an answer */
     AGENT_TOKENS,
     AGENT_TIME,
     AGENT_TYPED,
-    AGENT_RATE,       /* too many actions within a minute */
-    AGENT_LOOP,       /* the same action again and again without effect, or many of any kind */
+    AGENT_RATE,       /* too many actions a minute */
+    AGENT_LOOP,       /* the same action repeatedly without effect, or many of any kind */
     AGENT_ERRORS,     /* too many errors in a row */
     AGENT_UNPARSABLE, /* no usable reply after several attempts */
     AGENT_STOPPED,    /* by a person */
@@ -34,40 +34,39 @@ enum agent_status {
 };
 const char *agent_status_name(enum agent_status s);    /* "loop", for programs */
 const char *agent_status_meaning(enum agent_status s); /* "went in circles", for people */
-bool agent_status_own(enum agent_status s);            /* the agent came to an end of its own: it answered */
+bool agent_status_own(enum agent_status s);            /* the agent ended the run itself, by an answer */
 int agent_exit_code(enum agent_status s, const struct err *e);
 
 struct agent_options {
     const char *task;
     const struct dialect *dialect;
-    struct mind *mind;
+    struct llm *llm;
     struct screen *screen;
     struct trace *trace;
     const struct progress *progress;
-    const struct secrets *secrets; /* the model is told their names; NULL: none */
-    struct gate *gate;             /* asked before each action; NULL: everything passes */
+    const struct secrets *secrets; /* the model reads their names; NULL: none */
+    struct gate *gate;             /* decides about each action; NULL: everything passes */
     enum window_policy window;
     int max_images;
     struct sampling sampling; /* of one reply */
-    bool warm_up;             /* a little hotter after an action that changed nothing */
+    bool warm_up;             /* a higher temperature after an action without effect */
     int max_steps;
     double max_seconds;
-    int64_t max_tokens; /* generated in the whole run; 0: no limit */
-    int64_t max_typed;  /* characters in the whole run (action_characters); 0: no limit */
-    int max_rate; /* actions that touch the screen within any minute, of which each is remembered; 0: no limit */
-    bool force_answer; /* ask for an answer when a budget is used up */
-    int max_errors;    /* steps in a row that fail; 0: no limit */
-    int max_repeats;   /* of one action that changes nothing; 0: no limit */
-    int max_still; /* actions of any kind in a row that ought to change something and do not; 0: no limit */
-    bool dry_run;  /* press nothing */
-    double
-        human_quiet_ms; /* how long a person who used the display must have been quiet; see screen_person() */
+    int64_t max_tokens;    /* generated in the whole run; 0: no limit */
+    int64_t max_typed;     /* characters in the whole run (action_characters); 0: no limit */
+    int max_rate;          /* actions that touch the screen, in any minute; 0: no limit */
+    bool force_answer;     /* ask for an answer when a budget is used up */
+    int max_errors;        /* steps in a row that fail; 0: no limit */
+    int max_repeats;       /* of one action without effect; 0: no limit */
+    int max_still;         /* actions in a row that should change the screen and do not; 0: no limit */
+    bool dry_run;          /* press nothing */
+    double human_quiet_ms; /* how long a person must be quiet before the run goes on; see screen_person() */
     bool log_tokens;
     struct settle settle;
-    const struct resume *resume; /* an earlier run to go on with, or NULL */
-    struct overseer *overseer;   /* looks at each step before it happens; NULL: nobody */
-    struct mind *localizer; /* who is asked where an element of a reply is; NULL: the reply says it itself */
-    const struct validator *validator; /* looks at its answer; NULL: nobody */
+    const struct resume *resume;       /* an interrupted run to continue, or NULL */
+    struct overseer *overseer;         /* reviews each step before it happens; NULL: none */
+    struct llm *localizer;             /* finds the elements that replies name; NULL: replies hold points */
+    const struct validator *validator; /* checks its answer; NULL: none */
 };
 
 struct agent_result {
@@ -79,13 +78,13 @@ struct agent_result {
     int64_t generated, forced, prefilled, reused;
     int64_t typed; /* characters */
     int acted;     /* actions that touched the screen */
-    /* The limit that ended it as `run` has it, "max-steps", and what it allowed; NULL: none did. */
+    /* The option of the limit that ended it, "max-steps", and its value; NULL: none did. */
     const char *limit;
     double allowed;
 };
 
-/* 0 when the run came to an end of its own (see status), -1 when it broke off (status STOPPED, FAILED or
- * UNPARSABLE, with the reason).  The caller frees result->answer. */
+/* 0 when the run ended normally (see status), -1 when it broke off (status STOPPED, FAILED or UNPARSABLE,
+ * with the reason in e).  The caller frees result->answer. */
 int agent_run(const struct agent_options *o, struct agent_result *r, struct err *e);
 
 #endif

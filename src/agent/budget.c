@@ -1,7 +1,8 @@
-/* budget.c - what a run may use up, and which limit ended it.
+/* budget.c - the budgets of a run, and which of them ended it.
  *
- * Steps, time and tokens are looked at between steps; characters and actions within a minute before each action, which is
- * not done when it would go beyond.  Either way the next turn asks for an answer, where one is wanted, and is the last.
+ * Steps, time and tokens are checked between steps.  Characters and actions a minute are checked before each
+ * action, and one that would exceed them is not done.  Either way the next turn, if an answer is wanted, asks
+ * for it and is the last.
  */
 #include "agent/private.h"
 
@@ -14,9 +15,9 @@ static const double minute_ms = 60000;
 enum agent_status agent_budget(const struct agent *a)
 {
     const struct agent_options *o = a->o;
-    if (a->spent != AGENT_RUNNING)
-        return a->spent;
-    if (a->number >= o->max_steps)
+    if (a->run.exceeded != AGENT_RUNNING)
+        return a->run.exceeded;
+    if (a->step.number >= o->max_steps)
         return o->dry_run ? AGENT_DRY_RUN : AGENT_STEPS;
     if (agent_seconds(a) >= o->max_seconds)
         return AGENT_TIME;
@@ -25,15 +26,15 @@ enum agent_status agent_budget(const struct agent *a)
     return AGENT_RUNNING;
 }
 
-/* Where in the ring the next action goes: the oldest of the last max_rate stands there. */
-static int64_t *ring(const struct agent *a)
+/* The slot of the next action, which holds the time of the oldest of the last max_rate. */
+static int64_t *ring_slot(const struct agent *a)
 {
-    return &a->acted_at[a->r->acted % a->o->max_rate];
+    return &a->run.acted_at[a->r->acted % a->o->max_rate];
 }
 
 static bool too_fast(const struct agent *a)
 {
-    return a->o->max_rate && a->acted_at && *ring(a) && clock_ms_since(*ring(a)) < minute_ms;
+    return a->o->max_rate && a->run.acted_at && *ring_slot(a) && clock_ms_since(*ring_slot(a)) < minute_ms;
 }
 
 bool agent_affords(struct agent *a, const struct action *action)
@@ -43,18 +44,18 @@ bool agent_affords(struct agent *a, const struct action *action)
     if (o->dry_run || !action_touches(action->kind))
         return true;
     if (o->max_typed && n && a->r->typed + n > o->max_typed) {
-        a->spent = AGENT_TYPED;
+        a->run.exceeded = AGENT_TYPED;
         agent_set_text(
-            &a->result,
+            &a->outcome.result,
             xasprintf("%s: not done: this run may type %lld characters; there were %lld, and %d would come",
                       action_fault_name(FAULT_BUDGET), (long long)o->max_typed, (long long)a->r->typed, n));
     } else if (too_fast(a)) {
-        a->spent = AGENT_RATE;
-        agent_set_text(&a->result,
+        a->run.exceeded = AGENT_RATE;
+        agent_set_text(&a->outcome.result,
                        xasprintf("%s: not done: there were %d actions within a minute, more may not be",
                                  action_fault_name(FAULT_BUDGET), o->max_rate));
     }
-    return a->spent == AGENT_RUNNING;
+    return a->run.exceeded == AGENT_RUNNING;
 }
 
 void agent_spend(struct agent *a, const struct action *action)
@@ -63,9 +64,9 @@ void agent_spend(struct agent *a, const struct action *action)
     if (o->dry_run || !action_touches(action->kind))
         return;
     if (o->max_rate) {
-        if (!a->acted_at)
-            a->acted_at = xcalloc((unsigned long)o->max_rate, sizeof *a->acted_at);
-        *ring(a) = clock_ns();
+        if (!a->run.acted_at)
+            a->run.acted_at = xcalloc((unsigned long)o->max_rate, sizeof *a->run.acted_at);
+        *ring_slot(a) = clock_ns();
     }
     a->r->typed += action_characters(action);
     a->r->acted++;
@@ -76,18 +77,18 @@ void agent_tell_spent(const struct agent *a)
     const struct agent_result *r = a->r;
     const struct policy_spent spent = {.of = {[SPENT_STEPS] = r->steps,
                                               [SPENT_SECONDS] = agent_seconds(a),
-                                              [SPENT_TOKENS] = (double)(r->generated + a->generated),
+                                              [SPENT_TOKENS] = (double)(r->generated + a->step.generated),
                                               [SPENT_ACTIONS] = r->acted,
                                               [SPENT_CHARACTERS] = (double)r->typed,
-                                              [SPENT_ERRORS] = a->errors}};
+                                              [SPENT_ERRORS] = a->outcome.errors}};
     if (a->o->gate)
-        gate_spent(a->o->gate, &spent);
+        gate_set_spent(a->o->gate, &spent);
 }
 
 void agent_name_limit(struct agent *a)
 {
     const struct agent_options *o = a->o;
-    bool still = o->max_still && a->still >= o->max_still;
+    bool still = o->max_still && a->outcome.still >= o->max_still;
     const struct {
         enum agent_status status;
         const char *name;
@@ -96,10 +97,10 @@ void agent_name_limit(struct agent *a)
         {AGENT_STEPS, "max-steps", o->max_steps},
         {AGENT_TIME, "max-time", o->max_seconds},
         {AGENT_TOKENS, "max-tokens", (double)o->max_tokens},
-        {AGENT_TYPED, "max-typed", (double)o->max_typed},
-        {AGENT_RATE, "max-rate", o->max_rate},
-        {AGENT_ERRORS, "max-errors", o->max_errors},
-        {AGENT_LOOP, still ? "max-still" : "max-repeats", still ? o->max_still : o->max_repeats},
+        {AGENT_TYPED, "limits.typed", (double)o->max_typed},
+        {AGENT_RATE, "limits.rate", o->max_rate},
+        {AGENT_ERRORS, "limits.errors", o->max_errors},
+        {AGENT_LOOP, still ? "limits.no_effect" : "limits.repeats", still ? o->max_still : o->max_repeats},
         {AGENT_UNVALIDATED, "max-validations", o->validator ? o->validator->most : 0},
     };
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {

@@ -1,10 +1,11 @@
 /* context.c - see context.h.
  *
- * Marks cost memory (a copy of the recurrent state), so there are few: one before the reply that is being
- * written, and one before each turn whose screenshot may have to go.  Sawtooth needs only the oldest of
- * these; strict needs one for each screenshot in view.
+ * A mark costs memory (a checkpoint of the recurrent state), so there are few: one before the reply that
+ * is being generated, and one before each turn whose screenshot may be evicted.  Sawtooth needs only the
+ * oldest of these, strict one for each screenshot in view.
  *
- * To go back to a turn takes the mark before its reply and those for cuts as they were then: they are shared.
+ * Rewinding to a turn needs the mark before its reply, and the marks for evictions as they were then.  Turns
+ * mark_share these marks.
  */
 #include "agent/context.h"
 
@@ -13,50 +14,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM_TURNS = 4 }; /* that there must be memory for, as long as the average one */
+enum { ROOM_TURNS = 4 }; /* memory is kept free for so many more turns of average length */
 
-struct held { /* a mark that several hold */
-    struct mind_mark *mark;
+struct shared_mark { /* reference counted */
+    struct llm_mark *mark;
     int users;
 };
 
-struct kept { /* what it takes to go back to where a turn was not yet answered */
-    struct held *before_reply;
-    struct held **before; /* [turns from the first in view to this one]: for cuts */
+struct rewind_point { /* restores the state in which a turn had no reply yet */
+    struct shared_mark *before_reply;
+    struct shared_mark **before; /* [n] before each turn, from the first in view to this one: for evictions */
     int n;
 };
 
 struct turn {
-    char *lead;         /* up to the screenshot */
-    struct image image; /* strict only: it may have to be read again */
-    bool shown;         /* the screenshot is in view */
-    struct held *mark;  /* before this turn, or NULL */
-    char *reply;        /* NULL until accepted */
-    int first;          /* the first turn in view when this one was observed */
-    uint64_t dice;      /* then */
-    struct kept *kept;  /* or NULL */
+    char *lead;                 /* text before the screenshot */
+    struct image image;         /* strict only: an eviction prefills it again */
+    bool shown;                 /* the screenshot is in view */
+    struct shared_mark *mark;   /* before this turn, or NULL */
+    char *reply;                /* NULL until accepted */
+    int first;                  /* the first turn in view when this one was observed */
+    uint64_t rng;               /* state of the random numbers then */
+    struct rewind_point *point; /* or NULL */
 };
 
 struct context {
-    struct mind *mind;
-    const struct mind_ops *ops;
+    struct llm *llm;
+    const struct llm_ops *ops;
     const struct dialect *dialect;
     enum window_policy window;
     int max_images;
     struct turn *turns;
     int n, cap;
     char *system;
-    int keep; /* turns that can be gone back to at once */
-    struct held *before_reply;
-    bool spoken;     /* a reply stands after before_reply, not accepted yet */
-    int64_t carried; /* tokens read since the last observe (system text, a reply retold): the next one's */
+    int max_points; /* rewind points, of the last turns */
+    struct shared_mark *before_reply;
+    bool replied;    /* a reply follows before_reply and is not accepted yet */
+    int64_t carried; /* prefilled since the last observe (system text, a reply): counts for the next one */
 };
 
-struct context *context_new(struct mind *m, const struct dialect *d, enum window_policy window,
-                            int max_images, const char *system, struct err *e)
+struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
+                            const char *system, struct err *e)
 {
     struct context *c = xcalloc(1, sizeof *c);
-    c->mind = m;
+    c->llm = m;
     c->ops = m->ops;
     c->dialect = d;
     c->window = window;
@@ -70,18 +71,18 @@ struct context *context_new(struct mind *m, const struct dialect *d, enum window
     return c;
 }
 
-/* ---- marks ------------------------------------------------------------------------------------ */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
-static struct held *share(struct held *h)
+static struct shared_mark *mark_share(struct shared_mark *h)
 {
     if (h)
         h->users++;
     return h;
 }
 
-static void drop(struct context *c, struct held **at)
+static void mark_drop(struct context *c, struct shared_mark **at)
 {
-    struct held *h = *at;
+    struct shared_mark *h = *at;
     *at = NULL;
     if (!h || --h->users)
         return;
@@ -89,67 +90,68 @@ static void drop(struct context *c, struct held **at)
     free(h);
 }
 
-static void drop_kept(struct context *c, struct turn *t)
+static void drop_point(struct context *c, struct turn *t)
 {
-    struct kept *k = t->kept;
-    t->kept = NULL;
+    struct rewind_point *k = t->point;
+    t->point = NULL;
     if (!k)
         return;
-    drop(c, &k->before_reply);
+    mark_drop(c, &k->before_reply);
     for (int i = 0; i < k->n; i++)
-        drop(c, &k->before[i]);
+        mark_drop(c, &k->before[i]);
     free(k->before);
     free(k);
 }
 
-static bool forget_oldest(struct context *c)
+static bool drop_oldest_point(struct context *c)
 {
     for (int i = 0; i < c->n; i++) {
-        if (!c->turns[i].kept)
+        if (!c->turns[i].point)
             continue;
-        drop_kept(c, &c->turns[i]);
+        drop_point(c, &c->turns[i]);
         return true;
     }
     return false;
 }
 
-/* Where there is no room the oldest that is kept goes. */
-static struct held *hold(struct context *c, struct err *e)
+/* When memory is full, the oldest rewind point is dropped. */
+static struct shared_mark *mark_here(struct context *c, struct err *e)
 {
     struct err full = ERR_INIT;
-    struct mind_mark *mark;
-    while (!(mark = c->ops->mark(c->mind, &full))) {
-        if (forget_oldest(c))
+    struct llm_mark *mark;
+    while (!(mark = c->ops->mark(c->llm, &full))) {
+        if (drop_oldest_point(c))
             continue;
         err_set(e, full.kind, "%s", full.text);
         return NULL;
     }
-    struct held *h = xcalloc(1, sizeof *h);
-    *h = (struct held){mark, 1};
+    struct shared_mark *h = xcalloc(1, sizeof *h);
+    *h = (struct shared_mark){mark, 1};
     return h;
 }
 
-/* The last turn can be gone back to; the oldest of those that can no longer. */
-static void keep_turn(struct context *c)
+/* Makes a rewind point of the last turn, and drops the oldest. */
+static void save_point(struct context *c)
 {
     struct turn *t = &c->turns[c->n - 1];
-    struct kept *k = xcalloc(1, sizeof *k);
-    k->before_reply = share(c->before_reply);
+    struct rewind_point *k = xcalloc(1, sizeof *k);
+    k->before_reply = mark_share(c->before_reply);
     k->n = c->n - t->first;
     k->before = xcalloc((unsigned long)k->n, sizeof *k->before);
     for (int i = 0; i < k->n; i++)
-        k->before[i] = share(c->turns[t->first + i].mark);
-    t->kept = k;
-    if (c->n > c->keep)
-        drop_kept(c, &c->turns[c->n - 1 - c->keep]);
-    while (!c->ops->fits(c->mind, ROOM_TURNS * c->ops->length(c->mind) / c->n) && forget_oldest(c))
-        ; /* what comes next goes before what was */
+        k->before[i] = mark_share(c->turns[t->first + i].mark);
+    t->point = k;
+    if (c->n > c->max_points)
+        drop_point(c, &c->turns[c->n - 1 - c->max_points]);
+    const struct session *s = llm_session(c->llm);
+    while (s && !session_fits(s, ROOM_TURNS * session_length(s) / c->n) && drop_oldest_point(c))
+        ; /* memory for coming turns matters more than rewind points */
 }
 
 static void free_turn(struct context *c, struct turn *t)
 {
-    drop_kept(c, t);
-    drop(c, &t->mark);
+    drop_point(c, t);
+    mark_drop(c, &t->mark);
     image_free(&t->image);
     free(t->lead);
     free(t->reply);
@@ -161,15 +163,15 @@ void context_free(struct context *c)
         return;
     for (int i = 0; i < c->n; i++)
         free_turn(c, &c->turns[i]);
-    drop(c, &c->before_reply);
+    mark_drop(c, &c->before_reply);
     free(c->turns);
     free(c->system);
     free(c);
 }
 
-void context_keep(struct context *c, int marks)
+void context_keep(struct context *c, int turns)
 {
-    c->keep = marks;
+    c->max_points = turns;
 }
 
 int context_turns(const struct context *c)
@@ -177,7 +179,7 @@ int context_turns(const struct context *c)
     return c->n;
 }
 
-/* ---- the window ------------------------------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 static int images_in_view(const struct context *c)
 {
@@ -195,7 +197,7 @@ static int oldest_in_view(const struct context *c)
     return i;
 }
 
-/* Says one turn: the user's part, and the reply when there is one. */
+/* Appends one turn: the user's part, and the reply when there is one. */
 static int append_turn(struct context *c, struct turn *t, const struct image *im, struct err *e)
 {
     const struct dialect *d = c->dialect;
@@ -203,38 +205,39 @@ static int append_turn(struct context *c, struct turn *t, const struct image *im
     struct chat_part parts[3] = {{.text = t->lead}, {.image = im}, {.text = d->observation_close}};
     if (!t->shown)
         parts[1] = (struct chat_part){.text = d->image_placeholder};
-    else if ((c->window == WINDOW_STRICT || images_in_view(c) == 1) && !(t->mark = hold(c, e)))
+    else if ((c->window == WINDOW_STRICT || images_in_view(c) == 1) && !(t->mark = mark_here(c, e)))
         return -1;
-    if (c->ops->user(c->mind, parts, 3, place, e))
+    if (c->ops->user(c->llm, parts, 3, place, e))
         return -1;
-    return t->reply ? c->ops->reply(c->mind, t->reply, e) : 0;
+    return t->reply ? c->ops->reply(c->llm, t->reply, e) : 0;
 }
 
-/* Back to a mark.  Where turns behind it are kept the conversation goes on in a copy, if there is room for that. */
-static int leave(struct context *c, const struct held *mark, int turn, struct err *e)
+/* Rewinds to a mark before `turn`.  While later turns have rewind points the conversation continues in a
+ * branch, if there is memory for one; else those points are dropped. */
+static int rewind_before(struct context *c, const struct shared_mark *mark, int turn, struct err *e)
 {
-    bool kept = false;
+    bool pinned = false;
     for (int i = turn; i < c->n; i++)
-        kept = kept || c->turns[i].kept;
+        pinned = pinned || c->turns[i].point;
     struct err full = ERR_INIT;
-    if (kept && c->ops->branch(c->mind, mark->mark, &full) == 0)
+    if (pinned && c->ops->branch(c->llm, mark->mark, &full) == 0)
         return 0;
     for (int i = turn; i < c->n; i++)
-        drop_kept(c, &c->turns[i]);
-    return c->ops->rewind(c->mind, mark->mark, e);
+        drop_point(c, &c->turns[i]);
+    return c->ops->rewind(c->llm, mark->mark, e);
 }
 
-/* Makes room for one more screenshot: goes back before the oldest one and says the turns after that
- * again, with placeholders.  *reused: tokens that were kept. */
-static int cut(struct context *c, int64_t *reused, struct err *e)
+/* Evicts old screenshots to make room for one more: rewinds to before the oldest and appends the turns
+ * after it again, with placeholders.  *reused: tokens before that point. */
+static int evict_screenshots(struct context *c, int64_t *reused, struct err *e)
 {
     int first = oldest_in_view(c);
     struct turn *t = &c->turns[first];
-    if (leave(c, t->mark, first, e))
+    if (rewind_before(c, t->mark, first, e))
         return -1;
     *reused = c->ops->mark_length(t->mark->mark);
     for (int i = first; i < c->n; i++) {
-        drop(c, &c->turns[i].mark);
+        mark_drop(c, &c->turns[i].mark);
         if (c->window == WINDOW_SAWTOOTH || i == first) {
             c->turns[i].shown = false;
             image_free(&c->turns[i].image);
@@ -257,15 +260,16 @@ static struct turn *add_turn(struct context *c, const char *lead)
     return t;
 }
 
-/* The last turn waits for its reply. */
-static int observed(struct context *c, struct err *e)
+/* The last turn is ready for its reply. */
+static int await_reply(struct context *c, struct err *e)
 {
-    if (!(c->before_reply = hold(c, e)))
+    if (!(c->before_reply = mark_here(c, e)))
         return -1;
-    c->spoken = false;
-    c->turns[c->n - 1].dice = c->ops->dice(c->mind);
-    if (c->keep)
-        keep_turn(c);
+    c->replied = false;
+    struct session *s = llm_session(c->llm);
+    c->turns[c->n - 1].rng = s ? session_rng(s) : 0;
+    if (c->max_points)
+        save_point(c);
     return 0;
 }
 
@@ -274,11 +278,11 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
 {
     int64_t start = clock_ns();
     if (c->n && !c->turns[c->n - 1].reply)
-        bug("an observation before the last one was answered");
-    *cost = (struct context_cost){.reused = c->ops->length(c->mind) - c->carried};
-    drop(c, &c->before_reply);
+        bug("an observation before the last one has a reply");
+    *cost = (struct context_cost){.reused = c->ops->length(c->llm) - c->carried};
+    mark_drop(c, &c->before_reply);
     cost->cut = images_in_view(c) >= c->max_images;
-    if (cost->cut && cut(c, &cost->reused, e))
+    if (cost->cut && evict_screenshots(c, &cost->reused, e))
         return -1;
     struct turn *t = add_turn(c, lead);
     if (c->window == WINDOW_STRICT && c->max_images > 1 && image_copy(&t->image, im, e))
@@ -286,10 +290,10 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
     if (append_turn(c, t, im, e))
         return -1;
     t->first = oldest_in_view(c);
-    if (observed(c, e))
+    if (await_reply(c, e))
         return -1;
     cost->images = images_in_view(c);
-    cost->total = c->ops->length(c->mind);
+    cost->total = c->ops->length(c->llm);
     cost->prefilled = cost->total - cost->reused;
     cost->ms = clock_ms_since(start);
     c->carried = 0;
@@ -298,39 +302,39 @@ int context_observe(struct context *c, const char *lead, const struct image *im,
 
 int context_recall(struct context *c, const char *lead, const char *reply, struct err *e)
 {
-    int64_t before = c->ops->length(c->mind);
+    int64_t before = c->ops->length(c->llm);
     struct turn *t = add_turn(c, lead);
     t->shown = false;
     t->reply = xstrdup(reply);
     int rc = append_turn(c, t, NULL, e);
-    c->carried += c->ops->length(c->mind) - before;
+    c->carried += c->ops->length(c->llm) - before;
     return rc;
 }
 
-/* ---- replies ---------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
-static int back_before_reply(struct context *c, struct err *e)
+static int discard_reply(struct context *c, struct err *e)
 {
-    int rc = c->spoken ? c->ops->rewind(c->mind, c->before_reply->mark, e) : 0;
-    c->spoken = false;
+    int rc = c->replied ? c->ops->rewind(c->llm, c->before_reply->mark, e) : 0;
+    c->replied = false;
     return rc;
 }
 
-int context_think(struct context *c, const struct mind_request *r, struct generated *out, struct err *e)
+int context_think(struct context *c, const struct llm_request *r, struct generated *out, struct err *e)
 {
     *out = (struct generated){0};
-    if (back_before_reply(c, e))
+    if (discard_reply(c, e))
         return -1;
-    c->spoken = true;
-    return c->ops->speak(c->mind, r, out, e);
+    c->replied = true;
+    return c->ops->speak(c->llm, r, out, e);
 }
 
-int context_explore(struct context *c, const struct mind_explore *x, struct explored *out, int max,
-                    struct err *e)
+int context_beam_search(struct context *c, const struct beam_request *x, struct beam_candidate *out, int max,
+                        struct err *e)
 {
-    if (!c->ops->explore || !c->before_reply)
+    if (!c->ops->beam_search || !c->before_reply)
         return 0;
-    return c->ops->explore(c->mind, c->before_reply->mark, x, out, max, e);
+    return c->ops->beam_search(c->llm, c->before_reply->mark, x, out, max, e);
 }
 
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e)
@@ -338,23 +342,23 @@ int context_accept(struct context *c, const char *text, bool as_said, struct err
     struct turn *t = &c->turns[c->n - 1];
     t->reply = xstrdup(text);
     if (as_said) {
-        c->spoken = false;
-        return c->ops->close(c->mind, e);
+        c->replied = false;
+        return c->ops->close(c->llm, e);
     }
-    if (back_before_reply(c, e))
+    if (discard_reply(c, e))
         return -1;
-    int64_t before = c->ops->length(c->mind);
-    int rc = c->ops->reply(c->mind, text, e);
-    c->carried = c->ops->length(c->mind) - before;
+    int64_t before = c->ops->length(c->llm);
+    int rc = c->ops->reply(c->llm, text, e);
+    c->carried = c->ops->length(c->llm) - before;
     return rc;
 }
 
-/* ---- going back ------------------------------------------------------------------------------- */
+/* ---- rewinding ------------------------------------------------------------------------------- */
 
-/* What is in view is as it was when turn number `turn` had been observed; nothing is said. */
+/* Restores which screenshots were in view when `turn` had been observed; the session is unchanged. */
 static int restore_view(struct context *c, int turn, context_image *image, void *arg, struct err *e)
 {
-    bool wanted = c->window == WINDOW_STRICT && c->max_images > 1; /* screenshots are read again at cuts */
+    bool wanted = c->window == WINDOW_STRICT && c->max_images > 1; /* evictions prefill them again */
     while (c->n > turn + 1)
         free_turn(c, &c->turns[--c->n]);
     struct turn *last = &c->turns[turn];
@@ -363,26 +367,26 @@ static int restore_view(struct context *c, int turn, context_image *image, void 
     for (int i = 0; i < c->n; i++) {
         struct turn *t = &c->turns[i];
         t->shown = i >= last->first;
-        drop(c, &t->mark);
+        mark_drop(c, &t->mark);
         if (t->shown && wanted && !t->image.rgb && image(arg, i, &t->image, e))
             return -1;
     }
     return 0;
 }
 
-static int back_to_kept(struct context *c, int turn, struct err *e)
+static int rewind_to_point(struct context *c, int turn, struct err *e)
 {
     struct turn *t = &c->turns[turn];
-    if (c->ops->rewind(c->mind, t->kept->before_reply->mark, e))
+    if (c->ops->rewind(c->llm, t->point->before_reply->mark, e))
         return -1;
-    c->before_reply = share(t->kept->before_reply);
-    for (int i = 0; i < t->kept->n; i++)
-        c->turns[t->first + i].mark = share(t->kept->before[i]);
+    c->before_reply = mark_share(t->point->before_reply);
+    for (int i = 0; i < t->point->n; i++)
+        c->turns[t->first + i].mark = mark_share(t->point->before[i]);
     return 0;
 }
 
-/* One turn more, as it was said then; its screenshot comes from where those of turns come from. */
-static int say_again(struct context *c, int i, context_image *image, void *arg, struct err *e)
+/* Appends turn i again; a screenshot that is no longer in memory comes from image(). */
+static int append_again(struct context *c, int i, context_image *image, void *arg, struct err *e)
 {
     struct turn *t = &c->turns[i];
     struct image loaded = {0};
@@ -394,41 +398,42 @@ static int say_again(struct context *c, int i, context_image *image, void *arg, 
     return rc;
 }
 
-static int read_again(struct context *c, int turn, context_image *image, void *arg, struct err *e)
+static int prefill_again(struct context *c, int turn, context_image *image, void *arg, struct err *e)
 {
     int first = c->turns[turn].first;
-    uint64_t dice = c->turns[turn].dice;
-    if (c->ops->begin(c->mind, c->system, e))
+    uint64_t rng = c->turns[turn].rng;
+    if (c->ops->begin(c->llm, c->system, e))
         return -1;
     for (int i = 0; i < c->n; i++)
         c->turns[i].shown = false;
     for (int i = 0; i < c->n; i++) {
         c->turns[i].shown = i >= first;
-        if (say_again(c, i, image, arg, e))
+        if (append_again(c, i, image, arg, e))
             return -1;
     }
-    c->ops->set_dice(c->mind, dice);
-    return observed(c, e);
+    if (llm_session(c->llm))
+        session_set_rng(llm_session(c->llm), rng);
+    return await_reply(c, e);
 }
 
-int context_back(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
-                 struct err *e)
+int context_rewind(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
+                   struct err *e)
 {
     int64_t start = clock_ns();
     if (turn < 0 || turn >= c->n)
         bug("turn %d of %d", turn, c->n);
     *cost = (struct context_cost){0};
-    drop(c, &c->before_reply);
-    c->spoken = false;
+    mark_drop(c, &c->before_reply);
+    c->replied = false;
     c->carried = 0;
     if (restore_view(c, turn, image, arg, e))
         return -1;
-    bool kept = c->turns[turn].kept;
-    if (kept ? back_to_kept(c, turn, e) : read_again(c, turn, image, arg, e))
+    bool saved = c->turns[turn].point;
+    if (saved ? rewind_to_point(c, turn, e) : prefill_again(c, turn, image, arg, e))
         return -1;
     cost->images = images_in_view(c);
-    cost->total = c->ops->length(c->mind);
-    cost->reused = kept ? cost->total : 0;
+    cost->total = c->ops->length(c->llm);
+    cost->reused = saved ? cost->total : 0;
     cost->prefilled = cost->total - cost->reused;
     cost->ms = clock_ms_since(start);
     return 0;

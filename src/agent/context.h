@@ -1,65 +1,65 @@
 /* context.h - the conversation, and which screenshots stay in view.
  *
- * A screenshot costs hundreds of tokens or thousands, so only the last few stay; an older one becomes a
- * placeholder.  A recurrent state cannot forget: dropping a screenshot means going back to a mark before
- * it and appending what followed again.  Two policies:
+ * A screenshot costs hundreds or thousands of tokens, so only the last few stay in view; older ones are
+ * evicted and become placeholders.  A recurrent state cannot drop tokens: an eviction rewinds to a mark
+ * before the screenshot and prefills what followed again.  Two policies:
  *
- *   sawtooth   screenshots gather up to N; then all old ones become placeholders at once, and only the
- *              new one is read.  In view: 1, 2, 3, 1, 2, 3, ...  Every step reads one screenshot.
- *   strict     always the last N.  Beyond N every step reads N screenshots again.
+ *   sawtooth   screenshots gather up to N; then all old ones are evicted at once, and only the new one is
+ *              prefilled.  In view: 1, 2, 3, 1, 2, 3, ...  Every step prefills one screenshot.
+ *   strict     always the last N.  Beyond N every step prefills N screenshots again.
  *
- * Texts of turns are never shortened.  What the model said is appended again in its own accepted words.
+ * Texts of turns are never shortened.
  *
  *     context_observe(c, lead, image)     a user's turn: lead text, screenshot
- *     context_think(c, ...)               a reply; again: another attempt at the same place
+ *     context_think(c, ...)               generates a reply; called again: another reply in its place
  *     context_accept(c, text)             the reply stays
  */
 #ifndef HOLORUN_AGENT_CONTEXT_H
 #define HOLORUN_AGENT_CONTEXT_H
 
-#include "agent/mind.h"
+#include "agent/llm.h"
 
 struct context;
 
 struct context_cost {                 /* of one observe */
-    int64_t total, reused, prefilled; /* tokens now; kept from before; read in this step */
+    int64_t total, reused, prefilled; /* tokens now; in the session before; prefilled */
     int images;                       /* in view now */
-    bool cut;                         /* old screenshots became placeholders */
+    bool cut;                         /* old screenshots were evicted */
     double ms;
 };
 
-/* Opens the conversation with the system text.  Mind and dialect are borrowed; max_images 1..4. */
-struct context *context_new(struct mind *m, const struct dialect *d, enum window_policy window,
-                            int max_images, const char *system, struct err *e);
+/* Opens the conversation with the system text.  m and d are borrowed; max_images 1..4. */
+struct context *context_new(struct llm *m, const struct dialect *d, enum window_policy window, int max_images,
+                            const char *system, struct err *e);
 void context_free(struct context *c); /* NULL is fine */
 
-/* lead: text before the screenshot (the task, or what came of the last action), without the dialect's
- * observation wrapper, which is put here.  The image is copied if it will be read again. */
+/* lead: text before the screenshot (the task, or the result of the last action); the dialect's observation
+ * wrapper is added here.  The image is copied if an eviction will prefill it again. */
 int context_observe(struct context *c, const char *lead, const struct image *im, struct context_cost *cost,
                     struct err *e);
-/* A turn of an earlier run, before the first observe: what was said then, without its screenshot. */
+/* Appends a turn of an earlier run, without its screenshot; before the first observe. */
 int context_recall(struct context *c, const char *lead, const char *reply, struct err *e);
-int context_think(struct context *c, const struct mind_request *r, struct generated *out, struct err *e);
-/* What else the reply that stands there could have said (mind.h). */
-int context_explore(struct context *c, const struct mind_explore *x, struct explored *out, int max,
-                    struct err *e);
-/* text: the reply as history holds it (without reasoning).  as_said: it is what the last think produced,
- * byte for byte, so that the state can simply go on. */
+int context_think(struct context *c, const struct llm_request *r, struct generated *out, struct err *e);
+/* Candidates for a slot of the last reply (llm.h). */
+int context_beam_search(struct context *c, const struct beam_request *x, struct beam_candidate *out, int max,
+                        struct err *e);
+/* text: the reply as history holds it (without reasoning).  as_said: it is byte for byte what the last think
+ * generated, so that the session need not be rewound. */
 int context_accept(struct context *c, const char *text, bool as_said, struct err *e);
 
-/* ---- going back ----------------------------------------------------------------------------------------------
+/* ---- rewinding ----------------------------------------------------------------------------------
  *
- * To where a turn had been observed and not yet answered.  Of the last `marks` turns the states are kept: the same dice
- * give the same reply there, bit for bit.  What was given up at a cut is kept with them, a second conversation's memory
- * each; where there is no room, and for older turns, everything is said again.  Then the tokens are the same, and the
- * last bits of the state need not be.
+ * To where a turn had been observed and had no reply yet.  The last `turns` turns have rewind points: there
+ * the same random numbers give the same reply, bit for bit.  The conversation that a rewind leaves stays in
+ * memory as long as its points do.  Where memory is short, and for older turns, everything is prefilled
+ * again: the tokens are then the same, the last bits of the state may not be.
  */
-void context_keep(struct context *c, int marks); /* right after context_new */
-int context_turns(const struct context *c);      /* that were observed */
+void context_keep(struct context *c, int turns); /* right after context_new */
+int context_turns(const struct context *c);      /* observed so far */
 
-/* The screenshot of a turn (from 0) is wanted again: fills an empty image, which becomes the conversation's. */
+/* Fills an empty image with the screenshot of a turn (from 0); the conversation takes it over. */
 typedef int context_image(void *arg, int turn, struct image *out, struct err *e);
-int context_back(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
-                 struct err *e);
+int context_rewind(struct context *c, int turn, context_image *image, void *arg, struct context_cost *cost,
+                   struct err *e);
 
 #endif

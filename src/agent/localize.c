@@ -1,7 +1,8 @@
-/* localize.c - where an element is that a reply names: asked of somebody who sees nothing but the newest screenshot.
+/* localize.c - finds the elements that a reply names by asking a second model about the newest screenshot.
  *
- * A model that names elements well but points badly is asked once more, with the dialect's question for a place, likeliest
- * reply first and last.  Its own numbers do not count then; what is not found is its mistake, which it is told of.
+ * For a policy model that names elements well but points badly.  The localizer is asked the dialect's
+ * grounding question and sampled greedily; its point replaces the one in the reply.  An element that is
+ * not found is the model's mistake, which it is told of.
  */
 #include "agent/private.h"
 
@@ -17,19 +18,19 @@ static bool names_a_place(const struct action *action)
     return (action->kind == ACT_CLICK || action->kind == ACT_TYPE) && *action->element;
 }
 
-static int ask(struct agent *a, const char *element, struct generated *g, struct err *e)
+static int ask_localizer(struct agent *a, const char *element, struct generated *g, struct err *e)
 {
     const struct dialect *d = a->o->dialect;
-    struct mind *m = a->o->localizer;
-    char *inert = wording_inert(element);
+    struct llm *m = a->o->localizer;
+    char *inert = prompt_escape(element);
     struct buf question;
     buf_init(&question, 1 << 20);
-    const struct mind_request r = {.goal = GOAL_GROUND,
-                                   .sampling = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS},
-                                   .cancel = screen_stop_flag(a->o->screen)};
-    mind_set_cancel(m, r.cancel);
+    const struct llm_request r = {.goal = GOAL_GROUND,
+                                  .sampling = {.temperature = 0, .top_p = 1, .max_tokens = PLACE_TOKENS},
+                                  .cancel = screen_stop_flag(a->o->screen)};
+    llm_set_cancel(m, r.cancel);
     int rc = dialect_fill(d->ground, (const char *const[]){"target", inert, NULL}, &question, e);
-    const struct chat_part parts[] = {{.text = question.data}, {.text = "\n"}, {.image = &a->frame}};
+    const struct chat_part parts[] = {{.text = question.data}, {.text = "\n"}, {.image = &a->step.frame}};
     if (rc == 0)
         rc = m->ops->begin(m, "", e);
     if (rc == 0)
@@ -37,17 +38,17 @@ static int ask(struct agent *a, const char *element, struct generated *g, struct
     if (rc == 0)
         rc = m->ops->speak(m, &r, g, e);
     if (rc == 0 && g->finish == FINISH_CANCELLED)
-        rc = err_set(e, ERR_STOPPED, "stopped while a place was being looked for");
+        rc = err_set(e, ERR_STOPPED, "stopped while an element was being localized");
     buf_free(&question);
     free(inert);
     return rc;
 }
 
-static int record(struct agent *a, int index, const struct action *was, const struct action *is, double ms,
-                  struct err *e)
+static int record_localized(struct agent *a, int index, const struct action *was, const struct action *is,
+                            double ms, struct err *e)
 {
     struct trace *t = a->o->trace;
-    trace_begin(t, a->number, "localize");
+    trace_begin(t, a->step.number, "localize");
     trace_int(t, "index", index);
     trace_text(t, "element", was->element);
     trace_bool(t, "found", is != NULL);
@@ -65,36 +66,37 @@ static int record(struct agent *a, int index, const struct action *was, const st
 
 static int localize(struct agent *a, int index, struct err *e)
 {
-    struct action *action = &a->step.actions[index],
-                  was = *action; /* its numbers; what it owns stays where it is */
+    struct action *action = &a->reply.step.actions[index], was = *action; /* borrows its texts */
     struct generated g = {0};
     struct err unread = ERR_INIT;
     double x, y;
     int64_t start = clock_ns();
-    if (ask(a, action->element, &g, e)) {
+    if (ask_localizer(a, action->element, &g, e)) {
         generated_free(&g);
         return -1;
     }
-    bool found = g.finish != FINISH_LENGTH && !dialect_parse_point(a->o->dialect, g.text.data, g.text.len,
-                                                                   a->frame.w, a->frame.h, &x, &y, &unread);
+    bool found =
+        g.finish != FINISH_LENGTH && !dialect_parse_point(a->o->dialect, g.text.data, g.text.len,
+                                                          a->step.frame.w, a->step.frame.h, &x, &y, &unread);
     if (found) {
-        action->x = (int32_t)fmin(floor(x), a->frame.w - 1);
-        action->y = (int32_t)fmin(floor(y), a->frame.h - 1);
+        action->x = (int32_t)fmin(floor(x), a->step.frame.w - 1);
+        action->y = (int32_t)fmin(floor(y), a->step.frame.h - 1);
     } else {
-        a->fault = FAULT_RANGE;
-        err_set(&a->unread, ERR_FAILED, "'%.200s' was not found on the screen", action->element);
+        a->reply.fault = FAULT_RANGE;
+        err_set(&a->reply.why, ERR_FAILED, "'%.200s' was not found on the screen", action->element);
     }
     generated_free(&g);
     double ms = clock_ms_since(start);
-    a->ms[PHASE_WRITE] += ms;
-    return record(a, index, &was, found ? action : NULL, ms, e);
+    a->step.ms[PHASE_WRITE] += ms;
+    return record_localized(a, index, &was, found ? action : NULL, ms, e);
 }
 
 int agent_localize(struct agent *a, struct err *e)
 {
     int rc = 0;
-    for (int i = 0; a->o->localizer && rc == 0 && a->fault == FAULT_NONE && i < a->step.nactions; i++)
-        if (names_a_place(&a->step.actions[i]))
+    for (int i = 0; a->o->localizer && rc == 0 && a->reply.fault == FAULT_NONE && i < a->reply.step.nactions;
+         i++)
+        if (names_a_place(&a->reply.step.actions[i]))
             rc = localize(a, i, e);
     return rc;
 }

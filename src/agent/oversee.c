@@ -1,7 +1,8 @@
-/* oversee.c - between think and act: the overseer's turn; see overseer.h.
+/* oversee.c - between think and act: shows the reply at hand to the overseer and does what it decides;
+ * see overseer.h.
  *
- * The reply at hand is in the agent's own fields.  After a fork there are several: those that are not at hand are put
- * aside (struct aside), and taking one exchanges the two.
+ * After a fork there are several replies.  a->reply is the one at hand, the others are saved; taking one
+ * exchanges the two.
  */
 #include "agent/private.h"
 
@@ -14,91 +15,58 @@
 #include <string.h>
 
 enum { REPLIES = OVERSEER_FORKS + 1 };
-static const float warmth = 0.7f;     /* of another reply where the likeliest one would be the same again */
-static const double tile_level = 3.0; /* as an effect is judged (observe.c) */
+/* For another reply where the dialect samples greedily, which would only repeat the first. */
+static const float fork_temperature = 0.7f;
 
-struct aside { /* a reply that is not at hand */
-    struct step step;
-    enum action_fault fault;
-    struct err unread;
-    char *reply;
-    bool as_said;
-    struct generated made;
-    int reroll;
-    float temperature;
-    enum attempted got;
-};
-
-struct sitting { /* one step before the overseer */
+struct review { /* one step, shown to the overseer */
     struct agent *a;
-    enum attempted got; /* of the reply at hand */
-    struct aside aside[REPLIES];
-    int n, taken; /* replies to choose from, 0: only the one at hand; which that is */
+    struct agent_reply saved[REPLIES]; /* those that are not at hand */
+    int n, taken;                      /* replies to choose from, 0: only the one at hand; its index */
     bool moved;
     double moved_on;
     char rule[160];
 };
 
-const char *verdict_name(enum verdict v)
+static const char *verdict_name(enum verdict v)
 {
     static const char *const names[] = {"run", "edit", "veto", "again", "rewind", "fork", "take", "stop"};
     return names[v];
 }
 
-/* ---- replies ---------------------------------------------------------------------------------- */
+/* ---- replies --------------------------------------------------------------------------------- */
 
-/* The reply at hand goes to `to`; the agent is left without one. */
-static void put_aside(struct sitting *s, struct aside *to)
+static void save_reply(struct review *s)
 {
-    struct agent *a = s->a;
-    *to = (struct aside){a->step, a->fault,  a->unread,      a->reply, a->as_said,
-                         a->made, a->reroll, a->temperature, s->got};
-    a->step = (struct step){0};
-    a->made = (struct generated){0};
-    a->reply = NULL;
+    s->saved[s->taken] = s->a->reply;
+    s->a->reply = (struct agent_reply){0};
 }
 
-static void take_up(struct sitting *s, struct aside *from)
+static void restore_reply(struct review *s, int i)
 {
-    struct agent *a = s->a;
-    a->step = from->step;
-    a->fault = from->fault;
-    a->unread = from->unread;
-    a->reply = from->reply;
-    a->as_said = from->as_said;
-    a->made = from->made;
-    a->reroll = from->reroll;
-    a->temperature = from->temperature;
-    s->got = from->got;
-    *from = (struct aside){0};
+    s->a->reply = s->saved[i];
+    s->saved[i] = (struct agent_reply){0};
+    s->taken = i;
 }
 
-static void forget(struct sitting *s)
+static void free_replies(struct review *s)
 {
-    for (int i = 0; i < s->n; i++) {
-        step_free(&s->aside[i].step);
-        generated_free(&s->aside[i].made);
-        free(s->aside[i].reply);
-        s->aside[i] = (struct aside){0};
-    }
+    for (int i = 0; i < s->n; i++)
+        agent_reply_free(&s->saved[i]);
     s->n = s->taken = 0;
 }
 
-/* Other dice, at the temperature of the dialect. */
-static enum attempted another(struct sitting *s, struct err *e)
+/* One more reply, with other random numbers, at the dialect's temperature.  -1 with e. */
+static int resample(struct review *s, struct err *e)
 {
     struct agent *a = s->a;
     float t = a->o->sampling.temperature;
-    enum attempted got = agent_attempt(a, a->rerolls + 1, t > 0 ? t : warmth, e);
-    if (got == ATTEMPT_UNREADABLE &&
-        agent_record_fault(a, "unreadable", action_fault_name(a->fault), a->unread.text, e))
-        return ATTEMPT_FAILED;
-    return got;
+    enum attempt got = agent_attempt(a, a->step.resamples + 1, t > 0 ? t : fork_temperature, e);
+    return got == ATTEMPT_FAILED || (got == ATTEMPT_UNREADABLE && agent_record_unreadable(a, e)) ? -1 : 0;
 }
 
-/* ---- what is shown ---------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
-/* Of the tokens that were sampled where a slot is. */
+/* The least probability among the tokens sampled inside a slot; -1: none. */
 static double confidence(const struct proposed_reply *t)
 {
     const struct generated *g = t->generated;
@@ -116,117 +84,91 @@ static double confidence(const struct proposed_reply *t)
     return least;
 }
 
-static struct proposed_reply shown_reply(const struct agent *a, const struct step *step,
-                                         enum action_fault fault, const struct err *unread,
-                                         const struct generated *made)
+static struct proposed_reply shown_reply(const struct agent *a, const struct agent_reply *r)
 {
-    struct proposed_reply t = {.step = step,
-                               .fault = fault,
-                               .message = fault == FAULT_NONE ? "" : unread->text,
-                               .reply = made->text.data ? made->text.data : "",
-                               .generated = made};
-    t.n_slots = dialect_slots(a->o->dialect, t.reply, made->text.len, t.slots, SLOTS_MAX);
+    struct proposed_reply t = {.step = &r->step,
+                               .fault = r->fault,
+                               .message = r->fault == FAULT_NONE ? "" : r->why.text,
+                               .reply = r->raw.text.data ? r->raw.text.data : "",
+                               .generated = &r->raw,
+                               .resample = r->resample,
+                               .temperature = r->temperature};
+    t.n_slots = dialect_slots(a->o->dialect, t.reply, r->raw.text.len, t.slots, SLOTS_MAX);
     t.confidence = confidence(&t);
     return t;
 }
 
-static struct proposed_reply at_hand(const struct agent *a)
-{
-    struct proposed_reply t = shown_reply(a, &a->step, a->fault, &a->unread, &a->made);
-    t.reroll = a->reroll;
-    t.temperature = a->temperature;
-    return t;
-}
-
-static void put_forks(const struct sitting *s, struct proposed_reply *forks)
-{
-    for (int i = 0; i < s->n; i++) {
-        const struct aside *r = &s->aside[i];
-        forks[i] = shown_reply(s->a, &r->step, r->fault, &r->unread, &r->made);
-        forks[i].reroll = r->reroll;
-        forks[i].temperature = r->temperature;
-        if (i == s->taken)
-            forks[i] = at_hand(s->a);
-    }
-}
-
-static void show_alternative(const struct agent *a, const struct slot *slot, const struct explored *from,
-                             struct alternative *to)
+static void show_alternative(const struct agent *a, const struct slot *slot,
+                             const struct beam_candidate *from, struct alternative *to)
 {
     *to = (struct alternative){.p = from->p, .x = ACTION_ABSENT, .y = ACTION_ABSENT};
     _Static_assert(sizeof to->text >= sizeof from->text, "it fits");
     memcpy(to->text, from->text, sizeof from->text);
-    if (slot->kind == SLOT_PLACE && !dialect_slot_place(a->o->dialect, from->text, strlen(from->text),
-                                                        a->frame.w, a->frame.h, &to->x, &to->y))
+    if (slot->kind == SLOT_POINT && !dialect_slot_point(a->o->dialect, from->text, strlen(from->text),
+                                                        a->step.frame.w, a->step.frame.h, &to->x, &to->y))
         snprintf(to->text, sizeof to->text, "%d,%d", to->x, to->y);
 }
 
-static int explore_reply(const struct proposal *p, const struct slot *slot, struct alternative *out, int max)
+static int search_alternatives(const struct proposal *p, const struct slot *slot, struct alternative *out,
+                               int max)
 {
-    struct agent *a = p->explorer;
-    struct explored found[EXPLORE_WIDTH];
-    const struct mind_explore x = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
+    struct agent *a = p->searcher;
+    struct beam_candidate found[BEAM_WIDTH];
+    const struct beam_request x = {.goal = a->step.budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
                                    .think = a->o->dialect->think,
-                                   .said = &a->made,
+                                   .said = &a->reply.raw,
                                    .slot = slot,
                                    .cancel = screen_stop_flag(a->o->screen)};
-    struct err why = ERR_INIT; /* no room, stopped: nothing is known */
-    int n = context_explore(a->context, &x, found, max < EXPLORE_WIDTH ? max : EXPLORE_WIDTH, &why);
+    struct err why = ERR_INIT; /* out of memory or stopped: no candidates */
+    int n = context_beam_search(a->run.context, &x, found, max < BEAM_WIDTH ? max : BEAM_WIDTH, &why);
     for (int i = 0; i < n; i++)
         show_alternative(a, slot, &found[i], &out[i]);
     return n < 0 ? 0 : n;
 }
 
-static void propose(const struct sitting *s, const struct proposed_reply *forks, struct proposal *p)
+static void make_proposal(const struct review *s, const struct proposed_reply *forks, struct proposal *p)
 {
     const struct agent *a = s->a;
     *p = (struct proposal){
-        .number = a->number,
+        .number = a->step.number,
         .max_steps = a->o->max_steps,
         .task = a->o->task,
         .dir = trace_dir(a->o->trace),
         .stop = screen_stop_flag(a->o->screen),
-        .beyond = a->beyond,
+        .beyond_budget = a->step.beyond_budget,
         .seconds = agent_seconds(a),
-        .frame = &a->frame,
-        .frame_number = a->frame_number,
-        .place = a->place,
-        .title = a->title,
-        .class = a->class,
-        .recorded = a->from != 0,
-        .from = a->from,
+        .frame = &a->step.frame,
+        .frame_number = a->step.frame_number,
+        .place = a->step.place,
+        .title = a->step.title,
+        .class = a->step.class,
+        .recorded = a->step.from != 0,
+        .from = a->step.from,
         .moved_on = s->moved_on,
         .moved = s->moved,
-        .lead = a->lead,
-        .now = at_hand(a),
+        .lead = a->outcome.lead,
+        .now = shown_reply(a, &a->reply),
         .forks = forks,
         .n_forks = s->n,
         .taken = s->n ? s->taken : -1,
-        .reused = a->cost.reused,
-        .prefilled = a->cost.prefilled,
-        .sampled = a->generated - a->forced,
-        .forced = a->forced,
-        .images = a->cost.images,
-        .judged = a->tiles >= 0 && !a->o->dry_run,
-        .changed = a->tiles > 0,
-        .tiles = a->tiles,
-        .expected = a->expects_change,
-        .past = a->past.steps,
-        .n_past = a->past.n - 1,
-        .explore = explore_reply,
-        .explorer = s->a,
+        .reused = a->step.cost.reused,
+        .prefilled = a->step.cost.prefilled,
+        .sampled = a->step.generated - a->step.forced,
+        .forced = a->step.forced,
+        .images = a->step.cost.images,
+        .judged = a->outcome.tiles >= 0 && !a->o->dry_run,
+        .changed = a->outcome.tiles > 0,
+        .tiles = a->outcome.tiles,
+        .expected = a->outcome.expects_change,
+        .history = a->run.history.steps,
+        .n_history = a->run.history.n - 1,
+        .beam_search = search_alternatives,
+        .searcher = s->a,
     };
-    memcpy(p->ms, a->ms, sizeof p->ms);
-    for (int i = 0; a->o->gate && !p->gate && i < a->step.nactions; i++) {
-        struct policy_ruling r;
-        if (gate_look(a->o->gate, &a->step.actions[i], &a->place, &r, NULL) || r.verdict == POLICY_ALLOW)
-            continue;
-        p->gate = r.rule;
-        p->irreversible = r.verdict == POLICY_CONFIRM;
-    }
+    memcpy(p->ms, a->step.ms, sizeof p->ms);
 }
 
-/* ---- what is decided --------------------------------------------------------------------------- */
+/* ---- what is decided ------------------------------------------------------------------------- */
 
 /* A step's actions as JSON: one object, or a list of them. */
 static void put_actions(struct trace *t, const char *key, const struct step *step)
@@ -243,17 +185,17 @@ static void put_actions(struct trace *t, const char *key, const struct step *ste
     buf_free(&b);
 }
 
-static int record_decision(const struct sitting *s, const struct decision *d, struct err *e)
+static int record_decision(const struct review *s, const struct decision *d, struct err *e)
 {
     const struct agent *a = s->a;
     struct trace *t = a->o->trace;
     if (!d->by)
         return 0;
-    trace_begin(t, a->number, "human");
+    trace_begin(t, a->step.number, "human");
     trace_text(t, "what", verdict_name(d->verdict));
     trace_text(t, "by", d->by);
     if (d->verdict == VERDICT_EDIT) {
-        put_actions(t, "from", &a->step);
+        put_actions(t, "from", &a->reply.step);
         put_actions(t, "to", &d->edited);
     } else if (d->verdict == VERDICT_REWIND || d->verdict == VERDICT_TAKE) {
         trace_int(t, "to", d->to);
@@ -262,84 +204,75 @@ static int record_decision(const struct sitting *s, const struct decision *d, st
     }
     if (d->reason)
         trace_text(t, "reason", d->reason);
-    if (a->from)
+    if (a->step.from)
         trace_number(t, "moved_on", s->moved_on);
     return trace_end(t, e);
 }
 
-/* The display as it is now.  What was shown lies elsewhere by now: true. */
-static int look(struct sitting *s, bool *moved, struct err *e)
+/* Captures the display as it is now.  *moved: the view lies elsewhere than when it was shown. */
+static int capture_now(struct review *s, bool *moved, struct err *e)
 {
     struct agent *a = s->a;
-    if (screen_capture(a->o->screen, &a->at_hand, e))
+    if (screen_capture(a->o->screen, &a->step.decided_on, e))
         return -1;
-    gate_hide(a->o->gate, &a->at_hand);
-    struct exec_place now;
+    gate_redact(a->o->gate, &a->step.decided_on);
+    struct view_transform now;
     if (agent_place(a, &now, e))
         return -1;
-    *moved = now.ox != a->place.ox || now.oy != a->place.oy || now.sx != a->place.sx || now.sy != a->place.sy;
-    a->place = now;
+    const struct view_transform *was = &a->step.place;
+    *moved = now.ox != was->ox || now.oy != was->oy || now.sx != was->sx || now.sy != was->sy;
+    a->step.place = now;
     return 0;
 }
 
-static void edit(struct sitting *s, struct decision *d)
+static void replace_actions(struct agent *a, struct decision *d)
 {
-    struct agent *a = s->a;
-    for (int i = 0; i < a->step.nactions; i++)
-        action_free(&a->step.actions[i]);
-    memcpy(a->step.actions, d->edited.actions, sizeof a->step.actions);
-    a->step.nactions = d->edited.nactions;
+    struct step *step = &a->reply.step;
+    for (int i = 0; i < step->nactions; i++)
+        action_free(&step->actions[i]);
+    memcpy(step->actions, d->edited.actions, sizeof step->actions);
+    step->nactions = d->edited.nactions;
     d->edited.nactions = 0;
     memset(d->edited.actions, 0, sizeof d->edited.actions);
-    a->fault = FAULT_NONE;
-    a->edited = true;
-    s->got = ATTEMPT_READ;
+    a->reply.fault = FAULT_NONE;
+    a->reply.status = ATTEMPT_READ;
+    a->step.edited = true;
 }
 
-static int again(struct sitting *s, struct err *e)
+static int fork_replies(struct review *s, int n, struct err *e)
 {
-    forget(s);
-    s->got = another(s, e);
-    return s->got == ATTEMPT_FAILED ? -1 : 0;
-}
-
-static int fork_replies(struct sitting *s, int n, struct err *e)
-{
-    forget(s);
+    free_replies(s);
     n = n < 1 ? 1 : n > OVERSEER_FORKS ? OVERSEER_FORKS : n;
     s->n = 1;
     for (int i = 1; i <= n; i++) {
-        put_aside(s, &s->aside[i - 1]);
+        save_reply(s);
         s->n = i + 1;
         s->taken = i;
-        s->got = another(s, e);
-        if (s->got == ATTEMPT_FAILED)
+        if (resample(s, e))
             return -1;
-        if (s->got == ATTEMPT_OUT_OF_TIME)
+        if (s->a->reply.status == ATTEMPT_OUT_OF_TIME)
             return 0;
-        s->aside[i - 1].as_said = false; /* the conversation holds the last one */
+        s->saved[i - 1].as_said = false; /* the session holds the last one */
     }
-    put_aside(s, &s->aside[s->taken]);
-    take_up(s, &s->aside[0]);
-    s->taken = 0;
+    save_reply(s);
+    restore_reply(s, 0);
     return 0;
 }
 
-static int take(struct sitting *s, int i, struct err *e)
+static int take_reply(struct review *s, int i, struct err *e)
 {
     if (i < 0 || i >= s->n)
         return err_set(e, ERR_USAGE, "there is no reply %d to take", i);
-    if (i == s->taken)
-        return 0;
-    put_aside(s, &s->aside[s->taken]);
-    take_up(s, &s->aside[i]);
-    s->taken = i;
+    if (i != s->taken) {
+        save_reply(s);
+        restore_reply(s, i);
+    }
     return 0;
 }
 
-enum outcome { GO_ON = 1, ASK_AGAIN = 0, BROKEN = -1 };
+enum review_result { REVIEW_DONE = 1, REVIEW_ASK_AGAIN = 0, REVIEW_FAILED = -1 };
 
-static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
+static enum review_result follow_decision(struct review *s, struct decision *d, struct err *e)
 {
     struct agent *a = s->a;
     bool moved = false;
@@ -347,109 +280,113 @@ static enum outcome follow(struct sitting *s, struct decision *d, struct err *e)
     switch (d->verdict) {
     case VERDICT_RUN:
     case VERDICT_EDIT:
-        if ((d->by || a->from) && look(s, &moved, e))
-            return BROKEN;
+        if ((d->by || a->step.from) && capture_now(s, &moved, e))
+            return REVIEW_FAILED;
         s->moved = moved && d->by;
         if (s->moved)
-            return ASK_AGAIN;
-        a->seen = d->seen;
+            return REVIEW_ASK_AGAIN;
+        a->step.confirmed = d->confirmed;
         if (d->verdict == VERDICT_EDIT)
-            edit(s, d);
-        return GO_ON;
+            replace_actions(a, d);
+        return REVIEW_DONE;
     case VERDICT_VETO:
-        agent_set_text(&a->veto, d->reason ? d->reason : xstrdup(""));
+        agent_set_text(&a->step.veto, d->reason ? d->reason : xstrdup(""));
         d->reason = NULL;
-        s->got = ATTEMPT_READ;
-        return GO_ON;
+        a->reply.status = ATTEMPT_READ;
+        return REVIEW_DONE;
     case VERDICT_AGAIN:
-        return again(s, e) ? BROKEN : ASK_AGAIN;
+        free_replies(s);
+        return resample(s, e) ? REVIEW_FAILED : REVIEW_ASK_AGAIN;
     case VERDICT_FORK:
-        return fork_replies(s, d->n, e) ? BROKEN : ASK_AGAIN;
+        return fork_replies(s, d->n, e) ? REVIEW_FAILED : REVIEW_ASK_AGAIN;
     case VERDICT_TAKE:
-        return take(s, d->to, e) ? BROKEN : ASK_AGAIN;
+        return take_reply(s, d->to, e) ? REVIEW_FAILED : REVIEW_ASK_AGAIN;
     case VERDICT_REWIND:
-        if (past_find(&a->past, d->to) < 0) {
-            err_set(e, ERR_USAGE, "step %d cannot be gone back to", d->to);
-            return BROKEN;
+        if (history_find(&a->run.history, d->to) < 0) {
+            err_set(e, ERR_USAGE, "cannot rewind to step %d", d->to);
+            return REVIEW_FAILED;
         }
-        a->back = d->to;
-        agent_past_done(a, false);
-        return GO_ON;
+        a->run.rewind_to = d->to;
+        agent_history_done(a, false);
+        return REVIEW_DONE;
     case VERDICT_STOP:
-        err_set(e, ERR_STOPPED, "stopped before step %d%s%s", a->number, d->reason && *d->reason ? ": " : "",
-                d->reason ? d->reason : "");
-        return BROKEN;
+        err_set(e, ERR_STOPPED, "stopped before step %d%s%s", a->step.number,
+                d->reason && *d->reason ? ": " : "", d->reason ? d->reason : "");
+        return REVIEW_FAILED;
     }
-    return BROKEN;
+    return REVIEW_FAILED;
 }
 
-/* What the rules say about the step: of several actions the first that they are about. */
-static int look_up_rules(struct sitting *s, struct proposal *p, struct err *e)
+/* Labels the proposal with the first rule that asks about one of its actions or forbids it, as
+ * "confirm: sending".  Only an action that the rules would ask about counts as irreversible: a forbidden
+ * one will not happen. */
+static int label_with_rule(struct review *s, struct proposal *p, struct err *e)
 {
     const struct agent *a = s->a;
-    for (int i = 0; a->o->gate && i < a->step.nactions && !p->gate; i++) {
+    for (int i = 0; a->o->gate && i < a->reply.step.nactions && !p->gate; i++) {
         struct policy_ruling r;
-        if (gate_look(a->o->gate, &a->step.actions[i], &a->place, &r, e))
+        if (gate_judge(a->o->gate, &a->reply.step.actions[i], &a->step.place, &r, e))
             return -1;
         if (r.verdict == POLICY_ALLOW)
             continue;
         snprintf(s->rule, sizeof s->rule, "%s: %s", policy_verdict_name(r.verdict), r.rule);
         p->gate = s->rule;
-        p->irreversible = true;
+        p->irreversible = r.verdict == POLICY_CONFIRM;
     }
     return 0;
 }
 
 /* The clock of the run stands still meanwhile. */
-static int ask(struct sitting *s, struct decision *d, struct err *e)
+static int ask_overseer(struct review *s, struct decision *d, struct err *e)
 {
     struct agent *a = s->a;
     struct proposed_reply forks[REPLIES];
     struct proposal p;
     agent_tell_spent(a);
-    put_forks(s, forks);
-    propose(s, forks, &p);
-    if (look_up_rules(s, &p, e))
+    for (int i = 0; i < s->n; i++)
+        forks[i] = shown_reply(a, i == s->taken ? &a->reply : &s->saved[i]);
+    make_proposal(s, forks, &p);
+    if (label_with_rule(s, &p, e))
         return -1;
     int64_t start = clock_ns();
     int rc = a->o->overseer->decide(a->o->overseer, &p, d, e);
-    a->waited += clock_ns() - start;
+    a->run.paused_ns += clock_ns() - start;
     if (rc == 0 && flag_up(screen_stop_flag(a->o->screen)))
-        rc = err_set(e, ERR_STOPPED, "stopped before step %d", a->number);
+        rc = err_set(e, ERR_STOPPED, "stopped before step %d", a->step.number);
     return rc;
 }
 
-/* How far the display is from what is shown, which is from the record. */
-static int look_at_first(struct sitting *s, struct err *e)
+/* Where the frame lies on the display now and, when it is a recorded one, how much has changed since. */
+static int compare_with_display(struct review *s, struct err *e)
 {
     struct agent *a = s->a;
     bool moved;
     s->moved_on = -1;
-    if (agent_place(a, &a->place, e))
+    if (agent_place(a, &a->step.place, e))
         return -1;
-    if (!a->from)
+    if (!a->step.from)
         return 0;
-    if (look(s, &moved, e))
+    if (capture_now(s, &moved, e))
         return -1;
-    s->moved_on = image_tiles_changed(&a->frame, &a->at_hand, tile_level);
+    s->moved_on = image_tiles_changed(&a->step.frame, &a->step.decided_on, IMAGE_EFFECT_LEVEL);
     return 0;
 }
 
-enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e)
+int agent_oversee(struct agent *a, struct err *e)
 {
-    struct sitting s = {.a = a, .got = got};
-    a->seen = false;
-    enum outcome what = look_at_first(&s, e) ? BROKEN : ASK_AGAIN;
-    while (what == ASK_AGAIN && s.got != ATTEMPT_OUT_OF_TIME) {
+    struct review s = {.a = a};
+    enum review_result what = compare_with_display(&s, e) ? REVIEW_FAILED : REVIEW_ASK_AGAIN;
+    while (what == REVIEW_ASK_AGAIN && a->reply.status != ATTEMPT_OUT_OF_TIME) {
         struct decision d = {0};
-        what = ask(&s, &d, e) || record_decision(&s, &d, e) ? BROKEN : follow(&s, &d, e);
+        what = ask_overseer(&s, &d, e) || record_decision(&s, &d, e) ? REVIEW_FAILED
+                                                                     : follow_decision(&s, &d, e);
         step_free(&d.edited);
         free(d.reason);
     }
-    if (s.n)
-        s.aside[s.taken] = (struct aside){0}; /* it is at hand */
-    forget(&s);
-    if (s.got == ATTEMPT_OUT_OF_TIME && a->budget == AGENT_RUNNING)
-        a->budget = AGENT_TIME;
-    return what == BROKEN ? ATTEMPT_FAILED : s.got;
+    free_replies(&s);
+    if (what == REVIEW_FAILED)
+        return -1;
+    if (a->reply.status == ATTEMPT_OUT_OF_TIME && a->step.budget == AGENT_RUNNING)
+        a->step.budget = AGENT_TIME;
+    return 0;
 }

@@ -1,74 +1,104 @@
-/* private.h - one run of the loop: what its parts share.  Private to agent/. */
+/* private.h - the state of one run, split by lifetime, and the functions that its parts share.  Private
+ * to agent/. */
 #ifndef HOLORUN_AGENT_PRIVATE_H
 #define HOLORUN_AGENT_PRIVATE_H
 
 #include "agent/agent.h"
 #include "agent/context.h"
-#include "agent/past.h"
-#include "agent/wording.h"
+#include "agent/prompt.h"
 
 enum { AGENT_TEXT_MAX = 4 << 20 };
+
+enum attempt { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };
+
+/* One reply of the model: the one at hand, or in oversee.c one of several. */
+struct agent_reply {
+    enum attempt status;
+    struct step step; /* parsed */
+    enum action_fault fault;
+    struct err why; /* of the fault */
+    char *text;     /* as history holds it */
+    bool as_said;   /* the session holds byte for byte what history holds */
+    struct generated raw;
+    int resample; /* which sample of this step, from 0 */
+    float temperature;
+};
+
+/* The step at hand; begin_step() (agent.c) resets all of it. */
+struct agent_step {
+    int number;
+    struct image frame; /* what the model saw */
+    int frame_number;
+    char title[256], class[128]; /* of the active window when the frame was taken */
+    struct view_transform place;     /* of the frame on the display */
+    int from;                    /* the frame is the recorded one of that step; 0: it was captured */
+    struct image decided_on;     /* the screen when an overseer decided; empty: the frame */
+    enum agent_status budget;    /* the one that is used up, or RUNNING */
+    bool beyond_budget;          /* a budget is used up: only an answer is wanted, and this is no step */
+    bool confirmed;              /* a person saw the step and let it run */
+    bool edited;                 /* a person changed its actions */
+    char *veto;                  /* why a person refused it, else NULL */
+    bool cut_off;                /* a reply of this step was too long */
+    int resamples;               /* the last sample's number */
+    int generated, forced;       /* tokens of all its replies */
+    struct context_cost cost;
+    double ms[PHASES];
+};
+
+/* The result of the last step: what the next prompt says about it, and how long the run has been without
+ * progress. */
+struct agent_outcome {
+    char *lead;       /* text before the next screenshot: the task, then the result of the last step */
+    char *signature;  /* the last step's actions in canonical form; NULL: none */
+    char *result;     /* output or error of its tool */
+    const char *tool; /* the tool that it called */
+    bool failed;      /* result is an error */
+    bool expects_change;
+    int repeats, errors; /* the same action without effect; failed steps in a row */
+    int still;           /* actions that should have changed the screen and did not */
+    double tiles;        /* share of the screen that it changed; -1: not known */
+};
+
+/* The state that rewinding to a step restores. */
+struct agent_saved {
+    int turn; /* of the conversation */
+    struct agent_outcome outcome;
+    char title[256], class[128];
+};
+
+struct history { /* [n] side by side; the last is the step at hand */
+    struct history_step *steps;
+    struct agent_saved *saved;
+    int n, cap;
+};
+
+struct agent_run {
+    struct context *context;
+    int64_t start;
+    int64_t paused_ns;      /* the clock of the run stood still so long, for decisions of people */
+    int64_t paused_seen_ns; /* ... of that, what the input monitor has been told to ignore */
+    volatile int cancel;    /* stops generation: set by a person or by the clock */
+    struct image before;    /* the screen before the last step's actions */
+    struct history history;
+    int rewind_to;              /* the next step begins again at that one; 0: no */
+    enum agent_status exceeded; /* the budget that an action would have exceeded, or RUNNING */
+    int64_t *acted_at;          /* [max_rate] times of the last actions, a ring */
+
+    int32_t *ids; /* the conversation as tokens.bin has it */
+    int64_t n_ids;
+    bool secret_spelled; /* the model has written a secret: no more tokens are recorded */
+
+    struct image recent[VALIDATOR_FRAMES]; /* the last screenshots, newest at the end; empty: none yet */
+    int validations;
+};
 
 struct agent {
     const struct agent_options *o;
     struct agent_result *r;
-    struct context *context;
-    int64_t start;
-    volatile int cancel; /* generation stops when it is set: by a person or by the clock */
-
-    /* the step at hand */
-    int number;
-    struct image frame;
-    int frame_number;
-    char title[256], class[128]; /* of the active window when it was taken */
-    struct exec_place place;     /* of the frame on the display; decided on */
-    enum agent_status budget;    /* the one that is used up, or RUNNING */
-    enum agent_status spent;     /* the one that an action would have gone beyond, or RUNNING */
-    bool beyond;                 /* it is used up: only an answer is asked for, and that is no step */
-    bool seen;                   /* a person has looked at it and let it run */
-    struct step step;
-    enum action_fault fault; /* of reading the reply */
-    struct err unread;       /* what was wrong with it */
-    bool longer;             /* a reply of this step was cut off */
-    char *reply;             /* as history holds it */
-    struct context_cost cost;
-    double ms[PHASES];
-    int generated, forced;
-    bool as_said;          /* the reply in the session is byte for byte what history holds */
-    struct generated made; /* the reply as it came */
-    int reroll, rerolls;   /* its throw of the dice; the last one of this step */
-    float temperature;
-
-    /* what an overseer decided about the step (oversee.c) */
-    struct past past;
-    int from, back;       /* the frame is that of this step; the next step begins again there; 0: no */
-    struct image at_hand; /* the screen when it was decided; empty: the frame */
-    char *veto;           /* why it is not to be done, else NULL */
-    bool edited;
-    int64_t waited; /* nanoseconds that the run stood still for a decision */
-    int64_t heard;  /* of them, when what a person did was last forgotten */
-
-    /* the conversation as tokens.bin has it: of the next reply only what is new goes there */
-    int32_t *kept;
-    int64_t n_kept;
-    bool spelled; /* the conversation has a secret in it: the model has seen it somewhere */
-
-    /* for a validator */
-    struct image recent[VALIDATOR_FRAMES]; /* what was seen last, the newest at the end; empty: nothing yet */
-    int validations;                       /* answers that were looked at */
-
-    /* from one step to the next */
-    char *lead;          /* opens the next turn: the task, then what came of the last step */
-    struct image before; /* the screen before the last step's actions */
-    char *signature;     /* the last step's actions in canonical form */
-    const char *tool;    /* what the last step called */
-    char *result;        /* what it gave, or its error */
-    bool failed;         /* it is an error */
-    bool expects_change;
-    int repeats, errors;
-    int still;         /* actions that should have changed the screen and did not */
-    int64_t *acted_at; /* [max_rate] when the last actions were done, a ring */
-    double tiles;      /* that the last step changed; -1: not known */
+    struct agent_run run;
+    struct agent_outcome outcome;
+    struct agent_step step;
+    struct agent_reply reply;
 };
 
 /* Three of the four parts of a step (the last is in agent.c); -1 when the run breaks off. */
@@ -77,51 +107,62 @@ int agent_think(struct agent *a, struct err *e);
 int agent_act(struct agent *a, struct err *e);
 int agent_record_observation(struct agent *a, const struct settled *settled, struct err *e);
 int agent_record_prompt(struct agent *a, struct err *e);
+int agent_place(const struct agent *a, struct view_transform *out, struct err *e); /* of the frame, now */
 
-/* Budgets (budget.c): the one that is used up before a step; whether an action is within those that actions use up, if
- * not a->result says why; what it uses up; the limit that ended the run, for the result. */
+/* Budgets (budget.c): the one that is used up before a step; whether an action fits (if not,
+ * outcome.result says why); counting an action; telling the rules what was spent; naming the limit that
+ * ended the run. */
 enum agent_status agent_budget(const struct agent *a);
 bool agent_affords(struct agent *a, const struct action *action);
 void agent_spend(struct agent *a, const struct action *action);
-void agent_tell_spent(const struct agent *a); /* the rules, before they are asked */
+void agent_tell_spent(const struct agent *a);
 void agent_name_limit(struct agent *a);
 
-/* One reply; with other dice, the greater `reroll`. */
-enum attempted { ATTEMPT_FAILED = -1, ATTEMPT_READ, ATTEMPT_UNREADABLE, ATTEMPT_OUT_OF_TIME };
-enum attempted agent_attempt(struct agent *a, int reroll, float temperature, struct err *e);
+/* Samples one reply into a->reply and parses it; returns its status.  resample > 0 samples with other
+ * random numbers. */
+enum attempt agent_attempt(struct agent *a, int resample, float temperature, struct err *e);
+/* Records that a->reply cannot be read. */
+int agent_record_unreadable(struct agent *a, struct err *e);
+void agent_reply_free(struct agent_reply *r);
 
-/* Asks the overseer about the reply that was read until it is to be run, refused, or left.  What is left has a->back. */
-enum attempted agent_oversee(struct agent *a, enum attempted got, struct err *e);
-void agent_past_begin(struct agent *a);           /* the step at hand can be gone back to */
-void agent_past_done(struct agent *a, bool ran);  /* what it did is known, and how it went */
-void agent_past_judged(struct agent *a);          /* ... and what it changed */
-int agent_recall(struct agent *a, struct err *e); /* in place of agent_observe: the screen of step a->back */
-int agent_place(const struct agent *a, struct exec_place *out,
-                struct err *e); /* of the frame, on the display as it is */
+/* Asks the overseer about a->reply until it is run, refused, or left (run.rewind_to is set).  -1 with e. */
+int agent_oversee(struct agent *a, struct err *e);
 
-/* What makes a step repeatable (keep.c): who was told what, and each reply with all that it came from. */
-int agent_keep_start(struct agent *a, const char *system, struct err *e);
-int agent_keep_reply(struct agent *a, const struct mind_request *r, const struct generated *g, struct err *e);
+/* History of the steps (history.c), kept only for an overseer. */
+int history_find(const struct history *h, int number); /* index of a step that can be rewound to; -1 */
+void history_free(struct history *h);
+void agent_history_begin(struct agent *a);          /* the step at hand can be rewound to */
+void agent_history_done(struct agent *a, bool ran); /* after its actions */
+void agent_history_judged(struct agent *a);         /* its effect is known */
+int agent_rewind(struct agent *a, struct err *e); /* in place of agent_observe: the screen of run.rewind_to */
+void agent_outcome_free(struct agent_outcome *o);
 
-/* Whether an answer is accepted (validate.c); if not, a->result says why.  see: the frame of the step at hand. */
+/* The start event, and each reply with all that reproduces it (record.c). */
+int agent_record_start(struct agent *a, const char *system, struct err *e);
+int agent_record_reply(struct agent *a, const struct llm_request *r, const struct generated *g,
+                       struct err *e);
+/* Prints an error and records it. */
+int agent_record_fault(struct agent *a, const char *kind, const char *code, const char *message,
+                       struct err *e);
+
+/* Whether an answer is accepted (validate.c); if not, outcome.result says why.  see: the frame of the
+ * step at hand. */
 void agent_validate_see(struct agent *a);
 int agent_validate(struct agent *a, const char *answer, bool *accepted, struct err *e);
 
-/* Where the elements are that the step at hand names, from o->localizer (localize.c). */
+/* Asks o->localizer for the places of the elements that the step at hand names (localize.c). */
 int agent_localize(struct agent *a, struct err *e);
 
-/* Says an earlier run again. */
+/* Repeats the conversation of an earlier run (resume.c). */
 int agent_resume(struct agent *a, const struct resume *p, struct err *e);
 
-/* When a person uses the display: says so, waits until she is quiet, and writes it down (yield.c). */
-int agent_yield(struct agent *a, struct err *e);
-/* Answering a question is no use of the display that the run should mind. */
-int agent_forget_answers(struct agent *a, struct err *e);
+/* While a person uses the display: waits until the person has been quiet, and records it
+ * (wait_for_human.c). */
+int agent_wait_for_human(struct agent *a, struct err *e);
+/* Input that answered a question of ours does not count as use of the display. */
+int agent_ignore_answers(struct agent *a, struct err *e);
 
-double agent_seconds(const struct agent *a); /* since the start */
-void agent_set_text(char **at, char *text);  /* frees what was there */
-/* Prints what went wrong and writes it down. */
-int agent_record_fault(struct agent *a, const char *kind, const char *code, const char *message,
-                       struct err *e);
+double agent_seconds(const struct agent *a); /* since the start, without pauses */
+void agent_set_text(char **at, char *text);  /* frees the old text, takes over the new one */
 
 #endif

@@ -48,26 +48,29 @@ static void put_line(const struct progress *p, enum ink ink, const char *text)
     fputc('\n', p->f);
 }
 
-void progress_head(const struct progress *p, const char *name, const char *text)
+static void put_named(const struct progress *p, enum ink ink, const char *name, const char *text)
 {
-    if (!p->f)
-        return;
-    fprintf(p->f, "%*s", INDENT - 2 - (int)strlen(name), "");
-    put_text(p, INK_SOFT, name);
+    int indent = INDENT - 2 - (int)strlen(name);
+    fprintf(p->f, "%*s", indent > 0 ? indent : 0, "");
+    put_text(p, ink, name);
     fputs("  ", p->f);
     put_text(p, INK_PLAIN, text);
     fputc('\n', p->f);
+}
+
+void progress_head(const struct progress *p, const char *name, const char *text)
+{
+    if (p->f)
+        put_named(p, INK_SOFT, name, text);
 }
 
 void progress_thought(const struct progress *p, int step, const char *thought)
 {
     if (!p->f)
         return;
-    char number[16];
+    char number[16] = " end  ";
     if (step)
         snprintf(number, sizeof number, "%4d  ", step);
-    else
-        snprintf(number, sizeof number, "%4s  ", "end");
     fputc('\n', p->f);
     put_text(p, INK_SOFT, number);
     put_text(p, INK_PLAIN, thought);
@@ -103,9 +106,6 @@ void progress_tail(const struct progress *p, bool good, const char *name, const 
 {
     if (!p->f)
         return;
-    fprintf(p->f, "\n%*s", (int)strlen(name) < INDENT - 2 ? INDENT - 2 - (int)strlen(name) : 0, "");
-    put_text(p, good ? INK_GOOD : INK_BAD, name);
-    fputs("  ", p->f);
-    put_text(p, INK_PLAIN, text);
     fputc('\n', p->f);
+    put_named(p, good ? INK_GOOD : INK_BAD, name, text);
 }

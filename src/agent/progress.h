@@ -1,7 +1,7 @@
-/* progress.h - what a person at the terminal sees of a run, on stderr.
+/* progress.h - the progress of a run on stderr.
  *
- * Texts of the model and of the screen may hold anything, so control characters never reach the terminal.
- * Colours only on a terminal and without NO_COLOR.
+ * Texts of the model and the screen may hold anything: control characters never reach the terminal.  Colours
+ * only on a terminal and without NO_COLOR.
  */
 #ifndef HOLORUN_AGENT_PROGRESS_H
 #define HOLORUN_AGENT_PROGRESS_H
@@ -14,7 +14,7 @@ struct secrets;
 struct progress {
     FILE *f; /* NULL: silent */
     bool color, verbose;
-    const struct secrets *secrets; /* are shown by their names; NULL: there are none */
+    const struct secrets *secrets; /* shown by their names; NULL: none */
 };
 
 struct progress_tokens {
@@ -29,7 +29,7 @@ void progress_open(struct progress *p, FILE *f, bool quiet, bool verbose);
 void progress_head(const struct progress *p, const char *name, const char *text); /* "task  Book the ..." */
 void progress_thought(const struct progress *p, int step, const char *thought);
 void progress_action(const struct progress *p, const char *what);
-void progress_trouble(const struct progress *p, const char *text); /* an error the model is told of */
+void progress_trouble(const struct progress *p, const char *text); /* an error that the model reads */
 void progress_times(const struct progress *p, const double ms[PHASES], const struct progress_tokens *t);
 void progress_tail(const struct progress *p, bool good, const char *name, const char *text);
 

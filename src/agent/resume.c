@@ -1,4 +1,4 @@
-/* resume.c - see resume.h.  What is said again is on record again, so that the new run can be read alone. */
+/* resume.c - see resume.h.  What is repeated is recorded again, so that the new run can be read alone. */
 #include "agent/private.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 static int recall(struct agent *a, const struct resume_turn *turn, struct err *e)
 {
     struct trace *t = a->o->trace;
-    if (context_recall(a->context, turn->lead, turn->history, e))
+    if (context_recall(a->run.context, turn->lead, turn->history, e))
         return -1;
     trace_begin(t, 0, "recall");
     trace_text(t, "lead", turn->lead);
@@ -39,7 +39,7 @@ static char *first_lead(const struct agent *a, const struct resume *p, struct er
         "done, in part or not at all, and the screen may have changed since.";
     const struct dialect *d = a->o->dialect;
     const char *last = p->n ? p->turns[p->n - 1].history : "";
-    char *told = wording_output(d, wording_tool(d, ACT_NONE, last), notice, e);
+    char *told = prompt_output(d, prompt_tool(d, ACT_NONE, last), notice, e);
     char *lead = told ? xasprintf("%s%s", p->lead ? p->lead : "", told) : NULL;
     free(told);
     return lead;
@@ -48,8 +48,8 @@ static char *first_lead(const struct agent *a, const struct resume *p, struct er
 int agent_resume(struct agent *a, const struct resume *p, struct err *e)
 {
     struct agent_result *r = a->r;
-    a->number = p->number;
-    a->start -= (int64_t)(p->seconds * 1e9);
+    a->step.number = p->number;
+    a->run.start -= (int64_t)(p->seconds * 1e9);
     r->steps = p->steps;
     r->generated = p->generated;
     r->forced = p->forced;
@@ -65,6 +65,6 @@ int agent_resume(struct agent *a, const struct resume *p, struct err *e)
     char *lead = first_lead(a, p, e);
     if (!lead)
         return -1;
-    agent_set_text(&a->lead, lead);
+    agent_set_text(&a->outcome.lead, lead);
     return 0;
 }

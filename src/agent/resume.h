@@ -1,7 +1,8 @@
-/* resume.h - a run that goes on where another one ended.
+/* resume.h - a run that continues an interrupted one.
  *
- * What was said is said again, without its screenshots: they show a desktop that has moved on.  The model is told that
- * the run was interrupted; its next turn has the screen of now.  Steps, tokens and time count on.
+ * The conversation is repeated without its screenshots, because they show a desktop that has changed since.
+ * The model is told that the run was interrupted; its next turn has a new screenshot.  Steps, tokens and time
+ * count on.
  */
 #ifndef HOLORUN_AGENT_RESUME_H
 #define HOLORUN_AGENT_RESUME_H
@@ -17,10 +18,10 @@ struct resume {
     const char *system; /* its system text */
     struct resume_turn *turns;
     int n;
-    const char *lead; /* of a turn that was not answered any more; NULL: all were */
+    const char *lead; /* of a last turn without a reply; NULL: there is none */
 
-    /* what it took so far */
-    int number, steps; /* its last step; those that count */
+    /* totals so far */
+    int number, steps; /* of the last step; steps that count */
     double seconds;
     int64_t generated, forced, prefilled, reused, typed;
     int acted;

@@ -1,7 +1,7 @@
-/* think.c - the second part of a step: a reply of the model that can be read.
+/* think.c - the second part of a step: a reply of the model that can be parsed.
  *
- * A reply that is no step is taken back, as if it had never been said, and asked for again with other
- * dice.  What is accepted stays in the conversation in the model's own words.
+ * A reply that is no step is rewound, as if it had never been generated, and sampled again.  The accepted
+ * one stays in the conversation in the model's own words.
  */
 #include "agent/private.h"
 
@@ -14,135 +14,148 @@
 
 enum { ATTEMPTS = 4 };
 
-/* A first reply as the dialect wants it; the next ones a little cooler, then warmer.  After an action
- * that changed nothing even the first is warmer: the same question would get the same answer. */
+/* The first reply is sampled at the dialect's temperature, the second a little cooler, then warmer.  After an
+ * action without effect even the first is warmer: the same prompt would give the same reply. */
 static float temperature_of(const struct agent *a, int attempt)
 {
     float t = a->o->sampling.temperature;
     if (attempt == 0)
-        return a->o->warm_up && a->repeats ? fmaxf(t, 0.3f * (float)a->repeats) : t;
+        return a->o->warm_up && a->outcome.repeats ? fmaxf(t, 0.3f * (float)a->outcome.repeats) : t;
     if (t == 0)
         return 0.3f * (float)attempt;
     return attempt == 1 ? fmaxf(t - 0.1f, 0.1f) : t + 0.1f * (float)(attempt - 1);
 }
 
-/* Looked at with every piece of text: a slow model must not outlast the time budget by a whole reply.
- * The last answer, asked for because a budget is used up, is bounded by its length alone. */
-static void watch(void *arg, const char *text, size_t len)
+/* Called with each piece of generated text, so that a slow model cannot outlast the time budget by a whole
+ * reply.  The final answer, asked for when a budget is used up, is bounded by its length alone. */
+static void check_deadline(void *arg, const char *text, size_t len)
 {
     struct agent *a = arg;
     (void)text;
     (void)len;
     if (flag_up(screen_stop_flag(a->o->screen)) ||
-        (a->budget == AGENT_RUNNING && agent_seconds(a) >= a->o->max_seconds))
-        a->cancel = 1;
+        (a->step.budget == AGENT_RUNNING && agent_seconds(a) >= a->o->max_seconds))
+        a->run.cancel = 1;
 }
 
-/* What came of generating: is it a step, whatever is wrong with it?  A place off the screen or a key
- * that does not exist is the model's mistake, which it is told of; text that is no step at all is not
- * worth a turn. */
-static enum attempted read_reply(struct agent *a, const struct generated *g, struct err *e)
+/* Parses the generated text.  A point off the screen or an unknown key is a step with a mistake, which the
+ * model is told of; text that is no step at all is sampled again. */
+static enum attempt read_reply(struct agent *a, struct err *e)
 {
+    struct agent_reply *r = &a->reply;
+    const struct generated *g = &r->raw;
     if (g->finish == FINISH_CANCELLED && flag_up(screen_stop_flag(a->o->screen)))
         return err_set(e, ERR_STOPPED, "stopped while the model was deciding");
     if (g->finish == FINISH_CANCELLED)
         return ATTEMPT_OUT_OF_TIME;
-    agent_set_text(&a->reply, wording_history(g->text.data));
-    a->as_said = !a->o->dialect->think;
-    a->unread = (struct err)ERR_INIT;
-    a->fault =
-        action_parse(g->text.data, g->text.len, a->o->dialect, a->frame.w, a->frame.h, &a->step, &a->unread);
-    if (g->finish == FINISH_LENGTH) { /* even if it reads well: its end is missing */
-        a->fault = FAULT_PARSE;
-        err_set(&a->unread, ERR_FAILED, "the reply was cut off after %d tokens", g->n);
-        a->longer = true;
+    r->text = prompt_reply_as_history(g->text.data);
+    r->as_said = !a->o->dialect->think;
+    r->fault = action_parse(g->text.data, g->text.len, a->o->dialect, a->step.frame.w, a->step.frame.h,
+                            &r->step, &r->why);
+    if (g->finish == FINISH_LENGTH) { /* its end is missing, even if the rest parses */
+        r->fault = FAULT_PARSE;
+        err_set(&r->why, ERR_FAILED, "the reply was cut off after %d tokens", g->n);
+        a->step.cut_off = true;
     }
-    bool unreadable = a->fault == FAULT_PARSE || a->fault == FAULT_NO_ACTION || a->fault == FAULT_SCHEMA;
+    bool unreadable = r->fault == FAULT_PARSE || r->fault == FAULT_NO_ACTION || r->fault == FAULT_SCHEMA;
     return unreadable ? ATTEMPT_UNREADABLE : ATTEMPT_READ;
 }
 
-enum attempted agent_attempt(struct agent *a, int reroll, float temperature, struct err *e)
+void agent_reply_free(struct agent_reply *r)
+{
+    step_free(&r->step);
+    generated_free(&r->raw);
+    free(r->text);
+    *r = (struct agent_reply){0};
+}
+
+enum attempt agent_attempt(struct agent *a, int resample, float temperature, struct err *e)
 {
     const struct agent_options *o = a->o;
-    struct mind_request r = {.goal = a->budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
-                             .sampling = o->sampling,
-                             .think = o->dialect->think,
-                             .reroll = reroll,
-                             .alternatives = o->overseer ? o->overseer->alternatives : 0,
-                             .cancel = &a->cancel,
-                             .on_text = watch,
-                             .arg = a};
-    r.sampling.temperature = a->temperature = temperature;
-    r.sampling.max_tokens *= a->longer ? 2 : 1;
-    a->cancel = 0;
-    a->reroll = reroll;
-    a->rerolls = reroll > a->rerolls ? reroll : a->rerolls;
-    step_free(&a->step);
-    generated_free(&a->made);
-    if (context_think(a->context, &r, &a->made, e) || agent_keep_reply(a, &r, &a->made, e))
+    struct agent_reply *reply = &a->reply;
+    struct llm_request r = {.goal = a->step.budget == AGENT_RUNNING ? GOAL_STEP : GOAL_ANSWER,
+                            .sampling = o->sampling,
+                            .think = o->dialect->think,
+                            .resample = resample,
+                            .alternatives = o->overseer ? o->overseer->alternatives : 0,
+                            .cancel = &a->run.cancel,
+                            .on_text = check_deadline,
+                            .arg = a};
+    r.sampling.temperature = temperature;
+    r.sampling.max_tokens *= a->step.cut_off ? 2 : 1;
+    a->run.cancel = 0;
+    a->step.resamples = resample > a->step.resamples ? resample : a->step.resamples;
+    agent_reply_free(reply);
+    *reply = (struct agent_reply){.status = ATTEMPT_FAILED, .resample = resample, .temperature = temperature};
+    if (context_think(a->run.context, &r, &reply->raw, e) || agent_record_reply(a, &r, &reply->raw, e))
         return ATTEMPT_FAILED;
-    a->ms[PHASE_WRITE] += a->made.ms;
-    a->generated += a->made.n;
-    a->forced += a->made.forced;
-    enum attempted got = read_reply(a, &a->made, e);
-    return got == ATTEMPT_READ && agent_localize(a, e) ? ATTEMPT_FAILED : got;
+    a->step.ms[PHASE_WRITE] += reply->raw.ms;
+    a->step.generated += reply->raw.n;
+    a->step.forced += reply->raw.forced;
+    reply->status = read_reply(a, e);
+    if (reply->status == ATTEMPT_READ && agent_localize(a, e))
+        reply->status = ATTEMPT_FAILED;
+    return reply->status;
 }
 
-static enum attempted attempt(struct agent *a, int number, struct err *e)
+/* Samples until a reply can be read; out of time, the next one must be the answer.  -1 with e. */
+static int attempt_until_read(struct agent *a, struct err *e)
 {
-    return agent_attempt(a, number, temperature_of(a, number), e);
-}
-
-/* Attempts until a reply can be read; out of time, the next one must be the answer. */
-static enum attempted attempts(struct agent *a, struct err *e)
-{
-    enum attempted got = ATTEMPT_UNREADABLE;
-    a->longer = false;
+    enum attempt got = ATTEMPT_UNREADABLE;
     for (int i = 0; i < ATTEMPTS && got == ATTEMPT_UNREADABLE; i++) {
-        got = attempt(a, i, e);
+        got = agent_attempt(a, i, temperature_of(a, i), e);
         if (got == ATTEMPT_OUT_OF_TIME) {
-            a->budget = AGENT_TIME;
-            a->beyond = true;
+            a->step.budget = AGENT_TIME;
+            a->step.beyond_budget = true;
             if (a->o->force_answer)
-                got = attempt(a, i, e);
+                got = agent_attempt(a, i, temperature_of(a, i), e);
         }
-        if (got == ATTEMPT_UNREADABLE &&
-            agent_record_fault(a, "unreadable", action_fault_name(a->fault), a->unread.text, e))
-            return ATTEMPT_FAILED;
+        if (got == ATTEMPT_UNREADABLE && agent_record_unreadable(a, e))
+            return -1;
     }
-    return got;
+    return got == ATTEMPT_FAILED ? -1 : 0;
+}
+
+static int record_step(struct agent *a, struct err *e)
+{
+    const struct agent_reply *r = &a->reply;
+    struct trace *t = a->o->trace;
+    progress_thought(a->o->progress, a->step.beyond_budget ? 0 : a->step.number,
+                     r->step.thought ? r->step.thought : "");
+    trace_begin(t, a->step.number, "step");
+    trace_text(t, "note", r->step.note);
+    trace_text(t, "thought", r->step.thought);
+    if (a->step.beyond_budget)
+        trace_bool(t, "beyond_budget", true);
+    trace_int(t, "repairs", r->step.repairs);
+    trace_int(t, "reroll", r->resample);
+    trace_bool(t, "as_said", r->as_said);
+    if (!r->as_said) /* else it is the text of the last reply */
+        trace_text(t, "history", r->text);
+    return trace_end(t, e);
 }
 
 int agent_think(struct agent *a, struct err *e)
 {
-    enum attempted got = attempts(a, e);
-    if (a->o->overseer && (got == ATTEMPT_READ || (got == ATTEMPT_UNREADABLE && a->budget == AGENT_RUNNING)))
-        got = agent_oversee(a, got, e);
-    if (a->back && got != ATTEMPT_FAILED)
+    const struct agent_reply *r = &a->reply;
+    if (attempt_until_read(a, e))
+        return -1;
+    bool shown =
+        r->status == ATTEMPT_READ || (r->status == ATTEMPT_UNREADABLE && a->step.budget == AGENT_RUNNING);
+    if (a->o->overseer && shown && agent_oversee(a, e))
+        return -1;
+    if (a->run.rewind_to)
         return 0;
-    /* Out of time without an answer wanted, or the answer that was wanted cannot be read. */
-    if (got == ATTEMPT_OUT_OF_TIME || (got == ATTEMPT_UNREADABLE && a->budget != AGENT_RUNNING)) {
-        a->r->status = a->budget;
+    /* Out of time and no answer wanted, or the answer cannot be read. */
+    if (r->status == ATTEMPT_OUT_OF_TIME ||
+        (r->status == ATTEMPT_UNREADABLE && a->step.budget != AGENT_RUNNING)) {
+        a->r->status = a->step.budget;
         return 0;
     }
-    if (got == ATTEMPT_UNREADABLE) {
+    if (r->status == ATTEMPT_UNREADABLE) {
         a->r->status = AGENT_UNPARSABLE;
         return err_set(e, ERR_MODEL, "no usable reply in %d attempts; the last one: %.200s", ATTEMPTS,
-                       a->reply);
+                       r->text);
     }
-    if (got == ATTEMPT_FAILED || context_accept(a->context, a->reply, a->as_said, e))
-        return -1;
-    struct trace *t = a->o->trace;
-    progress_thought(a->o->progress, a->beyond ? 0 : a->number, a->step.thought ? a->step.thought : "");
-    trace_begin(t, a->number, "step");
-    trace_text(t, "note", a->step.note);
-    trace_text(t, "thought", a->step.thought);
-    if (a->beyond)
-        trace_bool(t, "beyond_budget", true);
-    trace_int(t, "repairs", a->step.repairs);
-    trace_int(t, "reroll", a->reroll); /* which of its replies */
-    trace_bool(t, "as_said", a->as_said);
-    if (!a->as_said) /* else it is the text of the last reply */
-        trace_text(t, "history", a->reply);
-    return trace_end(t, e);
+    return context_accept(a->run.context, r->text, r->as_said, e) || record_step(a, e) ? -1 : 0;
 }

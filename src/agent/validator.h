@@ -1,21 +1,22 @@
-/* validator.h - somebody else looks at an answer before it counts.
+/* validator.h - a second model checks an answer before it counts.
  *
- * When the agent answers, a partner of its own is shown the task, the answer and the last screenshots, and says whether
- * the task was carried out, `passes` times in a row.  A no, or not knowing, goes back to the agent with its reason, as
- * what came of its answer, and it goes on; after `most` answers that were not accepted the run ends as unvalidated.  An
- * answer that something cannot be done is taken as it is, and so is one that was asked for because a budget is used up.
+ * It is shown the task, the answer and the last screenshots, and must confirm `passes` times in a row
+ * that the task was carried out.  NO or UNKNOWN goes back to the agent with the reason, and the run goes
+ * on; after `most` rejected answers it ends as unvalidated.  The answer that a task cannot be done is not
+ * checked, nor is one that was asked for because a budget is used up.
  */
 #ifndef HOLORUN_AGENT_VALIDATOR_H
 #define HOLORUN_AGENT_VALIDATOR_H
 
-#include "agent/mind.h"
+#include "agent/llm.h"
 
 enum { VALIDATOR_FRAMES = 3 };
 
-struct validator { /* all borrowed */
+struct validator { /* pointers are borrowed */
     int passes, most;
-    /* Whom to ask one question, freed afterwards; NULL with e.  The dialect's "validator" is the system text, else ours. */
-    struct mind *(*partner)(void *arg, struct err *e);
+    /* A new model session for one question, which the caller frees; NULL with e.  The system text is the
+     * dialect's "validator", else our own. */
+    struct llm *(*open)(void *arg, struct err *e);
     void *arg;
 };
 

@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { WIDTH = 30, NARROW = 76 /* columns: a line that is too long is never wiped out */ };
+enum { WIDTH = 30, NARROW = 76 }; /* columns; a line that wraps cannot be cleared */
 
 void bar_time(double seconds, char out[32])
 {
@@ -51,7 +51,7 @@ void bar_show(struct bar *b, int done, const char *note)
     if (b->quiet || (done < b->total && clock_ms_since(b->shown) < pause))
         return;
     if (!b->terminal && elapsed * 1000 < pause)
-        return; /* over before anybody wondered */
+        return;
     b->shown = clock_ns();
     int fresh = done - b->skipped, filled = b->total > 0 ? done * WIDTH / b->total : 0;
     char left[32] = "?";

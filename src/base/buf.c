@@ -34,13 +34,14 @@ void buf_clear(struct buf *b)
 
 char *buf_take(struct buf *b)
 {
+    if (!b->data)
+        buf_init(b, b->max);
     char *s = b->data;
-    size_t max = b->max;
-    buf_init(b, max);
+    *b = (struct buf){.max = b->max};
     return s;
 }
 
-/* Makes room for n more bytes and the NUL; -1 when the ceiling forbids it. */
+/* Makes room for n more bytes and the NUL; -1 past the limit. */
 static int reserve(struct buf *b, size_t n)
 {
     if (!b->data)
@@ -98,20 +99,11 @@ int buf_printf(struct buf *b, const char *fmt, ...)
 
 static int put_json_scalar(struct buf *b, uint32_t cp, const char *s, int n)
 {
-    switch (cp) {
-    case '"':
-        return buf_puts(b, "\\\"");
-    case '\\':
-        return buf_puts(b, "\\\\");
-    case '\n':
-        return buf_puts(b, "\\n");
-    case '\t':
-        return buf_puts(b, "\\t");
-    case '\r':
-        return buf_puts(b, "\\r");
-    default:
-        return cp < 0x20 || cp == 0x7f ? buf_printf(b, "\\u%04x", cp) : buf_put(b, s, (size_t)n);
-    }
+    static const char special[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
+    const char *at = cp && cp < 0x80 ? strchr(special, (int)cp) : NULL;
+    if (at)
+        return buf_printf(b, "\\%c", letters[at - special]);
+    return cp < 0x20 || cp == 0x7f ? buf_printf(b, "\\u%04x", cp) : buf_put(b, s, (size_t)n);
 }
 
 int buf_put_json(struct buf *b, const char *s, size_t n)

@@ -1,8 +1,7 @@
-/* buf.h - a byte buffer that grows up to a ceiling given at birth.
+/* buf.h - a byte buffer that grows up to a limit.
  *
- * Invariants: `data` is never NULL and always ends in a NUL that `len` does not count.
- * Appending past the ceiling sets `full`, appends nothing more, and returns -1; a writer may append
- * many pieces and look at `full` once at the end.
+ * `data` ends in a NUL that `len` does not count.  Appending past the limit sets `full`, appends nothing
+ * more and returns -1, so that a writer may check `full` once at the end.
  */
 #ifndef HOLORUN_BASE_BUF_H
 #define HOLORUN_BASE_BUF_H
@@ -16,10 +15,10 @@ struct buf {
     bool full;
 };
 
-void buf_init(struct buf *b, size_t max); /* ceiling in bytes */
+void buf_init(struct buf *b, size_t max); /* max: bytes */
 void buf_free(struct buf *b);
-void buf_clear(struct buf *b); /* len = 0, full = false; keeps the memory */
-char *buf_take(struct buf *b); /* the caller owns the result; the buffer is empty after */
+void buf_clear(struct buf *b); /* empties it and keeps the memory */
+char *buf_take(struct buf *b); /* the caller owns the result; the buffer needs no buf_free() after */
 int buf_put(struct buf *b, const void *data, size_t n);
 int buf_puts(struct buf *b, const char *s);
 int buf_putc(struct buf *b, char c);
@@ -27,10 +26,10 @@ int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf
 
 /* Appends s as a JSON string with its quotes: UTF-8 is kept, invalid bytes become U+FFFD. */
 int buf_put_json(struct buf *b, const char *s, size_t n);
-/* ... as one more member of an object: `, "key": "value"`; value NULL: null. */
+/* Appends a member of an object: `, "key": "value"`; NULL: null. */
 int buf_put_member(struct buf *b, const char *key, const char *value);
 
-/* The last line of n bytes of text that holds more than blanks, without those at its end, and its length; 0: there is none. */
+/* The last non-blank line of text[n] without trailing blanks, and its length; 0: there is none. */
 const char *text_last_line(const char *text, size_t n, size_t *len);
 
 #endif

@@ -1,7 +1,7 @@
 /* doc.c - see doc.h.
  *
- * libyaml's events become nodes while they come; the parser's own nesting is bounded by ours, as the first
- * event that goes too deep ends it.
+ * Events of libyaml become nodes one by one.  The first event that is nested too deeply ends parsing, which
+ * bounds libyaml's own nesting too.
  */
 #include "base/doc.h"
 
@@ -67,7 +67,7 @@ void doc_free(struct doc *y)
     free(y);
 }
 
-/* The next event, which the caller deletes; -1 with what libyaml says and where. */
+/* The next event, which the caller deletes; -1 with libyaml's message. */
 static int next_event(struct reader *r, yaml_event_t *event)
 {
     if (yaml_parser_parse(&r->parser, event))
@@ -77,7 +77,7 @@ static int next_event(struct reader *r, yaml_event_t *event)
     return fault_at(r, r->parser.problem_mark.line, text);
 }
 
-/* A scalar's text, if it can be one of ours. */
+/* A scalar's text; NULL: it has a NUL. */
 static char *take_scalar(struct reader *r, const yaml_event_t *event)
 {
     const char *value = (const char *)event->data.scalar.value;
@@ -133,7 +133,7 @@ static int read_key(struct reader *r, struct doc_node *map, char **key, int *lin
         rc = 0;
         if (doc_get(map, *key)) {
             struct doc_node twice = {.key = *key, .line = *line};
-            rc = doc_fault(r->y, &twice, r->e, "stands there twice");
+            rc = doc_fault(r->y, &twice, r->e, "appears twice");
             free(*key);
             *key = NULL;
         }
@@ -224,7 +224,7 @@ static struct doc_node *read_node(struct reader *r, const yaml_event_t *event, i
     return NULL;
 }
 
-/* Stream and document around the one value. */
+/* The stream with its one document. */
 static int read_document(struct reader *r)
 {
     yaml_event_t event;
@@ -250,7 +250,7 @@ static int read_document(struct reader *r)
         if (rc)
             return -1;
     }
-    if (!r->y->root) { /* nothing, or nothing but comments */
+    if (!r->y->root) { /* empty, or only comments */
         r->y->root = xcalloc(1, sizeof *r->y->root);
         r->y->root->kind = DOC_MAP;
         r->y->root->line = 1;

@@ -1,10 +1,10 @@
-/* doc.h - a YAML file as a tree that knows its lines.
+/* doc.h - a YAML file as a tree with line numbers.
  *
- * For files that people write: one document of mappings, sequences and scalars.  What makes YAML dangerous is
- * refused: anchors and aliases (which can grow without end), tags, a second document, the same key twice,
- * more than DOC_MAX_BYTES, DOC_MAX_NODES, DOC_MAX_KEYS in one mapping, or DOC_MAX_DEPTH.
+ * For files that people write: one document of mappings, sequences and scalars.  Refused are anchors and
+ * aliases (which can expand without bound), tags, a second document, duplicate keys, and more than
+ * DOC_MAX_BYTES, DOC_MAX_NODES, DOC_MAX_KEYS in one mapping, or DOC_MAX_DEPTH.
  *
- * Errors read "policy.yaml:12: key 'zone': expected ..., not 'x'", the words of doc_fault().
+ * Errors read "policy.yaml:12: key 'zone': expected ..., not 'x'", as doc_fault() writes them.
  *
  *     struct doc *y = doc_parse(text, len, "policy.yaml", e);
  *     for (const struct doc_node *n = doc_root(y)->child; n; n = n->next) ... n->key, n->text
@@ -26,16 +26,16 @@ struct doc_node {
     int line;    /* from 1 */
     char *key;   /* member of a mapping; NULL otherwise; no NUL inside */
     char *text;  /* of a scalar: UTF-8, no NUL inside; NULL otherwise */
-    bool quoted; /* the scalar stood in quotes: it is a text, whatever it looks like */
+    bool quoted; /* in quotes: a text, even if it looks like a number */
     struct doc_node *child, *next;
 };
 
 struct doc;
 
-/* name: of the file, for messages.  NULL with ERR_USAGE. */
+/* name: the file's, for messages.  NULL with ERR_USAGE. */
 struct doc *doc_parse(const char *text, size_t len, const char *name, struct err *e);
 struct doc *doc_read(const char *path, struct err *e);
-/* Files of another size: both with limits of their own. */
+/* The same with other limits. */
 struct doc_limits {
     size_t bytes;
     int nodes;
@@ -46,7 +46,7 @@ void doc_free(struct doc *y); /* NULL is fine */
 
 const struct doc_node *doc_root(const struct doc *y); /* an empty file is an empty mapping */
 const char *doc_name(const struct doc *y);
-const char *doc_source(const struct doc *y, size_t *len); /* the bytes that were read */
+const char *doc_source(const struct doc *y, size_t *len); /* the file's bytes */
 
 /* Member of a mapping; NULL when there is none or n is no mapping. */
 const struct doc_node *doc_get(const struct doc_node *n, const char *key);

@@ -14,7 +14,7 @@ void err_on_exit(void (*fn)(void))
     exit_hook = fn;
 }
 
-/* Text from outside (file names, tensor names) may hold anything; a line for a terminal may not. */
+/* File and tensor names may hold control characters; a line for a terminal may not. */
 static void make_printable(char *s)
 {
     for (; *s; s++)
@@ -34,7 +34,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 {
     if (!e)
         return -1;
-    char text[ERR_TEXT]; /* apart, because an argument may be e->text itself */
+    char text[ERR_TEXT]; /* an argument may be e->text itself */
     va_list ap;
     va_start(ap, fmt);
     format_text(text, fmt, ap);
@@ -57,7 +57,7 @@ int err_prefix(struct err *e, const char *fmt, ...)
     return err_set(e, e->kind, "%s: %s", head, old);
 }
 
-static void say(const char *voice, const char *fmt, va_list ap)
+static void print_message(const char *voice, const char *fmt, va_list ap)
 {
     char text[ERR_TEXT];
     format_text(text, fmt, ap);
@@ -68,7 +68,7 @@ void warn(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say("warning: ", fmt, ap);
+    print_message("warning: ", fmt, ap);
     va_end(ap);
 }
 
@@ -76,7 +76,7 @@ void die(enum err_kind kind, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say("", fmt, ap);
+    print_message("", fmt, ap);
     va_end(ap);
     if (exit_hook)
         exit_hook();
@@ -104,28 +104,26 @@ static size_t checked_size(size_t n, size_t size)
     return bytes > 0 ? bytes : 1;
 }
 
+static void *allocated(void *p, size_t bytes)
+{
+    if (!p)
+        die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+    return p;
+}
+
 void *xmalloc(unsigned long n, unsigned long size)
 {
-    void *p = malloc(checked_size(n, size));
-    if (!p)
-        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
-    return p;
+    return allocated(malloc(checked_size(n, size)), n * size);
 }
 
 void *xcalloc(unsigned long n, unsigned long size)
 {
-    void *p = calloc(1, checked_size(n, size));
-    if (!p)
-        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
-    return p;
+    return allocated(calloc(1, checked_size(n, size)), n * size);
 }
 
 void *xrealloc(void *old, unsigned long n, unsigned long size)
 {
-    void *p = realloc(old, checked_size(n, size));
-    if (!p)
-        die(ERR_ENV, "out of memory: %lu bytes asked for", n * size);
-    return p;
+    return allocated(realloc(old, checked_size(n, size)), n * size);
 }
 
 char *xstrdup(const char *s)

@@ -1,14 +1,14 @@
-/* err.h - failure in one line: what, where, what to do.
+/* err.h - errors as one line of text: what failed, where, what to do.
  *
- * A function that can fail takes a `struct err *` as its last parameter and returns -1 (or NULL);
- * `return err_set(e, ERR_MODEL, "cannot open '%s': %s", path, strerror(errno));` does both.
- * The kind is the exit code of the program when nobody handles the error, so that the outcome is
- * decided where the cause is known.  A NULL `struct err *` is allowed everywhere and ignored.
+ * A function that can fail takes a `struct err *` as its last parameter and returns -1 (or NULL); `return
+ * err_set(e, ERR_MODEL, "cannot open '%s': %s", path, strerror(errno));` does both.  The kind becomes the
+ * program's exit code when nobody handles the error.  A NULL `struct err *` is always allowed and
+ * ignored.
  *
- * Four voices, one grammar (lower case, what failed first, subject in quotes, no full stop):
- *   err_set  for the caller to handle        warn  something odd, going on
+ * Messages are lower case, say first what failed, quote the subject, and have no full stop:
+ *   err_set  for the caller to handle        warn  a problem that does not stop the program
  *   die      the user or the machine is at fault, cannot go on
- *   bug      we are at fault (an invariant is broken), cannot go on
+ *   bug      the program is at fault (an invariant is broken), cannot go on
  */
 #ifndef HOLORUN_BASE_ERR_H
 #define HOLORUN_BASE_ERR_H
@@ -32,7 +32,7 @@ enum { ERR_TEXT = 512 };
 
 struct err {
     enum err_kind kind;
-    char text[ERR_TEXT]; /* one line, no newline; long text is cut with "..." */
+    char text[ERR_TEXT]; /* one line without newline; cut with "..." */
 };
 
 #define ERR_INIT                                                                                             \
@@ -44,7 +44,7 @@ struct err {
 /* Sets kind and text; returns -1. Control characters in the text become '?'. */
 int err_set(struct err *e, enum err_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Puts "context: " before the text that is there; returns -1. */
+/* Puts "context: " before the text; returns -1. */
 int err_prefix(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 void warn(const char *fmt, ...) PRINTF_LIKE(1, 2);                                         /* stderr */
@@ -52,10 +52,10 @@ _Noreturn void die(enum err_kind kind, const char *fmt, ...) PRINTF_LIKE(2, 3); 
 _Noreturn void bug_at(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4); /* abort() */
 #define bug(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)
 
-/* Calls fn before die() and bug() end the process: the place to release keys. One slot. */
+/* fn runs before die() and bug() end the process, to release keys.  One slot. */
 void err_on_exit(void (*fn)(void));
 
-/* malloc, realloc, strdup that end the process when memory is gone; n * size is checked for overflow. */
+/* End the process when out of memory; n * size is checked for overflow. */
 void *xmalloc(unsigned long n, unsigned long size);
 void *xcalloc(unsigned long n, unsigned long size);
 void *xrealloc(void *p, unsigned long n, unsigned long size);

@@ -63,31 +63,22 @@ int file_write_all(int fd, const char *path, const void *data, size_t len, struc
     return 0;
 }
 
+/* Opens a temporary file beside `path`; the caller frees *tmp. */
+static int open_temp(const char *path, char **tmp, struct err *e)
+{
+    *tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
+    int fd = open(*tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 ? fd : err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+}
+
 int file_write(const char *path, const void *data, size_t len, struct err *e)
 {
-    char *tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
-    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = -1;
-    if (fd < 0) {
-        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
-        goto out;
-    }
-    if (file_write_all(fd, path, data, len, e))
-        goto out;
-    if (close(fd)) {
-        fd = -1;
-        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
-        goto out;
-    }
-    fd = -1;
-    if (rename(tmp, path)) {
-        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
-        goto out;
-    }
-    rc = 0;
-out:
-    if (fd >= 0)
-        close(fd);
+    char *tmp;
+    int fd = open_temp(path, &tmp, e), rc = fd < 0 ? -1 : file_write_all(fd, path, data, len, e);
+    if (fd >= 0 && close(fd) && rc == 0)
+        rc = err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
+    if (rc == 0 && rename(tmp, path))
+        rc = err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
     if (rc)
         unlink(tmp);
     free(tmp);
@@ -96,15 +87,16 @@ out:
 
 int file_stream_open(struct file_stream *s, const char *path, struct err *e)
 {
-    char *tmp = xasprintf("%s.%d.tmp", path, (int)getpid());
-    int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    char *tmp;
+    int fd = open_temp(path, &tmp, e);
     FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
     *s = (struct file_stream){f, f ? xstrdup(path) : NULL, tmp};
     if (f)
         return 0;
-    err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
-    if (fd >= 0)
+    if (fd >= 0) {
+        err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
         close(fd);
+    }
     free(tmp);
     return -1;
 }
@@ -112,7 +104,7 @@ int file_stream_open(struct file_stream *s, const char *path, struct err *e)
 int file_stream_close(struct file_stream *s, struct err *e)
 {
     bool bad = ferror(s->f);
-    errno = EIO; /* of a write long ago; closing fails again and says why, unless there is room by now */
+    errno = EIO; /* for an earlier failed write; fclose usually fails again and sets the cause */
     int rc = fclose(s->f) || bad || rename(s->tmp, s->path) ? -1 : 0;
     if (rc) {
         err_set(e, ERR_ENV, "cannot write '%s': %s", s->path, strerror(errno));
@@ -179,7 +171,7 @@ int dir_make(const char *path, struct err *e)
     return rc;
 }
 
-/* The runtime folder may have to live in a world-writable place: then it must be ours alone. */
+/* A folder in world-writable /tmp must belong to this user alone. */
 static char *private_tmp(struct err *e)
 {
     char *path = xasprintf("/tmp/holorun-%u", (unsigned)getuid());
@@ -206,7 +198,7 @@ char *file_place(enum file_place place, struct err *e)
     };
     const char *dir = getenv(places[place].variable), *home = getenv("HOME");
     char *path;
-    if (dir && dir[0] == '/') /* relative values are to be ignored, says the XDG specification */
+    if (dir && dir[0] == '/') /* the XDG specification ignores relative values */
         path = xasprintf("%s/holorun", dir);
     else if (!places[place].below_home)
         return private_tmp(e);
@@ -216,7 +208,7 @@ char *file_place(enum file_place place, struct err *e)
         return err_set(e, ERR_ENV, "neither %s nor HOME is set", places[place].variable), NULL;
     if (dir_make(path, e)) {
         if (e)
-            err_set(e, e->kind, "%s (%s names another place)", e->text, places[place].variable);
+            err_set(e, e->kind, "%s (%s names another folder)", e->text, places[place].variable);
         free(path);
         return NULL;
     }

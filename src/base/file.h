@@ -1,6 +1,6 @@
-/* file.h - whole files in, whole files out, and where files live.
+/* file.h - reads and writes whole files, and finds the user's folders.
  *
- * Files are written 0600 and directories made 0700: what is on somebody's screen is private.
+ * Files are 0600 and folders 0700, because screenshots are private.
  */
 #ifndef HOLORUN_BASE_FILE_H
 #define HOLORUN_BASE_FILE_H
@@ -15,14 +15,14 @@
 /* Reads a file of at most max bytes; NUL-terminated, the caller frees *data. */
 int file_read(const char *path, size_t max, char **data, size_t *len, struct err *e);
 
-/* Writes through a temporary name and rename; an old file survives any failure. */
+/* Writes atomically: a temporary file, then rename. */
 int file_write(const char *path, const void *data, size_t len, struct err *e);
 
-/* write(2) until all is written; the error names `path`. */
+/* Writes everything; the error names `path`. */
 int file_write_all(int fd, const char *path, const void *data, size_t len, struct err *e);
 
-/* The same for what is too long to be put together first: written to f, in its place when all went well.  After a
- * failed open nothing needs closing. */
+/* Writes a stream atomically: the file appears at `path` on a successful close.  After a failed open
+ * nothing needs closing. */
 struct file_stream {
     FILE *f;
     char *path, *tmp;
@@ -41,8 +41,8 @@ void file_unmap(struct file_map *m);
 bool file_exists(const char *path);
 int dir_make(const char *path, struct err *e); /* with parents, 0700 */
 
-/* XDG places with "/holorun" appended, made when absent: state (runs), cache, config, runtime
- * (falls back to /tmp/holorun-UID, 0700, owner checked). The caller frees the result. */
+/* The XDG folder with "/holorun" appended, created when absent: state (runs), cache, config, runtime
+ * (falls back to /tmp/holorun-UID, 0700, owner checked).  The caller frees the result. */
 enum file_place { PLACE_STATE, PLACE_CACHE, PLACE_CONFIG, PLACE_RUNTIME };
 char *file_place(enum file_place place, struct err *e);
 

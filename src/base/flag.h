@@ -1,4 +1,4 @@
-/* flag.h - an int that somebody else sets, a signal handler or another thread, and that work looks at now and then. */
+/* flag.h - an int that a signal handler or another thread sets and that work polls. */
 #ifndef HOLORUN_BASE_FLAG_H
 #define HOLORUN_BASE_FLAG_H
 

@@ -51,9 +51,9 @@ bool image_equal(const struct image *a, const struct image *b)
     return a->w == b->w && a->h == b->h && (a->w == 0 || !memcmp(a->rgb, b->rgb, image_bytes(a)));
 }
 
-/* ---- PNG ------------------------------------------------------------------------------------ */
+/* ---- PNG ------------------------------------------------------------------------------------- */
 
-static int decode(struct image *im, spng_ctx *ctx, const void *data, size_t len)
+static int decode_png(struct image *im, spng_ctx *ctx, const void *data, size_t len)
 {
     struct spng_ihdr ih;
     size_t size;
@@ -68,10 +68,10 @@ static int decode(struct image *im, spng_ctx *ctx, const void *data, size_t len)
     if (size != image_bytes(im))
         return SPNG_EBUFSIZ;
     rc = spng_decode_image(ctx, im->rgb, size, SPNG_FMT_RGB8, 0);
-    return rc ? rc : spng_decode_chunks(ctx); /* up to IEND: a cut file is a broken file */
+    return rc ? rc : spng_decode_chunks(ctx); /* up to IEND, so that a truncated file fails */
 }
 
-/* What people have instead of a PNG, told by its first bytes; NULL: something else. */
+/* Another image format by its magic bytes; NULL: unknown. */
 static const char *other_format(const char *data, size_t len)
 {
     static const struct {
@@ -95,7 +95,7 @@ int image_parse_png(struct image *im, const void *data, uint64_t len, struct err
     spng_ctx *ctx = spng_ctx_new(0);
     if (!ctx)
         return err_set(e, ERR_ENV, "out of memory while reading a PNG");
-    int rc = decode(im, ctx, data, len);
+    int rc = decode_png(im, ctx, data, len);
     spng_ctx_free(ctx);
     if (!rc)
         return 0;
@@ -120,7 +120,7 @@ int image_read_png(struct image *im, const char *path, struct err *e)
     return rc ? err_prefix(e, "'%s'", path) : 0;
 }
 
-static int encode(const struct image *im, spng_ctx *ctx)
+static int encode_png(const struct image *im, spng_ctx *ctx)
 {
     struct spng_ihdr ih = {.width = (uint32_t)im->w,
                            .height = (uint32_t)im->h,
@@ -140,7 +140,7 @@ int image_encode_png(const struct image *im, void **png, uint64_t *len, struct e
     *len = 0;
     if (!ctx)
         return err_set(e, ERR_ENV, "out of memory while encoding a PNG");
-    int rc = encode(im, ctx), get = 0;
+    int rc = encode_png(im, ctx), get = 0;
     size_t n = 0;
     *png = rc ? NULL : spng_get_png_buffer(ctx, &n, &get);
     *len = n;
@@ -159,7 +159,7 @@ int image_write_png(const struct image *im, const char *path, struct err *e)
     return rc;
 }
 
-/* ---- comparing and drawing ------------------------------------------------------------------ */
+/* ---- comparing and drawing ------------------------------------------------------------------- */
 
 static double tile_difference(const struct image *a, const struct image *b, int tx, int ty)
 {
@@ -186,7 +186,7 @@ double image_tiles_changed(const struct image *a, const struct image *b, double 
     return tiles > 0 ? (double)changed / tiles : 0;
 }
 
-static void fade(struct image *im, int x0, int y0, int x1, int y1)
+static void fade_tile(struct image *im, int x0, int y0, int x1, int y1)
 {
     for (int y = y0; y < y1; y++) {
         uint8_t *p = im->rgb + ((size_t)y * (size_t)im->w + (size_t)x0) * 3;
@@ -216,7 +216,7 @@ int image_difference(struct image *out, const struct image *a, const struct imag
         for (int x = 0; x < b->w; x += TILE) {
             int x1 = x + TILE < b->w ? x + TILE : b->w, y1 = y + TILE < b->h ? y + TILE : b->h;
             bool same = same_size && tile_difference(a, b, x / TILE, y / TILE) <= level;
-            (same ? fade : frame_tile)(out, x, y, x1, y1);
+            (same ? fade_tile : frame_tile)(out, x, y, x1, y1);
         }
     }
     return 0;
@@ -243,7 +243,7 @@ int image_mark_pixels(struct image *out, const struct image *a, const struct ima
     static const uint8_t mark[3] = {232, 32, 90};
     if (image_copy(out, b, e))
         return -1;
-    fade(out, 0, 0, out->w, out->h);
+    fade_tile(out, 0, 0, out->w, out->h);
     for (size_t i = 0; i < (size_t)a->w * (size_t)a->h; i++)
         if (pixel_differs(a->rgb + 3 * i, b->rgb + 3 * i, tolerance))
             memcpy(out->rgb + 3 * i, mark, 3);

@@ -1,15 +1,15 @@
-/* nearest.c - see nearest.h: the fewest edits, where swapping two neighbours is one edit. */
+/* nearest.c - see nearest.h: the Damerau-Levenshtein distance. */
 #include "base/nearest.h"
 
 #include <string.h>
 
 enum {
-    NEAR = 2,      /* edits that a word may be away and still be meant */
-    WORD_MAX = 32, /* letters of a word that is compared */
+    NEAR = 2,      /* edits at most */
+    WORD_MAX = 32, /* longer words are not compared */
 };
 
 /* Edits (insert, delete, replace, swap neighbours) between two short words. */
-static int distance(const char *a, const char *b)
+static int edit_distance(const char *a, const char *b)
 {
     int na = (int)strlen(a), nb = (int)strlen(b);
     if (na >= WORD_MAX || nb >= WORD_MAX)
@@ -37,7 +37,7 @@ const char *nearest_word(const char *word, const char *const *candidates, int n)
     const char *nearest = NULL;
     int least = NEAR + 1;
     for (int i = 0; i < n; i++) {
-        int d = distance(word, candidates[i]);
+        int d = edit_distance(word, candidates[i]);
         if (d < least && d < (int)strlen(word)) {
             least = d;
             nearest = candidates[i];

@@ -1,8 +1,8 @@
-/* nearest.h - "did you mean": the word somebody is likely to have meant. */
+/* nearest.h - "did you mean": the candidate closest to a misspelt word. */
 #ifndef HOLORUN_BASE_NEAREST_H
 #define HOLORUN_BASE_NEAREST_H
 
-/* Of n candidates the one closest to `word`, if it is close enough to be meant; else NULL. */
+/* By edit distance; NULL: none of the n is close. */
 const char *nearest_word(const char *word, const char *const *candidates, int n);
 
 #endif

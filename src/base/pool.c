@@ -1,13 +1,14 @@
 /* pool.c - see pool.h.
  *
- * A loop is published by storing its description and then a ticket: how many of its ranges nobody has taken
- * yet.  Whoever is free takes the next, the caller too, so that a thread that lost its core to another program
- * holds up at most the range it was in, and nobody waits for a thread that has not even begun.  The upper half
- * of the ticket counts loops: a thread that comes late cannot take a range of a loop it has not seen, and who
- * has taken one knows that the description stays until it is done.
+ * A loop is published by storing its description and then a ticket: the number of its ranges that no
+ * thread has taken.  Any free thread takes the next range, the caller too.  A thread that loses its core
+ * to another program therefore delays at most the range it runs, and nobody waits for a thread that has
+ * not started.  The upper half of the ticket counts loops, so that a late thread cannot take a range of a
+ * loop it has not seen; a thread that has taken one knows that the description stays valid until it is
+ * done.
  *
- * Workers spin for some tens of microseconds, because the loops of one forward pass follow each other closely,
- * then sleep on a condition.
+ * Workers spin for some tens of microseconds, because the loops of a forward pass follow each other
+ * closely, and then sleep on a condition.
  */
 #include "base/pool.h"
 
@@ -28,7 +29,7 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     atomic_bool quit;
-    atomic_int asleep; /* workers on the condition */
+    atomic_int asleep; /* workers that wait on the condition */
     pool_fn *fn;       /* the loop */
     void *arg;
     int64_t n, ranges;
@@ -48,7 +49,7 @@ static void pause_cpu(void)
 #endif
 }
 
-static bool any_left(struct pool *p)
+static bool has_ranges(struct pool *p)
 {
     return (uint32_t)atomic_load(&p->ticket) > 0;
 }
@@ -71,19 +72,19 @@ static bool run_next(struct pool *p, int thread)
 static void wait_for_loop(struct pool *p)
 {
     for (int i = 0; i < SPIN; i++) {
-        if (any_left(p) || atomic_load_explicit(&p->quit, memory_order_relaxed))
+        if (has_ranges(p) || atomic_load_explicit(&p->quit, memory_order_relaxed))
             return;
         pause_cpu();
     }
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->asleep, 1);
-    while (!any_left(p) && !atomic_load(&p->quit))
+    while (!has_ranges(p) && !atomic_load(&p->quit))
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->asleep, 1);
     pthread_mutex_unlock(&p->lock);
 }
 
-static void *work(void *arg)
+static void *worker_main(void *arg)
 {
     struct worker w = *(struct worker *)arg;
     free(arg);
@@ -115,7 +116,7 @@ struct pool *pool_new(int threads)
         threads = usable_cores();
     if (threads > MAX_THREADS)
         threads = MAX_THREADS;
-    struct pool *p = NULL; /* aligned as its members ask */
+    struct pool *p = NULL; /* for its aligned members */
     if (posix_memalign((void **)&p, _Alignof(struct pool), sizeof *p))
         die(ERR_ENV, "out of memory: %zu bytes asked for", sizeof *p);
     memset(p, 0, sizeof *p);
@@ -126,7 +127,7 @@ struct pool *pool_new(int threads)
     for (int i = 1; i < threads; i++) {
         struct worker *w = xmalloc(1, sizeof *w);
         *w = (struct worker){p, i};
-        if (pthread_create(&p->ids[i], NULL, work, w)) { /* fewer threads is only slower */
+        if (pthread_create(&p->ids[i], NULL, worker_main, w)) { /* fewer threads are only slower */
             free(w);
             break;
         }
@@ -178,6 +179,6 @@ void pool_for(struct pool *p, int64_t n, int64_t grain, pool_fn *fn, void *arg)
         if (i < SPIN)
             pause_cpu();
         else
-            sched_yield(); /* a worker lost its core to somebody else */
+            sched_yield(); /* a worker has lost its core */
     }
 }

@@ -1,10 +1,9 @@
-/* pool.h - a fixed set of threads for data-parallel loops.
+/* pool.h - a thread pool for data-parallel loops.
  *
- * pool_for splits [0, n) into ranges of at least `grain`, several for each thread, which the threads take as
- * they are free, the caller's included; it returns when all are done.  Ranges are fixed by (n, grain,
- * threads); which thread runs which is not, and never changes a result as long as fn's ranges are
- * independent.
- * One loop at a time per pool; fn must not call pool_for.
+ * pool_for splits [0, n) into ranges of at least `grain`, several for each thread, which free threads
+ * take, the caller's too; it returns when all are done.  (n, grain, threads) determine the ranges but not
+ * which thread runs one, so fn's ranges must be independent.  One loop at a time per pool; fn must not
+ * call pool_for.
  */
 #ifndef HOLORUN_BASE_POOL_H
 #define HOLORUN_BASE_POOL_H

@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    MATCH_LIMIT = 100000, /* steps from one place of the text */
+    MATCH_LIMIT = 100000, /* backtracking steps from one position */
     MATCH_MEMORY = 1024,  /* KiB */
 };
 
@@ -53,7 +53,7 @@ const char *regex_pattern(const struct regex *r)
 
 int regex_find(const struct regex *r, const char *text, size_t len)
 {
-    pcre2_match_data *data = pcre2_match_data_create(1, NULL); /* only whether, never where */
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL); /* one pair: only whether, not where */
     pcre2_match_context *limits = pcre2_match_context_create(NULL);
     if (!data || !limits)
         die(ERR_ENV, "out of memory");

@@ -1,7 +1,7 @@
-/* regex.h - PCRE2 patterns that people write, looked for in texts that may come from anywhere.
+/* regex.h - searches untrusted texts for PCRE2 patterns.
  *
- * Texts are taken as UTF-8, and broken bytes in them match nothing.  Time and memory of a search are bounded: a pattern
- * that goes beyond them is neither found nor not found.  A compiled pattern never changes, and threads may share it.
+ * Texts are UTF-8; invalid bytes match nothing.  Time and memory of a search are bounded.  Threads may
+ * share a compiled pattern.
  */
 #ifndef HOLORUN_BASE_REGEX_H
 #define HOLORUN_BASE_REGEX_H
@@ -21,7 +21,7 @@ void regex_free(struct regex *r); /* NULL is fine */
 
 const char *regex_pattern(const struct regex *r);
 
-/* 1: the pattern is somewhere in the text; 0: it is not; -1: it would take too long to tell. */
+/* 1: found; 0: not found; -1: the limits were exceeded. */
 int regex_find(const struct regex *r, const char *text, size_t len);
 
 #endif

@@ -1,8 +1,7 @@
 /* sha256.c - FIPS 180-4, one block at a time.
  *
- * The constants are what the standard says they are, the first 32 bits of the fractional parts of the
- * square roots of the first 8 primes and of the cube roots of the first 64; they are computed with
- * integers when first needed instead of being copied here.
+ * The constants are the first 32 bits of the fractional parts of the square roots of the first 8 primes
+ * and of the cube roots of the first 64, computed with integers when first needed.
  */
 #include "base/sha256.h"
 

@@ -1,4 +1,4 @@
-/* sha256.h - the name of some bytes: which dialect, which policy, which index a run was made with. */
+/* sha256.h - SHA-256, which names the dialect and the policy of a run. */
 #ifndef HOLORUN_BASE_SHA256_H
 #define HOLORUN_BASE_SHA256_H
 

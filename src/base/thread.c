@@ -11,7 +11,7 @@ int thread_start(pthread_t *thread, size_t stack, void *(*fn)(void *), void *arg
     pthread_attr_init(&how);
     if (stack)
         pthread_attr_setstacksize(&how, stack);
-    pthread_sigmask(SIG_BLOCK, &all, &old); /* a thread is born with its maker's mask */
+    pthread_sigmask(SIG_BLOCK, &all, &old); /* a thread inherits its creator's mask */
     int rc = pthread_create(thread, &how, fn, arg);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&how);

@@ -44,6 +44,14 @@ int utf8_encode(uint32_t cp, char out[4])
     return len;
 }
 
+size_t utf8_count(const char *s, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return count;
+}
+
 size_t utf8_valid_prefix(const char *s, size_t n)
 {
     size_t at = 0;

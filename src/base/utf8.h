@@ -1,4 +1,4 @@
-/* utf8.h - decoding and encoding one scalar at a time. */
+/* utf8.h - UTF-8, one scalar at a time. */
 #ifndef HOLORUN_BASE_UTF8_H
 #define HOLORUN_BASE_UTF8_H
 
@@ -16,8 +16,11 @@ int utf8_encode(uint32_t cp, char out[4]);
 /* Length of the longest valid prefix of s[0..n). */
 size_t utf8_valid_prefix(const char *s, size_t n);
 
-/* For terminals, in one line: line breaks and tabs become spaces; other control characters (C0, DEL, and C1,
- * which terminals obey), marks that turn the direction of writing or are not seen, and broken bytes become '?'. */
+/* Number of scalars in s[0..n), which is valid UTF-8. */
+size_t utf8_count(const char *s, size_t n);
+
+/* Prints one line for a terminal: line breaks and tabs become spaces; other control characters (C0, DEL,
+ * and C1, which terminals obey), bidirectional and invisible marks, and invalid bytes become '?'. */
 void utf8_print(FILE *f, const char *s, size_t n);
 
 #endif

@@ -1,19 +1,19 @@
-/* drift.c - how far rounding leads from f32, for every choice of numbers: see bench.h.
+/* drift.c - drift from f32 by rounding and quantization, for every storage type: see bench.h.
  *
- * Two engines read the same text one token at a time, so that errors gather in the state: one computes in f32 with
- * the weights as they are stored, the other in bf16 with weights, or keys and values, in the numbers chosen.  What they say comes next
- * is compared after every token: the Kullback-Leibler divergence, whether the likeliest token is the same, and
- * the largest difference of two logits.
+ * Two engines decode the same text, so that errors accumulate in the state: one computes in f32 with the
+ * weights as stored, the other in bf16 with weights, states, or keys and values of the storage type.  Their
+ * distributions of the next token are compared after every token: the Kullback-Leibler divergence, whether
+ * the likeliest token is the same, and the largest difference of two logits.
  */
-#include "model/drift.h"
+#include "session/drift.h"
 #include "bench/subject.h"
 
 #include <stdio.h>
 
 enum { TOKENS = 2048, TRIAL = 64 };
 
-static struct engine *open_engine(const struct subject *m, bool f32, enum weight_numbers numbers,
-                                  enum state_numbers state, enum kv_numbers kv)
+static struct engine *open_engine(const struct subject *m, bool f32, enum weight_storage weights,
+                                  enum state_storage state, enum kv_storage kv)
 {
     struct err e = ERR_INIT;
     struct engine_options o = {.dir = m->dir,
@@ -21,22 +21,22 @@ static struct engine *open_engine(const struct subject *m, bool f32, enum weight
                                .isa = m->k->isa,
                                .threads = m->k->threads,
                                .f32 = f32,
-                               .weights = numbers,
+                               .weights = weights,
                                .state = state,
                                .kv = kv,
                                .any_drift = true,
                                .cache = m->k->weight_cache,
-                               .random = m->made};
+                               .random = m->synthetic};
     struct engine *g = engine_open(&o, &e);
     subject_need(g ? 0 : -1, &e);
     return g;
 }
 
-static struct drift measure(const struct subject *m, struct engine *exact, enum weight_numbers numbers,
-                            enum state_numbers state, enum kv_numbers kv)
+static struct drift measure(const struct subject *m, struct engine *exact, enum weight_storage weights,
+                            enum state_storage state, enum kv_storage kv)
 {
     struct err e = ERR_INIT;
-    struct engine *g = open_engine(m, false, numbers, state, kv);
+    struct engine *g = open_engine(m, false, weights, state, kv);
     struct session *a = session_new(exact, 1), *b = session_new(g, 1);
     struct drift d = {0};
     int steps = m->trial ? TRIAL / 16 : m->k->repeat > 1 ? TOKENS : TRIAL;
@@ -57,9 +57,9 @@ void bench_drift(struct subject *m)
 {
     static const struct {
         const char *name;
-        enum weight_numbers numbers;
-        enum state_numbers state;
-        enum kv_numbers kv;
+        enum weight_storage weights;
+        enum state_storage state;
+        enum kv_storage kv;
     } choices[] = {{"as stored", WEIGHTS_AUTO, STATE_FP32, KV_AUTO},
                    {"int8", WEIGHTS_INT8, STATE_FP32, KV_AUTO},
                    {"int4", WEIGHTS_INT4, STATE_FP32, KV_AUTO},
@@ -68,7 +68,7 @@ void bench_drift(struct subject *m)
                    {"as stored, kv fp8", WEIGHTS_AUTO, STATE_FP32, KV_FP8}};
     struct engine *exact = open_engine(m, true, WEIGHTS_AUTO, STATE_FP32, KV_AUTO);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        struct drift d = measure(m, exact, choices[i].numbers, choices[i].state, choices[i].kv);
+        struct drift d = measure(m, exact, choices[i].weights, choices[i].state, choices[i].kv);
         const struct {
             const char *what, *unit;
             double value;

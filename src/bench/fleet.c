@@ -1,23 +1,22 @@
-/* fleet.c - what one machine does for one session and for a hundred: see bench.h.
+/* fleet.c - one machine with one session and with a hundred: see bench.h.
  *
- * The figures that a card is bought for, in the order in which an agent's step needs them: looking at a
- * screenshot and reading it, choosing tokens with a long conversation behind, whole steps, and the memory that a
- * session takes.  Contexts are as long as the model allows, CONTEXT at most; what does not fit in memory is left out and
- * said.
+ * In the order of an agent's step: encoding and reading a screenshot, decoding after a long context, whole
+ * steps, and the memory of a session.  Contexts are as long as the model allows, CONTEXT at most; rows that
+ * do not fit in memory are reported and skipped.
  *
- * What a token is costs nothing, so that those of a reply are given and not chosen; of a grammar's forced
- * tokens only the number counts: they are read together with the one before them.
+ * Time does not depend on which tokens a reply has: they are given, not sampled.  Of a grammar's forced
+ * tokens only the number counts: they are computed together with the token before them.
  */
 #include "bench/subject.h"
 
-#include "model/memory.h"
+#include "capacity/memory.h"
 #include "model/preprocess.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { CONTEXT = 12288, HISTORY = 2048, REPLY = 100, MANY = 100, COPIES = 4 };
-enum { GROUP = 20, FORCED = 7 };   /* of so many tokens of a reply so many are forced: about what JSON has */
+enum { GROUP = 20, FORCED = 7 };   /* 7 of 20 tokens of a reply are forced, about as in JSON */
 enum { WIDE = 2048, HIGH = 1536 }; /* 4 x 3 tiles of 512, and the thumbnail */
 
 static int64_t at_most(const struct subject *m, int64_t tokens)
@@ -26,51 +25,23 @@ static int64_t at_most(const struct subject *m, int64_t tokens)
     return tokens < room ? tokens : room;
 }
 
-static void append(struct session *s, const int32_t *ids, int64_t n)
-{
-    struct err e = ERR_INIT;
-    subject_need(session_append(s, ids, n, &e), &e);
-}
-
-static void extend(const struct subject *m, struct session *s, int64_t length)
-{
-    enum { PIECE = SUBJECT_IDS / 2 };
-    while (session_length(s) < length) {
-        int64_t left = length - session_length(s);
-        append(s, m->ids, left < PIECE ? left : PIECE);
-        session_logits(s);
-    }
-}
-
 /* ---- a screenshot -------------------------------------------------------------------------------------- */
 
-static void look(struct subject *m)
+static void append_new_screen(struct subject *m)
 {
-    struct err e = ERR_INIT;
-    subject_need(session_rewind(m->s, m->start, &e), &e);
     subject_new_screen(m);
-    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+    subject_append_screen(m);
 }
 
 static void run_tower(void *arg)
 {
-    look(arg);
-}
-
-static void run_reading(void *arg)
-{
-    struct subject *m = arg;
-    struct err e = ERR_INIT;
-    subject_need(session_rewind(m->s, m->start, &e), &e);
-    for (int64_t n = m->n; n > 0; n -= SUBJECT_IDS)
-        append(m->s, m->ids, n < SUBJECT_IDS ? n : SUBJECT_IDS);
-    session_logits(m->s);
+    append_new_screen(arg);
 }
 
 static void run_both(void *arg)
 {
     struct subject *m = arg;
-    look(m);
+    append_new_screen(m);
     session_logits(m->s);
 }
 
@@ -79,7 +50,7 @@ static void screenshot(struct subject *m)
     struct err e = ERR_INIT;
     subject_need(subject_screen(m, WIDE, HIGH, &e), &e);
     int tiles = preprocess_grid(m->c, WIDE, HIGH).tiles;
-    look(m);
+    append_new_screen(m);
     m->n = session_length(m->s) - checkpoint_length(m->start);
     double tower = cost_tile_flop(m->c, 0) * tiles,
            text = cost_text_flop(m->c, m->n, checkpoint_length(m->start));
@@ -92,7 +63,7 @@ static void screenshot(struct subject *m)
          run_tower,
          {.flop = tower, .count = tiles, .unit = "tiles", .factor = DT_BF16}},
         {"its tokens read",
-         run_reading,
+         subject_run_prefill,
          {.flop = text, .count = (double)m->n, .unit = "tok", .factor = DT_BF16}},
         {"all of it", run_both, {.flop = tower + text, .count = 1, .unit = "shots", .factor = DT_BF16}},
     };
@@ -107,14 +78,14 @@ static void screenshot(struct subject *m)
     subject_need(subject_screen(m, 0, 0, &e), &e);
 }
 
-/* ---- steps of agents -------------------------------------------------------------------------------------- */
+/* ---- steps of agents ------------------------------------------------------------------------- */
 
 struct fleet {
     struct subject *m;
     struct session *s[MANY];
     struct checkpoint *from[MANY];
     int n;
-    bool forced; /* part of a reply is */
+    bool forced; /* some tokens of a reply */
 };
 
 static int reply_of(const struct subject *m)
@@ -128,8 +99,8 @@ static void reply(const struct fleet *f)
     for (int i = 0; i < reply_of(f->m);) {
         int n = f->forced && i % GROUP == GROUP - FORCED - 1 ? FORCED + 1 : 1;
         for (int k = 0; k < f->n; k++)
-            append(f->s[k], ids + i + k, n);
-        session_step_many(f->s, f->n);
+            subject_append(f->s[k], ids + i + k, n);
+        session_decode_batch(f->s, f->n);
         i += n;
     }
 }
@@ -147,24 +118,6 @@ static void run_step(void *arg)
     reply(f);
 }
 
-static void make(struct fleet *f, int64_t history)
-{
-    f->s[0] = session_new(f->m->g, 1);
-    extend(f->m, f->s[0], history);
-    for (int i = 1; i < f->n; i++)
-        f->s[i] = session_fork(f->s[0]);
-    for (int i = 0; i < f->n; i++)
-        f->from[i] = session_checkpoint(f->s[i]);
-}
-
-static void drop(struct fleet *f)
-{
-    for (int i = 0; i < f->n; i++) {
-        checkpoint_free(f->from[i]);
-        session_free(f->s[i]);
-    }
-}
-
 static void agents(struct subject *m, int n, bool forced)
 {
     struct fleet f = {.m = m, .n = n, .forced = forced};
@@ -176,31 +129,35 @@ static void agents(struct subject *m, int n, bool forced)
         snprintf(given, sizeof given, ", %d forced", tokens / GROUP * FORCED);
     snprintf(name, sizeof name, "%d session%s: %dx%d screen, reply of %d%s", n, n > 1 ? "s" : "", m->screen.w,
              m->screen.h, tokens, given);
-    /* a state to work on, and one to go back to */
+    /* each session has a state and a checkpoint */
     if (history + seen + tokens > m->c->lm.max_tokens || !bench_fits(m, 2 * n, history + seen + tokens)) {
-        bench_left_out(m->k, "fleet", name);
+        bench_skip(m->k, "fleet", name);
         return;
     }
-    make(&f, history);
+    subject_fork(m, f.s, n, history);
+    for (int i = 0; i < n; i++)
+        f.from[i] = session_checkpoint(f.s[i]);
     int tiles = preprocess_grid(m->c, m->screen.w, m->screen.h).tiles;
     double flop = cost_tile_flop(m->c, 0) * tiles + cost_text_flop(m->c, seen + tokens, history) +
                   tokens * cost_head_flop(m->c, engine_vocab(m->g));
     bench_row(m->k, "fleet", name, bench_measure(m->k, run_step, &f),
               (struct rate){.flop = n * flop, .count = n, .unit = "steps", .factor = DT_BF16});
-    drop(&f);
+    for (int i = 0; i < n; i++)
+        checkpoint_free(f.from[i]);
+    subject_free_forks(f.s, n);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Bytes that COPIES further sessions of so many tokens take, each. */
-static double taken(const struct subject *m, int64_t length)
+/* Bytes of each of COPIES further sessions of so many tokens. */
+static double session_bytes(const struct subject *m, int64_t length)
 {
     struct session *s[COPIES + 1] = {session_new(m->g, 1)};
-    extend(m, s[0], length);
-    double before = bench_used(m->k);
+    subject_extend(m, s[0], length);
+    double before = bench_memory_used(m->k);
     for (int i = 1; i <= COPIES; i++)
         session_logits(s[i] = session_fork(s[0]));
-    double after = bench_used(m->k);
+    double after = bench_memory_used(m->k);
     for (int i = 0; i <= COPIES; i++)
         session_free(s[i]);
     return (after - before) / COPIES;
@@ -210,10 +167,11 @@ static void memory(const struct subject *m)
 {
     int64_t brief = at_most(m, 512) / 2, longer = m->trial ? 256 : at_most(m, CONTEXT);
     if (!bench_fits(m, COPIES + 1, longer)) {
-        bench_left_out(m->k, "fleet", "memory of a session");
+        bench_skip(m->k, "fleet", "memory of a session");
         return;
     }
-    double first = taken(m, brief), each = (taken(m, longer) - first) / (double)(longer - brief);
+    double first = session_bytes(m, brief),
+           each = (session_bytes(m, longer) - first) / (double)(longer - brief);
     bench_value(m->k, "fleet", "memory of a session, whatever its length",
                 (first - (double)brief * each) / (1 << 20), "MiB");
     bench_value(m->k, "fleet", "and for each token", each / 1024, "KiB");

@@ -1,14 +1,16 @@
-/* kernels.c - every operation at the shapes of the models it was written for: see bench.h.
+/* kernels.c - every operation at the shapes of real models: see bench.h.
  *
- * One list of operations, models as data: of --random tiny that one, else two real ones.  A row has the limit that bounds it: memory when one token is
- * computed alone, since weights, state or keys are read once for it, and arithmetic otherwise.
+ * One list of operations; the models are data: the tiny one with --random tiny, else two real ones.  A
+ * single token is bounded by memory, since weights, state or keys are read once for it, everything else by
+ * arithmetic.
  *
- * Of Holotron's head a quarter is measured: the time goes with its size, and all of it would need 3 GB.
+ * Only a quarter of Holotron's head is measured: its time is proportional to its size, and all of it would
+ * need 3 GB.
  */
 #include "bench/bench.h"
 
-#include "ops/made.h"
 #include "ops/quant.h"
+#include "ops/synthetic.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +30,7 @@ static const struct shapes models[] = {
     {"Holotron", 1040, 1280, 5120, 16, 5120, 20480, 33024, 128, 80, 128, 8, 128, 40, 8, 128, 256, 4096},
 };
 
-struct subject { /* what one operation needs; unused tensors stay empty */
+struct operation { /* unused tensors stay empty */
     const struct bench *k;
     struct backend *b;
     const struct ops *o;
@@ -43,30 +45,30 @@ struct subject { /* what one operation needs; unused tensors stay empty */
     int times;
 };
 
-static struct subject begin(const struct bench *k)
+static struct operation begin(const struct bench *k)
 {
-    return (struct subject){.k = k, .b = k->b, .o = k->b->ops};
+    return (struct operation){.k = k, .b = k->b, .o = k->b->ops};
 }
 
 /* Small values of both signs, different in every row and column. */
-static const struct made small_values = {12345, 0, 0.05f};
+static const struct made values = {12345, 0, 0.05f};
 
-static struct tensor filled(struct subject *s, enum dtype t, int64_t rows, int64_t cols)
+static struct tensor filled(struct operation *s, enum dtype t, int64_t rows, int64_t cols)
 {
     struct tensor x = s->o->alloc(s->b, t, rows, cols);
-    s->o->make(s->b, x, &small_values);
+    s->o->make(s->b, x, &values);
     return x;
 }
 
-/* A GPU is waited for once for several calls: waiting takes as long as a small kernel. */
+/* On a GPU one wait is for several calls: waiting takes as long as a small kernel. */
 static void run_times(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     for (int i = 0; i < s->times; i++)
         s->fn(s);
 }
 
-static void finish(struct subject *s, const char *model, const char *what, void (*fn)(void *), double flop,
+static void finish(struct operation *s, const char *model, const char *what, void (*fn)(void *), double flop,
                    double bytes)
 {
     char name[96];
@@ -75,7 +77,7 @@ static void finish(struct subject *s, const char *model, const char *what, void 
     s->times = bench_on_gpu(s->k) ? 16 : 1;
     struct timing t = bench_measure(s->k, run_times, s);
     t.median /= s->times;
-    t.least /= s->times;
+    t.min /= s->times;
     bench_row(s->k, "kernels", name, t, (struct rate){.flop = flop, .bytes = bytes, .factor = DT_BF16});
     struct tensor *all[] = {&s->y, &s->x, &s->z, &s->w, &s->bias, &s->state};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -88,15 +90,15 @@ static void finish(struct subject *s, const char *model, const char *what, void 
 
 static void run_linear(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->linear(s->b, s->y, s->x, s->weight, s->bias, s->epi, s->add);
 }
 
 static void linear(const struct bench *k, const char *model, const char *what, int64_t T, int64_t N,
                    int64_t K, enum epilogue epi, int add)
 {
-    struct subject s = begin(k);
-    s.weight = s.o->make_weight(s.b, QUANT_NONE, DT_BF16, N, K, &small_values);
+    struct operation s = begin(k);
+    s.weight = s.o->make_synthetic_weight(s.b, QUANT_NONE, DT_BF16, N, K, &values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     s.epi = epi;
@@ -109,43 +111,43 @@ static void linear(const struct bench *k, const char *model, const char *what, i
     finish(&s, model, name, run_linear, one ? 0 : 2.0 * (double)(T * N * K), one ? 2.0 * (double)(N * K) : 0);
 }
 
-/* The same with a matrix of small numbers. */
-static void small_linear(const struct bench *k, const char *model, const char *what, enum quant_form form,
-                         int64_t T, int64_t N, int64_t K)
+/* The same with a quantized matrix. */
+static void quantized_linear(const struct bench *k, const char *model, const char *what,
+                             enum quant_format format, int64_t T, int64_t N, int64_t K)
 {
-    struct subject s = begin(k);
-    double bytes = (double)s.o->quant_bytes(s.b, form, N, K);
-    s.weight = s.o->make_weight(s.b, form, DT_BF16, N, K, &small_values);
+    struct operation s = begin(k);
+    double bytes = (double)s.o->quant_bytes(s.b, format, N, K);
+    s.weight = s.o->make_synthetic_weight(s.b, format, DT_BF16, N, K, &values);
     s.x = filled(&s, DT_BF16, T, K);
     s.y = filled(&s, DT_BF16, T, N);
     char name[64];
-    snprintf(name, sizeof name, "%s, %s %lldx%lldx%lld", what, quant_name(form), (long long)T, (long long)N,
+    snprintf(name, sizeof name, "%s, %s %lldx%lldx%lld", what, quant_name(format), (long long)T, (long long)N,
              (long long)K);
     finish(&s, model, name, run_linear, T == 1 ? 0 : 2.0 * (double)(T * N * K), T == 1 ? bytes : 0);
 }
 
 static void run_rmsnorm(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->rmsnorm(s->b, s->y, s->x, s->w, 1e-5f);
 }
 
 static void run_layernorm(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->layernorm(s->b, s->y, s->x, s->w, s->bias, 1e-6f);
 }
 
 static void run_gated_norm(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->gated_norm(s->b, s->y, s->x, s->z, s->w, s->groups, 1e-5f);
 }
 
 static void norm(const struct bench *k, const char *model, const char *what, int64_t T, int64_t D, int groups,
                  void (*fn)(void *))
 {
-    struct subject s = begin(k);
+    struct operation s = begin(k);
     s.y = filled(&s, DT_BF16, T, D);
     s.x = filled(&s, DT_BF16, T, D);
     s.z = filled(&s, DT_BF16, T, D);
@@ -159,13 +161,13 @@ static void norm(const struct bench *k, const char *model, const char *what, int
 
 static void run_conv(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->conv(s->b, s->y, s->x, s->w, s->bias, s->state);
 }
 
 static void conv(const struct bench *k, const struct shapes *m, int64_t T)
 {
-    struct subject s = begin(k);
+    struct operation s = begin(k);
     int64_t C = (int64_t)m->heads * m->head_dim + 2LL * m->groups * m->state;
     s.y = filled(&s, DT_BF16, T, C);
     s.x = filled(&s, DT_BF16, T, C);
@@ -179,19 +181,19 @@ static void conv(const struct bench *k, const struct shapes *m, int64_t T)
 
 static void run_scan(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->ssm_scan(s->b, s->y, s->x, s->z, s->state, 0, &s->shape, &s->constants);
 }
 
 static void run_step(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->ssm_step(s->b, s->y, s->x, s->z, s->state, 0, &s->shape, &s->constants);
 }
 
 static void ssm(const struct bench *k, const struct shapes *m, int64_t T, enum dtype type)
 {
-    struct subject s = begin(k);
+    struct operation s = begin(k);
     int64_t inner = (int64_t)m->heads * m->head_dim, C = inner + 2LL * m->groups * m->state, Q = m->scan;
     s.y = filled(&s, DT_BF16, T, inner);
     s.x = filled(&s, DT_BF16, T, C);
@@ -214,13 +216,13 @@ static void ssm(const struct bench *k, const struct shapes *m, int64_t T, enum d
 
 static void run_attend(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->attend(s->b, s->y, s->x, s->z, s->w, s->heads, s->kv_heads, s->past);
 }
 
 static void attend(const struct bench *k, const struct shapes *m, int64_t T, int64_t past)
 {
-    struct subject s = begin(k);
+    struct operation s = begin(k);
     int64_t kv = (int64_t)m->kv_heads * m->d, keys = past + T;
     s.heads = m->q_heads;
     s.kv_heads = m->kv_heads;
@@ -238,13 +240,13 @@ static void attend(const struct bench *k, const struct shapes *m, int64_t T, int
 
 static void run_attend_tiles(void *arg)
 {
-    struct subject *s = arg;
+    struct operation *s = arg;
     s->o->attend_tiles(s->b, s->y, s->x, s->heads, 1);
 }
 
 static void attend_tiles(const struct bench *k, const struct shapes *m)
 {
-    struct subject s = begin(k);
+    struct operation s = begin(k);
     s.heads = m->vit_heads;
     s.y = filled(&s, DT_BF16, m->tile, m->vit_width);
     s.x = filled(&s, DT_BF16, m->tile, 3LL * m->vit_width);
@@ -284,13 +286,13 @@ static void language(const struct bench *k, const struct shapes *m, int64_t T)
         linear(k, m->name, "head", 1, m->vocab, m->hidden, EPI_NONE, 0);
 }
 
-static void small_numbers(const struct bench *k, const struct shapes *m)
+static void quantized(const struct bench *k, const struct shapes *m)
 {
-    static const enum quant_form forms[] = {QUANT_I8, QUANT_F8, QUANT_I4};
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        small_linear(k, m->name, "MLP up", forms[i], m->prefill, m->mlp, m->hidden);
-        small_linear(k, m->name, "MLP up", forms[i], 1, m->mlp, m->hidden);
-        small_linear(k, m->name, "MLP down", forms[i], 1, m->hidden, m->mlp);
+    static const enum quant_format formats[] = {QUANT_I8, QUANT_F8, QUANT_I4};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        quantized_linear(k, m->name, "MLP up", formats[i], m->prefill, m->mlp, m->hidden);
+        quantized_linear(k, m->name, "MLP up", formats[i], 1, m->mlp, m->hidden);
+        quantized_linear(k, m->name, "MLP down", formats[i], 1, m->hidden, m->mlp);
     }
 }
 
@@ -301,6 +303,6 @@ void bench_kernels(const struct bench *k)
         vision(k, &models[i]);
         language(k, &models[i], models[i].prefill);
         language(k, &models[i], 1);
-        small_numbers(k, &models[i]);
+        quantized(k, &models[i]);
     }
 }

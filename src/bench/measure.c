@@ -1,8 +1,8 @@
-/* measure.c - runs, medians, rows, and the limits of the machine: see bench.h. */
+/* measure.c - timing, rows, and the limits of the machine: see bench.h. */
 #include "bench/bench.h"
 
 #include "base/clock.h"
-#include "model/memory.h"
+#include "capacity/memory.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { MAX_RUNS = 2000, LEAST_MS = 250, MOST_MS = 2000, LIMIT_RUNS = 5 };
 
-bool bench_wants(const struct bench *k, const char *section)
+bool bench_has_section(const struct bench *k, const char *section)
 {
     return !strcmp(k->section, "all") || !strcmp(k->section, section);
 }
@@ -22,7 +22,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Enough: what was asked for and a quarter of a second, or two seconds and a second run to compare with. */
+/* Enough runs: `repeat` and a quarter of a second, or two runs and two seconds. */
 static bool enough(const struct bench *k, int n, double total)
 {
     if (n == MAX_RUNS || (n >= k->repeat && (total >= LEAST_MS || k->repeat == 1 || k->brief)))
@@ -49,18 +49,23 @@ static double run_once(const struct bench *k, void (*fn)(void *), void *arg)
     return clock_ms_since(start);
 }
 
+struct timing bench_timing(double *ms, int n)
+{
+    qsort(ms, (size_t)n, sizeof *ms, by_value);
+    return (struct timing){(ms[(n - 1) / 2] + ms[n / 2]) / 2, ms[0], n};
+}
+
 struct timing bench_measure(const struct bench *k, void (*fn)(void *), void *arg)
 {
     double ms[MAX_RUNS] = {run_once(k, fn, arg)}, total = ms[0];
     int n = 1;
-    if (k->repeat > 1 && ms[0] < MOST_MS) { /* it warmed the caches */
+    if (k->repeat > 1 && ms[0] < MOST_MS) { /* a warm-up */
         n = 0;
         total = 0;
     }
     while (!enough(k, n, total))
         total += ms[n++] = run_once(k, fn, arg);
-    qsort(ms, (size_t)n, sizeof *ms, by_value);
-    return (struct timing){(ms[(n - 1) / 2] + ms[n / 2]) / 2, ms[0], n};
+    return bench_timing(ms, n);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
@@ -77,7 +82,7 @@ static void row_json(const struct bench *k, const char *section, const char *nam
 {
     printf("{\"section\": \"%s\", \"name\": \"%s\", \"isa\": \"%s\", \"threads\": %d, \"runs\": %d, "
            "\"median_ms\": %.5f, \"min_ms\": %.5f",
-           section, name, k->b->ops->name, pool_threads(k->pool), t.runs, t.median, t.least);
+           section, name, k->b->ops->name, pool_threads(k->pool), t.runs, t.median, t.min);
     if (gflops > 0)
         printf(", \"gflop_s\": %.2f", gflops);
     if (gflops > 0 && peak > 0)
@@ -93,13 +98,13 @@ static void row_json(const struct bench *k, const char *section, const char *nam
 
 void bench_row(const struct bench *k, const char *section, const char *name, struct timing t, struct rate r)
 {
-    double ms = r.limit ? t.least : t.median, per_ms = ms > 0 ? 1 / ms : 0;
+    double ms = r.limit ? t.min : t.median, per_ms = ms > 0 ? 1 / ms : 0;
     double gflops = r.flop * per_ms * 1e-6, gbytes = r.bytes * per_ms * 1e-6, count = r.count * per_ms * 1e3;
     double peak = r.factor == DT_BF16 ? k->peak_bf16 : k->peak_f32;
     if (k->json) {
         row_json(k, section, name, t, gflops, gbytes, peak, count, r.unit);
     } else {
-        printf("%-8s %-44s %9.3f %9.3f", section, name, t.median, t.least);
+        printf("%-8s %-44s %9.3f %9.3f", section, name, t.median, t.min);
         if (count > 0)
             printf(" %9.1f %s/s", count, r.unit);
         if (gflops > 0)
@@ -129,7 +134,7 @@ void bench_value(const struct bench *k, const char *section, const char *name, d
     fflush(stdout);
 }
 
-void bench_left_out(const struct bench *k, const char *section, const char *name)
+void bench_skip(const struct bench *k, const char *section, const char *name)
 {
     if (k->json)
         fprintf(stderr, "%s: %s: no room\n", section, name);
@@ -140,15 +145,15 @@ void bench_left_out(const struct bench *k, const char *section, const char *name
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-double bench_room(const struct bench *k)
+double bench_memory_free(const struct bench *k)
 {
     return k->b->ops->memory_left ? (double)k->b->ops->memory_left(k->b) : (double)memory_available(NULL);
 }
 
-double bench_used(const struct bench *k)
+double bench_memory_used(const struct bench *k)
 {
     wait(k);
-    return (double)memory_heap() - (k->b->ops->memory_left ? bench_room(k) : 0);
+    return (double)memory_heap() - (k->b->ops->memory_left ? bench_memory_free(k) : 0);
 }
 
 /* ---- limits ------------------------------------------------------------------------------------------ */
@@ -169,7 +174,7 @@ struct reading {
     struct pool *pool;
     const uint64_t *data;
     int64_t words;
-    uint64_t sums[256]; /* of each thread: what is read must be used */
+    uint64_t sums[256]; /* of each thread, so that the reads are not optimised away */
 };
 
 static void read_range(void *arg, int64_t begin, int64_t end, int thread)
@@ -203,7 +208,7 @@ static void run_copying(void *arg)
         c->b->ops->copy(c->b, c->to, c->from);
 }
 
-/* Memory of a GPU, from one half of a GiB or two to the other: more than any cache. */
+/* Copies 1 GiB within a GPU's memory: more than any cache. */
 static void copying_limit(struct bench *k, const struct bench *often, bool show)
 {
     int64_t bytes = k->brief || k->repeat == 1 ? 64 << 20 : 1 << 30;
@@ -217,23 +222,23 @@ static void copying_limit(struct bench *k, const struct bench *often, bool show)
     double moved = 2.0 * COPIES * (double)bytes;
     if (show)
         bench_row(k, "peak", name, t, (struct rate){.bytes = moved, .limit = true});
-    k->memory = moved / t.least * 1e-6;
+    k->memory = moved / t.min * 1e-6;
 }
 
-/* Limits are what the machine can do: they come from the fastest run, and never from a single one. */
+/* A limit comes from the fastest of several runs. */
 void bench_peak(struct bench *k)
 {
     struct bench often = *k;
     often.repeat = k->repeat > LIMIT_RUNS ? k->repeat : LIMIT_RUNS;
     const char *const names[] = {"arithmetic in registers, f32",
                                  bench_on_gpu(k) ? "matrix products, bf16" : "arithmetic in registers, bf16"};
-    bool show = bench_wants(k, "peak") || !strcmp(k->section, "fleet");
+    bool show = bench_has_section(k, "peak") || !strcmp(k->section, "fleet");
     for (int i = 0; i < 2; i++) {
         struct arithmetic a = {k->b, i ? DT_BF16 : DT_F32, 0};
         struct timing t = bench_measure(&often, run_arithmetic, &a);
         if (show)
             bench_row(k, "peak", names[i], t, (struct rate){.flop = a.flop, .factor = a.type, .limit = true});
-        *(i ? &k->peak_bf16 : &k->peak_f32) = a.flop / t.least * 1e-6;
+        *(i ? &k->peak_bf16 : &k->peak_f32) = a.flop / t.min * 1e-6;
     }
     if (bench_on_gpu(k)) {
         copying_limit(k, &often, show);
@@ -246,6 +251,6 @@ void bench_peak(struct bench *k)
     struct timing t = bench_measure(&often, run_reading, &r);
     if (show)
         bench_row(k, "peak", "reading 256 MiB of memory", t, (struct rate){.bytes = BYTES, .limit = true});
-    k->memory = BYTES / t.least * 1e-6;
+    k->memory = BYTES / t.min * 1e-6;
     free(data);
 }

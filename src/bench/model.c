@@ -1,51 +1,50 @@
-/* model.c - vision, prefill, decode: the model as it is used, see bench.h.
+/* model.c - sections vision, prefill and decode, see bench.h.
  *
- * Vision and prefill are bounded by arithmetic.  A decoded token is bounded by memory, since every weight
- * and the whole state are read for it; a model that fits in the caches goes beyond that limit.
+ * Vision and prefill are bounded by arithmetic.  Decoding is bounded by memory, since every weight and the
+ * whole state are read for each token; a model that fits in the caches exceeds that limit.
  *
- * Appending is lazy, so whatever is timed ends by asking for logits.
+ * Appended tokens stay pending, so that whatever is timed ends with logits.
  */
 #include "bench/subject.h"
 
-#include "model/drift.h"
 #include "model/preprocess.h"
+#include "session/drift.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 512, AT_ONCE = 16 };
+enum { DECODED = 16 };
 
 /* ---- vision ------------------------------------------------------------------------------------------- */
 
-struct looked {
+struct screen_run {
     struct subject *m;
-    void (*change)(struct subject *m); /* of the screen before each look; NULL: none */
+    void (*change)(struct subject *m); /* changes the screen before each run; may be NULL */
+    struct tile_grid grid;
     float *patches;
 };
 
 static void run_preprocess(void *arg)
 {
-    struct looked *l = arg;
-    preprocess_image(l->m->c, &l->m->screen, false, l->m->k->pool, l->patches);
+    struct screen_run *l = arg;
+    preprocess_image(l->m->c, &l->m->screen, &l->grid, false, l->m->k->pool, l->patches);
 }
 
-static void run_look(void *arg)
+static void run_screen(void *arg)
 {
-    struct looked *l = arg;
+    struct screen_run *l = arg;
     struct subject *m = l->m;
-    struct err e = ERR_INIT;
     if (l->change)
         l->change(m);
-    subject_need(session_rewind(m->s, m->start, &e), &e);
-    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+    subject_append_screen(m);
 }
 
 static void vision(struct subject *m)
 {
     char name[80];
-    struct looked l = {.m = m};
     struct tile_grid grid = preprocess_grid(m->c, m->screen.w, m->screen.h);
+    struct screen_run l = {.m = m, .grid = grid};
     l.patches = xmalloc(preprocess_image_floats(m->c, &grid), sizeof *l.patches);
     snprintf(name, sizeof name, "resize %dx%d to tiles of %d: %d", m->screen.w, m->screen.h, m->c->vit.tile,
              grid.tiles);
@@ -53,80 +52,50 @@ static void vision(struct subject *m)
     bench_row(m->k, "vision", name, bench_measure(m->k, run_preprocess, &l), shots);
     free(l.patches);
 
-    bench_row(m->k, "vision", "a screen, no tile changed", bench_measure(m->k, run_look, &l), shots);
+    bench_row(m->k, "vision", "a screen, no tile changed", bench_measure(m->k, run_screen, &l), shots);
     shots.factor = DT_BF16;
     if (grid.tiles > 1) {
         int changed = 1 + m->c->thumbnail;
         shots.flop = cost_tile_flop(m->c, 0) * changed;
         l.change = subject_new_corner;
         snprintf(name, sizeof name, "a screen, tiles changed: %d of %d", changed, grid.tiles);
-        bench_row(m->k, "vision", name, bench_measure(m->k, run_look, &l), shots);
+        bench_row(m->k, "vision", name, bench_measure(m->k, run_screen, &l), shots);
     }
     shots.flop = cost_tile_flop(m->c, 0) * grid.tiles;
     l.change = subject_new_screen;
     snprintf(name, sizeof name, "a screen, tiles changed: %d of %d", grid.tiles, grid.tiles);
-    bench_row(m->k, "vision", name, bench_measure(m->k, run_look, &l), shots);
+    bench_row(m->k, "vision", name, bench_measure(m->k, run_screen, &l), shots);
 }
 
 /* ---- prefill and decode ------------------------------------------------------------------------------- */
 
-struct timed {
-    struct subject *m;
-    struct checkpoint *from;
-};
-
-static void back(const struct timed *t)
-{
-    struct err e = ERR_INIT;
-    subject_need(session_rewind(t->m->s, t->from, &e), &e);
-}
-
-static void append(struct subject *m, int64_t at, int64_t n)
-{
-    struct err e = ERR_INIT;
-    subject_need(session_append(m->s, m->ids + at, n, &e), &e);
-}
-
-static void run_prefill(void *arg)
-{
-    const struct timed *t = arg;
-    back(t);
-    append(t->m, 0, t->m->n);
-    session_logits(t->m->s);
-}
-
 static void run_decode(void *arg)
 {
-    const struct timed *t = arg;
-    back(t);
-    for (int i = 0; i < (t->m->trial ? 1 : AT_ONCE); i++) {
-        append(t->m, i, 1);
-        session_logits(t->m->s);
+    struct subject *m = arg;
+    subject_rewind(m);
+    for (int i = 0; i < (m->trial ? 1 : DECODED); i++) {
+        subject_append(m->s, m->ids + i, 1);
+        session_logits(m->s);
     }
 }
 
-/* The session with `length` tokens; `extra` more must fit. */
-static bool go_to(struct timed *t, int64_t length, int64_t extra)
+/* Extends the session to `length` tokens, from where runs start; false when `extra` more do not fit. */
+static bool extend_to(struct subject *m, int64_t length, int64_t extra)
 {
-    struct subject *m = t->m;
     if (length + extra > m->c->lm.max_tokens)
         return false;
-    *t = (struct timed){m, m->start};
-    back(t);
-    while (session_length(m->s) < length) {
-        int64_t left = length - session_length(m->s);
-        append(m, 0, left < PIECE ? left : PIECE);
-        session_logits(m->s);
-    }
+    subject_rewind(m);
+    subject_extend(m, m->s, length);
     if (session_length(m->s) > checkpoint_length(m->start))
-        t->from = session_checkpoint(m->s);
+        m->from = session_checkpoint(m->s);
     return true;
 }
 
-static void leave(struct timed *t)
+static void back_to_start(struct subject *m)
 {
-    if (t->from != t->m->start)
-        checkpoint_free(t->from);
+    if (m->from != m->start)
+        checkpoint_free(m->from);
+    m->from = m->start;
 }
 
 static void prefill(struct subject *m)
@@ -135,8 +104,7 @@ static void prefill(struct subject *m)
         int tokens, past;
     } cases[] = {{64, 0}, {256, 0}, {512, 0}, {1024, 0}, {3328, 0}, {512, 4096}, {3328, 12288}};
     for (size_t i = 0; i < (m->trial ? 1 : sizeof cases / sizeof *cases); i++) {
-        struct timed t = {.m = m};
-        if (!go_to(&t, cases[i].past, cases[i].tokens + checkpoint_length(m->start)))
+        if (!extend_to(m, cases[i].past, cases[i].tokens + checkpoint_length(m->start)))
             continue;
         m->n = cases[i].tokens;
         char name[80];
@@ -144,12 +112,12 @@ static void prefill(struct subject *m)
             snprintf(name, sizeof name, "%d tokens after %d", cases[i].tokens, cases[i].past);
         else
             snprintf(name, sizeof name, "%d tokens", cases[i].tokens);
-        bench_row(m->k, "prefill", name, bench_measure(m->k, run_prefill, &t),
+        bench_row(m->k, "prefill", name, bench_measure(m->k, subject_run_prefill, m),
                   (struct rate){.flop = cost_text_flop(m->c, m->n, cases[i].past),
                                 .count = cases[i].tokens,
                                 .unit = "tok",
                                 .factor = DT_BF16});
-        leave(&t);
+        back_to_start(m);
     }
 }
 
@@ -157,38 +125,32 @@ static void decode(struct subject *m)
 {
     static const int contexts[] = {512, 4096, 12288};
     for (size_t i = 0; i < (m->trial ? 1 : sizeof contexts / sizeof *contexts); i++) {
-        struct timed t = {.m = m};
         int past = m->trial ? 64 : contexts[i];
-        if (!go_to(&t, past, AT_ONCE))
+        if (!extend_to(m, past, DECODED))
             continue;
         char name[80];
-        struct timing ms = bench_measure(m->k, run_decode, &t);
-        ms.median /= m->trial ? 1 : AT_ONCE;
-        ms.least /= m->trial ? 1 : AT_ONCE;
+        struct timing ms = bench_measure(m->k, run_decode, m);
+        ms.median /= m->trial ? 1 : DECODED;
+        ms.min /= m->trial ? 1 : DECODED;
         snprintf(name, sizeof name, "one token after %d", past);
-        bench_row(
-            m->k, "decode", name, ms,
-            (struct rate){.bytes = cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_number_bytes(m->g)) +
-                                   cost_session_bytes(
-                                       m->c, state_types(false, engine_state(m->g), engine_kv(m->g)), past),
-                          .count = 1,
-                          .unit = "tok"});
-        leave(&t);
+        bench_row(m->k, "decode", name, ms,
+                  (struct rate){.bytes = subject_decode_bytes(m, 1, past), .count = 1, .unit = "tok"});
+        back_to_start(m);
     }
 }
 
-/* ---- all of it ---------------------------------------------------------------------------------------- */
+/* ---- sections ---------------------------------------------------------------------------------------- */
 
-static int needs_eyes(const struct subject *m, const char *section, struct err *e)
+static int check_vision(const struct subject *m, const char *section, struct err *e)
 {
     if (m->c->vision || strcmp(m->k->section, section) != 0)
         return 0;
-    return err_set(e, ERR_USAGE, "section '%s' needs a model that sees images; '%s' does not", section,
+    return err_set(e, ERR_USAGE, "section '%s' needs a model with a vision tower; '%s' has none", section,
                    m->dir);
 }
 
-/* What was measured when states were opened in fp16. */
-static void say_drift(const struct subject *m)
+/* What engine_open measured for fp16 states. */
+static void print_drift(const struct subject *m)
 {
     const struct drift *d = engine_drift(m->g);
     if (d->steps == 0)
@@ -200,32 +162,27 @@ static void say_drift(const struct subject *m)
 
 int bench_model(const struct bench *k, struct err *e)
 {
+    static const struct {
+        const char *name;
+        void (*fn)(struct subject *m);
+        bool in_all, vision;
+    } sections[] = {{"vision", vision, true, true},           {"prefill", prefill, true, false},
+                    {"decode", decode, true, false},          {"concurrency", bench_concurrency, true, false},
+                    {"peers", bench_peers, false, false}, /* and its parts */
+                    {"fleet", bench_fleet, false, false},     {"threads", bench_threads, false, false},
+                    {"session", bench_sessions, true, false}, {"step", bench_step, true, true},
+                    {"drift", bench_drift, true, false}};
     struct subject m;
     int rc = subject_open(&m, k, e);
     if (rc == 0)
-        rc = needs_eyes(&m, "vision", e) || needs_eyes(&m, "step", e) ? -1 : 0;
-    if (rc == 0) {
-        say_drift(&m);
-        if (bench_wants(k, "vision") && m.c->vision)
-            vision(&m);
-        if (bench_wants(k, "prefill"))
-            prefill(&m);
-        if (bench_wants(k, "decode"))
-            decode(&m);
-        if (bench_wants(k, "concurrency"))
-            bench_concurrency(&m);
-        if (!strncmp(k->section, "peers", strlen("peers")))
-            bench_peers(&m);
-        if (!strcmp(k->section, "fleet"))
-            bench_fleet(&m);
-        if (!strcmp(k->section, "threads"))
-            bench_threads(&m);
-        if (bench_wants(k, "session"))
-            bench_sessions(&m);
-        if (bench_wants(k, "step") && m.c->vision)
-            bench_step(&m);
-        if (bench_wants(k, "drift"))
-            bench_drift(&m);
+        rc = check_vision(&m, "vision", e) || check_vision(&m, "step", e) ? -1 : 0;
+    if (rc == 0)
+        print_drift(&m);
+    for (size_t i = 0; rc == 0 && i < sizeof sections / sizeof *sections; i++) {
+        bool named = !strncmp(k->section, sections[i].name, strlen(sections[i].name));
+        if ((named || (sections[i].in_all && !strcmp(k->section, "all"))) &&
+            (m.c->vision || !sections[i].vision))
+            sections[i].fn(&m);
     }
     subject_close(&m);
     return rc;

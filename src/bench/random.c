@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/utf8.h"
-#include "bench/leftover.h"
+#include "bench/temp_files.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 
 enum { HEADER_MAX = 4 << 20 };
 
-/* ---- the models ------------------------------------------------------------------------------------------- */
+/* ---- the models ------------------------------------------------------------------------------ */
 
 #define HOLOTRON_PATTERN "M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M*-M-M-M-M-"
 
@@ -103,10 +103,10 @@ const struct random_model *random_find(const char *name, struct err *e)
         size_t n = strlen(names);
         snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", models[i].name);
     }
-    return err_set(e, ERR_USAGE, "there are no sizes of a model '%s'; one of %s", name, names), NULL;
+    return err_set(e, ERR_USAGE, "unknown model size '%s': one of %s", name, names), NULL;
 }
 
-struct model_config random_config(const struct random_model *m)
+static struct model_config random_config(const struct random_model *m)
 {
     struct model_config c;
     struct err e = ERR_INIT;
@@ -117,7 +117,7 @@ struct model_config random_config(const struct random_model *m)
     return c;
 }
 
-/* ---- tensors ----------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 struct listing {
     random_tensor *fn;
@@ -225,9 +225,9 @@ void random_tensors(const struct random_model *m, random_tensor *fn, void *arg)
     ADD(&all, "mlp1.3.weight", c.lm.hidden, c.vit.projector);
 }
 
-/* ---- tokenizer ------------------------------------------------------------------------------------------ */
+/* ---- tokenizer ------------------------------------------------------------------------------- */
 
-/* The i-th text of n letters, and the merge it comes from: all but its last letter, and that. */
+/* The i-th text of n letters; it is the merge of all letters but the last with the last one. */
 static int spell(char *out, int i, int n)
 {
     for (int k = n - 1; k >= 0; k--, i /= 26)
@@ -290,7 +290,7 @@ void random_put_tokenizer(const struct random_model *m, struct buf *b)
     buf_puts(b, "]}}");
 }
 
-/* ---- the directory ------------------------------------------------------------------------------------------ */
+/* ---- the directory --------------------------------------------------------------------------- */
 
 struct header {
     struct buf text;
@@ -327,8 +327,8 @@ static int put_weights(const char *path, const struct random_model *m, struct er
              !file_write_all(fd, path, h.text.data, h.text.len, e))
         rc = ftruncate(fd, (off_t)(sizeof len + len) + h.end);
     if (fd >= 0 && rc && !e->text[0])
-        err_set(e, ERR_ENV, "cannot make '%s' %lld bytes long, all of them a hole: %s", path,
-                (long long)h.end, strerror(errno));
+        err_set(e, ERR_ENV, "cannot make '%s' a sparse file of %lld bytes: %s", path, (long long)h.end,
+                strerror(errno));
     if (fd >= 0)
         close(fd);
     buf_free(&h.text);
@@ -348,7 +348,7 @@ static int put_files(const char *dir, const struct random_model *m, struct err *
     int rc = 0;
     for (int i = 0; i < FILES && rc == 0; i++) {
         char *path = xasprintf("%s/%s", dir, file_names[i]);
-        leftover_add(path);
+        temp_files_add(path);
         if (texts[i])
             rc = file_write(path, texts[i], strlen(texts[i]), e);
         else if (i == FILES - 1)
@@ -371,7 +371,7 @@ char *random_write(const struct random_model *m, struct err *e)
         free(dir);
         return NULL;
     }
-    leftover_add(dir);
+    temp_files_add(dir);
     if (put_files(dir, m, e)) {
         random_remove(dir);
         return NULL;

@@ -1,8 +1,8 @@
-/* random.h - models of published sizes without their checkpoints.
+/* random.h - models of published sizes with synthetic weights.
  *
- * A directory is written with config, tokenizer and the header of a weights file whose data is a hole: it takes
- * some megabytes on the disk and reads as zeros.  An engine that is opened with a seed (engine_options.random) does
- * not read them, and has random numbers of the usual sizes in their place.
+ * A directory gets config, tokenizer and the header of a weights file whose data is a hole: some megabytes on
+ * disk.  An engine opened with a seed (engine_options.random) does not read the data; it generates random
+ * weights of the usual magnitude.
  */
 #ifndef HOLORUN_BENCH_RANDOM_H
 #define HOLORUN_BENCH_RANDOM_H
@@ -16,25 +16,26 @@ struct random_special {
 };
 
 struct random_model {
-    const char *name, *config, *generation, *preprocessor; /* texts of the files; the last may be NULL */
-    int specials;     /* ids below it are special tokens; then come 256 bytes and words */
-    int words;        /* the first id that is no word: `named` may go on from there */
-    int prefix, side; /* of the tower: tokens in front of the patches, side of the table of positions */
+    const char *name, *config, *generation, *preprocessor; /* texts of files; the last may be NULL */
+    int specials;     /* ids below are special tokens; 256 bytes and words follow */
+    int words;        /* the first id after the words, where `named` may continue */
+    int prefix, side; /* of the tower: tokens before the patches, side of the table of positions */
     const struct random_special *named; /* specials with names of their own; the last has no text */
 };
 
-/* NULL with the names there are. */
+/* NULL, with the known names in the error. */
 const struct random_model *random_find(const char *name, struct err *e);
-struct model_config random_config(const struct random_model *m);
 
-/* Every tensor of it, in the order of the published files. */
+/* Calls fn for every tensor, in the order of the published files. */
 typedef void random_tensor(void *arg, const char *name, int dims, const int64_t *shape);
 void random_tensors(const struct random_model *m, random_tensor *fn, void *arg);
 
-/* tokenizer.json: as many tokens and merges as the real one, texts of letters, each a merge of two others. */
+/* tokenizer.json with as many tokens and merges as the real one; words are letters, each a merge of two
+ * others. */
 void random_put_tokenizer(const struct random_model *m, struct buf *b);
 
-/* A directory in the user's place for passing things, to be removed with random_remove; NULL and why. */
+/* Writes the directory below the user's runtime directory and returns its path, for random_remove; NULL on
+ * failure. */
 char *random_write(const struct random_model *m, struct err *e);
 void random_remove(char *dir);
 

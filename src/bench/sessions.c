@@ -1,12 +1,12 @@
-/* sessions.c - what going back, copying and keeping a session cost: see bench.h.
+/* sessions.c - the cost of checkpoint, rewind, fork, save and load: see bench.h.
  *
- * The recurrent state has one size whatever the length; keys and values grow with every token.  The two
- * parts are read off the file of a saved session at two lengths.
+ * The recurrent state has a fixed size; keys and values grow with every token.  The sizes of a saved
+ * session at two lengths give both parts.
  */
 #include "bench/subject.h"
 
 #include "base/file.h"
-#include "bench/leftover.h"
+#include "bench/temp_files.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static int64_t brief(const struct subject *m)
     return m->trial ? TRIAL : SHORT;
 }
 
-struct kept {
+struct session_run {
     struct subject *m;
     struct session *s;
     struct checkpoint *mark;
@@ -30,33 +30,33 @@ struct kept {
 
 static void run_checkpoint(void *arg)
 {
-    const struct kept *k = arg;
+    const struct session_run *k = arg;
     checkpoint_free(session_checkpoint(k->s));
 }
 
 static void run_rewind(void *arg)
 {
-    const struct kept *k = arg;
+    const struct session_run *k = arg;
     struct err e = ERR_INIT;
     subject_need(session_rewind(k->s, k->mark, &e), &e);
 }
 
 static void run_fork(void *arg)
 {
-    const struct kept *k = arg;
+    const struct session_run *k = arg;
     session_free(session_fork(k->s));
 }
 
 static void run_save(void *arg)
 {
-    const struct kept *k = arg;
+    const struct session_run *k = arg;
     struct err e = ERR_INIT;
     subject_need(session_save(k->s, k->path, &e), &e);
 }
 
 static void run_load(void *arg)
 {
-    const struct kept *k = arg;
+    const struct session_run *k = arg;
     struct err e = ERR_INIT;
     struct session *s = session_load(k->m->g, k->path, &e);
     subject_need(s ? 0 : -1, &e);
@@ -65,24 +65,23 @@ static void run_load(void *arg)
 
 static void append(struct session *s, const int32_t *ids, int64_t n)
 {
-    struct err e = ERR_INIT;
-    subject_need(session_append(s, ids, n, &e), &e);
+    subject_append(s, ids, n);
     session_logits(s);
 }
 
 /* Bytes of the file once the session has `length` tokens. */
-static double saved_bytes(struct kept *k, int64_t length)
+static double saved_bytes(struct session_run *k, int64_t length)
 {
     struct stat st = {0};
     append(k->s, k->m->ids, length - session_length(k->s));
     run_save(k);
     if (stat(k->path, &st))
-        die(ERR_ENV, "cannot look at '%s', which was just written", k->path);
+        die(ERR_ENV, "cannot stat '%s', which was just written", k->path);
     return (double)st.st_size;
 }
 
-/* Largest difference between logits after a detour and back, and the same tokens without it. */
-static double detour(const struct subject *m)
+/* Largest difference of logits after a rewind from those without it. */
+static double rewind_error(const struct subject *m)
 {
     struct err e = ERR_INIT;
     struct session *straight = session_new(m->g, 1), *s = session_new(m->g, 1);
@@ -108,17 +107,17 @@ void bench_sessions(struct subject *m)
     static const struct {
         const char *name;
         void (*fn)(void *);
-    } rows[] = {{"mark after 512 tokens", run_checkpoint},
-                {"go back to the mark", run_rewind},
-                {"copy of the session", run_fork},
-                {"write to a file", run_save},
-                {"read from the file", run_load}};
+    } rows[] = {{"checkpoint after 512 tokens", run_checkpoint},
+                {"rewind", run_rewind},
+                {"fork", run_fork},
+                {"save to a file", run_save},
+                {"load from the file", run_load}};
     struct err e = ERR_INIT;
     char *dir = file_place(PLACE_RUNTIME, &e);
     subject_need(dir ? 0 : -1, &e);
-    struct kept k = {.m = m, .s = session_new(m->g, 1)};
+    struct session_run k = {.m = m, .s = session_new(m->g, 1)};
     k.path = xasprintf("%s/bench-%d.session", dir, (int)getpid());
-    leftover_add(k.path);
+    temp_files_add(k.path);
     append(k.s, m->ids, brief(m));
     k.mark = session_checkpoint(k.s);
     double first = saved_bytes(&k, brief(m));
@@ -133,7 +132,7 @@ void bench_sessions(struct subject *m)
     bench_value(m->k, "session", "state, whatever the length", (first - (double)brief(m) * each) / 1024,
                 "KiB");
     bench_value(m->k, "session", "and for each token", each, "bytes");
-    bench_value(m->k, "session", "logits after a detour differ by at most", detour(m), "logit");
+    bench_value(m->k, "session", "largest difference of logits after a rewind", rewind_error(m), "logit");
     unlink(k.path);
     checkpoint_free(k.mark);
     session_free(k.s);

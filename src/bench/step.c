@@ -1,78 +1,66 @@
-/* step.c - one turn of the agent taken apart: see bench.h.
+/* step.c - a step of the agent by its parts: see bench.h.
  *
- * The conversation is the loop's own (agent/context.h): a new screen comes, the one before becomes a
- * placeholder, the model replies inside the grammar, the reply stays.  Settling, capture and acting need
- * a display and are in the record of every run.
+ * The conversation is the agent's (agent/context.h): a new screen comes, an old one becomes a placeholder,
+ * the model replies within the grammar, the reply stays.  Settling, capture and acting need a display and
+ * are in the record of every run.
  *
- * The session counts the time of its parts; what is left of observing and of replying is listed as such,
- * so that the parts of a turn sum to the turn.
+ * The session counts the time of its parts; the rest of observing and of replying has rows of its own, so
+ * that the parts add up to the step.
  */
 #include "bench/subject.h"
 
 #include "agent/context.h"
-#include "agent/wording.h"
+#include "agent/prompt.h"
 #include "base/clock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { TURNS = 12, REPLY = 32 }; /* timed; longest reply in tokens */
+enum { STEPS = 12, REPLY = 32 }; /* steps measured; longest reply in tokens */
 
-enum part { PREPROCESS, VISION, PREFILL, GOING_BACK, REPLYING, GRAMMAR, WHOLE, PARTS };
+enum part { PREPROCESS, VISION, PREFILL, REWIND, REPLYING, GRAMMAR, WHOLE, PARTS };
 
-struct turns {
-    double ms[PARTS][TURNS];
-    int64_t read, kept, past; /* tokens of the last turn */
+struct step_times {
+    double ms[PARTS][STEPS];
+    int64_t prefilled, reused, total; /* tokens of the last step */
     int reply, forced;
     int64_t tiles;
     int n;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static struct timing of_turns(double *ms, int n)
-{
-    qsort(ms, (size_t)n, sizeof *ms, by_value);
-    return (struct timing){ms[n / 2], ms[0], n};
-}
-
-/* One turn; `t` NULL: it is not counted. */
-static int turn(struct subject *m, struct context *c, struct mind *mind, const char *lead, struct turns *t,
-                struct err *e)
+/* One step; t NULL: it is not counted. */
+static int run_step(struct subject *m, struct context *c, struct llm *llm, const char *lead,
+                    struct step_times *t, struct err *e)
 {
     struct context_cost cost;
     struct generated g = {0};
-    struct mind_request r = {.goal = GOAL_STEP, .sampling = {0, 1, REPLY}};
+    struct llm_request r = {.goal = GOAL_STEP, .sampling = {0, 1, REPLY}};
     subject_new_screen(m);
-    struct session_stats s0 = mind->ops->stats(mind);
+    struct session_stats s0 = llm->ops->stats(llm);
     int64_t start = clock_ns();
     if (context_observe(c, lead, &m->screen, &cost, e))
         return -1;
     double observed = clock_ms_since(start);
-    struct session_stats s1 = mind->ops->stats(mind);
+    struct session_stats s1 = llm->ops->stats(llm);
     int rc = context_think(c, &r, &g, e);
     if (rc == 0)
         rc = context_accept(c, g.text.data ? g.text.data : "", true, e);
     double whole = clock_ms_since(start);
-    struct session_stats s2 = mind->ops->stats(mind);
+    struct session_stats s2 = llm->ops->stats(llm);
     if (rc == 0 && t) {
         double part[PARTS] = {[PREPROCESS] = s1.preprocess_ms - s0.preprocess_ms,
                               [VISION] = s1.vision_ms - s0.vision_ms,
                               [PREFILL] = s1.prefill_ms - s0.prefill_ms,
                               [REPLYING] = s2.decode_ms - s1.decode_ms + s2.prefill_ms - s1.prefill_ms,
                               [WHOLE] = whole};
-        part[GOING_BACK] = observed - part[PREPROCESS] - part[VISION] - part[PREFILL];
+        part[REWIND] = observed - part[PREPROCESS] - part[VISION] - part[PREFILL];
         part[GRAMMAR] = whole - observed - part[REPLYING];
         for (int i = 0; i < PARTS; i++)
             t->ms[i][t->n] = part[i];
         t->n++;
-        t->read = cost.prefilled;
-        t->kept = cost.reused;
-        t->past = cost.total;
+        t->prefilled = cost.prefilled;
+        t->reused = cost.reused;
+        t->total = cost.total;
         t->reply = g.n;
         t->forced = g.forced;
         t->tiles = s1.tiles_computed - s0.tiles_computed;
@@ -81,31 +69,31 @@ static int turn(struct subject *m, struct context *c, struct mind *mind, const c
     return rc;
 }
 
-static void print(const struct subject *m, struct turns *t)
+static void print(const struct subject *m, struct step_times *t)
 {
     char reply[64], prefill[64], tiles[64];
     snprintf(tiles, sizeof tiles, "vision tower, %lld tiles", (long long)t->tiles);
-    snprintf(prefill, sizeof prefill, "prefill, %lld tokens (%lld kept)", (long long)t->read,
-             (long long)t->kept);
+    snprintf(prefill, sizeof prefill, "prefill, %lld tokens (%lld kept)", (long long)t->prefilled,
+             (long long)t->reused);
     snprintf(reply, sizeof reply, "reply, %d tokens (%d forced)", t->reply, t->forced);
     double tower = cost_tile_flop(m->c, 0) * (double)t->tiles;
-    double text = cost_text_flop(m->c, t->read, t->kept);
-    double bytes = cost_weight_bytes(m->c, engine_vocab(m->g), 1, engine_number_bytes(m->g)) +
-                   cost_session_bytes(m->c, state_types(false, engine_state(m->g), engine_kv(m->g)), t->past);
+    double text = cost_text_flop(m->c, t->prefilled, t->reused);
+    double bytes = subject_decode_bytes(m, 1, t->total);
     const struct {
         const char *name;
         struct rate rate;
     } rows[PARTS] = {
         [PREPROCESS] = {"preprocess: resize and cut", {0}},
         [VISION] = {tiles, {.flop = tower, .factor = DT_BF16}},
-        [PREFILL] = {prefill, {.flop = text, .count = (double)t->read, .unit = "tok", .factor = DT_BF16}},
-        [GOING_BACK] = {"going back, marks, words", {0}},
+        [PREFILL] = {prefill,
+                     {.flop = text, .count = (double)t->prefilled, .unit = "tok", .factor = DT_BF16}},
+        [REWIND] = {"rewind, checkpoints, text", {0}},
         [REPLYING] = {reply, {.bytes = bytes * (t->reply - t->forced), .count = t->reply, .unit = "tok"}},
-        [GRAMMAR] = {"grammar, choice of tokens", {0}},
+        [GRAMMAR] = {"grammar, sampling", {0}},
         [WHOLE] = {"one step without the display", {.count = 1, .unit = "steps"}},
     };
     for (int i = 0; i < PARTS; i++)
-        bench_row(m->k, "step", rows[i].name, of_turns(t->ms[i], t->n), rows[i].rate);
+        bench_row(m->k, "step", rows[i].name, bench_timing(t->ms[i], t->n), rows[i].rate);
 }
 
 void bench_step(struct subject *m)
@@ -113,19 +101,19 @@ void bench_step(struct subject *m)
     static const char task[] = "Book the 9:40 flight from Paris to Lima for Ada Lovelace";
     struct err e = ERR_INIT;
     const struct dialect *d = m->dialect;
-    struct turns t = {.n = 0};
-    struct wording w = {task, 100, m->screen.w, m->screen.h, 600};
-    char *system = wording_system(d, &w, &e), *lead = wording_task(d, task);
-    struct mind *mind = mind_model(m->g, d, 1);
-    struct context *c = system ? context_new(mind, d, d->window, d->max_images, system, &e) : NULL;
-    int rc = c ? turn(m, c, mind, lead, NULL, &e) : -1; /* the first one compiles the grammar */
-    int turns = m->k->repeat < TURNS ? m->k->repeat : TURNS;
-    while (rc == 0 && t.n < turns)
-        rc = turn(m, c, mind, "", &t, &e);
+    struct step_times t = {.n = 0};
+    struct prompt_vars w = {task, 100, m->screen.w, m->screen.h, 600};
+    char *system = prompt_system(d, &w, &e), *lead = prompt_task(d, task);
+    struct llm *llm = llm_local(m->g, d, 1);
+    struct context *c = system ? context_new(llm, d, d->window, d->max_images, system, &e) : NULL;
+    int rc = c ? run_step(m, c, llm, lead, NULL, &e) : -1; /* the first one compiles the grammar */
+    int steps = m->k->repeat < STEPS ? m->k->repeat : STEPS;
+    while (rc == 0 && t.n < steps)
+        rc = run_step(m, c, llm, "", &t, &e);
     subject_need(rc, &e);
     print(m, &t);
     context_free(c);
-    mind_free(mind);
+    llm_free(llm);
     free(system);
     free(lead);
 }

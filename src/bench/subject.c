@@ -2,10 +2,10 @@
 #include "bench/subject.h"
 
 #include "bench/random.h"
+#include "capacity/memory.h"
+#include "capacity/plan.h"
 #include "model/find.h"
-#include "model/memory.h"
-#include "model/plan.h"
-#include "model/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +18,72 @@ void subject_need(int rc, const struct err *e)
         die(e->kind, "%s", e->text);
 }
 
-/* ---- what it reads ------------------------------------------------------------------------------------ */
+void subject_append(struct session *s, const int32_t *ids, int64_t n)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_append(s, ids, n, &e), &e);
+}
 
-/* A page with rows of boxes: what it shows does not change how long it takes. */
+void subject_extend(const struct subject *m, struct session *s, int64_t length)
+{
+    enum { CHUNK = 512 };
+    for (int64_t left; (left = length - session_length(s)) > 0;) {
+        subject_append(s, m->ids, left < CHUNK ? left : CHUNK);
+        session_logits(s);
+    }
+}
+
+void subject_fork(const struct subject *m, struct session **s, int n, int64_t length)
+{
+    s[0] = session_new(m->g, 1);
+    subject_extend(m, s[0], length);
+    for (int i = 1; i < n; i++)
+        s[i] = session_fork(s[0]);
+}
+
+void subject_free_forks(struct session **s, int n)
+{
+    for (int i = 0; i < n; i++)
+        session_free(s[i]);
+}
+
+void subject_rewind(struct subject *m)
+{
+    struct err e = ERR_INIT;
+    subject_need(session_rewind(m->s, m->from, &e), &e);
+}
+
+void subject_append_screen(struct subject *m)
+{
+    struct err e = ERR_INIT;
+    subject_rewind(m);
+    subject_need(session_append_image(m->s, &m->screen, &e), &e);
+}
+
+void subject_run_prefill(void *arg)
+{
+    struct subject *m = arg;
+    subject_rewind(m);
+    for (int64_t n = m->n; n > 0; n -= SUBJECT_IDS)
+        subject_append(m->s, m->ids, n < SUBJECT_IDS ? n : SUBJECT_IDS);
+    session_logits(m->s);
+}
+
+double subject_state_bytes(const struct subject *m, int64_t tokens)
+{
+    struct state_types types = state_types(false, engine_state_storage(m->g), engine_kv_storage(m->g));
+    return cost_session_bytes(m->c, types, tokens);
+}
+
+double subject_decode_bytes(const struct subject *m, int n, int64_t past)
+{
+    return cost_weight_bytes(m->c, engine_vocab(m->g), n, engine_bytes_per_weight(m->g)) +
+           n * subject_state_bytes(m, past);
+}
+
+/* ---- screen and text ------------------------------------------------------------------------- */
+
+/* Rows of boxes: time does not depend on what a screen shows. */
 static void draw_screen(struct image *im)
 {
     for (int y = 0; y < im->h; y++)
@@ -79,25 +142,25 @@ int subject_screen(struct subject *m, int w, int h, struct err *e)
 static int find_model(struct subject *m, struct err *e)
 {
     const struct random_model *sizes = m->k->random ? random_find(m->k->random, e) : NULL;
-    m->made = sizes;
+    m->synthetic = sizes;
     m->trial = sizes && !strcmp(sizes->name, "tiny");
     if (sizes || !m->k->random)
         m->dir = sizes ? random_write(sizes, e) : model_find(m->k->model, e);
     return m->dir ? 0 : -1;
 }
 
-/* Made weights take memory that no file can give back: better asked before. */
-static int check_room(const struct subject *m, const struct engine_options *o, struct err *e)
+/* Synthetic weights cannot be mapped from a file: refuse before memory runs out. */
+static int check_memory(const struct subject *m, const struct engine_options *o, struct err *e)
 {
     struct model_config c;
     struct plan p;
-    struct safetensors *s = m->made ? safetensors_open(m->dir, e) : NULL;
-    if (!m->made)
+    if (!m->synthetic)
         return 0;
+    struct safetensors *s = safetensors_open(m->dir, e);
     struct engine_options packed = *o;
-    packed.hold = HOLD_PACKED;
+    packed.weights_in = WEIGHTS_IN_RAM;
     int rc = !s || config_load(&c, m->dir, e) || plan_make(&p, &c, s, &packed, e) ? -1 : 0;
-    double need = rc ? 0 : (double)plan_own(&p, 1, SUBJECT_IDS), room = bench_room(m->k);
+    double need = rc ? 0 : (double)plan_own(&p, 1, SUBJECT_IDS), room = bench_memory_free(m->k);
     safetensors_close(s);
     if (rc == 0 && room > 0 && need > room)
         return err_set(e, ERR_ENV,
@@ -121,18 +184,18 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
                                .device = k->device,
                                .isa = k->isa,
                                .threads = k->threads,
-                               .hold = (enum weight_hold)k->hold,
-                               .weights = (enum weight_numbers)k->weights,
-                               .kv = (enum kv_numbers)k->kv,
+                               .weights_in = (enum weights_in)k->weights_in,
+                               .weights = (enum weight_storage)k->weights,
+                               .kv = (enum kv_storage)k->kv,
                                .cache = k->weight_cache,
-                               .state = (enum state_numbers)k->state,
+                               .state = (enum state_storage)k->state,
                                .state_memory = k->state_memory,
-                               .random = m->made,
+                               .random = m->synthetic,
                                .shared = !strcmp(k->section, "threads")};
-    if (check_room(m, &o, e) || !(m->g = engine_open(&o, e)))
+    if (check_memory(m, &o, e) || !(m->g = engine_open(&o, e)))
         return -1;
     if (strcmp(engine_isa(m->g), k->b->ops->name) != 0)
-        return err_set(e, ERR_ENV, "the model runs on '%s', the limits are those of '%s': say which --device",
+        return err_set(e, ERR_ENV, "the model runs on '%s', the limits are those of '%s': give --device",
                        engine_isa(m->g), k->b->ops->name);
     m->c = engine_config(m->g);
     if (subject_screen(m, 0, 0, e))
@@ -141,7 +204,7 @@ int subject_open(struct subject *m, const struct bench *k, struct err *e)
     m->s = session_new(m->g, 1);
     if (session_append(m->s, m->ids, 4, e))
         return -1;
-    m->start = session_checkpoint(m->s);
+    m->start = m->from = session_checkpoint(m->s);
     return 0;
 }
 
@@ -154,7 +217,7 @@ void subject_close(struct subject *m)
     if (m->dialect)
         dialect_free(m->dialect);
     free(m->ids);
-    if (m->made)
+    if (m->synthetic)
         random_remove(m->dir);
     else
         free(m->dir);

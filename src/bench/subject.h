@@ -1,52 +1,71 @@
-/* subject.h - the model that is measured: a session of it, a text, a screen. */
+/* subject.h - the model under measurement: an engine, a session, a text, a screen. */
 #ifndef HOLORUN_BENCH_SUBJECT_H
 #define HOLORUN_BENCH_SUBJECT_H
 
 #include "bench/bench.h"
 
 #include "actions/dialect.h"
+#include "capacity/cost.h"
 #include "model/config.h"
-#include "model/cost.h"
-#include "model/model.h"
+#include "session/session.h"
 
 struct subject {
     const struct bench *k;
     char *dir;
-    bool made;  /* the directory is ours, and weights are made */
-    bool trial; /* sizes that are good for nothing but to see that all runs: little of everything */
+    bool synthetic; /* weights are synthetic, and the directory is ours */
+    bool trial;     /* --random tiny: everything runs once and small, for tests */
     struct engine *g;
     const struct model_config *c;
     struct dialect *dialect;
     struct session *s;
-    struct checkpoint *start; /* a few tokens in */
+    struct checkpoint *start; /* after a few tokens */
+    struct checkpoint *from;  /* where runs rewind to: start, or further on */
     struct image screen;
     int frame;
-    int32_t *ids; /* SUBJECT_IDS tokens of plain text, the same sentence again and again */
-    int64_t n;    /* of ids, in what is being timed */
+    int32_t *ids; /* SUBJECT_IDS tokens of plain text, one sentence repeated */
+    int64_t n;    /* of ids in the current measurement */
 };
 
 enum { SUBJECT_IDS = 4096 };
 
 int subject_open(struct subject *m, const struct bench *k, struct err *e);
 void subject_close(struct subject *m);
-int subject_screen(struct subject *m, int w, int h, struct err *e); /* another size; 0: the usual one */
-void subject_new_screen(struct subject *m);                         /* no tile is as it was before */
-void subject_new_corner(struct subject *m); /* the first tile (and the thumbnail) differs */
+int subject_screen(struct subject *m, int w, int h, struct err *e); /* sets its size; 0: the usual one */
+void subject_new_screen(struct subject *m);                         /* changes every tile */
+void subject_new_corner(struct subject *m); /* changes the first tile and the thumbnail */
 
-/* A failure in the middle of a measurement ends the program. */
+/* Ends the program when rc is not 0. */
 void subject_need(int rc, const struct err *e);
 
-void bench_sessions(struct subject *m);    /* section session: marks, copies, files */
-void bench_concurrency(struct subject *m); /* section concurrency: sessions that decode together */
-void bench_peers(struct subject *m);   /* section peers: what other programs can be asked, too; not in all */
-void bench_fleet(struct subject *m);   /* section fleet: one card, one session and a hundred; not in all */
-void bench_threads(struct subject *m); /* section threads: threads that share the engine; not in all */
+/* Appends tokens; extends a session to `length` tokens of the text, and computes its logits. */
+void subject_append(struct session *s, const int32_t *ids, int64_t n);
+void subject_extend(const struct subject *m, struct session *s, int64_t length);
 
-/* n sessions that decode together, with so many tokens at first, if there is room for them. */
+/* n sessions with the first `length` tokens of the text, forks of one; frees them. */
+void subject_fork(const struct subject *m, struct session **s, int n, int64_t length);
+void subject_free_forks(struct session **s, int n);
+
+/* Rewinds m->s to m->from; then appends the screen; or computes m->n tokens of the text (arg: the
+ * subject). */
+void subject_rewind(struct subject *m);
+void subject_append_screen(struct subject *m);
+void subject_run_prefill(void *arg);
+
+/* Bytes of a session's state after so many tokens, and of decoding one token of each of n sessions. */
+double subject_state_bytes(const struct subject *m, int64_t tokens);
+double subject_decode_bytes(const struct subject *m, int n, int64_t past);
+
+/* Sections; the last three are not part of "all". */
+void bench_sessions(struct subject *m);    /* session: checkpoint, rewind, fork, files */
+void bench_concurrency(struct subject *m); /* concurrency: sessions that decode in one batch */
+void bench_drift(struct subject *m);       /* drift */
+void bench_step(struct subject *m);        /* step: a step of the agent by its parts */
+void bench_peers(struct subject *m);       /* peers: what other programs can be asked, too */
+void bench_fleet(struct subject *m);       /* fleet: one card, one session and a hundred */
+void bench_threads(struct subject *m);     /* threads: threads that share the engine */
+
+/* A row for n sessions that decode in one batch after so many tokens, if they fit. */
 void bench_decode(struct subject *m, const char *section, int n, int after);
 bool bench_fits(const struct subject *m, int n, int64_t tokens);
-
-void bench_drift(struct subject *m); /* section drift */
-void bench_step(struct subject *m);  /* section step: one turn of the agent, taken apart */
 
 #endif

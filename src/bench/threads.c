@@ -1,15 +1,15 @@
-/* threads.c - threads that share one engine, each with a session in which it writes a reply: see bench.h.
+/* threads.c - threads that share one engine, each with a session in which it generates a reply: see bench.h.
  *
- * As tests do that run at once in one process: nobody arranges who goes with whom.  Each thread goes back to a mark
- * after BEFORE tokens and chooses TOKENS by their logits, whatever they are.  Beside the rate stands how many rows a
- * batch had on average: as many as threads, if none came late.
+ * Only the scheduler forms batches, as for tests that run in parallel in one process.  Each thread rewinds
+ * to a checkpoint after BEFORE tokens and samples TOKENS greedily.  A second row has the mean rows of a
+ * batch: as many as threads, if none came late.
  */
 #include "bench/subject.h"
 
-#include "model/generate.h"
-#include "model/tokenizer.h"
-#include "model/turns.h"
 #include "ops/ops.h"
+#include "session/generate.h"
+#include "session/scheduler.h"
+#include "text/tokenizer.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -25,8 +25,7 @@ struct writer {
     pthread_t id;
 };
 
-struct crowd {
-    struct subject *m;
+struct thread_run {
     struct writer writers[MOST];
     int n;
 };
@@ -40,57 +39,42 @@ static void *write_reply(void *arg)
     session_append(w->session, &(int32_t){'a'}, 1, NULL);
     for (int i = 0; i < w->tokens; i++) {
         struct choice c;
-        subject_need(session_try_choose(w->session, &how, &c, &e), &e);
+        subject_need(session_sample(w->session, &how, &c, &e), &e);
         subject_need(session_append(w->session, &c.id, 1, &e), &e);
     }
     return NULL;
 }
 
-static void run_crowd(void *arg)
+static void run_threads(void *arg)
 {
-    struct crowd *c = arg;
+    struct thread_run *c = arg;
     for (int i = 0; i < c->n; i++)
         if (pthread_create(&c->writers[i].id, NULL, write_reply, &c->writers[i]))
-            die(ERR_ENV, "no thread could be started");
+            die(ERR_ENV, "cannot start a thread");
     for (int i = 0; i < c->n; i++)
         pthread_join(c->writers[i].id, NULL);
 }
 
-static void make(struct crowd *c, uint64_t *known, int before, int tokens)
-{
-    struct err e = ERR_INIT;
-    struct session *first = session_new(c->m->g, 1);
-    subject_need(session_append(first, c->m->ids, before, &e), &e);
-    for (int i = 0; i < c->n; i++) {
-        struct session *s = i ? session_fork(first) : first;
-        c->writers[i] =
-            (struct writer){.session = s, .from = session_checkpoint(s), .known = known, .tokens = tokens};
-    }
-}
-
-static void drop(struct crowd *c)
-{
-    for (int i = 0; i < c->n; i++) {
-        checkpoint_free(c->writers[i].from);
-        session_free(c->writers[i].session);
-    }
-}
-
 static void measure(struct subject *m, int n, uint64_t *known)
 {
-    struct crowd c = {.m = m, .n = n};
+    struct thread_run c = {.n = n};
     int tokens = m->trial ? 8 : TOKENS, before = m->trial ? 64 : BEFORE;
     char name[80];
     snprintf(name, sizeof name, "%d thread%s, %d tokens each", n, n > 1 ? "s" : "", tokens);
     if (m->c->lm.max_tokens < before + tokens + 1 || !bench_fits(m, 2 * n, before + tokens)) {
-        bench_left_out(m->k, "threads", name);
+        bench_skip(m->k, "threads", name);
         return;
     }
-    make(&c, known, before, tokens);
-    struct turn_counts from = engine_turns(m->g);
-    struct timing t = bench_measure(m->k, run_crowd, &c);
-    struct turn_counts to = engine_turns(m->g);
-    drop(&c);
+    struct session *s[MOST];
+    subject_fork(m, s, n, before);
+    for (int i = 0; i < n; i++)
+        c.writers[i] = (struct writer){s[i], session_checkpoint(s[i]), known, tokens, 0};
+    struct scheduler_stats from = engine_scheduler_stats(m->g);
+    struct timing t = bench_measure(m->k, run_threads, &c);
+    struct scheduler_stats to = engine_scheduler_stats(m->g);
+    for (int i = 0; i < n; i++)
+        checkpoint_free(c.writers[i].from);
+    subject_free_forks(s, n);
     bench_row(m->k, "threads", name, t, (struct rate){.count = (double)n * tokens, .unit = "tok"});
     snprintf(name, sizeof name, "%d thread%s: rows of a batch", n, n > 1 ? "s" : "");
     bench_value(m->k, "threads", name, (double)(to.rows - from.rows) / (double)(to.batches - from.batches),

@@ -1,7 +1,7 @@
 /* manual.c - see manual.h.
  *
- * Three renderings of the same tables.  Nothing here knows any option by name: what is to be said about
- * one stands in its row, and a row that is missing from the manual cannot exist.
+ * Three renderings of the same tables.  No option is named here: its row says everything, so the manual
+ * is complete.
  */
 #include "cli/manual.h"
 
@@ -13,7 +13,7 @@
 
 enum { COLUMN = 26, COLUMN_NARROW = 8, NARROW = 60, WIDTH = 96, WIDTH_MIN = 32 };
 
-/* What is printed for people is as wide as the terminal, within reason. */
+/* Width of the terminal, within reason. */
 static int width(void)
 {
     int columns = bar_columns(WIDTH);
@@ -53,7 +53,7 @@ static const char general_files[] =
     "task.\n"
     ".TP\n.I MODEL/holorun.json\ndialect and coordinates of a model, as holorun calibrate has kept them.\n";
 
-/* Lines that are laid out, as the keys of a file: they are not to be run together. */
+/* A paragraph whose lines stay as they are, such as the keys of a file. */
 static bool is_layout(const char *paragraph)
 {
     return !strncmp(paragraph, "  ", 2);
@@ -111,7 +111,7 @@ static void option_remark(const struct option_spec *o, char *out, size_t size)
 {
     bool number = o->type == OPTION_INT || o->type == OPTION_NUMBER;
     size_t n = (size_t)snprintf(out, size, "%s%s", on_by_default(o) ? "do not " : "", o->help ? o->help : "");
-    if (number && n < size)
+    if (number && n < size && o->max < 1e6) /* larger bounds only keep the arithmetic safe */
         n += (size_t)snprintf(out + n, size - n, "; %.12g to %.12g", o->min, o->max);
     if (o->standard && o->type != OPTION_FLAG && n < size)
         n += (size_t)snprintf(out + n, size - n, " [%s]", o->standard);
@@ -144,7 +144,30 @@ static void print_option(FILE *f, char letter, const char *spelling, const char 
     wrapped(f, remark, column, column);
 }
 
-void manual_help(const struct command *c, FILE *f)
+static void print_options(const struct command *c, bool all, FILE *f)
+{
+    bool left_out = false;
+    const char *group = "options";
+    for (const struct option_spec *o = c->options; o && o->name; o++) {
+        char spelling[96], remark[512];
+        if (o->group)
+            group = o->group;
+        left_out = left_out || o->show == OPTION_MORE;
+        if (o->show == OPTION_SWITCH || (o->show == OPTION_MORE && !all))
+            continue;
+        if (group)
+            fprintf(f, "\n%s:\n", group);
+        group = NULL;
+        option_spelling(o, spelling, sizeof spelling);
+        option_remark(o, remark, sizeof remark);
+        print_option(f, o->letter, spelling, remark);
+    }
+    fputs(c->options && c->options->name ? "" : "\noptions:\n", f);
+    print_option(f, 'h', "--help",
+                 left_out && !all ? "this text; --help --all shows every option" : "this text");
+}
+
+void manual_help(const struct command *c, bool all, FILE *f)
 {
     fprintf(f, "usage: holorun %s%s%s%s\n\n", c->name, c->options ? " [OPTION...]" : "",
             *c->arguments ? " " : "", c->arguments);
@@ -153,14 +176,7 @@ void manual_help(const struct command *c, FILE *f)
         fputc('\n', f);
         paragraphs(f, c->details);
     }
-    fputs("\noptions:\n", f);
-    for (const struct option_spec *o = c->options; o && o->name; o++) {
-        char spelling[96], remark[512];
-        option_spelling(o, spelling, sizeof spelling);
-        option_remark(o, remark, sizeof remark);
-        print_option(f, o->letter, spelling, remark);
-    }
-    print_option(f, 'h', "--help", "this text");
+    print_options(c, all, f);
     if (c->examples && *c->examples) {
         fputs("\nexamples:\n", f);
         for (const char *p = c->examples; *p;) {
@@ -247,7 +263,8 @@ static void page_command(FILE *f, const struct command *c)
         }
     }
     for (const struct option_spec *o = c->options; o && o->name; o++)
-        page_option(f, o);
+        if (o->show != OPTION_SWITCH)
+            page_option(f, o);
     if (c->examples && *c->examples) {
         fputs(".PP\nExamples:\n.PP\n.nf\n.RS\n", f);
         roff(f, c->examples);
@@ -267,7 +284,7 @@ static void page_exit(FILE *f)
     }
 }
 
-/* Each variable once, with the first option that it stands in for. */
+/* Each variable once, with the first option it belongs to. */
 static void page_environment(const struct command *const *commands, FILE *f)
 {
     const char *seen[64];
@@ -281,10 +298,13 @@ static void page_environment(const struct command *const *commands, FILE *f)
             if (known)
                 continue;
             seen[n++] = o->variable;
-            fprintf(f, ".TP\n.B %s\nstands in for ", o->variable);
-            roff(f, "--");
-            roff(f, o->name);
-            fputs(": ", f);
+            fprintf(f, ".TP\n.B %s\n", o->variable);
+            if (o->show != OPTION_SWITCH) {
+                fputs("default of ", f);
+                roff(f, "--");
+                roff(f, o->name);
+                fputs(": ", f);
+            }
             roff(f, o->help);
             fputs(".\n", f);
         }
@@ -329,11 +349,11 @@ static void bash_words(FILE *f, const char *choices)
     fputs("\" ;;\n", f);
 }
 
-/* One case of the script for each option that takes a value: its words, paths, or nothing to offer. */
+/* One case of the script per option with a value: its words, paths, or nothing. */
 static void bash_values(FILE *f, const struct command *c)
 {
     for (const struct option_spec *o = c->options; o && o->name; o++) {
-        if (o->type == OPTION_FLAG || o->type == OPTION_MAYBE)
+        if (o->type == OPTION_FLAG || o->type == OPTION_MAYBE || o->show == OPTION_SWITCH)
             continue;
         fprintf(f, "    %s:--%s", c->name, o->name);
         if (o->letter)
@@ -349,7 +369,7 @@ static void bash_values(FILE *f, const struct command *c)
     }
 }
 
-/* What stands in the place of an argument: a command, a word, a run, a folder, else files. */
+/* Completion of an argument: a command, a word, a run, a folder, else files. */
 static void bash_arguments(FILE *f, const struct command *c, const struct command *const *commands)
 {
     const char *a = c->arguments;
@@ -380,7 +400,8 @@ static void bash_names(FILE *f, const struct command *c)
 {
     fprintf(f, "        %s) words=\"--help", c->name);
     for (const struct option_spec *o = c->options; o && o->name; o++)
-        fprintf(f, " --%s%s", on_by_default(o) ? "no-" : "", o->name);
+        if (o->show != OPTION_SWITCH)
+            fprintf(f, " --%s%s", on_by_default(o) ? "no-" : "", o->name);
     fputs("\" ;;\n", f);
 }
 

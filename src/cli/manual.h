@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 /* The table of all commands ends with NULL. */
-void manual_help(const struct command *c, FILE *f);                   /* one command */
+/* One command; all: also the options that are seldom needed. */
+void manual_help(const struct command *c, bool all, FILE *f);
 void manual_overview(const struct command *const *commands, FILE *f); /* the program */
 void manual_page(const struct command *const *commands, FILE *f);     /* holorun.1, in man(7) macros */
 void manual_bash(const struct command *const *commands, FILE *f);     /* completion script for bash */

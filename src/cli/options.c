@@ -73,7 +73,7 @@ static int set_seed(void *at, const char *from, const char *text, struct err *e)
     return 0;
 }
 
-/* A number with K, M, G or T behind it; a small one without is in G. */
+/* A number followed by K, M, G or T; a small number without a letter is in G. */
 static int set_size(void *at, const char *from, const char *text, struct err *e)
 {
     static const char units[] = "KMGT";
@@ -118,7 +118,7 @@ static int set_value(const struct option_spec *o, void *settings, const char *fr
     void *at = (char *)settings + o->at;
     switch (o->type) {
     case OPTION_FLAG:
-        *(bool *)at = !strcmp(text, "yes");
+        *(bool *)at = !strcmp(text, "yes") || !strcmp(text, "1");
         return 0;
     case OPTION_INT:
     case OPTION_NUMBER:
@@ -164,8 +164,12 @@ static int refuse_unknown(const struct option_spec *table, const char *name, str
     const char *names[128];
     int n = 0;
     names[n++] = "help";
-    for (const struct option_spec *o = table; o && o->name && n < 128; o++)
-        names[n++] = o->name;
+    for (const struct option_spec *o = table; o && o->name && n < 128; o++) {
+        if (o->show == OPTION_SWITCH && !strcmp(o->name, name))
+            return err_set(e, ERR_USAGE, "'%s' is a switch of the environment: set $%s", name, o->variable);
+        if (o->show != OPTION_SWITCH)
+            names[n++] = o->name;
+    }
     const char *near = nearest_word(name, names, n);
     if (near)
         return err_set(e, ERR_USAGE, "unknown option '--%s'; did you mean '--%s'?", name, near);
@@ -174,8 +178,10 @@ static int refuse_unknown(const struct option_spec *table, const char *name, str
 
 static const struct option_spec *find_name(const struct option_spec *table, const char *name, size_t len)
 {
+    bool recorded = len && *name == '@';
     for (const struct option_spec *o = table; o && o->name; o++)
-        if (strlen(o->name) == len && !strncmp(o->name, name, len))
+        if (strlen(o->name) == len - recorded && !strncmp(o->name, name + recorded, len - recorded) &&
+            (o->show == OPTION_SWITCH) == recorded)
             return o;
     return NULL;
 }
@@ -222,7 +228,7 @@ static int take_long(struct walk *w, const char *word, struct err *e)
     snprintf(from, sizeof from, "--%s", name);
     if (o->type == OPTION_MAYBE && !inside)
         inside = "auto";
-    if (o->type != OPTION_FLAG)
+    if (o->type != OPTION_FLAG || (inside && *word == '@'))
         return take_value(w, o, from, inside, e);
     if (inside)
         return err_set(e, ERR_USAGE, "%s takes no value; to switch it off write --no-%s", from, o->name);
@@ -243,7 +249,7 @@ static int take_letters(struct walk *w, const char *word, struct err *e)
     return 0;
 }
 
-/* Whoever reads stdout is told of a failure too.  Of the one command line that this process has. */
+/* Whether the command line has --json: then a failure is also reported on stdout.  One per process. */
 static bool json_asked;
 
 /* Asked for anywhere on the line, as parsing may end at a word before. */
@@ -256,6 +262,15 @@ static bool asks_for_json(const struct command *c, int argc, char **argv)
         asked = letter || !strcmp(argv[i], "--json") || (asked && strcmp(argv[i], "--no-json") != 0);
     }
     return asked;
+}
+
+/* "--help --all" in either order. */
+static bool asks_for_all(int argc, char **argv)
+{
+    bool all = false;
+    for (int i = 1; i < argc; i++)
+        all = all || !strcmp(argv[i], "--all");
+    return all;
 }
 
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e)
@@ -274,7 +289,7 @@ int options_parse(const struct command *c, void *settings, int argc, char **argv
         else if (!strcmp(word, "--"))
             ended = true;
         else if (!strcmp(word, "--help") || !strcmp(word, "-h"))
-            return manual_help(c, stdout), OPTIONS_HELP;
+            return manual_help(c, asks_for_all(argc, argv), stdout), OPTIONS_HELP;
         else if (word[1] == '-')
             rc = take_long(&w, word + 2, e);
         else

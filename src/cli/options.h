@@ -20,7 +20,8 @@
  *     // argv[0] ... argv[n - 1] are now the arguments that are not options
  *
  * Spelling: --name VALUE, --name=VALUE, -n VALUE, -nVALUE; a flag is --name or --no-name; "--" ends the
- * options; every command knows -h and --help.
+ * options; every command knows -h and --help.  --@name=VALUE sets a switch (OPTION_SWITCH) that a
+ * recorded run had: such words come from recorded_line(), nobody types them.
  */
 #ifndef HOLORUN_CLI_OPTIONS_H
 #define HOLORUN_CLI_OPTIONS_H
@@ -45,6 +46,12 @@ enum option_type {
     OPTION_SIZE,   /* size_t: bytes written as "24G", "1.5T", or "24" for 24 GiB */
 };
 
+enum option_show {
+    OPTION_SHOWN,
+    OPTION_MORE,   /* in the manual and in "holorun help COMMAND --all" only */
+    OPTION_SWITCH, /* for developers: set by its variable, not on the command line */
+};
+
 struct option_spec { /* a table ends with {0} */
     const char *name;
     char letter; /* 0: none */
@@ -55,6 +62,8 @@ struct option_spec { /* a table ends with {0} */
     const char *standard; /* the default as it would be written; NULL: the settings are left alone */
     const char *help;     /* one sentence, no full stop; of a flag that is on: what it does when on */
     const char *variable; /* environment variable that stands in when the option is absent, or NULL */
+    enum option_show show;
+    const char *group; /* heading above this row in --help; NULL: it goes on with the group before */
 };
 
 struct command {
@@ -69,18 +78,18 @@ struct command {
 
 enum { OPTIONS_HELP = -2 };
 
-/* Defaults of a table, and what the environment says: for who takes over settings of a command without its words. */
+/* Sets the defaults of a table and what the environment says, without a command line. */
 int options_defaults(const struct option_spec *table, void *settings, struct err *e);
 
 /* Fills the defaults, then reads argv[1..argc).  Returns the number of other arguments, which are moved
  * to the front of argv, -1 with a message, or OPTIONS_HELP after printing the help. */
 int options_parse(const struct command *c, void *settings, int argc, char **argv, struct err *e);
 
-/* Says what was wrong and where the help is, on stderr; returns the exit code.  A command line that asked
+/* Prints what was wrong and where the help is on stderr; returns the exit code.  A command line that asked
  * for --json gets {"status": "failed", "exit": 2, "error": "..."} on stdout as well. */
 int options_refuse(const struct command *c, const struct err *e);
 
-/* The same for what went wrong later: one line on stderr, with --json one object on stdout. */
+/* The same for a later failure: one line on stderr, with --json one object on stdout. */
 int options_failed(const struct err *e);
 
 /* Words joined by spaces, in quotes for a shell; the caller frees it. */

@@ -9,9 +9,9 @@
 
 enum { WORD_MAX_BYTES = 8192 };
 
-/* ---- which run ------------------------------------------------------------------------------------------------------ */
+/* ---- which run ------------------------------------------------------------------------------- */
 
-/* What is no run is told before it is read. */
+/* Reports a name that is not a run before reading it. */
 static char *find_below(const char *name, const char *runs, struct err *e)
 {
     if (!name)
@@ -66,7 +66,7 @@ int recorded_name(const struct command *c, void *settings, int argc, char **argv
     return n > 1 ? err_set(e, ERR_USAGE, "one run at a time, not %d", n) : n;
 }
 
-/* ---- its settings --------------------------------------------------------------------------------------------------- */
+/* ---- its settings ---------------------------------------------------------------------------- */
 
 static const struct option_spec *find_option(const struct option_spec *table, const char *name)
 {
@@ -78,16 +78,20 @@ static const struct option_spec *find_option(const struct option_spec *table, co
 /* "--seed=7", "--no-cursor"; NULL: no such setting, or nothing that could be typed. */
 static char *word_of(const struct option_spec *o, const json_t *value)
 {
+    if (o->show == OPTION_SWITCH && json_is_boolean(value))
+        return o->type == OPTION_FLAG ? xasprintf("--@%s=%s", o->name, json_is_true(value) ? "yes" : "no")
+                                      : NULL;
+    const char *at = o->show == OPTION_SWITCH ? "@" : "";
     if (json_is_boolean(value))
         return o->type == OPTION_FLAG ? xasprintf("--%s%s", json_is_true(value) ? "" : "no-", o->name) : NULL;
     if (o->type == OPTION_FLAG)
         return NULL;
     if (json_is_integer(value))
-        return xasprintf("--%s=%lld", o->name, (long long)json_integer_value(value));
+        return xasprintf("--%s%s=%lld", at, o->name, (long long)json_integer_value(value));
     if (json_is_real(value))
-        return xasprintf("--%s=%.17g", o->name, json_real_value(value));
+        return xasprintf("--%s%s=%.17g", at, o->name, json_real_value(value));
     const char *text = json_string_value(value);
-    return text && strlen(text) < WORD_MAX_BYTES ? xasprintf("--%s=%s", o->name, text) : NULL;
+    return text && strlen(text) < WORD_MAX_BYTES ? xasprintf("--%s%s=%s", at, o->name, text) : NULL;
 }
 
 static void put_word(struct recorded_line *l, char *word)

@@ -1,8 +1,8 @@
-/* recorded.h - commands that begin with a run on disk: which run is meant, and the settings it had.
+/* recorded.h - commands about a recorded run: which run is meant, and its settings.
  *
- * A setting of a recorded run becomes a word of the command line, before those that were typed: so what was typed
- * counts, and everything is checked as if it had been typed.  Only the settings that are named are taken: a run
- * directory may come from anywhere, and none of its words starts a program or opens a gate.
+ * Settings of a recorded run become words of the command line in front of those that were typed: typed
+ * ones win, and recorded ones are checked like typed ones.  Only settings that the caller names are taken,
+ * because a run directory may come from anywhere: none of its words starts a program or opens a gate.
  */
 #ifndef HOLORUN_CLI_RECORDED_H
 #define HOLORUN_CLI_RECORDED_H
@@ -10,13 +10,14 @@
 #include "cli/options.h"
 #include "trace/read.h"
 
-/* The folder of a run: a path as it is, else a name below `runs` (NULL: the user's state folder), without a name the
- * newest there.  The caller frees it; NULL with what there is in its place. */
+/* The folder of a run: a path as it is, else a name below `runs` (NULL: the user's state folder), or the
+ * newest run without a name.  The caller frees it; NULL with what was found instead. */
 char *recorded_find(const char *name, const char *runs, struct err *e);
 int recorded_open(struct record *r, const char *name, const char *runs, struct err *e);
 
-/* Words are read twice where a run's settings stand before them: this is the first time, which leaves argv as it is.
- * *name: the run, NULL when none is named.  Returns what options_parse does; more than one run is an error. */
+/* First of two parses, which only learns the run's name and leaves argv as it is; the second one follows
+ * with the recorded settings in front.  *name: the run, NULL when none is named.  Returns what
+ * options_parse returns; more than one run is an error. */
 int recorded_name(const struct command *c, void *settings, int argc, char **argv, const char **name,
                   struct err *e);
 

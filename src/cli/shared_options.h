@@ -1,7 +1,6 @@
-/* shared_options.h - rows of option tables (options.h) that several commands share: which model, which screen, what
- * an agent is asked for.
+/* shared_options.h - rows of option tables (options.h) that several commands share.
  *
- * Above each stand the fields that T, a command's settings, has for it.
+ * Above each macro stand the members that T, a command's settings, needs for it.
  */
 #ifndef HOLORUN_CLI_SHARED_OPTIONS_H
 #define HOLORUN_CLI_SHARED_OPTIONS_H
@@ -10,142 +9,133 @@
 #include "cli/options.h"
 
 /* clang-format off */
-/* const char *model, *device, *isa; int threads, hold, weights, state, kv; bool weight_cache; size_t state_memory; */
+
+/* const char *model, *device, *isa; int threads, weights_in, weights, state, kv; bool weight_cache, f32;
+ * size_t state_memory; */
 #define MODEL_OPTIONS(T)                                                                                     \
     {"model", 'm', OPTION_TEXT, offsetof(T, model), "DIR", 0, 4096, NULL,                                    \
-     "model directory in the published layout; without it the model that comes with holorun", "HOLORUN_MODEL"}, \
+     "model directory in the published layout; default: the model that comes with holorun",                  \
+     "HOLORUN_MODEL", .group = "model"},                                                                     \
+    {"device", 0, OPTION_TEXT, offsetof(T, device), "auto|cpu|cuda[:N]", 0, 32, "auto",                      \
+     "where to run the model; auto takes a GPU with enough free memory, else the CPU", "HOLORUN_DEVICE"},    \
     {"threads", 0, OPTION_INT, offsetof(T, threads), "N", 0, 256, "0",                                       \
-     "threads for the model, 0 for one on every core", "HOLORUN_THREADS"},                                   \
-    {"device", 0, OPTION_TEXT, offsetof(T, device), "auto|cpu|cuda[:N]", 0, 32, "auto",                       \
-     "where the model runs: a GPU if there is one that has room for it, the processor, or that GPU",            \
-     "HOLORUN_DEVICE"},                                                                                       \
-    {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                                           \
-     "instruction set of the kernels, \"ref\" for the plain reference; the best one without it", NULL},         \
+     "CPU threads for the model, 0 for one per core", "HOLORUN_THREADS", .show = OPTION_MORE},               \
     WEIGHTS_OPTIONS(T),                                                                                      \
-    STATE_OPTION(T),                                                                         \
-    {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                           \
-     "memory that the states of conversations may take, as 24G; on a GPU what the weights leave of its own, and "  \
-     "idle ones go to the host's", "HOLORUN_STATE_MEMORY"},                                                   \
+    STATE_OPTION(T),                                                                                         \
+    {"state-memory", 0, OPTION_SIZE, offsetof(T, state_memory), "SIZE", 0, 0, NULL,                          \
+     "memory for the states of all sessions, as 24G; default on a GPU: what the weights leave, idle states " \
+     "are spilled to host memory", "HOLORUN_STATE_MEMORY", .show = OPTION_MORE},                             \
+    {"isa", 0, OPTION_TEXT, offsetof(T, isa), "ref|avx2|avx512|avx512bf16", 0, 32, NULL,                     \
+     "instruction set of the CPU kernels, \"ref\" for the plain reference; default: the best one",           \
+     "HOLORUN_ISA", .show = OPTION_SWITCH},                                                                  \
+    {"f32", 0, OPTION_FLAG, offsetof(T, f32), NULL, 0, 0, NULL, "compute in f32 instead of bf16",            \
+     "HOLORUN_F32", .show = OPTION_SWITCH},                                                                  \
     {"weight-cache", 0, OPTION_FLAG, offsetof(T, weight_cache), NULL, 0, 0, "yes",                           \
-     "keep what int8, int4 and fp8 have made in a file, so that the next start need not make it again",       \
-     "HOLORUN_WEIGHT_CACHE"}
+     "keep quantized weights in a file, so that the next start maps it; \"no\" switches it off",            \
+     "HOLORUN_WEIGHT_CACHE", .show = OPTION_SWITCH}
 
-/* int hold, weights, kv; */
+/* int weights_in, weights, kv; */
 #define WEIGHTS_OPTIONS(T)                                                                                   \
-    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4|fp8", 0, 0, "auto",                 \
-     "numbers that large matrices are held in: those of the checkpoint, or smaller ones made of them at the "  \
+    {"weights", 0, OPTION_CHOICE, offsetof(T, weights), "auto|bf16|int8|int4|fp8", 0, 0, "auto",             \
+     "storage type of the large weight matrices; auto is the checkpoint's, the others are quantized at the " \
      "first start", "HOLORUN_WEIGHTS"},                                                                      \
-    {"hold", 0, OPTION_CHOICE, offsetof(T, hold), "auto|packed|mapped", 0, 0, "auto",                        \
-     "where they are: packed in memory at the start, mapped and read where they lie in the files, or packed "  \
-     "when memory allows", "HOLORUN_HOLD"},                                                                  \
     {"kv", 0, OPTION_CHOICE, offsetof(T, kv), "auto|fp8", 0, 0, "auto",                                      \
-     "numbers that keys and values of a conversation are kept in: those of the computation, or a byte each and "  \
-     "a scale for each head of a token", "HOLORUN_KV"}
+     "storage type of the KV cache; fp8 is a byte per value and a scale per token and head", "HOLORUN_KV",   \
+     .show = OPTION_MORE},                                                                                   \
+    {"weights-in", 0, OPTION_CHOICE, offsetof(T, weights_in), "auto|ram|mmap", 0, 0, "auto",                 \
+     "copy the weights to memory, or mmap the files and read them in place; auto copies when they fit", \
+     "HOLORUN_WEIGHTS_IN", .show = OPTION_MORE}
 
 /* int state; */
 #define STATE_OPTION(T)                                                                                      \
-    {"state", 0, OPTION_CHOICE, offsetof(T, state), "fp32|fp16|bf16", 0, 0, "fp32",                          \
-     "numbers that a conversation's state is held in: fp16 takes half the memory, is rounded by chance, and refused "  \
-     "where the model says something else with it; bf16 is always refused", "HOLORUN_STATE"}
+    {"state", 0, OPTION_CHOICE, offsetof(T, state), "fp32|fp16", 0, 0, "fp32",                               \
+     "storage type of the recurrent state; fp16 halves it with stochastic rounding, and is refused for a "   \
+     "model that then answers differently", "HOLORUN_STATE", .show = OPTION_MORE}
 
-/* The same as engine_open wants them; S is one of T. */
+/* Initializer of struct engine_options from settings S. */
 #define MODEL_ENGINE(S)                                                                                      \
-    {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .hold = (enum weight_hold)(S).hold,           \
-     .weights = (enum weight_numbers)(S).weights, .cache = (S).weight_cache,                             \
-     .state = (enum state_numbers)(S).state, .kv = (enum kv_numbers)(S).kv, .state_memory = (S).state_memory,                                                                       \
-     .progress = loading_progress}
+    {.dir = (S).model, .device = (S).device, .isa = (S).isa, .threads = (S).threads, .f32 = (S).f32,         \
+     .weights_in = (enum weights_in)(S).weights_in, .weights = (enum weight_storage)(S).weights,             \
+     .cache = (S).weight_cache, .state = (enum state_storage)(S).state, .kv = (enum kv_storage)(S).kv,       \
+     .state_memory = (S).state_memory, .progress = loading_progress}
 
 /* const char *display, *view; bool cursor; */
 #define SCREEN_OPTIONS(T)                                                                                    \
-    {"display", 'd', OPTION_TEXT, offsetof(T, display), "NAME", 0, 256, NULL, "X display to work on", "DISPLAY"}, \
+    {"display", 'd', OPTION_TEXT, offsetof(T, display), "NAME", 0, 256, NULL, "X display to work on",        \
+     "DISPLAY", .group = "screen"},                                                                          \
     {"view", 'v', OPTION_TEXT, offsetof(T, view), "WHAT", 0, 256, "all",                                     \
-     "what of it to look at: all, a monitor's name or number, or window:ID", NULL},                          \
-    {"cursor", 0, OPTION_FLAG, offsetof(T, cursor), NULL, 0, 0, NULL, "show the pointer in screenshots", NULL}
+     "part of the display to work on: all, a monitor's name or number, or window:ID", NULL},                 \
+    {"cursor", 0, OPTION_FLAG, offsetof(T, cursor), NULL, 0, 0, NULL,                                        \
+     "show the pointer in screenshots", NULL}
 
 /* const char *dialect; */
 #define DIALECT_OPTION(T)                                                                                    \
     {"dialect", 0, OPTION_TEXT, offsetof(T, dialect), "NAME", 0, 4096, NULL,                                 \
-     "how to speak to the model, a built-in name or a file; without it as the model's directory says", NULL}
-
-/* bool f32; */
-#define F32_OPTION(T) {"f32", 0, OPTION_FLAG, offsetof(T, f32), .help = "compute in f32 instead of bf16"}
+     "prompt and reply format, a built-in name or a file; default: the model's own", NULL}
 
 /* bool localizer; int validator, max_validations; UNLESS: who else may say how many, as ", where ...". */
 #define ASKED_ANEW_OPTIONS(T, UNLESS)                                                                        \
-    {"localizer", 0, OPTION_FLAG, offsetof(T, localizer),                                                    \
-     .help = "ask the model anew for the place of each element that it wants to click or write into, shown " \
-             "nothing but the newest screenshot"},                                                           \
     {"validator", 0, OPTION_INT, offsetof(T, validator), "N", 0, 9, "0",                                     \
-     "an answer counts only when the model, asked anew and shown the last screenshots, says N times in a row "  \
-     "that the task was carried out" UNLESS "; else its reason goes back to the agent, which goes on", NULL}, \
+     "accept an answer only when the model, in a session of its own, confirms N times in a row from the "    \
+     "last screenshots that the task is done" UNLESS "; else the agent reads its reason and goes on", NULL}, \
     {"max-validations", 0, OPTION_INT, offsetof(T, max_validations), "N", 1, 100, "3",                       \
-     "answers that --validator looks at before the agent has to end; a run has exit code 1 then", NULL}
-
-/* int max_typed, max_rate, max_errors, max_repeats, max_still; */
-#define LIMIT_OPTIONS(T)                                                                                     \
-    {"max-typed", 0, OPTION_INT, offsetof(T, max_typed), "N", 0, 1e9, "0",                                   \
-     "characters typed before the run ends, 0 for no limit", NULL},                                          \
-    {"max-rate", 0, OPTION_INT, offsetof(T, max_rate), "N", 0, 6000, "0",                                    \
-     "actions on the screen within a minute, with more of which the run ends, 0 for no limit", NULL},        \
-    {"max-errors", 0, OPTION_INT, offsetof(T, max_errors), "N", 0, 1000, "5",                                \
-     "steps in a row that cannot be done or are refused before the run ends, 0 for no limit", NULL},         \
-    {"max-repeats", 0, OPTION_INT, offsetof(T, max_repeats), "N", 0, 1000, "5",                              \
-     "times that one action in a row may change nothing to be seen before the run ends, 0 for no limit", NULL}, \
-    {"max-still", 0, OPTION_INT, offsetof(T, max_still), "N", 0, 1000, "12",                                 \
-     "the same of different actions", NULL}
+     "rejected answers after which the run ends with exit code 1", NULL, .show = OPTION_MORE},               \
+    {"localizer", 0, OPTION_FLAG, offsetof(T, localizer), NULL, 0, 0, NULL,                                  \
+     "find each click target with a second question about the newest screenshot alone", NULL,                \
+     .show = OPTION_MORE}
 
 /* const char *hide[OPTION_LIST_MAX + 1]; UNLESS: where else they are from. */
 #define HIDE_OPTION(T, UNLESS)                                                                               \
     {"hide", 0, OPTION_LIST, offsetof(T, hide), "X,Y,WIDTH,HEIGHT", 0, 127, NULL,                            \
-     "part of the root window, in pixels or % of it, that is painted over in what the model sees and in what is " \
-     "recorded, as 0,0,100%,32; may be given several times" UNLESS, NULL}
+     "part of the root window, in pixels or % of it, that is painted over in screenshots and the record, " \
+     "as 0,0,100%,32; may be repeated" UNLESS, NULL}
 
 /* const char *step; */
 #define STEP_OPTION(T, MORE)                                                                                 \
     {"step", 0, OPTION_MAYBE, offsetof(T, step), "terminal|window|script:FILE", 0, 4096, NULL,               \
-     "show each step before it runs, and ask: run it, change it, refuse it, decide again, go back; see holorun step" \
-     MORE, NULL}
+     "show each step before it runs, to run, change, veto, resample or rewind it; see holorun step" MORE,    \
+     NULL, .group = "stepping"}
 
 /* const char *breaks[OPTION_LIST_MAX + 1]; */
 #define BREAK_OPTION(T)                                                                                      \
     {"break", 0, OPTION_LIST, offsetof(T, breaks), "WHEN", 0, 127, NULL,                                     \
-     "with --step: run until this, more than once if need be: step 7, kind click, text PATTERN, window PATTERN, " \
-     "irreversible, confidence 0.8, no-effect", NULL}
+     "with --step, a breakpoint to run to; may be repeated: step 7, kind click, text PATTERN, "              \
+     "window PATTERN, irreversible, confidence 0.8, no-effect", NULL}
 
 /* const char *policy, *confirm; double confirm_timeout; */
 #define RULES_OPTIONS(T)                                                                                     \
     {"policy", 0, OPTION_TEXT, offsetof(T, policy), "FILE", 0, 4096, NULL,                                   \
-     "rules on what may be done (see holorun policy); without it policy.yaml in the user's configuration folder " \
-     "when there is one; the built-in rules follow", "HOLORUN_POLICY"},                                      \
+     "rules and limits that come before the built-in rules (see holorun policy); default: policy.yaml in "   \
+     "the user's configuration folder, if there is one", "HOLORUN_POLICY", .group = "safety"},               \
     {"confirm", 0, OPTION_TEXT, offsetof(T, confirm), "HOW", 0, 4096, "auto",                                \
-     "who is asked before what the rules want a person to confirm: tty, cmd:COMMAND (the question is JSON on its " \
-     "stdin, exit code 0 is yes), never (the answer is no), yes-to-all (nobody is asked, all of it is done), or " \
-     "auto: tty when there is a terminal, else never", "HOLORUN_CONFIRM"},                                   \
+     "who is asked when a rule says confirm: tty, cmd:COMMAND (gets the question as JSON on stdin, exit " \
+     "code 0 is yes), never (the answer is no), yes-to-all (nobody is asked), or auto: tty when there is a " \
+     "terminal, else never", "HOLORUN_CONFIRM"},                                                             \
     {"confirm-timeout", 0, OPTION_NUMBER, offsetof(T, confirm_timeout), "SECONDS", 0.1, 86400, "60",         \
-     "no answer within this time is no", NULL}
+     "no answer within this time is a no", NULL, .show = OPTION_MORE}
 
 /* double settle_min, settle_quiet, settle_max, key_delay, keymap_settle; UNLESS: where else they are from, as
- * "; without it ...". */
+ * "; default: as in the run". */
 #define PACE_OPTIONS(T, UNLESS)                                                                              \
-    {"settle-min", 0, OPTION_NUMBER, offsetof(T, settle_min), "MS", 0, 60000, "150",                         \
-     "shortest wait for the screen after an action" UNLESS, NULL},                                           \
     {"settle-quiet", 0, OPTION_NUMBER, offsetof(T, settle_quiet), "MS", 0, 60000, "300",                     \
-     "quiet time that counts as settled" UNLESS, NULL},                                                      \
+     "time without changes after which the screen counts as settled" UNLESS, NULL},                          \
+    {"settle-min", 0, OPTION_NUMBER, offsetof(T, settle_min), "MS", 0, 60000, "150",                         \
+     "shortest wait for the screen after an action" UNLESS, NULL, .show = OPTION_MORE},                      \
     {"settle-max", 0, OPTION_NUMBER, offsetof(T, settle_max), "MS", 0, 600000, "3000",                       \
-     "longest wait for the screen" UNLESS, NULL},                                                            \
+     "longest wait for the screen" UNLESS, NULL, .show = OPTION_MORE},                                       \
     {"key-delay", 0, OPTION_NUMBER, offsetof(T, key_delay), "MS", 0, 1000, "5",                              \
      "pause between typed characters" UNLESS, NULL},                                                         \
     {"keymap-settle", 0, OPTION_NUMBER, offsetof(T, keymap_settle), "MS", 0, 5000, "50",                     \
-     "pause after borrowing keycodes" UNLESS, NULL}
+     "pause after borrowing keycodes" UNLESS, "HOLORUN_KEYMAP_SETTLE", .show = OPTION_SWITCH}
 
 /* const char *runs; */
 #define RUNS_OPTION(T)                                                                                       \
     {"runs", 0, OPTION_TEXT, offsetof(T, runs), "DIR", 0, 4096, NULL,                                        \
-     "folder of runs to look in; without it the user's state folder", "HOLORUN_RUNS"}
+     "folder of runs to look in; default: the user's state folder", "HOLORUN_RUNS"}
 
-/* bool json, quiet, of commands that have no more to say of them. */
-#define JSON_OPTION(T) {"json", 'j', OPTION_FLAG, offsetof(T, json), .help = "one JSON object on stdout"}
-#define QUIET_OPTION(T)        {"quiet", 'q', OPTION_FLAG, offsetof(T, quiet), .help = "no progress on stderr"}
+/* bool json, quiet; */
+#define JSON_OPTION(T)  {"json", 'j', OPTION_FLAG, offsetof(T, json), .help = "one JSON object on stdout"}
+#define QUIET_OPTION(T) {"quiet", 'q', OPTION_FLAG, offsetof(T, quiet), .help = "no progress on stderr"}
 /* clang-format on */
 
 #endif

@@ -1,8 +1,8 @@
-/* auth.c - cookies: one file for each desk, one file for this process with all of them.
+/* auth.c - cookies: one Xauthority file per desk, and one for this process with all of them.
  *
- * An entry of an Xauthority file is five fields, big-endian: family, address, display number, name, data; each but the
- * first with its length.  Family 0xffff means any host; 256 is this host by its name, which some clients insist on.  The
- * file of this process begins with the desks and ends with what the user's own file has, so that ":0" opens too.
+ * An entry is five fields, big-endian: family, address, display number, name, data; all but the first have
+ * a length. Family 0xffff matches any host; 256 is this host by name, which some clients insist on.  The
+ * file of this process has the desks first, then the user's own entries, so that ":0" opens too.
  */
 #include "desk/private.h"
 

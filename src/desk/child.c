@@ -1,8 +1,8 @@
-/* child.c - how a program begins on a desk.
+/* child.c - starts a program on a desk.
  *
- * In a session of its own, without a terminal; stdin is empty, stdout and stderr go where they are told, no other
- * descriptor of ours is open; signals are as a shell would have them.  It ends with its keeper, even one that is killed.
- * What it sees of the user's own session (buses, Wayland, session manager) is taken out of its environment.
+ * In its own session, without a terminal, with empty stdin, default signals and no other descriptor of
+ * ours.  It dies with its supervisor, even when that is killed.  Variables of the user's session (buses,
+ * Wayland, session manager) are removed from its environment.
  */
 #include "desk/private.h"
 
@@ -31,14 +31,14 @@ bool child_installed(const char *program)
     return false;
 }
 
-/* ---- environment: putenv() keeps the strings that it is given --------------------------------------- */
+/* ---- environment (putenv() does not copy its strings) ----------------------------------------- */
 
 static void put(const char *name, const char *value)
 {
     setenv(name, value, 1);
 }
 
-static void put_below(const char *name, const char *folder, const char *below)
+static void put_path(const char *name, const char *folder, const char *below)
 {
     char path[2 * DESK_PATH];
     snprintf(path, sizeof path, "%s/%s", folder, below);
@@ -52,43 +52,33 @@ static void put_all(const struct msg *m, size_t at)
             putenv((char *)(uintptr_t)s);
 }
 
-static void environment_of_its_own(const struct place *p)
+static void private_environment(const struct child_context *p)
 {
-    static const char *const of_the_session[] = {"WAYLAND_DISPLAY",
-                                                 "WAYLAND_SOCKET",
-                                                 "DBUS_SESSION_BUS_ADDRESS",
-                                                 "SESSION_MANAGER",
-                                                 "AT_SPI_BUS_ADDRESS",
-                                                 "DESKTOP_STARTUP_ID",
-                                                 "XDG_ACTIVATION_TOKEN",
-                                                 "XDG_SESSION_ID",
-                                                 "XDG_SESSION_PATH",
-                                                 "XDG_SEAT",
-                                                 "XDG_SEAT_PATH",
-                                                 "XDG_VTNR",
-                                                 "WINDOWID",
-                                                 "XMODIFIERS",
-                                                 "GTK_IM_MODULE",
-                                                 "QT_IM_MODULE",
-                                                 "SSH_AUTH_SOCK",
-                                                 "GNOME_KEYRING_CONTROL"};
-    for (size_t i = 0; i < sizeof of_the_session / sizeof *of_the_session; i++)
-        unsetenv(of_the_session[i]);
+    /* clang-format off */
+    static const char *const session_names[] = {
+        "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DBUS_SESSION_BUS_ADDRESS", "SESSION_MANAGER",
+        "AT_SPI_BUS_ADDRESS", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN", "XDG_SESSION_ID",
+        "XDG_SESSION_PATH", "XDG_SEAT", "XDG_SEAT_PATH", "XDG_VTNR", "WINDOWID", "XMODIFIERS",
+        "GTK_IM_MODULE", "QT_IM_MODULE", "SSH_AUTH_SOCK", "GNOME_KEYRING_CONTROL",
+    };
+    /* clang-format on */
+    for (size_t i = 0; i < sizeof session_names / sizeof *session_names; i++)
+        unsetenv(session_names[i]);
     put("HOME", p->home);
-    put_below("XDG_CONFIG_HOME", p->home, ".config");
-    put_below("XDG_CACHE_HOME", p->home, ".cache");
-    put_below("XDG_DATA_HOME", p->home, ".local/share");
-    put_below("XDG_STATE_HOME", p->home, ".local/state");
-    put_below("XDG_RUNTIME_DIR", p->dir, "run");
-    put_below("TMPDIR", p->dir, "tmp");
-    put_below("XAUTHORITY", p->dir, "auth");
+    put_path("XDG_CONFIG_HOME", p->home, ".config");
+    put_path("XDG_CACHE_HOME", p->home, ".cache");
+    put_path("XDG_DATA_HOME", p->home, ".local/share");
+    put_path("XDG_STATE_HOME", p->home, ".local/state");
+    put_path("XDG_RUNTIME_DIR", p->dir, "run");
+    put_path("TMPDIR", p->dir, "tmp");
+    put_path("XAUTHORITY", p->dir, "auth");
     put("XDG_SESSION_TYPE", "x11");
 }
 
-static void environment(const struct place *p, const struct how *h)
+static void environment(const struct child_context *p, const struct child_options *h)
 {
     if (p->own)
-        environment_of_its_own(p);
+        private_environment(p);
     if (!getenv("LC_ALL") && !getenv("LC_CTYPE") && !getenv("LANG"))
         put("LANG", "C.UTF-8");
     if (*p->display)
@@ -100,9 +90,9 @@ static void environment(const struct place *p, const struct how *h)
     putenv((char *)(uintptr_t)p->mark);
 }
 
-/* ---- a process ------------------------------------------------------------------------------------- */
+/* ---- a process -------------------------------------------------------------------------------- */
 
-static void signals_as_at_first(void)
+static void reset_signals(void)
 {
     sigset_t none;
     for (int i = 1; i < NSIG; i++)
@@ -111,13 +101,13 @@ static void signals_as_at_first(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-static void say_and_end(const char *what)
+static void exec_failed(const char *what)
 {
     dprintf(STDERR_FILENO, "%s: %s\n", what, strerror(errno));
     _exit(127);
 }
 
-/* On a kernel without it nothing happens. */
+/* Without effect where the kernel has no such file. */
 static void write_oom(int value)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -127,7 +117,7 @@ static void write_oom(int value)
     }
 }
 
-pid_t child_start(const struct place *p, const struct how *h)
+pid_t child_start(const struct child_context *p, const struct child_options *h)
 {
     pid_t parent = getpid(), pid = fork();
     if (pid)
@@ -136,7 +126,7 @@ pid_t child_start(const struct place *p, const struct how *h)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(127);
-    signals_as_at_first();
+    reset_signals();
     int none = open("/dev/null", O_RDWR);
     dup2(none, STDIN_FILENO);
     dup2(h->out >= 0 ? h->out : none, STDOUT_FILENO);
@@ -152,11 +142,11 @@ pid_t child_start(const struct place *p, const struct how *h)
     write_oom(h->oom);
     environment(p, h);
     if (p->work_dir && chdir(p->work_dir))
-        say_and_end(p->work_dir);
+        exec_failed(p->work_dir);
     if (h->shell)
         execl("/bin/sh", "sh", "-c", h->shell, (char *)NULL);
     else
         execvp(h->argv[0], (char *const *)(uintptr_t)h->argv);
-    say_and_end(h->shell ? "/bin/sh" : h->argv[0]);
+    exec_failed(h->shell ? "/bin/sh" : h->argv[0]);
     return -1;
 }

@@ -1,7 +1,7 @@
-/* desk.c - this process's side: the zygote, and a desk from its opening to its end.
+/* desk.c - the zygote's start, and opening and closing a desk, in this process.
  *
- * A desk here is a socket to its keeper.  A request is answered before the next one is sent, each has a number, and an
- * answer to an older one (that nobody waited for any more) is dropped.
+ * A desk is a socket to its supervisor.  Each request has a number and is answered before the next one is
+ * sent; late answers to older requests are dropped.
  */
 #include "desk/private.h"
 
@@ -25,7 +25,7 @@
 
 enum {
     DEFAULT_SECONDS = 20,
-    PATIENCE_MS = 15000, /* over what a keeper may take */
+    ANSWER_EXTRA_MS = 15000, /* on top of the supervisor's own limit */
     ZYGOTE_MS = 40000,
     SMALLEST = 64,
     LARGEST = 16384,
@@ -36,14 +36,14 @@ static struct {
     char root[DESK_PATH];
     int control, next;
     pid_t zygote; /* 0: not begun */
-    struct desk *desks;
-} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .control = -1};
+    struct desk *open;
+} desks = {.lock = PTHREAD_MUTEX_INITIALIZER, .control = -1};
 
-/* ---- the zygote --------------------------------------------------------------------------------- */
+/* ---- the zygote ------------------------------------------------------------------------------- */
 
-_Noreturn static void become_zygote(const struct ground *g, int control, int lock)
+_Noreturn static void become_zygote(const struct zygote_args *g, int control, int lock)
 {
-    /* The three may be in each other's places. */
+    /* Copied first: their numbers may overlap the targets. */
     int c = fcntl(control, F_DUPFD, 64), l = fcntl(lock, F_DUPFD, 64), none = open("/dev/null", O_RDWR);
     int o = g->owner >= 0 ? fcntl(g->owner, F_DUPFD, 64) : -1;
     setsid();
@@ -57,18 +57,18 @@ _Noreturn static void become_zygote(const struct ground *g, int control, int loc
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++)
         signal(ignored[i], SIG_IGN);
-    struct ground mine = {.root = g->root, .files = g->files, .owner = o >= 0 ? FD_OWNER : -1};
+    struct zygote_args mine = {.root = g->root, .files = g->files, .owner = o >= 0 ? FD_OWNER : -1};
     zygote_main(&mine);
 }
 
 static int start_zygote(int lock, struct err *e)
 {
     int fds[2];
-    struct ground g = {.root = all.root};
+    struct zygote_args g = {.root = desks.root};
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
-        return err_set(e, ERR_ENV, "cannot start the process that has desktops: %s", strerror(errno));
+        return err_set(e, ERR_ENV, "cannot start the process for private desktops: %s", strerror(errno));
     getrlimit(RLIMIT_NOFILE, &g.files);
-    struct rlimit files = {g.files.rlim_max, g.files.rlim_max}; /* each desk is a few descriptors */
+    struct rlimit files = {g.files.rlim_max, g.files.rlim_max}; /* each desk takes a few descriptors */
     setrlimit(RLIMIT_NOFILE, &files);
     g.owner = (int)syscall(SYS_pidfd_open, getpid(), 0);
     fflush(NULL);
@@ -81,27 +81,27 @@ static int start_zygote(int lock, struct err *e)
         close(g.owner);
     if (pid < 0) {
         close(fds[0]);
-        return err_set(e, ERR_ENV, "cannot start the process that has desktops: %s", strerror(why));
+        return err_set(e, ERR_ENV, "cannot start the process for private desktops: %s", strerror(why));
     }
-    all.control = fds[0];
-    all.zygote = pid;
+    desks.control = fds[0];
+    desks.zygote = pid;
     return 0;
 }
 
 int desks_begin(struct err *e)
 {
-    if (all.zygote)
+    if (desks.zygote)
         return 0;
-    int lock = folder_begin(all.root, e);
+    int lock = folder_begin(desks.root, e);
     if (lock < 0)
         return -1;
     int rc = start_zygote(lock, e);
-    close(lock); /* the zygote has it now */
+    close(lock); /* inherited by the zygote */
     if (rc) {
-        folder_remove(all.root);
+        folder_remove(desks.root);
         return -1;
     }
-    if (auth_begin(all.root, e)) {
+    if (auth_begin(desks.root, e)) {
         desks_end();
         return -1;
     }
@@ -111,30 +111,30 @@ int desks_begin(struct err *e)
 static bool zygote_lives(void)
 {
     siginfo_t info = {0};
-    return all.zygote && waitid(P_PID, (id_t)all.zygote, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+    return desks.zygote && waitid(P_PID, (id_t)desks.zygote, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid == 0;
 }
 
 void desks_end(void)
 {
-    if (!all.zygote)
+    if (!desks.zygote)
         return;
-    while (all.desks)
-        desk_close(all.desks);
+    while (desks.open)
+        desk_close(desks.open);
     auth_end();
-    close(all.control);
+    close(desks.control);
     int64_t start = clock_ns();
-    while (waitpid(all.zygote, NULL, WNOHANG) == 0) {
+    while (waitpid(desks.zygote, NULL, WNOHANG) == 0) {
         if (clock_ms_since(start) > ZYGOTE_MS)
-            kill(all.zygote, SIGKILL);
+            kill(desks.zygote, SIGKILL);
         clock_sleep_ms(1);
     }
-    all.control = -1;
-    all.zygote = 0;
-    folder_sweep(all.root);
+    desks.control = -1;
+    desks.zygote = 0;
+    folder_sweep(desks.root);
 }
 
-/* ---- requests ----------------------------------------------------------------------------------- */
+/* ---- requests --------------------------------------------------------------------------------- */
 
 int desk_answer(struct desk *d, double ms)
 {
@@ -156,10 +156,10 @@ int desk_answer(struct desk *d, double ms)
 
 int desk_lost(const struct desk *d, struct err *e)
 {
-    return err_set(e, ERR_ENV, "the process that keeps desktop '%s' has been killed", d->display);
+    return err_set(e, ERR_ENV, "the supervisor of desktop '%s' has been killed", d->display);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening ---------------------------------------------------------------------------------- */
 
 /* "xvfb:1280x720", "xvfb:1280x720,noglx", ":0", "" */
 static int read_display(const char *display, struct msg *m, struct err *e)
@@ -208,23 +208,23 @@ static int send_to_zygote(struct desk *d, struct err *e)
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
         return err_set(e, ERR_ENV, "cannot open a desktop: %s", strerror(errno));
     struct msg *m = &d->in;
-    msg_clear(m, MSG_KEEPER, 0);
+    msg_clear(m, MSG_SUPERVISOR, 0);
     m->number = d->n;
-    int rc = msg_send(all.control, m, fds[1]);
+    int rc = msg_send(desks.control, m, fds[1]);
     close(fds[1]);
     d->socket = fds[0];
-    return rc ? err_set(e, ERR_ENV, "the process that starts desktops has been killed") : 0;
+    return rc ? err_set(e, ERR_ENV, "the process for private desktops has been killed") : 0;
 }
 
 static int wait_until_open(struct desk *d, struct err *e)
 {
     if (msg_send(d->socket, &d->out, -1))
-        d->in.kind = 0; /* why is in what the zygote has sent */
-    int rc = desk_answer(d, d->out.seconds * 1000 + PATIENCE_MS);
+        d->in.kind = 0; /* the zygote's message, if any, has the reason */
+    int rc = desk_answer(d, d->out.seconds * 1000 + ANSWER_EXTRA_MS);
     if (rc < 0 && d->in.kind == MSG_FAILED && d->in.seq == 0)
         return err_set(e, ERR_ENV, "cannot open a desktop: %s", d->in.text);
     if (rc < 0)
-        return err_set(e, ERR_ENV, "the process of a new desktop was killed while it opened");
+        return err_set(e, ERR_ENV, "the supervisor of a new desktop was killed while it started");
     if (rc == 0)
         return err_set(e, ERR_ENV, "a new desktop did not answer in time");
     if (d->in.kind != MSG_READY) {
@@ -233,11 +233,11 @@ static int wait_until_open(struct desk *d, struct err *e)
     }
     d->number = d->in.number;
     memcpy(d->pids, d->in.pids, sizeof d->pids);
-    d->keeper = (int)syscall(SYS_pidfd_open, d->pids[0], 0);
+    d->supervisor = (int)syscall(SYS_pidfd_open, d->pids[0], 0);
     return 0;
 }
 
-/* Its first windows belong under it. */
+/* The window manager must run before the first window opens. */
 static int wait_for_wm(struct desk *d, double seconds, struct err *e)
 {
     int64_t start = clock_ns();
@@ -245,13 +245,13 @@ static int wait_for_wm(struct desk *d, double seconds, struct err *e)
     struct screen *s = screen_open(&o, e);
     int rc = s ? 0 : -1;
     char what[ERR_TEXT];
-    if (!s && desk_state(d, what, sizeof what) != DESK_WELL) /* a better reason */
+    if (!s && desk_state(d, what, sizeof what) != DESK_OK)
         err_set(e, ERR_ENV, "%s", what);
-    while (rc == 0 && d->pids[2] && !screen_managed(s)) {
-        if (desk_state(d, what, sizeof what) != DESK_WELL)
+    while (rc == 0 && d->pids[2] && !screen_has_window_manager(s)) {
+        if (desk_state(d, what, sizeof what) != DESK_OK)
             rc = err_set(e, ERR_ENV, "%s", what);
         else if (clock_ms_since(start) > seconds * 1000)
-            rc = err_set(e, ERR_ENV, "the window manager has not begun to work within %g s", seconds);
+            rc = err_set(e, ERR_ENV, "the window manager was not ready within %g s", seconds);
         else
             clock_sleep_ms(5);
     }
@@ -259,7 +259,7 @@ static int wait_for_wm(struct desk *d, double seconds, struct err *e)
     return rc;
 }
 
-static int open_it(struct desk *d, const struct desk_options *o, struct err *e)
+static int open_steps(struct desk *d, const struct desk_options *o, struct err *e)
 {
     if (request_open(d, o, e) || send_to_zygote(d, e) || wait_until_open(d, e))
         return -1;
@@ -278,27 +278,27 @@ static int open_it(struct desk *d, const struct desk_options *o, struct err *e)
 
 struct desk *desk_open(const struct desk_options *o, struct err *e)
 {
-    if (!all.zygote)
+    if (!desks.zygote)
         bug("desk_open() before desks_begin()");
-    struct desk *d = xmalloc(1, sizeof *d); /* what is not used of its messages is never touched */
+    struct desk *d = xmalloc(1, sizeof *d); /* the unused part of its messages is never touched */
     memset(d, 0, offsetof(struct desk, out));
     msg_clear(&d->in, 0, 0);
-    d->socket = d->keeper = d->number = -1;
+    d->socket = d->supervisor = d->number = -1;
     pthread_mutex_init(&d->lock, NULL);
-    pthread_mutex_lock(&all.lock);
-    d->n = ++all.next;
-    d->next = all.desks;
-    all.desks = d;
-    pthread_mutex_unlock(&all.lock);
-    desk_dir(d->dir, all.root, d->n);
+    pthread_mutex_lock(&desks.lock);
+    d->n = ++desks.next;
+    d->next = desks.open;
+    desks.open = d;
+    pthread_mutex_unlock(&desks.lock);
+    desk_dir(d->dir, desks.root, d->n);
     snprintf(d->display, sizeof d->display, "%.60s", o->display ? o->display : "");
-    if (open_it(d, o, e) == 0)
+    if (open_steps(d, o, e) == 0)
         return d;
     desk_close(d);
     return NULL;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------ */
+/* ---- the end ---------------------------------------------------------------------------------- */
 
 static bool closed_within(struct desk *d, double ms)
 {
@@ -310,11 +310,11 @@ static bool closed_within(struct desk *d, double ms)
     return rc < 0;
 }
 
-/* A keeper that was killed is cleared up after by the zygote; without a zygote, by us. */
+/* The zygote cleans up after a killed supervisor; without a zygote we do. */
 static void wait_until_gone(struct desk *d)
 {
     int64_t start = clock_ns();
-    while (file_exists(d->dir) && zygote_lives() && clock_ms_since(start) < PATIENCE_MS)
+    while (file_exists(d->dir) && zygote_lives() && clock_ms_since(start) < ANSWER_EXTRA_MS)
         clock_sleep_ms(2);
     if (file_exists(d->dir))
         folder_sweep_desk(d->dir);
@@ -329,20 +329,20 @@ void desk_close(struct desk *d)
     if (d->socket >= 0) {
         msg_clear(&d->out, MSG_CLOSE, 0);
         msg_send(d->socket, &d->out, -1);
-        if (!closed_within(d, PATIENCE_MS) && d->keeper >= 0)
-            syscall(SYS_pidfd_send_signal, d->keeper, SIGKILL, NULL, 0);
+        if (!closed_within(d, ANSWER_EXTRA_MS) && d->supervisor >= 0)
+            syscall(SYS_pidfd_send_signal, d->supervisor, SIGKILL, NULL, 0);
         close(d->socket);
         wait_until_gone(d);
     }
-    if (d->keeper >= 0)
-        close(d->keeper);
-    pthread_mutex_lock(&all.lock);
-    for (struct desk **at = &all.desks; *at; at = &(*at)->next)
+    if (d->supervisor >= 0)
+        close(d->supervisor);
+    pthread_mutex_lock(&desks.lock);
+    for (struct desk **at = &desks.open; *at; at = &(*at)->next)
         if (*at == d) {
             *at = d->next;
             break;
         }
-    pthread_mutex_unlock(&all.lock);
+    pthread_mutex_unlock(&desks.lock);
     pthread_mutex_destroy(&d->lock);
     free(d);
 }

@@ -1,13 +1,13 @@
 /* folder.c - where desks have their files.
  *
  *     /tmp/holorun-desks-XXXXXX/     of one process (TMPDIR, when that is short enough for sockets in it)
- *         lock                       locked while that process, its zygote or one of its keepers lives
+ *         lock                       locked while that process, its zygote or a supervisor lives
  *         Xauthority                 of that process
- *         1/                         a desk: auth keeper server.log wm.log programs.log
+ *         1/                         a desk: auth supervisor server.log wm.log programs.log
  *         1/home 1/tmp 1/run         HOME, TMPDIR, XDG_RUNTIME_DIR
  *
- * Programs of a desk may do as they like in it.  It is removed by descriptors, never through a link; folders are made
- * accessible first, and what lies very deep is moved up.
+ * Programs of a desk may write anything into it.  Removal works on descriptors and never follows a link;
+ * folders are made accessible first, and entries nested too deep are moved up.
  */
 #include "desk/private.h"
 
@@ -41,7 +41,7 @@ void desk_dir(char out[DESK_PATH], const char *root, int n)
     snprintf(out, DESK_PATH, "%s/%d", root, n);
 }
 
-static const char *place(void)
+static const char *temp_root(void)
 {
     const char *dir = getenv("TMPDIR");
     struct stat st;
@@ -50,7 +50,7 @@ static const char *place(void)
                : "/tmp";
 }
 
-/* ---- removing ------------------------------------------------------------------------------------ */
+/* ---- removing --------------------------------------------------------------------------------- */
 
 static void remove_in(int dir, int top, int depth, int *moved);
 
@@ -59,9 +59,9 @@ static void remove_entry(int dir, const char *name, int top, int depth, int *mov
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
         return;
     if (depth >= DEPTH) {
-        char place_above[32];
-        snprintf(place_above, sizeof place_above, ".deep-%d", (*moved)++);
-        renameat(dir, name, top, place_above);
+        char new_name[32];
+        snprintf(new_name, sizeof new_name, ".deep-%d", (*moved)++);
+        renameat(dir, name, top, new_name);
         return;
     }
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -104,7 +104,7 @@ bool folder_remove(const char *path)
     return false;
 }
 
-/* ---- copying ------------------------------------------------------------------------------------- */
+/* ---- copying ---------------------------------------------------------------------------------- */
 
 struct copy {
     const char *from;
@@ -120,14 +120,14 @@ static int copy_failed(const struct copy *c, const char *name)
 
 static int copy_bytes(struct copy *c, int in, int out, const char *name, int64_t left)
 {
-    char piece[65536];
-    for (ssize_t n; (n = read(in, piece, sizeof piece)) != 0;) {
+    char chunk[65536];
+    for (ssize_t n; (n = read(in, chunk, sizeof chunk)) != 0;) {
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 || file_write_all(out, name, piece, (size_t)n, NULL))
+        if (n < 0 || file_write_all(out, name, chunk, (size_t)n, NULL))
             return copy_failed(c, name);
         left -= n;
-        if (left <= 0) /* it may grow while it is read */
+        if (left <= 0) /* the file may grow meanwhile */
             return 0;
     }
     return 0;
@@ -218,14 +218,14 @@ int folder_copy(const char *from, const char *to, struct err *e)
     return copy_folder(&c, in, out, 0);
 }
 
-/* ---- after the dead ------------------------------------------------------------------------------ */
+/* ---- sweeping --------------------------------------------------------------------------------- */
 
 void folder_sweep_desk(const char *path)
 {
     char mark[DESK_PATH + 32], file[DESK_PATH + 16], text[32] = "";
     snprintf(mark, sizeof mark, "HOLORUN_DESK=%s", path);
-    procs_end_marked(mark, STRAY_MS);
-    snprintf(file, sizeof file, "%s/keeper", path);
+    procs_kill_marked(mark, STRAY_MS);
+    snprintf(file, sizeof file, "%s/supervisor", path);
     int fd = open(file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0 && read(fd, text, sizeof text - 1) > 0 && strtol(text, NULL, 10) > 1)
         server_sweep((pid_t)strtol(text, NULL, 10));
@@ -251,7 +251,7 @@ void folder_sweep(const char *root)
     folder_remove(root);
 }
 
-/* Whoever gets the lock of such a folder may remove it: nobody lives who has it. */
+/* If its lock is free, all processes that inherited it are dead. */
 static void sweep_if_dead(const char *path)
 {
     char file[DESK_PATH + 8];
@@ -261,7 +261,7 @@ static void sweep_if_dead(const char *path)
     snprintf(file, sizeof file, "%s/lock", path);
     int fd = open(file, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 &&
-        (errno != ENOENT || time(NULL) - st.st_mtime < YOUNG_S)) /* somebody may be about to lock it */
+        (errno != ENOENT || time(NULL) - st.st_mtime < YOUNG_S)) /* its owner may be about to lock it */
         return;
     if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
         folder_sweep(path);
@@ -271,11 +271,11 @@ static void sweep_if_dead(const char *path)
 
 static void sweep_all(void)
 {
-    DIR *list = opendir(place());
+    DIR *list = opendir(temp_root());
     for (struct dirent *d; list && (d = readdir(list));) {
         char path[DESK_PATH];
         if (!strncmp(d->d_name, PREFIX, strlen(PREFIX)) &&
-            (size_t)snprintf(path, sizeof path, "%s/%s", place(), d->d_name) < sizeof path)
+            (size_t)snprintf(path, sizeof path, "%s/%s", temp_root(), d->d_name) < sizeof path)
             sweep_if_dead(path);
     }
     if (list)
@@ -285,9 +285,10 @@ static void sweep_all(void)
 int folder_begin(char path[DESK_PATH], struct err *e)
 {
     sweep_all();
-    snprintf(path, DESK_PATH, "%s/" PREFIX "XXXXXX", place());
+    snprintf(path, DESK_PATH, "%s/" PREFIX "XXXXXX", temp_root());
     if (!mkdtemp(path))
-        return err_set(e, ERR_ENV, "cannot make a folder for desktops in '%s': %s", place(), strerror(errno));
+        return err_set(e, ERR_ENV, "cannot make a folder for desktops in '%s': %s", temp_root(),
+                       strerror(errno));
     char file[DESK_PATH + 8];
     snprintf(file, sizeof file, "%s/lock", path);
     int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

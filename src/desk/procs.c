@@ -1,9 +1,9 @@
-/* procs.c - see private.h.
+/* procs.c - process trees and how to kill them.
  *
- * A process number may be another process's by the time a signal is sent.  Only a child of ours keeps its number until
- * we have waited for it, and so does the process group that it is in.  Hence the end of a tree is the end of our
- * children, again and again: what they leave behind becomes our child (we are a subreaper), however it has detached
- * itself.  A group gets the signal as a whole, which no fork in the middle of it escapes.
+ * A pid may be reused before a signal is sent.  Only the pid of an unreaped child of ours, and its process
+ * group, cannot. So a tree is killed by killing our children repeatedly: their orphans become our children
+ * (we are a subreaper), however they have detached themselves.  A group gets the signal as a whole, which
+ * no fork meanwhile escapes.
  */
 #include "desk/private.h"
 
@@ -36,7 +36,7 @@ static ssize_t read_file(const char *path, char *out, size_t size)
     return (ssize_t)n;
 }
 
-static bool look_at(pid_t pid, struct proc *p)
+static bool read_proc(pid_t pid, struct proc *p)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -44,7 +44,7 @@ static bool look_at(pid_t pid, struct proc *p)
     if (n <= 0)
         return false;
     text[n] = 0;
-    char *end = strrchr(text, ')'), state; /* a name may hold anything */
+    char *end = strrchr(text, ')'), state; /* the name may contain anything */
     int parent, group, session;
     if (!end || sscanf(end + 1, " %c %d %d %d", &state, &parent, &group, &session) != 4)
         return false;
@@ -59,7 +59,7 @@ int procs_all(struct proc **list)
     DIR *dir = opendir("/proc");
     for (struct dirent *d; dir && (d = readdir(dir));) {
         struct proc p;
-        if (!isdigit((unsigned char)d->d_name[0]) || !look_at((pid_t)strtol(d->d_name, NULL, 10), &p))
+        if (!isdigit((unsigned char)d->d_name[0]) || !read_proc((pid_t)strtol(d->d_name, NULL, 10), &p))
             continue;
         if (n == cap) {
             struct proc *more = realloc(*list, (size_t)(cap = cap ? 2 * cap : 256) * sizeof *more);
@@ -74,7 +74,7 @@ int procs_all(struct proc **list)
     return n;
 }
 
-/* Those found are moved to the front; each of them may be the parent of others. */
+/* Descendants are moved to the front of the list, breadth first. */
 int procs_below(pid_t root, struct proc **list)
 {
     int all = procs_all(list), n = 0;
@@ -91,7 +91,7 @@ int procs_below(pid_t root, struct proc **list)
     return n;
 }
 
-/* From the kernel's own list; where it has none, from all processes. */
+/* From /proc/self/task/TID/children; without it, from the list of all processes. */
 int procs_children(pid_t **list)
 {
     char path[64];
@@ -129,7 +129,7 @@ static bool spared(pid_t pid, const pid_t *spare, int n)
     return false;
 }
 
-bool procs_end_children(const pid_t *spare, int n_spare, double ms)
+bool procs_kill_children(const pid_t *spare, int n_spare, double ms)
 {
     int64_t start = clock_ns();
     for (;;) {
@@ -139,7 +139,7 @@ bool procs_end_children(const pid_t *spare, int n_spare, double ms)
             struct proc p;
             if (spared(list[i], spare, n_spare))
                 continue;
-            if (look_at(list[i], &p) && p.group > 1 && p.group != getpgrp() &&
+            if (read_proc(list[i], &p) && p.group > 1 && p.group != getpgrp() &&
                 !spared(p.group, spare, n_spare))
                 kill(-p.group, SIGKILL);
             kill(list[i], SIGKILL);
@@ -147,19 +147,19 @@ bool procs_end_children(const pid_t *spare, int n_spare, double ms)
         for (int i = 0; i < n; i++)
             if (!spared(list[i], spare, n_spare)) {
                 waitpid(list[i], NULL, WNOHANG);
-                left++; /* each may have left some to us */
+                left++; /* each may have left orphans */
             }
         free(list);
         if (!left)
             return true;
         if (clock_ms_since(start) > ms)
             return false;
-        if (clock_ms_since(start) > 2) /* a dying process needs the processor too */
+        if (clock_ms_since(start) > 2) /* a dying process needs the CPU too */
             clock_sleep_ms(1);
     }
 }
 
-bool procs_has(pid_t pid, const char *entry)
+static bool has_variable(pid_t pid, const char *entry)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
@@ -175,21 +175,21 @@ bool procs_has(pid_t pid, const char *entry)
     return found;
 }
 
-/* The descriptor is of the process that was looked at, whatever its number comes to mean. */
-static bool end_if(pid_t pid, pid_t session, const char *entry)
+/* Through a pidfd, so that the process checked is the process killed. */
+static bool kill_if(pid_t pid, pid_t session, const char *entry)
 {
     struct proc p;
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
         return false;
-    bool it_is = look_at(pid, &p) && !p.zombie && (p.session == session || procs_has(pid, entry));
-    if (it_is)
+    bool matches = read_proc(pid, &p) && !p.zombie && (p.session == session || has_variable(pid, entry));
+    if (matches)
         syscall(SYS_pidfd_send_signal, fd, SIGKILL, NULL, 0);
     close(fd);
-    return it_is;
+    return matches;
 }
 
-static void end_those(bool below_us, pid_t session, const char *entry, double ms)
+static void kill_matching(bool below_us, pid_t session, const char *entry, double ms)
 {
     int64_t start = clock_ns();
     bool some = true;
@@ -198,7 +198,7 @@ static void end_those(bool below_us, pid_t session, const char *entry, double ms
         int n = below_us ? procs_below(getpid(), &list) : procs_all(&list);
         some = false;
         for (int i = 0; i < n; i++)
-            if (!list[i].zombie && list[i].pid != getpid() && end_if(list[i].pid, session, entry))
+            if (!list[i].zombie && list[i].pid != getpid() && kill_if(list[i].pid, session, entry))
                 some = true;
         free(list);
         if (some)
@@ -206,12 +206,12 @@ static void end_those(bool below_us, pid_t session, const char *entry, double ms
     }
 }
 
-void procs_end_marked(const char *entry, double ms)
+void procs_kill_marked(const char *entry, double ms)
 {
-    end_those(false, -1, entry, ms);
+    kill_matching(false, -1, entry, ms);
 }
 
-void procs_end_command(pid_t session, const char *entry, double ms)
+void procs_kill_command(pid_t session, const char *entry, double ms)
 {
-    end_those(true, session, entry, ms);
+    kill_matching(true, session, entry, ms);
 }

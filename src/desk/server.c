@@ -1,8 +1,8 @@
-/* server.c - display numbers, as X servers share them out among themselves.
+/* server.c - display numbers and their locks.
  *
- * /tmp/.XN-lock has the number of the process that owns display N; who creates it has it.  (Xvfb with -displayfd takes
- * no lock, and a server that was killed leaves a socket of which nobody knows whose it was.)  A keeper takes the lock
- * in its own name before it starts a server, and so its number is known to whoever clears up after it.
+ * /tmp/.XN-lock contains the pid of the owner of display N; creating it claims the display.  (Xvfb
+ * -displayfd takes no lock, and a killed server leaves a socket without an owner.)  A supervisor takes the
+ * lock in its own name before it starts a server, so that the zygote can find the number and clean up.
  */
 #include "desk/private.h"
 
@@ -28,7 +28,7 @@ static void socket_path(char out[64], int number)
     snprintf(out, 64, "/tmp/.X11-unix/X%d", number);
 }
 
-/* Whether a server listens there; abstract: at the name without a file. */
+/* Whether a server listens; abstract: on the abstract socket. */
 static bool answers(int number, bool abstract)
 {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -84,27 +84,27 @@ static pid_t lock_owner(int number)
     return n == LOCK_TEXT ? (pid_t)strtol(text, NULL, 10) : -1;
 }
 
-/* A server of somebody's own that has come meanwhile, in spite of the lock, keeps its socket. */
+/* Keeps the socket of a foreign server that took the number despite the lock. */
 void server_release(int number)
 {
     char path[64];
     socket_path(path, number);
     if (!answers(number, false))
         unlink(path);
-    snprintf(path, sizeof path, "/tmp/server-%d.xkm",
-             number); /* of a server killed while it read its keymap */
+    /* Left by a server killed while it reads its keymap. */
+    snprintf(path, sizeof path, "/tmp/server-%d.xkm", number);
     unlink(path);
     lock_path(path, number);
     unlink(path);
 }
 
-void server_sweep(pid_t keeper)
+void server_sweep(pid_t supervisor)
 {
     DIR *dir = opendir("/tmp");
     for (struct dirent *d; dir && (d = readdir(dir));) {
         int number, end = 0;
         if (sscanf(d->d_name, ".X%d-lock%n", &number, &end) == 1 && end && !d->d_name[end] && number >= 0 &&
-            lock_owner(number) == keeper)
+            lock_owner(number) == supervisor)
             server_release(number);
     }
     if (dir)

@@ -1,7 +1,7 @@
-/* stream.c - see private.h.
+/* stream.c - output of programs.
  *
- * Programs write into pipes that their keeper reads, so that one that never stops writing fills neither the disk nor
- * anybody's memory: a log is a file of at most LOG_MAX bytes, and the one before it.
+ * Programs write into pipes that their supervisor reads, so that endless output fills neither disk nor
+ * memory: a log is one file of at most LOG_MAX bytes and its predecessor.
  */
 #include "desk/private.h"
 
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LOG_MAX = 1 << 20, PIECE = 16384, PIECES = 16 };
+enum { LOG_MAX = 1 << 20, CHUNK = 16384, CHUNKS = 16 };
 
 int log_open(struct log *l, const char *dir, const char *name)
 {
@@ -35,7 +35,7 @@ static void log_write(struct log *l, const char *data, size_t n)
         l->fd = open(l->path, O_WRONLY | O_CREAT | O_APPEND | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
         l->size = 0;
     }
-    if (l->fd >= 0 && write(l->fd, data, n) > 0) /* on a full disk what a program says is lost */
+    if (l->fd >= 0 && write(l->fd, data, n) > 0) /* on a full disk output is lost */
         l->size += n;
 }
 
@@ -75,12 +75,12 @@ static void ring_put(struct stream *s, const char *data, size_t n)
     s->ring_total += n;
 }
 
-/* Not for ever: others want to be heard too. */
+/* At most CHUNKS reads, so that one stream does not block the others. */
 void stream_drain(struct stream *s)
 {
-    char piece[PIECE];
-    for (int i = 0; s->fd >= 0 && i < PIECES; i++) {
-        ssize_t n = read(s->fd, piece, sizeof piece);
+    char chunk[CHUNK];
+    for (int i = 0; s->fd >= 0 && i < CHUNKS; i++) {
+        ssize_t n = read(s->fd, chunk, sizeof chunk);
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         if (n <= 0) {
@@ -89,9 +89,9 @@ void stream_drain(struct stream *s)
             return;
         }
         if (s->ring)
-            ring_put(s, piece, (size_t)n);
+            ring_put(s, chunk, (size_t)n);
         else if (s->log)
-            log_write(s->log, piece, (size_t)n);
+            log_write(s->log, chunk, (size_t)n);
     }
 }
 
@@ -112,7 +112,7 @@ void stream_drop_ring(struct stream *s)
     s->ring_size = s->ring_total = 0;
 }
 
-/* ---- reading logs ------------------------------------------------------------------------------- */
+/* ---- reading logs ----------------------------------------------------------------------------- */
 
 static ssize_t tail_of(const char *path, char *out, size_t most)
 {

@@ -1,8 +1,8 @@
-/* zygote.c - the process that forks keepers.
+/* zygote.c - the process that forks supervisors.
  *
- * Forked while the process is small and has one thread, it stays small.  Keepers are its children; what a keeper leaves
- * that was killed becomes its child too (it is a subreaper), and nothing else does: so it is known what has to end, and
- * whose files have to go.  It ends when its owner does, after all keepers: they notice for themselves.
+ * Forked while the process is small and has one thread, it stays small.  Its children are the supervisors
+ * and, since it is a subreaper, the orphans of a killed one: so it knows which processes to kill and which
+ * files to remove.  When its owner ends, it waits for the supervisors, which notice that themselves.
  */
 #include "desk/private.h"
 
@@ -19,13 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ORPHAN_MS = 10000, FAREWELL_MS = 20000, KEEPERS = 4096 };
+enum { ORPHAN_MS = 10000, SUPERVISORS_END_MS = 20000, SUPERVISORS = 4096 };
 
 struct zygote {
-    const struct ground *ground;
+    const struct zygote_args *zygote_args;
     int signals, n;
-    pid_t keepers[KEEPERS];
-    int desks[KEEPERS]; /* their numbers */
+    pid_t supervisors[SUPERVISORS];
+    int desks[SUPERVISORS]; /* their numbers */
 };
 
 static void refuse(int fd, const char *why)
@@ -37,99 +37,99 @@ static void refuse(int fd, const char *why)
     msg_send(fd, &m, -1);
 }
 
-static void be_keeper(const struct zygote *z, int fd, int n)
+static void become_supervisor(const struct zygote *z, int fd, int n)
 {
     close(z->signals);
     dup2(fd, FD_SOCKET); /* over the zygote's own */
     close_range(FD_OWNER + 1, ~0u, 0);
     fcntl(FD_SOCKET, F_SETFD, FD_CLOEXEC);
-    keeper_main(z->ground, n);
+    supervisor_main(z->zygote_args, n);
 }
 
-static void new_keeper(struct zygote *z, int fd, int n)
+static void new_supervisor(struct zygote *z, int fd, int n)
 {
-    if (z->n == KEEPERS) {
+    if (z->n == SUPERVISORS) {
         refuse(fd, "there are too many");
         return;
     }
     pid_t pid = fork();
     if (pid == 0)
-        be_keeper(z, fd, n);
+        become_supervisor(z, fd, n);
     if (pid < 0) {
         refuse(fd, strerror(errno));
         return;
     }
-    z->keepers[z->n] = pid;
+    z->supervisors[z->n] = pid;
     z->desks[z->n++] = n;
 }
 
-/* A keeper that ends as it should has left nothing. */
-static void keeper_ended(struct zygote *z, int i, int status)
+/* A supervisor with exit code 0 has cleaned up after itself. */
+static void supervisor_ended(struct zygote *z, int i, int status)
 {
-    pid_t pid = z->keepers[i];
+    pid_t pid = z->supervisors[i];
     int desk = z->desks[i];
-    z->keepers[i] = z->keepers[--z->n];
+    z->supervisors[i] = z->supervisors[--z->n];
     z->desks[i] = z->desks[z->n];
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return;
     char dir[DESK_PATH];
-    desk_dir(dir, z->ground->root, desk);
-    procs_end_children(z->keepers, z->n, ORPHAN_MS);
+    desk_dir(dir, z->zygote_args->root, desk);
+    procs_kill_children(z->supervisors, z->n, ORPHAN_MS);
     server_sweep(pid);
     folder_remove(dir);
 }
 
 static void reap(struct zygote *z)
 {
-    struct signalfd_siginfo told[16];
-    while (read(z->signals, told, sizeof told) > 0)
+    struct signalfd_siginfo infos[16];
+    while (read(z->signals, infos, sizeof infos) > 0)
         ;
     for (int i = 0; i < z->n;) {
         int status;
-        if (waitpid(z->keepers[i], &status, WNOHANG) > 0)
-            keeper_ended(z, i, status);
+        if (waitpid(z->supervisors[i], &status, WNOHANG) > 0)
+            supervisor_ended(z, i, status);
         else
             i++;
     }
 }
 
-/* True: the owner is gone. */
+/* True: the owner has closed the socket. */
 static bool serve(struct zygote *z)
 {
     static struct msg m;
     int fd, rc;
     while ((rc = msg_receive(FD_SOCKET, &m, &fd)) > 0) {
-        if (fd >= 0 && m.kind == MSG_KEEPER)
-            new_keeper(z, fd, m.number);
+        if (fd >= 0 && m.kind == MSG_SUPERVISOR)
+            new_supervisor(z, fd, m.number);
         if (fd >= 0)
             close(fd);
     }
     return rc == 0;
 }
 
-static void leave(struct zygote *z)
+static void zygote_end(struct zygote *z)
 {
     int64_t start = clock_ns();
     struct pollfd p = {.fd = z->signals, .events = POLLIN};
-    for (reap(z); z->n && clock_ms_since(start) < FAREWELL_MS; reap(z))
+    for (reap(z); z->n && clock_ms_since(start) < SUPERVISORS_END_MS; reap(z))
         poll(&p, 1, 100);
     for (int i = 0; i < z->n; i++)
-        kill(z->keepers[i], SIGKILL);
+        kill(z->supervisors[i], SIGKILL);
     while (z->n) {
         int status;
-        if (waitpid(z->keepers[0], &status, 0) > 0 || errno == ECHILD)
-            keeper_ended(z, 0, SIGKILL);
+        if (waitpid(z->supervisors[0], &status, 0) > 0 || errno == ECHILD)
+            supervisor_ended(z, 0, SIGKILL);
     }
-    procs_end_children(NULL, 0, ORPHAN_MS);
-    folder_sweep(z->ground->root);
+    procs_kill_children(NULL, 0, ORPHAN_MS);
+    folder_sweep(z->zygote_args->root);
     _exit(0);
 }
 
-void zygote_main(const struct ground *g)
+void zygote_main(const struct zygote_args *g)
 {
     static struct zygote z;
     sigset_t set;
-    z.ground = g;
+    z.zygote_args = g;
     err_on_exit(NULL);
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
@@ -147,6 +147,6 @@ void zygote_main(const struct ground *g)
             gone |= serve(&z);
         reap(&z);
         if (gone)
-            leave(&z);
+            zygote_end(&z);
     }
 }

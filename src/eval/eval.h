@@ -1,4 +1,4 @@
-/* eval.h - grounding sets in one neutral format, and how answers are scored.
+/* eval.h - grounding sets in one format, and scoring of answers.
  *
  * A set is a text file with one JSON object on each line:
  *
@@ -6,15 +6,14 @@
  *      "w": 1920, "h": 1080, "tags": {"platform": "web", "type": "icon"}}
  *
  *   image         path relative to the set's folder, PNG
- *   box, poly     where the answer must lie, exactly one of them: two corners, or the corners of a
- *                 polygon x1, y1, x2, y2, ...; a null alone says that there is nothing to be found
- *   w, h          size of the picture that box and poly speak of, 1 and 1 for fractions; without them the
+ *   box, poly     the target, exactly one of them: two corners, or the corners of a polygon x1, y1, x2, y2,
+ *                 ...; null says that there is nothing to find
+ *   w, h          size of the picture in the units of box and poly, 1 and 1 for fractions; without them the
  *                 picture's own size
- *   id            any text or number; the line's number without it.  No two items share one
- *   tags          groups that are counted apart
+ *   id            any text or number, unique; the line's number without it
+ *   tags          groups that are counted separately
  *
- * Other fields are kept and handed on to the results.  A line that does not say this is an error with its
- * number: a set is repaired, not guessed at.
+ * Other fields are copied to the results.  Any other line is an error with its number.
  */
 #ifndef HOLORUN_EVAL_EVAL_H
 #define HOLORUN_EVAL_EVAL_H
@@ -42,7 +41,7 @@ struct target {
     enum target_kind kind;
     double *at; /* x, y of each corner, owned; a box has two: the least and the greatest */
     int corners;
-    double w, h; /* of the picture they speak of; 0: its own */
+    double w, h; /* size of the picture in these units; 0: its own */
 };
 
 struct eval_item {
@@ -57,7 +56,7 @@ struct eval_set {
     int n, cap;
     char *folder;    /* images are relative to it; "" for the current one */
     char sha256[65]; /* of the file's bytes */
-    json_t *unknown; /* names of fields that mean nothing here */
+    json_t *unknown; /* names of unknown fields */
 };
 
 int eval_set_read(struct eval_set *s, const char *path, struct err *e);
@@ -65,17 +64,19 @@ int eval_set_parse(struct eval_set *s, const char *data, size_t len, const char 
 void eval_set_free(struct eval_set *s);
 char *eval_image_path(const struct eval_set *s, const struct eval_item *item); /* the caller frees it */
 
-/* One line of at most max bytes as a JSON object, nested no deeper than the limit above. NULL with a message. */
+/* Parses a line of at most max bytes as a JSON object, nested at most EVAL_MAX_DEPTH deep; NULL on
+ * failure. */
 json_t *eval_line(const char *line, size_t len, size_t max, struct err *e);
 
 /* ---- scoring (score.c) ------------------------------------------------------------------------- */
 
-/* The point is in the target's own picture. Edges belong to the target; polygons by the even-odd rule. */
+/* Whether the target has the point, in the target's units.  Edges belong to it; polygons by the even-odd
+ * rule. */
 bool target_holds(const struct target *t, double x, double y);
-/* From the point to the nearest place of the target: 0 inside. */
+/* Distance from the point to the target: 0 inside. */
 double target_distance(const struct target *t, double x, double y);
 
-/* Wilson's score interval of a share, 95 %: [0, 1] when n is 0. */
+/* Wilson score interval of hits / n, 95 %: [0, 1] when n is 0. */
 void wilson(int hits, int n, double *low, double *high);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A line is that of the item and an answer, whose bytes may take six each. */
+/* A line has the item's fields and a reply, each byte of which may take six. */
 enum { MAX_RESULTS = 512 << 20, MAX_LINE = EVAL_MAX_LINE + 8 * RESULTS_MAX_RAW };
 
 /* ---- writing ------------------------------------------------------------------------------------ */
@@ -21,14 +21,14 @@ static int write_line(const struct eval_results *r, const json_t *v, struct err 
     if (!text)
         bug("a result is not JSON");
     line = xasprintf("%s\n", text);
-    /* One write for a line: what is torn is torn at the end. */
+    /* One write for each line: only the last one can be partial. */
     int rc = file_write_all(r->fd, r->path, line, strlen(line), e);
     free(line);
     free(text);
     return rc;
 }
 
-/* Bytes that are no text have no place in JSON. */
+/* Invalid UTF-8 is replaced: JSON cannot have it. */
 static json_t *text_json(const char *s)
 {
     struct buf out;
@@ -69,9 +69,9 @@ int results_add(struct eval_results *r, const struct eval_set *set, int item, co
     return rc;
 }
 
-/* ---- reading again ------------------------------------------------------------------------------ */
+/* ---- resuming ------------------------------------------------------------------------------ */
 
-/* Names the first thing that was otherwise when the file was begun. */
+/* Fails with the first key whose value differs from that in the file. */
 static int same_head(const json_t *then, const json_t *now, struct err *e)
 {
     const char *key;
@@ -93,14 +93,14 @@ static int same_head(const json_t *then, const json_t *now, struct err *e)
     return 0;
 }
 
-static int take_result(struct eval_results *r, const json_t *line, const json_t *ids, struct err *e)
+static int read_result(struct eval_results *r, const json_t *line, const json_t *ids, struct err *e)
 {
     const char *id = json_string_value(json_object_get(line, "id"));
     const json_t *at = id ? json_object_get(ids, id) : NULL;
     if (!id)
         return err_set(e, ERR_USAGE, "a result without an id");
     if (!at)
-        return 0; /* of an item that is not wanted this time */
+        return 0; /* of an item that is not in this run */
     struct eval_outcome *o = &r->outcomes[json_integer_value(at)];
     if (o->done)
         return err_set(e, ERR_USAGE, "a second result of '%s'", id);
@@ -130,7 +130,7 @@ int results_parse(struct eval_results *r, const char *data, size_t len, const st
         json_t *v = eval_line(line, (size_t)(stop - line), MAX_LINE, e);
         rc = v ? 0 : -1;
         if (rc == 0)
-            rc = number ? take_result(r, v, ids, e) : same_head(v, head, e);
+            rc = number ? read_result(r, v, ids, e) : same_head(v, head, e);
         json_decref(v);
         if (rc)
             err_prefix(e, "line %d", number + 1);
@@ -141,7 +141,7 @@ int results_parse(struct eval_results *r, const char *data, size_t len, const st
     return rc;
 }
 
-static int resume_from(struct eval_results *r, const struct eval_set *set, const json_t *head, struct err *e)
+static int resume_file(struct eval_results *r, const struct eval_set *set, const json_t *head, struct err *e)
 {
     char *data;
     size_t len, whole;
@@ -150,9 +150,9 @@ static int resume_from(struct eval_results *r, const struct eval_set *set, const
     int rc = results_parse(r, data, len, set, head, &whole, e);
     free(data);
     if (rc)
-        return err_prefix(e, "cannot go on with '%s'", r->path);
+        return err_prefix(e, "cannot resume '%s'", r->path);
     if (ftruncate(r->fd, (off_t)whole) || lseek(r->fd, 0, SEEK_END) < 0)
-        return err_set(e, ERR_ENV, "cannot go on with '%s': %s", r->path, strerror(errno));
+        return err_set(e, ERR_ENV, "cannot resume '%s': %s", r->path, strerror(errno));
     return whole ? 0 : write_line(r, head, e);
 }
 
@@ -163,10 +163,10 @@ int results_open(struct eval_results *r, const char *path, const struct eval_set
     r->outcomes = xcalloc((unsigned long)set->n, sizeof *r->outcomes);
     r->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | (resume ? 0 : O_EXCL), 0600);
     if (r->fd < 0 && errno == EEXIST)
-        return err_set(e, ERR_USAGE, "'%s' exists: --resume goes on with it, --results names another", path);
+        return err_set(e, ERR_USAGE, "'%s' exists: --resume continues it, --results names another", path);
     if (r->fd < 0)
         return err_set(e, ERR_ENV, "cannot write '%s': %s", path, strerror(errno));
-    return resume ? resume_from(r, set, head, e) : write_line(r, head, e);
+    return resume ? resume_file(r, set, head, e) : write_line(r, head, e);
 }
 
 void results_close(struct eval_results *r)

@@ -1,17 +1,17 @@
-/* results.h - what came out, item by item, in a file that grows as it goes.
+/* results.h - the results file, which grows item by item, and tables of it.
  *
- * The first line says what was measured with what; then one line for each item: its own fields, and
+ * The first line describes the run; then one line for each item: its own fields, and
  *
- *     pred [x, y]     the place, in the picture that the target speaks of; null when there was none
+ *     pred [x, y]     the answered place, in the target's units; null without one
  *     raw             the reply
- *     correct         the place lies in the target; with nothing to be found: none was named
+ *     correct         the place is in the target; with nothing to find: no place was answered
  *     wrong_format    the reply could not be read, which counts as wrong
  *     dist_px         from the place to the target, 0 inside
  *     ms, tokens      of the whole question, of the reply
- *     error           in place of all these: the picture could not be shown to the model
+ *     error           instead of all these: the picture could not be shown to the model
  *
- * A run that was killed leaves whole lines and perhaps a torn one.  Opening the file again takes the whole
- * ones as done and goes on behind them, if the first line is the same as it would be now.
+ * A run that was killed leaves whole lines and perhaps a partial one.  With resume the whole ones count as
+ * done and the file is continued after them, if its first line is the one that this run would write.
  */
 #ifndef HOLORUN_EVAL_RESULTS_H
 #define HOLORUN_EVAL_RESULTS_H
@@ -23,18 +23,18 @@ enum { RESULTS_MAX_RAW = 4096 };
 
 struct eval_answer {
     bool correct, wrong_format, placed;
-    double x, y, distance; /* in the target's picture */
+    double x, y, distance; /* in the target's units */
     double ms;
     int tokens;
     char raw[RESULTS_MAX_RAW];
     char error[ERR_TEXT]; /* "": the picture was shown */
 };
 
-/* What a reply about an image of w x h pixels is worth: fills all but ms, tokens and error. */
-void eval_judge(const struct target *t, const struct dialect *d, const char *reply, int w, int h,
+/* Scores a reply about an image of w x h pixels: fills all but ms, tokens and error. */
+void eval_score(const struct target *t, const struct dialect *d, const char *reply, int w, int h,
                 struct eval_answer *a);
 
-/* What the tables are made of: the small part of an answer, kept for each item of the set. */
+/* The part of an answer that the tables need, for each item of the set. */
 struct eval_outcome {
     bool done, correct, wrong_format, broken;
     float ms;
@@ -44,20 +44,19 @@ struct eval_outcome {
 struct eval_results {
     int fd;
     char *path;
-    struct eval_outcome *outcomes; /* beside the items of the set */
-    int resumed;                   /* taken from the file */
+    struct eval_outcome *outcomes; /* [set->n] */
+    int resumed;                   /* items done in an earlier run */
 };
 
-/* head: an object that tells what is measured with what; borrowed.  Without resume an existing file is
- * refused; with it, an absent one is made. */
+/* head: the first line, borrowed.  Without resume an existing file is refused; with it, a missing one is
+ * created. */
 int results_open(struct eval_results *r, const char *path, const struct eval_set *set, const json_t *head,
                  bool resume, struct err *e);
 int results_add(struct eval_results *r, const struct eval_set *set, int item, const struct eval_answer *a,
                 struct err *e);
 void results_close(struct eval_results *r);
 
-/* The lines of a results file after its head, for reading and fuzzing: fills outcomes, and *whole with the
- * bytes of whole lines. */
+/* Reads the lines of a results file into outcomes; *whole: bytes of its whole lines. */
 int results_parse(struct eval_results *r, const char *data, size_t len, const struct eval_set *set,
                   const json_t *head, size_t *whole, struct err *e);
 
@@ -70,12 +69,12 @@ struct tally_row {
 
 struct tally {
     struct tally_row *rows; /* all items first, then tag by tag */
-    int n, cap, nothing;    /* items where nothing is to be found */
-    bool cut;               /* there are more groups than rows */
-    double ms, tokens;      /* mean of one item */
+    int n, cap, nothing;    /* nothing: items with nothing to find */
+    bool cut;               /* more groups than rows */
+    double ms, tokens;      /* mean over items */
 };
 
-/* Items that were not done are left out. */
+/* Leaves out items that are not done. */
 void tally_make(struct tally *t, const struct eval_set *set, const struct eval_results *r);
 void tally_print(const struct tally *t, FILE *f);
 json_t *tally_json(const struct tally *t);

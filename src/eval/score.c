@@ -1,9 +1,14 @@
-/* score.c - is the point in the target, how far from it, and how sure a share is. */
-#include "eval/eval.h"
+/* score.c - scores a reply against its target, and the confidence interval of a rate.
+ *
+ * The place is where the model's numbers are, not the pixel that would be clicked: rounding is not the
+ * model's.  A reply that names no place where there is something is wrong, but in the right format.
+ */
+#include "eval/results.h"
 
 #include <math.h>
+#include <string.h>
 
-/* Nearest place of a segment to p: the square of its distance. */
+/* Square of the distance from a point to a segment. */
 static double to_segment(const double *a, const double *b, double x, double y)
 {
     double dx = b[0] - a[0], dy = b[1] - a[1], length = dx * dx + dy * dy;
@@ -13,8 +18,7 @@ static double to_segment(const double *a, const double *b, double x, double y)
     return ex * ex + ey * ey;
 }
 
-/* The square of the distance to the nearest edge, and whether an odd number of edges is crossed on the way
- * to the right. */
+/* Square of the distance to the nearest edge; *inside: a ray to the right crosses an odd number of edges. */
 static double to_edges(const struct target *t, double x, double y, bool *inside)
 {
     double least = INFINITY;
@@ -36,7 +40,7 @@ double target_distance(const struct target *t, double x, double y)
         return hypot(fmax(fmax(t->at[0] - x, x - t->at[2]), 0), fmax(fmax(t->at[1] - y, y - t->at[3]), 0));
     bool inside;
     double least = to_edges(t, x, y, &inside);
-    /* An edge is a line without width: what misses it by a rounding error lies on it. */
+    /* A point that misses an edge by a rounding error is on it. */
     return inside || least < 1e-18 ? 0 : sqrt(least);
 }
 
@@ -45,9 +49,43 @@ bool target_holds(const struct target *t, double x, double y)
     return target_distance(t, x, y) <= 0;
 }
 
+/* "none", in any case, with or without a full stop: the model found nothing. */
+static bool says_none(const char *text)
+{
+    static const char *const words[] = {"none", "null", "nothing", "not found", NULL};
+    text += strspn(text, " \n\t\"");
+    for (const char *const *w = words; *w; w++) {
+        size_t n = strlen(*w);
+        if (!strncasecmp(text, *w, n) && !text[n + strspn(text + n, " \n\t.\"")])
+            return true;
+    }
+    return false;
+}
+
+void eval_score(const struct target *t, const struct dialect *d, const char *reply, int w, int h,
+                struct eval_answer *a)
+{
+    struct dialect_numbers n;
+    double x, y;
+    snprintf(a->raw, sizeof a->raw, "%s", reply);
+    if (says_none(reply)) {
+        a->correct = t->kind == TARGET_NONE;
+        return;
+    }
+    a->wrong_format = dialect_parse_numbers(d, reply, strlen(reply), &n, NULL) ||
+                      dialect_exact_point(d->coords, &n, w, h, &x, &y, NULL);
+    if (a->wrong_format)
+        return;
+    a->placed = true;
+    a->x = t->w > 0 ? x * t->w / w : x;
+    a->y = t->h > 0 ? y * t->h / h : y;
+    a->distance = target_distance(t, a->x, a->y);
+    a->correct = target_holds(t, a->x, a->y);
+}
+
 void wilson(int hits, int n, double *low, double *high)
 {
-    const double z = 1.959963984540054; /* leaves 2.5 % of a normal distribution on each side */
+    const double z = 1.959963984540054; /* 97.5 % quantile of the normal distribution */
     *low = 0;
     *high = 1;
     if (n <= 0)

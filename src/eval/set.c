@@ -1,4 +1,4 @@
-/* set.c - see eval.h. */
+/* set.c - reads a grounding set: see eval.h. */
 #include "eval/eval.h"
 
 #include "base/file.h"
@@ -60,7 +60,7 @@ static int read_text(const json_t *fields, const char *key, size_t max, const ch
     return 0;
 }
 
-/* The text stands in the fields as a string also when it was a number or missing. */
+/* Makes it a string in the fields, also when it was a number or missing. */
 static int read_id(struct eval_item *item, struct err *e)
 {
     const json_t *v = json_object_get(item->fields, "id");
@@ -92,8 +92,7 @@ static int read_target(const json_t *fields, struct target *t, struct err *e)
 {
     json_t *box = json_object_get(fields, "box"), *poly = json_object_get(fields, "poly");
     if (!box && !poly)
-        return err_set(e, ERR_USAGE,
-                       "neither 'box' nor 'poly' (null says that there is nothing to be found)");
+        return err_set(e, ERR_USAGE, "neither 'box' nor 'poly' (null says that there is nothing to find)");
     bool has_box = box && !json_is_null(box), has_poly = poly && !json_is_null(poly);
     if (has_box && has_poly)
         return err_set(e, ERR_USAGE, "both 'box' and 'poly'");
@@ -108,7 +107,7 @@ static int read_target(const json_t *fields, struct target *t, struct err *e)
     if (has_box && t->corners != 2)
         return err_set(e, ERR_USAGE, "'box' must be [x1, y1, x2, y2]");
     if (has_box && (t->at[0] > t->at[2] || t->at[1] > t->at[3]))
-        return err_set(e, ERR_USAGE, "'box' ends before it begins: x1, y1, x2, y2 are wanted, not a width");
+        return err_set(e, ERR_USAGE, "'box' ends before it begins: it must be x1, y1, x2, y2, not a width");
     if (has_poly && t->corners < 3)
         return err_set(e, ERR_USAGE, "'poly' must have at least 3 corners");
     return 0;
@@ -195,7 +194,7 @@ static int add_line(struct eval_set *s, const char *line, size_t len, int number
         return -1;
     const json_t *other = json_object_get(ids, item->id);
     if (other)
-        return err_set(e, ERR_USAGE, "id '%s' is that of line %lld too", item->id,
+        return err_set(e, ERR_USAGE, "id '%s' is that of line %lld, too", item->id,
                        (long long)json_integer_value(other));
     json_object_set_new(ids, item->id, json_integer(number));
     return 0;

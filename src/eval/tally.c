@@ -1,4 +1,4 @@
-/* tally.c - outcomes as tables: all items, and each value of each tag. */
+/* tally.c - tables of outcomes: all items, and each value of each tag. */
 #include "eval/results.h"
 
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void print_name(FILE *f, const struct tally_row *r, int width)
     char name[512];
     snprintf(name, sizeof name, "%s%s%s", r->tag ? r->tag : "all", r->tag ? " = " : "",
              r->tag ? r->value : "");
-    /* Names come from the set: nothing of them may move the cursor of a terminal. */
+    /* Names come from the set: no control character may reach the terminal. */
     for (char *c = name; *c; c++)
         *c = (unsigned char)*c < 32 || *c == 127 ? '?' : *c;
     int shown = 0, bytes = 0;
@@ -100,7 +100,7 @@ void tally_print(const struct tally *t, FILE *f)
         fprintf(f, " %12d %7d\n", r->wrong_format, r->broken);
     }
     if (t->cut)
-        fprintf(f, "there are more than %d groups; the others are not counted apart\n", MAX_ROWS);
+        fprintf(f, "there are more than %d groups; the others are not counted separately\n", MAX_ROWS);
     if (t->rows[0].n)
         fprintf(f, "one item takes %.0f ms and %.1f tokens of reply on average\n", t->ms, t->tokens);
 }

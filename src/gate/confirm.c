@@ -28,17 +28,17 @@ int confirm_parse(const char *text, struct confirm *out, struct err *e)
 {
     static const struct {
         const char *word;
-        enum confirm_how how;
+        enum confirm_method method;
     } words[] = {
         {"auto", CONFIRM_AUTO}, {"tty", CONFIRM_TTY}, {"never", CONFIRM_NEVER}, {"yes-to-all", CONFIRM_YES}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (!strcmp(words[i].word, text)) {
-            out->how = words[i].how;
+            out->method = words[i].method;
             return 0;
         }
     }
     if (!strncmp(text, "cmd:", 4) && text[4]) {
-        out->how = CONFIRM_COMMAND;
+        out->method = CONFIRM_COMMAND;
         out->command = text + 4;
         return 0;
     }
@@ -46,25 +46,25 @@ int confirm_parse(const char *text, struct confirm *out, struct err *e)
                    "--confirm is auto, tty, never, yes-to-all or cmd: with a shell command, not '%s'", text);
 }
 
-struct wait { /* what ends a question besides its answer */
+struct wait { /* ends a question without an answer */
     int64_t start;
     double seconds;
     const volatile int *stop;
 };
 
-/* Whether it has ended, and how. */
-static bool is_over(const struct wait *w, enum confirm_answer *how)
+/* Whether the question has been stopped or has timed out. */
+static bool has_ended(const struct wait *w, enum confirm_answer *answer)
 {
     if (flag_up(w->stop))
-        *how = CONFIRM_STOPPED;
+        *answer = CONFIRM_STOPPED;
     else if (clock_ms_since(w->start) > w->seconds * 1000)
-        *how = CONFIRM_LATE;
+        *answer = CONFIRM_TIMED_OUT;
     else
         return false;
     return true;
 }
 
-/* ---- at the terminal ---------------------------------------------------------------------------------- */
+/* ---- at the terminal -------------------------------------------------------------------------- */
 
 /* The terminal, if this process may read from it; -1. */
 static int open_terminal(void)
@@ -94,7 +94,7 @@ static void print_question(int fd, const struct confirm_question *q, double seco
     fclose(f);
 }
 
-static enum confirm_answer understand(const char *line, size_t n)
+static enum confirm_answer parse_answer(const char *line, size_t n)
 {
     while (n && isspace((unsigned char)line[n - 1]))
         n--;
@@ -108,25 +108,25 @@ static enum confirm_answer ask_terminal(int fd, const struct confirm *c, const s
                                         const volatile int *stop)
 {
     struct wait w = {clock_ns(), c->seconds, stop};
-    enum confirm_answer how = CONFIRM_DECLINED;
+    enum confirm_answer answer = CONFIRM_DECLINED;
     char line[256];
-    tcflush(fd, TCIFLUSH); /* what was typed before the question is no answer to it */
+    tcflush(fd, TCIFLUSH); /* earlier input is not an answer */
     print_question(fd, q, c->seconds);
-    while (!is_over(&w, &how)) {
+    while (!has_ended(&w, &answer)) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         int rc = poll(&p, 1, POLL_MS);
         if (rc <= 0)
             continue;
         ssize_t n = p.revents & POLLIN ? read(fd, line, sizeof line) : 0;
-        return n > 0 ? understand(line, (size_t)n) : CONFIRM_DECLINED;
+        return n > 0 ? parse_answer(line, (size_t)n) : CONFIRM_DECLINED;
     }
-    dprintf(fd, "\n      %s\n", how == CONFIRM_LATE ? "no answer: no" : "stopped");
-    return how;
+    dprintf(fd, "\n      %s\n", answer == CONFIRM_TIMED_OUT ? "no answer: no" : "stopped");
+    return answer;
 }
 
-/* ---- by a command --------------------------------------------------------------------------------------- */
+/* ---- by a command ----------------------------------------------------------------------------- */
 
-/* All of the question as a file that only the command can read. */
+/* The question as an anonymous file. */
 static int question_file(const char *json)
 {
     int fd = memfd_create("question", MFD_CLOEXEC);
@@ -138,40 +138,41 @@ static int question_file(const char *json)
     return fd;
 }
 
-/* In a group of its own, with our signals' standard effects; its stdout is nobody's. */
+/* In its own process group, with default signals and stdout to /dev/null. */
 static pid_t start_command(const char *command, int in)
 {
     posix_spawn_file_actions_t files;
-    posix_spawnattr_t how;
+    posix_spawnattr_t attributes;
     sigset_t all, none;
     pid_t pid;
     char *const words[] = {(char[]){"sh"}, (char[]){"-c"}, xstrdup(command), NULL};
     sigfillset(&all);
     sigemptyset(&none);
     posix_spawn_file_actions_init(&files);
-    posix_spawnattr_init(&how);
+    posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_adddup2(&files, in, 0);
     posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-    posix_spawnattr_setpgroup(&how, 0);
-    posix_spawnattr_setsigdefault(&how, &all);
-    posix_spawnattr_setsigmask(&how, &none);
-    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    if (posix_spawn(&pid, "/bin/sh", &files, &how, words, environ))
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    if (posix_spawn(&pid, "/bin/sh", &files, &attributes, words, environ))
         pid = -1;
     posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&how);
+    posix_spawnattr_destroy(&attributes);
     free(words[2]);
     return pid;
 }
 
-/* Asks the group to end, then makes it. */
-static void end_command(pid_t pid)
+/* SIGTERM, then SIGKILL to the group. */
+static void kill_command(pid_t pid)
 {
     int status;
     kill(-pid, SIGTERM);
     for (int ms = 0; ms < GRACE_MS; ms += POLL_MS) {
         if (waitpid(pid, &status, WNOHANG) == pid) {
-            kill(-pid, SIGKILL); /* what it has started */
+            kill(-pid, SIGKILL); /* its children */
             return;
         }
         clock_sleep_ms(POLL_MS);
@@ -184,14 +185,14 @@ static enum confirm_answer ask_command(const struct confirm *c, const struct con
                                        const volatile int *stop)
 {
     struct wait w = {clock_ns(), c->seconds, stop};
-    enum confirm_answer how = CONFIRM_NOBODY;
+    enum confirm_answer answer = CONFIRM_NOBODY;
     int in = question_file(q->json), status = 0;
     pid_t pid = in >= 0 ? start_command(c->command, in) : -1;
     if (in >= 0)
         close(in);
     if (pid < 0)
         return CONFIRM_NOBODY;
-    while (!is_over(&w, &how)) {
+    while (!has_ended(&w, &answer)) {
         if (waitpid(pid, &status, WNOHANG) == pid) {
             kill(-pid, SIGKILL);
             if (WIFEXITED(status) && WEXITSTATUS(status) == 127) /* no such command */
@@ -200,17 +201,17 @@ static enum confirm_answer ask_command(const struct confirm *c, const struct con
         }
         clock_sleep_ms(POLL_MS);
     }
-    end_command(pid);
-    return how;
+    kill_command(pid);
+    return answer;
 }
 
-/* ---- which ----------------------------------------------------------------------------------------------- */
+/* ---- dispatch --------------------------------------------------------------------------------- */
 
 enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_question *q,
                                 const volatile int *stop, const char **who)
 {
     *who = "nobody";
-    switch (c->how) {
+    switch (c->method) {
     case CONFIRM_YES:
         *who = "unattended";
         return CONFIRM_ALLOWED;
@@ -223,9 +224,9 @@ enum confirm_answer confirm_ask(const struct confirm *c, const struct confirm_qu
         if (fd < 0)
             return CONFIRM_NOBODY;
         *who = "terminal";
-        enum confirm_answer how = ask_terminal(fd, c, q, stop);
+        enum confirm_answer answer = ask_terminal(fd, c, q, stop);
         close(fd);
-        return how;
+        return answer;
     }
     case CONFIRM_NEVER:
         break;

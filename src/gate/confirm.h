@@ -1,4 +1,4 @@
-/* confirm.h - a question to a person, whose answer is no unless it is yes.
+/* confirm.h - asks a person for confirmation; anything but yes is no.
  *
  *     auto          at the terminal when there is one, else never
  *     tty           at the terminal that this process belongs to
@@ -6,7 +6,7 @@
  *     never         nobody is asked: no
  *     yes-to-all    nobody is asked: yes
  *
- * An answer that does not come in time is no.  The stop flag of the run ends the question at once.
+ * No answer in time is no.  The run's stop flag ends the question at once.
  */
 #ifndef HOLORUN_GATE_CONFIRM_H
 #define HOLORUN_GATE_CONFIRM_H
@@ -14,15 +14,15 @@
 #include "base/err.h"
 #include "base/image.h"
 
-enum confirm_how { CONFIRM_AUTO, CONFIRM_TTY, CONFIRM_COMMAND, CONFIRM_NEVER, CONFIRM_YES };
+enum confirm_method { CONFIRM_AUTO, CONFIRM_TTY, CONFIRM_COMMAND, CONFIRM_NEVER, CONFIRM_YES };
 
 struct confirm {
-    enum confirm_how how;
+    enum confirm_method method;
     const char *command; /* borrowed */
     double seconds;
 };
 
-/* The words above; ERR_USAGE. */
+/* Parses one of the words above; -1 with ERR_USAGE. */
 int confirm_parse(const char *text, struct confirm *out, struct err *e);
 
 struct confirm_line {
@@ -33,15 +33,15 @@ struct confirm_question {
     const struct confirm_line *lines; /* for people; control characters are not shown */
     int n_lines;
     const struct image *crop; /* around the target; NULL: none */
-    const char *json;         /* all of it, for a command */
+    const char *json;         /* the whole question, for a command */
 };
 
 enum confirm_answer {
     CONFIRM_ALLOWED,
     CONFIRM_DECLINED,
-    CONFIRM_LATE,   /* no answer in time */
-    CONFIRM_NOBODY, /* there is nobody to ask, or the asking failed */
-    CONFIRM_STOPPED /* the stop flag was set */
+    CONFIRM_TIMED_OUT, /* no answer in time */
+    CONFIRM_NOBODY,    /* there is nobody to ask, or asking failed */
+    CONFIRM_STOPPED    /* the stop flag was set */
 };
 
 /* who: "terminal", "command", "nobody", "unattended". */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { CROP_W = 320, CROP_H = 200, NEAR = 24, QUESTION_MAX = 1 << 20 };
-static const double changed_level = 10; /* a caret that blinks stays below */
+static const double changed_level = 10; /* a blinking caret stays below */
 
 struct gate *gate_new(const struct gate_options *o)
 {
@@ -41,44 +41,45 @@ void gate_free(struct gate *g)
     free(g);
 }
 
-void gate_done(struct gate *g, const struct action *a)
+void gate_action_done(struct gate *g, const struct action *a)
 {
-    subject_hold(a, g->held, &g->n_held);
+    subject_update_held(a, g->held, &g->n_held);
     if (a->kind == ACT_PLAN && a->text && g->goals)
-        goals_take(g->goals, a->text);
+        goals_add_plan(g->goals, a->text);
 }
 
-void gate_spent(struct gate *g, const struct policy_spent *spent)
+void gate_set_spent(struct gate *g, const struct policy_spent *spent)
 {
     g->spent = *spent;
 }
 
-void gate_released(struct gate *g)
+void gate_keys_released(struct gate *g)
 {
     g->n_held = 0;
 }
 
-/* ---- what it would touch ------------------------------------------------------------------------------- */
+/* ---- targets and rules ------------------------------------------------------------------------ */
 
-static int look(struct gate *g, const struct action *a, const struct exec_place *place, struct err *e)
+static int look_up_targets(struct gate *g, const struct action *a, const struct view_transform *transform,
+                           struct err *e)
 {
     struct policy_subject *s = &g->subject.s;
     struct screen_rect all = screen_root(g->screen);
     int pointer[2];
     bool known = screen_pointer(g->screen, &pointer[0], &pointer[1]) == 0;
     struct subject_root root = {all.w, all.h, known ? pointer : NULL};
-    subject_make(&g->subject, a, place, &root);
+    subject_build(&g->subject, a, transform, &root);
     memcpy(s->held, g->held, sizeof s->held);
     s->n_held = g->n_held;
     if (a->kind == ACT_TYPE && a->text)
-        s->n_secrets = secrets_named(g->o.secrets, a->text, g->named);
+        s->n_secrets = secrets_find_names(g->o.secrets, a->text, g->named);
     s->secrets = g->named;
-    s->new_goal = a->kind == ACT_PLAN && a->text && g->goals && goals_strange(g->goals, a->text);
+    s->new_goal = a->kind == ACT_PLAN && a->text && g->goals && goals_has_new(g->goals, a->text);
     s->spent = g->spent;
     for (int i = 0; i < s->n_targets; i++) {
         struct policy_target *t = &s->targets[i];
         int rc = t->placed ? screen_window_at(g->screen, t->x, t->y, &t->window)
-                           : screen_window_with_keys(g->screen, &t->window);
+                           : screen_focused_window(g->screen, &t->window);
         if (rc)
             return err_set(e, ERR_ENV, "display '%s' was lost", screen_name(g->screen));
     }
@@ -91,19 +92,19 @@ static bool only_observes(enum action_kind k)
            k == ACT_PLAN || k == ACT_ANSWER || k == ACT_INFEASIBLE;
 }
 
-static struct policy_ruling judge(const struct gate *g, const struct action *a)
+static struct policy_ruling apply_rules(const struct gate *g, const struct action *a)
 {
     if (g->o.observe_only && !only_observes(a->kind))
         return (struct policy_ruling){POLICY_DENY, "observe-only", "--observe-only", 0};
     return policy_judge(g->o.policy, &g->subject.s);
 }
 
-int gate_look(struct gate *g, const struct action *a, const struct exec_place *place,
-              struct policy_ruling *out, struct err *e)
+int gate_judge(struct gate *g, const struct action *a, const struct view_transform *transform,
+               struct policy_ruling *out, struct err *e)
 {
-    if (look(g, a, place, e))
+    if (look_up_targets(g, a, transform, e))
         return -1;
-    *out = judge(g, a);
+    *out = apply_rules(g, a);
     return 0;
 }
 
@@ -122,27 +123,27 @@ static void describe_window(const struct gate *g, char *out, size_t size)
     out[utf8_valid_prefix(out, strlen(out))] = 0;
 }
 
-/* ---- the picture --------------------------------------------------------------------------------------- */
+/* ---- the picture ------------------------------------------------------------------------------ */
 
-/* Part of the screen; empty when it cannot be had: a question can do without. */
+/* Part of the screen; empty when it cannot be captured: a question works without. */
 struct crop {
     struct image im;
-    int x, y; /* the target in it; -1: none */
+    int x, y; /* the target in im; -1: none */
 };
 
-static int lower(int a, int b)
+static int min_int(int a, int b)
 {
     return a < b ? a : b;
 }
 
-static void cut(const struct image *from, int x, int y, struct image *out)
+static void copy_part(const struct image *from, int x, int y, struct image *out)
 {
     for (int j = 0; j < out->h; j++)
         memcpy(out->rgb + 3 * (size_t)j * (size_t)out->w,
                from->rgb + 3 * ((size_t)(y + j) * (size_t)from->w + (size_t)x), 3 * (size_t)out->w);
 }
 
-/* Around the last target: of a drag where it ends, of keys the middle of the window that has them. */
+/* Around the last target: the end of a drag, for keys the centre of the focused window. */
 static void take_crop(struct gate *g, int w, int h, struct crop *out)
 {
     const struct policy_subject *s = &g->subject.s;
@@ -151,25 +152,25 @@ static void take_crop(struct gate *g, int w, int h, struct crop *out)
     *out = (struct crop){.x = -1, .y = -1};
     if (!t || screen_capture(g->screen, &all, NULL))
         return;
-    struct screen_rect view = screen_view(g->screen); /* a capture follows a window that has moved */
-    gate_hide(g, &all);
+    struct screen_rect view = screen_view(g->screen); /* the capture may have updated it */
+    gate_redact(g, &all);
     const struct screen_rect *r = &t->window.rect;
     int cx = (t->placed ? t->x : r->x + r->w / 2) - view.x,
         cy = (t->placed ? t->y : r->y + r->h / 2) - view.y;
-    w = lower(w, all.w);
-    h = lower(h, all.h);
+    w = min_int(w, all.w);
+    h = min_int(h, all.h);
     int x = cx - w / 2, y = cy - h / 2;
-    x = x < 0 ? 0 : lower(x, all.w - w);
-    y = y < 0 ? 0 : lower(y, all.h - h);
+    x = x < 0 ? 0 : min_int(x, all.w - w);
+    y = y < 0 ? 0 : min_int(y, all.h - h);
     if (w > 0 && h > 0 && image_alloc(&out->im, w, h, NULL) == 0) {
-        cut(&all, x, y, &out->im);
+        copy_part(&all, x, y, &out->im);
         out->x = t->placed ? cx - x : -1;
         out->y = t->placed ? cy - y : -1;
     }
     image_free(&all);
 }
 
-static void mark(struct crop *c)
+static void mark_target(struct crop *c)
 {
     static const uint8_t red[3] = {230, 40, 40}, white[3] = {255, 255, 255};
     if (c->x < 0)
@@ -196,7 +197,7 @@ static void save_crop(struct gate *g, const struct crop *c, int step, char *name
     free(folder);
 }
 
-void gate_hide(struct gate *g, struct image *capture)
+void gate_redact(struct gate *g, struct image *capture)
 {
     static const uint8_t grey[3] = {128, 128, 128};
     if (!g || !capture->rgb || !g->screen)
@@ -209,7 +210,7 @@ void gate_hide(struct gate *g, struct image *capture)
     }
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------- */
+/* ---- asking ----------------------------------------------------------------------------------- */
 
 static void question_json(const struct gate *g, const struct action *a, const char *what, const char *path,
                           const struct gate_ruling *out, struct buf *b)
@@ -236,8 +237,8 @@ static void question_json(const struct gate *g, const struct action *a, const ch
     buf_puts(b, "}\n");
 }
 
-static enum confirm_answer ask(struct gate *g, const struct action *a, const struct crop *crop, int step,
-                               struct gate_ruling *out)
+static enum confirm_answer ask_person(struct gate *g, const struct action *a, const struct crop *crop,
+                                      int step, struct gate_ruling *out)
 {
     struct buf what, json;
     char *path;
@@ -262,7 +263,7 @@ static enum confirm_answer ask(struct gate *g, const struct action *a, const str
     return answer;
 }
 
-/* What a person has seen must still be there: the window, and the picture close to the target. */
+/* What the person has approved must not have changed: the windows here, the pixels near the target below. */
 static bool same_targets(const struct policy_subject *a, const struct policy_subject *b)
 {
     bool same = a->n_targets == b->n_targets;
@@ -273,12 +274,12 @@ static bool same_targets(const struct policy_subject *a, const struct policy_sub
     return same;
 }
 
-static int still_there(struct gate *g, const struct action *a, const struct exec_place *place,
-                       const struct crop *near, bool *same, struct err *e)
+static int check_unchanged(struct gate *g, const struct action *a, const struct view_transform *transform,
+                           const struct crop *near, bool *same, struct err *e)
 {
-    struct policy_subject asked = g->subject.s; /* its corners are not looked at */
+    struct policy_subject asked = g->subject.s; /* its corners are not compared */
     struct crop now;
-    if (look(g, a, place, e))
+    if (look_up_targets(g, a, transform, e))
         return -1;
     take_crop(g, 2 * NEAR, 2 * NEAR, &now);
     *same = same_targets(&asked, &g->subject.s);
@@ -302,7 +303,7 @@ __attribute__((format(printf, 3, 4))) static void refuse(struct gate_ruling *out
     out->told[utf8_valid_prefix(out->told, strlen(out->told))] = 0;
 }
 
-static void take_answer(struct gate *g, enum confirm_answer answer, struct gate_ruling *out)
+static void apply_answer(struct gate *g, enum confirm_answer answer, struct gate_ruling *out)
 {
     const char *rule = out->rule.rule;
     switch (answer) {
@@ -313,7 +314,7 @@ static void take_answer(struct gate *g, enum confirm_answer answer, struct gate_
         refuse(out, FAULT_REFUSED,
                "a person was asked (rule \"%s\") and declined; do not try it in another way", rule);
         return;
-    case CONFIRM_LATE:
+    case CONFIRM_TIMED_OUT:
         refuse(out, FAULT_REFUSED, "a person was asked (rule \"%s\") and did not answer in time", rule);
         return;
     case CONFIRM_STOPPED:
@@ -322,27 +323,27 @@ static void take_answer(struct gate *g, enum confirm_answer answer, struct gate_
     case CONFIRM_NOBODY:
         refuse(out, FAULT_REFUSED, "the rule \"%s\" wants a person to be asked, and there is nobody to ask",
                rule);
-        if (!g->told_nobody)
+        if (!g->warned_nobody)
             warn("the rule \"%s\" asks before this, and there is nobody to ask: see --confirm", rule);
-        g->told_nobody = true;
+        g->warned_nobody = true;
     }
 }
 
-static int ask_and_look_again(struct gate *g, const struct action *a, const struct exec_place *place,
-                              int step, struct gate_ruling *out, struct err *e)
+static int ask_and_check_again(struct gate *g, const struct action *a, const struct view_transform *transform,
+                               int step, struct gate_ruling *out, struct err *e)
 {
     struct crop crop, near;
     int64_t start = clock_ns();
     bool same = true;
     take_crop(g, 2 * NEAR, 2 * NEAR, &near);
     take_crop(g, CROP_W, CROP_H, &crop);
-    mark(&crop);
-    enum confirm_answer answer = ask(g, a, &crop, step, out);
+    mark_target(&crop);
+    enum confirm_answer answer = ask_person(g, a, &crop, step, out);
     int rc = answer == CONFIRM_STOPPED ? err_set(e, ERR_STOPPED, "stopped while a person was asked") : 0;
-    bool asked = g->o.confirm.how != CONFIRM_YES;
+    bool asked = g->o.confirm.method != CONFIRM_YES;
     if (answer == CONFIRM_ALLOWED && asked)
-        rc = still_there(g, a, place, &near, &same, e);
-    take_answer(g, answer, out);
+        rc = check_unchanged(g, a, transform, &near, &same, e);
+    apply_answer(g, answer, out);
     if (!same)
         refuse(out, FAULT_REFUSED,
                "what is under the target has changed while a person was asked; look again");
@@ -352,27 +353,27 @@ static int ask_and_look_again(struct gate *g, const struct action *a, const stru
     return rc;
 }
 
-/* The window that the rules were asked about; of a drag the last. */
-static unsigned long window_of(const struct gate *g)
+/* The window that the rules were applied to; of a drag the last. */
+static unsigned long target_window(const struct gate *g)
 {
     const struct policy_subject *s = &g->subject.s;
     return s->n_targets ? s->targets[s->n_targets - 1].window.id : 0;
 }
 
-int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step, bool seen,
-                struct gate_ruling *out, struct err *e)
+int gate_decide(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
+                bool reviewed, struct gate_ruling *out, struct err *e)
 {
     *out = (struct gate_ruling){.who = "policy"};
-    if (gate_look(g, a, place, &out->rule, e))
+    if (gate_judge(g, a, transform, &out->rule, e))
         return -1;
     describe_window(g, out->where, sizeof out->where);
-    g->window = window_of(g);
+    g->window = target_window(g);
     if (out->rule.verdict == POLICY_CONFIRM && g->o.dry_run)
         out->who = "dry run";
-    else if (out->rule.verdict == POLICY_CONFIRM && seen)
+    else if (out->rule.verdict == POLICY_CONFIRM && reviewed)
         out->who = "stepper";
     else if (out->rule.verdict == POLICY_CONFIRM)
-        return ask_and_look_again(g, a, place, step, out, e);
+        return ask_and_check_again(g, a, transform, step, out, e);
     out->pass = out->rule.verdict != POLICY_DENY;
     if (!out->pass)
         refuse(out, FAULT_DENIED, "the rule \"%s\" forbids it; do not try it in another way", out->rule.rule);

@@ -1,11 +1,11 @@
-/* gate.h - before each single action: may it be done?
+/* gate.h - decides before each action whether it may be done.
  *
- *     gate_decide    looks at what the action would touch, finds the rule, asks if the rule says so
- *     gate_execute   only when ruling.pass: action_execute, with secrets in the place of their names
+ *     gate_decide    looks up the windows the action would touch, finds the rule, asks if the rule says so
+ *     gate_execute   only when ruling.pass: action_execute, with secrets substituted for their names
  *
- * What is asked about is looked at again after the answer: when the window under the target or the picture
- * around it is another by then, the answer is worth nothing.  Keys that actions leave down are remembered, as
- * they are part of every later chord.
+ * After a person's yes the targets are looked up again: if the window under the target or the pixels around
+ * it have changed, the action is refused.  Keys that actions leave down are tracked, as they are part of
+ * every later chord.
  */
 #ifndef HOLORUN_GATE_GATE_H
 #define HOLORUN_GATE_GATE_H
@@ -20,17 +20,18 @@ struct gate;
 struct gate_options { /* pointers are borrowed */
     const struct policy *policy;
     struct confirm confirm;
-    bool dry_run;      /* nobody is asked: what a person would be asked about passes */
-    bool observe_only; /* nothing but moving, scrolling, waiting, looking, planning and answering */
-    const char *task;  /* shown with a question; goals of plans are held against it */
+    bool dry_run;      /* nobody is asked: "confirm" passes */
+    bool observe_only; /* allow only moving, scrolling, waiting, observing, planning and answering */
+    const char *task;  /* shown with a question, and compared with the goals of plans */
     const struct secrets *secrets; /* NULL: none */
-    bool redact;                   /* take fields out of pictures into which a secret was typed (redact.h) */
-    struct zone hide[ZONES_MAX];   /* taken out of every picture, whatever is there */
+    bool redact;                   /* cover fields into which a secret was typed (redact.h) */
+    struct zone hide[ZONES_MAX];   /* covered in every picture */
     int n_hide;
 };
 
 struct gate *gate_new(const struct gate_options *o);
-/* Before the first action.  dir: the run's folder, where pictures shown with questions go to confirm/; copied. */
+/* Before the first action.  dir: the run's folder, copied; pictures shown with questions go to its
+ * confirm/. */
 void gate_begin(struct gate *g, struct screen *s, const char *dir);
 void gate_free(struct gate *g); /* NULL is fine */
 
@@ -39,34 +40,36 @@ struct gate_ruling {
     bool pass;
     enum action_fault fault; /* NONE when it passes, else DENIED or REFUSED */
     const char *who;         /* "policy", or who was asked (confirm.h) */
-    char told[400];          /* what the model reads when it does not pass */
+    char told[400];          /* message for the model when it does not pass */
     char where[320];         /* the window, for people and the record */
-    char crop[64];           /* the picture shown with the question, below dir; "" when nobody was asked */
-    double ms;               /* that somebody took to answer */
+    char crop[64];           /* picture shown with the question, relative to dir; "" when nobody was asked */
+    double ms;               /* until the answer */
 };
 
-/* place: as for action_execute.  step: names the crop.  seen: a person has just looked at this very step and let it run,
- * so nobody is asked once more; what is forbidden stays so.  -1: stopped while asking, or the display is lost. */
-int gate_decide(struct gate *g, const struct action *a, const struct exec_place *place, int step, bool seen,
-                struct gate_ruling *out, struct err *e);
+/* place: as for action_execute.  step: names the crop.  reviewed: a person has just approved this step in
+ * the stepper, so "confirm" passes; "deny" does not.  -1: stopped while asking, or the display is lost. */
+int gate_decide(struct gate *g, const struct action *a, const struct view_transform *transform, int step,
+                bool reviewed, struct gate_ruling *out, struct err *e);
 
-/* Performs what has just passed; as action_execute.  Typing a secret clicks first, if there is a place, and types
- * only when the window that the rules were asked about has the keyboard; it never uses the clipboard. */
-enum action_fault gate_execute(struct gate *g, const struct action *a, const struct exec_place *place,
+/* Performs the action that has just passed, like action_execute.  Typing a secret clicks the place first,
+ * if there is one, and types only when the window that the rules were applied to has the focus; it never
+ * uses the clipboard. */
+enum action_fault gate_execute(struct gate *g, const struct action *a, const struct view_transform *transform,
                                struct exec_result *r, struct err *e);
 
-/* Takes secrets, and what is to be hidden, out of a capture of the screen's view, in place.  To be called with every one. */
-void gate_hide(struct gate *g, struct image *capture);
+/* Covers typed secrets and hidden zones in a capture of the screen's view, in place.  Call it for every
+ * capture. */
+void gate_redact(struct gate *g, struct image *capture);
 
-/* What the rules say, without asking anybody. */
-int gate_look(struct gate *g, const struct action *a, const struct exec_place *place,
-              struct policy_ruling *out, struct err *e);
+/* Applies the rules to the action, without asking anybody. */
+int gate_judge(struct gate *g, const struct action *a, const struct view_transform *transform,
+               struct policy_ruling *out, struct err *e);
 
-/* To be told of what the run has used up, for rules with "after". */
-void gate_spent(struct gate *g, const struct policy_spent *spent);
+/* What the run has used up so far, for rules with "after". */
+void gate_set_spent(struct gate *g, const struct policy_spent *spent);
 
-/* To be told of what was done, and that all keys were released. */
-void gate_done(struct gate *g, const struct action *a);
-void gate_released(struct gate *g);
+/* After an action was done; after all keys were released. */
+void gate_action_done(struct gate *g, const struct action *a);
+void gate_keys_released(struct gate *g);
 
 #endif

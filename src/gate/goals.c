@@ -1,4 +1,4 @@
-/* goals.c - see goals.h.  Words are kept as hashes of what of them is compared. */
+/* goals.c - see goals.h.  Words are stored as hashes of their first letters. */
 #include "gate/goals.h"
 
 #include "base/err.h"
@@ -11,8 +11,8 @@
 #include <xxhash.h>
 
 enum {
-    STEM = 4,  /* letters that are compared */
-    LEAST = 3, /* shorter words do not count */
+    STEM = 4,  /* letters compared */
+    LEAST = 3, /* letters of the shortest word that counts */
     WORDS_MAX = 4096,
     TITLES_MAX = 1024,
 };
@@ -40,7 +40,7 @@ struct goals {
     bool planned;
 };
 
-/* ---- words -------------------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------------ */
 
 static enum script script_of(uint32_t c)
 {
@@ -71,7 +71,7 @@ static uint32_t lower(uint32_t c)
     return c >= 0x400 && c < 0x410 ? c + 0x50 : c;
 }
 
-/* Words that tell nothing of what a sentence is about. */
+/* Stop words. */
 static bool is_common(const uint32_t *w, int n)
 {
     static const char *const common[] = {
@@ -89,7 +89,7 @@ static bool is_common(const uint32_t *w, int n)
     return false;
 }
 
-static bool has(const struct words *w, uint64_t hash)
+static bool has_word(const struct words *w, uint64_t hash)
 {
     for (int i = 0; i < w->n; i++)
         if (w->at[i] == hash)
@@ -97,14 +97,14 @@ static bool has(const struct words *w, uint64_t hash)
     return false;
 }
 
-static void keep(struct words *w, const uint32_t *letters, int n)
+static void add_word(struct words *w, const uint32_t *letters, int n)
 {
     uint64_t hash = XXH3_64bits(letters, (size_t)n * sizeof *letters);
-    if (w->n < WORDS_MAX && !has(w, hash))
+    if (w->n < WORDS_MAX && !has_word(w, hash))
         w->at[w->n++] = hash;
 }
 
-struct word { /* that is being read; longer ones are cut */
+struct word { /* being read; longer ones are cut */
     uint32_t letters[16];
     int n;
     unsigned scripts;
@@ -115,21 +115,21 @@ static void end_word(struct words *w, struct word *x)
     bool number = x->scripts == SCRIPT_DIGIT;
     int n = x->n;
     if ((number && n >= 2) || (n >= LEAST && !is_common(x->letters, n))) {
-        keep(w, x->letters, number || n < STEM ? n : STEM);
+        add_word(w, x->letters, number || n < STEM ? n : STEM);
         w->scripts |= x->scripts & ~(unsigned)SCRIPT_DIGIT;
     }
     *x = (struct word){0};
 }
 
-/* Scripts without spaces between words: each two letters that stand side by side are one. */
-static void take_letter(struct words *w, struct word *x, uint32_t c, enum script s)
+/* In scripts without spaces between words each pair of neighbouring characters counts as a word. */
+static void add_letter(struct words *w, struct word *x, uint32_t c, enum script s)
 {
     bool han = s == SCRIPT_HAN;
     if (x->n && han != (x->scripts == SCRIPT_HAN))
         end_word(w, x);
     if (han && x->n) {
         const uint32_t pair[2] = {x->letters[0], c};
-        keep(w, pair, 2);
+        add_word(w, pair, 2);
         w->scripts |= SCRIPT_HAN;
         x->n = 0;
     }
@@ -138,7 +138,7 @@ static void take_letter(struct words *w, struct word *x, uint32_t c, enum script
     x->scripts |= s;
 }
 
-static void take_words(struct words *w, const char *text, size_t len)
+static void add_words(struct words *w, const char *text, size_t len)
 {
     struct word x = {0};
     for (size_t i = 0; i < len;) {
@@ -148,20 +148,20 @@ static void take_words(struct words *w, const char *text, size_t len)
         if (s == SCRIPT_NONE)
             end_word(w, &x);
         else
-            take_letter(w, &x, c, s);
+            add_letter(w, &x, c, s);
         i += n > 0 ? (size_t)n : 1;
     }
     end_word(w, &x);
 }
 
-/* ---- titles ------------------------------------------------------------------------------------------------- */
+/* ---- titles ----------------------------------------------------------------------------------- */
 
 struct title {
     const char *text;
     size_t len;
 };
 
-/* The next line of *plan that is not empty, without its number and its status. */
+/* The next non-empty line of *plan, without its number and status. */
 static bool next_title(const char **plan, struct title *out)
 {
     const char *p = *plan + strspn(*plan, " \n");
@@ -190,12 +190,12 @@ static bool known_title(const struct goals *g, const struct title *t)
     return false;
 }
 
-/* ---- goals -------------------------------------------------------------------------------------------------- */
+/* ---- goals ------------------------------------------------------------------------------------ */
 
 struct goals *goals_new(const char *task)
 {
     struct goals *g = xcalloc(1, sizeof *g);
-    take_words(&g->known, task, strlen(task));
+    add_words(&g->known, task, strlen(task));
     return g;
 }
 
@@ -204,27 +204,27 @@ void goals_free(struct goals *g)
     free(g);
 }
 
-bool goals_strange(const struct goals *g, const char *plan)
+bool goals_has_new(const struct goals *g, const char *plan)
 {
     struct words *fresh = xcalloc(1, sizeof *fresh);
     struct title t;
     while (next_title(&plan, &t))
         if (!known_title(g, &t))
-            take_words(fresh, t.text, t.len);
+            add_words(fresh, t.text, t.len);
     bool strange = fresh->n && (g->planned || (fresh->scripts & g->known.scripts));
     for (int i = 0; i < fresh->n && strange; i++)
-        strange = !has(&g->known, fresh->at[i]);
+        strange = !has_word(&g->known, fresh->at[i]);
     free(fresh);
     return strange;
 }
 
-void goals_take(struct goals *g, const char *plan)
+void goals_add_plan(struct goals *g, const char *plan)
 {
     struct title t;
     while (next_title(&plan, &t)) {
         if (known_title(g, &t))
             continue;
-        take_words(&g->known, t.text, t.len);
+        add_words(&g->known, t.text, t.len);
         if (g->n_titles < TITLES_MAX)
             g->titles[g->n_titles++] = hash_of(&t);
     }

@@ -1,9 +1,9 @@
-/* goals.h - whether a plan has goals that the task does not speak of.
+/* goals.h - detects plans whose goals have nothing to do with the task.
  *
- * What stands on a screen may tell the model to do something else.  A plan then gets goals that have no word in common
- * with the task, nor with the plans before: of a plan only the titles are looked at that were in none before, all of them
- * together.  Words are compared by their first letters, small and capital alike; short ones and those that stand in every
- * sentence do not count.  Where a first plan is written in other letters than the task there is nothing to compare.
+ * Text on the screen may tell the model to do something else (prompt injection).  A plan then gets goals
+ * that share no word with the task or earlier plans.  Only titles that were in no earlier plan are
+ * compared, all of them together. Words are compared by their first letters, without regard to case; short
+ * and common words do not count.  A first plan in another script than the task is not compared.
  */
 #ifndef HOLORUN_GATE_GOALS_H
 #define HOLORUN_GATE_GOALS_H
@@ -15,9 +15,9 @@ struct goals;
 struct goals *goals_new(const char *task);
 void goals_free(struct goals *g); /* NULL is fine */
 
-/* plan: "1. title [status]", a line each. */
-bool goals_strange(const struct goals *g, const char *plan);
-/* It was let pass. */
-void goals_take(struct goals *g, const char *plan);
+/* Whether the plan's new goals have no word in common with the task.  plan: lines of "1. title [status]". */
+bool goals_has_new(const struct goals *g, const char *plan);
+/* Adds the words of an accepted plan to the known ones. */
+void goals_add_plan(struct goals *g, const char *plan);
 
 #endif

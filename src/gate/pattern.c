@@ -1,7 +1,7 @@
 /* pattern.c - see pattern.h.
  *
- * A pattern is a head that tells and a run of characters behind it that is the secret.  Nothing is
- * remembered between two places, so the time is linear in the text.
+ * A pattern is a fixed head followed by the characters of the secret.  No backtracking: time is linear in
+ * the text.
  */
 #include "gate/pattern.h"
 
@@ -11,9 +11,9 @@
 
 static const struct pattern {
     const char *head; /* compared without regard to case */
-    size_t least;     /* characters of the secret, so that words are not taken for one */
-    bool word;        /* the head begins a word */
-    bool exact;       /* the case of the head counts */
+    size_t least;     /* minimum length of the secret, so that ordinary words do not match */
+    bool word;        /* the head must start a word */
+    bool exact;       /* the head is case-sensitive */
 } patterns[] = {
     {"bearer ", 8, true, false},
     {"hk-", 12, true, true},
@@ -30,7 +30,7 @@ static const struct pattern {
     {"hai_api_key=", 1, false, false},
 };
 
-/* Bytes of the secret at p: 1, 2 for a quote or a backslash as JSON spells it, 0 at its end. */
+/* Bytes of the secret's character at p: 1, 2 for a quote or backslash escaped in JSON, 0 at the end. */
 static size_t in_secret(const char *p, const char *end)
 {
     if (p < end && *p == '\\')
@@ -40,7 +40,7 @@ static size_t in_secret(const char *p, const char *end)
     return part;
 }
 
-/* Length of head and secret at p; 0: none.  *head: of the part that stays. */
+/* Length of head and secret at p; 0: no match.  *head: length of the head, which stays. */
 static size_t match(const struct pattern *q, const char *text, const char *p, const char *end, size_t *head)
 {
     size_t n = strlen(q->head), m = 0;

@@ -1,9 +1,9 @@
-/* policy.c - see policy.h: files become rules, and the first rule that matches decides.
+/* policy.c - see policy.h: reads policy files, and finds the first rule that matches.
  *
- * Matching asks each key of a rule in turn, the cheap ones first.  Every question is asked with a
- * direction: a rule that forbids or asks matches in doubt, one that allows does not.
+ * Keys of a rule are checked one by one, the cheap ones first.  In doubt a rule that denies or asks
+ * matches, one that allows does not.
  */
-#include "gate/private.h"
+#include "gate/policy_impl.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -25,9 +25,9 @@ extern const char gate_builtin[];
 static const char terminal_classes[] =
     "term|console|rxvt|alacritty|kitty|^foot|^st$|^st-|tilix|guake|yakuake|tilda|ghostty|konsole|^eterm$";
 
-/* ---- reading ------------------------------------------------------------------------------------------ */
+/* ---- reading ---------------------------------------------------------------------------------- */
 
-static int take_rules(struct policy *p, const struct doc *y, const struct doc_node *list, struct err *e)
+static int read_rules(struct policy *p, const struct doc *y, const struct doc_node *list, struct err *e)
 {
     if (list->kind != DOC_LIST)
         return doc_fault(y, list, e, "expected a list of rules, each beginning with \"- \"");
@@ -44,25 +44,27 @@ static int take_rules(struct policy *p, const struct doc *y, const struct doc_no
     return 0;
 }
 
-/* The head of a file; *builtin: whether the built-in rules follow. */
-static int take_file(struct policy *p, const struct doc *y, bool *builtin, struct err *e)
+/* The top level of a file; *builtin: whether the built-in rules follow. */
+static int read_file(struct policy *p, const struct doc *y, bool *builtin, struct err *e)
 {
     const struct doc_node *root = doc_root(y);
     if (root->kind != DOC_MAP)
-        return doc_fault(y, root, e, "expected the keys builtin, otherwise and rules");
+        return doc_fault(y, root, e, "expected the keys builtin, otherwise, limits and rules");
     for (const struct doc_node *n = root->child; n; n = n->next) {
         int rc = 0;
         if (!strcmp(n->key, "rules")) {
-            rc = take_rules(p, y, n, e);
+            rc = read_rules(p, y, n, e);
         } else if (!strcmp(n->key, "otherwise")) {
             rc = policy_read_verdict(y, n, &p->otherwise, e);
             p->otherwise_line = n->line;
+        } else if (!strcmp(n->key, "limits")) {
+            rc = limits_read(&p->limits, y, n, e);
         } else if (!strcmp(n->key, "builtin")) {
             *builtin = n->text && !strcmp(n->text, "yes");
             if (!*builtin && !(n->text && !strcmp(n->text, "no")))
                 rc = doc_fault(y, n, e, "expected yes or no");
         } else {
-            rc = doc_fault(y, n, e, "no such key; a policy has builtin, otherwise and rules");
+            rc = doc_fault(y, n, e, "no such key; a policy has builtin, otherwise, limits and rules");
         }
         if (rc)
             return -1;
@@ -70,12 +72,12 @@ static int take_file(struct policy *p, const struct doc *y, bool *builtin, struc
     return 0;
 }
 
-static void take_builtin(struct policy *p)
+static void read_builtin(struct policy *p)
 {
     struct err e = ERR_INIT;
     bool unused;
     p->builtin = doc_parse(gate_builtin, strlen(gate_builtin), "built in", &e);
-    if (!p->builtin || take_file(p, p->builtin, &unused, &e))
+    if (!p->builtin || read_file(p, p->builtin, &unused, &e))
         bug("%s", e.text);
 }
 
@@ -91,7 +93,7 @@ static struct policy *finish(struct policy *p, bool builtin)
 {
     struct sha256 sum;
     if (builtin)
-        take_builtin(p);
+        read_builtin(p);
     p->terminals = regex_new(terminal_classes, true, NULL);
     sha256_begin(&sum);
     add_source(&sum, p->file);
@@ -100,18 +102,30 @@ static struct policy *finish(struct policy *p, bool builtin)
     return p;
 }
 
-struct policy *policy_builtin(void)
-{
-    return finish(xcalloc(1, sizeof(struct policy)), true);
-}
-
-/* y is taken over. */
-static struct policy *from_yaml(struct doc *y, struct err *e)
+static struct policy *new_policy(void)
 {
     struct policy *p = xcalloc(1, sizeof *p);
+    p->limits = limits_default();
+    return p;
+}
+
+struct policy *policy_builtin(void)
+{
+    return finish(new_policy(), true);
+}
+
+const struct policy_limits *policy_limits(const struct policy *p)
+{
+    return &p->limits;
+}
+
+/* Takes ownership of y. */
+static struct policy *from_yaml(struct doc *y, struct err *e)
+{
+    struct policy *p = new_policy();
     bool builtin = true;
     p->file = y;
-    if (y && take_file(p, y, &builtin, e) == 0)
+    if (y && read_file(p, y, &builtin, e) == 0)
         return finish(p, builtin);
     policy_free(p);
     return NULL;
@@ -122,7 +136,7 @@ struct policy *policy_parse(const char *text, size_t len, const char *name, stru
     return from_yaml(doc_parse(text, len, name, e), e);
 }
 
-struct policy *policy_load(const char *path, struct err *e)
+static struct policy *policy_load(const char *path, struct err *e)
 {
     return from_yaml(doc_read(path, e), e);
 }
@@ -174,38 +188,39 @@ void policy_print(const struct policy *p, struct buf *out)
         rule_print(r, out);
         buf_puts(out, "\n");
     }
+    limits_print(&p->limits, out);
     buf_printf(out, "otherwise: %s\n", policy_verdict_name(p->otherwise));
 }
 
-/* ---- matching ----------------------------------------------------------------------------------------- */
+/* ---- matching --------------------------------------------------------------------------------- */
 
-struct question { /* does rule r match this? */
+struct rule_match { /* of rule r and subject s */
     const struct policy *p;
     const struct rule *r;
     const struct policy_subject *s;
-    bool doubt; /* the answer when one cannot be sure */
+    bool doubt; /* the result when in doubt */
 };
 
-static bool regex_matches(const struct question *q, const struct regex *r, const char *text)
+static bool regex_matches(const struct rule_match *q, const struct regex *r, const char *text)
 {
     int found = regex_find(r, text, strlen(text));
     return found < 0 ? q->doubt : found > 0;
 }
 
-static bool member_matches(const struct question *q, enum rule_regex which, const char *text)
+static bool member_matches(const struct rule_match *q, enum rule_regex which, const char *text)
 {
     const struct regex *r = q->r->regex[which];
     return !r || regex_matches(q, r, text);
 }
 
-static bool inside_zone(const struct question *q, int x, int y)
+static bool inside_zone(const struct rule_match *q, int x, int y)
 {
     struct screen_rect z = zone_rect(&q->r->zone, q->s->root_w, q->s->root_h);
     return x >= z.x && x < z.x + z.w && y >= z.y && y < z.y + z.h;
 }
 
-/* Everything a rule says of where an action goes holds for the same target. */
-static bool target_matches(const struct question *q, const struct policy_target *t)
+/* All conditions on the target must hold for the same target. */
+static bool target_matches(const struct rule_match *q, const struct policy_target *t)
 {
     const struct screen_window *w = &t->window;
     if (q->r->zoned && (!t->placed || !inside_zone(q, t->x, t->y)))
@@ -216,8 +231,8 @@ static bool target_matches(const struct question *q, const struct policy_target 
            member_matches(q, RULE_PROGRAM, w->program);
 }
 
-/* Corners of a drag: the window is that of its start. */
-static bool corner_matches(const struct question *q, int i)
+/* Points of a drag's path belong to the window of its start. */
+static bool corner_matches(const struct rule_match *q, int i)
 {
     struct policy_target t = q->s->targets[0];
     t.placed = true;
@@ -226,7 +241,7 @@ static bool corner_matches(const struct question *q, int i)
     return target_matches(q, &t);
 }
 
-static bool targets_match(const struct question *q)
+static bool targets_match(const struct rule_match *q)
 {
     const struct rule *r = q->r;
     bool asked = r->zoned || r->terminal >= 0 || r->regex[RULE_TITLE] || r->regex[RULE_CLASS] ||
@@ -245,13 +260,13 @@ static bool targets_match(const struct question *q)
     return all;
 }
 
-struct chords { /* the chords of an action, held against those of a rule */
+struct chords { /* compares the chords of an action with those of a rule */
     const struct rule *r;
     int seen;
     bool matches;
 };
 
-static bool see_chord(void *arg, const struct chord *c)
+static bool match_chord(void *arg, const struct chord *c)
 {
     struct chords *k = arg;
     bool all = k->r->verdict == POLICY_ALLOW, hit = false;
@@ -259,15 +274,15 @@ static bool see_chord(void *arg, const struct chord *c)
         hit = chord_within(&k->r->chords[i], c) && (!all || c->n == k->r->chords[i].n);
     k->seen++;
     k->matches = hit;
-    return hit == all; /* go on until one decides */
+    return hit == all; /* continue until one decides */
 }
 
-static bool chords_match(const struct question *q)
+static bool chords_match(const struct rule_match *q)
 {
     struct chords k = {.r = q->r};
     if (!q->r->n_chords)
         return true;
-    chords_of(q->s, see_chord, &k);
+    chords_of(q->s, match_chord, &k);
     return k.seen && k.matches;
 }
 
@@ -281,7 +296,7 @@ static bool host_matches(const char *pattern, const char *host)
     return !strcmp(pattern, host);
 }
 
-static bool hosts_match(const struct question *q)
+static bool hosts_match(const struct rule_match *q)
 {
     char host[256];
     if (!q->r->n_hosts)
@@ -304,7 +319,7 @@ static bool named(const struct rule *r, const char *secret)
     return false;
 }
 
-static bool secrets_match(const struct question *q)
+static bool secrets_match(const struct rule_match *q)
 {
     bool all = q->r->verdict == POLICY_ALLOW;
     if (!q->r->n_secrets)
@@ -315,15 +330,7 @@ static bool secrets_match(const struct question *q)
     return all && q->s->n_secrets;
 }
 
-static int characters(const char *text)
-{
-    int n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
-    return n;
-}
-
-static bool spent(const struct question *q)
+static bool match_spent(const struct rule_match *q)
 {
     for (int i = 0; i < q->r->n_after; i++)
         if (q->s->spent.of[q->r->after[i].of] >= q->r->after[i].n)
@@ -331,18 +338,18 @@ static bool spent(const struct question *q)
     return !q->r->n_after;
 }
 
-static bool rule_matches(const struct question *q)
+static bool rule_matches(const struct rule_match *q)
 {
     const struct rule *r = q->r;
     const struct action *a = q->s->action;
     const char *text = a->text ? a->text : "";
     if (r->kinds && !(r->kinds & 1u << a->kind))
         return false;
-    if (r->longer >= 0 && characters(text) <= r->longer)
+    if (r->longer >= 0 && utf8_count(text, strlen(text)) <= (size_t)r->longer)
         return false;
     if (r->new_goal >= 0 && q->s->new_goal != r->new_goal)
         return false;
-    return spent(q) && hosts_match(q) && secrets_match(q) && chords_match(q) &&
+    return match_spent(q) && hosts_match(q) && secrets_match(q) && chords_match(q) &&
            member_matches(q, RULE_ELEMENT, a->element) && member_matches(q, RULE_TEXT, text) &&
            targets_match(q);
 }
@@ -351,7 +358,7 @@ struct policy_ruling policy_judge(const struct policy *p, const struct policy_su
 {
     for (int i = 0; i < p->n; i++) {
         const struct rule *r = &p->rules[i];
-        struct question q = {p, r, s, r->verdict != POLICY_ALLOW};
+        struct rule_match q = {p, r, s, r->verdict != POLICY_ALLOW};
         if (rule_matches(&q))
             return (struct policy_ruling){r->verdict, r->name, r->file, r->line};
     }

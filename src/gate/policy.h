@@ -3,12 +3,12 @@
  * A policy is a YAML file, read before the rules that are built in (builtin.yaml, the same format):
  *
  *     builtin: yes                # the built-in rules follow these; no: only these
- *     otherwise: allow            # what no rule is about: allow, confirm or deny
+ *     otherwise: allow            # if no rule matches: allow, confirm or deny
  *     rules:
  *       - confirm: orders         # the verdict, and a name for people
  *         actions: [click, type]  # kinds, as in the record of a run
- *         element: buy|order      # regex, on the model's own words for its target
- *         text: invoice           # regex, on what is typed or gone to
+ *         element: buy|order      # regex, on the model's description of the target
+ *         text: invoice           # regex, on the text typed or the address
  *         title: Shop             # regex, on the title of the window ...
  *         class: firefox          # ... on its class ...
  *         program: bin/xterm$     # ... on the file of its process
@@ -16,14 +16,14 @@
  *         zone: [0, 0, 100%, 32]  # x, y, width, height on the root window; pixels or %
  *         keys: [ctrl+w, alt+F4]  # chords, spelled as models spell them
  *         longer: 500             # the text has more characters than this
- *         host: ["*.example.org"] # of the address that is gone to
+ *         host: ["*.example.org"] # of the address
  *         secret: [PASSWORD]      # names of secrets that are typed; "*": any
- *         new_goal: yes           # a plan with goals that the task does not speak of (goals.h)
- *         after: [50 steps]       # the run has used up so many steps, seconds, tokens, actions, characters that it
- *                                 # typed, or errors in a row
+ *         new_goal: yes           # a plan with goals unrelated to the task (goals.h)
+ *         after: [50 steps]       # the run has used so many steps, seconds, tokens, actions, typed
+ *                                 # characters, or made so many errors in a row
  *
- * The first rule that matches decides.  A rule matches when all its keys do, and a key with a list when one
- * of the list does.  Regexes are PCRE2 without regard to case.  In doubt a rule forbids rather than allows:
+ * The first rule that matches decides.  A rule matches when all its keys do, a key with a list when one
+ * item does.  Regexes are PCRE2, case-insensitive.  In doubt a rule forbids rather than allows:
  *
  *     an action has several targets (a drag)      deny, confirm: any of them     allow: all of them
  *     more keys are down than the chord names     match                          no match
@@ -41,10 +41,10 @@ const char *policy_verdict_name(enum policy_verdict v); /* "confirm" */
 
 enum { POLICY_MAX_RULES = 500, POLICY_MAX_TARGETS = 8, POLICY_MAX_KEYS = 24 };
 
-struct policy_target { /* where an action goes */
-    bool placed;       /* x, y count: root pixels, where the event will be */
+struct policy_target {
+    bool placed; /* x, y are valid: root pixels of the event */
     int x, y;
-    struct screen_window window; /* under it; without a place the one that has the keyboard */
+    struct screen_window window; /* at x, y, else the focused one */
 };
 
 enum policy_counter {
@@ -57,7 +57,7 @@ enum policy_counter {
     SPENT_COUNTERS
 };
 
-struct policy_spent { /* of a run, before the action */
+struct policy_spent { /* by the run so far */
     double of[SPENT_COUNTERS];
 };
 const char *policy_spent_name(enum policy_counter c);                        /* "steps" */
@@ -68,12 +68,12 @@ struct policy_subject { /* an action and what it would touch */
     int root_w, root_h;
     struct policy_target targets[POLICY_MAX_TARGETS];
     int n_targets;
-    /* Corners of a drag besides the targets: only zones look at them.  Borrowed x, y pairs. */
+    /* Points of a drag's path, for zones only.  Borrowed x, y pairs. */
     const int *corners;
     int n_corners;
     uint32_t held[POLICY_MAX_KEYS]; /* keys that earlier actions left down */
     int n_held;
-    const char *const *secrets; /* names of those that would be typed */
+    const char *const *secrets; /* names of the secrets it would type */
     int n_secrets;
     bool new_goal;
     struct policy_spent spent;
@@ -82,36 +82,47 @@ struct policy_subject { /* an action and what it would touch */
 struct policy_ruling {
     enum policy_verdict verdict;
     const char *rule; /* its name; borrowed from the policy */
-    const char *file; /* where it stands */
-    int line;         /* 0: "otherwise" */
+    const char *file;
+    int line; /* 0: "otherwise" */
 };
 
 struct policy;
 
-/* The rules that are built in, alone. */
+/* Budgets of a run from the block "limits:" of a policy file; 0: no limit. */
+struct policy_limits {
+    int typed;        /* characters typed */
+    int rate;         /* actions on the screen within a minute */
+    int errors;       /* failed or refused steps in a row, 5 by default */
+    int repeats;      /* of one action without a visible effect, 5 by default */
+    int no_effect;    /* of different actions without a visible effect in a row, 12 by default */
+    bool corner_stop; /* a pointer left in the top left corner for a second stops the run */
+};
+
+/* The built-in rules alone. */
 struct policy *policy_builtin(void);
-/* A file's rules, followed by those built in unless it says no.  NULL with ERR_USAGE: file, line, key, what
- * was expected. */
+/* A file's rules, followed by the built-in ones unless it says "builtin: no".  NULL with ERR_USAGE: file,
+ * line, key and what was expected. */
 struct policy *policy_parse(const char *text, size_t len, const char *name, struct err *e);
-struct policy *policy_load(const char *path, struct err *e);
-/* path, or without one the user's policy.yaml if there is one, else policy_builtin(). */
+/* The file at path; NULL: the user's policy.yaml if it exists, else policy_builtin(). */
 struct policy *policy_open(const char *path, struct err *e);
 void policy_free(struct policy *p); /* NULL is fine */
 
 /* The first rule that matches.  Never fails. */
 struct policy_ruling policy_judge(const struct policy *p, const struct policy_subject *s);
 
-const char *policy_name(const struct policy *p);   /* its file, or "built in" */
-const char *policy_sha256(const struct policy *p); /* of all rules in force, as they are written */
+const struct policy_limits *policy_limits(const struct policy *p);
 struct buf;
-void policy_print(const struct policy *p, struct buf *out); /* the rules in force, one a line */
+void policy_put_limits(const struct policy *p, struct buf *out); /* as one member of a JSON object */
+const char *policy_name(const struct policy *p);                 /* its file, or "built in" */
+const char *policy_sha256(const struct policy *p); /* of the source text of all rules in force */
+struct buf;
+void policy_print(const struct policy *p, struct buf *out); /* the rules in force, one per line */
 
-/* A chord as sets compare it: one spelling for left and right, for keypad and main block, for a letter and
- * its capital. */
+/* The canonical keysym: the same for left and right, keypad and main block, lower and upper case. */
 uint32_t policy_key(uint32_t keysym);
 
-/* The host of what would be typed into an address bar, in lower case.  false: it has none that one could be
- * sure of (*host is ""); schemes without a host give the scheme with a colon ("javascript:"). */
+/* The host of a text typed into an address bar, in lower case; schemes without a host give the scheme with
+ * its colon ("javascript:").  false: unclear (host is ""). */
 bool policy_host(const char *address, char host[256]);
 
 #endif

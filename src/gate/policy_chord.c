@@ -1,10 +1,10 @@
 /* policy_chord.c - which keys an action would have down together.
  *
- * What counts is what the X server sees: keys that earlier actions left down belong to every chord of a later
- * one, also to the keys that typing or going to an address presses.  So a forbidden chord cannot be put
- * together over several actions.
+ * Keys that earlier actions left down belong to every chord of a later one, also to those that typing or
+ * going to an address presses, as for the X server.  So a forbidden chord cannot be assembled over several
+ * actions.
  */
-#include "gate/private.h"
+#include "gate/policy_impl.h"
 
 #include "base/utf8.h"
 
@@ -14,10 +14,10 @@
 
 #include <string.h>
 
-/* One keysym for all keys that mean the same. */
-static uint32_t alike(uint32_t k)
+/* One keysym for equivalent keys. */
+static uint32_t canonical_keysym(uint32_t k)
 {
-    static const uint32_t same[][2] = {
+    static const uint32_t pairs[][2] = {
         {XK_Control_R, XK_Control_L},
         {XK_Shift_R, XK_Shift_L},
         {XK_Alt_R, XK_Alt_L},
@@ -53,9 +53,9 @@ static uint32_t alike(uint32_t k)
         {XK_KP_Decimal, XK_period},
         {XK_KP_Equal, XK_equal},
     };
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (same[i][0] == k)
-            return same[i][1];
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pairs[i][0] == k)
+            return pairs[i][1];
     if (k >= XK_KP_0 && k <= XK_KP_9)
         return k - XK_KP_0 + XK_0;
     if (k >= XK_KP_F1 && k <= XK_KP_F4)
@@ -66,9 +66,9 @@ static uint32_t alike(uint32_t k)
 uint32_t policy_key(uint32_t keysym)
 {
     KeySym lower = 0, upper = 0;
-    if (keysym >> 24 == 1 && (keysym & 0xffffff) < 0x100) /* Latin-1, spelled as Unicode */
+    if (keysym >> 24 == 1 && (keysym & 0xffffff) < 0x100) /* Latin-1 in Unicode encoding */
         keysym &= 0xff;
-    XConvertCase(alike(keysym), &lower, &upper);
+    XConvertCase(canonical_keysym(keysym), &lower, &upper);
     return (uint32_t)lower;
 }
 
@@ -97,10 +97,10 @@ bool chord_within(const struct chord *part, const struct chord *whole)
     return true;
 }
 
-/* ---- chords of an action -------------------------------------------------------------------------- */
+/* ---- chords of an action ---------------------------------------------------------------------- */
 
 struct walk {
-    struct chord held; /* by earlier actions, and around this one */
+    struct chord held; /* by earlier actions and during this one */
     bool (*visit)(void *arg, const struct chord *c);
     void *arg;
     bool ended;
@@ -120,7 +120,7 @@ static void visit_one(struct walk *w, uint32_t key)
     visit_with(w, &key, 1);
 }
 
-/* Characters are chords only together with keys that are down; Enter and Tab are keys in any text. */
+/* Characters are chords only while other keys are down; Enter and Tab always are. */
 static void visit_text(struct walk *w, const char *text)
 {
     size_t n = strlen(text);
@@ -162,7 +162,7 @@ void chords_of(const struct policy_subject *s, bool (*visit)(void *arg, const st
     switch (a->kind) {
     case ACT_KEY:
     case ACT_KEYDOWN:
-    case ACT_HOLDTAP: /* that not all are tapped together forbids nothing that should be allowed */
+    case ACT_HOLDTAP: /* all keys as one chord, although they are tapped one by one: stricter, never laxer */
         visit_with(&w, a->keys, a->nkeys);
         break;
     case ACT_TYPE:

@@ -1,8 +1,8 @@
-/* policy_host.c - the host of what is typed into an address bar, as a browser would read it.
+/* policy_host.c - the host of a text typed into an address bar, as a browser would parse it.
  *
- * Whoever writes addresses wants to look like somebody else: names before an @, backslashes, percent signs,
- * letters of other scripts.  What a browser reads as a path is a path here; what is not plain letters,
- * digits, dots and hyphens is no host that one could be sure of.
+ * Addresses may be disguised: user names before an @, backslashes, percent signs, look-alike letters.  What
+ * a browser reads as a path is a path here; anything but ASCII letters, digits, dots and hyphens makes the
+ * host unclear.
  */
 #include "gate/policy.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A scheme at the start: letters, then a colon that no port follows. */
+/* Length of the scheme at the start: letters and a colon that no port follows; 0: none. */
 static size_t scheme_of(const char *s)
 {
     size_t n = 0;
@@ -22,7 +22,7 @@ static size_t scheme_of(const char *s)
     return port ? 0 : n;
 }
 
-/* Browsers drop these wherever they stand, and what is below a space at both ends. */
+/* Like browsers: drops tabs and newlines anywhere, control characters and spaces at both ends. */
 static void strip(const char *address, char *out, size_t size)
 {
     size_t n = 0;
@@ -44,7 +44,7 @@ static void put_lower(char host[256], const char *s, size_t len)
     host[n] = 0;
 }
 
-/* The authority without a name and a password before it, a port or a dot behind it. */
+/* The authority without user name, password, port and trailing dots. */
 static const char *host_of(const char *authority, size_t *len)
 {
     const char *p = authority;
@@ -79,7 +79,7 @@ bool policy_host(const char *address, char host[256])
     const char *p = scheme ? s + scheme + 1 : s;
     p = host_of(p + strspn(p, "/\\"), &n);
     bool clear = n > 0 && n < 256;
-    for (size_t i = 0; clear && i < n; i++) /* no %41, no letters that only look alike */
+    for (size_t i = 0; clear && i < n; i++) /* no %41, no look-alike letters */
         clear = isalnum((unsigned char)p[i]) || strchr("-.:[]", p[i]);
     if (clear)
         put_lower(host, p, n);

@@ -1,8 +1,5 @@
-/* policy_rule.c - one rule of a policy file: read, checked, printed.
- *
- * Each key has a reader that says what it expected; a table finds it.
- */
-#include "gate/private.h"
+/* policy_rule.c - reads, checks and prints one rule of a policy file.  A table has the reader of each key. */
+#include "gate/policy_impl.h"
 
 #include "actions/parse.h"
 #include "actions/registry.h"
@@ -23,17 +20,18 @@ const char *policy_verdict_name(enum policy_verdict v)
     return verdicts[v];
 }
 
-/* ---- values ------------------------------------------------------------------------------------------ */
+/* ---- values ----------------------------------------------------------------------------------- */
 
-struct reading {
+struct rule_reader {
     struct rule *r;
     const struct doc *y;
-    const struct doc_node *n; /* the member being read: its key is in messages */
+    const struct doc_node *n; /* the member being read */
     struct err *e;
 };
 
-/* A scalar, or a list of scalars: each goes to take(). */
-static int each_word(struct reading *g, const char *what, int (*take)(struct reading *g, const char *word))
+/* Calls add() for a scalar, or for each scalar of a list. */
+static int each_word(struct rule_reader *g, const char *what,
+                     int (*add)(struct rule_reader *g, const char *word))
 {
     const struct doc_node *one = g->n->kind == DOC_LIST ? g->n->child : g->n;
     int count = 0;
@@ -44,13 +42,13 @@ static int each_word(struct reading *g, const char *what, int (*take)(struct rea
             return doc_fault(g->y, g->n, g->e, "expected %s, or a list of such", what);
         if (++count > RULE_MAX_LIST)
             return doc_fault(g->y, g->n, g->e, "expected at most %d of them", RULE_MAX_LIST);
-        if (take(g, one->text))
+        if (add(g, one->text))
             return -1;
     }
     return 0;
 }
 
-static int take_action(struct reading *g, const char *word)
+static int add_action(struct rule_reader *g, const char *word)
 {
     enum action_kind k = registry_kind(word);
     if (k != ACT_NONE) {
@@ -66,12 +64,12 @@ static int take_action(struct reading *g, const char *word)
     return -1;
 }
 
-static int read_actions(struct reading *g)
+static int read_actions(struct rule_reader *g)
 {
-    return each_word(g, "the name of a kind of action", take_action);
+    return each_word(g, "the name of a kind of action", add_action);
 }
 
-static int read_regex(struct reading *g)
+static int read_regex(struct rule_reader *g)
 {
     const struct doc_node *n = g->n;
     int which = 0;
@@ -84,24 +82,27 @@ static int read_regex(struct reading *g)
     return g->r->regex[which] ? 0 : doc_fault(g->y, n, g->e, "expected a regular expression: %s", why.text);
 }
 
-/* 1, 0, or -1: neither. */
-static int yes_or_no(const struct doc_node *n)
+static int read_yes_or_no(struct rule_reader *g, int *to)
 {
     static const char *const words[2][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
-    for (int v = 0; n->kind == DOC_SCALAR && v < 2; v++)
+    for (*to = 0; g->n->kind == DOC_SCALAR && *to < 2; ++*to)
         for (int i = 0; i < 3; i++)
-            if (!strcasecmp(words[v][i], n->text))
-                return v;
-    return -1;
+            if (!strcasecmp(words[*to][i], g->n->text))
+                return 0;
+    return doc_fault(g->y, g->n, g->e, "expected yes or no");
 }
 
-static int read_new_goal(struct reading *g)
+static int read_new_goal(struct rule_reader *g)
 {
-    g->r->new_goal = yes_or_no(g->n);
-    return g->r->new_goal < 0 ? doc_fault(g->y, g->n, g->e, "expected yes or no") : 0;
+    return read_yes_or_no(g, &g->r->new_goal);
 }
 
-static int take_after(struct reading *g, const char *word)
+static int read_terminal(struct rule_reader *g)
+{
+    return read_yes_or_no(g, &g->r->terminal);
+}
+
+static int add_after(struct rule_reader *g, const char *word)
 {
     struct rule *r = g->r;
     struct rule_after a;
@@ -116,18 +117,12 @@ static int take_after(struct reading *g, const char *word)
     return 0;
 }
 
-static int read_after(struct reading *g)
+static int read_after(struct rule_reader *g)
 {
-    return each_word(g, "what is used up, as 50 steps", take_after);
+    return each_word(g, "what is used up, as 50 steps", add_after);
 }
 
-static int read_terminal(struct reading *g)
-{
-    g->r->terminal = yes_or_no(g->n);
-    return g->r->terminal < 0 ? doc_fault(g->y, g->n, g->e, "expected yes or no") : 0;
-}
-
-static int read_zone(struct reading *g)
+static int read_zone(struct rule_reader *g)
 {
     const struct doc_node *one = g->n->kind == DOC_LIST ? g->n->child : NULL;
     int i = 0;
@@ -148,11 +143,11 @@ static void append(char ***list, int *n, const char *word)
     (*list)[(*n)++] = xstrdup(word);
 }
 
-static int take_chord(struct reading *g, const char *word)
+static int add_chord(struct rule_reader *g, const char *word)
 {
     uint32_t keys[ACTION_MAX_KEYS];
     char bad[64] = "";
-    int n = keys_chord(word, strlen(word), false, keys, ACTION_MAX_KEYS, bad);
+    int n = action_chord(word, strlen(word), false, keys, ACTION_MAX_KEYS, bad);
     if (n < 1)
         return n == -1
                    ? doc_fault(g->y, g->n, g->e, "expected keys joined by +, as ctrl+w; '%s' is no key", bad)
@@ -167,12 +162,12 @@ static int take_chord(struct reading *g, const char *word)
     return 0;
 }
 
-static int read_keys(struct reading *g)
+static int read_keys(struct rule_reader *g)
 {
-    return each_word(g, "a chord as ctrl+w", take_chord);
+    return each_word(g, "a chord as ctrl+w", add_chord);
 }
 
-static int read_longer(struct reading *g)
+static int read_longer(struct rule_reader *g)
 {
     char *end = NULL;
     long v =
@@ -184,7 +179,7 @@ static int read_longer(struct reading *g)
 }
 
 /* A host, "*." and a host, "*", or a scheme with its colon. */
-static int take_host(struct reading *g, const char *word)
+static int add_host(struct rule_reader *g, const char *word)
 {
     const char *p = !strncmp(word, "*.", 2) ? word + 2 : word;
     size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]");
@@ -197,27 +192,27 @@ static int take_host(struct reading *g, const char *word)
     return 0;
 }
 
-static int read_host(struct reading *g)
+static int read_host(struct rule_reader *g)
 {
-    return each_word(g, "a host", take_host);
+    return each_word(g, "a host", add_host);
 }
 
-static int take_secret(struct reading *g, const char *word)
+static int add_secret(struct rule_reader *g, const char *word)
 {
     append(&g->r->secrets, &g->r->n_secrets, word);
     return 0;
 }
 
-static int read_secret(struct reading *g)
+static int read_secret(struct rule_reader *g)
 {
-    return each_word(g, "the name of a secret, or \"*\"", take_secret);
+    return each_word(g, "the name of a secret, or \"*\"", add_secret);
 }
 
-/* ---- the rule ---------------------------------------------------------------------------------------- */
+/* ---- the rule --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *key;
-    int (*read)(struct reading *g);
+    int (*read)(struct rule_reader *g);
 } readers[] = {
     {"actions", read_actions},   {"element", read_regex},     {"text", read_regex},    {"title", read_regex},
     {"class", read_regex},       {"program", read_regex},     {"zone", read_zone},     {"keys", read_keys},
@@ -238,8 +233,8 @@ int policy_read_verdict(const struct doc *y, const struct doc_node *n, enum poli
     return doc_fault(y, n, e, "expected allow, confirm or deny");
 }
 
-/* The member that says what to do and what the rule is called. */
-static int read_verdict(struct reading *g, bool *read)
+/* The member with the verdict and the rule's name; *read: it was one. */
+static int read_verdict(struct rule_reader *g, bool *read)
 {
     *read = false;
     for (int v = 0; v < 3; v++) {
@@ -257,7 +252,7 @@ static int read_verdict(struct reading *g, bool *read)
     return 0;
 }
 
-static int read_member(struct reading *g)
+static int read_member(struct rule_reader *g)
 {
     bool read;
     int rc = read_verdict(g, &read);
@@ -274,7 +269,7 @@ static int read_member(struct reading *g)
 
 int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e)
 {
-    struct reading g = {r, y, NULL, e};
+    struct rule_reader g = {r, y, NULL, e};
     *r = (struct rule){.file = doc_name(y), .line = n->line, .terminal = -1, .new_goal = -1, .longer = -1};
     if (n->kind != DOC_MAP)
         return doc_fault(y, n, e, "expected a rule, as \"- deny: its name\" and keys below it");
@@ -304,7 +299,7 @@ void rule_free(struct rule *r)
     free(r->name);
 }
 
-/* ---- printing ---------------------------------------------------------------------------------------- */
+/* ---- printing --------------------------------------------------------------------------------- */
 
 static void print_words(const char *key, char *const *words, int n, struct buf *out)
 {

@@ -1,4 +1,4 @@
-/* policy_spent.c - what a run has used up, as rules speak of it: "50 steps". */
+/* policy_spent.c - names of what a run uses up, and limits such as "50 steps". */
 #include "gate/policy.h"
 
 #include <ctype.h>

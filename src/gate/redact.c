@@ -7,15 +7,15 @@
 #include <string.h>
 
 enum {
-    MARGIN = 6, /* around what has changed */
-    GRID = 32,  /* a field's width is a multiple of it: the length of a secret shows only roughly */
-    BAND = 24,  /* above and below a place where nothing changed */
-    CELL = 16,  /* pieces that another window may cover */
+    MARGIN = 6, /* around the changed pixels */
+    GRID = 32,  /* a field's width is a multiple of it, to hide the length of the secret */
+    BAND = 24,  /* above and below the typing position when nothing changed */
+    CELL = 16,  /* side of the parts that another window may cover */
     STRIPE = 8,
-    LOOK_MS = 40,       /* between looks until what was typed is seen */
-    REST_MS = 250,      /* unchanged for so long: it is */
-    REST_MAX_MS = 2500, /* something else moves all the time */
-    GLYPHS_LEAST = 4,   /* pixels of a piece that is looked for elsewhere */
+    POLL_MS = 40,
+    REST_MS = 250,      /* unchanged for so long: the text has been drawn */
+    REST_MAX_MS = 2500, /* given up: something else moves all the time */
+    GLYPHS_LEAST = 4,   /* smallest width and height searched for elsewhere */
 };
 
 struct field {
@@ -23,7 +23,7 @@ struct field {
     struct screen_rect at;        /* relative to the window */
     struct screen_rect window_at; /* when it was seen last */
     uint8_t colour[3];
-    struct image glyphs; /* what the first characters look like; empty: nothing to look for */
+    struct image glyphs; /* pixels of the first characters; empty: do not search */
     int gx, gy;          /* where they are in the field */
 };
 
@@ -34,7 +34,7 @@ struct redact {
     int n;
 };
 
-/* ---- images ------------------------------------------------------------------------------------------- */
+/* ---- images ----------------------------------------------------------------------------------- */
 
 static void wipe(struct image *im)
 {
@@ -48,32 +48,24 @@ static uint8_t *pixel(const struct image *im, int x, int y)
     return im->rgb + 3 * ((size_t)y * (size_t)im->w + (size_t)x);
 }
 
-static int lower(int a, int b)
+static int min_int(int a, int b)
 {
     return a < b ? a : b;
 }
 
-static int higher(int a, int b)
+static int max_int(int a, int b)
 {
     return a > b ? a : b;
 }
 
-/* The part of both; w or h 0: none. */
-static struct screen_rect both(struct screen_rect a, struct screen_rect b)
-{
-    int x = higher(a.x, b.x), y = higher(a.y, b.y);
-    int w = lower(a.x + a.w, b.x + b.w) - x, h = lower(a.y + a.h, b.y + b.h) - y;
-    return (struct screen_rect){x, y, higher(w, 0), higher(h, 0)};
-}
-
-/* The smallest that holds both. */
+/* The smallest rectangle that contains both. */
 static struct screen_rect hull(struct screen_rect a, struct screen_rect b)
 {
-    int x = lower(a.x, b.x), y = lower(a.y, b.y);
-    return (struct screen_rect){x, y, higher(a.x + a.w, b.x + b.w) - x, higher(a.y + a.h, b.y + b.h) - y};
+    int x = min_int(a.x, b.x), y = min_int(a.y, b.y);
+    return (struct screen_rect){x, y, max_int(a.x + a.w, b.x + b.w) - x, max_int(a.y + a.h, b.y + b.h) - y};
 }
 
-static struct screen_rect moved(struct screen_rect r, int dx, int dy)
+static struct screen_rect translated(struct screen_rect r, int dx, int dy)
 {
     return (struct screen_rect){r.x + dx, r.y + dy, r.w, r.h};
 }
@@ -86,10 +78,10 @@ static struct screen_rect changed_box(const struct image *a, const struct image 
         for (int x = r.x; x < r.x + r.w; x++) {
             if (!memcmp(pixel(a, x, y), pixel(b, x, y), 3))
                 continue;
-            x0 = lower(x0, x);
-            x1 = higher(x1, x);
-            y0 = lower(y0, y);
-            y1 = higher(y1, y);
+            x0 = min_int(x0, x);
+            x1 = max_int(x1, x);
+            y0 = min_int(y0, y);
+            y1 = max_int(y1, y);
         }
     }
     struct screen_rect box = {0};
@@ -109,7 +101,7 @@ static void mean_colour(const struct image *im, struct screen_rect r, uint8_t ou
         out[c] = n ? (uint8_t)(sum[c] / n) : 128;
 }
 
-/* ---- the field ------------------------------------------------------------------------------------------ */
+/* ---- the field -------------------------------------------------------------------------------- */
 
 struct redact *redact_new(struct screen *s)
 {
@@ -128,17 +120,6 @@ void redact_free(struct redact *r)
     free(r);
 }
 
-int redact_fields(const struct redact *r)
-{
-    return r ? r->n : 0;
-}
-
-struct screen_rect redact_field(const struct redact *r, int i)
-{
-    const struct field *f = &r->fields[i];
-    return moved(f->at, f->window_at.x, f->window_at.y);
-}
-
 int redact_before(struct redact *r, struct err *e)
 {
     if (r->n == REDACT_FIELDS)
@@ -155,7 +136,7 @@ static bool one_colour(const struct image *im)
     return true;
 }
 
-/* The left part of what has changed: the rest may have a caret in it that blinks. */
+/* Keeps the left part of what has changed: the rest may contain a blinking caret. */
 static void keep_glyphs(struct field *f, const struct image *now, struct screen_rect box,
                         struct screen_rect view)
 {
@@ -164,54 +145,56 @@ static void keep_glyphs(struct field *f, const struct image *now, struct screen_
         return;
     for (int y = 0; y < box.h; y++)
         memcpy(pixel(&f->glyphs, 0, y), pixel(now, box.x, box.y + y), 3 * (size_t)w);
-    if (one_colour(&f->glyphs)) /* would be found everywhere */
+    if (one_colour(&f->glyphs)) /* would match everywhere */
         wipe(&f->glyphs);
     f->gx = box.x + view.x - f->window_at.x - f->at.x;
     f->gy = box.y + view.y - f->window_at.y - f->at.y;
 }
 
-/* Grown by a margin to a multiple of the grid, inside the window; root pixels. */
-static struct screen_rect grown(struct screen_rect box, struct screen_rect window)
+/* Extended by a margin and to a multiple of the grid, within the window; root pixels. */
+static struct screen_rect padded(struct screen_rect box, struct screen_rect window)
 {
     int w = (box.w + 2 * MARGIN + GRID - 1) / GRID * GRID;
-    return both((struct screen_rect){box.x - MARGIN, box.y - MARGIN, w, box.h + 2 * MARGIN}, window);
+    return screen_rect_intersect((struct screen_rect){box.x - MARGIN, box.y - MARGIN, w, box.h + 2 * MARGIN},
+                                 window);
 }
 
-static void drop(struct redact *r, int i)
+static void remove_field(struct redact *r, int i)
 {
     wipe(&r->fields[i].glyphs);
     memmove(&r->fields[i], &r->fields[i + 1], (size_t)(--r->n - i) * sizeof r->fields[0]);
 }
 
-/* The same field once more: one that has all of both takes their place. */
+/* Merges the last field with those of the same window that it overlaps. */
 static void join_overlapping(struct redact *r)
 {
     unsigned long window = r->fields[r->n - 1].window;
     struct screen_rect at = r->fields[r->n - 1].at;
     for (int i = r->n - 2; i >= 0; i--) {
         struct screen_rect b = r->fields[i].at;
-        if (r->fields[i].window != window || !both(at, b).w || !both(at, b).h)
+        if (r->fields[i].window != window || !screen_rect_intersect(at, b).w ||
+            !screen_rect_intersect(at, b).h)
             continue;
         at = hull(at, b);
-        drop(r, i);
+        remove_field(r, i);
     }
     r->fields[r->n - 1].at = at;
 }
 
-/* Waits until the window rests, and has it as it is then. */
-static int rested(struct redact *r, struct screen_rect part, struct image *now, struct err *e)
+/* Captures the screen once `part` has not changed for REST_MS. */
+static int capture_settled(struct redact *r, struct screen_rect part, struct image *now, struct err *e)
 {
     struct image last = {0};
     int64_t start = clock_ns(), since = start;
     int rc = screen_capture(r->s, now, e);
     while (rc == 0 && clock_ms_since(since) < REST_MS && clock_ms_since(start) < REST_MAX_MS) {
-        if (screen_wait(r->s, LOOK_MS, NULL)) /* stopped: what is seen now must do */
+        if (screen_wait(r->s, POLL_MS, NULL)) /* stopped: use this capture */
             break;
         struct image swap = last;
         last = *now;
         *now = swap;
         rc = screen_capture(r->s, now, e);
-        part = both(part, (struct screen_rect){0, 0, now->w, now->h});
+        part = screen_rect_intersect(part, (struct screen_rect){0, 0, now->w, now->h});
         if (rc == 0 && (last.w != now->w || last.h != now->h || changed_box(&last, now, part).w))
             since = clock_ns();
     }
@@ -219,32 +202,35 @@ static int rested(struct redact *r, struct screen_rect part, struct image *now, 
     return rc;
 }
 
-/* What typing has changed; all of the window or a band of it when nothing is to be seen.  Root pixels. */
+/* The area that typing has changed; a band of the window, or all of it, when nothing has.  Root pixels. */
 static struct screen_rect find_field(const struct redact *r, const struct image *now,
                                      struct screen_rect whole, int x, int y, struct screen_rect *box)
 {
     struct screen_rect view = screen_view(r->s), image = {0, 0, now->w, now->h};
     *box = (struct screen_rect){0};
     if (now->w == r->before.w && now->h == r->before.h)
-        *box = changed_box(&r->before, now, both(moved(whole, -view.x, -view.y), image));
+        *box =
+            changed_box(&r->before, now, screen_rect_intersect(translated(whole, -view.x, -view.y), image));
     if (box->w)
-        return grown(moved(*box, view.x, view.y), whole);
-    return x < 0 ? whole : both((struct screen_rect){whole.x, y - BAND, whole.w, 2 * BAND}, whole);
+        return padded(translated(*box, view.x, view.y), whole);
+    return x < 0 ? whole
+                 : screen_rect_intersect((struct screen_rect){whole.x, y - BAND, whole.w, 2 * BAND}, whole);
 }
 
 int redact_after(struct redact *r, const struct screen_window *w, int x, int y, struct err *e)
 {
     struct image now = {0};
     struct screen_rect view = screen_view(r->s), whole = w->id ? w->rect : screen_root(r->s), box;
-    if (rested(r, moved(whole, -view.x, -view.y), &now, e))
+    if (capture_settled(r, translated(whole, -view.x, -view.y), &now, e))
         return -1;
     struct screen_rect at = find_field(r, &now, whole, x, y, &box);
     struct field *f = &r->fields[r->n++];
-    *f = (struct field){.window = w->id, .window_at = whole, .at = moved(at, -whole.x, -whole.y)};
+    *f = (struct field){.window = w->id, .window_at = whole, .at = translated(at, -whole.x, -whole.y)};
     join_overlapping(r);
     f = &r->fields[r->n - 1];
-    struct screen_rect seen = moved(f->at, whole.x - view.x, whole.y - view.y);
-    mean_colour(&r->before, both(seen, (struct screen_rect){0, 0, r->before.w, r->before.h}), f->colour);
+    struct screen_rect seen = translated(f->at, whole.x - view.x, whole.y - view.y);
+    mean_colour(&r->before, screen_rect_intersect(seen, (struct screen_rect){0, 0, r->before.w, r->before.h}),
+                f->colour);
     if (box.w)
         keep_glyphs(f, &now, box, view);
     wipe(&now);
@@ -256,20 +242,20 @@ void redact_seal(struct redact *r)
     wipe(&r->before);
 }
 
-/* A picture after typing may show more of it than was seen then: the field grows. */
+/* A later capture may show more of what was typed: the field grows. */
 static void grow_last(struct redact *r, const struct image *im)
 {
     struct field *f = &r->fields[r->n - 1];
     struct screen_rect box, at = find_field(r, im, f->window_at, -1, -1, &box);
     if (box.w)
-        f->at = hull(f->at, moved(at, -f->window_at.x, -f->window_at.y));
+        f->at = hull(f->at, translated(at, -f->window_at.x, -f->window_at.y));
 }
 
-/* ---- pictures --------------------------------------------------------------------------------------------- */
+/* ---- pictures --------------------------------------------------------------------------------- */
 
 void redact_paint(struct image *im, struct screen_rect part, const uint8_t colour[3])
 {
-    part = both(part, (struct screen_rect){0, 0, im->w, im->h});
+    part = screen_rect_intersect(part, (struct screen_rect){0, 0, im->w, im->h});
     for (int y = part.y; y < part.y + part.h; y++) {
         for (int x = part.x; x < part.x + part.w; x++) {
             bool stripe = (x + y) / 2 % STRIPE == 0;
@@ -281,8 +267,8 @@ void redact_paint(struct image *im, struct screen_rect part, const uint8_t colou
     }
 }
 
-/* Whether any of a cell's corners or its middle shows the window; root pixels. */
-static bool shows(struct redact *r, unsigned long window, struct screen_rect c)
+/* Whether the window is visible at one of the cell's corners or its centre; root pixels. */
+static bool shows_window(struct redact *r, unsigned long window, struct screen_rect c)
 {
     return !window || screen_window_covers(r->s, window, c.x, c.y) ||
            screen_window_covers(r->s, window, c.x + c.w - 1, c.y) ||
@@ -293,13 +279,13 @@ static bool shows(struct redact *r, unsigned long window, struct screen_rect c)
 
 static void fill_field(struct redact *r, const struct field *f, struct image *im)
 {
-    struct screen_rect view = screen_view(r->s), at = moved(f->at, f->window_at.x, f->window_at.y);
-    int cw = higher(CELL, at.w / CELL), ch = higher(CELL, at.h / CELL);
+    struct screen_rect view = screen_view(r->s), at = translated(f->at, f->window_at.x, f->window_at.y);
+    int cw = max_int(CELL, at.w / CELL), ch = max_int(CELL, at.h / CELL);
     for (int y = at.y; y < at.y + at.h; y += ch) {
         for (int x = at.x; x < at.x + at.w; x += cw) {
-            struct screen_rect cell = both((struct screen_rect){x, y, cw, ch}, at);
-            if (shows(r, f->window, cell))
-                redact_paint(im, moved(cell, -view.x, -view.y), f->colour);
+            struct screen_rect cell = screen_rect_intersect((struct screen_rect){x, y, cw, ch}, at);
+            if (shows_window(r, f->window, cell))
+                redact_paint(im, translated(cell, -view.x, -view.y), f->colour);
         }
     }
 }
@@ -312,7 +298,7 @@ static bool same_glyphs(const struct image *im, int x, int y, const struct image
     return true;
 }
 
-/* The same characters elsewhere: the page was scrolled, or shows them twice. */
+/* Covers the same characters elsewhere: the page was scrolled, or shows them twice. */
 static void fill_copies(const struct field *f, struct image *im)
 {
     const struct image *g = &f->glyphs;
@@ -323,8 +309,9 @@ static void fill_copies(const struct field *f, struct image *im)
                 redact_paint(im, (struct screen_rect){x - f->gx, y - f->gy, f->at.w, f->at.h}, f->colour);
 }
 
-/* Where the window is now; a window of another size is laid out anew, and taken out as a whole. */
-static bool follow(struct redact *r, struct field *f)
+/* Updates the window's position; after a resize the layout is unknown and all of it is covered.  false: it
+ * is gone. */
+static bool follow_window(struct redact *r, struct field *f)
 {
     struct screen_rect now;
     if (!f->window)
@@ -342,11 +329,11 @@ void redact_image(struct redact *r, struct image *im)
     if (!r || !im->rgb)
         return;
     for (int i = r->n - 1; i >= 0; i--)
-        if (!follow(r, &r->fields[i]))
-            drop(r, i);
+        if (!follow_window(r, &r->fields[i]))
+            remove_field(r, i);
     if (r->before.rgb && r->n)
         grow_last(r, im);
-    for (int i = 0; i < r->n; i++) /* before fields are filled: what is looked for may be in one */
+    for (int i = 0; i < r->n; i++) /* first: a copy may lie inside another field */
         fill_copies(&r->fields[i], im);
     for (int i = 0; i < r->n; i++)
         fill_field(r, &r->fields[i], im);

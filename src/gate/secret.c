@@ -17,18 +17,18 @@
 struct secret {
     char name[SECRET_NAME + 1];
     char value[SECRET_MAX + 1];
-    char escaped[2 * SECRET_MAX + 1]; /* as JSON spells it */
-    char quoted[4 * SECRET_MAX + 1];  /* as JSON spells that: a reply that is JSON, within an event */
+    char escaped[2 * SECRET_MAX + 1]; /* JSON-escaped */
+    char quoted[4 * SECRET_MAX + 1];  /* escaped twice: a reply that is JSON, within an event */
 };
 
-struct secrets { /* in pages of its own */
+struct secrets { /* in a block of its own pages */
     int n;
     struct secret list[SECRETS_MAX];
 };
 
-/* ---- memory that is nobody else's ----------------------------------------------------------------------- */
+/* ---- locked memory ---------------------------------------------------------------------------- */
 
-struct block { /* before what is given out */
+struct block { /* header before the memory returned */
     size_t size;
 };
 
@@ -39,7 +39,7 @@ static void *block_new(size_t size)
     if (b == MAP_FAILED)
         die(ERR_ENV, "out of memory");
     b->size = all;
-    if (mlock(b, all)) { /* over the limit of an ordinary user: it may be swapped, then */
+    if (mlock(b, all)) { /* above RLIMIT_MEMLOCK: it may be swapped */
     }
     madvise(b, all, MADV_DONTDUMP);
     madvise(b, all, MADV_WIPEONFORK);
@@ -75,18 +75,18 @@ const char *secrets_name(const struct secrets *s, int i)
     return s->list[i].name;
 }
 
-/* ---- taking them ------------------------------------------------------------------------------------------ */
+/* ---- reading ---------------------------------------------------------------------------------- */
 
-static int take_name(struct secret *one, const char *spec, struct err *e)
+static int read_name(struct secret *one, const char *spec, struct err *e)
 {
     size_t n = strcspn(spec, "=");
     bool good = n >= 1 && n <= SECRET_NAME && isupper((unsigned char)spec[0]);
     for (size_t i = 0; good && i < n; i++)
         good = isupper((unsigned char)spec[i]) || isdigit((unsigned char)spec[i]) || spec[i] == '_';
-    if (!good || spec[n] != '=') /* what stands there may be the secret itself */
+    if (!good || spec[n] != '=') /* not quoted: it may be the secret itself */
         return err_set(
             e, ERR_USAGE,
-            "--secret wants NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d capital letters, digits "
+            "--secret expects NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d capital letters, digits "
             "and _",
             SECRET_NAME);
     memcpy(one->name, spec, n);
@@ -94,7 +94,7 @@ static int take_name(struct secret *one, const char *spec, struct err *e)
     return 0;
 }
 
-static int take_env(struct secret *one, const char *variable, struct err *e)
+static int read_env(struct secret *one, const char *variable, struct err *e)
 {
     char *value = getenv(variable);
     size_t n = value ? strlen(value) : 0;
@@ -104,12 +104,12 @@ static int take_env(struct secret *one, const char *variable, struct err *e)
     if (n > SECRET_MAX)
         return err_set(e, ERR_USAGE, "secret %s is longer than %d bytes", one->name, SECRET_MAX);
     memcpy(one->value, value, n + 1);
-    explicit_bzero(value, n); /* also what /proc shows of the environment */
+    explicit_bzero(value, n); /* also in /proc/PID/environ */
     unsetenv(variable);
     return 0;
 }
 
-static int take_file(struct secret *one, const char *path, struct err *e)
+static int read_secret_file(struct secret *one, const char *path, struct err *e)
 {
     char *data;
     size_t len;
@@ -132,8 +132,8 @@ static int take_file(struct secret *one, const char *path, struct err *e)
     return 0;
 }
 
-/* Short ones could not be told from other text; others could not be typed. */
-static int check(struct secret *one, struct err *e)
+/* Short values would match ordinary text; control characters could not be typed. */
+static int check_value(struct secret *one, struct err *e)
 {
     size_t n = strlen(one->value);
     if (n < SECRET_MIN)
@@ -149,7 +149,8 @@ static int check(struct secret *one, struct err *e)
     return 0;
 }
 
-/* As buf_put_json() spells it: check() leaves nothing else to escape.  No memory but out's ever has it. */
+/* Escapes like buf_put_json(): after check_value() nothing else needs it.  Leaves no copies in other
+ * memory. */
 static void escape(const char *text, char *out)
 {
     for (; *text; text++) {
@@ -160,21 +161,21 @@ static void escape(const char *text, char *out)
     *out = 0;
 }
 
-static void spell(struct secret *one)
+static void set_spellings(struct secret *one)
 {
     escape(one->value, one->escaped);
     escape(one->escaped, one->quoted);
 }
 
-/* A place for one more, with the name that spec gives it; NULL: there is none. */
-static struct secret *next_one(struct secrets *s, const char *spec, struct err *e)
+/* The next free entry, with the name from spec; NULL with e. */
+static struct secret *new_secret(struct secrets *s, const char *spec, struct err *e)
 {
     if (s->n == SECRETS_MAX) {
         err_set(e, ERR_USAGE, "more than %d secrets", SECRETS_MAX);
         return NULL;
     }
     struct secret *one = &s->list[s->n];
-    if (take_name(one, spec, e))
+    if (read_name(one, spec, e))
         return NULL;
     for (int i = 0; i < s->n; i++)
         if (!strcmp(s->list[i].name, one->name)) {
@@ -186,33 +187,33 @@ static struct secret *next_one(struct secrets *s, const char *spec, struct err *
 
 int secrets_add_copy(struct secrets *s, const char *spec, const struct secrets *from, struct err *e)
 {
-    struct secret *one = next_one(s, spec, e);
+    struct secret *one = new_secret(s, spec, e);
     if (!one)
         return -1;
     memcpy(one->value, from->list[0].value, sizeof one->value);
-    spell(one);
+    set_spellings(one);
     s->n++;
     return 0;
 }
 
 int secrets_add(struct secrets *s, const char *spec, struct err *e)
 {
-    struct secret *one = next_one(s, spec, e);
+    struct secret *one = new_secret(s, spec, e);
     if (!one)
         return -1;
     const char *from = spec + strlen(one->name) + 1;
-    int rc = !strncmp(from, "env:", 4) ? take_env(one, from + 4, e)
+    int rc = !strncmp(from, "env:", 4) ? read_env(one, from + 4, e)
              : !strncmp(from, "file:", 5)
-                 ? take_file(one, from + 5, e)
+                 ? read_secret_file(one, from + 5, e)
                  : err_set(e, ERR_USAGE,
-                           "secret %s wants env:VARIABLE or file:PATH: a value on the command "
+                           "secret %s expects env:VARIABLE or file:PATH: a value on the command "
                            "line can be seen by others",
                            one->name);
-    if (rc || check(one, e)) {
+    if (rc || check_value(one, e)) {
         explicit_bzero(one, sizeof *one);
         return -1;
     }
-    spell(one);
+    set_spellings(one);
     s->n++;
     return 0;
 }
@@ -236,9 +237,9 @@ int secrets_open(struct secrets **out, const char *const *specs, struct err *e)
     return 0;
 }
 
-/* ---- names in texts ------------------------------------------------------------------------------------- */
+/* ---- names in texts --------------------------------------------------------------------------- */
 
-/* Which secret's {{NAME}} stands at p; -1.  *len: of it. */
+/* Index of the secret whose {{NAME}} is at p, or -1.  *len: length of {{NAME}}. */
 static int name_at(const struct secrets *s, const char *p, size_t *len)
 {
     for (int i = 0; p[0] == '{' && p[1] == '{' && i < s->n; i++) {
@@ -251,7 +252,7 @@ static int name_at(const struct secrets *s, const char *p, size_t *len)
     return -1;
 }
 
-int secrets_named(const struct secrets *s, const char *text, const char *names[SECRETS_MAX])
+int secrets_find_names(const struct secrets *s, const char *text, const char *names[SECRETS_MAX])
 {
     bool seen[SECRETS_MAX] = {false};
     int n = 0;
@@ -289,15 +290,16 @@ char *secrets_fill(const struct secrets *s, const char *text)
     return out;
 }
 
-void secrets_drop(char *filled)
+void secrets_free_filled(char *filled)
 {
     if (filled)
         block_free(filled);
 }
 
-/* ---- values in texts ------------------------------------------------------------------------------------ */
+/* ---- values in texts -------------------------------------------------------------------------- */
 
-/* Which secret's value stands at p, the longest one; -1.  *len: of it.  A text may quote JSON, be it JSON itself. */
+/* Index of the secret with the longest value at p, or -1.  *len: its length.  A text, JSON or not, may
+ * quote JSON. */
 static int value_at(const struct secrets *s, const char *p, const char *end, bool json, size_t *len)
 {
     int found = -1;
@@ -314,8 +316,8 @@ static int value_at(const struct secrets *s, const char *p, const char *end, boo
     return found;
 }
 
-/* Bytes that stand together, within which no value begins. */
-static size_t unit(const char *p, const char *end, bool json)
+/* Length of the character or JSON escape at p. */
+static size_t escape_length(const char *p, const char *end, bool json)
 {
     size_t n = !json || *p != '\\' ? 1 : p + 1 < end && p[1] == 'u' ? 6 : 2;
     return n < (size_t)(end - p) ? n : (size_t)(end - p);
@@ -329,7 +331,7 @@ static void put_masked(const struct secrets *s, const char *p, const char *end, 
         if (i >= 0) {
             buf_printf(out, "{{%s}}", s->list[i].name);
         } else {
-            len = unit(p, end, json);
+            len = escape_length(p, end, json);
             buf_put(out, p, len);
         }
         p += len;
@@ -346,7 +348,7 @@ char *secrets_mask(const struct secrets *s, const char *text)
     return result;
 }
 
-bool secrets_spelled(const struct secrets *s, const char *text)
+bool secrets_contained_in(const struct secrets *s, const char *text)
 {
     for (int i = 0; i < secrets_count(s); i++)
         if (strstr(text, s->list[i].value) || strstr(text, s->list[i].escaped))
@@ -354,7 +356,7 @@ bool secrets_spelled(const struct secrets *s, const char *text)
     return false;
 }
 
-/* The end of a JSON string that begins behind p: its closing quote, or the end. */
+/* The closing quote of the JSON string whose content begins at p, or end. */
 static const char *string_end(const char *p, const char *end)
 {
     while (p < end && *p != '"')
@@ -384,7 +386,7 @@ void secrets_scrub_json(const struct secrets *s, struct buf *json)
         buf_clear(json);
         buf_put(json, out.data, out.len);
     } else {
-        buf_clear(json); /* rather nothing than too much */
+        buf_clear(json); /* nothing rather than a leak */
     }
     explicit_bzero(out.data, out.len);
     buf_free(&out);

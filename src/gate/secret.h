@@ -1,12 +1,12 @@
-/* secret.h - what may be typed and never be seen.
+/* secret.h - values that are typed but never shown or recorded.
  *
  *     --secret PASSWORD=env:VAR       --secret PASSWORD=file:PATH
  *
- * The model knows the name and writes {{PASSWORD}}; the value takes its place while an action of kind "type" is
- * performed, after the rules have let it pass, and nowhere else: an address that is gone to keeps the name.
- * Values live in memory that is locked and not dumped, and are overwritten at the end.  Texts that leave the
- * process go through secrets_mask() or secrets_scrub_json(): a value in them becomes its {{NAME}} again, wherever
- * it came from.
+ * The model knows the name and writes {{PASSWORD}}; the value is substituted only while an action of kind
+ * "type" is performed, after the rules have allowed it (not in the address of "goto").  Values live in
+ * locked memory that is not dumped, and are overwritten at the end.  Texts that leave the process go
+ * through secrets_mask() or secrets_scrub_json(), which replace a value by its {{NAME}}, wherever it came
+ * from.
  */
 #ifndef HOLORUN_GATE_SECRET_H
 #define HOLORUN_GATE_SECRET_H
@@ -19,35 +19,36 @@ struct secrets;
 enum { SECRETS_MAX = 16, SECRET_MIN = 4, SECRET_MAX = 1024, SECRET_NAME = 32 };
 
 struct secrets *secrets_new(void);
-/* Takes "NAME=env:VAR" (and removes VAR from the environment) or "NAME=file:PATH" (without the newline at its
- * end).  ERR_USAGE; no message holds the value. */
+/* spec: "NAME=env:VAR" (VAR is removed from the environment) or "NAME=file:PATH" (a final newline is
+ * dropped).  -1 with ERR_USAGE; no message contains the value. */
 int secrets_add(struct secrets *s, const char *spec, struct err *e);
-/* The only secret of `from` once more, under the name in spec: a variable can be read only once, and many runs of one
- * process may want it. */
+/* Copies the only secret of `from` under the name in spec: a variable can be read only once, and several
+ * runs of one process may need it. */
 int secrets_add_copy(struct secrets *s, const char *spec, const struct secrets *from, struct err *e);
-/* All specs of a list that NULL ends; this process leaves no core dump from then on.  An empty list: 0, *out NULL. */
+/* Adds all specs of a NULL-terminated list and disables core dumps.  Empty list: 0, *out NULL. */
 int secrets_open(struct secrets **out, const char *const *specs, struct err *e);
 void secrets_free(struct secrets *s); /* overwrites; NULL is fine */
 
 int secrets_count(const struct secrets *s); /* 0 for NULL */
 const char *secrets_name(const struct secrets *s, int i);
 
-/* Names of the secrets that text would have typed, each once; the number of them. */
-int secrets_named(const struct secrets *s, const char *text, const char *names[SECRETS_MAX]);
+/* Names of the secrets that text refers to, each once; returns how many. */
+int secrets_find_names(const struct secrets *s, const char *text, const char *names[SECRETS_MAX]);
 
-/* text with values for names, in memory of the same care; wiped and freed by secrets_drop. */
+/* text with the values substituted, in locked memory; wiped and freed by secrets_free_filled. */
 char *secrets_fill(const struct secrets *s, const char *text);
-void secrets_drop(char *filled);
+void secrets_free_filled(char *filled);
 
-/* text with names for values, as they are or as JSON spells them; owned by the caller.  For what people see. */
+/* text with names in place of values, plain or JSON-escaped; owned by the caller.  For texts shown to
+ * people. */
 char *secrets_mask(const struct secrets *s, const char *text);
 
-/* Whether text has a value in it, as it is or as JSON spells it. */
-bool secrets_spelled(const struct secrets *s, const char *text);
+/* Whether text contains a value, plain or JSON-escaped. */
+bool secrets_contained_in(const struct secrets *s, const char *text);
 
-/* The same within the strings of a JSON text, in place, and of what looks like a key or a password of anybody
- * (Authorization: Bearer ..., hk-..., sk-..., AKIA..., password=...) the part that is secret.  A string may hold JSON in
- * turn.  s may be NULL. */
+/* Masks the values in the strings of a JSON text, in place, and redacts what looks like any key or password
+ * (Authorization: Bearer ..., hk-..., sk-..., AKIA..., password=...).  A string may contain JSON in turn.
+ * s may be NULL. */
 void secrets_scrub_json(const struct secrets *s, struct buf *json);
 
 #endif

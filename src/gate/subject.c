@@ -8,20 +8,20 @@ static int clamp(int v, int size)
     return v >= size ? size - 1 : v < 0 ? 0 : v;
 }
 
-struct making {
+struct builder {
     struct subject *out;
-    const struct exec_place *p;
+    const struct view_transform *p;
     const struct subject_root *root;
 };
 
-static void to_root(const struct making *m, int32_t x, int32_t y, int *rx, int *ry)
+static void to_root(const struct builder *m, int32_t x, int32_t y, int *rx, int *ry)
 {
     action_root_point(m->p, x, y, rx, ry);
     *rx = clamp(*rx, m->root->w);
     *ry = clamp(*ry, m->root->h);
 }
 
-static void add_place(const struct making *m, int32_t x, int32_t y)
+static void add_place(const struct builder *m, int32_t x, int32_t y)
 {
     struct policy_subject *s = &m->out->s;
     struct policy_target *t = &s->targets[s->n_targets++];
@@ -29,7 +29,7 @@ static void add_place(const struct making *m, int32_t x, int32_t y)
     to_root(m, x, y, &t->x, &t->y);
 }
 
-static void add_pointer(const struct making *m)
+static void add_pointer(const struct builder *m)
 {
     struct policy_subject *s = &m->out->s;
     struct policy_target *t = &s->targets[s->n_targets++];
@@ -40,7 +40,7 @@ static void add_pointer(const struct making *m)
     }
 }
 
-static void add_drag(const struct making *m, const struct action *a)
+static void add_drag(const struct builder *m, const struct action *a)
 {
     struct subject *out = m->out;
     if (a->path && a->npath >= 2) {
@@ -59,10 +59,10 @@ static void add_drag(const struct making *m, const struct action *a)
         add_place(m, a->x2, a->y2);
 }
 
-void subject_make(struct subject *out, const struct action *a, const struct exec_place *p,
-                  const struct subject_root *root)
+void subject_build(struct subject *out, const struct action *a, const struct view_transform *p,
+                   const struct subject_root *root)
 {
-    struct making m = {out, p, root};
+    struct builder m = {out, p, root};
     bool placed = a->x != ACTION_ABSENT && a->y != ACTION_ABSENT;
     *out = (struct subject){.s = {.action = a, .root_w = root->w, .root_h = root->h}};
     out->s.corners = out->corners;
@@ -101,7 +101,7 @@ void subject_make(struct subject *out, const struct action *a, const struct exec
     }
 }
 
-void subject_hold(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n)
+void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n)
 {
     for (int i = 0; i < a->nkeys && (a->kind == ACT_KEYDOWN || a->kind == ACT_KEYUP); i++) {
         uint32_t k = policy_key(a->keys[i]);

@@ -1,6 +1,6 @@
-/* subject.h - what an action would touch, in the numbers the executor will use.
+/* subject.h - which points an action would touch, in the executor's root pixels.
  *
- * Pure: places only.  Whoever can see the screen fills in the windows (gate.h).
+ * Pure: no X requests.  The gate fills in the windows.
  */
 #ifndef HOLORUN_GATE_SUBJECT_H
 #define HOLORUN_GATE_SUBJECT_H
@@ -9,23 +9,22 @@
 
 enum { SUBJECT_CORNERS = ACTION_MAX_PATH };
 
-struct subject { /* a policy's subject and what it borrows */
+struct subject { /* with the corners that s borrows */
     struct policy_subject s;
     int corners[2 * SUBJECT_CORNERS];
 };
 
-/* The pointer is where an action without a place acts; NULL: not known. */
 struct subject_root {
-    int w, h; /* of the root window: places outside are clamped to it, as events are */
-    const int *pointer;
+    int w, h;           /* of the root window: points outside are clamped, as events are */
+    const int *pointer; /* x, y: where actions without a place act; NULL: unknown */
 };
 
-/* Targets: a drag has its start and its end, a pointer's action its place, one of keys none placed but the
- * window that has the keyboard, typing into a place that place. */
-void subject_make(struct subject *out, const struct action *a, const struct exec_place *p,
-                  const struct subject_root *root);
+/* Targets: start and end of a drag, the place of a pointer action or of typing into a place; key actions
+ * have one without a place, the focused window. */
+void subject_build(struct subject *out, const struct action *a, const struct view_transform *p,
+                   const struct subject_root *root);
 
 /* Keys that are down after the action, given those before. */
-void subject_hold(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n);
+void subject_update_held(const struct action *a, uint32_t held[POLICY_MAX_KEYS], int *n);
 
 #endif

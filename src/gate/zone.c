@@ -39,14 +39,14 @@ int zones_read(const char *const *texts, const char *from, struct zone out[ZONES
         if (!read_zone(texts[n], &out[n]))
             return err_set(
                 e, ERR_USAGE,
-                "%s wants X,Y,WIDTH,HEIGHT in pixels of the root window or in %% of it, none negative, as "
+                "%s expects X,Y,WIDTH,HEIGHT in pixels of the root window or in %% of it, none negative, as "
                 "0,0,100%%,32; not '%.60s'",
                 from, texts[n]);
     }
     return n;
 }
 
-/* Where it begins and ends along one side, of so many pixels. */
+/* Its begin and end along one side of `size` pixels. */
 static void span(const struct zone *z, int side, double size, int *from, int *to)
 {
     struct zone_length a = z->at[side], b = z->at[side + 2];

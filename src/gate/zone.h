@@ -15,13 +15,14 @@ struct zone {
     struct zone_length at[4]; /* x, y, width, height */
 };
 
-/* "32" or "12.5%", of a side 0 to 3 of a zone; a width and a height of 0 are none. */
+/* Parses "32" or "12.5%" as side 0 to 3 of a zone; width and height must not be 0. */
 bool zone_length(const char *word, int side, struct zone_length *out);
 
-/* "0,0,100%,32", each of a list that NULL ends, `from` naming it in messages.  The number, or -1 with ERR_USAGE. */
+/* Parses a NULL-terminated list of texts like "0,0,100%,32"; `from` names the option in messages.  Returns
+ * how many, or -1 with ERR_USAGE. */
 int zones_read(const char *const *texts, const char *from, struct zone out[ZONES_MAX], struct err *e);
 
-/* On a root window of that size; at least what was said of it. */
+/* On a root window of that size, rounded outwards. */
 struct screen_rect zone_rect(const struct zone *z, int w, int h);
 
 #endif

@@ -29,7 +29,7 @@ static void extend(struct language *m, const struct weight *w, struct tensor u, 
     }
     struct tensor fresh = fresh_rows(m, u.rows);
     b->ops->linear(b, fresh, u, w, no_bias, EPI_NONE, 0);
-    b->ops->narrow(b, rows, fresh, m->config->kv_heads);
+    b->ops->kv_quantize(b, rows, fresh, m->config->kv_heads);
 }
 
 /* New rows of one session, behind those it has; the last of them, as many as q has, attend. */
@@ -59,7 +59,7 @@ static void extend_each(struct language *m, struct language_batch of, const stru
         row[i] = tensor_rows(out[i], past, 1);
     }
     if (of.states[0]->now.types.kv == DT_F8E4M3)
-        b->ops->narrow_each(b, row, fresh, m->config->kv_heads);
+        b->ops->kv_quantize_batch(b, row, fresh, m->config->kv_heads);
     else
         b->ops->scatter(b, row, fresh);
 }

@@ -14,7 +14,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { CONFIG_MAX_LAYERS = 512, CONFIG_MAX_EOS = 16 };
+enum {
+    CONFIG_MAX_LAYERS = 512,
+    CONFIG_MAX_EOS = 16,
+    CONFIG_TEXT_MAX =
+        32 << 20, /* bytes of config.json: a large mixture of experts names each of its matrices */
+};
 
 /* One layer is one sub-layer: h = h + mixer(RMSNorm(h)). */
 enum layer_kind { LAYER_MAMBA = 'M', LAYER_ATTENTION = '*', LAYER_MLP = '-', LAYER_MOE = 'E' };

@@ -12,8 +12,7 @@
 #include <jansson.h>
 
 enum {
-    CONFIG_TEXT_MAX = 32 << 20, /* a large mixture of numbers names each expert */
-    CONFIG_MAX_SIZE = 1 << 18,  /* of any single dimension: products of two stay far inside 64 bits */
+    CONFIG_MAX_SIZE = 1 << 18, /* of any single dimension: products of two stay far inside 64 bits */
     CONFIG_MAX_VOCAB = 1 << 22,
     CONFIG_MAX_HEADS = 4096,
     CONFIG_MAX_CONTEXT = 1 << 28,

@@ -1,7 +1,7 @@
 /* config_quant.c - how a checkpoint says that it is quantised: "quantization_config" of config.json, or a file of its
  * own, hf_quant_config.json, with the same under "quantization".
  *
- * Which tensors are small is told by the tensors themselves (weights_small.c); what is read here only serves to
+ * Which tensors are small is told by the tensors themselves (weights_quantized.c); what is read here only serves to
  * refuse what would be misunderstood, and to say what it is.
  */
 #include "model/config_impl.h"

@@ -133,7 +133,7 @@ static void run_step(struct language *m, struct language_batch of, const int32_t
 }
 
 /* One token alone goes another way than the last of many: where pieces end must not decide which. */
-int64_t language_piece(const struct language *m, int64_t n)
+int64_t language_chunk(const struct language *m, int64_t n)
 {
     int64_t chunk = m->config->ssm.chunk;
     if (n == LANGUAGE_ROWS + 1)
@@ -150,7 +150,7 @@ int language_forward(struct language *m, struct lm_state *s, const int32_t *ids,
         return 0;
     }
     for (int64_t first = 0, rows; first < n; first += rows) {
-        rows = language_piece(m, n - first);
+        rows = language_chunk(m, n - first);
         struct tensor h = tensor_rows(m->h, 0, rows);
         m->backend->ops->embed(m->backend, h, m->weights->embed, ids + first);
         place_images(m, h, first, images, n_images);

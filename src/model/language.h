@@ -84,7 +84,7 @@ void language_init(struct language *m, const struct lm_config *c, const struct m
 void language_free(struct language *m);
 
 /* How many of n tokens that wait go through at once. */
-int64_t language_piece(const struct language *m, int64_t n);
+int64_t language_chunk(const struct language *m, int64_t n);
 
 /* Continues s by n >= 1 tokens.  -1: cancelled; some layers may have seen tokens that others have not, and s is of use
  * only after its state has been put back. */

@@ -14,7 +14,7 @@
  * key of the layer and the position that they have reached: of nothing that differs between two ways to get there.
  */
 #include "model/language.h"
-#include "ops/half.h"
+#include "ops/stochastic_round.h"
 
 /* What stands between the two projections; true if the norm has been done, too.  All states are of one type. */
 static bool mix_alike(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
@@ -24,7 +24,7 @@ static bool mix_alike(struct language *m, const struct mamba_weights *w, struct 
     for (int i = 0; i < of.sessions; i++) {
         conv[i] = of.states[i]->now.conv[layer];
         ssm[i] = of.states[i]->now.ssm[layer];
-        m->keys[i] = half_key(of.states[i]->length + 1, layer);
+        m->keys[i] = stochastic_key(of.states[i]->length + 1, layer);
     }
     if (m->backend->ops->mamba_each) {
         m->backend->ops->mamba_each(m->backend, y, z, xbc, dt,
@@ -52,13 +52,13 @@ static bool mix_each(struct language *m, const struct mamba_weights *w, struct l
     return normed;
 }
 
-static void mix_many(struct language *m, const struct mamba_weights *w, struct lm_state *state, int layer,
-                     struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
+static void mix_batch(struct language *m, const struct mamba_weights *w, struct lm_state *state, int layer,
+                      struct tensor xbc, struct tensor dt, struct tensor v, struct tensor y)
 {
     struct recurrent *s = &state->now;
     m->backend->ops->conv(m->backend, v, xbc, w->conv, w->conv_bias, s->conv[layer]);
-    m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer], half_key(state->length + v.rows, layer),
-                              &m->config->ssm, &w->constants);
+    m->backend->ops->ssm_scan(m->backend, y, v, dt, s->ssm[layer],
+                              stochastic_key(state->length + v.rows, layer), &m->config->ssm, &w->constants);
 }
 
 void mamba_layer(struct language *m, const struct mamba_weights *w, struct language_batch of, int layer,
@@ -79,7 +79,7 @@ void mamba_layer(struct language *m, const struct mamba_weights *w, struct langu
     if (rows == of.sessions)
         normed = mix_each(m, w, of, layer, z, xbc, dt, v, y);
     else
-        mix_many(m, w, of.states[0], layer, xbc, dt, v, y);
+        mix_batch(m, w, of.states[0], layer, xbc, dt, v, y);
     if (h.rows == 0)
         return;
     y = tensor_rows(y, rows - h.rows, h.rows);

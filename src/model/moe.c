@@ -29,12 +29,12 @@ void moe_layer(struct language *m, const struct moe_weights *w, struct tensor h,
     ops->route(b, ids, weights, logits, w->bias, &c->route);
     if (c->latent) {
         x = tensor_rows(s->in, 0, rows);
-        ops->linear(b, x, u, w->narrow, no_bias, EPI_NONE, 0);
+        ops->linear(b, x, u, w->latent_down, no_bias, EPI_NONE, 0);
     }
     ops->experts(b, y, x, ids, weights, &w->experts);
     if (c->latent) {
         sum = tensor_rows(s->sum, 0, rows);
-        ops->linear(b, sum, y, w->widen, no_bias, EPI_NONE, 0);
+        ops->linear(b, sum, y, w->latent_up, no_bias, EPI_NONE, 0);
     }
     if (c->shared) {
         struct tensor t = tensor_cols(tensor_rows(m->m, 0, rows), 0, c->shared);

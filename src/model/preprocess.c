@@ -230,18 +230,18 @@ static void add_size(struct picture *p, int cols, int rows)
     p->size[p->sizes++].down = make_taps(p->h, rows * p->tile_h, !p->round8);
 }
 
-static struct picture make_picture(const struct model_config *c, const struct image *im, bool round8)
+static struct picture make_picture(const struct model_config *c, const struct image *im,
+                                   const struct tile_grid *g, bool round8)
 {
-    struct tile_grid g = preprocess_grid(c, im->w, im->h);
     struct picture p = {.rgb = im->rgb, .w = im->w, .h = im->h, .round8 = round8, .patch = c->vit.patch};
-    p.tile_w = g.patch_cols * c->vit.patch;
-    p.tile_h = g.patch_rows * c->vit.patch;
+    p.tile_w = g->patch_cols * c->vit.patch;
+    p.tile_h = g->patch_rows * c->vit.patch;
     for (int ch = 0; ch < 3; ch++) {
         p.mean[ch] = c->mean[ch];
         p.scale[ch] = 1.0f / c->std[ch];
     }
-    add_size(&p, g.cols, g.rows);
-    if (g.tiles > g.cols * g.rows)
+    add_size(&p, g->cols, g->rows);
+    if (g->tiles > g->cols * g->rows)
         add_size(&p, 1, 1);
     return p;
 }
@@ -254,10 +254,10 @@ static void free_picture(struct picture *p)
     }
 }
 
-void preprocess_image(const struct model_config *c, const struct image *im, bool round8, struct pool *pool,
-                      float *patches)
+void preprocess_image(const struct model_config *c, const struct image *im, const struct tile_grid *g,
+                      bool round8, struct pool *pool, float *patches)
 {
-    struct picture p = make_picture(c, im, round8);
+    struct picture p = make_picture(c, im, g, round8);
     struct job k = {.p = &p, .patches = patches};
     for (int i = 0; i < 256; i++)
         k.value[i] = (float)i / 255.0f;
@@ -273,10 +273,11 @@ void preprocess_image(const struct model_config *c, const struct image *im, bool
     free_picture(&p);
 }
 
-int preprocess_on(struct backend *b, const struct model_config *c, const struct image *im, bool round8,
-                  struct tensor patches, uint64_t (*digest)[2], struct err *e)
+int preprocess_on(struct backend *b, const struct model_config *c, const struct image *im,
+                  const struct tile_grid *g, bool round8, struct tensor patches, uint64_t (*digest)[2],
+                  struct err *e)
 {
-    struct picture p = make_picture(c, im, round8);
+    struct picture p = make_picture(c, im, g, round8);
     int rc = b->ops->cut(b, patches, digest, &p, e);
     free_picture(&p);
     return rc;
@@ -284,8 +285,9 @@ int preprocess_on(struct backend *b, const struct model_config *c, const struct 
 
 size_t preprocess_work(const struct model_config *c, int w, int h)
 {
-    struct picture p = make_picture(c, &(struct image){.w = w, .h = h}, false);
-    size_t bytes = work_picture(&p, preprocess_grid(c, w, h).tiles);
+    struct tile_grid g = preprocess_grid(c, w, h);
+    struct picture p = make_picture(c, &(struct image){.w = w, .h = h}, &g, false);
+    size_t bytes = work_picture(&p, g.tiles);
     free_picture(&p);
     return bytes;
 }

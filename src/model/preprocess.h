@@ -38,13 +38,14 @@ size_t preprocess_floats(const struct model_config *c, int tiles);
 
 /* patches [tiles * patch_rows * patch_cols, 3 * patch^2]: (value / 255 - mean) / std; column ch * patch^2 + y * patch + x;
  * patches of a tile row by row, tiles in order.  The pool may be NULL. */
-void preprocess_image(const struct model_config *c, const struct image *im, bool round8, struct pool *pool,
-                      float *patches);
+void preprocess_image(const struct model_config *c, const struct image *im, const struct tile_grid *g,
+                      bool round8, struct pool *pool, float *patches);
 
 /* The same by a backend that has the operation `cut`, into its own memory; and a digest of each tile.  -1: there is not
  * enough of it, which is so many bytes beside the patches. */
-int preprocess_on(struct backend *b, const struct model_config *c, const struct image *im, bool round8,
-                  struct tensor patches, uint64_t (*digest)[2], struct err *e);
+int preprocess_on(struct backend *b, const struct model_config *c, const struct image *im,
+                  const struct tile_grid *g, bool round8, struct tensor patches, uint64_t (*digest)[2],
+                  struct err *e);
 size_t preprocess_work(const struct model_config *c, int w, int h);
 
 #endif

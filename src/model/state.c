@@ -5,7 +5,7 @@
 
 enum { CAPACITY_STEP = 512, CAPACITY_PART = 32, VIEW_ALIGN = 256 };
 
-struct state_types state_types(bool f32, enum state_numbers numbers, enum kv_numbers kv)
+struct state_types state_types(bool f32, enum state_storage numbers, enum kv_storage kv)
 {
     enum dtype act = f32 ? DT_F32 : DT_BF16;
     return (struct state_types){act, numbers == STATE_FP16 ? DT_F16 : DT_F32, kv == KV_FP8 ? DT_F8E4M3 : act};
@@ -36,7 +36,7 @@ static size_t place_all(struct recurrent *r, const struct lm_config *c)
     return at;
 }
 
-void recurrent_form(struct recurrent *r, const struct lm_config *c, struct state_types types)
+void recurrent_set_shapes(struct recurrent *r, const struct lm_config *c, struct state_types types)
 {
     *r = (struct recurrent){.types = types,
                             .ssm = xcalloc((unsigned long)c->layers, sizeof *r->ssm),
@@ -54,36 +54,37 @@ void recurrent_place(struct recurrent *r, const struct lm_config *c)
 
 static int get(const struct lm_state *s, struct backend *b, struct tensor *t, struct err *e)
 {
-    if (s->room)
-        return room_alloc(s->room, t, e);
+    if (s->state_pool)
+        return state_pool_alloc(s->state_pool, t, e);
     *t = b->ops->alloc(b, t->dtype, t->rows, t->cols);
     return 0;
 }
 
 static void drop(const struct lm_state *s, struct backend *b, struct tensor *t)
 {
-    if (s->room)
-        room_free(s->room, t);
+    if (s->state_pool)
+        state_pool_free(s->state_pool, t);
     else if (t->data)
         b->ops->free(b, t);
 }
 
-void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, struct state_types types)
+void state_set_shapes(struct lm_state *s, const struct lm_config *c, struct state_pool *r,
+                      struct state_types types)
 {
-    *s = (struct lm_state){.room = r};
-    recurrent_form(&s->now, c, types);
+    *s = (struct lm_state){.state_pool = r};
+    recurrent_set_shapes(&s->now, c, types);
     s->k = xcalloc((unsigned long)c->layers, sizeof *s->k);
     s->v = xcalloc((unsigned long)c->layers, sizeof *s->v);
 }
 
 void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, struct state_types types)
 {
-    state_form(s, c, NULL, types);
+    state_set_shapes(s, c, NULL, types);
     get(s, b, &s->now.block, NULL);
     recurrent_place(&s->now, c);
 }
 
-void state_each(struct lm_state *s, const struct lm_config *c, tenant_visit *fn, void *arg)
+void state_each(struct lm_state *s, const struct lm_config *c, pool_entry_visit *fn, void *arg)
 {
     fn(arg, &s->now.block);
     for (int i = 0; i < c->layers; i++) {
@@ -171,7 +172,7 @@ int state_try_reserve(struct lm_state *s, const struct lm_config *c, struct back
     if (length <= s->capacity)
         return 0;
     int64_t want = state_capacity(s->capacity, length), cols = config_kv_cols(c, s->now.types.kv);
-    if (s->room && room_make(s->room, state_need(s, c, length), e))
+    if (s->state_pool && state_pool_reserve(s->state_pool, state_need(s, c, length), e))
         return -1;
     for (int i = 0; i < c->layers; i++)
         if (c->pattern[i] == LAYER_ATTENTION &&

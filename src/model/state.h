@@ -9,18 +9,18 @@
 #define HOLORUN_MODEL_STATE_H
 
 #include "model/config.h"
-#include "model/model.h"
-#include "model/room.h"
+#include "model/options.h"
+#include "model/state_pool.h"
 
 /* What numbers it is held in. */
 struct state_types {
     enum dtype act; /* of activations: convolutions' inputs, the last row */
-    enum dtype ssm; /* of the matrices: f32, or f16 rounded by chance (ops/half.h) */
+    enum dtype ssm; /* of the matrices: f32, or f16 rounded by chance (ops/stochastic_round.h) */
     enum dtype kv;  /* of keys and values: that of activations, or f8e4m3 for rows of ops/kv8.h */
 };
 
-struct state_types state_types(bool f32, enum state_numbers numbers,
-                               enum kv_numbers kv); /* as of engine_options */
+struct state_types state_types(bool f32, enum state_storage numbers,
+                               enum kv_storage kv); /* as of engine_options */
 
 /* The fixed part: one piece of memory, so that it is copied at once, and views of it.  Each begins at a multiple
  * of 256 bytes. */
@@ -34,16 +34,17 @@ struct recurrent {
 
 struct lm_state {
     struct recurrent now;
-    struct tensor *k, *v;     /* by layer: [capacity, config_kv_cols]; empty for other kinds */
-    int64_t length, capacity; /* positions in use, and that there is room for */
-    struct room *room;        /* where its memory comes from; NULL: from the backend, without a bound */
+    struct tensor *k, *v;          /* by layer: [capacity, config_kv_cols]; empty for other kinds */
+    int64_t length, capacity;      /* positions in use, and that there is room for */
+    struct state_pool *state_pool; /* where its memory comes from; NULL: from the backend, without a bound */
 };
 
-/* state_form: shapes without memory, as a tenant has them that is away; recurrent_place when there is memory. */
-void recurrent_form(struct recurrent *r, const struct lm_config *c, struct state_types types);
+/* state_set_shapes: shapes without memory, as a tenant has them that is away; recurrent_place when there is memory. */
+void recurrent_set_shapes(struct recurrent *r, const struct lm_config *c, struct state_types types);
 void recurrent_place(struct recurrent *r, const struct lm_config *c);
-void state_form(struct lm_state *s, const struct lm_config *c, struct room *r, struct state_types types);
-void state_each(struct lm_state *s, const struct lm_config *c, tenant_visit *fn, void *arg);
+void state_set_shapes(struct lm_state *s, const struct lm_config *c, struct state_pool *r,
+                      struct state_types types);
+void state_each(struct lm_state *s, const struct lm_config *c, pool_entry_visit *fn, void *arg);
 
 void state_init(struct lm_state *s, const struct lm_config *c, struct backend *b, struct state_types types);
 void state_free(struct lm_state *s, const struct lm_config *c, struct backend *b);

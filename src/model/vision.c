@@ -102,7 +102,7 @@ static int run_tower(struct vision *v, int tiles)
     embed_tiles(v, tiles);
     watch(v, -1, tiles);
     for (int i = 0; i < v->config->vit.blocks; i++) {
-        if (flag_up(v->cancel) || (v->member && flag_up(v->member->stop)))
+        if (flag_up(v->cancel) || flag_up(v->caller_cancel))
             return -1;
         run_block(v, &v->weights->blocks[i], tiles);
         watch(v, i, tiles);
@@ -250,11 +250,13 @@ static void take_known(struct vision *v, const struct tiles *in, bool *done, str
 /* Other threads' turns; they may have seen the same tiles. */
 static void let_others(struct vision *v, const struct tiles *in, bool *done, struct tensor out)
 {
-    struct turn_member *member = v->member;
-    if (!v->turns || !in->host || v->config->vit.max_patches)
+    const volatile int *cancel = v->caller_cancel;
+    void *caller = v->caller;
+    if (!v->between_tiles || !in->host || v->config->vit.max_patches)
         return;
-    turns_yield(v->turns, member); /* whether it is stopped is seen in the tower */
-    v->member = member;
+    v->between_tiles(caller); /* whether it is stopped is seen in the tower */
+    v->caller_cancel = cancel;
+    v->caller = caller;
     take_known(v, in, done, out);
 }
 
@@ -333,7 +335,7 @@ static int encode_on_host(struct vision *v, const struct image *im, bool round8,
 {
     int64_t start = clock_ns();
     float *patches = xmalloc(preprocess_image_floats(v->config, g), sizeof *patches);
-    preprocess_image(v->config, im, round8, pool, patches);
+    preprocess_image(v->config, im, g, round8, pool, patches);
     *preprocess_ms += clock_ms_since(start);
     int computed = vision_encode(v, patches, g->tiles, out, e);
     free(patches);
@@ -349,7 +351,8 @@ static int encode_on_device(struct vision *v, const struct image *im, bool round
     uint64_t(*digest)[2] = xmalloc((unsigned long)g->tiles, sizeof *digest);
     int computed;
     do
-        computed = preprocess_on(v->backend, v->config, im, round8, tensor_rows(v->cut, 0, rows), digest, e);
+        computed =
+            preprocess_on(v->backend, v->config, im, g, round8, tensor_rows(v->cut, 0, rows), digest, e);
     while (computed && forget_oldest(v));
     *preprocess_ms += clock_ms_since(start);
     if (computed == 0) {
@@ -361,14 +364,13 @@ static int encode_on_device(struct vision *v, const struct image *im, bool round
     return computed;
 }
 
-int vision_encode_image(struct vision *v, const struct image *im, bool round8, struct pool *pool,
-                        struct tensor out, double *preprocess_ms, struct err *e)
+int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
+                        struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e)
 {
-    struct tile_grid g = preprocess_grid(v->config, im->w, im->h);
-    if (v->config->vit.max_patches && set_canvas(v, g.patch_rows, g.patch_cols, e))
+    if (v->config->vit.max_patches && set_canvas(v, g->patch_rows, g->patch_cols, e))
         return -1;
-    return v->backend->ops->cut ? encode_on_device(v, im, round8, &g, out, preprocess_ms, e)
-                                : encode_on_host(v, im, round8, pool, &g, out, preprocess_ms, e);
+    return v->backend->ops->cut ? encode_on_device(v, im, round8, g, out, preprocess_ms, e)
+                                : encode_on_host(v, im, round8, pool, g, out, preprocess_ms, e);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@
 
 #include "base/image.h"
 #include "model/config.h"
-#include "model/turns.h"
+#include "model/preprocess.h"
 #include "model/weights.h"
 
 #include <xxhash.h>
@@ -67,9 +67,11 @@ struct vision { /* one for each engine */
     size_t cache_bytes;
     uint64_t clock;
 
-    const volatile int *cancel; /* non-zero: the tower gives up before its next block; may be NULL */
-    struct turns *turns; /* others have theirs between tiles whose patches are on the host; may be NULL */
-    struct turn_member *member; /* whose picture it is, its stop included; may be NULL */
+    const volatile int *cancel;        /* non-zero: the tower gives up before its next block; may be NULL */
+    const volatile int *caller_cancel; /* the same, of the session whose picture it is; may be NULL */
+    /* Called between tiles whose patches are on the host, so that other sessions may use this tower; may be NULL. */
+    void (*between_tiles)(void *caller);
+    void *caller;
     void (*watch)(void *arg, int block, struct tensor x); /* -1: before the first; for tests, may be NULL */
     void *watch_arg;
 };
@@ -86,10 +88,10 @@ int vision_encode(struct vision *v, const float *patches, int tiles, struct tens
 int vision_encode_canvas(struct vision *v, const float *patches, int rows, int cols, struct tensor out,
                          struct err *e);
 
-/* An image from its pixels on; out has preprocess_tokens rows.  The time until its patches were there is added to
+/* An image from its pixels on, with the tile grid of its size; out has preprocess_tokens rows.  The time until its patches were there is added to
  * *preprocess_ms. */
-int vision_encode_image(struct vision *v, const struct image *im, bool round8, struct pool *pool,
-                        struct tensor out, double *preprocess_ms, struct err *e);
+int vision_encode_image(struct vision *v, const struct image *im, const struct tile_grid *g, bool round8,
+                        struct pool *pool, struct tensor out, double *preprocess_ms, struct err *e);
 
 /* Makes room for so many tiles of rows x cols patches: what encoding does by itself. */
 int vision_reserve(struct vision *v, int tiles, int rows, int cols, struct err *e);

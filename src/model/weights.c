@@ -61,7 +61,7 @@ static struct weight *gate_matrix(struct binder *x, const char *name, int64_t ro
         return NULL;
     void *copy = NULL;
     struct weight *w = binder_makes(x)
-                           ? binder_made_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
+                           ? binder_synthetic_weight(x, t, QUANT_NONE, DT_F32, rows, cols)
                            : x->b->ops->pack(x->b, binder_host_view(t, rows, cols, &copy), DT_F32);
     free(copy);
     binder_done(x, t);
@@ -115,9 +115,9 @@ static void bind_moe(struct binder *x, int i, struct moe_weights *w)
                           c->hidden, c->moe.shared);
     }
     if (c->moe.latent) {
-        w->narrow =
+        w->latent_down =
             binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.fc1_latent_proj.weight"), inner, c->hidden);
-        w->widen =
+        w->latent_up =
             binder_matrix(x, ROLE_LINEAR, layer_name(x, i, "mixer.fc2_latent_proj.weight"), c->hidden, inner);
     }
 }
@@ -177,7 +177,7 @@ static void bind_embedding(struct binder *x, const struct st_tensor *t, struct m
 }
 
 /* One of small numbers is widened. */
-static void bind_small_embedding(struct binder *x, const char *name, struct model_weights *w)
+static void bind_quantized_embedding(struct binder *x, const char *name, struct model_weights *w)
 {
     struct stored m;
     if (!binder_stored(x, name, w->vocab, x->c->lm.hidden, &m))
@@ -209,7 +209,7 @@ static void bind_ends(struct binder *x, struct model_weights *w)
         return;
     w->vocab = (int)t->shape[0];
     if (small)
-        bind_small_embedding(x, embed, w);
+        bind_quantized_embedding(x, embed, w);
     else
         bind_embedding(x, binder_take_shape(x, embed, SHAPE(w->vocab, hidden)), w);
     snprintf(name, sizeof name, "%snorm_f.weight", x->body);
@@ -338,7 +338,7 @@ static void free_matrices(struct backend *b, int n, struct weight *const *list)
 static void free_moe(struct backend *b, struct moe_weights *w)
 {
     FREE_TENSORS(b, &w->bias);
-    FREE_MATRICES(b, w->gate, w->shared.up, w->shared.down, w->narrow, w->widen);
+    FREE_MATRICES(b, w->gate, w->shared.up, w->shared.down, w->latent_down, w->latent_up);
     if (w->up)
         free_matrices(b, w->experts.count, w->up);
     if (w->down)

@@ -33,7 +33,7 @@
 #define HOLORUN_MODEL_WEIGHTS_H
 
 #include "model/config.h"
-#include "model/model.h"
+#include "model/options.h"
 #include "model/safetensors.h"
 #include "ops/ops.h"
 
@@ -60,12 +60,12 @@ struct mlp_weights {
 };
 
 struct moe_weights {
-    struct weight *gate;           /* [E, D] f32 */
-    struct tensor bias;            /* [1, E] only for choosing */
-    struct weight **up, **down;    /* E of [M, X] and [X, M]; X is D or the latent size */
-    struct mlp_weights shared;     /* of every token; NULL: there is none */
-    struct weight *narrow, *widen; /* [X, D], [D, X] around the experts; NULL where X is D */
-    struct experts experts;        /* up and down for the operation */
+    struct weight *gate;                    /* [E, D] f32 */
+    struct tensor bias;                     /* [1, E] only for choosing */
+    struct weight **up, **down;             /* E of [M, X] and [X, M]; X is D or the latent size */
+    struct mlp_weights shared;              /* of every token; NULL: there is none */
+    struct weight *latent_down, *latent_up; /* [X, D], [D, X] around the experts; NULL where X is D */
+    struct experts experts;                 /* up and down for the operation */
 };
 
 struct layer_weights {
@@ -110,11 +110,12 @@ struct bind_options {
     bool allow_extra; /* unknown tensors are a warning */
     void (*progress)(void *arg, double fraction, const char *what);
     void *progress_arg;
-    enum weight_numbers numbers;
+    enum weight_storage numbers;
     struct weight_cache *cache; /* of what int8, int4 and fp8 have made; NULL: none */
     bool mapped;                /* matrices stay in the file where they can */
     size_t resident;            /* bytes of them that may stay in memory */
-    uint64_t random; /* a seed: no number is read, all are made (weights_made.c); 0: those of the files */
+    uint64_t
+        random; /* a seed: no number is read, all are made (weights_synthetic.c); 0: those of the files */
 
     /* To look at a checkpoint rather than run it: no value is read, so that the backend has to be one that
      * only counts; a failure is told to `problem`, when there is one, and the next tensor looked at. */

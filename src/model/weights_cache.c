@@ -35,7 +35,7 @@ struct header {
 struct entry {
     char name[NAME];
     int64_t rows, cols;
-    uint64_t form, at, bytes;
+    uint64_t format, at, bytes;
     uint64_t first, whole; /* checksums of the first CHECK_FIRST bytes and of all */
 };
 
@@ -73,7 +73,7 @@ static uint64_t identify(const char *dir, const struct safetensors *s, uint64_t 
     return seed;
 }
 
-static char *choose_path(const char *dir, enum weight_numbers numbers, const char *layout, struct err *e)
+static char *choose_path(const char *dir, enum weight_storage numbers, const char *layout, struct err *e)
 {
     char real[PATH_MAX];
     char *place = file_place(PLACE_CACHE, e);
@@ -150,15 +150,15 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct entry *)a)->name, ((const struct entry *)b)->name);
 }
 
-void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_form form, int64_t rows,
-                        int64_t cols, size_t bytes)
+void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_format format,
+                        int64_t rows, int64_t cols, size_t bytes)
 {
     if (!c || !c->found || strlen(name) >= NAME)
         return NULL;
     struct entry key = {0};
     memcpy(key.name, name, strlen(name) + 1);
     const struct entry *x = bsearch(&key, c->found, c->count, sizeof *x, by_name);
-    bool same = x && x->form == form && x->rows == rows && x->cols == cols && x->bytes == bytes;
+    bool same = x && x->format == format && x->rows == rows && x->cols == cols && x->bytes == bytes;
     return same ? (void *)(uintptr_t)(c->map.data + x->at) : NULL;
 }
 
@@ -213,7 +213,7 @@ static void begin(struct weight_cache *c)
         put(c, &empty, sizeof empty);
 }
 
-void weight_cache_add(struct weight_cache *c, const char *name, enum quant_form form, int64_t rows,
+void weight_cache_add(struct weight_cache *c, const char *name, enum quant_format format, int64_t rows,
                       int64_t cols, const void *data, size_t bytes)
 {
     if (!c || c->fd < 0 || strlen(name) >= NAME)
@@ -223,7 +223,7 @@ void weight_cache_add(struct weight_cache *c, const char *name, enum quant_form 
         c->entries = xrealloc(c->entries, c->room, sizeof *c->entries);
     }
     struct entry *x = &c->entries[c->count++];
-    *x = (struct entry){.rows = rows, .cols = cols, .form = form, .at = c->at, .bytes = bytes};
+    *x = (struct entry){.rows = rows, .cols = cols, .format = format, .at = c->at, .bytes = bytes};
     memcpy(x->name, name, strlen(name) + 1);
     x->first = first_sum(data, bytes);
     x->whole = XXH3_64bits(data, bytes);
@@ -277,7 +277,7 @@ void weight_cache_finish(struct weight_cache *c, bool complete)
 /* ---- life --------------------------------------------------------------------------------------------------- */
 
 struct weight_cache *weight_cache_open(const char *dir, const struct safetensors *s, uint64_t identity,
-                                       enum weight_numbers numbers, const char *layout)
+                                       enum weight_storage numbers, const char *layout)
 {
     struct err e = ERR_INIT;
     char *path = choose_path(dir, numbers, layout, &e);

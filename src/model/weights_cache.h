@@ -17,7 +17,7 @@
 #ifndef HOLORUN_MODEL_WEIGHTS_CACHE_H
 #define HOLORUN_MODEL_WEIGHTS_CACHE_H
 
-#include "model/model.h"
+#include "model/options.h"
 #include "model/safetensors.h"
 #include "ops/ops.h"
 
@@ -25,13 +25,13 @@ struct weight_cache;
 
 /* identity: of the model, in whatever way; the files' times and sizes are added here. */
 struct weight_cache *weight_cache_open(const char *dir, const struct safetensors *s, uint64_t identity,
-                                       enum weight_numbers numbers, const char *layout);
+                                       enum weight_storage numbers, const char *layout);
 bool weight_cache_mapped(const struct weight_cache *c); /* matrices are found in it */
 
 /* NULL when it is not there; else memory that is valid until weight_cache_close. */
-void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_form form, int64_t rows,
-                        int64_t cols, size_t bytes);
-void weight_cache_add(struct weight_cache *c, const char *name, enum quant_form form, int64_t rows,
+void *weight_cache_find(const struct weight_cache *c, const char *name, enum quant_format format,
+                        int64_t rows, int64_t cols, size_t bytes);
+void weight_cache_add(struct weight_cache *c, const char *name, enum quant_format format, int64_t rows,
                       int64_t cols, const void *data, size_t bytes);
 
 /* Nothing will be added: the file gets its name, or is given up after a failure elsewhere. */

@@ -2,10 +2,10 @@
  *
  *   weights.c         the language model, what nobody asked for, the whole
  *   weights_vision.c  the tower and the projector
- *   weights_take.c    one stored tensor at a time
- *   weights_small.c   matrices of small numbers: as checkpoints store them, and as they are held
+ *   weights_read.c    one stored tensor at a time
+ *   weights_quantized.c   matrices of small numbers: as checkpoints store them, and as they are held
  *   weights_cache.c   the file that keeps what was made of them
- *   weights_made.c    random numbers in the place of a file's
+ *   weights_synthetic.c    random numbers in the place of a file's
  */
 #ifndef HOLORUN_MODEL_WEIGHTS_IMPL_H
 #define HOLORUN_MODEL_WEIGHTS_IMPL_H
@@ -59,7 +59,7 @@ enum role {
 /* A matrix as a checkpoint stores it; form other than NONE: with its scales. */
 struct stored {
     const struct st_tensor *t;
-    enum quant_form form;
+    enum quant_format format;
     struct quant_source source;
     float *scales; /* of its rows, which whoever looked it up frees; NULL: there are none */
 };
@@ -83,8 +83,8 @@ bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t col
 struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols);
 
 /* The form in which a matrix is held; NONE: as bf16 or f32.  And a weight of such a form. */
-enum quant_form binder_form(const struct binder *x, enum role role, const struct stored *m);
-struct weight *binder_small(struct binder *x, enum quant_form form, const struct stored *m);
+enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m);
+struct weight *binder_quantized(struct binder *x, enum quant_format format, const struct stored *m);
 /* A stored form as bf16 on the host, which the caller frees. */
 struct tensor binder_widened(const struct stored *m);
 
@@ -93,8 +93,8 @@ bool binder_unused_scale(struct binder *x, const struct st_tensor *t);
 
 /* Random numbers instead of those of a tensor: whether, and where the weights are used or on the host. */
 bool binder_makes(const struct binder *x);
-struct weight *binder_made_weight(struct binder *x, const struct st_tensor *t, enum quant_form form,
-                                  enum dtype dtype, int64_t rows, int64_t cols);
+struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
+                                       enum dtype dtype, int64_t rows, int64_t cols);
 void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out);
 void binder_make_host(const struct binder *x, const struct st_tensor *t, float *out, size_t n);
 

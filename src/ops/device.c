@@ -1,7 +1,7 @@
 /* device.c - whether the model runs on the processor or on a GPU. */
 #include "ops/ops_impl.h"
 
-#include "cuda/cuda.h"
+#include "src/ops/cuda.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -70,7 +70,7 @@ struct backend *backend_open(const char *device, const char *isa, size_t need, s
     if (strcmp(device, "cuda") != 0 && (strncmp(device, "cuda:", 5) != 0 || number_of(device, &n)))
         return err_set(e, ERR_USAGE, "there is no device '%s'; one of auto, cpu, cuda, cuda:N", device), NULL;
     if (isa)
-        return err_set(e, ERR_USAGE, "--isa is for the CPU and --device names a GPU: leave one of them out"),
+        return err_set(e, ERR_USAGE, "$HOLORUN_ISA is for the CPU and --device names a GPU: leave one of them out"),
                NULL;
     return open_gpu(n, pool, e);
 }

@@ -78,9 +78,9 @@ void KERNELS_FILL(struct ops *o)
     o->embed = fast_embed;
     o->linear = any_linear;
     o->quant_layout = HAS_BYTES ? "words 1 of 32" : VL == 16 ? "lines 1 of 32" : "lines 1 of 16";
-    o->quant_bytes = small_bytes;
-    o->quant_pack = small_pack;
-    o->quant_weight = small_weight;
+    o->quant_bytes = quantized_bytes;
+    o->quant_pack = quantized_pack;
+    o->quant_weight = quantized_weight;
     o->rmsnorm = fast_rmsnorm;
     o->layernorm = fast_layernorm;
     o->gated_norm = fast_gated_norm;

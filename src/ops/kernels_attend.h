@@ -84,7 +84,7 @@ ALWAYS_INLINE int64_t wide_words(const struct attention *a)
 }
 
 /* Columns of `head` of at most VL rows of kv8.h, widened into `room`. */
-static struct tensor widen_rows(const struct attention *a, struct tensor t, int64_t head, uint32_t *room)
+static struct tensor dequantize_rows(const struct attention *a, struct tensor t, int64_t head, uint32_t *room)
 {
     int64_t ld = padded(a->d), at = head * a->d, factor_at = a->heads * a->d + head;
     struct tensor out = {room, a->pair ? DT_BF16 : DT_F32, t.rows, a->d, ld};
@@ -107,7 +107,7 @@ static struct tensor rows_of_head(const struct attention *a, struct tensor t, in
 {
     struct tensor rows = tensor_rows(t, r, n);
     expect_rows(t, r, n, head * a->d, a->d);
-    return a->small ? widen_rows(a, rows, head, room) : tensor_cols(rows, head * a->d, a->d);
+    return a->small ? dequantize_rows(a, rows, head, room) : tensor_cols(rows, head * a->d, a->d);
 }
 
 /* Block j of a unit: [KEYS / NR panels][dw][NR] keys, then [KEYS words][dp] values. */
@@ -224,9 +224,9 @@ ALWAYS_INLINE vec exponentials(const float *s, uint32_t *p, int64_t n, float c, 
     for (int64_t j = 0; j < n; j += VL) {
         vec e = exp2_vec(*(const vec *)(s + j) * by - at, pair);
         if (pair) {
-            hvec h = narrow(e);
+            hvec h = vec_to_bf16(e);
             *(hvec *)((uint16_t *)p + j) = h;
-            e = widen(h);
+            e = vec_from_bf16(h);
         } else {
             *(vec *)(p + j) = e;
         }

@@ -28,11 +28,11 @@ enum {
 #ifdef DOT_BYTES
 
 /* The words of four k from one of halves. */
-ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_form form)
+ALWAYS_INLINE void split_word(uvec u, uvec out[2], const enum quant_format format)
 {
     out[0] = u & 0x0f0f0f0fu;
     out[1] = u >> 4 & 0x0f0f0f0fu;
-    if (form == QUANT_F4) {
+    if (format == QUANT_F4) {
         const __m512i table =
             _mm512_broadcast_i32x4(_mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0));
         for (int i = 0; i < 2; i++)
@@ -177,18 +177,19 @@ struct bytes {
 
 static const char *bytes_at(const struct bytes *p, int64_t panel)
 {
-    return small_lines(&p->s, panel);
+    return quantized_lines(&p->s, panel);
 }
 
 /* N vectors of halves, two for each panel: words [k, end) of eight k. */
 ALWAYS_INLINE void halves_run(ivec *hi, ivec *lo, const int N, const uint32_t *x, const char *w,
-                              int64_t apart, int64_t k, int64_t end, const enum quant_form form)
+                              int64_t apart, int64_t k, int64_t end, const enum quant_format format)
 {
     for (; k < end; k++)
         UNROLL for (int j = 0; j < N; j++)
         {
             uvec word[2];
-            split_word(*(const uvec *)(w + k * NR * WORD + (j / 2) * apart + j % 2 * VL * WORD), word, form);
+            split_word(*(const uvec *)(w + k * NR * WORD + (j / 2) * apart + j % 2 * VL * WORD), word,
+                       format);
             UNROLL for (int i = 0; i < 2; i++)
             {
                 hi[j] = DOT_BYTES(hi[j], word[i], x[4 * k + 2 * i]);
@@ -197,15 +198,16 @@ ALWAYS_INLINE void halves_run(ivec *hi, ivec *lo, const int N, const uint32_t *x
         }
 }
 
-ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int N, const enum quant_form form)
+ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int N,
+                                const enum quant_format format)
 {
     const int64_t apart = p->s.shape.lines * NR,
-                  per = form == QUANT_I4 ? QUANT_I4_GROUP / 8 : QUANT_F4_GROUP / 8;
+                  per = format == QUANT_I4 ? QUANT_I4_GROUP / 8 : QUANT_F4_GROUP / 8;
     const char *w = bytes_at(p, panel);
     const int32_t *begin = p->d.begin;
     ivec acc[2 * 4];
     vec sums[4];
-    if (form == QUANT_I8) {
+    if (format == QUANT_I8) {
         UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[i / N];
         bytes_multiply(acc, 2, N, p->d.out, 2, w, apart, p->words);
         UNROLL for (int j = 0; j < N; j++) sums[j] = joined(acc[j], acc[N + j]);
@@ -213,35 +215,35 @@ ALWAYS_INLINE void bytes_vector(const struct bytes *p, int64_t panel, const int 
         UNROLL for (int j = 0; j < N; j++) sums[j] = (vec){0};
         for (int64_t g = 0; g < p->d.groups; g++) {
             UNROLL for (int i = 0; i < 2 * N; i++) acc[i] = (ivec){0} + begin[2 * g + i / N];
-            halves_run(acc, acc + N, N, p->d.out, w, apart, g * per, (g + 1) * per, form);
+            halves_run(acc, acc + N, N, p->d.out, w, apart, g * per, (g + 1) * per, format);
             UNROLL for (int j = 0; j < N; j++) sums[j] +=
                 joined(acc[j], acc[N + j]) *
-                group_scale(small_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
+                group_scale(quantized_groups(&p->s, panel + j / 2) + g * NR + j % 2 * VL);
         }
     }
     for (int j = 0; j < N; j++)
         sums[j] *= splat(p->d.scale[0]);
     for (int j = 0; j < N; j += 2)
-        small_finish(&p->s, 0, panel + j / 2, sums + j, 1);
+        quantized_finish(&p->s, 0, panel + j / 2, sums + j, 1);
 }
 
 ALWAYS_INLINE void bytes_vectors(const struct bytes *p, int64_t begin, int64_t end,
-                                 const enum quant_form form)
+                                 const enum quant_format format)
 {
     int64_t panel = begin;
     for (; panel + 2 <= end; panel += 2)
-        bytes_vector(p, panel, 4, form);
+        bytes_vector(p, panel, 4, format);
     if (panel < end)
-        bytes_vector(p, panel, 2, form);
+        bytes_vector(p, panel, 2, format);
 }
 
 static void bytes_vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
     const struct bytes *p = arg;
-    if (p->s.w->form == QUANT_I8)
+    if (p->s.w->format == QUANT_I8)
         bytes_vectors(p, begin, end, QUANT_I8);
-    else if (p->s.w->form == QUANT_I4)
+    else if (p->s.w->format == QUANT_I4)
         bytes_vectors(p, begin, end, QUANT_I4);
     else
         bytes_vectors(p, begin, end, QUANT_F4);
@@ -262,7 +264,7 @@ OWN_FUNCTION void split_words(const struct bytes *p, int64_t panel, int64_t k, i
     for (int64_t i = 0; i < n; i += 2, w += NR * WORD, out += 2 * NR)
         for (int j = 0; j < NR; j += VL) {
             uvec word[2], u = *(const uvec *)(w + j * WORD);
-            if (p->s.w->form == QUANT_I4)
+            if (p->s.w->format == QUANT_I4)
                 split_word(u, word, QUANT_I4);
             else
                 split_word(u, word, QUANT_F4);
@@ -288,11 +290,11 @@ static void bytes_end(const struct bytes *p, int64_t row, int64_t panel, const v
     vec sums[2 * DIGIT_ROWS];
     for (int i = 0; i < 2 * rows; i++) {
         const int32_t *at = (const int32_t *)tile + i / 2 * 2 * NR + i % 2 * VL;
-        vec sum = p->s.shape.narrow ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
-                                    : joined(*(const ivec *)at, *(const ivec *)(at + NR));
+        vec sum = p->s.shape.packed4 ? *(const vec *)((const float *)tile + i / 2 * NR + i % 2 * VL)
+                                     : joined(*(const ivec *)at, *(const ivec *)(at + NR));
         sums[i] = sum * splat(p->d.scale[row + i / 2]);
     }
-    small_finish(&p->s, row, panel, sums, rows);
+    quantized_finish(&p->s, row, panel, sums, rows);
 }
 
 /* A block of rows against words [k, k + n) of a panel, which stand at w; tile: integers, or sums of groups. */
@@ -304,7 +306,7 @@ static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64
     int rows = (int)least(d->block_rows, p->s.rows - row);
     const uint32_t *x = d->out + (block * p->words + k) * d->step;
     const int32_t *begin = d->begin + block * d->groups * d->step;
-    if (!p->s.shape.narrow) {
+    if (!p->s.shape.packed4) {
         bytes_block(rows, tile, k ? NULL : begin, x, d->step, w, n);
     } else {
         int32_t sums[DIGITS * NR] __attribute__((aligned(64)));
@@ -314,7 +316,7 @@ static void bytes_slice(const struct bytes *p, int64_t row, int64_t panel, int64
             int64_t group = (k + g) / per;
             bytes_block(rows, sums, begin + group * d->step, x + g * d->step, d->step, w + g * NR * WORD,
                         per);
-            bytes_gather((float *)tile, sums, small_groups(&p->s, panel) + group * NR, rows);
+            bytes_gather((float *)tile, sums, quantized_groups(&p->s, panel) + group * NR, rows);
         }
     }
     if (k + n == p->words)
@@ -326,7 +328,7 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
     const struct bytes *p = arg;
     const int64_t step = p->d.block_rows;
     const size_t slice_bytes = (size_t)BYTES_DEPTH * NR * WORD;
-    char *room = cpu_scratch(p->s.out.b, thread, slice_bytes + (size_t)SMALL_PANELS * BYTES_TILE * WORD);
+    char *room = cpu_scratch(p->s.out.b, thread, slice_bytes + (size_t)QUANTIZED_PANELS * BYTES_TILE * WORD);
     int32_t *tiles = (int32_t *)(void *)(room + slice_bytes);
     for (int64_t item = begin; item < end; item++) {
         int64_t p0 = item / p->s.strips * p->s.group, p1 = least(p0 + p->s.group, p->s.shape.panels);
@@ -335,7 +337,7 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
             int64_t n = least(BYTES_DEPTH, p->words - k);
             for (int64_t panel = p0; panel < p1; panel++) {
                 const char *w = room;
-                if (p->s.shape.narrow)
+                if (p->s.shape.packed4)
                     split_words(p, panel, k, n, (uint32_t *)(void *)room);
                 else
                     w = bytes_at(p, panel) + k * NR * WORD;
@@ -351,12 +353,12 @@ static void bytes_product_range(void *arg, int64_t begin, int64_t end, int threa
 static void bytes_take(struct bytes *p, struct tensor x)
 {
     struct digits *d = &p->d;
-    const enum quant_form form = p->s.w->form;
+    const enum quant_format format = p->s.w->format;
     d->x = x;
     d->words = p->words;
     d->groups = p->s.shape.groups ? p->s.shape.groups : 1;
-    d->size = p->s.shape.groups ? quant_group(form) : p->words * 4;
-    d->offset = form == QUANT_I8 ? 128 : form == QUANT_I4 ? 8 : 12;
+    d->size = p->s.shape.groups ? quant_group(format) : p->words * 4;
+    d->offset = format == QUANT_I8 ? 128 : format == QUANT_I4 ? 8 : 12;
     d->block_rows = least(DIGIT_ROWS, x.rows);
     d->step = 2 * d->block_rows;
     d->b = p->s.out.b;
@@ -381,7 +383,7 @@ static void bytes_chunk(struct bytes *p)
         return;
     }
     p->s.strips = ceil_div(p->s.rows, BYTES_STRIP);
-    p->s.group = SMALL_PANELS;
+    p->s.group = QUANTIZED_PANELS;
     while (p->s.group > 1 && ceil_div(panels, p->s.group) * p->s.strips < 4 * threads)
         p->s.group /= 2;
     int64_t per_item = per_panel * p->s.group * p->s.rows / p->s.strips;
@@ -392,7 +394,7 @@ static void bytes_chunk(struct bytes *p)
 static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                          struct tensor bias, enum epilogue epi, int add)
 {
-    struct bytes p = {.s = small_begin(b, y, w, bias, epi, add)};
+    struct bytes p = {.s = quantized_begin(b, y, w, bias, epi, add)};
     p.words = p.s.pairs / 2;
     int64_t chunk = ceil_div(SMALL_CHUNK / WORD / p.s.pairs, BYTES_STRIP) * BYTES_STRIP;
     for (int64_t r = 0; r < x.rows; r += chunk) {
@@ -409,7 +411,7 @@ static void bytes_linear(struct backend *b, struct tensor y, struct tensor x, co
 static void any_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
                        struct tensor bias, enum epilogue epi, int add)
 {
-    if (w->form == QUANT_NONE) {
+    if (w->format == QUANT_NONE) {
         fast_linear(b, y, x, w, bias, epi, add);
         return;
     }
@@ -417,12 +419,12 @@ static void any_linear(struct backend *b, struct tensor y, struct tensor x, cons
         bug("linear %lldx%lld with a matrix %lldx%lld into %lldx%lld", (long long)x.rows, (long long)x.cols,
             (long long)w->rows, (long long)w->cols, (long long)y.rows, (long long)y.cols);
 #ifdef DOT_BYTES
-    if (in_words(w->form) && x.dtype == DT_BF16 && x.cols <= BYTES_MAX) {
+    if (in_words(w->format) && x.dtype == DT_BF16 && x.cols <= BYTES_MAX) {
         bytes_linear(b, y, x, w, bias, epi, add);
         return;
     }
 #endif
-    small_linear(b, y, x, w, bias, epi, add);
+    quantized_linear(b, y, x, w, bias, epi, add);
 }
 
 #endif

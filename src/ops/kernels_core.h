@@ -4,7 +4,7 @@
  *   VL        floats in a vector: 8 or 16
  *   MR        rows of the block of sums that multiply() keeps in registers
  *   VEC_MAX   (a, b): lane by lane; b where either is NaN
- *   VEC_WIDE_HALF (h): VL numbers of f16 as f32;  VEC_CUT_HALF (v): and back, cut off towards zero
+ *   VEC_WIDEN_F16 (h): VL numbers of f16 as f32;  VEC_TRUNCATE_F16 (v): and back, cut off towards zero
  *   VEC_WIDEN optional, (h): VL numbers of 16 bits moved to the upper halves of words
  *   VEC_LESS  optional, (x): x minus the nearest whole number, 0 for infinities
  *   VEC_SCALE optional, with the former, (x, n): x 2^n for whole numbers n, 0 where n is -infinity
@@ -69,7 +69,7 @@ ALWAYS_INLINE vec splat(float x)
     return (vec){0} + x;
 }
 
-ALWAYS_INLINE vec widen(hvec h)
+ALWAYS_INLINE vec vec_from_bf16(hvec h)
 {
 #ifdef VEC_WIDEN
     return VEC_WIDEN(h);
@@ -79,7 +79,7 @@ ALWAYS_INLINE vec widen(hvec h)
 }
 
 /* Round to nearest even; a NaN stays one. */
-ALWAYS_INLINE hvec narrow(vec v)
+ALWAYS_INLINE hvec vec_to_bf16(vec v)
 {
 #ifdef VEC_BF16
     return VEC_BF16(v);
@@ -207,13 +207,13 @@ ALWAYS_INLINE void expect_columns(struct tensor t, int64_t r, int64_t c, int64_t
 /* VL values at p. */
 ALWAYS_INLINE vec load_vec(const void *p, const bool bf16)
 {
-    return bf16 ? widen(*(const hvec *)p) : *(const vec *)p;
+    return bf16 ? vec_from_bf16(*(const hvec *)p) : *(const vec *)p;
 }
 
 ALWAYS_INLINE void store_vec(void *p, const bool bf16, vec v)
 {
     if (bf16)
-        *(hvec *)p = narrow(v);
+        *(hvec *)p = vec_to_bf16(v);
     else
         *(vec *)p = v;
 }

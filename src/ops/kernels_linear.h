@@ -101,13 +101,13 @@ ALWAYS_INLINE void finish_vec(const struct linear *p, void *y, const float *bias
     if (bias)
         v += *(const vec *)bias;
     if (p->epi == EPI_RELU2) {
-        v = VEC_MAX(splat(0.0f), bf16 ? widen(narrow(v)) : v);
+        v = VEC_MAX(splat(0.0f), bf16 ? vec_from_bf16(vec_to_bf16(v)) : v);
         v *= v;
     } else if (p->epi == EPI_GELU) {
         v = gelu_vec(v);
     }
     if (p->add)
-        v = load_vec(y, bf16) + (bf16 ? widen(narrow(v)) : v);
+        v = load_vec(y, bf16) + (bf16 ? vec_from_bf16(vec_to_bf16(v)) : v);
     store_vec(y, bf16, v);
 }
 
@@ -226,7 +226,7 @@ static const char *slice_at(const struct linear *p, int64_t panel, int64_t k, in
 }
 
 /* A slice of a bf16 panel as f32: [2 n][NR]. */
-static void widen_slice(struct slice *s, float *room)
+static void dequantize_slice(struct slice *s, float *room)
 {
     const uint32_t *from = (const uint32_t *)(const void *)s->at;
     float *to = room;
@@ -249,7 +249,7 @@ static void run_slice(const struct linear *p, int64_t begin, int64_t end, int64_
     else if (p->x.step == 1 && end - begin <= FEW_ROWS)
         run_rows(p, begin, end, panel, s, tile, WIDE);
     else {
-        widen_slice(&s, room);
+        dequantize_slice(&s, room);
         run_rows(p, begin, end, panel, s, tile, F32);
     }
 }

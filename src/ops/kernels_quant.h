@@ -20,11 +20,11 @@
 #include "ops/kernels_linear.h"
 
 enum {
-    SMALL_DEPTH = 256,     /* k of a slice: whole groups */
-    SMALL_STRIP = 8 * MR,  /* rows that share a widened slice */
-    SMALL_PANELS = VL / 4, /* panels of an item of work, and of one row at once */
-    SMALL_FEW = 4,         /* rows up to which x is not interleaved */
-    SMALL_CHUNK = 8 << 20, /* bytes of x that are interleaved at once */
+    QUANTIZED_DEPTH = 256,     /* k of a slice: whole groups */
+    QUANTIZED_STRIP = 8 * MR,  /* rows that share a widened slice */
+    QUANTIZED_PANELS = VL / 4, /* panels of an item of work, and of one row at once */
+    QUANTIZED_FEW = 4,         /* rows up to which x is not interleaved */
+    SMALL_CHUNK = 8 << 20,     /* bytes of x that are interleaved at once */
 };
 
 #ifdef DOT_BYTES
@@ -68,25 +68,25 @@ ALWAYS_INLINE uvec lookup(table16 t, uvec idx)
 /* With a dot product of bytes the codes of integers, and of e2m1 numbers, which are halves of integers, stand in
  * words instead of lines: four neighbouring k of a column together, or eight, of which the first four have the
  * low halves.  Signs are taken off: i8 is the code + 128, i4 the code + 8. */
-static bool in_words(enum quant_form form)
+static bool in_words(enum quant_format format)
 {
-    return HAS_BYTES && form != QUANT_F8;
+    return HAS_BYTES && format != QUANT_F8;
 }
 
 /* What a column's scale has to make up for, where factors are a power of two off their codes' values. */
-static float scale_unit(enum quant_form form)
+static float scale_unit(enum quant_format format)
 {
-    return form == QUANT_F8 ? 256 : form == QUANT_F4 && in_words(form) ? 0.5f : 1;
+    return format == QUANT_F8 ? 256 : format == QUANT_F4 && in_words(format) ? 0.5f : 1;
 }
 
 /* Factors of the codes of a form in half a byte, as they stand in memory. */
-static table16 table_of(enum quant_form form, int shift)
+static table16 table_of(enum quant_format format, int shift)
 {
     uint32_t word[16];
     table16 t;
     for (int i = 0; i < 16; i++) {
-        int code = form == QUANT_I4 && in_words(form) ? i ^ 8 : i;
-        float v = quant_value(form, code) / scale_unit(form);
+        int code = format == QUANT_I4 && in_words(format) ? i ^ 8 : i;
+        float v = quant_value(format, code) / scale_unit(format);
         memcpy(&word[i], &v, 4);
         word[i] >>= shift;
     }
@@ -96,24 +96,24 @@ static table16 table_of(enum quant_form form, int shift)
 
 /* ---- the order of the bytes --------------------------------------------------------------------------- */
 
-static size_t small_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
+static size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
     (void)b;
-    return quant_panels(form, rows, cols, NR).end;
+    return quant_panels(format, rows, cols, NR).end;
 }
 
-struct small_packing {
+struct quantized_packing {
     struct backend *b;
     char *bytes;
-    enum quant_form form;
+    enum quant_format format;
     const struct quant_source *s;
     struct quant_panels shape;
 };
 
 /* Codes of one column, where they belong among those of the others. */
-static void put_lines(uint8_t *to, bool narrow, const uint8_t *codes, int64_t cols)
+static void put_lines(uint8_t *to, bool packed4, const uint8_t *codes, int64_t cols)
 {
-    if (!narrow)
+    if (!packed4)
         for (int64_t k = 0; k < cols; k++)
             to[k * NR] = codes[k];
     else
@@ -122,30 +122,30 @@ static void put_lines(uint8_t *to, bool narrow, const uint8_t *codes, int64_t co
 }
 
 /* The same as words. */
-static void put_words(uint8_t *to, enum quant_form form, const uint8_t *codes, int64_t cols)
+static void put_words(uint8_t *to, enum quant_format format, const uint8_t *codes, int64_t cols)
 {
-    if (form == QUANT_I8)
+    if (format == QUANT_I8)
         for (int64_t k = 0; k < cols; k++)
             to[k / 4 * NR * WORD + k % 4] = codes[k] ^ 0x80;
     else
         for (int64_t k = 0; k < cols; k++)
             to[k / 8 * NR * WORD + k % 4] |=
-                (uint8_t)((codes[k] ^ (form == QUANT_I4 ? 8 : 0)) << (k % 8 < 4 ? 0 : 4));
+                (uint8_t)((codes[k] ^ (format == QUANT_I4 ? 8 : 0)) << (k % 8 < 4 ? 0 : 4));
 }
 
-static void put_codes(const struct small_packing *p, int64_t n, const uint8_t *codes)
+static void put_codes(const struct quantized_packing *p, int64_t n, const uint8_t *codes)
 {
     const struct quant_panels *h = &p->shape;
     uint8_t *to = (uint8_t *)p->bytes + n / NR * h->lines * NR;
-    if (in_words(p->form))
-        put_words(to + n % NR * WORD, p->form, codes, p->s->cols);
+    if (in_words(p->format))
+        put_words(to + n % NR * WORD, p->format, codes, p->s->cols);
     else
-        put_lines(to + n % NR, h->narrow, codes, p->s->cols);
+        put_lines(to + n % NR, h->packed4, codes, p->s->cols);
 }
 
-static void small_pack_range(void *arg, int64_t begin, int64_t end, int thread)
+static void quantized_pack_range(void *arg, int64_t begin, int64_t end, int thread)
 {
-    const struct small_packing *p = arg;
+    const struct quantized_packing *p = arg;
     const struct quant_panels *h = &p->shape;
     int64_t cols = p->s->cols;
     char *room = cpu_scratch(p->b, thread, (size_t)(cols * 5 + h->groups * 2 + 64));
@@ -153,29 +153,30 @@ static void small_pack_range(void *arg, int64_t begin, int64_t end, int thread)
                             .groups = (uint16_t *)(void *)(room + cols * 4),
                             .codes = (uint8_t *)room + cols * 4 + h->groups * 2};
     for (int64_t n = begin * NR; n < least(end * NR, p->s->rows); n++) {
-        quant_make_row(p->form, p->s, n, &row);
+        quant_make_row(p->format, p->s, n, &row);
         put_codes(p, n, row.codes);
         uint16_t *groups = (uint16_t *)(void *)(p->bytes + h->groups_at) + n / NR * h->groups * NR + n % NR;
         for (int64_t g = 0; g < h->groups; g++)
             groups[g * NR] = row.groups[g];
-        ((float *)(void *)(p->bytes + h->scales_at))[n] = row.scale * scale_unit(p->form);
+        ((float *)(void *)(p->bytes + h->scales_at))[n] = row.scale * scale_unit(p->format);
     }
 }
 
-static void small_pack(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s)
+static void quantized_pack(struct backend *b, void *bytes, enum quant_format format,
+                           const struct quant_source *s)
 {
-    struct small_packing p = {b, bytes, form, s, quant_panels(form, s->rows, s->cols, NR)};
+    struct quantized_packing p = {b, bytes, format, s, quant_panels(format, s->rows, s->cols, NR)};
     memset(bytes, 0, p.shape.end);
-    pool_for(b->pool, p.shape.panels, 1 + SMALL_PRODUCT / (s->cols * NR + 1), small_pack_range, &p);
+    pool_for(b->pool, p.shape.panels, 1 + SMALL_PRODUCT / (s->cols * NR + 1), quantized_pack_range, &p);
 }
 
-static struct weight *small_weight(struct backend *b, void *bytes, bool owned, enum quant_form form,
-                                   int64_t rows, int64_t cols)
+static struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
+                                       int64_t rows, int64_t cols)
 {
     (void)b;
-    struct quant_panels h = quant_panels(form, rows, cols, NR);
+    struct quant_panels h = quant_panels(format, rows, cols, NR);
     struct weight *w = xcalloc(1, sizeof *w);
-    *w = (struct weight){.rows = rows, .cols = cols, .form = form, .codes = bytes};
+    *w = (struct weight){.rows = rows, .cols = cols, .format = format, .codes = bytes};
     w->groups = (const uint16_t *)(const void *)((const char *)bytes + h.groups_at);
     w->scales = (const float *)(const void *)((const char *)bytes + h.scales_at);
     w->owned = owned ? bytes : NULL;
@@ -186,9 +187,9 @@ static struct weight *small_weight(struct backend *b, void *bytes, bool owned, e
 
 /* VL numbers of a line of 8 bits.  e4m3: sign and magnitude at the places of an f16 of another bias, which is
  * 2^-8 of the value; the column's scale has the rest. */
-ALWAYS_INLINE vec wide_value(const char *p, const enum quant_form form)
+ALWAYS_INLINE vec wide_value(const char *p, const enum quant_format format)
 {
-    if (form == QUANT_I8)
+    if (format == QUANT_I8)
         return __builtin_convertvector(SIGNED_BYTES(p), vec);
     return VEC_F16(SHORT_BYTES(p) << 7 & (int16_t)0xbf80);
 }
@@ -200,27 +201,27 @@ ALWAYS_INLINE uvec pair_of(vec even, vec odd)
 }
 
 /* Word `word` (a pair of k) of VL columns. */
-ALWAYS_INLINE uvec small_word(const char *at, int64_t word, table16 even, table16 odd,
-                              const enum quant_form form)
+ALWAYS_INLINE uvec quantized_word(const char *at, int64_t word, table16 even, table16 odd,
+                                  const enum quant_format format)
 {
-    if (form == QUANT_I4 || form == QUANT_F4) {
+    if (format == QUANT_I4 || format == QUANT_F4) {
         uvec u = BYTES(at + word * NR);
         return lookup(even, u) | lookup(odd, u >> 4);
     }
-    return pair_of(wide_value(at + 2 * word * NR, form), wide_value(at + (2 * word + 1) * NR, form));
+    return pair_of(wide_value(at + 2 * word * NR, format), wide_value(at + (2 * word + 1) * NR, format));
 }
 
 /* The same two numbers as f32. */
-ALWAYS_INLINE void small_both(const char *at, int64_t word, table16 table, const enum quant_form form,
-                              vec out[2])
+ALWAYS_INLINE void quantized_both(const char *at, int64_t word, table16 table, const enum quant_format format,
+                                  vec out[2])
 {
-    if (form == QUANT_I4 || form == QUANT_F4) {
+    if (format == QUANT_I4 || format == QUANT_F4) {
         uvec u = BYTES(at + word * NR);
         out[0] = (vec)lookup(table, u);
         out[1] = (vec)lookup(table, u >> 4);
     } else {
-        out[0] = wide_value(at + 2 * word * NR, form);
-        out[1] = wide_value(at + (2 * word + 1) * NR, form);
+        out[0] = wide_value(at + 2 * word * NR, format);
+        out[1] = wide_value(at + (2 * word + 1) * NR, format);
     }
 }
 
@@ -240,21 +241,21 @@ struct small {
 
 ALWAYS_INLINE vec group_scale(const uint16_t *p)
 {
-    return widen(*(const hvec *)p);
+    return vec_from_bf16(*(const hvec *)p);
 }
 
-static const char *small_lines(const struct small *p, int64_t panel)
+static const char *quantized_lines(const struct small *p, int64_t panel)
 {
     return (const char *)p->w->codes + panel * p->shape.lines * NR;
 }
 
-static const uint16_t *small_groups(const struct small *p, int64_t panel)
+static const uint16_t *quantized_groups(const struct small *p, int64_t panel)
 {
     return p->w->groups + panel * p->shape.groups * NR;
 }
 
 /* Sums of M rows and a panel get the columns' scales and go where they belong. */
-static void small_finish(const struct small *p, int64_t row, int64_t panel, vec *sums, int M)
+static void quantized_finish(const struct small *p, int64_t row, int64_t panel, vec *sums, int M)
 {
     const vec *scale = (const vec *)(p->w->scales + panel * NR);
     for (int i = 0; i < 2 * M; i++)
@@ -263,8 +264,8 @@ static void small_finish(const struct small *p, int64_t row, int64_t panel, vec 
 }
 
 /* One row and N vectors side by side, two for each panel: pairs [k, end). */
-ALWAYS_INLINE void small_run(const struct small *p, vec *acc, const int N, const char *lines, int64_t k,
-                             int64_t end, const bool dot, const enum quant_form form)
+ALWAYS_INLINE void quantized_run(const struct small *p, vec *acc, const int N, const char *lines, int64_t k,
+                                 int64_t end, const bool dot, const enum quant_format format)
 {
     const int64_t apart = p->shape.lines * NR;
     for (; k < end; k++) {
@@ -275,12 +276,12 @@ ALWAYS_INLINE void small_run(const struct small *p, vec *acc, const int N, const
             if (dot) {
                 uint32_t word;
                 memcpy(&word, x, 4);
-                acc[j] = DOT_BF16(acc[j], word, small_word(at, k, p->even, p->odd, form));
+                acc[j] = DOT_BF16(acc[j], word, quantized_word(at, k, p->even, p->odd, format));
             } else {
                 float f[2];
                 vec w[2];
                 memcpy(f, x, 8);
-                small_both(at, k, p->odd, form, w);
+                quantized_both(at, k, p->odd, format, w);
                 acc[j] += f[0] * w[0];
                 acc[j] += f[1] * w[1];
             }
@@ -288,30 +289,32 @@ ALWAYS_INLINE void small_run(const struct small *p, vec *acc, const int N, const
     }
 }
 
-ALWAYS_INLINE void small_vector(const struct small *p, int64_t panel, const int N, const bool dot,
-                                const enum quant_form form)
+ALWAYS_INLINE void quantized_vector(const struct small *p, int64_t panel, const int N, const bool dot,
+                                    const enum quant_format format)
 {
-    const int64_t size = form == QUANT_I4 ? QUANT_I4_GROUP / 2 : form == QUANT_F4 ? QUANT_F4_GROUP / 2 : 0;
-    const char *lines = small_lines(p, panel);
-    vec acc[2 * SMALL_PANELS], sums[2 * SMALL_PANELS];
+    const int64_t size = format == QUANT_I4   ? QUANT_I4_GROUP / 2
+                         : format == QUANT_F4 ? QUANT_F4_GROUP / 2
+                                              : 0;
+    const char *lines = quantized_lines(p, panel);
+    vec acc[2 * QUANTIZED_PANELS], sums[2 * QUANTIZED_PANELS];
     UNROLL for (int j = 0; j < N; j++) acc[j] = sums[j] = (vec){0};
     if (!size) {
-        small_run(p, acc, N, lines, 0, p->pairs, dot, form);
+        quantized_run(p, acc, N, lines, 0, p->pairs, dot, format);
         UNROLL for (int j = 0; j < N; j++) sums[j] = acc[j];
     }
     for (int64_t g = 0; size && g < p->shape.groups; g++) {
         UNROLL for (int j = 0; j < N; j++) acc[j] = (vec){0};
-        small_run(p, acc, N, lines, g * size, (g + 1) * size, dot, form);
+        quantized_run(p, acc, N, lines, g * size, (g + 1) * size, dot, format);
         UNROLL for (int j = 0; j < N; j++) sums[j] +=
-            acc[j] * group_scale(small_groups(p, panel + j / 2) + g * NR + (j % 2) * VL);
+            acc[j] * group_scale(quantized_groups(p, panel + j / 2) + g * NR + (j % 2) * VL);
     }
     for (int j = 0; j < N; j += 2)
-        small_finish(p, 0, panel + j / 2, sums + j, 1);
+        quantized_finish(p, 0, panel + j / 2, sums + j, 1);
 }
 
 /* A function for each form, with and without the dot product. */
-#define EACH_FORM(what)                                                                                      \
-    switch (p->w->form) {                                                                                    \
+#define EACH_FORMAT(what)                                                                                    \
+    switch (p->w->format) {                                                                                  \
     case QUANT_I8:                                                                                           \
         what(QUANT_I8);                                                                                      \
         break;                                                                                               \
@@ -325,42 +328,42 @@ ALWAYS_INLINE void small_vector(const struct small *p, int64_t panel, const int 
         what(QUANT_F4);                                                                                      \
     }
 
-ALWAYS_INLINE void small_vectors(const struct small *p, int64_t begin, int64_t end, const bool dot,
-                                 const enum quant_form form)
+ALWAYS_INLINE void quantized_vectors(const struct small *p, int64_t begin, int64_t end, const bool dot,
+                                     const enum quant_format format)
 {
     int64_t panel = begin;
-    for (; panel + SMALL_PANELS <= end; panel += SMALL_PANELS)
-        small_vector(p, panel, 2 * SMALL_PANELS, dot, form);
+    for (; panel + QUANTIZED_PANELS <= end; panel += QUANTIZED_PANELS)
+        quantized_vector(p, panel, 2 * QUANTIZED_PANELS, dot, format);
     for (; panel < end; panel++)
-        small_vector(p, panel, 2, dot, form);
+        quantized_vector(p, panel, 2, dot, format);
 }
 
-static void small_vector_range(void *arg, int64_t begin, int64_t end, int thread)
+static void quantized_vector_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     (void)thread;
     const struct small *p = arg;
-#define RUN(form)                                                                                            \
+#define RUN(format)                                                                                          \
     if (p->dot)                                                                                              \
-        small_vectors(p, begin, end, true, form);                                                            \
+        quantized_vectors(p, begin, end, true, format);                                                      \
     else                                                                                                     \
-        small_vectors(p, begin, end, false, form)
-    EACH_FORM(RUN)
+        quantized_vectors(p, begin, end, false, format)
+    EACH_FORMAT(RUN)
 #undef RUN
 }
 
 /* ---- many rows ------------------------------------------------------------------------------------------ */
 
 /* Pairs [k, k + n) of a panel as words [n][NR], or as f32 [2 n][NR]. */
-ALWAYS_INLINE void small_widen(const struct small *p, const char *lines, int64_t k, int64_t n, uint32_t *out,
-                               const enum quant_form form)
+ALWAYS_INLINE void quantized_dequantize(const struct small *p, const char *lines, int64_t k, int64_t n,
+                                        uint32_t *out, const enum quant_format format)
 {
     for (int64_t i = 0; i < n; i++)
         for (int j = 0; j < NR; j += VL) {
             if (p->dot) {
-                *(uvec *)(out + i * NR + j) = small_word(lines + j, k + i, p->even, p->odd, form);
+                *(uvec *)(out + i * NR + j) = quantized_word(lines + j, k + i, p->even, p->odd, format);
             } else {
                 vec w[2];
-                small_both(lines + j, k + i, p->odd, form, w);
+                quantized_both(lines + j, k + i, p->odd, format, w);
                 *(vec *)(out + 2 * i * NR + j) = w[0];
                 *(vec *)(out + (2 * i + 1) * NR + j) = w[1];
             }
@@ -368,34 +371,34 @@ ALWAYS_INLINE void small_widen(const struct small *p, const char *lines, int64_t
 }
 
 /* The same of words, always as f32. */
-static void small_unpack(const struct small *p, const char *lines, int64_t k, int64_t n, float *out)
+static void quantized_unpack(const struct small *p, const char *lines, int64_t k, int64_t n, float *out)
 {
-    const int each = p->shape.narrow ? 8 : 4;
+    const int each = p->shape.packed4 ? 8 : 4;
     for (int64_t i = 0; i < 2 * n; i += each, out += (ptrdiff_t)each * NR)
         for (int j = 0; j < NR; j += VL) {
             uvec u = *(const uvec *)(lines + ((2 * k + i) / each * NR + j) * WORD);
             for (int c = 0; c < each; c++) {
                 uvec code = u >> (uint32_t)(c % 4 * 8 + c / 4 * 4);
                 vec v = __builtin_convertvector((ivec)(code & 255), vec) - splat(128);
-                *(vec *)(out + c * NR + j) = p->shape.narrow ? (vec)lookup(p->odd, code) : v;
+                *(vec *)(out + c * NR + j) = p->shape.packed4 ? (vec)lookup(p->odd, code) : v;
             }
         }
 }
 
-OWN_FUNCTION void small_slice(const struct small *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
+OWN_FUNCTION void quantized_slice(const struct small *p, int64_t panel, int64_t k, int64_t n, uint32_t *out)
 {
-    const char *lines = small_lines(p, panel);
-    if (in_words(p->w->form)) {
-        small_unpack(p, lines, k, n, (float *)(void *)out);
+    const char *lines = quantized_lines(p, panel);
+    if (in_words(p->w->format)) {
+        quantized_unpack(p, lines, k, n, (float *)(void *)out);
         return;
     }
-#define RUN(form) small_widen(p, lines, k, n, out, form)
-    EACH_FORM(RUN)
+#define RUN(format) quantized_dequantize(p, lines, k, n, out, format)
+    EACH_FORMAT(RUN)
 #undef RUN
 }
 
 /* tile [M][NR] += sums [M][NR] times the scales of a group */
-static void small_gather(float *tile, const float *sums, const uint16_t *scales, int64_t M)
+static void quantized_gather(float *tile, const float *sums, const uint16_t *scales, int64_t M)
 {
     for (int j = 0; j < NR; j += VL) {
         vec scale = group_scale(scales + j);
@@ -405,11 +408,11 @@ static void small_gather(float *tile, const float *sums, const uint16_t *scales,
 }
 
 /* At most MR rows from `row` on against a widened slice: pairs [k, k + n). */
-static void small_block(const struct small *p, int64_t row, int64_t panel, int64_t k, int64_t n,
-                        const uint32_t *slice, float *tile)
+static void quantized_block(const struct small *p, int64_t row, int64_t panel, int64_t k, int64_t n,
+                            const uint32_t *slice, float *tile)
 {
     const int64_t per = p->dot ? 1 : 2, m = least(MR, p->rows - row);
-    const int64_t size = quant_group(p->w->form) ? quant_group(p->w->form) / 2 : n;
+    const int64_t size = quant_group(p->w->format) ? quant_group(p->w->format) / 2 : n;
     float sums[MR * NR] __attribute__((aligned(64)));
     for (int64_t g = 0; g < n; g += size) {
         struct matrix x = {p->x + (row / MR * p->block + (k + g) * per * p->step) * WORD, p->row, p->step};
@@ -424,30 +427,30 @@ static void small_block(const struct small *p, int64_t row, int64_t panel, int64
         if (grouped && k + g == 0)
             memset(tile, 0, (size_t)(m * NR) * sizeof *tile);
         if (grouped)
-            small_gather(tile, sums, small_groups(p, panel) + (k + g) / size * NR, m);
+            quantized_gather(tile, sums, quantized_groups(p, panel) + (k + g) / size * NR, m);
     }
     if (k + n == p->pairs)
-        small_finish(p, row, panel, (vec *)tile, (int)m);
+        quantized_finish(p, row, panel, (vec *)tile, (int)m);
 }
 
-static void small_product_range(void *arg, int64_t begin, int64_t end, int thread)
+static void quantized_product_range(void *arg, int64_t begin, int64_t end, int thread)
 {
     const struct small *p = arg;
-    const size_t slice_bytes = (size_t)SMALL_DEPTH * NR * sizeof(float);
+    const size_t slice_bytes = (size_t)QUANTIZED_DEPTH * NR * sizeof(float);
     char *room = cpu_scratch(p->out.b, thread,
-                             slice_bytes + (size_t)(SMALL_PANELS * SMALL_STRIP * NR) * sizeof(float));
+                             slice_bytes + (size_t)(QUANTIZED_PANELS * QUANTIZED_STRIP * NR) * sizeof(float));
     uint32_t *slice = (uint32_t *)(void *)room;
     float *tiles = (float *)(void *)(room + slice_bytes);
     for (int64_t item = begin; item < end; item++) {
         int64_t p0 = item / p->strips * p->group, p1 = least(p0 + p->group, p->shape.panels);
-        int64_t r0 = item % p->strips * SMALL_STRIP, r1 = least(r0 + SMALL_STRIP, p->rows);
-        for (int64_t k = 0; k < p->pairs; k += SMALL_DEPTH / 2) {
-            int64_t n = least(SMALL_DEPTH / 2, p->pairs - k);
+        int64_t r0 = item % p->strips * QUANTIZED_STRIP, r1 = least(r0 + QUANTIZED_STRIP, p->rows);
+        for (int64_t k = 0; k < p->pairs; k += QUANTIZED_DEPTH / 2) {
+            int64_t n = least(QUANTIZED_DEPTH / 2, p->pairs - k);
             for (int64_t panel = p0; panel < p1; panel++) {
-                float *tile = tiles + (panel - p0) * SMALL_STRIP * NR;
-                small_slice(p, panel, k, n, slice);
+                float *tile = tiles + (panel - p0) * QUANTIZED_STRIP * NR;
+                quantized_slice(p, panel, k, n, slice);
                 for (int64_t r = r0; r < r1; r += MR)
-                    small_block(p, r, panel, k, n, slice, tile + (r - r0) * NR);
+                    quantized_block(p, r, panel, k, n, slice, tile + (r - r0) * NR);
             }
         }
     }
@@ -456,9 +459,9 @@ static void small_product_range(void *arg, int64_t begin, int64_t end, int threa
 /* ---- the operation --------------------------------------------------------------------------------------- */
 
 /* Rows of x as words, with zeros up to the last pair: row after row for few, else interleaved by MR. */
-static void small_take(struct small *p, struct tensor x)
+static void quantized_take(struct small *p, struct tensor x)
 {
-    const bool few = x.rows <= SMALL_FEW;
+    const bool few = x.rows <= QUANTIZED_FEW;
     int64_t words = p->dot ? p->pairs : 2 * p->pairs, have = p->dot ? ceil_div(x.cols, 2) : x.cols;
     int64_t blocks = ceil_div(x.rows, MR), wide = few ? padded(words) : words * MR + VL;
     uint32_t *out = cpu_scratch(p->out.b, SHARED_SCRATCH, (size_t)((few ? x.rows : blocks) * wide) * WORD);
@@ -481,46 +484,46 @@ static void small_take(struct small *p, struct tensor x)
     }
 }
 
-static void small_chunk(struct small *p)
+static void quantized_chunk(struct small *p)
 {
     int64_t panels = p->shape.panels, threads = pool_threads(p->out.b->pool), per_panel = p->w->cols * NR;
-    if (p->rows == 1 && !in_words(p->w->form)) {
-        pool_for(p->out.b->pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), small_vector_range, p);
+    if (p->rows == 1 && !in_words(p->w->format)) {
+        pool_for(p->out.b->pool, panels, 1 + SMALL_PRODUCT / (per_panel + 1), quantized_vector_range, p);
         return;
     }
-    p->strips = ceil_div(p->rows, SMALL_STRIP);
-    p->group = SMALL_PANELS;
+    p->strips = ceil_div(p->rows, QUANTIZED_STRIP);
+    p->group = QUANTIZED_PANELS;
     while (p->group > 1 && ceil_div(panels, p->group) * p->strips < 4 * threads)
         p->group /= 2;
     int64_t per_item = per_panel * p->group * p->rows / p->strips;
     pool_for(p->out.b->pool, ceil_div(panels, p->group) * p->strips, 1 + SMALL_PRODUCT / (per_item + 1),
-             small_product_range, p);
+             quantized_product_range, p);
 }
 
-static struct small small_begin(struct backend *b, struct tensor y, const struct weight *w,
-                                struct tensor bias, enum epilogue epi, int add)
+static struct small quantized_begin(struct backend *b, struct tensor y, const struct weight *w,
+                                    struct tensor bias, enum epilogue epi, int add)
 {
-    struct small p = {.w = w, .shape = quant_panels(w->form, w->rows, w->cols, NR)};
+    struct small p = {.w = w, .shape = quant_panels(w->format, w->rows, w->cols, NR)};
     p.out = (struct linear){.b = b, .y = y, .w = w, .bias = bias.data, .epi = epi, .add = add};
     p.out.bf16 = y.dtype == DT_BF16;
-    p.pairs = p.shape.lines / (p.shape.narrow ? 1 : 2);
+    p.pairs = p.shape.lines / (p.shape.packed4 ? 1 : 2);
     return p;
 }
 
-static void small_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
-                         struct tensor bias, enum epilogue epi, int add)
+static void quantized_linear(struct backend *b, struct tensor y, struct tensor x, const struct weight *w,
+                             struct tensor bias, enum epilogue epi, int add)
 {
-    struct small p = small_begin(b, y, w, bias, epi, add);
-    p.dot = HAS_DOT && x.dtype == DT_BF16 && !in_words(w->form);
-    if (p.shape.narrow) {
-        p.even = table_of(w->form, 16);
-        p.odd = table_of(w->form, 0);
+    struct small p = quantized_begin(b, y, w, bias, epi, add);
+    p.dot = HAS_DOT && x.dtype == DT_BF16 && !in_words(w->format);
+    if (p.shape.packed4) {
+        p.even = table_of(w->format, 16);
+        p.odd = table_of(w->format, 0);
     }
-    int64_t chunk = ceil_div(SMALL_CHUNK / (2 * WORD) / p.pairs, SMALL_STRIP) * SMALL_STRIP;
+    int64_t chunk = ceil_div(SMALL_CHUNK / (2 * WORD) / p.pairs, QUANTIZED_STRIP) * QUANTIZED_STRIP;
     for (int64_t r = 0; r < x.rows; r += chunk) {
         p.out.row0 = r;
-        small_take(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
-        small_chunk(&p);
+        quantized_take(&p, tensor_rows(x, r, least(chunk, x.rows - r)));
+        quantized_chunk(&p);
     }
 }
 

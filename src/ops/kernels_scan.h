@@ -80,7 +80,7 @@ static void widen_states(const struct ssm_task *k, const struct chunk *w, int64_
         for (int64_t n = 0; n < N; n += VL)
             if (back)
                 store_state(half + n, true, N - n, *(const vec *)(wide + n),
-                            half_counters(*k->keys, r * half_pairs(N) + n / 2));
+                            stochastic_counters(*k->keys, r * stochastic_pairs(N) + n / 2));
             else
                 *(vec *)(wide + n) = load_state(half + n, true, N - n);
     }
@@ -186,9 +186,9 @@ static void share_x(struct chunk *w, int64_t P, int64_t L)
         for (int64_t p = 0; p < P; p += VL) {
             vec x = splat(w->part[j]) * x_of(w, j, p);
             if (w->pair) { /* the lone one of an odd number has a zero beside it */
-                uvec low = (uvec)widen(narrow(x)), next = {0};
+                uvec low = (uvec)vec_from_bf16(vec_to_bf16(x)), next = {0};
                 if (j + 1 < L)
-                    next = (uvec)widen(narrow(splat(w->part[j + 1]) * x_of(w, j + 1, p)));
+                    next = (uvec)vec_from_bf16(vec_to_bf16(splat(w->part[j + 1]) * x_of(w, j + 1, p)));
                 x = (vec)(low >> 16 | next);
             }
             *(vec *)(to + p) = x;

@@ -3,14 +3,14 @@
  * Convolution: threads take blocks of channels and walk down the rows with the last K of them in a ring.
  * Step: threads take heads; a state row is updated and multiplied by C in one pass over memory.  Both work
  * for one token of each of several sessions, too: threads take the heads of all of them.
- * States in f16 are widened where they are read and rounded where they are written (half.h): a step does both on the
+ * States in f16 are widened where they are read and rounded where they are written (stochastic_round.h): a step does both on the
  * way, a scan (kernels_scan.h) once for all its chunks.
  */
 #ifndef HOLORUN_OPS_KERNELS_SSM_H
 #define HOLORUN_OPS_KERNELS_SSM_H
 
-#include "ops/half.h"
 #include "ops/kernels_core.h"
+#include "ops/stochastic_round.h"
 
 /* ---- convolution ------------------------------------------------------------------------------------- */
 
@@ -145,33 +145,33 @@ ALWAYS_INLINE vec time_steps(const struct ssm_shape *s, vec raw)
 
 /* ---- states in f16 -------------------------------------------------------------------------------------- */
 
-/* Counters of the numbers from `pair` on; see half_random. */
-ALWAYS_INLINE uvec half_counters(uint32_t key, int64_t pair)
+/* Counters of the numbers from `pair` on; see stochastic_bits. */
+ALWAYS_INLINE uvec stochastic_counters(uint32_t key, int64_t pair)
 {
     uvec lane;
     for (unsigned j = 0; j < VL; j++)
-        lane[j] = j / 2 * HALF_STEP;
-    return lane + (key + (uint32_t)pair * HALF_STEP);
+        lane[j] = j / 2 * STOCHASTIC_STRIDE;
+    return lane + (key + (uint32_t)pair * STOCHASTIC_STRIDE);
 }
 
-/* half_random, and of each number the bits that are its own. */
-ALWAYS_INLINE uvec half_noise(uvec x)
+/* stochastic_bits, and of each number the bits that are its own. */
+ALWAYS_INLINE uvec stochastic_noise(uvec x)
 {
     uvec shift;
     for (unsigned j = 0; j < VL; j++)
-        shift[j] = j % 2 * (32 - HALF_RANDOM);
+        shift[j] = j % 2 * (32 - STOCHASTIC_BITS);
     x = (x ^ x >> 16) * 0x85ebca6bu;
     x = (x ^ x >> 13) * 0xc2b2ae35u;
-    return (x ^ x >> 16) >> shift & HALF_MASK;
+    return (x ^ x >> 16) >> shift & F16_MASK;
 }
 
-/* half_of of VL neighbours.  Of exponents as positive floats the larger is the larger float. */
-ALWAYS_INLINE hvec half_round(vec v, uvec counters)
+/* stochastic_round_f16 of VL neighbours.  Of exponents as positive floats the larger is the larger float. */
+ALWAYS_INLINE hvec stochastic_round(vec v, uvec counters)
 {
-    vec random = (vec)(half_noise(counters) | HALF_ONE) - splat(1.0f);
-    vec e = VEC_MAX((vec)((uvec)v & HALF_EXP), splat(0x1p-14f)), below = VEC_MAX(-e, splat(-0x1p15f));
-    vec scale = (vec)(((uvec)below & ~HALF_SIGN) | ((uvec)v & HALF_SIGN));
-    return VEC_CUT_HALF(v + random * scale);
+    vec random = (vec)(stochastic_noise(counters) | F16_ONE) - splat(1.0f);
+    vec e = VEC_MAX((vec)((uvec)v & F16_EXP), splat(0x1p-14f)), below = VEC_MAX(-e, splat(-0x1p15f));
+    vec scale = (vec)(((uvec)below & ~F16_SIGN) | ((uvec)v & F16_SIGN));
+    return VEC_TRUNCATE_F16(v + random * scale);
 }
 
 /* The first n <= VL numbers at p, zeros after them; and n of v to p. */
@@ -184,7 +184,7 @@ ALWAYS_INLINE vec load_state(const void *p, const bool half, int64_t n)
         memcpy(&room, p, (size_t)n * 2);
     else
         room = *(const hvec *)p;
-    return VEC_WIDE_HALF(room);
+    return VEC_WIDEN_F16(room);
 }
 
 ALWAYS_INLINE void store_state(void *p, const bool half, int64_t n, vec v, uvec counters)
@@ -194,7 +194,7 @@ ALWAYS_INLINE void store_state(void *p, const bool half, int64_t n, vec v, uvec 
     } else if (!half) {
         *(vec *)p = v;
     } else {
-        hvec h = half_round(v, counters);
+        hvec h = stochastic_round(v, counters);
         memcpy(p, &h, (size_t)least(n, VL) * 2);
     }
 }
@@ -211,10 +211,10 @@ ALWAYS_INLINE vec step_rows(const struct tensor *state, const bool half, uint32_
         sums[i] = (uvec){0};
     for (int64_t i = 0; i < n; i++) {
         char *S = (char *)state->data + (row + i) * state->stride * size;
-        uvec at = half_counters(key, (row + i) * half_pairs(N));
+        uvec at = stochastic_counters(key, (row + i) * stochastic_pairs(N));
         vec sum = {0}, by = splat(decay), x = splat(dx[i]);
         int64_t j = 0;
-        for (; j + VL <= N; j += VL, at += VL / 2 * HALF_STEP) {
+        for (; j + VL <= N; j += VL, at += VL / 2 * STOCHASTIC_STRIDE) {
             vec next = by * load_state(S + j * size, half, VL) + x * *(const vec *)(B + j);
             store_state(S + j * size, half, VL, next, at);
             sum += next * *(const vec *)(C + j);

@@ -54,14 +54,14 @@ static void check(struct tensor dst, struct tensor src, int heads)
 
 enum { SMALL = 16 }; /* rows not worth waking another thread for */
 
-static void cpu_narrow(struct backend *b, struct tensor dst, struct tensor src, int heads)
+static void cpu_kv_quantize(struct backend *b, struct tensor dst, struct tensor src, int heads)
 {
     struct making m = {dst, NULL, src, heads};
     check(dst, src, heads);
     pool_for(b->pool, src.rows, SMALL, make_rows, &m);
 }
 
-static void cpu_narrow_each(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
+static void cpu_kv_quantize_batch(struct backend *b, const struct tensor *dst, struct tensor src, int heads)
 {
     struct making m = {{0}, dst, src, heads};
     for (int64_t r = 0; r < src.rows; r++)
@@ -69,7 +69,7 @@ static void cpu_narrow_each(struct backend *b, const struct tensor *dst, struct 
     pool_for(b->pool, src.rows, SMALL, make_rows, &m);
 }
 
-struct tensor kv8_widen(struct tensor t, int heads, int d)
+struct tensor kv8_dequantize(struct tensor t, int heads, int d)
 {
     int64_t cols = (int64_t)heads * d;
     float *out = xmalloc((unsigned long)(t.rows * cols) + 1, sizeof *out);
@@ -83,6 +83,6 @@ struct tensor kv8_widen(struct tensor t, int heads, int d)
 
 void ops_kv8_fill(struct ops *o)
 {
-    o->narrow = cpu_narrow;
-    o->narrow_each = cpu_narrow_each;
+    o->kv_quantize = cpu_kv_quantize;
+    o->kv_quantize_batch = cpu_kv_quantize_batch;
 }

@@ -96,7 +96,7 @@ struct experts {
 
 /* Forms of matrices of small numbers (quant.h): integers of 8 and 4 bits made from other numbers, and the
  * e4m3 and e2m1 numbers of published checkpoints. */
-enum quant_form { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_FORMS };
+enum quant_format { QUANT_NONE, QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_FORMATS };
 
 /* A matrix on the host to make one of. */
 struct quant_source {
@@ -193,17 +193,18 @@ struct ops {
      * and are freed with the weight; else they must outlive it.  quant_layout names the order of the bytes,
      * which is not the same in all backends. */
     const char *quant_layout;
-    size_t (*quant_bytes)(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols);
-    void (*quant_pack)(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s);
-    struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_form form,
+    size_t (*quant_bytes)(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols);
+    void (*quant_pack)(struct backend *b, void *bytes, enum quant_format format,
+                       const struct quant_source *s);
+    struct weight *(*quant_weight)(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                    int64_t rows, int64_t cols);
 
-    /* For measuring without a checkpoint, numbers made from a counter where they are needed (made.h): number
+    /* For measuring without a checkpoint, numbers made from a counter where they are needed (synthetic.h): number
      * r * cols + c of dst; and a matrix of them that can be multiplied, in bf16 or f32, or in a form of small
      * numbers whose codes fill their range. */
     void (*make)(struct backend *b, struct tensor dst, const struct made *m);
-    struct weight *(*make_weight)(struct backend *b, enum quant_form form, enum dtype dtype, int64_t rows,
-                                  int64_t cols, const struct made *m);
+    struct weight *(*make_synthetic_weight)(struct backend *b, enum quant_format format, enum dtype dtype,
+                                            int64_t rows, int64_t cols, const struct made *m);
 
     /* Between the two, the same operations on tensors of the same shapes each time `key` is the same; ids and what
      * arrays of tensors point to may be others, and nothing is allocated, uploaded or downloaded.  Then a GPU starts
@@ -243,7 +244,7 @@ struct ops {
     /* Mamba-2 state space layer  v [T, H*P + 2*G*N] = x, B, C after conv;
      * dt [T,H] raw; state f32 or f16 [H*P, N] in and out; y [T, H*P] = C.S + D*x.
      * ssm_step: T == 1, the recurrence.  ssm_scan: any T, in chunks of shape->chunk.
-     * Within a call the state is f32; in f16 it is rounded once, at the end, as half.h says with `key`, the half_key of
+     * Within a call the state is f32; in f16 it is rounded once, at the end, as stochastic_round.h says with `key`, the stochastic_key of
      * the position and layer that it is for then.  In f32 the key is not used. */
     void (*ssm_step)(struct backend *b, struct tensor y, struct tensor v, struct tensor dt,
                      struct tensor state, uint32_t key, const struct ssm_shape *s, const struct ssm_const *c);
@@ -264,8 +265,8 @@ struct ops {
                        struct tensor dt, const struct mamba_each *e);
 
     /* Keys or values [T, heads * d] in 8 bits: rows of kv8.h, dst f8e4m3 [T, kv8_cols]; and row t into dst[t]. */
-    void (*narrow)(struct backend *b, struct tensor dst, struct tensor src, int heads);
-    void (*narrow_each)(struct backend *b, const struct tensor *dst, struct tensor src, int heads);
+    void (*kv_quantize)(struct backend *b, struct tensor dst, struct tensor src, int heads);
+    void (*kv_quantize_batch)(struct backend *b, const struct tensor *dst, struct tensor src, int heads);
 
     /* Causal attention with grouped queries over a cache.  q [T, Hq*d]; k, v [S, Hkv*d] hold all
      * S = past + T positions (the new ones included); y [T, Hq*d]; query t sees positions <= past + t.

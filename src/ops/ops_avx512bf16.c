@@ -15,6 +15,6 @@
     ((vec)_mm512_dpbf16_ps((__m512)(acc), (__m512bh)_mm512_set1_epi32((int)(word)), (__m512bh)(v)))
 #define DOT_BYTES(acc, u, word)                                                                              \
     ((ivec)_mm512_dpbusd_epi32((__m512i)(acc), (__m512i)(u), _mm512_set1_epi32((int)(word))))
-#define VEC_WIDE_HALF(h) ((vec)_mm512_cvtph_ps((__m256i)(h)))
-#define VEC_CUT_HALF(v)  ((hvec)_mm512_cvtps_ph((__m512)(v), _MM_FROUND_TO_ZERO))
+#define VEC_WIDEN_F16(h)    ((vec)_mm512_cvtph_ps((__m256i)(h)))
+#define VEC_TRUNCATE_F16(v) ((hvec)_mm512_cvtps_ph((__m512)(v), _MM_FROUND_TO_ZERO))
 #include "ops/kernels.h"

@@ -16,7 +16,7 @@ struct weight {
     struct tensor plain;
     bool borrowed, once; /* once: its pages go back to the system after each product */
 
-    enum quant_form form; /* small numbers: then `plain` is empty */
+    enum quant_format format; /* small numbers: then `plain` is empty */
     const uint8_t *codes;
     const uint16_t *groups; /* bf16 */
     const float *scales;
@@ -35,11 +35,11 @@ void *cpu_scratch(struct backend *b, int thread, size_t bytes);
 /* W[n, k] of a weight of the reference, whatever its form; and its forms of small numbers, row by row. */
 float ref_number(const struct weight *w, int64_t n, int64_t k);
 void ops_ref_quant_fill(struct ops *o);
-void ops_made_fill(struct ops *o);
+void ops_synthetic_fill(struct ops *o);
 void ops_kv8_fill(struct ops *o);
 
 /* Rows of kv8.h as f32, which the caller frees. */
-struct tensor kv8_widen(struct tensor t, int heads, int d);
+struct tensor kv8_dequantize(struct tensor t, int heads, int d);
 
 /* Fill in operations: the reference all of them, an instruction set those that it does better. */
 void ops_ref_fill(struct ops *o);

@@ -4,8 +4,8 @@
  * operation means.  Values are read into f32 whatever their storage, sums run in f32 (f64 where a long
  * sum would drown the comparison), and each result is rounded once when it is stored.
  */
-#include "ops/half.h"
 #include "ops/ops_impl.h"
+#include "ops/stochastic_round.h"
 
 #include <math.h>
 #include <string.h>
@@ -212,7 +212,8 @@ static void state_end(struct tensor state, struct tensor wide, uint32_t key)
         return;
     for (int64_t r = 0; r < state.rows; r++)
         for (int64_t n = 0; n < state.cols; n++)
-            ((uint16_t *)state.data)[r * state.stride + n] = half_of(get(wide, r, n), key, r, n, state.cols);
+            ((uint16_t *)state.data)[r * state.stride + n] =
+                stochastic_round_f16(get(wide, r, n), key, r, n, state.cols);
     free(wide.data);
 }
 
@@ -331,8 +332,8 @@ static void ref_attend(struct backend *b, struct tensor y, struct tensor q, stru
     int d = (int)(q.cols / q_heads);
     bool small = k.dtype == DT_F8E4M3;
     if (small) {
-        k = kv8_widen(k, kv_heads, d);
-        v = kv8_widen(v, kv_heads, d);
+        k = kv8_dequantize(k, kv_heads, d);
+        v = kv8_dequantize(v, kv_heads, d);
     }
     float *p = xmalloc((unsigned long)(past + q.rows), sizeof *p);
     for (int64_t t = 0; t < q.rows; t++)
@@ -539,6 +540,6 @@ void ops_ref_fill(struct ops *o)
     o->experts = ref_experts;
     o->probe = ref_probe;
     ops_ref_quant_fill(o);
-    ops_made_fill(o);
+    ops_synthetic_fill(o);
     ops_kv8_fill(o);
 }

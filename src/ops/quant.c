@@ -4,31 +4,31 @@
 #include <math.h>
 #include <string.h>
 
-const char *quant_name(enum quant_form form)
+const char *quant_name(enum quant_format format)
 {
-    static const char *const names[QUANT_FORMS] = {"", "i8", "i4", "f8", "f4"};
-    return names[form];
+    static const char *const names[QUANT_FORMATS] = {"", "i8", "i4", "f8", "f4"};
+    return names[format];
 }
 
-bool quant_is_narrow(enum quant_form form)
+bool quant_is_packed4(enum quant_format format)
 {
-    return form == QUANT_I4 || form == QUANT_F4;
+    return format == QUANT_I4 || format == QUANT_F4;
 }
 
-int64_t quant_group(enum quant_form form)
+int64_t quant_group(enum quant_format format)
 {
-    return form == QUANT_I4 ? QUANT_I4_GROUP : form == QUANT_F4 ? QUANT_F4_GROUP : 0;
+    return format == QUANT_I4 ? QUANT_I4_GROUP : format == QUANT_F4 ? QUANT_F4_GROUP : 0;
 }
 
-int64_t quant_groups(enum quant_form form, int64_t cols)
+int64_t quant_groups(enum quant_format format, int64_t cols)
 {
-    int64_t g = quant_group(form);
+    int64_t g = quant_group(format);
     return g ? (cols + g - 1) / g : 0;
 }
 
-double quant_size(enum quant_form form, int64_t rows, int64_t cols)
+double quant_size(enum quant_format format, int64_t rows, int64_t cols)
 {
-    double code = quant_is_narrow(form) ? 0.5 : 1, groups = (double)quant_groups(form, cols);
+    double code = quant_is_packed4(format) ? 0.5 : 1, groups = (double)quant_groups(format, cols);
     return (double)rows * ((double)cols * code + groups * sizeof(uint16_t) + sizeof(float));
 }
 
@@ -38,9 +38,9 @@ static float e2m1(int code)
     return code & 8 ? -size[code & 7] : size[code & 7];
 }
 
-float quant_value(enum quant_form form, int code)
+float quant_value(enum quant_format format, int code)
 {
-    switch (form) {
+    switch (format) {
     case QUANT_I8:
         return (float)(int8_t)code;
     case QUANT_I4:
@@ -50,7 +50,7 @@ float quant_value(enum quant_form form, int code)
     case QUANT_F4:
         return e2m1(code);
     default:
-        bug("no codes of form %d", (int)form);
+        bug("no codes of form %d", (int)format);
     }
 }
 
@@ -264,22 +264,22 @@ static void take_f4(const struct quant_source *s, int64_t n, struct quant_row *r
     r->scale = s->scale;
 }
 
-void quant_make_row(enum quant_form form, const struct quant_source *s, int64_t n, struct quant_row *out)
+void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out)
 {
-    if (form == QUANT_F4 && s->stored.dtype != DT_U8)
-        bug("a matrix of %s as %s", dtype_name(s->stored.dtype), quant_name(form));
-    if (form == QUANT_F4) {
+    if (format == QUANT_F4 && s->stored.dtype != DT_U8)
+        bug("a matrix of %s as %s", dtype_name(s->stored.dtype), quant_name(format));
+    if (format == QUANT_F4) {
         take_f4(s, n, out);
         return;
     }
-    if (form == QUANT_F8 && s->stored.dtype == DT_F8E4M3) {
+    if (format == QUANT_F8 && s->stored.dtype == DT_F8E4M3) {
         take_f8(s, n, out);
         return;
     }
     quant_source_row(s, n, out->room);
-    if (form == QUANT_I8)
+    if (format == QUANT_I8)
         make_i8(out, s->cols);
-    else if (form == QUANT_I4)
+    else if (format == QUANT_I4)
         make_i4(out, s->cols);
     else
         make_f8(out, s->cols);
@@ -292,12 +292,12 @@ static int64_t up_to(int64_t n, int64_t whole)
     return (n + whole - 1) / whole * whole;
 }
 
-struct quant_panels quant_panels(enum quant_form form, int64_t rows, int64_t cols, int64_t columns)
+struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t cols, int64_t columns)
 {
-    int64_t n = up_to(rows, columns), size = quant_group(form) ? quant_group(form) : 4;
-    struct quant_panels p = {.narrow = quant_is_narrow(form), .panels = n / columns};
-    p.lines = up_to(cols, size) / (p.narrow ? 2 : 1);
-    p.groups = quant_groups(form, cols);
+    int64_t n = up_to(rows, columns), size = quant_group(format) ? quant_group(format) : 4;
+    struct quant_panels p = {.packed4 = quant_is_packed4(format), .panels = n / columns};
+    p.lines = up_to(cols, size) / (p.packed4 ? 2 : 1);
+    p.groups = quant_groups(format, cols);
     p.groups_at = (size_t)up_to(n * p.lines, 64);
     p.scales_at = p.groups_at + (size_t)up_to(n * p.groups * (int64_t)sizeof(uint16_t), 64);
     p.end = p.scales_at + (size_t)n * sizeof(float);

@@ -23,15 +23,15 @@
 enum { QUANT_I4_GROUP = 32, QUANT_F4_GROUP = 16 };
 
 /* "i8" */
-const char *quant_name(enum quant_form form);
-bool quant_is_narrow(enum quant_form form); /* two codes in a byte, the even k in the low half */
-int64_t quant_group(enum quant_form form);  /* G; 0: no groups */
-int64_t quant_groups(enum quant_form form, int64_t cols);
+const char *quant_name(enum quant_format format);
+bool quant_is_packed4(enum quant_format format); /* two codes in a byte, the even k in the low half */
+int64_t quant_group(enum quant_format format);   /* G; 0: no groups */
+int64_t quant_groups(enum quant_format format, int64_t cols);
 
 /* Bytes of codes and scales, whatever is added for a backend's order. */
-double quant_size(enum quant_form form, int64_t rows, int64_t cols);
+double quant_size(enum quant_format format, int64_t rows, int64_t cols);
 
-float quant_value(enum quant_form form, int code);
+float quant_value(enum quant_format format, int code);
 
 /* Row n of a matrix as numbers. */
 void quant_source_row(const struct quant_source *s, int64_t n, float *out);
@@ -44,17 +44,17 @@ struct quant_row {
     float scale;
     float *room; /* [cols] */
 };
-void quant_make_row(enum quant_form form, const struct quant_source *s, int64_t n, struct quant_row *out);
+void quant_make_row(enum quant_format format, const struct quant_source *s, int64_t n, struct quant_row *out);
 
 /* Panels of so many columns of W^T, as the fast kernels keep them: as many bytes for each column of a panel as it
  * has codes (of two codes in a byte, half as many), in an order of their own; bf16 scales of each group of all
  * columns of a panel together; then an f32 scale for each column.  What is missing up
  * to whole panels and whole groups (without groups, fours of k) is zero. */
 struct quant_panels {
-    bool narrow;
+    bool packed4;
     int64_t panels, lines, groups; /* lines: of a byte for each column of a panel */
     size_t groups_at, scales_at, end;
 };
-struct quant_panels quant_panels(enum quant_form form, int64_t rows, int64_t cols, int64_t columns);
+struct quant_panels quant_panels(enum quant_format format, int64_t rows, int64_t cols, int64_t columns);
 
 #endif

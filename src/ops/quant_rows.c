@@ -15,44 +15,44 @@ static size_t up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-static struct places place(enum quant_form form, int64_t rows, int64_t cols)
+static struct places place(enum quant_format format, int64_t rows, int64_t cols)
 {
     struct places p;
     p.groups = up((size_t)(rows * cols));
-    p.scales = p.groups + up((size_t)(rows * quant_groups(form, cols)) * sizeof(uint16_t));
+    p.scales = p.groups + up((size_t)(rows * quant_groups(format, cols)) * sizeof(uint16_t));
     p.end = p.scales + up((size_t)rows * sizeof(float));
     return p;
 }
 
-static size_t rows_bytes(const struct backend *b, enum quant_form form, int64_t rows, int64_t cols)
+static size_t rows_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
 {
     (void)b;
-    return place(form, rows, cols).end;
+    return place(format, rows, cols).end;
 }
 
-static void rows_pack(struct backend *b, void *bytes, enum quant_form form, const struct quant_source *s)
+static void rows_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s)
 {
     (void)b;
-    struct places at = place(form, s->rows, s->cols);
-    int64_t groups = quant_groups(form, s->cols);
+    struct places at = place(format, s->rows, s->cols);
+    int64_t groups = quant_groups(format, s->cols);
     struct quant_row row = {.room = xmalloc((unsigned long)s->cols + 1, sizeof(float))};
     memset(bytes, 0, at.end);
     for (int64_t n = 0; n < s->rows; n++) {
         row.codes = (uint8_t *)bytes + n * s->cols;
         row.groups = (uint16_t *)(void *)((char *)bytes + at.groups) + n * groups;
-        quant_make_row(form, s, n, &row);
+        quant_make_row(format, s, n, &row);
         ((float *)(void *)((char *)bytes + at.scales))[n] = row.scale;
     }
     free(row.room);
 }
 
-static struct weight *rows_weight(struct backend *b, void *bytes, bool owned, enum quant_form form,
+static struct weight *rows_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
                                   int64_t rows, int64_t cols)
 {
     (void)b;
-    struct places at = place(form, rows, cols);
+    struct places at = place(format, rows, cols);
     struct weight *w = xcalloc(1, sizeof *w);
-    *w = (struct weight){.rows = rows, .cols = cols, .form = form, .codes = bytes};
+    *w = (struct weight){.rows = rows, .cols = cols, .format = format, .codes = bytes};
     w->groups = (const uint16_t *)(const void *)((const char *)bytes + at.groups);
     w->scales = (const float *)(const void *)((const char *)bytes + at.scales);
     w->owned = owned ? bytes : NULL;
@@ -61,15 +61,15 @@ static struct weight *rows_weight(struct backend *b, void *bytes, bool owned, en
 
 float ref_number(const struct weight *w, int64_t n, int64_t k)
 {
-    if (w->form == QUANT_NONE) {
+    if (w->format == QUANT_NONE) {
         int64_t i = n * w->plain.stride + k;
         return w->plain.dtype == DT_BF16 ? bf16_to_f32(((const uint16_t *)w->plain.data)[i])
                                          : ((const float *)w->plain.data)[i];
     }
-    float v = quant_value(w->form, w->codes[n * w->cols + k]);
-    int64_t size = quant_group(w->form);
+    float v = quant_value(w->format, w->codes[n * w->cols + k]);
+    int64_t size = quant_group(w->format);
     if (size)
-        v *= bf16_to_f32(w->groups[n * quant_groups(w->form, w->cols) + k / size]);
+        v *= bf16_to_f32(w->groups[n * quant_groups(w->format, w->cols) + k / size]);
     return v * w->scales[n];
 }
 

@@ -30,12 +30,12 @@ size_t work_matrix(enum dtype t, int64_t rows, int64_t cols)
     return padded((size_t)rows * (size_t)((cols + 7) / 8 * 8) * dtype_size(t));
 }
 
-size_t work_small_matrix(enum quant_form form, int64_t rows, int64_t cols)
+size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols)
 {
     enum { CODES = 1024, SCALES = 128 }; /* bytes of a block, of the scales of narrow ones */
-    bool narrow = form == QUANT_I4 || form == QUANT_F4;
-    int64_t tiles = (rows + TILE - 1) / TILE, blocks = work_room(form, cols) / (narrow ? 128 : 64);
-    return padded((size_t)(tiles * blocks) * (CODES + (narrow ? SCALES : 0)) +
+    bool packed4 = format == QUANT_I4 || format == QUANT_F4;
+    int64_t tiles = (rows + TILE - 1) / TILE, blocks = work_room(format, cols) / (packed4 ? 128 : 64);
+    return padded((size_t)(tiles * blocks) * (CODES + (packed4 ? SCALES : 0)) +
                   (size_t)tiles * TILE * sizeof(float));
 }
 
@@ -44,9 +44,9 @@ size_t work_sums(const struct work_parts *p, int64_t cols)
     return largest(p->sums, ((size_t)cols + 3) * sizeof(float));
 }
 
-int64_t work_room(enum quant_form form, int64_t cols)
+int64_t work_room(enum quant_format format, int64_t cols)
 {
-    int64_t span = form == QUANT_I4 || form == QUANT_F4 ? 128 : 64;
+    int64_t span = format == QUANT_I4 || format == QUANT_F4 ? 128 : 64;
     return (cols + span - 1) / span * span;
 }
 
@@ -57,10 +57,10 @@ struct work_widened work_widened(const struct work_parts *p, int64_t room)
     return (struct work_widened){rows, (size_t)(rows * room) * sizeof(uint16_t)};
 }
 
-size_t work_small(const struct work_parts *p, enum quant_form form, int64_t room)
+size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room)
 {
     struct work_widened w = work_widened(p, room);
-    return (form == QUANT_I4 ? 2 : 1) * w.bytes + work_sums(p, w.rows);
+    return (format == QUANT_I4 ? 2 : 1) * w.bytes + work_sums(p, w.rows);
 }
 
 struct work_experts work_experts(int64_t choices, int64_t experts, int64_t inner, int64_t out, enum dtype t)

@@ -19,7 +19,7 @@ struct work_parts {
 extern const struct work_parts work_parts_usual;
 
 /* A matrix of small numbers on the device, and one of others, whose rows are padded to 16 bytes. */
-size_t work_small_matrix(enum quant_form form, int64_t rows, int64_t cols);
+size_t work_quantized_matrix(enum quant_format format, int64_t rows, int64_t cols);
 size_t work_matrix(enum dtype t, int64_t rows, int64_t cols);
 size_t work_tensor(size_t bytes); /* what memory is taken in */
 
@@ -33,8 +33,8 @@ struct work_widened {
     size_t bytes;
 };
 struct work_widened work_widened(const struct work_parts *p, int64_t room);
-size_t work_small(const struct work_parts *p, enum quant_form form, int64_t room);
-int64_t work_room(enum quant_form form, int64_t cols);
+size_t work_quantized(const struct work_parts *p, enum quant_format format, int64_t room);
+int64_t work_room(enum quant_format format, int64_t cols);
 
 /* Experts: bytes of each of four lists of so many choices, of the inner numbers and the results; rows at once. */
 struct work_experts {

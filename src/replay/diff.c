@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double tile_level = 3.0; /* as an effect is judged (agent/observe.c) */
-
-/* ---- comparing ------------------------------------------------------------------------------------------------------ */
-
 void diff_image(const struct run_diff *d, int side, const struct story_step *s, struct image *im)
 {
     char *png;
@@ -33,7 +29,7 @@ static void compare_frames(const struct run_diff *d, struct diff_step *s)
     struct image x, y;
     diff_image(d, 0, s->side[0], &x);
     diff_image(d, 1, s->side[1], &y);
-    s->tiles = x.rgb && y.rgb ? image_tiles_changed(&x, &y, tile_level) : -1;
+    s->tiles = x.rgb && y.rgb ? image_tiles_changed(&x, &y, IMAGE_EFFECT_LEVEL) : -1;
     if (s->tiles != 0)
         s->differs |= DIFF_FRAME;
     image_free(&x);
@@ -51,7 +47,7 @@ static bool same_actions(const struct story_step *a, const struct story_step *b)
     return true;
 }
 
-static void compare(const struct run_diff *d, struct diff_step *s)
+static void compare_steps(const struct run_diff *d, struct diff_step *s)
 {
     const struct story_step *a = s->side[0], *b = s->side[1];
     if (!a || !b) {
@@ -85,7 +81,7 @@ void diff_make(struct run_diff *d, const struct record *a, const struct record *
         *s = (struct diff_step){take_x ? nx : ny, {take_x ? x : NULL, take_y ? y : NULL}, 0, 0};
         i += take_x;
         j += take_y;
-        compare(d, s);
+        compare_steps(d, s);
         d->differing += s->differs != 0;
     }
     const json_t *p = d->story[0].end, *q = d->story[1].end;
@@ -121,8 +117,6 @@ bool diff_any(const struct run_diff *d)
 {
     return d->differing || d->end_differs;
 }
-
-/* ---- for a terminal ------------------------------------------------------------------------------------------------- */
 
 static double seconds_of(const struct story_step *s)
 {
@@ -192,7 +186,7 @@ void diff_print(const struct run_diff *d, FILE *f)
         const json_t *end = d->story[k].end;
         const char *status = field_text(end, "status");
         fprintf(f, "   %s  ended: ", sides[k]);
-        progress_text(f, *status ? status : "not by itself");
+        progress_text(f, *status ? status : "interrupted");
         fputs(*field_text(end, "answer") ? ": " : "", f);
         progress_text(f, field_text(end, "answer"));
         fputc('\n', f);

@@ -1,7 +1,7 @@
-/* diff.h - two runs step by step: what was seen, thought, done, and what came of it.
+/* diff.h - compares two runs step by step: screenshot, thought, actions, effect.
  *
- * Steps are compared by their numbers.  Screenshots are the same when their hashes are, else they are compared by the
- * measure that says whether a screen changed.  Times are shown, and are never a difference.
+ * Steps with the same number are compared.  Screenshots are the same when their hashes are equal or no tile
+ * differs by IMAGE_EFFECT_LEVEL.  Times are shown but never count as a difference.
  */
 #ifndef HOLORUN_REPLAY_DIFF_H
 #define HOLORUN_REPLAY_DIFF_H
@@ -25,16 +25,16 @@ struct run_diff {
     struct story story[2];
     struct diff_step *steps;
     int n, differing;
-    bool end_differs; /* how they ended, or the answer */
+    bool end_differs; /* in status or answer */
 };
 
 int diff_open(struct run_diff *d, const char *a, const char *b, struct err *e);
-/* Of records that are open already, which it takes over. */
+/* Of open records, which it takes over. */
 void diff_make(struct run_diff *d, const struct record *a, const struct record *b);
 void diff_free(struct run_diff *d);
 
 bool diff_any(const struct run_diff *d);
-/* The screenshot of a step; empty when it is missing. */
+/* The screenshot of a step; empty when there is none. */
 void diff_image(const struct run_diff *d, int side, const struct story_step *s, struct image *im);
 
 void diff_print(const struct run_diff *d, FILE *f);                         /* for a terminal */

@@ -1,4 +1,4 @@
-/* diff_page.c - two runs as one page: the template is diff.html, part of the binary.  No script. */
+/* diff_page.c - two runs as one HTML page without a script; the template is diff.html, part of the binary. */
 #include "replay/diff.h"
 
 #include "base/file.h"
@@ -22,9 +22,7 @@ struct diff_page {
 };
 
 static const char *const sides[] = {"a", "b"};
-static const double tile_level = 3.0, ring = .022;
-
-/* ---- the head ------------------------------------------------------------------------------------------------------- */
+static const double ring = .022;
 
 static void slot_title(void *arg)
 {
@@ -55,7 +53,7 @@ static void slot_runs(void *arg)
         page_pair(p->f, "task", field_text(r->run, "task"));
         page_pair(p->f, "started", field_text(r->run, "started"));
         page_pair(p->f, "model", field_text(json_object_get(r->run, "model"), "name"));
-        page_pair(p->f, "ended", *status ? status : "not by itself");
+        page_pair(p->f, "ended", *status ? status : "interrupted");
         page_pair(p->f, "answer", field_text(end, "answer"));
         page_pair(p->f, "error", field_text(end, "error"));
         fputs("</dl>\n", p->f);
@@ -63,8 +61,6 @@ static void slot_runs(void *arg)
         fputs("</div>\n", p->f);
     }
 }
-
-/* ---- a step --------------------------------------------------------------------------------------------------------- */
 
 static void put_frame(const struct diff_page *p, const struct diff_step *s, int k)
 {
@@ -94,7 +90,6 @@ static void put_frame(const struct diff_page *p, const struct diff_step *s, int 
     fprintf(p->f, "<figcaption><span>%s</span></figcaption></figure>\n", sides[k]);
 }
 
-/* Where the screens differ. */
 static void put_difference(const struct diff_page *p, const struct diff_step *s)
 {
     struct image a, b, out = {0};
@@ -102,7 +97,7 @@ static void put_difference(const struct diff_page *p, const struct diff_step *s)
     uint64_t len;
     diff_image(p->d, 0, s->side[0], &a);
     diff_image(p->d, 1, s->side[1], &b);
-    if (a.rgb && b.rgb && image_difference(&out, &a, &b, tile_level, NULL) == 0 &&
+    if (a.rgb && b.rgb && image_difference(&out, &a, &b, IMAGE_EFFECT_LEVEL, NULL) == 0 &&
         image_encode_png(&out, &png, &len, NULL) == 0) {
         fputs("<figure><img alt=\"where the two screens differ\" src=\"data:image/png;base64,", p->f);
         page_base64(p->f, png, len);
@@ -139,7 +134,7 @@ static void put_told(const struct diff_page *p, const struct story_step *s)
         page_pair(p->f, "effect",
                   field_bool(s->effect, "changed") ? "the screen changed" : "the screen did not change");
     page_pair(p->f, "error", field_text(s->error, "message"));
-    page_pair(p->f, "told it", field_text(s->output, "text"));
+    page_pair(p->f, "tool output", field_text(s->output, "text"));
     fputs("</dl>\n", p->f);
     page_bar(p->f, s->ms);
     fputs("</div>\n", p->f);
@@ -192,8 +187,6 @@ static void slot_strip(void *arg)
         fprintf(p->f, "<a href=\"#step-%d\"%s>%d</a>\n", p->d->steps[i].number,
                 p->d->steps[i].differs ? " class=\"bad\"" : "", p->d->steps[i].number);
 }
-
-/* ---- the page ------------------------------------------------------------------------------------------------------- */
 
 void diff_page_print(const struct run_diff *d, const char *title, FILE *f)
 {

@@ -1,4 +1,4 @@
-/* export.c - see export.h: what the formats share. */
+/* export.c - see export.h. */
 #include "replay/export.h"
 
 #include "base/file.h"
@@ -14,7 +14,7 @@ int export_line(FILE *f, json_t *object, struct err *e)
         object ? json_dumps(object, JSON_PRESERVE_ORDER | JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(object);
     if (!text)
-        return err_set(e, ERR_ENV, "the record has something that JSON cannot hold");
+        return err_set(e, ERR_ENV, "the record has text that is not valid in JSON");
     fprintf(f, "%s\n", text);
     free(text);
     return 0;

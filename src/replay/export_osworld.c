@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* "2026-11-21T17:57:20.275Z" as "20261121@175720". */
-static void stamp(const char *wall, char out[16])
+static void put_timestamp(const char *wall, char out[16])
 {
     static const int places[] = {0, 1, 2, 3, 5, 6, 8, 9, -1, 11, 12, 14, 15, 17, 18};
     size_t n = strlen(wall);
@@ -19,7 +19,7 @@ static void stamp(const char *wall, char out[16])
     out[15] = 0;
 }
 
-/* The screen after a step is that before the next one; after the last one it is not known, unless nothing was done. */
+/* The screen after a step is the one before the next; after the last it is known only if nothing was done. */
 static int frame_after(const struct story *s, int i, bool over)
 {
     return i + 1 < s->n ? s->steps[i + 1].frame : over ? s->steps[i].frame : -1;
@@ -35,7 +35,7 @@ static int put_action(const struct export_options *o, const struct story *s, int
     bool done = over || (i + 1 == s->n && k + 1 == step->nactions);
     char when[16], name[64];
     int frame = frame_after(s, i, over);
-    stamp(field_text(step->step, "t_wall"), when);
+    put_timestamp(field_text(step->step, "t_wall"), when);
     snprintf(name, sizeof name, "step_%d_%s.png", step->number, when);
     if (frame >= 0 && export_frame(o, frame, name, e))
         return -1;

@@ -1,7 +1,7 @@
-/* export_rl.c - replies that became steps, with all that a trainer needs; see export.h.
+/* export_rl.c - replies that became steps, for training; see export.h.
  *
- * A forced token was not chosen by the model: completion_mask is 0 there, its probability after the mask 1 (log 0), and
- * before the mask not known (null).
+ * The model did not choose a forced token: its completion_mask is 0, its log-probability after the logit
+ * mask 0 and before it unknown (null).
  */
 #include "replay/export.h"
 
@@ -23,9 +23,7 @@ struct rl {
     const char *id; /* of the run */
 };
 
-/* ---- one reply ------------------------------------------------------------------------------------------------------ */
-
-static json_t *ids_of(const int32_t *ids, int64_t n)
+static json_t *ids_json(const int32_t *ids, int64_t n)
 {
     json_t *list = json_array();
     for (int64_t i = 0; i < n; i++)
@@ -34,7 +32,7 @@ static json_t *ids_of(const int32_t *ids, int64_t n)
 }
 
 /* which: 0 before the mask, 1 after it. */
-static json_t *logprobs_of(const struct rl *x, const struct turn *u, int which)
+static json_t *logprobs_json(const struct rl *x, const struct turn *u, int which)
 {
     const float *pairs = turn_logprobs(&x->t, u);
     json_t *list = json_array();
@@ -45,7 +43,7 @@ static json_t *logprobs_of(const struct rl *x, const struct turn *u, int which)
     return list;
 }
 
-static json_t *mask_of(const struct rl *x, const struct turn *u)
+static json_t *mask_json(const struct rl *x, const struct turn *u)
 {
     const float *pairs = turn_logprobs(&x->t, u);
     json_t *list = json_array();
@@ -54,7 +52,7 @@ static json_t *mask_of(const struct rl *x, const struct turn *u)
     return list;
 }
 
-/* Where images lie among the prompt's tokens, as the record has it; those in view are the last that were seen. */
+/* The recorded spans of images in the prompt; the images are the last screenshots seen. */
 static int put_images(const struct rl *x, const struct turn *u, const json_t *event, json_t *line,
                       struct err *e)
 {
@@ -79,8 +77,8 @@ static int put_images(const struct rl *x, const struct turn *u, const json_t *ev
     return 0;
 }
 
-/* The event of a reply: the one of its step with these dice. */
-static const json_t *event_of(const struct rl *x, const struct turn *u)
+/* The generate event of a reply. */
+static const json_t *find_event(const struct rl *x, const struct turn *u)
 {
     for (int i = 0; i < x->o->record->n; i++) {
         const struct event *v = &x->o->record->events[i];
@@ -108,34 +106,32 @@ static int put_reply(struct rl *x, const struct turn *u, const struct conversati
     json_t *seed = json_object_get(settings, "seed");
     json_t *line = json_pack(
         "{s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:O?, s:b, s:s?, s:o, s:n}", "env", "holorun",
-        "traj_id", x->id, "step", u->step, "prompt_ids", ids_of(ids->ids, r->prompt), "completion_ids",
-        ids_of(turn_ids(&x->t, u), r->n), "completion_mask", mask_of(x, u), "completion_logprobs",
-        logprobs_of(x, u, 0), "completion_logprobs_masked", logprobs_of(x, u, 1), "temperature",
+        "traj_id", x->id, "step", u->step, "prompt_ids", ids_json(ids->ids, r->prompt), "completion_ids",
+        ids_json(turn_ids(&x->t, u), r->n), "completion_mask", mask_json(x, u), "completion_logprobs",
+        logprobs_json(x, u, 0), "completion_logprobs_masked", logprobs_json(x, u, 1), "temperature",
         (double)r->sampling.temperature, "top_p", (double)r->sampling.top_p, "seed", seed, "done", done,
         "verdict", done && *field_text(end, "status") ? field_text(end, "status") : NULL, "reward",
         done && x->o->has_reward ? json_real(x->o->reward) : json_null(), "advantage");
-    if (line && put_images(x, u, event_of(x, u), line, e)) {
+    if (line && put_images(x, u, find_event(x, u), line, e)) {
         json_decref(line);
         return -1;
     }
     return export_line(f, line, e);
 }
 
-/* ---- the run -------------------------------------------------------------------------------------------------------- */
-
-/* Of the replies since the last screenshot the one that became the step: with the same dice, the last such. */
-static const struct turn *reply_of(const struct rl *x, const struct turn *accept)
+/* The reply since the last screenshot that became the step: the last with its resample number. */
+static const struct turn *find_reply(const struct rl *x, const struct turn *accept)
 {
     const struct turn *found = NULL;
     for (const struct turn *u = accept - 1; u >= x->t.turns && u->op == TURN_REPLY; u--) {
-        if (!accept->has_reroll || u->reply.reroll == accept->reroll)
+        if (!accept->has_resample || u->reply.resample == accept->resample)
             return u;
         found = found ? found : u;
     }
     return found;
 }
 
-static void see(struct rl *x, const struct turn *u)
+static void add_seen(struct rl *x, const struct turn *u)
 {
     while (u->from && x->n && x->seen[x->n - 1].step >= u->from)
         x->n--;
@@ -143,17 +139,16 @@ static void see(struct rl *x, const struct turn *u)
     x->seen[x->n++] = (struct seen){u->from ? u->from : u->step, u->frame};
 }
 
-/* Conversations are followed reply by reply; that of the one that stays is kept until it is known to stay. */
 static int put_turns(struct rl *x, FILE *f, struct err *e)
 {
     for (int i = 0; i < x->t.n; i++) {
         const struct turn *u = &x->t.turns[i];
         if (u->op == TURN_OBSERVE)
-            see(x, u);
+            add_seen(x, u);
         else if (u->op == TURN_REPLY && timeline_follow(&x->t, u, &x->ids, e))
             return -1;
         /* All replies to one screenshot have the same prompt. */
-        const struct turn *r = u->op == TURN_ACCEPT ? reply_of(x, u) : NULL;
+        const struct turn *r = u->op == TURN_ACCEPT ? find_reply(x, u) : NULL;
         if (r && put_reply(x, r, &x->ids, f, e))
             return -1;
     }

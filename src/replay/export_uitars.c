@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *timing_of(const json_t *event, double ms)
+static json_t *timing_json(const json_t *event, double ms)
 {
     int64_t end = field_int(event, "t_mono_ns") / 1000000;
     return json_pack("{s:I, s:I, s:I}", "start", end - (int64_t)ms, "end", end, "cost", (json_int_t)ms);
@@ -19,15 +19,16 @@ static json_t *screen_turn(const struct record *r, const struct story_step *s)
     char *png = export_base64(r, s->frame);
     json_t *turn =
         json_pack("{s:s, s:s, s:o, s:s?, s:{s:{s:I, s:I}, s:s, s:i}}", "from", "human", "value", "<image>",
-                  "timing", timing_of(s->observe, s->ms[PHASE_SETTLE] + s->ms[PHASE_SEE]), "screenshotBase64",
-                  png, "screenshotContext", "size", "width", field_int(display, "w"), "height",
-                  field_int(display, "h"), "mime", "image/png", "scaleFactor", 1);
+                  "timing", timing_json(s->observe, s->ms[PHASE_SETTLE] + s->ms[PHASE_SEE]),
+                  "screenshotBase64", png, "screenshotContext", "size", "width", field_int(display, "w"),
+                  "height", field_int(display, "h"), "mime", "image/png", "scaleFactor", 1);
     free(png);
     return turn;
 }
 
-/* Typing has no place there: a click comes first, and what replaces a text selects it.  A list of actions. */
-static json_t *parts_of(const json_t *action)
+/* UI-TARS types without a target: a click comes first, and overwriting selects the text.  A list of
+ * actions. */
+static json_t *split_action(const json_t *action)
 {
     json_t *parts = json_array(), *rest = json_copy((json_t *)(uintptr_t)action);
     if (!strcmp(field_text(action, "kind"), "type")) {
@@ -44,14 +45,14 @@ static json_t *parts_of(const json_t *action)
     return parts;
 }
 
-struct said {
+struct reply_parts {
     struct buf value;
     json_t *parsed;
 };
 
-static void say(struct said *w, const char *thought, const json_t *action)
+static void add_action(struct reply_parts *w, const char *thought, const json_t *action)
 {
-    json_t *parts = parts_of(action), *one;
+    json_t *parts = split_action(action), *one;
     size_t i;
     json_array_foreach(parts, i, one)
     {
@@ -70,14 +71,14 @@ static json_t *model_turn(const struct story_step *s)
 {
     enum { TURN_MAX = 4 << 20 };
     const char *thought = field_text(s->step, "thought");
-    struct said w = {.parsed = json_array()};
+    struct reply_parts w = {.parsed = json_array()};
     buf_init(&w.value, TURN_MAX);
     buf_printf(&w.value, "Thought: %s\nAction: ", thought);
     for (int k = 0; k < s->nactions; k++)
-        say(&w, thought, s->actions[k].action);
+        add_action(&w, thought, s->actions[k].action);
     json_t *turn =
         json_pack("{s:s, s:s, s:o, s:o}", "from", "gpt", "value", w.value.data, "timing",
-                  timing_of(s->generate ? s->generate : s->step, s->ms[PHASE_READ] + s->ms[PHASE_WRITE]),
+                  timing_json(s->generate ? s->generate : s->step, s->ms[PHASE_READ] + s->ms[PHASE_WRITE]),
                   "predictionParsed", w.parsed);
     buf_free(&w.value);
     return turn;
@@ -89,7 +90,7 @@ int export_uitars(const struct export_options *o, const struct story *s, struct 
     struct file_stream out;
     json_t *turns = json_array();
     json_array_append_new(turns, json_pack("{s:s, s:s, s:o}", "from", "human", "value",
-                                           field_text(run, "task"), "timing", timing_of(start, 0)));
+                                           field_text(run, "task"), "timing", timing_json(start, 0)));
     for (int i = 0; i < s->n; i++) {
         if (s->steps[i].observe)
             json_array_append_new(turns, screen_turn(o->record, &s->steps[i]));

@@ -2,21 +2,19 @@
 #include "replay/interrupted.h"
 
 #include "actions/action.h"
-#include "agent/wording.h"
+#include "agent/prompt.h"
 #include "trace/story.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct making {
+struct builder {
     struct resume *p;
     int *steps;                      /* [p->n] that the turns are of */
     const struct turn *open, *reply; /* not accepted yet */
 };
 
-/* ---- the conversation ------------------------------------------------------------------------------------------------ */
-
-static void add(struct making *m, int step, const char *lead, char *history)
+static void add_turn(struct builder *m, int step, const char *lead, char *history)
 {
     struct resume *p = m->p;
     p->turns = xrealloc(p->turns, (unsigned long)p->n + 1, sizeof *p->turns);
@@ -25,8 +23,8 @@ static void add(struct making *m, int step, const char *lead, char *history)
     m->steps[p->n++] = step;
 }
 
-/* The run went back to this step: what came from there on is no part of the conversation. */
-static void go_back(struct making *m, int step)
+/* The run rewound to this step: turns from there on are no longer part of the conversation. */
+static void rewind_turns(struct builder *m, int step)
 {
     struct resume *p = m->p;
     while (m->steps && p->n && m->steps[p->n - 1] >= step) {
@@ -36,39 +34,37 @@ static void go_back(struct making *m, int step)
     }
 }
 
-static void take(struct making *m, const struct turn *u)
+static void follow_turn(struct builder *m, const struct turn *u)
 {
     switch (u->op) {
     case TURN_RECALL:
-        add(m, 0, u->lead, xstrdup(u->history));
+        add_turn(m, 0, u->lead, xstrdup(u->history));
         break;
     case TURN_OBSERVE:
         if (u->from)
-            go_back(m, u->from);
+            rewind_turns(m, u->from);
         m->open = u;
         break;
     case TURN_REPLY:
         m->reply = u;
         break;
     case TURN_ACCEPT:
-        if (!m->open || !m->reply) /* timeline.c sees to it that there are */
+        if (!m->open || !m->reply) /* timeline.c makes sure that there are */
             break;
-        add(m, m->open->from ? m->open->from : u->step, m->open->lead,
-            u->history ? xstrdup(u->history) : wording_history(m->reply->reply.text));
+        add_turn(m, m->open->from ? m->open->from : u->step, m->open->lead,
+                 u->history ? xstrdup(u->history) : prompt_reply_as_history(m->reply->reply.text));
         m->p->number = u->step;
         m->open = NULL;
         break;
     }
 }
 
-/* ---- what it took ---------------------------------------------------------------------------------------------------- */
-
-static int64_t within(int64_t v, int64_t max)
+static int64_t clamped(int64_t v, int64_t max)
 {
     return v < 0 ? 0 : v > max ? max : v;
 }
 
-static void add_up(struct resume *p, const struct record *r)
+static void add_totals(struct resume *p, const struct record *r)
 {
     for (int i = 0; i < r->n; i++) {
         const json_t *f = r->events[i].fields;
@@ -82,10 +78,10 @@ static void add_up(struct resume *p, const struct record *r)
             p->forced = field_int(f, "forced");
             p->prefilled = field_int(f, "prefilled");
             p->reused = field_int(f, "reused");
-            p->typed = within(field_int(f, "typed"), 1LL << 40);
-            p->acted = (int)within(field_int(f, "acted"), RECORD_MAX_EVENTS);
+            p->typed = clamped(field_int(f, "typed"), 1LL << 40);
+            p->acted = (int)clamped(field_int(f, "acted"), RECORD_MAX_EVENTS);
         } else if (!strcmp(r->events[i].kind, "exec")) {
-            p->typed += within(field_int(f, "typed"), ACTION_MAX_TEXT);
+            p->typed += clamped(field_int(f, "typed"), ACTION_MAX_TEXT);
             p->acted += field_int(f, "events") > 0;
         } else if (!strcmp(r->events[i].kind, "generate")) {
             p->generated += field_int(f, "tokens");
@@ -105,34 +101,32 @@ static int refuse_ended(const struct record *r, const struct story *s, struct er
     const char *status = field_text(s->end, "status");
     for (size_t i = 0; i < sizeof over / sizeof *over; i++)
         if (!strcmp(status, over[i]))
-            return err_set(e, ERR_USAGE, "'%s' came to its end (%s): there is nothing to go on with", r->dir,
-                           status);
+            return err_set(e, ERR_USAGE, "'%s' has ended (%s): there is nothing to resume", r->dir, status);
     return 0;
 }
 
-/* Steps that were asked for an answer at the end of a budget are no part of it: the budget may be larger now. */
+/* The final answer beyond a budget is not repeated: the budget may be larger now. */
 static bool is_beyond(const struct story *s, int number)
 {
     for (int i = 0; i < s->n; i++)
         if (s->steps[i].number == number)
-            return s->steps[i].beyond;
+            return s->steps[i].beyond_budget;
     return false;
 }
 
 int interrupted_make(struct resume *p, const struct timeline *t, struct err *e)
 {
-    struct making m = {.p = p};
+    struct builder m = {.p = p};
     struct story s;
     *p = (struct resume){.parent = t->record->dir, .system = t->system};
     story_make(&s, t->record);
     int rc = refuse_ended(t->record, &s, e);
     if (rc == 0 && (!t->system || !t->n))
-        rc = err_set(e, ERR_USAGE, "'%s' did not get as far as its first screenshot; start it again",
-                     t->record->dir);
-    add_up(p, t->record);
+        rc = err_set(e, ERR_USAGE, "'%s' has no screenshot yet; start it again", t->record->dir);
+    add_totals(p, t->record);
     for (int i = 0; i < t->n && rc == 0; i++)
         if (!is_beyond(&s, t->turns[i].step))
-            take(&m, &t->turns[i]);
+            follow_turn(&m, &t->turns[i]);
     p->steps += s.counted;
     p->lead = m.open ? m.open->lead : NULL;
     free(m.steps);

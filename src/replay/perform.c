@@ -1,6 +1,7 @@
 /* perform.c - see perform.h. */
 #include "replay/perform.h"
 
+#include "agent/record.h"
 #include "base/clock.h"
 #include "trace/index.h"
 
@@ -8,25 +9,22 @@
 #include <string.h>
 
 enum { TEXT_LIMIT = 4 << 20 };
-static const double tile_level = 3.0; /* as an effect is judged (agent/observe.c) */
 
 struct performing {
     const struct perform_options *o;
     struct perform_result *r;
     struct frame_index index;
     struct image now;
-    struct exec_place place;
-    int64_t start, first; /* clock_ns() now, time of the first step then */
+    struct view_transform place;
+    int64_t start, first; /* clock_ns() of this run and of the first recorded step */
 };
 
 static bool is_wanted(const struct perform_options *o, const struct story_step *s)
 {
-    return s->number >= o->from && (!o->to || s->number <= o->to) && !s->beyond && s->nactions;
+    return s->number >= o->from && (!o->to || s->number <= o->to) && !s->beyond_budget && s->nactions;
 }
 
-/* ---- the screen ----------------------------------------------------------------------------------------------------- */
-
-/* The pause that the run had between its steps. */
+/* Waits as long as the run did. */
 static int keep_pace(struct performing *p, const struct story_step *s, struct err *e)
 {
     int64_t then = field_int(s->observe, "t_mono_ns");
@@ -38,14 +36,15 @@ static int keep_pace(struct performing *p, const struct story_step *s, struct er
     return ms > 0 ? screen_wait(p->o->screen, ms, e) : 0;
 }
 
-static int look(struct performing *p, const struct story_step *s, struct settled *settled, struct err *e)
+static int capture_screen(struct performing *p, const struct story_step *s, struct settled *settled,
+                          struct err *e)
 {
     struct screen *x = p->o->screen;
     if (keep_pace(p, s, e) || screen_settle(x, &p->o->settle, settled, e) || screen_capture(x, &p->now, e))
         return -1;
-    gate_hide(p->o->gate, &p->now); /* as in the run that it is compared with */
+    gate_redact(p->o->gate, &p->now); /* as in the recorded run */
     struct screen_rect view = screen_view(x);
-    p->place = (struct exec_place){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
+    p->place = (struct view_transform){view.x, view.y, (double)view.w / p->now.w, (double)view.h / p->now.h};
     return 0;
 }
 
@@ -54,34 +53,33 @@ static int record_screen(struct performing *p, int number, const struct settled 
 {
     struct trace *t = p->o->trace;
     uint64_t h = image_hash(&p->now);
-    char hash[17];
     int frame;
-    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)h);
     if (trace_frame(t, &p->now, h, &frame, e))
         return -1;
     trace_begin(t, number, "observe");
     trace_int(t, "frame", frame);
-    trace_text(t, "hash", hash);
+    trace_hash(t, "hash", h);
     trace_number(t, "settle_ms", settled->ms);
     trace_text(t, "settle_why", settled->why);
     trace_number(t, "differs", tiles);
     return trace_end(t, e);
 }
 
-/* Whether the screen is that of then.  A step that was decided on the screen of an earlier one has none of its own. */
-static int compare(struct performing *p, const struct story_step *s, bool *same, struct err *e)
+/* Whether the screen is the recorded one.  A step that was decided on the screen of an earlier one has
+ * none. */
+static int compare_screen(struct performing *p, const struct story_step *s, bool *same, struct err *e)
 {
     struct settled settled;
     struct image then = {0};
     struct err why = ERR_INIT;
     bool own = !field_int(s->observe, "from");
     *same = true;
-    if (look(p, s, &settled, e))
+    if (capture_screen(p, s, &settled, e))
         return -1;
     if (own && (s->frame < 0 || (index_image(&p->index, p->o->record, s->frame, &then, &why), !then.rgb)))
         return err_set(e, ERR_ENV, "step %d has no screenshot to compare with%s%s", s->number,
                        *why.text ? ": " : "", why.text);
-    double tiles = own ? image_tiles_changed(&then, &p->now, tile_level) : 0;
+    double tiles = own ? image_tiles_changed(&then, &p->now, IMAGE_EFFECT_LEVEL) : 0;
     image_free(&then);
     if (record_screen(p, s->number, &settled, tiles, e))
         return -1;
@@ -93,50 +91,16 @@ static int compare(struct performing *p, const struct story_step *s, bool *same,
     return 0;
 }
 
-/* ---- an action ------------------------------------------------------------------------------------------------------ */
-
-static int record_action(struct performing *p, int number, int index, const struct action *a, struct err *e)
+/* The rules apply as in a run; an action that does not pass ends the replay. */
+static int pass_gate(struct performing *p, int number, int index, const struct action *a, struct err *e)
 {
-    struct trace *t = p->o->trace;
-    struct buf what, json;
-    buf_init(&what, TEXT_LIMIT);
-    buf_init(&json, TEXT_LIMIT);
-    action_describe(a, &what);
-    action_to_json(a, &json);
-    progress_action(p->o->progress, what.data);
-    trace_begin(t, number, "action");
-    trace_int(t, "index", index);
-    trace_text(t, "what", what.data);
-    trace_json(t, "action", json.data);
-    buf_free(&what);
-    buf_free(&json);
-    return trace_end(t, e);
-}
-
-/* The rules, as in a run; what does not pass ends the replay. */
-static int pass(struct performing *p, int number, int index, const struct action *a, struct err *e)
-{
-    struct trace *t = p->o->trace;
     struct gate_ruling ruling;
     if (!p->o->gate)
         return 0;
-    if (gate_decide(p->o->gate, a, &p->place, number, false, &ruling, e))
+    if (gate_decide(p->o->gate, a, &p->place, number, false, &ruling, e) ||
+        record_ruling(p->o->trace, number, index, &ruling, ruling.pass, ruling.pass ? NULL : ruling.told, e))
         return -1;
-    trace_begin(t, number, "gate");
-    trace_int(t, "index", index);
-    trace_text(t, "rule", ruling.rule.rule);
-    trace_text(t, "verdict", policy_verdict_name(ruling.rule.verdict));
-    trace_text(t, "who", ruling.who);
-    trace_bool(t, "pass", ruling.pass);
-    if (*ruling.where)
-        trace_text(t, "window", ruling.where);
-    if (*ruling.crop)
-        trace_text(t, "crop", ruling.crop);
-    if (!ruling.pass)
-        trace_text(t, "error", ruling.told);
-    if (trace_end(t, e))
-        return -1;
-    return ruling.pass ? 0 : err_set(e, ERR_FAILED, "step %d was not let pass: %s", number, ruling.told);
+    return ruling.pass ? 0 : err_set(e, ERR_FAILED, "step %d was not allowed: %s", number, ruling.told);
 }
 
 static int execute(struct performing *p, int number, int index, const struct action *a, struct err *e)
@@ -151,7 +115,7 @@ static int execute(struct performing *p, int number, int index, const struct act
         fault = p->o->gate ? gate_execute(p->o->gate, a, &p->place, &done, &why)
                            : action_execute(p->o->screen, a, &p->place, &done, &why);
     if (p->o->gate && !p->o->dry_run && (fault == FAULT_NONE || a->kind == ACT_KEYDOWN))
-        gate_done(p->o->gate, a);
+        gate_action_done(p->o->gate, a);
     trace_begin(t, number, "exec");
     trace_int(t, "index", index);
     trace_bool(t, "ok", fault == FAULT_NONE);
@@ -174,14 +138,15 @@ static int perform_action(struct performing *p, const struct story_step *s, int 
         return err_set(e, ERR_ENV, "the record of step %d is damaged: no action", s->number);
     }
     free(json);
-    int rc = record_action(p, s->number, index, &a, e);
+    struct buf canonical;
+    buf_init(&canonical, TEXT_LIMIT);
+    int rc = record_action(p->o->trace, p->o->progress, s->number, index, &a, &canonical, e);
+    buf_free(&canonical);
     if (rc == 0 && !action_ends_run(a.kind))
-        rc = pass(p, s->number, index, &a, e) || execute(p, s->number, index, &a, e) ? -1 : 0;
+        rc = pass_gate(p, s->number, index, &a, e) || execute(p, s->number, index, &a, e) ? -1 : 0;
     action_free(&a);
     return rc;
 }
-
-/* ---- secrets -------------------------------------------------------------------------------------------------------- */
 
 static bool has_secret(const struct secrets *s, const char *name, size_t len)
 {
@@ -191,7 +156,7 @@ static bool has_secret(const struct secrets *s, const char *name, size_t len)
     return false;
 }
 
-/* Where the run typed the secret whose name this is; 0: in none of these steps. */
+/* The first step that types the secret of this name; 0: none of those to be performed. */
 static int step_that_types(const struct perform_options *o, const struct story *s, const char *name,
                            size_t len)
 {
@@ -208,7 +173,7 @@ static int step_that_types(const struct perform_options *o, const struct story *
     return step;
 }
 
-/* Without its value the name would be typed, with its braces: known before anything is pressed. */
+/* Without its value a secret's name would be typed: checks before anything is pressed. */
 static int check_secrets(const struct perform_options *o, const struct story *s, struct err *e)
 {
     const json_t *specs = json_object_get(json_object_get(o->record->run, "settings"), "secret");
@@ -226,15 +191,13 @@ static int check_secrets(const struct perform_options *o, const struct story *s,
     return 0;
 }
 
-/* ---- the run -------------------------------------------------------------------------------------------------------- */
-
 static int perform_step(struct performing *p, const struct story_step *s, struct err *e)
 {
     bool same;
     const char *thought = field_text(s->step, "thought");
     progress_thought(p->o->progress, s->number, thought);
     p->r->at = s->number;
-    if (compare(p, s, &same, e))
+    if (compare_screen(p, s, &same, e))
         return -1;
     trace_begin(p->o->trace, s->number, "step");
     trace_text(p->o->trace, "thought", thought);

@@ -1,8 +1,8 @@
-/* perform.h - the actions of a recorded run once more, without a model.
+/* perform.h - performs the actions of a recorded run again, without a model.
  *
- * Before each step the screen is waited for as in the run, and compared with the screenshot of then; where it is another
- * by more than a threshold the actions end there.  Rules, stops, hands and secrets are those of a run.  What happens is
- * recorded as a run of its own.
+ * Before each step it waits until the screen is still and compares it with the recorded screenshot; a
+ * difference above a threshold ends the replay.  Rules, stops, input and secrets work as in a run, and
+ * the replay is recorded as a run of its own.
  */
 #ifndef HOLORUN_REPLAY_PERFORM_H
 #define HOLORUN_REPLAY_PERFORM_H
@@ -17,13 +17,13 @@ struct perform_options { /* all borrowed */
     const struct record *record;
     struct screen *screen;
     struct trace *trace;
-    struct gate *gate;             /* NULL: everything passes, and secrets are typed as their names */
+    struct gate *gate;             /* NULL: everything passes, and the names of secrets are typed */
     const struct secrets *secrets; /* those of the gate; NULL: none */
     const struct progress *progress;
     struct settle settle;
     int from, to;     /* steps; to 0: up to the last */
     double threshold; /* share of the screen that may differ */
-    double speed;     /* 0: no other waiting; 1: as long between steps as the run took, 2: half of it */
+    double speed;     /* 0: no pauses; 1: the pauses of the run between steps, 2: half of them */
     bool dry_run;     /* compare, press nothing */
 };
 
@@ -36,8 +36,8 @@ struct perform_result {
     double tiles; /* DIFFERS: share of the screen */
 };
 
-/* -1: it broke off (stopped, no display, a full disk), or did not begin: there is no such step (ERR_USAGE), or a secret
- * that the run typed is not given (ERR_USAGE).  The record is complete all the same. */
+/* -1: it broke off (stopped, no display, a full disk) or did not begin: no such step, or the value of a
+ * secret is missing (ERR_USAGE).  The record is complete even so. */
 int perform_run(const struct perform_options *o, struct perform_result *r, struct err *e);
 
 #endif

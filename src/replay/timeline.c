@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- events --------------------------------------------------------------------------------------------------------- */
-
 static struct turn *add_turn(struct timeline *t, enum turn_op op, int step)
 {
     if (t->n == t->cap) {
@@ -20,7 +18,7 @@ static struct turn *add_turn(struct timeline *t, enum turn_op op, int step)
     return &t->turns[t->n++];
 }
 
-static int bad(const struct event *v, const char *what, struct err *e)
+static int damaged(const struct event *v, const char *what, struct err *e)
 {
     return err_set(e, ERR_ENV, "the record of step %d is damaged: '%s' of its '%s'", v->step, what, v->kind);
 }
@@ -33,7 +31,7 @@ static bool get_hash(const json_t *fields, const char *key, uint64_t *hash)
     return strlen(s) == 16 && !*end;
 }
 
-/* An integer of a range; absent ones are outside. */
+/* false: missing or out of range. */
 static bool get_int(const json_t *fields, const char *key, int64_t lo, int64_t hi, int64_t *out)
 {
     const json_t *v = json_object_get(fields, key);
@@ -49,60 +47,60 @@ static bool get_number(const json_t *fields, const char *key, double lo, double 
     return json_is_number(v) && x >= lo && x <= hi;
 }
 
-/* Where its tokens are. */
-static int read_places(const struct timeline *t, const struct event *v, struct turn_reply *r, struct err *e)
+/* Offsets and hashes of its tokens. */
+static int read_offsets(const struct timeline *t, const struct event *v, struct turn_reply *r, struct err *e)
 {
     const json_t *f = v->fields;
     if (!get_int(f, "prompt_tokens", 0, TIMELINE_MAX_CONVERSATION, &r->prompt))
-        return bad(v, "prompt_tokens", e);
+        return damaged(v, "prompt_tokens", e);
     if (!get_int(f, "kept", 0, r->prompt, &r->kept))
-        return bad(v, "kept", e);
+        return damaged(v, "kept", e);
     if (!get_hash(f, "prompt_hash", &r->prompt_hash))
-        return bad(v, "prompt_hash", e);
+        return damaged(v, "prompt_hash", e);
     if (!get_int(f, "tokens_at", 0, TIMELINE_MAX_TOKENS, &r->at))
-        return bad(v, "tokens_at", e);
+        return damaged(v, "tokens_at", e);
     if (!get_int(f, "logprobs_at", 0, TIMELINE_MAX_TOKENS, &r->logprobs_at))
-        return bad(v, "logprobs_at", e);
+        return damaged(v, "logprobs_at", e);
     int64_t end = r->at + r->prompt - r->kept + r->n;
     if (end > t->n_tokens)
-        return err_set(e, ERR_ENV, "tokens.bin has %lld tokens, step %d wants %lld: it was cut off",
+        return err_set(e, ERR_ENV, "tokens.bin has %lld tokens, step %d needs %lld: the file was cut off",
                        (long long)t->n_tokens, v->step, (long long)end);
     if (r->logprobs_at + r->n > t->n_logprobs)
-        return err_set(e, ERR_ENV, "logprobs.bin has %lld tokens, step %d wants %lld: it was cut off",
+        return err_set(e, ERR_ENV, "logprobs.bin has %lld tokens, step %d needs %lld: the file was cut off",
                        (long long)t->n_logprobs, v->step, (long long)(r->logprobs_at + r->n));
     r->hashed = get_hash(f, "logits_hash", &r->logits_hash);
     r->has_tokens = true;
     return 0;
 }
 
-static int take_reply(struct timeline *t, const struct event *v, struct err *e)
+static int read_reply(struct timeline *t, const struct event *v, struct err *e)
 {
     const json_t *f = v->fields;
     struct turn_reply *r = &add_turn(t, TURN_REPLY, v->step)->reply;
-    int64_t n, forced, most = 0, reroll = 0;
+    int64_t n, forced, most = 0, resample = 0;
     r->text = field_text(f, "text");
     r->goal = !strcmp(field_text(f, "goal"), "answer") ? GOAL_ANSWER : GOAL_STEP;
     r->think = field_bool(f, "think");
     r->cancelled = !strcmp(field_text(f, "finish"), "cancelled");
     if (!get_int(f, "tokens", 0, TIMELINE_MAX_REPLY, &n))
-        return bad(v, "tokens", e);
+        return damaged(v, "tokens", e);
     if (!get_int(f, "forced", 0, n, &forced))
-        return bad(v, "forced", e);
+        return damaged(v, "forced", e);
     r->n = (int)n;
     r->forced = (int)forced;
     t->replies++;
     bool settings = json_object_get(f, "top_p");
     if (settings && !get_number(f, "temperature", 0, 100, &r->sampling.temperature))
-        return bad(v, "temperature", e);
+        return damaged(v, "temperature", e);
     if (settings && !get_number(f, "top_p", 0, 1, &r->sampling.top_p))
-        return bad(v, "top_p", e);
+        return damaged(v, "top_p", e);
     if (settings && !get_int(f, "max_tokens", 0, TIMELINE_MAX_REPLY, &most))
-        return bad(v, "max_tokens", e);
-    if (settings && !get_int(f, "reroll", 0, 1000, &reroll))
-        return bad(v, "reroll", e);
+        return damaged(v, "max_tokens", e);
+    if (settings && !get_int(f, "reroll", 0, 1000, &resample))
+        return damaged(v, "reroll", e);
     r->sampling.max_tokens = (int)most;
-    r->reroll = (int)reroll;
-    return json_object_get(f, "prompt_tokens") ? read_places(t, v, r, e) : 0;
+    r->resample = (int)resample;
+    return json_object_get(f, "prompt_tokens") ? read_offsets(t, v, r, e) : 0;
 }
 
 static const char *text_or_null(const json_t *fields, const char *key)
@@ -110,8 +108,8 @@ static const char *text_or_null(const json_t *fields, const char *key)
     return json_string_value(json_object_get(fields, key));
 }
 
-/* The events of one step that are part of the conversation; `seen` is the last screenshot. */
-static int take_event(struct timeline *t, const struct event *v, const struct event **seen, struct err *e)
+/* Adds the turn of an event, if it has one; *seen is the last observe event. */
+static int read_event(struct timeline *t, const struct event *v, const struct event **seen, struct err *e)
 {
     const json_t *f = v->fields;
     int64_t frame = -1;
@@ -121,13 +119,13 @@ static int take_event(struct timeline *t, const struct event *v, const struct ev
         *seen = v;
     } else if (!strcmp(v->kind, "prompt") && json_object_get(f, "lead")) {
         if (!*seen || (*seen)->step != v->step || !get_int((*seen)->fields, "frame", 0, 999999, &frame))
-            return bad(v, "frame", e);
+            return damaged(v, "frame", e);
         struct turn *u = add_turn(t, TURN_OBSERVE, v->step);
         u->lead = field_text(f, "lead");
         u->frame = (int)frame;
         int64_t from = field_int((*seen)->fields, "from");
         if (from < 0 || from >= v->step)
-            return bad(v, "from", e);
+            return damaged(v, "from", e);
         u->from = (int)from;
         get_hash((*seen)->fields, "hash", &u->pixels);
     } else if (!strcmp(v->kind, "recall")) {
@@ -135,20 +133,20 @@ static int take_event(struct timeline *t, const struct event *v, const struct ev
         u->lead = field_text(f, "lead");
         u->history = field_text(f, "history");
     } else if (!strcmp(v->kind, "generate")) {
-        return take_reply(t, v, e);
+        return read_reply(t, v, e);
     } else if (!strcmp(v->kind, "step")) {
         struct turn *u = add_turn(t, TURN_ACCEPT, v->step);
         u->as_said = field_bool(f, "as_said");
-        int64_t reroll;
-        u->has_reroll = get_int(f, "reroll", 0, 1000, &reroll);
-        u->reroll = u->has_reroll ? (int)reroll : 0;
+        int64_t resample;
+        u->has_resample = get_int(f, "reroll", 0, 1000, &resample);
+        u->resample = u->has_resample ? (int)resample : 0;
         u->history = text_or_null(f, "history");
     }
     return 0;
 }
 
-/* A conversation is: what is recalled, then screenshot, replies and one that stays, again and again; or, after any of
- * these, the screenshot of an earlier step. */
+/* A conversation is: recalled turns; then, repeatedly, a screenshot, its replies and an accepted one.
+ * After any of these it may rewind to the screenshot of an earlier step. */
 static int check_order(const struct timeline *t, struct err *e)
 {
     enum turn_op before = TURN_ACCEPT;
@@ -159,7 +157,7 @@ static int check_order(const struct timeline *t, struct err *e)
                     : op == TURN_OBSERVE ? first || before == TURN_ACCEPT || t->turns[i].from
                     : op == TURN_REPLY   ? before == TURN_OBSERVE || before == TURN_REPLY
                                          : before == TURN_REPLY;
-        if (i == 0) /* there is nothing to go back to */
+        if (i == 0) /* there is nothing to rewind to */
             fits = op == TURN_RECALL || (op == TURN_OBSERVE && !t->turns[i].from);
         if (op == TURN_REPLY || op == TURN_ACCEPT)
             fits = fits && t->turns[i].step == t->turns[i - 1].step;
@@ -180,7 +178,7 @@ static int read_turns(struct timeline *t, struct err *e)
     for (int i = 0; i < t->record->n; i++) {
         const struct event *v = &t->record->events[i];
         int before = t->n;
-        if (take_event(t, v, &seen, e))
+        if (read_event(t, v, &seen, e))
             return -1;
         if (t->n == before)
             continue;
@@ -190,11 +188,9 @@ static int read_turns(struct timeline *t, struct err *e)
         last = v->step;
     }
     if (t->n && t->turns[0].op != TURN_RECALL && t->turns[0].op != TURN_OBSERVE)
-        return 0; /* an old run, which kept no leads: there is nothing to do again */
+        return 0; /* a run of an older version, without leads */
     return check_order(t, e);
 }
-
-/* ---- numbers -------------------------------------------------------------------------------------------------------- */
 
 int timeline_read(struct timeline *t, const struct record *r, const int32_t *tokens, int64_t n_tokens,
                   const float *logprobs, int64_t n_logprobs, struct err *e)
@@ -210,9 +206,9 @@ int timeline_read(struct timeline *t, const struct record *r, const int32_t *tok
     return -1;
 }
 
-/* A file that is not there is empty; a last number that is not whole is dropped. */
-static int read_numbers(const struct record *r, const char *name, size_t size, char **data, int64_t *n,
-                        struct err *e)
+/* A missing file is empty; an incomplete last element is dropped. */
+static int read_array(const struct record *r, const char *name, size_t size, char **data, int64_t *n,
+                      struct err *e)
 {
     char *path = xasprintf("%s/%s", r->dir, name);
     size_t len = 0;
@@ -232,8 +228,8 @@ int timeline_open(struct timeline *t, const struct record *r, struct err *e)
     int64_t n_tokens, n_logprobs;
     int rc = -1;
     *t = (struct timeline){0};
-    if (read_numbers(r, "tokens.bin", sizeof(int32_t), &tokens, &n_tokens, e) == 0 &&
-        read_numbers(r, "logprobs.bin", 2 * sizeof(float), &logprobs, &n_logprobs, e) == 0)
+    if (read_array(r, "tokens.bin", sizeof(int32_t), &tokens, &n_tokens, e) == 0 &&
+        read_array(r, "logprobs.bin", 2 * sizeof(float), &logprobs, &n_logprobs, e) == 0)
         rc = timeline_read(t, r, (const int32_t *)(const void *)tokens, n_tokens,
                            (const float *)(const void *)logprobs, n_logprobs, e);
     free(tokens);
@@ -253,11 +249,10 @@ int timeline_complete(const struct timeline *t, struct err *e)
 {
     const char *dir = t->record->dir ? t->record->dir : "";
     if (!t->system || !t->replies)
-        return err_set(e, ERR_USAGE, "'%s' has no reply that can be done again", dir);
+        return err_set(e, ERR_USAGE, "'%s' has no reply to reproduce", dir);
     for (int i = 0; i < t->n; i++)
         if (t->turns[i].op == TURN_REPLY && !t->turns[i].reply.has_tokens)
-            return err_set(e, ERR_USAGE, "'%s' has no tokens: it ran with --no-log-tokens, or a script spoke",
-                           dir);
+            return err_set(e, ERR_USAGE, "'%s' has no tokens: it ran with --no-log-tokens or a script", dir);
     return 0;
 }
 

@@ -3,28 +3,28 @@
 
 #include "agent/context.h"
 #include "agent/overseer.h"
-#include "agent/wording.h"
-#include "model/tokenizer.h"
+#include "agent/prompt.h"
+#include "text/tokenizer.h"
 #include "trace/index.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
-struct again { /* a run being done again */
+struct verifier {
     const struct timeline *t;
     const struct verify_options *o;
     struct verification *v;
-    struct mind *mind;
+    struct llm *llm;
     struct context *context;
     struct frame_index index;
     struct conversation_ids recorded;
-    struct place {
+    struct seen {
         int step, turn, frame;
-    } * places; /* [n_places] of each step in the conversation; the later ones count */
-    int n_places;
-    char *said; /* the last reply, as history would hold it */
-    bool ended; /* by a difference that all else comes from */
+    } * seen; /* [n_seen] steps and their turns; later ones replace earlier ones */
+    int n_seen;
+    char *said; /* the last reply, as history holds it */
+    bool ended; /* by a difference from which all others would follow */
 };
 
 const char *differs_name(enum differs d)
@@ -39,22 +39,26 @@ void verify_note(struct verification *v, const struct difference *d)
         v->differences[v->n++] = *d;
 }
 
-/* ---- screenshots ---------------------------------------------------------------------------------------------------- */
+static void format_hash(char out[VERIFY_TEXT], uint64_t hash)
+{
+    snprintf(out, VERIFY_TEXT, "%016llx", (unsigned long long)hash);
+}
 
-/* -1: it cannot be looked at. */
-static int look(struct again *a, const struct turn *u, struct image *im)
+/* -1: it cannot be decoded. */
+static int load_frame(struct verifier *a, const struct turn *u, struct image *im)
 {
     struct difference d = {.kind = DIFFERS_FRAME, .step = u->step, .token = -1};
     struct err why = ERR_INIT;
     enum index_fault fault = index_image(&a->index, a->t->record, u->frame, im, &why);
     const struct index_frame *line = index_find(&a->index, u->frame);
     if (line)
-        snprintf(d.recorded, sizeof d.recorded, "%016llx", (unsigned long long)line->pixels);
+        format_hash(d.recorded, line->pixels);
     if (im->rgb)
-        snprintf(d.now, sizeof d.now, "%016llx", (unsigned long long)image_hash(im));
+        format_hash(d.now, image_hash(im));
     if (fault == FRAME_AS_WRITTEN && im->rgb && u->pixels && image_hash(im) != u->pixels) {
-        snprintf(d.recorded, sizeof d.recorded, "%016llx", (unsigned long long)u->pixels);
-        snprintf(d.what, sizeof d.what, "frames/%06d.png is another one than step %d saw", u->frame, u->step);
+        format_hash(d.recorded, u->pixels);
+        snprintf(d.what, sizeof d.what, "frames/%06d.png is not the screenshot that step %d saw", u->frame,
+                 u->step);
         verify_note(a->v, &d);
     } else if (fault != FRAME_AS_WRITTEN) {
         snprintf(d.what, sizeof d.what, "%s", why.text);
@@ -63,56 +67,53 @@ static int look(struct again *a, const struct turn *u, struct image *im)
     return im->rgb ? 0 : -1;
 }
 
-static const struct place *place_of(const struct again *a, int step, int turn)
+static const struct seen *find_seen(const struct verifier *a, int step, int turn)
 {
-    for (int i = a->n_places - 1; i >= 0; i--)
-        if (a->places[i].step == step || a->places[i].turn == turn)
-            return &a->places[i];
+    for (int i = a->n_seen - 1; i >= 0; i--)
+        if (a->seen[i].step == step || a->seen[i].turn == turn)
+            return &a->seen[i];
     return NULL;
 }
 
-/* The screenshot of an earlier turn. */
 static int frame_of_turn(void *arg, int turn, struct image *out, struct err *e)
 {
-    const struct again *a = arg;
-    const struct place *p = place_of(a, -1, turn);
+    const struct verifier *a = arg;
+    const struct seen *p = find_seen(a, -1, turn);
     if (!p)
         return err_set(e, ERR_ENV, "the record is damaged: turn %d has no screenshot", turn);
-    index_image(&a->index, a->t->record, p->frame, out, e); /* what is wrong with it was noted before */
+    index_image(&a->index, a->t->record, p->frame, out, e); /* its faults are noted already */
     return out->rgb ? 0 : -1;
 }
 
-static int see(struct again *a, const struct turn *u, const struct image *im, struct err *e)
+static int show_frame(struct verifier *a, const struct turn *u, const struct image *im, struct err *e)
 {
     struct context_cost cost;
-    const struct place *then = u->from ? place_of(a, u->from, -1) : NULL;
+    const struct seen *then = u->from ? find_seen(a, u->from, -1) : NULL;
     int turn = then ? then->turn : context_turns(a->context);
     if (u->from && !then)
-        return err_set(e, ERR_ENV, "the record of step %d is damaged: there is no step %d to go back to",
+        return err_set(e, ERR_ENV, "the record of step %d is damaged: there is no step %d to rewind to",
                        u->step, u->from);
-    a->places = xrealloc(a->places, (unsigned long)a->n_places + 1, sizeof *a->places);
-    a->places[a->n_places++] = (struct place){u->step, turn, u->frame};
-    return then ? context_back(a->context, turn, frame_of_turn, a, &cost, e)
+    a->seen = xrealloc(a->seen, (unsigned long)a->n_seen + 1, sizeof *a->seen);
+    a->seen[a->n_seen++] = (struct seen){u->step, turn, u->frame};
+    return then ? context_rewind(a->context, turn, frame_of_turn, a, &cost, e)
                 : context_observe(a->context, u->lead, im, &cost, e);
 }
 
-static int observe(struct again *a, const struct turn *u, struct err *e)
+static int verify_observation(struct verifier *a, const struct turn *u, struct err *e)
 {
     struct image im;
-    if (look(a, u, &im)) {
+    if (load_frame(a, u, &im)) {
         a->ended = true;
         return 0;
     }
-    int rc = see(a, u, &im, e);
+    int rc = show_frame(a, u, &im, e);
     image_free(&im);
     a->v->steps += rc == 0;
     return rc;
 }
 
-/* ---- replies -------------------------------------------------------------------------------------------------------- */
-
-/* 1234 "text" */
-static void spell(const struct again *a, int32_t id, char out[VERIFY_TEXT])
+/* As: 1234 "text" */
+static void format_token(const struct verifier *a, int32_t id, char out[VERIFY_TEXT])
 {
     size_t len = 0;
     const char *bytes = tokenizer_bytes(engine_tokenizer(a->o->engine), id, &len);
@@ -124,13 +125,13 @@ static void spell(const struct again *a, int32_t id, char out[VERIFY_TEXT])
     buf_free(&b);
 }
 
-static void note_end(struct again *a, const struct difference *d)
+static void note_end(struct verifier *a, const struct difference *d)
 {
     verify_note(a->v, d);
     a->ended = true;
 }
 
-/* The first place where two rows of ids differ, -1 when they do not. */
+/* The first index at which two arrays of ids differ, -1: none. */
 static int64_t first_other(const int32_t *x, int64_t nx, const int32_t *y, int64_t ny)
 {
     int64_t n = nx < ny ? nx : ny, i = 0;
@@ -139,30 +140,30 @@ static int64_t first_other(const int32_t *x, int64_t nx, const int32_t *y, int64
     return i == nx && i == ny ? -1 : i;
 }
 
-static void note_ids(struct again *a, const struct turn *u, enum differs kind, int64_t at, const int32_t *was,
-                     int64_t n_was, const int32_t *is, int64_t n_is)
+static void note_ids(struct verifier *a, const struct turn *u, enum differs kind, int64_t at,
+                     const int32_t *was, int64_t n_was, const int32_t *is, int64_t n_is)
 {
     struct difference d = {
         .kind = kind, .step = u->step, .token = at, .recorded = "the end", .now = "the end"};
     snprintf(d.what, sizeof d.what, "token %lld of %lld of the %s", (long long)at + 1,
              (long long)(n_was > at ? n_was : n_is), kind == DIFFERS_PROMPT ? "prompt" : "reply");
     if (at < n_was)
-        spell(a, was[at], d.recorded);
+        format_token(a, was[at], d.recorded);
     if (at < n_is)
-        spell(a, is[at], d.now);
+        format_token(a, is[at], d.now);
     note_end(a, &d);
 }
 
-static void compare_prompt(struct again *a, const struct turn *u, const int32_t *ids, int64_t n)
+static void compare_prompt(struct verifier *a, const struct turn *u, const int32_t *ids, int64_t n)
 {
     int64_t at = first_other(a->recorded.ids, u->reply.prompt, ids, n);
     uint64_t hash = XXH3_64bits(ids, (size_t)n * sizeof *ids);
     if (at >= 0) {
         note_ids(a, u, DIFFERS_PROMPT, at, a->recorded.ids, u->reply.prompt, ids, n);
-    } else if (hash != u->reply.prompt_hash) { /* tokens.bin has been written to fit */
+    } else if (hash != u->reply.prompt_hash) { /* tokens.bin was changed */
         struct difference d = {.kind = DIFFERS_PROMPT, .step = u->step, .token = -1};
-        snprintf(d.recorded, sizeof d.recorded, "%016llx", (unsigned long long)u->reply.prompt_hash);
-        snprintf(d.now, sizeof d.now, "%016llx", (unsigned long long)hash);
+        format_hash(d.recorded, u->reply.prompt_hash);
+        format_hash(d.now, hash);
         snprintf(d.what, sizeof d.what, "hash of the prompt's %lld tokens", (long long)n);
         note_end(a, &d);
     }
@@ -176,8 +177,8 @@ static bool same_bits(float x, float y)
     return a == b;
 }
 
-/* The first token whose probabilities have other bits; -1: none, or they are not known. */
-static int64_t first_other_logprob(const struct again *a, const struct turn *u, const struct generated *g)
+/* The first token whose log-probabilities differ in any bit; -1: none. */
+static int64_t first_other_logprob(const struct verifier *a, const struct turn *u, const struct generated *g)
 {
     const float *was = turn_logprobs(a->t, u);
     for (int i = 0; i < g->n; i++)
@@ -187,15 +188,15 @@ static int64_t first_other_logprob(const struct again *a, const struct turn *u, 
     return -1;
 }
 
-static void compare_logits(struct again *a, const struct turn *u, const struct generated *g)
+static void compare_logits(struct verifier *a, const struct turn *u, const struct generated *g)
 {
     struct difference d = {.kind = DIFFERS_LOGITS, .step = u->step};
     bool both = u->reply.hashed && g->hashed;
     d.token = first_other_logprob(a, u, g);
     a->v->hashed += both;
     if (both && u->reply.logits_hash != g->logits_hash) {
-        snprintf(d.recorded, sizeof d.recorded, "%016llx", (unsigned long long)u->reply.logits_hash);
-        snprintf(d.now, sizeof d.now, "%016llx", (unsigned long long)g->logits_hash);
+        format_hash(d.recorded, u->reply.logits_hash);
+        format_hash(d.now, g->logits_hash);
         snprintf(d.what, sizeof d.what,
                  d.token < 0 ? "hash of the logits" : "hash of the logits; first seen in token %lld of %d",
                  (long long)d.token + 1, g->n);
@@ -210,10 +211,10 @@ static void compare_logits(struct again *a, const struct turn *u, const struct g
     }
 }
 
-static void compare(struct again *a, const struct turn *u, const struct generated *g)
+static void compare_reply(struct verifier *a, const struct turn *u, const struct generated *g)
 {
-    const int32_t *ids = a->mind->ops->tokens(a->mind);
-    int64_t prompt = a->mind->ops->length(a->mind) - g->n;
+    const int32_t *ids = session_tokens(llm_session(a->llm));
+    int64_t prompt = a->llm->ops->length(a->llm) - g->n;
     compare_prompt(a, u, ids, prompt);
     if (a->ended)
         return;
@@ -226,16 +227,16 @@ static void compare(struct again *a, const struct turn *u, const struct generate
         compare_logits(a, u, g);
 }
 
-static int reply(struct again *a, const struct turn *u, struct err *e)
+static int verify_reply(struct verifier *a, const struct turn *u, struct err *e)
 {
     const struct turn_reply *r = &u->reply;
-    struct mind_request ask = {.goal = r->goal,
-                               .sampling = r->sampling,
-                               .think = r->think,
-                               .reroll = r->reroll,
-                               .cancel = a->o->cancel};
+    struct llm_request ask = {.goal = r->goal,
+                              .sampling = r->sampling,
+                              .think = r->think,
+                              .resample = r->resample,
+                              .cancel = a->o->cancel};
     struct generated g;
-    if (r->cancelled) /* in the middle: as far as it went then */
+    if (r->cancelled) /* reproduces as many tokens as were recorded */
         ask.sampling.max_tokens = r->n;
     int rc = context_think(a->context, &ask, &g, e);
     if (rc == 0 && g.finish == FINISH_CANCELLED)
@@ -243,10 +244,10 @@ static int reply(struct again *a, const struct turn *u, struct err *e)
     if (rc == 0)
         rc = timeline_follow(a->t, u, &a->recorded, e);
     if (rc == 0) {
-        compare(a, u, &g);
+        compare_reply(a, u, &g);
         a->v->replies++;
         free(a->said);
-        a->said = wording_history(g.text.data);
+        a->said = prompt_reply_as_history(g.text.data);
         if (a->o->stepped)
             a->o->stepped(a->o->arg, u->step, a->v);
     }
@@ -254,17 +255,15 @@ static int reply(struct again *a, const struct turn *u, struct err *e)
     return rc;
 }
 
-/* ---- the run -------------------------------------------------------------------------------------------------------- */
-
-static int turn(struct again *a, const struct turn *u, struct err *e)
+static int verify_turn(struct verifier *a, const struct turn *u, struct err *e)
 {
     switch (u->op) {
     case TURN_RECALL:
         return context_recall(a->context, u->lead, u->history, e);
     case TURN_OBSERVE:
-        return observe(a, u, e);
+        return verify_observation(a, u, e);
     case TURN_REPLY:
-        return reply(a, u, e);
+        return verify_reply(a, u, e);
     default:
         return context_accept(a->context, u->history ? u->history : a->said, u->as_said, e);
     }
@@ -273,24 +272,22 @@ static int turn(struct again *a, const struct turn *u, struct err *e)
 int verify_run(const struct timeline *t, const struct verify_options *o, struct verification *v,
                struct err *e)
 {
-    struct again a = {.t = t, .o = o, .v = v};
+    struct verifier a = {.t = t, .o = o, .v = v};
     if (timeline_complete(t, e) || index_open(&a.index, t->record, e))
         return -1;
-    int rc = -1;
-    a.mind = mind_model(o->engine, o->dialect, o->seed);
-    a.context = context_new(a.mind, o->dialect, o->window, o->max_images, t->system, e);
-    if (a.context)
-        rc = 0;
+    a.llm = llm_local(o->engine, o->dialect, o->seed);
+    a.context = context_new(a.llm, o->dialect, o->window, o->max_images, t->system, e);
+    int rc = a.context ? 0 : -1;
     for (int i = 0; i < t->n && rc == 0; i++)
-        if (t->turns[i].from) /* as the run did, which could go back */
+        if (t->turns[i].from) /* as in the run, whose overseer could rewind */
             context_keep(a.context, OVERSEER_MARKS);
     for (int i = 0; i < t->n && rc == 0 && !a.ended; i++)
-        rc = turn(&a, &t->turns[i], e);
+        rc = verify_turn(&a, &t->turns[i], e);
     context_free(a.context);
-    mind_free(a.mind);
+    llm_free(a.llm);
     index_free(&a.index);
     free(a.recorded.ids);
-    free(a.places);
+    free(a.seen);
     free(a.said);
     return rc;
 }

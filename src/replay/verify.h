@@ -1,14 +1,14 @@
-/* verify.h - a recorded run done again by a model, and whether the same comes out.
+/* verify.h - reproduces a recorded run with its model and compares the results bit by bit.
  *
- * The model is told what was told then, in the same pieces: the same system text, the same words, the screenshots as
- * they lie in frames/.  Each reply is generated again with the settings and the dice of then.  Compared are, in this
- * order: model and dialect by their hashes, each screenshot with its line in frames.idx, the tokens of each prompt, the
- * tokens of each reply, the hash of the logits that they were chosen from, and the probabilities.  A model or a
- * screenshot that is another is named, and the work goes on to find out where that shows; the first difference of a
- * prompt or a reply ends it, because all that follows comes from it.
+ * The model reads the same prompts in the same chunks: system text, texts, and the screenshots from
+ * frames/.  Each reply is generated with the recorded settings and random numbers.  Compared are, in this
+ * order: model and dialect by their hashes, each screenshot with its line in frames.idx, the tokens of
+ * each prompt, the tokens of each reply, the hash of the logits that they were sampled from, and the
+ * log-probabilities.  A different model or screenshot is noted and verification goes on, to find where it
+ * shows; the first difference in a prompt or a reply ends it, because everything after follows from it.
  *
- * On a processor the same model, instruction set and kind of numbers give the same bits.  Where choosing happens on a
- * device its logits never come to the host: then the probabilities, which are made of all of them, are what is compared.
+ * On a CPU the same model, instruction set and storage type give the same bits.  On a GPU that samples
+ * itself the logits never reach the host, and only the log-probabilities are compared.
  */
 #ifndef HOLORUN_REPLAY_VERIFY_H
 #define HOLORUN_REPLAY_VERIFY_H
@@ -37,9 +37,9 @@ struct difference {
 };
 
 struct verification {
-    struct difference differences[VERIFY_MAX_DIFFERENCES]; /* the first ones, in the order they were found */
+    struct difference differences[VERIFY_MAX_DIFFERENCES]; /* the first ones */
     int n;
-    int steps, replies, hashed; /* done again; replies whose logits were compared */
+    int steps, replies, hashed; /* reproduced; replies whose logits were compared */
     int64_t tokens;
 };
 
@@ -54,11 +54,10 @@ struct verify_options {
     void *arg;
 };
 
-/* Adds a difference. */
 void verify_note(struct verification *v, const struct difference *d);
 
-/* 0 when it could be done, whatever came out; -1 when not (stopped, a damaged record).  *v may hold differences of model
- * and dialect already. */
+/* 0 when it was carried out, with or without differences; -1: stopped, or a damaged record.  *v may
+ * already hold differences of model and dialect. */
 int verify_run(const struct timeline *t, const struct verify_options *o, struct verification *v,
                struct err *e);
 

@@ -1,5 +1,5 @@
-/* account.c - what is said of a run: run.json, from its beginning for `stop`, `resume` and `replay`, and the outcome at its
- * end for who waits for it.  See job.h.
+/* account.c - writes run.json, which `stop`, `resume` and `replay` read, and prints the outcome of a
+ * run.  See job.h.
  *
  * stdout gets the answer, or with --json one object; everything a person watches goes to stderr.
  */
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- run.json -------------------------------------------------------------------------------------------- */
+/* ---- run.json -------------------------------------------------------------------------------- */
 
 /* Which model, and how it computes. */
 static void put_engine(const struct job_model *m, struct buf *b)
@@ -60,6 +60,7 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     buf_puts(&b, "}, \"policy\": {\"name\": ");
     buf_put_json(&b, policy_name(j->policy), strlen(policy_name(j->policy)));
     buf_put_member(&b, "sha256", policy_sha256(j->policy));
+    policy_put_limits(j->policy, &b);
     buf_puts(&b, "}, \"display\": {\"name\": ");
     buf_put_json(&b, screen_name(j->screen), strlen(screen_name(j->screen)));
     buf_printf(&b, ", \"x\": %d, \"y\": %d, \"w\": %d, \"h\": %d}, \"settings\": ", view.x, view.y, view.w,
@@ -71,7 +72,7 @@ int job_record(struct job *j, const char *status, int exit_code, struct err *e)
     return rc;
 }
 
-/* ---- the outcome ----------------------------------------------------------------------------------------- */
+/* ---- the outcome ----------------------------------------------------------------------------- */
 
 static void print_json(const struct job *j, const struct agent_result *r, const struct err *e, int code)
 {
@@ -104,11 +105,12 @@ void job_outcome(const struct job *j, const struct agent_result *r, const struct
     bool done = r->status == AGENT_ANSWERED, own = agent_status_own(r->status);
     const char *why = e->kind ? e->text : agent_status_meaning(r->status);
     if (!e->kind && r->limit) {
-        snprintf(limit, sizeof limit, "%s (--%s %.10g)", why, r->limit, r->allowed);
+        snprintf(limit, sizeof limit, "%s (%s%s %.10g)", why, strchr(r->limit, '.') ? "" : "--", r->limit,
+                 r->allowed);
         why = limit;
     }
     progress_tail(p, code == 0, done ? "done" : "ended", done ? r->answer : why);
-    const char *asked = own ? NULL : r->answer; /* for because a budget was used up: no result */
+    const char *asked = own ? NULL : r->answer; /* asked for when a budget was used up: not a result */
     if (asked)
         progress_head(p, "said", asked);
     snprintf(text, sizeof text, "%d step%s in %.1f s", r->steps, r->steps == 1 ? "" : "s", r->seconds);

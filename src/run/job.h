@@ -1,31 +1,33 @@
 /* job.h - one run from its command line to its exit code: what `run`, `step` and `resume` share.
  *
- *   words -> settings (settings.c) -> open (open.c, model.c) -> work (work.c) -> account (account.c) -> close (open.c)
+ *   words -> settings (settings.c) -> open (open.c, model.c) -> work (work.c) -> account (account.c) ->
+ *   close (open.c)
  *
- * A command fills the settings and the task, then job_run does the rest.  Everything that a run needs hangs on struct job,
- * is made in one place and freed in one place; each part reads what those before it have left there.
+ * A command fills the settings and the task, then job_run does the rest.  Everything that a run needs
+ * hangs on struct job, is made in one place and freed in one place; each part reads what the parts
+ * before it left.
  *
- * Who has many runs at once opens the model itself, gives it to each job, and calls job_work from a thread for each.
+ * A program with many runs opens the model itself, gives it to each job, and calls job_work from a
+ * thread for each.
  */
 #ifndef HOLORUN_RUN_JOB_H
 #define HOLORUN_RUN_JOB_H
 
 #include "agent/agent.h"
 #include "cli/options.h"
-#include "model/model.h"
 #include "replay/interrupted.h"
+#include "session/session.h"
 #include "step/step.h"
 
 enum { JOB_TASK_MAX = 64 << 10 }; /* bytes */
 
 struct run_settings {
     const char *model, *device, *isa, *display, *view, *ui_display, *dialect, *fake, *runs;
-    int threads, hold, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
-    int max_typed, max_rate, max_errors, max_repeats, max_still;
+    int threads, weights_in, weights, state, kv, max_steps, max_tokens, reply_tokens, window, max_images;
     double max_time, temperature, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, human_quiet;
     uint64_t seed;
     bool weight_cache, cursor, f32, force_answer, report, dry_run, log_tokens, json, quiet, verbose;
-    bool pause_on_human, corner_stop;
+    bool pause_on_human;
     size_t state_memory;
     const char *policy, *confirm;
     double confirm_timeout;
@@ -37,8 +39,8 @@ struct run_settings {
     const char *step, *breaks[OPTION_LIST_MAX + 1];
 };
 
-struct job_model { /* what a run thinks with: its own, or one for many */
-    char *dir;     /* NULL: none, a script is in its place */
+struct job_model { /* the model of one run, or one shared by many */
+    char *dir;     /* NULL: a script replaces the model */
     struct engine *engine;
     uint64_t hash; /* of all its weights */
     bool hashed;
@@ -50,14 +52,14 @@ struct job {
     int argc;
     char **argv; /* as given, for the record */
     char *task;
-    struct running_own *told; /* to others; NULL: not yet */
+    struct running_own *told; /* entry in the registry of runs; NULL: not yet */
     bool warm_up, began;      /* began: it has a record */
-    bool among;               /* one of many in this process, which others know as a whole already */
+    bool among;               /* one of many in this process, which has an entry of its own */
     struct job_model own;
-    const struct job_model *model; /* whose; &own unless somebody else's was put here */
+    const struct job_model *model; /* &own, or one that the caller opened */
     char *dialect_source;          /* what dialect_load was given */
     struct dialect *dialect;
-    struct mind *mind, *localizer;
+    struct llm *llm, *localizer;
     struct screen *screen;
     struct trace *trace;
     struct progress progress;
@@ -69,54 +71,56 @@ struct job {
     char started[28];
     char *report; /* path, NULL when there is none */
 
-    /* resume: the run that is gone on with */
+    /* resume: the run to continue */
     struct record record;
     struct timeline timeline;
     struct resume resume; /* parent NULL: a run of its own */
 };
 
-/* ---- settings.c --------------------------------------------------------------------------------------------- */
+/* ---- settings.c ------------------------------------------------------------------------------ */
 
 extern const struct option_spec job_options[]; /* of struct run_settings */
 
-/* An empty job with a model of its own.  build: version_build().  Keeps the words as they are: parsing moves those of argv. */
+/* An empty job with a model of its own.  build: version_build().  Copies argv, because parsing reorders
+ * it. */
 void job_begin(struct job *j, const char *build, int argc, char **argv);
-/* Settings as they are before words are read. */
+/* Settings before the command line is parsed. */
 void job_unset(struct run_settings *s);
 /* The task from the command line, or from stdin for "-". */
 int job_read_task(struct job *j, const char *word, struct err *e);
-/* What was not given is decided by the dialect, which is open; run.json shows the settings in force. */
+/* Fills settings that were not given from the dialect, which must be open; run.json has the result. */
 void job_resolve(struct job *j);
 
-/* ---- model.c -------------------------------------------------------------------------------------------------- */
+/* ---- model.c --------------------------------------------------------------------------------- */
 
-/* Where the model is, which is cheap; then itself.  stop: gives up reading when it is set.  share: threads use it, each
- * with a conversation of its own. */
+/* Finds the model, which is cheap; opens it.  stop: ends loading when set.  share: several threads use
+ * it, each with a session of its own. */
 int job_model_find(struct job_model *m, const struct run_settings *s, struct err *e);
 int job_model_open(struct job_model *m, const struct run_settings *s, const volatile int *stop, bool share,
                    struct err *e);
 void job_model_close(struct job_model *m);
 
-/* ---- open.c --------------------------------------------------------------------------------------------------- */
+/* ---- open.c ---------------------------------------------------------------------------------- */
 
 int job_open(struct job *j, struct err *e);
-void job_close(struct job *j); /* whatever of it is open; screen_guard_end() is the command's */
+void job_close(struct job *j); /* closes what is open; the command calls screen_guard_end() */
 
-/* ---- account.c ------------------------------------------------------------------------------------------------ */
+/* ---- account.c ------------------------------------------------------------------------------- */
 
-/* run.json as things are now; exit_code -1: it is under way. */
+/* Writes run.json; exit_code -1: the run is in progress. */
 int job_record(struct job *j, const char *status, int exit_code, struct err *e);
-/* How it ended: words on stderr, the answer or one JSON object on stdout. */
+/* Prints the outcome: text on stderr, the answer or one JSON object on stdout. */
 void job_outcome(const struct job *j, const struct agent_result *r, const struct err *e, int code);
-/* ... of one that did not begin. */
+/* The same for a run that did not begin. */
 void job_refused(const struct job *j, const struct agent_result *r, const struct err *e, int code);
 
-/* ---- work.c --------------------------------------------------------------------------------------------------- */
+/* ---- work.c ---------------------------------------------------------------------------------- */
 
-/* Settings and task are there: guard and signals, then job_work, and says how it ended.  The exit code. */
+/* Runs a job with settings and task: guard, signals, job_work, outcome.  Returns the exit code. */
 int job_run(struct job *j);
 
-/* Opens, runs, makes the report.  The exit code; r, whose answer the caller frees, j->began and e say the rest. */
+/* Opens, runs, writes the report.  Returns the exit code; details are in r (the caller frees its
+ * answer), j->began and e. */
 int job_work(struct job *j, struct agent_result *r, struct err *e);
 
 #endif

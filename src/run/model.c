@@ -1,9 +1,9 @@
-/* model.c - the model of a run, or of many: found, opened, checked, hashed.  See job.h. */
+/* model.c - finds, opens, checks and hashes the model of one run or of many.  See job.h. */
 #include "run/job.h"
 
 #include "cli/shared_options.h"
 #include "model/find.h"
-#include "model/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include <stdlib.h>
 
@@ -18,18 +18,17 @@ int job_model_open(struct job_model *m, const struct run_settings *s, const vola
 {
     struct engine_options o = MODEL_ENGINE(*s);
     o.dir = m->dir;
-    o.f32 = s->f32;
     o.cancel = stop;
     o.shared = share;
     if (!(m->engine = engine_open(&o, e)))
         return -1;
-    const char *odd = chat_check(m->engine);
+    const char *odd = chat_check(engine_dir(m->engine), engine_tokenizer(m->engine));
     if (odd)
         warn("%s", odd);
     odd = s->verbose ? tokenizer_check(engine_tokenizer(m->engine)) : NULL;
     if (odd)
         warn("%s", odd);
-    int large = model_hash_weights(m->dir, MODEL_HASHED, &m->hash, e);
+    int large = model_hash_weights(m->dir, MODEL_HASH_MOST, &m->hash, e);
     m->hashed = large == 0;
     return large < 0 ? -1 : 0;
 }

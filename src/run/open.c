@@ -1,25 +1,25 @@
-/* open.c - what a run works with, opened in order and closed again: secrets, gate, dialect, screen, stepper, model, run
- * directory.  See job.h.
+/* open.c - opens what a run needs, in order: secrets, gate, dialect, screen, stepper, model, run
+ * directory; and closes it.  See job.h.
  *
- * What is cheap and what is likely to be wrong comes first; the model, which may take minutes, near the end.  The run
- * directory is made last: a run without a model leaves none.
+ * Cheap things and those that are likely to fail come first, the model, which may take minutes, near the
+ * end.  The run directory is made last, so that a run without a model leaves none.
  */
 #include "run/job.h"
 
-#include "brakes/running.h"
+#include "run/running.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what may be seen and done --------------------------------------------------------------------------- */
+/* ---- secrets, rules, hidden zones ------------------------------------------------------------ */
 
 static void scrub(const void *secrets, struct buf *json)
 {
     secrets_scrub_json(secrets, json);
 }
 
-/* A value that stands in the task is not asked of the model. */
+/* Refuses a secret whose value is in the task: the model would see it. */
 static int open_secrets(struct job *j, struct err *e)
 {
     if (!j->secrets && secrets_open(&j->secrets, j->s.secrets, e))
@@ -51,7 +51,7 @@ static int open_gate(struct job *j, struct err *e)
     return 0;
 }
 
-/* ---- the model's side ------------------------------------------------------------------------------------ */
+/* ---- the model's side ------------------------------------------------------------------------ */
 
 static int open_dialect(struct job *j, struct err *e)
 {
@@ -71,23 +71,23 @@ static int open_dialect(struct job *j, struct err *e)
     return 0;
 }
 
-static int open_mind(struct job *j, struct err *e)
+static int open_llm(struct job *j, struct err *e)
 {
     if (j->s.fake)
-        j->mind = mind_script_file(j->s.fake, e);
+        j->llm = llm_script_file(j->s.fake, e);
     else if (j->model->engine || job_model_open(&j->own, &j->s, screen_stop_flag(j->screen), false, e) == 0)
-        j->mind = mind_model(j->model->engine, j->dialect, j->s.seed);
-    if (j->mind)
-        mind_set_cancel(j->mind, screen_stop_flag(j->screen));
-    return j->mind ? 0 : -1;
+        j->llm = llm_local(j->model->engine, j->dialect, j->s.seed);
+    if (j->llm)
+        llm_set_cancel(j->llm, screen_stop_flag(j->screen));
+    return j->llm ? 0 : -1;
 }
 
-/* Of the same model or script, in a conversation of its own. */
-static struct mind *partner(void *arg, struct err *e)
+/* A second conversation with the same model or script. */
+static struct llm *partner(void *arg, struct err *e)
 {
     const struct job *j = arg;
     (void)e;
-    return j->s.fake ? mind_script_beside(j->mind) : mind_model(j->model->engine, j->dialect, j->s.seed);
+    return j->s.fake ? llm_script_share(j->llm) : llm_local(j->model->engine, j->dialect, j->s.seed);
 }
 
 static void open_partners(struct job *j)
@@ -96,7 +96,7 @@ static void open_partners(struct job *j)
     j->localizer = j->s.localizer ? partner(j, NULL) : NULL;
 }
 
-/* ---- the screen's side ----------------------------------------------------------------------------------- */
+/* ---- the screen's side ----------------------------------------------------------------------- */
 
 static int open_screen(struct job *j, struct err *e)
 {
@@ -104,14 +104,14 @@ static int open_screen(struct job *j, struct err *e)
                                .view = j->s.view,
                                .cursor = j->s.cursor,
                                .heed_person = j->s.pause_on_human,
-                               .corner_stop = j->s.corner_stop,
+                               .corner_stop = policy_limits(j->policy)->corner_stop,
                                .key_delay_ms = j->s.key_delay,
                                .keymap_settle_ms = j->s.keymap_settle};
     if (!(j->screen = screen_open(&o, e)))
         return -1;
     struct err unwatched = ERR_INIT;
     int deaf = screen_watch(j->screen, &unwatched);
-    if (!j->s.dry_run && screen_hands(j->screen, e))
+    if (!j->s.dry_run && screen_acquire_input(j->screen, e))
         return -1;
     if (!j->s.dry_run && !deaf)
         deaf = screen_watch_check(j->screen, &unwatched);
@@ -120,16 +120,15 @@ static int open_screen(struct job *j, struct err *e)
              j->s.pause_on_human ? ", and it will not pause for a person" : "");
     const struct dialect *d = j->dialect;
     struct screen_rect view = screen_view(j->screen);
-    bool many = j->model != &j->own; /* of which nobody reads the same line for each */
+    bool many = j->model != &j->own; /* one warning for each of many runs would be noise */
     if (!many && d->screen_w && (view.w != d->screen_w || view.h != d->screen_h))
         warn("this model was made for screens of %dx%d, this one is %dx%d: expect mistakes, or give it a "
-             "window "
-             "of that size with --view",
+             "window of that size with --view",
              d->screen_w, d->screen_h, view.w, view.h);
     return 0;
 }
 
-/* Breakpoints are for steps that are shown. */
+/* Breakpoints need --step. */
 static int open_stepper(struct job *j, struct err *e)
 {
     if (!j->s.step && *j->s.breaks)
@@ -144,9 +143,9 @@ static int open_stepper(struct job *j, struct err *e)
     return (j->stepper = stepper_open(j->s.step, j->s.breaks, &where, e)) ? 0 : -1;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
-/* So that `holorun stop` finds this run; one among many has an entry beside that of the process. */
+/* Registers the run for `holorun stop`; one of many gets an entry beside that of its process. */
 static void tell_others(struct job *j)
 {
     struct err e = ERR_INIT;
@@ -159,14 +158,14 @@ static void tell_others(struct job *j)
     free(dir);
 }
 
-/* The screen is opened before the model: a missing display, or one that is driven by another, is known at once. */
+/* The screen is opened before the model, so that a missing or occupied display is reported at once. */
 int job_open(struct job *j, struct err *e)
 {
     if (open_secrets(j, e) || open_gate(j, e) || open_dialect(j, e) || open_screen(j, e) ||
         open_stepper(j, e))
         return -1;
     tell_others(j);
-    if (open_mind(j, e))
+    if (open_llm(j, e))
         return -1;
     open_partners(j);
     if (!(j->trace = trace_open(j->s.runs, e)))
@@ -184,8 +183,8 @@ void job_close(struct job *j)
     running_leave(j->told);
     if (trace_close(j->trace, &e))
         warn("%s", e.text);
-    mind_free(j->localizer);
-    mind_free(j->mind);
+    llm_free(j->localizer);
+    llm_free(j->llm);
     job_model_close(&j->own);
     interrupted_free(&j->resume);
     timeline_free(&j->timeline);

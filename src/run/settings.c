@@ -1,7 +1,7 @@
-/* settings.c - what a run is asked for: the options, the words as they were, the task.  See job.h.
+/* settings.c - the options of a run, its command line and its task.  See job.h.
  *
- * One table is the options of `run`, `step` and `resume`, their help, and the settings in run.json, from which `resume`
- * takes them again.  A setting that was not given (0, NAN, auto) is decided by the dialect once that is known.
+ * One table defines the options of `run`, `step` and `resume`, their help, and the settings in run.json,
+ * which `resume` reads back.  A setting that was not given (0, NAN, auto) is filled from the dialect.
  */
 #include "run/job.h"
 
@@ -17,69 +17,64 @@ enum { STEPS = 100, STEPS_DRY = 1, WINDOW_AUTO = 0 };
 
 #define AT(member) offsetof(struct run_settings, member)
 
+/* clang-format off */
 const struct option_spec job_options[] = {
     MODEL_OPTIONS(struct run_settings),
-    SCREEN_OPTIONS(struct run_settings),
-    {"monitor", 0, OPTION_TEXT, AT(view), "NAME", 0, 256, NULL, "the same as --view", NULL},
     DIALECT_OPTION(struct run_settings),
-    {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, NULL,
-     "steps before the run ends, 100 without it, 1 in a dry run", NULL},
-    {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0.1, 1e6, "1800",
-     "time before the run ends, in the middle of an action if need be", NULL},
-    {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0",
-     "generated tokens before the run ends, 0 for no limit", NULL},
-    LIMIT_OPTIONS(struct run_settings),
-    {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
-     "longest single reply, 0 for what the dialect says", NULL},
     {"temperature", 't', OPTION_NUMBER, AT(temperature), "T", 0, 10, NULL,
-     "0 for the likeliest reply, more for variety; without it what the dialect says, a little more after an "
-     "action without effect",
+     "sampling temperature, 0 for greedy; default: the dialect's, more after an action without effect",
      NULL},
-    {"seed", 's', OPTION_SEED, AT(seed), "N", 0, 0, "1", "seed of the dice", NULL},
+    {"seed", 's', OPTION_SEED, AT(seed), "N", 0, 0, "1", "random seed", NULL},
     {"window", 'w', OPTION_CHOICE, AT(window), "auto|sawtooth|strict", 0, 0, "auto",
-     "how old screenshots leave the model's view: all at once, one by one, or as the dialect says", NULL},
+     "which old screenshots leave the model's context: all at once when it is full (sawtooth), the oldest "
+     "at every step (strict), or as the dialect says", NULL},
     {"max-images", 0, OPTION_INT, AT(max_images), "N", 0, 4, "0",
-     "screenshots in the model's view, 0 for what the dialect says", NULL},
-    {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
-     "ask for an answer once more when a budget is used up; it is shown, but is no result", NULL},
-    ASKED_ANEW_OPTIONS(struct run_settings, ""),
-    {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
-    {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
-     "a value that may be typed but not seen: the model writes {{NAME}}; may be given several times", NULL},
-    {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
-     "paint over fields that a secret was typed into, in what the model sees and in what is recorded", NULL},
-    HIDE_OPTION(struct run_settings, ""),
-    {"observe-only", 0, OPTION_FLAG, AT(observe_only),
-     .help = "nothing but moving the pointer, scrolling, waiting, looking, planning and answering"},
-    RULES_OPTIONS(struct run_settings),
-    STEP_OPTION(struct run_settings, ""),
-    {"ui-display", 0, OPTION_TEXT, AT(ui_display), ":N", 0, 256, NULL,
-     "with --step: where its window opens; without it on the display that is worked on, beside what is "
-     "looked at where "
-     "there is room, else hidden while the agent looks and acts",
-     NULL},
-    BREAK_OPTION(struct run_settings),
+     "screenshots in the model's context, 0 for the dialect's number", NULL},
+    {"reply-tokens", 0, OPTION_INT, AT(reply_tokens), "N", 0, 100000, "0",
+     "longest single reply, 0 for the dialect's number", NULL, .show = OPTION_MORE},
+    {"fake", 0, OPTION_TEXT, AT(fake), "FILE", 0, 4096, NULL,
+     "take replies from a file instead of a model, one a line, or blocks between empty lines", NULL},
+    SCREEN_OPTIONS(struct run_settings),
     PACE_OPTIONS(struct run_settings, ""),
+    {"max-steps", 'n', OPTION_INT, AT(max_steps), "N", 1, 100000, NULL,
+     "steps; default: 100, 1 in a dry run", NULL, .group = "budgets (more of them: limits in a policy file)"},
+    {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0.1, 1e6, "1800",
+     "time, which ends the run even in the middle of an action", NULL},
+    {"max-tokens", 0, OPTION_INT, AT(max_tokens), "N", 0, 1e9, "0", "generated tokens, 0 for no limit", NULL},
+    {"force-answer", 0, OPTION_FLAG, AT(force_answer), NULL, 0, 0, "yes",
+     "ask once more for an answer when a budget is used up; it is shown, but does not count", NULL,
+     .show = OPTION_MORE},
+    RULES_OPTIONS(struct run_settings),
+    {"dry-run", 0, OPTION_FLAG, AT(dry_run), .help = "decide and record, but press nothing"},
+    {"observe-only", 0, OPTION_FLAG, AT(observe_only),
+     .help = "allow only moving the pointer, scrolling, waiting, looking, planning and answering"},
+    {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
+     "a value that may be typed but not seen: the model writes {{NAME}}; may be repeated", NULL},
+    {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
+     "paint over fields that a secret was typed into, in screenshots and in the record", NULL},
+    HIDE_OPTION(struct run_settings, ""),
     {"pause-on-human", 0, OPTION_FLAG, AT(pause_on_human),
-     .help =
-         "when a person uses keyboard or pointer of the display, break off, wait for quiet, and look again"},
+     .help = "pause when a person uses keyboard or pointer of the display, and look again afterwards"},
     {"human-quiet", 0, OPTION_NUMBER, AT(human_quiet), "SECONDS", 0, 3600, "3",
-     "quiet after which --pause-on-human goes on", NULL},
-    {"corner-stop", 0, OPTION_FLAG, AT(corner_stop),
-     .help = "stop also when a person leaves the pointer in the top left corner for a second"},
+     "with --pause-on-human, how long the person must have been idle", NULL, .show = OPTION_MORE},
+    ASKED_ANEW_OPTIONS(struct run_settings, ""),
+    STEP_OPTION(struct run_settings, ""),
+    BREAK_OPTION(struct run_settings),
+    {"ui-display", 0, OPTION_TEXT, AT(ui_display), ":N", 0, 256, NULL,
+     "display for the step window; default: the one that is worked on, beside the view where there is "
+     "space, else hidden while the agent looks and acts", NULL},
     {"runs", 0, OPTION_TEXT, AT(runs), "DIR", 0, 4096, NULL,
-     "folder for run directories; without it the user's state folder", "HOLORUN_RUNS"},
+     "folder for run directories; default: the user's state folder", "HOLORUN_RUNS",
+     .group = "record and output"},
     {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html at the end", NULL},
     {"log-tokens", 0, OPTION_FLAG, AT(log_tokens), NULL, 0, 0, "yes",
-     "keep the ids and probabilities of all tokens, which replay --verify needs", NULL},
-    {"fake", 0, OPTION_TEXT, AT(fake), "FILE", 0, 4096, NULL,
-     "take replies from a file instead of a model, one a line or one between empty lines", NULL},
-    F32_OPTION(struct run_settings),
+     "record ids and probabilities of all tokens, which replay --verify needs", NULL, .show = OPTION_MORE},
     {"json", 'j', OPTION_FLAG, AT(json), .help = "one JSON object on stdout instead of the answer"},
     QUIET_OPTION(struct run_settings),
-    {"verbose", 0, OPTION_FLAG, AT(verbose), .help = "tokens of each step too"},
+    {"verbose", 0, OPTION_FLAG, AT(verbose), .help = "show the tokens of each step"},
     {0},
 };
+/* clang-format on */
 
 void job_unset(struct run_settings *s)
 {

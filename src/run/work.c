@@ -1,8 +1,8 @@
-/* work.c - a run itself: the guard and the signals, everything opened, the agent at work, the report.  See job.h.
+/* work.c - carries out a run: guard and signals, opening, the agent, the report.  See job.h.
  *
- * The guard is a process of its own, made before there are threads.  Once everything is open the run has a record, and
- * whatever ends it, the record is completed and the report made before the outcome is told: an error of the run comes
- * before one of its record.
+ * The guard is a process of its own, forked before there are threads.  Once everything is open the run
+ * has a record; whatever ends the run, the record is completed and the report written before the outcome
+ * is printed, and an error of the run takes precedence over one of its record.
  */
 #include "run/job.h"
 
@@ -17,10 +17,11 @@ static void fill_options(struct job *j, struct agent_options *o)
 {
     const struct run_settings *s = &j->s;
     const struct dialect *d = j->dialect;
+    const struct policy_limits *limits = policy_limits(j->policy);
     *o = (struct agent_options){
         .task = j->task,
         .dialect = d,
-        .mind = j->mind,
+        .llm = j->llm,
         .screen = j->screen,
         .trace = j->trace,
         .secrets = j->secrets,
@@ -34,11 +35,11 @@ static void fill_options(struct job *j, struct agent_options *o)
         .max_steps = s->max_steps,
         .max_seconds = s->max_time,
         .max_tokens = s->max_tokens,
-        .max_typed = s->max_typed,
-        .max_rate = s->max_rate,
-        .max_errors = s->max_errors,
-        .max_repeats = s->max_repeats,
-        .max_still = s->max_still,
+        .max_typed = limits->typed,
+        .max_rate = limits->rate,
+        .max_errors = limits->errors,
+        .max_repeats = limits->repeats,
+        .max_still = limits->no_effect,
         .force_answer = s->force_answer,
         .dry_run = s->dry_run,
         .log_tokens = s->log_tokens,
@@ -50,7 +51,7 @@ static void fill_options(struct job *j, struct agent_options *o)
     };
 }
 
-/* The record is complete, whatever came before; a full disk need not be told twice. */
+/* Completes the record after any outcome; a full disk is reported once. */
 static int finish(struct job *j, int code, const struct agent_result *r, struct err *e)
 {
     struct err late = ERR_INIT;

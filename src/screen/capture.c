@@ -1,8 +1,8 @@
 /* capture.c - the view as an image.
  *
- * Shared memory (MIT-SHM) spares the copy through the socket: 0.5 ms instead of 17 for a full HD
- * screen.  It works only when server and client see the same memory, which is found out by trying:
- * the first failure makes XGetImage the way for good.
+ * Shared memory (MIT-SHM) avoids the copy through the socket: 0.5 ms instead of 17 for a full HD screen.
+ * It works only when server and client share memory, which only trying tells: after the first failure
+ * XGetImage is used.
  */
 #include "screen/pixels.h"
 #include "screen/private.h"
@@ -19,7 +19,7 @@ static void drop_image(struct screen *s)
     if (s->segment.shmaddr) {
         if (!s->lost)
             XShmDetach(s->dpy, &s->segment);
-        s->image->data = NULL; /* not malloc's, so not XDestroyImage's to free */
+        s->image->data = NULL; /* XDestroyImage would free() it */
         shmdt(s->segment.shmaddr);
         s->segment.shmaddr = NULL;
     }
@@ -32,11 +32,11 @@ void capture_close(struct screen *s)
     drop_image(s);
 }
 
-/* An image of w x h in shared memory; false, with shm_why, when that does not work here. */
+/* Creates an image of w x h in shared memory; false, with shm_why, when that does not work. */
 static bool shm_make(struct screen *s, int w, int h)
 {
     if (s->options.no_shm)
-        s->shm_why = "switched off";
+        s->shm_why = "disabled";
     if (!s->shm_why && !XShmQueryExtension(s->dpy))
         s->shm_why = "the server has no MIT-SHM";
     if (s->shm_why)
@@ -60,10 +60,10 @@ static bool shm_make(struct screen *s, int w, int h)
     }
     attached = !xtrap_end(&t) && attached;
     if (s->segment.shmid >= 0)
-        shmctl(s->segment.shmid, IPC_RMID, NULL); /* lives on until both sides have let go */
+        shmctl(s->segment.shmid, IPC_RMID, NULL); /* freed when both sides have detached */
     if (attached)
         return true;
-    if (s->segment.shmaddr) { /* never attached by the server: nothing to detach there */
+    if (s->segment.shmaddr) {
         shmdt(s->segment.shmaddr);
         s->segment.shmaddr = NULL;
         s->image->data = NULL;
@@ -115,7 +115,7 @@ int screen_capture(struct screen *s, struct image *out, struct err *e)
     if (screen_view_now(s, &r, e))
         return -1;
     if (grab(s, r, e)) {
-        /* The screen may have been resized between our look and the request: once more. */
+        /* The screen may have been resized between view and request: retry once. */
         if (s->lost || monitors_update(s, e) || grab(s, s->view, e))
             return -1;
         r = s->view;

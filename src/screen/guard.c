@@ -24,18 +24,18 @@
 
 enum {
     TICK_MS = 250,
-    HANG_TICKS = 8, /* of stillness are a hang */
-    LOCK_MS = 500,  /* until the kernel has given back a dead process's lock */
-    DEATH_S = 10,   /* for releasing after a death, however slow a server is */
-    FAREWELL_MS = 1000,
-    LITTER = 1024,
+    HANG_TICKS = 8, /* unchanged for so many is a hang */
+    LOCK_MS = 500,  /* until the kernel has released a dead process's lock */
+    RELEASE_S = 10, /* longest to release after a death, however slow a server is */
+    EXIT_WAIT_MS = 1000,
+    TEMP_FILES = 1024,
     STACK_BYTES = 256 << 10,
-    PIPE_FD = 3, /* ends with the charge, or when it says so */
-    CHARGE_FD,   /* its pidfd: children of it may have the pipe too */
+    PIPE_FD = 3, /* closed when the parent ends, or by screen_guard_end() */
+    PARENT_FD,   /* pidfd of the parent: its children may have inherited the pipe */
 };
 
-struct charge {         /* one screen */
-    atomic_uint serial; /* another one each time the slot is taken, and written last; 0: free */
+struct guarded {        /* one screen */
+    atomic_uint serial; /* a new one for each use of the slot, written last; 0: free */
     atomic_uint alive, progress;
     atomic_int acting;
     atomic_bool tripped;
@@ -44,72 +44,72 @@ struct charge {         /* one screen */
 
 struct shared { /* between the two processes */
     atomic_bool done;
-    atomic_int slots; /* charges above were never used */
-    struct charge at[STOP_SLOTS];
-    char litter[LITTER][1024];
+    atomic_int slots; /* in use or once used */
+    struct guarded at[STOP_SLOTS];
+    char temp_files[TEMP_FILES][1024];
 };
 static struct shared *shared;                            /* NULL: no guard */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the charge's side: who writes */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for writers in the parent */
 static pid_t guard;
 static int pipe_end = -1;
 
-/* ---- the guard: a thread for each display -------------------------------------------------------- */
+/* ---- the guard: a thread for each display ----------------------------------------------------- */
 
-struct counter { /* that is to move */
+struct counter {
     unsigned last;
-    int still; /* ticks */
+    int unchanged; /* ticks */
 };
 
-struct eyes {
-    struct charge *of;
+struct guard_thread {
+    struct guarded *of;
     unsigned serial;
-    char display[128], path[1024]; /* of that serial, for the slot may be taken again */
-    Display *dpy;                  /* NULL: there is no such display */
+    char display[128], path[1024]; /* copies: the slot may be reused */
+    Display *dpy;                  /* NULL: could not be opened */
     atomic_bool lost;
 };
-static atomic_int looking; /* threads */
+static atomic_int guard_threads;
 
-/* Waits for a tick; true when the charge has ended. */
-static bool charge_ended(void)
+/* Waits for a tick; true when the parent has ended. */
+static bool parent_ended(void)
 {
-    struct pollfd p[] = {{.fd = PIPE_FD, .events = POLLIN}, {.fd = CHARGE_FD, .events = POLLIN}};
+    struct pollfd p[] = {{.fd = PIPE_FD, .events = POLLIN}, {.fd = PARENT_FD, .events = POLLIN}};
     return poll(p, 2, TICK_MS) > 0 && (p[0].revents || p[1].revents);
 }
 
-static bool stands_still(struct counter *c, unsigned now, bool counts)
+static bool is_hung(struct counter *c, unsigned now, bool counts)
 {
-    c->still = counts && now == c->last ? c->still + 1 : 0;
+    c->unchanged = counts && now == c->last ? c->unchanged + 1 : 0;
     c->last = now;
-    return c->still >= HANG_TICKS;
+    return c->unchanged >= HANG_TICKS;
 }
 
-static bool reaches(const struct eyes *y)
+static bool is_connected(const struct guard_thread *y)
 {
     return y->dpy && !y->lost;
 }
 
-static void drop_events(struct eyes *y) /* changes of the keymap are told to everybody */
+static void drop_events(struct guard_thread *y) /* every client gets MappingNotify */
 {
-    while (reaches(y) && XPending(y->dpy)) {
+    while (is_connected(y) && XPending(y->dpy)) {
         XEvent ev;
         XNextEvent(y->dpy, &ev);
     }
 }
 
-static void release_for_hung(struct eyes *y)
+static void release_for_hung(struct guard_thread *y)
 {
-    if (reaches(y) && held_undo_file(y->path, y->dpy)) {
+    if (is_connected(y) && held_release_file(y->path, y->dpy)) {
         y->of->tripped = true;
-        warn("the run on display '%s' hangs; what it held is released", y->display);
+        warn("the run on display '%s' hangs; its keys and buttons are released", y->display);
     }
 }
 
-/* Through the lock, so that a run that has begun meanwhile is left alone. */
-static void release_for_dead(struct eyes *y)
+/* Takes the file's lock first, so that a run that has begun meanwhile is left alone. */
+static void release_for_dead(struct guard_thread *y)
 {
     struct held h = {.fd = -1};
     int64_t start = clock_ns();
-    while (reaches(y) && h.fd < 0 && clock_ms_since(start) < LOCK_MS) {
+    while (is_connected(y) && h.fd < 0 && clock_ms_since(start) < LOCK_MS) {
         held_open(&h, y->dpy, y->display, true);
         if (h.fd < 0) {
             held_close(&h);
@@ -120,19 +120,19 @@ static void release_for_dead(struct eyes *y)
         held_close(&h);
 }
 
-static void *look_after(void *arg)
+static void *guard_thread_main(void *arg)
 {
-    struct eyes *y = arg;
+    struct guard_thread *y = arg;
     struct counter alive = {0}, progress = {0};
     bool ended = false;
     if ((y->dpy = xtrap_open(y->display, &y->lost))) {
         XTestGrabControl(y->dpy, True);
         XFlush(y->dpy);
     }
-    while (y->of->serial == y->serial && !(ended = charge_ended())) {
+    while (y->of->serial == y->serial && !(ended = parent_ended())) {
         drop_events(y);
-        bool a = stands_still(&alive, y->of->alive, y->of->alive != 0);
-        bool b = stands_still(&progress, y->of->progress, y->of->acting > 0);
+        bool a = is_hung(&alive, y->of->alive, y->of->alive != 0);
+        bool b = is_hung(&progress, y->of->progress, y->of->acting > 0);
         if ((a || b) && !y->of->tripped && y->of->serial == y->serial)
             release_for_hung(y);
     }
@@ -141,15 +141,15 @@ static void *look_after(void *arg)
     if (y->dpy)
         XCloseDisplay(y->dpy);
     free(y);
-    looking--;
+    guard_threads--;
     return NULL;
 }
 
-/* Of a slot that is in use and not written just then; NULL. */
-static struct eyes *eyes_for(struct charge *c)
+/* NULL when the slot is free or being written. */
+static struct guard_thread *guard_thread_for(struct guarded *c)
 {
     unsigned serial = c->serial;
-    struct eyes *y = xcalloc(1, sizeof *y);
+    struct guard_thread *y = xcalloc(1, sizeof *y);
     y->of = c;
     y->serial = serial;
     memcpy(y->display, c->display, sizeof y->display);
@@ -160,17 +160,17 @@ static struct eyes *eyes_for(struct charge *c)
     return NULL;
 }
 
-static void look_for_new(unsigned *seen)
+static void start_new_threads(unsigned *seen)
 {
     for (int i = 0; i < shared->slots; i++) {
-        struct eyes *y = shared->at[i].serial != seen[i] ? eyes_for(&shared->at[i]) : NULL;
+        struct guard_thread *y = shared->at[i].serial != seen[i] ? guard_thread_for(&shared->at[i]) : NULL;
         pthread_t thread;
         if (!y)
             continue;
         seen[i] = y->serial;
-        looking++;
-        if (thread_start(&thread, STACK_BYTES, look_after, y)) {
-            looking--;
+        guard_threads++;
+        if (thread_start(&thread, STACK_BYTES, guard_thread_main, y)) {
+            guard_threads--;
             free(y);
         } else {
             pthread_detach(thread);
@@ -178,24 +178,25 @@ static void look_for_new(unsigned *seen)
     }
 }
 
-_Noreturn static void be_guard(void)
+_Noreturn static void guard_main(void)
 {
     static unsigned seen[STOP_SLOTS];
     bool ended;
     do {
-        ended = charge_ended();
-        look_for_new(seen);
+        ended = parent_ended();
+        start_new_threads(seen);
     } while (!ended);
-    for (int i = 0; i < LITTER && !shared->done; i++)
-        if (*shared->litter[i])
-            unlink(shared->litter[i]);
-    for (int64_t start = clock_ns(); looking && !shared->done && clock_ms_since(start) < DEATH_S * 1000.0;)
+    for (int i = 0; i < TEMP_FILES && !shared->done; i++)
+        if (*shared->temp_files[i])
+            unlink(shared->temp_files[i]);
+    for (int64_t start = clock_ns();
+         guard_threads && !shared->done && clock_ms_since(start) < RELEASE_S * 1000.0;)
         clock_sleep_ms(2);
     _exit(0);
 }
 
-/* In a session of its own: what ends the others of a terminal leaves it alone. */
-static void become_guard(int fd)
+/* In its own session, so that signals to the terminal's process group do not reach it. */
+static void guard_setup(int fd)
 {
     setsid();
     signal(SIGINT, SIG_IGN);
@@ -206,16 +207,16 @@ static void become_guard(int fd)
     int none = open("/dev/null", O_RDWR);
     dup2(none, STDIN_FILENO);
     dup2(none, STDOUT_FILENO);
-    int charge = (int)syscall(SYS_pidfd_open, getppid(), 0);
-    fd = fcntl(fd, F_DUPFD, CHARGE_FD + 1); /* out of the way of the next two */
-    charge = fcntl(charge, F_DUPFD, CHARGE_FD + 1);
+    int guarded = (int)syscall(SYS_pidfd_open, getppid(), 0);
+    fd = fcntl(fd, F_DUPFD, PARENT_FD + 1); /* dup2 below must not overwrite it */
+    guarded = fcntl(guarded, F_DUPFD, PARENT_FD + 1);
     dup2(fd, PIPE_FD);
-    dup2(charge, CHARGE_FD);
-    close_range(CHARGE_FD + 1, ~0u, 0);
+    dup2(guarded, PARENT_FD);
+    close_range(PARENT_FD + 1, ~0u, 0);
     xtrap_setup();
 }
 
-/* ---- its charge ----------------------------------------------------------------------------------- */
+/* ---- the parent ------------------------------------------------------------------------------- */
 
 int screen_guard(struct err *e)
 {
@@ -231,8 +232,8 @@ int screen_guard(struct err *e)
     shared = s;
     guard = fork();
     if (guard == 0) {
-        become_guard(fds[0]);
-        be_guard();
+        guard_setup(fds[0]);
+        guard_main();
     }
     close(fds[0]);
     pipe_end = fds[1];
@@ -253,7 +254,7 @@ void screen_guard_end(void)
     close(pipe_end);
     int64_t start = clock_ns();
     while (waitpid(guard, NULL, WNOHANG) == 0) {
-        if (clock_ms_since(start) > FAREWELL_MS) { /* it waits for a server that does not answer */
+        if (clock_ms_since(start) > EXIT_WAIT_MS) { /* a server does not answer */
             kill(guard, SIGKILL);
             waitpid(guard, NULL, 0);
             break;
@@ -264,7 +265,7 @@ void screen_guard_end(void)
     shared = NULL;
 }
 
-/* ---- what it is told ------------------------------------------------------------------------------ */
+/* ---- shared memory ---------------------------------------------------------------------------- */
 
 void guard_display(int slot, const char *display, const char *path)
 {
@@ -273,7 +274,7 @@ void guard_display(int slot, const char *display, const char *path)
         strlen(path) >= sizeof shared->at[0].path)
         return;
     pthread_mutex_lock(&lock);
-    struct charge *c = &shared->at[slot];
+    struct guarded *c = &shared->at[slot];
     c->alive = c->progress = 0;
     c->acting = 0;
     c->tripped = false;
@@ -293,18 +294,18 @@ void guard_forget(int slot)
     shared->at[slot].tripped = false;
 }
 
-void guard_litter(const char *path, bool add)
+void guard_temp_file(const char *path, bool add)
 {
-    if (!shared || strlen(path) >= sizeof shared->litter[0])
+    if (!shared || strlen(path) >= sizeof shared->temp_files[0])
         return;
     pthread_mutex_lock(&lock);
     char *at = NULL;
-    for (int i = 0; i < LITTER && !at; i++) /* it may be there already */
-        at = strcmp(shared->litter[i], path) ? NULL : shared->litter[i];
-    for (int i = 0; i < LITTER && !at && add; i++)
-        at = *shared->litter[i] ? NULL : shared->litter[i];
+    for (int i = 0; i < TEMP_FILES && !at; i++) /* listed already? */
+        at = strcmp(shared->temp_files[i], path) ? NULL : shared->temp_files[i];
+    for (int i = 0; i < TEMP_FILES && !at && add; i++)
+        at = *shared->temp_files[i] ? NULL : shared->temp_files[i];
     if (at)
-        snprintf(at, sizeof shared->litter[0], "%s", add ? path : "");
+        snprintf(at, sizeof shared->temp_files[0], "%s", add ? path : "");
     pthread_mutex_unlock(&lock);
 }
 
@@ -320,7 +321,7 @@ void guard_progress(int slot)
         shared->at[slot].progress++;
 }
 
-void screen_acting(struct screen *s, bool yes)
+void screen_set_acting(struct screen *s, bool yes)
 {
     if (shared)
         shared->at[s->stop->slot].acting += yes ? 1 : -1;

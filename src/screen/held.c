@@ -1,10 +1,10 @@
 /* held.c - see held.h.
  *
- * The file is one JSON object rewritten in place by one pwrite: {"version":1,"pid":4711,
- * "keys":[37],"buttons":[1],"scratch":[[93,16777297]],"locks":2}.  A kill between two writes leaves the older
- * or the newer truth, never half of one.  What it lists is checked against the server before it is
- * undone, since a new server may have got the same display number; locks,
- * of which that cannot be said, are put back by those who have known the server since before.
+ * The file is one JSON object, replaced by one pwrite: {"version":1,"pid":4711,"keys":[37],"buttons":[1],
+ * "scratch":[[93,16777297]],"locks":2}.  A kill leaves the old or the new state, never half of one.  What
+ * it lists is checked against the server before it is undone, since a new server may have the same display
+ * number.  Locks cannot be checked: only a caller that has been connected to the server since before puts
+ * them back.
  */
 #include "screen/held.h"
 
@@ -25,12 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Room for a few dozen keys and borrowed keycodes, which is all that ever happens at once. */
+/* Enough for a few dozen keys and borrowed keycodes. */
 enum { FILE_BYTES = 1024, FILE_MAX = 16 << 10 };
 enum {
-    LIFT_WAIT_MS = 20, /* longest that the owner of the lock may take over one event */
+    LOCK_WAIT_MS = 20, /* longest that the owner of the lock takes for one event */
     REGISTRY_WAIT_MS = 300,
-    RESCUE_MS = 1500,
+    EMERGENCY_MS = 1500,
 };
 
 /* Displays of this process, for held_emergency(). */
@@ -45,7 +45,7 @@ static void registry_add(struct held *h)
     pthread_mutex_unlock(&registry_lock);
 }
 
-static void registry_take(const struct held *h)
+static void registry_remove(const struct held *h)
 {
     pthread_mutex_lock(&registry_lock);
     for (struct held **at = &registry; *at; at = &(*at)->next)
@@ -56,7 +56,7 @@ static void registry_take(const struct held *h)
     pthread_mutex_unlock(&registry_lock);
 }
 
-/* ---- undoing ----------------------------------------------------------------------------------- */
+/* ---- undoing ---------------------------------------------------------------------------------- */
 
 void held_lock(struct held *h)
 {
@@ -68,8 +68,8 @@ void held_unlock(struct held *h)
     pthread_mutex_unlock(&h->lock);
 }
 
-/* A keycode is given back only while it still carries what we put there. */
-static void scratch_clear(Display *dpy, int code, uint32_t keysym)
+/* Empties a borrowed keycode, unless somebody has mapped it anew meanwhile. */
+static void spare_clear(Display *dpy, int code, uint32_t keysym)
 {
     int per = 0;
     KeySym *now = XGetKeyboardMapping(dpy, (KeyCode)code, 1, &per);
@@ -82,38 +82,38 @@ static void scratch_clear(Display *dpy, int code, uint32_t keysym)
     }
 }
 
-struct pressed { /* a copy of what is written down */
+struct pressed { /* a snapshot of struct held */
     bool key[HELD_KEYS], button[HELD_BUTTONS];
-    uint32_t scratch[HELD_KEYS];
+    uint32_t spare[HELD_KEYS];
     unsigned locks;
 };
 
-static void send_releases(Display *dpy, const struct pressed *p, struct ours *ours)
+static void send_releases(Display *dpy, const struct pressed *p, struct event_origin *origin)
 {
     for (int b = 1; b < HELD_BUTTONS; b++)
         if (p->button[b]) {
-            if (ours)
-                ours_note(ours, OURS_BUTTON, b, false);
+            if (origin)
+                event_origin_add(origin, ORIGIN_BUTTON, b, false);
             XTestFakeButtonEvent(dpy, (unsigned)b, False, CurrentTime);
         }
     for (int k = 8; k < HELD_KEYS; k++)
         if (p->key[k]) {
-            if (ours)
-                ours_note(ours, OURS_KEY, k, false);
+            if (origin)
+                event_origin_add(origin, ORIGIN_KEY, k, false);
             XTestFakeKeyEvent(dpy, (unsigned)k, False, CurrentTime);
         }
 }
 
-/* ours: NULL where nobody listens in this process. */
-static void undo(Display *dpy, const struct pressed *p, struct ours *ours)
+/* origin: NULL when no thread of this process watches the display. */
+static void undo(Display *dpy, const struct pressed *p, struct event_origin *origin)
 {
     struct xtrap t;
     xtrap_begin(&t, dpy);
-    send_releases(dpy, p, ours);
+    send_releases(dpy, p, origin);
     XSync(dpy, False);
     for (int k = 8; k < HELD_KEYS; k++)
-        if (p->scratch[k])
-            scratch_clear(dpy, k, p->scratch[k]);
+        if (p->spare[k])
+            spare_clear(dpy, k, p->spare[k]);
     if (p->locks)
         XkbLockModifiers(dpy, XkbUseCoreKbd, p->locks, p->locks);
     xtrap_end(&t);
@@ -122,7 +122,7 @@ static void undo(Display *dpy, const struct pressed *p, struct ours *ours)
 bool held_any(const struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++)
-        if (h->key[i] || h->scratch[i] || (i < HELD_BUTTONS && h->button[i]))
+        if (h->key[i] || h->spare[i] || (i < HELD_BUTTONS && h->button[i]))
             return true;
     return h->locks != 0;
 }
@@ -131,7 +131,7 @@ static void copy_pressed(const struct held *h, struct pressed *p)
 {
     for (int i = 0; i < HELD_KEYS; i++) {
         p->key[i] = h->key[i];
-        p->scratch[i] = h->scratch[i];
+        p->spare[i] = h->spare[i];
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         p->button[i] = h->button[i];
@@ -142,7 +142,7 @@ static void forget_pressed(struct held *h)
 {
     for (int i = 0; i < HELD_KEYS; i++) {
         h->key[i] = false;
-        h->scratch[i] = 0;
+        h->spare[i] = 0;
     }
     for (int i = 0; i < HELD_BUTTONS; i++)
         h->button[i] = false;
@@ -156,12 +156,12 @@ void held_release(struct held *h, Display *dpy)
     if (!held_any(h))
         return;
     copy_pressed(h, &p);
-    undo(dpy, &p, &h->ours);
+    undo(dpy, &p, &h->origin);
     forget_pressed(h);
 }
 
-/* The next so many milliseconds of CLOCK_MONOTONIC. */
-static struct timespec in_ms(int ms)
+/* Now plus ms, on CLOCK_MONOTONIC. */
+static struct timespec deadline_in(int ms)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -172,9 +172,9 @@ static struct timespec in_ms(int ms)
     return t;
 }
 
-void held_lift(struct held *h, Display *dpy)
+void held_release_pressed(struct held *h, Display *dpy)
 {
-    struct timespec until = in_ms(LIFT_WAIT_MS);
+    struct timespec until = deadline_in(LOCK_WAIT_MS);
     bool locked = pthread_mutex_clocklock(&h->lock, CLOCK_MONOTONIC, &until) == 0, any = false;
     struct pressed p = {0};
     for (int i = 0; i < HELD_KEYS; i++)
@@ -182,7 +182,7 @@ void held_lift(struct held *h, Display *dpy)
     for (int i = 0; i < HELD_BUTTONS; i++)
         any |= p.button[i] = atomic_exchange(&h->button[i], false);
     if (any) {
-        send_releases(dpy, &p, &h->ours);
+        send_releases(dpy, &p, &h->origin);
         XFlush(dpy);
         held_store(h);
     }
@@ -190,75 +190,88 @@ void held_lift(struct held *h, Display *dpy)
         held_unlock(h);
 }
 
-/* ---- all at once --------------------------------------------------------------------------------- */
+/* ---- all displays ----------------------------------------------------------------------------- */
 
-struct rescue { /* one display; a thread of its own frees it */
+struct emergency { /* one display; freed by its thread */
     struct pressed pressed;
     char *display;
-    struct ours *ours;
+    struct event_origin *origin;
 };
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t done;
     int left;
-} rescues = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} emergencies = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void *rescue_one(void *arg)
+static void *emergency_thread(void *arg)
 {
-    struct rescue *r = arg;
+    struct emergency *r = arg;
     atomic_bool lost = false;
     Display *dpy = xtrap_open(r->display, &lost);
     if (dpy) {
-        undo(dpy, &r->pressed, r->ours);
+        undo(dpy, &r->pressed, r->origin);
         XCloseDisplay(dpy);
     }
-    pthread_mutex_lock(&rescues.lock);
-    rescues.left--;
-    pthread_cond_signal(&rescues.done);
-    pthread_mutex_unlock(&rescues.lock);
+    pthread_mutex_lock(&emergencies.lock);
+    emergencies.left--;
+    pthread_cond_signal(&emergencies.done);
+    pthread_mutex_unlock(&emergencies.lock);
     free(r->display);
     free(r);
     return NULL;
 }
 
-static void rescue(struct held *h)
+static void emergency(struct held *h)
 {
-    struct rescue *r = xcalloc(1, sizeof *r);
+    struct emergency *r = xcalloc(1, sizeof *r);
     pthread_t thread;
     copy_pressed(h, &r->pressed);
     r->display = xstrdup(h->display);
-    r->ours = &h->ours;
-    pthread_mutex_lock(&rescues.lock);
-    rescues.left++;
-    pthread_mutex_unlock(&rescues.lock);
-    if (thread_start(&thread, 0, rescue_one, r))
-        rescue_one(r);
+    r->origin = &h->origin;
+    pthread_mutex_lock(&emergencies.lock);
+    emergencies.left++;
+    pthread_mutex_unlock(&emergencies.lock);
+    if (thread_start(&thread, 0, emergency_thread, r))
+        emergency_thread(r);
     else
         pthread_detach(thread);
 }
 
 void held_emergency(void)
 {
-    struct timespec until = in_ms(REGISTRY_WAIT_MS);
+    struct timespec until = deadline_in(REGISTRY_WAIT_MS);
     if (pthread_mutex_clocklock(&registry_lock, CLOCK_MONOTONIC, &until))
-        return; /* whoever has it for so long will not give it back */
+        return; /* its owner hangs */
     for (struct held *h = registry; h; h = h->next)
         if (held_any(h))
-            rescue(h);
-    until = in_ms(RESCUE_MS);
-    pthread_mutex_lock(&rescues.lock);
-    while (rescues.left && pthread_cond_clockwait(&rescues.done, &rescues.lock, CLOCK_MONOTONIC, &until) == 0)
+            emergency(h);
+    until = deadline_in(EMERGENCY_MS);
+    pthread_mutex_lock(&emergencies.lock);
+    while (emergencies.left &&
+           pthread_cond_clockwait(&emergencies.done, &emergencies.lock, CLOCK_MONOTONIC, &until) == 0)
         ;
-    bool all = !rescues.left;
-    pthread_mutex_unlock(&rescues.lock);
+    bool all = !emergencies.left;
+    pthread_mutex_unlock(&emergencies.lock);
     for (struct held *h = registry; h && all; h = h->next)
         if (held_any(h))
             forget_pressed(h);
     if (all)
-        pthread_mutex_unlock(&registry_lock); /* else what the others still use must stay */
+        pthread_mutex_unlock(&registry_lock); /* else a thread still uses an entry */
 }
 
-/* ---- the file ---------------------------------------------------------------------------------- */
+/* ---- the file --------------------------------------------------------------------------------- */
+
+static void put_pressed(struct buf *b, const char *name, const atomic_bool *pressed, int n)
+{
+    const char *comma = "";
+    buf_printf(b, "\"%s\":[", name);
+    for (int i = 0; i < n; i++)
+        if (pressed[i]) {
+            buf_printf(b, "%s%d", comma, i);
+            comma = ",";
+        }
+    buf_puts(b, "],");
+}
 
 void held_store(struct held *h)
 {
@@ -266,29 +279,18 @@ void held_store(struct held *h)
         return;
     struct buf b;
     buf_init(&b, FILE_MAX);
-    buf_printf(&b, "{\"version\":1,\"pid\":%d,\"keys\":[", (int)getpid());
+    buf_printf(&b, "{\"version\":1,\"pid\":%d,", (int)getpid());
+    put_pressed(&b, "keys", h->key, HELD_KEYS);
+    put_pressed(&b, "buttons", h->button, HELD_BUTTONS);
+    buf_puts(&b, "\"scratch\":[");
     const char *comma = "";
     for (int i = 0; i < HELD_KEYS; i++)
-        if (h->key[i]) {
-            buf_printf(&b, "%s%d", comma, i);
-            comma = ",";
-        }
-    buf_puts(&b, "],\"buttons\":[");
-    comma = "";
-    for (int i = 0; i < HELD_BUTTONS; i++)
-        if (h->button[i]) {
-            buf_printf(&b, "%s%d", comma, i);
-            comma = ",";
-        }
-    buf_puts(&b, "],\"scratch\":[");
-    comma = "";
-    for (int i = 0; i < HELD_KEYS; i++)
-        if (h->scratch[i]) {
-            buf_printf(&b, "%s[%d,%u]", comma, i, h->scratch[i]);
+        if (h->spare[i]) {
+            buf_printf(&b, "%s[%d,%u]", comma, i, h->spare[i]);
             comma = ",";
         }
     buf_printf(&b, "],\"locks\":%u}", h->locks);
-    /* Always the same size, so that one write replaces the line whole. */
+    /* Padded to one size, so that one write replaces the whole line. */
     while (b.len < FILE_BYTES - 1)
         buf_putc(&b, ' ');
     buf_putc(&b, '\n');
@@ -304,8 +306,8 @@ static json_t *read_file(int fd)
     return n > 0 ? json_loadb(text, (size_t)n, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
 }
 
-/* What another process has left pressed, bound or unlocked; how much that was.  same: as in held_open. */
-static int undo_list(int fd, Display *dpy, bool same)
+/* Undoes what the file lists; returns how much that was.  same_server: see held_open. */
+static int undo_list(int fd, Display *dpy, bool same_server)
 {
     json_t *root = read_file(fd), *v;
     struct pressed p = {0};
@@ -331,12 +333,12 @@ static int undo_list(int fd, Display *dpy, bool same)
         json_int_t k = json_integer_value(json_array_get(v, 0)),
                    sym = json_integer_value(json_array_get(v, 1));
         if (k >= 8 && k < HELD_KEYS && sym > 0 && sym <= UINT32_MAX) {
-            p.scratch[k] = (uint32_t)sym;
+            p.spare[k] = (uint32_t)sym;
             found++;
         }
     }
     json_int_t locks = json_integer_value(json_object_get(root, "locks"));
-    if (same && locks > 0 && locks <= UINT8_MAX) {
+    if (same_server && locks > 0 && locks <= UINT8_MAX) {
         p.locks = (unsigned)locks;
         found++;
     }
@@ -346,7 +348,7 @@ static int undo_list(int fd, Display *dpy, bool same)
     return found;
 }
 
-int held_undo_file(const char *path, Display *dpy)
+int held_release_file(const char *path, Display *dpy)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW), found = fd >= 0 ? undo_list(fd, dpy, true) : 0;
     if (fd >= 0)
@@ -354,17 +356,16 @@ int held_undo_file(const char *path, Display *dpy)
     return found;
 }
 
-static void undo_leftovers(struct held *h, Display *dpy, bool same)
+static void undo_abandoned(struct held *h, Display *dpy, bool same_server)
 {
-    int found = undo_list(h->fd, dpy, same);
+    int found = undo_list(h->fd, dpy, same_server);
     if (found)
-        warn("an earlier run on display '%s' ended with %d keys, buttons, borrowed keycodes or locks not as "
-             "they were; put back",
+        warn("an earlier run on display '%s' left %d keys, buttons, keycodes or locks changed; put back",
              h->display, found);
 }
 
-/* 0 when the lock is ours. */
-static int lock_file(struct held *h, Display *dpy, bool same)
+/* 0 when this process has the lock. */
+static int lock_file(struct held *h, Display *dpy, bool same_server)
 {
     if (h->memory_only || h->fd >= 0)
         return 0;
@@ -382,22 +383,22 @@ static int lock_file(struct held *h, Display *dpy, bool same)
         return -1;
     }
     h->fd = fd;
-    undo_leftovers(h, dpy, same);
+    undo_abandoned(h, dpy, same_server);
     held_store(h);
     return 0;
 }
 
-void held_open(struct held *h, Display *dpy, const char *display, bool same)
+void held_open(struct held *h, Display *dpy, const char *display, bool same_server)
 {
     memset(h, 0, sizeof *h);
     h->fd = -1;
     pthread_mutex_init(&h->lock, NULL);
-    ours_open(&h->ours);
+    event_origin_open(&h->origin);
     h->display = xstrdup(display);
     struct err e = ERR_INIT;
     char *dir = file_place(PLACE_RUNTIME, &e);
     if (dir) {
-        /* ":1.0" and ":1" are one display; "/" occurs in names of local sockets */
+        /* ":1.0" and ":1" are the same display; names of local sockets contain "/" */
         char *name = xstrdup(display);
         char *colon = strrchr(name, ':'), *dot = colon ? strchr(colon, '.') : NULL;
         if (dot)
@@ -412,11 +413,11 @@ void held_open(struct held *h, Display *dpy, const char *display, bool same)
         warn("%s; keys held at a crash will stay down", e.text);
         h->memory_only = true;
     }
-    lock_file(h, dpy, same);
+    lock_file(h, dpy, same_server);
     registry_add(h);
 }
 
-int held_own(struct held *h, Display *dpy, struct err *e)
+int held_acquire(struct held *h, Display *dpy, struct err *e)
 {
     if (lock_file(h, dpy, false) == 0)
         return 0;
@@ -426,16 +427,16 @@ int held_own(struct held *h, Display *dpy, struct err *e)
 
 void held_close(struct held *h)
 {
-    registry_take(h);
+    registry_remove(h);
     if (h->fd >= 0) {
-        /* Emptied, not removed: removing a lock file lets two processes lock two files of one name. */
+        /* Not removed: two processes could then lock two files of the same name. */
         held_store(h);
         close(h->fd);
     }
     free(h->path);
     free(h->display);
     pthread_mutex_destroy(&h->lock);
-    ours_close(&h->ours);
+    event_origin_close(&h->origin);
     memset(h, 0, sizeof *h);
     h->fd = -1;
 }
@@ -456,10 +457,10 @@ void held_set_button(struct held *h, int button, bool on)
     held_store(h);
 }
 
-void held_set_scratch(struct held *h, int keycode, uint32_t keysym)
+void held_set_spare(struct held *h, int keycode, uint32_t keysym)
 {
     if (keycode >= 8 && keycode < HELD_KEYS)
-        h->scratch[keycode] = keysym;
+        h->spare[keycode] = keysym;
 }
 
 void held_set_locks(struct held *h, unsigned mods)

@@ -1,26 +1,27 @@
-/* held.h - what is pressed, so that it can always be released.
+/* held.h - keys and buttons that are down, so that they are always released.
  *
- * XTEST keys stay down after their client is gone: a program killed in the middle of ctrl+c would
- * leave Control pressed for everybody.  So each key, button and borrowed keycode is written down
- * before it is used, and each lock of the person's before it is taken off, in memory and in a small file next to the lock of its display:
+ * XTEST keys stay down after their client is gone: a program killed during ctrl+c would leave Control
+ * pressed.  So each key, button and borrowed keycode is recorded before it is used, and each lock (Caps
+ * Lock) before it is taken off, in memory and in a small file:
  *
- *   release by the owner           held_release(), at the end of an action, on failure, at close
- *   release by the watching thread held_lift(): at once after a stop, whatever the owner does just then
- *   release by another thread      held_emergency(): through a connection of its own, for die(), a
- *                                  second Ctrl-C, exit() without close
- *   release by another process     held_undo_file(): guard.h, when this one hangs
- *   release by the next start      held_open() finds the file of a process that is gone
+ *   released by the owner          held_release(): at the end of an action, on failure, at close
+ *   by the thread that watches     held_release_pressed(): at once after a stop, even while the owner is busy
+ *   by another thread              held_emergency(): through its own connection, for die(), a second Ctrl-C,
+ *                                  exit() without close
+ *   by the guard                   held_release_file(): when this process hangs (guard.h)
+ *   by the next start              held_open() finds the file of a process that is gone
  *
- * The file is also the lock: whoever holds flock() on it drives this display's keyboard and pointer.
+ * The file is also the lock: the process that holds flock() on it drives this display's keyboard and
+ * pointer.
  *
- * Within the process an event is looked at, noted and sent under held_lock(): after a stop and a lift no
- * press can follow that had been allowed before.
+ * Checking for a stop, recording and sending one event happen under held_lock(): no press can follow a stop
+ * and its release.
  */
 #ifndef HOLORUN_SCREEN_HELD_H
 #define HOLORUN_SCREEN_HELD_H
 
 #include "base/err.h"
-#include "screen/ours.h"
+#include "screen/event_origin.h"
 
 #include <X11/Xlib.h>
 #include <pthread.h>
@@ -32,29 +33,31 @@ enum { HELD_KEYS = 256, HELD_BUTTONS = 32 };
 
 struct held {
     char *display, *path;
-    struct held *next;                   /* of this process */
-    struct ours ours;                    /* what of the events to come is known to be ours */
-    pthread_mutex_t lock;                /* one event at a time */
-    int fd;                              /* locked file; -1: not ours, no hands allowed */
-    int owner;                           /* process that has the lock when we have not, 0 unknown */
-    bool memory_only;                    /* no place for the file: what we hold dies with us */
-    atomic_bool key[HELD_KEYS];          /* by keycode */
-    atomic_bool button[HELD_BUTTONS];    /* by physical button */
-    _Atomic uint32_t scratch[HELD_KEYS]; /* keysym we put on a free keycode, 0 none */
-    _Atomic unsigned locks;              /* locked modifiers that we took off for as long as we type */
+    struct held *next; /* in this process */
+    struct event_origin origin;
+    pthread_mutex_t lock;              /* one event at a time */
+    int fd;                            /* locked file; -1: another process drives the display */
+    int owner;                         /* pid of that process, 0 unknown */
+    bool memory_only;                  /* the file could not be made */
+    atomic_bool key[HELD_KEYS];        /* by keycode */
+    atomic_bool button[HELD_BUTTONS];  /* by physical button */
+    _Atomic uint32_t spare[HELD_KEYS]; /* keysym we put on a free keycode, 0 none */
+    _Atomic unsigned locks;            /* locked modifiers that we took off for as long as we type */
 };
 
-/* Takes the lock; releases on dpy what a dead process left.  Never fails: without the lock
- * held_own() says why.  same: dpy is older than that death, so it is the same server whose locks were taken off. */
-void held_open(struct held *h, Display *dpy, const char *display, bool same);
-void held_close(struct held *h);                           /* gives the lock back; release first */
-int held_own(struct held *h, Display *dpy, struct err *e); /* 0: ours to press; tries the lock again */
+/* Takes the lock and releases on dpy what a dead process left.  Never fails: without the lock
+ * held_acquire() says why.  same_server: dpy was opened before that process died, so its locks were taken
+ * off on this server. */
+void held_open(struct held *h, Display *dpy, const char *display, bool same_server);
+void held_close(struct held *h); /* gives the lock back; release first */
+/* 0 when this process has the lock; tries again to take it. */
+int held_acquire(struct held *h, Display *dpy, struct err *e);
 
-/* Write down (on) before the press, take off after the release. */
+/* on: before the press; off: after the release. */
 void held_set_key(struct held *h, int keycode, bool on);
 void held_set_button(struct held *h, int button, bool on);
-void held_set_scratch(struct held *h, int keycode,
-                      uint32_t keysym);             /* 0: given back; call held_store() after */
+/* keysym 0: given back.  Call held_store() afterwards. */
+void held_set_spare(struct held *h, int keycode, uint32_t keysym);
 void held_set_locks(struct held *h, unsigned mods); /* 0: they are on again */
 void held_store(struct held *h);
 
@@ -62,19 +65,19 @@ void held_lock(struct held *h);
 void held_unlock(struct held *h);
 
 bool held_any(const struct held *h);
-void held_release(struct held *h,
-                  Display *dpy); /* keys and buttons up, scratch keycodes empty again, locks on */
+/* Releases keys and buttons, empties borrowed keycodes, puts locks back. */
+void held_release(struct held *h, Display *dpy);
 
-/* Keys and buttons up; what is typed keeps its keycodes until the owner gives them back.  Takes the lock, but does not
- * wait for an owner who hangs, nor for a server that does. */
-void held_lift(struct held *h, Display *dpy);
+/* Releases keys and buttons only: text on its way still needs its keycodes.  Takes held_lock(), but waits
+ * neither for an owner that hangs nor for a server that does. */
+void held_release_pressed(struct held *h, Display *dpy);
 
-/* What the file of a process that has the lock, and hangs, says: up; the file stays.  How many keys, buttons,
- * keycodes and locks that were. */
-int held_undo_file(const char *path, Display *dpy);
+/* Releases what the file of a hung process lists; the file stays.  Returns the number of keys, buttons,
+ * keycodes and locks. */
+int held_release_file(const char *path, Display *dpy);
 
-/* All displays of this process on which something is held, through fresh connections and all at the same time; those
- * whose server does not answer are left after 1.5 s.  Not for signal handlers. */
+/* Releases on all displays of this process, through new connections and in parallel; servers that do not
+ * answer are given up after 1.5 s.  Not for signal handlers. */
 void held_emergency(void);
 
 #endif

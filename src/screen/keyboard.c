@@ -1,13 +1,13 @@
-/* keyboard.c - from keysyms to keys that go down and up.
+/* keyboard.c - keysyms to key presses and releases.
  *
- * Keys are injected by the XTEST keyboard, a device with a map of its own, so it is that map which is
- * read (clients see it as soon as the device has been used; keyboard_ready() sees to that).  A keysym
- * is found on the plain or the Shift level; higher levels, dead keys and absent characters are
- * scratch.c's.  Chords go through libxdo one key at a time, typing does not.
+ * Keys are injected through the XTEST keyboard, a device with a map of its own, so that map is read
+ * (clients see it once the device has been used; keyboard_ready() sees to that).  A keysym is looked up on
+ * the plain and the Shift level; higher levels, dead keys and absent characters take a borrowed keycode
+ * (spare_keycodes.c).  Chords go through libxdo one key at a time, typing does not.
  *
- * Modifiers that a person holds would turn text into commands and clicks into selections.  We wait for their release;
- * releasing them ourselves and pressing them again leaves them stuck when the person lets go in between.  What is locked
- * is taken off for as long as we type, and put back.
+ * Modifiers that a person holds would turn text into commands and clicks into selections.  We wait for
+ * their release; releasing them ourselves and pressing them again leaves them stuck when the person lets go
+ * in between.  Locked modifiers are taken off while we type, and put back.
  */
 #include "screen/private.h"
 
@@ -21,9 +21,9 @@ enum {
     CHORD_MS = 20, /* all keys down, then up */
 };
 
-/* ---- devices ----------------------------------------------------------------------------------- */
+/* ---- devices ---------------------------------------------------------------------------------- */
 
-/* Id of the XTEST keyboard, and through *source whose map the core keyboard shows now. */
+/* Id of the XTEST keyboard; *source: the device whose map the core keyboard shows now. */
 static int xtest_keyboard(struct screen *s, int *source)
 {
     int n = 0, id = 0;
@@ -63,7 +63,7 @@ void keyboard_close(struct screen *s)
     s->map = NULL;
 }
 
-/* ---- the map ----------------------------------------------------------------------------------- */
+/* ---- the map ---------------------------------------------------------------------------------- */
 
 int keyboard_read(struct screen *s, struct err *e)
 {
@@ -78,18 +78,19 @@ int keyboard_read(struct screen *s, struct err *e)
     if (screen_alive(s, e))
         return -1;
     if (code || !s->map || !s->map->map || !s->map->map->syms)
-        return err_set(e, ERR_ENV, "display '%s' does not tell its keyboard map (X error %d)", s->name, code);
+        return err_set(e, ERR_ENV, "display '%s' does not report its keyboard map (X error %d)", s->name,
+                       code);
     s->map_stale = false;
     return 0;
 }
 
-/* Locked modifiers count for the level (Num Lock on a keypad); Caps Lock is taken off before typing.  It is the core
- * keyboard's state that clients translate by: a layout that a person chose with her own keyboard is not the XTEST
+/* Locked modifiers select the level (Num Lock on a keypad); Caps Lock is taken off before typing.  Clients
+ * translate by the core keyboard's state: the layout that a person has switched to is not in the XTEST
  * keyboard's. */
 static void read_state(struct screen *s, int *group, unsigned *mods)
 {
     XkbStateRec st = {0};
-    if (!s->lost) /* Xlib would look into what is no longer there */
+    if (!s->lost) /* unsafe on a lost connection */
         XkbGetState(s->dpy, XkbUseCoreKbd, &st);
     *group = st.group;
     *mods = st.locked_mods & ~(unsigned)LockMask;
@@ -109,7 +110,7 @@ static bool find_in_group(struct screen *s, uint32_t keysym, int group, unsigned
     for (int shift = 0; shift < 2; shift++)
         for (int code = m->min_key_code; code <= m->max_key_code; code++) {
             int groups = XkbKeyNumGroups(m, code);
-            if (!groups || s->held.scratch[code])
+            if (!groups || s->held.spare[code])
                 continue;
             int g = group < groups ? group : group % groups;
             int level = level_of(XkbKeyKeyType(m, code, g), mods | (shift ? ShiftMask : 0));
@@ -151,18 +152,18 @@ int keyboard_free_codes(struct screen *s, uint8_t *codes, int max)
     return n;
 }
 
-/* ---- events ------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------- */
 
-/* The look before a press, and its note; a release needs no leave. */
+/* Before a press: may we, and recorded as held.  A release is always allowed. */
 static int key_begin(struct screen *s, int code, bool down, struct err *e)
 {
     if (!down)
         held_lock(&s->held);
-    else if (hands_begin(s, e))
+    else if (input_begin(s, e))
         return -1;
     if (down)
         held_set_key(&s->held, code, true);
-    ours_note(&s->held.ours, OURS_KEY, code, down);
+    event_origin_add(&s->held.origin, ORIGIN_KEY, code, down);
     return 0;
 }
 
@@ -171,7 +172,7 @@ static int key_end(struct screen *s, int code, bool down, struct err *e)
     XSync(s->dpy, False);
     if (!down && !s->lost)
         held_set_key(&s->held, code, false);
-    return hands_end(s, e);
+    return input_end(s, e);
 }
 
 int key_event(struct screen *s, int code, bool down, struct err *e)
@@ -186,14 +187,14 @@ int key_tap(struct screen *s, int code, struct err *e)
 {
     if (key_begin(s, code, true, e))
         return -1;
-    ours_note(&s->held.ours, OURS_KEY, code, false);
+    event_origin_add(&s->held.origin, ORIGIN_KEY, code, false);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, True, CurrentTime);
     XTestFakeKeyEvent(s->dpy, (unsigned)code, False, CurrentTime);
     s->events++; /* two of them */
     return key_end(s, code, false, e);
 }
 
-/* ---- modifiers --------------------------------------------------------------------------------- */
+/* ---- modifiers -------------------------------------------------------------------------------- */
 
 static unsigned our_modifiers(const struct screen *s)
 {
@@ -204,8 +205,8 @@ static unsigned our_modifiers(const struct screen *s)
     return ours;
 }
 
-/* Modifiers that are down and not by us.  One that is latched waits for the next key (sticky keys do that), which would be
- * ours: it is taken back. */
+/* Modifiers that somebody else holds.  A latched one (sticky keys) would apply to our next key: it is
+ * cleared. */
 static unsigned foreign_modifiers(struct screen *s)
 {
     XkbStateRec st = {0};
@@ -229,9 +230,9 @@ static bool same_symbols(XkbDescPtr a, XkbDescPtr b)
     return true;
 }
 
-/* When clients still translate by another keyboard's map and it is a different one, ours is used once
- * with a key that means nothing, and they get time to read it. */
-static int wake(struct screen *s, struct err *e)
+/* Clients translate by the map of the keyboard used last.  If that is another map, a tap of an unmapped key
+ * makes them read the XTEST keyboard's; they get time for it. */
+static int activate_xtest_keyboard(struct screen *s, struct err *e)
 {
     int source;
     uint8_t code;
@@ -246,7 +247,7 @@ static int wake(struct screen *s, struct err *e)
     return key_tap(s, code, e) || screen_wait(s, s->options.keymap_settle_ms, e) ? -1 : 0;
 }
 
-int keyboard_let_go(struct screen *s, struct err *e)
+int keyboard_wait_modifiers(struct screen *s, struct err *e)
 {
     if (screen_may_act(s, e) || keyboard_read(s, e))
         return -1;
@@ -265,10 +266,10 @@ int keyboard_let_go(struct screen *s, struct err *e)
 
 int keyboard_ready(struct screen *s, struct err *e)
 {
-    return keyboard_let_go(s, e) || wake(s, e) ? -1 : 0;
+    return keyboard_wait_modifiers(s, e) || activate_xtest_keyboard(s, e) ? -1 : 0;
 }
 
-unsigned keyboard_unlock(struct screen *s)
+unsigned keyboard_clear_locks(struct screen *s)
 {
     XkbStateRec st = {0};
     if (!s->lost)
@@ -283,7 +284,7 @@ unsigned keyboard_unlock(struct screen *s)
     return locked;
 }
 
-void keyboard_relock(struct screen *s, unsigned locked)
+void keyboard_restore_locks(struct screen *s, unsigned locked)
 {
     if (locked && !s->lost) {
         XkbLockModifiers(s->dpy, XkbUseCoreKbd, locked, locked);
@@ -293,9 +294,9 @@ void keyboard_relock(struct screen *s, unsigned locked)
         held_set_locks(&s->held, 0);
 }
 
-/* ---- keys -------------------------------------------------------------------------------------- */
+/* ---- keys ------------------------------------------------------------------------------------- */
 
-/* The same through libxdo, which also locks the group the key is in for the moment of the event. */
+/* key_event() through libxdo, which also locks the key's group for that event. */
 static int chord_event(struct screen *s, int code, int group, bool down, struct err *e)
 {
     xdo_t *xdo = screen_xdo(s);
@@ -306,7 +307,7 @@ static int chord_event(struct screen *s, int code, int group, bool down, struct 
     charcodemap_t key = {.code = (KeyCode)code, .group = group};
     int modifiers = 0;
     int failed = xdo_send_keysequence_window_list_do(xdo, CURRENTWINDOW, &key, 1, down, &modifiers, 0);
-    if (key_end(s, code, down || failed, e)) /* a release that was not sent */
+    if (key_end(s, code, down || failed, e)) /* failed: the release was not sent */
         return -1;
     return failed ? err_set(e, ERR_FAILED, "libxdo could not send keycode %d", code) : 0;
 }
@@ -330,9 +331,9 @@ static int press(struct screen *s, uint32_t keysym, struct err *e)
     if (keyboard_read(s, e))
         return -1;
     if (!keyboard_find(s, keysym, true, &k)) {
-        if (scratch_bind(s, &keysym, 1, e))
+        if (spare_bind(s, &keysym, 1, e))
             return -1;
-        k = (struct keypress){.code = scratch_code(s, keysym)};
+        k = (struct keypress){.code = spare_code(s, keysym)};
     }
     *d = (struct key_down){.keysym = keysym, .code = k.code, .group = k.group};
     if (k.shift && !(our_modifiers(s) & ShiftMask) && keyboard_find(s, XK_Shift_L, true, &shift)) {
@@ -347,7 +348,7 @@ static int release(struct screen *s, uint32_t keysym, struct err *e)
 {
     struct key_down *entry = down_entry(s, keysym), d;
     if (!entry)
-        return 0; /* not ours, or released meanwhile */
+        return 0; /* not pressed by us, or released meanwhile */
     d = *entry;
     *entry = (struct key_down){0};
     int rc = 0;
@@ -355,9 +356,9 @@ static int release(struct screen *s, uint32_t keysym, struct err *e)
         rc = chord_event(s, d.code, d.group, false, e);
     if (d.shift_code && s->held.key[d.shift_code] && chord_event(s, d.shift_code, d.group, false, e))
         rc = -1;
-    if (!rc && scratch_code(s, keysym)) {
+    if (!rc && spare_code(s, keysym)) {
         screen_wait(s, s->options.keymap_settle_ms, NULL); /* clients still look it up */
-        scratch_restore(s);
+        spare_restore(s);
     }
     return rc;
 }
@@ -396,11 +397,11 @@ int screen_chord(struct screen *s, const uint32_t *keysyms, int n, struct err *e
 {
     if (n > MAX_DOWN)
         return err_set(e, ERR_USAGE, "a chord of %d keys", n);
-    bool locks = false; /* the chord is there to change a lock */
+    bool locks = false; /* the chord changes a lock */
     for (int i = 0; i < n; i++)
         locks = locks || keysyms[i] == XK_Caps_Lock || keysyms[i] == XK_Shift_Lock;
-    unsigned locked = locks || screen_may_act(s, NULL) ? 0 : keyboard_unlock(s);
+    unsigned locked = locks || screen_may_act(s, NULL) ? 0 : keyboard_clear_locks(s);
     int rc = chord(s, keysyms, n, e);
-    keyboard_relock(s, locked);
+    keyboard_restore_locks(s, locked);
     return rc;
 }

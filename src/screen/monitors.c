@@ -1,8 +1,7 @@
-/* monitors.c - the root window, the monitors on it, and the rectangle that is looked at.
+/* monitors.c - the root window, its monitors, and the view.
  *
- * A view is a rectangle of the root: all of it, one monitor, or what a window covers.  Monitors
- * change while a run goes on (RRScreenChangeNotify), windows move: the rectangle is read again each
- * time something could have changed, and the capture tells by its size.
+ * A view is a rectangle of the root: all of it, one monitor, or a window.  Monitors change during a run
+ * (RRScreenChangeNotify) and windows move, so the rectangle is read again before each capture.
  */
 #include "screen/private.h"
 
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct screen_rect intersect(struct screen_rect a, struct screen_rect b)
+struct screen_rect screen_rect_intersect(struct screen_rect a, struct screen_rect b)
 {
     int x = a.x > b.x ? a.x : b.x, y = a.y > b.y ? a.y : b.y;
     int right = a.x + a.w < b.x + b.w ? a.x + a.w : b.x + b.w;
@@ -66,7 +65,7 @@ static int view_of_window(struct screen *s, const char *id, struct err *e)
     }
     if (a.map_state != IsViewable)
         return err_set(e, ERR_ENV, "window 0x%lx is not visible; bring it to the screen first", w);
-    s->view = intersect(s->root_rect, (struct screen_rect){x, y, a.width, a.height});
+    s->view = screen_rect_intersect(s->root_rect, (struct screen_rect){x, y, a.width, a.height});
     if (!s->view.w || !s->view.h)
         return err_set(e, ERR_ENV, "window 0x%lx lies outside the screen", w);
     return 0;
@@ -82,7 +81,7 @@ static int view_of_monitor(struct screen *s, struct err *e)
     for (int i = 0; i < s->n_monitors; i++) {
         const struct monitor *m = &s->monitors[i];
         if (number ? n == i : !strcmp(m->name, s->view_name)) {
-            s->view = intersect(s->root_rect, m->rect);
+            s->view = screen_rect_intersect(s->root_rect, m->rect);
             return 0;
         }
         if (len < sizeof names)
@@ -100,7 +99,8 @@ int monitors_update(struct screen *s, struct err *e)
     Status ok = XGetWindowAttributes(s->dpy, s->root, &a);
     read_monitors(s);
     if (xtrap_end(&t) || !ok)
-        return screen_alive(s, e) ? -1 : err_set(e, ERR_ENV, "display '%s' does not tell its size", s->name);
+        return screen_alive(s, e) ? -1
+                                  : err_set(e, ERR_ENV, "display '%s' does not report its size", s->name);
     s->root_rect = (struct screen_rect){0, 0, a.width, a.height};
     if (!strncmp(s->view_name, "window:", 7))
         return view_of_window(s, s->view_name + 7, e);
@@ -122,9 +122,9 @@ int screen_view_now(struct screen *s, struct screen_rect *out, struct err *e)
     if (screen_alive(s, e))
         return -1;
     screen_pump(s);
-    /* Windows move without telling us. */
+    /* No event tells that a window has moved. */
     if ((s->view_window || s->view_gone) && monitors_update(s, &why))
-        return err_set(e, ERR_ENV, "%s", why.text); /* nobody's wrong use: it was there */
+        return err_set(e, ERR_ENV, "%s", why.text); /* not ERR_USAGE: the view did exist */
     *out = s->view;
     return 0;
 }

@@ -1,9 +1,9 @@
 /* paste.c - text through the selections, for keyboards without a free keycode.
  *
- * We own CLIPBOARD and PRIMARY for a moment, press Shift+Insert (terminals take PRIMARY on it, nearly
- * everything else CLIPBOARD) and answer whoever asks.  What was in the clipboard before is read first
- * and offered again afterwards, for as long as this connection lives; an empty one is empty again.
- * Last choice: a paste can be refused by a page, or asked about by a terminal.
+ * We own CLIPBOARD and PRIMARY for a moment, press Shift+Insert (terminals take PRIMARY, nearly everything
+ * else CLIPBOARD) and answer requests.  The clipboard's old content is read first and offered again
+ * afterwards, as long as this connection lives.  The last resort: a page may refuse a paste, a terminal may
+ * ask about it.
  */
 #include "screen/private.h"
 
@@ -21,7 +21,7 @@ static Atom atom(struct screen *s, const char *name)
     return XInternAtom(s->dpy, name, False);
 }
 
-/* ---- serving ----------------------------------------------------------------------------------- */
+/* ---- serving ---------------------------------------------------------------------------------- */
 
 static bool write_answer(struct screen *s, const XSelectionRequestEvent *rq, Atom property)
 {
@@ -64,7 +64,7 @@ void paste_close(struct screen *s)
     s->paste_window = None;
 }
 
-/* ---- the clipboard as it was ------------------------------------------------------------------- */
+/* ---- the clipboard's old content -------------------------------------------------------------- */
 
 static char *read_old(struct screen *s)
 {
@@ -106,7 +106,7 @@ static void offer(struct screen *s, char *text)
     XSync(s->dpy, False);
 }
 
-/* ---- pasting ----------------------------------------------------------------------------------- */
+/* ---- pasting ---------------------------------------------------------------------------------- */
 
 static int wait_for_taker(struct screen *s, struct err *e)
 {

@@ -17,7 +17,7 @@ static struct channel channel_of(unsigned long mask)
     return c;
 }
 
-/* v of `bits` bits to 8, so that all ones become 255. */
+/* Scales v from `bits` bits to 8: all ones become 255. */
 static uint8_t scale(uint32_t v, int bits)
 {
     if (bits == 8)

@@ -1,7 +1,6 @@
 /* pixels.h - the server's pixels to RGB.
  *
- * An XImage describes its own layout: bits a pixel, byte order, masks.  16, 24, 30 and 32 bits in
- * either byte order are understood; the layout nearly every server has (32 bits, BGRX) is fast.
+ * Supports 16, 24, 30 and 32 bits a pixel in either byte order, with a fast path for 32-bit BGRX.
  */
 #ifndef HOLORUN_SCREEN_PIXELS_H
 #define HOLORUN_SCREEN_PIXELS_H
@@ -13,7 +12,7 @@
 /* rgb [h][w][3] of the upper left w x h of `from`. */
 int pixels_to_rgb(const XImage *from, uint8_t *rgb, int w, int h, struct err *e);
 
-/* Lays a premultiplied ARGB picture over the image, clipped; XFixes hands out one pixel a long. */
+/* Blends a premultiplied ARGB picture onto the image, clipped.  One pixel per long, as XFixes returns it. */
 void pixels_blend(struct image *to, const unsigned long *argb, int x, int y, int w, int h);
 
 #endif

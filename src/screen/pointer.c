@@ -1,8 +1,8 @@
 /* pointer.c - motion, buttons, drags, wheel.
  *
- * Times are what toolkits need rather than what X needs: a hover effect between arriving and
- * pressing, two presses within the double-click time but apart, a drag that crosses the threshold in
- * small steps and rests at the target so that drop sites answer.  Wheel clicks are buttons 4 to 7.
+ * The delays are what toolkits need: hover effects between arriving and pressing, presses apart but within
+ * the double-click time, a drag that crosses the threshold in small steps and rests at the target so that
+ * drop sites answer.  Wheel clicks are buttons 4 to 7.
  */
 #include "screen/private.h"
 
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 
 enum {
-    HOVER_MS = 30,   /* arrive, then press */
-    DOWN_MS = 30,    /* press, then release */
-    BETWEEN_MS = 60, /* release, then press again */
+    HOVER_MS = 30,   /* from arriving to the press */
+    DOWN_MS = 30,    /* from press to release */
+    BETWEEN_MS = 60, /* from release to the next press */
     WHEEL_MS = 15,
     WHEEL_MAX = 100,
     DRAG_MS = 500,
     DRAG_STEPS = 24,
-    DRAG_START_MS = 80, /* press, then first move */
+    DRAG_START_MS = 80, /* from the press to the first motion */
     DRAG_STEP_MIN_MS = 10,
     DRAG_DWELL_MS = 150,
     DRAG_NUDGE = 4, /* three of these cross every toolkit's threshold of about 8 px */
@@ -40,15 +40,15 @@ int screen_pointer(struct screen *s, int *x, int *y)
     return 0;
 }
 
-/* One motion request; coordinates are 16 bits on the wire and wrap, so they are clamped here. */
+/* Coordinates are clamped: they are 16 bits on the wire and would wrap. */
 static int motion(struct screen *s, int x, int y, struct err *e)
 {
-    if (hands_begin(s, e))
+    if (input_begin(s, e))
         return -1;
-    ours_note(&s->held.ours, OURS_MOTION, 0, true);
+    event_origin_add(&s->held.origin, ORIGIN_MOTION, 0, true);
     XTestFakeMotionEvent(s->dpy, -1, clamp(x, s->root_rect.w), clamp(y, s->root_rect.h), CurrentTime);
     XSync(s->dpy, False);
-    return hands_end(s, e);
+    return input_end(s, e);
 }
 
 int screen_move(struct screen *s, int x, int y, struct err *e)
@@ -60,7 +60,7 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
     y = clamp(y, s->root_rect.h);
     int at_x = -1, at_y = -1;
     for (int attempt = 0; attempt < 2; attempt++) {
-        /* XTEST moves it on the screen that it is on, whichever is asked for */
+        /* XTEST ignores the screen number: a pointer on another X screen is warped to ours first */
         if (screen_pointer(s, &at_x, &at_y))
             XWarpPointer(s->dpy, None, s->root, 0, 0, 0, 0, x, y);
         if (motion(s, x, y, e))
@@ -75,14 +75,17 @@ int screen_move(struct screen *s, int x, int y, struct err *e)
                    x, y, at_x, at_y);
 }
 
-/* The server maps the XTEST device's buttons too: for a left-handed user button 1 is pressed as 3. */
-static int physical_button(struct screen *s, int button)
+/* The server applies the pointer mapping to XTEST too: with a left-handed mapping button 1 is pressed as 3.
+ * */
+static int physical_button(struct screen *s, int button, struct err *e)
 {
     unsigned char map[256];
     int n = XGetPointerMapping(s->dpy, map, sizeof map);
     for (int i = 0; i < n && i < HELD_BUTTONS - 1; i++)
         if (map[i] == button)
             return i + 1;
+    err_set(e, ERR_FAILED, "mouse button %d does not exist or is switched off in the pointer mapping",
+            button);
     return 0;
 }
 
@@ -90,30 +93,29 @@ static int button_event(struct screen *s, int physical, bool down, struct err *e
 {
     if (!down)
         held_lock(&s->held);
-    else if (hands_begin(s, e))
+    else if (input_begin(s, e))
         return -1;
     if (down)
         held_set_button(&s->held, physical, true);
-    ours_note(&s->held.ours, OURS_BUTTON, physical, down);
+    event_origin_add(&s->held.origin, ORIGIN_BUTTON, physical, down);
     XTestFakeButtonEvent(s->dpy, (unsigned)physical, down, CurrentTime);
     XSync(s->dpy, False);
     if (!down && !s->lost)
         held_set_button(&s->held, physical, false);
-    return hands_end(s, e);
+    return input_end(s, e);
 }
 
 int screen_button(struct screen *s, int button, bool down, struct err *e)
 {
     if (screen_alive(s, e))
         return -1;
-    int physical = physical_button(s, button);
+    int physical = physical_button(s, button, e);
     if (!physical)
-        return err_set(e, ERR_FAILED,
-                       "mouse button %d does not exist or is switched off in the pointer mapping", button);
-    return (down && keyboard_let_go(s, e)) || button_event(s, physical, down, e) ? -1 : 0;
+        return -1;
+    return (down && keyboard_wait_modifiers(s, e)) || button_event(s, physical, down, e) ? -1 : 0;
 }
 
-/* Press and release; the release happens whatever comes between. */
+/* Press and release; releases even when the wait between fails. */
 static int tap_button(struct screen *s, int physical, double down_ms, struct err *e)
 {
     if (button_event(s, physical, true, e))
@@ -126,12 +128,11 @@ int screen_click(struct screen *s, int x, int y, int button, int count, struct e
 {
     if (x >= 0 && screen_move(s, x, y, e))
         return -1;
-    if (screen_wait(s, HOVER_MS, e) || keyboard_let_go(s, e))
+    if (screen_wait(s, HOVER_MS, e) || keyboard_wait_modifiers(s, e))
         return -1;
-    int physical = physical_button(s, button);
+    int physical = physical_button(s, button, e);
     if (!physical)
-        return err_set(e, ERR_FAILED,
-                       "mouse button %d does not exist or is switched off in the pointer mapping", button);
+        return -1;
     for (int i = 0; i < count; i++) {
         if (i && screen_wait(s, BETWEEN_MS, e))
             return -1;
@@ -141,7 +142,7 @@ int screen_click(struct screen *s, int x, int y, int button, int count, struct e
     return 0;
 }
 
-/* ---- drag -------------------------------------------------------------------------------------- */
+/* ---- drag ------------------------------------------------------------------------------------- */
 
 struct stroke {
     const int *xy;
@@ -189,10 +190,10 @@ static int drag_moves(struct screen *s, const struct stroke *k, int ms, struct e
         if (drag_to(s, k, start + (k->length - start) * i / steps,
                     step_ms < DRAG_STEP_MIN_MS ? DRAG_STEP_MIN_MS : step_ms, e))
             return -1;
-    /* Two nudges of a pixel at the end: a drop site answers the motion it sees over itself. */
+    /* Two motions of one pixel at the end: drop sites answer motion over themselves. */
     const int *end = k->xy + 2 * (k->n - 1);
-    int aside = end[0] > 0 ? -1 : 1;
-    if (motion(s, end[0] + aside, end[1], e) || screen_wait(s, DRAG_DWELL_MS / 2.0, e) ||
+    int nudge = end[0] > 0 ? -1 : 1;
+    if (motion(s, end[0] + nudge, end[1], e) || screen_wait(s, DRAG_DWELL_MS / 2.0, e) ||
         motion(s, end[0], end[1], e))
         return -1;
     return screen_wait(s, DRAG_DWELL_MS / 2.0, e);
@@ -211,19 +212,19 @@ int screen_drag(struct screen *s, const int *xy, int n, int button, int ms, stru
     return screen_button(s, button, false, rc ? NULL : e) || rc ? -1 : 0;
 }
 
-/* ---- wheel ------------------------------------------------------------------------------------- */
+/* ---- wheel ------------------------------------------------------------------------------------ */
 
 static int wheel(struct screen *s, int button, int clicks, struct err *e)
 {
-    int physical = physical_button(s, button);
+    int physical = physical_button(s, button, NULL);
     bool shift = false;
-    if (!physical && button >= 6) { /* no sideways wheel: Shift turns the ordinary one */
-        physical = physical_button(s, button - 2);
+    if (!physical && button >= 6) { /* no horizontal wheel: Shift + vertical */
+        physical = physical_button(s, button - 2, NULL);
         shift = physical != 0;
     }
     if (!physical)
         return err_set(e, ERR_FAILED, "the pointer has no wheel (button %d)", button);
-    if (keyboard_let_go(s, e) || (shift && screen_key(s, XK_Shift_L, true, e)))
+    if (keyboard_wait_modifiers(s, e) || (shift && screen_key(s, XK_Shift_L, true, e)))
         return -1;
     int rc = 0;
     for (int i = 0; i < clicks && i < WHEEL_MAX && rc == 0; i++)

@@ -1,15 +1,15 @@
-/* private.h - what the files of this folder share: struct screen and the verbs between them.
+/* private.h - what the files of this folder share: struct screen and the functions between them.
  *
- *   screen.c    open, close, facts          pointer.c   move, press, drag, wheel
- *   monitors.c  root, view, RandR           keyboard.c  keysym -> keycode, chords, modifiers
- *   capture.c   pixels (pixels.c)           scratch.c   borrowed keycodes for unmapped characters
- *   settle.c    damage, waiting             typing.c    text
- *   window.c    titles, activation          paste.c     text without any free keycode
- *   watch.c     a person at the display     held.c      what is pressed
- *   guard.c     help from outside
- *   ours.c      which events are not hers   stopfile.c  the stop files
- *   stop.c      who is to stop              xtrap.c     errors, lost connections
- *   under.c     windows, their programs     starved.c   programs that wait for a processor
+ *   screen.c    open, close, facts          pointer.c         move, press, drag, wheel
+ *   monitors.c  root, view, RandR           keyboard.c        keysym to keycode, chords, modifiers
+ *   capture.c   pixels (pixels.c)           spare_keycodes.c  borrowed keycodes for unmapped characters
+ *   settle.c    damage, waiting             typing.c          text
+ *   window.c    titles, activation          paste.c           text without any free keycode
+ *   hit_test.c  windows, their programs     held.c            keys and buttons that are down
+ *   watch.c     a person at the display     event_origin.c    our own events
+ *   stop.c      stop flags                  stopfile.c        stop files
+ *   guard.c     watchdog process            xtrap.c           X errors, lost connections
+ *   cpu_wait.c  programs that wait for a CPU
  */
 #ifndef HOLORUN_SCREEN_PRIVATE_H
 #define HOLORUN_SCREEN_PRIVATE_H
@@ -26,7 +26,7 @@
 #include <X11/extensions/Xdamage.h>
 #include <xdo.h>
 
-/* libxdo (3.20160805) never frees some of what it reads from the server: not leaks of ours. */
+/* libxdo (3.20160805) leaks some of what it reads from the server. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/lsan_interface.h>
 #define xdo_leaks_begin() __lsan_disable()
@@ -36,7 +36,7 @@
 #define xdo_leaks_end()
 #endif
 
-enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SCRATCH = 32, MAX_DOWN = 16 };
+enum { MAX_MONITORS = 32, MAX_BLINKERS = 16, MAX_SPARE = 32, MAX_DOWN = 16 };
 
 struct monitor {
     char name[64];
@@ -44,21 +44,21 @@ struct monitor {
     bool primary;
 };
 
-struct blinker { /* a small area that is redrawn again and again: a text caret */
+struct blinker { /* a small area that is redrawn repeatedly: a text caret */
     struct screen_rect rect;
     int times;
     int64_t last_ns;
 };
 
-struct key_down { /* a press by screen_key(), so that the same keys go up again */
+struct key_down { /* a press by screen_key(): its release must use the same keycodes */
     uint32_t keysym;
     int code, shift_code, group;
 };
 
-struct scratch { /* a free keycode, and what we have put on it */
+struct spare { /* a free keycode and the keysym bound to it */
     uint8_t code;
-    uint32_t keysym; /* 0: empty */
-    unsigned since;  /* scratch_clock at binding: the oldest is taken again first */
+    uint32_t keysym; /* 0: none */
+    unsigned since;  /* spare_clock at binding: the oldest is reused first */
 };
 
 struct screen {
@@ -68,8 +68,7 @@ struct screen {
     Visual *visual;
     int depth;
     struct stop *stop;
-    atomic_bool
-        lost; /* the connection is gone: set by Xlib's exit handler, or the watch has given the server up */
+    atomic_bool lost; /* the connection is gone, or the watch has given the server up */
     struct screen_options options;
     char *view_name;
 
@@ -82,33 +81,33 @@ struct screen {
     struct monitor monitors[MAX_MONITORS];
     int n_monitors;
     Window view_window; /* view "window:ID" */
-    bool view_gone;     /* the monitors have changed, and that of the view is none of them */
+    bool view_gone;     /* the view's monitor has been removed */
 
     /* capture.c */
     XImage *image;
     XShmSegmentInfo segment;
-    const char *shm_why; /* why not, when not */
+    const char *shm_why; /* why shm is false */
 
     /* settle.c */
     Damage damage;
-    bool damage_waiting; /* told, not yet read */
+    bool damage_waiting; /* notified, not yet read */
     struct blinker blinkers[MAX_BLINKERS];
 
     /* keyboard.c */
     XkbDescPtr map;
     bool map_stale;
     int keyboard_id; /* XInput id of the XTEST keyboard, 0 when unknown */
-    xdo_t *xdo;      /* made at first use: libxdo reads the whole keymap then */
+    xdo_t *xdo;      /* NULL until first use: libxdo then reads the whole keymap */
     struct key_down down[MAX_DOWN];
 
-    /* scratch.c */
-    struct scratch scratch[MAX_SCRATCH];
-    int n_scratch;
-    unsigned scratch_clock;
+    /* spare_keycodes.c */
+    struct spare spare[MAX_SPARE];
+    int n_spare;
+    unsigned spare_clock;
 
     /* paste.c */
     Window paste_window;
-    char *offered; /* what the clipboard gives, owned; NULL: nothing is ours */
+    char *offered; /* our clipboard text; NULL: we do not own the clipboard */
     int offers_taken;
 
     struct watch *watch; /* watch.c: NULL until screen_watch() */
@@ -119,16 +118,17 @@ struct screen {
 
 /* ---- screen.c ---------------------------------------------------------------------------------- */
 
-/* Whether there is an XInput.  To be asked before its version: libXi reads what a server has not answered when that dies
- * during the first question about the version; this question it may leave unanswered. */
+/* Whether the server has XInput.  To be called before XIQueryVersion(): if the server dies during that,
+ * libXi reads a reply that never came; in XGetExtensionVersion() it does not. */
 bool screen_xinput_answers(Display *dpy);
-/* 0, or -1 with "display ':1' was lost". To be asked before and after talking to the server. */
+/* 0, or -1 with "display ':1' was lost".  To be called before and after requests to the server. */
 int screen_alive(struct screen *s, struct err *e);
-/* Alive, ours to drive, and not asked to stop: the look before each event. */
+/* 0: alive, not stopped, no person, and this process has the lock.  Checked before each event. */
 int screen_may_act(struct screen *s, struct err *e);
-/* Around one event.  Begin: -1 when there must be none.  A release needs no leave: held_lock() begins it. */
-int hands_begin(struct screen *s, struct err *e);
-int hands_end(struct screen *s, struct err *e); /* counts it; -1: the display is lost */
+/* Around one event; input_begin() is -1 when there must be none.  A release begins with held_lock()
+ * instead. */
+int input_begin(struct screen *s, struct err *e);
+int input_end(struct screen *s, struct err *e); /* counts the event; -1: the display is lost */
 void screen_pump(struct screen *s);             /* reads waiting events: keymap, monitors, damage */
 xdo_t *screen_xdo(struct screen *s);
 
@@ -146,34 +146,38 @@ void settle_open(struct screen *s);
 void settle_close(struct screen *s);
 void settle_note_damage(struct screen *s);
 
-/* ---- starved.c --------------------------------------------------------------------------------- */
+/* ---- cpu_wait.c --------------------------------------------------------------------------------- */
 
-enum { STARVED_MAX = 3 };
+enum { CPU_WAIT_MAX = 3 };
 
-struct starved {
-    struct starving {
+struct cpu_wait {
+    struct cpu_wait_process {
         int pid, stat, sched; /* files of it, -1: none */
         double ran;           /* ms */
-    } of[STARVED_MAX];
+    } of[CPU_WAIT_MAX];
     int n;
     int64_t last;
 };
 
-void starved_begin(struct starved *v, struct screen *s);
-/* ms since the last look in which one of them waited for a processor */
-double starved_look(struct starved *v);
-void starved_end(struct starved *v);
+void cpu_wait_begin(struct cpu_wait *v, struct screen *s);
+/* ms since the last sample in which one of them waited for a CPU */
+double cpu_wait_sample(struct cpu_wait *v);
+void cpu_wait_end(struct cpu_wait *v);
 
-/* ---- under.c ----------------------------------------------------------------------------------- */
+/* ---- hit_test.c ----------------------------------------------------------------------------------- */
 
-/* Processes of the window that has the keyboard and of the one under the pointer, as far as they are of this machine; their
- * number. */
-int under_pids(struct screen *s, int pids[2]);
+/* Local processes of the focused window and of the one under the pointer; returns how many. */
+int hit_test_pids(struct screen *s, int pids[2]);
+enum { HIT_TEST_DEPTH = 32 };
+/* The windows at this point, from a child of the root down; returns how many. */
+int hit_test_chain(struct screen *s, int x, int y, Window chain[HIT_TEST_DEPTH]);
 
 /* ---- window.c ---------------------------------------------------------------------------------- */
 
-/* Properties of any window, also one that is gone inside a trap: "" when there is none. */
+/* Properties of any window; "" when there is none, or (inside a trap) no such window. */
 void window_text(struct screen *s, Window w, const char *property, char *out, size_t size);
+/* The only 32-bit element of a property; 0: none. */
+unsigned long window_property(struct screen *s, Window w, const char *name, Atom type);
 void window_title(struct screen *s, Window w, char *out, size_t size);
 void window_class(struct screen *s, Window w, char *out, size_t size);
 void window_manager_name(struct screen *s, char *out, size_t size); /* "" when there is none */
@@ -188,28 +192,28 @@ struct keypress { /* how to make a keysym with the keyboard as it is */
 
 void keyboard_open(struct screen *s);
 void keyboard_close(struct screen *s);
-int keyboard_read(struct screen *s, struct err *e); /* reads the map again when it is stale */
-/* In the active group; any_group: in the others too. Borrowed keycodes are not looked at. */
+int keyboard_read(struct screen *s, struct err *e); /* reads the map when it is stale */
+/* In the active group, then with any_group in the others.  Ignores borrowed keycodes. */
 bool keyboard_find(struct screen *s, uint32_t keysym, bool any_group, struct keypress *out);
 int keyboard_free_codes(struct screen *s, uint8_t *codes, int max); /* without any keysym or modifier */
-int keyboard_let_go(struct screen *s, struct err *e); /* waits until nobody else holds a modifier */
-/* Before the first key: the same, and makes the XTEST keyboard the one whose map clients use. */
+int keyboard_wait_modifiers(struct screen *s, struct err *e);       /* until nobody else holds one */
+/* Before the first key: the same, and makes clients use the XTEST keyboard's map. */
 int keyboard_ready(struct screen *s, struct err *e);
-/* Takes locks off that would make something else of keys (Caps Lock, a sticky Control); returns what was on. */
-unsigned keyboard_unlock(struct screen *s);
-void keyboard_relock(struct screen *s, unsigned locked);             /* and puts it back */
+/* Takes off locks that change what keys mean (Caps Lock, a sticky Control); returns those that were on. */
+unsigned keyboard_clear_locks(struct screen *s);
+void keyboard_restore_locks(struct screen *s, unsigned locked);
 int key_event(struct screen *s, int code, bool down, struct err *e); /* one XTEST request */
 int key_tap(struct screen *s, int code, struct err *e);              /* down and up in one write */
 
-/* ---- scratch.c --------------------------------------------------------------------------------- */
+/* ---- spare_keycodes.c --------------------------------------------------------------------------------- */
 
-int scratch_room(struct screen *s);                  /* how many keysyms can be bound at once */
-int scratch_code(struct screen *s, uint32_t keysym); /* where it is bound now, or 0 */
-/* Puts the keysyms on free keycodes and waits until clients know.  What was bound before stays as
- * long as there is room, the oldest goes first. */
-int scratch_bind(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
-bool scratch_bound(const struct screen *s); /* is anything bound */
-void scratch_restore(struct screen *s);     /* all borrowed keycodes are empty again */
+int spare_capacity(struct screen *s);              /* how many keysyms can be bound at once */
+int spare_code(struct screen *s, uint32_t keysym); /* its borrowed keycode, 0: none */
+/* Binds the keysyms to free keycodes and waits until clients know.  Older bindings stay while there are
+ * keycodes; the oldest is replaced first. */
+int spare_bind(struct screen *s, const uint32_t *keysyms, int n, struct err *e);
+bool spare_bound(const struct screen *s); /* is anything bound */
+void spare_restore(struct screen *s);     /* empties all borrowed keycodes */
 
 /* ---- paste.c ----------------------------------------------------------------------------------- */
 
@@ -219,13 +223,12 @@ void paste_close(struct screen *s);
 
 /* ---- watch.c ----------------------------------------------------------------------------------- */
 
-void watch_hurry(
-    struct screen *s); /* the screen is about to be closed: a server that hangs is given up soon */
+void watch_closing(struct screen *s); /* before closing: a server that hangs is given up sooner */
 void watch_close(struct screen *s);
 
 /* ---- stopfile.c -------------------------------------------------------------------------------- */
 
-struct stopfile; /* a screen that listens for the files that stop it */
+struct stopfile; /* one screen's stop files */
 struct stopfile *stopfile_open(struct stop *stop, struct err *e);
 void stopfile_close(struct stopfile *f); /* NULL is fine */
 

@@ -1,8 +1,8 @@
-/* screen.c - one connection: opening, what the server can do, closing.
+/* screen.c - one connection: opening, probing the server, closing.
  *
- * Needed: an X11 server (no XWayland, whose root shows nothing of Wayland's own windows) with XTEST
- * and a TrueColor root.  Everything else (MIT-SHM, XFixes, XDamage, RandR, XInput, XKB) makes things
- * faster or finer and is probed once here; the files that use it have their fallbacks.
+ * Required: an X11 server (not XWayland, whose root does not show Wayland's own windows) with XTEST and a
+ * TrueColor root.  MIT-SHM, XFixes, XDamage, RandR and XInput are optional and probed once here; their
+ * users have fallbacks.
  */
 #include "screen/guard.h"
 #include "screen/private.h"
@@ -25,7 +25,7 @@
     "holorun drives X11; log in to an X11 session, or start a private display (Xvfb :1) and use --display "  \
     ":1"
 
-/* ---- open -------------------------------------------------------------------------------------- */
+/* ---- open ------------------------------------------------------------------------------------- */
 
 bool screen_xinput_answers(Display *dpy)
 {
@@ -40,8 +40,8 @@ bool screen_xinput_answers(Display *dpy)
     return present;
 }
 
-/* libXi throws away its list of displays when the last of them is closed, in whatever thread, even while another thread
- * adds one.  A display that is never closed keeps the list; its server sees the connection end at once. */
+/* libXi frees its list of displays when the last of them is closed, even while another thread adds one.  So
+ * one display is never closed; its connection is shut down at once. */
 static void keep_xinput(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -51,7 +51,7 @@ static void keep_xinput(const char *name)
     Display *dpy = kept ? NULL : xtrap_open(name, &lost);
     if (dpy) {
         bool answers = screen_xinput_answers(dpy);
-        if (!answers || lost) { /* the next one tries */
+        if (!answers || lost) { /* the next screen_open() tries */
             XCloseDisplay(dpy);
             lost = false;
         } else {
@@ -90,7 +90,7 @@ static bool is_xwayland(struct screen *s)
     int a, b, c;
     if (XQueryExtension(s->dpy, "XWAYLAND", &a, &b, &c))
         return true;
-    for (int i = 0; i < s->n_monitors; i++) /* servers before 23.1 tell only by their outputs' names */
+    for (int i = 0; i < s->n_monitors; i++) /* servers before 23.1 */
         if (!strncmp(s->monitors[i].name, "XWAYLAND", 8))
             return true;
     return false;
@@ -107,7 +107,7 @@ static int probe(struct screen *s, struct err *e)
     if (s->visual->class != TrueColor && s->visual->class != DirectColor)
         return err_set(e, ERR_ENV, "display '%s' has a palette of %d bits; start it with 24 bits a pixel",
                        s->name, s->depth);
-    XTestGrabControl(s->dpy, True); /* other clients' server grabs do not hold us up */
+    XTestGrabControl(s->dpy, True); /* works during other clients' server grabs */
 
     s->xfixes = XFixesQueryExtension(s->dpy, &event, &error) && XFixesQueryVersion(s->dpy, &major, &minor) &&
                 major >= 2;
@@ -121,7 +121,7 @@ static int probe(struct screen *s, struct err *e)
         s->randr_event = event;
         XRRSelectInput(s->dpy, s->root, RRScreenChangeNotifyMask);
     }
-    XSelectInput(s->dpy, s->root, StructureNotifyMask); /* all that is told when monitors are set by hand */
+    XSelectInput(s->dpy, s->root, StructureNotifyMask); /* xrandr --setmonitor sends only this */
     int opcode;
     if (screen_xinput_answers(s->dpy)) {
         major = 2;
@@ -174,7 +174,7 @@ void screen_close(struct screen *s)
     if (!s)
         return;
     if (s->dpy) {
-        watch_hurry(s);
+        watch_closing(s);
         if (!s->lost)
             screen_release_all(s);
         paste_close(s);
@@ -196,7 +196,7 @@ void screen_close(struct screen *s)
     free(s);
 }
 
-/* ---- state ------------------------------------------------------------------------------------- */
+/* ---- state ------------------------------------------------------------------------------------ */
 
 int screen_alive(struct screen *s, struct err *e)
 {
@@ -211,10 +211,10 @@ int screen_may_act(struct screen *s, struct err *e)
         return -1;
     if (screen_person(s))
         return err_set(e, ERR_FAILED, "a person uses the %s: nothing more was done", screen_person(s));
-    return held_own(&s->held, s->dpy, e);
+    return held_acquire(&s->held, s->dpy, e);
 }
 
-int hands_begin(struct screen *s, struct err *e)
+int input_begin(struct screen *s, struct err *e)
 {
     guard_progress(s->stop->slot);
     held_lock(&s->held);
@@ -224,16 +224,16 @@ int hands_begin(struct screen *s, struct err *e)
     return -1;
 }
 
-int hands_end(struct screen *s, struct err *e)
+int input_end(struct screen *s, struct err *e)
 {
     held_unlock(&s->held);
     s->events++;
     return screen_alive(s, e);
 }
 
-int screen_hands(struct screen *s, struct err *e)
+int screen_acquire_input(struct screen *s, struct err *e)
 {
-    return screen_alive(s, e) ? -1 : held_own(&s->held, s->dpy, e);
+    return screen_alive(s, e) ? -1 : held_acquire(&s->held, s->dpy, e);
 }
 
 void screen_pump(struct screen *s)
@@ -250,7 +250,7 @@ void screen_pump(struct screen *s)
         } else if (ev.type == SelectionRequest) {
             paste_answer(s, &ev.xselectionrequest);
         } else if (ev.type == SelectionClear && ev.xselectionclear.selection != XA_PRIMARY) {
-            paste_close(s); /* somebody copied: the clipboard is theirs */
+            paste_close(s); /* another client owns the clipboard now */
         } else if ((s->randr_event && ev.type == s->randr_event + RRScreenChangeNotify) ||
                    (ev.type == ConfigureNotify && ev.xconfigure.window == s->root)) {
             XRRUpdateConfiguration(&ev);
@@ -290,14 +290,14 @@ int screen_release_all(struct screen *s)
         held_unlock(&s->held);
     }
     memset(s->down, 0, sizeof s->down);
-    s->n_scratch = 0;
+    s->n_spare = 0;
     s->map_stale = true;
     return any;
 }
 
 int screen_wait(struct screen *s, double ms, struct err *e)
 {
-    /* Slices of 10 ms: a stop is noticed within one. */
+    /* In slices of 10 ms, so that a stop is noticed within one. */
     for (double left = ms;; left -= 10) {
         guard_progress(s->stop->slot);
         if (screen_alive(s, e) || stop_check(s->stop, e))
@@ -308,7 +308,7 @@ int screen_wait(struct screen *s, double ms, struct err *e)
     }
 }
 
-/* ---- facts ------------------------------------------------------------------------------------- */
+/* ---- facts ------------------------------------------------------------------------------------ */
 
 void screen_describe(struct screen *s, struct buf *out)
 {
@@ -325,7 +325,7 @@ void screen_describe(struct screen *s, struct buf *out)
     buf_printf(out, "view: %s %dx%d+%d+%d\n", s->view_name, s->view.w, s->view.h, s->view.x, s->view.y);
     buf_printf(out, "xtest: %d.%d\n", s->xtest_major, s->xtest_minor);
     struct image im = {0};
-    screen_capture(s, &im, NULL); /* whether shared memory works is known only after trying */
+    screen_capture(s, &im, NULL); /* tries shared memory */
     image_free(&im);
     buf_printf(out, "shm: %s%s\n", s->shm ? "yes" : "no, ", s->shm ? "" : s->shm_why);
     buf_printf(out, "xfixes: %s\n", s->xfixes ? "yes" : "no");
@@ -338,5 +338,5 @@ void screen_describe(struct screen *s, struct buf *out)
     window_manager_name(s, manager, sizeof manager);
     buf_printf(out, "window manager: %s\n", manager[0] ? manager : "no");
     buf_printf(out, "hands: %s\n",
-               held_own(&s->held, s->dpy, NULL) ? "no, another holorun drives this display" : "yes");
+               held_acquire(&s->held, s->dpy, NULL) ? "no, another holorun drives this display" : "yes");
 }

@@ -1,13 +1,13 @@
 /* settle.c - waiting until the screen rests.
  *
- * After an action: at least `min`, then until nothing was redrawn for `quiet` ("quiet"), or two frames
- * 200 ms apart show the same tiles ("stable": an animation too small to matter), at most `max`
- * ("timeout").  What is redrawn is told by XDamage; without it frames are compared at 10 Hz.
+ * At least `min` after an action, then until nothing was redrawn for `quiet` ("quiet"), or two frames 200
+ * ms apart have the same tiles ("stable": an animation too small to matter), at most `max` ("timeout").
+ * XDamage tells what is redrawn; without it frames are compared at 10 Hz.
  *
- * Time in which a program that would draw waited for a processor does not count (starved.c), but for `max`.
+ * Time in which a program that would draw waited for a CPU counts for `max` only (cpu_wait.c).
  *
- * A text caret blinks for ever: a small area that was redrawn several times at the same place is a
- * blinker and does not count.  Blinkers are remembered from one wait to the next.
+ * A text caret blinks forever: a small area redrawn several times at the same place is a blinker and does
+ * not count. Blinkers are remembered from one wait to the next.
  */
 #include "screen/private.h"
 
@@ -28,11 +28,11 @@ static const double blink_forget_ms = 5000;
 static const double tile_level = 3.0;      /* a caret or one character is about 1.6, a word 4.5 */
 static const double tile_fraction = 0.001; /* of all tiles */
 
-struct watch { /* one call of screen_settle */
+struct settle_run { /* one call of screen_settle */
     int64_t start;
-    double last_change, last_frame; /* ms after start, without those lost */
-    struct starved starved;
-    double lost; /* ms in which somebody waited for a processor */
+    double last_change, last_frame; /* ms after start, less cpu_wait_ms */
+    struct cpu_wait cpu_wait;
+    double cpu_wait_ms; /* so far */
     struct image frame[2];
     bool have_frame;
     uint64_t hash;
@@ -71,8 +71,8 @@ static bool blinks(struct screen *s, struct screen_rect r)
     return false;
 }
 
-/* Reads and clears what was damaged since the last time; true when something counts. */
-static bool take_damage(struct screen *s)
+/* Reads and clears the damage since the last call; true when some of it counts. */
+static bool read_damage(struct screen *s)
 {
     XserverRegion region = XFixesCreateRegion(s->dpy, NULL, 0);
     XDamageSubtract(s->dpy, s->damage, None, region);
@@ -82,9 +82,9 @@ static bool take_damage(struct screen *s)
     bool counts = false;
     for (int i = 0; rects && i < n; i++) {
         struct screen_rect r = {rects[i].x, rects[i].y, rects[i].width, rects[i].height};
-        bool inside = r.x < s->view.x + s->view.w && r.x + r.w > s->view.x && r.y < s->view.y + s->view.h &&
-                      r.y + r.h > s->view.y;
-        if (inside && !blinks(s, r))
+        bool client_inside = r.x < s->view.x + s->view.w && r.x + r.w > s->view.x &&
+                             r.y < s->view.y + s->view.h && r.y + r.h > s->view.y;
+        if (client_inside && !blinks(s, r))
             counts = true;
     }
     if (rects)
@@ -98,7 +98,7 @@ void settle_note_damage(struct screen *s)
 }
 
 /* Compares with the frame of at least COMPARE_MS ago. 1 same, 0 not or too early, -1 error. */
-static int frames_agree(struct screen *s, struct watch *w, double now, struct err *e)
+static int frames_agree(struct screen *s, struct settle_run *w, double now, struct err *e)
 {
     if (w->have_frame && now - w->last_frame < COMPARE_MS)
         return 0;
@@ -113,21 +113,21 @@ static int frames_agree(struct screen *s, struct watch *w, double now, struct er
     return same;
 }
 
-static double time_of(const struct watch *w)
+static double elapsed(const struct settle_run *w)
 {
-    return clock_ms_since(w->start) - w->lost;
+    return clock_ms_since(w->start) - w->cpu_wait_ms;
 }
 
-/* Sets last_change when the screen was redrawn; returns how long to sleep until the next look. */
-static double look(struct screen *s, struct watch *w, struct err *e)
+/* Sets last_change when the screen was redrawn; returns the ms to sleep before the next call, -1 on error. */
+static double poll_changes(struct screen *s, struct settle_run *w, struct err *e)
 {
-    w->lost += starved_look(&w->starved);
+    w->cpu_wait_ms += cpu_wait_sample(&w->cpu_wait);
     screen_pump(s);
-    double now = time_of(w);
+    double now = elapsed(w);
     if (s->damage) {
         if (s->damage_waiting) {
             s->damage_waiting = false;
-            if (take_damage(s))
+            if (read_damage(s))
                 w->last_change = now;
         }
         return POLL_MS;
@@ -141,11 +141,11 @@ static double look(struct screen *s, struct watch *w, struct err *e)
     return HASH_MS;
 }
 
-static int watch(struct screen *s, struct watch *w, const struct settle *p, struct settled *out,
-                 struct err *e)
+static int settle_run(struct screen *s, struct settle_run *w, const struct settle *p, struct settled *out,
+                      struct err *e)
 {
     for (;;) {
-        double sleep = look(s, w, e), now = time_of(w);
+        double sleep = poll_changes(s, w, e), now = elapsed(w);
         if (sleep < 0 || screen_alive(s, e))
             return -1;
         if (now >= p->min_ms) {
@@ -161,7 +161,7 @@ static int watch(struct screen *s, struct watch *w, const struct settle *p, stru
                 return 0;
             }
         }
-        if (now + w->lost >= p->max_ms) {
+        if (now + w->cpu_wait_ms >= p->max_ms) {
             out->why = "timeout";
             return 0;
         }
@@ -181,14 +181,14 @@ int screen_settle(struct screen *s, const struct settle *p, struct settled *out,
     if (limits.max_ms <= 0)
         limits.max_ms = 3000;
 
-    struct watch w = {.start = clock_ns()};
-    starved_begin(&w.starved, s);
+    struct settle_run w = {.start = clock_ns()};
+    cpu_wait_begin(&w.cpu_wait, s);
     *out = (struct settled){0, "timeout"};
-    int rc = watch(s, &w, &limits, out, e);
+    int rc = settle_run(s, &w, &limits, out, e);
     if (rc && stop_check(s->stop, NULL))
         out->why = "stopped";
     out->ms = clock_ms_since(w.start);
-    starved_end(&w.starved);
+    cpu_wait_end(&w.cpu_wait);
     image_free(&w.frame[0]);
     image_free(&w.frame[1]);
     return rc;

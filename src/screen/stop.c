@@ -1,16 +1,15 @@
-/* stop.c - the stop flags, the signals that set them, and the end that cannot wait.
+/* stop.c - the stop flags, the signals that set them, and the forced exit.
  *
- * A first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets all flags: hands stop before their next event, generation
- * before its next token, and the program ends in order.  A second one must end it even when some
- * thread no longer listens.  Releasing keys needs Xlib, which a signal handler may not call, so the
- * handler writes to a pipe and a thread that does nothing else releases what is held through
- * connections of its own and exits; if even that takes two seconds (an X server hangs), SIGALRM ends
- * the process.
+ * A first SIGINT, SIGTERM, SIGHUP or SIGUSR1 sets all flags: input stops before its next event, generation
+ * before its next token, and the program ends in order.  A second one ends it even when a thread no longer
+ * polls its flag. Releasing keys needs Xlib, which a signal handler may not call, so the handler writes to
+ * a pipe; a thread that waits for it releases keys and buttons through its own connections and exits.  If
+ * that takes two seconds (an X server hangs), SIGALRM ends the process.
  *
- * Threads that watch a display are woken by the first signal and lift what is pressed, for the owner of the hands may
- * be deep in a model just then.
+ * The first signal also wakes the threads that watch displays; they release what is pressed, since the
+ * thread that sends events may be inside the model.
  *
- * A deadline stops hands at the same place as the flag, but only them, and only until it is taken back.
+ * A deadline stops input like the flag, but nothing else, and only until it is reset.
  */
 #include "screen/stop.h"
 
@@ -36,9 +35,9 @@ static volatile sig_atomic_t signals_seen;
 static int force_pipe[2] = {-1, -1};
 
 static struct stop slots[STOP_SLOTS];
-static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* for taking one; not for reading */
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* to take one; readers need no lock */
 
-/* ---- one screen ---------------------------------------------------------------------------------- */
+/* ---- one screen ------------------------------------------------------------------------------- */
 
 static struct stop *take_slot(void)
 {
@@ -71,8 +70,8 @@ struct stop *stop_open(struct err *e)
         (void)stale;
         s->deadline = 0;
         flag_set(&s->flag, 0);
-        s->used = true; /* in this order: who is asked to stop from now on is found, */
-        stop_seen(s);   /* and who was asked before is known */
+        s->used = true; /* from now on screen_stop_all() sets its flag; */
+        stop_reason(s); /* this takes over an earlier request */
     }
     pthread_mutex_unlock(&slots_lock);
     if (!s)
@@ -95,17 +94,17 @@ void stop_wake(const struct stop *s)
 {
     static const uint64_t one = 1;
     ssize_t n = write(stop_wake_fd(s), &one, sizeof one);
-    (void)n; /* it would be awake already */
+    (void)n; /* full: it is readable already */
 }
 
-void stop_one(struct stop *s, int why)
+void stop_set(struct stop *s, int why)
 {
     if (!flag_up(&s->flag))
         flag_set(&s->flag, why);
     stop_wake(s);
 }
 
-int stop_seen(struct stop *s)
+int stop_reason(struct stop *s)
 {
     int why = flag_value(&s->flag);
     if (!why)
@@ -119,7 +118,7 @@ int stop_seen(struct stop *s)
 
 int stop_check(struct stop *s, struct err *e)
 {
-    int why = stop_seen(s);
+    int why = stop_reason(s);
     int64_t deadline = s->deadline;
     if (!why && deadline && clock_ns() >= deadline)
         return err_set(e, ERR_TIME, "the time is over");
@@ -137,7 +136,7 @@ int stop_check(struct stop *s, struct err *e)
     return err_set(e, ERR_STOPPED, "stopped by signal %s%s", name ? "SIG" : "", name ? name : "?");
 }
 
-/* ---- all of them --------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------------ */
 
 volatile int *screen_stop_flag(const struct screen *s)
 {
@@ -154,14 +153,14 @@ void screen_deadline(struct screen *s, int64_t ns)
     s->stop->deadline = ns;
 }
 
-/* Only what a signal handler may do. */
+/* Async-signal-safe. */
 void screen_stop_all(int why)
 {
     if (!why || !flag_up(&process_flag))
         flag_set(&process_flag, why);
     for (int i = 0; i < STOP_SLOTS; i++)
         if (slots[i].used && why)
-            stop_one(&slots[i], why);
+            stop_set(&slots[i], why);
         else if (slots[i].used)
             flag_set(&slots[i].flag, 0);
 }
@@ -172,7 +171,7 @@ static void on_signal(int sig)
     screen_stop_all(sig);
     if (signals_seen++) {
         ssize_t n = write(force_pipe[1], "x", 1);
-        (void)n; /* a full pipe already says it */
+        (void)n; /* a full pipe is readable already */
     }
     errno = saved;
 }
@@ -215,14 +214,13 @@ void screen_install_signals(void)
         die(ERR_ENV, "cannot start a thread: %s", strerror(rc));
     pthread_detach(thread);
 
-    xtrap_setup(); /* the connection of held_emergency() needs Xlib to be thread-safe */
+    xtrap_setup(); /* held_emergency() uses Xlib in other threads */
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
     sigaction(SIGHUP, &sa, NULL);
     sigaction(SIGUSR1, &sa, NULL);
-    /* A reader of our output that goes away, or a file at its limit: an error from write, not an end
-     * with a button down. */
+    /* A closed pipe or a file at its size limit is an error of write(), not an exit with a button down. */
     sa.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &sa, NULL);
     sigaction(SIGXFSZ, &sa, NULL);

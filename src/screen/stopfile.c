@@ -1,12 +1,12 @@
-/* stopfile.c - the files that stop runs: "stop" in the runtime folder for all of this user's, "stop-PID" for one process,
- * "stop-PID-N" for its screen number N.
+/* stopfile.c - files that stop runs: "stop" in the runtime folder stops all runs of this user, "stop-PID"
+ * those of one process, "stop-PID-N" its screen number N.
  *
- * A file counts when it is newer than what it stops: the screen, or for the first two the first screen that this process
- * has listened for.  It holds seconds since 1970 as a number, or nothing, and then its own time counts.  "stop" is never
- * removed; the others go with what they are about.
+ * A file counts when it is newer than what it stops: the screen, or for the first two the first screen that
+ * this process opened.  It contains seconds since 1970; if it is empty, its mtime counts.  "stop" is never
+ * removed; the others are removed with their process or screen.
  *
- * One thread looks, for all screens of this process, as long as there is one that listens: when inotify tells of a
- * file, or every 40 ms where there is no inotify.
+ * One thread checks the files for all screens of this process: when inotify reports one, or every 40 ms
+ * without inotify.
  */
 #include "screen/private.h"
 
@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 40, STACK_BYTES = 256 << 10 };
+enum { POLL_MS = 40, STACK_BYTES = 256 << 10 };
 
 struct stopfile {
     struct stop *stop;
@@ -36,17 +36,17 @@ struct stopfile {
 };
 
 static struct {
-    pthread_mutex_t change, lock; /* who comes and goes, one at a time; the list */
-    struct stopfile *first;       /* those that listen */
-    char *all, *process;          /* as long as there is one */
+    pthread_mutex_t change, lock; /* of opening and closing; of the list */
+    struct stopfile *first;
+    char *all, *process; /* paths; valid while the list is not empty */
     double started;
     int notify, end; /* inotify, -1: none; eventfd */
     pthread_t thread;
-} looker = {.change = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
+} poller = {.change = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- looking ------------------------------------------------------------------------------------- */
+/* ---- polling ---------------------------------------------------------------------------------- */
 
-/* When the file asks for a stop, in seconds since 1970; 0 when it does not. */
+/* Time of the stop request in seconds since 1970; 0: none. */
 static double file_time(const char *path)
 {
     struct stat st;
@@ -68,18 +68,18 @@ static double file_time(const char *path)
     return t;
 }
 
-static void look(void)
+static void check_files(void)
 {
-    pthread_mutex_lock(&looker.lock);
-    if (file_time(looker.all) > looker.started || file_time(looker.process) > looker.started)
+    pthread_mutex_lock(&poller.lock);
+    if (file_time(poller.all) > poller.started || file_time(poller.process) > poller.started)
         screen_stop_all(STOP_FILE);
-    for (struct stopfile *f = looker.first; f; f = f->next)
+    for (struct stopfile *f = poller.first; f; f = f->next)
         if (!flag_up(&f->stop->flag) && file_time(f->own) > f->started)
-            stop_one(f->stop, STOP_FILE);
-    pthread_mutex_unlock(&looker.lock);
+            stop_set(f->stop, STOP_FILE);
+    pthread_mutex_unlock(&poller.lock);
 }
 
-/* Reads what inotify has; whether a stop file was among it (held-lists in the same folder come and go). */
+/* Reads the pending inotify events; whether one was about a stop file (held files are in the same folder). */
 static bool read_names(int fd)
 {
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
@@ -93,48 +93,48 @@ static bool read_names(int fd)
     return found;
 }
 
-static void *look_thread(void *arg)
+static void *poll_thread(void *arg)
 {
-    int notify = looker.notify;
-    struct pollfd p[] = {{.fd = looker.end, .events = POLLIN}, {.fd = notify, .events = POLLIN}};
-    look(); /* what was written before inotify listened */
+    int notify = poller.notify;
+    struct pollfd p[] = {{.fd = poller.end, .events = POLLIN}, {.fd = notify, .events = POLLIN}};
+    check_files(); /* files written before inotify_add_watch() */
     while (!p[0].revents) {
-        poll(p, 2, notify < 0 ? LOOK_MS : -1);
+        poll(p, 2, notify < 0 ? POLL_MS : -1);
         if (notify < 0 || read_names(notify))
-            look();
+            check_files();
     }
     return arg;
 }
 
-/* ---- those that listen --------------------------------------------------------------------------- */
+/* ---- opening and closing ---------------------------------------------------------------------- */
 
-static void forget_looker(void)
+static void poller_free(void)
 {
-    if (looker.notify >= 0)
-        close(looker.notify);
-    if (looker.end >= 0)
-        close(looker.end);
-    unlink(looker.process);
-    free(looker.all);
-    free(looker.process);
+    if (poller.notify >= 0)
+        close(poller.notify);
+    if (poller.end >= 0)
+        close(poller.end);
+    unlink(poller.process);
+    free(poller.all);
+    free(poller.process);
 }
 
-static int start_looker(const char *dir, struct err *e)
+static int poller_start(const char *dir, struct err *e)
 {
-    looker.all = xasprintf("%s/stop", dir);
-    looker.process = xasprintf("%s/stop-%d", dir, (int)getpid());
-    looker.end = eventfd(0, EFD_CLOEXEC);
-    looker.notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    /* Not IN_MODIFY: the held-lists in the same folder are written with every press. */
-    if (looker.notify >= 0 &&
-        inotify_add_watch(looker.notify, dir, IN_CLOSE_WRITE | IN_MOVED_TO | IN_ATTRIB) < 0) {
-        close(looker.notify);
-        looker.notify = -1;
+    poller.all = xasprintf("%s/stop", dir);
+    poller.process = xasprintf("%s/stop-%d", dir, (int)getpid());
+    poller.end = eventfd(0, EFD_CLOEXEC);
+    poller.notify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    /* Not IN_MODIFY: held files in the same folder are written with every press. */
+    if (poller.notify >= 0 &&
+        inotify_add_watch(poller.notify, dir, IN_CLOSE_WRITE | IN_MOVED_TO | IN_ATTRIB) < 0) {
+        close(poller.notify);
+        poller.notify = -1;
     }
-    int rc = looker.end < 0 ? EMFILE : thread_start(&looker.thread, STACK_BYTES, look_thread, NULL);
+    int rc = poller.end < 0 ? EMFILE : thread_start(&poller.thread, STACK_BYTES, poll_thread, NULL);
     if (rc == 0)
         return 0;
-    forget_looker();
+    poller_free();
     return err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
 }
 
@@ -154,17 +154,17 @@ struct stopfile *stopfile_open(struct stop *stop, struct err *e)
     f->stop = stop;
     f->started = seconds_now();
     f->own = xasprintf("%s/stop-%d-%d", dir, (int)getpid(), stop->number);
-    pthread_mutex_lock(&looker.change);
-    if (looker.started == 0)
-        looker.started = f->started;
-    int rc = looker.first ? 0 : start_looker(dir, e);
+    pthread_mutex_lock(&poller.change);
+    if (poller.started == 0)
+        poller.started = f->started;
+    int rc = poller.first ? 0 : poller_start(dir, e);
     if (rc == 0) {
-        pthread_mutex_lock(&looker.lock);
-        f->next = looker.first;
-        looker.first = f;
-        pthread_mutex_unlock(&looker.lock);
+        pthread_mutex_lock(&poller.lock);
+        f->next = poller.first;
+        poller.first = f;
+        pthread_mutex_unlock(&poller.lock);
     }
-    pthread_mutex_unlock(&looker.change);
+    pthread_mutex_unlock(&poller.change);
     free(dir);
     if (rc == 0)
         return f;
@@ -173,29 +173,29 @@ struct stopfile *stopfile_open(struct stop *stop, struct err *e)
     return NULL;
 }
 
-static void end_looker(void)
+static void poller_stop(void)
 {
     static const uint64_t one = 1;
-    ssize_t n = write(looker.end, &one, sizeof one);
-    (void)n; /* an empty eventfd takes it */
-    pthread_join(looker.thread, NULL);
-    forget_looker();
+    ssize_t n = write(poller.end, &one, sizeof one);
+    (void)n;
+    pthread_join(poller.thread, NULL);
+    poller_free();
 }
 
 void stopfile_close(struct stopfile *f)
 {
     if (!f)
         return;
-    pthread_mutex_lock(&looker.change);
-    pthread_mutex_lock(&looker.lock);
-    struct stopfile **at = &looker.first;
+    pthread_mutex_lock(&poller.change);
+    pthread_mutex_lock(&poller.lock);
+    struct stopfile **at = &poller.first;
     while (*at != f)
         at = &(*at)->next;
     *at = f->next;
-    pthread_mutex_unlock(&looker.lock);
-    if (!looker.first)
-        end_looker();
-    pthread_mutex_unlock(&looker.change);
+    pthread_mutex_unlock(&poller.lock);
+    if (!poller.first)
+        poller_stop();
+    pthread_mutex_unlock(&poller.change);
     unlink(f->own);
     free(f->own);
     free(f);

@@ -1,14 +1,13 @@
 /* typing.c - text.
  *
- * Each character becomes a keysym.  What the keyboard has (plain or with Shift) is typed with its own
- * key; what it has not is bound to free keycodes, many at a time (scratch.c), and the text goes out in
- * runs that need no more new keysyms than there is room for.  A run takes at most half of the free
- * keycodes while the text has more to come, so that what was bound for the run before stays valid for
- * a client that is late.  After the last character: a wait, then the keymap is as it was.
- * On a keyboard where no keycode is free, a text that needs one is pasted (paste.c).
+ * Each character becomes a keysym.  Keysyms on the keyboard (plain or with Shift) are typed with their own
+ * keys; others are bound to free keycodes (spare_keycodes.c), and the text is typed in runs that need no
+ * more new keysyms than there are keycodes.  All runs but the last use at most half of the keycodes, so
+ * that the bindings of the run before stay valid for a slow client.  After the last character: a wait, then
+ * the keymap is restored. On a keyboard without free keycodes, a text that needs one is pasted (paste.c).
  *
- * Press and release of a key leave together: a key that stays down while this process is not
- * scheduled would repeat itself.
+ * Press and release of a key are sent together: a key that stays down while this process is not scheduled
+ * would repeat.
  */
 #include "screen/private.h"
 
@@ -21,7 +20,7 @@
 
 enum { TEXT_MAX = 1 << 20 };
 
-/* Keysyms of the text, owned by the caller; n of them. */
+/* The text's *n keysyms, owned by the caller; NULL with e. */
 static uint32_t *decode(const char *utf8, size_t len, size_t *n, struct err *e)
 {
     if (len > TEXT_MAX) {
@@ -66,16 +65,16 @@ static bool contains(const uint32_t *list, int n, uint32_t v)
     return false;
 }
 
-/* Length of the longest run from text[0] whose unmapped keysyms (returned in need) fit. */
+/* Length of the longest run from text[0] with at most `capacity` unmapped keysyms, returned in need. */
 static size_t plan_run(struct screen *s, const uint32_t *text, size_t n, uint32_t *need, int *n_need,
-                       int room)
+                       int capacity)
 {
     size_t i = 0;
     *n_need = 0;
     for (; i < n; i++) {
         if (contains(need, *n_need, text[i]) || on_keyboard(s, text[i]))
             continue;
-        if (*n_need == room)
+        if (*n_need == capacity)
             break;
         need[(*n_need)++] = text[i];
     }
@@ -92,7 +91,7 @@ static int tap(struct screen *s, int code, int shift, struct err *e)
     return rc;
 }
 
-/* Keys for a window that has gone would reach the next one that gets the keyboard. */
+/* When the window is gone, keys would reach whichever window gets the focus next. */
 static int check_view(struct screen *s, struct err *e)
 {
     XWindowAttributes a = {0};
@@ -117,7 +116,7 @@ static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err
         return -1;
     keyboard_find(s, XK_Shift_L, true, &shift);
     for (size_t i = 0; i < n; i++) {
-        int code = scratch_code(s, text[i]);
+        int code = spare_code(s, text[i]);
         bool shifted = false;
         if (!code) {
             if (keyboard_read(s, e))
@@ -135,7 +134,7 @@ static int type_run(struct screen *s, const uint32_t *text, size_t n, struct err
 }
 
 /* Whether some character is on no key. */
-static bool needs_scratch(struct screen *s, const uint32_t *text, size_t n)
+static bool needs_spare_keycode(struct screen *s, const uint32_t *text, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (!on_keyboard(s, text[i]))
@@ -145,24 +144,24 @@ static bool needs_scratch(struct screen *s, const uint32_t *text, size_t n)
 
 static int type_all(struct screen *s, const uint32_t *text, size_t n, struct err *e)
 {
-    int room = scratch_room(s);
+    int capacity = spare_capacity(s);
     for (size_t done = 0; done < n;) {
-        uint32_t need[MAX_SCRATCH];
+        uint32_t need[MAX_SPARE];
         int n_need;
-        size_t run = plan_run(s, text + done, n - done, need, &n_need, room);
-        if (done + run < n) /* more to come: leave the other half to what is bound now */
-            run = plan_run(s, text + done, n - done, need, &n_need, (room + 1) / 2);
+        size_t run = plan_run(s, text + done, n - done, need, &n_need, capacity);
+        if (done + run < n) /* not the last run: use half */
+            run = plan_run(s, text + done, n - done, need, &n_need, (capacity + 1) / 2);
         if (!run)
             return err_set(e, ERR_USAGE, "no key gives U+%04X and no keycode is free for it",
                            (unsigned)(text[done] & 0xffffff));
-        if (scratch_bind(s, need, n_need, e) || type_run(s, text + done, run, e))
+        if (spare_bind(s, need, n_need, e) || type_run(s, text + done, run, e))
             return -1;
         done += run;
     }
     return 0;
 }
 
-/* A secret is never pasted, and no message tells of its characters. */
+/* A secret is never pasted, and no message mentions its characters. */
 static int type_with(struct screen *s, const char *utf8, size_t len, bool secret, struct err *e)
 {
     size_t n;
@@ -173,19 +172,19 @@ static int type_with(struct screen *s, const char *utf8, size_t len, bool secret
         return -1;
     int rc = n ? keyboard_ready(s, e) : 0;
     if (n && rc == 0) {
-        unsigned locked = keyboard_unlock(s);
-        if (scratch_room(s) || !needs_scratch(s, text, n))
+        unsigned locked = keyboard_clear_locks(s);
+        if (spare_capacity(s) || !needs_spare_keycode(s, text, n))
             rc = type_all(s, text, n, e);
         else if (secret)
             rc = err_set(e, ERR_USAGE, "no key gives a character of a secret, and secrets are not pasted");
         else
             rc = paste_text(s, utf8, len, e);
-        if (scratch_bound(s)) {
-            /* Also after a stop: what was typed is still on its way to a client that looks it up. */
+        if (spare_bound(s)) {
+            /* Also after a stop: clients still have to translate what was typed. */
             clock_sleep_ms(s->options.keymap_settle_ms);
-            scratch_restore(s);
+            spare_restore(s);
         }
-        keyboard_relock(s, locked);
+        keyboard_restore_locks(s, locked);
     }
     explicit_bzero(text, n * sizeof *text);
     free(text);

@@ -1,19 +1,19 @@
-/* watch.c - what a person does at the display: stopping the run, or just being there.
+/* watch.c - what a person does at the display: stopping the run, or using keyboard and pointer.
  *
- * A thread with a connection of its own listens to raw events (XInput 2.1 or newer: they arrive even while some
- * program has grabbed the keyboard).  It sets the screen's stop flag when Escape goes down twice within 0.6 s, released in
- * between and with no other key between; and, where that is wanted, when a person has left the pointer in the top left
- * corner for a second.  Events of our own do not count (ours.c).
+ * A thread with its own connection listens to raw events (XInput 2.1 or newer delivers them even during a
+ * keyboard grab).  It sets the screen's stop flag on Escape twice within 0.6 s with no other key between,
+ * and, if enabled, when a person has left the pointer in the top left corner for a second.  Our own events
+ * do not count (event_origin.c).
  *
- * Whoever sets the flag, this thread lifts what is pressed: the thread that has the hands may be busy with a
- * model and would come to it only later.
+ * Once the flag is set, by anybody, this thread releases what is pressed: the thread that sends events may
+ * be inside the model.
  *
- * Where the run heeds a person, buttons and motion are listened to as well, and hands fail from the first event on
- * that is not ours until screen_yield() has waited for quiet.
+ * With heed_person it also listens to buttons and motion: from a person's first event on, input fails until
+ * screen_wait_for_person().
  *
- * Now and then it sends itself an event.  When that does not come back the server hangs, and so does the thread that has
- * the hands, in the middle of some call: then both connections are cut, and that call fails as if the server had died.
- * For this the thread itself must not wait for the server's answers.
+ * It regularly sends itself an event (ping).  When that does not come back, the server hangs, and so does
+ * the thread that sends events, inside some X call: both connections are shut down, and that call fails as
+ * if the server had died. So this thread must not wait for the server's replies.
  */
 #include "screen/guard.h"
 #include "screen/private.h"
@@ -41,45 +41,45 @@ enum {
     GESTURE_MS = 600,
     CORNER_PX = 2,
     CORNER_MS = 1000,
-    LOOK_MS = 40,    /* at things that nothing tells of */
-    CHECK_MS = 5000, /* longest that our own key may take to come back */
-    BEAT_MS = 5000,  /* between two looks whether the server still answers */
-    PATIENCE_MS = 30000,
-    HURRY_MS = 2000, /* the same when the screen is to stop or to be closed */
+    POLL_MS = 40,
+    CHECK_MS = 5000, /* longest for our own key to come back */
+    PING_MS = 5000,  /* interval */
+    SERVER_TIMEOUT_MS = 30000,
+    CLOSING_TIMEOUT_MS = 2000, /* the same once the screen stops or closes */
     JOIN_MS = 3000,
     STACK_BYTES = 256 << 10,
 };
 
 struct watch {
     Display *dpy;
-    struct screen *screen; /* whose held-list is lifted; nothing else of it is used here */
-    atomic_bool lost, hurry, end;
-    Window window; /* unmapped: beats come to it */
-    bool asked;    /* a beat is on its way */
-    int64_t beat;  /* since when, or when the last one came */
+    struct screen *screen; /* its held, stop, options, name; and lost is set */
+    atomic_bool lost, closing, end;
+    Window window;  /* unmapped: receives pings */
+    bool ping_sent; /* and has not come back */
+    int64_t ping;   /* when it was sent, or came back */
     int xi_opcode, keyboard_id, pointer_id, escape;
-    bool armed, released; /* a first Escape was seen; it has gone up */
+    bool armed, released; /* a first Escape went down; and up */
     int64_t first;
-    bool lifted;            /* since the flag was set */
-    int64_t corner;         /* since when a person's pointer is in the corner; 0: it is not */
-    _Atomic int64_t person; /* clock_ns() of what she did last, 0: nothing since the last yield */
+    bool released_once;     /* since the flag was set */
+    int64_t corner;         /* when a person's pointer came into the corner; 0: it is not there */
+    _Atomic int64_t person; /* clock_ns() of a person's last event; 0: none since screen_wait_for_person() */
     _Atomic(const char *) what;
-    atomic_int seen; /* keys of our own */
+    atomic_int seen; /* our own key events that came back */
     struct stopfile *files;
     pthread_t thread;
-    int socket; /* another number of the connection's, good even while that is closed */
+    int socket; /* dup of the connection's, valid while the thread closes that */
 };
 
-/* ---- events -------------------------------------------------------------------------------------- */
+/* ---- events ----------------------------------------------------------------------------------- */
 
 static void on_escape(struct watch *w, bool down)
 {
     if (!down) {
         w->released = true;
     } else if (w->armed && w->released && clock_ms_since(w->first) <= GESTURE_MS) {
-        stop_one(w->screen->stop, STOP_HUMAN);
+        stop_set(w->screen->stop, STOP_HUMAN);
         w->armed = false;
-    } else if (!w->armed || w->released) { /* else: the same press, repeating itself */
+    } else if (!w->armed || w->released) { /* else: key repeat */
         w->armed = true;
         w->released = false;
         w->first = clock_ns();
@@ -95,7 +95,8 @@ static void person_did(struct watch *w, const char *what)
 static void on_key(struct watch *w, const XIRawEvent *raw)
 {
     bool down = raw->evtype == XI_RawKeyPress;
-    if (raw->sourceid == w->keyboard_id && ours_take(&w->screen->held.ours, OURS_KEY, raw->detail, down)) {
+    if (raw->sourceid == w->keyboard_id &&
+        event_origin_match(&w->screen->held.origin, ORIGIN_KEY, raw->detail, down)) {
         w->seen++;
         return;
     }
@@ -118,9 +119,10 @@ static bool in_corner(struct watch *w)
 static void on_pointer(struct watch *w, const XIRawEvent *raw)
 {
     bool motion = raw->evtype == XI_RawMotion, down = raw->evtype == XI_RawButtonPress;
-    struct ours *ours = &w->screen->held.ours;
+    struct event_origin *origin = &w->screen->held.origin;
     if (raw->sourceid == w->pointer_id &&
-        (motion ? ours_take(ours, OURS_MOTION, 0, true) : ours_take(ours, OURS_BUTTON, raw->detail, down))) {
+        (motion ? event_origin_match(origin, ORIGIN_MOTION, 0, true)
+                : event_origin_match(origin, ORIGIN_BUTTON, raw->detail, down))) {
         w->corner = 0;
         return;
     }
@@ -141,8 +143,8 @@ static void read_events(struct watch *w)
             w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
         }
         if (ev.type == ClientMessage && ev.xclient.window == w->window) {
-            w->asked = false;
-            w->beat = clock_ns();
+            w->ping_sent = false;
+            w->ping = clock_ns();
         }
         if (ev.type != GenericEvent || ev.xcookie.extension != w->xi_opcode ||
             !XGetEventData(w->dpy, &ev.xcookie))
@@ -155,32 +157,32 @@ static void read_events(struct watch *w)
     }
 }
 
-/* ---- a server that hangs ------------------------------------------------------------------------- */
+/* ---- a server that hangs ---------------------------------------------------------------------- */
 
-static void send_beat(struct watch *w)
+static void send_ping(struct watch *w)
 {
     XEvent ev = {.xclient = {.type = ClientMessage, .window = w->window, .format = 32}};
     ev.xclient.message_type = XA_WINDOW; /* it means nothing */
     XSendEvent(w->dpy, w->window, False, NoEventMask, &ev);
     XFlush(w->dpy);
-    w->asked = true;
-    w->beat = clock_ns();
+    w->ping_sent = true;
+    w->ping = clock_ns();
 }
 
-static void look_at_server(struct watch *w)
+static void check_server(struct watch *w)
 {
     struct screen *s = w->screen;
     int64_t deadline = s->stop->deadline;
-    bool hurry = flag_up(&s->stop->flag) || w->hurry || (deadline && clock_ns() > deadline);
-    double ms = clock_ms_since(w->beat);
-    if (w->lost) /* nobody to ask */
+    bool closing = flag_up(&s->stop->flag) || w->closing || (deadline && clock_ns() > deadline);
+    double ms = clock_ms_since(w->ping);
+    if (w->lost)
         return;
-    if (!w->asked) {
-        if (ms > (hurry ? HURRY_MS / 4 : BEAT_MS))
-            send_beat(w);
+    if (!w->ping_sent) {
+        if (ms > (closing ? CLOSING_TIMEOUT_MS / 4 : PING_MS))
+            send_ping(w);
         return;
     }
-    if (ms < (hurry ? HURRY_MS : PATIENCE_MS))
+    if (ms < (closing ? CLOSING_TIMEOUT_MS : SERVER_TIMEOUT_MS))
         return;
     warn("display '%s' does not answer: given up", s->name);
     s->lost = w->lost = true;
@@ -188,14 +190,14 @@ static void look_at_server(struct watch *w)
     shutdown(w->socket, SHUT_RDWR);
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------- */
 
-static void sleep_until_something(struct watch *w)
+static void wait_for_event(struct watch *w)
 {
     uint64_t n;
     struct pollfd p[] = {{.fd = w->lost ? -1 : ConnectionNumber(w->dpy), .events = POLLIN},
                          {.fd = stop_wake_fd(w->screen->stop), .events = POLLIN}};
-    poll(p, 2, LOOK_MS);
+    poll(p, 2, POLL_MS);
     ssize_t got = p[1].revents ? read(p[1].fd, &n, sizeof n) : 0;
     (void)got;
 }
@@ -206,30 +208,30 @@ static void *watch_thread(void *arg)
     struct stop *stop = w->screen->stop;
     while (!w->end) {
         guard_alive(stop->slot);
-        sleep_until_something(w);
+        wait_for_event(w);
         if (!w->lost)
             read_events(w);
         if (w->corner && clock_ms_since(w->corner) >= CORNER_MS)
-            stop_one(stop, STOP_CORNER);
-        bool stopped = stop_seen(stop) != 0;
-        if (stopped && !w->lifted && !w->lost)
-            held_lift(&w->screen->held, w->dpy);
-        w->lifted = stopped;
-        look_at_server(w);
+            stop_set(stop, STOP_CORNER);
+        bool stopped = stop_reason(stop) != 0;
+        if (stopped && !w->released_once && !w->lost)
+            held_release_pressed(&w->screen->held, w->dpy);
+        w->released_once = stopped;
+        check_server(w);
     }
-    XCloseDisplay(w->dpy); /* here and not by who joins, who can cut the connection */
+    XCloseDisplay(w->dpy); /* here: if it hangs, watch_close() can shut the socket down */
     w->dpy = NULL;
     return NULL;
 }
 
-/* ---- a person ------------------------------------------------------------------------------------ */
+/* ---- a person --------------------------------------------------------------------------------- */
 
 const char *screen_person(const struct screen *s)
 {
     return s->options.heed_person && s->watch && s->watch->person ? s->watch->what : NULL;
 }
 
-int screen_yield(struct screen *s, double quiet_ms, double max_ms, struct err *e)
+int screen_wait_for_person(struct screen *s, double quiet_ms, double max_ms, struct err *e)
 {
     int64_t start = clock_ns(), last = 0;
     if (!screen_person(s))
@@ -247,19 +249,19 @@ int screen_watch_check(struct screen *s, struct err *e)
 {
     uint8_t code;
     if (!s->watch || keyboard_read(s, NULL) || !keyboard_free_codes(s, &code, 1))
-        return 0; /* no key that means nothing to anybody */
+        return 0; /* no unmapped key to try with */
     int before = s->watch->seen;
-    if (key_event(s, code, false, e)) /* let go of what nobody holds: raw listeners hear it, windows do not */
+    if (key_event(s, code, false, e)) /* a release without a press: only raw listeners get it */
         return -1;
     for (int ms = 0; ms < CHECK_MS; ms += 5) {
         if (s->watch->seen != before)
             return 0;
         clock_sleep_ms(5);
     }
-    return err_set(e, ERR_ENV, "this X server keeps from us what is typed");
+    return err_set(e, ERR_ENV, "this X server does not report what is typed");
 }
 
-/* ---- start and end ------------------------------------------------------------------------------- */
+/* ---- start and end ---------------------------------------------------------------------------- */
 
 static int device_named(Display *dpy, const char *part)
 {
@@ -295,14 +297,14 @@ static int listen_to(struct watch *w, const char *display, bool pointer, struct 
         XISetMask(bits, XI_RawMotion);
         w->pointer_id = device_named(w->dpy, "XTEST pointer");
     }
-    /* Master devices only: "all" would tell each event twice. */
+    /* XIAllDevices would deliver each event twice. */
     XIEventMask wanted = {.deviceid = XIAllMasterDevices, .mask_len = sizeof bits, .mask = bits};
     XISelectEvents(w->dpy, DefaultRootWindow(w->dpy), &wanted, 1);
     w->escape = XKeysymToKeycode(w->dpy, XK_Escape);
     w->window = XCreateWindow(w->dpy, DefaultRootWindow(w->dpy), 0, 0, 1, 1, 0, 0, InputOnly, CopyFromParent,
                               0, NULL);
-    w->beat = clock_ns();
-    XTestGrabControl(w->dpy, True); /* another client's server grab does not keep keys down */
+    w->ping = clock_ns();
+    XTestGrabControl(w->dpy, True); /* works during another client's server grab */
     XSync(w->dpy, False);
     return 0;
 }
@@ -337,11 +339,11 @@ int screen_watch(struct screen *s, struct err *e)
     return rc;
 }
 
-void watch_hurry(struct screen *s)
+void watch_closing(struct screen *s)
 {
     if (!s->watch)
         return;
-    s->watch->hurry = true;
+    s->watch->closing = true;
     stop_wake(s->stop);
 }
 
@@ -355,7 +357,7 @@ void watch_close(struct screen *s)
     stop_wake(s->stop);
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += JOIN_MS / 1000;
-    if (pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until)) { /* it asks a server that hangs */
+    if (pthread_clockjoin_np(w->thread, NULL, CLOCK_MONOTONIC, &until)) { /* the server hangs */
         shutdown(w->socket, SHUT_RDWR);
         pthread_join(w->thread, NULL);
     }

@@ -1,12 +1,11 @@
-/* window.c - which window is active, what it is called, bringing one to the front.
+/* window.c - the active window, titles and classes, listing, activation.
  *
- * Activation and focus are libxdo's; properties are read here, with a limit on their size.
- * Any window may vanish between two requests, so every look is inside an error trap.
+ * Activation and focus go through libxdo; properties are read here, with a limit on their size.  Any window
+ * may vanish between two requests, so all look-ups are inside an error trap.
  */
 #include "screen/private.h"
 
 #include "base/clock.h"
-#include "base/regex.h"
 #include "base/utf8.h"
 
 #include <X11/Xatom.h>
@@ -23,7 +22,7 @@ enum {
     MAP_MS = 150, /* within which a window manager shows a window */
 };
 
-/* ---- properties -------------------------------------------------------------------------------- */
+/* ---- properties ------------------------------------------------------------------------------- */
 
 /* Up to 4 KB of a property of 8-bit elements as valid UTF-8; "" when there is none. */
 static void text_property(struct screen *s, Window w, Atom name, char *out, size_t size)
@@ -70,7 +69,7 @@ void window_title(struct screen *s, Window w, char *out, size_t size)
         text_property(s, w, XA_WM_NAME, out, size);
 }
 
-/* WM_CLASS is two strings, instance and class; the class is the name people know. */
+/* The second string of WM_CLASS: the name that people know. */
 void window_class(struct screen *s, Window w, char *out, size_t size)
 {
     XClassHint hint = {0};
@@ -87,51 +86,38 @@ void window_class(struct screen *s, Window w, char *out, size_t size)
         XFree(hint.res_class);
 }
 
-static Window window_property(struct screen *s, const char *name)
+unsigned long window_property(struct screen *s, Window w, const char *name, Atom type)
 {
-    Atom type = None;
     int format = 0;
-    unsigned long n = 0, after = 0;
+    unsigned long n = 0, after = 0, value = 0;
     unsigned char *data = NULL;
-    Window w = None;
-    if (XGetWindowProperty(s->dpy, s->root, XInternAtom(s->dpy, name, False), 0, 1, False, XA_WINDOW, &type,
-                           &format, &n, &after, &data) == Success &&
+    Atom found = None;
+    if (XGetWindowProperty(s->dpy, w, XInternAtom(s->dpy, name, False), 0, 1, False, type, &found, &format,
+                           &n, &after, &data) == Success &&
         data && format == 32 && n == 1)
-        w = *(const Window *)(const void *)data;
+        value = *(const unsigned long *)(const void *)data;
     if (data)
         XFree(data);
-    return w;
+    return value;
 }
 
-/* ---- active window ----------------------------------------------------------------------------- */
-
-static Window parent_of(struct screen *s, Window w)
+static Window root_property(struct screen *s, const char *name)
 {
-    Window root, parent = None, *children = NULL;
-    unsigned n;
-    if (!XQueryTree(s->dpy, w, &root, &parent, &children, &n))
-        return None;
-    if (children)
-        XFree(children);
-    return parent;
+    return window_property(s, s->root, name, XA_WINDOW);
 }
 
-/* Without a window manager: the window under the pointer, deepest first, that has a name. */
+/* ---- active window ---------------------------------------------------------------------------- */
+
+/* Without a window manager: the deepest window under the pointer that has a title. */
 static Window named_under_pointer(struct screen *s)
 {
-    Window root, child = s->root, w = None;
-    int x, y, wx, wy;
-    unsigned mask;
-    while (child && child != w) {
-        w = child;
-        if (!XQueryPointer(s->dpy, w, &root, &child, &x, &y, &wx, &wy, &mask))
-            return None;
-    }
+    Window chain[HIT_TEST_DEPTH];
     char title[TITLE_MAX];
-    for (; w && w != s->root; w = parent_of(s, w)) {
-        window_title(s, w, title, sizeof title);
+    int x, y;
+    for (int i = screen_pointer(s, &x, &y) ? 0 : hit_test_chain(s, x, y, chain); i-- > 0;) {
+        window_title(s, chain[i], title, sizeof title);
         if (title[0])
-            return w;
+            return chain[i];
     }
     return None;
 }
@@ -147,7 +133,7 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
         return -1;
     struct xtrap trap;
     xtrap_begin(&trap, s->dpy);
-    Window w = window_property(s, "_NET_ACTIVE_WINDOW");
+    Window w = root_property(s, "_NET_ACTIVE_WINDOW");
     if (!w)
         w = named_under_pointer(s);
     if (w) {
@@ -168,24 +154,24 @@ int screen_active_window(struct screen *s, char *title, size_t title_size, char 
     return 0;
 }
 
-/* ---- search ------------------------------------------------------------------------------------ */
+/* ---- search ----------------------------------------------------------------------------------- */
 
 struct search {
     bool (*visit)(void *arg, const char *title, const char *class);
     void *arg;
-    int budget; /* windows still to be looked at */
+    int budget; /* windows left */
     char title[TITLE_MAX], class[TITLE_MAX];
 };
 
-/* Topmost first, visible ones only; true: visit has seen enough.  (libxdo's search frees what it never read when a
- * window vanishes under it.) */
+/* Topmost first, visible windows only; true: visit wants no more.  Not xdo_search_windows(): it frees an
+ * uninitialized pointer when a window vanishes meanwhile. */
 static bool search(struct screen *s, struct search *q, Window w, int depth)
 {
     XWindowAttributes a;
     if (--q->budget < 0 || depth > TREE_DEPTH || !XGetWindowAttributes(s->dpy, w, &a) ||
         a.map_state != IsViewable || a.class == InputOnly)
         return false;
-    if (depth == 1 && (a.x + a.width <= 0 || a.y + a.height <= 0)) /* where window managers keep theirs */
+    if (depth == 1 && (a.x + a.width <= 0 || a.y + a.height <= 0)) /* off-screen helpers of window managers */
         return false;
     window_title(s, w, q->title, sizeof q->title);
     window_class(s, w, q->class, sizeof q->class);
@@ -215,38 +201,7 @@ int screen_each_window(struct screen *s, bool (*visit)(void *arg, const char *ti
     return screen_alive(s, e) ? -1 : enough;
 }
 
-struct by_title {
-    struct regex *regex;
-    char *title;
-    size_t size;
-};
-
-static bool has_title(void *arg, const char *title, const char *class)
-{
-    struct by_title *t = arg;
-    (void)class;
-    if (!*title || regex_find(t->regex, title, strlen(title)) != 1)
-        return false;
-    if (t->title && t->size) {
-        snprintf(t->title, t->size, "%s", title);
-        t->title[utf8_valid_prefix(t->title, strlen(t->title))] = 0;
-    }
-    return true;
-}
-
-int screen_find_window(struct screen *s, const char *pattern, char *title, size_t title_size, struct err *e)
-{
-    if (title && title_size)
-        title[0] = 0;
-    struct by_title t = {regex_new(pattern, false, e), title, title_size};
-    if (!t.regex)
-        return err_prefix(e, "window pattern");
-    int found = screen_each_window(s, has_title, &t, e);
-    regex_free(t.regex);
-    return found;
-}
-
-/* ---- activation -------------------------------------------------------------------------------- */
+/* ---- activation ------------------------------------------------------------------------------- */
 
 int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
 {
@@ -256,8 +211,8 @@ int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
     struct xtrap trap;
     XWindowAttributes a;
     xtrap_begin(&trap, s->dpy);
-    bool managed = window_property(s, "_NET_SUPPORTING_WM_CHECK") != None, failed = true;
-    XGrabServer(s->dpy); /* libxdo follows a wild pointer when the window is not there any more */
+    bool managed = root_property(s, "_NET_SUPPORTING_WM_CHECK") != None, failed = true;
+    XGrabServer(s->dpy); /* libxdo dereferences a wild pointer when the window vanishes */
     xdo_leaks_begin();
     if (xdo && XGetWindowAttributes(s->dpy, id, &a))
         failed =
@@ -271,7 +226,7 @@ int screen_activate_window(struct screen *s, unsigned long id, struct err *e)
         return err_set(e, ERR_FAILED, "window 0x%lx could not be brought to the front (X error %d)", id,
                        code);
     for (int ms = 0; managed && ms < ACTIVATE_MS; ms += 20) {
-        if (window_property(s, "_NET_ACTIVE_WINDOW") == id)
+        if (root_property(s, "_NET_ACTIVE_WINDOW") == id)
             return 0;
         if (screen_wait(s, 20, e))
             return -1;
@@ -283,12 +238,12 @@ void window_manager_name(struct screen *s, char *out, size_t size)
 {
     struct xtrap trap;
     xtrap_begin(&trap, s->dpy);
-    Window w = window_property(s, "_NET_SUPPORTING_WM_CHECK");
+    Window w = root_property(s, "_NET_SUPPORTING_WM_CHECK");
     out[0] = 0;
     if (w)
         window_title(s, w, out, size);
     if (xtrap_end(&trap))
-        out[0] = 0; /* of a manager that is gone */
+        out[0] = 0; /* the manager is gone */
     else if (w && !out[0])
         snprintf(out, size, "unnamed");
 }
@@ -299,7 +254,7 @@ static bool is_redirected(struct screen *s)
     return XGetWindowAttributes(s->dpy, s->root, &a) && a.all_event_masks & SubstructureRedirectMask;
 }
 
-/* It has to show what it is asked to show. */
+/* Maps a window and waits until it is viewable. */
 static bool shows_a_window(struct screen *s)
 {
     XWindowAttributes a = {0};
@@ -314,9 +269,9 @@ static bool shows_a_window(struct screen *s)
     return a.map_state == IsViewable;
 }
 
-/* A window manager, of whatever kind, is the one client that new windows are handed to before they are mapped.  While it
- * starts it may lose some of them: at work is one that shows a window of ours. */
-bool screen_managed(struct screen *s)
+/* A window manager is the client that has SubstructureRedirect on the root.  While it starts it may lose
+ * map requests, so it counts as running once it shows a window of ours. */
+bool screen_has_window_manager(struct screen *s)
 {
     if (s->lost)
         return false;

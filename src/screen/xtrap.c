@@ -1,12 +1,13 @@
 /* xtrap.c - see xtrap.h.
  *
- * Xlib has one error handler for the whole process; ours finds the innermost trap of the thread that
- * is reading the reply, which is the thread that sent the request since no Display is shared.
+ * Xlib has one error handler for the whole process; ours finds the innermost trap of the thread that reads
+ * the reply, which is the thread that sent the request since no Display is shared.
  *
- * Opening has two dangers.  Xlib asks the server things before a Display can be given an exit handler of its own: when
- * the connection breaks there, the handler jumps out of XOpenDisplay, at the price of what that had allocated.  And Xlib
- * holds a lock that all Displays share while it waits for a server's first word: so a server is greeted here first, by
- * a client of a version that does not exist, which every server answers and none writes down.
+ * Opening a display has two pitfalls.  Xlib sends requests before a Display can be given an exit handler:
+ * when the connection breaks then, the I/O error handler jumps out of XOpenDisplay and leaks what that had
+ * allocated.  And Xlib holds a lock of all Displays while it waits for a server's first reply: so a server
+ * is first sent a connection setup with an impossible protocol version, which every server answers and none
+ * logs.
  */
 #include "screen/xtrap.h"
 
@@ -26,8 +27,8 @@
 enum { GREETING_MS = 10000 };
 
 static _Thread_local struct xtrap *innermost;
-static _Thread_local int strays;
-static _Thread_local sigjmp_buf *opening; /* NULL: this thread opens no display just now */
+static _Thread_local int untrapped_errors;
+static _Thread_local sigjmp_buf *opening; /* NULL: this thread is not inside XOpenDisplay */
 
 static int on_error(Display *dpy, XErrorEvent *ev)
 {
@@ -37,12 +38,12 @@ static int on_error(Display *dpy, XErrorEvent *ev)
                 t->code = ev->error_code;
             return 0;
         }
-    if (!strays++)
+    if (!untrapped_errors++)
         warn("X error %d in request %d.%d, going on", ev->error_code, ev->request_code, ev->minor_code);
     return 0;
 }
 
-/* Xlib calls this first and the exit handler of the Display after it; all work is done there. */
+/* Xlib calls this before the exit handler of the Display, which does the work. */
 static int on_io_error(Display *dpy)
 {
     (void)dpy;
@@ -54,7 +55,7 @@ static int on_io_error(Display *dpy)
 static void on_lost(Display *dpy, void *lost)
 {
     *(atomic_bool *)lost = true;
-    XUnlockDisplay(dpy); /* Xlib expects an exit here, and has locked out all threads but this one */
+    XUnlockDisplay(dpy); /* Xlib has locked it and expects an exit */
 }
 
 static void setup(void)
@@ -68,7 +69,7 @@ void xtrap_setup(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, setup);
-    XSetErrorHandler(on_error); /* a library may have put its own in between */
+    XSetErrorHandler(on_error); /* a library may have installed its own */
     XSetIOErrorHandler(on_io_error);
 }
 
@@ -77,9 +78,9 @@ void xtrap_watch(Display *dpy, atomic_bool *lost)
     XSetIOErrorExitHandler(dpy, on_lost, lost);
 }
 
-/* ---- opening ------------------------------------------------------------------------------------- */
+/* ---- opening ---------------------------------------------------------------------------------- */
 
-/* A connection to a display of this machine, ":7" or "unix:7.0"; -1: it is another kind, or there is nobody. */
+/* A socket to a local display, ":7" or "unix:7.0"; -1: not local, or no server. */
 static int connect_local(const char *display)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -87,7 +88,7 @@ static int connect_local(const char *display)
     size_t host = colon ? (size_t)(colon - display) : 1;
     if (host != 0 && !(host == 4 && !strncmp(display, "unix", 4)))
         return -1;
-    /* First in the name space without files, as Xlib does: a 0, then the name. */
+    /* First the abstract socket (a 0, then the name), as Xlib does. */
     int n =
         snprintf(at.sun_path + 1, sizeof at.sun_path - 1, "/tmp/.X11-unix/X%ld", strtol(colon + 1, NULL, 10));
     for (int with_file = 0; with_file < 2; with_file++) {
@@ -103,12 +104,12 @@ static int connect_local(const char *display)
     return -1;
 }
 
-static bool answers(const char *display)
+static bool server_answers(const char *display)
 {
     static const unsigned char hello[12] = {'l'}; /* version 0.0, no authorization */
     int fd = connect_local(display);
     if (fd < 0)
-        return true; /* whatever it is, XOpenDisplay will say */
+        return true; /* XOpenDisplay will tell */
     struct pollfd p = {.fd = fd, .events = POLLIN};
     bool heard = send(fd, hello, sizeof hello, MSG_NOSIGNAL) < 0 || poll(&p, 1, GREETING_MS) != 0;
     close(fd);
@@ -120,7 +121,7 @@ Display *xtrap_open(const char *display, atomic_bool *lost)
     sigjmp_buf out;
     Display *dpy = NULL;
     xtrap_setup();
-    if (!answers(display))
+    if (!server_answers(display))
         return NULL;
     if (sigsetjmp(out, 0) == 0) {
         opening = &out;
@@ -134,7 +135,7 @@ Display *xtrap_open(const char *display, atomic_bool *lost)
     return NULL;
 }
 
-/* ---- traps --------------------------------------------------------------------------------------- */
+/* ---- traps ------------------------------------------------------------------------------------ */
 
 void xtrap_begin(struct xtrap *t, Display *dpy)
 {

@@ -10,17 +10,14 @@
 
 enum { MATCH_BYTES = 64 << 10 };
 
+/* clang-format off */
 enum when {
-    WHEN_STEP,
-    WHEN_KIND,
-    WHEN_TEXT,
-    WHEN_WINDOW,
-    WHEN_IRREVERSIBLE,
-    WHEN_CONFIDENCE,
-    WHEN_NO_EFFECT
+    WHEN_STEP, WHEN_KIND, WHEN_TEXT, WHEN_WINDOW, WHEN_IRREVERSIBLE, WHEN_CONFIDENCE, WHEN_NO_EFFECT
 };
-static const char *const words[] = {"step",         "kind",       "text",     "window",
-                                    "irreversible", "confidence", "no-effect"};
+static const char *const words[] = {
+    "step", "kind", "text", "window", "irreversible", "confidence", "no-effect"
+};
+/* clang-format on */
 enum { WORDS = sizeof words / sizeof *words };
 
 struct breakpoint {
@@ -30,18 +27,16 @@ struct breakpoint {
     enum action_kind kind;
     double p;
     struct regex *regex;
-    struct policy *policy; /* the rules that are built in */
+    struct policy *policy; /* the built-in rules */
 };
 
-/* ---- reading ---------------------------------------------------------------------------------------------- */
-
-static int compile(struct breakpoint *b, const char *pattern, struct err *e)
+static int compile_pattern(struct breakpoint *b, const char *pattern, struct err *e)
 {
     b->regex = regex_new(pattern, true, e);
     return b->regex ? 0 : err_prefix(e, "breakpoint '%s'", b->spec);
 }
 
-static enum action_kind kind_of(const char *name)
+static enum action_kind find_kind(const char *name)
 {
     for (int k = ACT_NONE + 1; k < ACT_COUNT; k++)
         if (!strcmp(action_kind_name((enum action_kind)k), name))
@@ -59,7 +54,7 @@ static int read_value(struct breakpoint *b, const char *value, struct err *e)
             return err_set(e, ERR_USAGE, "breakpoint '%s': a step is a number from 1", b->spec);
         return 0;
     case WHEN_KIND:
-        b->kind = kind_of(value);
+        b->kind = find_kind(value);
         if (b->kind == ACT_NONE)
             return err_set(e, ERR_USAGE,
                            "breakpoint '%s': there is no action '%s'; try click, type, key, answer", b->spec,
@@ -69,7 +64,7 @@ static int read_value(struct breakpoint *b, const char *value, struct err *e)
     case WHEN_WINDOW:
         if (!*value)
             return err_set(e, ERR_USAGE, "breakpoint '%s': a pattern is missing", b->spec);
-        return compile(b, value, e);
+        return compile_pattern(b, value, e);
     case WHEN_CONFIDENCE:
         b->p = strtod(value, &end);
         if (end == value || *end || !(b->p > 0 && b->p <= 1))
@@ -80,8 +75,7 @@ static int read_value(struct breakpoint *b, const char *value, struct err *e)
         __attribute__((fallthrough));
     case WHEN_NO_EFFECT:
         if (*value)
-            return err_set(e, ERR_USAGE, "breakpoint '%s': nothing goes behind '%s'", b->spec,
-                           words[b->when]);
+            return err_set(e, ERR_USAGE, "breakpoint '%s': '%s' takes no value", b->spec, words[b->when]);
         return 0;
     }
     return 0;
@@ -127,10 +121,8 @@ const char *break_spec(const struct breakpoint *b)
     return b->spec;
 }
 
-/* ---- matching ---------------------------------------------------------------------------------------------- */
-
-/* In doubt (a pattern that takes too long) it stops. */
-static bool found(const struct breakpoint *b, const char *text)
+/* A pattern that takes too long counts as a match, so that the run stops. */
+static bool pattern_matches(const struct breakpoint *b, const char *text)
 {
     size_t n = text ? strlen(text) : 0;
     if (n == 0)
@@ -138,15 +130,15 @@ static bool found(const struct breakpoint *b, const char *text)
     return regex_find(b->regex, text, n < MATCH_BYTES ? n : MATCH_BYTES) != 0;
 }
 
-static bool in_texts(const struct breakpoint *b, const struct step *s)
+static bool texts_match(const struct breakpoint *b, const struct step *s)
 {
-    bool hit = found(b, s->thought) || found(b, s->note);
+    bool hit = pattern_matches(b, s->thought) || pattern_matches(b, s->note);
     for (int i = 0; i < s->nactions && !hit; i++)
-        hit = found(b, s->actions[i].text) || found(b, s->actions[i].element);
+        hit = pattern_matches(b, s->actions[i].text) || pattern_matches(b, s->actions[i].element);
     return hit;
 }
 
-static bool of_kind(const struct breakpoint *b, const struct step *s)
+static bool has_kind(const struct breakpoint *b, const struct step *s)
 {
     for (int i = 0; i < s->nactions; i++)
         if (s->actions[i].kind == b->kind)
@@ -154,27 +146,28 @@ static bool of_kind(const struct breakpoint *b, const struct step *s)
     return false;
 }
 
-/* As the built-in rules judge it, in the window that is active: the window under a target is theirs to look up. */
-static bool asks(const struct breakpoint *b, const struct step_view *v, const struct action *a)
+/* Judges an action by the built-in rules as if its target were in the active window; only the gate looks
+ * up the window under it. */
+static bool rules_would_ask(const struct breakpoint *b, const struct step_view *v, const struct action *a)
 {
     const struct proposal *p = v->p;
     const struct subject_root root = {(int)(p->place.ox + p->frame->w * p->place.sx),
                                       (int)(p->place.oy + p->frame->h * p->place.sy), NULL};
     struct subject subject;
-    subject_make(&subject, a, &p->place, &root);
+    subject_build(&subject, a, &p->place, &root);
     for (int i = 0; i < subject.s.n_targets; i++) {
         struct screen_window *w = &subject.s.targets[i].window;
         snprintf(w->title, sizeof w->title, "%s", p->title);
         snprintf(w->class, sizeof w->class, "%s", p->class);
     }
-    return policy_judge(b->policy, &subject.s).verdict != POLICY_ALLOW;
+    return policy_judge(b->policy, &subject.s).verdict == POLICY_CONFIRM;
 }
 
-static bool irreversible(const struct breakpoint *b, const struct step_view *v)
+static bool is_irreversible(const struct breakpoint *b, const struct step_view *v)
 {
     bool hit = v->p->irreversible;
     for (int i = 0; i < v->step->nactions && !hit; i++)
-        hit = asks(b, v, &v->step->actions[i]);
+        hit = rules_would_ask(b, v, &v->step->actions[i]);
     return hit;
 }
 
@@ -185,13 +178,13 @@ bool break_hit(const struct breakpoint *b, const struct step_view *v)
     case WHEN_STEP:
         return p->number == b->step;
     case WHEN_KIND:
-        return of_kind(b, v->step);
+        return has_kind(b, v->step);
     case WHEN_TEXT:
-        return in_texts(b, v->step);
+        return texts_match(b, v->step);
     case WHEN_WINDOW:
-        return found(b, p->title) || found(b, p->class);
+        return pattern_matches(b, p->title) || pattern_matches(b, p->class);
     case WHEN_IRREVERSIBLE:
-        return irreversible(b, v);
+        return is_irreversible(b, v);
     case WHEN_CONFIDENCE:
         return v->confidence >= 0 && v->confidence < b->p;
     case WHEN_NO_EFFECT:

@@ -1,4 +1,4 @@
-/* command.c - what a person can ask for, as a line of text. */
+/* command.c - commands of the stepper as lines of text. */
 #include "step/step.h"
 
 #include <stdio.h>
@@ -7,36 +7,34 @@
 
 enum arguments { ARGS_NONE, ARGS_TEXT, ARGS_MAYBE_TEXT, ARGS_NUMBER, ARGS_MAYBE_NUMBER, ARGS_PLACE };
 
-/* A letter means the same on the window's buttons (scene.c). */
+/* The letters are those of the window's buttons (scene.c). */
 static const struct {
     const char *name;
     char letter;
     enum arguments args;
     const char *help;
 } verbs[] = {
+    /* clang-format off */
     [STEP_RUN] = {"run", 'n', ARGS_NONE, "run                  run this step, then show the next"},
     [STEP_EDIT] = {"edit", 'e', ARGS_TEXT,
                    "edit {\"x\": 40}       change members of the action, or all of it"},
     [STEP_TARGET] = {"target", 'p', ARGS_PLACE,
-                     "target X Y           aim there, in pixels of the screenshot"},
-    [STEP_TARGET2] = {"target2", 'o', ARGS_PLACE, "target2 X Y          the end of a drag"},
+                     "target X Y           move the target, in pixels of the screenshot"},
+    [STEP_TARGET2] = {"target2", 'o', ARGS_PLACE, "target2 X Y          move the end of a drag"},
     [STEP_TEXT] = {"text", 't', ARGS_TEXT, "text WORDS           type or answer this instead"},
-    [STEP_RESET] = {"reset", 'u', ARGS_NONE, "reset                forget these changes"},
-    [STEP_VETO] = {"veto", 'v', ARGS_MAYBE_TEXT,
-                   "veto [REASON]        do not do it; the model reads the reason"},
-    [STEP_AGAIN] = {"again", 'a', ARGS_NONE, "again                another reply, with other dice"},
-    [STEP_REWIND] = {"rewind", 'r', ARGS_NUMBER,
-                     "rewind STEP          decide again from there, on the screen of then"},
-    [STEP_FORK] = {"fork", 'f', ARGS_MAYBE_NUMBER,
-                   "fork [N]             N more replies to the same screen, 3 without a number"},
-    [STEP_TAKE] = {"take", 'k', ARGS_NUMBER, "take N               one of these; 0 is the first one"},
+    [STEP_RESET] = {"reset", 'u', ARGS_NONE, "reset                undo these changes"},
+    [STEP_VETO] = {"veto", 'v', ARGS_MAYBE_TEXT, "veto [REASON]        refuse it and tell the model why"},
+    [STEP_AGAIN] = {"again", 'a', ARGS_NONE, "again                sample another reply"},
+    [STEP_REWIND] = {"rewind", 'r', ARGS_NUMBER, "rewind STEP          begin again at an earlier step"},
+    [STEP_FORK] = {"fork", 'f', ARGS_MAYBE_NUMBER, "fork [N]             sample 3 or N more replies"},
+    [STEP_TAKE] = {"take", 'k', ARGS_NUMBER, "take N               take one of these; 0 is the first"},
     [STEP_CONTINUE] = {"continue", 'c', ARGS_NONE, "continue             run until a breakpoint"},
-    [STEP_BREAK] = {"break", 'b', ARGS_TEXT,
-                    "break WHEN           step 7 | kind click | text PATTERN | window PATTERN |\n"
-                    "                          irreversible | confidence 0.8 | no-effect"},
-    [STEP_CLEAR] = {"clear", 'x', ARGS_MAYBE_NUMBER, "clear [N]            forget a breakpoint, or all"},
+    [STEP_BREAK] = {"break", 'b', ARGS_TEXT, "break WHEN           step 7 | kind click | text PATTERN |\n"
+                    "                          window PATTERN | irreversible | confidence 0.8 | no-effect"},
+    [STEP_CLEAR] = {"clear", 'x', ARGS_MAYBE_NUMBER, "clear [N]            delete a breakpoint, or all"},
     [STEP_STOP] = {"stop", 's', ARGS_MAYBE_TEXT, "stop [REASON]        end the run"},
-    [STEP_SHOW] = {"show", 'l', ARGS_MAYBE_TEXT, "show                 this once more"},
+    [STEP_SHOW] = {"show", 'l', ARGS_MAYBE_TEXT, "show                 show this step again"},
+    /* clang-format on */
 };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
@@ -49,15 +47,12 @@ const char *step_help(void)
 {
     static char help[4096];
     size_t n = 0;
-    for (int i = 0; !*help || i < VERBS; i++) {
-        if (n >= sizeof help || i == VERBS)
-            break;
+    for (int i = 0; i < VERBS && n < sizeof help; i++)
         n += (size_t)snprintf(help + n, sizeof help - n, "  %c  %s\n", verbs[i].letter, verbs[i].help);
-    }
     return help;
 }
 
-/* A whole name, a letter, or a beginning that only one verb has. -1: none, -2: several. */
+/* By name, letter or unambiguous prefix.  -1: none, -2: several. */
 static int find_verb(const char *word, size_t len)
 {
     int found = -1;
@@ -73,8 +68,8 @@ static int find_verb(const char *word, size_t len)
     return found;
 }
 
-/* A whole number up to a million, and what follows it; -1 when there is none. */
-static int take_number(const char **at)
+/* A number up to a million; *at moves past it.  -1: there is none. */
+static int parse_number(const char **at)
 {
     char *end;
     long n = strtol(*at, &end, 10);
@@ -84,33 +79,33 @@ static int take_number(const char **at)
     return (int)n;
 }
 
-static int take_place(const char *rest, struct step_command *out, struct err *e)
+static int parse_place(const char *rest, struct step_command *out, struct err *e)
 {
-    out->x = take_number(&rest);
-    out->y = out->x < 0 ? -1 : take_number(&rest);
+    out->x = parse_number(&rest);
+    out->y = out->x < 0 ? -1 : parse_number(&rest);
     if (out->y < 0 || *rest)
-        return err_set(e, ERR_USAGE, "'%s' wants two numbers: %s X Y", step_verb_name(out->verb),
+        return err_set(e, ERR_USAGE, "'%s' needs two numbers: %s X Y", step_verb_name(out->verb),
                        step_verb_name(out->verb));
     return 0;
 }
 
-static int take_arguments(const char *rest, struct step_command *out, struct err *e)
+static int parse_arguments(const char *rest, struct step_command *out, struct err *e)
 {
     enum arguments args = verbs[out->verb].args;
     const char *name = step_verb_name(out->verb);
     bool number = args == ARGS_NUMBER || args == ARGS_MAYBE_NUMBER;
     if (args == ARGS_PLACE)
-        return take_place(rest, out, e);
+        return parse_place(rest, out, e);
     if (number && *rest)
-        out->n = take_number(&rest);
+        out->n = parse_number(&rest);
     else if (args == ARGS_NUMBER)
         out->n = -1;
     if (number && (out->n < 0 || *rest))
-        return err_set(e, ERR_USAGE, "'%s' wants a number", name);
+        return err_set(e, ERR_USAGE, "'%s' needs a number", name);
     if (args == ARGS_NONE && *rest)
-        return err_set(e, ERR_USAGE, "'%s' takes nothing behind it", name);
+        return err_set(e, ERR_USAGE, "'%s' takes no argument", name);
     if (args == ARGS_TEXT && !*rest)
-        return err_set(e, ERR_USAGE, "'%s' wants something behind it", name);
+        return err_set(e, ERR_USAGE, "'%s' needs an argument", name);
     if (!number)
         snprintf(out->text, sizeof out->text, "%s", rest);
     return 0;
@@ -133,5 +128,5 @@ int step_parse(const char *line, struct step_command *out, struct err *e)
                        verb == -2 ? "more than one command begins with" : "there is no command", (int)len,
                        copy);
     *out = (struct step_command){.verb = (enum step_verb)verb};
-    return take_arguments(copy + len + strspn(copy + len, " \t"), out, e);
+    return parse_arguments(copy + len + strspn(copy + len, " \t"), out, e);
 }

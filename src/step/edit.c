@@ -1,4 +1,4 @@
-/* edit.c - changes to a step that is shown; see edit.h. */
+/* edit.c - see edit.h. */
 #include "step/edit.h"
 
 #include "base/utf8.h"
@@ -9,20 +9,18 @@
 
 enum { JSON_MAX = 1 << 20 };
 
-static char *to_json(const struct action *a)
+char *edit_to_json(const struct action *a)
 {
     struct buf b;
     buf_init(&b, JSON_MAX);
     action_to_json(a, &b);
-    char *text = buf_take(&b);
-    buf_free(&b);
-    return text;
+    return buf_take(&b);
 }
 
-/* Through the canonical form, so that nothing is shared. */
+/* A deep copy, by way of JSON. */
 static int copy_action(struct action *to, const struct action *from, struct err *e)
 {
-    char *text = to_json(from);
+    char *text = edit_to_json(from);
     int rc = action_from_json(text, strlen(text), to, e);
     free(text);
     return rc;
@@ -41,22 +39,19 @@ int edit_copy(struct step *to, const struct step *from, struct err *e)
     return 0;
 }
 
-/* ---- what can be run ------------------------------------------------------------------------------------- */
-
-static bool off(int32_t v, int size)
+static bool off_screen(int32_t v, int size)
 {
     return v != ACTION_ABSENT && (v < 0 || v >= size);
 }
 
 static int check_places(const struct action *a, const struct image *frame, struct err *e)
 {
-    bool bad = off(a->x, frame->w) || off(a->y, frame->h) || off(a->x2, frame->w) || off(a->y2, frame->h) ||
-               (a->x == ACTION_ABSENT) != (a->y == ACTION_ABSENT) ||
+    bool bad = off_screen(a->x, frame->w) || off_screen(a->y, frame->h) || off_screen(a->x2, frame->w) ||
+               off_screen(a->y2, frame->h) || (a->x == ACTION_ABSENT) != (a->y == ACTION_ABSENT) ||
                (a->x2 == ACTION_ABSENT) != (a->y2 == ACTION_ABSENT);
     for (int i = 0; i < a->npath; i++)
-        bad = bad || off(a->path[i].x, frame->w) || off(a->path[i].y, frame->h);
-    return bad ? err_set(e, ERR_USAGE, "a place that is not on the screenshot, which is %d x %d", frame->w,
-                         frame->h)
+        bad = bad || off_screen(a->path[i].x, frame->w) || off_screen(a->path[i].y, frame->h);
+    return bad ? err_set(e, ERR_USAGE, "a point off the screenshot, which is %d x %d", frame->w, frame->h)
                : 0;
 }
 
@@ -66,7 +61,7 @@ static bool has_text(enum action_kind k)
            k == ACT_PLAN;
 }
 
-/* As the parsers of replies do: what is typed has no control characters but tab and newline. */
+/* As the parsers of replies do: no control characters but tab and newline. */
 static int check_text(const struct action *a, struct err *e)
 {
     size_t n = a->text ? strlen(a->text) : 0;
@@ -81,7 +76,7 @@ static int check_text(const struct action *a, struct err *e)
     return 0;
 }
 
-static int check(struct action *a, const struct image *frame, struct err *e)
+static int check_action(struct action *a, const struct image *frame, struct err *e)
 {
     if (has_text(a->kind) && !a->text)
         a->text = xstrdup("");
@@ -96,33 +91,31 @@ static int check(struct action *a, const struct image *frame, struct err *e)
     return check_places(a, frame, e) || check_text(a, e) ? -1 : 0;
 }
 
-/* ---- changes ---------------------------------------------------------------------------------------------- */
-
-/* Members given over those that are there; a kind makes it another action altogether. */
-static json_t *merged(const struct action *now, const char *text, struct err *e)
+/* The given members replace those of `now`; with "kind" it is a new action. */
+static json_t *merge_members(const struct action *now, const char *text, struct err *e)
 {
     json_error_t why;
     json_t *given = json_loads(text, JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(given)) {
-        err_set(e, ERR_USAGE, "an action is a JSON object: %s", given ? "this is none" : why.text);
+        err_set(e, ERR_USAGE, "an action is a JSON object: %s", given ? "this is not one" : why.text);
         json_decref(given);
         return NULL;
     }
     if (!now || json_object_get(given, "kind"))
         return given;
-    char *old = to_json(now);
+    char *old = edit_to_json(now);
     json_t *all = json_loads(old, 0, NULL);
     free(old);
     json_object_update(all, given);
     if (json_object_get(given, "x") || json_object_get(given, "y"))
-        json_object_del(all, "path"); /* it went from another place */
+        json_object_del(all, "path"); /* it began at another point */
     json_decref(given);
     return all;
 }
 
-static int replace(struct action *at, struct action *with, const struct image *frame, struct err *e)
+static int replace_action(struct action *at, struct action *with, const struct image *frame, struct err *e)
 {
-    if (check(with, frame, e)) {
+    if (check_action(with, frame, e)) {
         action_free(with);
         return -1;
     }
@@ -141,7 +134,7 @@ int edit_json(struct step *s, const char *text, const struct image *frame, struc
     }
     if (i > s->nactions || i < 0 || i >= STEP_MAX_ACTIONS)
         return err_set(e, ERR_USAGE, "there is no action %d", i + 1);
-    json_t *all = merged(i < s->nactions ? &s->actions[i] : NULL, text, e);
+    json_t *all = merge_members(i < s->nactions ? &s->actions[i] : NULL, text, e);
     if (!all)
         return -1;
     char *json = json_dumps(all, JSON_COMPACT);
@@ -153,7 +146,7 @@ int edit_json(struct step *s, const char *text, const struct image *frame, struc
         return -1;
     if (i == s->nactions)
         s->actions[s->nactions++] = (struct action){0};
-    if (replace(&s->actions[i], &a, frame, e) == 0)
+    if (replace_action(&s->actions[i], &a, frame, e) == 0)
         return 0;
     if (s->actions[i].kind == ACT_NONE)
         s->nactions--;
@@ -166,19 +159,18 @@ int edit_target(struct step *s, bool second, int x, int y, const struct image *f
         struct action *a = &s->actions[i];
         if ((second ? a->x2 : a->x) == ACTION_ABSENT)
             continue;
-        if (off(x, frame->w) || off(y, frame->h))
+        if (off_screen(x, frame->w) || off_screen(y, frame->h))
             return err_set(e, ERR_USAGE, "%d,%d is not on the screenshot, which is %d x %d", x, y, frame->w,
                            frame->h);
         *(second ? &a->x2 : &a->x) = x;
         *(second ? &a->y2 : &a->y) = y;
-        if (a->npath) { /* its ends are its places */
+        if (a->npath) { /* its ends are the targets */
             struct action_point *end = &a->path[second ? a->npath - 1 : 0];
             *end = (struct action_point){x, y};
         }
         return 0;
     }
-    return err_set(e, ERR_USAGE, "this step has no %s",
-                   second ? "place where a drag ends" : "place to aim at");
+    return err_set(e, ERR_USAGE, "this step has no %s", second ? "end of a drag" : "target");
 }
 
 int edit_text(struct step *s, const char *text, struct err *e)

@@ -1,7 +1,7 @@
 /* focus.c - see focus.h.
  *
- * A window manager is asked as a pager asks it: that is heeded whenever it comes, while a program that asks for itself
- * may be refused when another window was used last, and the agent has just used one.
+ * Requests to the window manager carry the source indication of a pager: those of an application may be
+ * refused when another window was used last, and the agent has just used one.
  */
 #include "step/focus.h"
 
@@ -18,7 +18,7 @@ struct focus {
     Display *dpy;
     atomic_bool lost;
     Atom active, manager;
-    Window before; /* who gets it back; None: nobody had it */
+    Window before; /* gets the focus back; None: no window had it */
 };
 
 struct focus *focus_open(const char *display)
@@ -42,7 +42,7 @@ void focus_close(struct focus *f)
     free(f);
 }
 
-static Window of_root(struct focus *f, Atom name)
+static Window root_property(struct focus *f, Atom name)
 {
     Atom type;
     int format;
@@ -58,23 +58,23 @@ static Window of_root(struct focus *f, Atom name)
     return w;
 }
 
-static bool managed(struct focus *f)
+static bool has_window_manager(struct focus *f)
 {
-    return of_root(f, f->manager) != None;
+    return root_property(f, f->manager) != None;
 }
 
-static Window holder(struct focus *f)
+static Window focused_window(struct focus *f)
 {
     Window w = None;
     int revert;
-    if (managed(f))
-        return of_root(f, f->active);
+    if (has_window_manager(f))
+        return root_property(f, f->active);
     XGetInputFocus(f->dpy, &w, &revert);
     return w;
 }
 
-/* w: None for the pointer's window, as where nobody had it. */
-static void hand(struct focus *f, Window w)
+/* w: None for the window under the pointer. */
+static void focus_window(struct focus *f, Window w)
 {
     Window root = DefaultRootWindow(f->dpy);
     XEvent ev = {.xclient = {.type = ClientMessage,
@@ -82,16 +82,16 @@ static void hand(struct focus *f, Window w)
                              .message_type = f->active,
                              .format = 32,
                              .data.l = {PAGER, CurrentTime}}};
-    if (w != None && managed(f))
+    if (w != None && has_window_manager(f))
         XSendEvent(f->dpy, root, False, SubstructureNotifyMask | SubstructureRedirectMask, &ev);
     else
         XSetInputFocus(f->dpy, w == None ? PointerRoot : w, RevertToPointerRoot, CurrentTime);
 }
 
-static bool arrives(struct focus *f, Window w)
+static bool wait_for_focus(struct focus *f, Window w)
 {
     for (int64_t since = clock_ns(); !f->lost && clock_ms_since(since) < WAIT_MS; clock_sleep_ms(STEP_MS))
-        if (holder(f) == w)
+        if (focused_window(f) == w)
             return true;
     return false;
 }
@@ -102,7 +102,7 @@ void focus_remember(struct focus *f, unsigned long ours)
     if (!f || f->lost)
         return;
     xtrap_begin(&trap, f->dpy);
-    Window now = holder(f);
+    Window now = focused_window(f);
     if (now != ours)
         f->before = now;
     xtrap_end(&trap);
@@ -114,8 +114,8 @@ void focus_take(struct focus *f, unsigned long ours)
     if (!f || f->lost)
         return;
     xtrap_begin(&trap, f->dpy);
-    if (holder(f) != ours)
-        hand(f, ours);
+    if (focused_window(f) != ours)
+        focus_window(f, ours);
     xtrap_end(&trap);
 }
 
@@ -125,11 +125,11 @@ void focus_give_back(struct focus *f, unsigned long ours)
     if (!f || f->lost)
         return;
     xtrap_begin(&trap, f->dpy);
-    Window now = holder(f);
+    Window now = focused_window(f);
     if (now != f->before && (now == ours || f->before != None)) {
-        hand(f, f->before);
-        if (f->before != None && !arrives(f, f->before) && holder(f) == ours)
-            hand(f, None); /* that one is gone, or does not want it */
+        focus_window(f, f->before);
+        if (f->before != None && !wait_for_focus(f, f->before) && focused_window(f) == ours)
+            focus_window(f, None); /* it is gone or refuses the focus */
     }
     xtrap_end(&trap);
 }

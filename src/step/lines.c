@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 20 };
+enum { POLL_MS = 20 };
 
-/* Cuts the first line off what was read. */
-static bool take(struct lines *l, char *line)
+/* Moves the first line of the buffer to `line`; false: it is not complete. */
+static bool lines_take(struct lines *l, char *line)
 {
     char *end = memchr(l->buf, '\n', l->n);
     size_t len = end ? (size_t)(end - l->buf) : l->n;
@@ -25,10 +25,10 @@ static bool take(struct lines *l, char *line)
     return true;
 }
 
-static int fill(struct lines *l, struct err *e)
+static int lines_fill(struct lines *l, struct err *e)
 {
     struct pollfd p = {l->fd, POLLIN, 0};
-    if (poll(&p, 1, LOOK_MS) <= 0) /* a signal is seen in the flag */
+    if (poll(&p, 1, POLL_MS) <= 0) /* the caller checks the flag */
         return 0;
     ssize_t n = read(l->fd, l->buf + l->n, sizeof l->buf - 1 - l->n);
     if (n < 0 && errno != EINTR && errno != EAGAIN)
@@ -40,14 +40,14 @@ static int fill(struct lines *l, struct err *e)
 
 int lines_next(struct lines *l, const volatile int *stop, char line[STEP_LINE], struct err *e)
 {
-    while (!take(l, line)) {
+    while (!lines_take(l, line)) {
         if (flag_up(stop))
             return err_set(e, ERR_STOPPED, "stopped while a step was shown");
         if (l->ended)
             return 0;
         if (l->n == sizeof l->buf - 1)
             return err_set(e, ERR_USAGE, "a command of more than %zu bytes", sizeof l->buf - 1);
-        if (fill(l, e))
+        if (lines_fill(l, e))
             return -1;
     }
     return 1;

@@ -1,4 +1,4 @@
-/* lines.h - lines from a file, a pipe or a terminal, while the stop flag is looked at.  Private to step/. */
+/* lines.h - reads lines from a file, a pipe or a terminal until the stop flag is set.  Private to step/. */
 #ifndef HOLORUN_STEP_LINES_H
 #define HOLORUN_STEP_LINES_H
 
@@ -11,7 +11,7 @@ struct lines {
     bool ended;
 };
 
-/* 1: a line without its end; 0: there are no more; -1: it is too long, it cannot be read, or the run was stopped. */
+/* 1: a line without its newline; 0: the end; -1: too long, a read error, or stopped. */
 int lines_next(struct lines *l, const volatile int *stop, char line[STEP_LINE], struct err *e);
 
 #endif

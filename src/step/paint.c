@@ -1,4 +1,4 @@
-/* paint.c - cairo and pango in the few ways that we use them; see paint.h. */
+/* paint.c - see paint.h. */
 #include "step/paint.h"
 
 #include "base/utf8.h"
@@ -41,14 +41,12 @@ void paint_end(struct paint *p)
     cairo_destroy(p->cr);
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------------------- */
-
 void paint_ink(struct paint *p, enum colour c, double alpha)
 {
     cairo_set_source_rgba(p->cr, inks[c][0], inks[c][1], inks[c][2], alpha);
 }
 
-static void outline(cairo_t *cr, struct box b, double r)
+static void rounded_path(cairo_t *cr, struct box b, double r)
 {
     r = fmin(r, fmin(b.w, b.h) / 2);
     cairo_new_sub_path(cr);
@@ -61,14 +59,14 @@ static void outline(cairo_t *cr, struct box b, double r)
 
 void paint_box(struct paint *p, struct box b, double radius, enum colour c, double alpha)
 {
-    outline(p->cr, b, radius);
+    rounded_path(p->cr, b, radius);
     paint_ink(p, c, alpha);
     cairo_fill(p->cr);
 }
 
 void paint_frame(struct paint *p, struct box b, double radius, double width, enum colour c, double alpha)
 {
-    outline(p->cr, b, radius);
+    rounded_path(p->cr, b, radius);
     paint_ink(p, c, alpha);
     cairo_set_line_width(p->cr, width);
     cairo_stroke(p->cr);
@@ -91,7 +89,7 @@ void paint_shares(struct paint *p, struct box b, const struct share *s, int n)
     if (sum <= 0)
         return;
     cairo_save(p->cr);
-    outline(p->cr, b, b.h / 2);
+    rounded_path(p->cr, b, b.h / 2);
     cairo_clip(p->cr);
     for (int i = 0; i < n; i++) {
         double w = b.w * s[i].value / sum;
@@ -101,10 +99,8 @@ void paint_shares(struct paint *p, struct box b, const struct share *s, int n)
     cairo_restore(p->cr);
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------- */
-
-/* What pango takes without complaint: valid UTF-8, no control characters but the newline. */
-static char *clean(const char *text, bool lines)
+/* Valid UTF-8 for pango, without control characters except newlines. */
+static char *clean_text(const char *text, bool lines)
 {
     size_t n = strlen(text);
     n = n < TEXT_MAX ? n : TEXT_MAX;
@@ -131,7 +127,7 @@ static void set_layout(struct paint *p, double w, struct text how, const char *t
 {
     static const char *const families[] = {"sans", "sans", "monospace", "sans"};
     int lines = how.lines ? how.lines : 1;
-    char *s = clean(text, lines > 1);
+    char *s = clean_text(text, lines > 1);
     PangoFontDescription *font = pango_font_description_from_string(families[how.face]);
     pango_font_description_set_absolute_size(font, how.size * PANGO_SCALE);
     pango_font_description_set_weight(font, how.face == FACE_BOLD ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);
@@ -168,8 +164,6 @@ double paint_text_width(struct paint *p, struct text how, const char *text)
     pango_layout_get_size(p->layout, &width, &height);
     return (double)width / PANGO_SCALE;
 }
-
-/* ---- pictures ------------------------------------------------------------------------------------------------ */
 
 cairo_surface_t *paint_image(const struct image *im)
 {

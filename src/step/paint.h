@@ -1,7 +1,7 @@
-/* paint.h - shapes and text for windows of our own, in units of a screen's pixels at scale 1.
+/* paint.h - draws shapes and text with cairo and pango, in pixels at scale 1.
  *
- * A thin layer over cairo and pango: colours by name, text that is cut where its room ends.  Text comes from models and
- * screens: it is made valid UTF-8 and its control characters are shown as spaces.  One thread.
+ * Colours have names; text is cut where its space ends.  Text may come from models and screens: invalid
+ * UTF-8 is replaced, control characters become spaces.  Not thread-safe.
  */
 #ifndef HOLORUN_STEP_PAINT_H
 #define HOLORUN_STEP_PAINT_H
@@ -19,21 +19,12 @@ struct box {
 bool box_has(struct box b, double x, double y);
 struct box box_inset(struct box b, double by);
 
+/* clang-format off */
 enum colour {
-    INK_GROUND,
-    INK_PANEL,
-    INK_RAISED,
-    INK_LINE,
-    INK_TEXT,
-    INK_DIM,
-    INK_FAINT,
-    INK_ACCENT,
-    INK_WARN,
-    INK_BAD,
-    INK_BLUE,
-    INK_VIOLET,
-    INK_COUNT
+    INK_GROUND, INK_PANEL, INK_RAISED, INK_LINE, INK_TEXT, INK_DIM, INK_FAINT, INK_ACCENT, INK_WARN, INK_BAD,
+    INK_BLUE, INK_VIOLET, INK_COUNT
 };
+/* clang-format on */
 
 struct paint {
     cairo_t *cr;
@@ -52,23 +43,23 @@ void paint_line(struct paint *p, double x0, double y0, double x1, double y1, dou
 enum face { FACE_PLAIN, FACE_BOLD, FACE_MONO, FACE_ITALIC };
 struct text {
     enum face face;
-    double size;  /* of the letters */
+    double size;  /* of the font, in pixels */
     int lines;    /* at most; 0: one */
     double align; /* 0 left, 0.5 middle, 1 right */
     enum colour ink;
 };
-/* Into [x, x + w], from y down; returns the height it took. */
+/* Into [x, x + w], from y down; returns its height. */
 double paint_text(struct paint *p, double x, double y, double w, struct text how, const char *text);
 double paint_text_width(struct paint *p, struct text how, const char *text);
 
-/* Parts of a whole as one bar. */
+/* A stacked bar. */
 struct share {
     double value;
     enum colour ink;
 };
 void paint_shares(struct paint *p, struct box b, const struct share *s, int n);
 
-/* A copy of the image that cairo can draw; NULL when there is no memory for it. */
+/* A copy of the image for cairo; NULL: out of memory. */
 cairo_surface_t *paint_image(const struct image *im);
 
 #endif

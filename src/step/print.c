@@ -1,19 +1,20 @@
-/* print.c - a view as text: what a terminal shows and a script's log holds.
+/* print.c - a view as text, for terminals and the logs of scripts.
  *
- * Texts of the model and of the screen may hold anything; none of it reaches the terminal as control characters.
+ * Texts of the model and the screen may hold anything: control characters never reach the terminal.
  */
 #include "step/print.h"
 
 #include "base/utf8.h"
+#include "step/edit.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHOWN = 2000, SHOWN_PAST = 8, SHOWN_ALTERNATIVES = 6 };
+enum { SHOWN = 2000, SHOWN_HISTORY = 8, SHOWN_ALTERNATIVES = 6 };
 
-static void plain(FILE *f, const char *text)
+static void print_text(FILE *f, const char *text)
 {
     size_t n = strlen(text);
     utf8_print(f, text, n < SHOWN ? n : SHOWN);
@@ -27,62 +28,58 @@ struct page {
 
 static const char bold[] = "\033[1m", soft[] = "\033[2m", bad[] = "\033[31m", warm[] = "\033[33m";
 
-static void ink(const struct page *p, const char *code)
+static void print_ink(const struct page *p, const char *code)
 {
     if (p->color)
         fputs(code ? code : "\033[0m", p->f);
 }
 
-static void name(const struct page *p, const char *what)
+static void print_label(const struct page *p, const char *what)
 {
-    ink(p, soft);
+    print_ink(p, soft);
     fprintf(p->f, "%9s  ", what);
-    ink(p, NULL);
+    print_ink(p, NULL);
 }
 
-static void line(const struct page *p, const char *what, const char *code, const char *text)
+static void print_line(const struct page *p, const char *what, const char *code, const char *text)
 {
     if (!text || !*text)
         return;
-    name(p, what);
+    print_label(p, what);
     if (code)
-        ink(p, code);
-    plain(p->f, text);
-    ink(p, NULL);
+        print_ink(p, code);
+    print_text(p->f, text);
+    print_ink(p, NULL);
     fputc('\n', p->f);
 }
 
-static void format(const struct page *p, const char *what, const char *fmt, ...) PRINTF_LIKE(3, 4);
-static void format(const struct page *p, const char *what, const char *fmt, ...)
+static void print_format(const struct page *p, const char *what, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void print_format(const struct page *p, const char *what, const char *fmt, ...)
 {
     char text[512];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    line(p, what, NULL, text);
+    print_line(p, what, NULL, text);
 }
 
-/* ---- parts -------------------------------------------------------------------------------------------------- */
-
-static char *describe(const struct action *a)
+char *step_describe(const struct action *a)
 {
     struct buf b;
     buf_init(&b, 1 << 20);
     action_describe(a, &b);
-    char *text = buf_take(&b);
-    buf_free(&b);
-    return text;
+    return buf_take(&b);
 }
 
 static void put_action(const struct page *p, const struct step_view *v, int i)
 {
     int x, y, x2, y2;
-    char *what = describe(&v->step->actions[i]);
-    name(p, v->edited ? "changed" : "does");
-    ink(p, v->edited ? warm : bold);
-    plain(p->f, what);
-    ink(p, NULL);
+    char *what = step_describe(&v->step->actions[i]);
+    print_label(p, v->edited ? "changed" : "does");
+    print_ink(p, v->edited ? warm : bold);
+    print_text(p->f, what);
+    print_ink(p, NULL);
     bool aims = step_target(v, i, false, &x, &y), drags = step_target(v, i, true, &x2, &y2);
     if (aims && drags)
         fprintf(p->f, "  (on the display from %d,%d to %d,%d)", x, y, x2, y2);
@@ -95,11 +92,9 @@ static void put_action(const struct page *p, const struct step_view *v, int i)
 static void put_json(const struct page *p, const struct step_view *v)
 {
     for (int i = 0; i < v->step->nactions; i++) {
-        struct buf b;
-        buf_init(&b, 1 << 20);
-        action_to_json(&v->step->actions[i], &b);
-        line(p, "as JSON", NULL, b.data);
-        buf_free(&b);
+        char *json = edit_to_json(&v->step->actions[i]);
+        print_line(p, "as JSON", NULL, json);
+        free(json);
     }
 }
 
@@ -107,10 +102,10 @@ static void put_alternatives(const struct page *p, const char *what, const struc
 {
     if (!n)
         return;
-    name(p, what);
+    print_label(p, what);
     for (int i = 0; i < n && i < SHOWN_ALTERNATIVES; i++) {
         fputs(i ? "   " : "", p->f);
-        plain(p->f, a[i].text);
+        print_text(p->f, a[i].text);
         fprintf(p->f, " %.3g", a[i].p);
     }
     fputc('\n', p->f);
@@ -120,60 +115,59 @@ static void put_screen(const struct page *p, const struct step_view *v)
 {
     const struct proposal *o = v->p;
     if (o->recorded) {
-        ink(p, warm);
+        print_ink(p, warm);
         fprintf(p->f, "%9s  this is the recorded screen of step %d", "NOTE", o->from);
         if (o->moved_on > 0)
-            fprintf(p->f,
-                    "; by now %.0f %% of the screen is different: what runs now goes to the screen of now",
+            fprintf(p->f, "; %.0f %% of the screen has changed since, and the step acts on the present one",
                     ceil(100 * o->moved_on));
         fputc('\n', p->f);
-        ink(p, NULL);
+        print_ink(p, NULL);
     }
-    format(p, "window", "%s%s%s%s", o->title, *o->class ? " (" : "", o->class, *o->class ? ")" : "");
+    print_format(p, "window", "%s%s%s%s", o->title, *o->class ? " (" : "", o->class, *o->class ? ")" : "");
     if (o->judged)
-        format(p, "effect",
-               o->changed ? "the last step changed %.0f %% of the screen"
-                          : "the last step did not change the screen",
-               fmax(1, 100 * o->tiles));
+        print_format(p, "effect",
+                     o->changed ? "the last step changed %.0f %% of the screen"
+                                : "the last step did not change the screen",
+                     fmax(1, 100 * o->tiles));
 }
 
 static void put_costs(const struct page *p, const struct step_view *v)
 {
     const struct proposal *o = v->p;
-    format(p, "tokens", "%lld reused, %lld read, %d sampled, %d forced; %d screenshot%s in view",
-           (long long)o->reused, (long long)o->prefilled, o->sampled, o->forced, o->images,
-           o->images == 1 ? "" : "s");
-    format(p, "times", "settle %.0f  see %.0f  read %.0f  decide %.0f ms", o->ms[PHASE_SETTLE],
-           o->ms[PHASE_SEE], o->ms[PHASE_READ], o->ms[PHASE_WRITE]);
+    print_format(p, "tokens", "%lld reused, %lld prefilled, %d sampled, %d forced; %d screenshot%s in view",
+                 (long long)o->reused, (long long)o->prefilled, o->sampled, o->forced, o->images,
+                 o->images == 1 ? "" : "s");
+    print_format(p, "times", "settle %.0f  see %.0f  read %.0f  decide %.0f ms", o->ms[PHASE_SETTLE],
+                 o->ms[PHASE_SEE], o->ms[PHASE_READ], o->ms[PHASE_WRITE]);
     if (v->confidence >= 0)
-        format(p, "sure", "%.3g or more of what it chose", v->confidence);
+        print_format(p, "sure", "every token of verb and places at least %.3g", v->confidence);
 }
 
 static void put_forks(const struct page *p, const struct step_view *v)
 {
     for (int i = 0; i < v->p->n_forks; i++) {
         const struct proposed_reply *t = &v->p->forks[i];
-        char *what = t->step->nactions ? describe(&t->step->actions[0]) : xstrdup(t->message);
-        name(p, i ? "" : "replies");
+        char *what = t->step->nactions ? step_describe(&t->step->actions[0]) : xstrdup(t->message);
+        print_label(p, i ? "" : "replies");
         fprintf(p->f, "%c%d  ", i == v->p->taken ? '*' : ' ', i);
-        plain(p->f, what);
+        print_text(p->f, what);
         if (t->step->thought && *t->step->thought) {
             fputs("  -  ", p->f);
-            plain(p->f, t->step->thought);
+            print_text(p->f, t->step->thought);
         }
         fputc('\n', p->f);
         free(what);
     }
 }
 
-static void put_past(const struct page *p, const struct step_view *v, int shown)
+static void put_history(const struct page *p, const struct step_view *v, int shown)
 {
-    int first = v->p->n_past > shown ? v->p->n_past - shown : 0;
-    for (int i = first; i < v->p->n_past; i++) {
-        const struct past_step *s = &v->p->past[i];
-        name(p, i == first ? "past" : "");
+    int first = v->p->n_history > shown ? v->p->n_history - shown : 0;
+    for (int i = first; i < v->p->n_history; i++) {
+        const struct history_step *s = &v->p->history[i];
+        print_label(p, i == first ? "history" : "");
         fprintf(p->f, "%3d%c ", s->number, s->left ? 'x' : ' ');
-        plain(p->f, s->what);
+        print_text(p->f, s->what);
         fputs(!s->ran      ? "  [not done]"
               : s->failed  ? "  [failed]"
               : !s->judged ? ""
@@ -183,8 +177,6 @@ static void put_past(const struct page *p, const struct step_view *v, int shown)
         fputc('\n', p->f);
     }
 }
-
-/* ---- the whole ------------------------------------------------------------------------------------------------ */
 
 bool step_target(const struct step_view *v, int i, bool second, int *root_x, int *root_y)
 {
@@ -205,38 +197,38 @@ void step_print(FILE *f, const struct step_view *v, unsigned flags)
 {
     struct page p = {f, flags & PRINT_COLOR};
     const struct proposal *o = v->p;
-    ink(&p, bold);
-    fprintf(f, "\n%9s %d of %d", o->beyond ? "end after" : "step", o->number, o->max_steps);
-    ink(&p, NULL);
+    print_ink(&p, bold);
+    fprintf(f, "\n%9s %d of %d", o->beyond_budget ? "end after" : "step", o->number, o->max_steps);
+    print_ink(&p, NULL);
     fputs("  -  ", f);
-    plain(f, v->why);
+    print_text(f, v->why);
     fputc('\n', f);
     put_screen(&p, v);
-    line(&p, "told", NULL, flags & PRINT_MORE ? o->lead : NULL);
-    line(&p, "note", NULL, o->now.step->note);
-    line(&p, "thought", NULL, o->now.step->thought);
+    print_line(&p, "told", NULL, flags & PRINT_MORE ? o->lead : NULL);
+    print_line(&p, "note", NULL, o->now.step->note);
+    print_line(&p, "thought", NULL, o->now.step->thought);
     if (o->now.fault != FAULT_NONE && !v->edited) {
-        name(&p, action_fault_name(o->now.fault));
-        ink(&p, bad);
-        plain(f, o->now.message);
-        ink(&p, NULL);
+        print_label(&p, action_fault_name(o->now.fault));
+        print_ink(&p, bad);
+        print_text(f, o->now.message);
+        print_ink(&p, NULL);
         fputc('\n', f);
     }
     for (int i = 0; i < v->step->nactions; i++)
         put_action(&p, v, i);
     if (flags & PRINT_MORE) {
         put_json(&p, v);
-        line(&p, "reply", NULL, o->now.reply);
+        print_line(&p, "reply", NULL, o->now.reply);
     }
-    line(&p, "rules", warm, o->gate);
+    print_line(&p, "rules", warm, o->gate);
     put_alternatives(&p, "verbs", v->verbs, v->n_verbs);
     put_alternatives(&p, "places", v->places, v->n_places);
     put_forks(&p, v);
     put_costs(&p, v);
-    put_past(&p, v, flags & PRINT_MORE ? 1000 : SHOWN_PAST);
+    put_history(&p, v, flags & PRINT_MORE ? 1000 : SHOWN_HISTORY);
     for (int i = 0; i < v->n_breaks; i++)
-        format(&p, i ? "" : "breaks", "%d  %s", i + 1, v->breaks[i]);
-    line(&p, v->error ? "!" : "", v->error ? bad : NULL, v->message);
+        print_format(&p, i ? "" : "breaks", "%d  %s", i + 1, v->breaks[i]);
+    print_line(&p, v->error ? "!" : "", v->error ? bad : NULL, v->message);
 }
 
 void step_print_passed(FILE *f, const struct step_view *v, unsigned flags)
@@ -244,16 +236,14 @@ void step_print_passed(FILE *f, const struct step_view *v, unsigned flags)
     struct page p = {f, flags & PRINT_COLOR};
     char number[16];
     snprintf(number, sizeof number, "%d", v->p->number);
-    char *what = v->step->nactions ? describe(&v->step->actions[0]) : xstrdup(v->p->now.message);
-    line(&p, number, NULL, what);
+    char *what = v->step->nactions ? step_describe(&v->step->actions[0]) : xstrdup(v->p->now.message);
+    print_line(&p, number, NULL, what);
     free(what);
 }
 
-/* ---- a look at the target -------------------------------------------------------------------------------------- */
-
 enum { CELL = 4 }; /* pixels of the frame to a half block */
 
-static void mean(const struct image *im, int x, int y, int rgb[3])
+static void mean_color(const struct image *im, int x, int y, int rgb[3])
 {
     int n = 0;
     memset(rgb, 0, 3 * sizeof *rgb);
@@ -276,8 +266,8 @@ void step_print_crop(FILE *f, const struct image *frame, int x, int y, int cols,
         fputs("           ", f);
         for (int c = 0; c < cols; c++) {
             int up[3], down[3], cx = left + c * CELL, cy = top + 2 * r * CELL;
-            mean(frame, cx, cy, up);
-            mean(frame, cx, cy + CELL, down);
+            mean_color(frame, cx, cy, up);
+            mean_color(frame, cx, cy + CELL, down);
             bool here = x >= cx && x < cx + CELL;
             if (here && y >= cy && y < cy + CELL)
                 memcpy(up, (int[]){255, 0, 80}, sizeof up);

@@ -7,12 +7,13 @@
 enum {
     PRINT_COLOR = 1,
     PRINT_MORE = 2
-}; /* more: the reply as it came, the action in JSON, all that is known */
+}; /* MORE: also the raw reply, the action as JSON, the whole history */
 
+char *step_describe(const struct action *a); /* for people; the caller frees it */
 void step_print(FILE *f, const struct step_view *v, unsigned flags);
 void step_print_passed(FILE *f, const struct step_view *v,
-                       unsigned flags); /* a step nobody is asked about: a line */
-/* The surroundings of a place in the frame, in coloured half blocks: cols x rows characters. */
+                       unsigned flags); /* a step that runs without being asked about: one line */
+/* The surroundings of a point of the frame in coloured half blocks, cols x rows characters. */
 void step_print_crop(FILE *f, const struct image *frame, int x, int y, int cols, int rows);
 
 #endif

@@ -1,19 +1,19 @@
-/* scene.c - layout of the step window, its frame of head, buttons and line; see scene.h.
+/* scene.c - layout of the step window; draws its head, buttons and input line; see scene.h.
  *
  *   +--------------------------------------------------+
  *   | head: task, step, why it stopped here            |
  *   +--------------------------------------+-----------+
  *   |                                      | panel:    |
  *   |  picture: what the model saw,        | thought,  |
- *   |  where the event will go             | action,   |
- *   |                                      | odds,     |
+ *   |  the target                          | action,   |
+ *   |                                      | candidates|
  *   |                                      | cost      |
  *   +--------------------------------------+           |
- *   | line: a message, or what is typed    |           |
+ *   | input line or message                |           |
  *   +--------------------------------------+-----------+
  *   | buttons                                          |
  *   +--------------------------------------------------+
- *   | strip: the steps that lie behind                 |
+ *   | strip: the earlier steps                         |
  *   +--------------------------------------------------+
  */
 #include "step/scene.h"
@@ -24,7 +24,7 @@
 #include <string.h>
 
 enum { GAP = 12, HEAD = 54, LINE = 40, BUTTONS = 44, STRIP = 118, PANEL_MIN = 320, PANEL_MAX = 460 };
-/* Buttons that are narrower are of unequal width: letters of the name, and so much beside. */
+/* Narrower buttons are as wide as their names require, plus an edge. */
 enum { BUTTON_EQUAL = 76, BUTTON_EDGE = 4 };
 
 static const struct {
@@ -43,7 +43,7 @@ void scene_init(struct scene *s, int w, int h)
     *s = (struct scene){.w = w, .h = h, .scale = 1, .heat = true};
 }
 
-static void drop(cairo_surface_t **s)
+static void surface_free(cairo_surface_t **s)
 {
     if (*s)
         cairo_surface_destroy(*s);
@@ -52,16 +52,16 @@ static void drop(cairo_surface_t **s)
 
 void scene_free(struct scene *s)
 {
-    drop(&s->frame);
-    drop(&s->looked_at.surface);
+    surface_free(&s->frame);
+    surface_free(&s->selected_picture.surface);
     for (int i = 0; i < SCENE_THUMBS; i++)
-        drop(&s->thumbs[i].surface);
+        surface_free(&s->thumbs[i].surface);
 }
 
 void scene_show(struct scene *s, const struct step_view *v)
 {
-    drop(&s->frame);
-    drop(&s->looked_at.surface);
+    surface_free(&s->frame);
+    surface_free(&s->selected_picture.surface);
     s->frame = v->p->frame ? paint_image(v->p->frame) : NULL;
     s->frame_w = v->p->frame ? v->p->frame->w : 4;
     s->frame_h = v->p->frame ? v->p->frame->h : 3;
@@ -73,15 +73,13 @@ void scene_show(struct scene *s, const struct step_view *v)
     s->scrolled = 0;
 }
 
-const struct past_step *scene_past(const struct step_view *v, int number)
+const struct history_step *scene_history(const struct step_view *v, int number)
 {
-    for (int i = 0; i < v->p->n_past; i++)
-        if (v->p->past[i].number == number)
-            return &v->p->past[i];
+    for (int i = 0; i < v->p->n_history; i++)
+        if (v->p->history[i].number == number)
+            return &v->p->history[i];
     return NULL;
 }
-
-/* ---- layout ---------------------------------------------------------------------------------------------- */
 
 struct scene_layout scene_layout(const struct scene *s)
 {
@@ -105,7 +103,7 @@ struct box scene_button(const struct scene *s, int i, char *letter)
     const struct box row = scene_layout(s).buttons;
     const double gap = 8, room = row.w - gap * (SCENE_BUTTONS - 1);
     double x = row.x, w = fmin(room / SCENE_BUTTONS, 140), letters = 0;
-    bool narrow = w < BUTTON_EQUAL; /* long names get more of it */
+    bool narrow = w < BUTTON_EQUAL;
     for (int k = 0; narrow && k < SCENE_BUTTONS; k++)
         letters += (double)strlen(buttons[k].name) + BUTTON_EDGE;
     for (int k = 0; k <= i; k++) {
@@ -117,8 +115,6 @@ struct box scene_button(const struct scene *s, int i, char *letter)
         *letter = buttons[i].letter;
     return (struct box){x, row.y, w, row.h};
 }
-
-/* ---- drawing ----------------------------------------------------------------------------------------------- */
 
 /* Returns its width. */
 static double draw_chip(struct paint *p, double right, double y, enum colour ink, const char *text)
@@ -135,7 +131,7 @@ static void draw_head(const struct scene *s, const struct step_view *v, const st
 {
     const struct proposal *q = v->p;
     char text[512], chip[160];
-    const double aside = q->recorded || s->notice ? fmin(440, b.w / 2) : 0;
+    const double right = q->recorded || s->notice ? fmin(440, b.w / 2) : 0;
     if (s->status)
         snprintf(chip, sizeof chip, "%s", s->status);
     else
@@ -145,13 +141,13 @@ static void draw_head(const struct scene *s, const struct step_view *v, const st
                q->task ? q->task : "");
     snprintf(text, sizeof text, "step %d of %d    %.1f s    %s", q->number, q->max_steps, q->seconds,
              q->title ? q->title : "");
-    paint_text(p, b.x + 2, b.y + 31, b.w - aside - 4, (struct text){FACE_PLAIN, 13, 1, 0, INK_DIM}, text);
+    paint_text(p, b.x + 2, b.y + 31, b.w - right - 4, (struct text){FACE_PLAIN, 13, 1, 0, INK_DIM}, text);
     if (q->recorded) {
         snprintf(text, sizeof text, "recorded screen of step %d%s", q->from,
-                 q->moved_on > 0 ? ", the display has moved on" : "");
-        paint_text(p, b.x + b.w - aside, b.y + 31, aside, (struct text){FACE_BOLD, 13, 1, 1, INK_WARN}, text);
+                 q->moved_on > 0 ? ", the display has changed since" : "");
+        paint_text(p, b.x + b.w - right, b.y + 31, right, (struct text){FACE_BOLD, 13, 1, 1, INK_WARN}, text);
     } else if (s->notice) {
-        paint_text(p, b.x + b.w - aside, b.y + 31, aside, (struct text){FACE_PLAIN, 12, 1, 1, INK_WARN},
+        paint_text(p, b.x + b.w - right, b.y + 31, right, (struct text){FACE_PLAIN, 12, 1, 1, INK_WARN},
                    s->notice);
     }
 }

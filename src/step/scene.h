@@ -1,11 +1,12 @@
-/* scene.h - what the step window shows, and where: layout, drawing, and what a gesture means.
+/* scene.h - the step window without its window: layout, drawing and input.
  *
  *   struct step_view ──┐
  *                      ├─► scene_layout ─► scene_draw      pixels
  *   struct scene ──────┘        └────────► scene_key, ...   a command, or a change of the scene
  *
- * No window and no event loop here (window.c has them): a view and a scene go in, pixels or a command come out, so that
- * tests and pictures for the manual need no display.  All places are in units: pixels of the window divided by scale.
+ * window.c has the window and the event loop.  A view and a scene go in, pixels or a command come out, so
+ * that tests and pictures for the manual need no display.  Positions are in pixels of the window divided
+ * by scale.
  */
 #ifndef HOLORUN_STEP_SCENE_H
 #define HOLORUN_STEP_SCENE_H
@@ -15,35 +16,31 @@
 
 enum { SCENE_THUMBS = 64, SCENE_BUTTONS = 11 };
 
-enum scene_mode { /* what the line of text below the picture is for */
-                  MODE_NONE,
-                  MODE_TEXT,
-                  MODE_EDIT,
-                  MODE_VETO,
-                  MODE_REWIND,
-                  MODE_FORK,
-                  MODE_BREAK,
-                  MODE_CLEAR,
+/* The purpose of the input line. */
+/* clang-format off */
+enum scene_mode {
+    MODE_NONE, MODE_TEXT, MODE_EDIT, MODE_VETO, MODE_REWIND, MODE_FORK, MODE_BREAK, MODE_CLEAR
 };
+/* clang-format on */
 
 struct scene {
     int w, h; /* pixels */
     int frame_w, frame_h;
     double scale;
-    bool heat;          /* where else it could have aimed is shown */
-    const char *status; /* beside the buttons while nothing can be asked; NULL: a command is waited for */
-    const char *notice; /* what is said once for all: the window is in the captured picture; or NULL */
+    bool heat;          /* show the candidates of the target as a heat map */
+    const char *status; /* shown while no command is expected; NULL: one is */
+    const char *notice; /* a permanent notice, or NULL */
 
     enum scene_mode mode;
     char input[STEP_LINE / 2];
     size_t caret;
 
-    bool drag, second; /* a target is held: the first, or the end of a drag */
-    double at_x, at_y; /* ... here, in pixels of the frame */
-    int selected;      /* a past step whose screen is shown instead; 0: none */
-    double scrolled;   /* of the strip, to the left */
+    bool drag, second; /* a target is being dragged: the first, or the end of a drag */
+    double at_x, at_y; /* ... to here, in pixels of the frame */
+    int selected;      /* the earlier step whose screen is shown instead; 0: none */
+    double scrolled;   /* offset of the strip */
 
-    /* pictures made of images; owned */
+    /* cached pictures; owned */
     cairo_surface_t *frame;
     struct {
         int number; /* of the frame */
@@ -53,7 +50,7 @@ struct scene {
     struct {
         int number;
         cairo_surface_t *surface;
-    } looked_at; /* of the selected step, at full size */
+    } selected_picture; /* of the selected step, at full size */
 };
 
 struct scene_layout {
@@ -65,44 +62,38 @@ struct scene_layout {
 void scene_init(struct scene *s, int w, int h);
 void scene_free(struct scene *s);
 
-/* A new view: pictures of the last one are given up, and what was being typed too. */
+/* A new view: drops the pictures of the last one and closes the input line. */
 void scene_show(struct scene *s, const struct step_view *v);
 
 struct scene_layout scene_layout(const struct scene *s);
-/* Of button i in the order of drawing, and the verb's letter. */
+/* Button i from the left, and its verb's letter. */
 struct box scene_button(const struct scene *s, int i, char *letter);
 
-/* Where a target stands in the window, and back; the executor's numbers (step_target) go in. */
+/* Where a target (step_target) lies in the window. */
 bool scene_target(const struct scene *s, const struct step_view *v, int i, bool second, double *x, double *y);
 
 void scene_draw(struct scene *s, const struct step_view *v, cairo_surface_t *on);
 
-/* ---- gestures: true when *out is a command; else the scene has changed at most ------------------------------ */
+/* ---- input: true when *out is a command ------------------------------------------------------ */
 
-enum scene_key { /* those that are no letter */
-                 KEY_ENTER = 256,
-                 KEY_ESCAPE,
-                 KEY_BACKSPACE,
-                 KEY_DELETE,
-                 KEY_LEFT,
-                 KEY_RIGHT,
-                 KEY_HOME,
-                 KEY_END,
-                 KEY_LARGER,
-                 KEY_SMALLER,
+/* clang-format off */
+enum scene_key { /* keys that are no letters */
+    KEY_ENTER = 256, KEY_ESCAPE, KEY_BACKSPACE, KEY_DELETE, KEY_LEFT, KEY_RIGHT, KEY_HOME, KEY_END,
+    KEY_LARGER, KEY_SMALLER
 };
+/* clang-format on */
 bool scene_key(struct scene *s, const struct step_view *v, int key, struct step_command *out);
-void scene_type(struct scene *s, const char *utf8); /* into the line; nothing where there is none */
+void scene_type(struct scene *s, const char *utf8); /* into the input line, if it is open */
 bool scene_press(struct scene *s, const struct step_view *v, double x, double y, bool aim,
                  struct step_command *out);
-void scene_move(struct scene *s, const struct step_view *v, double x, double y);
-bool scene_release(struct scene *s, const struct step_view *v, double x, double y, struct step_command *out);
+void scene_move(struct scene *s, double x, double y);
+bool scene_release(struct scene *s, double x, double y, struct step_command *out);
 void scene_wheel(struct scene *s, const struct step_view *v, double x, double y, double by);
 
-/* What the line below the picture says where nothing is typed. */
+/* The prompt of the input line, or a hint when it is closed. */
 const char *scene_prompt(const struct scene *s);
 
-/* ---- parts of drawing, each in a file of its own --------------------------------------------------------------- */
+/* ---- drawing, a file each -------------------------------------------------------------------- */
 
 void scene_draw_picture(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                         struct paint *p);
@@ -110,8 +101,8 @@ void scene_draw_panel(struct scene *s, const struct step_view *v, const struct s
                       struct paint *p);
 void scene_draw_strip(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                       struct paint *p);
-struct box scene_thumb(const struct scene *s, const struct step_view *v, int i); /* of past[i] */
-/* The past step of that number, NULL when there is none. */
-const struct past_step *scene_past(const struct step_view *v, int number);
+struct box scene_thumb(const struct scene *s, const struct step_view *v, int i); /* of history[i] */
+/* The earlier step of that number, or NULL. */
+const struct history_step *scene_history(const struct step_view *v, int number);
 
 #endif

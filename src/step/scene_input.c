@@ -1,12 +1,13 @@
-/* scene_input.c - what keys and the mouse mean in the step window; see scene.h.
+/* scene_input.c - keys and mouse in the step window; see scene.h.
  *
- * A letter is a verb, as it stands on its button; verbs that need words open the line below the picture, which Enter
- * closes with a command and Escape without.  A target is taken with the mouse and put down elsewhere, or set where
- * the right button is pressed.  A past step that is clicked is looked at, and Enter goes back to it.
+ * A letter is the verb of its button.  Verbs with arguments open the input line, which Enter closes with
+ * a command and Escape without.  A target is dragged with the mouse, or set with the right button.  A
+ * click on an earlier step shows its screen, and Enter rewinds to it.
  */
 #include "step/scene.h"
 
 #include "base/utf8.h"
+#include "step/edit.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -14,9 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REACH = 18 }; /* how far from a target a press still takes it */
-
-/* ---- the line ------------------------------------------------------------------------------------------------- */
+enum { REACH = 18 }; /* a press this close to a target grabs it */
 
 const char *scene_prompt(const struct scene *s)
 {
@@ -25,9 +24,9 @@ const char *scene_prompt(const struct scene *s)
         [MODE_TEXT] = "text",
         [MODE_EDIT] = "action",
         [MODE_VETO] = "why not",
-        [MODE_REWIND] = "back to step",
+        [MODE_REWIND] = "rewind to step",
         [MODE_FORK] = "how many replies",
-        [MODE_BREAK] = "stop at",
+        [MODE_BREAK] = "break at",
         [MODE_CLEAR] = "remove breakpoint (0: all)",
     };
     return prompts[s->mode];
@@ -56,7 +55,7 @@ static bool close_line(struct scene *s, struct step_command *out)
     if (mode == MODE_REWIND || mode == MODE_FORK || mode == MODE_CLEAR) {
         long n = strtol(s->input, &end, 10);
         if (end == s->input || *end || n < 0 || n > 1000000)
-            return false; /* no number: as if Escape had been pressed */
+            return false; /* no number: as Escape */
         out->n = (int)n;
     }
     return mode == MODE_TEXT || *s->input;
@@ -80,28 +79,28 @@ void scene_type(struct scene *s, const char *utf8)
     }
 }
 
-static bool inside(char c)
+static bool is_continuation(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-static size_t before(const struct scene *s, size_t at)
+static size_t prev_char(const struct scene *s, size_t at)
 {
-    while (at && inside(s->input[--at]))
+    while (at && is_continuation(s->input[--at]))
         ;
     return at;
 }
 
-static size_t after(const struct scene *s, size_t at)
+static size_t next_char(const struct scene *s, size_t at)
 {
     if (s->input[at])
         at++;
-    while (inside(s->input[at]))
+    while (is_continuation(s->input[at]))
         at++;
     return at;
 }
 
-static void cut(struct scene *s, size_t from, size_t to)
+static void delete_bytes(struct scene *s, size_t from, size_t to)
 {
     memmove(s->input + from, s->input + to, strlen(s->input + to) + 1);
     s->caret = from;
@@ -109,58 +108,46 @@ static void cut(struct scene *s, size_t from, size_t to)
 
 static bool line_key(struct scene *s, int key, struct step_command *out)
 {
-    switch (key) {
-    case KEY_ENTER:
+    if (key == KEY_ENTER)
         return close_line(s, out);
-    case KEY_ESCAPE:
+    if (key == KEY_ESCAPE) {
         s->mode = MODE_NONE;
         s->selected = 0;
-        break;
-    case KEY_BACKSPACE:
-        cut(s, before(s, s->caret), s->caret);
-        break;
-    case KEY_DELETE:
-        cut(s, s->caret, after(s, s->caret));
-        break;
-    case KEY_LEFT:
-        s->caret = before(s, s->caret);
-        break;
-    case KEY_RIGHT:
-        s->caret = after(s, s->caret);
-        break;
-    case KEY_HOME:
+    } else if (key == KEY_BACKSPACE) {
+        delete_bytes(s, prev_char(s, s->caret), s->caret);
+    } else if (key == KEY_DELETE) {
+        delete_bytes(s, s->caret, next_char(s, s->caret));
+    } else if (key == KEY_LEFT) {
+        s->caret = prev_char(s, s->caret);
+    } else if (key == KEY_RIGHT) {
+        s->caret = next_char(s, s->caret);
+    } else if (key == KEY_HOME) {
         s->caret = 0;
-        break;
-    case KEY_END:
+    } else if (key == KEY_END) {
         s->caret = strlen(s->input);
-        break;
-    default:
-        break;
     }
     return false;
 }
 
-/* ---- verbs ------------------------------------------------------------------------------------------------------- */
-
-static bool say(struct step_command *out, enum step_verb verb, int n)
+static bool emit(struct step_command *out, enum step_verb verb, int n)
 {
     *out = (struct step_command){.verb = verb, .n = n};
     return true;
 }
 
-static void look_at(struct scene *s, const struct past_step *past)
+static void select_step(struct scene *s, const struct history_step *history)
 {
     char number[16];
-    snprintf(number, sizeof number, "%d", past->number);
-    s->selected = past->number;
-    open_line(s, MODE_REWIND, past->reachable ? number : "");
+    snprintf(number, sizeof number, "%d", history->number);
+    s->selected = history->number;
+    open_line(s, MODE_REWIND, history->reachable ? number : "");
 }
 
-static void look_back(struct scene *s, const struct step_view *v)
+static void select_last_step(struct scene *s, const struct step_view *v)
 {
-    for (int i = v->p->n_past - 1; i >= 0; i--)
-        if (v->p->past[i].reachable) {
-            look_at(s, &v->p->past[i]);
+    for (int i = v->p->n_history - 1; i >= 0; i--)
+        if (v->p->history[i].reachable) {
+            select_step(s, &v->p->history[i]);
             return;
         }
     open_line(s, MODE_REWIND, "");
@@ -168,56 +155,39 @@ static void look_back(struct scene *s, const struct step_view *v)
 
 static void edit_line(struct scene *s, const struct step_view *v)
 {
-    struct buf json;
-    buf_init(&json, sizeof s->input);
-    if (v->step->nactions)
-        action_to_json(&v->step->actions[0], &json);
-    open_line(s, MODE_EDIT, json.data);
-    buf_free(&json);
+    char *json = v->step->nactions ? edit_to_json(&v->step->actions[0]) : NULL;
+    open_line(s, MODE_EDIT, json);
+    free(json);
 }
 
-static bool letter(struct scene *s, const struct step_view *v, int key, struct step_command *out)
+static bool letter_key(struct scene *s, const struct step_view *v, int key, struct step_command *out)
 {
+    static const struct {
+        char key;
+        enum step_verb verb;
+    } commands[] = {
+        {'\n', STEP_RUN}, {'a', STEP_AGAIN}, {'c', STEP_CONTINUE}, {'s', STEP_STOP}, {'u', STEP_RESET}};
     if (key >= '0' && key <= '9' && v->p->n_forks)
-        return say(out, STEP_TAKE, key - '0');
-    switch (key) {
-    case '\n':
-        return say(out, STEP_RUN, 0);
-    case 'a':
-        return say(out, STEP_AGAIN, 0);
-    case 'c':
-        return say(out, STEP_CONTINUE, 0);
-    case 's':
-        return say(out, STEP_STOP, 0);
-    case 'u':
-        return say(out, STEP_RESET, 0);
-    case 'h':
+        return emit(out, STEP_TAKE, key - '0');
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (commands[i].key == key)
+            return emit(out, commands[i].verb, 0);
+    if (key == 'h')
         s->heat = !s->heat;
-        break;
-    case 't':
+    else if (key == 't')
         open_line(s, MODE_TEXT, v->step->nactions ? v->step->actions[0].text : "");
-        break;
-    case 'e':
+    else if (key == 'e')
         edit_line(s, v);
-        break;
-    case 'v':
+    else if (key == 'v')
         open_line(s, MODE_VETO, "");
-        break;
-    case 'f':
+    else if (key == 'f')
         open_line(s, MODE_FORK, "3");
-        break;
-    case 'r':
-        look_back(s, v);
-        break;
-    case 'b':
+    else if (key == 'r')
+        select_last_step(s, v);
+    else if (key == 'b')
         open_line(s, MODE_BREAK, "kind ");
-        break;
-    case 'x':
+    else if (key == 'x')
         open_line(s, MODE_CLEAR, v->n_breaks ? "0" : "");
-        break;
-    default:
-        break;
-    }
     return false;
 }
 
@@ -231,10 +201,8 @@ bool scene_key(struct scene *s, const struct step_view *v, int key, struct step_
         return line_key(s, key, out);
     if (key == KEY_ESCAPE)
         s->selected = 0;
-    return letter(s, v, key == KEY_ENTER ? '\n' : key < 128 ? tolower(key) : key, out);
+    return letter_key(s, v, key == KEY_ENTER ? '\n' : key < 128 ? tolower(key) : key, out);
 }
-
-/* ---- the mouse ------------------------------------------------------------------------------------------------------ */
 
 static void to_frame(const struct scene *s, double x, double y, double *fx, double *fy)
 {
@@ -252,7 +220,7 @@ static bool aim_at(const struct scene *s, bool second, double x, double y, struc
     return true;
 }
 
-static bool take_target(struct scene *s, const struct step_view *v, double x, double y)
+static bool grab_target(struct scene *s, const struct step_view *v, double x, double y)
 {
     for (int second = 1; second >= 0; second--) {
         double tx, ty;
@@ -273,26 +241,24 @@ bool scene_press(struct scene *s, const struct step_view *v, double x, double y,
     for (int i = 0; i < SCENE_BUTTONS; i++) {
         char key;
         if (box_has(scene_button(s, i, &key), x, y))
-            return letter(s, v, key, out);
+            return letter_key(s, v, key, out);
     }
-    for (int i = 0; i < v->p->n_past && box_has(l.strip, x, y); i++)
+    for (int i = 0; i < v->p->n_history && box_has(l.strip, x, y); i++)
         if (box_has(scene_thumb(s, v, i), x, y))
-            look_at(s, &v->p->past[i]);
+            select_step(s, &v->p->history[i]);
     if (!box_has(l.frame, x, y) || s->selected)
         return false;
-    return !take_target(s, v, x, y) && aim && aim_at(s, false, x, y, out);
+    return !grab_target(s, v, x, y) && aim && aim_at(s, false, x, y, out);
 }
 
-void scene_move(struct scene *s, const struct step_view *v, double x, double y)
+void scene_move(struct scene *s, double x, double y)
 {
-    (void)v;
     if (s->drag)
         to_frame(s, x, y, &s->at_x, &s->at_y);
 }
 
-bool scene_release(struct scene *s, const struct step_view *v, double x, double y, struct step_command *out)
+bool scene_release(struct scene *s, double x, double y, struct step_command *out)
 {
-    (void)v;
     if (!s->drag)
         return false;
     s->drag = false;
@@ -302,9 +268,9 @@ bool scene_release(struct scene *s, const struct step_view *v, double x, double 
 void scene_wheel(struct scene *s, const struct step_view *v, double x, double y, double by)
 {
     const struct box b = scene_layout(s).strip;
-    if (!box_has(b, x, y) || !v->p->n_past)
+    if (!box_has(b, x, y) || !v->p->n_history)
         return;
     s->scrolled += by * 60;
-    double hidden = b.x - scene_thumb(s, v, 0).x + s->scrolled; /* what can be pulled in from the left */
+    double hidden = b.x - scene_thumb(s, v, 0).x + s->scrolled; /* width hidden on the left */
     s->scrolled = fmin(fmax(s->scrolled, 0), fmax(hidden, 0));
 }

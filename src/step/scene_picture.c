@@ -1,7 +1,7 @@
-/* scene_picture.c - the screenshot with what is aimed at, and the strip of those before; see scene.h.
+/* scene_picture.c - the screenshot with its targets, and the strip of earlier steps; see scene.h.
  *
- * A mark stands where step_target says that the event goes: the executor's own arithmetic, back into the frame.  Where
- * else the model could have aimed lies under it as a heat map, a blot for each place, as dense as the place is likely.
+ * A target is drawn where step_target() says the event goes, mapped back into the frame.  Below it a heat map
+ * shows the candidates of the target, one blot each, as dense as it is probable.
  */
 #include "step/scene.h"
 
@@ -10,8 +10,6 @@
 #include <string.h>
 
 enum { THUMB_W = 132, THUMB_GAP = 8, LENS = 118, LENS_ZOOM = 3 };
-
-/* ---- pictures ------------------------------------------------------------------------------------------------ */
 
 static cairo_surface_t *read_frame(const struct step_view *v, int number, bool small)
 {
@@ -24,7 +22,7 @@ static cairo_surface_t *read_frame(const struct step_view *v, int number, bool s
     if (image_read_png(&im, path, &e))
         return NULL;
     cairo_surface_t *whole = paint_image(&im), *s = whole;
-    if (whole && small) { /* at twice the size it is shown in, for the larger scales */
+    if (whole && small) { /* at twice its size, for larger scales */
         double by = 2.0 * THUMB_W / im.w;
         s = cairo_image_surface_create(CAIRO_FORMAT_RGB24, 2 * THUMB_W, (int)fmax(im.h * by, 1));
         cairo_t *cr = cairo_create(s);
@@ -39,7 +37,7 @@ static cairo_surface_t *read_frame(const struct step_view *v, int number, bool s
     return s;
 }
 
-static cairo_surface_t *thumb(struct scene *s, const struct step_view *v, int number)
+static cairo_surface_t *thumbnail(struct scene *s, const struct step_view *v, int number)
 {
     for (int i = 0; i < SCENE_THUMBS; i++)
         if (s->thumbs[i].surface && s->thumbs[i].number == number)
@@ -54,18 +52,18 @@ static cairo_surface_t *thumb(struct scene *s, const struct step_view *v, int nu
     return s->thumbs[at].surface = made;
 }
 
-static cairo_surface_t *looked_at(struct scene *s, const struct step_view *v)
+static cairo_surface_t *shown_picture(struct scene *s, const struct step_view *v)
 {
-    const struct past_step *past = s->selected ? scene_past(v, s->selected) : NULL;
-    if (!past)
+    const struct history_step *history = s->selected ? scene_history(v, s->selected) : NULL;
+    if (!history)
         return s->frame;
-    if (!s->looked_at.surface || s->looked_at.number != past->frame) {
-        if (s->looked_at.surface)
-            cairo_surface_destroy(s->looked_at.surface);
-        s->looked_at.surface = read_frame(v, past->frame, false);
-        s->looked_at.number = past->frame;
+    if (!s->selected_picture.surface || s->selected_picture.number != history->frame) {
+        if (s->selected_picture.surface)
+            cairo_surface_destroy(s->selected_picture.surface);
+        s->selected_picture.surface = read_frame(v, history->frame, false);
+        s->selected_picture.number = history->frame;
     }
-    return s->looked_at.surface;
+    return s->selected_picture.surface;
 }
 
 static void draw_fitted(struct paint *p, cairo_surface_t *s, struct box b)
@@ -79,12 +77,10 @@ static void draw_fitted(struct paint *p, cairo_surface_t *s, struct box b)
     cairo_restore(p->cr);
 }
 
-/* ---- marks ----------------------------------------------------------------------------------------------------- */
-
 bool scene_target(const struct scene *s, const struct step_view *v, int i, bool second, double *x, double *y)
 {
     const struct scene_layout l = scene_layout(s);
-    const struct exec_place *place = &v->p->place;
+    const struct view_transform *place = &v->p->place;
     int rx, ry;
     if (!step_target(v, i, second, &rx, &ry) || place->sx == 0 || place->sy == 0)
         return false;
@@ -141,7 +137,7 @@ static void draw_arrow(struct paint *p, double x0, double y0, double x1, double 
     stroke_twice(p, 2.5, ink);
 }
 
-/* What the action does, beside its mark. */
+/* The action's kind and point, beside its mark. */
 static void draw_tag(struct paint *p, const struct box picture, double x, double y, enum colour ink,
                      const char *text)
 {
@@ -171,8 +167,7 @@ static void draw_action(struct scene *s, const struct step_view *v, const struct
         draw_arrow(p, x, y, x + (a->dx > 0) * 48 - (a->dx < 0) * 48, y + (a->dy > 0) * 48 - (a->dy < 0) * 48,
                    ink);
     draw_ring(p, x, y, ink);
-    bool dragged =
-        s->drag && i == 0 && !s->second; /* the numbers of the picture, as everywhere in the window */
+    bool dragged = s->drag && i == 0 && !s->second;
     snprintf(tag, sizeof tag, "%s%s  %d,%d",
              v->step->nactions > 1 ? (const char[]){(char)('1' + i), ' ', 0} : "", action_kind_name(a->kind),
              dragged ? (int)lround(s->at_x) : a->x, dragged ? (int)lround(s->at_y) : a->y);
@@ -197,7 +192,7 @@ static void draw_heat(const struct scene *s, const struct step_view *v, const st
     }
 }
 
-/* The surroundings of the target, larger, in the corner that is farthest from it. */
+/* The surroundings of the target, enlarged, in the corner farthest from it. */
 static void draw_lens(const struct scene *s, const struct step_view *v, const struct scene_layout *l,
                       struct paint *p)
 {
@@ -228,7 +223,7 @@ void scene_draw_picture(struct scene *s, const struct step_view *v, const struct
                         struct paint *p)
 {
     paint_box(p, l->picture, 8, INK_PANEL, 1);
-    cairo_surface_t *shown = looked_at(s, v);
+    cairo_surface_t *shown = shown_picture(s, v);
     if (shown)
         draw_fitted(p, shown, l->frame);
     else
@@ -251,22 +246,20 @@ void scene_draw_picture(struct scene *s, const struct step_view *v, const struct
     draw_lens(s, v, l, p);
 }
 
-/* ---- the strip ---------------------------------------------------------------------------------------------------- */
-
-/* The newest stands at the right end when they do not all fit. */
+/* When they do not all fit, the newest is at the right end. */
 struct box scene_thumb(const struct scene *s, const struct step_view *v, int i)
 {
     const struct box b = scene_layout(s).strip;
-    double step = THUMB_W + THUMB_GAP, all = v->p->n_past * step - THUMB_GAP;
+    double step = THUMB_W + THUMB_GAP, all = v->p->n_history * step - THUMB_GAP;
     double left = fmin(b.x, b.x + b.w - all) + s->scrolled;
     return (struct box){left + i * step, b.y, THUMB_W, b.h};
 }
 
-static void draw_past(struct scene *s, const struct step_view *v, struct paint *p, const struct box b,
-                      const struct past_step *past)
+static void draw_history(struct scene *s, const struct step_view *v, struct paint *p, const struct box b,
+                         const struct history_step *history)
 {
     const struct box pic = {b.x, b.y, b.w, b.h - 36};
-    cairo_surface_t *im = thumb(s, v, past->frame);
+    cairo_surface_t *im = thumbnail(s, v, history->frame);
     char text[80];
     paint_box(p, pic, 6, INK_PANEL, 1);
     if (im) {
@@ -276,43 +269,43 @@ static void draw_past(struct scene *s, const struct step_view *v, struct paint *
             p, im,
             (struct box){pic.x + (pic.w - w * fit) / 2, pic.y + (pic.h - h * fit) / 2, w * fit, h * fit});
     }
-    if (past->left || !past->ran)
+    if (history->left || !history->ran)
         paint_box(p, pic, 6, INK_GROUND, 0.6);
-    enum colour ink = past->failed && past->ran                        ? INK_BAD
-                      : past->judged && !past->changed && past->ran    ? INK_WARN
-                      : past->number == s->selected || past->reachable ? INK_ACCENT
-                                                                       : INK_LINE;
-    bool chosen = past->number == s->selected;
+    enum colour ink = history->failed && history->ran                        ? INK_BAD
+                      : history->judged && !history->changed && history->ran ? INK_WARN
+                      : history->number == s->selected || history->reachable ? INK_ACCENT
+                                                                             : INK_LINE;
+    bool chosen = history->number == s->selected;
     paint_frame(p, box_inset(pic, 0.5), 6, chosen ? 2.5 : 1, chosen ? INK_BLUE : ink, chosen ? 1 : 0.7);
-    snprintf(text, sizeof text, "%d%s%s", past->number,
-             past->left   ? "  left"
-             : !past->ran ? "  not run"
-                          : "",
-             past->failed && past->ran                     ? "  failed"
-             : past->judged && !past->changed && past->ran ? "  no effect"
-                                                           : "");
+    snprintf(text, sizeof text, "%d%s%s", history->number,
+             history->left   ? "  left"
+             : !history->ran ? "  not run"
+                             : "",
+             history->failed && history->ran                        ? "  failed"
+             : history->judged && !history->changed && history->ran ? "  no effect"
+                                                                    : "");
     paint_text(p, b.x + 2, pic.y + pic.h + 3, b.w - 4,
                (struct text){FACE_BOLD, 11, 1, 0, ink == INK_LINE ? INK_DIM : ink}, text);
     paint_text(p, b.x + 2, pic.y + pic.h + 18, b.w - 4, (struct text){FACE_PLAIN, 11, 1, 0, INK_DIM},
-               past->what ? past->what : "");
+               history->what ? history->what : "");
 }
 
 void scene_draw_strip(struct scene *s, const struct step_view *v, const struct scene_layout *l,
                       struct paint *p)
 {
-    if (!v->p->n_past) {
+    if (!v->p->n_history) {
         paint_frame(p, box_inset(l->strip, 0.5), 8, 1, INK_LINE, 0.6);
         paint_text(p, l->strip.x, l->strip.y + l->strip.h / 2 - 9, l->strip.w,
-                   (struct text){FACE_PLAIN, 13, 1, 0.5, INK_FAINT}, "steps that lie behind come here");
+                   (struct text){FACE_PLAIN, 13, 1, 0.5, INK_FAINT}, "earlier steps appear here");
         return;
     }
     cairo_save(p->cr);
     cairo_rectangle(p->cr, l->strip.x, l->strip.y, l->strip.w, l->strip.h);
     cairo_clip(p->cr);
-    for (int i = 0; i < v->p->n_past; i++) {
+    for (int i = 0; i < v->p->n_history; i++) {
         struct box b = scene_thumb(s, v, i);
         if (b.x + b.w > l->strip.x && b.x < l->strip.x + l->strip.w)
-            draw_past(s, v, p, b, &v->p->past[i]);
+            draw_history(s, v, p, b, &v->p->history[i]);
     }
     cairo_restore(p->cr);
 }

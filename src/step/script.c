@@ -1,6 +1,6 @@
-/* script.c - commands from a file or a pipe: the front end of tests and of programs.
+/* script.c - the front end of tests and programs: commands from a file or a pipe.
  *
- * A mistake in a script ends the run: whoever wrote it is not there to correct it.
+ * A mistake in a script ends the run, because nobody is there to correct it.
  */
 #include "step/lines.h"
 #include "step/print.h"
@@ -15,11 +15,11 @@ struct script {
     struct step_front base;
     struct lines lines;
     char *path;
-    int number; /* of the line that was read last */
+    int number; /* of the last line */
     FILE *log;
 };
 
-static int show(struct step_front *f, const struct step_view *v, struct err *e)
+static int script_show(struct step_front *f, const struct step_view *v, struct err *e)
 {
     struct script *s = (struct script *)f;
     if (s->log)
@@ -29,7 +29,8 @@ static int show(struct step_front *f, const struct step_view *v, struct err *e)
     return 0;
 }
 
-static int ask(struct step_front *f, const struct step_view *v, struct step_command *out, struct err *e)
+static int script_ask(struct step_front *f, const struct step_view *v, struct step_command *out,
+                      struct err *e)
 {
     struct script *s = (struct script *)f;
     char line[STEP_LINE];
@@ -49,16 +50,14 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
     }
 }
 
-static int passed(struct step_front *f, const struct step_view *v, struct err *e)
+static void script_passed(struct step_front *f, const struct step_view *v)
 {
     struct script *s = (struct script *)f;
-    (void)e;
     if (s->log)
         step_print_passed(s->log, v, 0);
-    return 0;
 }
 
-static void close_script(struct step_front *f)
+static void script_close(struct step_front *f)
 {
     struct script *s = (struct script *)f;
     if (s->lines.fd >= 0)
@@ -70,14 +69,18 @@ static void close_script(struct step_front *f)
 struct step_front *step_script(const char *path, FILE *log, struct err *e)
 {
     struct script *s = xcalloc(1, sizeof *s);
-    s->base = (struct step_front){
-        .name = "script", .explore = 8, .show = show, .ask = ask, .passed = passed, .close = close_script};
+    s->base = (struct step_front){.name = "script",
+                                  .beam_search = 8,
+                                  .show = script_show,
+                                  .ask = script_ask,
+                                  .passed = script_passed,
+                                  .close = script_close};
     s->path = xstrdup(path);
     s->log = log;
     s->lines.fd = open(path, O_RDONLY | O_CLOEXEC);
     if (s->lines.fd >= 0)
         return &s->base;
     err_set(e, ERR_USAGE, "cannot read commands from '%s': %s", path, strerror(errno));
-    close_script(&s->base);
+    script_close(&s->base);
     return NULL;
 }

@@ -1,7 +1,7 @@
-/* stepper.c - the overseer that shows steps and asks; see step.h.
+/* stepper.c - the overseer that shows steps and asks for commands; see step.h.
  *
- * A step that is shown stays shown until a command settles it: edits, breakpoints and mistyped commands only change what
- * is shown.  Forks, another reply, a moved window come back as a new proposal for the same step.
+ * A step is shown until a command decides about it: edits, breakpoints and mistyped commands only change the
+ * view.  Forks, another reply or a moved window come back as a new proposal for the same step.
  */
 #include "step/step.h"
 
@@ -20,17 +20,15 @@ struct stepper {
     struct breakpoint *breaks[STEP_BREAKS];
     int n_breaks;
     bool running; /* to the next breakpoint */
-    int asked;    /* the step that was asked about last */
+    int asked;    /* the last step that was asked about */
     char why[192], message[512];
     bool error;
-    /* the reply at hand, as it was edited */
-    int number, reroll;
+    /* the edited reply */
+    int number, resample;
     struct step edited;
     bool is_edited;
     struct step_view view;
 };
-
-/* ---- breakpoints --------------------------------------------------------------------------------------- */
 
 static int add_break(struct stepper *s, const char *spec, struct err *e)
 {
@@ -56,9 +54,7 @@ static int clear_breaks(struct stepper *s, int n, struct err *e)
     return 0;
 }
 
-/* ---- the view ------------------------------------------------------------------------------------------- */
-
-static void refresh(struct stepper *s, const struct proposal *p)
+static void update_view(struct stepper *s, const struct proposal *p)
 {
     struct step_view *v = &s->view;
     v->p = p;
@@ -73,15 +69,15 @@ static void refresh(struct stepper *s, const struct proposal *p)
         snprintf(v->breaks[i], sizeof v->breaks[i], "%s", break_spec(s->breaks[i]));
 }
 
-static int alternatives(const struct stepper *s, const struct proposal *p, const struct slot *slot,
-                        struct alternative out[STEP_ALTERNATIVES])
+static int slot_candidates(const struct stepper *s, const struct proposal *p, const struct slot *slot,
+                           struct alternative out[STEP_ALTERNATIVES])
 {
-    int wanted = s->front->explore < STEP_ALTERNATIVES ? s->front->explore : STEP_ALTERNATIVES;
-    return p->explore && wanted > 0 ? p->explore(p, slot, out, wanted) : 0;
+    int wanted = s->front->beam_search < STEP_ALTERNATIVES ? s->front->beam_search : STEP_ALTERNATIVES;
+    return p->beam_search && wanted > 0 ? p->beam_search(p, slot, out, wanted) : 0;
 }
 
-/* Of the first verb and the first place. */
-static void explore(struct stepper *s, const struct proposal *p)
+/* Candidates of the first verb and the first place. */
+static void search_candidates(struct stepper *s, const struct proposal *p)
 {
     struct step_view *v = &s->view;
     v->n_verbs = v->n_places = 0;
@@ -91,24 +87,24 @@ static void explore(struct stepper *s, const struct proposal *p)
         for (int k = 0; k < i; k++)
             first = first && p->now.slots[k].kind != slot->kind;
         if (first && slot->kind == SLOT_VERB)
-            v->n_verbs = alternatives(s, p, slot, v->verbs);
+            v->n_verbs = slot_candidates(s, p, slot, v->verbs);
         else if (first)
-            v->n_places = alternatives(s, p, slot, v->places);
+            v->n_places = slot_candidates(s, p, slot, v->places);
     }
 }
 
-static void forget_edits(struct stepper *s)
+static void drop_edits(struct stepper *s)
 {
     step_free(&s->edited);
     s->is_edited = false;
 }
 
-/* Whether to ask about this one, and why. */
-static bool stops(struct stepper *s, const struct proposal *p)
+/* Whether to ask about this step; s->why is the reason. */
+static bool should_ask(struct stepper *s, const struct proposal *p)
 {
-    if (s->asked == p->number) { /* the same step in other words, or elsewhere */
+    if (s->asked == p->number) { /* the same step once more */
         snprintf(s->why, sizeof s->why, "%s",
-                 p->moved ? "what is looked at has moved meanwhile; the target is where it would go now"
+                 p->moved         ? "the view has moved; the target shows where the event would go now"
                  : p->n_forks > 1 ? "choose one"
                                   : "another reply");
         return true;
@@ -126,10 +122,8 @@ static bool stops(struct stepper *s, const struct proposal *p)
     return false;
 }
 
-/* ---- commands -------------------------------------------------------------------------------------------- */
-
-/* Edits go to a copy, so that the model's own remains. */
-static int edit(struct stepper *s, const struct proposal *p, const struct step_command *c, struct err *e)
+/* Edits a copy, so that the model's step remains. */
+static int edit_step(struct stepper *s, const struct proposal *p, const struct step_command *c, struct err *e)
 {
     if (!s->is_edited && edit_copy(&s->edited, p->now.step, e))
         return -1;
@@ -146,15 +140,15 @@ static int edit(struct stepper *s, const struct proposal *p, const struct step_c
     return rc;
 }
 
-static bool can_go_back(const struct proposal *p, int number)
+static bool can_rewind(const struct proposal *p, int number)
 {
-    for (int i = 0; i < p->n_past; i++)
-        if (p->past[i].number == number)
-            return p->past[i].reachable;
+    for (int i = 0; i < p->n_history; i++)
+        if (p->history[i].number == number)
+            return p->history[i].reachable;
     return number == p->number;
 }
 
-static void run(struct stepper *s, struct decision *d)
+static void decide_run(struct stepper *s, struct decision *d)
 {
     d->verdict = s->is_edited ? VERDICT_EDIT : VERDICT_RUN;
     if (!s->is_edited)
@@ -164,19 +158,19 @@ static void run(struct stepper *s, struct decision *d)
     s->is_edited = false;
 }
 
-/* 1: decided; 0: show it again; -1: that cannot be, for this reason. */
-static int settle(struct stepper *s, const struct proposal *p, const struct step_command *c,
-                  struct decision *d, struct err *e)
+/* 1: *d is the decision; 0: show the step again; -1: an invalid command. */
+static int apply_command(struct stepper *s, const struct proposal *p, const struct step_command *c,
+                         struct decision *d, struct err *e)
 {
     d->by = s->front->name;
-    d->seen = s->front->person;
+    d->confirmed = s->front->person;
     d->to = c->n;
     switch (c->verb) {
     case STEP_CONTINUE:
         s->running = true;
         __attribute__((fallthrough));
     case STEP_RUN:
-        run(s, d);
+        decide_run(s, d);
         return 1;
     case STEP_VETO:
     case STEP_STOP:
@@ -188,46 +182,46 @@ static int settle(struct stepper *s, const struct proposal *p, const struct step
         return 1;
     case STEP_REWIND:
         d->verdict = VERDICT_REWIND;
-        return can_go_back(p, c->n) ? 1 : err_set(e, ERR_USAGE, "step %d cannot be gone back to", c->n);
+        return can_rewind(p, c->n) ? 1 : err_set(e, ERR_USAGE, "cannot rewind to step %d", c->n);
     case STEP_FORK:
         d->verdict = VERDICT_FORK;
         d->n = c->n ? c->n : FORKS;
-        return d->n <= OVERSEER_FORKS
-                   ? 1
-                   : err_set(e, ERR_USAGE, "%d replies are the most at once", OVERSEER_FORKS);
+        return d->n <= OVERSEER_FORKS ? 1
+                                      : err_set(e, ERR_USAGE, "at most %d replies at once", OVERSEER_FORKS);
     case STEP_TAKE:
         d->verdict = VERDICT_TAKE;
         return c->n < p->n_forks
                    ? 1
-                   : err_set(e, ERR_USAGE, "there is no reply %d to take; 'fork' makes some", c->n);
+                   : err_set(e, ERR_USAGE, "there is no reply %d to take; 'fork' samples some", c->n);
     case STEP_BREAK:
         return add_break(s, c->text, e);
     case STEP_CLEAR:
         return clear_breaks(s, c->n, e);
     case STEP_RESET:
-        forget_edits(s);
+        drop_edits(s);
         return 0;
     case STEP_SHOW:
         return 0;
     default:
-        return edit(s, p, c, e);
+        return edit_step(s, p, c, e);
     }
 }
 
-static int ask(struct stepper *s, const struct proposal *p, struct decision *d, struct err *e)
+static int ask_for_command(struct stepper *s, const struct proposal *p, struct decision *d, struct err *e)
 {
     int rc = 0;
     *s->message = 0;
     s->error = false;
-    explore(s, p);
+    search_candidates(s, p);
     while (rc == 0) {
         struct step_command c = {0};
         struct err wrong = ERR_INIT;
-        refresh(s, p);
-        if (s->front->show(s->front, &s->view, e) || s->front->ask(s->front, &s->view, &c, e))
+        update_view(s, p);
+        if ((s->front->show && s->front->show(s->front, &s->view, e)) ||
+            s->front->ask(s->front, &s->view, &c, e))
             return -1;
         *d = (struct decision){0};
-        rc = settle(s, p, &c, d, &wrong);
+        rc = apply_command(s, p, &c, d, &wrong);
         s->error = rc < 0;
         snprintf(s->message, sizeof s->message, "%s", wrong.text);
         rc = rc < 0 ? 0 : rc;
@@ -235,31 +229,31 @@ static int ask(struct stepper *s, const struct proposal *p, struct decision *d, 
     return 0;
 }
 
-static int decide(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e)
+static int stepper_decide(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e)
 {
     struct stepper *s = (struct stepper *)o;
-    if (s->number != p->number || s->reroll != p->now.reroll)
-        forget_edits(s);
+    if (s->number != p->number || s->resample != p->now.resample)
+        drop_edits(s);
     s->number = p->number;
-    s->reroll = p->now.reroll;
+    s->resample = p->now.resample;
     s->view.n_verbs = s->view.n_places = 0;
     *s->message = *s->why = 0;
-    refresh(s, p);
-    if (!stops(s, p)) {
+    update_view(s, p);
+    if (!should_ask(s, p)) {
         d->verdict = VERDICT_RUN;
-        return s->front->passed ? s->front->passed(s->front, &s->view, e) : 0;
+        if (s->front->passed)
+            s->front->passed(s->front, &s->view);
+        return 0;
     }
     s->running = false;
     s->asked = p->number;
-    return ask(s, p, d, e);
+    return ask_for_command(s, p, d, e);
 }
-
-/* ---- life -------------------------------------------------------------------------------------------------- */
 
 struct stepper *stepper_new(struct step_front *f, const char *const *breaks, struct err *e)
 {
     struct stepper *s = xcalloc(1, sizeof *s);
-    s->base = (struct overseer){.decide = decide, .alternatives = f->explore ? ALTERNATIVES : 0};
+    s->base = (struct overseer){.decide = stepper_decide, .alternatives = f->beam_search ? ALTERNATIVES : 0};
     s->front = f;
     for (; breaks && *breaks; breaks++) {
         s->running = true;
@@ -281,7 +275,7 @@ void stepper_free(struct stepper *s)
     if (!s)
         return;
     clear_breaks(s, 0, NULL);
-    forget_edits(s);
+    drop_edits(s);
     if (s->front->close)
         s->front->close(s->front);
     free(s);

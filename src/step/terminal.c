@@ -1,7 +1,7 @@
-/* terminal.c - stepping in a terminal, over SSH too.
+/* terminal.c - the front end in a terminal.
  *
- * A view is printed, then a line is read: a word or its letter, Return alone runs the step.  With colours the surroundings
- * of the target are drawn in half blocks.
+ * Prints the view, then reads a line: a verb or its letter; Return alone runs the step.  With 24-bit
+ * colours the surroundings of the target are drawn in half blocks.
  */
 #include "step/lines.h"
 #include "step/print.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXPLORE = 8, CROP_COLS = 64, CROP_ROWS = 14 };
+enum { BEAM_SHOWN = 8, CROP_COLS = 64, CROP_ROWS = 14 };
 
 struct terminal {
     struct step_front base;
@@ -20,7 +20,7 @@ struct terminal {
     bool more; /* the next view in full */
 };
 
-static int show(struct step_front *f, const struct step_view *v, struct err *e)
+static int terminal_show(struct step_front *f, const struct step_view *v, struct err *e)
 {
     struct terminal *t = (struct terminal *)f;
     (void)e;
@@ -33,8 +33,8 @@ static int show(struct step_front *f, const struct step_view *v, struct err *e)
     return 0;
 }
 
-/* Whether it was a question to the terminal itself. */
-static bool answered(struct terminal *t, const char *line, const struct step_command *c)
+/* Whether the line asked for help, which is printed. */
+static bool print_help(struct terminal *t, const char *line, const struct step_command *c)
 {
     bool help = !strcmp(line, "help") || !strcmp(line, "?") || !strcmp(line, "h") ||
                 (c && c->verb == STEP_SHOW && !strcmp(c->text, "help"));
@@ -43,7 +43,8 @@ static bool answered(struct terminal *t, const char *line, const struct step_com
     return help;
 }
 
-static int ask(struct step_front *f, const struct step_view *v, struct step_command *out, struct err *e)
+static int terminal_ask(struct step_front *f, const struct step_view *v, struct step_command *out,
+                        struct err *e)
 {
     struct terminal *t = (struct terminal *)f;
     char line[STEP_LINE];
@@ -60,29 +61,27 @@ static int ask(struct step_front *f, const struct step_view *v, struct step_comm
             snprintf(out->text, sizeof out->text, "the terminal has closed");
         if (rc == 0 || !line[strspn(line, " \t")])
             return 0;
-        if (answered(t, line, NULL))
+        if (print_help(t, line, NULL))
             continue;
         if (step_parse(line, out, &wrong)) {
             fprintf(t->out, "  %s\n", wrong.text);
             continue;
         }
-        if (answered(t, line, out))
+        if (print_help(t, line, out))
             continue;
         t->more = out->verb == STEP_SHOW;
         return 0;
     }
 }
 
-static int passed(struct step_front *f, const struct step_view *v, struct err *e)
+static void terminal_passed(struct step_front *f, const struct step_view *v)
 {
     struct terminal *t = (struct terminal *)f;
-    (void)e;
     step_print_passed(t->out, v, t->color ? PRINT_COLOR : 0);
     fflush(t->out);
-    return 0;
 }
 
-static void close_terminal(struct step_front *f)
+static void terminal_close(struct step_front *f)
 {
     free(f);
 }
@@ -91,18 +90,17 @@ struct step_front *step_terminal(int in, FILE *out, struct err *e)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM"), *depth = getenv("COLORTERM");
     if (!isatty(in)) {
-        err_set(e, ERR_USAGE,
-                "commands for steps come from a terminal, and there is none; use --step=script:FILE");
+        err_set(e, ERR_USAGE, "there is no terminal to read commands from; use --step=script:FILE");
         return NULL;
     }
     struct terminal *t = xcalloc(1, sizeof *t);
     t->base = (struct step_front){.name = "terminal",
                                   .person = true,
-                                  .explore = EXPLORE,
-                                  .show = show,
-                                  .ask = ask,
-                                  .passed = passed,
-                                  .close = close_terminal};
+                                  .beam_search = BEAM_SHOWN,
+                                  .show = terminal_show,
+                                  .ask = terminal_ask,
+                                  .passed = terminal_passed,
+                                  .close = terminal_close};
     t->lines.fd = in;
     t->out = out;
     t->color = isatty(fileno(out)) && !(no && *no) && !(term && !strcmp(term, "dumb"));

@@ -1,12 +1,12 @@
-/* window.c - SDL's part of the step window: a thread with the events, the pixels of scene.h, commands out; see window.h.
+/* window.c - the SDL part of the step window; see window.h.
  *
  *   agent's thread                      window's thread
  *   show, ask ── view, under lock ───►  scene_draw, events
  *        ▲                                   │
  *        └──────────── command ◄─────────────┘
  *
- * The view belongs to the loop and is there only while somebody waits in ask().  In between the window's thread shows
- * the surface that it drew last, and only Stop means anything.
+ * The view belongs to the loop and is valid only during window_ask() and window_passed().  In between the
+ * window's thread shows the surface that it drew last, and only Stop has an effect.
  */
 #include "step/window.h"
 
@@ -33,7 +33,7 @@ enum {
     HIDE_MS = 120,
     GONE_MS = 2000
 };
-enum { TITLE = 30 }; /* what a window manager may put above the window */
+enum { TITLE = 30 }; /* height of the window manager's title bar */
 
 struct window {
     struct step_front front;
@@ -43,33 +43,33 @@ struct window {
     pthread_cond_t changed;
 
     /* under the lock */
-    const struct step_view *view; /* NULL: nobody waits */
-    volatile int *stop;           /* of the run that was shown last; NULL: none yet */
-    bool fresh;                   /* the view has not been drawn yet */
+    const struct step_view *view; /* NULL: no step is shown */
+    volatile int *stop;           /* of the last run shown; NULL: none yet */
+    bool fresh;                   /* the view is not drawn yet */
     bool answered, end, ready;
     int questions;
-    struct focus *focus; /* NULL: the display is not the agent's, and its keyboard neither */
+    struct focus *focus; /* NULL: the agent works on another display */
     struct step_command command;
     struct err err;
 
     /* of the window's thread */
     SDL_Window *sdl;
-    unsigned long id; /* the X server's name of it */
+    unsigned long id; /* X11 window id */
     struct scene scene;
     cairo_surface_t *drawn;
-    bool dirty, shown, covers; /* covers: it would stand in the captured picture */
+    bool dirty, shown, covers; /* covers: it is in the captured view */
     Uint32 wake;
 };
 
-/* ---- where it stands ---------------------------------------------------------------------------------------------- */
+/* ---- placement ------------------------------------------------------------------------------- */
 
 static bool overlaps(SDL_Rect a, struct screen_rect b)
 {
     return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
-/* The largest room that a monitor has beside the captured rectangle. */
-static SDL_Rect beside(SDL_Rect monitor, struct screen_rect view)
+/* The largest free rectangle of a monitor beside the captured view. */
+static SDL_Rect free_side(SDL_Rect monitor, struct screen_rect view)
 {
     if (!overlaps(monitor, view))
         return monitor;
@@ -88,20 +88,20 @@ static SDL_Rect beside(SDL_Rect monitor, struct screen_rect view)
     return best;
 }
 
-/* On the display that the agent works on. */
-static bool shared(const struct window *w)
+/* Whether it opens on the display that the agent works on. */
+static bool same_display(const struct window *w)
 {
     return !w->o.display || !w->o.captured || !strcmp(w->o.display, w->o.captured);
 }
 
-static SDL_Rect placed(struct window *w)
+static SDL_Rect choose_place(struct window *w)
 {
-    bool same = shared(w);
+    bool same = same_display(w);
     SDL_Rect best = {0}, monitor = {0, 0, WIDTH, HEIGHT};
     for (int i = 0; i < SDL_GetNumVideoDisplays(); i++) {
         if (SDL_GetDisplayUsableBounds(i, &monitor))
             continue;
-        SDL_Rect room = same ? beside(monitor, w->o.view) : monitor;
+        SDL_Rect room = same ? free_side(monitor, w->o.view) : monitor;
         if (room.w * room.h > best.w * best.h)
             best = room;
     }
@@ -116,9 +116,9 @@ static SDL_Rect placed(struct window *w)
     return r;
 }
 
-/* ---- drawing -------------------------------------------------------------------------------------------------------- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
-/* With the lock held: the view may be drawn. */
+/* With the lock held. */
 static void draw_view(struct window *w)
 {
     int width, height;
@@ -134,7 +134,7 @@ static void draw_view(struct window *w)
         scene_draw(&w->scene, w->view, w->drawn);
 }
 
-static void dim(cairo_surface_t *s)
+static void dim_surface(cairo_surface_t *s)
 {
     cairo_t *cr = cairo_create(s);
     cairo_set_source_rgba(cr, 0.07, 0.08, 0.10, 0.35);
@@ -157,7 +157,7 @@ static void present(struct window *w)
     SDL_UpdateWindowSurface(w->sdl);
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static int key_of(const SDL_KeyboardEvent *k)
 {
@@ -175,7 +175,7 @@ static int key_of(const SDL_KeyboardEvent *k)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].from == sym)
             return keys[i].to;
-    return 0; /* letters come as text, as the keyboard's layout has them */
+    return 0; /* letters come as SDL_TEXTINPUT */
 }
 
 static void paste(struct window *w)
@@ -186,7 +186,7 @@ static void paste(struct window *w)
     SDL_free(text);
 }
 
-/* A letter is a verb where no line is open; true: *out is a command. */
+/* A letter is a verb unless the input line is open; true: *out is a command. */
 static bool on_text(struct window *w, const char *text, struct step_command *out)
 {
     if (w->scene.mode == MODE_NONE)
@@ -195,7 +195,7 @@ static bool on_text(struct window *w, const char *text, struct step_command *out
     return false;
 }
 
-/* What an event means while a command is waited for. */
+/* An event while a command is expected; true: *out is one. */
 static bool on_event(struct window *w, const SDL_Event *ev, struct step_command *out)
 {
     struct scene *s = &w->scene;
@@ -213,9 +213,9 @@ static bool on_event(struct window *w, const SDL_Event *ev, struct step_command 
         return scene_press(s, v, ev->button.x / s->scale, ev->button.y / s->scale,
                            ev->button.button == SDL_BUTTON_RIGHT, out);
     case SDL_MOUSEBUTTONUP:
-        return scene_release(s, v, ev->button.x / s->scale, ev->button.y / s->scale, out);
+        return scene_release(s, ev->button.x / s->scale, ev->button.y / s->scale, out);
     case SDL_MOUSEMOTION:
-        scene_move(s, v, ev->motion.x / s->scale, ev->motion.y / s->scale);
+        scene_move(s, ev->motion.x / s->scale, ev->motion.y / s->scale);
         return false;
     case SDL_MOUSEWHEEL:
         scene_wheel(s, v, ev->wheel.mouseX / s->scale, ev->wheel.mouseY / s->scale,
@@ -226,12 +226,13 @@ static bool on_event(struct window *w, const SDL_Event *ev, struct step_command 
     }
 }
 
-/* While nothing is waited for only stopping means anything; where the agent types, a letter may be its own. */
+/* Whether an event stops the run while no command is expected.  On the agent's display a letter may be
+ * typed by the agent, so only the button counts. */
 static bool wants_stop(const struct window *w, const SDL_Event *ev)
 {
     char letter;
     if (ev->type == SDL_TEXTINPUT)
-        return !shared(w) && (!strcmp(ev->text.text, "s") || !strcmp(ev->text.text, "S"));
+        return !same_display(w) && (!strcmp(ev->text.text, "s") || !strcmp(ev->text.text, "S"));
     if (ev->type != SDL_MOUSEBUTTONDOWN)
         return false;
     for (int i = 0; i < SCENE_BUTTONS; i++)
@@ -241,7 +242,7 @@ static bool wants_stop(const struct window *w, const SDL_Event *ev)
     return false;
 }
 
-static void take_event(struct window *w, const SDL_Event *ev)
+static void handle_event(struct window *w, const SDL_Event *ev)
 {
     struct step_command c;
     bool closed = ev->type == SDL_QUIT;
@@ -257,13 +258,13 @@ static void take_event(struct window *w, const SDL_Event *ev)
     if (closed || on_event(w, ev, &c)) {
         w->command = c;
         w->answered = true;
-        w->scene.status = "goes on";
+        w->scene.status = "running";
         pthread_cond_broadcast(&w->changed);
     }
     w->dirty = true;
 }
 
-/* ---- the thread --------------------------------------------------------------------------------------------------------- */
+/* ---- the thread ------------------------------------------------------------------------------ */
 
 static int open_window(struct window *w)
 {
@@ -276,7 +277,7 @@ static int open_window(struct window *w)
         return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
                        SDL_GetError());
     SDL_EnableScreenSaver();
-    SDL_Rect r = placed(w);
+    SDL_Rect r = choose_place(w);
     w->wake = SDL_RegisterEvents(1);
     w->sdl = SDL_CreateWindow("holorun step", r.x, r.y, r.w, r.h, SDL_WINDOW_RESIZABLE | SDL_WINDOW_HIDDEN);
     if (!w->sdl)
@@ -289,13 +290,13 @@ static int open_window(struct window *w)
     SDL_SetWindowMinimumSize(w->sdl, SDL_min(WIDTH_MIN, r.w), SDL_min(HEIGHT_MIN, r.h));
     scene_init(&w->scene, r.w, r.h);
     if (w->covers)
-        w->scene.notice = "this window hides while the agent looks and acts";
+        w->scene.notice = "this window hides while the agent captures and acts";
     SDL_StartTextInput();
     return 0;
 }
 
-/* On the screen while somebody is asked, or always where it is in nobody's way; with the keyboard while somebody is. */
-static void put_up(struct window *w)
+/* Maps the window, and gives it the focus while it asks. */
+static void show_window(struct window *w)
 {
     if (!w->answered)
         focus_remember(w->focus, w->id);
@@ -308,8 +309,8 @@ static void put_up(struct window *w)
     w->shown = true;
 }
 
-/* While something is asked, the title says about which step, and which question of the run it is. */
-static void entitle(struct window *w)
+/* While it asks, the title names the step and counts the questions of the run. */
+static void set_title(struct window *w)
 {
     char title[64] = "holorun step";
     if (!w->answered)
@@ -337,25 +338,25 @@ static void hide(struct window *w)
     w->shown = false;
 }
 
-static void round_of_events(struct window *w)
+static void handle_events(struct window *w)
 {
     SDL_Event ev;
     SDL_WaitEventTimeout(NULL, WAIT_MS);
     pthread_mutex_lock(&w->lock);
     if (w->view && w->fresh) {
-        w->scene.status = w->answered ? "runs on to a breakpoint" : NULL;
+        w->scene.status = w->answered ? "running to a breakpoint" : NULL;
         scene_show(&w->scene, w->view);
-        entitle(w);
-        put_up(w);
+        set_title(w);
+        show_window(w);
     }
     while (SDL_PollEvent(&ev))
-        take_event(w, &ev);
+        handle_event(w, &ev);
     if (w->covers && w->shown && (!w->view || w->answered))
         hide(w);
     if (w->view && (w->dirty || w->fresh)) {
         draw_view(w);
         if (w->answered)
-            dim(w->drawn);
+            dim_surface(w->drawn);
     }
     if (w->dirty || w->fresh)
         present(w);
@@ -374,7 +375,7 @@ static void *window_thread(void *arg)
     bool end = w->end;
     pthread_mutex_unlock(&w->lock);
     while (rc == 0 && !end) {
-        round_of_events(w);
+        handle_events(w);
         pthread_mutex_lock(&w->lock);
         end = w->end;
         pthread_mutex_unlock(&w->lock);
@@ -386,9 +387,9 @@ static void *window_thread(void *arg)
     return NULL;
 }
 
-/* ---- the front end -------------------------------------------------------------------------------------------------------- */
+/* ---- the front end --------------------------------------------------------------------------- */
 
-static void wait_a_little(struct window *w)
+static void wait_briefly(struct window *w)
 {
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
@@ -398,72 +399,60 @@ static void wait_a_little(struct window *w)
     pthread_cond_timedwait(&w->changed, &w->lock, &until);
 }
 
-static void wake(struct window *w)
+/* With the lock held.  answered: no command is expected. */
+static void give_view(struct window *w, const struct step_view *v, bool answered)
 {
     SDL_Event ev = {.type = w->wake};
+    w->view = v;
+    w->stop = step_stop_flag(v);
+    w->fresh = true;
+    w->answered = answered;
     SDL_PushEvent(&ev);
 }
 
-static int show(struct step_front *f, const struct step_view *v, struct err *e)
-{
-    (void)f;
-    (void)v;
-    (void)e;
-    return 0; /* drawn when it is asked about, or has passed */
-}
-
-/* Gives the view to the window's thread until `until` says that it is enough. */
-static int ask(struct step_front *f, const struct step_view *v, struct step_command *out, struct err *e)
+/* Shows the view until a command comes. */
+static int window_ask(struct step_front *f, const struct step_view *v, struct step_command *out,
+                      struct err *e)
 {
     struct window *w = (struct window *)f;
     int rc = 0;
     pthread_mutex_lock(&w->lock);
-    w->view = v;
-    w->stop = step_stop_flag(v);
-    w->fresh = true;
-    w->answered = false;
     w->questions++;
-    wake(w);
+    give_view(w, v, false);
     while (!w->answered && rc == 0) {
         if (flag_up(w->stop))
             rc = err_set(e, ERR_STOPPED, "stopped while the step window waited");
         else
-            wait_a_little(w);
+            wait_briefly(w);
     }
     *out = w->command;
-    /* Until it is off the screen again it is in the way of the next picture, and of the next click. */
+    /* The next capture and the next click must not meet the window. */
     for (int64_t since = clock_ns(); w->covers && w->shown && clock_ms_since(since) < GONE_MS;)
-        wait_a_little(w);
+        wait_briefly(w);
     w->view = NULL;
     pthread_mutex_unlock(&w->lock);
     if (w->covers)
-        clock_sleep_ms(HIDE_MS); /* what was below it is drawn again */
+        clock_sleep_ms(HIDE_MS); /* windows below it are redrawn */
     focus_give_back(w->focus, w->id);
     return rc;
 }
 
-static int passed(struct step_front *f, const struct step_view *v, struct err *e)
+static void window_passed(struct step_front *f, const struct step_view *v)
 {
     struct window *w = (struct window *)f;
-    (void)e;
     if (w->covers)
-        return 0;
+        return;
     pthread_mutex_lock(&w->lock);
-    w->view = v;
-    w->stop = step_stop_flag(v);
-    w->fresh = true;
-    w->answered = true; /* nothing is asked */
-    wake(w);
+    give_view(w, v, true);
     for (int64_t since = clock_ns(); w->fresh && clock_ms_since(since) < 200;)
-        wait_a_little(w);
+        wait_briefly(w);
     w->view = NULL;
     pthread_mutex_unlock(&w->lock);
     focus_remember(w->focus, w->id);
-    focus_give_back(w->focus, w->id); /* a person may have pressed something in the window */
-    return 0;
+    focus_give_back(w->focus, w->id); /* a click may have moved it to the window */
 }
 
-static void close_window(struct step_front *f)
+static void window_close(struct step_front *f)
 {
     struct window *w = (struct window *)f;
     pthread_mutex_lock(&w->lock);
@@ -476,8 +465,8 @@ static void close_window(struct step_front *f)
     free(w);
 }
 
-/* SDL opens the display that the environment names; the agent has its connections already. */
-static int start(struct window *w)
+/* SDL opens the display in $DISPLAY; the agent's connections are open already. */
+static int start_thread(struct window *w)
 {
     const char *old = getenv("DISPLAY");
     char *kept = old ? xstrdup(old) : NULL;
@@ -485,7 +474,7 @@ static int start(struct window *w)
     int rc = pthread_create(&w->thread, NULL, window_thread, w);
     pthread_mutex_lock(&w->lock);
     while (rc == 0 && !w->ready)
-        wait_a_little(w);
+        wait_briefly(w);
     pthread_mutex_unlock(&w->lock);
     if (kept)
         setenv("DISPLAY", kept, 1);
@@ -500,17 +489,16 @@ struct step_front *step_window(const struct window_options *o, struct err *e)
     struct window *w = xcalloc(1, sizeof *w);
     w->front = (struct step_front){.name = "window",
                                    .person = true,
-                                   .explore = STEP_ALTERNATIVES,
-                                   .show = show,
-                                   .ask = ask,
-                                   .passed = passed,
-                                   .close = close_window};
+                                   .beam_search = STEP_ALTERNATIVES,
+                                   .ask = window_ask,
+                                   .passed = window_passed,
+                                   .close = window_close};
     w->o = *o;
-    if (shared(w) && (o->display || o->captured))
+    if (same_display(w) && (o->display || o->captured))
         w->focus = focus_open(o->display ? o->display : o->captured);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->changed, NULL);
-    int rc = start(w);
+    int rc = start_thread(w);
     if (rc) {
         err_set(e, ERR_ENV, "cannot start a thread: %s", strerror(rc));
         focus_close(w->focus);
@@ -519,7 +507,7 @@ struct step_front *step_window(const struct window_options *o, struct err *e)
     }
     if (w->err.kind) {
         *e = w->err;
-        close_window(&w->front);
+        window_close(&w->front);
         return NULL;
     }
     return &w->front;

@@ -1,7 +1,7 @@
 /* frames.c - see frames.h.
  *
- * The lock guards the queue and the failure; encoding and writing happen outside it.  The table of seen
- * pictures belongs to the caller's thread alone, so a number is known before the picture is written.
+ * The lock guards the queue and the failure; encoding and writing happen outside it.  Only the caller's
+ * thread uses the table of seen pictures, so a number is known before the picture is written.
  */
 #include "trace/frames.h"
 
@@ -24,7 +24,7 @@ struct seen {
     int w, h;
 };
 
-struct job {
+struct queued_frame {
     struct image image;
     uint64_t hash;
     int number;
@@ -38,16 +38,14 @@ struct frames {
     int nseen, cap;
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* queue or quit */
-    struct job queue[QUEUE];
-    int first, count; /* jobs waiting or being written: the first one leaves when it is done */
+    pthread_cond_t changed; /* the queue or quit */
+    struct queued_frame queue[QUEUE];
+    int first, count; /* a frame leaves the queue when it is written */
     bool quit;
-    struct err failure; /* kind ERR_NONE until something failed */
+    struct err failure; /* kind ERR_NONE: none yet */
 };
 
-/* ---- the worker ----------------------------------------------------------------------------- */
-
-static int write_frame(struct frames *f, const struct job *j, struct err *e)
+static int write_frame(struct frames *f, const struct queued_frame *j, struct err *e)
 {
     char line[128];
     void *png;
@@ -66,7 +64,7 @@ static int write_frame(struct frames *f, const struct job *j, struct err *e)
     return rc;
 }
 
-static void *work(void *arg)
+static void *frames_thread(void *arg)
 {
     struct frames *f = arg;
     pthread_mutex_lock(&f->lock);
@@ -75,11 +73,11 @@ static void *work(void *arg)
             pthread_cond_wait(&f->changed, &f->lock);
         if (!f->count)
             break;
-        struct job *j = &f->queue[f->first];
+        struct queued_frame *j = &f->queue[f->first];
         bool failed = f->failure.kind != ERR_NONE;
         pthread_mutex_unlock(&f->lock);
         struct err e = ERR_INIT;
-        int rc = failed ? 0 : write_frame(f, j, &e); /* after a failure the rest is let go */
+        int rc = failed ? 0 : write_frame(f, j, &e); /* after a failure the rest is dropped */
         image_free(&j->image);
         pthread_mutex_lock(&f->lock);
         if (rc)
@@ -92,7 +90,17 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* ---- the caller's side ---------------------------------------------------------------------- */
+static void frames_free(struct frames *f)
+{
+    if (f->index_fd >= 0)
+        close(f->index_fd);
+    pthread_cond_destroy(&f->changed);
+    pthread_mutex_destroy(&f->lock);
+    free(f->seen);
+    free(f->index_path);
+    free(f->dir);
+    free(f);
+}
 
 struct frames *frames_open(const char *dir, struct err *e)
 {
@@ -110,17 +118,11 @@ struct frames *frames_open(const char *dir, struct err *e)
     }
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
-    if (!rc && pthread_create(&f->thread, NULL, work, f))
+    if (!rc && pthread_create(&f->thread, NULL, frames_thread, f))
         rc = err_set(e, ERR_ENV, "cannot start a thread for writing screenshots");
     if (!rc)
         return f;
-    if (f->index_fd >= 0)
-        close(f->index_fd);
-    pthread_cond_destroy(&f->changed);
-    pthread_mutex_destroy(&f->lock);
-    free(f->index_path);
-    free(f->dir);
-    free(f);
+    frames_free(f);
     return NULL;
 }
 
@@ -132,7 +134,7 @@ static int find_seen(const struct frames *f, const struct image *im, uint64_t ha
     return -1;
 }
 
-static int remember(struct frames *f, const struct image *im, uint64_t hash)
+static int add_seen(struct frames *f, const struct image *im, uint64_t hash)
 {
     if (f->nseen == f->cap) {
         f->cap = f->cap ? f->cap * 2 : 64;
@@ -153,10 +155,10 @@ int frames_put(struct frames *f, const struct image *im, uint64_t hash, int *num
     *number = find_seen(f, im, hash);
     if (*number >= 0)
         return 0;
-    struct job job = {.hash = hash, .ns = clock_ns()};
+    struct queued_frame job = {.hash = hash, .ns = clock_ns()};
     if (image_copy(&job.image, im, e))
         return -1;
-    *number = job.number = remember(f, im, hash);
+    *number = job.number = add_seen(f, im, hash);
     pthread_mutex_lock(&f->lock);
     while (f->count == QUEUE)
         pthread_cond_wait(&f->changed, &f->lock);
@@ -192,12 +194,6 @@ int frames_close(struct frames *f, struct err *e)
     pthread_cond_broadcast(&f->changed);
     pthread_mutex_unlock(&f->lock);
     pthread_join(f->thread, NULL);
-    close(f->index_fd);
-    pthread_cond_destroy(&f->changed);
-    pthread_mutex_destroy(&f->lock);
-    free(f->seen);
-    free(f->index_path);
-    free(f->dir);
-    free(f);
+    frames_free(f);
     return rc;
 }

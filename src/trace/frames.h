@@ -1,11 +1,11 @@
-/* frames.h - screenshots to disk, beside the loop: a queue and one thread that encodes PNG.
+/* frames.h - writes screenshots in the background: a queue and one thread that encodes PNG.
  *
- *   frames/000003.png    the third distinct picture
- *   frames.idx           one line for each: number, hash, width, height, monotonic nanoseconds, XXH3 of the file
+ *   frames/000003.png    a distinct picture, counted from 0
+ *   frames.idx           one line each: number, hash, width, height, monotonic nanoseconds, XXH3 of the file
  *
- * A picture that is equal to an earlier one (same XXH3 of size and pixels) is not stored again: it gets
- * the earlier number.  The queue is short; a caller that is faster than the disk waits.
- * The first failure stays: every later call reports it.
+ * A picture equal to an earlier one (same XXH3 of size and pixels) gets the earlier number and is not
+ * stored again.  The queue is short; a caller that is faster than the disk waits.  After the first
+ * failure every call reports it.
  */
 #ifndef HOLORUN_TRACE_FRAMES_H
 #define HOLORUN_TRACE_FRAMES_H
@@ -16,9 +16,9 @@
 struct frames;
 
 struct frames *frames_open(const char *dir, struct err *e); /* makes dir/frames and dir/frames.idx */
-/* Copies the image and returns at once unless the queue is full; *number is its place. */
+/* Copies the image and returns at once unless the queue is full. */
 int frames_put(struct frames *f, const struct image *im, uint64_t hash, int *number, struct err *e);
-int frames_flush(struct frames *f, struct err *e); /* waits until all that was put is on disk */
+int frames_flush(struct frames *f, struct err *e); /* waits until everything is written */
 int frames_close(struct frames *f, struct err *e); /* flushes, joins the thread, frees; NULL is fine */
 
 #endif

@@ -76,7 +76,7 @@ void index_free(struct frame_index *x)
     *x = (struct frame_index){0};
 }
 
-/* Numbers count up from 0, so a line is usually where its number says. */
+/* Numbers count up from 0, so line n usually has number n. */
 const struct index_frame *index_find(const struct frame_index *x, int number)
 {
     if (number >= 0 && number < x->n && x->frames[number].number == number)
@@ -109,7 +109,7 @@ enum index_fault index_image(const struct frame_index *x, const struct record *r
         return FRAME_PIXELS;
     }
     if (other) {
-        err_set(why, ERR_FAILED, "frames/%06d.png shows the same, but is not the file that was written",
+        err_set(why, ERR_FAILED, "frames/%06d.png has the same pixels, but is not the file that was written",
                 number);
         return FRAME_FILE;
     }

@@ -1,9 +1,9 @@
-/* index.h - frames.idx read back: what each screenshot was when it was written.
+/* index.h - reads frames.idx: the hashes of each screenshot as it was written.
  *
  *     000003 d232ba826366beb6 640 480 46405271012876 b6c0f3bd17e4462d
  *     number, hash of size and pixels, width, height, monotonic nanoseconds, hash of the file's bytes
  *
- * Runs of older versions lack the last word.  Lines that are no such line are skipped and counted.
+ * Runs of older versions lack the last field.  Other lines are skipped and counted.
  */
 #ifndef HOLORUN_TRACE_INDEX_H
 #define HOLORUN_TRACE_INDEX_H
@@ -30,8 +30,8 @@ int index_parse(struct frame_index *x, const char *data, size_t len, struct err 
 void index_free(struct frame_index *x);
 const struct index_frame *index_find(const struct frame_index *x, int number); /* NULL: none */
 
-/* The screenshot of a run, and whether it is the very file that was written; *why says what is wrong.  It can be looked
- * at when im->rgb is set. */
+/* Loads a screenshot and compares it with the index; *why says what is wrong.  im->rgb is NULL when it
+ * cannot be decoded. */
 enum index_fault { FRAME_AS_WRITTEN, FRAME_MISSING, FRAME_UNREADABLE, FRAME_FILE, FRAME_PIXELS };
 enum index_fault index_image(const struct frame_index *x, const struct record *r, int number,
                              struct image *im, struct err *why);

@@ -2,6 +2,7 @@
 #include "trace/page.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -14,32 +15,16 @@ static const struct {
                     {"write", "deciding"},
                     {"act", "acting"}};
 
-/* ---- text ----------------------------------------------------------------------------------- */
-
-/* For element content and for attributes in double quotes alike. */
 void page_text(FILE *f, const char *s)
 {
+    static const char *const escapes[128] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
     for (; *s; s++) {
-        switch (*s) {
-        case '&':
-            fputs("&amp;", f);
-            break;
-        case '<':
-            fputs("&lt;", f);
-            break;
-        case '>':
-            fputs("&gt;", f);
-            break;
-        case '"':
-            fputs("&quot;", f);
-            break;
-        case '\'':
-            fputs("&#39;", f);
-            break;
-        default:
-            if ((unsigned char)*s >= 0x20 || *s == '\n' || *s == '\t')
-                fputc(*s, f);
-        }
+        unsigned char c = (unsigned char)*s;
+        if (c < 128 && escapes[c])
+            fputs(escapes[c], f);
+        else if (c >= 0x20 || c == '\n' || c == '\t')
+            fputc(c, f);
     }
 }
 
@@ -66,7 +51,6 @@ void page_base64(FILE *f, const unsigned char *s, size_t n)
     }
 }
 
-/* <dt>name</dt><dd>value</dd> in a <div>; nothing when the value is empty. */
 void page_pair(FILE *f, const char *name, const char *value)
 {
     if (!*value)
@@ -74,6 +58,16 @@ void page_pair(FILE *f, const char *name, const char *value)
     fprintf(f, "<div><dt>%s</dt><dd>", name);
     page_text(f, value);
     fputs("</dd></div>\n", f);
+}
+
+void page_pairf(FILE *f, const char *name, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    page_pair(f, name, text);
 }
 
 void page_bar(FILE *f, const double ms[PHASES])
@@ -91,9 +85,6 @@ void page_bar(FILE *f, const double ms[PHASES])
     fputs("</dl>\n", f);
 }
 
-/* ---- pictures and markers --------------------------------------------------------------------- */
-
-/* Width and height from the first chunk of a PNG, which must be IHDR. */
 struct page_size page_png_size(const unsigned char *s, size_t n)
 {
     if (n < 24 || memcmp(s, "\x89PNG\r\n\x1a\n", 8) != 0 || memcmp(s + 12, "IHDR", 4) != 0)
@@ -105,7 +96,7 @@ struct page_size page_png_size(const unsigned char *s, size_t n)
     return (struct page_size){(int)w, (int)h};
 }
 
-/* A ring at a place; r in pixels of the picture. */
+/* r: in pixels of the picture. */
 static void put_ring(FILE *f, double x, double y, double r, bool pulse)
 {
     fprintf(f, "<circle class=\"halo\" cx=\"%g\" cy=\"%g\" r=\"%g\" stroke-width=\"%g\"/>", x, y, r, r * .42);
@@ -132,7 +123,6 @@ static void put_arrow(FILE *f, double x, double y, double x2, double y2, double 
                 x2 - dx + dy * .7, y2 - dy - dx * .7);
 }
 
-/* Where the action aimed, in pixels of the picture. */
 void page_marker(FILE *f, const json_t *action, struct page_size size, double scale, bool pulse)
 {
     double x = field_number(action, "x"), y = field_number(action, "y"),
@@ -149,8 +139,6 @@ void page_marker(FILE *f, const json_t *action, struct page_size size, double sc
     put_ring(f, x, y, r, pulse);
     fputs("</g>", f);
 }
-
-/* ---- the page --------------------------------------------------------------------------------- */
 
 void page_nonce(char nonce[33])
 {

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- fields --------------------------------------------------------------------------------- */
-
 const char *field_text(const json_t *object, const char *key)
 {
     const char *s = json_string_value(json_object_get(object, key));
@@ -30,8 +28,6 @@ bool field_bool(const json_t *object, const char *key)
 {
     return json_is_true(json_object_get(object, key));
 }
-
-/* ---- events --------------------------------------------------------------------------------- */
 
 static int add_event(struct record *r, json_t *fields)
 {
@@ -83,7 +79,7 @@ static int read_events(struct record *r, struct err *e)
     return rc;
 }
 
-/* A run that was killed early may lack run.json: its events still tell the story. */
+/* A run that was killed early may lack run.json. */
 static void read_run(struct record *r)
 {
     char *path = xasprintf("%s/run.json", r->dir), *data;
@@ -131,9 +127,7 @@ int record_frame(const struct record *r, int number, char **png, size_t *len, st
     return rc;
 }
 
-/* ---- the newest run ------------------------------------------------------------------------- */
-
-/* Run names begin with their UTC time, so the newest is the greatest; other folders do not look like it. */
+/* Names of runs begin with their UTC time, so the newest is the greatest. */
 static bool is_run_name(const char *name)
 {
     return strlen(name) == 25 && strspn(name, "0123456789") == 8 && name[8] == 'T' && name[15] == 'Z' &&

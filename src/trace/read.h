@@ -1,7 +1,7 @@
-/* read.h - a run directory, read back.
+/* read.h - reads a run directory.
  *
- * What is read may come from anywhere: sizes, numbers of lines and types are checked, unknown keys and
- * kinds are kept but mean nothing, a torn last line is dropped, a broken line inside is skipped and counted.
+ * It may come from anywhere: sizes, numbers of lines and types are checked, unknown keys and kinds are
+ * kept and ignored, a torn last line is dropped, other broken lines are skipped and counted.
  */
 #ifndef HOLORUN_TRACE_READ_H
 #define HOLORUN_TRACE_READ_H
@@ -34,16 +34,16 @@ struct record {
     struct event *events;
     int n, cap;
     int skipped; /* broken lines */
-    bool torn;   /* the last line had no end */
+    bool torn;   /* the last line had no newline */
 };
 
 int record_open(struct record *r, const char *dir, struct err *e);
 void record_free(struct record *r);
 
-/* The lines of events.jsonl; for tests and fuzzing. */
+/* Parses the lines of events.jsonl; for tests and fuzzing. */
 int record_parse(struct record *r, const char *data, size_t len, struct err *e);
 
-/* Fields by name; what is missing or of another type reads as "", 0, false. */
+/* Fields by name; a missing field, or one of another type, reads as "", 0, false. */
 const char *field_text(const json_t *object, const char *key);
 double field_number(const json_t *object, const char *key);
 int64_t field_int(const json_t *object, const char *key);

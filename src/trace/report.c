@@ -1,8 +1,8 @@
 /* report.c - see report.h.
  *
- * report.html is the page with {{slots}}; it is part of the binary.  Printing walks the template and
- * calls the function of each slot, which writes its part of the story.  Every screenshot is embedded
- * once and shown through <use>, large and in the strip, with markers in its own pixels.
+ * report.html, part of the binary, is the page with {{slots}}; a function for each writes its part.
+ * Every screenshot is embedded once and shown through <use>, large and in the strip, with markers in its
+ * own pixels.
  */
 #include "trace/report.h"
 
@@ -29,7 +29,7 @@ struct page {
     char nonce[33];
 };
 
-/* ---- pictures and markers --------------------------------------------------------------------- */
+/* ---- pictures and markers -------------------------------------------------------------------- */
 
 static int first_use(const struct story *s, int i)
 {
@@ -73,9 +73,9 @@ static void put_picture(struct page *p, int i, double scale, bool pulse)
     fputs("</svg>", p->f);
 }
 
-/* ---- the head of the page --------------------------------------------------------------------- */
+/* ---- the head of the page -------------------------------------------------------------------- */
 
-static const char *outcome(const struct page *p)
+static const char *status_of(const struct page *p)
 {
     const char *status = field_text(p->story.end, "status");
     return *status ? status : "unfinished";
@@ -101,7 +101,7 @@ const char *report_status_words(const char *status, const char **css)
     } known[] = {
         {"answered", "good", "answered"},
         {"infeasible", "unsure", "says it cannot be done"},
-        {"unvalidated", "bad", "answered, and was not believed"},
+        {"unvalidated", "bad", "answered, but the validator did not accept it"},
         {"dry-run", "good", "dry run"},
         {"steps", "unsure", "step budget used up"},
         {"tokens", "unsure", "token budget used up"},
@@ -113,27 +113,26 @@ const char *report_status_words(const char *status, const char **css)
         {"unparsable", "bad", "no usable step"},
         {"stopped", "bad", "stopped by a person"},
         {"failed", "bad", "failed"},
-        {"unfinished", "bad", "did not end by itself"},
+        {"unfinished", "bad", "was interrupted"},
     };
-    *css = "unsure";
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (!strcmp(known[i].status, status)) {
             *css = known[i].css;
             return known[i].words;
         }
-    }
+    *css = "unsure";
     return status;
 }
 
 static void slot_status(void *arg)
 {
     struct page *p = arg;
-    const char *css, *words = report_status_words(outcome(p), &css);
+    const char *css, *words = report_status_words(status_of(p), &css);
     fprintf(p->f, "<span class=\"status %s\">", css);
     page_text(p->f, words);
     const char *limit = field_text(p->story.end, "limit");
     if (*limit) {
-        fputs(" (--", p->f);
+        fputs(strchr(limit, '.') ? " (" : " (--", p->f); /* of the policy file, or an option */
         page_text(p->f, limit);
         fprintf(p->f, " %.10g)", field_number(p->story.end, "allowed"));
     }
@@ -145,7 +144,7 @@ static void slot_answer(void *arg)
     struct page *p = arg;
     const char *answer = field_text(p->story.end, "answer"), *error = field_text(p->story.end, "error");
     if (*answer || *error) {
-        const char *how = outcome(p);
+        const char *how = status_of(p);
         bool asked = *answer && strcmp(how, "answered") != 0 && strcmp(how, "infeasible") != 0 &&
                      strcmp(how, "unvalidated") != 0;
         fputs("<p class=\"answer\">", p->f);
@@ -158,11 +157,10 @@ static void slot_answer(void *arg)
 static void slot_facts(void *arg)
 {
     struct page *p = arg;
-    const json_t *run = p->record->run, *display = json_object_get(run, "display"), *end = p->story.end;
-    char text[96] = "";
-    snprintf(text, sizeof text, "%d", p->story.counted);
-    page_pair(p->f, "steps", text);
-    double seconds = field_number(json_object_get(end, "totals"), "seconds");
+    const json_t *run = p->record->run, *display = json_object_get(run, "display"),
+                 *totals = json_object_get(p->story.end, "totals");
+    page_pairf(p->f, "steps", "%d", p->story.counted);
+    double seconds = field_number(totals, "seconds");
     if (seconds > 0) {
         fputs("<div><dt>time</dt><dd>", p->f);
         page_duration(p->f, seconds * 1000);
@@ -170,18 +168,13 @@ static void slot_facts(void *arg)
     }
     page_pair(p->f, "model", field_text(json_object_get(run, "model"), "name"));
     page_pair(p->f, "dialect", field_text(json_object_get(run, "dialect"), "name"));
-    if (field_int(display, "w") > 0) {
-        snprintf(text, sizeof text, "%s %dx%d", field_text(display, "name"), (int)field_int(display, "w"),
-                 (int)field_int(display, "h"));
-        page_pair(p->f, "display", text);
-    }
-    const json_t *totals = json_object_get(end, "totals");
-    if (field_int(totals, "prefilled") > 0) {
-        snprintf(text, sizeof text, "%lld generated, %lld read, %lld reused",
-                 (long long)field_int(totals, "generated"), (long long)field_int(totals, "prefilled"),
-                 (long long)field_int(totals, "reused"));
-        page_pair(p->f, "tokens", text);
-    }
+    if (field_int(display, "w") > 0)
+        page_pairf(p->f, "display", "%s %dx%d", field_text(display, "name"), (int)field_int(display, "w"),
+                   (int)field_int(display, "h"));
+    if (field_int(totals, "prefilled") > 0)
+        page_pairf(p->f, "tokens", "%lld generated, %lld prefilled, %lld reused",
+                   (long long)field_int(totals, "generated"), (long long)field_int(totals, "prefilled"),
+                   (long long)field_int(totals, "reused"));
     page_pair(p->f, "started", field_text(run, "started"));
     const char *slash = p->record->dir ? strrchr(p->record->dir, '/') : NULL;
     page_pair(p->f, "run", slash ? slash + 1 : p->record->dir ? p->record->dir : "");
@@ -193,9 +186,9 @@ static void slot_phases(void *arg)
     page_bar(p->f, p->story.ms);
 }
 
-/* ---- steps ------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-/* Only what somebody was asked about or a rule forbade: that nothing was in the way is not worth a line. */
+/* Shown only when a rule asked or forbade. */
 static void put_gate(FILE *f, const json_t *gate)
 {
     const char *verdict = field_text(gate, "verdict");
@@ -230,20 +223,19 @@ static void put_effect(FILE *f, const json_t *effect)
         return;
     double tiles = field_number(effect, "tiles") * 100;
     if (field_bool(effect, "changed"))
-        fprintf(f, "<div><dt>effect</dt><dd>%.0f %% of the screen changed</dd></div>\n",
-                tiles < 1 ? 1 : tiles);
+        page_pairf(f, "effect", "%.0f %% of the screen changed", tiles < 1 ? 1 : tiles);
     else
-        fputs("<div><dt>effect</dt><dd>the screen did not change</dd></div>\n", f);
+        page_pair(f, "effect", "the screen did not change");
 }
 
-/* What a person decided about a step that was shown before it happened. */
-static void human_words(const json_t *human, char *out, size_t size)
+/* What a person decided about a step. */
+static void describe_human(const json_t *human, char *out, size_t size)
 {
     static const char *const words[][2] = {
-        {"run", "let it run"},           {"edit", "changed what it does"},
-        {"veto", "did not allow it"},    {"again", "wanted another reply"},
-        {"rewind", "went back to step"}, {"fork", "wanted more replies"},
-        {"take", "took reply"},          {"stop", "stopped the run"},
+        {"run", "let it run"},         {"edit", "edited the action"},
+        {"veto", "refused it"},        {"again", "sampled another reply"},
+        {"rewind", "rewound to step"}, {"fork", "sampled more replies"},
+        {"take", "took reply"},        {"stop", "stopped the run"},
     };
     const char *what = field_text(human, "what"), *said = what, *reason = field_text(human, "reason");
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
@@ -260,42 +252,34 @@ static void human_words(const json_t *human, char *out, size_t size)
 static void put_human(FILE *f, const struct story_step *s)
 {
     char text[512];
-    if (s->from) {
-        snprintf(text, sizeof text, "the recorded one of step %d", s->from);
-        page_pair(f, "screen", text);
-    }
+    if (s->from)
+        page_pairf(f, "screen", "the recorded one of step %d", s->from);
     for (int i = 0; i < s->nhuman; i++) {
         if (s->nhuman == 1 && !strcmp(field_text(s->human[i], "what"), "run"))
-            continue; /* that nothing was in the way is not worth a line */
-        human_words(s->human[i], text, sizeof text);
+            continue;
+        describe_human(s->human[i], text, sizeof text);
         page_pair(f, "a person", text);
     }
 }
 
 static void put_lines(FILE *f, const struct story_step *s)
 {
-    char text[160];
-    const json_t *window = json_object_get(s->observe, "window");
+    int64_t tokens = field_int(s->generate, "tokens"), forced = field_int(s->generate, "forced");
     fputs("<dl class=\"lines number\">", f);
     put_human(f, s);
     put_effect(f, s->effect);
     for (int k = 0; k < s->nactions; k++)
         page_pair(f, "failed", s->actions[k].failure);
     page_pair(f, "error", field_text(s->error, "message"));
-    page_pair(f, "told it", field_text(s->output, "text"));
-    page_pair(f, "window", field_text(window, "title"));
-    if (s->prompt) {
-        snprintf(text, sizeof text, "%lld read, %lld reused, %lld generated, %lld forced",
-                 (long long)field_int(s->prompt, "tokens_prefilled"),
-                 (long long)field_int(s->prompt, "tokens_reused"),
-                 (long long)(field_int(s->generate, "tokens") - field_int(s->generate, "forced")),
-                 (long long)field_int(s->generate, "forced"));
-        page_pair(f, "tokens", text);
-    }
-    if (s->attempts > 1) {
-        snprintf(text, sizeof text, "%d", s->attempts);
-        page_pair(f, "attempts", text);
-    }
+    page_pair(f, "tool output", field_text(s->output, "text"));
+    page_pair(f, "window", field_text(json_object_get(s->observe, "window"), "title"));
+    if (s->prompt)
+        page_pairf(f, "tokens", "%lld prefilled, %lld reused, %lld generated, %lld forced",
+                   (long long)field_int(s->prompt, "tokens_prefilled"),
+                   (long long)field_int(s->prompt, "tokens_reused"), (long long)(tokens - forced),
+                   (long long)forced);
+    if (s->attempts > 1)
+        page_pairf(f, "attempts", "%d", s->attempts);
     fputs("</dl>\n", f);
 }
 
@@ -319,7 +303,7 @@ static void put_figure(struct page *p, int i)
 static int last_number(const struct story *s)
 {
     int i = s->n - 1;
-    while (i > 0 && s->steps[i].beyond)
+    while (i > 0 && s->steps[i].beyond_budget)
         i--;
     return s->steps[i].number;
 }
@@ -332,7 +316,7 @@ static void slot_steps(void *arg)
         fprintf(p->f, "<section class=\"step\" id=\"step-%d\">\n", s->number);
         put_figure(p, i);
         fputs("<div class=\"told\"><h2>", p->f);
-        if (s->beyond)
+        if (s->beyond_budget)
             fputs("After the last step: an answer was asked for", p->f);
         else
             fprintf(p->f, "Step %d of %d", s->number, last_number(&p->story));
@@ -372,7 +356,7 @@ static void slot_strip(void *arg)
             put_picture(p, i, .06, false);
         else
             fputs("<span class=\"blank\"></span>", p->f);
-        if (s->beyond)
+        if (s->beyond_budget)
             fputs("<span><b class=\"number\">end</b><em>", p->f);
         else
             fprintf(p->f, "<span><b class=\"number\">%d</b><em>", s->number);
@@ -381,7 +365,7 @@ static void slot_strip(void *arg)
     }
 }
 
-/* ---- the page --------------------------------------------------------------------------------- */
+/* ---- the page -------------------------------------------------------------------------------- */
 
 static const struct page_slot slots[] = {
     {"frames", slot_frames}, {"title", slot_title},   {"nonce", slot_nonce}, {"task", slot_title},

@@ -1,7 +1,7 @@
-/* report.h - a run as one page: no other file, no network, works from disk and from a mail.
+/* report.h - a run as one HTML page that needs no other file and no network.
  *
- * Everything that came from the screen or the model is escaped, and the page's own policy allows no
- * script but its own.
+ * Everything that came from the screen or the model is escaped, and the page's content security policy allows
+ * only its own script.
  */
 #ifndef HOLORUN_TRACE_REPORT_H
 #define HOLORUN_TRACE_REPORT_H
@@ -15,7 +15,8 @@ int report_write(const char *dir, const char *path, struct err *e);
 
 void report_print(const struct record *r, FILE *f);
 
-/* A run's status for people, "step budget used up"; *css: the class of its colour.  An unknown one is returned as it is. */
+/* A run's status for people, "step budget used up"; *css: the class of its colour.  An unknown status is
+ * returned unchanged. */
 const char *report_status_words(const char *status, const char **css);
 
 #endif

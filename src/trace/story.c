@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps come in order, so the one wanted is the last or a new one; anything else is an old or broken log. */
-static struct story_step *step_of(struct story *s, int number)
+/* Steps come in order: finds one of the last two, or adds a new one.  NULL: an old or broken log. */
+static struct story_step *find_step(struct story *s, int number)
 {
     for (int i = s->n - 1; i >= 0 && i >= s->n - 2; i--)
         if (s->steps[i].number == number)
@@ -20,14 +20,14 @@ static struct story_step *step_of(struct story *s, int number)
     return &s->steps[s->n++];
 }
 
-/* A duration from the log: anything odd counts as nothing. */
+/* 0 for an implausible duration. */
 static double milliseconds(const json_t *fields, const char *key)
 {
     double ms = field_number(fields, key);
     return ms > 0 && ms < 1e9 ? ms : 0;
 }
 
-static void take_action(struct story_step *s, const json_t *fields)
+static void add_action(struct story_step *s, const json_t *fields)
 {
     if (s->nactions == STORY_MAX_ACTIONS)
         return;
@@ -36,7 +36,7 @@ static void take_action(struct story_step *s, const json_t *fields)
         (struct story_action){.action = action, .what = field_text(fields, "what"), .failure = ""};
 }
 
-static void take_exec(struct story_step *s, const json_t *fields)
+static void add_exec(struct story_step *s, const json_t *fields)
 {
     int64_t i = field_int(fields, "index");
     s->ms[PHASE_ACT] += milliseconds(fields, "ms");
@@ -44,22 +44,22 @@ static void take_exec(struct story_step *s, const json_t *fields)
         s->actions[i].failure = field_text(fields, "error");
 }
 
-enum { NEAR = 256 }; /* events that a step may have between a reply and what came of it */
+enum { NEAR = 256 }; /* events between a reply and the step made of it */
 
-/* Of several replies the one that became the step: a person may have taken another than the last. */
+/* The reply that became the step: a person may have taken another than the last. */
 static void choose_reply(struct story_step *s, const struct record *r, int until)
 {
-    int64_t reroll = field_int(s->step, "reroll");
+    int64_t resample = field_int(s->step, "reroll");
     if (!json_object_get(s->step, "reroll"))
         return;
     for (int i = until; i >= 0 && i > until - NEAR && r->events[i].step == s->number; i--)
-        if (!strcmp(r->events[i].kind, "generate") && field_int(r->events[i].fields, "reroll") == reroll) {
+        if (!strcmp(r->events[i].kind, "generate") && field_int(r->events[i].fields, "reroll") == resample) {
             s->generate = r->events[i].fields;
             return;
         }
 }
 
-static void take_gate(struct story_step *s, const json_t *fields)
+static void add_ruling(struct story_step *s, const json_t *fields)
 {
     int64_t i = field_int(fields, "index");
     if (i < 0 || i >= s->nactions)
@@ -69,43 +69,39 @@ static void take_gate(struct story_step *s, const json_t *fields)
         s->actions[i].failure = field_text(fields, "error");
 }
 
-static void take_event(struct story_step *s, const char *kind, const json_t *fields)
+static void add_event(struct story_step *s, const char *kind, const json_t *fields)
 {
+    const struct {
+        const char *kind;
+        const json_t **last;
+    } kinds[] = {{"observe", &s->observe}, {"prompt", &s->prompt}, {"generate", &s->generate},
+                 {"step", &s->step},       {"effect", &s->effect}, {"tool_output", &s->output},
+                 {"error", &s->error}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcmp(kind, kinds[i].kind))
+            *kinds[i].last = fields;
     if (!strcmp(kind, "observe")) {
-        const json_t *frame = json_object_get(fields, "frame");
-        s->observe = fields;
-        s->beyond = field_bool(fields, "beyond_budget");
-        s->frame = json_is_integer(frame) && field_int(fields, "frame") < 1000000
-                       ? (int)field_int(fields, "frame")
-                       : -1;
+        int64_t frame = json_is_integer(json_object_get(fields, "frame")) ? field_int(fields, "frame") : -1;
+        s->beyond_budget = field_bool(fields, "beyond_budget");
+        s->frame = frame < 1000000 ? (int)frame : -1;
         s->from = (int)field_int(fields, "from");
         s->ms[PHASE_SETTLE] += milliseconds(fields, "settle_ms");
         s->ms[PHASE_SEE] += milliseconds(fields, "capture_ms");
     } else if (!strcmp(kind, "prompt")) {
-        s->prompt = fields;
         s->ms[PHASE_READ] += milliseconds(fields, "ms");
     } else if (!strcmp(kind, "generate")) {
-        s->generate = fields;
         s->attempts++;
         s->ms[PHASE_WRITE] += milliseconds(fields, "ms");
     } else if (!strcmp(kind, "step")) {
-        s->step = fields;
-        s->beyond |= field_bool(fields, "beyond_budget"); /* used up only after the screen was seen */
+        s->beyond_budget |= field_bool(fields, "beyond_budget"); /* used up after the screenshot */
     } else if (!strcmp(kind, "action")) {
-        take_action(s, fields);
-    } else if (!strcmp(kind, "human")) {
-        if (s->nhuman < STORY_MAX_HUMAN)
-            s->human[s->nhuman++] = fields;
+        add_action(s, fields);
+    } else if (!strcmp(kind, "human") && s->nhuman < STORY_MAX_HUMAN) {
+        s->human[s->nhuman++] = fields;
     } else if (!strcmp(kind, "gate")) {
-        take_gate(s, fields);
+        add_ruling(s, fields);
     } else if (!strcmp(kind, "exec")) {
-        take_exec(s, fields);
-    } else if (!strcmp(kind, "effect")) {
-        s->effect = fields;
-    } else if (!strcmp(kind, "tool_output")) {
-        s->output = fields;
-    } else if (!strcmp(kind, "error")) {
-        s->error = fields;
+        add_exec(s, fields);
     }
 }
 
@@ -116,17 +112,17 @@ void story_make(struct story *s, const struct record *r)
         const struct event *v = &r->events[i];
         if (!strcmp(v->kind, "end"))
             s->end = v->fields;
-        struct story_step *step = step_of(s, v->step);
+        struct story_step *step = find_step(s, v->step);
         if (step)
-            take_event(step, v->kind, v->fields);
+            add_event(step, v->kind, v->fields);
         if (step && !strcmp(v->kind, "step"))
             choose_reply(step, r, i);
     }
-    for (int i = 0; i < s->n; i++)
-        s->counted += !s->steps[i].beyond;
-    for (int i = 0; i < s->n; i++)
+    for (int i = 0; i < s->n; i++) {
+        s->counted += !s->steps[i].beyond_budget;
         for (int p = 0; p < PHASES; p++)
             s->ms[p] += s->steps[i].ms[p];
+    }
 }
 
 void story_free(struct story *s)

@@ -1,7 +1,4 @@
-/* story.h - the events of a run sorted into steps: what report and other readers show.
- *
- * Nothing is copied: texts and fields belong to the record.
- */
+/* story.h - the events of a run, grouped by step.  Texts and fields belong to the record. */
 #ifndef HOLORUN_TRACE_STORY_H
 #define HOLORUN_TRACE_STORY_H
 
@@ -15,28 +12,28 @@ struct story_action {
     const json_t *action; /* canonical form: kind, x, y, ... */
     const char *what;     /* for people */
     const char *failure;  /* "" when it was done */
-    const json_t *gate;   /* which rule decided, and who; NULL: nobody looked */
+    const json_t *gate;   /* the rule that decided, and who; NULL: no gate */
 };
 
 struct story_step {
     int number;
     int frame; /* -1: none */
-    /* Events of the step by kind, NULL when there was none; of several the last. */
+    /* Events of the step by kind: the last of several, NULL: none. */
     const json_t *observe, *prompt, *generate, *step, *effect, *output, *error;
     struct story_action actions[STORY_MAX_ACTIONS];
     int nactions, attempts;
-    const json_t *human[STORY_MAX_HUMAN]; /* what a person decided about the step, in order */
+    const json_t *human[STORY_MAX_HUMAN]; /* decisions of people about the step, in order */
     int nhuman;
-    int from;    /* it was decided on the recorded screen of that step; 0: on its own */
-    bool beyond; /* no step: an answer was asked for when a budget was used up */
+    int from;           /* decided on the recorded screen of that step; 0: on its own */
+    bool beyond_budget; /* no step: the final answer, when a budget was used up */
     double ms[PHASES];
 };
 
 struct story {
     struct story_step *steps; /* ordered by number */
     int n, cap;
-    int counted;       /* of them real steps */
-    const json_t *end; /* NULL: the run did not end by itself */
+    int counted;       /* without those beyond a budget */
+    const json_t *end; /* NULL: the run was interrupted */
     double ms[PHASES]; /* sums */
 };
 

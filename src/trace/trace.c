@@ -18,7 +18,7 @@
 
 enum { EVENT_MAX = 1 << 20, NAME_TRIES = 16 };
 
-struct rows { /* a file of numbers beside the events */
+struct rows { /* a binary file */
     char *path;
     int fd; /* -1: not open */
     int64_t n;
@@ -36,8 +36,6 @@ struct trace {
     const void *scrub_arg;
 };
 
-/* ---- opening and closing -------------------------------------------------------------------- */
-
 char *trace_runs_dir(struct err *e)
 {
     char *state = file_place(PLACE_STATE, e);
@@ -48,7 +46,7 @@ char *trace_runs_dir(struct err *e)
     return runs;
 }
 
-/* Two runs may start in the same second: the random part keeps their folders apart. */
+/* The random part keeps apart runs that start in the same second. */
 static char *make_run_dir(const char *runs, struct err *e)
 {
     if (dir_make(runs, e))
@@ -93,18 +91,18 @@ struct trace *trace_open(const char *runs, struct err *e)
     t->dir = make_run_dir(runs ? runs : standard, e);
     free(standard);
     if (!t->dir)
-        goto fail;
+        goto failed;
     t->events_path = xasprintf("%s/events.jsonl", t->dir);
     t->tokens.path = xasprintf("%s/tokens.bin", t->dir);
     t->logprobs.path = xasprintf("%s/logprobs.bin", t->dir);
     t->events_fd = open_append(t->events_path, e);
     if (t->events_fd < 0)
-        goto fail;
+        goto failed;
     t->frames = frames_open(t->dir, e);
     if (!t->frames)
-        goto fail;
+        goto failed;
     return t;
-fail:
+failed:
     trace_close(t, NULL);
     return NULL;
 }
@@ -138,16 +136,14 @@ int trace_close(struct trace *t, struct err *e)
     return rc;
 }
 
-/* ---- failure -------------------------------------------------------------------------------- */
-
-/* Remembers the first failure, adding what helps against the most common one. */
-static int fail(struct trace *t, const struct err *cause, struct err *e)
+/* Keeps the first failure; a full disk gets advice. */
+static int trace_fail(struct trace *t, const struct err *cause, struct err *e)
 {
     if (t->failure.kind == ERR_NONE) {
         bool full = strstr(cause->text, strerror(ENOSPC)) || strstr(cause->text, strerror(EDQUOT)) ||
                     strstr(cause->text, strerror(EFBIG));
         err_set(&t->failure, ERR_ENV, "%s%s", cause->text,
-                full ? "; free some space or choose another place with --runs (of a suite --out)" : "");
+                full ? "; free some space or choose another folder with --runs (of a suite --out)" : "");
     }
     return err_set(e, t->failure.kind, "%s", t->failure.text);
 }
@@ -177,10 +173,8 @@ int trace_run_json(struct trace *t, const char *json, size_t len, struct err *e)
     int rc = file_write(path, text.data, text.len, &cause);
     free(path);
     buf_free(&text);
-    return rc ? fail(t, &cause, e) : 0;
+    return rc ? trace_fail(t, &cause, e) : 0;
 }
-
-/* ---- events --------------------------------------------------------------------------------- */
 
 static void put_key(struct trace *t, const char *key)
 {
@@ -230,6 +224,12 @@ void trace_bool(struct trace *t, const char *key, bool value)
     buf_puts(&t->line, value ? "true" : "false");
 }
 
+void trace_hash(struct trace *t, const char *key, uint64_t hash)
+{
+    put_key(t, key);
+    buf_printf(&t->line, "\"%016llx\"", (unsigned long long)hash);
+}
+
 void trace_json(struct trace *t, const char *key, const char *json)
 {
     put_key(t, key);
@@ -247,12 +247,10 @@ int trace_end(struct trace *t, struct err *e)
     if (t->line.full)
         return err_set(e, ERR_ENV, "an event of more than %d bytes cannot be recorded", EVENT_MAX);
     if (file_write_all(t->events_fd, t->events_path, t->line.data, t->line.len, &cause))
-        return fail(t, &cause, e);
+        return trace_fail(t, &cause, e);
     t->seq++;
     return 0;
 }
-
-/* ---- frames, tokens, sync ------------------------------------------------------------------- */
 
 int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e)
 {
@@ -260,7 +258,7 @@ int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *num
     *number = -1;
     if (failed_before(t, e))
         return -1;
-    return frames_put(t->frames, im, hash, number, &cause) ? fail(t, &cause, e) : 0;
+    return frames_put(t->frames, im, hash, number, &cause) ? trace_fail(t, &cause, e) : 0;
 }
 
 static int put_rows(struct trace *t, struct rows *r, const void *data, size_t size, int64_t n, int64_t *at,
@@ -271,9 +269,9 @@ static int put_rows(struct trace *t, struct rows *r, const void *data, size_t si
     if (failed_before(t, e))
         return -1;
     if (r->fd < 0 && (r->fd = open_append(r->path, &cause)) < 0)
-        return fail(t, &cause, e);
+        return trace_fail(t, &cause, e);
     if (file_write_all(r->fd, r->path, data, (size_t)n * size, &cause))
-        return fail(t, &cause, e);
+        return trace_fail(t, &cause, e);
     r->n += n;
     return 0;
 }
@@ -294,10 +292,10 @@ int trace_sync(struct trace *t, struct err *e)
     if (failed_before(t, e))
         return -1;
     if (frames_flush(t->frames, &cause))
-        return fail(t, &cause, e);
+        return trace_fail(t, &cause, e);
     if (fdatasync(t->events_fd) && errno != EINVAL) { /* EINVAL: a file system without it */
         err_set(&cause, ERR_ENV, "cannot write '%s': %s", t->events_path, strerror(errno));
-        return fail(t, &cause, e);
+        return trace_fail(t, &cause, e);
     }
     return 0;
 }

@@ -1,18 +1,18 @@
-/* trace.h - what happened, on disk while it happens.
+/* trace.h - records a run while it happens.
  *
  *   RUNS/20261121T054500Z-9f3c01ab/
- *     run.json        what was asked and of whom; rewritten at the end with the outcome
- *     events.jsonl    one JSON object a line, only ever appended to
+ *     run.json        task, settings and model; rewritten at the end with the outcome
+ *     events.jsonl    one JSON object a line, only appended to
  *     frames/, frames.idx    the screenshots (frames.h)
- *     tokens.bin      32-bit token ids; events say where theirs are
- *     logprobs.bin    two 32-bit floats for each generated token: log-probability before and after the grammar's mask,
- *                     NaN where there was nothing to choose
+ *     tokens.bin      32-bit token ids; events hold offsets
+ *     logprobs.bin    two 32-bit floats for each generated token: log-probability before and after the logit
+ *                     mask of the grammar; NaN for a forced token
  *     report.html     made from the above (report.h)
  *
- * Each event is one write(2): a killed run misses at most a torn last line, which readers drop.
+ * Each event is one write(2): a killed run leaves at most a torn last line, which readers drop.
  * trace_sync returns when the screenshots are written and the events are on the disk itself; the loop
- * calls it after writing down an action and before performing it, and at the end of a step.  Files are 0600, folders 0700.
- * The first failure (a full disk) stays: every later call reports it, nothing more is written.
+ * calls it before each action and at the end of a step.  Files are 0600, folders 0700.  After the first
+ * failure (a full disk) every call reports it and nothing more is written.
  *
  *     trace_begin(t, step, "observe");
  *     trace_int(t, "frame", number);
@@ -32,10 +32,10 @@ struct trace;
 /* Makes a new folder in `runs` (NULL: the user's state folder). */
 struct trace *trace_open(const char *runs, struct err *e);
 const char *trace_dir(const struct trace *t);
-/* Waits for the screenshots.  -1: something was not written that no call before has reported.  NULL is fine. */
+/* Waits for the screenshots.  -1: a failure that no earlier call has reported.  NULL is fine. */
 int trace_close(struct trace *t, struct err *e);
 
-/* Each JSON text goes through this before it is written: what must not be on disk is taken out there. */
+/* `scrub` removes secrets from each JSON text before it is written. */
 struct buf;
 void trace_scrub(struct trace *t, void (*scrub)(const void *arg, struct buf *json), const void *arg);
 
@@ -46,14 +46,15 @@ void trace_text(struct trace *t, const char *key, const char *value); /* NULL: n
 void trace_int(struct trace *t, const char *key, int64_t value);
 void trace_number(struct trace *t, const char *key, double value);
 void trace_bool(struct trace *t, const char *key, bool value);
+void trace_hash(struct trace *t, const char *key, uint64_t hash);    /* as 16 hexadecimal digits in quotes */
 void trace_json(struct trace *t, const char *key, const char *json); /* already JSON */
 int trace_end(struct trace *t, struct err *e);
 
-/* Screenshot: its number, equal for equal pictures. */
+/* Writes a screenshot; equal pictures have equal numbers. */
 int trace_frame(struct trace *t, const struct image *im, uint64_t hash, int *number, struct err *e);
-/* Token ids into tokens.bin; *at is the place of the first, counted in tokens. */
+/* Appends to tokens.bin; *at is the offset of the first, in tokens. */
 int trace_tokens(struct trace *t, const int32_t *ids, int64_t n, int64_t *at, struct err *e);
-/* The same for logprobs.bin, n pairs of numbers. */
+/* Appends n pairs to logprobs.bin. */
 int trace_logprobs(struct trace *t, const float *pairs, int64_t n, int64_t *at, struct err *e);
 int trace_sync(struct trace *t, struct err *e);
 

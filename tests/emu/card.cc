@@ -90,7 +90,7 @@ static piece *find(const void *at)
                : nullptr;
 }
 
-bool emu::piece_at(const void *at, watched_piece *p)
+bool emu::piece_at(const void *at, watched_chunk *p)
 {
     std::lock_guard<std::mutex> hold(pieces_lock);
     piece *have = find(at);

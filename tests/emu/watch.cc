@@ -55,7 +55,7 @@ struct {
     const char *args;
     size_t arg_bytes;
     std::vector<struct said> blocks_said;
-    watched_piece recent[4];
+    watched_chunk recent[4];
     unsigned generation, next;
 } grid;
 
@@ -129,17 +129,17 @@ void shared_access(const char *at, size_t bytes, access how)
 
 /* ---- the card's memory ---------------------------------------------------------------------------------------- */
 
-const watched_piece *find_piece(const char *at)
+const watched_chunk *find_piece(const char *at)
 {
     if (grid.generation != pieces_generation) {
-        for (watched_piece &p : grid.recent)
+        for (watched_chunk &p : grid.recent)
             p = {};
         grid.generation = pieces_generation;
     }
-    for (const watched_piece &p : grid.recent)
+    for (const watched_chunk &p : grid.recent)
         if (at >= p.at && at < p.at + p.bytes)
             return &p;
-    watched_piece *p = &grid.recent[grid.next++ % 4];
+    watched_chunk *p = &grid.recent[grid.next++ % 4];
     if (!piece_at(at, p))
         return nullptr;
     if (!*p->shadow)
@@ -162,7 +162,7 @@ bool strange(uint32_t who)
 
 void global_access(const char *at, size_t bytes, access how)
 {
-    const watched_piece *p = find_piece(at);
+    const watched_chunk *p = find_piece(at);
     if (!p)
         fail("is at an address that is not of the card's memory, nor of its own stack");
     if (at + bytes > p->at + p->bytes)

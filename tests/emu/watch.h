@@ -52,12 +52,12 @@ void watch_copy(const void *to, size_t bytes, bool under_way);
 /* ---- for the card --------------------------------------------------------------------------------------------- */
 
 /* The piece of memory that a kernel may use at this address; false: none.  generation: changes with every piece. */
-struct watched_piece {
+struct watched_chunk {
     const char *at;
     size_t bytes;
     void **shadow; /* of watch.cc, freed with the piece */
 };
-bool piece_at(const void *at, watched_piece *p);
+bool piece_at(const void *at, watched_chunk *p);
 extern unsigned pieces_generation;
 
 } // namespace emu

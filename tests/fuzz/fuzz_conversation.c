@@ -1,5 +1,6 @@
 /* fuzz_conversation.c - any bytes as a conversation: refused, or rendered. */
-#include "model/conversation.h"
+#include "../chat_render.h"
+#include "text/conversation.h"
 
 #include <stdint.h>
 #include <stdlib.h>

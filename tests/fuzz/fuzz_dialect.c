@@ -31,8 +31,10 @@ static void use(const struct dialect *d)
         "{\"thought\": \"t\", \"tool_call\": {\"tool_name\": \"a\", \"x\": 1, \"y\": 2}}";
     action_parse(reply, sizeof reply - 1, d, 100, 100, &s, &e);
     step_free(&s);
+    d->screen_w = 640;
+    d->screen_h = 480;
     for (int goal = GOAL_STEP; goal <= GOAL_TEXT; goal++) {
-        struct grammar *g = dialect_grammar_for(d, (enum dialect_goal)goal, 640, 480, tokenizer, &e);
+        struct grammar *g = dialect_grammar(d, (enum dialect_goal)goal, tokenizer, &e);
         require(g || *e.text, "a grammar that cannot be made says why");
         require(!g || !grammar_finished(g, grammar_start(g)), "a reply is not empty");
         grammar_free(g);

@@ -24,7 +24,7 @@ static void score(const struct eval_set *s, const char *reply)
         for (int k = 0; k < 4; k++) {
             struct eval_answer a = {0};
             dialects[k] = dialects[k] ? dialects[k] : dialect_load(names[k], NULL);
-            eval_judge(t, dialects[k], reply, 640, 480, &a);
+            eval_score(t, dialects[k], reply, 640, 480, &a);
             require(!a.correct || a.placed || t->kind == TARGET_NONE, "a hit needs a place");
             require(!(a.placed && a.wrong_format), "a place that is no place");
         }

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         c.std[0] = c.std[1] = c.std[2] = 1;
         struct tile_grid g = preprocess_grid(&c, im.w, im.h);
         float *patches = malloc(preprocess_floats(&c, g.tiles) * sizeof *patches);
-        preprocess_image(&c, &im, false, NULL, patches);
+        preprocess_image(&c, &im, &g, false, NULL, patches);
         free(patches);
     }
     image_free(&im);

@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct exec_place same = {0, 0, 1, 1};
+    static const struct view_transform same = {0, 0, 1, 1};
     static const struct subject_root root = {640, 480, NULL};
     static char text[] = "http://example.org/a\nb";
     struct policy *p = policy_parse((const char *)data, size, "fuzz", NULL);
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            .nkeys = 2,
                            .text = text,
                            .element = "the Buy button"};
-        subject_make(s, &a, &same, &root);
+        subject_build(s, &a, &same, &root);
         policy_judge(p, &s->s);
     }
     struct buf b;

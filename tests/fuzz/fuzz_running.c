@@ -1,5 +1,5 @@
 /* fuzz_running.c - any bytes as the file of a run that is under way: refused with a reason, or a process. */
-#include "brakes/running.h"
+#include "run/running.h"
 
 #include <stdint.h>
 

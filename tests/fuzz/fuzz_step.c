@@ -37,8 +37,8 @@ static void find_slots(const char *text, size_t len)
             if (slots[k].begin > slots[k].end || slots[k].end > len)
                 abort();
             dialect_slot_end(dialects[i], slots[k].kind, text + slots[k].begin, len - slots[k].begin);
-            if (slots[k].kind == SLOT_PLACE &&
-                dialect_slot_place(dialects[i], text + slots[k].begin, slots[k].end - slots[k].begin, 640,
+            if (slots[k].kind == SLOT_POINT &&
+                dialect_slot_point(dialects[i], text + slots[k].begin, slots[k].end - slots[k].begin, 640,
                                    480, &x, &y) == 0 &&
                 (x < 0 || x >= 640 || y < 0 || y >= 480))
                 abort();

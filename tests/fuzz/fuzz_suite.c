@@ -1,6 +1,6 @@
 /* fuzz_suite.c - any bytes as a suite, or as a spec where they begin with its head; what comes of them is chosen from and
  * listed. */
-#include "suite/private.h"
+#include "qa/suite/private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void as_spec(const char *text, size_t size)
 {
     static const char any[] = "tests: [{ id: a, task: t }]";
-    struct suite_reading g = {.s = suite_parse(any, sizeof any - 1, "fuzz", NULL)};
+    struct suite_reader r = {.s = suite_parse(any, sizeof any - 1, "fuzz", NULL)};
     struct err e = ERR_INIT;
     struct spec p;
-    g.e = &e;
-    if (g.s && !spec_parse(&g, text, size, "fuzz.md", &p) && !strstr(p.task, "VERDICT: FAILED"))
+    r.e = &e;
+    if (r.s && !spec_parse(&r, text, size, "fuzz.md", &p) && !strstr(p.task, "VERDICT: FAILED"))
         abort();
-    suite_free(g.s);
+    suite_free(r.s);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -29,9 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct suite *s = suite_parse((const char *)data, size, "fuzz", NULL);
     if (!s)
         return 0;
-    int all = suite_select(s, &(struct suite_choice){.only = NULL}, NULL);
-    suite_select(s, &(struct suite_choice){.shard = "1/2"}, NULL);
-    suite_select(s, &(struct suite_choice){.only = only}, NULL);
+    int all = suite_select(s, &(struct suite_selection){.only = NULL}, NULL);
+    suite_select(s, &(struct suite_selection){.shard = "1/2"}, NULL);
+    suite_select(s, &(struct suite_selection){.only = only}, NULL);
     char *out = NULL;
     size_t len = 0;
     FILE *f = open_memstream(&out, &len);

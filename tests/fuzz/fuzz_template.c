@@ -1,5 +1,5 @@
 /* fuzz_template.c - any text as a chat template, of which the sentences around tools are read. */
-#include "model/chat_layout.h"
+#include "text/chat_layout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = 0;
     buf_init(&front, 1 << 12);
     buf_init(&behind, 1 << 12);
-    if (chat_tools_read(text, &front, &behind) && (!front.len || !behind.len))
+    if (template_read_tools(text, &front, &behind) && (!front.len || !behind.len))
         __builtin_trap();
     buf_free(&front);
     buf_free(&behind);

@@ -1,6 +1,6 @@
 /* fuzz_tokenizer.c - the first byte says what follows: a tokenizer.json, or a text for a small tokenizer,
  * whose tokens must spell the text again. */
-#include "model/tokenizer.h"
+#include "text/tokenizer.h"
 
 #include "base/buf.h"
 #include "base/utf8.h"

@@ -31,7 +31,7 @@ find_tool() {
 bench=$(find_tool llama-bench) batched=$(find_tool llama-batched-bench) eyes=$(find_tool llama-mtmd-cli)
 if [ -z "$bench" ] || [ -z "$batched" ] || [ -z "$eyes" ]; then
     echo "bench-peers: no llama.cpp here: llama-bench, llama-batched-bench and llama-mtmd-cli are wanted on PATH or in"
-    echo "             \$LLAMA_CPP; README tells how to put one there. Nothing was compared."
+    echo "             \$LLAMA_CPP; Nothing was compared."
     exit 0
 fi
 command -v jq >/dev/null || { echo "bench-peers: jq is missing" >&2; exit 3; }

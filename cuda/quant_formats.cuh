@@ -1,0 +1,408 @@
+/* quant_formats.cuh - weights as the matrix products read them: rows of bf16, and matrices of small numbers.
+ *
+ * A warp multiplies 16 rows of a weight with up to 8 columns of x^T by mma.m16n8k16.  The order in which the
+ * instruction takes the k of a product is free as long as both sides agree, so it is chosen for loads: a lane
+ * takes 16 bytes of row g = lane / 4 and 16 bytes of row g + 8, which are all the A fragments it needs for
+ * two, four or eight instructions, and of x the same k of column g.  Nothing is exchanged between lanes.
+ *
+ *   form    k of a block   k of lane t = lane % 4 in it
+ *   bf16    32             8 t + (0..7)
+ *   i8, f8  64             16 t + (0..15)
+ *   i4      128            32 j + 8 t + (0..7) for each of four groups j
+ *   f4      128            16 j + 4 t + (0..3) for each of eight groups j
+ *
+ * bf16 weights lie row after row, as cuBLAS wants them; a block is 64 bytes of each of 16 rows.  Small numbers lie
+ * as they are read: tiles of 16 rows; of a tile the blocks by k; of a block 512 bytes of rows 0..7 (16 for each lane)
+ * and 512 of rows 8..15; with groups then 16 bytes for each g, the scales of row g and of row g + 8
+ * (i4: bf16, f4: e4m3 as in the file).  The scales of the rows, f32, come after all tiles.  What is missing up
+ * to whole tiles and blocks is zero.
+ *
+ * Codes become bf16 by putting their bits where bf16 has its own: an e4m3 or e2m1 number is then off by a power of
+ * two, an integer stands in the fraction of 128 or more; one fused multiply-add of two numbers repairs it.  In
+ * a word, codes that belong into one register lie 16 bits apart: that costs no instruction to arrange.  (The codes
+ * of NaN in e4m3, which no matrix of weights holds, read as 480.)
+ */
+#ifndef HOLORUN_CUDA_FORMS_CUH
+#define HOLORUN_CUDA_FORMS_CUH
+
+#include "host.cuh"
+#include "mma.cuh"
+
+enum { TILE = 16, BLOCK_CODES = 1024, BLOCK_SCALES = 128 };
+
+__host__ __device__ constexpr bool is_packed4(int format)
+{
+    return format == QUANT_I4 || format == QUANT_F4;
+}
+
+/* k of a block, and its bytes. */
+__host__ __device__ constexpr int format_span(int format)
+{
+    return is_packed4(format) ? 128 : format == QUANT_NONE ? 32 : 64;
+}
+
+__host__ __device__ constexpr int format_bytes(int format)
+{
+    return BLOCK_CODES + (is_packed4(format) ? BLOCK_SCALES : 0);
+}
+
+/* Where a code is in its block (in nibbles where two share a byte), and the scale of its group (in bytes). */
+struct code_place {
+    int code, scale;
+};
+
+__host__ __device__ __forceinline__ code_place place_of(int format, int row, int k)
+{
+    int half = row / 8, g = row % 8;
+    if (format == QUANT_I4) {
+        int j = k / 32, t = k % 32 / 8, i = k % 8;
+        return code_place{(half * 512 + (4 * g + t) * 16 + 4 * j) * 2 + i % 2 * 4 + i / 2,
+                          BLOCK_CODES + 16 * g + 8 * half + 2 * j};
+    }
+    if (format == QUANT_F4) {
+        int j = k / 16, t = k % 16 / 4, i = j % 2 * 4 + k % 4;
+        return code_place{(half * 512 + (4 * g + t) * 16 + j / 2 * 4) * 2 + i % 2 * 4 + i / 2,
+                          BLOCK_CODES + 16 * g + 8 * half + j};
+    }
+    int t = k / 16, i = k % 4;
+    return code_place{half * 512 + (4 * g + t) * 16 + k % 16 / 4 * 4 + i % 2 * 2 + i / 2, 0};
+}
+
+/* ---- codes to numbers ----------------------------------------------------------------------------------- */
+
+/* Two codes, 16 bits apart in the low bits of p, as two bf16 numbers. */
+template <int FORMAT> __device__ __forceinline__ unsigned pair_of(unsigned p)
+{
+    const unsigned one = 0x3f803f80u, nothing = 0x80008000u;
+    if (FORMAT == QUANT_I8) /* 128 + the low seven bits, less 128 or, of a negative number, 256 */
+        return fma2((p & 0x007f007fu) | 0x43004300u, one, (p & 0x00800080u) | 0xc300c300u);
+    if (FORMAT == QUANT_F8)
+        return fma2((p & 0x007f007fu) << 4 | (p & 0x00800080u) << 8, 0x7b807b80u, nothing);
+    if (FORMAT == QUANT_I4) /* 136 + code, less 136 */
+        return fma2(((p & 0x000f000fu) ^ 0x00080008u) | 0x43004300u, one, 0xc308c308u);
+    return fma2((p & 0x00070007u) << 6 | (p & 0x00080008u) << 12, 0x7e807e80u, nothing);
+}
+
+/* Pair i of a word: two of codes of 8 bits, four of 4 bits. */
+template <int FORMAT> __device__ __forceinline__ unsigned pair_at(unsigned word, int i)
+{
+    return pair_of<FORMAT>(word >> (is_packed4(FORMAT) ? 4 : 8) * i);
+}
+
+__device__ __forceinline__ float e4m3(unsigned v)
+{
+    return __uint_as_float((v & 0x7f) << 20 | (v & 0x80) << 24) * 0x1p120f;
+}
+
+__device__ __forceinline__ unsigned word_of(const uint4 &v, int i)
+{
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
+
+/* Of the scales of a block: that of group j of row g, or with half = 1 of row g + 8. */
+template <int FORMAT> __device__ __forceinline__ float scale_at(const uint4 &scales, int half, int j)
+{
+    if (FORMAT == QUANT_I4)
+        return __uint_as_float(word_of(scales, 2 * half + j / 2) >> 16 * (j % 2) << 16);
+    return e4m3(word_of(scales, 2 * half + j / 4) >> 8 * (j % 4));
+}
+
+/* ---- x ------------------------------------------------------------------------------------------------- */
+
+/* Column g of each of NT tiles of x^T, as a lane has it; NULL: zeros.  ALIGNED: rows are multiples of 16 bytes
+ * apart and long. */
+template <int NT, bool ALIGNED> struct columns {
+    const bf16 *row[NT];
+    int64_t cols;
+
+    __device__ __forceinline__ unsigned two(int n, int64_t k) const
+    {
+        return (k < cols ? (unsigned)row[n][k].bits : 0u) | (k + 1 < cols ? (unsigned)row[n][k + 1].bits : 0u)
+                                                                << 16;
+    }
+    __device__ __forceinline__ uint2 four(int n, int64_t k) const
+    {
+        if (!row[n] || k >= cols)
+            return uint2{0, 0};
+        if (ALIGNED)
+            return *reinterpret_cast<const uint2 *>(row[n] + k);
+        return uint2{two(n, k), two(n, k + 2)};
+    }
+    __device__ __forceinline__ uint4 eight(int n, int64_t k) const
+    {
+        if (!row[n] || k >= cols)
+            return uint4{0, 0, 0, 0};
+        if (ALIGNED)
+            return *reinterpret_cast<const uint4 *>(row[n] + k);
+        return uint4{two(n, k), two(n, k + 2), two(n, k + 4), two(n, k + 6)};
+    }
+};
+
+/* ---- weights --------------------------------------------------------------------------------------------- */
+
+/* 16 bytes that are read once: they need not stay in the cache beside x. */
+__device__ __forceinline__ uint4 passing16(const void *at)
+{
+#ifdef CUDA_EMULATED
+    return *static_cast<const uint4 *>(at);
+#else
+    uint4 v;
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(at));
+    return v;
+#endif
+}
+
+/* What a lane has of a block. */
+struct held {
+    uint4 low, high; /* rows g and g + 8 */
+    uint4 scales;
+};
+
+__device__ __forceinline__ void multiply_words(float d[4], unsigned l0, unsigned h0, unsigned l1, unsigned h1,
+                                               unsigned x0, unsigned x1)
+{
+    const unsigned a[4] = {l0, h0, l1, h1}, b[2] = {x0, x1};
+    mma_16816(d, a, b);
+}
+
+/* A weight of any form; at: [N, K] of bf16 with rows of `stride` numbers, a multiple of 8, or tiles. */
+template <int FORMAT> struct matrix {
+    enum { SPAN = format_span(FORMAT) };
+    const void *at;
+    int64_t rows, cols, stride;
+    const float *scales; /* of the rows; NULL: 1 */
+
+    __device__ __forceinline__ held read(int64_t tile, int64_t block) const
+    {
+        int lane = threadIdx.x % WARP;
+        held h = {};
+        if (FORMAT == QUANT_NONE) {
+            int64_t k = block * SPAN + lane % 4 * 8, r = tile * TILE + lane / 4;
+            const bf16 *from = static_cast<const bf16 *>(at) + k;
+            if (k < stride) {
+                h.low = passing16(from + (r < rows ? r : rows - 1) * stride);
+                h.high = passing16(from + (r + 8 < rows ? r + 8 : rows - 1) * stride);
+            }
+            return h;
+        }
+        const char *from = static_cast<const char *>(at) + (tile * stride + block) * format_bytes(FORMAT);
+        h.low = passing16(from + lane * 16);
+        h.high = passing16(from + 512 + lane * 16);
+        if (is_packed4(FORMAT))
+            h.scales = passing16(from + BLOCK_CODES + lane / 4 * 16);
+        return h;
+    }
+
+    template <int NT, bool ALIGNED>
+    __device__ __forceinline__ void multiply(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
+                                             int64_t block) const;
+
+    __device__ __forceinline__ float scale(int64_t row) const
+    {
+        return FORMAT == QUANT_NONE ? 1.0f : scales[row];
+    }
+};
+
+template <int NT, bool ALIGNED>
+__device__ __forceinline__ void multiply_rows(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
+                                              int64_t block)
+{
+    int64_t k = block * 32 + threadIdx.x % 4 * 8;
+#pragma unroll
+    for (int n = 0; n < NT; n++) {
+        const uint4 v = x.eight(n, k);
+        multiply_words(d[n], h.low.x, h.high.x, h.low.y, h.high.y, v.x, v.y);
+        multiply_words(d[n], h.low.z, h.high.z, h.low.w, h.high.w, v.z, v.w);
+    }
+}
+
+template <int FORMAT, int NT, bool ALIGNED>
+__device__ __forceinline__ void multiply_wide(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
+                                              int64_t block)
+{
+    int64_t k = block * 64 + threadIdx.x % 4 * 16;
+#pragma unroll
+    for (int i = 0; i < 4; i += 2) {
+        unsigned l[4], u[4];
+#pragma unroll
+        for (int p = 0; p < 4; p++) {
+            l[p] = pair_at<FORMAT>(word_of(h.low, i + p / 2), p % 2);
+            u[p] = pair_at<FORMAT>(word_of(h.high, i + p / 2), p % 2);
+        }
+#pragma unroll
+        for (int n = 0; n < NT; n++) {
+            const uint4 v = x.eight(n, k + 4 * i);
+            multiply_words(d[n], l[0], u[0], l[1], u[1], v.x, v.y);
+            multiply_words(d[n], l[2], u[2], l[3], u[3], v.z, v.w);
+        }
+    }
+}
+
+/* A group's sum is scaled when it is whole: one instruction of e2m1, two of four bits. */
+template <int FORMAT, int NT, bool ALIGNED>
+__device__ __forceinline__ void multiply_packed4(float d[NT][4], const held &h, const columns<NT, ALIGNED> &x,
+                                                 int64_t block)
+{
+    const int groups = FORMAT == QUANT_I4 ? 1 : 2; /* of a word */
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        unsigned l[4], u[4];
+#pragma unroll
+        for (int p = 0; p < 4; p++) {
+            l[p] = pair_at<FORMAT>(word_of(h.low, i), p);
+            u[p] = pair_at<FORMAT>(word_of(h.high, i), p);
+        }
+#pragma unroll
+        for (int n = 0; n < NT; n++) {
+            float part[2][4] = {};
+            int64_t k = block * 128 + 32 * i + threadIdx.x % 4 * (8 / groups);
+            if (groups == 1) {
+                const uint4 v = x.eight(n, k);
+                multiply_words(part[0], l[0], u[0], l[1], u[1], v.x, v.y);
+                multiply_words(part[0], l[2], u[2], l[3], u[3], v.z, v.w);
+            } else {
+                const uint2 v = x.four(n, k), w = x.four(n, k + 16);
+                multiply_words(part[0], l[0], u[0], l[1], u[1], v.x, v.y);
+                multiply_words(part[1], l[2], u[2], l[3], u[3], w.x, w.y);
+            }
+#pragma unroll
+            for (int j = 0; j < groups; j++)
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    d[n][e] += scale_at<FORMAT>(h.scales, e / 2, groups * i + j) * part[j][e];
+        }
+    }
+}
+
+template <int FORMAT>
+template <int NT, bool ALIGNED>
+__device__ __forceinline__ void matrix<FORMAT>::multiply(float d[NT][4], const held &h,
+                                                         const columns<NT, ALIGNED> &x, int64_t block) const
+{
+    if constexpr (FORMAT == QUANT_NONE)
+        multiply_rows<NT, ALIGNED>(d, h, x, block);
+    else if constexpr (is_packed4(FORMAT))
+        multiply_packed4<FORMAT, NT, ALIGNED>(d, h, x, block);
+    else
+        multiply_wide<FORMAT, NT, ALIGNED>(d, h, x, block);
+}
+
+/* ---- 16 rows of a product --------------------------------------------------------------------------------- */
+
+enum { WARPS = 8, SUM_THREADS = WARPS * WARP };
+
+/* Some blocks of k of a warp, all read before the first is used; with WHOLE all of them are there, and nothing
+ * stands between the loads. */
+template <bool WHOLE, int DEPTH, int NT, bool ALIGNED, int FORMAT>
+__device__ __forceinline__ void sum_blocks(float d[NT][4], const matrix<FORMAT> &w, int64_t tile,
+                                           int64_t first, int64_t blocks, const columns<NT, ALIGNED> &x)
+{
+    held h[DEPTH];
+#pragma unroll
+    for (int i = 0; i < DEPTH; i++)
+        if (WHOLE || first + i * WARPS < blocks)
+            h[i] = w.read(tile, first + i * WARPS);
+#pragma unroll
+    for (int i = 0; i < DEPTH; i++)
+        if (WHOLE || first + i * WARPS < blocks)
+            w.template multiply<NT, ALIGNED>(d, h[i], x, first + i * WARPS);
+}
+
+/* Sums of 16 rows of a weight with 8 NT columns, into sums [WARPS][8 NT][16].  The warps of the block share the
+ * blocks of k; how, does not depend on the number of columns, so a column's sum has the same bits among
+ * any others.  Each lane has DEPTH x 32 bytes on their way from memory before it uses the first. */
+template <int DEPTH, int NT, bool ALIGNED, int FORMAT>
+__device__ __forceinline__ void sum_tile(float *sums, const matrix<FORMAT> &w, int64_t tile,
+                                         const columns<NT, ALIGNED> &x)
+{
+    int warp = threadIdx.x / WARP, g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
+    int64_t blocks = (w.cols + format_span(FORMAT) - 1) / format_span(FORMAT), first = warp;
+    float d[NT][4] = {};
+    for (; first + (DEPTH - 1) * WARPS < blocks; first += DEPTH * WARPS)
+        sum_blocks<true, DEPTH, NT, ALIGNED>(d, w, tile, first, blocks, x);
+    if (DEPTH > 1)
+        sum_blocks<false, DEPTH - 1, NT, ALIGNED>(d, w, tile, first, blocks, x);
+    float *mine = sums + warp * 8 * NT * TILE;
+#pragma unroll
+    for (int n = 0; n < NT; n++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            mine[(8 * n + 2 * t + e % 2) * TILE + g + e / 2 * 8] = d[n][e];
+    __syncthreads();
+}
+
+template <int NT> __device__ __forceinline__ float sum_of_warps(const float *sums, int place)
+{
+    float v = sums[place];
+#pragma unroll
+    for (int i = 1; i < WARPS; i++)
+        v += sums[i * 8 * NT * TILE + place];
+    return v;
+}
+
+/* What becomes of a sum (see ops.h), y's number being there already where it is added to. */
+template <class Y> __device__ __forceinline__ void finish_sum(Y *y, float v, int epi, int add)
+{
+    if (epi == EPI_RELU2) {
+        v = rounded<Y>(v);
+        v = v > 0 ? v * v : 0;
+    } else if (epi == EPI_GELU) {
+        v = 0.5f * v * (1.0f + erff(v * 0.70710678118654752f));
+    }
+    store(y, add ? number(*y) + rounded<Y>(v) : v);
+}
+
+/* ---- one number --------------------------------------------------------------------------------------------- */
+
+/* A weight of whatever form, for kernels that need not be fast. */
+struct any_matrix {
+    int format;
+    bool full; /* f32 */
+    const void *at;
+    int64_t rows, cols, stride;
+    const float *scales;
+
+    /* without the scale of the row */
+    __device__ float number_at(int64_t n, int64_t k) const
+    {
+        if (format == QUANT_NONE)
+            return full ? static_cast<const float *>(at)[n * stride + k]
+                        : number(static_cast<const bf16 *>(at)[n * stride + k]);
+        int span = format_span(format);
+        code_place p = place_of(format, (int)(n % TILE), (int)(k % span));
+        const uint8_t *block =
+            static_cast<const uint8_t *>(at) + (n / TILE * stride + k / span) * format_bytes(format);
+        unsigned v = is_packed4(format) ? block[p.code / 2] >> 4 * (p.code % 2) & 15u : block[p.code];
+        unsigned pair = format == QUANT_I8   ? pair_of<QUANT_I8>(v)
+                        : format == QUANT_F8 ? pair_of<QUANT_F8>(v)
+                        : format == QUANT_I4 ? pair_of<QUANT_I4>(v)
+                                             : pair_of<QUANT_F4>(v);
+        float group = format == QUANT_I4   ? number(*reinterpret_cast<const bf16 *>(block + p.scale))
+                      : format == QUANT_F4 ? e4m3(block[p.scale])
+                                           : 1.0f;
+        return __uint_as_float(pair << 16) * group;
+    }
+    __device__ float scale(int64_t n) const
+    {
+        return format == QUANT_NONE ? 1.0f : scales[n];
+    }
+};
+
+/* Of a weight. */
+template <int FORMAT> static inline matrix<FORMAT> matrix_of(const struct weight *w)
+{
+    const void *at = FORMAT == QUANT_NONE ? w->plain.data : w->bytes;
+    return matrix<FORMAT>{at, w->rows, w->cols, w->stride, w->scales};
+}
+
+static inline any_matrix any_matrix_of(const struct weight *w)
+{
+    const void *at = w->format == QUANT_NONE ? w->plain.data : w->bytes;
+    return any_matrix{
+        w->format, w->format == QUANT_NONE && w->plain.dtype == DT_F32, at, w->rows, w->cols, w->stride,
+        w->scales};
+}
+
+#endif

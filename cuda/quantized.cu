@@ -1,0 +1,207 @@
+/* quantized.cu - matrices of small numbers: their bytes made on the host, put onto the device, and widened there.
+ *
+ * The order of the bytes is that of quant_formats.cuh; a file can keep it, since it is the same for all cards.  For
+ * products of many rows a part of a matrix is widened to bf16, which is then multiplied as any other:
+ *
+ *   i8, f8   the codes: exact.  One scale for all, as published matrices of f8 have it, is a factor of the product;
+ *            the scales of rows are multiplied with sums in f32.
+ *   f4       code times scale of the group: 2 and 4 significant bits make at most 6, exact in bf16's 8
+ *   i4       code times scale has up to 11 significant bits: as two matrices, what bf16 keeps of it and what it
+ *            does not; the sum of both is exact.
+ *
+ * So nothing is rounded but sums, as in the reference.
+ */
+#include "quant_formats.cuh"
+#include "quantized.cuh"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- bytes --------------------------------------------------------------------------------------------------- */
+
+struct bytes_of {
+    int64_t tiles, blocks; /* blocks of a tile */
+    size_t scales, end;    /* where these begin */
+};
+
+static bytes_of layout(enum quant_format format, int64_t rows, int64_t cols)
+{
+    bytes_of l;
+    l.tiles = (rows + TILE - 1) / TILE;
+    l.blocks = (cols + format_span(format) - 1) / format_span(format);
+    l.scales = static_cast<size_t>(l.tiles * l.blocks) * static_cast<size_t>(format_bytes(format));
+    l.end = l.scales + static_cast<size_t>(l.tiles) * TILE * sizeof(float);
+    return l;
+}
+
+size_t quantized_bytes(const struct backend *b, enum quant_format format, int64_t rows, int64_t cols)
+{
+    (void)b;
+    return layout(format, rows, cols).end;
+}
+
+struct packing {
+    uint8_t *bytes;
+    enum quant_format format;
+    const struct quant_source *source;
+};
+
+static void place_row(const struct packing *p, uint8_t *tile, int row, int64_t n, const struct quant_row *r)
+{
+    const struct quant_source *s = p->source;
+    int span = format_span(p->format), size = static_cast<int>(quant_group(p->format));
+    int64_t groups = quant_groups(p->format, s->cols);
+    for (int64_t k = 0; k < s->cols; k++) {
+        uint8_t *block = tile + k / span * format_bytes(p->format);
+        code_place at = place_of(p->format, row, static_cast<int>(k % span));
+        if (!is_packed4(p->format)) {
+            block[at.code] = r->codes[k];
+            continue;
+        }
+        block[at.code / 2] = static_cast<uint8_t>(block[at.code / 2] | r->codes[k] << 4 * (at.code % 2));
+        if (k % size == 0 && p->format == QUANT_I4)
+            memcpy(block + at.scale, r->groups + k / size, sizeof *r->groups);
+        else if (k % size == 0)
+            block[at.scale] = s->groups[n * groups + k / size];
+    }
+}
+
+static void pack_tiles(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    const struct packing *p = static_cast<const struct packing *>(arg);
+    const struct quant_source *s = p->source;
+    bytes_of l = layout(p->format, s->rows, s->cols);
+    float *scales = reinterpret_cast<float *>(p->bytes + l.scales);
+    unsigned long cols = static_cast<unsigned long>(s->cols) + 1;
+    struct quant_row r = {static_cast<uint8_t *>(xmalloc(cols, 1)), static_cast<uint16_t *>(xmalloc(cols, 2)),
+                          0, static_cast<float *>(xmalloc(cols, 4))};
+    for (int64_t n = begin * TILE; n < end * TILE && n < s->rows; n++) {
+        quant_make_row(p->format, s, n, &r);
+        place_row(p, p->bytes + n / TILE * l.blocks * format_bytes(p->format), static_cast<int>(n % TILE), n,
+                  &r);
+        scales[n] = r.scale;
+    }
+    free(r.codes);
+    free(r.groups);
+    free(r.room);
+}
+
+void quantized_pack(struct backend *b, void *bytes, enum quant_format format, const struct quant_source *s)
+{
+    struct packing p = {static_cast<uint8_t *>(bytes), format, s};
+    bytes_of l = layout(format, s->rows, s->cols);
+    memset(bytes, 0, l.end);
+    pool_for(b->pool, l.tiles, 1, pack_tiles, &p);
+}
+
+/* That of all rows, or NaN. */
+static float common_scale(const float *scales, int64_t rows)
+{
+    for (int64_t n = 1; n < rows; n++)
+        if (scales[n] != scales[0])
+            return NAN;
+    return scales[0];
+}
+
+struct weight *quantized_weight(struct backend *b, void *bytes, bool owned, enum quant_format format,
+                                int64_t rows, int64_t cols)
+{
+    bytes_of l = layout(format, rows, cols);
+    struct weight *w = new weight();
+    struct tensor host = {bytes, DT_U8, 1, static_cast<int64_t>(l.end), static_cast<int64_t>(l.end)};
+    struct tensor there = cuda_of(b)->ops.alloc(b, DT_U8, 1, host.cols);
+    cuda_of(b)->ops.upload(b, there, host);
+    w->rows = rows;
+    w->cols = cols;
+    w->stride = l.blocks;
+    w->format = format;
+    w->bytes = there.data;
+    w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + l.scales);
+    w->scale = common_scale(reinterpret_cast<const float *>(static_cast<char *>(bytes) + l.scales), rows);
+    if (owned)
+        free(bytes);
+    return w;
+}
+
+/* ---- widening ------------------------------------------------------------------------------------------------ */
+
+/* Two numbers of one row, k and k + 1, without the row's scale. */
+__device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigned pair)
+{
+    *reinterpret_cast<unsigned *>(to + k) = pair;
+    if (rest)
+        *reinterpret_cast<unsigned *>(rest + k) = 0;
+}
+
+/* The same of a group: what bf16 keeps of code times scale, and what it does not. */
+__device__ __forceinline__ void put_two(bf16 *to, bf16 *rest, int64_t k, unsigned pair, float scale)
+{
+    float a = __uint_as_float(pair << 16) * scale, c = __uint_as_float(pair & 0xffff0000u) * scale;
+    unsigned kept = pack2(a, c);
+    *reinterpret_cast<unsigned *>(to + k) = kept;
+    if (rest)
+        *reinterpret_cast<unsigned *>(rest + k) =
+            pack2(a - __uint_as_float(kept << 16), c - __uint_as_float(kept & 0xffff0000u));
+}
+
+/* Rows of tiles [first, first + gridDim.y) of w, [tile's 16][stride of to]; a warp has a block of a tile, a lane 16
+ * bytes of two rows.  to has room for whole blocks; rest: only of i4. */
+template <int FORMAT> __global__ void dequantize(view<bf16> to, bf16 *rest, matrix<FORMAT> w, int64_t first)
+{
+    int lane = threadIdx.x % WARP, g = lane / 4, t = lane % 4;
+    int64_t block = (int64_t)blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP;
+    if (block >= w.stride)
+        return; /* the whole warp, and there is no barrier */
+    held h = w.read(first + blockIdx.y, block);
+    for (int half = 0; half < 2; half++) {
+        int64_t row = ((int64_t)blockIdx.y * TILE + g + 8 * half) * to.stride,
+                k0 = block * format_span(FORMAT);
+        for (int i = 0; i < 4; i++) {
+            unsigned word = word_of(half ? h.high : h.low, i);
+            for (int p = 0; p < (is_packed4(FORMAT) ? 4 : 2); p++) {
+                unsigned pair = pair_at<FORMAT>(word, p);
+                if (FORMAT == QUANT_I4)
+                    put_two(to.at + row, rest + row, k0 + 32 * i + 8 * t + 2 * p, pair,
+                            scale_at<FORMAT>(h.scales, half, i));
+                else if (FORMAT == QUANT_F4)
+                    put_two(to.at + row, nullptr, k0 + 32 * i + 16 * (p / 2) + 4 * t + p % 2 * 2, pair,
+                            scale_at<FORMAT>(h.scales, half, 2 * i + p / 2));
+                else
+                    put_two(to.at + row, nullptr, k0 + 16 * t + 4 * i + 2 * p, pair);
+            }
+        }
+    }
+}
+
+template <int FORMAT>
+static void launch_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
+                              int64_t first)
+{
+    const int warps = 8;
+    dim3 grid(blocks_for(w->stride, warps), blocks_for(to.rows, TILE));
+    LAUNCH((dequantize<FORMAT>), grid, warps * WARP, 0, cuda_of(b), view_of<bf16>(to),
+           static_cast<bf16 *>(rest), matrix_of<FORMAT>(w), first / TILE);
+    LAUNCHED(b);
+}
+
+int64_t quantized_padded(const struct weight *w)
+{
+    return w->stride * format_span(w->format);
+}
+
+void quantized_dequantize(struct backend *b, struct tensor to, void *rest, const struct weight *w,
+                          int64_t first)
+{
+    switch (w->format) {
+    case QUANT_I8:
+        return launch_dequantize<QUANT_I8>(b, to, rest, w, first);
+    case QUANT_I4:
+        return launch_dequantize<QUANT_I4>(b, to, rest, w, first);
+    case QUANT_F8:
+        return launch_dequantize<QUANT_F8>(b, to, rest, w, first);
+    default:
+        return launch_dequantize<QUANT_F4>(b, to, rest, w, first);
+    }
+}

@@ -1,0 +1,209 @@
+/* synthetic.cu - numbers made where they are used, and how fast the card is: for measuring without a checkpoint.
+ *
+ * A number costs a few integer operations and is written once, so that 26 GB of weights are there within a
+ * second or so.  A thread makes one number, or one word of codes of a tile (quant_formats.cuh).
+ *
+ * The limit of arithmetic in bf16 is what the library makes of a large square product, not the one of a data
+ * sheet; of f32 a chain of fused multiply-adds in registers.
+ */
+#define SYNTHETIC_FUNCTION __host__ __device__ __forceinline__
+#include "cublas.cuh"
+#include "quant_formats.cuh"
+#include "quantized.cuh"
+
+#include <math.h>
+#include <vector>
+
+extern "C" {
+#include "ops/synthetic.h"
+}
+
+enum { THREADS = 256 };
+
+/* ---- numbers ----------------------------------------------------------------------------------------------- */
+
+template <class T> __global__ void make_numbers(view<T> dst, made m, int64_t first)
+{
+    int64_t r = first + blockIdx.y, c = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (c < dst.cols)
+        store(dst.row(r) + c, (synthetic_unit(m.seed, (uint64_t)(r * dst.cols + c)) + m.offset) * m.spread);
+}
+
+static void cuda_make(struct backend *b, struct tensor dst, const struct made *m)
+{
+    for (int64_t r = 0; r < dst.rows; r += 32768) {
+        int64_t n = dst.rows - r < 32768 ? dst.rows - r : 32768;
+        dim3 grid(blocks_for(dst.cols, THREADS), static_cast<unsigned>(n));
+        WITH_TYPE(T, dst.dtype,
+                  LAUNCH(make_numbers<T>, grid, THREADS, 0, cuda_of(b), view_of<T>(dst), *m, r));
+        LAUNCHED(b);
+    }
+}
+
+/* ---- codes -------------------------------------------------------------------------------------------------- */
+
+struct codes {
+    unsigned char *bytes;
+    int64_t rows, cols, blocks;
+};
+
+template <int FORMAT> __device__ __forceinline__ unsigned code_of(uint64_t seed, uint64_t i)
+{
+    if (FORMAT == QUANT_F8)
+        return synthetic_e4m3(seed, i);
+    if (FORMAT == QUANT_I8)
+        return (unsigned)(int)rintf(synthetic_unit(seed, i) * synthetic_i8) & 255;
+    return (unsigned)(int)rintf(synthetic_unit(seed, i) * synthetic_i4) & 15;
+}
+
+/* Row n, codes k to k + 3, or k + 7 of four bits: they share a word. */
+template <int FORMAT> __global__ void make_codes(codes to, made m, int64_t first)
+{
+    const int each = is_packed4(FORMAT) ? 8 : 4, bits = is_packed4(FORMAT) ? 4 : 8,
+              span = format_span(FORMAT);
+    int64_t n = first + blockIdx.y, k = ((int64_t)blockIdx.x * THREADS + threadIdx.x) * each;
+    if (k >= to.blocks * span)
+        return;
+    unsigned char *block = to.bytes + (n / TILE * to.blocks + k / span) * format_bytes(FORMAT);
+    int row = (int)(n % TILE), in = (int)(k % span);
+    code_place start = place_of(FORMAT, row, in);
+    unsigned word = 0;
+    for (int i = 0; i < each; i++)
+        if (n < to.rows && k + i < to.cols)
+            word |= code_of<FORMAT>(m.seed, (uint64_t)(n * to.cols + k + i))
+                    << bits * (place_of(FORMAT, row, in + i).code - start.code);
+    *reinterpret_cast<unsigned *>(block + start.code * bits / 8) = word;
+    if (FORMAT == QUANT_I4 && k % QUANT_I4_GROUP == 0)
+        *reinterpret_cast<bf16 *>(block + start.scale) =
+            bf16_of(n < to.rows && k < to.cols ? m.spread / synthetic_i4 : 0.0f);
+}
+
+template <int FORMAT>
+static void launch_codes(struct backend *b, const codes &to, int64_t tiles, const made &m)
+{
+    int64_t words = to.blocks * format_span(FORMAT) / (is_packed4(FORMAT) ? 8 : 4);
+    for (int64_t n = 0; n < tiles * TILE; n += 32768) {
+        int64_t some = tiles * TILE - n < 32768 ? tiles * TILE - n : 32768;
+        dim3 grid(blocks_for(words, THREADS), static_cast<unsigned>(some));
+        LAUNCH(make_codes<FORMAT>, grid, THREADS, 0, cuda_of(b), to, m, n);
+        LAUNCHED(b);
+    }
+}
+
+static struct weight *make_quantized(struct backend *b, enum quant_format format, int64_t rows, int64_t cols,
+                                     const struct made *m)
+{
+    struct ops *o = &cuda_of(b)->ops;
+    int64_t tiles = (rows + TILE - 1) / TILE,
+            end = static_cast<int64_t>(quantized_bytes(b, format, rows, cols)),
+            scales = end - tiles * TILE * static_cast<int64_t>(sizeof(float));
+    struct tensor there = o->alloc(b, DT_U8, 1, end);
+    struct weight *w = new weight();
+    w->rows = rows;
+    w->cols = cols;
+    w->stride = (cols + format_span(format) - 1) / format_span(format);
+    w->format = format;
+    w->bytes = there.data;
+    w->scales = reinterpret_cast<const float *>(static_cast<char *>(there.data) + scales);
+    float scale = format == QUANT_I8   ? m->spread / synthetic_i8
+                  : format == QUANT_F8 ? m->spread / synthetic_f8
+                                       : 1.0f;
+    w->scale = format == QUANT_I4 ? scale : NAN; /* rows of real ones differ: the same work */
+    std::vector<float> all(static_cast<size_t>(tiles) * TILE, scale);
+    struct tensor from = {all.data(), DT_F32, 1, tiles * TILE, tiles * TILE}, at = from;
+    at.data = static_cast<char *>(there.data) + scales;
+    o->upload(b, at, from);
+    codes to = {static_cast<unsigned char *>(w->bytes), rows, cols, w->stride};
+    if (format == QUANT_I8)
+        launch_codes<QUANT_I8>(b, to, tiles, *m);
+    else if (format == QUANT_F8)
+        launch_codes<QUANT_F8>(b, to, tiles, *m);
+    else
+        launch_codes<QUANT_I4>(b, to, tiles, *m);
+    return w;
+}
+
+static struct weight *cuda_make_weight(struct backend *b, enum quant_format format, enum dtype dtype,
+                                       int64_t rows, int64_t cols, const struct made *m)
+{
+    if (format == QUANT_F4)
+        return synthetic_weight(b, format, dtype, rows, cols, m);
+    if (format != QUANT_NONE)
+        return make_quantized(b, format, rows, cols, m);
+    struct weight *w = new weight();
+    w->rows = rows;
+    w->cols = cols;
+    w->stride = (cols + 7) / 8 * 8; /* rows of whole sixteens of bytes */
+    w->plain = cuda_of(b)->ops.alloc(b, dtype, rows, w->stride);
+    cuda_make(b, tensor_cols(w->plain, 0, cols), m);
+    return w;
+}
+
+/* ---- limits -------------------------------------------------------------------------------------------------- */
+
+#ifdef CUDA_EMULATED
+enum { SIDE = 64, PRODUCTS = 1, LESS = 1 << 10 };
+#else
+enum { SIDE = 8192, PRODUCTS = 16, LESS = 1 };
+#endif
+
+__global__ void multiply_add(float *out, float factor, int64_t rounds)
+{
+    float sum[8];
+    for (int i = 0; i < 8; i++)
+        sum[i] = (float)(threadIdx.x + i);
+    for (int64_t r = 0; r < rounds; r++)
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            sum[i] = fmaf(sum[i], factor, factor);
+    float all = 0;
+    for (int i = 0; i < 8; i++)
+        all += sum[i];
+    out[blockIdx.x * blockDim.x + threadIdx.x] = all;
+}
+
+static void cuda_finish(struct backend *b)
+{
+    (void)b;
+    CUDA(cudaDeviceSynchronize()); /* other backends in this process use the same device */
+}
+
+static double probe_f32(struct backend *b, int64_t rounds)
+{
+    unsigned blocks = 8 * static_cast<unsigned>(cuda_of(b)->processors);
+    rounds = rounds / LESS + 1;
+    float *out = static_cast<float *>(cuda_scratch(b, static_cast<size_t>(blocks) * THREADS * sizeof(float)));
+    LAUNCH(multiply_add, blocks, THREADS, 0, cuda_of(b), out, 0.5f, rounds);
+    LAUNCHED(b);
+    return 2.0 * 8 * static_cast<double>(rounds) * blocks * THREADS;
+}
+
+/* Of numbers, not of zeros, which draw less power and so run faster. */
+static double probe_bf16(struct backend *b)
+{
+    const struct made m = {1, 0, 1.0f / 64};
+    char *room = static_cast<char *>(cuda_scratch(b, 3 * size_t{SIDE} * SIDE * sizeof(bf16)));
+    struct tensor t[3];
+    for (int i = 0; i < 3; i++)
+        t[i] = tensor{room + i * size_t{SIDE} * SIDE * sizeof(bf16), DT_BF16, SIDE, SIDE, SIDE};
+    cuda_make(b, t[1], &m); /* a hundredth of the time of the products */
+    cuda_make(b, t[2], &m);
+    for (int i = 0; i < PRODUCTS; i++)
+        gemm(b, t[0], t[1], t[2], 1, false);
+    return 2.0 * PRODUCTS * SIDE * SIDE * SIDE;
+}
+
+static double cuda_probe(struct backend *b, enum dtype t, int64_t rounds)
+{
+    double flop = t == DT_BF16 ? probe_bf16(b) : probe_f32(b, rounds);
+    cuda_finish(b);
+    return flop;
+}
+
+void synthetic_fill(struct ops *o)
+{
+    o->make = cuda_make;
+    o->make_synthetic_weight = cuda_make_weight;
+    o->probe = cuda_probe;
+    o->finish = cuda_finish;
+}

@@ -1,0 +1,169 @@
+/* record.c - the events of a run that make a step reproducible.
+ *
+ * The start event holds the system text, which names the date.  Each generate event holds the reply's
+ * settings, the number of its prompt's tokens and their hash, where images lie among them, the hash of the
+ * logits, and offsets into tokens.bin and logprobs.bin.  tokens.bin holds of each conversation only what is
+ * new since the reply before it:
+ *
+ *     conversation of a reply = first `kept` tokens of the previous reply's + what is at `tokens_at`
+ *                             = prompt [prompt_tokens] + generated tokens [tokens]
+ *
+ * A script in place of a model has no tokens and records none of this.
+ */
+#include "agent/record.h"
+
+#include "agent/private.h"
+#include "model/config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+enum { SPANS_MAX = 1 << 16 };
+
+int agent_record_fault(struct agent *a, const char *kind, const char *code, const char *message,
+                       struct err *e)
+{
+    trace_begin(a->o->trace, a->step.number, kind);
+    trace_text(a->o->trace, "code", code);
+    trace_text(a->o->trace, "message", message);
+    progress_trouble(a->o->progress, message);
+    return trace_end(a->o->trace, e);
+}
+
+int agent_record_unreadable(struct agent *a, struct err *e)
+{
+    return agent_record_fault(a, "unreadable", action_fault_name(a->reply.fault), a->reply.why.text, e);
+}
+
+int record_action(struct trace *t, const struct progress *p, int step, int index, const struct action *a,
+                  struct buf *json, struct err *e)
+{
+    struct buf what;
+    size_t at = json->len;
+    buf_init(&what, AGENT_TEXT_MAX);
+    action_describe(a, &what);
+    action_to_json(a, json);
+    progress_action(p, what.data);
+    trace_begin(t, step, "action");
+    trace_int(t, "index", index);
+    trace_text(t, "what", what.data);
+    trace_json(t, "action", json->data + at);
+    buf_free(&what);
+    return trace_end(t, e);
+}
+
+int record_ruling(struct trace *t, int step, int index, const struct gate_ruling *r, bool pass,
+                  const char *error, struct err *e)
+{
+    trace_begin(t, step, "gate");
+    trace_int(t, "index", index);
+    trace_text(t, "rule", r->rule.rule);
+    trace_text(t, "verdict", policy_verdict_name(r->rule.verdict));
+    trace_text(t, "who", r->who);
+    trace_bool(t, "pass", pass);
+    if (*r->where)
+        trace_text(t, "window", r->where);
+    if (*r->crop)
+        trace_text(t, "crop", r->crop);
+    if (error)
+        trace_text(t, "error", error);
+    return trace_end(t, e);
+}
+
+int agent_record_start(struct agent *a, const char *system, struct err *e)
+{
+    trace_begin(a->o->trace, 0, "start");
+    trace_text(a->o->trace, "task", a->o->task);
+    trace_text(a->o->trace, "system", system);
+    return trace_end(a->o->trace, e);
+}
+
+/* [[first, end), ...] of each image's rows among the tokens. */
+static void put_spans(struct trace *t, const int32_t *ids, int64_t n, int32_t image)
+{
+    struct buf b;
+    buf_init(&b, SPANS_MAX);
+    buf_puts(&b, "[");
+    for (int64_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; ids[i] == image && end < n && ids[end] == image;)
+            end++;
+        if (ids[i] == image)
+            buf_printf(&b, "%s[%lld, %lld]", b.len > 1 ? ", " : "", (long long)i, (long long)end);
+    }
+    buf_puts(&b, "]");
+    trace_json(t, "image_spans", b.full ? "null" : b.data);
+    buf_free(&b);
+}
+
+/* Length of the prefix that this conversation shares with the one recorded last. */
+static int64_t shared_prefix(const struct agent *a, const int32_t *ids, int64_t n)
+{
+    int64_t i = 0;
+    while (i < n && i < a->run.n_ids && ids[i] == a->run.ids[i])
+        i++;
+    return i;
+}
+
+static int record_tokens(struct agent *a, const struct generated *g, struct err *e)
+{
+    struct trace *t = a->o->trace;
+    const struct session *session = llm_session(a->o->llm);
+    if (!session)
+        return 0;
+    const struct model_config *model = engine_config(session_engine(session));
+    const int32_t *ids = session_tokens(session);
+    int64_t length = session_length(session), prompt = length - g->n, at, logprobs_at;
+    int64_t kept = shared_prefix(a, ids, prompt);
+    float *pairs = xmalloc((unsigned long)g->n + 1, 2 * sizeof *pairs);
+    for (int i = 0; i < g->n; i++) {
+        const struct token_choice *c = &g->choices[i];
+        pairs[2 * i] = c->forced ? NAN : c->logprob;
+        pairs[2 * i + 1] = c->forced ? NAN : c->logprob_masked;
+    }
+    bool failed =
+        trace_tokens(t, ids + kept, length - kept, &at, e) || trace_logprobs(t, pairs, g->n, &logprobs_at, e);
+    free(pairs);
+    if (failed)
+        return -1;
+    a->run.ids = xrealloc(a->run.ids, (unsigned long)length + 1, sizeof *a->run.ids);
+    memcpy(a->run.ids + kept, ids + kept, (size_t)(length - kept) * sizeof *ids);
+    a->run.n_ids = length;
+    trace_int(t, "prompt_tokens", prompt);
+    trace_int(t, "kept", kept);
+    trace_int(t, "tokens_at", at);
+    trace_int(t, "logprobs_at", logprobs_at);
+    trace_hash(t, "prompt_hash", XXH3_64bits(ids, (size_t)prompt * sizeof *ids));
+    put_spans(t, ids, prompt, model->vision ? model->image_token : -1);
+    if (g->hashed)
+        trace_hash(t, "logits_hash", g->logits_hash);
+    else
+        trace_text(t, "logits_hash", NULL); /* the logits stayed on the GPU */
+    return 0;
+}
+
+int agent_record_reply(struct agent *a, const struct llm_request *r, const struct generated *g, struct err *e)
+{
+    static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
+    struct trace *t = a->o->trace;
+    trace_begin(t, a->step.number, "generate");
+    trace_text(t, "text", g->text.data ? g->text.data : "");
+    trace_int(t, "tokens", g->n);
+    trace_int(t, "forced", g->forced);
+    trace_text(t, "finish", finish[g->finish]);
+    trace_text(t, "goal", r->goal == GOAL_ANSWER ? "answer" : "step");
+    trace_number(t, "temperature", (double)r->sampling.temperature);
+    trace_number(t, "top_p", (double)r->sampling.top_p);
+    trace_int(t, "max_tokens", r->sampling.max_tokens);
+    trace_int(t, "reroll", r->resample);
+    trace_bool(t, "think", r->think);
+    trace_number(t, "ms", g->ms);
+    /* Token ids cannot be masked: once the model has written a secret no more are recorded. */
+    a->run.secret_spelled =
+        a->run.secret_spelled || secrets_contained_in(a->o->secrets, g->text.data ? g->text.data : "");
+    if (a->o->log_tokens && !a->run.secret_spelled && record_tokens(a, g, e))
+        return -1;
+    return trace_end(t, e);
+}

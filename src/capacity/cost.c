@@ -1,0 +1,89 @@
+/* cost.c - see cost.h. */
+#include "capacity/cost.h"
+
+#include <math.h>
+
+/* Elements of the matrices of a mixture of experts when so many of them are used. */
+static double moe_elements(const struct lm_config *l, double experts)
+{
+    const struct moe_config *m = &l->moe;
+    double d = l->hidden, inner = m->latent ? m->latent : d;
+    return d * m->route.experts + 2 * experts * m->width * inner + 2 * d * m->shared + 2 * d * m->latent;
+}
+
+/* Experts chosen by at least one of n tokens, if all are equally likely. */
+static double experts_used(const struct route_shape *r, double n)
+{
+    return r->experts * (1 - pow(1 - (double)r->chosen / r->experts, n));
+}
+
+/* Elements of the matrices of layer i, of whose experts so many are used. */
+static double layer_elements(const struct lm_config *l, int i, double experts)
+{
+    double d = l->hidden, q = (double)l->q_heads * l->head_dim, kv = (double)l->kv_heads * l->head_dim;
+    switch (l->pattern[i]) {
+    case LAYER_MAMBA:
+        return d * (config_proj_rows(l) + config_inner(l));
+    case LAYER_ATTENTION:
+        return d * (2 * q + 2 * kv);
+    case LAYER_MOE:
+        return moe_elements(l, experts);
+    default:
+        return d * 2.0 * l->mlp[i];
+    }
+}
+
+double cost_patches_flop(const struct model_config *c, int prefix, int64_t patches)
+{
+    const struct vit_config *v = &c->vit;
+    double w = v->hidden, p = (double)patches, n = p + prefix;
+    double block = 2 * n * w * (4 * w + 2.0 * v->mlp) + 4 * n * n * w;
+    double projector = 2.0 * (p / 4) * v->projector * (4 * w + c->lm.hidden);
+    return 2 * p * 3.0 * v->patch * v->patch * w + v->blocks * block + projector;
+}
+
+double cost_tile_flop(const struct model_config *c, int prefix)
+{
+    int64_t grid = config_grid(c);
+    return cost_patches_flop(c, prefix, c->vit.max_patches ? c->vit.max_patches : grid * grid);
+}
+
+double cost_text_flop(const struct model_config *c, int64_t n, int64_t past)
+{
+    const struct lm_config *l = &c->lm;
+    double flop = 0, T = (double)n, seen = T * (double)past + 0.5 * T * (T + 1);
+    for (int i = 0; i < l->layers; i++) {
+        flop += 2 * T * layer_elements(l, i, l->moe.route.chosen);
+        if (l->pattern[i] == LAYER_MAMBA) /* decay, input and output of each element of the state */
+            flop += 6 * T * config_inner(l) * l->ssm.state;
+        else if (l->pattern[i] == LAYER_ATTENTION)
+            flop += 4 * seen * l->q_heads * l->head_dim;
+    }
+    return flop;
+}
+
+double cost_head_flop(const struct model_config *c, int vocab)
+{
+    return 2.0 * vocab * c->lm.hidden;
+}
+
+double cost_weight_bytes(const struct model_config *c, int vocab, int sessions, double bytes)
+{
+    double experts = c->lm.moe.route.experts ? experts_used(&c->lm.moe.route, sessions) : 0;
+    double elements = (double)vocab * c->lm.hidden;
+    for (int i = 0; i < c->lm.layers; i++)
+        elements += layer_elements(&c->lm, i, experts);
+    return bytes * elements;
+}
+
+double cost_session_bytes(const struct model_config *c, struct state_types types, int64_t past)
+{
+    const struct lm_config *l = &c->lm;
+    double bytes = 2.0 * l->hidden +
+                   (double)state_position(l, types.kv) * (double)(past + 1); /* a row of the embedding */
+    for (int i = 0; i < l->layers; i++)
+        if (l->pattern[i] == LAYER_MAMBA)
+            bytes += 2.0 * (double)dtype_size(types.ssm) * config_inner(l) * l->ssm.state +
+                     4.0 * config_conv_dim(l) * (l->ssm.conv - 1);
+    return bytes;
+}

@@ -1,0 +1,212 @@
+/* ask.c - `holorun ask QUESTION [IMAGE...]` answers a question about pictures or a plain question;
+ * `holorun ask --chat FILE` continues a conversation.
+ *
+ * Prints the answer; with --json also each token with its log-probability.
+ */
+#include "cmd/commands.h"
+
+#include "agent/vqa.h"
+#include "base/image.h"
+#include "screen/screen.h"
+#include "text/conversation.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_IMAGES = 6 };
+
+struct settings {
+    const char *model, *device, *isa, *dialect, *chat;
+    int threads, weights_in, weights, state, kv, max_tokens;
+    double temperature;
+    uint64_t seed;
+    bool weight_cache, f32, think, json;
+    size_t state_memory;
+};
+
+static const struct option_spec options[] = {
+    MODEL_OPTIONS(struct settings),
+    DIALECT_OPTION(struct settings),
+    {"chat", 'c', OPTION_TEXT, offsetof(struct settings, chat), "FILE", 0, 4096, NULL,
+     "continue this conversation (JSON) instead of asking a question", NULL},
+    {"think", 0, OPTION_FLAG, offsetof(struct settings, think),
+     .help = "with --chat: let the model think first unless a message says /no_think"},
+    {"max-tokens", 0, OPTION_INT, offsetof(struct settings, max_tokens), "N", 1, 100000, "512",
+     "longest answer", NULL},
+    {"temperature", 't', OPTION_NUMBER, offsetof(struct settings, temperature), "T", 0, 10, "0",
+     "sampling temperature, 0 for greedy", NULL},
+    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed", NULL},
+    {"json", 'j', OPTION_FLAG, offsetof(struct settings, json),
+     .help = "one JSON object on stdout, with every token"},
+    {0},
+};
+
+const struct command ask_command = {
+    "ask",
+    "QUESTION [IMAGE...]",
+    "answer a question about pictures",
+    "A question without a picture is for models that know more than screens; the embedded model needs one. "
+    "Pictures are PNG files, in order, after the question; --image FILE may be written before each of "
+    "them. A conversation is {\"messages\": [...], \"tools\": [...]} with the roles system, user, "
+    "assistant and tool; pictures stand in a user's content as {\"type\": \"image\", \"image\": \"FILE\"}.",
+    "holorun ask \"What is in To?\" screen.png\nholorun ask --json \"Read row 2\" --image a.png\n"
+    "holorun ask --chat conversation.json\n",
+    options,
+    cmd_ask};
+
+/* "--image FILE" may be repeated, which the option table cannot express: it is reduced to FILE. */
+static int drop_image_words(int argc, char **argv)
+{
+    int n = 0;
+    for (int i = 0; i < argc; i++) {
+        if (!strcmp(argv[i], "--image") && i + 1 < argc)
+            continue;
+        argv[n++] = strncmp(argv[i], "--image=", 8) == 0 ? argv[i] + 8 : argv[i];
+    }
+    return n;
+}
+
+/* Whether a word is the name of a picture, including formats that will be refused: then it is not the
+ * question. */
+static bool is_picture(const char *name)
+{
+    static const char *const kinds[] = {".png",  ".jpg", ".jpeg", ".gif",  ".webp", ".bmp",
+                                        ".tiff", ".ppm", ".avif", ".heic", ".svg"};
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof kinds / sizeof *kinds; i++)
+        if (!strcasecmp(dot, kinds[i]))
+            return true;
+    return false;
+}
+
+static int continue_chat(struct vqa *l, const struct settings *s, struct err *e)
+{
+    struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
+    struct conversation v;
+    int rc = conversation_read(&v, s->chat, e);
+    v.chat.place = l->dialect->image_inline ? CHAT_PLACE_INLINE : CHAT_PLACE_TEMPLATE;
+    v.chat.think = s->think;
+    if (rc == 0)
+        rc = vqa_converse(l, &v.chat, &sampling, e);
+    conversation_free(&v);
+    return rc;
+}
+
+static int ask(struct vqa *l, const struct settings *s, const char *question, const struct image *images,
+               int n, struct err *e)
+{
+    struct sampling sampling = {(float)s->temperature, l->dialect->top_p, s->max_tokens};
+    struct buf text;
+    int rc = 0;
+    if (!n && l->dialect->screen_w)
+        return err_set(
+            e, ERR_USAGE,
+            "this model only answers questions about screens (of %dx%d): give a picture, a PNG, after the "
+            "question",
+            l->dialect->screen_w, l->dialect->screen_h);
+    buf_init(&text, 1 << 20);
+    if (l->dialect->ask && *l->dialect->ask)
+        rc = dialect_fill(l->dialect->ask, (const char *const[]){"question", question, NULL}, &text, e);
+    else
+        buf_puts(&text, question);
+    if (rc == 0)
+        rc = vqa_ask(l, text.data, images, n, GOAL_TEXT, &sampling, e);
+    buf_free(&text);
+    return rc;
+}
+
+/* An empty answer is a failure; a truncated one gets a warning. */
+static int check_answer(const struct vqa *l, const struct settings *s, struct err *e)
+{
+    const struct buf *text = &l->reply.text;
+    size_t i = 0;
+    while (i < text->len && strchr(" \t\r\n", text->data[i]))
+        i++;
+    if (i == text->len)
+        return err_set(e, ERR_UNSURE, "the model said nothing");
+    if (l->reply.finish == FINISH_LENGTH)
+        warn("the answer was cut off after %d tokens; raise --max-tokens", s->max_tokens);
+    return 0;
+}
+
+static void print_json(const struct vqa *l)
+{
+    static const char *const finish[] = {"stop", "length", "grammar", "cancelled"};
+    struct buf out;
+    buf_init(&out, 64 << 20);
+    buf_puts(&out, "{\"status\": \"answered\", \"answer\": ");
+    buf_put_json(&out, l->reply.text.data, l->reply.text.len);
+    buf_printf(&out, ", \"finish\": \"%s\", \"ms\": %.1f, \"tokens\": [", finish[l->reply.finish],
+               l->reply.ms);
+    for (int i = 0; i < l->reply.n; i++) {
+        const struct token_choice *c = &l->reply.choices[i];
+        size_t len;
+        const char *bytes = tokenizer_bytes(engine_tokenizer(l->engine), c->id, &len);
+        buf_printf(&out, "%s{\"id\": %d, \"text\": ", i ? ", " : "", c->id);
+        buf_put_json(&out, bytes, len);
+        if (c->forced)
+            buf_puts(&out, ", \"forced\": true}");
+        else
+            buf_printf(&out, ", \"logprob\": %.5f}", (double)c->logprob);
+    }
+    buf_puts(&out, "]}");
+    puts(out.data);
+    buf_free(&out);
+}
+
+static void print_answer(const struct vqa *l)
+{
+    const struct buf *text = &l->reply.text;
+    fwrite(text->data, 1, text->len, stdout);
+    if (!text->len || text->data[text->len - 1] != '\n')
+        putchar('\n');
+}
+
+int cmd_ask(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    argc = drop_image_words(argc, argv);
+    int n = options_parse(&ask_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    const char *question = NULL, *files[MAX_IMAGES];
+    int nfiles = 0;
+    for (int i = 0; i < n; i++) {
+        if (!is_picture(argv[i]) && !question)
+            question = argv[i];
+        else if (nfiles < MAX_IMAGES)
+            files[nfiles++] = argv[i];
+        else
+            n = err_set(&e, ERR_USAGE, "more than %d pictures", MAX_IMAGES);
+    }
+    if (n >= 0 && s.chat && (question || nfiles))
+        n = err_set(&e, ERR_USAGE, "give a conversation or a question, not both");
+    if (n >= 0 && !s.chat && (!question || !*question))
+        n = err_set(&e, ERR_USAGE, "a question is missing: put it in quotes, followed by pictures (PNG)");
+    if (n < 0)
+        return options_refuse(&ask_command, &e);
+    screen_install_signals();
+    struct vqa l = {0};
+    struct image images[MAX_IMAGES] = {{0}};
+    struct engine_options model = MODEL_ENGINE(s);
+    int rc = 0;
+    for (int i = 0; i < nfiles && rc == 0; i++)
+        rc = image_read_png(&images[i], files[i], &e);
+    if (rc == 0)
+        rc = vqa_open(&l, s.dialect, &model, s.seed, &e);
+    if (rc == 0)
+        rc = s.chat ? continue_chat(&l, &s, &e) : ask(&l, &s, question, images, nfiles, &e);
+    if (rc == 0)
+        rc = check_answer(&l, &s, &e);
+    if (rc == 0 && s.json)
+        print_json(&l);
+    else if (rc == 0)
+        print_answer(&l);
+    vqa_close(&l);
+    for (int i = 0; i < nfiles; i++)
+        image_free(&images[i]);
+    return rc ? options_failed(&e) : 0;
+}

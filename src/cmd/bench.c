@@ -1,0 +1,92 @@
+/* bench.c - `holorun bench` measures speed beside the limit that bounds it; src/bench measures. */
+#include "cmd/commands.h"
+
+#include "base/pool.h"
+#include "bench/bench.h"
+#include "bench/random.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct option_spec options[] = {
+    MODEL_OPTIONS(struct bench),
+    {"random", 0, OPTION_TEXT, offsetof(struct bench, random), "SIZES", 0, 64, NULL,
+     "use synthetic weights of the sizes of holotron-12b, holotron4-30b or tiny instead of a checkpoint",
+     NULL},
+    {"section", 's', OPTION_TEXT, offsetof(struct bench, section), "NAME", 0, 32, "all",
+     "peak, kernels, vision, prefill, decode, concurrency, session, step, drift or all; not in all: fleet "
+     "(one machine with 100 sessions), threads (a session per thread), and for comparisons peers, "
+     "peers-prompt, peers-decode or peers-tile",
+     NULL},
+    {"repeat", 'r', OPTION_INT, offsetof(struct bench, repeat), "N", 1, 1000, "5",
+     "least number of runs per figure; 1 only checks that everything runs", NULL},
+    {"json", 'j', OPTION_FLAG, offsetof(struct bench, json), .help = "one JSON object a line on stdout"},
+    {0},
+};
+
+const struct command bench_command = {
+    "bench",
+    "",
+    "measure speed against this machine's own limits",
+    "Times are the median and the minimum of several runs. Limits are measured first: arithmetic in "
+    "registers and reading memory; a model that fits in the caches can exceed the second.\n"
+    "step is one step of the agent without a display; every run records its settling, capture and acting.",
+    "holorun bench\nholorun bench --section decode --threads 1 --json\n"
+    "holorun bench --device cuda --random holotron-12b --section fleet\n",
+    options,
+    cmd_bench};
+
+static bool is_one_of(const char *section, const char *const *names)
+{
+    while (*names && strcmp(*names, section) != 0)
+        names++;
+    return *names;
+}
+
+static int check(const struct bench *k, int n, char **argv, struct err *e)
+{
+    static const char *const names[] = {
+        "all",         "peak",         "kernels",      "vision",     "prefill", "decode",
+        "concurrency", "session",      "step",         "drift",      "fleet",   "threads",
+        "peers",       "peers-prompt", "peers-decode", "peers-tile", NULL};
+    if (n > 0)
+        return err_set(e, ERR_USAGE, "bench takes no argument '%s'", argv[0]);
+    if (n == 0 && !is_one_of(k->section, names))
+        return err_set(e, ERR_USAGE,
+                       "there is no section '%s', but all, peak, kernels, vision, prefill, decode, "
+                       "concurrency, session, step, drift, fleet, threads and peers",
+                       k->section);
+    if (n == 0 && k->random && !random_find(k->random, e))
+        return -1;
+    return n;
+}
+
+static int measure(struct bench *k, struct err *e)
+{
+    static const char *const without_model[] = {"peak", "kernels", NULL};
+    k->b = backend_open(k->device, k->isa, 0, k->pool, e);
+    if (!k->b)
+        return -1;
+    bench_heading(k);
+    bench_peak(k);
+    if (bench_has_section(k, "kernels"))
+        bench_kernels(k);
+    return is_one_of(k->section, without_model) ? 0 : bench_model(k, e);
+}
+
+int cmd_bench(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct bench k = {0};
+    int n = options_parse(&bench_command, &k, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    n = check(&k, n, argv, &e);
+    if (n < 0)
+        return options_refuse(&bench_command, &e);
+    k.pool = pool_new(k.threads);
+    int rc = measure(&k, &e);
+    backend_free(k.b);
+    pool_free(k.pool);
+    return rc ? options_failed(&e) : 0;
+}

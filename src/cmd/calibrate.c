@@ -1,0 +1,294 @@
+/* calibrate.c - `holorun calibrate` finds the dialect and the coordinate space of a model.
+ *
+ * eval/calibrate.h does the measuring; this file chooses the dialects and prints the evidence before the
+ * verdict.
+ */
+#include "cmd/commands.h"
+
+#include "agent/vqa.h"
+#include "base/bar.h"
+#include "eval/calibrate.h"
+#include "screen/screen.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CANDIDATES = 16 };
+
+struct settings {
+    const char *model, *device, *isa, *dialect, *size;
+    int threads, weights_in, weights, state, kv, targets;
+    uint64_t seed;
+    bool weight_cache, f32, json, write, steps, quiet;
+    size_t state_memory;
+};
+
+static const struct option_spec options[] = {
+    MODEL_OPTIONS(struct settings),
+    {"dialect", 0, OPTION_TEXT, offsetof(struct settings, dialect), "NAME", 0, 4096, NULL,
+     "measure this dialect only; default: every dialect that can ask for a place", NULL},
+    {"targets", 'n', OPTION_INT, offsetof(struct settings, targets), "N", CALIBRATE_GIVE_UP,
+     CALIBRATE_MAX_TARGETS, "24", "buttons to ask for in each dialect", NULL},
+    {"size", 0, OPTION_TEXT, offsetof(struct settings, size), "WxH", 0, 32, NULL,
+     "size of the screens; default: the dialect's, or 1280x800", NULL},
+    {"steps", 0, OPTION_FLAG, offsetof(struct settings, steps), NULL, 0, 0, "yes",
+     "also ask for a step as in a run, with the whole system prompt", NULL},
+    {"seed", 0, OPTION_SEED, offsetof(struct settings, seed), "N", 0, 0, "1", "random seed of the buttons",
+     NULL},
+    {"write", 'w', OPTION_FLAG, offsetof(struct settings, write),
+     .help = "save the verdict in the model's directory (holorun.json), where every command reads it"},
+    JSON_OPTION(struct settings),
+    {"quiet", 'q', OPTION_FLAG, offsetof(struct settings, quiet), .help = "no progress bar"},
+    {0},
+};
+
+const struct command calibrate_command = {
+    "calibrate",
+    "",
+    "find out which dialect a model speaks and what its coordinates mean",
+    "Draws screens with labelled buttons, asks the model for each of them in every dialect, and counts in "
+    "which coordinate space its answers hit the buttons: norm1000 (0 to 1000), norm1 (0 to 1), px (pixels) "
+    "or bin64 (0 to 63). No display is needed.\n\n"
+    "A dialect is abandoned when most of its first 8 answers are unreadable and hardly one hits. A line "
+    "fitted to the answers shows what the numbers mean even when no space fits. Exit code 5: no dialect "
+    "hits more than half of the buttons, and nothing is written.",
+    "holorun calibrate --model ~/models/Holotron-12B\n"
+    "holorun calibrate --model ~/models/Holotron-12B --dialect holo3 --targets 50 --write\n",
+    options,
+    cmd_calibrate};
+
+struct calibration {
+    const struct settings *s;
+    struct vqa l;
+    struct candidate *candidates;
+    int n;
+    struct bar bar;
+    const char *at; /* dialect being measured */
+    bool told;      /* the result is on stdout */
+    int before;     /* answers of earlier candidates */
+};
+
+/* ---- candidates --------------------------------------------------------------------------------- */
+
+static void add_candidate(struct calibration *k, const char *name, bool own)
+{
+    struct dialect *d = dialect_load(name, NULL);
+    if (d && *d->ground && k->n < MAX_CANDIDATES) {
+        struct candidate *c = &k->candidates[k->n++];
+        c->dialect = xstrdup(name);
+        c->own = d->coords;
+        c->own_dialect = own;
+    }
+    dialect_free(d);
+}
+
+/* The model's own dialect comes first, so that it wins a tie. */
+static int choose_candidates(struct calibration *k, struct err *e)
+{
+    struct err ignored = ERR_INIT;
+    char *own = dialect_for_model(k->l.dir, &ignored);
+    if (k->s->dialect) {
+        add_candidate(k, k->s->dialect, own && !strcmp(own, k->s->dialect));
+    } else {
+        if (own)
+            add_candidate(k, own, true);
+        for (const char *const *name = dialect_names(); *name; name++)
+            if (!own || strcmp(*name, own) != 0)
+                add_candidate(k, *name, false);
+    }
+    free(own);
+    return k->n ? 0 : err_set(e, ERR_USAGE, "dialect '%s' has no way to ask for a place", k->s->dialect);
+}
+
+static void on_progress(void *arg, int answers)
+{
+    struct calibration *k = arg;
+    bar_show(&k->bar, k->before + answers, k->at);
+}
+
+static int ask(struct calibration *k, int w, int h, struct err *e)
+{
+    int each = k->s->targets * (k->s->steps ? 2 : 1), rc = 0;
+    struct calibration_run a = {&k->l, k->s->targets, w, h, k->s->steps, k->s->seed, on_progress, k};
+    bar_begin(&k->bar, k->n * each, 0, k->s->quiet);
+    for (int i = 0; i < k->n && rc == 0; i++) {
+        k->at = k->candidates[i].dialect;
+        rc = calibration_ask(&a, &k->candidates[i], e);
+        k->before += each;
+    }
+    bar_end(&k->bar);
+    return rc;
+}
+
+/* ---- results ------------------------------------------------------------------------------ */
+
+static void print_counts(const struct answer_counts *h, enum coord_space space)
+{
+    if (h->asked)
+        printf("  %3d of %-3d", h->hits[space], h->asked);
+    else
+        printf("  %10s", "-");
+}
+
+static bool worth_a_row(const struct candidate *c, int space)
+{
+    return space == (int)c->own || candidate_hits(c, (enum coord_space)space) > 0;
+}
+
+static void print_lines(const struct candidate *c)
+{
+    static const char *const axes[] = {"x", "y"};
+    for (int axis = 0; axis < 2; axis++) {
+        struct line own = line_of_space(c->own, axis ? c->h : c->w);
+        struct line l = line_fit(c->truth[axis], c->said[axis], c->n, 0.02 * own.a * (axis ? c->h : c->w));
+        if (l.n >= 3)
+            printf(
+                "  %s: said %s = %.5g * true %+.4g, %d of %d answers within 2 %%; %s is %.5g * true %+.4g\n",
+                c->dialect, axes[axis], l.a, l.b, l.near, l.n, dialect_space_name(c->own), own.a, own.b);
+    }
+}
+
+static void print_table(const struct calibration *k)
+{
+    printf("%-14s %-10s %11s %11s   %s\n", "dialect", "space", "places", "steps", "form kept unforced");
+    for (int i = 0; i < k->n; i++) {
+        const struct candidate *c = &k->candidates[i];
+        const struct answer_counts *place = &c->counts[QUESTION_PLACE];
+        for (int space = 0; space < CALIBRATE_SPACES; space++) {
+            if (!worth_a_row(c, space))
+                continue;
+            printf("%-14s %-10s", c->dialect, dialect_space_name((enum coord_space)space));
+            print_counts(&c->counts[QUESTION_PLACE], (enum coord_space)space);
+            print_counts(&c->counts[QUESTION_STEP], (enum coord_space)space);
+            printf("   %d of %d\n", place->read, place->asked);
+        }
+        if (*c->error)
+            printf("  %s: %s\n", c->dialect, c->error);
+        print_lines(c);
+    }
+}
+
+static json_t *line_json(const struct candidate *c, int axis)
+{
+    struct line own = line_of_space(c->own, axis ? c->h : c->w);
+    struct line l = line_fit(c->truth[axis], c->said[axis], c->n, 0.02 * own.a * (axis ? c->h : c->w));
+    return json_pack("{s:f, s:f, s:i, s:i}", "a", l.a, "b", l.b, "near", l.near, "answers", l.n);
+}
+
+static json_t *candidate_json(const struct candidate *c)
+{
+    json_t *spaces = json_object();
+    for (int i = 0; i < CALIBRATE_SPACES; i++)
+        json_object_set_new(spaces, dialect_space_name((enum coord_space)i),
+                            json_pack("{s:i, s:i}", "places", c->counts[QUESTION_PLACE].hits[i], "steps",
+                                      c->counts[QUESTION_STEP].hits[i]));
+    json_t *v =
+        json_pack("{s:s, s:s, s:i, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "dialect", c->dialect, "own_space",
+                  dialect_space_name(c->own), "width", c->w, "height", c->h, "places",
+                  c->counts[QUESTION_PLACE].asked, "places_in_form", c->counts[QUESTION_PLACE].read, "steps",
+                  c->counts[QUESTION_STEP].asked, "hits", spaces, "x", line_json(c, 0), "y", line_json(c, 1));
+    if (*c->error)
+        json_object_set_new(v, "trouble", json_string(c->error));
+    return v;
+}
+
+static void print_json(const struct calibration *k, const struct verdict *v)
+{
+    json_t *list = json_array(), *verdict = json_null();
+    for (int i = 0; i < k->n; i++)
+        json_array_append_new(list, candidate_json(&k->candidates[i]));
+    if (v->candidate)
+        verdict = json_pack("{s:s, s:s, s:i, s:i, s:[f, f], s:b}", "dialect", v->candidate->dialect, "space",
+                            dialect_space_name(v->space), "hits", v->hits, "asked", v->asked, "interval",
+                            v->low, v->high, "sure", v->sure);
+    json_t *out = json_pack("{s:s, s:o, s:o}", "model", k->l.dir, "dialects", list, "verdict", verdict);
+    json_dumpf(out, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+    putchar('\n');
+    json_decref(out);
+}
+
+static void print_verdict(const struct verdict *v)
+{
+    if (!v->candidate) {
+        puts("\nno answer lies on its button, in any space: the lines above tell what the numbers may mean");
+        return;
+    }
+    printf("\n%s: dialect %s, coordinates %s: %d of %d answers hit, 95 %% interval %.1f to %.1f %%\n",
+           v->sure ? "verdict" : "no verdict; best", v->candidate->dialect, dialect_space_name(v->space),
+           v->hits, v->asked, 100 * v->low, 100 * v->high);
+    if (v->space != v->candidate->own)
+        printf("the dialect itself says %s: --write keeps a copy that says %s\n",
+               dialect_space_name(v->candidate->own), dialect_space_name(v->space));
+    else if (v->candidate->own_dialect)
+        puts("this is what the model's directory asks for already");
+}
+
+/* ---- the command -------------------------------------------------------------------------------- */
+
+static int read_size(const char *text, int *w, int *h, struct err *e)
+{
+    int end = 0;
+    *w = *h = 0;
+    if (!text)
+        return 0;
+    if (sscanf(text, "%5dx%5d%n", w, h, &end) != 2 || text[end] || *w < CALIBRATE_MIN_W ||
+        *h < CALIBRATE_MIN_H || *w > 8192 || *h > 8192)
+        return err_set(e, ERR_USAGE, "--size is WxH from %dx%d to 8192x8192, not '%s'", CALIBRATE_MIN_W,
+                       CALIBRATE_MIN_H, text);
+    return 0;
+}
+
+static int calibrate(struct calibration *k, int w, int h, struct err *e)
+{
+    const struct settings *s = k->s;
+    struct engine_options model = MODEL_ENGINE(*s);
+    if (vqa_open(&k->l, s->dialect ? s->dialect : "holo3", &model, 1, e) || choose_candidates(k, e) ||
+        ask(k, w, h, e))
+        return -1;
+    struct verdict v = calibration_verdict(k->candidates, k->n);
+    k->told = true;
+    if (s->json) {
+        print_json(k, &v);
+    } else {
+        print_table(k);
+        print_verdict(&v);
+    }
+    if (!v.sure)
+        return err_set(e, ERR_UNSURE, "no dialect hits more often than not%s",
+                       s->write ? "; nothing was written" : "");
+    if (!s->write)
+        return 0;
+    if (calibration_save(k->l.dir, &v, e))
+        return -1;
+    fprintf(stderr, "holorun: kept in '%s/holorun.json'\n", k->l.dir);
+    return 0;
+}
+
+int cmd_calibrate(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    int w = 0, h = 0;
+    int n = options_parse(&calibrate_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 0)
+        n = err_set(&e, ERR_USAGE, "calibrate takes no argument '%s'", argv[0]);
+    if (n == 0)
+        n = read_size(s.size, &w, &h, &e);
+    if (n < 0)
+        return options_refuse(&calibrate_command, &e);
+    screen_install_signals();
+    struct calibration k = {.s = &s, .candidates = xcalloc(MAX_CANDIDATES, sizeof *k.candidates)};
+    int rc = calibrate(&k, w, h, &e);
+    for (int i = 0; i < k.n; i++)
+        free(k.candidates[i].dialect);
+    free(k.candidates);
+    vqa_close(&k.l);
+    if (rc && !k.told)
+        return options_failed(&e);
+    if (rc)
+        fprintf(stderr, "holorun: %s\n", e.text);
+    return rc ? (int)e.kind : 0;
+}

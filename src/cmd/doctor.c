@@ -1,0 +1,320 @@
+/* doctor.c - `holorun doctor` checks this machine.
+ *
+ * Each check ends as ok, as a warning (it works, less well) or as failed (a run will not work), with
+ * what was found and, unless it is ok, what to do.  The exit code is 3 when the machine or its display
+ * failed a check, else 4 when the model did, else 0.
+ */
+#include "cmd/commands.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/image.h"
+#include "model/find.h"
+#include "ops/ops.h"
+#include "screen/screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *display, *view, *model;
+    bool cursor, json;
+};
+
+static const struct option_spec options[] = {
+    SCREEN_OPTIONS(struct settings),
+    {"model", 'm', OPTION_TEXT, offsetof(struct settings, model), "DIR", 0, 4096, NULL,
+     "model directory to check; default: the model that comes with holorun", "HOLORUN_MODEL"},
+    JSON_OPTION(struct settings),
+    {0},
+};
+
+const struct command doctor_command = {"doctor",
+                                       "",
+                                       "check display, model and CPU, and say how to fix what fails",
+                                       NULL,
+                                       "holorun doctor\nholorun doctor --display :1 --json\n",
+                                       options,
+                                       cmd_doctor};
+
+/* ---- findings ---------------------------------------------------------------------------------- */
+
+enum status { OK, WARNING, FAILED };
+static const char *const status_names[] = {"ok", "warning", "failed"};
+
+enum { MAX_FINDINGS = 32, MAX_NAMES = 16, SLOW_CAPTURE_MS = 50, CAPTURES = 5 };
+
+struct finding {
+    const char *name;
+    enum status status;
+    char *detail;
+    const char *mend; /* how to fix it; NULL when ok, or when the detail says it */
+};
+
+struct report {
+    struct finding list[MAX_FINDINGS];
+    int n;
+    int exit;
+};
+
+/* Takes over `detail`. */
+static void add(struct report *r, const char *name, enum status status, char *detail, const char *mend)
+{
+    if (r->n == MAX_FINDINGS)
+        bug("more than %d checks", MAX_FINDINGS);
+    r->list[r->n++] = (struct finding){name, status, detail, status == OK ? NULL : mend};
+}
+
+static void fail(struct report *r, const char *name, enum err_kind kind, const char *detail, const char *mend)
+{
+    add(r, name, FAILED, xstrdup(detail), mend);
+    if (r->exit != ERR_ENV)
+        r->exit = kind == ERR_MODEL ? ERR_MODEL : ERR_ENV;
+}
+
+/* ---- checks ------------------------------------------------------------------------------------ */
+
+/* Value of "key: value" in the lines of screen_describe(); the caller frees it, "" when absent. */
+static char *fact(const char *lines, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *p = lines; p && *p; p = strchr(p, '\n'), p = p ? p + 1 : NULL)
+        if (!strncmp(p, key, n) && p[n] == ':')
+            return xasprintf("%.*s", (int)strcspn(p + n + 2, "\n"), p + n + 2);
+    return xstrdup("");
+}
+
+static void check_extensions(struct report *r, const char *facts)
+{
+    static const struct {
+        const char *key, *loss;
+    } wanted[] = {
+        {"shm", "screenshots go through the socket; run on the machine of the X server, same user and IPC "
+                "namespace"},
+        {"xdamage",
+         "waiting for the screen compares frames ten times a second; start the X server with DAMAGE"},
+        {"xfixes", "the pointer cannot be drawn into screenshots; start the X server with XFIXES"},
+        {"randr", "monitors cannot be told apart; start the X server with RANDR"},
+        {"xinput2", "a second keyboard's layout is not noticed; start the X server with XInputExtension"},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        char *value = fact(facts, wanted[i].key);
+        add(r, wanted[i].key, strncmp(value, "yes", 3) ? WARNING : OK, value, wanted[i].loss);
+    }
+    char *manager = fact(facts, "window manager");
+    add(r, "window manager", strcmp(manager, "no") ? OK : WARNING, manager,
+        "keys go to the window under the pointer; start one, for instance openbox");
+    char *free_codes = fact(facts, "free keycodes");
+    add(r, "free keycodes", atoi(free_codes) > 0 ? OK : WARNING, free_codes,
+        "characters that the keyboard layout lacks cannot be typed; free some keycodes with xmodmap");
+}
+
+static bool uniform(const struct image *im)
+{
+    for (long i = 3; i < 3L * im->w * im->h; i++)
+        if (im->rgb[i] != im->rgb[i - 3])
+            return false;
+    return true;
+}
+
+static void check_capture(struct report *r, struct screen *s)
+{
+    struct err e = ERR_INIT;
+    struct image im = {0};
+    int64_t start = clock_ns();
+    for (int i = 0; i < CAPTURES; i++)
+        if (screen_capture(s, &im, &e)) {
+            fail(r, "screenshot", e.kind, e.text, NULL);
+            image_free(&im);
+            return;
+        }
+    double ms = clock_ms_since(start) / CAPTURES;
+    char *detail =
+        xasprintf("%dx%d in %.1f ms%s", im.w, im.h, ms, uniform(&im) ? ", one colour all over" : "");
+    if (uniform(&im))
+        add(r, "screenshot", WARNING, detail,
+            "nothing is on this screen; start the program to be used, or give --display");
+    else
+        add(r, "screenshot", ms > SLOW_CAPTURE_MS ? WARNING : OK, detail,
+            "give --view with a smaller part of the screen");
+    image_free(&im);
+}
+
+static void check_pointer(struct report *r, struct screen *s)
+{
+    struct err e = ERR_INIT;
+    int x, y, there_x = 0, there_y = 0;
+    struct screen_rect view = screen_view(s);
+    if (screen_pointer(s, &x, &y)) {
+        fail(r, "pointer", ERR_ENV, "the pointer is not on this screen", "move it there");
+        return;
+    }
+    int64_t start = clock_ns();
+    int target_x = x > view.x ? x - 1 : x + 1;
+    int failed =
+        screen_move(s, target_x, y, &e) || screen_pointer(s, &there_x, &there_y) || screen_move(s, x, y, &e);
+    if (failed || there_x != target_x)
+        fail(r, "pointer", ERR_ENV, failed ? e.text : "it does not go where it is sent",
+             "let nobody else use the mouse");
+    else
+        add(r, "pointer", OK, xasprintf("there and back in %.1f ms", clock_ms_since(start)), NULL);
+}
+
+static void check_display(struct report *r, const struct settings *set)
+{
+    struct err e = ERR_INIT;
+    struct screen_options o = {.display = set->display, .view = set->view, .cursor = set->cursor};
+    struct screen *s = screen_open(&o, &e);
+    if (!s) {
+        fail(r, "display", e.kind, e.text, NULL); /* the message says what to do */
+        return;
+    }
+    struct buf facts;
+    buf_init(&facts, 64 << 10);
+    screen_describe(s, &facts);
+    char *root = fact(facts.data, "root"), *server = fact(facts.data, "server");
+    add(r, "display", OK, xasprintf("%s, %s, %s", screen_name(s), root, server), NULL);
+    free(root);
+    free(server);
+    add(r, "xtest", OK, fact(facts.data, "xtest"), NULL);
+    check_extensions(r, facts.data);
+    check_capture(r, s);
+    check_pointer(r, s);
+    if (screen_watch(s, &e))
+        add(r, "stop by Escape", WARNING, xstrdup(e.text), "stop a run with Ctrl-C in its terminal");
+    else
+        add(r, "stop by Escape", OK, xstrdup("twice within 0.6 s"), NULL);
+    buf_free(&facts);
+    screen_close(s);
+}
+
+static void check_model(struct report *r, const char *option)
+{
+    struct err e = ERR_INIT;
+    char *dir = model_find(option, &e);
+    if (dir)
+        add(r, "model", OK, dir, NULL);
+    else
+        fail(r, "model", ERR_MODEL, e.text, NULL);
+}
+
+static void check_cpu(struct report *r)
+{
+    const char *names[MAX_NAMES];
+    int n = backend_cpu_list(names, MAX_NAMES);
+    struct buf b;
+    buf_init(&b, 1024);
+    for (int i = 0; i < n; i++)
+        buf_printf(&b, "%s%s", i ? " " : "", names[i]);
+    bool fast = n > 0 && strcmp(names[n - 1], "ref") != 0;
+    add(r, "processor", fast ? OK : WARNING, buf_take(&b),
+        "only the plain reference runs here, slowly; use a machine with AVX2 or AVX-512");
+    buf_free(&b);
+}
+
+static void check_gpus(struct report *r)
+{
+    enum { MAX_GPUS = 8 };
+    struct gpu found[MAX_GPUS];
+    struct err e = ERR_INIT;
+    int n = backend_gpu_list(found, MAX_GPUS, &e);
+    if (n <= 0) {
+        add(r, "GPU", OK,
+            xasprintf("none, the model runs on the processor: %s", n < 0 ? e.text : "no device"), NULL);
+        return;
+    }
+    for (int i = 0; i < n && i < MAX_GPUS; i++) {
+        const struct gpu *g = &found[i];
+        char *name = xasprintf("cuda:%d", i);
+        struct backend *b = backend_open(name, NULL, 0, NULL, &e);
+        add(r, "GPU", b ? OK : WARNING,
+            xasprintf("%s %s, compute capability %d.%d, %.1f of %.1f GB free%s%s", name, g->name, g->major,
+                      g->minor, (double)g->free * 1e-9, (double)g->memory * 1e-9, b ? "" : ": ",
+                      b ? "" : e.text),
+            "the model runs on the processor");
+        backend_free(b);
+        free(name);
+    }
+}
+
+static void check_folders(struct report *r)
+{
+    static const struct {
+        enum file_place place;
+        const char *name;
+    } places[] = {{PLACE_STATE, "folder for runs"}, {PLACE_RUNTIME, "folder for locks"}};
+    for (size_t i = 0; i < 2; i++) {
+        struct err e = ERR_INIT;
+        char *dir = file_place(places[i].place, &e);
+        if (dir)
+            add(r, places[i].name, OK, dir, NULL);
+        else
+            fail(r, places[i].name, ERR_ENV, e.text,
+                 "give the folder back to this user, or set XDG_STATE_HOME and XDG_RUNTIME_DIR");
+    }
+}
+
+/* ---- output ------------------------------------------------------------------------------------ */
+
+static void print_text(const struct report *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        const struct finding *f = &r->list[i];
+        printf("%-8s %-17s %s\n", status_names[f->status], f->name, f->detail);
+        if (f->mend)
+            printf("%-8s %-17s -> %s\n", "", "", f->mend);
+    }
+    puts(r->exit ? "holorun cannot run yet: mend what failed" : "holorun can run here");
+}
+
+static void print_json(const struct report *r)
+{
+    struct buf b;
+    buf_init(&b, 256 << 10);
+    buf_printf(&b, "{\"ok\": %s, \"exit\": %d, \"checks\": [", r->exit ? "false" : "true", r->exit);
+    for (int i = 0; i < r->n; i++) {
+        const struct finding *f = &r->list[i];
+        buf_printf(&b, "%s{\"name\": \"%s\", \"status\": \"%s\", \"detail\": ", i ? ", " : "", f->name,
+                   status_names[f->status]);
+        buf_put_json(&b, f->detail, strlen(f->detail));
+        buf_puts(&b, ", \"mend\": ");
+        if (f->mend)
+            buf_put_json(&b, f->mend, strlen(f->mend));
+        else
+            buf_puts(&b, "null");
+        buf_putc(&b, '}');
+    }
+    buf_puts(&b, "]}");
+    puts(b.data);
+    buf_free(&b);
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings set = {0};
+    int n = options_parse(&doctor_command, &set, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 0)
+        err_set(&e, ERR_USAGE, "'%s' is one argument too many", argv[0]);
+    if (n != 0)
+        return options_refuse(&doctor_command, &e);
+
+    screen_install_signals();
+    struct report r = {.exit = ERR_NONE};
+    check_display(&r, &set);
+    check_model(&r, set.model);
+    check_cpu(&r);
+    check_gpus(&r);
+    check_folders(&r);
+    if (set.json)
+        print_json(&r);
+    else
+        print_text(&r);
+    for (int i = 0; i < r.n; i++)
+        free(r.list[i].detail);
+    return r.exit;
+}

@@ -1,0 +1,366 @@
+/* plan.c - `holorun plan MODEL` says what a model needs, what fits, and how fast it could be.
+ *
+ * Memory is counted by setting the model up on a backend that only counts (capacity/plan.h); no weight
+ * is read. Speed limits divide the cost of the work (capacity/cost.h) by the machine's arithmetic and
+ * memory bandwidth, measured in a quarter of a second or given on the command line.  Nothing can be
+ * faster than these limits.
+ *
+ * Everything is collected in one JSON object, which is printed as it is or as tables.
+ */
+#include "cmd/commands.h"
+
+#include "base/pool.h"
+#include "bench/bench.h"
+#include "capacity/cost.h"
+#include "capacity/memory.h"
+#include "cmd/plan.h"
+#include "model/find.h"
+#include "model/preprocess.h"
+#include "model/state.h"
+#include "text/tokenizer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { CONTEXT = 12288, CHUNK = 512, WORDS = 64 /* of a step beside its screenshot */ };
+
+static const struct option_spec options[] = {
+    {"model", 'm', OPTION_TEXT, offsetof(struct plan_settings, model), "DIR", 0, 4096, NULL,
+     "the same as the argument; default: the model that comes with holorun", "HOLORUN_MODEL"},
+    {"gpu", 0, OPTION_SIZE, offsetof(struct plan_settings, gpu), "SIZE", 0, 0, NULL,
+     "plan for a GPU with so much memory, as 24G, instead of this machine", NULL},
+    {"memory", 0, OPTION_SIZE, offsetof(struct plan_settings, memory), "SIZE", 0, 0, NULL,
+     "plan for a machine with so much free memory, as 32G, instead of what is free now", NULL},
+    {"state-memory", 0, OPTION_SIZE, offsetof(struct plan_settings, state_memory), "SIZE", 0, 0, NULL,
+     "memory for the states of sessions, as with the other commands; says how many fit",
+     "HOLORUN_STATE_MEMORY"},
+    WEIGHTS_OPTIONS(struct plan_settings),
+    STATE_OPTION(struct plan_settings),
+    {"sessions", 'n', OPTION_INT, offsetof(struct plan_settings, sessions), "N", 1, 100000, "1",
+     "sessions in memory at once", NULL},
+    {"context", 'c', OPTION_INT, offsetof(struct plan_settings, context), "T", 0, 1 << 28, "0",
+     "tokens per session; 0 for 12288, or the model's maximum", NULL},
+    {"screen", 0, OPTION_TEXT, offsetof(struct plan_settings, screen), "WxH", 0, 32, "1920x1080",
+     "size of the screenshot of a step", NULL},
+    {"generated", 0, OPTION_INT, offsetof(struct plan_settings, generated), "N", 1, 100000, "100",
+     "tokens generated per step", NULL},
+    {"bandwidth", 0, OPTION_NUMBER, offsetof(struct plan_settings, bandwidth), "GB/S", 0, 1e6, "0",
+     "memory bandwidth; 0 to measure this machine", NULL},
+    {"flops", 0, OPTION_NUMBER, offsetof(struct plan_settings, flops), "TFLOP/S", 0, 1e6, "0",
+     "rate of bf16 products; 0 to measure this machine", NULL},
+    {"threads", 0, OPTION_INT, offsetof(struct plan_settings, threads), "N", 0, 256, "0",
+     "threads for measuring, 0 for one per core", "HOLORUN_THREADS"},
+    {"json", 'j', OPTION_FLAG, offsetof(struct plan_settings, json),
+     .help = "one JSON object on stdout, in bytes"},
+    {0},
+};
+
+const struct command plan_command = {
+    "plan",
+    "[MODEL]",
+    "say what a model needs: memory by part, what fits, upper limits of speed",
+    "Reads headers only, no weights. A size is a number followed by K, M, G or T (powers of 1024); a small "
+    "number without a letter is in G. A quarter of this machine's free memory is left to the system, a "
+    "twentieth of a GPU's to its driver.\n"
+    "Limits are upper bounds: unavoidable arithmetic and memory traffic divided by the machine's peak. For "
+    "a GPU they need --bandwidth and --flops. The exit code is 1 when it does not fit.",
+    "holorun plan\nholorun plan ~/models/Holotron-12B --sessions 4 --context 32768\n"
+    "holorun plan DIR --gpu 80G --bandwidth 3350 --flops 990 --json\n",
+    options,
+    cmd_plan};
+
+/* ---- settings ------------------------------------------------------------------------------------------ */
+
+static int read_screen(const char *text, int *w, int *h, struct err *e)
+{
+    char end = 0;
+    if (sscanf(text, "%dx%d%c", w, h, &end) != 2 || *w < 1 || *h < 1 || *w > 1 << 16 || *h > 1 << 16)
+        return err_set(e, ERR_USAGE, "--screen wants a size like 1920x1080, not '%s'", text);
+    return 0;
+}
+
+/* ---- the configuration ----------------------------------------------------------------------- */
+
+static void note(struct planning *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void note(struct planning *g, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    json_array_append_new(json_object_get(g->root, "notes"), json_vsprintf(fmt, ap));
+    va_end(ap);
+}
+
+static void put(json_t *o, const char *key, size_t bytes)
+{
+    json_object_set_new(o, key, json_integer((json_int_t)bytes));
+}
+
+static void put_rate(json_t *o, const char *key, double rate)
+{
+    json_object_set_new(o, key, json_real(rate));
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static void put_weights(const struct planning *g)
+{
+    json_t *list = json_array();
+    for (enum plan_kind k = 0; k < PLAN_KINDS; k++) {
+        const struct plan_part *part = &g->p.parts[k];
+        if (part->tensors)
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:i, s:I, s:I, s:I}", "name", plan_kind_name(k), "tensors",
+                                            part->tensors, "stored", (json_int_t)part->stored, "own",
+                                            (json_int_t)part->own, "mapped", (json_int_t)part->mapped));
+    }
+    const struct plan_part *all = &g->p.weights;
+    json_t *w = json_pack("{s:s, s:i}", "held", all->mapped ? "mapped" : "packed", "tensors", all->tensors);
+    put(w, "stored", all->stored);
+    put(w, "own", all->own);
+    put(w, "mapped", all->mapped);
+    put(w, "resident", g->p.resident);
+    put(w, "streamed", g->p.streamed);
+    json_object_set_new(w, "bits", json_real(8 * g->p.number));
+    json_object_set_new(g->root, "weights", w);
+    json_object_set_new(g->root, "parts", list);
+}
+
+static void put_memory(const struct planning *g)
+{
+    const struct plan *p = &g->p;
+    json_t *engine = json_object(), *session = json_object();
+    put(engine, "language", p->language);
+    put(engine, "vision", p->vision);
+    put(engine, "work", p->work);
+    put(engine, "picture", p->picture);
+    put(engine, "tokenizer", p->tokenizer);
+    put(engine, "program", p->base);
+    put(engine, "vision_cache_most", p->tile_cache);
+    put(session, "ssm", p->ssm);
+    put(session, "conv", p->conv);
+    put(session, "other", p->session);
+    put(session, "kv_per_token", p->kv_token - PLAN_TOKEN_BYTES);
+    put(session, "ids_per_token", PLAN_TOKEN_BYTES);
+    put(session, "at_context", plan_session(p, g->context));
+    put(session, "checkpoint", p->state);
+    json_object_set_new(g->root, "engine", engine);
+    json_object_set_new(g->root, "session", session);
+}
+
+/* State memory: as given, or all that the engine leaves. */
+static void put_states(struct planning *g, size_t room)
+{
+    const struct plan *p = &g->p;
+    size_t engine = plan_own(p, 0, 0), each = plan_state(p, g->context),
+           bound = g->set->state_memory ? g->set->state_memory
+                   : room > engine      ? room - engine
+                                        : 0;
+    json_t *o = json_object();
+    put(o, "fixed", p->state);
+    put(o, "at_context", each);
+    put(o, "bound", bound);
+    put(o, "sessions", (size_t)plan_states(p, bound, g->context));
+    json_object_set_new(g->root, "state_memory", o);
+    if (g->set->state_memory && bound > room - (room < engine ? room : engine))
+        note(g, "%.2f GiB of state memory are more than the %.2f GiB that are left beside the model",
+             planning_gib(bound), planning_gib(room > engine ? room - engine : 0));
+}
+
+static void put_fit(struct planning *g)
+{
+    const struct plan *p = &g->p;
+    int n = g->set->sessions;
+    size_t need = plan_own(p, n, g->context) + p->tile_cache;
+    size_t room = g->usable > p->tile_cache ? g->usable - p->tile_cache : 0;
+    int64_t sessions = plan_sessions(p, room, g->context), tokens = plan_tokens(p, room, n);
+    bool fits = need <= g->usable && g->context <= g->c.lm.max_tokens;
+    tokens = tokens < g->c.lm.max_tokens ? tokens : g->c.lm.max_tokens;
+    put(g->root, "ready_own", plan_own(p, 1, 0));
+    put(g->root, "ready_resident", plan_own(p, 1, 0) + g->files);
+    put(g->root, "in_use_own", need);
+    put_states(g, room);
+    put(g->root, "most_sessions", g->context > g->c.lm.max_tokens ? 0 : (size_t)sessions);
+    put(g->root, "most_context", (size_t)tokens);
+    json_object_set_new(g->root, "fits", json_boolean(fits));
+    if (g->context > g->c.lm.max_tokens)
+        note(g, "%lld tokens do not fit: the model was made for %d", (long long)g->context,
+             g->c.lm.max_tokens);
+    if (need > g->usable)
+        note(g, "%d session%s of %lld tokens do not fit: %.2f GiB are missing", n, n == 1 ? "" : "s",
+             (long long)g->context, planning_gib(need - g->usable));
+    if (g->set->gpu && plan_own(p, 0, 0) > g->usable)
+        note(g, "the weights alone need %.2f GiB of the %.2f GiB that may be used; no session fits",
+             planning_gib(plan_own(p, 0, 0)), planning_gib(g->usable));
+    if (p->weights.mapped && g->set->weights_in == WEIGHTS_IN_AUTO)
+        note(g, "the weights stay in their files: copied into memory they would not leave a quarter of it");
+    if (p->streamed)
+        note(g,
+             "%.2f GiB of them do not fit in memory and are read from the disk again for every token and "
+             "every %d tokens of a prompt",
+             planning_gib(p->streamed), CHUNK);
+    note(g, "keys and values lie in buffers that grow by %lld tokens or a 32nd, whichever is more",
+         (long long)state_capacity(0, 1));
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static int measure(struct planning *g, struct err *e)
+{
+    struct bench k = {.section = "", .repeat = 1, .brief = true};
+    g->bandwidth = g->set->bandwidth * 1e9;
+    g->flops = g->set->flops * 1e12;
+    if (g->set->gpu || (g->bandwidth > 0 && g->flops > 0))
+        return 0;
+    k.pool = pool_new(g->set->threads);
+    k.b = backend_cpu(NULL, k.pool, e);
+    if (k.b) {
+        bench_peak(&k);
+        g->bandwidth = g->bandwidth > 0 ? g->bandwidth : k.memory * 1e9;
+        g->flops = g->flops > 0 ? g->flops : (k.peak_bf16 > k.peak_f32 ? k.peak_bf16 : k.peak_f32) * 1e9;
+    }
+    backend_free(k.b);
+    pool_free(k.pool);
+    return k.b ? 0 : -1;
+}
+
+static double decode_bytes(const struct planning *g, int sessions)
+{
+    return cost_weight_bytes(&g->c, g->p.vocab, sessions, g->p.number) +
+           sessions * cost_session_bytes(
+                          &g->c,
+                          state_types(false, (enum state_storage)g->set->state, (enum kv_storage)g->set->kv),
+                          g->context);
+}
+
+/* Seconds of one step: a screenshot encoded and read, a reply generated. */
+static double step_time(const struct planning *g, json_t *o)
+{
+    struct tile_grid grid = preprocess_grid(&g->c, g->screen_w, g->screen_h);
+    int64_t tokens = preprocess_tokens(&grid), patches = (int64_t)grid.patch_cols * grid.patch_rows;
+    double tower = cost_patches_flop(&g->c, g->p.prefix, patches) * grid.tiles,
+           text = cost_text_flop(&g->c, tokens + WORDS, g->context);
+    put(o, "screen_tiles", (size_t)grid.tiles);
+    put(o, "screen_tokens", (size_t)tokens);
+    put_rate(o, "flop_screen", tower + text);
+    return (tower + text) / g->flops + g->set->generated * decode_bytes(g, 1) / g->bandwidth;
+}
+
+static void put_limits(struct planning *g)
+{
+    const struct model_config *c = &g->c;
+    json_t *o = json_object();
+    double token = cost_text_flop(c, 1, g->context) + cost_head_flop(c, g->p.vocab);
+    double prompt = cost_text_flop(c, CHUNK, g->context) / CHUNK;
+    put_rate(o, "flop_token", token);
+    put_rate(o, "flop_prompt_token", prompt);
+    put_rate(o, "bytes_step", decode_bytes(g, 1));
+    put_rate(o, "bytes_step_sessions", decode_bytes(g, g->set->sessions));
+    if (c->vision)
+        put_rate(o, "flop_tile", cost_tile_flop(c, g->p.prefix));
+    json_object_set_new(g->root, "limits", o);
+    if (!(g->bandwidth > 0 && g->flops > 0)) {
+        note(g, "no limits in time: give --bandwidth and --flops of the GPU");
+        return;
+    }
+    put_rate(o, "bandwidth", g->bandwidth);
+    put_rate(o, "flops", g->flops);
+    int n = g->set->sessions;
+    double memory = decode_bytes(g, n) / g->bandwidth, arithmetic = n * token / g->flops;
+    put_rate(o, "decode", g->bandwidth / decode_bytes(g, 1));
+    put_rate(o, "decode_sessions", n / (memory > arithmetic ? memory : arithmetic));
+    put_rate(o, "prefill", g->flops / prompt);
+    if (c->vision) {
+        put_rate(o, "tiles", g->flops / cost_tile_flop(c, g->p.prefix));
+        put_rate(o, "steps", 1 / step_time(g, o));
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int read_model(struct planning *g, struct err *e)
+{
+    struct engine_options o = {.dir = g->dir,
+                               .weights_in = (enum weights_in)g->set->weights_in,
+                               .weights = (enum weight_storage)g->set->weights,
+                               .state = (enum state_storage)g->set->state,
+                               .kv = (enum kv_storage)g->set->kv};
+    if (config_load(&g->c, g->dir, e))
+        return -1;
+    size_t heap = memory_heap();
+    struct tokenizer *t = tokenizer_open(g->dir, e);
+    size_t tokenizer = memory_heap() - heap;
+    tokenizer_free(t);
+    struct safetensors *s = t ? safetensors_open(g->dir, e) : NULL;
+    if (!s)
+        return -1;
+    o.memory = g->memory;
+    if (g->set->gpu) {
+        o.weights_in = WEIGHTS_IN_RAM;
+        o.device = "cuda";
+    }
+    int rc = plan_make(&g->p, &g->c, s, &o, e);
+    safetensors_close(s);
+    if (rc)
+        return err_prefix(e, "model '%s'", g->dir);
+    g->p.tokenizer = g->set->gpu ? 0 : tokenizer;
+    plan_picture(&g->p, &g->c, g->screen_w, g->screen_h);
+    return 0;
+}
+
+static int make(struct planning *g, struct err *e)
+{
+    const struct plan_settings *set = g->set;
+    size_t gpu = set->gpu, given = set->memory;
+    if (read_screen(set->screen, &g->screen_w, &g->screen_h, e))
+        return -1;
+    if (gpu && given)
+        return err_set(e, ERR_USAGE, "give --gpu or --memory, not both");
+    g->memory = gpu ? gpu : given ? given : memory_available(NULL);
+    g->usable = gpu ? gpu / 20 * 19 : g->memory / 4 * 3;
+    struct memory_use now = memory_use();
+    g->files = now.file;
+    if (read_model(g, e) || measure(g, e))
+        return -1;
+    g->p.base = gpu ? 0 : now.own;
+    int most = g->c.lm.max_tokens;
+    g->context = set->context ? set->context : most < CONTEXT ? most : CONTEXT;
+    g->root = json_pack("{s:s, s:s, s:i, s:I, s:[]}", "model", g->dir, "for", gpu ? "gpu" : "machine",
+                        "sessions", set->sessions, "context", (json_int_t)g->context, "notes");
+    put(g->root, "memory", g->memory);
+    put(g->root, "usable", g->usable);
+    put_weights(g);
+    put_memory(g);
+    put_fit(g);
+    put_limits(g);
+    return 0;
+}
+
+int cmd_plan(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct plan_settings set = {0};
+    struct planning g = {.set = &set};
+    int n = options_parse(&plan_command, &set, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 1)
+        err_set(&e, ERR_USAGE, "'%s' is one argument too many", argv[1]);
+    if (n < 0 || n > 1)
+        return options_refuse(&plan_command, &e);
+    g.dir = model_find(n ? argv[0] : set.model, &e);
+    int code = ERR_NONE;
+    if (!g.dir || make(&g, &e)) {
+        code = options_failed(&e);
+    } else if (set.json) {
+        json_dumpf(g.root, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+        putchar('\n');
+    } else {
+        planning_print(&g);
+    }
+    if (code == ERR_NONE && !json_is_true(json_object_get(g.root, "fits")))
+        code = ERR_FAILED;
+    json_decref(g.root);
+    free(g.dir);
+    return code;
+}

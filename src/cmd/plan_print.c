@@ -1,0 +1,172 @@
+/* plan_print.c - prints the plan of `holorun plan` as tables; see cmd/plan.h.
+ *
+ * Verdict, notes and speeds come from the JSON object; nothing is computed here.
+ */
+#include "cmd/plan.h"
+
+#include <stdio.h>
+
+static double mib(json_int_t bytes)
+{
+    return (double)bytes / (1 << 20);
+}
+
+static void print_parts(const struct planning *g)
+{
+    size_t i;
+    json_t *part;
+    printf("\n%-16s %8s %14s %14s %14s\n", "weights, MiB", "tensors", "in the files", "in memory",
+           "read in place");
+    json_array_foreach(json_object_get(g->root, "parts"), i, part)
+    {
+        json_int_t tensors, stored, own, mapped;
+        const char *name;
+        json_unpack(part, "{s:s, s:I, s:I, s:I, s:I}", "name", &name, "tensors", &tensors, "stored", &stored,
+                    "own", &own, "mapped", &mapped);
+        printf("  %-14s %8lld %14.2f %14.2f %14.2f\n", name, (long long)tensors, mib(stored), mib(own),
+               mib(mapped));
+    }
+    const struct plan_part *all = &g->p.weights;
+    printf("  %-14s %8d %14.2f %14.2f %14.2f\n", "together", all->tensors, mib((json_int_t)all->stored),
+           mib((json_int_t)all->own), mib((json_int_t)all->mapped));
+}
+
+static void print_row(const char *what, size_t bytes, const char *remark)
+{
+    printf("  %-40s %10.2f%s%s\n", what, mib((json_int_t)bytes), *remark ? "  " : "", remark);
+}
+
+static void print_states(const struct planning *g)
+{
+    const json_t *o = json_object_get(g->root, "state_memory");
+    char remark[96];
+    snprintf(remark, sizeof remark, "%lld session%s of %lld tokens there at once%s",
+             json_integer_value(json_object_get(o, "sessions")),
+             json_integer_value(json_object_get(o, "sessions")) == 1 ? "" : "s", (long long)g->context,
+             g->set->state_memory ? "" : ", if all of it is theirs");
+    print_row("state memory", (size_t)json_integer_value(json_object_get(o, "bound")), remark);
+}
+
+static void print_memory(const struct planning *g)
+{
+    const struct plan *p = &g->p;
+    char remark[96];
+    printf("\nmemory, MiB\n");
+    print_row("weights", p->weights.own, p->weights.mapped ? "copied" : "");
+    if (p->weights.mapped) {
+        print_row("read in place and kept", p->resident, "not counted below: the system may take it back");
+        print_row("read in place each time", p->streamed, "");
+    }
+    print_row("working memory of the language model", p->language, "");
+    if (g->c.vision)
+        print_row("working memory of the tower", p->vision, "");
+    if (p->work)
+        print_row("working memory of kernels", p->work, "");
+    if (p->picture)
+        print_row("a picture of the screen on its way", p->picture, "");
+    if (!g->set->gpu) {
+        print_row("tokenizer", p->tokenizer, "");
+        print_row("program", p->base, "");
+    }
+    print_row("session: SSM state", p->ssm, "");
+    print_row("session: convolution state", p->conv, "");
+    print_row("session: last row and logits", p->session, "");
+    snprintf(remark, sizeof remark, "%.2f KiB a token", (double)(p->kv_token - PLAN_TOKEN_BYTES) / 1024);
+    print_row("session: keys and values", (p->kv_token - PLAN_TOKEN_BYTES) * (size_t)g->context, remark);
+    print_row("a checkpoint of a session", p->state, "each");
+    print_states(g);
+    if (g->c.vision)
+        print_row("pictures seen before", p->tile_cache, "at most");
+    print_row("together at the start, one empty session", plan_own(p, 1, 0), "and the program's own files");
+    snprintf(remark, sizeof remark, "%d session%s of %lld tokens", g->set->sessions,
+             g->set->sessions == 1 ? "" : "s", (long long)g->context);
+    print_row("together in use", plan_own(p, g->set->sessions, g->context) + p->tile_cache, remark);
+}
+
+/* The verdict, why, and what would fit. */
+static void print_fit(const struct planning *g)
+{
+    size_t i;
+    json_t *v;
+    int n = g->set->sessions, most = g->c.lm.max_tokens;
+    long long sessions = json_integer_value(json_object_get(g->root, "most_sessions")),
+              tokens = json_integer_value(json_object_get(g->root, "most_context"));
+    bool fits = json_is_true(json_object_get(g->root, "fits"));
+    printf("\n%s: %d session%s of %lld tokens\n", fits ? "fits" : "does not fit", n, n == 1 ? "" : "s",
+           (long long)g->context);
+    printf("  %.2f GiB needed, %.2f GiB may be used (%s %.2f GiB, of which a %s is left to %s)\n",
+           planning_gib((size_t)json_integer_value(json_object_get(g->root, "in_use_own"))),
+           planning_gib(g->usable),
+           g->set->gpu      ? "the GPU has"
+           : g->set->memory ? "free as given"
+                            : "free now",
+           planning_gib(g->memory), g->set->gpu ? "twentieth" : "quarter",
+           g->set->gpu ? "its driver" : "the system");
+    json_array_foreach(json_object_get(g->root, "notes"), i, v) printf("  %s\n", json_string_value(v));
+    if (g->context <= most && sessions)
+        printf("  at most %lld session%s of %lld tokens\n", sessions, sessions == 1 ? "" : "s",
+               (long long)g->context);
+    if (tokens)
+        printf("  at most %lld tokens in %s%s\n", tokens, n == 1 ? "the session" : "each session",
+               tokens == most ? ", which is what the model was made for" : "");
+}
+
+static double rate(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+static void print_work(const char *what, double gflop, double gb, double per_second, const char *unit)
+{
+    printf("  %-30s %12.3f GFLOP", what, gflop);
+    if (gb > 0)
+        printf(" %9.3f GB", gb);
+    else if (per_second > 0)
+        printf("%13s", "");
+    if (per_second > 0)
+        printf(" %12.*f %s/s", per_second < 100 ? 2 : 0, per_second, unit);
+    putchar('\n');
+}
+
+static void print_limits(const struct planning *g)
+{
+    const json_t *o = json_object_get(g->root, "limits");
+    const struct plan_settings *s = g->set;
+    bool timed = rate(o, "flops") > 0;
+    char what[64];
+    printf("\n%s, each session holding its %lld tokens\n", timed ? "work, and upper limits of speed" : "work",
+           (long long)g->context);
+    if (timed)
+        printf("  with %.1f GB/s (%s) and %.3f TFLOP/s (%s); nothing can be faster, real runs reach a part "
+               "of it\n",
+               g->bandwidth * 1e-9, s->bandwidth > 0 ? "given" : "measured now", g->flops * 1e-12,
+               s->flops > 0 ? "given" : "measured now");
+    print_work("a generated token", rate(o, "flop_token") * 1e-9, rate(o, "bytes_step") * 1e-9,
+               rate(o, "decode"), "tokens");
+    if (s->sessions > 1) {
+        snprintf(what, sizeof what, "one in each of %d sessions", s->sessions);
+        print_work(what, s->sessions * rate(o, "flop_token") * 1e-9, rate(o, "bytes_step_sessions") * 1e-9,
+                   rate(o, "decode_sessions"), "tokens");
+    }
+    print_work("a token of a prompt", rate(o, "flop_prompt_token") * 1e-9, 0, rate(o, "prefill"), "tokens");
+    if (rate(o, "flop_tile") > 0)
+        print_work(g->c.vit.max_patches ? "the largest picture" : "a tile of a picture",
+                   rate(o, "flop_tile") * 1e-9, 0, rate(o, "tiles"),
+                   g->c.vit.max_patches ? "pictures" : "tiles");
+    if (rate(o, "steps") > 0)
+        printf("  a step of the agent: at most %.2f in a second, looking at %s (%d tile%s, %d tokens), "
+               "writing %d tokens\n",
+               rate(o, "steps"), s->screen, (int)rate(o, "screen_tiles"),
+               rate(o, "screen_tiles") > 1 ? "s" : "", (int)rate(o, "screen_tokens"), s->generated);
+}
+
+void planning_print(const struct planning *g)
+{
+    printf("%s\n%d tensors, %.2f GB in files; weights %s, %.1f bits each in the language model\n", g->dir,
+           g->p.weights.tensors, (double)g->p.weights.stored * 1e-9,
+           g->p.weights.mapped ? "read in place" : "packed in memory", 8 * g->p.number);
+    print_parts(g);
+    print_memory(g);
+    print_limits(g);
+    print_fit(g);
+}

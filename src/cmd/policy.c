@@ -1,0 +1,179 @@
+/* policy.c - `holorun policy` prints the rules in force, checks a policy file, and explains which rule
+ * an action meets.
+ */
+#include "cmd/commands.h"
+
+#include "gate/goals.h"
+#include "gate/subject.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *explain, *title, *class, *program, *task, *spent[OPTION_LIST_MAX + 1];
+    int width, height;
+    bool json;
+};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_spec options[] = {
+    {"explain", 0, OPTION_TEXT, AT(explain), "ACTION", 0, 65536, NULL,
+     "which rule decides about this action (one JSON object, as in the record of a run)", NULL},
+    {"title", 0, OPTION_TEXT, AT(title), "TEXT", 0, 500, "",
+     "with --explain: title of the window that the action goes to", NULL},
+    {"class", 0, OPTION_TEXT, AT(class), "TEXT", 0, 120, "", "with --explain: its window class", NULL},
+    {"program", 0, OPTION_TEXT, AT(program), "FILE", 0, 250, "",
+     "with --explain: the executable of its process", NULL},
+    {"task", 0, OPTION_TEXT, AT(task), "TEXT", 0, 65536, "",
+     "with --explain: the task that a plan is compared with", NULL},
+    {"spent", 0, OPTION_LIST, AT(spent), "'N COUNTER'", 0, 64, NULL,
+     "with --explain: what the run has used up, as '50 steps', for rules with after; may be repeated", NULL},
+    {"width", 0, OPTION_INT, AT(width), "PIXELS", 1, 32767, "1920",
+     "with --explain: the width of the root window", NULL},
+    {"height", 0, OPTION_INT, AT(height), "PIXELS", 1, 32767, "1080", "with --explain: its height", NULL},
+    JSON_OPTION(struct settings),
+    {0},
+};
+
+const struct command policy_command = {
+    .name = "policy",
+    .arguments = "[FILE]",
+    .purpose = "show and check the rules about what the agent may do",
+    .details = "Prints the rules in force in the order in which they are tried: those of the file (default: "
+               "policy.yaml in the user's configuration folder, if there is one), then the built-in rules. "
+               "A wrong file is refused with its line, the key, and what was expected.\n\n"
+               "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
+               "action decides:\n\n"
+               "  builtin: yes              # no: leave the built-in rules out\n"
+               "  otherwise: allow          # when no rule matches\n"
+               "  limits:                   # budgets that end a run; 0: none\n"
+               "    typed: 0                # characters typed\n"
+               "    rate: 0                 # actions on the screen within a minute\n"
+               "    errors: 5               # failed or refused steps in a row\n"
+               "    repeats: 5              # of one action without a visible effect\n"
+               "    no_effect: 12           # actions in a row without a visible effect\n"
+               "    corner_stop: no         # yes: the pointer in the top left corner stops\n"
+               "  rules:\n"
+               "    - deny: the panel\n"
+               "      zone: [0, 0, 100%, 32]\n"
+               "    - confirm: orders\n"
+               "      actions: [click, type]\n"
+               "      element: buy|order\n\n"
+               "Keys of a rule: actions, element, text, title, class, program (regular expressions, "
+               "case-insensitive), terminal, zone, keys, longer, host, secret, new_goal (a plan with goals "
+               "that the task does not mention), after (what the run has used up: 50 steps, 600 seconds, "
+               "or tokens, actions, characters, errors). In doubt a rule denies rather than allows.",
+    .examples = "holorun policy\n"
+                "holorun policy mine.yaml --explain '{\"kind\": \"click\", \"x\": 3, \"y\": 5, "
+                "\"element\": \"Buy\"}'\n",
+    .options = options,
+    .run = cmd_policy,
+};
+
+static void print_rules(const struct policy *p, bool json)
+{
+    struct buf b;
+    buf_init(&b, 4 << 20);
+    if (json) {
+        buf_puts(&b, "{\"policy\": ");
+        buf_put_json(&b, policy_name(p), strlen(policy_name(p)));
+        buf_printf(&b, ", \"sha256\": \"%s\"}\n", policy_sha256(p));
+    } else {
+        policy_print(p, &b);
+    }
+    fputs(b.data, stdout);
+    buf_free(&b);
+}
+
+static void print_ruling(const struct policy_ruling *r, bool json)
+{
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    if (json) {
+        buf_printf(&b, "{\"verdict\": \"%s\", \"rule\": ", policy_verdict_name(r->verdict));
+        buf_put_json(&b, r->rule, strlen(r->rule));
+        buf_puts(&b, ", \"file\": ");
+        buf_put_json(&b, r->file, strlen(r->file));
+        buf_printf(&b, ", \"line\": %d}\n", r->line);
+    } else if (r->line) {
+        buf_printf(&b, "%s: %s (%s:%d)\n", policy_verdict_name(r->verdict), r->rule, r->file, r->line);
+    } else {
+        buf_printf(&b, "%s: no rule is about it\n", policy_verdict_name(r->verdict));
+    }
+    fputs(b.data, stdout);
+    buf_free(&b);
+}
+
+static int take_spent(const struct settings *s, struct policy_spent *out, struct err *e)
+{
+    for (int i = 0; s->spent[i]; i++) {
+        enum policy_counter c;
+        double n;
+        if (!policy_spent_read(s->spent[i], &c, &n))
+            return err_set(
+                e, ERR_USAGE,
+                "--spent wants a number of steps, seconds, tokens, actions, characters or errors, as '50 "
+                "steps'; not '%s'",
+                s->spent[i]);
+        out->of[c] = n;
+    }
+    return 0;
+}
+
+static bool is_strange(const struct settings *s, const struct action *a)
+{
+    struct goals *g = goals_new(s->task);
+    bool strange = *s->task && a->kind == ACT_PLAN && a->text && goals_has_new(g, a->text);
+    goals_free(g);
+    return strange;
+}
+
+static int explain(const struct policy *p, const struct settings *s, struct err *e)
+{
+    static const struct view_transform same = {0, 0, 1, 1};
+    struct action a;
+    if (action_from_json(s->explain, strlen(s->explain), &a, e))
+        return err_set(e, ERR_USAGE,
+                       "--explain wants an action as {\"kind\": \"click\", \"x\": 3, \"y\": 5}: %s", e->text);
+    struct subject_root root = {s->width, s->height, NULL};
+    struct subject *subject = xcalloc(1, sizeof *subject);
+    subject_build(subject, &a, &same, &root);
+    for (int i = 0; i < subject->s.n_targets; i++) {
+        struct screen_window *w = &subject->s.targets[i].window;
+        snprintf(w->title, sizeof w->title, "%s", s->title);
+        snprintf(w->class, sizeof w->class, "%s", s->class);
+        snprintf(w->program, sizeof w->program, "%s", s->program);
+    }
+    subject->s.new_goal = is_strange(s, &a);
+    int rc = take_spent(s, &subject->s.spent, e);
+    if (rc == 0) {
+        struct policy_ruling r = policy_judge(p, &subject->s);
+        print_ruling(&r, s->json);
+    }
+    free(subject);
+    action_free(&a);
+    return rc;
+}
+
+int cmd_policy(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    int n = options_parse(&policy_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 1)
+        n = err_set(&e, ERR_USAGE, "policy takes one file");
+    if (n < 0)
+        return options_refuse(&policy_command, &e);
+    struct policy *p = policy_open(n ? argv[0] : NULL, &e);
+    int rc = p ? 0 : -1;
+    if (p && s.explain)
+        rc = explain(p, &s, &e);
+    else if (p)
+        print_rules(p, s.json);
+    policy_free(p);
+    return rc ? options_failed(&e) : 0;
+}

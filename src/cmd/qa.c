@@ -1,0 +1,364 @@
+/* cmd/qa.c - `holorun qa SUITE.yaml`: runs a suite of tests on private desktops.
+ *
+ *   qa/suite/suite.h     reads the suite and selects tests
+ *   qa/run/workers.h     runs them: desk, agent, checks
+ *   qa/report/report.h   writes the reports into a folder
+ */
+#include "cmd/commands.h"
+
+#include "base/clock.h"
+#include "capacity/memory.h"
+#include "cli/version.h"
+#include "qa/report/report.h"
+#include "qa/report/summary.h"
+#include "qa/run/judge_model.h"
+#include "qa/run/workers.h"
+#include "run/running.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { SUITE_SECONDS = 600, OUTPUT_BYTES = 16 << 10 }; /* of the suite's setup and teardown */
+
+struct qa_settings {
+    struct run_settings run; /* first, so that options of `run` fit */
+    const char *only[OPTION_LIST_MAX + 1], *shard, *shard_times, *rerun_failed, *out, *junit, *tap, *html,
+        *confirm;
+    int jobs, retries, attempts;
+    double max_time;
+    bool list, fail_fast, update_golden, accept_claims;
+};
+
+#define AT(member)  offsetof(struct qa_settings, member)
+#define RUN(member) offsetof(struct run_settings, member)
+
+static const struct option_spec options[] = {
+    {"jobs", 'j', OPTION_INT, AT(jobs), "N", 1, 256, "1",
+     "worker threads: tests that run at the same time, each on its own desktop, all with one model",
+     "HOLORUN_JOBS"},
+    {"only", 0, OPTION_LIST, AT(only), "ID|tag:NAME", 0, 512, NULL,
+     "only tests with this id, in which * and ? match anything, or this tag; may be given several times",
+     NULL},
+    {"shard", 0, OPTION_TEXT, AT(shard), "I/N", 0, 32, NULL,
+     "only the I-th of N shards; a test's id decides its shard", NULL},
+    {"shard-times", 0, OPTION_TEXT, AT(shard_times), "FILE", 0, 4096, NULL,
+     "with --shard: shards of equal duration, by the times in results.json of an earlier run", NULL},
+    {"rerun-failed", 0, OPTION_TEXT, AT(rerun_failed), "FILE", 0, 4096, NULL,
+     "only tests that did not pass in an earlier run: its results.json", NULL},
+    {"list", 0, OPTION_FLAG, AT(list), .help = "list the tests that would run, and run none"},
+    {"fail-fast", 0, OPTION_FLAG, AT(fail_fast), .help = "start no further test after one that failed"},
+    {"retries", 0, OPTION_INT, AT(retries), "N", 0, 100, "0",
+     "how often a test that did not pass is retried, unless the suite says; if it then passes it is flaky",
+     NULL},
+    {"max-time", 0, OPTION_NUMBER, AT(max_time), "SECONDS", 0, 1e6, "0",
+     "start no further test after this time; 0: no limit", NULL},
+    {"update-golden", 0, OPTION_FLAG, AT(update_golden),
+     .help = "write the images of region checks from the current screen instead of comparing"},
+    {"accept-claims", 0, OPTION_FLAG, AT(accept_claims),
+     .help = "exit with 0 even if only the agent itself says that a test is done"},
+    {"out", 'o', OPTION_TEXT, AT(out), "DIR", 0, 4096, NULL,
+     "folder for reports, runs and pictures; default: a new one in qa of the user's state folder", NULL},
+    {"junit", 0, OPTION_TEXT, AT(junit), "FILE", 0, 4096, NULL, "also write JUnit XML here", NULL},
+    {"tap", 0, OPTION_TEXT, AT(tap), "FILE", 0, 4096, NULL, "also write TAP here; - for stdout", NULL},
+    {"html", 0, OPTION_TEXT, AT(html), "FILE", 0, 4096, NULL, "also write the HTML report here", NULL},
+    {"json", 0, OPTION_FLAG, RUN(json), .help = "print the results as one JSON object on stdout"},
+    QUIET_OPTION(struct run_settings),
+    MODEL_OPTIONS(struct run_settings),
+    DIALECT_OPTION(struct run_settings),
+    {"max-steps", 'n', OPTION_INT, RUN(max_steps), "N", 1, 100000, NULL,
+     "steps of an agent, unless the suite says; default 100", NULL},
+    {"temperature", 't', OPTION_NUMBER, RUN(temperature), "T", 0, 10, NULL,
+     "sampling temperature, 0 for greedy; default: the dialect's", NULL},
+    ASKED_ANEW_OPTIONS(struct run_settings, ", unless the suite says how often"),
+    {"attempts", 0, OPTION_INT, AT(attempts), "N", 1, 100, "1",
+     "how often a task is tried from the start, each time on a fresh desktop, until it passes, unless the "
+     "suite says; the last attempt counts, the report has all",
+     NULL},
+    {"policy", 0, OPTION_TEXT, RUN(policy), "FILE", 0, 4096, NULL,
+     "file of rules for actions, unless the suite says", "HOLORUN_POLICY"},
+    {"confirm", 0, OPTION_TEXT, AT(confirm), "HOW", 0, 4096, NULL,
+     "how to confirm actions that the rules ask a person about (see run); default: yes on private "
+     "desktops, ask a person on an existing display; never: refuse",
+     NULL},
+    HIDE_OPTION(struct run_settings, ""),
+    STEP_OPTION(struct run_settings, "; one test at a time"),
+    {"ui-display", 0, OPTION_TEXT, RUN(ui_display), ":N", 0, 256, NULL,
+     "with --step=window: the display of its window; default: your own", "DISPLAY"},
+    BREAK_OPTION(struct run_settings),
+    {"fake", 0, OPTION_TEXT, RUN(fake), "FILE|DIR", 0, 4096, NULL,
+     "replies from a file, or for each test from DIR/ID.txt, instead of a model", NULL},
+    {0},
+};
+
+const struct command qa_command = {
+    .name = "qa",
+    .arguments = "SUITE.yaml|-",
+    .purpose = "run a suite of tests written in plain words",
+    .details = suite_keys_help,
+    .examples = "holorun qa suite.yaml --jobs 4\nholorun qa suite.yaml --list --only tag:login\n"
+                "holorun qa suite.yaml --rerun-failed results/results.json\n"
+                "holorun qa suite.yaml --only sign-in --step=window\n",
+    .options = options,
+    .run = cmd_qa,
+};
+
+struct qa {
+    struct qa_settings s;
+    struct suite *suite;
+    struct secret_store *secret_store;
+    struct job_model model;
+    struct suite_run run;
+    struct results results;
+    struct reports reports;
+    struct progress *progress;
+    struct running_own *running; /* its entry among the running ones, for `holorun stop`; or NULL */
+    struct dialect *dialect;     /* of the judge */
+    struct judge_model judge;
+};
+
+/* ---- before the tests ---------------------------------------------------------------------------- */
+
+static int open_suite(struct qa *q, const char *path, struct err *e)
+{
+    const struct qa_settings *s = &q->s;
+    const struct suite_selection selection = {.only = *s->only ? s->only : NULL,
+                                              .shard = s->shard,
+                                              .shard_times = s->shard_times,
+                                              .rerun_failed = s->rerun_failed};
+    if (!(q->suite = suite_read(path, e)))
+        return -1;
+    return suite_select(q->suite, &selection, e) < 0 ? -1 : 0;
+}
+
+static int open_model(struct qa *q, struct err *e)
+{
+    if (q->s.run.fake)
+        return 0;
+    if (job_model_find(&q->model, &q->s.run, e) ||
+        job_model_open(&q->model, &q->s.run, screen_stop_flag(NULL), true, e))
+        return -1;
+    q->results.memory_weights = memory_use().own;
+    char *source = q->s.run.dialect ? xstrdup(q->s.run.dialect) : dialect_for_model(q->model.dir, e);
+    q->dialect = source ? dialect_load(source, e) : NULL;
+    free(source);
+    if (!q->dialect)
+        return -1;
+    q->judge = (struct judge_model){
+        .engine = q->model.engine, .dialect = q->dialect, .seed = q->s.run.seed ? q->s.run.seed : 1};
+    q->run.judge = judge_model_judge(&q->judge);
+    q->results.model = q->model.dir;
+    q->results.dialect = q->dialect->name;
+    return 0;
+}
+
+/* One warning for all tests, where `run` warns of its own screen. */
+static void warn_of_screen_sizes(const struct qa *q)
+{
+    const struct dialect *d = q->dialect;
+    const struct test *odd = NULL;
+    int n = 0, w, h;
+    for (int i = q->suite->n - 1; d && d->screen_w && i >= 0; i--) {
+        const struct test *t = &q->suite->tests[i];
+        if (!t->selected || sscanf(t->display, "xvfb:%dx%d", &w, &h) != 2 ||
+            (w == d->screen_w && h == d->screen_h))
+            continue;
+        odd = t;
+        n++;
+    }
+    if (odd)
+        warn("this model was trained on screens of %dx%d, and %d test%s another size ('%s': %s): expect "
+             "mistakes, or set display: xvfb:%dx%d",
+             d->screen_w, d->screen_h, n, n == 1 ? " has" : "s have", odd->id, odd->display, d->screen_w,
+             d->screen_h);
+}
+
+static void describe(struct qa *q)
+{
+    struct results *r = &q->results;
+    static char host[256];
+    gethostname(host, sizeof host - 1);
+    results_begin(r, q->suite);
+    r->dir = q->reports.dir;
+    r->jobs = q->s.jobs;
+    r->host = host;
+    r->version = HOLORUN_VERSION;
+    r->model = "script";
+    clock_iso(r->started);
+}
+
+/* ---- the run ------------------------------------------------------------------------------------- */
+
+static void save_progress(void *arg, const struct results *r)
+{
+    reports_save_progress(arg, r);
+}
+
+/* Shows the output of the suite's setup, and masks secrets in it and in the error. */
+static void setup_failed(const struct qa *q, const struct buf *output, struct err *e)
+{
+    char *why = secret_store_mask(q->secret_store, e->text);
+    char *masked = secret_store_mask(q->secret_store, output->data);
+    char *clean = clean_text(masked, OUTPUT_BYTES);
+    if (!q->s.run.quiet)
+        fputs(clean, stderr);
+    snprintf(e->text, sizeof e->text, "%s", why);
+    free(clean);
+    free(masked);
+    free(why);
+}
+
+/* The suite's setup and teardown run once, without a display; what setup starts stays until the end. */
+static int run_tests(struct qa *q, struct err *e)
+{
+    const struct desk_options no_display = {.dir = q->suite->dir, .env = q->suite->env};
+    struct desk *desk = NULL;
+    struct buf output;
+    int rc = 0;
+    buf_init(&output, OUTPUT_BYTES);
+    if (*q->suite->setup || *q->suite->teardown) {
+        desk = desk_open(&no_display, e);
+        rc = desk ? desk_run_all(desk, q->suite->setup, "the suite's setup", SUITE_SECONDS,
+                                 screen_stop_flag(NULL), &output, e)
+                  : -1;
+    }
+    if (rc)
+        setup_failed(q, &output, e);
+    buf_free(&output);
+    const struct workers_options o = {.jobs = q->s.run.step || *q->s.run.breaks ? 1 : q->s.jobs,
+                                      .retries = q->s.retries,
+                                      .attempts = q->s.attempts,
+                                      .fail_fast = q->s.fail_fast,
+                                      .seconds = q->s.max_time,
+                                      .progress = q->progress,
+                                      .saved = save_progress,
+                                      .arg = &q->reports};
+    if (rc == 0)
+        workers_run(&q->run, &o, &q->results);
+    struct err late = ERR_INIT;
+    if (desk &&
+        desk_run_all(desk, q->suite->teardown, "the suite's teardown", SUITE_SECONDS, NULL, NULL, &late))
+        warn("%s", late.text);
+    desk_close(desk);
+    return rc;
+}
+
+/* No test could run: the reports list all of them with the reason. */
+static int abort_suite(struct qa *q, const struct err *why)
+{
+    results_abort(&q->results, why);
+    if (reports_save(&q->reports, &q->results) && !q->s.run.quiet)
+        fprintf(stderr, "%-12s %s\n", "report", q->reports.paths.html);
+    reports_print_errors(&q->reports);
+    return -1;
+}
+
+static void finish(struct qa *q)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    q->results.memory_peak = (size_t)used.ru_maxrss << 10;
+    if (q->model.engine)
+        q->results.memory_state = engine_state_memory(q->model.engine).peak;
+    reports_save(&q->reports, &q->results);
+    progress_summary(q->progress, &q->results, q->reports.paths.html);
+    if (q->s.run.json) /* works even if the disk is full */
+        report_json_print(&q->results, stdout);
+    else if (q->s.tap && !strcmp(q->s.tap, "-"))
+        report_tap_print(&q->results, stdout);
+}
+
+static int work(struct qa *q, struct err *e)
+{
+    const struct qa_settings *s = &q->s;
+    const struct report_paths copies = {
+        .junit = s->junit, .tap = s->tap && strcmp(s->tap, "-") != 0 ? s->tap : NULL, .html = s->html};
+    struct err unguarded = ERR_INIT, unlisted = ERR_INIT;
+    if (!(q->secret_store = secret_store_open(q->suite, s->run.secrets, e)) ||
+        reports_open(&q->reports, s->out, &copies, e))
+        return -1;
+    describe(q);
+    reports_save_progress(&q->reports, &q->results);
+    if (desks_begin(e))
+        return abort_suite(q, e);
+    if (screen_guard(&unguarded)) /* before there are threads */
+        warn("%s", unguarded.text);
+    screen_install_signals();
+    memory_return_large(); /* workers come and go, each with its screenshots */
+    if (open_model(q, e))
+        return abort_suite(q, e);
+    q->run.settings = &s->run;
+    q->run.suite = q->suite;
+    q->run.model = &q->model;
+    q->run.secret_store = q->secret_store;
+    q->run.fake = s->run.fake;
+    q->run.confirm = s->confirm;
+    q->run.dir = q->results.dir;
+    q->run.update_golden = s->update_golden;
+    q->running = running_enter(0, "", q->suite->name, q->results.started, &unlisted);
+    if (!q->running || running_set_dir(q->running, q->results.dir, &unlisted))
+        warn("holorun stop will not find this suite: %s", unlisted.text);
+    suite_warn(q->suite);
+    warn_of_screen_sizes(q);
+    q->progress = progress_begin(q->results.n, s->jobs, s->run.quiet);
+    if (run_tests(q, e))
+        return abort_suite(q, e);
+    finish(q);
+    return 0;
+}
+
+static void close_all(struct qa *q)
+{
+    running_leave(q->running);
+    progress_free(q->progress);
+    results_free(&q->results);
+    if (q->dialect)
+        dialect_free(q->dialect);
+    job_model_close(&q->model);
+    desks_end();
+    screen_guard_end();
+    secret_store_free(q->secret_store);
+    suite_free(q->suite);
+    reports_close(&q->reports);
+    for (int i = 0; i < q->run.argc; i++)
+        free(q->run.argv[i]);
+    free(q->run.argv);
+}
+
+/* A copy of the command line for the records; parsing reorders argv. */
+static void copy_arguments(struct suite_run *c, int argc, char **argv)
+{
+    c->argc = argc;
+    c->argv = xcalloc((unsigned long)argc, sizeof *c->argv);
+    for (int i = 0; i < argc; i++)
+        c->argv[i] = xstrdup(argv[i]);
+}
+
+int cmd_qa(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct qa q = {.run = {.build = version_build()}};
+    copy_arguments(&q.run, argc, argv);
+    job_unset(&q.s.run);
+    if (options_defaults(job_options, &q.s.run, &e))
+        return options_refuse(&qa_command, &e);
+    int n = options_parse(&qa_command, &q.s, argc, argv, &e), code;
+    if (n >= 0 && n != 1)
+        n = err_set(&e, ERR_USAGE, "qa takes one suite: a file, or - for stdin");
+    if (n < 0)
+        return n == OPTIONS_HELP ? 0 : options_refuse(&qa_command, &e);
+    if (open_suite(&q, argv[0], &e)) {
+        code = options_failed(&e);
+    } else if (q.s.list) {
+        suite_print(stdout, q.suite, q.s.run.json);
+        code = 0;
+    } else {
+        code = work(&q, &e)                       ? options_failed(&e)
+               : reports_print_errors(&q.reports) ? ERR_ENV
+                                                  : results_exit_code(&q.results, q.s.accept_claims);
+    }
+    close_all(&q);
+    return code;
+}

@@ -1,0 +1,327 @@
+/* replay.c - `holorun replay RUN --verify` feeds the recorded screenshots to the model again and
+ * compares the result.
+ *
+ * The recorded settings decide how the model computes (instruction set, storage types), unless others
+ * are given here.
+ */
+#include "cmd/commands.h"
+
+#include "cli/recorded.h"
+#include "cmd/replay.h"
+#include "model/find.h"
+#include "replay/verify.h"
+#include "screen/screen.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct replay_settings, member)
+
+static const struct option_spec options[] = {
+    {"verify", 0, OPTION_FLAG, AT(verify),
+     .help =
+         "feed the recorded screenshots to the model again and compare every token and a hash of all logits"},
+    {"actions", 0, OPTION_FLAG, AT(actions), .help = "perform the recorded actions, without a model"},
+    {"from", 0, OPTION_INT, AT(from), "K", 1, 100000, "1", "first step to perform", NULL},
+    {"to", 0, OPTION_INT, AT(to), "K", 0, 100000, "0", "last step to perform, 0 for the last of the run",
+     NULL},
+    {"threshold", 0, OPTION_NUMBER, AT(threshold), "SHARE", 0, 1, "0.005",
+     "share of the screen, in tiles of 32x32 pixels, that may differ from the record before an action", NULL},
+    {"speed", 0, OPTION_NUMBER, AT(speed), "X", 0, 1000, "0",
+     "1 keeps the recorded pauses, 2 halves them, 0 waits only for the screen to settle", NULL},
+    {"dry-run", 0, OPTION_FLAG, AT(dry_run),
+     .help = "compare the screen before each action, but press nothing"},
+    SCREEN_OPTIONS(struct replay_settings),
+    PACE_OPTIONS(struct replay_settings, "; default: as in the run"),
+    {"observe-only", 0, OPTION_FLAG, AT(observe_only),
+     .help = "allow only moving the pointer, scrolling, waiting and looking"},
+    {"secret", 0, OPTION_LIST, AT(secrets), "NAME=env:VARIABLE|NAME=file:PATH", 0, 0, NULL,
+     "the value for {{NAME}} in a recorded text, as for run; may be repeated", NULL},
+    {"redact-frames", 0, OPTION_FLAG, AT(redact_frames), NULL, 0, 0, "yes",
+     "paint over fields that a secret was typed into; must be as in the run, or the screens differ", NULL},
+    HIDE_OPTION(struct replay_settings, "; default: as in the run"),
+    RULES_OPTIONS(struct replay_settings),
+    {"report", 0, OPTION_FLAG, AT(report), NULL, 0, 0, "yes", "write report.html: both runs side by side",
+     NULL},
+    MODEL_OPTIONS(struct replay_settings),
+    {"dialect", 0, OPTION_TEXT, AT(dialect), "NAME", 0, 4096, NULL,
+     "prompt and reply format; default: the run's", NULL},
+    RUNS_OPTION(struct replay_settings),
+    JSON_OPTION(struct replay_settings),
+    QUIET_OPTION(struct replay_settings),
+    {0},
+};
+
+const struct command replay_command = {
+    .name = "replay",
+    .arguments = "[RUN]",
+    .purpose = "repeat a recorded run and compare",
+    .details =
+        "RUN is a run's folder or its name in the folder of runs; default: the newest run.\n\n"
+        "--verify feeds the recorded screenshots to the model again with the recorded settings and random "
+        "seeds, and compares for each reply the tokens of its prompt, its own tokens, and a hash of all "
+        "logits they were sampled from. It names a model, dialect or screenshot that has changed, and the "
+        "first token that differs. Exit code 0: the same; 1: something differs; 3, 4: it could not run.\n\n"
+        "Results are bit-identical on the same kind of CPU (the recorded instruction set is used if this "
+        "CPU has it) for any number of threads.\n\n"
+        "--actions performs the recorded actions on a display, without a model. It stops before an action "
+        "when the screen differs from the record, and shows both in the report of a run directory of its "
+        "own. The record has secrets by name only: give them again with --secret. Today's rules apply; "
+        "Escape twice, Ctrl-C and holorun stop end it.",
+    .examples = "holorun replay --verify\nholorun replay 20261121T054500Z-9f3c01ab --verify --json\n",
+    .options = options,
+    .run = cmd_replay,
+};
+
+struct job {
+    struct replay_settings s;
+    struct record record;
+    struct timeline timeline;
+    struct dialect *dialect;
+    struct engine *engine;
+    struct verification v;
+    char *model_dir;
+};
+
+/* ---- the recorded model ---------------------------------------------------------------------- */
+
+static const json_t *of_run(const struct job *j, const char *key)
+{
+    return json_object_get(j->record.run, key);
+}
+
+static void note_of_run(struct job *j, enum differs kind, const char *recorded, const char *now,
+                        const char *what)
+{
+    struct difference d = {.kind = kind, .token = -1};
+    snprintf(d.recorded, sizeof d.recorded, "%s", recorded);
+    snprintf(d.now, sizeof d.now, "%s", now);
+    snprintf(d.what, sizeof d.what, "%s", what);
+    verify_note(&j->v, &d);
+}
+
+static int open_dialect(struct job *j, struct err *e)
+{
+    const json_t *then = of_run(j, "dialect");
+    const char *sha256 = field_text(then, "sha256");
+    const char *source = field_text(then, "source"), *name = *source ? source : field_text(then, "name");
+    if (j->s.dialect)
+        name = j->s.dialect;
+    if (!*name)
+        return err_set(e, ERR_USAGE,
+                       "'%s' has no dialect: its run.json is missing or damaged; --dialect gives one",
+                       j->record.dir);
+    if (!(j->dialect = dialect_load(name, e)))
+        return -1;
+    if (*sha256 && strcmp(sha256, j->dialect->sha256) != 0)
+        note_of_run(j, DIFFERS_DIALECT, sha256, j->dialect->sha256, j->dialect->name);
+    return 0;
+}
+
+/* Compares every byte of the weights if the run recorded their hash, else what engine_hash covers. */
+static int compare_model(struct job *j, struct err *e)
+{
+    const json_t *then = of_run(j, "model");
+    char hash[17];
+    const char *recorded = field_text(then, "hash");
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)engine_hash(j->engine));
+    if (*recorded && strcmp(recorded, hash) != 0) {
+        note_of_run(j, DIFFERS_MODEL, recorded, hash, "config, tensor table or first numbers of a tensor");
+        return 0;
+    }
+    uint64_t all;
+    recorded = field_text(then, "weights");
+    int large = *recorded ? model_hash_weights(j->model_dir, MODEL_HASH_MOST, &all, e) : 1;
+    if (large)
+        return large < 0 ? -1 : 0;
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)all);
+    if (strcmp(recorded, hash) != 0)
+        note_of_run(j, DIFFERS_MODEL, recorded, hash, "a weight");
+    return 0;
+}
+
+static int open_model(struct job *j, struct err *e)
+{
+    struct engine_options o = MODEL_ENGINE(j->s);
+    if (!(j->model_dir = model_find(j->s.model, e)))
+        return -1;
+    o.dir = j->model_dir;
+    return (j->engine = engine_open(&o, e)) ? compare_model(j, e) : -1;
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static void stepped(void *arg, int step, const struct verification *v)
+{
+    const struct job *j = arg;
+    if (!j->s.quiet && !v->n)
+        fprintf(stderr, "step %d: %lld tokens so far, all the same\n", step, (long long)v->tokens);
+}
+
+static void print_differences(const struct job *j)
+{
+    for (int i = 0; i < j->v.n; i++) {
+        const struct difference *d = &j->v.differences[i];
+        printf("%s", differs_name(d->kind));
+        if (d->step)
+            printf(", step %d", d->step);
+        printf(": %s\n  recorded  %s\n  now       %s\n", d->what, *d->recorded ? d->recorded : "unknown",
+               *d->now ? d->now : "missing");
+    }
+}
+
+static void print_outcome(const struct job *j)
+{
+    const struct verification *v = &j->v;
+    const char *isa = field_text(of_run(j, "model"), "isa");
+    print_differences(j);
+    if (v->n && *isa && strcmp(isa, engine_isa(j->engine)) != 0)
+        printf("the run used the kernels %s, this machine %s: bits may differ\n", isa, engine_isa(j->engine));
+    printf("%s: %d step%s, %d repl%s, %lld tokens, logits of %d compared\n", v->n ? "differs" : "the same",
+           v->steps, v->steps == 1 ? "" : "s", v->replies, v->replies == 1 ? "y" : "ies",
+           (long long)v->tokens, v->hashed);
+}
+
+static void print_json(const struct job *j)
+{
+    const struct verification *v = &j->v;
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_printf(&b, "{\"status\": \"%s\", \"exit\": %d", v->n ? "differs" : "same", v->n ? ERR_FAILED : 0);
+    buf_put_member(&b, "run_dir", j->record.dir);
+    buf_printf(&b, ", \"steps\": %d, \"replies\": %d, \"tokens\": %lld, \"logits\": %d", v->steps, v->replies,
+               (long long)v->tokens, v->hashed);
+    buf_put_member(&b, "isa", engine_isa(j->engine));
+    buf_puts(&b, ", \"differences\": [");
+    for (int i = 0; i < v->n; i++) {
+        const struct difference *d = &v->differences[i];
+        buf_printf(&b, "%s{\"kind\": \"%s\", \"step\": %d, \"token\": %lld", i ? ", " : "",
+                   differs_name(d->kind), d->step, (long long)d->token);
+        buf_put_member(&b, "recorded", d->recorded);
+        buf_put_member(&b, "now", d->now);
+        buf_put_member(&b, "what", d->what);
+        buf_putc(&b, '}');
+    }
+    buf_puts(&b, "]}");
+    puts(b.data);
+    buf_free(&b);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static uint64_t seed_of(const json_t *settings)
+{
+    const json_t *seed = json_object_get(settings, "seed"); /* a text when it exceeds JSON's integers */
+    return json_is_integer(seed) ? (uint64_t)json_integer_value(seed)
+                                 : strtoull(field_text(settings, "seed"), NULL, 10);
+}
+
+static int verify(struct job *j, struct err *e)
+{
+    const json_t *settings = of_run(j, "settings");
+    if (!strcmp(field_text(of_run(j, "model"), "name"), "script"))
+        return err_set(e, ERR_USAGE, "'%s' had a script in the model's place: there is nothing to verify",
+                       j->record.dir);
+    int64_t images = field_int(settings, "max-images");
+    if (timeline_open(&j->timeline, &j->record, e) || timeline_complete(&j->timeline, e) ||
+        open_dialect(j, e) || open_model(j, e))
+        return -1;
+    struct verify_options o = {
+        .engine = j->engine,
+        .dialect = j->dialect,
+        .window = !strcmp(field_text(settings, "window"), "strict") ? WINDOW_STRICT : WINDOW_SAWTOOTH,
+        .max_images = images >= 1 && images <= 4 ? (int)images : j->dialect->max_images,
+        .seed = seed_of(settings),
+        .cancel = screen_stop_flag(NULL),
+        .stepped = stepped,
+        .arg = j};
+    return verify_run(&j->timeline, &o, &j->v, e);
+}
+
+static int replay(struct job *j, struct err *e)
+{
+    if (verify(j, e))
+        return -1;
+    if (j->s.json)
+        print_json(j);
+    else
+        print_outcome(j);
+    return 0;
+}
+
+static void job_close(struct job *j)
+{
+    timeline_free(&j->timeline);
+    record_free(&j->record);
+    engine_close(j->engine);
+    if (j->dialect)
+        dialect_free(j->dialect);
+    free(j->model_dir);
+}
+
+static bool is_processor(const char *isa)
+{
+    return !strcmp(isa, "ref") || !strncmp(isa, "avx", 3);
+}
+
+/* The recorded settings with the values that were in effect: the model's directory, the device, and on a
+ * CPU the instruction set. */
+static json_t *settings_of(const json_t *run)
+{
+    const json_t *model = json_object_get(run, "model");
+    const char *isa = field_text(model, "isa"), *dir = field_text(model, "dir");
+    json_t *settings = json_copy(json_object_get(run, "settings"));
+    if (!json_is_object(settings)) {
+        json_decref(settings);
+        settings = json_object();
+    }
+    if (*dir)
+        json_object_set_new(settings, "model", json_string(dir));
+    if (*isa)
+        json_object_set_new(settings, "device", json_string(is_processor(isa) ? "cpu" : "cuda"));
+    if (is_processor(isa))
+        json_object_set_new(settings, "isa", json_string(isa));
+    return settings;
+}
+
+/* The command line names the run, and the run has the settings: the command line is parsed twice. */
+static int read_words(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
+{
+    static const char *const taken[] = {
+        "model",         "device",       "isa",    "weights",    "weights-in", "f32",          "dialect",
+        "state",         "view",         "cursor", "settle-min", "settle-max", "settle-quiet", "key-delay",
+        "keymap-settle", "observe-only", "kv",     "hide",       NULL};
+    const char *name;
+    int n = recorded_name(&replay_command, &j->s, argc, argv, &name, e);
+    if (n >= 0 && j->s.verify == j->s.actions)
+        n = err_set(e, ERR_USAGE, "replay wants either --verify or --actions");
+    if (n >= 0 && recorded_open(&j->record, name, j->s.runs, e))
+        n = -1;
+    if (n < 0)
+        return n;
+    json_t *settings = settings_of(j->record.run);
+    j->s = (struct replay_settings){0}; /* else lists would be appended to twice */
+    recorded_line(l, settings, options, taken, argc, argv);
+    json_decref(settings);
+    return options_parse(&replay_command, &j->s, l->argc, l->argv, e);
+}
+
+int cmd_replay(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct job j = {.s = {0}};
+    struct recorded_line l = {0};
+    int n = read_words(&j, &l, argc, argv, &e), code = n == OPTIONS_HELP ? 0 : (int)e.kind;
+    if (n >= 0 && j.s.actions) {
+        code = replay_actions(&j.s, &j.record);
+    } else if (n >= 0) {
+        screen_install_signals();
+        code = replay(&j, &e) ? options_failed(&e) : j.v.n ? ERR_FAILED : 0;
+    } else if (n != OPTIONS_HELP) {
+        code = e.kind == ERR_USAGE ? options_refuse(&replay_command, &e) : options_failed(&e);
+    }
+    job_close(&j);
+    recorded_line_free(&l);
+    return code;
+}

@@ -1,0 +1,27 @@
+/* replay.h - settings of `holorun replay`, shared with cmd/replay_actions.c. */
+#ifndef HOLORUN_CMD_REPLAY_H
+#define HOLORUN_CMD_REPLAY_H
+
+#include "base/err.h"
+#include "cli/options.h"
+#include "trace/read.h"
+
+#include <stddef.h>
+
+struct replay_settings {
+    const char *model, *device, *isa, *runs, *dialect;
+    int threads, weights_in, weights, state, kv;
+    bool weight_cache, f32, verify, json, quiet;
+    size_t state_memory;
+
+    bool actions, cursor, dry_run, observe_only, report, redact_frames;
+    const char *secrets[OPTION_LIST_MAX + 1], *hide[OPTION_LIST_MAX + 1];
+    const char *display, *view, *policy, *confirm;
+    int from, to;
+    double threshold, speed, settle_min, settle_quiet, settle_max, key_delay, keymap_settle, confirm_timeout;
+};
+
+/* Performs the recorded actions; prints the outcome.  The exit code. */
+int replay_actions(const struct replay_settings *s, const struct record *r);
+
+#endif

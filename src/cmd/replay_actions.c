@@ -1,0 +1,231 @@
+/* replay_actions.c - `holorun replay RUN --actions` performs the recorded actions without a model.
+ *
+ * It writes a run directory of its own, whose report shows both runs side by side, with a picture of
+ * what differs when the screen differed.
+ */
+#include "cmd/replay.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "cli/options.h"
+#include "cli/version.h"
+#include "replay/diff.h"
+#include "replay/perform.h"
+#include "run/running.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct acting {
+    const struct replay_settings *s;
+    const struct record *record;
+    char *task;
+    struct secrets *secrets; /* NULL: none */
+    struct policy *policy;
+    struct gate *gate;
+    struct screen *screen;
+    struct trace *trace;
+    struct progress progress;
+    struct perform_result result;
+    char started[28];
+    struct running_own *told;
+    char *report;
+};
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void scrub(const void *secrets, struct buf *json)
+{
+    secrets_scrub_json(secrets, json);
+}
+
+static int open_secrets(struct acting *a, struct err *e)
+{
+    const char *task = field_text(a->record->run, "task");
+    if (secrets_open(&a->secrets, a->s->secrets, e))
+        return -1;
+    a->task = secrets_mask(a->secrets, *task ? task : "recorded actions");
+    a->progress.secrets = a->secrets;
+    return 0;
+}
+
+static int open_gate(struct acting *a, struct err *e)
+{
+    struct confirm confirm = {.seconds = a->s->confirm_timeout};
+    if (confirm_parse(a->s->confirm, &confirm, e) || !(a->policy = policy_open(a->s->policy, e)))
+        return -1;
+    struct gate_options o = {.policy = a->policy,
+                             .confirm = confirm,
+                             .dry_run = a->s->dry_run,
+                             .observe_only = a->s->observe_only,
+                             .secrets = a->secrets,
+                             .redact = a->s->redact_frames,
+                             .task = a->task};
+    if ((o.n_hide = zones_read(a->s->hide, "--hide", o.hide, e)) < 0)
+        return -1;
+    a->gate = gate_new(&o);
+    return 0;
+}
+
+static int open_screen(struct acting *a, struct err *e)
+{
+    struct screen_options o = {.display = a->s->display,
+                               .view = a->s->view,
+                               .cursor = a->s->cursor,
+                               .key_delay_ms = a->s->key_delay,
+                               .keymap_settle_ms = a->s->keymap_settle};
+    if (!(a->screen = screen_open(&o, e)))
+        return -1;
+    struct err unwatched = ERR_INIT;
+    if (screen_watch(a->screen, &unwatched))
+        warn("Escape twice will not stop this (%s); Ctrl-C does", unwatched.text);
+    return a->s->dry_run ? 0 : screen_acquire_input(a->screen, e);
+}
+
+static int write_run_json(struct acting *a, const char *status, int code, struct err *e)
+{
+    struct screen_rect v = screen_view(a->screen);
+    json_t *run =
+        json_pack("{s:i, s:s, s:s, s:s, s:s, s:s, s:{s:s, s:i, s:i, s:i, s:i}, s:{s:s}}", "schema", 1,
+                  "version", HOLORUN_VERSION, "task", a->task, "parent", a->record->dir, "started",
+                  a->started, "status", status, "display", "name", screen_name(a->screen), "x", v.x, "y", v.y,
+                  "w", v.w, "h", v.h, "model", "name", "recorded actions");
+    if (code >= 0)
+        json_object_set_new(run, "exit", json_integer(code));
+    char *text = json_dumps(run, JSON_PRESERVE_ORDER);
+    int rc = text ? trace_run_json(a->trace, text, strlen(text), e) : err_set(e, ERR_ENV, "out of memory");
+    free(text);
+    json_decref(run);
+    return rc;
+}
+
+static int open_all(struct acting *a, struct err *e)
+{
+    struct err alone = ERR_INIT;
+    if (open_secrets(a, e) || open_gate(a, e) || open_screen(a, e))
+        return -1;
+    if (!(a->trace = trace_open(a->s->runs, e)))
+        return err_set(e, e->kind, "%s; choose another place for runs with --runs", e->text);
+    a->told = running_enter(0, screen_name(a->screen), a->task, a->started, &alone);
+    if (!a->told || running_set_dir(a->told, trace_dir(a->trace), &alone))
+        warn("holorun stop will not find this run: %s", alone.text);
+    trace_scrub(a->trace, scrub, a->secrets);
+    gate_begin(a->gate, a->screen, trace_dir(a->trace));
+    return write_run_json(a, "running", -1, e);
+}
+
+/* ---- the outcome ----------------------------------------------------------------------------- */
+
+/* Both runs side by side. */
+static void write_report(struct acting *a)
+{
+    struct run_diff d;
+    struct err e = ERR_INIT;
+    if (!a->s->report)
+        return;
+    a->report = xasprintf("%s/report.html", trace_dir(a->trace));
+    if (trace_sync(a->trace, &e) || diff_open(&d, a->record->dir, trace_dir(a->trace), &e)) {
+        warn("no report: %s", e.text);
+        free(a->report);
+        a->report = NULL;
+        return;
+    }
+    if (diff_page_write(&d, "Recorded actions, performed again", a->report, &e))
+        warn("no report: %s", e.text);
+    diff_free(&d);
+}
+
+static const char *status_of(const struct acting *a, const struct err *e)
+{
+    static const char *const names[] = {"replayed", "differs", "failed"};
+    return e->kind == ERR_STOPPED ? "stopped" : names[a->result.end];
+}
+
+static void print_json(const struct acting *a, const struct err *e, int code)
+{
+    const struct perform_result *r = &a->result;
+    json_t *out =
+        json_pack("{s:s, s:i, s:i, s:i, s:s?, s:s?}", "status", status_of(a, e), "exit", code, "steps",
+                  r->steps, "actions", r->actions, "run_dir", trace_dir(a->trace), "report", a->report);
+    if (r->end == PERFORMED_DIFFERS) {
+        json_object_set_new(out, "step", json_integer(r->at));
+        json_object_set_new(out, "tiles", json_real(r->tiles));
+    }
+    if (e->kind)
+        json_object_set_new(out, "error", json_string(e->text));
+    char *text = json_dumps(out, JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+    puts(text ? text : "{}");
+    free(text);
+    json_decref(out);
+}
+
+static void print_outcome(const struct acting *a, const struct err *e, int code)
+{
+    const struct perform_result *r = &a->result;
+    char text[200];
+    if (e->kind)
+        fprintf(stderr, "holorun: %s\n", e->text);
+    if (a->s->json) {
+        print_json(a, e, code);
+        return;
+    }
+    if (r->end == PERFORMED_DIFFERS)
+        printf("differs before step %d: %.1f %% of the screen is not as recorded, at most %.1f %% may be\n",
+               r->at, r->tiles * 100, a->s->threshold * 100);
+    snprintf(text, sizeof text, "%d step%s, %d action%s%s", r->steps, r->steps == 1 ? "" : "s", r->actions,
+             r->actions == 1 ? "" : "s", a->s->dry_run ? ", nothing pressed" : "");
+    progress_head(&a->progress, "did", text);
+    progress_head(&a->progress, "run", trace_dir(a->trace));
+    if (a->report)
+        progress_head(&a->progress, "see", a->report);
+}
+
+static int act(struct acting *a, struct err *e)
+{
+    const struct replay_settings *s = a->s;
+    struct perform_options o = {.record = a->record,
+                                .screen = a->screen,
+                                .trace = a->trace,
+                                .gate = a->gate,
+                                .secrets = a->secrets,
+                                .progress = &a->progress,
+                                .settle = {s->settle_min, s->settle_quiet, s->settle_max},
+                                .from = s->from,
+                                .to = s->to,
+                                .threshold = s->threshold,
+                                .speed = s->speed,
+                                .dry_run = s->dry_run};
+    struct err late = ERR_INIT;
+    int code = perform_run(&o, &a->result, e)       ? (int)e->kind
+               : a->result.end == PERFORMED_DIFFERS ? ERR_FAILED
+                                                    : 0;
+    if (write_run_json(a, status_of(a, e), code, &late) && !e->kind)
+        code = options_failed(&late);
+    write_report(a);
+    print_outcome(a, e, code);
+    return code;
+}
+
+int replay_actions(const struct replay_settings *s, const struct record *r)
+{
+    struct err e = ERR_INIT, unguarded = ERR_INIT;
+    struct acting a = {.s = s, .record = r};
+    clock_iso(a.started);
+    progress_open(&a.progress, stderr, s->quiet, false);
+    if (!s->dry_run && screen_guard(&unguarded)) /* before there are threads */
+        warn("%s", unguarded.text);
+    screen_install_signals();
+    int code = open_all(&a, &e) ? options_failed(&e) : act(&a, &e);
+    running_leave(a.told);
+    screen_close(a.screen);
+    gate_free(a.gate);
+    policy_free(a.policy);
+    secrets_free(a.secrets);
+    free(a.task);
+    if (trace_close(a.trace, &e))
+        warn("%s", e.text);
+    screen_guard_end();
+    free(a.report);
+    return code;
+}

@@ -1,0 +1,54 @@
+/* report.c - `holorun report` writes the page of a run again. */
+#include "trace/report.h"
+#include "cli/recorded.h"
+#include "cmd/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct report_settings {
+    const char *output, *runs;
+};
+
+static const struct option_spec report_options[] = {
+    {"output", 'o', OPTION_TEXT, offsetof(struct report_settings, output), "FILE", 0, 4096, NULL,
+     "where to write the page; default: report.html in the run's folder", NULL},
+    RUNS_OPTION(struct report_settings),
+    {0},
+};
+
+const struct command report_command = {
+    .name = "report",
+    .arguments = "[RUN]",
+    .purpose = "write the page of a run: every screenshot, thought, action and time in one HTML file",
+    .details =
+        "RUN is a run's folder or its name in the folder of runs; default: the newest run. The page needs "
+        "no other file and can be sent to somebody, but it shows the whole screen of every step. Its path "
+        "is printed.",
+    .examples = "holorun report\nholorun report 20261121T054500Z-9f3c01ab -o flight.html\n",
+    .options = report_options,
+    .run = cmd_report,
+};
+
+int cmd_report(int argc, char **argv)
+{
+    struct report_settings s = {0};
+    struct err e = ERR_INIT;
+    int n = options_parse(&report_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 1)
+        n = err_set(&e, ERR_USAGE, "one run at a time, not %d", n);
+    if (n < 0)
+        return options_refuse(&report_command, &e);
+    char *dir = recorded_find(n ? argv[0] : NULL, s.runs, &e);
+    int rc = dir ? report_write(dir, s.output, &e) : -1;
+    if (rc)
+        fprintf(stderr, "holorun: %s\n", e.text);
+    else if (s.output)
+        printf("%s\n", s.output);
+    else
+        printf("%s%sreport.html\n", dir, dir[strlen(dir) - 1] == '/' ? "" : "/");
+    free(dir);
+    return rc ? (int)e.kind : 0;
+}

@@ -1,0 +1,119 @@
+/* resume.c - `holorun resume [RUN]` continues an interrupted run.
+ *
+ * Its record gives the settings (recorded.h), the task and the conversation (replay/interrupted.h); then
+ * it is a run like any other (run/job.h).
+ */
+#include "cmd/commands.h"
+
+#include "cli/recorded.h"
+#include "cli/version.h"
+#include "run/job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct command resume_command = {
+    .name = "resume",
+    .arguments = "[RUN]",
+    .purpose = "continue an interrupted run",
+    .details =
+        "RUN is a run's folder or its name in the folder of runs; default: the newest run. The "
+        "conversation is fed to the model again without the old screenshots, the model is told that it was "
+        "interrupted, and the run goes on with the screen as it is now. It gets a run directory of its own "
+        "that names the old one as its parent; the old one stays as it was.\n\n"
+        "The recorded settings apply unless others are given here. Steps, tokens, time and typed "
+        "characters count on: a run that used up a budget goes on when it gets a larger one. A run that "
+        "answered is over.",
+    .examples = "holorun resume\nholorun resume 20261121T054500Z-9f3c01ab --max-steps 200\n",
+    .options = job_options,
+    .run = cmd_resume,
+};
+
+/* clang-format off */
+static const char *const taken[] = {
+    "model", "device", "isa", "weights", "weights-in", "state", "kv", "f32", "dialect",
+    "display", "view", "cursor", "pause-on-human", "human-quiet", "observe-only", "hide",
+    "settle-min", "settle-quiet", "settle-max", "key-delay", "keymap-settle",
+    "max-steps", "max-time", "max-tokens",
+    "seed", "reply-tokens", "window", "max-images", "force-answer", "validator", "max-validations",
+    "localizer",
+    NULL};
+/* clang-format on */
+
+/* The recorded settings become words in front of those that were typed.  The command line is parsed
+ * twice: first to learn which run it names. */
+static int read_interrupted(struct job *j, struct recorded_line *l, int argc, char **argv, struct err *e)
+{
+    const char *name;
+    int n = recorded_name(&resume_command, &j->s, argc, argv, &name, e);
+    if (n >= 0 && recorded_open(&j->record, name, j->s.runs, e))
+        n = -1;
+    if (n < 0)
+        return n;
+    job_unset(&j->s);
+    recorded_line(l, json_object_get(j->record.run, "settings"), job_options, taken, argc, argv);
+    return options_parse(&resume_command, &j->s, l->argc, l->argv, e);
+}
+
+/* Rules are never taken from a run directory, which may come from anywhere: the rules in force must be
+ * the recorded ones, unless --policy chooses others. */
+static int same_rules(struct job *j, struct err *e)
+{
+    const json_t *then = json_object_get(j->record.run, "policy");
+    const char *sha256 = field_text(then, "sha256");
+    struct policy *now = policy_open(j->s.policy, e);
+    if (!now)
+        return -1;
+    bool same = !*sha256 || !strcmp(sha256, policy_sha256(now)) || j->s.policy;
+    policy_free(now);
+    return same ? 0
+                : err_set(e, ERR_USAGE,
+                          "the run used other rules ('%s'): choose with --policy which apply now",
+                          field_text(then, "name"));
+}
+
+/* A run whose replies came from a file does not silently continue with a model. */
+static int same_llm(const struct job *j, struct err *e)
+{
+    const json_t *then = json_object_get(j->record.run, "settings");
+    bool other = j->s.model && strcmp(j->s.model, field_text(then, "model")) != 0;
+    if (!*field_text(then, "fake") || j->s.fake || other)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "the replies of that run came from a file: give the next ones with --fake, or a "
+                   "model with --model");
+}
+
+static int open_interrupted(struct job *j, struct err *e)
+{
+    const char *task = field_text(j->record.run, "task");
+    if (!*task)
+        return err_set(e, ERR_USAGE, "'%s' has no task: its run.json is missing or damaged", j->record.dir);
+    if (same_rules(j, e) || timeline_open(&j->timeline, &j->record, e) ||
+        interrupted_make(&j->resume, &j->timeline, e) || same_llm(j, e) || job_read_task(j, task, e))
+        return -1;
+    if (field_bool(j->record.run, "warm_up") && isnan(j->s.temperature))
+        return 0;
+    double then = field_number(json_object_get(j->record.run, "settings"), "temperature");
+    if (isnan(j->s.temperature) && then >= 0 && then <= 10)
+        j->s.temperature = then;
+    return 0;
+}
+
+int cmd_resume(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct job j;
+    struct recorded_line l = {0};
+    job_begin(&j, version_build(), argc, argv);
+    int n = read_interrupted(&j, &l, argc, argv, &e), code = 0;
+    if (n >= 0 && open_interrupted(&j, &e) == 0)
+        code = job_run(&j);
+    else if (n != OPTIONS_HELP)
+        code = n < 0 && e.kind == ERR_USAGE ? options_refuse(&resume_command, &e) : options_failed(&e);
+    job_close(&j);
+    screen_guard_end();
+    recorded_line_free(&l);
+    return code;
+}

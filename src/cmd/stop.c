@@ -1,0 +1,228 @@
+/* stop.c - `holorun stop` ends runs of this user in other processes. */
+#include "cmd/commands.h"
+
+#include "run/stopping.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    bool all, list, json;
+};
+
+#define AT(member) offsetof(struct settings, member)
+
+static const struct option_spec options[] = {
+    {"all", 'a', OPTION_FLAG, AT(all), .help = "stop every run"},
+    {"list", 'l', OPTION_FLAG, AT(list), .help = "list the runs and stop nothing"},
+    JSON_OPTION(struct settings),
+    {0},
+};
+
+const struct command stop_command = {
+    .name = "stop",
+    .arguments = "[RUN|DISPLAY]",
+    .purpose = "stop a run",
+    .details =
+        "Asks the run to end and waits until it has: pressed keys and buttons are released at once, the "
+        "record is closed, and the run exits with 130. A run that does not answer within two seconds is "
+        "asked again, then killed, and what it held is released.\n\n"
+        "Without an argument it stops the only run there is. Of several, name one by its process id, its "
+        "display, or its run directory. A process that carries out many runs, as qa does, has a line for "
+        "itself and one for each session, numbered 4711.3: its own number ends all of it; the number or "
+        "display of a session ends that session alone.\n\n"
+        "Exit status: 0 stopped; 1 no such run; 2 several runs and none named; 3 one has not ended.",
+    .examples =
+        "holorun stop\nholorun stop :1\nholorun stop 4711.3\nholorun stop --list\nholorun stop --all\n",
+    .options = options,
+    .run = cmd_stop,
+};
+
+/* ---- which runs ---------------------------------------------------------------------------------------- */
+
+/* ":1" is the first screen of ":1.0". */
+static bool same_display(const char *a, const char *b)
+{
+    const char *colon = strrchr(a, ':'), *dot = colon ? strchr(colon, '.') : NULL;
+    size_t n = dot ? (size_t)(dot - a) : strlen(a);
+    return !strncmp(a, b, n) && (!b[n] || b[n] == '.');
+}
+
+/* "4711", "4711.3" */
+static const char *number_of(const struct running *r, char out[32])
+{
+    snprintf(out, 32, r->session ? "%d.%d" : "%d", (int)r->pid, r->session);
+    return out;
+}
+
+static bool named(const struct running *r, const char *name)
+{
+    char number[32];
+    size_t n = strlen(name);
+    while (n > 1 && name[n - 1] == '/')
+        n--;
+    const char *slash = strrchr(r->dir, '/'), *last = slash ? slash + 1 : r->dir;
+    return !strcmp(name, number_of(r, number)) || (*r->display && same_display(name, r->display)) ||
+           (n && *r->dir &&
+            ((strlen(r->dir) == n && !strncmp(name, r->dir, n)) ||
+             (strlen(last) == n && !strncmp(name, last, n))));
+}
+
+/* One entry per process; a process without an entry of its own is represented by its first session. */
+static int whole(const struct running *runs, int n, struct running *out)
+{
+    int k = 0;
+    for (int i = 0; i < n; i++) {
+        if (i && runs[i].pid == runs[i - 1].pid)
+            continue;
+        out[k] = runs[i];
+        out[k++].session = 0;
+    }
+    return k;
+}
+
+static int several(int n, struct err *e)
+{
+    return err_set(e, ERR_USAGE,
+                   "%d runs are under way: name one by process, display or run directory, or --all", n);
+}
+
+/* Fills out with the runs that are meant; returns how many. */
+static int choose(const struct running *runs, int n, const struct settings *s, const char *name,
+                  struct running *out, struct err *e)
+{
+    char number[32];
+    int k = 0, processes = whole(runs, n, out);
+    if (s->all)
+        return processes;
+    if (n == 0)
+        return err_set(e, ERR_FAILED, "nothing is running");
+    if (!name)
+        return processes == 1 ? 1 : several(processes, e);
+    for (int i = 0; i < processes && !k; i++) /* a process, whether it has a line of its own or not */
+        if (!strcmp(name, number_of(&out[i], number)))
+            out[k++] = out[i];
+    bool found = k > 0;
+    for (int i = 0; i < n && !found; i++)
+        if (named(&runs[i], name))
+            out[k++] = runs[i];
+    if (k == 0)
+        return err_set(e, ERR_FAILED, "no run is called '%s'; holorun stop --list names those there are",
+                       name);
+    return k == 1 ? 1 : several(k, e);
+}
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+static void print_run(FILE *f, const struct running *r)
+{
+    char number[32];
+    fprintf(f, "%s\t%s\t%s\t%s\n", number_of(r, number), *r->display ? r->display : "-",
+            *r->dir ? r->dir : "-", r->task);
+}
+
+static void put_run(struct buf *b, const struct running *r, const struct stopping *s)
+{
+    const char *const pairs[][2] = {
+        {"display", r->display}, {"run_dir", r->dir}, {"task", r->task}, {"started", r->started}};
+    buf_printf(b, "{\"pid\": %d, \"session\": %d", (int)r->pid, r->session);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        buf_printf(b, ", \"%s\": ", pairs[i][0]);
+        buf_put_json(b, pairs[i][1], strlen(pairs[i][1]));
+    }
+    if (s)
+        buf_printf(b, ", \"stopped\": \"%s\", \"ms\": %.0f", stopped_name(s->how), s->ms);
+    buf_putc(b, '}');
+}
+
+/* runs, or what became of them. */
+static void print_json(const struct running *runs, const struct stopping *stopped, int n, int code)
+{
+    struct buf b;
+    buf_init(&b, 16 << 20);
+    buf_printf(&b, "{\"exit\": %d, \"runs\": [", code);
+    for (int i = 0; i < n; i++) {
+        buf_puts(&b, i ? ", " : "");
+        put_run(&b, stopped ? &stopped[i].run : &runs[i], stopped ? &stopped[i] : NULL);
+    }
+    buf_puts(&b, "]}");
+    puts(b.data);
+    buf_free(&b);
+}
+
+static void print_stopped(const struct stopping *s)
+{
+    static const char *const how[] = {[STOPPED_GONE] = "had ended by itself",
+                                      [STOPPED_ASKED] = "stopped",
+                                      [STOPPED_URGED] = "stopped, asked twice",
+                                      [STOPPED_KILLED] = "killed, and what it held is released",
+                                      [STOPPED_NOT] = "has NOT ended"};
+    char number[32];
+    fprintf(stderr, "holorun: run %s%s%s %s after %.1f s: %s\n", number_of(&s->run, number),
+            *s->run.display ? " on " : "", s->run.display, how[s->how], s->ms / 1000, s->run.task);
+}
+
+/* ---- the command ----------------------------------------------------------------------------------- */
+
+static int stop_them(const struct running *chosen, int n, const struct running *runs, int n_runs, bool json)
+{
+    struct stopping *s = xcalloc((unsigned long)n + 1, sizeof *s);
+    for (int i = 0; i < n; i++)
+        s[i].run = chosen[i];
+    int code = stopping_run(s, n, runs, n_runs) ? ERR_ENV : 0;
+    for (int i = 0; i < n && !json; i++)
+        print_stopped(&s[i]);
+    if (json)
+        print_json(NULL, s, n, code);
+    free(s);
+    return code;
+}
+
+static void list_them(FILE *f, const struct running *runs, int n, bool json)
+{
+    if (json)
+        print_json(runs, NULL, n, 0);
+    for (int i = 0; i < n && !json; i++)
+        print_run(f, &runs[i]);
+}
+
+static int carry_out(const struct settings *s, const char *name, struct err *e)
+{
+    struct running *runs = NULL;
+    int n = running_list(&runs, e);
+    if (n < 0)
+        return options_failed(e);
+    if (s->list) {
+        list_them(stdout, runs, n, s->json);
+        free(runs);
+        return 0;
+    }
+    struct running *chosen = xcalloc((unsigned long)n + 1, sizeof *chosen);
+    int k = choose(runs, n, s, name, chosen, e), code;
+    if (k >= 0)
+        code = stop_them(chosen, k, runs, n, s->json);
+    else
+        code = options_failed(e);
+    if (code == ERR_USAGE)
+        list_them(stderr, runs, n, false);
+    free(chosen);
+    free(runs);
+    return code;
+}
+
+int cmd_stop(int argc, char **argv)
+{
+    struct err e = ERR_INIT;
+    struct settings s = {0};
+    int n = options_parse(&stop_command, &s, argc, argv, &e);
+    if (n == OPTIONS_HELP)
+        return 0;
+    if (n > 1)
+        n = err_set(&e, ERR_USAGE, "name one run, or --all");
+    else if (n == 1 && (s.all || s.list))
+        n = err_set(&e, ERR_USAGE, "--all and --list name every run already");
+    if (n < 0)
+        return options_refuse(&stop_command, &e);
+    return carry_out(&s, n ? argv[0] : NULL, &e);
+}

@@ -1,0 +1,91 @@
+/* calibrate_save.c - the verdict becomes a setting: two small files in the model's directory. */
+#include "eval/calibrate.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DIALECT_FILE "holorun-dialect.json"
+enum { MAX_SETTING = 64 << 10 };
+
+/* holorun.json as it is; an empty object when there is none. */
+static json_t *read_setting(const char *path, struct err *e)
+{
+    char *data;
+    size_t len;
+    if (!file_exists(path))
+        return json_object();
+    if (file_read(path, MAX_SETTING, &data, &len, e))
+        return NULL;
+    json_t *v = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL);
+    free(data);
+    if (!json_is_object(v)) {
+        json_decref(v);
+        err_set(e, ERR_MODEL, "'%s' is not a JSON object; it is left as it is", path);
+        return NULL;
+    }
+    return v;
+}
+
+static int write_setting(const char *path, const char *dialect, struct err *e)
+{
+    json_t *v = read_setting(path, e);
+    if (!v)
+        return -1;
+    const char *was = json_string_value(json_object_get(v, "dialect"));
+    int rc = 0;
+    if (!was || strcmp(was, dialect) != 0) {
+        json_object_set_new(v, "dialect", json_string(dialect));
+        char *text = json_dumps(v, 0), *line = xasprintf("%s\n", text ? text : "{}");
+        rc = file_write(path, line, strlen(line), e);
+        free(line);
+        free(text);
+    }
+    json_decref(v);
+    return rc;
+}
+
+static int write_dialect(const char *dir, const struct verdict *v, struct err *e)
+{
+    char *text = dialect_in_space(v->candidate->dialect, v->space, e);
+    if (!text)
+        return -1;
+    char *path = xasprintf("%s/" DIALECT_FILE, dir);
+    int rc = file_write(path, text, strlen(text), e);
+    free(path);
+    free(text);
+    return rc;
+}
+
+/* A dialect's name as holorun.json has it: that of a built-in one, or of a file in the directory. */
+static const char *name_in(const char *dir, const char *dialect, struct err *e)
+{
+    size_t n = strlen(dir), len = strlen(dialect);
+    if (len < 5 || strcmp(dialect + len - 5, ".json") != 0)
+        return dialect;
+    if (!strncmp(dialect, dir, n) && dialect[n] == '/' && !strchr(dialect + n + 1, '/'))
+        return dialect + n + 1;
+    err_set(e, ERR_USAGE, "'%s' is not in the model's directory: copy it there to keep it", dialect);
+    return NULL;
+}
+
+int calibration_save(const char *model_dir, const struct verdict *v, struct err *e)
+{
+    bool other = v->space != v->candidate->own;
+    const char *name = other ? DIALECT_FILE : name_in(model_dir, v->candidate->dialect, e);
+    if (!name)
+        return -1;
+    if (access(model_dir, W_OK))
+        return err_set(e, ERR_ENV, "cannot write into '%s': %s; --dialect %s says the same for one call",
+                       model_dir, strerror(errno), v->candidate->dialect);
+    if (other && write_dialect(model_dir, v, e))
+        return -1;
+    char *path = xasprintf("%s/holorun.json", model_dir);
+    int rc = write_setting(path, name, e);
+    free(path);
+    return rc;
+}

@@ -1,0 +1,102 @@
+/* policy_limits.c - the block "limits:" of a policy file.
+ *
+ *     limits:
+ *       typed: 2000        # characters typed
+ *       rate: 60           # actions on the screen within a minute
+ *       errors: 5          # failed or refused steps in a row
+ *       repeats: 5         # of one action without a visible effect
+ *       no_effect: 12      # actions of any kind in a row without a visible effect
+ *       corner_stop: yes   # the pointer left in the top left corner for a second stops the run
+ *
+ * The run ends at the first of them; 0 switches one off.
+ */
+#include "gate/policy_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIMIT_MAX = 1000000000 };
+
+static const struct limit_key {
+    const char *name;
+    size_t at;
+    int standard;
+} keys[] = {
+    {"typed", offsetof(struct policy_limits, typed), 0},
+    {"rate", offsetof(struct policy_limits, rate), 0},
+    {"errors", offsetof(struct policy_limits, errors), 5},
+    {"repeats", offsetof(struct policy_limits, repeats), 5},
+    {"no_effect", offsetof(struct policy_limits, no_effect), 12},
+};
+enum { KEYS = sizeof keys / sizeof *keys };
+
+static int *limit_at(struct policy_limits *l, int i)
+{
+    return (int *)(void *)((char *)l + keys[i].at);
+}
+
+struct policy_limits limits_default(void)
+{
+    struct policy_limits l = {0};
+    for (int i = 0; i < KEYS; i++)
+        *limit_at(&l, i) = keys[i].standard;
+    return l;
+}
+
+static int read_number(int *to, const struct doc *y, const struct doc_node *n, struct err *e)
+{
+    char *end = NULL;
+    long v = n->text ? strtol(n->text, &end, 10) : -1;
+    if (!n->text || !*n->text || *end || v < 0 || v > LIMIT_MAX)
+        return doc_fault(y, n, e, "expected a whole number from 0, which is no limit");
+    *to = (int)v;
+    return 0;
+}
+
+static int read_key(struct policy_limits *l, const struct doc *y, const struct doc_node *n, struct err *e)
+{
+    for (int i = 0; i < KEYS; i++)
+        if (!strcmp(n->key, keys[i].name))
+            return read_number(limit_at(l, i), y, n, e);
+    if (strcmp(n->key, "corner_stop") != 0)
+        return doc_fault(y, n, e,
+                         "no such key; limits are typed, rate, errors, repeats, no_effect and corner_stop");
+    l->corner_stop = n->text && !strcmp(n->text, "yes");
+    return l->corner_stop || (n->text && !strcmp(n->text, "no")) ? 0
+                                                                 : doc_fault(y, n, e, "expected yes or no");
+}
+
+int limits_read(struct policy_limits *l, const struct doc *y, const struct doc_node *n, struct err *e)
+{
+    if (n->kind != DOC_MAP)
+        return doc_fault(y, n, e, "expected a block of limits, as \"errors: 5\"");
+    for (const struct doc_node *k = n->child; k; k = k->next)
+        if (read_key(l, y, k, e))
+            return -1;
+    return 0;
+}
+
+void limits_print(const struct policy_limits *l, struct buf *out)
+{
+    const char *before = "limits: ";
+    for (int i = 0; i < KEYS; i++) {
+        int v = *limit_at((struct policy_limits *)(uintptr_t)l, i);
+        if (v == keys[i].standard)
+            continue;
+        buf_printf(out, "%s%s %d", before, keys[i].name, v);
+        before = ", ";
+    }
+    if (l->corner_stop)
+        buf_printf(out, "%scorner_stop", before);
+    if (*before == ',' || l->corner_stop)
+        buf_puts(out, "\n");
+}
+
+void policy_put_limits(const struct policy *p, struct buf *out)
+{
+    buf_puts(out, ", \"limits\": {");
+    for (int i = 0; i < KEYS; i++)
+        buf_printf(out, "\"%s\": %d, ", keys[i].name,
+                   *limit_at((struct policy_limits *)(uintptr_t)&p->limits, i));
+    buf_printf(out, "\"corner_stop\": %s}", p->limits.corner_stop ? "true" : "false");
+}

@@ -1,0 +1,92 @@
+/* grammar_impl.h - inside of a grammar; private to src/grammar. */
+#ifndef HOLORUN_GRAMMAR_GRAMMAR_IMPL_H
+#define HOLORUN_GRAMMAR_GRAMMAR_IMPL_H
+
+#include "grammar/grammar.h"
+
+/* ---- expressions (grammar_expr.c) ------------------------------------------------------------ */
+
+/* The array, with room for `more` rows after the first n. */
+void *grammar_grow(void *rows, int64_t n, int *cap, int more, unsigned long size);
+
+struct byte_set {
+    uint64_t bits[4];
+};
+static inline bool byte_set_has(const struct byte_set *s, unsigned b)
+{
+    return s->bits[b >> 6] >> (b & 63) & 1;
+}
+static inline void byte_set_add(struct byte_set *s, unsigned b)
+{
+    s->bits[b >> 6] |= 1ull << (b & 63);
+}
+
+enum gx_op { GX_OP_SET, GX_OP_TOKEN, GX_OP_SEQ, GX_OP_ALT, GX_OP_REPEAT };
+
+struct gx_expr {
+    enum gx_op op;
+    int first, n; /* TOKEN: text at chars + first.  SEQ, ALT: slice of kids.  SET: sets[first] */
+    int min, max; /* REPEAT of expression `first`; max -1: unbounded */
+};
+
+struct gx {
+    struct gx_expr *exprs;
+    int nexprs, cap_exprs;
+    struct byte_set *sets; /* distinct */
+    int nsets, cap_sets;
+    char *chars;
+    int nchars, cap_chars;
+    gx_node *kids;
+    int nkids, cap_kids;
+};
+
+/* ---- vocabulary (grammar_vocab.c) ------------------------------------------------------------ */
+
+/* The plain tokens as a trie, laid out in depth-first order: the children of node i start at i + 1,
+ * its subtree ends before node end[i]: a walk is a loop, and skipping a subtree a jump. */
+struct vocab_node {
+    int32_t end;   /* first node after this subtree */
+    int32_t first; /* its tokens are order[first .. next node's first) */
+    uint8_t byte;
+    uint8_t depth; /* 1 for the children of the root; tokens longer than 255 bytes are left out */
+};
+
+struct vocab {
+    const struct tokenizer *tokenizer;
+    struct vocab_node *nodes; /* [nnodes + 1], node 0 is the root, the last one a sentinel */
+    int32_t nnodes;
+    int32_t *order; /* plain tokens sorted by their bytes */
+    int32_t ntokens;
+    int size; /* highest id + 1 */
+    int users;
+    struct vocab *next;
+};
+
+struct vocab *vocab_acquire(const struct tokenizer *t); /* shared by all grammars of one tokenizer */
+void vocab_release(struct vocab *v);
+
+/* ---- automaton (grammar_nfa.c) --------------------------------------------------------------- */
+
+enum nfa_kind { NFA_SET, NFA_TOKEN, NFA_FORK, NFA_ACCEPT };
+
+struct nfa_state {
+    enum nfa_kind kind;
+    int32_t what; /* SET: index of sets.  TOKEN: id.  FORK: the other successor */
+    int32_t out;
+};
+
+struct nfa {
+    struct nfa_state *states;
+    int32_t nstates, cap;
+    int32_t start;
+    struct byte_set *sets; /* of the expressions */
+    int nsets;
+    uint8_t class_of[256]; /* bytes that no set distinguishes share a class */
+    uint8_t sample[256];   /* one byte of each class */
+    int nclasses;
+};
+
+int nfa_build(struct nfa *n, const struct gx *x, gx_node root, const struct vocab *v, struct err *e);
+void nfa_free(struct nfa *n);
+
+#endif

@@ -1,0 +1,239 @@
+/* state_pool.c - see state_pool.h. */
+#include "model/state_pool.h"
+
+#include <string.h>
+
+enum { HOST_ALIGN = 64 };
+
+static size_t bytes_of(const struct tensor *t)
+{
+    return (size_t)t->rows * (size_t)t->cols * dtype_size(t->dtype);
+}
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + HOST_ALIGN - 1) / HOST_ALIGN * HOST_ALIGN;
+}
+
+/* ---- a tenant's tensors -------------------------------------------------------------------------------- */
+
+static void add_bytes(void *arg, struct tensor *t)
+{
+    *(size_t *)arg += bytes_of(t);
+}
+
+static void add_aligned(void *arg, struct tensor *t)
+{
+    *(size_t *)arg += aligned(bytes_of(t));
+}
+
+size_t pool_entry_bytes(const struct pool_entry *t)
+{
+    size_t bytes = 0;
+    t->kind->each(t->owner, add_bytes, &bytes);
+    return bytes;
+}
+
+struct carrying {
+    struct state_pool *pool;
+    char *at; /* where the next one lies on the host */
+    bool up;
+    struct err *e;
+    int rc;
+};
+
+static struct tensor on_host(struct carrying *c, const struct tensor *t)
+{
+    struct tensor host = {c->at, t->dtype, t->rows, t->cols, t->cols};
+    c->at += aligned(bytes_of(t));
+    return host;
+}
+
+static void carry(void *arg, struct tensor *t)
+{
+    struct carrying *c = arg;
+    struct backend *b = c->pool->backend;
+    if (!bytes_of(t))
+        return;
+    if (c->up)
+        b->ops->upload(b, *t, on_host(c, t));
+    else
+        b->ops->download(b, on_host(c, t), *t);
+}
+
+static void take(void *arg, struct tensor *t)
+{
+    struct carrying *c = arg;
+    if (c->rc == 0 && bytes_of(t))
+        c->rc = state_pool_alloc(c->pool, t, c->e);
+}
+
+static void give(void *arg, struct tensor *t)
+{
+    state_pool_free(arg, t);
+}
+
+/* ---- going and coming back ----------------------------------------------------------------------------- */
+
+int pool_entry_spill(struct pool_entry *t)
+{
+    struct state_pool *r = t->pool;
+    struct backend *b = r->backend;
+    if (t->spilled || t->pins || !b->ops->host_alloc)
+        return -1;
+    size_t bytes = 0;
+    t->kind->each(t->owner, add_aligned, &bytes);
+    t->host = b->ops->host_alloc(b, bytes);
+    if (!t->host)
+        return -1;
+    t->kind->each(t->owner, carry, &(struct carrying){.pool = r, .at = t->host});
+    t->kind->each(t->owner, give, r);
+    t->spilled = true;
+    r->spilled++;
+    return 0;
+}
+
+static void forget(struct pool_entry *t)
+{
+    if (t->host)
+        t->pool->backend->ops->host_free(t->pool->backend, t->host);
+    t->host = NULL;
+}
+
+static int come_back(struct pool_entry *t, struct err *e)
+{
+    struct state_pool *r = t->pool;
+    struct carrying c = {.pool = r, .e = e};
+    if (state_pool_reserve(r, pool_entry_bytes(t), e))
+        return -1;
+    t->kind->each(t->owner, take, &c);
+    if (c.rc) {
+        t->kind->each(t->owner, give, r);
+        return -1;
+    }
+    if (t->host) {
+        t->kind->each(t->owner, carry, &(struct carrying){.pool = r, .at = t->host, .up = true});
+        r->restored++;
+    }
+    forget(t);
+    t->spilled = false;
+    if (t->kind->back)
+        t->kind->back(t->owner);
+    return 0;
+}
+
+int pool_entry_pin(struct pool_entry *t, struct err *e)
+{
+    t->used = ++t->pool->clock;
+    t->pins++;
+    if (!t->spilled || come_back(t, e) == 0)
+        return 0;
+    t->pins--;
+    return -1;
+}
+
+void pool_entry_unpin(struct pool_entry *t)
+{
+    if (t->pins-- <= 0)
+        bug("a session is left that nobody is in");
+}
+
+void pool_entry_init(struct pool_entry *t, struct state_pool *r, const struct pool_entry_kind *kind,
+                     void *owner)
+{
+    *t = (struct pool_entry){.kind = kind, .owner = owner, .pool = r, .next = r->first, .spilled = true};
+    if (r->first)
+        r->first->prev = t;
+    r->first = t;
+}
+
+void pool_entry_free(struct pool_entry *t)
+{
+    t->kind->each(t->owner, give, t->pool);
+    forget(t);
+    if (t->next)
+        t->next->prev = t->prev;
+    *(t->prev ? &t->prev->next : &t->pool->first) = t->next;
+}
+
+/* ---- the bound ------------------------------------------------------------------------------------------- */
+
+/* Whoever is idle for longest among those that go first; NULL: nobody can go. */
+static struct pool_entry *next_to_go(const struct state_pool *r)
+{
+    struct pool_entry *best = NULL;
+    for (struct pool_entry *t = r->first; t; t = t->next)
+        if (!t->spilled && !t->pins &&
+            (!best || t->kind->rank < best->kind->rank ||
+             (t->kind->rank == best->kind->rank && t->used < best->used)))
+            best = t;
+    return best;
+}
+
+size_t state_pool_left(const struct state_pool *r)
+{
+    size_t held = 0;
+    if (!r->bound)
+        return SIZE_MAX;
+    for (const struct pool_entry *t = r->first; t; t = t->next)
+        if (!t->spilled && (t->pins || !r->backend->ops->host_alloc))
+            held += pool_entry_bytes(t);
+    return r->bound < held ? 0 : r->bound - held;
+}
+
+static int refuse(const struct state_pool *r, size_t bytes, const char *of, struct err *e)
+{
+    double mib = 1 << 20;
+    return err_set(e, ERR_ENV,
+                   "no room for %.2f MiB of a session's state: %.2f of %.2f MiB of %s are in use; have fewer "
+                   "at once, or more with --state-memory",
+                   (double)bytes / mib, (double)r->used / mib, (double)(r->bound ? r->bound : r->used) / mib,
+                   of);
+}
+
+int state_pool_reserve(struct state_pool *r, size_t bytes, struct err *e)
+{
+    if (!r->bound || r->used + bytes <= r->bound)
+        return 0;
+    if (bytes > state_pool_left(r))
+        return refuse(r, bytes, "state memory", e);
+    while (r->used + bytes > r->bound) {
+        struct pool_entry *t = next_to_go(r);
+        if (!t || pool_entry_spill(t))
+            return refuse(r, bytes, "state memory", e);
+    }
+    return 0;
+}
+
+int state_pool_alloc(struct state_pool *r, struct tensor *t, struct err *e)
+{
+    struct backend *b = r->backend;
+    size_t bytes = bytes_of(t);
+    t->data = NULL;
+    if (state_pool_reserve(r, bytes, e))
+        return -1;
+    for (;;) { /* the memory itself may be at its end before the bound is */
+        struct tensor got =
+            (b->ops->try_alloc ? b->ops->try_alloc : b->ops->alloc)(b, t->dtype, t->rows, t->cols);
+        if (got.data) {
+            *t = got;
+            break;
+        }
+        struct pool_entry *idle = next_to_go(r);
+        if (!idle || pool_entry_spill(idle))
+            return refuse(r, bytes, "the device", e);
+    }
+    r->used += bytes;
+    r->most = r->used > r->most ? r->used : r->most;
+    return 0;
+}
+
+void state_pool_free(struct state_pool *r, struct tensor *t)
+{
+    if (!t->data)
+        return;
+    struct tensor gone = *t;
+    r->used -= bytes_of(t);
+    r->backend->ops->free(r->backend, &gone);
+    t->data = NULL;
+}

@@ -1,0 +1,245 @@
+/* weights_quantized.c - matrices of small numbers: found with their scales, and brought into the form they are held in.
+ *
+ * A quantised matrix X.weight of a published checkpoint has further tensors beside it:
+ *
+ *   FP8     X.weight f8e4m3 [out, in]      X.weight_scale f32 [] or [1], or f32 or bf16 [out] or [out, 1]
+ *   NVFP4   X.weight u8 [out, in / 2]      X.weight_scale f8e4m3 [out, in / 16]     X.weight_scale_2 f32 [] or [1]
+ *
+ * and X.input_scale, which only matters where activations are quantised too.
+ */
+#include "model/weights_cache.h"
+#include "model/weights_impl.h"
+#include "ops/quant.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- finding ------------------------------------------------------------------------------------------- */
+
+static void mark_used(struct binder *x, const struct st_tensor *t)
+{
+    if (t)
+        x->used[t - safetensors_at(x->s, 0)] = true;
+}
+
+/* "X.weight" -> the tensor X.SUFFIX, used; NULL when there is none. */
+static const struct st_tensor *beside(struct binder *x, const char *name, const char *suffix)
+{
+    char text[256];
+    size_t n = strlen(name), front = n > 7 && !strcmp(name + n - 7, ".weight") ? n - 7 : n;
+    snprintf(text, sizeof text, "%.*s.%s", (int)front, name, suffix);
+    const struct st_tensor *t = safetensors_find(x->s, text);
+    mark_used(x, t);
+    return t;
+}
+
+static void wrong_shape(struct binder *x, const struct st_tensor *t, enum dtype dtype, int64_t rows,
+                        int64_t cols)
+{
+    char found[128];
+    safetensors_shape_text(t, found, sizeof found);
+    binder_fail(x, "tensor '%s' is %s %s; expected %s [%lld, %lld]", t->name, dtype_name(t->dtype), found,
+                dtype_name(dtype), (long long)rows, (long long)cols);
+}
+
+static bool has_shape(const struct st_tensor *t, enum dtype dtype, int64_t rows, int64_t cols)
+{
+    return t->dtype == dtype && t->dims == 2 && t->shape[0] == rows && t->shape[1] == cols;
+}
+
+/* The number of a tensor of one. */
+static bool read_scale(struct binder *x, const struct st_tensor *t, float *out)
+{
+    if (t->dtype != DT_F32 || t->bytes != sizeof *out) {
+        char found[128];
+        safetensors_shape_text(t, found, sizeof found);
+        binder_fail(x, "tensor '%s' is %s %s; expected one f32", t->name, dtype_name(t->dtype), found);
+        return false;
+    }
+    *out = 1;
+    if (!x->o->shapes_only)
+        memcpy(out, t->data, sizeof *out);
+    if (isfinite(*out) && *out > 0)
+        return true;
+    binder_fail(x, "tensor '%s' is %g; expected a scale above 0", t->name, (double)*out);
+    return false;
+}
+
+static bool is_scale_of_rows(const struct st_tensor *t, int64_t rows)
+{
+    bool column = t->dims == 2 && t->shape[0] == rows && t->shape[1] == 1;
+    return rows > 1 && (column || (t->dims == 1 && t->shape[0] == rows)) &&
+           (t->dtype == DT_F32 || t->dtype == DT_BF16);
+}
+
+/* One number for each row, which the caller frees; NULL on failure. */
+static float *read_scales(struct binder *x, const struct st_tensor *t, int64_t rows)
+{
+    float *out = xcalloc((unsigned long)rows, sizeof *out);
+    for (int64_t n = 0; n < rows && !x->o->shapes_only; n++) {
+        const char *at = (const char *)t->data + (size_t)n * dtype_size(t->dtype);
+        uint16_t half;
+        if (t->dtype == DT_F32) {
+            memcpy(&out[n], at, sizeof out[n]);
+        } else {
+            memcpy(&half, at, sizeof half);
+            out[n] = bf16_to_f32(half);
+        }
+        if (isfinite(out[n]) && out[n] > 0)
+            continue;
+        binder_fail(x, "tensor '%s' has %g for row %lld; expected scales above 0", t->name, (double)out[n],
+                    (long long)n);
+        free(out);
+        return NULL;
+    }
+    return out;
+}
+
+/* e4m3 has no infinity, and one NaN of either sign. */
+static bool all_numbers(struct binder *x, const struct st_tensor *t)
+{
+    const uint8_t *p = t->data;
+    size_t bad = 0;
+    for (size_t i = 0; i < t->bytes && !x->o->shapes_only; i++)
+        bad += (p[i] & 127) == 127;
+    if (bad)
+        binder_fail(x, "tensor '%s' has %zu values that are no numbers", t->name, bad);
+    return !bad;
+}
+
+static bool take_f8(struct binder *x, struct stored *m, const struct st_tensor *scale, int64_t rows,
+                    int64_t cols)
+{
+    if (!has_shape(m->t, DT_F8E4M3, rows, cols)) {
+        wrong_shape(x, m->t, DT_F8E4M3, rows, cols);
+        return false;
+    }
+    m->format = QUANT_F8;
+    m->source.stored = (struct tensor){(void *)(uintptr_t)m->t->data, DT_F8E4M3, rows, cols, cols};
+    if (!is_scale_of_rows(scale, rows))
+        return read_scale(x, scale, &m->source.scale) && all_numbers(x, m->t);
+    if (!all_numbers(x, m->t))
+        return false;
+    m->source.scales = m->scales = read_scales(x, scale, rows);
+    return m->scales;
+}
+
+static bool take_f4(struct binder *x, struct stored *m, const struct st_tensor *scale, int64_t rows,
+                    int64_t cols)
+{
+    const struct st_tensor *whole = beside(x, m->t->name, "weight_scale_2");
+    int64_t groups = cols / QUANT_F4_GROUP;
+    if (cols % QUANT_F4_GROUP || !has_shape(m->t, DT_U8, rows, cols / 2)) {
+        wrong_shape(x, m->t, DT_U8, rows, cols / 2);
+        return false;
+    }
+    if (!has_shape(scale, DT_F8E4M3, rows, groups)) {
+        wrong_shape(x, scale, DT_F8E4M3, rows, groups);
+        return false;
+    }
+    if (!whole) {
+        binder_fail(x, "tensor '%s' has no 'weight_scale_2' beside it", m->t->name);
+        return false;
+    }
+    m->format = QUANT_F4;
+    m->source.stored = (struct tensor){(void *)(uintptr_t)m->t->data, DT_U8, rows, cols / 2, cols / 2};
+    m->source.groups = scale->data;
+    return read_scale(x, whole, &m->source.scale) && all_numbers(x, scale);
+}
+
+struct stored binder_plain(const struct st_tensor *t, int64_t rows, int64_t cols)
+{
+    return (struct stored){.t = t,
+                           .source = {.rows = rows,
+                                      .cols = cols,
+                                      .stored = {(void *)(uintptr_t)t->data, t->dtype, rows, cols, cols},
+                                      .scale = 1}};
+}
+
+bool binder_stored(struct binder *x, const char *name, int64_t rows, int64_t cols, struct stored *out)
+{
+    if (binder_stopped(x))
+        return false;
+    const struct st_tensor *t = safetensors_find(x->s, name),
+                           *scale = t ? beside(x, name, "weight_scale") : NULL;
+    if (!scale) {
+        t = binder_take_shape(x, name, SHAPE(rows, cols));
+        if (t)
+            *out = binder_plain(t, rows, cols);
+        return t;
+    }
+    mark_used(x, t);
+    beside(x, name, "input_scale");
+    *out = (struct stored){.t = t, .source = {.rows = rows, .cols = cols}};
+    return t->dtype == DT_U8 ? take_f4(x, out, scale, rows, cols) : take_f8(x, out, scale, rows, cols);
+}
+
+bool binder_unused_scale(struct binder *x, const struct st_tensor *t)
+{
+    static const char *const ends[] = {".k_scale", ".v_scale", ".input_scale"};
+    size_t n = strlen(t->name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t k = strlen(ends[i]);
+        if (n < k || strcmp(t->name + n - k, ends[i]) != 0)
+            continue;
+        if (i < 2 && !x->told_scales && !x->o->shapes_only)
+            warn("scales of keys and values ('%s' and others) are left out: those of --kv fp8 are made here",
+                 t->name);
+        x->told_scales = true;
+        return true;
+    }
+    return false;
+}
+
+/* ---- holding ------------------------------------------------------------------------------------------- */
+
+enum quant_format binder_format(const struct binder *x, enum role role, const struct stored *m)
+{
+    enum weight_storage n = x->o->numbers;
+    if (n == WEIGHTS_BF16)
+        return QUANT_NONE;
+    if (n == WEIGHTS_AUTO || role == ROLE_OTHER || m->format == QUANT_F4)
+        return m->format;
+    if (n == WEIGHTS_INT4 && role == ROLE_LINEAR)
+        return QUANT_I4;
+    return m->format ? m->format : n == WEIGHTS_FP8 ? QUANT_F8 : QUANT_I8;
+}
+
+struct weight *binder_quantized(struct binder *x, enum quant_format format, const struct stored *m)
+{
+    const struct ops *ops = x->b->ops;
+    struct quant_source s = m->source;
+    size_t bytes = ops->quant_bytes(x->b, format, s.rows, s.cols);
+    if (x->o->shapes_only)
+        return ops->quant_weight(x->b, NULL, true, format, s.rows, s.cols);
+    bool kept = format != m->format; /* what is stored so is as quickly read from there */
+    void *room = kept ? weight_cache_find(x->o->cache, m->t->name, format, s.rows, s.cols, bytes) : NULL;
+    if (room)
+        return ops->quant_weight(x->b, room, false, format, s.rows, s.cols);
+    if (posix_memalign(&room, 64, bytes))
+        die(ERR_ENV, "out of memory: %zu bytes asked for", bytes);
+    void *copy = NULL;
+    if (!m->format)
+        s.stored = binder_host_view(m->t, s.rows, s.cols, &copy);
+    ops->quant_pack(x->b, room, format, &s);
+    free(copy);
+    if (kept)
+        weight_cache_add(x->o->cache, m->t->name, format, s.rows, s.cols, room, bytes);
+    return ops->quant_weight(x->b, room, true, format, s.rows, s.cols);
+}
+
+struct tensor binder_widened(const struct stored *m)
+{
+    const struct quant_source *s = &m->source;
+    uint16_t *out = xmalloc((unsigned long)s->rows * (unsigned long)s->cols, sizeof *out);
+    float *row = xmalloc((unsigned long)s->cols, sizeof *row);
+    for (int64_t n = 0; n < s->rows; n++) {
+        quant_source_row(s, n, row);
+        for (int64_t k = 0; k < s->cols; k++)
+            out[n * s->cols + k] = bf16_from_f32(row[k]);
+    }
+    free(row);
+    return (struct tensor){out, DT_BF16, s->rows, s->cols, s->cols};
+}

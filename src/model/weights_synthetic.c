@@ -1,0 +1,65 @@
+/* weights_synthetic.c - numbers in the place of those of a file: see bind_options.random.
+ *
+ * Matrices are uniform with a mean square of one over their columns, so that what goes in with size one comes out with
+ * size one; the rest is about what training leaves: norms near 1, time steps and decays of the usual lengths.
+ * Nothing grows without bound, and no number is zero, so that measured times are those of a real model.
+ */
+#include "model/weights_impl.h"
+#include "ops/synthetic.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+static bool ends(const char *name, const char *end)
+{
+    size_t n = strlen(name), k = strlen(end);
+    return n >= k && !strcmp(name + n - k, end);
+}
+
+static struct made numbers_of(const struct binder *x, const char *name, int64_t cols)
+{
+    static const struct {
+        const char *end;
+        float mean, spread;
+    } known[] = {{"norm.weight", 1, 0.1f},   {"norm1.weight", 1, 0.1f},   {"norm2.weight", 1, 0.1f},
+                 {"norm_f.weight", 1, 0.1f}, {"mlp1.0.weight", 1, 0.1f},  {"A_log", 1.4f, 1.3f},
+                 {"dt_bias", -4.5f, 2},      {"mixer.D", 1, 0.1f},        {"bias", 0, 0.05f},
+                 {"conv1d.weight", 0, 0.8f}, {"embeddings.weight", 0, 1}, {"cls_token.token", 0, 1},
+                 {"pos_embed", 0, 1}};
+    struct made m = {x->o->random + XXH3_64bits(name, strlen(name)), 0, sqrtf(3.0f / (float)cols)};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (ends(name, known[i].end)) {
+            m.spread = known[i].spread;
+            m.offset = known[i].mean / known[i].spread;
+            break;
+        }
+    return m;
+}
+
+bool binder_makes(const struct binder *x)
+{
+    return x->o->random && !x->o->shapes_only;
+}
+
+struct weight *binder_synthetic_weight(struct binder *x, const struct st_tensor *t, enum quant_format format,
+                                       enum dtype dtype, int64_t rows, int64_t cols)
+{
+    struct made m = numbers_of(x, t->name, cols);
+    /* cppcheck-suppress returnDanglingLifetime ; a weight keeps nothing of m */
+    return x->b->ops->make_synthetic_weight(x->b, format, dtype, rows, cols, &m);
+}
+
+void binder_make(struct binder *x, const struct st_tensor *t, struct tensor out)
+{
+    struct made m = numbers_of(x, t->name, out.cols);
+    x->b->ops->make(x->b, out, &m);
+}
+
+void binder_make_host(const struct binder *x, const struct st_tensor *t, float *out, size_t n)
+{
+    struct made m = numbers_of(x, t->name, (int64_t)n);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (synthetic_unit(m.seed, i) + m.offset) * m.spread;
+}

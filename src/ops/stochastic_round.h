@@ -1,0 +1,105 @@
+/* stochastic_round.h - how a number of the state becomes one of f16, the same to the bit on every machine.
+ *
+ * A state is decayed and added to at every token.  Rounded to the nearest, what a token adds is lost wherever it is
+ * less than half a step of what is there: the error has the same sign each time, and gathers.  Rounded up or
+ * down by chance, with the probability of how near it is, the mean is right, and errors of many tokens cancel.  f16 has 11
+ * bits, steps of 2^-24 at least, and ends at 65504; bf16 has 8, and loses eight times as much at each token.
+ *
+ *   random bits   a hash of a counter: the position in the conversation, the layer, the number's place in the state;
+ *                 of nothing else.  So the same token at the same place leaves the same state, alone or among others,
+ *                 after going back, in a copy of the session, read again from the start.
+ *   rounding      to 13 random bits below the last one of f16 are added, and all below it is cut off.  Of numbers below
+ *                 2^-14, whose steps are all 2^-24, likewise: the probability is off by less than 2^-13.
+ *   too large     numbers end as 65504; infinities and what is no number stay that.
+ *
+ * Two neighbours in a row share the 32 bits of one hash.  Whole numbers, and one sum that each machine rounds alike.
+ */
+#ifndef HOLORUN_OPS_STOCHASTIC_ROUND_H
+#define HOLORUN_OPS_STOCHASTIC_ROUND_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __CUDACC__
+#define STOCHASTIC_FN static __host__ __device__ inline
+#else
+#define STOCHASTIC_FN static inline
+#endif
+
+enum { STOCHASTIC_BITS = 13 }; /* random bits of a number: as many as f32 has more than f16 */
+
+#define F16_MASK          ((1u << STOCHASTIC_BITS) - 1)
+#define F16_ONE           0x3f800000u /* bits of 1.0f; random bits behind it are a number from 1 */
+#define F16_SIGN          0x80000000u
+#define F16_EXP           0x7f800000u
+#define F16_LOW           0x38800000u /* bits of 2^-14: below it steps are equal */
+#define F16_HIGH          0x47000000u /* and of 2^15 */
+#define STOCHASTIC_STRIDE 0x9e3779b1u /* from one pair's counter to the next: odd, so that none come twice */
+
+/* What the state of a layer is rounded with that has seen so many tokens. */
+STOCHASTIC_FN uint32_t stochastic_key(int64_t position, int layer)
+{
+    uint64_t z = (uint64_t)position * 0x9e3779b97f4a7c15u + (uint64_t)layer * 0xd1342543de82ef95u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (uint32_t)(z >> 32);
+}
+
+/* Pairs of a row of n numbers; pair i of row r is number r * stochastic_pairs(n) + i of a state. */
+STOCHASTIC_FN int64_t stochastic_pairs(int64_t n)
+{
+    return (n + 1) / 2;
+}
+
+/* The random bits of a pair: the lowest STOCHASTIC_BITS are its first number's, the highest its second's. */
+STOCHASTIC_FN uint32_t stochastic_bits(uint32_t key, uint32_t pair)
+{
+    uint32_t x = key + pair * STOCHASTIC_STRIDE;
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return x ^ x >> 16;
+}
+
+STOCHASTIC_FN uint32_t float_bits(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+STOCHASTIC_FN float bits_float(uint32_t u)
+{
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+/* v with random bits added, away from zero: cut off it is v rounded. */
+STOCHASTIC_FN float stochastic_dither(float v, uint32_t random)
+{
+    uint32_t u = float_bits(v), e = u & F16_EXP;
+    e = e < F16_LOW ? F16_LOW : e > F16_HIGH ? F16_HIGH : e;
+    return v + (bits_float(F16_ONE | random) - 1.0f) * bits_float((u & F16_SIGN) | e);
+}
+
+/* Towards zero, as machines have an instruction for. */
+STOCHASTIC_FN uint16_t f16_truncate(float v)
+{
+    uint32_t u = float_bits(v), sign = u >> 16 & 0x8000u, a = u & ~F16_SIGN;
+    if (a >= F16_EXP)
+        return (uint16_t)(sign | (a > F16_EXP ? 0x7e00u : 0x7c00u));
+    if (a >= 0x47800000u) /* 2^16 */
+        return (uint16_t)(sign | 0x7bffu);
+    if (a >= F16_LOW)
+        return (uint16_t)(sign | (a - F16_LOW + 0x800000u) >> STOCHASTIC_BITS);
+    return (uint16_t)(sign | (uint32_t)(bits_float(a) * 16777216.0f));
+}
+
+/* Number n of row r of a state with rows of N. */
+STOCHASTIC_FN uint16_t stochastic_round_f16(float v, uint32_t key, int64_t r, int64_t n, int64_t N)
+{
+    uint32_t both = stochastic_bits(key, (uint32_t)(r * stochastic_pairs(N) + n / 2));
+    return f16_truncate(stochastic_dither(v, n % 2 ? both >> (32 - STOCHASTIC_BITS) : both & F16_MASK));
+}
+
+#endif

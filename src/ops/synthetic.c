@@ -1,0 +1,88 @@
+/* synthetic.c - see synthetic.h: numbers made on the host, row by row on all threads. */
+#include "ops/synthetic.h"
+
+#include "base/pool.h"
+#include "ops/ops_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct making {
+    struct tensor dst;
+    const struct made *m;
+};
+
+static void make_rows(void *arg, int64_t begin, int64_t end, int thread)
+{
+    (void)thread;
+    const struct making *k = arg;
+    const struct made m = *k->m;
+    struct tensor t = k->dst;
+    for (int64_t r = begin; r < end; r++)
+        for (int64_t c = 0; c < t.cols; c++) {
+            uint64_t i = (uint64_t)(r * t.cols + c);
+            int64_t at = r * t.stride + c;
+            float v = (synthetic_unit(m.seed, i) + m.offset) * m.spread;
+            if (t.dtype == DT_F32)
+                ((float *)t.data)[at] = v;
+            else if (t.dtype == DT_BF16)
+                ((uint16_t *)t.data)[at] = bf16_from_f32(v);
+            else
+                ((uint8_t *)t.data)[at] = synthetic_e4m3(m.seed, i);
+        }
+}
+
+static void host_make(struct backend *b, struct tensor dst, const struct made *m)
+{
+    struct making k = {dst, m};
+    pool_for(b->pool, dst.rows, 1, make_rows, &k);
+}
+
+static struct tensor host_synthetic(struct backend *b, enum dtype t, int64_t rows, int64_t cols,
+                                    const struct made *m)
+{
+    struct tensor x = {xmalloc((unsigned long)rows * (unsigned long)cols, dtype_size(t)), t, rows, cols,
+                       cols};
+    host_make(b, x, m);
+    return x;
+}
+
+struct weight *synthetic_weight(struct backend *b, enum quant_format format, enum dtype dtype, int64_t rows,
+                                int64_t cols, const struct made *m)
+{
+    bool f8 = format == QUANT_F8, f4 = format == QUANT_F4;
+    struct tensor host = host_synthetic(b,
+                                        f8 || f4 ? DT_F8E4M3
+                                        : format ? DT_BF16
+                                                 : dtype,
+                                        rows, f4 ? cols / 2 : cols, m);
+    if (format == QUANT_NONE) {
+        struct weight *w = b->ops->pack(b, host, dtype);
+        free(host.data);
+        return w;
+    }
+    struct quant_source s = {.rows = rows, .cols = cols, .stored = host, .scale = m->spread / synthetic_f8};
+    uint8_t *groups = NULL;
+    if (f4) { /* any byte is two codes of at most 6; the scale of every group is one */
+        size_t n = (size_t)(rows * quant_groups(format, cols));
+        groups = xmalloc(n + 1, 1);
+        memset(groups, 0x38, n);
+        s.stored.dtype = DT_U8;
+        s.groups = groups;
+        s.scale = m->spread / 6;
+    }
+    void *bytes = NULL;
+    size_t size = b->ops->quant_bytes(b, format, rows, cols);
+    if (posix_memalign(&bytes, 64, size))
+        die(ERR_ENV, "out of memory: %zu bytes asked for", size);
+    b->ops->quant_pack(b, bytes, format, &s);
+    free(host.data);
+    free(groups);
+    return b->ops->quant_weight(b, bytes, true, format, rows, cols);
+}
+
+void ops_synthetic_fill(struct ops *o)
+{
+    o->make = host_make;
+    o->make_synthetic_weight = synthetic_weight;
+}

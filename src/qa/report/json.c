@@ -1,0 +1,148 @@
+/* json.c - all results of a suite, for programs.
+ *
+ *     {"schema": "holorun-qa", "schema_version": 1, "suite": ..., "counts": {...}, "tests": [{"id": ...
+ *
+ * Keys have a fixed order and each test starts a line.  Texts are not cleaned, only broken UTF-8 is
+ * replaced.  Times are in seconds, memory in bytes.  schema_version changes when a key goes or changes
+ * its meaning, not when one is added.
+ */
+#include "qa/report/report.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "qa/report/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SCHEMA_VERSION = 1,
+    TEXT = 16 << 10,    /* bytes */
+    TEST_MAX = 1 << 30, /* far above the sum of a test's texts */
+};
+
+/* Of a text longer than TEXT the end. */
+static void put_text(struct buf *b, const char *key, const char *value)
+{
+    size_t n = value ? strlen(value) : 0;
+    buf_put_member(b, key, n > TEXT ? value + n - TEXT : value);
+}
+
+static void put_list(struct buf *b, const char *key, const char *const *list)
+{
+    buf_printf(b, ", \"%s\": [", key);
+    for (int i = 0; list && list[i]; i++) {
+        buf_puts(b, i ? ", " : "");
+        buf_put_json(b, list[i], strlen(list[i]));
+    }
+    buf_putc(b, ']');
+}
+
+static void put_check(struct buf *b, const struct check_result *c)
+{
+    const char *pictures[4] = {0};
+    int n = 0;
+    buf_printf(b, "{\"kind\": \"%s\"", check_kind_name(c->check->kind));
+    put_text(b, "name", c->check->name);
+    buf_printf(b, ", \"line\": %d, \"answer\": \"%s\", \"by_model\": %s", c->check->line,
+               summary_answer(c->answer), check_asks_model(c->check->kind) ? "true" : "false");
+    put_text(b, "detail", c->detail);
+    put_text(b, "output", c->output);
+    for (int i = 0; i < 3; i++)
+        if (c->pictures[i])
+            pictures[n++] = c->pictures[i];
+    put_list(b, "pictures", pictures);
+    buf_printf(b, ", \"seconds\": %.3f}", c->ms / 1000);
+}
+
+static void put_attempt(struct buf *b, const struct attempt *a)
+{
+    buf_printf(b, "{\"outcome\": \"%s\"", outcome_name(a->outcome));
+    put_text(b, "agent", a->status);
+    put_text(b, "answer", a->answer);
+    put_text(b, "error", a->error);
+    put_text(b, "error_kind", a->error_kind);
+    put_text(b, "run", a->run_dir);
+    put_text(b, "log", a->log);
+    put_text(b, "picture", a->picture);
+    buf_printf(b, ", \"steps\": %d, \"seconds\": %.3f, \"start_seconds\": %.3f, \"checks\": [", a->steps,
+               a->seconds, a->start_seconds);
+    for (int i = 0; i < a->n_checks; i++) {
+        buf_puts(b, i ? ", " : "");
+        put_check(b, &a->checks[i]);
+    }
+    buf_puts(b, "]}");
+}
+
+static void put_test(struct buf *b, const struct result *r)
+{
+    static const char *const flaky[] = {"not", "model", "application", "unknown"};
+    const struct test *t = r->test;
+    char *why = summary_reason(r), *kind = summary_kind(r);
+    buf_puts(b, "{\"id\": ");
+    buf_put_json(b, t->id, strlen(t->id));
+    buf_printf(b, ", \"outcome\": \"%s\"", outcome_name(r->outcome));
+    put_text(b, "kind", kind);
+    put_text(b, "why", why);
+    buf_printf(b, ", \"flaky\": \"%s\"", (unsigned)r->flaky <= FLAKY_UNKNOWN ? flaky[r->flaky] : "unknown");
+    put_text(b, "flaky_where", r->flaky_where);
+    buf_printf(b, ", \"judged\": %s, \"line\": %d", r->judged ? "true" : "false", t->line);
+    put_text(b, "task", t->task);
+    put_text(b, "spec", t->spec);
+    put_list(b, "tags", t->tags);
+    buf_printf(b, ", \"seed\": %llu, \"expect_fail\": %s, \"worker\": %d, \"began\": %.3f, \"seconds\": %.3f",
+               (unsigned long long)t->seed, t->expect_fail ? "true" : "false", r->worker, r->began,
+               r->seconds);
+    buf_puts(b, ", \"attempts\": [");
+    for (int i = 0; i < r->n; i++) {
+        buf_puts(b, i ? ", " : "");
+        put_attempt(b, &r->attempts[i]);
+    }
+    buf_puts(b, "]}");
+    free(why), free(kind);
+}
+
+static void put_head(struct buf *b, const struct results *r)
+{
+    buf_printf(b, "{\"schema\": \"holorun-qa\", \"schema_version\": %d", SCHEMA_VERSION);
+    put_text(b, "version", r->version);
+    put_text(b, "suite", r->suite->name);
+    put_text(b, "path", r->suite->path);
+    put_text(b, "started", r->started);
+    buf_printf(b, ", \"seconds\": %.3f, \"jobs\": %d", r->seconds, r->jobs);
+    put_text(b, "model", r->model);
+    put_text(b, "dialect", r->dialect);
+    put_text(b, "host", r->host);
+    put_text(b, "dir", r->dir);
+    buf_printf(b, ", \"memory\": {\"weights\": %zu, \"state\": %zu, \"most\": %zu}", r->memory_weights,
+               r->memory_state, r->memory_peak);
+    buf_printf(b, ", \"exit_code\": %d, \"counts\": {\"total\": %d", results_exit_code(r, false), r->n);
+    for (int o = 0; o < OUTCOMES; o++)
+        buf_printf(b, ", \"%s\": %d", outcome_name((enum outcome)o), results_count(r, (enum outcome)o));
+    buf_printf(b, ", \"flaky\": %d},\n\"tests\": [", results_flaky(r));
+}
+
+void report_json_print(const struct results *r, FILE *f)
+{
+    struct buf b;
+    buf_init(&b, TEST_MAX);
+    put_head(&b, r);
+    for (int i = 0; i < r->n; i++) {
+        buf_puts(&b, i ? ",\n" : "\n");
+        put_test(&b, &r->results[i]);
+        fwrite(b.data, 1, b.len, f);
+        buf_clear(&b);
+    }
+    buf_puts(&b, "\n]}\n");
+    fwrite(b.data, 1, b.len, f);
+    buf_free(&b);
+}
+
+int report_json(const struct results *r, const char *path, struct err *e)
+{
+    struct file_stream out;
+    if (file_stream_open(&out, path, e))
+        return -1;
+    report_json_print(r, out.f);
+    return file_stream_close(&out, e);
+}

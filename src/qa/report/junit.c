@@ -1,0 +1,306 @@
+/* junit.c - JUnit XML for Jenkins (schema in tests/golden/junit) and GitLab.
+ *
+ * A test has at most one <failure> or <error> with all its failed checks, since readers show only the
+ * first.  The text is both in `message` and in the element: GitLab reads only the latter.
+ *
+ * <system-out> starts with the artifacts as [[ATTACHMENT|path]] lines, relative to the folder of the CI
+ * job (Jenkins' WORKSPACE, GitLab's CI_PROJECT_DIR, else the current one) or absolute if outside it.
+ * GitLab shows only the first, so the final screen comes first.  Such a line in the output of a program
+ * or model could make CI publish any file of the machine, so it is defused.
+ */
+#include "qa/report/report.h"
+
+#include "base/file.h"
+#include "qa/report/artifacts.h"
+#include "qa/report/summary.h"
+#include "trace/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 16 << 10, SHORT = 1000, FRAMES = 1 }; /* bytes of an output and of a line */
+
+struct junit {
+    FILE *f;
+    const struct results *r;
+    const char *base; /* folder that attachments are relative to */
+};
+
+/* ---- text ---------------------------------------------------------------------------------------- */
+
+/* Frees clean; page_text escapes what XML needs. */
+static void put_clean(FILE *f, char *clean)
+{
+    for (char *p = clean; (p = strstr(p, "[[ATTACHMENT")); p += 2)
+        p[1] = '(';
+    page_text(f, clean);
+    free(clean);
+}
+
+static void put_text(FILE *f, const char *s)
+{
+    put_clean(f, clean_text(s, TEXT));
+}
+
+static void put_line(FILE *f, const char *s)
+{
+    put_clean(f, clean_line(s, SHORT));
+}
+
+static void put_attribute(FILE *f, const char *name, const char *value)
+{
+    fprintf(f, " %s=\"", name);
+    put_line(f, value);
+    fputc('"', f);
+}
+
+static void put_property(FILE *f, const char *name, const char *value)
+{
+    if (!value || !*value)
+        return;
+    fputs("      <property", f);
+    put_attribute(f, "name", name);
+    put_attribute(f, "value", value);
+    fputs("/>\n", f);
+}
+
+static void put_number(FILE *f, const char *name, double value)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.0f", value);
+    put_property(f, name, value > 0 ? text : "");
+}
+
+/* ---- failures ------------------------------------------------------------------------------------ */
+
+static const char *element(enum outcome o)
+{
+    switch (o) {
+    case OUTCOME_PASSED:
+        return NULL;
+    case OUTCOME_FAILED:
+        return "failure";
+    case OUTCOME_ERROR:
+        return "error";
+    default:
+        return "skipped";
+    }
+}
+
+static void put_check(FILE *f, const struct check_result *c)
+{
+    put_line(f, c->check->name);
+    fprintf(f, ": %s", summary_answer(c->answer));
+    if (c->detail && *c->detail) {
+        fputs("; ", f);
+        put_line(f, c->detail);
+    }
+    fputc('\n', f);
+}
+
+/* Checks that did not pass, with their output. */
+static void put_bad_checks(FILE *f, const struct attempt *a)
+{
+    for (int i = 0; a && i < a->n_checks; i++) {
+        const struct check_result *c = &a->checks[i];
+        if (c->answer == ANSWER_YES || c->answer == ANSWER_NOT_ASKED)
+            continue;
+        put_check(f, c);
+        if (c->output && *c->output) {
+            put_text(f, c->output);
+            fputc('\n', f);
+        }
+    }
+}
+
+static void put_outcome(FILE *f, const struct result *r)
+{
+    const char *name = element(r->outcome);
+    if (!name)
+        return;
+    char *why = summary_reason(r), *kind = summary_kind(r);
+    fprintf(f, "      <%s", name);
+    put_attribute(f, "type", kind);
+    fputs(" message=\"", f);
+    if (element(r->outcome)[0] == 's' && r->outcome != OUTCOME_SKIPPED)
+        fprintf(f, "%s: ", outcome_name(r->outcome));
+    put_line(f, why);
+    fputs("\">", f);
+    if (r->outcome != OUTCOME_FAILED)
+        fprintf(f, "%s: ", outcome_name(r->outcome));
+    put_line(f, why);
+    fputc('\n', f);
+    put_bad_checks(f, summary_last_attempt(r));
+    fprintf(f, "</%s>\n", name);
+    free(why), free(kind);
+}
+
+/* Earlier attempts, in the elements of Maven Surefire. */
+static void put_earlier(FILE *f, const struct result *r)
+{
+    bool flaky = r->flaky != FLAKY_NOT, bad = r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR;
+    for (int i = 0; (flaky || bad) && i < r->n - 1; i++) {
+        struct result before = summary_as_of(r, i);
+        const char *name = before.outcome == OUTCOME_ERROR ? flaky ? "flakyError" : "rerunError"
+                           : flaky                         ? "flakyFailure"
+                                                           : "rerunFailure";
+        char *why = summary_reason(&before), *kind = summary_kind(&before);
+        fprintf(f, "      <%s", name);
+        put_attribute(f, "type", *kind ? kind : "attempt");
+        put_attribute(f, "message", why);
+        fputs("><stackTrace>", f);
+        put_bad_checks(f, &r->attempts[i]);
+        fprintf(f, "</stackTrace></%s>\n", name);
+        free(why), free(kind);
+    }
+}
+
+/* ---- system-out ---------------------------------------------------------------------------------- */
+
+static void put_attachment(const struct junit *j, const char *path)
+{
+    if (!path || !file_exists(path))
+        return;
+    char *seen = artifact_link(j->base, path), *clean = clean_text(seen, strlen(seen));
+    if (!strcmp(seen, clean) && !strpbrk(seen, "|\n") && !strstr(seen, "]]") && !strstr(seen, "[[")) {
+        fputs("[[ATTACHMENT|", j->f);
+        page_text(j->f, seen);
+        fputs("]]\n", j->f);
+    }
+    free(seen), free(clean);
+}
+
+static void put_attachments(const struct junit *j, const struct attempt *a)
+{
+    int frames[FRAMES], n = artifact_last_frames(a->run_dir, frames, FRAMES);
+    put_attachment(j, a->picture);
+    for (int i = 0; i < n; i++) {
+        char *path = artifact_frame(a->run_dir, frames[i]);
+        put_attachment(j, path);
+        free(path);
+    }
+    for (int i = 0; i < a->n_checks; i++)
+        for (int k = 2; k >= 0 && a->checks[i].answer != ANSWER_YES; k--) /* the difference first */
+            put_attachment(j, a->checks[i].pictures[k]);
+    if (a->run_dir) {
+        char *page = xasprintf("%s/report.html", a->run_dir);
+        put_attachment(j, page);
+        free(page);
+    }
+}
+
+static void put_out_line(FILE *f, const char *name, const char *value)
+{
+    if (!value || !*value)
+        return;
+    fprintf(f, "%s: ", name);
+    put_line(f, value);
+    fputc('\n', f);
+}
+
+static void put_system_out(const struct junit *j, const struct result *r)
+{
+    const struct attempt *a = summary_last_attempt(r);
+    if (!a)
+        return;
+    fputs("      <system-out>", j->f);
+    if (r->outcome != OUTCOME_PASSED)
+        put_attachments(j, a);
+    put_out_line(j->f, "outcome", outcome_name(r->outcome));
+    if (r->flaky != FLAKY_NOT) {
+        put_out_line(j->f, "flaky", flaky_description(r->flaky));
+        put_out_line(j->f, "flaky where", r->flaky_where);
+    }
+    put_out_line(j->f, "task", r->test->task);
+    put_out_line(j->f, "agent", a->status);
+    put_out_line(j->f, "answer", a->answer);
+    put_out_line(j->f, "run", a->run_dir);
+    fprintf(j->f, "steps: %d\nattempts: %d\n", a->steps, r->n);
+    for (int i = 0; i < a->n_checks; i++) {
+        fputs("check: ", j->f);
+        put_check(j->f, &a->checks[i]);
+    }
+    fputs("</system-out>\n", j->f);
+    if (a->log && *a->log) {
+        fputs("      <system-err>", j->f);
+        put_text(j->f, a->log);
+        fputs("</system-err>\n", j->f);
+    }
+}
+
+/* ---- the file ------------------------------------------------------------------------------------ */
+
+static void put_case(const struct junit *j, const struct result *r)
+{
+    fputs("    <testcase", j->f);
+    put_attribute(j->f, "classname", r->test->suite);
+    put_attribute(j->f, "name", r->test->id);
+    fprintf(j->f, " time=\"%.3f\">\n", r->seconds > 0 ? r->seconds : 0);
+    put_outcome(j->f, r);
+    put_earlier(j->f, r);
+    put_system_out(j, r);
+    fputs("    </testcase>\n", j->f);
+}
+
+static void put_properties(const struct junit *j)
+{
+    const struct results *r = j->r;
+    fputs("    <properties>\n", j->f);
+    put_property(j->f, "holorun.version", r->version);
+    put_property(j->f, "holorun.suite", r->suite->path);
+    put_property(j->f, "holorun.model", r->model);
+    put_property(j->f, "holorun.dialect", r->dialect);
+    put_property(j->f, "holorun.results", r->dir);
+    put_number(j->f, "holorun.jobs", r->jobs);
+    put_number(j->f, "holorun.memory.weights", (double)r->memory_weights);
+    put_number(j->f, "holorun.memory.state", (double)r->memory_state);
+    put_number(j->f, "holorun.memory.most", (double)r->memory_peak);
+    for (int i = 0; i < r->n; i++)
+        if (r->results[i].flaky != FLAKY_NOT)
+            put_property(j->f, "holorun.flaky", r->results[i].test->id);
+    fputs("    </properties>\n", j->f);
+}
+
+static void put_counts(const struct junit *j, bool with_skipped)
+{
+    const struct results *r = j->r;
+    int failed = 0, errors = 0, skipped = 0;
+    for (int i = 0; i < r->n; i++) {
+        const char *name = element(r->results[i].outcome);
+        failed += name && name[0] == 'f';
+        errors += name && name[0] == 'e';
+        skipped += name && name[0] == 's';
+    }
+    put_attribute(j->f, "name", r->suite->name);
+    fprintf(j->f, " tests=\"%d\" failures=\"%d\" errors=\"%d\"", r->n, failed, errors);
+    if (with_skipped)
+        fprintf(j->f, " skipped=\"%d\"", skipped);
+    fprintf(j->f, " time=\"%.3f\"", r->seconds > 0 ? r->seconds : 0);
+}
+
+static const char *job_folder(void)
+{
+    const char *gitlab = getenv("CI_PROJECT_DIR"), *jenkins = getenv("WORKSPACE");
+    return gitlab && *gitlab == '/' ? gitlab : jenkins && *jenkins == '/' ? jenkins : ".";
+}
+
+int report_junit(const struct results *r, const char *path, struct err *e)
+{
+    struct file_stream out;
+    if (file_stream_open(&out, path, e))
+        return -1;
+    struct junit j = {out.f, r, job_folder()};
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites", j.f);
+    put_counts(&j, false);
+    fputs(">\n  <testsuite", j.f);
+    put_counts(&j, true);
+    fprintf(j.f, " timestamp=\"%.*s\"", (int)strcspn(r->started, ".Z"), r->started); /* UTC, without zone */
+    if (r->host && *r->host)
+        put_attribute(j.f, "hostname", r->host);
+    fputs(">\n", j.f);
+    put_properties(&j);
+    for (int i = 0; i < r->n; i++)
+        put_case(&j, &r->results[i]);
+    fputs("  </testsuite>\n</testsuites>\n", j.f);
+    return file_stream_close(&out, e);
+}

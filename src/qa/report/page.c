@@ -1,0 +1,241 @@
+/* page.c - the HTML report of a suite, from the template page.html with {{slots}}, which is part of the
+ * binary.
+ *
+ * The page is self-contained and opens from disk; it links to the pages of the runs for their steps.
+ * Tests that need attention come first, open and with their last screenshots, then flaky tests; each of
+ * the others is a line that opens.  The script adds a filter by outcome and a search.
+ */
+#include "qa/report/page.h"
+
+#include "base/bar.h"
+#include "base/file.h"
+#include "qa/report/artifacts.h"
+#include "qa/report/report.h"
+#include "qa/report/summary.h"
+#include "trace/page.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Relative to the folder in which make runs. */
+__asm__(".section .rodata\n"
+        "qa_template:\n"
+        ".incbin \"src/qa/report/page.html\"\n"
+        ".byte 0\n"
+        ".previous\n");
+extern const char qa_template[];
+
+enum { TEXT = 16 << 10, SHORT = 400, LANE = 18, GAP = 4, WIDE = 1000 };
+
+/* ---- text ---------------------------------------------------------------------------------------- */
+
+void qa_page_text(FILE *f, const char *s)
+{
+    char *clean = clean_text(s, TEXT);
+    page_text(f, clean);
+    free(clean);
+}
+
+void qa_page_line(FILE *f, const char *s)
+{
+    char *line = clean_line(s, SHORT);
+    page_text(f, line);
+    free(line);
+}
+
+/* Percent-encoded but for plain characters: no scheme, query or markup can come of it. */
+void qa_page_href(const struct qa_page *p, const char *path)
+{
+    char *seen = artifact_link(p->folder, path);
+    for (const char *c = seen; *c; c++) {
+        if (isalnum((unsigned char)*c) || strchr("-_./~", *c))
+            fputc(*c, p->f);
+        else
+            fprintf(p->f, "%%%02X", (unsigned char)*c);
+    }
+    free(seen);
+}
+
+static int group_count(const struct results *r, int g)
+{
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        n += summary_group(&r->results[i]) == g;
+    return n;
+}
+
+/* Its position on the page. */
+static int number_of(const struct qa_page *p, const struct result *r)
+{
+    int i = 0;
+    while (p->list[i] != r)
+        i++;
+    return i;
+}
+
+/* ---- the head ------------------------------------------------------------------------------------ */
+
+static void slot_title(void *arg)
+{
+    const struct qa_page *p = arg;
+    qa_page_line(p->f, p->r->suite->name);
+}
+
+static void slot_nonce(void *arg)
+{
+    const struct qa_page *p = arg;
+    fputs(p->nonce, p->f);
+}
+
+static void slot_status(void *arg)
+{
+    const struct qa_page *p = arg;
+    const struct results *r = p->r;
+    int bad = results_count(r, OUTCOME_FAILED) + results_count(r, OUTCOME_ERROR), attention = 0;
+    for (int i = 0; i < r->n; i++)
+        attention += summary_needs_attention(&r->results[i]) || r->results[i].flaky != FLAKY_NOT;
+    if (bad)
+        fprintf(p->f, "<span class=\"status bad\">%d of %d failed</span>", bad, r->n);
+    else if (attention)
+        fprintf(p->f, "<span class=\"status unsure\">%d of %d need attention</span>", attention, r->n);
+    else if (results_count(r, OUTCOME_PASSED) == r->n && r->n)
+        fprintf(p->f, "<span class=\"status good\">all %d passed</span>", r->n);
+    else
+        fprintf(p->f, "<span class=\"status unsure\">%d of %d passed</span>",
+                results_count(r, OUTCOME_PASSED), r->n);
+}
+
+static void put_memory(const struct qa_page *p)
+{
+    char text[128] = "";
+    const struct results *r = p->r;
+    const double mib = 1 << 20;
+    if (r->memory_peak)
+        snprintf(text, sizeof text, "peak %.0f MiB: weights %.0f, session states %.0f",
+                 (double)r->memory_peak / mib, (double)r->memory_weights / mib,
+                 (double)r->memory_state / mib);
+    page_pair(p->f, "memory", text);
+}
+
+static void put_fact(const struct qa_page *p, const char *name, const char *value)
+{
+    char *line = clean_line(value, SHORT);
+    page_pair(p->f, name, line);
+    free(line);
+}
+
+static void slot_facts(void *arg)
+{
+    const struct qa_page *p = arg;
+    char text[64];
+    double sum = 0;
+    bar_time(p->r->seconds, text);
+    page_pair(p->f, "time", text);
+    for (int i = 0; i < p->r->n; i++)
+        sum += p->r->results[i].seconds;
+    snprintf(text, sizeof text, "%d", p->r->jobs);
+    page_pair(p->f, "workers", text);
+    if (p->r->jobs > 1) {
+        bar_time(sum, text);
+        page_pair(p->f, "sum of tests", text);
+    }
+    put_fact(p, "started", p->r->started);
+    put_fact(p, "model", p->r->model);
+    put_fact(p, "dialect", p->r->dialect);
+    put_fact(p, "holorun", p->r->version);
+    put_fact(p, "host", p->r->host);
+    put_fact(p, "suite", p->r->suite->path);
+    put_memory(p);
+}
+
+/* A bar of all groups, and their counts, which link to the first test of each group. */
+static void slot_summary(void *arg)
+{
+    const struct qa_page *p = arg;
+    int first = 0;
+    fputs("<div class=\"bar whole\" aria-hidden=\"true\">", p->f);
+    for (int g = SUMMARY_GROUPS - 1; g >= 0; g--)
+        if (group_count(p->r, g))
+            fprintf(p->f, "<span class=\"of-%s\" style=\"flex:%d\"></span>", summary_group_name(g),
+                    group_count(p->r, g));
+    fputs("</div>\n<nav class=\"choose number\" aria-label=\"outcomes\">", p->f);
+    for (int g = 0; g < SUMMARY_GROUPS; g++) {
+        int n = group_count(p->r, g);
+        if (n)
+            fprintf(p->f, "<a class=\"of-%s\" data-of=\"%s\" href=\"#test-%d\"><i></i><b>%d</b> %s</a>\n",
+                    summary_group_name(g), summary_group_name(g), first, n, summary_group_name(g));
+        first += n;
+    }
+    fputs("</nav>\n", p->f);
+}
+
+/* The timeline: a lane for each worker. */
+static void slot_lanes(void *arg)
+{
+    const struct qa_page *p = arg;
+    const struct results *r = p->r;
+    char took[32];
+    int lanes = 1;
+    for (int i = 0; i < r->n; i++)
+        if (r->results[i].n && r->results[i].worker + 1 > lanes && r->results[i].worker < 256)
+            lanes = r->results[i].worker + 1;
+    if (r->seconds <= 0 || r->n < 2)
+        return;
+    int high = lanes > 16 ? LANE / 2 : LANE;
+    fprintf(p->f,
+            "<figure class=\"lanes\"><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
+            "style=\"height:%dpx\" "
+            "role=\"img\" aria-label=\"timeline of tests\">\n",
+            WIDE, lanes * high, lanes * high);
+    for (int i = 0; i < r->n; i++) {
+        const struct result *x = &r->results[i];
+        if (!x->n || x->worker < 0 || x->worker >= lanes)
+            continue;
+        double left = x->began / r->seconds * WIDE, wide = x->seconds / r->seconds * WIDE;
+        fprintf(p->f,
+                "<a href=\"#test-%d\"><rect class=\"of-%s\" x=\"%.2f\" y=\"%d\" width=\"%.2f\" "
+                "height=\"%d\"><title>",
+                number_of(p, x), summary_group_name(summary_group(x)), left, x->worker * high,
+                wide > 1.5 ? wide - .8 : wide, high - GAP);
+        qa_page_line(p->f, x->test->id);
+        fprintf(p->f, ", %.1f s</title></rect></a>\n", x->seconds);
+    }
+    bar_time(r->seconds, took);
+    fprintf(p->f,
+            "</svg><figcaption class=\"number\"><span>0 s</span><span>%d worker%s</span>"
+            "<span>%s</span></figcaption></figure>\n",
+            lanes, lanes == 1 ? "" : "s", took);
+}
+
+/* ---- tests --------------------------------------------------------------------------------------- */
+
+static void slot_tests(void *arg)
+{
+    struct qa_page *p = arg;
+    for (int i = 0; i < p->r->n; i++)
+        qa_page_test(p, p->list[i], i);
+    if (!p->r->n)
+        fputs("<p>No tests ran.</p>\n", p->f);
+}
+
+int report_html(const struct results *r, const char *path, struct err *e)
+{
+    static const struct page_slot slots[] = {
+        {"title", slot_title},     {"nonce", slot_nonce}, {"status", slot_status}, {"facts", slot_facts},
+        {"summary", slot_summary}, {"lanes", slot_lanes}, {"tests", slot_tests},
+    };
+    struct file_stream out;
+    if (file_stream_open(&out, path, e))
+        return -1;
+    struct qa_page p = {.f = out.f,
+                        .r = r,
+                        .list = summary_worst_first(r),
+                        .folder = artifact_folder(path),
+                        .image_bytes = QA_PAGE_IMAGE_BYTES};
+    page_nonce(p.nonce);
+    page_print(qa_template, slots, (int)(sizeof slots / sizeof *slots), p.f, &p);
+    free(p.list);
+    free(p.folder);
+    return file_stream_close(&out, e);
+}

@@ -1,0 +1,277 @@
+/* progress.c - see progress.h.
+ *
+ * Each line is composed in memory and written with one call under a lock, so that lines of tests that end
+ * at the same time do not mix.  The bar is erased before a line and redrawn after it.
+ */
+#include "qa/report/progress.h"
+
+#include "base/bar.h"
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "qa/report/summary.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { MAX_WORKERS = 4096, ID = 120, WHY = 240, LISTED = 100 };
+
+struct progress {
+    pthread_mutex_t lock;
+    struct bar bar;
+    bool quiet, color;
+    int total, done, jobs;
+    char **running; /* [jobs] id of each worker's test; or NULL */
+};
+
+/* ---- a result in one line ------------------------------------------------------------------------ */
+
+static const char *color_of(enum outcome o)
+{
+    switch (o) {
+    case OUTCOME_PASSED:
+        return "\033[32m";
+    case OUTCOME_FAILED:
+    case OUTCOME_ERROR:
+        return "\033[31m";
+    case OUTCOME_CLAIMED:
+    case OUTCOME_INCONCLUSIVE:
+        return "\033[33m";
+    default:
+        return "\033[2m";
+    }
+}
+
+static void put(FILE *f, const char *text, size_t most)
+{
+    char *line = clean_line(text, most);
+    utf8_print(f, line, strlen(line));
+    free(line);
+}
+
+static void put_mark(const struct progress *p, FILE *f, enum outcome o, const char *word)
+{
+    if (p->color)
+        fprintf(f, "%s%-12s\033[0m", color_of(o), word);
+    else
+        fprintf(f, "%-12s", word);
+}
+
+/* "failed         12.3 s  auth-gating - why" */
+static void put_result(const struct progress *p, FILE *f, const struct result *r)
+{
+    char *why = summary_reason(r);
+    put_mark(p, f, r->outcome, outcome_name(r->outcome));
+    fprintf(f, " %7.1f s  ", r->seconds);
+    put(f, r->test->id, ID);
+    if (*why) {
+        fputs(" - ", f);
+        put(f, why, WHY);
+    }
+    fputc('\n', f);
+    free(why);
+}
+
+/* ---- while it runs ------------------------------------------------------------------------------- */
+
+struct progress *progress_begin(int total, int jobs, bool quiet)
+{
+    struct progress *p = xcalloc(1, sizeof *p);
+    pthread_mutex_init(&p->lock, NULL);
+    p->jobs = jobs < 1 ? 1 : jobs > MAX_WORKERS ? MAX_WORKERS : jobs;
+    p->running = xcalloc((unsigned long)p->jobs, sizeof *p->running);
+    p->total = total;
+    p->quiet = quiet;
+    p->color = bar_colors(stderr);
+    bar_begin(&p->bar, total, 0, quiet);
+    return p;
+}
+
+/* Ids of the running tests, as many as fit beside bar, counts and time; then "+3". */
+static void list_running(const struct progress *p, char *out, size_t size)
+{
+    struct winsize w;
+    int columns = ioctl(2, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80,
+        room = columns - 34 - 16 - 20;
+    size_t n = 0, limit = !p->bar.terminal      ? size
+                          : room < 12           ? 12
+                          : (size_t)room < size ? (size_t)room
+                                                : size;
+    int left = 0;
+    out[0] = 0;
+    for (int i = 0; i < p->jobs; i++) {
+        if (!p->running[i])
+            continue;
+        size_t len = strlen(p->running[i]);
+        if (n + len + 10 > limit) {
+            left++;
+            continue;
+        }
+        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", p->running[i]);
+    }
+    if (left)
+        snprintf(out + n, size - n, n ? " +%d" : "%d running", left);
+    else if (!n)
+        snprintf(out, size, "waiting");
+}
+
+static void show_bar(struct progress *p, bool at_once)
+{
+    char words[400];
+    list_running(p, words, sizeof words);
+    if (at_once)
+        p->bar.shown = 0;
+    if (p->bar.terminal || !at_once)
+        bar_show(&p->bar, p->done, words);
+}
+
+static void set_running(struct progress *p, int worker, const char *id)
+{
+    if (worker < 0 || worker >= p->jobs)
+        return;
+    free(p->running[worker]);
+    p->running[worker] = NULL;
+    if (!id)
+        return;
+    char *text;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    put(f, id, 60);
+    fclose(f);
+    p->running[worker] = text;
+}
+
+void progress_start(struct progress *p, const struct test *t, int worker)
+{
+    pthread_mutex_lock(&p->lock);
+    set_running(p, worker, t->id);
+    if (!p->quiet && p->bar.terminal)
+        show_bar(p, true);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void progress_end(struct progress *p, const struct result *r)
+{
+    char *text;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    put_result(p, f, r);
+    fclose(f);
+    pthread_mutex_lock(&p->lock);
+    p->done++;
+    set_running(p, r->worker, NULL);
+    if (!p->quiet) {
+        int digits = snprintf(NULL, 0, "%d", p->total);
+        fprintf(stderr, "%s[%*d/%d] %s", p->bar.terminal ? "\r\033[K" : "", digits, p->done, p->total, text);
+        if (p->bar.terminal && p->done < p->total)
+            show_bar(p, true);
+        p->bar.shown = clock_ns();
+        fflush(stderr);
+    }
+    pthread_mutex_unlock(&p->lock);
+    free(text);
+}
+
+void progress_tick(struct progress *p)
+{
+    pthread_mutex_lock(&p->lock);
+    if (!p->quiet && p->done < p->total)
+        show_bar(p, false);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- summary ------------------------------------------------------------------------------------- */
+
+/* "38 passed, 1 failed, 1 claimed in 3 min 20 s" */
+static void put_counts(const struct progress *p, FILE *f, const struct results *r)
+{
+    bool any = false;
+    int flaky = results_flaky(r);
+    char took[32];
+    for (int o = 0; o < OUTCOMES; o++) {
+        int n = results_count(r, (enum outcome)o);
+        if (!n)
+            continue;
+        fprintf(f, "%s%s%d %s%s", any ? ", " : "", p->color ? color_of((enum outcome)o) : "", n,
+                outcome_name((enum outcome)o), p->color ? "\033[0m" : "");
+        if (o == OUTCOME_PASSED && flaky)
+            fprintf(f, " (%d flaky)", flaky);
+        any = true;
+    }
+    bar_time(r->seconds, took);
+    fprintf(f, "%s in %s\n", any ? "" : "no tests ran", took);
+}
+
+static void put_list(const struct progress *p, FILE *f, const struct results *r)
+{
+    const struct result **list = summary_worst_first(r);
+    int shown = 0, left = 0;
+    for (int i = 0; i < r->n; i++) {
+        const struct result *x = list[i];
+        if (!summary_needs_attention(x) && x->flaky == FLAKY_NOT)
+            continue;
+        if (shown == LISTED) {
+            left++;
+            continue;
+        }
+        shown++;
+        char *why = summary_reason(x);
+        put_mark(p, f, x->outcome, summary_group_name(summary_group(x)));
+        fputc(' ', f);
+        put(f, x->test->id, ID);
+        fputs(*why ? " - " : "", f);
+        put(f, why, WHY);
+        fputc('\n', f);
+        free(why);
+    }
+    if (left)
+        fprintf(f, "... and %d more\n", left);
+    free(list);
+}
+
+static void put_memory(FILE *f, const struct results *r)
+{
+    const double mib = 1 << 20;
+    if (r->memory_peak && r->memory_weights)
+        fprintf(
+            f,
+            "%-12s peak %.0f MiB: %.0f with the weights before the first test, session states at most %.1f\n",
+            "memory", (double)r->memory_peak / mib, (double)r->memory_weights / mib,
+            (double)r->memory_state / mib);
+}
+
+void progress_summary(struct progress *p, const struct results *r, const char *report)
+{
+    char *text;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    fputc('\n', f);
+    put_list(p, f, r);
+    put_counts(p, f, r);
+    if (report) {
+        fprintf(f, "%-12s ", "report");
+        put(f, report, 4096);
+        fputc('\n', f);
+    }
+    put_memory(f, r);
+    fclose(f);
+    pthread_mutex_lock(&p->lock);
+    bar_end(&p->bar);
+    fputs(text, stderr);
+    fflush(stderr);
+    pthread_mutex_unlock(&p->lock);
+    free(text);
+}
+
+void progress_free(struct progress *p)
+{
+    if (!p)
+        return;
+    for (int i = 0; i < p->jobs; i++)
+        free(p->running[i]);
+    free(p->running);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}

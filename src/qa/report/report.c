@@ -1,0 +1,122 @@
+/* report.c - see report.h. */
+#include "qa/report/report.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SAVE_MS = 2000,
+    SAVE_PAUSE = 50, /* a pause between saves is this many times as long as a save */
+};
+
+int reports_write(const struct results *r, struct report_paths *p, struct err *e)
+{
+    const struct {
+        const char **path;
+        int (*write)(const struct results *r, const char *path, struct err *e);
+    } all[] = {{&p->junit, report_junit},
+               {&p->json, report_json},
+               {&p->tap, report_tap},
+               {&p->html, report_html},
+               {&p->github, report_github}};
+    struct err first = ERR_INIT, later = ERR_INIT;
+    int failed = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!*all[i].path || !all[i].write(r, *all[i].path, failed ? &later : &first))
+            continue;
+        *all[i].path = NULL;
+        failed++;
+    }
+    if (failed > 1)
+        err_set(e, first.kind, "%s, and %d more report%s not written", first.text, failed - 1,
+                failed == 2 ? " was" : "s were");
+    else if (failed)
+        *(e ? e : &later) = first;
+    return failed ? -1 : 0;
+}
+
+static char *default_folder(struct err *e)
+{
+    char stamp[20], *state = file_place(PLACE_STATE, e);
+    if (!state)
+        return NULL;
+    clock_utc(stamp);
+    char *dir = xasprintf("%s/qa/%s-%d", state, stamp, (int)getpid());
+    free(state);
+    return dir;
+}
+
+int reports_open(struct reports *f, const char *dir, const struct report_paths *copies, struct err *e)
+{
+    static const char *const names[REPORTS_FILES] = {"junit.xml", "results.tap", "results.json",
+                                                     "report.html"};
+    char *made = dir ? xstrdup(dir) : default_folder(e);
+    if (!made)
+        return -1;
+    char *pictures = xasprintf("%s/pictures", made), *runs = xasprintf("%s/runs", made);
+    int rc = dir_make(pictures, e) || dir_make(runs, e) ? -1 : 0;
+    f->dir = rc ? NULL : realpath(made, NULL);
+    free(pictures);
+    free(runs);
+    free(made);
+    if (!f->dir)
+        return -1;
+    for (int i = 0; i < REPORTS_FILES; i++) {
+        f->files[i] = xasprintf("%s/%s", f->dir, names[i]);
+        unlink(f->files[i]); /* of an earlier run */
+    }
+    const char *github = getenv("GITHUB_STEP_SUMMARY");
+    f->paths = (struct report_paths){.junit = f->files[0],
+                                     .tap = f->files[1],
+                                     .json = f->files[2],
+                                     .html = f->files[3],
+                                     .github = github && *github ? github : NULL};
+    f->copies = *copies;
+    return 0;
+}
+
+void reports_save_progress(struct reports *f, const struct results *r)
+{
+    int64_t start = clock_ns();
+    if (f->saved && clock_ms_since(f->saved) < SAVE_MS + SAVE_PAUSE * f->save_ms)
+        return;
+    report_json(r, f->paths.json, NULL);
+    report_junit(r, f->paths.junit, NULL);
+    if (f->copies.junit)
+        report_junit(r, f->copies.junit, NULL);
+    f->saved = clock_ns();
+    f->save_ms = clock_ms_since(start);
+}
+
+bool reports_save(struct reports *f, const struct results *r)
+{
+    struct err e[2] = {ERR_INIT, ERR_INIT};
+    reports_write(r, &f->paths, &e[0]);
+    reports_write(r, &f->copies, &e[1]);
+    for (int i = 0; i < 2; i++)
+        if (e[i].kind)
+            f->errors[i] = xstrdup(e[i].text);
+    return !f->errors[0] && !f->errors[1];
+}
+
+bool reports_print_errors(const struct reports *f)
+{
+    for (int i = 0; i < 2; i++)
+        if (f->errors[i])
+            fprintf(stderr, "holorun: %s\n", f->errors[i]);
+    return f->errors[0] || f->errors[1];
+}
+
+void reports_close(struct reports *f)
+{
+    for (int i = 0; i < REPORTS_FILES; i++)
+        free(f->files[i]);
+    for (int i = 0; i < 2; i++)
+        free(f->errors[i]);
+    free(f->dir);
+    *f = (struct reports){0};
+}

@@ -1,0 +1,219 @@
+/* result.c - the outcome of a test and the exit code of a suite; see result.h.
+ *
+ * Checks decide about the program under test; what the agent says of itself counts only where no check
+ * decides.  A check is one of three kinds of evidence:
+ *
+ *   proof    no model takes part in it
+ *   model    a model was asked: a test that passes by models alone is `judged`
+ *   claim    the agent's own answer, matched or not
+ *
+ * The first line that applies is the outcome:
+ *
+ *   a person stopped the agent                                       stopped
+ *   there was no agent, it failed, or the attempt has an error_kind  error
+ *   a proof could not be run                                         error
+ *   the program under test crashed, or a check says no               failed
+ *   a model could not be asked                                       error
+ *   a model does not know                                            inconclusive
+ *   a check was not run                                              inconclusive
+ *   a proof says yes                                                 passed
+ *   a model says yes                                                 passed, judged
+ *   the agent answers that the task is infeasible, unexpectedly      failed
+ *   its validator rejects its answer                                 failed
+ *   the agent did not finish                                         inconclusive
+ *   otherwise                                                        claimed
+ *
+ * An agent that runs out of steps can pass by checks that run all the same (`when: always`).
+ */
+#include "qa/report/result.h"
+
+#include "agent/agent.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const outcomes[OUTCOMES] = {
+    [OUTCOME_PASSED] = "passed",   [OUTCOME_FAILED] = "failed",
+    [OUTCOME_CLAIMED] = "claimed", [OUTCOME_INCONCLUSIVE] = "inconclusive",
+    [OUTCOME_ERROR] = "error",     [OUTCOME_SKIPPED] = "skipped",
+    [OUTCOME_STOPPED] = "stopped",
+};
+
+const char *outcome_name(enum outcome o)
+{
+    return outcomes[o];
+}
+
+const char *flaky_description(enum flaky f)
+{
+    static const char *const meanings[] = {
+        [FLAKY_NOT] = "not flaky",
+        [FLAKY_MODEL] = "the model did something else on the same screens",
+        [FLAKY_APPLICATION] = "the application showed something else",
+        [FLAKY_UNKNOWN] = "the cause is unknown",
+    };
+    return meanings[f];
+}
+
+/* ---- one attempt --------------------------------------------------------------------------------- */
+
+enum evidence { BY_PROOF, BY_MODEL, BY_CLAIM, KINDS };
+
+struct tally {
+    int n[KINDS][ANSWER_NOT_ASKED + 1];
+    int all[ANSWER_NOT_ASKED + 1];
+};
+
+static struct tally count(const struct attempt *a)
+{
+    struct tally t = {0};
+    for (int i = 0; i < a->n_checks; i++) {
+        enum check_kind k = a->checks[i].check->kind;
+        enum evidence kind = check_asks_model(k) ? BY_MODEL : k == CHECK_ANSWER ? BY_CLAIM : BY_PROOF;
+        t.n[kind][a->checks[i].answer]++;
+        t.all[a->checks[i].answer]++;
+    }
+    return t;
+}
+
+static bool is_status(const struct attempt *a, enum agent_status s)
+{
+    return a->status && !strcmp(a->status, agent_status_name(s));
+}
+
+static enum outcome decide(const struct attempt *a, const struct tally *t)
+{
+    if (is_status(a, AGENT_STOPPED))
+        return OUTCOME_STOPPED;
+    if (!a->status || !*a->status || is_status(a, AGENT_FAILED) || a->error_kind)
+        return OUTCOME_ERROR;
+    if (t->all[ANSWER_ERROR] > t->n[BY_MODEL][ANSWER_ERROR])
+        return OUTCOME_ERROR;
+    if (a->crashed || t->all[ANSWER_NO])
+        return OUTCOME_FAILED;
+    if (t->all[ANSWER_ERROR])
+        return OUTCOME_ERROR;
+    if (t->all[ANSWER_UNKNOWN] || t->all[ANSWER_NOT_ASKED])
+        return OUTCOME_INCONCLUSIVE;
+    if (t->n[BY_PROOF][ANSWER_YES] || t->n[BY_MODEL][ANSWER_YES])
+        return OUTCOME_PASSED;
+    if (is_status(a, AGENT_UNVALIDATED))
+        return OUTCOME_FAILED;
+    if (is_status(a, AGENT_INFEASIBLE))
+        return t->n[BY_CLAIM][ANSWER_YES] ? OUTCOME_CLAIMED : OUTCOME_FAILED;
+    return is_status(a, AGENT_ANSWERED) ? OUTCOME_CLAIMED : OUTCOME_INCONCLUSIVE;
+}
+
+enum outcome result_outcome(const struct test *t, const struct attempt *a, bool *judged)
+{
+    struct tally tally = count(a);
+    enum outcome o = decide(a, &tally);
+    enum answer decisive = o == OUTCOME_FAILED ? ANSWER_NO : ANSWER_YES;
+    if (t->expect_fail && (o == OUTCOME_PASSED || o == OUTCOME_FAILED))
+        o = o == OUTCOME_PASSED ? OUTCOME_FAILED : OUTCOME_PASSED;
+    *judged = o == OUTCOME_PASSED && !tally.n[BY_PROOF][decisive];
+    return o;
+}
+
+/* ---- a suite ------------------------------------------------------------------------------------- */
+
+void results_begin(struct results *r, const struct suite *s)
+{
+    r->suite = s;
+    r->n = 0;
+    r->results = xcalloc((unsigned long)s->n + 1, sizeof *r->results);
+    for (int i = 0; i < s->n; i++)
+        if (s->tests[i].selected)
+            r->results[r->n++] = (struct result){.test = &s->tests[i], .outcome = OUTCOME_SKIPPED};
+}
+
+void results_abort(struct results *r, const struct err *why)
+{
+    r->aborted = why->kind;
+    free(r->abort_reason);
+    r->abort_reason = xstrdup(why->text);
+    for (int i = 0; i < r->n; i++) {
+        r->results[i].outcome = why->kind == ERR_STOPPED ? OUTCOME_SKIPPED : OUTCOME_ERROR;
+        r->results[i].reason = why->kind == ERR_STOPPED ? "stopped before it started" : r->abort_reason;
+    }
+}
+
+int results_count(const struct results *r, enum outcome o)
+{
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        n += r->results[i].outcome == o;
+    return n;
+}
+
+/* Whether all errors are about the model. */
+static bool model_errors(const struct results *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        const struct result *x = &r->results[i];
+        const char *kind = x->n ? x->attempts[x->n - 1].error_kind : NULL;
+        if (x->outcome == OUTCOME_ERROR && (!kind || strcmp(kind, "model") != 0))
+            return false;
+    }
+    return true;
+}
+
+int results_flaky(const struct results *r)
+{
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        n += r->results[i].flaky != FLAKY_NOT;
+    return n;
+}
+
+int results_exit_code(const struct results *r, bool accept_claims)
+{
+    if (r->aborted)
+        return (int)r->aborted;
+    if (results_count(r, OUTCOME_STOPPED))
+        return ERR_STOPPED;
+    if (results_count(r, OUTCOME_FAILED))
+        return ERR_FAILED;
+    if (results_count(r, OUTCOME_ERROR))
+        return model_errors(r) ? ERR_MODEL : ERR_ENV;
+    if (r->time_over)
+        return ERR_TIME;
+    if (results_count(r, OUTCOME_INCONCLUSIVE) || (!accept_claims && results_count(r, OUTCOME_CLAIMED)))
+        return ERR_UNSURE;
+    return r->suite && results_flaky(r) > r->suite->flaky_max ? ERR_UNSURE : 0;
+}
+
+/* ---- freeing ------------------------------------------------------------------------------------- */
+
+void attempt_free(struct attempt *a)
+{
+    for (int i = 0; i < a->n_checks; i++) {
+        struct check_result *c = &a->checks[i];
+        free(c->detail);
+        free(c->output);
+        for (int k = 0; k < 3; k++)
+            free(c->pictures[k]);
+    }
+    free(a->checks);
+    free(a->answer);
+    free(a->error);
+    free(a->error_kind);
+    free(a->run_dir);
+    free(a->log);
+    free(a->picture);
+    *a = (struct attempt){0};
+}
+
+void results_free(struct results *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        struct result *x = &r->results[i];
+        for (int k = 0; k < x->n; k++)
+            attempt_free(&x->attempts[k]);
+        free(x->attempts);
+        free(x->flaky_where);
+    }
+    free(r->results);
+    free(r->abort_reason);
+    *r = (struct results){0};
+}

@@ -1,0 +1,114 @@
+/* result.h - results of a suite: qa/run fills them in, the reports read them.
+ *
+ *   passed        all checks passed; `judged`: no check but by a model
+ *   failed        a check failed; or no check decides, and the agent answers that the task is infeasible,
+ *                 or its validator rejects its answer
+ *   claimed       the agent says it is done, and no check confirms it
+ *   inconclusive  a judge did not know, or the agent did not finish and its checks were therefore not run
+ *   error         no verdict on the program under test: no display, model, disk
+ *   skipped       not run (--fail-fast, --max-time)
+ *   stopped       by a person
+ *
+ * result.c lists the rules in the order in which they apply.
+ */
+#ifndef HOLORUN_QA_REPORT_RESULT_H
+#define HOLORUN_QA_REPORT_RESULT_H
+
+#include "qa/suite/suite.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum outcome {
+    OUTCOME_PASSED,
+    OUTCOME_FAILED,
+    OUTCOME_CLAIMED,
+    OUTCOME_INCONCLUSIVE,
+    OUTCOME_ERROR,
+    OUTCOME_SKIPPED,
+    OUTCOME_STOPPED,
+};
+enum { OUTCOMES = OUTCOME_STOPPED + 1 };
+const char *outcome_name(enum outcome o); /* "passed" */
+
+enum answer { ANSWER_YES, ANSWER_NO, ANSWER_UNKNOWN, ANSWER_ERROR, ANSWER_NOT_ASKED };
+
+struct check_result {
+    const struct check *check;
+    enum answer answer; /* with `absent` applied: YES is good */
+    char *detail;       /* one line: expected and actual; or NULL */
+    char *output;       /* of a command, or a judge's reason; may be long; or NULL */
+    char *pictures[3];  /* paths: expected, actual, difference; or NULL */
+    double ms;
+};
+
+struct attempt { /* the first, and each retry */
+    enum outcome outcome;
+    const char *status; /* of the agent, agent_status_name(); "" if it did not start */
+    char *answer;       /* the agent's; or NULL */
+    char *error;        /* one line: why the attempt is an error, or why the agent failed; or NULL */
+    char *error_kind;   /* of an error only: "display", "program", "model", "disk" ...; or NULL */
+    char *run_dir;      /* with events.jsonl, frames/, report.html; or NULL */
+    char *log;          /* the end of what the program under test wrote; or NULL */
+    char *picture;      /* path: the final screen if it did not pass, unless a frame of its run shows it */
+    bool crashed;       /* the program under test did, while the agent ran: `error` says how */
+    int steps;
+    double seconds, start_seconds; /* of the agent; of desk, setup and program start */
+    struct check_result *checks;
+    int n_checks;
+};
+
+enum flaky { FLAKY_NOT, FLAKY_MODEL, FLAKY_APPLICATION, FLAKY_UNKNOWN };
+/* FLAKY_MODEL: other actions on the same screens; FLAKY_APPLICATION: other screens. */
+const char *flaky_description(enum flaky f); /* "the application showed something else" */
+
+struct result {
+    const struct test *test;
+    enum outcome outcome; /* of the last attempt, with expect_fail applied */
+    enum flaky flaky;     /* passed only on a retry */
+    char *flaky_where;    /* "step 3: ..."; or NULL */
+    const char *reason;   /* why it was not run, borrowed; NULL while it may still run */
+    bool judged;          /* passed, by models alone */
+    struct attempt *attempts;
+    int n;
+    int worker;            /* from 0 */
+    double began, seconds; /* since the suite began; all attempts, with their desks */
+};
+
+struct results { /* of the selected tests of a suite, in their order */
+    const struct suite *suite;
+    struct result *results;
+    int n, jobs;
+    bool time_over;        /* --max-time: some were skipped */
+    enum err_kind aborted; /* why no test could run, which is the exit code then: results_abort() */
+    char *abort_reason;
+    char started[28]; /* UTC, "2026-11-21T05:45:00Z" */
+    double seconds;
+    const char *dir; /* of reports and runs; 0700 */
+    const char *model, *dialect, *version, *host;
+    size_t memory_weights, memory_state,
+        memory_peak; /* bytes: weights, peak of session states, peak of the process */
+};
+
+/* The outcome of an attempt from its checks and its agent's end, and whether it is `judged`; expect_fail
+ * swaps passed and failed only.  Not decided here: skipped, and a stop by a person while the checks ran
+ * (checks_run() tells). */
+enum outcome result_outcome(const struct test *t, const struct attempt *a, bool *judged);
+
+/* A row for each selected test, skipped until it is done. */
+void results_begin(struct results *r, const struct suite *s);
+/* No test can run: all become errors for this reason, or skipped if a person stopped the suite. */
+void results_abort(struct results *r, const struct err *why);
+
+int results_count(const struct results *r, enum outcome o);
+int results_flaky(const struct results *r);
+/* The reason of results_abort(), else the first that applies: 130 stopped, 1 failed, 3 error (4: all of
+ * them about the model), 124 time over, 5 inconclusive, claimed unless accepted, or more flaky tests than
+ * the suite allows; else 0. */
+int results_exit_code(const struct results *r, bool accept_claims);
+
+/* They free all texts but `status`, `reason` and the suite's. */
+void attempt_free(struct attempt *a);
+void results_free(struct results *r);
+
+#endif

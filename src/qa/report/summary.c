@@ -1,0 +1,189 @@
+/* summary.c - see summary.h. */
+#include "qa/report/summary.h"
+
+#include "trace/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 400 }; /* bytes of a reason */
+
+const struct attempt *summary_last_attempt(const struct result *r)
+{
+    return r->n ? &r->attempts[r->n - 1] : NULL;
+}
+
+struct result summary_as_of(const struct result *r, int attempt)
+{
+    struct result before = *r;
+    before.n = attempt + 1;
+    before.outcome = r->attempts[attempt].outcome;
+    before.flaky = FLAKY_NOT;
+    return before;
+}
+
+const char *summary_answer(enum answer a)
+{
+    static const char *const names[] = {"yes", "no", "unknown", "error", "not asked"};
+    return (unsigned)a < sizeof names / sizeof *names ? names[a] : "?";
+}
+
+/* ---- why ----------------------------------------------------------------------------------------- */
+
+/* The first check with this answer, or NULL. */
+static const struct check_result *find_check(const struct attempt *a, enum answer answer)
+{
+    for (int i = 0; a && i < a->n_checks; i++)
+        if (a->checks[i].answer == answer)
+            return &a->checks[i];
+    return NULL;
+}
+
+static int count_checks(const struct attempt *a, enum answer answer)
+{
+    int n = 0;
+    for (int i = 0; i < a->n_checks; i++)
+        n += a->checks[i].answer == answer;
+    return n;
+}
+
+/* "shell: curl ...: expected exit code 0, got 1 (and 2 more)"; the name is left out if the detail quotes
+ * the check. */
+static char *why_check(const struct attempt *a, enum answer answer, const char *otherwise)
+{
+    const struct check_result *c = find_check(a, answer);
+    const char *detail = c->detail ? c->detail : c->output && *c->output ? c->output : otherwise;
+    int more = count_checks(a, answer) - 1;
+    bool quoted = c->check->text && c->detail && strstr(c->detail, c->check->text);
+    char *line = clean_line(detail, LINE), *name = clean_line(quoted ? NULL : c->check->name, LINE / 4);
+    char *text = xasprintf("%s%s%s", name, *name ? ": " : "", line);
+    free(line), free(name);
+    if (more > 0) {
+        line = text;
+        text = xasprintf("%s (and %d more)", line, more);
+        free(line);
+    }
+    return text;
+}
+
+static char *why_agent(const struct attempt *a)
+{
+    if (a->error && *a->error)
+        return clean_line(a->error, LINE);
+    const char *css;
+    char *status = clean_line(a->status, 40), *answer = clean_line(a->answer, LINE), *text;
+    if (!strcmp(status, "infeasible"))
+        text = xasprintf("the agent says that the task is infeasible%s%s", *answer ? ": " : "", answer);
+    else if (!*status || !strcmp(status, "answered"))
+        text = xstrdup("a check was not run");
+    else
+        text = xasprintf("the agent did not finish: %s", report_status_words(status, &css));
+    free(status), free(answer);
+    return text;
+}
+
+static char *why_claimed(const struct attempt *a)
+{
+    char *answer = clean_line(a ? a->answer : NULL, LINE), *text;
+    text = *answer ? xasprintf("no check confirms what the agent says: %s", answer)
+                   : xstrdup("no check confirms what the agent says");
+    free(answer);
+    return text;
+}
+
+static char *why_passed(const struct result *r)
+{
+    if (r->flaky != FLAKY_NOT) {
+        char *where = clean_line(r->flaky_where, LINE);
+        char *text = xasprintf("flaky, passed on attempt %d: %s%s%s", r->n, flaky_description(r->flaky),
+                               *where ? "; " : "", where);
+        free(where);
+        return text;
+    }
+    return xstrdup(r->judged ? "confirmed by a model alone" : "");
+}
+
+char *summary_reason(const struct result *r)
+{
+    const struct attempt *a = summary_last_attempt(r);
+    if (r->outcome == OUTCOME_PASSED)
+        return why_passed(r);
+    if (r->outcome == OUTCOME_SKIPPED)
+        return clean_line(r->reason ? r->reason : "it was still running or waiting when this was written",
+                          LINE);
+    if (r->outcome == OUTCOME_STOPPED)
+        return xstrdup("stopped by a person");
+    if (r->outcome == OUTCOME_CLAIMED)
+        return why_claimed(a);
+    if (!a)
+        return clean_line(r->reason ? r->reason : "it never ran", LINE);
+    if (r->outcome == OUTCOME_ERROR)
+        return find_check(a, ANSWER_ERROR) && !a->error
+                   ? why_check(a, ANSWER_ERROR, "the check could not be run")
+                   : why_agent(a);
+    if (r->outcome == OUTCOME_INCONCLUSIVE)
+        return find_check(a, ANSWER_UNKNOWN) ? why_check(a, ANSWER_UNKNOWN, "the model does not know")
+                                             : why_agent(a);
+    if (find_check(a, ANSWER_NO) && !a->crashed)
+        return why_check(a, ANSWER_NO, "no");
+    if (r->test->expect_fail)
+        return xstrdup("it was expected to fail, but passed");
+    return why_agent(a);
+}
+
+char *summary_kind(const struct result *r)
+{
+    const struct attempt *a = summary_last_attempt(r);
+    const struct check_result *c = NULL;
+    if (r->outcome == OUTCOME_PASSED)
+        return xstrdup("");
+    if (r->outcome == OUTCOME_FAILED)
+        c = find_check(a, ANSWER_NO);
+    else if (r->outcome == OUTCOME_INCONCLUSIVE)
+        c = find_check(a, ANSWER_UNKNOWN);
+    else if (r->outcome == OUTCOME_ERROR && (!a || !a->error_kind))
+        c = find_check(a, ANSWER_ERROR);
+    if (c)
+        return xasprintf("check:%s", check_kind_name(c->check->kind));
+    if (r->outcome == OUTCOME_ERROR && a && a->error_kind)
+        return clean_line(a->error_kind, 40);
+    if (r->outcome == OUTCOME_FAILED)
+        return xstrdup(r->test->expect_fail ? "expect-fail" : "agent");
+    return xstrdup(outcome_name(r->outcome));
+}
+
+/* ---- groups -------------------------------------------------------------------------------------- */
+
+bool summary_needs_attention(const struct result *r)
+{
+    return r->outcome != OUTCOME_PASSED && r->outcome != OUTCOME_SKIPPED;
+}
+
+static const char *const groups[SUMMARY_GROUPS] = {"failed",  "error", "claimed", "inconclusive",
+                                                   "stopped", "flaky", "skipped", "passed"};
+
+const char *summary_group_name(int group)
+{
+    return groups[group];
+}
+
+int summary_group(const struct result *r)
+{
+    bool flaky = r->outcome == OUTCOME_PASSED && r->flaky != FLAKY_NOT;
+    const char *name = flaky ? "flaky" : outcome_name(r->outcome);
+    int g = 0;
+    while (g < SUMMARY_GROUPS - 1 && strcmp(groups[g], name) != 0)
+        g++;
+    return g;
+}
+
+const struct result **summary_worst_first(const struct results *r)
+{
+    const struct result **list = xcalloc((unsigned long)r->n + 1, sizeof *list);
+    int n = 0;
+    for (int g = 0; g < SUMMARY_GROUPS; g++)
+        for (int i = 0; i < r->n; i++)
+            if (summary_group(&r->results[i]) == g)
+                list[n++] = &r->results[i];
+    return list;
+}

@@ -1,0 +1,115 @@
+/* tap.c - TAP 13: a line for each test, with failed checks as YAML below it.  Not TAP 14: `prove` rejects
+ * its version line.
+ *
+ * Claimed and inconclusive tests are `not ok # TODO`, which harnesses show without counting a failure.
+ */
+#include "qa/report/report.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "qa/report/summary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT = 4 << 10, SHORT = 300 };
+
+/* One line with # and \ escaped. */
+static void put_plain(FILE *f, const char *s)
+{
+    char *line = clean_line(s, SHORT);
+    for (const char *p = line; *p; p++) {
+        if (*p == '#' || *p == '\\')
+            fputc('\\', f);
+        fputc(*p, f);
+    }
+    free(line);
+}
+
+/* Every JSON string is a YAML string. */
+static void put_member(FILE *f, int indent, const char *key, const char *value)
+{
+    struct buf b;
+    if (!value || !*value)
+        return;
+    char *clean = clean_text(value, TEXT);
+    buf_init(&b, 8 * strlen(clean) + 64);
+    buf_put_json(&b, clean, strlen(clean));
+    fprintf(f, "%*s%s: %s\n", indent, "", key, b.data);
+    buf_free(&b);
+    free(clean);
+}
+
+static void put_checks(FILE *f, const struct attempt *a)
+{
+    bool any = false;
+    for (int i = 0; i < a->n_checks; i++) {
+        const struct check_result *c = &a->checks[i];
+        if (c->answer == ANSWER_YES)
+            continue;
+        fputs(any ? "" : "  checks:\n", f);
+        any = true;
+        fprintf(f, "    - kind: %s\n", check_kind_name(c->check->kind));
+        put_member(f, 6, "answer", summary_answer(c->answer)); /* quoted: a bare `no` is false */
+        put_member(f, 6, "name", c->check->name);
+        put_member(f, 6, "detail", c->detail);
+        put_member(f, 6, "output", c->output);
+    }
+}
+
+static void put_yaml(FILE *f, const struct result *r)
+{
+    const struct attempt *a = summary_last_attempt(r);
+    char *why = summary_reason(r);
+    fputs("  ---\n", f);
+    fprintf(f, "  outcome: %s\n", outcome_name(r->outcome));
+    put_member(f, 2, "message", why);
+    if (r->flaky != FLAKY_NOT)
+        put_member(f, 2, "flaky", flaky_description(r->flaky));
+    fprintf(f, "  seconds: %.3f\n  attempts: %d\n", r->seconds, r->n);
+    if (a) {
+        put_member(f, 2, "agent", a->status);
+        put_member(f, 2, "answer", a->answer);
+        put_member(f, 2, "run", a->run_dir);
+        put_member(f, 2, "picture", a->picture);
+        put_checks(f, a);
+    }
+    fputs("  ...\n", f);
+    free(why);
+}
+
+static void put_test(FILE *f, int number, const struct result *r)
+{
+    enum outcome o = r->outcome;
+    bool none = o == OUTCOME_SKIPPED || o == OUTCOME_STOPPED;
+    bool unsure = o == OUTCOME_CLAIMED || o == OUTCOME_INCONCLUSIVE;
+    fprintf(f, "%s %d - ", o == OUTCOME_PASSED || none ? "ok" : "not ok", number);
+    put_plain(f, r->test->id);
+    if (none || unsure) {
+        char *why = summary_reason(r);
+        fprintf(f, " # %s ", none ? "SKIP" : "TODO");
+        if (unsure)
+            fprintf(f, "%s: ", outcome_name(o));
+        put_plain(f, why);
+        free(why);
+    }
+    fputc('\n', f);
+    if (o != OUTCOME_PASSED || r->flaky != FLAKY_NOT || r->judged)
+        put_yaml(f, r);
+}
+
+void report_tap_print(const struct results *r, FILE *f)
+{
+    fprintf(f, "TAP version 13\n1..%d\n", r->n);
+    for (int i = 0; i < r->n; i++)
+        put_test(f, i + 1, &r->results[i]);
+}
+
+int report_tap(const struct results *r, const char *path, struct err *e)
+{
+    struct file_stream out;
+    if (file_stream_open(&out, path, e))
+        return -1;
+    report_tap_print(r, out.f);
+    return file_stream_close(&out, e);
+}

@@ -1,0 +1,358 @@
+/* attempt.c - see attempt.h. */
+#include "qa/run/attempt.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "qa/report/artifacts.h"
+#include "trace/read.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    COMMAND_SECONDS = 300,
+    MAX_FRAMES = SUITE_MAX_FRAMES - 1, /* of the run; the last frame for a judge is the current screen */
+    LOG_BYTES = (16 << 10) - 64,       /* reports cut texts at 16 KiB */
+};
+
+struct attempt_state {
+    const struct suite_run *run;
+    const struct test *test;
+    struct attempt *out;
+    struct desk *desk;
+    struct job job;
+    bool job_begun, ended; /* ended: the agent finished by itself */
+    char *runs, *fake;     /* paths that job.s borrows */
+    char *pictures;        /* folder; created only for a first picture */
+    uint64_t seed_offset;
+    struct image frames[MAX_FRAMES];
+    int n_frames;
+};
+
+/* ---- errors -------------------------------------------------------------------------------------- */
+
+static void set_error(struct attempt *a, const char *kind, const char *text)
+{
+    if (a->error)
+        return; /* the first error is the cause */
+    a->error = xstrdup(text);
+    a->error_kind = xstrdup(kind);
+}
+
+/* The state of the desk first: a lost display explains every other error. */
+static void record_error(struct attempt_state *s, const struct err *e)
+{
+    static const char *const of_desk[] = {
+        [DESK_NO_SERVER] = "display", [DESK_NO_WM] = "window manager", [DESK_NO_SUPERVISOR] = "desk"};
+    char what[512];
+    enum desk_state state = s->desk ? desk_state(s->desk, what, sizeof what) : DESK_OK;
+    if (state < sizeof of_desk / sizeof *of_desk && of_desk[state]) {
+        set_error(s->out, of_desk[state], what);
+        return;
+    }
+    switch (e->kind) {
+    case ERR_STOPPED:
+        set_error(s->out, "stopped", e->text);
+        return;
+    case ERR_MODEL:
+        set_error(s->out, "model", e->text);
+        return;
+    case ERR_USAGE:
+        set_error(s->out, "suite", e->text);
+        return;
+    default:
+        set_error(s->out, s->desk ? "environment" : "desk", e->text);
+    }
+}
+
+static void check_desk_state(struct attempt_state *s)
+{
+    char what[512];
+    enum desk_state state = desk_state(s->desk, what, sizeof what);
+    if (state == DESK_NO_PROGRAM) { /* crashed; one that exited with 0 may have been closed for the task */
+        s->out->crashed = true;
+        if (!s->out->error)
+            s->out->error = xstrdup(what);
+        return;
+    }
+    struct err none = ERR_INIT;
+    if (state != DESK_OK && state != DESK_PROGRAM_DONE)
+        record_error(s, &none);
+}
+
+/* The output of setup or program; if the buffer was too small for all of it, from the first whole line. */
+static void save_log(struct attempt_state *s, struct buf *log)
+{
+    for (char *p = log->data; (p = memchr(p, 0, log->len - (size_t)(p - log->data)));)
+        *p = ' ';
+    char *end = log->len + 1 >= log->max ? strchr(log->data, '\n') : NULL;
+    if (log->len && !s->out->log)
+        s->out->log = end ? xasprintf("[earlier output is left out]\n%s", end + 1) : xstrdup(log->data);
+}
+
+/* ---- desk and program ---------------------------------------------------------------------------- */
+
+static int open_desk(struct attempt_state *s, struct err *e)
+{
+    const struct test *t = s->test;
+    const struct desk_options o = {
+        .display = t->display, .wm = t->wm, .home = t->home, .dir = t->dir, .env = t->env};
+    struct buf said;
+    buf_init(&said, LOG_BYTES);
+    int rc = (s->desk = desk_open(&o, e))
+                 ? desk_run_all(s->desk, t->setup, "setup", COMMAND_SECONDS, screen_stop_flag(NULL), &said, e)
+                 : -1;
+    if (rc)
+        save_log(s, &said);
+    buf_free(&said);
+    if (rc)
+        return -1;
+    if (!t->start)
+        return 0;
+    return desk_start(s->desk, t->start, e) ||
+           desk_wait_window(s->desk, t->window, t->start_timeout, screen_stop_flag(NULL), e);
+}
+
+/* ---- the agent ----------------------------------------------------------------------------------- */
+
+static char *fake_replies(const struct attempt_state *s)
+{
+    struct stat st;
+    const char *fake = s->run->fake;
+    if (fake && stat(fake, &st) == 0 && S_ISDIR(st.st_mode))
+        return xasprintf("%s/%s.txt", fake, s->test->id);
+    return fake ? xstrdup(fake) : NULL;
+}
+
+/* The command line's settings, overridden by the test's keys. */
+static void fill_settings(struct attempt_state *s)
+{
+    const struct test *t = s->test;
+    struct run_settings *r = &s->job.s;
+    *r = *s->run->settings;
+    r->display = desk_display(s->desk);
+    r->fake = s->fake = fake_replies(s);
+    r->runs = s->runs = xasprintf("%s/runs/%s", s->run->dir, t->id);
+    r->seed = t->seed + s->seed_offset;
+    r->confirm = s->run->confirm ? s->run->confirm : test_owns_desktop(t) ? "yes-to-all" : "auto";
+    if (t->steps)
+        r->max_steps = t->steps;
+    if (t->timeout > 0)
+        r->max_time = t->timeout;
+    if (t->policy)
+        r->policy = t->policy;
+    if (t->validator)
+        r->validator = t->validator;
+    for (int i = 0; t->secrets && t->secrets[i] && i < OPTION_LIST_MAX; i++)
+        r->secrets[i] = t->secrets[i];
+}
+
+static void run_agent(struct attempt_state *s)
+{
+    struct agent_result r;
+    struct err e = ERR_INIT;
+    job_begin(&s->job, s->run->build, s->run->argc, s->run->argv);
+    s->job_begun = true;
+    s->job.model = s->run->model;
+    s->job.among = true;
+    s->job.task = xstrdup(s->test->task);
+    fill_settings(s);
+    if (secret_store_copy(s->run->secret_store, s->job.s.secrets, &s->job.secrets, &e)) {
+        record_error(s, &e);
+        return;
+    }
+    job_work(&s->job, &r, &e);
+    s->out->status = s->job.began ? agent_status_name(r.status) : "";
+    s->ended = s->job.began && agent_status_own(r.status);
+    s->out->answer = r.answer;
+    s->out->steps = r.steps;
+    s->out->seconds = r.seconds;
+    if (s->job.trace)
+        s->out->run_dir = xstrdup(trace_dir(s->job.trace));
+    if (e.kind)
+        record_error(s, &e);
+    else
+        check_desk_state(s);
+}
+
+/* ---- checks -------------------------------------------------------------------------------------- */
+
+static int frames_needed(const struct test *t)
+{
+    int n = 0;
+    for (int i = 0; i < t->n_checks; i++)
+        if (check_asks_model(t->checks[i].kind) && t->checks[i].frames > n)
+            n = t->checks[i].frames;
+    return n;
+}
+
+/* The last distinct frames of the run, oldest first; a judge sees the current screen after them. */
+static void load_frames(struct attempt_state *s)
+{
+    int wanted = frames_needed(s->test) - 1, first = MAX_FRAMES, last = -1;
+    struct record r;
+    if (wanted < 1 || !s->out->run_dir || trace_sync(s->job.trace, NULL) ||
+        record_open(&r, s->out->run_dir, NULL))
+        return;
+    for (int i = r.n - 1; i >= 0 && MAX_FRAMES - first < wanted; i--) {
+        int frame = (int)field_int(r.events[i].fields, "frame");
+        if (strcmp(r.events[i].kind, "observe") != 0 || frame == last)
+            continue;
+        char *path = xasprintf("%s/frames/%06d.png", s->out->run_dir, last = frame);
+        if (image_read_png(&s->frames[first - 1], path, NULL) == 0)
+            first--;
+        free(path);
+    }
+    record_free(&r);
+    s->n_frames = MAX_FRAMES - first;
+    memmove(s->frames, s->frames + first, (size_t)s->n_frames * sizeof *s->frames);
+}
+
+static int run_checks(struct attempt_state *s)
+{
+    bool seen = s->job_begun && s->job.screen;
+    struct attempt *a = s->out;
+    load_frames(s);
+    struct err e = ERR_INIT;
+    if (dir_make(s->pictures, &e))
+        warn("%s: no pictures of checks: %s", s->test->id, e.text);
+    const struct check_context context = {
+        .test = s->test,
+        .desk = s->desk,
+        .screen = seen ? s->job.screen : NULL,
+        .gate = seen ? s->job.gate : NULL,
+        .answer = a->answer,
+        .run_dir = a->run_dir,
+        .golden_dir = s->run->suite->dir,
+        .out_dir = e.kind ? NULL : s->pictures,
+        .frames = s->frames,
+        .n_frames = s->n_frames,
+        .ended = s->ended,
+        .update_golden = s->run->update_golden,
+        .judge = s->run->judge,
+        .cancel = screen_stop_flag(NULL),
+    };
+    int rc = checks_run(&context, a);
+    rmdir(s->pictures); /* fails unless it is empty */
+    for (int i = 0; i < s->n_frames; i++)
+        image_free(&s->frames[i]);
+    return rc;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------- */
+
+/* The screen with hidden areas painted over.  Before the run there is no secret on it, but --hide cannot be
+ * applied. */
+static int capture(const struct attempt_state *s, struct image *out)
+{
+    if (s->job.began) {
+        int rc = screen_capture(s->job.screen, out, NULL);
+        gate_redact(s->job.gate, out);
+        return rc;
+    }
+    const struct screen_options o = {.display = desk_display(s->desk)};
+    struct screen *own = *s->run->settings->hide ? NULL : screen_open(&o, NULL);
+    int rc = own ? screen_capture(own, out, NULL) : -1;
+    screen_close(own);
+    return rc;
+}
+
+static bool is_last_frame(const struct attempt_state *s, const struct image *now)
+{
+    struct image last = {0};
+    int number;
+    if (artifact_last_frames(s->out->run_dir, &number, 1) < 1)
+        return false;
+    char *path = artifact_frame(s->out->run_dir, number);
+    bool same = image_read_png(&last, path, NULL) == 0 && image_equal(&last, now);
+    image_free(&last);
+    free(path);
+    return same;
+}
+
+/* The screen after failed checks or a window that did not open; best effort. */
+static void save_final_screen(struct attempt_state *s)
+{
+    struct image now = {0};
+    char what[8];
+    if (s->out->outcome == OUTCOME_PASSED || s->out->outcome == OUTCOME_STOPPED || !s->desk ||
+        desk_state(s->desk, what, sizeof what) == DESK_NO_SERVER ||
+        (s->job.trace && trace_sync(s->job.trace, NULL)))
+        return;
+    if (capture(s, &now) == 0 && !is_last_frame(s, &now) && dir_make(s->pictures, NULL) == 0) {
+        s->out->picture = xasprintf("%s/end.png", s->pictures);
+        if (image_write_png(&now, s->out->picture, NULL)) {
+            free(s->out->picture);
+            s->out->picture = NULL;
+        }
+    }
+    image_free(&now);
+}
+
+static void mask(const struct attempt_state *s, char **text)
+{
+    char *masked = *text ? secret_store_mask(s->run->secret_store, *text) : NULL;
+    free(*text);
+    *text = masked;
+}
+
+/* No report shows a secret, not even one that a setup wrote before the run. */
+static void mask_secrets(struct attempt_state *s)
+{
+    struct attempt *a = s->out;
+    mask(s, &a->answer);
+    mask(s, &a->error);
+    mask(s, &a->log);
+    for (int i = 0; i < a->n_checks; i++) {
+        mask(s, &a->checks[i].detail);
+        mask(s, &a->checks[i].output);
+    }
+}
+
+static void tear_down(struct attempt_state *s)
+{
+    struct err e = ERR_INIT;
+    mask_secrets(s);
+    if (s->job_begun)
+        job_close(&s->job);
+    if (s->desk && desk_run_all(s->desk, s->test->teardown, "teardown", COMMAND_SECONDS, NULL, NULL, &e))
+        warn("%s: %s", s->test->id, e.text);
+    desk_close(s->desk);
+    free(s->runs);
+    free(s->fake);
+    free(s->pictures);
+}
+
+/* ---- the attempt --------------------------------------------------------------------------------- */
+
+void attempt_run(const struct suite_run *run, const struct test *t, int number, uint64_t seed_offset,
+                 struct attempt *out)
+{
+    struct attempt_state s = {.run = run, .test = t, .out = out, .seed_offset = seed_offset};
+    struct err e = ERR_INIT;
+    int64_t start = clock_ns();
+    bool judged, stopped;
+    *out = (struct attempt){.status = "", .outcome = OUTCOME_ERROR};
+    s.pictures = xasprintf("%s/pictures/%s-%d", run->dir, t->id, number);
+    int rc = open_desk(&s, &e);
+    out->start_seconds = clock_ms_since(start) / 1000;
+    if (rc)
+        record_error(&s, &e);
+    else
+        run_agent(&s);
+    stopped = out->error_kind && !strcmp(out->error_kind, "stopped");
+    if (rc == 0 && s.job.began && !out->error_kind)
+        stopped = run_checks(&s) != 0;
+    struct buf log;
+    buf_init(&log, LOG_BYTES);
+    if (s.desk)
+        desk_log(s.desk, &log, LOG_BYTES - 1);
+    save_log(&s, &log);
+    buf_free(&log);
+    out->outcome = stopped ? OUTCOME_STOPPED : result_outcome(t, out, &judged);
+    save_final_screen(&s);
+    tear_down(&s);
+}

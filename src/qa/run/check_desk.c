@@ -1,0 +1,225 @@
+/* check_desk.c - checks that need no screenshot: commands, the agent's answer, files, processes, ports.
+ *
+ * The program under test may have left any kind of file: sizes are bounded, and opening never blocks.
+ */
+#include "qa/run/check_impl.h"
+
+#include "base/clock.h"
+#include "base/regex.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ANSWER_MAX = 32 << 10 }; /* bytes of the answer in the environment of a command */
+
+/* ---- shell --------------------------------------------------------------------------------------- */
+
+static void put_exit_code(struct probe *probe, int code, const struct buf *output)
+{
+    size_t len;
+    const char *line = text_last_line(output->data, output->len, &len);
+    int shown = probe_cut(line, len);
+    probe_detail(probe, "expected exit code 0, got %d%s%.*s", code, shown ? "; last line of output: " : "",
+                 shown, line);
+}
+
+enum answer check_shell(struct probe *probe, struct err *e)
+{
+    const struct check_context *s = probe->s;
+    const char *said = s->answer ? s->answer : "";
+    size_t n = strlen(said);
+    char *dir = xasprintf("HOLORUN_DIR=%s", s->run_dir ? s->run_dir : "");
+    char *home = xasprintf("HOLORUN_HOME=%s", desk_home(s->desk));
+    char *answer = xasprintf("HOLORUN_ANSWER=%.*s",
+                             (int)(n > ANSWER_MAX ? utf8_valid_prefix(said, ANSWER_MAX) : n), said);
+    const char *const env[] = {dir, home, answer, NULL};
+    double seconds = probe->seconds > 0 ? probe->seconds : 60;
+    struct buf output;
+    buf_init(&output, CHECK_OUTPUT);
+    int code = 0, rc = desk_run(s->desk, probe->c->text, env, seconds, s->cancel, &code, &output, e);
+    for (size_t i = 0; i < output.len; i++)
+        output.data[i] = output.data[i] ? output.data[i] : '?';
+    probe->late = rc && e->kind == ERR_TIME;
+    if (probe->late)
+        probe_detail(probe, "expected exit code 0, timed out after %.0f s", ceil(seconds));
+    else if (!rc)
+        put_exit_code(probe, code, &output);
+    probe->r.output = output.len ? buf_take(&output) : NULL;
+    buf_free(&output);
+    free(dir);
+    free(home);
+    free(answer);
+    return probe->late ? ANSWER_NO : rc ? ANSWER_ERROR : code == 0 ? ANSWER_YES : ANSWER_NO;
+}
+
+/* ---- patterns ------------------------------------------------------------------------------------ */
+
+/* Whether the text matches a pattern of the suite; the pattern compiled when the suite was read. */
+static enum answer find_pattern(const char *pattern, const char *text, size_t len, struct err *e)
+{
+    struct regex *r = regex_new(pattern, false, e);
+    if (!r)
+        return ANSWER_ERROR;
+    int found = regex_find(r, text, len);
+    regex_free(r);
+    if (found < 0)
+        err_set(e, ERR_USAGE, "matching '%.80s' against %zu bytes takes too long", pattern, len);
+    return found < 0 ? ANSWER_ERROR : found ? ANSWER_YES : ANSWER_NO;
+}
+
+enum answer check_answer(struct probe *probe, struct err *e)
+{
+    const char *text = probe->s->answer, *pattern = probe->c->text;
+    if (!text) {
+        probe_detail(probe, "expected an answer that matches '%s', got none", pattern);
+        return ANSWER_NO;
+    }
+    size_t n = strlen(text);
+    probe_detail(probe, "expected an answer that matches '%.200s', got '%.*s'", pattern, probe_cut(text, n),
+                 text);
+    return find_pattern(pattern, text, n, e);
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+/* Reads a regular file of at most `most` bytes; the caller frees *data.  NO: not a regular file, and the
+ * detail says so. */
+static enum answer read_content(struct probe *probe, const char *path, size_t most, char **data, size_t *len,
+                                struct err *e)
+{
+    struct stat st;
+    *data = NULL;
+    *len = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st)) {
+        err_set(e, ERR_ENV, "cannot open '%s': %s", path, strerror(errno));
+    } else if (!S_ISREG(st.st_mode)) {
+        probe_detail(probe, "expected a file '%s', it is not a regular file", probe->c->text);
+        close(fd);
+        return ANSWER_NO;
+    } else if ((size_t)st.st_size > most) {
+        err_set(e, ERR_ENV, "'%s' has %lld bytes; the limit is %zu", path, (long long)st.st_size, most);
+    } else {
+        size_t size = (size_t)st.st_size;
+        char *to = xcalloc(size + 1, 1);
+        for (ssize_t n = 1; *len < size && (n = read(fd, to + *len, size - *len)) > 0;)
+            *len += (size_t)n;
+        close(fd);
+        *data = to;
+        return ANSWER_YES;
+    }
+    if (fd >= 0)
+        close(fd);
+    return ANSWER_ERROR;
+}
+
+static enum answer has_content(struct probe *probe, const char *path, struct err *e)
+{
+    const struct check *c = probe->c;
+    char *data;
+    size_t len;
+    enum answer a =
+        read_content(probe, path, c->sha256 && !c->text2 ? CHECK_HASHED : CHECK_CONTENT, &data, &len, e);
+    if (a == ANSWER_YES && c->text2) {
+        probe_detail(probe, "expected %s '%.200s' in '%s', got %zu bytes: '%.*s'",
+                     c->absent ? "no match for" : "a match for", c->text2, c->text, len, probe_cut(data, len),
+                     data);
+        a = find_pattern(c->text2, data, len, e);
+    }
+    if (a == ANSWER_YES && c->sha256) {
+        char hex[65];
+        struct sha256 sum;
+        sha256_begin(&sum);
+        sha256_add(&sum, data, len);
+        sha256_end(&sum, hex);
+        a = strcmp(hex, c->sha256) ? ANSWER_NO : ANSWER_YES;
+        if (a == ANSWER_NO || !c->text2)
+            probe_detail(probe, "expected '%s' %s sha256 %.16s..., got %zu bytes with %.16s...", c->text,
+                         c->absent ? "without" : "with", c->sha256, len, hex);
+    }
+    free(data);
+    return a;
+}
+
+enum answer check_file(struct probe *probe, struct err *e)
+{
+    const struct check *c = probe->c;
+    char *path = *c->text == '/' ? xstrdup(c->text) : xasprintf("%s/%s", desk_home(probe->s->desk), c->text);
+    struct stat st;
+    enum answer a = ANSWER_YES;
+    if (stat(path, &st)) {
+        a = errno == ENOENT || errno == ENOTDIR ? ANSWER_NO : ANSWER_ERROR;
+        err_set(e, ERR_ENV, "cannot stat '%s': %s", path, strerror(errno));
+        probe_detail(probe, "expected %sfile '%s', there is none", c->absent ? "no " : "a ", c->text);
+    } else if (c->text2 || c->sha256) {
+        a = has_content(probe, path, e);
+    } else {
+        probe_detail(probe, "expected %sfile '%s', there is %s of %lld bytes", c->absent ? "no " : "a ",
+                     c->text, S_ISDIR(st.st_mode) ? "a folder" : "one", (long long)st.st_size);
+    }
+    free(path);
+    return a;
+}
+
+/* ---- processes and ports ------------------------------------------------------------------------- */
+
+enum answer check_process(struct probe *probe, struct err *e)
+{
+    int n = desk_processes(probe->s->desk, probe->c->text, e);
+    if (n < 0)
+        return ANSWER_ERROR;
+    char count[32] = "none";
+    if (n)
+        snprintf(count, sizeof count, "%d", n);
+    probe_detail(probe, "expected %s process whose command line matches '%s', there %s %s",
+                 probe->c->absent ? "no" : "a", probe->c->text, n == 1 ? "is" : "are", count);
+    return n ? ANSWER_YES : ANSWER_NO;
+}
+
+/* 0, or the errno of connect(); ETIMEDOUT after a second. */
+static int connect_error(const struct probe *probe, int port)
+{
+    enum { TIMEOUT_MS = 1000, SLICE_MS = 20 };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno;
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int why = connect(fd, (const struct sockaddr *)&to, sizeof to) ? errno : 0;
+    if (why == EINPROGRESS) {
+        struct pollfd p = {fd, POLLOUT, 0};
+        socklen_t size = sizeof why;
+        int ready = 0;
+        for (int64_t start = clock_ns();
+             ready <= 0 && clock_ms_since(start) < TIMEOUT_MS && !probe_cancelled(probe);)
+            ready = poll(&p, 1, SLICE_MS);
+        why = ETIMEDOUT;
+        if (ready > 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &why, &size))
+            why = errno;
+    }
+    close(fd);
+    return why;
+}
+
+enum answer check_port(struct probe *probe, struct err *e)
+{
+    int why = connect_error(probe, probe->c->port);
+    bool ours = why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM || why == EADDRNOTAVAIL;
+    if (ours)
+        err_set(e, ERR_ENV, "cannot connect to port %d of 127.0.0.1: %s", probe->c->port, strerror(why));
+    probe_detail(probe, "expected port %d of 127.0.0.1 to %s connections: %s", probe->c->port,
+                 probe->c->absent ? "refuse" : "accept", why ? strerror(why) : "accepted");
+    return ours ? ANSWER_ERROR : why ? ANSWER_NO : ANSWER_YES;
+}

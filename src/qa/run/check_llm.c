@@ -1,0 +1,82 @@
+/* check_llm.c - checks that a model answers: whether a text is visible, and questions of the suite.
+ *
+ * A question is repeated until there are `passes` yes in a row, or the first other answer.
+ */
+#include "qa/run/check_impl.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *answer_word(enum answer a)
+{
+    return a == ANSWER_YES ? "yes" : a == ANSWER_NO ? "no" : "unknown";
+}
+
+static enum answer ask(struct probe *probe, const struct judge_question *asked, int passes, struct err *e)
+{
+    const struct judge *judge = &probe->s->judge;
+    struct judge_question q = *asked;
+    enum answer a = ANSWER_YES;
+    int64_t start = clock_ns();
+    if (!judge->ask) {
+        probe_detail(probe, "there is no model to ask");
+        return ANSWER_UNKNOWN;
+    }
+    for (q.pass = 0; q.pass < passes && a == ANSWER_YES; q.pass++) {
+        q.seconds = probe->seconds > 0 ? probe->seconds - clock_ms_since(start) / 1000 : 0;
+        if (probe->seconds > 0 && q.seconds <= 0) {
+            probe_detail(probe, "expected %d answers within %.0f s, got %d", passes, probe->seconds, q.pass);
+            return ANSWER_UNKNOWN;
+        }
+        free(probe->r.output);
+        probe->r.output = NULL;
+        a = judge->ask(judge->arg, &q, &probe->r.output, e);
+    }
+    if (a == ANSWER_ERROR)
+        return a;
+    const char *reason = probe->r.output ? probe->r.output : "";
+    probe_detail(probe, "the model was asked %d time%s and answers %s%s%.*s", q.pass, q.pass == 1 ? "" : "s",
+                 answer_word(a), *reason ? ": " : "", probe_cut(reason, strlen(reason)), reason);
+    return a;
+}
+
+/* Shows the last n - 1 frames of the run and the current screen, which may equal the last of them. */
+static enum answer ask_about_frames(struct probe *probe, const char *text, int n, int passes, struct err *e)
+{
+    const struct check_context *s = probe->s;
+    struct image now = {0};
+    if (screen_capture(s->screen, &now, e))
+        return ANSWER_ERROR;
+    gate_redact(s->gate, &now); /* as in the frames */
+    int known = s->n_frames;
+    if (known && image_equal(&s->frames[known - 1], &now))
+        known--;
+    int before = n - 1 < known ? n - 1 : known;
+    before = before > 0 ? before : 0;
+    struct image *frames =
+        xcalloc((unsigned long)before + 1, sizeof *frames); /* borrowed, but for the last */
+    if (before)
+        memcpy(frames, s->frames + known - before, (size_t)before * sizeof *frames);
+    frames[before] = now;
+    struct judge_question q = {.text = text, .frames = frames, .n = before + 1, .cancel = s->cancel};
+    enum answer a = ask(probe, &q, passes > 0 ? passes : 1, e);
+    image_free(&now);
+    free(frames);
+    return a;
+}
+
+enum answer check_text(struct probe *probe, struct err *e)
+{
+    char *question =
+        xasprintf("Is this text to be seen in the screenshot, in these words: \"%s\"?", probe->c->text);
+    enum answer a = ask_about_frames(probe, question, 1, 1, e);
+    free(question);
+    return a;
+}
+
+enum answer check_judge(struct probe *probe, struct err *e)
+{
+    return ask_about_frames(probe, probe->c->text, probe->c->frames, probe->c->passes, e);
+}

@@ -1,0 +1,185 @@
+/* workers.c - see workers.h. */
+#include "qa/run/workers.h"
+
+#include "base/clock.h"
+#include "base/flag.h"
+#include "qa/run/flaky.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WORKERS_MAX = 256, TICK_NS = 250000000 };
+
+struct queue { /* shared by the workers; its state is under `lock` */
+    const struct suite_run *run;
+    const struct workers_options *o;
+    struct results *r;
+    pthread_mutex_t lock, desktop; /* desktop: an existing display takes one test at a time */
+    pthread_cond_t worker_done;
+    int next, working;   /* working: workers */
+    const char *stopped; /* why no further test starts; or NULL */
+    int64_t start;
+};
+
+struct worker {
+    struct queue *queue;
+    int number;
+    pthread_t thread;
+};
+
+static double since_start(const struct queue *q)
+{
+    return clock_ms_since(q->start) / 1000;
+}
+
+/* The row of the next test; NULL: no further test starts. */
+static struct result *next_test(struct queue *q)
+{
+    struct result *out = NULL;
+    pthread_mutex_lock(&q->lock);
+    if (q->o->seconds > 0 && since_start(q) >= q->o->seconds && q->next < q->r->n) {
+        q->stopped = "--max-time is over";
+        q->r->time_over = true;
+    }
+    if (flag_up(screen_stop_flag(NULL)))
+        q->stopped = "stopped before it started";
+    if (!q->stopped && q->next < q->r->n)
+        out = &q->r->results[q->next++];
+    pthread_mutex_unlock(&q->lock);
+    return out;
+}
+
+static int attempts_of(const struct queue *q, const struct test *t)
+{
+    int n = t->attempts ? t->attempts : q->o->attempts;
+    return n > 0 ? n : 1;
+}
+
+static bool should_retry(const struct queue *q, const struct result *r)
+{
+    int retries = r->test->retries >= 0 ? r->test->retries : q->o->retries;
+    return r->n < attempts_of(q, r->test) + retries && !flag_up(screen_stop_flag(NULL)) &&
+           (r->outcome == OUTCOME_FAILED || r->outcome == OUTCOME_ERROR ||
+            r->outcome == OUTCOME_INCONCLUSIVE);
+}
+
+static void run_test(struct queue *q, struct result *r)
+{
+    do {
+        r->attempts = xrealloc(r->attempts, (unsigned long)r->n + 1, sizeof *r->attempts);
+        struct attempt *a = &r->attempts[r->n];
+        /* Attempts get different random seeds; a retry gets the test's own, so that only the program can
+         * differ. */
+        uint64_t seed_offset = r->n < attempts_of(q, r->test) ? (uint64_t)r->n : 0;
+        attempt_run(q->run, r->test, ++r->n, seed_offset, a);
+        result_outcome(r->test, a, &r->judged);
+        r->outcome = a->outcome;
+    } while (should_retry(q, r));
+    const struct attempt *a = &r->attempts[r->n - 1], *before = r->n > 1 ? a - 1 : NULL;
+    if (before && r->outcome == OUTCOME_PASSED && r->n > attempts_of(q, r->test))
+        r->flaky = flaky_cause(before->run_dir, a->run_dir, &r->flaky_where);
+}
+
+/* Fills the row at once, so that results saved meanwhile have no half-done test. */
+static void store_result(struct queue *q, struct result *row, const struct result *done)
+{
+    pthread_mutex_lock(&q->lock);
+    *row = *done;
+    if (q->o->fail_fast && (row->outcome == OUTCOME_FAILED || row->outcome == OUTCOME_ERROR))
+        q->stopped = "--fail-fast: an earlier test failed";
+    q->r->seconds = since_start(q);
+    if (q->o->saved)
+        q->o->saved(q->o->arg, q->r);
+    pthread_mutex_unlock(&q->lock);
+}
+
+static void *worker_main(void *arg)
+{
+    struct worker *me = arg;
+    struct queue *q = me->queue;
+    struct result *row;
+    while ((row = next_test(q))) {
+        struct result r = {.test = row->test, .worker = me->number};
+        bool shared = !test_owns_desktop(r.test);
+        if (shared)
+            pthread_mutex_lock(&q->desktop);
+        r.began = since_start(q);
+        progress_start(q->o->progress, r.test, me->number);
+        run_test(q, &r);
+        r.seconds = since_start(q) - r.began;
+        progress_end(q->o->progress, &r);
+        if (shared)
+            pthread_mutex_unlock(&q->desktop);
+        store_result(q, row, &r);
+    }
+    pthread_mutex_lock(&q->lock);
+    q->working--;
+    pthread_cond_signal(&q->worker_done);
+    pthread_mutex_unlock(&q->lock);
+    return NULL;
+}
+
+/* Workers start with signals blocked, so that the main thread gets them.  Returns how many started. */
+static int start_workers(struct queue *q, struct worker *workers, int n)
+{
+    sigset_t all, old;
+    int started = 0;
+    sigfillset(&all);
+    pthread_mutex_lock(&q->lock);
+    pthread_sigmask(SIG_BLOCK, &all, &old);
+    for (; started < n; started++) {
+        workers[started] = (struct worker){.queue = q, .number = started};
+        q->working++;
+        if (pthread_create(&workers[started].thread, NULL, worker_main, &workers[started])) {
+            q->working--;
+            break;
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_mutex_unlock(&q->lock);
+    return started;
+}
+
+/* Ticks the progress display until all workers are done. */
+static void wait_for_workers(struct queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    while (q->working) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += TICK_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&q->worker_done, &q->lock, &until);
+        pthread_mutex_unlock(&q->lock);
+        progress_tick(q->o->progress);
+        pthread_mutex_lock(&q->lock);
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+void workers_run(const struct suite_run *run, const struct workers_options *o, struct results *r)
+{
+    struct worker workers[WORKERS_MAX];
+    struct queue q = {.run = run, .o = o, .r = r, .start = clock_ns()};
+    pthread_mutex_init(&q.lock, NULL);
+    pthread_mutex_init(&q.desktop, NULL);
+    pthread_cond_init(&q.worker_done, NULL);
+    int n = o->jobs < r->n ? o->jobs : r->n;
+    n = start_workers(&q, workers, n < WORKERS_MAX ? n : WORKERS_MAX);
+    if (n == 0 && r->n)
+        die(ERR_ENV, "cannot start a worker thread");
+    wait_for_workers(&q);
+    for (int i = 0; i < n; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (int i = 0; i < r->n; i++)
+        if (r->results[i].n == 0)
+            r->results[i].reason = q.stopped;
+    r->seconds = since_start(&q);
+    pthread_mutex_destroy(&q.lock);
+    pthread_mutex_destroy(&q.desktop);
+    pthread_cond_destroy(&q.worker_done);
+}

@@ -1,0 +1,158 @@
+/* private.h - the files of this room share it.
+ *
+ *   suite.c       the file: suite, tests, combinations, ids
+ *   test_keys.c   the table of the keys of suite and test
+ *   check_keys.c  the table of the keys of checks, by kind
+ *   value.c       values: texts with variables, numbers, patterns
+ *   vars.c        variables and their expansion
+ *   matrix.c      the axes of a matrix and their combinations
+ *   spec.c        a test as a Markdown file
+ *   arena.c       memory of all texts
+ *   select.c, earlier.c, print.c, help.c   the rest of suite.h
+ *
+ * A test is read anew for each combination of its matrix, since any value may contain variables.  The
+ * suite's own keys are first read once without a test (`draft`), so that they are checked even if every
+ * test overrides them.
+ */
+#ifndef HOLORUN_QA_SUITE_PRIVATE_H
+#define HOLORUN_QA_SUITE_PRIVATE_H
+
+#include "base/buf.h"
+#include "base/doc.h"
+#include "qa/suite/suite.h"
+
+enum {
+    SUITE_MAX_VARS = 64,
+    SUITE_MAX_NAME = 32, /* of a variable */
+    SUITE_MAX_ENV = 64,
+    SUITE_MAX_SECRETS = 16,
+    SUITE_MAX_VALUE = 2000, /* bytes of a value in a matrix */
+    SUITE_MAX_AXES = 6,
+    SUITE_MAX_ALL = 128 << 20, /* bytes of all tests together */
+};
+
+/* ---- arena.c: texts that live until suite_free() ------------------------------------------------- */
+
+struct arena *arena_new(void);
+void arena_free(struct arena *t);
+const char *arena_strndup(struct arena *t, const char *s, size_t len);
+const char *arena_strdup(struct arena *t, const char *s);
+/* Keeps a text that came from malloc, and frees it. */
+const char *arena_take(struct arena *t, char *s);
+const char *const *arena_list(struct arena *t, const char *const *list, int n); /* ended by NULL */
+size_t arena_size(const struct arena *t);
+/* path if it is absolute, else dir/path */
+const char *arena_path(struct arena *t, const char *dir, const char *path);
+
+/* ---- vars.c -------------------------------------------------------------------------------------- */
+
+struct suite_vars { /* borrowed texts */
+    const char *names[SUITE_MAX_VARS], *values[SUITE_MAX_VARS];
+    int n;
+};
+const char *vars_get(const struct suite_vars *v, const char *name, size_t len);
+int vars_set(struct suite_vars *v, const char *name, const char *value); /* -1: too many */
+bool vars_is_name(const char *name);
+
+enum { EXPAND_STRICT = 1, EXPAND_SHELL = 2 };
+struct expansion {
+    char unknown[SUITE_MAX_NAME + 1]; /* the first unknown variable; "": none */
+    int line;                         /* of the text, from 1, where it stands; 0: none */
+};
+/* Appends text to out with {name} replaced by its value and {{name}} by {name}; other braces and unknown
+ * names stay. EXPAND_STRICT: {{name}} becomes {name} even if there is no such variable.  EXPAND_SHELL:
+ * ${name} stays. */
+void vars_expand(const struct suite_vars *v, const char *text, unsigned how, struct buf *out,
+                 struct expansion *x);
+
+/* ---- value.c ------------------------------------------------------------------------------------- */
+
+struct suite_reader {
+    struct suite *s;
+    const struct doc *y;
+    const struct doc_node *n; /* the member being read: messages name its key */
+    struct err *e;
+    struct suite_vars vars;
+    bool draft; /* there is no test: unknown names may become variables later */
+    bool again; /* a further combination of an entry: patterns without variables have been checked */
+    struct test *t;
+
+    /* lists of the test, merged from its own keys and the suite's */
+    const char *env[SUITE_MAX_ENV + SUITE_MAX_VARS + 1], *secrets[SUITE_MAX_SECRETS + 1];
+    int n_env, n_secrets, n_tags;
+};
+
+enum {
+    VALUE_STRICT = EXPAND_STRICT,
+    VALUE_SHELL = EXPAND_SHELL,
+    VALUE_EMPTY = 4, /* "" is allowed */
+    VALUE_ONE_LINE = 8,
+};
+/* These read r->n, or the scalar `n` in it.  0, -1 with a message, or VALUE_UNRESOLVED: a draft with
+ * unknown variables. */
+enum { VALUE_UNRESOLVED = 1 };
+int value_text(struct suite_reader *r, const struct doc_node *n, unsigned how, const char **out);
+int value_number(struct suite_reader *r, double min, double max, bool whole, double *out);
+int value_seed(struct suite_reader *r, uint64_t *out);
+/* A scalar or a list of scalars, each given to add(). */
+int value_each(struct suite_reader *r, const char *what, int most,
+               int (*add)(struct suite_reader *r, const struct doc_node *n));
+bool value_is_word(const char *s); /* an id, a tag: letters, digits, . _ - */
+/* "no such key", with the nearest name and all names; what: "a test has" */
+int value_unknown_key(struct suite_reader *r, const char *what, const char *const *names, int n);
+
+/* A key of the tables: where it is allowed, and how to read r->n into the member at `at` of a test or
+ * check. */
+struct key {
+    const char *name;
+    unsigned where;
+    int (*read)(struct suite_reader *r, const struct key *k, void *member);
+    size_t at;
+    double min, max;
+};
+typedef int key_reader(struct suite_reader *r, const struct key *k, void *member);
+key_reader key_int, key_number, key_bool, key_pattern, key_line, key_text, key_command;
+
+/* ---- test_keys.c, check_keys.c ------------------------------------------------------------------- */
+
+/* The suite's own values, then as a draft those for its tests. */
+int keys_read_suite(struct suite_reader *r, const struct doc_node *suite);
+/* Whether all keys are keys of a test. */
+int keys_check_names(struct suite_reader *r, const struct doc_node *test);
+/* All of a test but id, vars, matrix, task and spec.  test NULL: only the suite's keys. */
+int keys_read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test);
+/* Moves env and secrets into the test. */
+void keys_finish(struct suite_reader *r);
+
+int keys_read_check(struct suite_reader *r, const struct doc_node *n, struct check *c);
+
+/* ---- matrix.c ------------------------------------------------------------------------------------ */
+
+struct suite_matrix {
+    struct axis {
+        const char *name;
+        const char **values;
+        int n, capacity;
+    } axes[SUITE_MAX_AXES];
+    int n;
+    long combinations; /* 1 without axes */
+};
+int matrix_read(struct suite_reader *r, const struct doc_node *n, struct suite_matrix *m); /* n NULL: none */
+void matrix_free(struct suite_matrix *m);
+/* Sets the values of one combination as variables and as t->matrix. */
+void matrix_set(const struct suite_matrix *m, long which, struct suite_reader *r);
+
+/* ---- spec.c -------------------------------------------------------------------------------------- */
+
+struct spec {                           /* texts belong to the suite */
+    const char *path, *id, *url, *task; /* or NULL; task: not yet expanded */
+    double seconds;
+    int width, height; /* 0: not given */
+    const char *credentials[SUITE_MAX_SECRETS];
+    int n_credentials;
+};
+/* With the reader's variables; errors name file and line of the spec. */
+int spec_read(struct suite_reader *r, const char *path, struct spec *p);
+int spec_parse(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p);
+
+#endif

@@ -1,0 +1,184 @@
+/* select.c - which tests of a suite run: by id or tag, by the outcomes of an earlier run, by shard.
+ *
+ * Shards run without knowing of each other.  Each test is in exactly one because its shard follows from its
+ * id alone, or from the durations in the same results.json.
+ */
+#include "qa/suite/earlier.h"
+#include "qa/suite/private.h"
+
+#include "base/nearest.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- by name ------------------------------------------------------------------------------------- */
+
+/* Only * and ?: ids have no backslashes and brackets. */
+static bool matches(const char *pattern, const char *word)
+{
+    return !strpbrk(pattern, "[\\") && fnmatch(pattern, word, 0) == 0;
+}
+
+static bool test_matches(const struct test *t, const char *pattern)
+{
+    if (strncmp(pattern, "tag:", 4) != 0)
+        return matches(pattern, t->id);
+    for (const char *const *tag = t->tags; *tag; tag++)
+        if (matches(pattern + 4, *tag))
+            return true;
+    return false;
+}
+
+static int no_match(const struct suite *s, const char *pattern, struct err *e)
+{
+    bool tag = !strncmp(pattern, "tag:", 4);
+    const char **names = xmalloc((unsigned long)s->n * (SUITE_MAX_TAGS + 1), sizeof *names);
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (!tag)
+            names[n++] = s->tests[i].id;
+        for (const char *const *word = s->tests[i].tags; tag && *word; word++)
+            names[n++] = *word;
+    }
+    const char *near = nearest_word(pattern + (tag ? 4 : 0), names, n);
+    err_set(e, ERR_USAGE, "%s: no test has the %s '%.100s'%s%s%s; holorun qa --list shows all", s->path,
+            tag ? "tag" : "id", pattern + (tag ? 4 : 0), near ? "; did you mean '" : "", near ? near : "",
+            near ? "'?" : "");
+    free(names);
+    return -1;
+}
+
+static int by_name(struct suite *s, const char *const *only, struct err *e)
+{
+    bool *matched = xcalloc((unsigned long)s->n + 1, sizeof *matched);
+    int rc = 0;
+    for (; !rc && *only; only++) {
+        int found = 0;
+        for (int i = 0; i < s->n; i++)
+            if (test_matches(&s->tests[i], *only))
+                matched[i] = ++found;
+        rc = found ? 0 : no_match(s, *only, e);
+    }
+    for (int i = 0; !rc && i < s->n; i++)
+        s->tests[i].selected &= matched[i];
+    free(matched);
+    return rc;
+}
+
+/* ---- by an earlier run --------------------------------------------------------------------------- */
+
+/* The earlier result of each test, or NULL; the caller frees the list. */
+static const struct earlier_test **find_all(const struct suite *s, const struct earlier *p)
+{
+    const struct earlier_test **found = xcalloc((unsigned long)s->n + 1, sizeof *found);
+    for (int i = 0; i < s->n; i++)
+        found[i] = earlier_find(p, s->name, s->tests[i].id);
+    return found;
+}
+
+static int by_failure(struct suite *s, const char *path, struct err *e)
+{
+    struct earlier p;
+    if (earlier_read(path, &p, e)) {
+        earlier_free(&p);
+        return -1;
+    }
+    const struct earlier_test **found = find_all(s, &p);
+    int known = 0;
+    for (int i = 0; i < s->n; i++) {
+        known += found[i] != NULL;
+        s->tests[i].selected &= found[i] && !found[i]->passed;
+    }
+    free(found);
+    earlier_free(&p);
+    return known ? 0
+                 : err_set(e, ERR_USAGE, "'%s' has none of the tests of %s (suite '%s')", path, s->path,
+                           s->name);
+}
+
+/* ---- by shard ------------------------------------------------------------------------------------ */
+
+static uint64_t fnv1a(const char *s)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *s; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return h;
+}
+
+struct timed {
+    struct test *t;
+    double seconds;
+};
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct timed *x = a, *y = b;
+    if (x->seconds < y->seconds || x->seconds > y->seconds)
+        return x->seconds < y->seconds ? 1 : -1;
+    return (x->t > y->t) - (x->t < y->t); /* file order */
+}
+
+/* Distributes all tests of the suite, so that a shard does not depend on other conditions.  A test without
+ * a duration counts as the average. */
+static int by_time(struct suite *s, const char *path, int which, int of, struct err *e)
+{
+    struct earlier p;
+    if (earlier_read(path, &p, e)) {
+        earlier_free(&p);
+        return -1;
+    }
+    const struct earlier_test **found = find_all(s, &p);
+    struct timed *tests = xcalloc((unsigned long)s->n + 1, sizeof *tests);
+    double sum = 0, *load = xcalloc((unsigned long)of, sizeof *load);
+    int known = 0;
+    for (int i = 0; i < s->n; i++) {
+        tests[i] = (struct timed){&s->tests[i], found[i] ? found[i]->seconds : -1};
+        known += tests[i].seconds >= 0;
+        sum += tests[i].seconds >= 0 ? tests[i].seconds : 0;
+    }
+    for (int i = 0; i < s->n; i++)
+        if (tests[i].seconds < 0)
+            tests[i].seconds = known ? sum / known : 1;
+    qsort(tests, (size_t)s->n, sizeof *tests, longest_first);
+    for (int i = 0; i < s->n; i++) {
+        int least = 0;
+        for (int k = 1; k < of; k++)
+            if (load[k] < load[least])
+                least = k;
+        load[least] += tests[i].seconds;
+        tests[i].t->selected &= least == which;
+    }
+    free(load);
+    free(tests);
+    free(found);
+    earlier_free(&p);
+    return 0;
+}
+
+static int by_shard(struct suite *s, const struct suite_selection *c, struct err *e)
+{
+    int which = 0, of = 0, end = 0;
+    if (!isdigit((unsigned char)*c->shard) || sscanf(c->shard, "%5d/%5d%n", &which, &of, &end) != 2 ||
+        c->shard[end] || which < 1 || which > of)
+        return err_set(e, ERR_USAGE, "expected a shard as 2/5 (the second of five), not '%.40s'", c->shard);
+    if (c->shard_times)
+        return by_time(s, c->shard_times, which - 1, of, e);
+    for (int i = 0; i < s->n; i++)
+        s->tests[i].selected &= fnv1a(s->tests[i].id) % (uint64_t)of == (uint64_t)which - 1;
+    return 0;
+}
+
+int suite_select(struct suite *s, const struct suite_selection *c, struct err *e)
+{
+    int n = 0;
+    if ((c->only && *c->only && by_name(s, c->only, e)) ||
+        (c->rerun_failed && by_failure(s, c->rerun_failed, e)) || (c->shard && by_shard(s, c, e)))
+        return -1;
+    for (int i = 0; i < s->n; i++)
+        n += s->tests[i].selected;
+    return n;
+}

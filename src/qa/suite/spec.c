@@ -1,0 +1,286 @@
+/* spec.c - see private.h: a test as a Markdown file.
+ *
+ *     ---
+ *     id: auth-gating
+ *     url: http://localhost:5173
+ *     timeout_s: 240
+ *     viewport: { width: 1280, height: 720 }
+ *     credentials: [USER, PASSWORD]
+ *     ---
+ *     # The dashboard requires a login
+ *     ## Setup
+ *     ## Task
+ *     ## Expected Result
+ *     ## Verification
+ *     - FAIL if ...
+ *     - PASS only if ...
+ *
+ * The sections become one task for the agent: to judge by the screen alone, and to start its answer with a
+ * verdict.
+ */
+#include "qa/suite/private.h"
+
+#include "base/file.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+static const char preamble[] =
+    "You are the tester of a program and know nothing of it but what its screen shows.  Do what the task "
+    "says, step by step, and nothing else: change no settings, mend nothing, and take no way around what "
+    "does not work.  What you decide by is what can be seen on the screen.\n\n";
+static const char closing[] =
+    "When you are done, or when you cannot go on, give your answer.  Its first line is exactly one of "
+    "these two:\nVERDICT: PASSED\nVERDICT: FAILED\nBelow it say in a few sentences why, and quote the "
+    "words on the screen by which you decided.  If you are in doubt, it is FAILED.\n";
+
+/* ---- front matter -------------------------------------------------------------------------------- */
+
+static const char *const known[] = {"id", "url", "timeout_s", "viewport", "backend", "credentials"};
+enum { KNOWN = sizeof known / sizeof *known };
+
+static int read_viewport(struct suite_reader *r, struct spec *p)
+{
+    const struct doc_node *map = r->n;
+    if (map->kind != DOC_MAP || !doc_get(map, "width") || !doc_get(map, "height"))
+        return doc_fault(r->y, map, r->e, "expected { width: 1280, height: 720 }");
+    for (r->n = map->child; r->n; r->n = r->n->next) {
+        static const char *const sides[] = {"width", "height"};
+        double v = 0;
+        bool width = !strcmp(r->n->key, "width");
+        if (!width && strcmp(r->n->key, "height") != 0)
+            return value_unknown_key(r, "a viewport has", sides, 2);
+        if (value_number(r, 64, 16384, true, &v))
+            return -1;
+        *(width ? &p->width : &p->height) = (int)v;
+    }
+    return 0;
+}
+
+/* Names of secrets.  Anything else may be the secret itself, so no message shows it. */
+static int read_credentials(struct suite_reader *r, struct spec *p)
+{
+    const struct doc_node *one = r->n->kind == DOC_LIST ? r->n->child : r->n;
+    for (; one; one = r->n->kind == DOC_LIST ? one->next : NULL) {
+        size_t n = one->text ? strspn(one->text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : 0;
+        if (!n || n > 32 || one->text[n] || !isupper((unsigned char)*one->text))
+            return doc_fault(
+                r->y, r->n, r->e,
+                "expected names of secrets in capital letters, as [USER, PASSWORD]; their values come from "
+                "environment variables of the same names");
+        if (p->n_credentials == SUITE_MAX_SECRETS)
+            return doc_fault(r->y, r->n, r->e, "expected at most %d names", SUITE_MAX_SECRETS);
+        p->credentials[p->n_credentials++] = arena_strndup(r->s->arena, one->text, n);
+    }
+    return 0;
+}
+
+static int read_member(struct suite_reader *r, struct spec *p)
+{
+    int which = 0;
+    while (which < KNOWN && strcmp(known[which], r->n->key) != 0)
+        which++;
+    switch (which) {
+    case 0:
+        return value_text(r, r->n, VALUE_STRICT | VALUE_ONE_LINE, &p->id);
+    case 1:
+        return value_text(r, r->n, VALUE_ONE_LINE, &p->url);
+    case 2:
+        return value_number(r, 0.1, 1e6, false, &p->seconds);
+    case 3: {
+        const struct doc_node *n = r->n;
+        int rc = read_viewport(r, p);
+        r->n = n;
+        return rc;
+    }
+    case 4: /* backend: which driver other tools use; ignored */
+        return 0;
+    case 5:
+        return read_credentials(r, p);
+    default:
+        return value_unknown_key(r, "the front matter of a spec has", known, KNOWN);
+    }
+}
+
+/* The keys between two lines of "---".  YAML knows the first of them, too; it stays, so that line numbers
+ * are right. */
+static int read_head(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p)
+{
+    struct doc *y = doc_parse(text, len, path, r->e);
+    int rc = y ? 0 : -1;
+    if (y && doc_root(y)->kind != DOC_MAP)
+        rc = doc_fault(y, doc_root(y), r->e,
+                       "expected keys between the two lines of ---: id, url, timeout_s ...");
+    struct suite_reader own = {.s = r->s, .y = y, .e = r->e, .vars = r->vars};
+    for (own.n = y ? doc_root(y)->child : NULL; own.n && !rc; own.n = own.n->next)
+        rc = read_member(&own, p);
+    doc_free(y);
+    return rc;
+}
+
+/* ---- sections ------------------------------------------------------------------------------------ */
+
+enum section { TITLE, SETUP, TASK, EXPECTED, VERIFICATION, OTHERS, SECTIONS };
+static const struct {
+    const char *name, *head; /* in the file, lower case; in the task */
+} sections[SECTIONS] = {
+    [TITLE] = {"", ""},
+    [SETUP] = {"setup", "Before you begin:\n"},
+    [TASK] = {"task", "Task:\n"},
+    [EXPECTED] = {"expected result", "Expected result:\n"},
+    [VERIFICATION] = {"verification", "How to decide:\n"},
+    [OTHERS] = {"", ""},
+};
+
+/* The section that a line starts, or -1. */
+static int heading(const char *line, size_t len)
+{
+    if (len < 3 || strncmp(line, "## ", 3) != 0)
+        return -1;
+    line += 3;
+    len -= 3;
+    while (len && isspace((unsigned char)*line))
+        line++, len--;
+    while (len && (isspace((unsigned char)line[len - 1]) || line[len - 1] == '#' || line[len - 1] == ':'))
+        len--;
+    for (int s = SETUP; s <= VERIFICATION; s++) {
+        size_t n = strlen(sections[s].name);
+        bool plural = s == EXPECTED && len == n + 1 && (line[n] | 32) == 's';
+        if ((len == n || plural) && !strncasecmp(line, sections[s].name, n))
+            return s;
+    }
+    return OTHERS;
+}
+
+static void split_sections(const char *p, struct buf parts[SECTIONS])
+{
+    int now = TITLE;
+    bool fenced = false; /* in a code block, where ## is no heading */
+    for (const char *next; *p; p = next) {
+        size_t len = strcspn(p, "\n");
+        next = p + len + (p[len] == '\n');
+        fenced ^= len >= 3 && (!strncmp(p, "```", 3) || !strncmp(p, "~~~", 3));
+        int section = fenced ? -1 : heading(p, len);
+        if (section >= 0)
+            now = section;
+        if (section >= 0 && section != OTHERS)
+            continue;
+        buf_put(&parts[now], p, (size_t)(next - p));
+    }
+}
+
+static void trim(struct buf *b)
+{
+    size_t n = strspn(b->data, "\n\r");
+    memmove(b->data, b->data + n, b->len - n + 1);
+    b->len -= n;
+    while (b->len && isspace((unsigned char)b->data[b->len - 1]))
+        b->data[--b->len] = 0;
+}
+
+static void put_section(struct buf *out, const char *head, const char *text)
+{
+    if (*text) {
+        buf_puts(out, head);
+        buf_puts(out, text);
+        buf_puts(out, "\n\n");
+    }
+}
+
+static int read_body(struct suite_reader *r, const char *text, const char *path, struct spec *p)
+{
+    struct buf parts[SECTIONS], out;
+    for (int s = 0; s < SECTIONS; s++)
+        buf_init(&parts[s], SUITE_MAX_TEXT);
+    buf_init(&out, SUITE_MAX_TEXT);
+    split_sections(text, parts);
+    bool full = false;
+    buf_puts(&out, preamble);
+    for (int s = 0; s < SECTIONS; s++) {
+        full |= parts[s].full;
+        trim(&parts[s]);
+        put_section(&out, sections[s].head, parts[s].data);
+        if (s == TITLE && p->url)
+            put_section(&out, "Address: ", "{url}");
+    }
+    buf_puts(&out, closing);
+    int rc = 0;
+    if (!parts[TASK].len)
+        rc = err_set(r->e, ERR_USAGE, "%s: expected a section \"## Task\" that says what to do", path);
+    else if (full || out.full)
+        rc = err_set(r->e, ERR_USAGE, "%s: expected at most %d bytes of text", path, SUITE_MAX_TEXT);
+    else
+        p->task = arena_strndup(r->s->arena, out.data, out.len);
+    for (int s = 0; s < SECTIONS; s++)
+        buf_free(&parts[s]);
+    buf_free(&out);
+    return rc;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------ */
+
+/* The line of "---" that ends the front matter, or NULL. */
+static const char *head_end(const char *text)
+{
+    for (const char *p = strchr(text, '\n'); p; p = strchr(p, '\n')) {
+        p++;
+        size_t n = strcspn(p, "\n"), m = n;
+        while (m > 3 && isspace((unsigned char)p[m - 1]))
+            m--;
+        if (m == 3 && !strncmp(p, "---", 3))
+            return p;
+    }
+    return NULL;
+}
+
+int spec_parse(struct suite_reader *r, const char *text, size_t len, const char *path, struct spec *p)
+{
+    *p = (struct spec){.path = path};
+    if (len > DOC_MAX_BYTES)
+        return err_set(r->e, ERR_USAGE, "%s: %zu bytes; the limit is %d", path, len, DOC_MAX_BYTES);
+    if (utf8_valid_prefix(text, len) != len || memchr(text, 0, len))
+        return err_set(r->e, ERR_USAGE, "%s: not valid UTF-8", path);
+    char *plain = xmalloc(len + 1, 1);
+    size_t n = 0;
+    for (size_t i = 0; i < len; i++)
+        if (text[i] != '\r')
+            plain[n++] = text[i];
+    plain[n] = 0;
+    char *body = plain;
+    int rc = 0;
+    if (!strncmp(plain, "---", 3) && plain[3 + strspn(plain + 3, " \t")] == '\n') {
+        const char *end = head_end(plain);
+        if (end) {
+            rc = read_head(r, plain, (size_t)(end - plain), path, p);
+            body = plain + (end - plain) + strcspn(end, "\n");
+        } else {
+            rc = err_set(r->e, ERR_USAGE, "%s:1: expected a second line of --- after the keys", path);
+        }
+    }
+    if (!rc)
+        rc = read_body(r, body, path, p);
+    free(plain);
+    return rc;
+}
+
+int spec_read(struct suite_reader *r, const char *path, struct spec *p)
+{
+    struct stat st;
+    char *text;
+    size_t len;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(r->e, ERR_USAGE, "'%s' is not a regular file", path);
+    if (file_read(path, DOC_MAX_BYTES, &text, &len, r->e)) {
+        if (r->e)
+            r->e->kind = ERR_USAGE;
+        return -1;
+    }
+    int rc = spec_parse(r, text, len, path, p);
+    free(text);
+    return rc;
+}

@@ -1,0 +1,389 @@
+/* suite.c - see suite.h and private.h.
+ *
+ * The keys of a test are read in this order: matrix, seed, id, vars (each may use earlier ones), task or
+ * spec, the rest.
+ */
+#include "qa/suite/private.h"
+
+#include "base/file.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct doc_node empty_map = {.kind = DOC_MAP, .line = 1};
+
+/* ---- variables ----------------------------------------------------------------------------------- */
+
+static int set_variable(struct suite_reader *r)
+{
+    const char *value = NULL;
+    int rc = value_text(r, r->n, VALUE_STRICT | VALUE_EMPTY, &value);
+    if (rc)
+        return rc < 0 ? -1 : 0; /* unresolved in a draft */
+    if (vars_set(&r->vars, arena_strdup(r->s->arena, r->n->key), value))
+        return doc_fault(r->y, r->n, r->e, "expected at most %d variables", SUITE_MAX_VARS);
+    return 0;
+}
+
+static int check_names(struct suite_reader *r, const struct doc_node *vars)
+{
+    r->n = vars;
+    if (vars->kind != DOC_MAP)
+        return doc_fault(r->y, vars, r->e,
+                         "expected names and values, as { base: \"http://localhost:5173\" }");
+    for (r->n = vars->child; r->n; r->n = r->n->next)
+        if (!vars_is_name(r->n->key) || !strcmp(r->n->key, "id") || !strcmp(r->n->key, "dir") ||
+            !strcmp(r->n->key, "seed"))
+            return doc_fault(
+                r->y, r->n, r->e,
+                "expected a variable's name: lower-case letters, digits and _, not id, seed or dir");
+    return 0;
+}
+
+/* The suite's variables in their order, overridden by the test's, then the test's others.  Axes are set
+ * already. */
+static int read_vars(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test)
+{
+    const struct doc_node *all = doc_get(suite, "vars"), *own = doc_get(test, "vars");
+    const struct doc_node *matrix = doc_get(test, "matrix");
+    if ((all && check_names(r, all)) || (own && check_names(r, own)))
+        return -1;
+    for (const struct doc_node *n = all ? all->child : NULL; n; n = n->next) {
+        r->n = own ? doc_get(own, n->key) : NULL;
+        r->n = r->n ? r->n : n;
+        if (!(matrix && doc_get(matrix, n->key)) && set_variable(r))
+            return -1;
+    }
+    for (r->n = own ? own->child : NULL; r->n; r->n = r->n->next) {
+        if (matrix && doc_get(matrix, r->n->key))
+            return doc_fault(r->y, r->n, r->e, "is an axis of this test's matrix, too");
+        if (!(all && doc_get(all, r->n->key)) && set_variable(r))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_seed(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test)
+{
+    r->n = doc_get(suite, "seed");
+    if (r->n && value_seed(r, &r->t->seed))
+        return -1;
+    r->n = doc_get(test, "seed");
+    return r->n && value_seed(r, &r->t->seed) ? -1 : 0;
+}
+
+/* Starts the next test, or a draft, with its defaults. */
+static void test_begin(struct suite_reader *r, struct test *t)
+{
+    static const char *const none[] = {NULL};
+    *t = (struct test){.suite = r->s->name,
+                       .display = "xvfb:1280x720",
+                       .dir = r->s->dir,
+                       .setup = none,
+                       .teardown = none,
+                       .start_timeout = 30,
+                       .retries = -1,
+                       .selected = true};
+    r->t = t;
+    r->vars.n = 0;
+    r->n_env = r->n_secrets = r->n_tags = 0;
+    r->draft = false;
+    vars_set(&r->vars, "dir", r->s->dir);
+}
+
+static void set_seed(struct suite_reader *r)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)r->t->seed);
+    vars_set(&r->vars, "seed", arena_strdup(r->s->arena, text));
+}
+
+/* ---- one test ------------------------------------------------------------------------------------ */
+
+static int set_id(struct suite_reader *r, const struct doc_node *n, const char *id)
+{
+    if (!value_is_word(id))
+        return doc_fault(r->y, n, r->e, "expected an id of at most %d letters, digits and . _ -, not '%.40s'",
+                         SUITE_MAX_ID, id);
+    r->t->id = id;
+    vars_set(&r->vars, "id", id); /* cannot be too many yet */
+    return 0;
+}
+
+/* With a matrix and no variable in the id: ID-1, ID-2 ... */
+static int read_id(struct suite_reader *r, const struct doc_node *test, const char *id, long which)
+{
+    const struct doc_node *n = doc_get(test, "id"), *matrix = doc_get(test, "matrix");
+    r->n = n ? n : test;
+    if (n && value_text(r, n, VALUE_STRICT | VALUE_ONE_LINE, &id))
+        return -1;
+    if (matrix && !(n && strchr(n->text, '{'))) {
+        id = arena_take(r->s->arena, xasprintf("%s-%ld", id, which + 1));
+    }
+    return set_id(r, r->n, id);
+}
+
+static int read_spec(struct suite_reader *r, const struct doc_node *test, struct spec *p)
+{
+    const char *path;
+    r->n = doc_get(test, "spec");
+    if (value_text(r, r->n, VALUE_STRICT | VALUE_ONE_LINE, &path))
+        return -1;
+    r->t->spec = arena_path(r->s->arena, r->s->dir, path);
+    struct err why = ERR_INIT, *e = r->e;
+    r->e = &why;
+    int rc = spec_read(r, r->t->spec, p);
+    r->e = e;
+    if (rc)
+        return err_set(e, ERR_USAGE, "%.*s (the spec of %s:%d)", ERR_TEXT - 120, why.text, doc_name(r->y),
+                       test->line);
+    if (!doc_get(test, "id") && !p->id)
+        return doc_fault(r->y, test, r->e, "expected the key id, in this test or in its spec");
+    return 0;
+}
+
+/* Task, timeout, display and secrets from a spec; the test's own keys override them. */
+static int use_spec(struct suite_reader *r, const struct doc_node *test, const struct spec *p)
+{
+    struct test *t = r->t;
+    struct buf b;
+    struct expansion x;
+    char text[64];
+    buf_init(&b, SUITE_MAX_TEXT);
+    vars_expand(&r->vars, p->task, 0, &b, &x);
+    t->task = arena_strndup(r->s->arena, b.data, b.len);
+    bool full = b.full;
+    buf_free(&b);
+    if (full)
+        return doc_fault(r->y, r->n, r->e, "expected at most %d bytes of text", SUITE_MAX_TEXT);
+    if (p->seconds > 0 && !doc_get(test, "timeout_s"))
+        t->timeout = p->seconds;
+    if (p->width && !doc_get(test, "display")) {
+        snprintf(text, sizeof text, "xvfb:%dx%d", p->width, p->height);
+        t->display = arena_strdup(r->s->arena, text);
+    }
+    for (int i = 0; i < p->n_credentials; i++) {
+        const char *name = p->credentials[i];
+        int at = 0;
+        while (at < r->n_secrets &&
+               (strncmp(r->secrets[at], name, strlen(name)) != 0 || r->secrets[at][strlen(name)] != '='))
+            at++;
+        if (at == SUITE_MAX_SECRETS)
+            return doc_fault(r->y, test, r->e, "expected at most %d secrets, those of its spec included",
+                             SUITE_MAX_SECRETS);
+        if (at < r->n_secrets)
+            continue;
+        r->secrets[r->n_secrets++] = arena_take(r->s->arena, xasprintf("%s=env:%s", name, name));
+    }
+    if (t->n_checks == SUITE_MAX_CHECKS)
+        return doc_fault(r->y, test, r->e, "expected at most %d checks, that of its spec included",
+                         SUITE_MAX_CHECKS);
+    t->checks[t->n_checks++] = (struct check){.kind = CHECK_ANSWER,
+                                              .line = test->line,
+                                              .name = "answer: the tester's verdict",
+                                              .text = "\\AVERDICT: PASSED[ \\t]*(?:\\R|\\z)"};
+    return 0;
+}
+
+static int read_test(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test,
+                     const struct suite_matrix *m, long which, struct test *t)
+{
+    const struct doc_node *task = doc_get(test, "task"), *id = doc_get(test, "id");
+    struct spec spec = {.path = NULL};
+    test_begin(r, t);
+    r->again = which > 0;
+    if (read_seed(r, suite, test))
+        return -1;
+    matrix_set(m, which, r);
+    set_seed(r);
+    if ((id && read_id(r, test, NULL, which)) || read_vars(r, suite, test))
+        return -1;
+    if (!task && read_spec(r, test, &spec))
+        return -1;
+    if (!id && read_id(r, test, spec.id, which))
+        return -1;
+    if (spec.url && !vars_get(&r->vars, "url", 3) && vars_set(&r->vars, "url", spec.url))
+        return doc_fault(r->y, test, r->e, "expected at most %d variables", SUITE_MAX_VARS);
+    r->n = task;
+    if (task && value_text(r, task, VALUE_STRICT, &t->task))
+        return -1;
+    if (keys_read_test(r, suite, test) || (!task && use_spec(r, test, &spec)))
+        return -1;
+    t->line = test->line;
+    keys_finish(r);
+    if (arena_size(r->s->arena) > SUITE_MAX_ALL)
+        return doc_fault(r->y, test, r->e, "the tests up to this one have more than %d MiB of text",
+                         SUITE_MAX_ALL >> 20);
+    return 0;
+}
+
+static int read_entry(struct suite_reader *r, const struct doc_node *suite, const struct doc_node *test,
+                      int *capacity)
+{
+    struct suite *s = r->s;
+    struct suite_matrix m = {.combinations = 0};
+    bool task = test->kind == DOC_MAP && doc_get(test, "task"),
+         spec = test->kind == DOC_MAP && doc_get(test, "spec");
+    if (test->kind != DOC_MAP)
+        return doc_fault(r->y, test, r->e, "expected a test, as \"- id: its-name\" and its keys");
+    if (keys_check_names(r, test))
+        return -1;
+    if (task == spec)
+        return doc_fault(r->y, test, r->e,
+                         task ? "expected task or spec in a test, not both"
+                              : "expected the key task or spec in a test");
+    if (task && !doc_get(test, "id"))
+        return doc_fault(r->y, test, r->e, "expected the key id in a test");
+    int rc = matrix_read(r, doc_get(test, "matrix"), &m);
+    if (!rc && s->n + m.combinations > SUITE_MAX_TESTS)
+        rc = doc_fault(r->y, test, r->e, "expected at most %d tests in a suite", SUITE_MAX_TESTS);
+    for (long i = 0; !rc && i < m.combinations; i++) {
+        if (s->n == *capacity)
+            s->tests = xrealloc(s->tests, (unsigned long)(*capacity = *capacity ? 2 * *capacity : 16),
+                                sizeof *s->tests);
+        rc = read_test(r, suite, test, &m, i, &s->tests[s->n]);
+        s->n += !rc;
+    }
+    matrix_free(&m);
+    return rc;
+}
+
+/* ---- the file ------------------------------------------------------------------------------------ */
+
+static int by_id(const void *a, const void *b)
+{
+    const struct test *x = *(const struct test *const *)a, *y = *(const struct test *const *)b;
+    int order = strcmp(x->id, y->id);
+    return order ? order : (x > y) - (x < y);
+}
+
+static int check_unique_ids(const struct suite_reader *r)
+{
+    const struct suite *s = r->s;
+    const struct test **sorted = xmalloc((unsigned long)s->n, sizeof *sorted), *twice = NULL, *first = NULL;
+    for (int i = 0; i < s->n; i++)
+        sorted[i] = &s->tests[i];
+    qsort(sorted, (size_t)s->n, sizeof *sorted, by_id);
+    for (int i = 1; i < s->n; i++) {
+        if (!strcmp(sorted[i]->id, sorted[i - 1]->id) && (!twice || sorted[i] < twice)) {
+            twice = sorted[i];
+            first = sorted[i - 1];
+        }
+    }
+    free(sorted);
+    if (!twice)
+        return 0;
+    struct doc_node at = {.key = (char[]){"id"}, .line = twice->line};
+    return doc_fault(r->y, &at, r->e, "the id '%s' is taken by the test on line %d%s", twice->id, first->line,
+                     *twice->matrix ? "; a matrix wants one like id: \"{page}-{seed}\"" : "");
+}
+
+/* The suite's own keys, and as a draft its keys for tests. */
+static int read_suite(struct suite_reader *r, const struct doc_node *suite)
+{
+    struct test *draft = xmalloc(1, sizeof *draft);
+    test_begin(r, draft);
+    int rc = read_seed(r, suite, &empty_map);
+    set_seed(r);
+    r->draft = true;
+    rc = rc ? rc : read_vars(r, suite, &empty_map);
+    r->draft = false;
+    rc = rc ? rc : keys_read_suite(r, suite);
+    free(draft);
+    return rc;
+}
+
+static int read_root(struct suite_reader *r)
+{
+    static const char *const names[] = {"suite", "tests"};
+    const struct doc_node *root = doc_root(r->y), *suite, *tests;
+    int capacity = 0;
+    if (root->kind != DOC_MAP)
+        return doc_fault(r->y, root, r->e, "expected the keys suite and tests");
+    for (r->n = root->child; r->n; r->n = r->n->next)
+        if (strcmp(r->n->key, "suite") != 0 && strcmp(r->n->key, "tests") != 0)
+            return value_unknown_key(r, "a file has", names, 2);
+    suite = doc_get(root, "suite");
+    tests = doc_get(root, "tests");
+    if (suite && suite->kind != DOC_MAP)
+        return doc_fault(r->y, suite, r->e, "expected keys, as name and display");
+    if (!tests || tests->kind != DOC_LIST || !tests->child)
+        return doc_fault(r->y, tests ? tests : root, r->e, "expected %s",
+                         tests ? "a list of tests" : "the key tests with a list of tests");
+    suite = suite ? suite : &empty_map;
+    if (read_suite(r, suite))
+        return -1;
+    for (const struct doc_node *n = tests->child; n; n = n->next)
+        if (read_entry(r, suite, n, &capacity))
+            return -1;
+    return check_unique_ids(r);
+}
+
+/* Path, folder (absolute, since commands run elsewhere) and default name. */
+static void set_path(struct suite *s, const char *path)
+{
+    static const char *const none[] = {NULL};
+    char *copy = xstrdup(path), real[PATH_MAX];
+    const char *dir = dirname(copy);
+    dir = realpath(dir, real) ? real : dir;
+    s->dir = arena_strdup(s->arena, dir);
+    free(copy);
+    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    const char *dot = strrchr(base, '.');
+    s->name = arena_strndup(s->arena, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+    s->path = arena_strdup(s->arena, path);
+    s->setup = s->teardown = s->env = none;
+}
+
+struct suite *suite_parse(const char *text, size_t len, const char *path, struct err *e)
+{
+    struct err own = ERR_INIT;
+    struct suite_reader r = {.e = e ? e : &own};
+    struct doc *y =
+        doc_parse_within(text, len, path, (struct doc_limits){SUITE_MAX_BYTES, SUITE_MAX_NODES}, r.e);
+    if (!y)
+        return NULL;
+    struct suite *s = xcalloc(1, sizeof *s);
+    s->arena = arena_new();
+    set_path(s, path);
+    r.s = s;
+    r.y = y;
+    int rc = read_root(&r);
+    doc_free(y);
+    if (!rc)
+        return s;
+    suite_free(s);
+    return NULL;
+}
+
+bool test_owns_desktop(const struct test *t)
+{
+    return !strncmp(t->display, "xvfb", 4);
+}
+
+struct suite *suite_read(const char *path, struct err *e)
+{
+    char *text;
+    size_t len;
+    bool in = !strcmp(path, "-");
+    if (file_read(in ? "/dev/stdin" : path, SUITE_MAX_BYTES, &text, &len, e)) {
+        if (e)
+            e->kind = ERR_USAGE;
+        return NULL;
+    }
+    struct suite *s = suite_parse(text, len, in ? "stdin" : path, e); /* a name in the current folder */
+    free(text);
+    return s;
+}
+
+void suite_free(struct suite *s)
+{
+    if (!s)
+        return;
+    free(s->tests);
+    arena_free(s->arena);
+    free(s);
+}

@@ -1,0 +1,119 @@
+/* suite.h - reads a suite of tests from YAML and selects which of them run.
+ *
+ *     struct suite *s = suite_read("suite.yaml", &e);      "suite.yaml:12: key 'kind': expected ..., not 'x'"
+ *     suite_select(s, &selection, &e);
+ *     for (int i = 0; i < s->n; i++)
+ *         if (s->tests[i].selected) ...
+ *
+ * Tests inherit keys from their suite, variables {name} are expanded, and an entry with a matrix becomes
+ * one test for each combination.  All texts belong to the suite until suite_free().  suite_keys_help
+ * documents the keys.
+ */
+#ifndef HOLORUN_QA_SUITE_SUITE_H
+#define HOLORUN_QA_SUITE_SUITE_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { SUITE_MAX_TESTS = 10000, SUITE_MAX_CHECKS = 32, SUITE_MAX_TAGS = 16, SUITE_MAX_COMMANDS = 32 };
+enum { SUITE_MAX_FRAMES = 8 /* that a judge sees */ };
+enum { SUITE_MAX_BYTES = 1 << 20, SUITE_MAX_NODES = 100000, SUITE_MAX_TEXT = 64 << 10, SUITE_MAX_ID = 100 };
+
+enum check_kind {
+    CHECK_SHELL,   /* run: exit code 0; with HOLORUN_DIR, HOLORUN_HOME, HOLORUN_ANSWER in its environment */
+    CHECK_ANSWER,  /* match: PCRE2 on the final answer */
+    CHECK_WINDOW,  /* title, class or both: PCRE2 */
+    CHECK_FILE,    /* path (relative to HOME) exists; match: PCRE2 on its content; sha256 */
+    CHECK_PROCESS, /* name: PCRE2 on command lines of the desk */
+    CHECK_PORT,    /* port of 127.0.0.1 accepts connections */
+    CHECK_REGION,  /* png, area [x, y, w, h], max_diff, tolerance */
+    CHECK_TEXT,    /* text: a model is asked whether it is visible */
+    CHECK_JUDGE,   /* ask: a model is asked in a session of its own; passes, frames */
+};
+const char *check_kind_name(enum check_kind k); /* "shell" */
+/* Whether a model decides it.  (CHECK_ANSWER does not, but it is the agent's own claim and confirms
+ * nothing.) */
+bool check_asks_model(enum check_kind k);
+
+struct check {
+    enum check_kind kind;
+    int line;
+    const char *name;         /* its label, or "shell: curl -sf ..." */
+    const char *text, *text2; /* run, match, title, path, name, png, text, ask; class, match of a file */
+    const char *sha256;       /* of a file, 64 lower-case hex digits; or NULL */
+    int area[4], port;        /* of a region; w 0: the whole screen */
+    double max_diff;          /* fraction of pixels; 0.01 */
+    /* How long it is retried, or may take.  Default: window, file, process, port, region 5; text, judge
+     * 600; shell, answer 0 (run once). */
+    double seconds;
+    int tolerance;      /* per channel; 16 */
+    int passes, frames; /* of a judge; 1 and 1 */
+    bool absent;        /* inverts it: window, file, process, port, text */
+    bool always;        /* when: always; else it runs only if the agent finished by itself */
+};
+
+struct test {
+    const char *id, *suite; /* unique in the suite; the suite's name */
+    int line;
+    const char *task;                                        /* expanded; of a spec: its sections */
+    const char *spec;                                        /* path, or NULL */
+    const char *display, *wm, *home, *dir;                   /* desk.h; absolute, or NULL */
+    const char *const *env, *const *setup, *const *teardown; /* ended by NULL; "NAME=value"; shell commands */
+    const char *const *matrix;  /* "page=click-test": its combination; ended by NULL */
+    const char *start, *window; /* command of the program under test, and the title to wait for; or NULL */
+    double start_timeout;       /* seconds */
+    int steps, retries, attempts, validator; /* 0: the command line or the dialect decides; retries: -1 */
+    double timeout;                          /* seconds for the agent; 0: the command line decides */
+    uint64_t seed;
+    const char *policy, *const *secrets; /* as in `run`; policy NULL: none; secrets ended by NULL */
+    const char *tags[SUITE_MAX_TAGS + 1];
+    bool expect_fail;
+    struct check checks[SUITE_MAX_CHECKS];
+    int n_checks;
+    bool selected; /* by suite_select(); before it all are */
+};
+
+/* Whether it runs on a private desktop; else on an existing display. */
+bool test_owns_desktop(const struct test *t);
+
+struct suite {
+    const char *name, *path, *dir; /* dir: folder of the file, in which commands run */
+    const char *const *setup, *const *teardown, *const *env; /* once, without a display */
+    int flaky_max; /* more flaky tests than this: exit code 5; SUITE_MAX_TESTS: no limit */
+    struct test *tests;
+    int n;
+    struct arena *arena; /* owns all texts */
+};
+
+/* path "-": stdin, treated as a file in the current folder. */
+struct suite *suite_read(const char *path, struct err *e);
+/* Relative paths, of specs as well, start in the folder of `path`. */
+struct suite *suite_parse(const char *text, size_t len, const char *path, struct err *e);
+void suite_free(struct suite *s); /* NULL is fine */
+
+/* Which tests run: those that meet all conditions. */
+struct suite_selection {
+    const char *const *only; /* ids (with * and ?) or "tag:NAME", ended by NULL: any of them; NULL: all */
+    const char *shard;       /* "2/5", from 1: FNV-1a (64 bits) of the id modulo 5 is 1 */
+    /* results.json of an earlier run: shards of equal duration instead, each test, longest first, going
+     * into the shard with the least time; NULL: by hash. */
+    const char *shard_times;
+    const char *rerun_failed; /* results.json of an earlier run: only tests that did not pass in it */
+};
+/* Returns how many are selected, perhaps 0; -1: an invalid selection. */
+int suite_select(struct suite *s, const struct suite_selection *c, struct err *e);
+
+/* Warns on stderr of tests that only a model or the agent itself decides. */
+void suite_warn(const struct suite *s);
+
+/* Lists the selected tests: a line each, or one JSON object. */
+void suite_print(FILE *f, const struct suite *s, bool json);
+
+/* The keys of a suite, formatted as `details` of a command (help.c). */
+extern const char suite_keys_help[];
+
+#endif

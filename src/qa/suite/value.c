@@ -1,0 +1,188 @@
+/* value.c - see private.h: one value of a suite with its variables expanded, or a message about what was
+ * expected. */
+#include "qa/suite/private.h"
+
+#include "base/nearest.h"
+#include "base/regex.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static int unknown_variable(struct suite_reader *r, const struct expansion *x)
+{
+    struct buf names;
+    char where[48] = "";
+    buf_init(&names, 300);
+    for (int i = 0; i < r->vars.n; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", r->vars.names[i]);
+    if (x->line > 1)
+        snprintf(where, sizeof where, " (line %d of the text)", x->line);
+    doc_fault(r->y, r->n, r->e, "no variable {%s}%s; known: %s ({{%s}} writes the braces themselves)",
+              x->unknown, where, names.data, x->unknown);
+    buf_free(&names);
+    return -1;
+}
+
+int value_text(struct suite_reader *r, const struct doc_node *n, unsigned how, const char **out)
+{
+    if (n->kind != DOC_SCALAR || (!*n->text && !(how & VALUE_EMPTY)))
+        return doc_fault(r->y, r->n, r->e, "expected a text%s",
+                         n->kind == DOC_SCALAR ? " that is not empty" : "");
+    struct buf b;
+    struct expansion x;
+    int rc = 0;
+    buf_init(&b, SUITE_MAX_TEXT);
+    vars_expand(&r->vars, n->text, how & (EXPAND_STRICT | EXPAND_SHELL), &b, &x);
+    if (b.full)
+        rc = doc_fault(r->y, r->n, r->e, "expected at most %d bytes of text", SUITE_MAX_TEXT);
+    else if (x.line && r->draft)
+        rc = VALUE_UNRESOLVED;
+    else if (x.line && how & EXPAND_STRICT)
+        rc = unknown_variable(r, &x);
+    else if (how & VALUE_ONE_LINE && strpbrk(b.data, "\n\r"))
+        rc = doc_fault(r->y, r->n, r->e, "expected one line");
+    else if (!b.len && !(how & VALUE_EMPTY))
+        rc = doc_fault(r->y, r->n, r->e, "expected a text, but its variables are empty");
+    else
+        *out = arena_strndup(r->s->arena, b.data, b.len);
+    buf_free(&b);
+    return rc;
+}
+
+int value_number(struct suite_reader *r, double min, double max, bool whole, double *out)
+{
+    const char *text = "";
+    if (r->n->kind == DOC_SCALAR && *r->n->text) {
+        int rc = value_text(r, r->n, VALUE_STRICT, &text);
+        if (rc)
+            return rc;
+        char *end = NULL;
+        double v = isdigit((unsigned char)*text) || *text == '.' ? strtod(text, &end) : -1;
+        bool plain = end && !*end && strspn(text, "0123456789.") == strlen(text);
+        if (plain && v >= min && v <= max && (!whole || !strchr(text, '.'))) {
+            *out = v;
+            return 0;
+        }
+    }
+    return doc_fault(r->y, r->n, r->e, "expected a %snumber from %g to %.10g%s%.40s%s", whole ? "whole " : "",
+                     min, max, r->n->text ? ", not '" : "", r->n->text ? r->n->text : "",
+                     r->n->text ? "'" : "");
+}
+
+int value_seed(struct suite_reader *r, uint64_t *out)
+{
+    const char *text = r->n->text;
+    size_t n = text ? strspn(text, "0123456789") : 0;
+    if (!n || n > 19 || text[n])
+        return doc_fault(r->y, r->n, r->e, "expected a whole number of at most 19 digits");
+    *out = strtoull(text, NULL, 10);
+    return 0;
+}
+
+int value_each(struct suite_reader *r, const char *what, int most,
+               int (*add)(struct suite_reader *r, const struct doc_node *n))
+{
+    const struct doc_node *list = r->n, *one = list->kind == DOC_LIST ? list->child : list;
+    if (list->kind == DOC_MAP)
+        return doc_fault(r->y, r->n, r->e, "expected %s, or a list of them", what);
+    for (int count = 0; one; one = list->kind == DOC_LIST ? one->next : NULL) {
+        if (one->kind != DOC_SCALAR || !*one->text)
+            return doc_fault(r->y, r->n, r->e, "expected %s, or a list of them", what);
+        if (++count > most)
+            return doc_fault(r->y, r->n, r->e, "expected at most %d of them", most);
+        int rc = add(r, one);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+bool value_is_word(const char *s)
+{
+    size_t n = 0;
+    for (; s[n]; n++)
+        if (!isalnum((unsigned char)s[n]) && (!n || !strchr("._-", s[n])))
+            return false;
+    return n >= 1 && n <= SUITE_MAX_ID;
+}
+
+int value_unknown_key(struct suite_reader *r, const char *what, const char *const *names, int n)
+{
+    struct buf all;
+    buf_init(&all, 400);
+    for (int i = 0; i < n; i++)
+        buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
+    const char *near = nearest_word(r->n->key, names, n);
+    doc_fault(r->y, r->n, r->e, "no such key%s%s%s; %s %s", near ? ", did you mean '" : "", near ? near : "",
+              near ? "'?" : "", what, all.data);
+    buf_free(&all);
+    return -1;
+}
+
+/* ---- readers of keys ----------------------------------------------------------------------------- */
+
+int key_int(struct suite_reader *r, const struct key *k, void *member)
+{
+    double v = 0;
+    int rc = value_number(r, k->min, k->max, true, &v);
+    if (!rc)
+        *(int *)member = (int)v;
+    return rc;
+}
+
+int key_number(struct suite_reader *r, const struct key *k, void *member)
+{
+    return value_number(r, k->min, k->max, false, member);
+}
+
+int key_bool(struct suite_reader *r, const struct key *k, void *member)
+{
+    static const char *const words[2][3] = {{"no", "false", "off"}, {"yes", "true", "on"}};
+    (void)k;
+    for (int v = 0; r->n->kind == DOC_SCALAR && v < 2; v++) {
+        for (int i = 0; i < 3; i++) {
+            if (!strcasecmp(words[v][i], r->n->text)) {
+                *(bool *)member = v;
+                return 0;
+            }
+        }
+    }
+    return doc_fault(r->y, r->n, r->e, "expected yes or no");
+}
+
+int key_pattern(struct suite_reader *r, const struct key *k, void *member)
+{
+    const char **pattern = member;
+    (void)k;
+    if (r->n->kind != DOC_SCALAR || !*r->n->text)
+        return doc_fault(r->y, r->n, r->e, "expected a regular expression");
+    int rc = value_text(r, r->n, 0, pattern);
+    if (rc || (r->again && !strchr(r->n->text, '{')))
+        return rc;
+    struct err why = ERR_INIT;
+    struct regex *regex = regex_new(*pattern, false, &why);
+    if (!regex)
+        return doc_fault(r->y, r->n, r->e, "expected a regular expression: %s", why.text);
+    regex_free(regex);
+    return 0;
+}
+
+int key_line(struct suite_reader *r, const struct key *k, void *member)
+{
+    (void)k;
+    return value_text(r, r->n, VALUE_STRICT | VALUE_ONE_LINE, member);
+}
+
+int key_text(struct suite_reader *r, const struct key *k, void *member)
+{
+    (void)k;
+    return value_text(r, r->n, VALUE_STRICT, member);
+}
+
+int key_command(struct suite_reader *r, const struct key *k, void *member)
+{
+    (void)k;
+    return value_text(r, r->n, VALUE_SHELL, member);
+}

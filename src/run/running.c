@@ -1,0 +1,259 @@
+/* running.c - see running.h. */
+#include "run/running.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/utf8.h"
+#include "screen/guard.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { STAT_BYTES = 4096, STAT_BORN = 22 }; /* field of /proc/PID/stat, counted from 1 */
+
+/* Start time of a process; 0: there is none. */
+static uint64_t born(pid_t pid)
+{
+    char path[64], text[STAT_BYTES];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return 0;
+    text[n] = 0;
+    const char *p = strrchr(text, ')'); /* the name before it may contain any character */
+    for (int field = 2; p && field < STAT_BORN; field++)
+        p = strchr(p + 1, ' ');
+    return p ? strtoull(p, NULL, 10) : 0;
+}
+
+/* The file in the runtime folder, "run-4711.json", "stop-4711-3"; NULL. */
+static char *path_of(const char *kind, pid_t pid, int session, const char *end, struct err *e)
+{
+    char *dir = file_place(PLACE_RUNTIME, e), *path = NULL, number[16] = "";
+    if (session)
+        snprintf(number, sizeof number, "-%d", session);
+    if (dir)
+        path = xasprintf("%s/%s-%d%s%s", dir, kind, (int)pid, number, end);
+    free(dir);
+    return path;
+}
+
+/* ---- this process -------------------------------------------------------------------------------- */
+
+struct running_own {
+    struct running about;
+    char *path;
+};
+
+static void put_text(struct buf *b, const char *key, const char *text)
+{
+    buf_printf(b, ", \"%s\": ", key);
+    buf_put_json(b, text, strlen(text));
+}
+
+static int store(const struct running_own *r, struct err *e)
+{
+    struct buf b;
+    buf_init(&b, RUNNING_BYTES);
+    buf_printf(&b, "{\"version\": 1, \"pid\": %d, \"born\": %llu, \"session\": %d", (int)r->about.pid,
+               (unsigned long long)r->about.born, r->about.session);
+    put_text(&b, "display", r->about.display);
+    put_text(&b, "dir", r->about.dir);
+    put_text(&b, "task", r->about.task);
+    put_text(&b, "started", r->about.started);
+    buf_puts(&b, "}\n");
+    int rc = file_write(r->path, b.data, b.len, e);
+    buf_free(&b);
+    return rc;
+}
+
+/* The first line, truncated to fit. */
+static void copy_text(char *out, size_t size, const char *text)
+{
+    size_t n = strcspn(text, "\n");
+    n = utf8_valid_prefix(text, n < size ? n : size - 1);
+    memcpy(out, text, n);
+    out[n] = 0;
+}
+
+struct running_own *running_enter(int session, const char *display, const char *task, const char *started,
+                                  struct err *e)
+{
+    char *path = path_of("run", getpid(), session, ".json", e);
+    if (!path)
+        return NULL;
+    struct running_own *r = xcalloc(1, sizeof *r);
+    r->path = path;
+    r->about.pid = getpid();
+    r->about.born = born(getpid());
+    r->about.session = session;
+    copy_text(r->about.display, sizeof r->about.display, display);
+    copy_text(r->about.task, sizeof r->about.task, task);
+    copy_text(r->about.started, sizeof r->about.started, started);
+    guard_temp_file(path, true);
+    if (store(r, e) == 0)
+        return r;
+    running_leave(r);
+    return NULL;
+}
+
+int running_set_dir(struct running_own *r, const char *dir, struct err *e)
+{
+    copy_text(r->about.dir, sizeof r->about.dir, dir);
+    return store(r, e);
+}
+
+void running_leave(struct running_own *r)
+{
+    if (!r)
+        return;
+    unlink(r->path);
+    guard_temp_file(r->path, false);
+    free(r->path);
+    free(r);
+}
+
+/* ---- others -------------------------------------------------------------------------------------- */
+
+static int take_text(const json_t *root, const char *key, char *out, size_t size, struct err *e)
+{
+    const char *text = json_string_value(json_object_get(root, key));
+    if (!text || strlen(text) >= size)
+        return err_set(e, ERR_ENV, "'%s' is no text of less than %zu bytes", key, size);
+    snprintf(out, size, "%s", text);
+    for (char *p = out; *p; p++) /* it will be printed on a terminal */
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    return 0;
+}
+
+int running_parse(const char *text, size_t len, struct running *out, struct err *e)
+{
+    json_t *root = len <= RUNNING_BYTES ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL) : NULL;
+    json_int_t pid = json_integer_value(json_object_get(root, "pid"));
+    json_int_t began = json_integer_value(json_object_get(root, "born"));
+    json_int_t session = json_integer_value(json_object_get(root, "session"));
+    int rc = 0;
+    *out = (struct running){.pid = (pid_t)pid, .born = (uint64_t)began, .session = (int)session};
+    if (pid < 2 || pid > INT32_MAX || began < 1)
+        rc = err_set(e, ERR_ENV, "'pid' and 'born' are no process");
+    else if (session < 0 || session > INT32_MAX)
+        rc = err_set(e, ERR_ENV, "'session' is no number of one");
+    if (rc == 0)
+        rc = take_text(root, "display", out->display, sizeof out->display, e) ||
+                     take_text(root, "dir", out->dir, sizeof out->dir, e) ||
+                     take_text(root, "task", out->task, sizeof out->task, e) ||
+                     take_text(root, "started", out->started, sizeof out->started, e)
+                 ? -1
+                 : 0;
+    json_decref(root);
+    return rc;
+}
+
+int running_handle(const struct running *r)
+{
+    int fd = (int)syscall(SYS_pidfd_open, r->pid, 0);
+    if (fd >= 0 && born(r->pid) == r->born) /* checked after opening the pidfd: the id cannot be reused now */
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* 1: this file belongs to a live run. */
+static int read_one(const char *path, struct running *r)
+{
+    char *text;
+    size_t len;
+    if (file_read(path, RUNNING_BYTES, &text, &len, NULL))
+        return 0;
+    int rc = running_parse(text, len, r, NULL), fd = -1;
+    free(text);
+    if (rc == 0 && (fd = running_handle(r)) < 0)
+        unlink(path);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const struct running *x = a, *y = b;
+    if (x->born != y->born)
+        return x->born < y->born ? -1 : 1;
+    return x->pid != y->pid ? x->pid - y->pid : x->session - y->session;
+}
+
+/* "run-4711.json", "run-4711-3.json" */
+static bool read_name(const char *name, int *pid, int *session)
+{
+    int end = 0;
+    *session = 0;
+    if (sscanf(name, "run-%d.json%n", pid, &end) == 1 && end && !name[end])
+        return true;
+    end = 0;
+    return sscanf(name, "run-%d-%d.json%n", pid, session, &end) == 2 && end && !name[end] && *session > 0;
+}
+
+int running_list(struct running **out, struct err *e)
+{
+    char *dir = file_place(PLACE_RUNTIME, e);
+    DIR *d = dir ? opendir(dir) : NULL;
+    int n = 0;
+    *out = NULL;
+    if (!d) {
+        free(dir);
+        return -1;
+    }
+    for (const struct dirent *f; n < RUNNING_MAX && (f = readdir(d));) {
+        int pid, session;
+        if (!read_name(f->d_name, &pid, &session))
+            continue;
+        *out = xrealloc(*out, (unsigned long)n + 1, sizeof **out);
+        char *path = xasprintf("%s/%s", dir, f->d_name);
+        if (read_one(path, &(*out)[n]) && (*out)[n].pid == pid && (*out)[n].session == session)
+            n++;
+        free(path);
+    }
+    closedir(d);
+    free(dir);
+    if (n)
+        qsort(*out, (size_t)n, sizeof **out, by_age);
+    return n;
+}
+
+/* ---- one of them --------------------------------------------------------------------------------- */
+
+bool running_lives(const struct running *r)
+{
+    struct running now;
+    char *path = path_of("run", r->pid, r->session, ".json", NULL);
+    bool lives = path && read_one(path, &now) && now.born == r->born && now.session == r->session;
+    free(path);
+    return lives;
+}
+
+int running_ask(const struct running *r, struct err *e)
+{
+    char *path = path_of("stop", r->pid, r->session, "", e);
+    int rc = path ? file_write(path, "", 0, e) : -1;
+    free(path);
+    return rc;
+}
+
+void running_take_back(const struct running *r)
+{
+    char *path = path_of("stop", r->pid, r->session, "", NULL);
+    if (path)
+        unlink(path);
+    free(path);
+}

@@ -1,0 +1,98 @@
+/* cpu_wait.c - time in which a program could not draw because it waited for a CPU.
+ *
+ * On an overloaded machine a screen looks settled although the program that has the keyboard, the one under
+ * the pointer, or the X server still has work to do.  The kernel tells of a process whether it is runnable
+ * and how long it has run; runnable without running is waiting.  Only main threads are sampled: they are
+ * the ones that draw. Where /proc does not tell, the wait is 0.
+ */
+#include "screen/private.h"
+
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { STAT_BYTES = 512 };
+
+static void add(struct cpu_wait *v, int pid)
+{
+    char path[64];
+    for (int i = 0; i < v->n; i++)
+        if (v->of[i].pid == pid)
+            return;
+    if (pid < 1 || v->n == CPU_WAIT_MAX)
+        return;
+    struct cpu_wait_process *p = &v->of[v->n];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    p->stat = open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/schedstat", pid);
+    p->sched = open(path, O_RDONLY | O_CLOEXEC);
+    p->pid = pid;
+    p->ran = 0;
+    v->n++;
+}
+
+/* pid of the X server; 0 when it runs on another machine. */
+static int server_pid(struct screen *s)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int rc = getsockopt(ConnectionNumber(s->dpy), SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    return rc == 0 && size == sizeof peer ? (int)peer.pid : 0;
+}
+
+static bool read_text(int fd, char text[STAT_BYTES])
+{
+    ssize_t n = fd >= 0 ? pread(fd, text, STAT_BYTES - 1, 0) : -1;
+    text[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+/* How long it waited of the ms since the last sample. */
+static double waited(struct cpu_wait_process *p, double ms)
+{
+    char stat[STAT_BYTES], sched[STAT_BYTES];
+    if (!read_text(p->stat, stat) || !read_text(p->sched, sched))
+        return 0;
+    const char *name_end = strrchr(stat, ')');
+    double ran = strtod(sched, NULL) / 1e6, now = ran - p->ran;
+    p->ran = ran;
+    bool ready = name_end && name_end[1] == ' ' && name_end[2] == 'R';
+    return ready && now < ms / 2 ? ms - now : 0;
+}
+
+void cpu_wait_begin(struct cpu_wait *v, struct screen *s)
+{
+    int pids[2];
+    int n = hit_test_pids(s, pids);
+    *v = (struct cpu_wait){.last = clock_ns()};
+    add(v, server_pid(s));
+    for (int i = 0; i < n; i++)
+        add(v, pids[i]);
+    for (int i = 0; i < v->n; i++)
+        waited(&v->of[i], 0);
+}
+
+double cpu_wait_sample(struct cpu_wait *v)
+{
+    double ms = clock_ms_since(v->last), most = 0;
+    v->last = clock_ns();
+    for (int i = 0; i < v->n; i++) {
+        double one = waited(&v->of[i], ms);
+        most = one > most ? one : most;
+    }
+    return most;
+}
+
+void cpu_wait_end(struct cpu_wait *v)
+{
+    for (int i = 0; i < v->n; i++) {
+        close(v->of[i].stat);
+        close(v->of[i].sched);
+    }
+    v->n = 0;
+}

@@ -1,0 +1,214 @@
+/* hit_test.c - which program's window an event would reach: at a point, or by the keyboard.
+ *
+ * From the deepest window up, the first with a WM_CLASS is the program's.  Frames of window managers have
+ * none: then the program's window is searched inside the frame.  Clients set all these properties
+ * themselves, and any window may vanish between two requests.
+ */
+#include "screen/private.h"
+
+#include <X11/Xatom.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { INSIDE_DEPTH = 4, INSIDE_WINDOWS = 200 };
+
+static bool has_class(struct screen *s, Window w)
+{
+    char class[128];
+    window_class(s, w, class, sizeof class);
+    return class[0] != 0;
+}
+
+/* The program's window inside a frame, topmost first. */
+static Window client_inside(struct screen *s, Window w, int depth, int *budget)
+{
+    Window root, parent, *children = NULL, found = None;
+    unsigned n = 0;
+    if (depth > INSIDE_DEPTH || --*budget < 0 || !XQueryTree(s->dpy, w, &root, &parent, &children, &n))
+        return None;
+    for (unsigned i = n; i-- > 0 && !found;)
+        found = has_class(s, children[i]) ? children[i] : client_inside(s, children[i], depth + 1, budget);
+    if (children)
+        XFree(children);
+    return found;
+}
+
+/* chain: from a child of the root down. */
+static Window program_window(struct screen *s, const Window *chain, int n)
+{
+    int budget = INSIDE_WINDOWS;
+    for (int i = n - 1; i >= 0; i--)
+        if (has_class(s, chain[i]))
+            return chain[i];
+    Window found = n ? client_inside(s, chain[0], 0, &budget) : None;
+    return found ? found : n ? chain[0] : None;
+}
+
+int hit_test_chain(struct screen *s, int x, int y, Window chain[HIT_TEST_DEPTH])
+{
+    Window w = s->root, child = None;
+    int n = 0, wx, wy;
+    while (n < HIT_TEST_DEPTH && XTranslateCoordinates(s->dpy, s->root, w, x, y, &wx, &wy, &child) && child)
+        chain[n++] = w = child;
+    return n;
+}
+
+/* The window's ancestors from the child of the root down to itself. */
+static int chain_of(struct screen *s, Window w, Window chain[HIT_TEST_DEPTH])
+{
+    int n = 0;
+    while (w && w != s->root && n < HIT_TEST_DEPTH) {
+        Window root, parent = None, *children = NULL;
+        unsigned count;
+        memmove(chain + 1, chain, (size_t)n * sizeof *chain);
+        chain[0] = w;
+        n++;
+        if (!XQueryTree(s->dpy, w, &root, &parent, &children, &count))
+            break;
+        if (children)
+            XFree(children);
+        w = parent;
+    }
+    return n;
+}
+
+/* ---- facts ------------------------------------------------------------------------------------ */
+
+/* Only then is its pid one of this machine. */
+static bool is_local(struct screen *s, Window w)
+{
+    char machine[256], own[256] = "";
+    window_text(s, w, "WM_CLIENT_MACHINE", machine, sizeof machine);
+    gethostname(own, sizeof own - 1);
+    return !machine[0] || !strcmp(machine, own) || !strcmp(machine, "localhost");
+}
+
+static int local_pid(struct screen *s, Window w)
+{
+    int pid = (int)window_property(s, w, "_NET_WM_PID", XA_CARDINAL);
+    return pid > 0 && is_local(s, w) ? pid : 0;
+}
+
+static void program_of(struct screen *s, Window w, char *out, size_t size)
+{
+    int pid = local_pid(s, w);
+    out[0] = 0;
+    if (!pid)
+        return;
+    char link[64];
+    snprintf(link, sizeof link, "/proc/%d/exe", pid);
+    ssize_t n = readlink(link, out, size - 1);
+    out[n > 0 ? n : 0] = 0;
+}
+
+static void rect_of(struct screen *s, Window w, struct screen_rect *out)
+{
+    XWindowAttributes a;
+    Window child;
+    if (!XGetWindowAttributes(s->dpy, w, &a) ||
+        !XTranslateCoordinates(s->dpy, w, s->root, 0, 0, &out->x, &out->y, &child))
+        return;
+    out->w = a.width;
+    out->h = a.height;
+}
+
+static void describe(struct screen *s, Window w, struct screen_window *out)
+{
+    out->id = w;
+    window_title(s, w, out->title, sizeof out->title);
+    window_class(s, w, out->class, sizeof out->class);
+    program_of(s, w, out->program, sizeof out->program);
+    rect_of(s, w, &out->rect);
+}
+
+/* ---- look-ups --------------------------------------------------------------------------------- */
+
+int screen_window_at(struct screen *s, int x, int y, struct screen_window *out)
+{
+    Window chain[HIT_TEST_DEPTH];
+    struct xtrap trap;
+    *out = (struct screen_window){0};
+    if (s->lost)
+        return -1;
+    xtrap_begin(&trap, s->dpy);
+    Window w = program_window(s, chain, hit_test_chain(s, x, y, chain));
+    if (w)
+        describe(s, w, out);
+    xtrap_end(&trap);
+    return s->lost ? -1 : 0;
+}
+
+static Window window_under_pointer(struct screen *s)
+{
+    Window chain[HIT_TEST_DEPTH];
+    int x, y;
+    return screen_pointer(s, &x, &y) == 0 ? program_window(s, chain, hit_test_chain(s, x, y, chain)) : None;
+}
+
+static Window focused_window(struct screen *s)
+{
+    Window chain[HIT_TEST_DEPTH], focus = None;
+    int revert;
+    XGetInputFocus(s->dpy, &focus, &revert);
+    if (focus == PointerRoot || focus == s->root) /* keys go where the pointer is */
+        return window_under_pointer(s);
+    return focus != None ? program_window(s, chain, chain_of(s, focus, chain)) : None;
+}
+
+int screen_focused_window(struct screen *s, struct screen_window *out)
+{
+    struct xtrap trap;
+    *out = (struct screen_window){0};
+    if (s->lost)
+        return -1;
+    xtrap_begin(&trap, s->dpy);
+    Window w = focused_window(s);
+    if (w)
+        describe(s, w, out);
+    xtrap_end(&trap);
+    return s->lost ? -1 : 0;
+}
+
+int hit_test_pids(struct screen *s, int pids[2])
+{
+    struct xtrap trap;
+    int n = 0;
+    if (s->lost)
+        return 0;
+    xtrap_begin(&trap, s->dpy);
+    const Window windows[2] = {focused_window(s), window_under_pointer(s)};
+    for (int i = 0; i < 2; i++) {
+        int pid = windows[i] && (!i || windows[1] != windows[0]) ? local_pid(s, windows[i]) : 0;
+        if (pid)
+            pids[n++] = pid;
+    }
+    xtrap_end(&trap);
+    return n;
+}
+
+int screen_window_rect(struct screen *s, unsigned long id, struct screen_rect *out)
+{
+    struct xtrap trap;
+    *out = (struct screen_rect){0};
+    if (s->lost)
+        return -1;
+    xtrap_begin(&trap, s->dpy);
+    rect_of(s, id, out);
+    return xtrap_end(&trap) || s->lost || !out->w ? -1 : 0;
+}
+
+bool screen_window_covers(struct screen *s, unsigned long id, int x, int y)
+{
+    Window chain[HIT_TEST_DEPTH];
+    struct xtrap trap;
+    if (s->lost)
+        return false;
+    xtrap_begin(&trap, s->dpy);
+    int n = hit_test_chain(s, x, y, chain);
+    bool found = false;
+    for (int i = 0; i < n; i++)
+        found = found || chain[i] == id;
+    xtrap_end(&trap);
+    return found;
+}

@@ -1,0 +1,34 @@
+/* chat.h - turns of a conversation, appended to a session in the layout of its chat template
+ * (text/chat_template.h). */
+#ifndef HOLORUN_SESSION_CHAT_H
+#define HOLORUN_SESSION_CHAT_H
+
+#include "session/session.h"
+#include "text/chat_template.h"
+
+/* ---- turn by turn ---------------------------------------------------------------------------------
+ *
+ * For a session that grows with an agent.  Texts come from screens and pages: unlike in chat_append,
+ * "/think" in them is plain text.
+ */
+
+/* <s> and the system block.  The session must be empty. */
+int chat_system(struct session *s, const char *text, struct err *e);
+
+/* One user turn of n parts. */
+int chat_user(struct session *s, const struct chat_part *parts, int n, enum chat_place place, struct err *e);
+
+/* Opens the assistant's turn: generation goes on from here.  think: leaves the think block open. */
+int chat_open_reply(struct session *s, bool think, struct err *e);
+
+/* Closes the assistant's turn after generation: appends what is missing of its end. */
+int chat_close_reply(struct session *s, struct err *e);
+
+/* An assistant turn of the history, closed.  Added tokens that it spells are recognised, except those that
+ * mark turns, images and tools, which stay text. */
+int chat_reply(struct session *s, const char *reply, struct err *e);
+
+/* Appends a whole conversation to an empty session; refuses models with ChatML. */
+int chat_append(struct session *s, const struct chat_conversation *c, struct err *e);
+
+#endif

@@ -1,0 +1,209 @@
+/* conversation.c - see conversation.h. */
+#include "text/conversation.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parts ------------------------------------------------------------------------------------------ */
+
+/* {"type": "text" | "image" | "image_url", ...} */
+static int read_part(struct conversation *v, const json_t *part, struct chat_part *out, struct err *e)
+{
+    const char *type = json_string_value(json_object_get(part, "type"));
+    const json_t *name = json_object_get(part, "image");
+    if (type && !strcmp(type, "text")) {
+        out->text = json_string_value(json_object_get(part, "text"));
+        return out->text ? 0 : err_set(e, ERR_USAGE, "a text part without 'text'");
+    }
+    if (type && !strcmp(type, "image_url"))
+        name = json_object_get(json_object_get(part, "image_url"), "url");
+    else if (!type || strcmp(type, "image") != 0)
+        return err_set(e, ERR_USAGE, "a part must be of type text, image or image_url");
+    if (!json_is_string(name) || !json_string_length(name))
+        return err_set(e, ERR_USAGE, "a picture without a file name");
+    if (v->n_images == CONVERSATION_IMAGES)
+        return err_set(e, ERR_USAGE, "more than %d pictures", CONVERSATION_IMAGES);
+    v->files[v->n_images] = json_string_value(name);
+    out->image = &v->images[v->n_images++];
+    return 0;
+}
+
+static int read_content(struct conversation *v, const json_t *content, struct chat_message *m, struct err *e)
+{
+    bool list = json_is_array(content);
+    size_t n = list ? json_array_size(content) : json_is_string(content);
+    if (!list && !json_is_string(content) && !json_is_null(content) && content)
+        return err_set(e, ERR_USAGE, "'content' must be a text or a list of parts");
+    if (n > CONVERSATION_PARTS)
+        return err_set(e, ERR_USAGE, "more than %d parts", CONVERSATION_PARTS);
+    struct chat_part *parts = xcalloc(n + 1, sizeof *parts);
+    m->parts = parts;
+    m->n = (int)n;
+    if (!list && n)
+        parts[0].text = json_string_value(content);
+    for (size_t i = 0; list && i < n; i++) {
+        if (read_part(v, json_array_get(content, i), &parts[i], e))
+            return -1;
+        if (parts[i].image && m->role != CHAT_USER)
+            return err_set(e, ERR_USAGE, "a picture in a message that is not a user's");
+    }
+    return 0;
+}
+
+/* ---- calls and tools -------------------------------------------------------------------------------- */
+
+static const char *keep_text(struct conversation *v, char *text)
+{
+    v->texts = xrealloc(v->texts, (size_t)v->n_texts + 1, sizeof *v->texts);
+    return v->texts[v->n_texts++] = text;
+}
+
+/* {"function": {"name": ..., "arguments": an object, or its JSON text}}, or the inner object alone */
+static int read_call(struct conversation *v, const json_t *call, const char **out, struct err *e)
+{
+    const json_t *inner = json_object_get(call, "function");
+    const json_t *f = inner ? inner : call, *name = json_object_get(f, "name");
+    json_t *arguments = json_object_get(f, "arguments"), *parsed = NULL;
+    if (json_is_string(arguments))
+        arguments = parsed = json_loads(json_string_value(arguments), JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_string(name) || !json_is_object(arguments)) {
+        json_decref(parsed);
+        return err_set(e, ERR_USAGE, "a call needs a 'name', and 'arguments' that are an object");
+    }
+    json_t *both = json_pack("{s:O, s:O}", "name", name, "arguments", arguments);
+    *out = keep_text(v, json_dumps(both, 0));
+    json_decref(both);
+    json_decref(parsed);
+    return 0;
+}
+
+static int read_calls(struct conversation *v, const json_t *calls, struct chat_message *m, struct err *e)
+{
+    size_t n = json_array_size(calls);
+    if (!calls || json_is_null(calls))
+        return 0;
+    if (!json_is_array(calls) || n > CONVERSATION_PARTS || m->role != CHAT_ASSISTANT)
+        return err_set(e, ERR_USAGE, "'tool_calls' must be a list of at most %d, and an assistant's",
+                       CONVERSATION_PARTS);
+    const char **texts = xcalloc(n + 1, sizeof *texts);
+    m->calls = texts;
+    m->n_calls = (int)n;
+    for (size_t i = 0; i < n; i++)
+        if (read_call(v, json_array_get(calls, i), &texts[i], e))
+            return -1;
+    return 0;
+}
+
+static int read_tools(struct conversation *v, const json_t *tools, struct err *e)
+{
+    size_t n = json_array_size(tools);
+    if (!tools || json_is_null(tools))
+        return 0;
+    if (!json_is_array(tools) || n > CONVERSATION_PARTS)
+        return err_set(e, ERR_USAGE, "'tools' must be a list of at most %d", CONVERSATION_PARTS);
+    const char **texts = xcalloc(n + 1, sizeof *texts);
+    v->chat.tools = texts;
+    v->chat.n_tools = (int)n;
+    for (size_t i = 0; i < n; i++) {
+        if (!json_is_object(json_array_get(tools, i)))
+            return err_set(e, ERR_USAGE, "tool %zu is not an object", i + 1);
+        const json_t *inside = json_object_get(json_array_get(tools, i), "function");
+        texts[i] = keep_text(v, json_dumps(json_is_object(inside) ? inside : json_array_get(tools, i), 0));
+    }
+    return 0;
+}
+
+/* ---- the conversation ------------------------------------------------------------------------------- */
+
+static int read_message(struct conversation *v, const json_t *message, struct chat_message *m, struct err *e)
+{
+    static const char *const roles[] = {"system", "user", "assistant", "tool"};
+    const char *role = json_string_value(json_object_get(message, "role"));
+    int i = 0;
+    while (i < 4 && !(role && !strcmp(role, roles[i])))
+        i++;
+    if (i == 4)
+        return err_set(e, ERR_USAGE, "'role' must be system, user, assistant or tool");
+    m->role = (enum chat_role)i;
+    if (read_content(v, json_object_get(message, "content"), m, e))
+        return -1;
+    return read_calls(v, json_object_get(message, "tool_calls"), m, e);
+}
+
+int conversation_parse(struct conversation *v, const char *text, size_t len, struct err *e)
+{
+    json_error_t why = {0};
+    *v = (struct conversation){0};
+    v->root = len > CONVERSATION_BYTES ? NULL : json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    if (!v->root)
+        return err_set(e, ERR_USAGE, "not JSON of at most %d bytes: %s", CONVERSATION_BYTES, why.text);
+    const json_t *list = json_is_array(v->root) ? v->root : json_object_get(v->root, "messages");
+    size_t n = json_array_size(list);
+    if (!n || n > CONVERSATION_MESSAGES)
+        return err_set(e, ERR_USAGE, "'messages' must be a list of 1 to %d", CONVERSATION_MESSAGES);
+    v->messages = xcalloc(n, sizeof *v->messages);
+    v->images = xcalloc(CONVERSATION_IMAGES, sizeof *v->images);
+    v->files = xcalloc(CONVERSATION_IMAGES, sizeof *v->files);
+    v->chat.messages = v->messages;
+    v->chat.open_reply = true;
+    for (size_t i = 0; i < n; i++) {
+        struct err part = ERR_INIT;
+        v->chat.n = (int)i + 1;
+        if (read_message(v, json_array_get(list, i), &v->messages[i], &part))
+            return err_set(e, part.kind, "message %zu: %s", i + 1, part.text);
+    }
+    return json_is_object(v->root) ? read_tools(v, json_object_get(v->root, "tools"), e) : 0;
+}
+
+/* File names are relative to the folder of the conversation. */
+static int read_images(struct conversation *v, const char *path, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+    int front = slash ? (int)(slash - path) + 1 : 0;
+    for (int i = 0; i < v->n_images; i++) {
+        char *file = xasprintf("%.*s%s", v->files[i][0] == '/' ? 0 : front, path, v->files[i]);
+        int rc = image_read_png(&v->images[i], file, e);
+        free(file);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+int conversation_read(struct conversation *v, const char *path, struct err *e)
+{
+    struct err why = ERR_INIT;
+    char *text;
+    size_t len;
+    *v = (struct conversation){0};
+    if (file_read(path, CONVERSATION_BYTES, &text, &len, e))
+        return -1;
+    int rc = conversation_parse(v, text, len, &why);
+    free(text);
+    if (rc)
+        return err_set(e, why.kind, "'%s': %s", path, why.text);
+    return read_images(v, path, e);
+}
+
+void conversation_free(struct conversation *v)
+{
+    for (int i = 0; i < v->chat.n; i++) {
+        free((void *)v->messages[i].parts);
+        free((void *)v->messages[i].calls);
+    }
+    for (int i = 0; i < v->n_images; i++)
+        image_free(&v->images[i]);
+    for (int i = 0; i < v->n_texts; i++)
+        free(v->texts[i]);
+    free((void *)v->chat.tools);
+    free((void *)v->files);
+    free(v->texts);
+    free(v->images);
+    free(v->messages);
+    json_decref(v->root);
+    *v = (struct conversation){0};
+}

@@ -1,0 +1,102 @@
+/* template_file.c - the chat template in a model's directory: its traits, and whether it is a known one. */
+#include "text/chat_layout.h"
+
+#include "base/file.h"
+#include "base/sha256.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *chat_end_mark(const struct tokenizer *t)
+{
+    return layout_is_chatml(t) ? "<|im_end|>" : "<SPECIAL_12>";
+}
+
+/* The value of "chat_template" in a file: a text, or a list of named ones. */
+static char *template_inside(const char *dir, const char *file)
+{
+    char *path = xasprintf("%s/%s", dir, file), *text = NULL;
+    size_t len, i;
+    json_t *root = file_read(path, 16 << 20, &text, &len, NULL) ? NULL : json_loadb(text, len, 0, NULL), *v;
+    const json_t *inside = json_object_get(root, "chat_template"), *list = inside;
+    json_array_foreach(list, i, v)
+    {
+        const char *name = json_string_value(json_object_get(v, "name"));
+        if (name && !strcmp(name, "default"))
+            inside = json_object_get(v, "template");
+    }
+    free(text);
+    text = json_is_string(inside) ? xstrdup(json_string_value(inside)) : NULL;
+    json_decref(root);
+    free(path);
+    return text;
+}
+
+/* The template of a model directory, a file of its own or inside another; NULL: none. */
+static char *read_template(const char *dir)
+{
+    char *path = xasprintf("%s/chat_template.jinja", dir), *text = NULL;
+    size_t len;
+    if (file_read(path, 1 << 20, &text, &len, NULL) && !(text = template_inside(dir, "chat_template.json")))
+        text = template_inside(dir, "tokenizer_config.json");
+    free(path);
+    return text;
+}
+
+struct template_traits template_traits_of(const char *dir)
+{
+    enum { SENTENCES = 64 << 10 };
+    char *text = read_template(dir);
+    struct template_traits h = {.start = !text || strstr(text, "bos_token") || strstr(text, "<s>"),
+                                .trim = !text || strstr(text, "strip()") || strstr(text, "| trim")};
+    struct buf before, after;
+    buf_init(&before, SENTENCES);
+    buf_init(&after, SENTENCES);
+    if (text && template_read_tools(text, &before, &after)) {
+        h.tools[0] = buf_take(&before);
+        h.tools[1] = buf_take(&after);
+    }
+    buf_free(&before);
+    buf_free(&after);
+    free(text);
+    return h;
+}
+
+void template_traits_free(struct template_traits *h)
+{
+    free(h->tools[0]);
+    free(h->tools[1]);
+    *h = (struct template_traits){0};
+}
+
+const char *chat_check(const char *dir, const struct tokenizer *t)
+{
+    static const char pocket[] = "7c20622a3c7cca9ddafa3b7934bda1afdc3a82b4f278d5b9c73178bfca7d357c";
+    bool chatml = layout_is_chatml(t);
+    static const char *const known_marks[2][4] = {
+        {"<SPECIAL_10>System", "<SPECIAL_11>User", "<SPECIAL_11>Assistant", "<SPECIAL_12>"},
+        {"<|im_start|>system", "<|im_start|>", "<|im_start|>assistant", "<|im_end|>"}};
+    const char *const *marks = known_marks[chatml];
+    char *text = read_template(dir);
+    if (!text)
+        return "the model has no chat template; the layout of Nemotron VL is used";
+    struct sha256 sum;
+    char hex[65];
+    sha256_begin(&sum);
+    sha256_add(&sum, text, strlen(text));
+    sha256_end(&sum, hex);
+    bool alike = true;
+    for (size_t i = 0; i < 4; i++)
+        alike = alike && strstr(text, marks[i]);
+    free(text);
+    if (!strcmp(hex, pocket))
+        return NULL;
+    if (chatml && alike)
+        return "the model's chat template is not a known one, but it has the markers of ChatML: the layout "
+               "of Nemotron 3 is used";
+    return alike ? "the model's chat template is not a known one, but it has the markers of Nemotron VL, "
+                   "whose layout is used"
+                 : "the model's chat template has other markers than Nemotron VL, whose layout is used: "
+                   "replies may be poor";
+}

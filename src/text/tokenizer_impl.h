@@ -1,0 +1,52 @@
+/* tokenizer_impl.h - inside of a tokenizer: tokenizer_file.c and tokenizer_split.c build it, tokenizer.c
+ * encodes with it; private to them. */
+#ifndef HOLORUN_TEXT_TOKENIZER_IMPL_H
+#define HOLORUN_TEXT_TOKENIZER_IMPL_H
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "base/buf.h"
+#include "text/tokenizer.h"
+
+#include <jansson.h>
+#include <pcre2.h>
+
+enum { TOKENIZER_MAX_SPLITS = 8 };
+
+struct token {
+    uint32_t at, len; /* bytes [at, at + len) of the arena; len 0: no such token */
+    bool added;
+    bool lstrip, rstrip; /* an added token swallows the white space before or after it */
+};
+
+/* Open addressing; an id below 0 is a free slot. */
+struct merge {
+    int32_t left, right; /* ids of the two tokens */
+    int32_t result;      /* id of the joined one, -1: free slot */
+    int32_t rank;        /* lower merges first */
+};
+
+struct tokenizer {
+    struct token *tokens; /* [size] by id */
+    int size;
+    struct buf arena;  /* the bytes of all tokens */
+    int32_t *by_bytes; /* hash table of the plain tokens */
+    uint32_t by_bytes_mask;
+    struct merge *merges;
+    uint32_t merges_mask;
+    int32_t byte_ids[256];
+    int32_t *added; /* by first byte, then longest first */
+    int n_added;
+    int added_from[257]; /* those that start with byte b: added[added_from[b] .. added_from[b + 1]) */
+    pcre2_code *splits[TOKENIZER_MAX_SPLITS];
+    int n_splits;
+    bool trained_split; /* the pattern is that of the training */
+    bool ignore_merges; /* a word that is a token needs no merging */
+};
+
+int32_t tokenizer_find_plain(const struct tokenizer *t, const char *bytes, size_t len); /* -1 */
+uint32_t tokenizer_merge_slot(const struct tokenizer *t, int32_t left,
+                              int32_t right); /* its slot or a free one */
+
+int tokenizer_read_splits(struct tokenizer *t, const json_t *pre_tokenizer, struct err *e);
+
+#endif

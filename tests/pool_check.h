@@ -1,0 +1,17 @@
+/* pool_check.h - engines whose state memory is bounded, and the bits of a session's state: for tests on the processor
+ * and on the device. */
+#ifndef HOLORUN_TESTS_POOL_CHECK_H
+#define HOLORUN_TESTS_POOL_CHECK_H
+
+#include "tiny_model.h"
+
+/* bound: bytes of state memory, 0 for none.  Fails the test when the engine does not open. */
+struct engine *pool_check_engine(const struct tiny *t, const char *device, size_t bound);
+
+/* Bytes of state memory of a session with so many tokens. */
+size_t pool_check_need(struct engine *g, int64_t tokens);
+
+/* The bits of a session's state and their length in bytes; the caller frees them. */
+uint8_t *pool_check_bits(struct session *s, size_t *len);
+
+#endif

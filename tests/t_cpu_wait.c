@@ -1,0 +1,166 @@
+/* t_cpu_wait.c - a screen that rests only because a program waits for a CPU is not settled. */
+#include "check.h"
+#include "program.h"
+#include "stage.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <X11/Xatom.h>
+#include <X11/Xutil.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct busy {
+    struct stage t;
+    pid_t field;
+    cpu_set_t all;
+};
+
+/* What is started from now on, and this process, run on one processor. */
+static void crowd(struct busy *b)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    assert_int_equal(sched_getaffinity(0, sizeof b->all, &b->all), 0);
+    for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+        if (CPU_ISSET(i, &b->all))
+            CPU_SET(i, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+static void spread(struct busy *b)
+{
+    assert_int_equal(sched_setaffinity(0, sizeof b->all, &b->all), 0);
+}
+
+/* A field beside the stage's window, by which it says whose it is. */
+static void open_field(struct busy *b)
+{
+    char *typed;
+    Window root, parent, *list;
+    unsigned n;
+    stage_open(&b->t);
+    typed = xvfb_place(&b->t.x, "typed");
+    const char *argv[] = {helper_path("xfield"), typed, "--geometry", "300x200+640+20", NULL};
+    crowd(b);
+    b->field = xvfb_spawn(&b->t.x, "xfield.log", argv);
+    spread(b);
+    assert_true(xvfb_wait_window(&b->t.x, "^xfield$"));
+    free(typed);
+    Display *d = b->t.other;
+    assert_true(XQueryTree(d, DefaultRootWindow(d), &root, &parent, &list, &n) && n);
+    long pid = b->field;
+    XChangeProperty(d, list[n - 1], XInternAtom(d, "_NET_WM_PID", False), XA_CARDINAL, 32, PropModeReplace,
+                    (const unsigned char *)&pid, 1);
+    XSetInputFocus(d, list[n - 1], RevertToPointerRoot, CurrentTime);
+    XSync(d, False);
+    XFree(list);
+}
+
+static void wait_until_begun(const struct busy *b)
+{
+    char *log = xvfb_place(&b->t.x, "others.log"), *text = NULL;
+    size_t len;
+    for (int i = 0; i < 2000 && !(text && strstr(text, "begun")); i++) {
+        clock_sleep_ms(10);
+        free(text);
+        if (file_read(log, 4096, &text, &len, NULL))
+            text = NULL;
+    }
+    assert_non_null(text);
+    free(text);
+    free(log);
+}
+
+/* Presses the key that makes the field work, while twelve others want its processor for so long. */
+static bool seen(struct busy *b, const char *seconds, const struct settle *p, struct settled *out)
+{
+    const char *others[] = {
+        "timeout",
+        seconds,
+        "sh",
+        "-c",
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do while :; do :; done & done; echo begun; wait",
+        NULL};
+    struct image before = {0}, after = {0};
+    uint32_t key = XK_F5;
+    struct err e = ERR_INIT;
+    assert_int_equal(screen_capture(b->t.s, &before, &e), 0);
+    crowd(b);
+    pid_t pid = xvfb_spawn(&b->t.x, "others.log", others);
+    spread(b);
+    assert_true(pid > 0);
+    wait_until_begun(b);
+    assert_int_equal(screen_chord(b->t.s, &key, 1, &e), 0);
+    assert_int_equal(screen_settle(b->t.s, p, out, &e), 0);
+    assert_int_equal(screen_capture(b->t.s, &after, &e), 0);
+    bool changed = image_tiles_changed(&before, &after, 3) > 0;
+    image_free(&before);
+    image_free(&after);
+    check_note("%s after %.0f ms, %s", out->why, out->ms, changed ? "changed" : "unchanged");
+    return changed;
+}
+
+static void t_waits(void **state)
+{
+    (void)state;
+    struct busy b = {0};
+    struct settled out;
+    open_field(&b);
+    const struct settle patient = {150, 300, 20000};
+    assert_true(seen(&b, "1.5", &patient, &out)); /* its work is done when theirs is over */
+    assert_string_not_equal(out.why, "timeout");
+    stage_close(&b.t);
+}
+
+static void t_bounded(void **state)
+{
+    (void)state;
+    struct busy b = {0};
+    struct settled out;
+    open_field(&b);
+    const struct settle impatient = {150, 300, 600};
+    seen(&b, "30", &impatient, &out);
+    assert_string_equal(out.why, "timeout");
+    stage_close(&b.t);
+}
+
+/* A program that is stopped, or gone, does not wait for a processor. */
+static void t_gone(void **state)
+{
+    (void)state;
+    struct busy b = {0};
+    struct settled out;
+    const struct settle patient = {150, 300, 60000};
+    open_field(&b);
+    kill(b.field, SIGSTOP);
+    assert_int_equal(screen_settle(b.t.s, &patient, &out, NULL), 0);
+    assert_string_not_equal(out.why, "timeout");
+    kill(b.field, SIGCONT);
+    Window root, parent, *list;
+    unsigned n;
+    Display *d = b.t.other;
+    assert_true(XQueryTree(d, DefaultRootWindow(d), &root, &parent, &list, &n) && n);
+    long pid = 0x7ffffff0;
+    XChangeProperty(d, list[n - 1], XInternAtom(d, "_NET_WM_PID", False), XA_CARDINAL, 32, PropModeReplace,
+                    (const unsigned char *)&pid, 1);
+    XSync(d, False);
+    XFree(list);
+    assert_int_equal(screen_settle(b.t.s, &patient, &out, NULL), 0);
+    assert_string_not_equal(out.why, "timeout");
+    stage_close(&b.t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a screen does not rest as long as its program waits for a processor", t_waits),
+    CLAIM("but for the longest wait", t_bounded),
+    CLAIM("a program that is stopped or gone is not waited for", t_gone),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,471 @@
+/* t_displays.c - many displays in one process, each driven from a thread of its own.
+ *
+ * Each X server has a window that writes down what reaches it (helpers/xclient).  Servers and windows stay from claim to
+ * claim; those that a claim has killed are started again by the next.
+ */
+#include "check.h"
+#include "program.h"
+#include "stage.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "screen/xtrap.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MANY = 8, KEYS = 100, PATIENCE_MS = 20000 };
+
+struct one {
+    struct xvfb x;
+    char events[160];
+    size_t skip; /* bytes of it that were there before */
+    Display *eyes;
+    atomic_bool eyes_lost;
+    struct screen *s;
+    pthread_t thread;
+    char text[KEYS + 1];
+    int rc;
+    struct err e;
+};
+static struct one all[MANY];
+static struct xvfb first; /* has the cookie of all, and is not driven */
+
+/* ---- servers and windows ------------------------------------------------------------------------- */
+
+/* What has come to its window in this claim. */
+static char *seen(struct one *o)
+{
+    char *text;
+    size_t len;
+    assert_int_equal(file_read(o->events, 16 << 20, &text, &len, NULL), 0);
+    memmove(text, text + o->skip, len - o->skip + 1);
+    return text;
+}
+
+static size_t written(const struct one *o)
+{
+    struct stat st;
+    return stat(o->events, &st) ? 0 : (size_t)st.st_size;
+}
+
+/* Until nothing new comes to any window. */
+static void quiet(void)
+{
+    size_t before, now = 0;
+    do {
+        clock_sleep_ms(150);
+        before = now;
+        now = 1;
+        for (int i = 0; i < MANY; i++)
+            now += written(&all[i]);
+    } while (now != before);
+}
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+    for (const char *p = text; (p = strstr(p, what)); p++)
+        n++;
+    return n;
+}
+
+static void begin_server(struct one *o)
+{
+    char display[32];
+    if (xvfb_start_beside(&o->x, "640x480x24", &first))
+        fail();
+    snprintf(display, sizeof display, "DISPLAY=%s", o->x.display);
+    snprintf(o->events, sizeof o->events, "%s/events.jsonl", o->x.dir);
+    xvfb_spawn(&o->x, "xclient.log",
+               WORDS("env", display, helper_path("xclient"), o->events, "--geometry", "600x440+20+20"));
+    assert_true(xvfb_wait_window(&o->x, "^xclient$"));
+    o->eyes_lost = false;
+    o->eyes = xtrap_open(o->x.display, &o->eyes_lost);
+    assert_non_null(o->eyes);
+}
+
+static void end_server(struct one *o)
+{
+    if (o->eyes)
+        XCloseDisplay(o->eyes);
+    o->eyes = NULL;
+    xvfb_stop(&o->x);
+}
+
+static void open_one(struct one *o, int i)
+{
+    const struct screen_options options = {.display = o->x.display};
+    struct err e = ERR_INIT;
+    o->skip = written(o);
+    o->s = screen_open(&options, &e);
+    if (!o->s || screen_watch(o->s, &e))
+        fail_msg("%s", e.text);
+    /* A letter of its own between some that all have. */
+    for (int k = 0; k < KEYS; k++)
+        o->text[k] = (char)(k % 4 ? 'a' + i : "xyz "[k / 4 % 4]);
+    o->text[KEYS] = 0;
+}
+
+/* Skips where there is no Xvfb. */
+static void open_all(void)
+{
+    screen_stop_all(0);
+    if (access(helper_path("xclient"), X_OK))
+        skip();
+    if (!first.server && xvfb_start(&first, "64x64x24", NULL))
+        skip();
+    for (int i = 0; i < MANY; i++)
+        if (!all[i].x.server)
+            begin_server(&all[i]);
+    quiet();
+    for (int i = 0; i < MANY; i++)
+        open_one(&all[i], i);
+}
+
+static void close_all(void)
+{
+    for (int i = 0; i < MANY; i++) {
+        screen_close(all[i].s);
+        all[i].s = NULL;
+    }
+    screen_stop_all(0);
+}
+
+/* Its text, and a line. */
+static void *work(void *arg)
+{
+    struct one *o = arg;
+    int i = (int)(o - all), path[] = {100 + i, 100 + 10 * i, 500 - i, 400 - 10 * i};
+    o->e = (struct err)ERR_INIT;
+    screen_set_acting(o->s, true);
+    o->rc = screen_type(o->s, o->text, KEYS, &o->e);
+    if (o->rc == 0)
+        o->rc = screen_drag(o->s, path, 2, 1, 300, &o->e);
+    screen_set_acting(o->s, false);
+    return NULL;
+}
+
+static void start_all(void)
+{
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(pthread_create(&all[i].thread, NULL, work, &all[i]), 0);
+}
+
+static void join_all(void)
+{
+    for (int i = 0; i < MANY; i++)
+        pthread_join(all[i].thread, NULL);
+}
+
+/* Until so many keys have come to its window. */
+static void wait_keys(struct one *o, size_t n)
+{
+    size_t have = 0;
+    for (int64_t start = clock_ns(); have < n && clock_ms_since(start) < PATIENCE_MS; clock_sleep_ms(5)) {
+        char *text = seen(o);
+        have = count(text, "\"key_press\"");
+        free(text);
+    }
+    assert_true(have >= n);
+}
+
+/* All of its work has come to its window, and nothing else. */
+static void complete(struct one *o)
+{
+    if (o->rc)
+        fail_msg("%s: %s", o->x.display, o->e.text);
+    char *text = seen(o), typed[KEYS + 1], place[64];
+    size_t n = 0;
+    for (const char *p = text; (p = strstr(p, "\"key_press\"")) && n < KEYS; p++)
+        typed[n++] = strstr(p, "\"text\":\"")[8];
+    typed[n] = 0;
+    assert_int_equal(count(text, "\"key_press\""), KEYS);
+    assert_int_equal(count(text, "\"key_release\""), KEYS);
+    assert_string_equal(typed, o->text);
+    assert_int_equal(count(text, "\"button_press\""), 1);
+    assert_int_equal(count(text, "\"button_release\""), 1);
+    int i = (int)(o - all);
+    snprintf(place, sizeof place, "\"x\":%d,\"y\":%d}", 100 + i, 100 + 10 * i);
+    assert_true(count(text, place) >= 1);
+    assert_int_equal(pressed(o->eyes), 0);
+    free(text);
+}
+
+static void others_complete(const struct one *but)
+{
+    quiet();
+    for (int i = 0; i < MANY; i++)
+        if (&all[i] != but)
+            complete(&all[i]);
+}
+
+/* ---- claims -------------------------------------------------------------------------------------- */
+
+static void t_apart(void **state)
+{
+    (void)state;
+    open_all();
+    start_all();
+    join_all();
+    others_complete(NULL);
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(*screen_stop_flag(all[i].s), 0);
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(screen_number(all[i].s), screen_number(all[k].s));
+    }
+    close_all();
+}
+
+static void t_escape(void **state)
+{
+    (void)state;
+    struct one *o = &all[3];
+    open_all();
+    XDevice *person = persons_keyboard(o->eyes);
+    unsigned escape = XKeysymToKeycode(o->eyes, XK_Escape);
+    start_all();
+    wait_keys(o, 20);
+    for (int i = 0; i < 4; i++)
+        XTestFakeDeviceKeyEvent(o->eyes, person, escape, i % 2 == 0, NULL, 0, CurrentTime);
+    XSync(o->eyes, False);
+    pthread_join(o->thread, NULL);
+    clock_sleep_ms(50); /* what was sent has come */
+    char *text = seen(o);
+    size_t n = count(text, "\"event\"");
+    assert_true(count(text, "\"key_press\"") < KEYS);
+    free(text);
+    for (int i = 0; i < MANY; i++)
+        if (&all[i] != o)
+            pthread_join(all[i].thread, NULL);
+    quiet();
+    text = seen(o);
+    assert_int_equal(count(text, "\"event\""), n); /* nothing more has come */
+    free(text);
+    assert_int_equal(o->rc, -1);
+    assert_int_equal(o->e.kind, ERR_STOPPED);
+    assert_int_equal(*screen_stop_flag(o->s), STOP_HUMAN);
+    assert_int_equal(*screen_stop_flag(NULL), 0);
+    assert_int_equal(pressed(o->eyes), 0);
+    others_complete(o);
+    XCloseDevice(o->eyes, person);
+    close_all();
+}
+
+/* The file of a screen, the flag, a deadline: each of them is about one. */
+static void t_one_each(void **state)
+{
+    (void)state;
+    struct one *by_file = &all[1], *by_flag = &all[2], *by_time = &all[5];
+    open_all();
+    start_all();
+    wait_keys(by_time, 10);
+    screen_deadline(by_time->s, clock_ns());
+    wait_keys(by_flag, 10);
+    *screen_stop_flag(by_flag->s) = SIGINT;
+    wait_keys(by_file, 10);
+    char *own = xasprintf("%s/holorun/stop-%d-%d", first.dir, (int)getpid(), screen_number(by_file->s));
+    assert_int_equal(file_write(own, "", 0, NULL), 0);
+    join_all();
+    quiet();
+    assert_int_equal(by_time->e.kind, ERR_TIME);
+    assert_int_equal(by_flag->e.kind, ERR_STOPPED);
+    assert_non_null(strstr(by_file->e.text, "stop file"));
+    for (int i = 0; i < MANY; i++) {
+        if (&all[i] != by_file && &all[i] != by_flag && &all[i] != by_time)
+            complete(&all[i]);
+        assert_int_equal(pressed(all[i].eyes), 0);
+    }
+    close_all();
+    assert_false(file_exists(own));
+    free(own);
+}
+
+static void t_killed_server(void **state)
+{
+    (void)state;
+    struct one *o = &all[6];
+    open_all();
+    start_all();
+    wait_keys(o, 20);
+    xvfb_kill_server(&o->x);
+    join_all();
+    assert_int_equal(o->rc, -1);
+    assert_int_equal(o->e.kind, ERR_ENV);
+    assert_non_null(strstr(o->e.text, "was lost"));
+    others_complete(o);
+    int64_t start = clock_ns();
+    screen_close(o->s);
+    o->s = NULL;
+    check_note("closed after %.0f ms", clock_ms_since(start));
+    assert_true(clock_ms_since(start) < 5000); /* it waits for nobody */
+    end_server(o);
+    close_all();
+}
+
+static void t_hung_server(void **state)
+{
+    (void)state;
+    struct one *o = &all[4];
+    open_all();
+    start_all();
+    wait_keys(o, 20);
+    kill(o->x.server, SIGSTOP);
+    for (int i = 0; i < MANY; i++)
+        if (&all[i] != o)
+            pthread_join(all[i].thread, NULL);
+    others_complete(o);
+    assert_int_equal(pthread_tryjoin_np(o->thread, NULL), EBUSY); /* its owner waits for the server */
+    *screen_stop_flag(o->s) = SIGINT;
+    int64_t start = clock_ns();
+    pthread_join(o->thread, NULL);
+    check_note("given up %.0f ms after the stop", clock_ms_since(start));
+    assert_int_equal(o->e.kind, ERR_ENV);
+    screen_close(o->s);
+    o->s = NULL;
+    kill(o->x.server, SIGCONT);
+    end_server(o);
+    close_all();
+}
+
+/* Nothing was asked to stop: closing alone must come to an end. */
+static void t_hung_close(void **state)
+{
+    (void)state;
+    struct one *o = &all[0];
+    open_all();
+    must(screen_key(o->s, XK_Shift_L, true, &why));
+    kill(o->x.server, SIGSTOP);
+    int64_t start = clock_ns();
+    screen_close(o->s);
+    o->s = NULL;
+    check_note("closed after %.0f ms", clock_ms_since(start));
+    kill(o->x.server, SIGCONT);
+    end_server(o);
+    close_all();
+}
+
+static void t_signal(void **state)
+{
+    (void)state;
+    open_all();
+    screen_install_signals();
+    start_all();
+    for (int i = 0; i < MANY; i++)
+        wait_keys(&all[i], 10);
+    raise(SIGTERM);
+    join_all();
+    for (int i = 0; i < MANY; i++) {
+        assert_int_equal(all[i].rc, -1);
+        assert_int_equal(all[i].e.kind, ERR_STOPPED);
+        assert_int_equal(pressed(all[i].eyes), 0);
+        assert_int_equal(borrowed_keycodes(all[i].eyes), 0);
+    }
+    const struct screen_options options = {.display = all[0].x.display};
+    screen_close(all[0].s);
+    all[0].s = screen_open(&options, NULL);
+    assert_non_null(all[0].s);
+    assert_int_equal(screen_key(all[0].s, XK_a, true, &why), -1);
+    assert_int_equal(why.kind, ERR_STOPPED);
+    close_all();
+}
+
+/* ---- the guard ------------------------------------------------------------------------------------ */
+
+/* In the child: a screen with a watch that holds Shift. */
+static struct screen *hold_shift(const char *display)
+{
+    const struct screen_options options = {.display = display};
+    struct screen *s = screen_open(&options, NULL);
+    if (!s || screen_watch(s, NULL) || screen_key(s, XK_Shift_L, true, NULL))
+        _exit(99);
+    return s;
+}
+
+/* Number 2 hangs in an action, the others go on typing in theirs; nobody but 2 is stopped.  Says so and waits. */
+static void be_guarded(int ready)
+{
+    struct screen *s[MANY];
+    struct err e = ERR_INIT;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (screen_guard(&e))
+        _exit(97);
+    for (int k = 0; k < 30; k++) { /* slots are used again, and displays are forgotten */
+        const struct screen_options options = {.display = all[k % MANY].x.display};
+        screen_close(screen_open(&options, NULL));
+    }
+    for (int i = 0; i < MANY; i++)
+        s[i] = hold_shift(all[i].x.display);
+    screen_set_acting(s[2], true);
+    for (int64_t start = clock_ns(); !*screen_stop_flag(s[2]) && clock_ms_since(start) < PATIENCE_MS;) {
+        for (int i = 0; i < MANY; i++)
+            if (i != 2 && screen_wait(s[i], 1, NULL))
+                _exit(96);
+    }
+    for (int i = 0; i < MANY; i++)
+        if (*screen_stop_flag(s[i]) != (i == 2 ? STOP_HANG : 0))
+            _exit(95);
+    if (write(ready, "r", 1) != 1)
+        _exit(94);
+    for (;;)
+        pause();
+}
+
+static void t_guard(void **state)
+{
+    (void)state;
+    int fds[2], status;
+    char c = 0;
+    open_all();
+    close_all();
+    assert_int_equal(pipe(fds), 0);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_guarded(fds[1]);
+    close(fds[1]);
+    if (read(fds[0], &c, 1) != 1) {
+        waitpid(pid, &status, 0);
+        fail_msg("the guarded process ended with %d", WEXITSTATUS(status));
+    }
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(pressed(all[i].eyes), i != 2);
+    xvfb_kill_server(&all[5].x);    /* which is no harm to the guard, */
+    kill(all[7].x.server, SIGSTOP); /* nor is this */
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    for (int i = 0; i < MANY; i++)
+        for (int64_t start = clock_ns(); i != 5 && i != 7 && pressed(all[i].eyes);) {
+            assert_true(clock_ms_since(start) < PATIENCE_MS);
+            clock_sleep_ms(5);
+        }
+    kill(all[7].x.server, SIGCONT);
+    end_server(&all[5]);
+    close(fds[0]);
+    close_all();
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("eight screens at once: each event comes to its own window and to no other", t_apart),
+    CLAIM("Escape twice stops what is done on its display, all else goes on", t_escape),
+    CLAIM("a screen's flag, file and deadline are its own", t_one_each),
+    CLAIM("a killed server is an error of its own screen, which can be closed at once", t_killed_server),
+    CLAIM("a server that hangs holds up its own thread, and only until that is to stop", t_hung_server),
+    CLAIM("a screen can be closed while its server hangs", t_hung_close),
+    CLAIM("a signal stops all, and what is opened later; nothing stays pressed", t_signal),
+    CLAIM("the guard tells displays apart: one that hangs, one that dies, those that come and go", t_guard),
+};
+
+int main(int argc, char **argv)
+{
+    int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+    for (int i = 0; i < MANY; i++)
+        end_server(&all[i]);
+    xvfb_stop(&first);
+    return rc;
+}

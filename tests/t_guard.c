@@ -1,0 +1,320 @@
+/* t_guard.c - keys and buttons are released: by the watchdog when their owner is killed, suspended or hangs, at
+ * once at a stop, and when a person uses keyboard or pointer.
+ */
+#include "check.h"
+#include "driven.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- the watchdog -------------------------------------------------------------------------------------------- */
+
+enum { PATIENCE_MS = 20000 }; /* machines are loaded */
+
+static double until_released(const struct stage *t)
+{
+    int64_t start = clock_ns();
+    while (pressed(t->other) && clock_ms_since(start) < PATIENCE_MS)
+        clock_sleep_ms(5);
+    return clock_ms_since(start);
+}
+
+/* Orphans of a killed run come to this process; the pid of the one that has ended, 0: it is still there. */
+static pid_t orphan_ended(void)
+{
+    int status;
+    pid_t got = 0;
+    for (int ms = 0; ms < PATIENCE_MS && got == 0; ms += 5) {
+        clock_sleep_ms(5);
+        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+            got = pid;
+    }
+    return got;
+}
+
+static void t_guard_killed(void **state)
+{
+    (void)state;
+    struct stage t;
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    driven_open(&t);
+    pid_t pid = driven_start(&t, HELD_DRAG);
+    driven_wait(&t, "button_press", 1);
+    assert_int_equal(pressed(t.other), 3); /* Shift, Control and the button */
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    check_note("killed: released after %.0f ms", until_released(&t));
+    assert_int_equal(pressed(t.other), 0);
+    assert_true(orphan_ended() > 0);
+    char *path = xasprintf("%s/holorun/run-%d.json", t.x.dir, (int)pid);
+    assert_false(file_exists(path));
+    free(path);
+    driven_left_nothing(&t);
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
+    stage_close(&t);
+}
+
+static unsigned locks(const struct stage *t)
+{
+    XkbStateRec st;
+    XkbGetState(t->other, XkbUseCoreKbd, &st);
+    return st.locked_mods & (LockMask | ControlMask);
+}
+
+static void t_guard_locks(void **state)
+{
+    (void)state;
+    struct stage t;
+    driven_open(&t);
+    XkbLockModifiers(t.other, XkbUseCoreKbd, LockMask | ControlMask, LockMask | ControlMask);
+    XSync(t.other, False);
+    pid_t pid = driven_start(&t, TYPE_LONG ANSWER("Done."));
+    driven_wait(&t, "key_press", 30);
+    assert_int_equal(locks(&t), 0);
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    for (int ms = 0; ms < PATIENCE_MS && !locks(&t); ms += 5)
+        clock_sleep_ms(5);
+    assert_int_equal(locks(&t), LockMask | ControlMask);
+    driven_left_nothing(&t);
+    stage_close(&t);
+}
+
+static void t_guard_stopped(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    driven_open(&t);
+    pid_t pid = driven_start(&t, HELD_DRAG);
+    driven_wait(&t, "button_press", 1);
+    kill(pid, SIGSTOP);
+    check_note("stopped: released after %.0f ms", until_released(&t));
+    assert_int_equal(pressed(t.other), 0);
+    kill(pid, SIGCONT); /* its action was broken off: it ends */
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, ERR_STOPPED);
+    driven_was_stopped(&t, "watchdog");
+    driven_left_nothing(&t);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+/* Holds Shift and does nothing: first between two actions, as long as a model may think; then in one, until it is told. */
+static pid_t child_that_hangs(int ready_fd, int go_fd)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (screen_guard(NULL))
+        _exit(97);
+    struct screen *s = screen_open(NULL, NULL);
+    if (!s || screen_watch(s, NULL) || screen_key(s, XK_Shift_L, true, NULL) || write(ready_fd, "r", 1) != 1)
+        _exit(99);
+    clock_sleep_ms(3000);
+    screen_set_acting(s, true);
+    char c;
+    if (write(ready_fd, "r", 1) != 1 || read(go_fd, &c, 1) != 1)
+        _exit(98);
+    struct err e = ERR_INIT;
+    _exit(screen_move(s, 5, 5, &e) == -1 && e.kind == ERR_STOPPED ? 42 : 43);
+}
+
+static void t_guard_hangs(void **state)
+{
+    (void)state;
+    struct stage t;
+    int fds[2], go[2], status;
+    char c;
+    driven_open(&t);
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(pipe(go), 0);
+    pid_t pid = child_that_hangs(fds[1], go[0]);
+    assert_int_equal(read(fds[0], &c, 1), 1);
+    assert_int_equal(read(fds[0], &c, 1), 1);
+    assert_int_equal(pressed(t.other), 1); /* held on purpose while the model thinks */
+    check_note("hangs: released after %.0f ms", until_released(&t));
+    assert_int_equal(pressed(t.other), 0);
+    assert_int_equal(write(go[1], "g", 1), 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(WEXITSTATUS(status), 42); /* it may do nothing more */
+    for (int i = 0; i < 2; i++) {
+        close(fds[i]);
+        close(go[i]);
+    }
+    stage_close(&t);
+}
+
+/* ---- at once ---------------------------------------------------------------------------------------------------- */
+
+/* The owner is busy with something else and holds Shift: the thread that watches releases it. */
+static void t_lift(void **state)
+{
+    (void)state;
+    struct stage t;
+    stage_open(&t);
+    must(screen_watch(t.s, &why));
+    screen_install_signals();
+    for (int i = 0; i < 2; i++) {
+        must(screen_key(t.s, XK_Shift_L, true, &why));
+        must(screen_button(t.s, 1, true, &why));
+        assert_int_equal(pressed(t.other), 2);
+        if (i == 0)
+            raise(SIGTERM);
+        else
+            *screen_stop_flag(t.s) = SIGTERM; /* nobody was woken: found at the next look */
+        double ms = until_released(&t);
+        check_note("lifted after %.1f ms", ms);
+        assert_int_equal(pressed(t.other), 0);
+        assert_int_equal(screen_key(t.s, XK_a, true, NULL), -1);
+        assert_int_equal(screen_button(t.s, 1, false, NULL), 0);
+        assert_int_equal(pressed(t.other), 0);
+        screen_stop_all(0);
+        screen_release_all(t.s);
+        clock_sleep_ms(300);
+    }
+    stage_close(&t);
+}
+
+/* ---- a person in the way ---------------------------------------------------------------------------------------- */
+
+static int count_events(const struct record *r, const char *kind)
+{
+    int n = 0;
+    for (int i = 0; i < r->n; i++)
+        n += !strcmp(r->events[i].kind, kind);
+    return n;
+}
+
+/* 0: a key of the person's own keyboard; 1: a button through XTEST, as VNC sends it; 2: motion in the same way */
+static void person_does(const struct stage *t, XDevice *person, int what)
+{
+    if (what == 0)
+        for (int down = 1; down >= 0; down--)
+            XTestFakeDeviceKeyEvent(t->other, person, XKeysymToKeycode(t->other, XK_F7), down, NULL, 0,
+                                    CurrentTime);
+    else if (what == 1)
+        for (int down = 1; down >= 0; down--)
+            XTestFakeButtonEvent(t->other, 2, down, CurrentTime);
+    else
+        XTestFakeMotionEvent(t->other, -1, 300, 300, CurrentTime);
+    XSync(t->other, False);
+}
+
+static void t_pause(void **state)
+{
+    (void)state;
+    static const char *const what[] = {"keyboard", "pointer", "pointer"};
+    static const char *const replies[] = {CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done."),
+                                          CLICK(500, 500) CTRL_DRAG CLICK(400, 400) ANSWER("Done."),
+                                          CLICK(500, 500) TYPE_LONG CLICK(400, 400) ANSWER("Done.")};
+    static const char *const event[] = {"key_press", "button_press", "key_press"};
+    static const int n[] = {20, 2, 20};
+    for (int i = 0; i < 3; i++) {
+        struct stage t;
+        struct outcome o = {0};
+        struct record r;
+        driven_open(&t);
+        XDevice *person = persons_keyboard(t.other);
+        pid_t pid = driven_start_with(&t, replies[i], WORDS("--pause-on-human", "--human-quiet", "0.7"));
+        driven_wait(&t, event[i], n[i]);
+        person_does(&t, person, i);
+        clock_sleep_ms(300); /* nothing is done, and nothing is down, while she may go on */
+        assert_int_equal(pressed(t.other), 0);
+        long before = (long)json_array_size(stage_events(&t, NULL));
+        clock_sleep_ms(100);
+        assert_int_equal(json_array_size(stage_events(&t, NULL)), before);
+        program_finish(&t.x, pid, &o);
+        assert_int_equal(o.code, 0);
+        driven_read(&t, &r);
+        assert_int_equal(count_events(&r, "human"), 1);
+        assert_string_equal(field_text(driven_last(&r, "human"), "what"), what[i]);
+        assert_true(field_number(driven_last(&r, "human"), "ms") >= 300);
+        assert_int_equal(count_events(&r, "exec"), 3);
+        for (int k = 0, seen = 0; k < r.n; k++)
+            if (!strcmp(r.events[k].kind, "exec"))
+                assert_int_equal(field_bool(r.events[k].fields, "ok"), seen++ != 1);
+        record_free(&r);
+        XCloseDevice(t.other, person);
+        outcome_free(&o);
+        stage_close(&t);
+    }
+}
+
+/* None of our own events counts as a person's. */
+static void t_nobody(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    driven_open(&t);
+    pid_t pid = driven_start_with(
+        &t,
+        CLICK(500, 500) SHIFT_DOWN TYPE(TEN TEN) CTRL_DRAG STEP(
+            "\"scroll_desktop\", \"element\": \"it\", \"x\": 400, \"y\": 400, \"direction\": \"down\"")
+            ANSWER("Done."),
+        WORDS("--pause-on-human"));
+    program_finish(&t.x, pid, &o);
+    assert_int_equal(o.code, 0);
+    driven_read(&t, &r);
+    assert_int_equal(count_events(&r, "human"), 0);
+    assert_int_equal(count_events(&r, "exec"), 5);
+    for (int k = 0; k < r.n; k++)
+        assert_true(strcmp(r.events[k].kind, "exec") != 0 || field_bool(r.events[k].fields, "ok"));
+    record_free(&r);
+    outcome_free(&o);
+    stage_close(&t);
+}
+
+static void t_corner(void **state)
+{
+    (void)state;
+    struct stage t;
+    stage_open(&t);
+    screen_close(t.s);
+    struct screen_options o = {.corner_stop = true};
+    t.s = screen_open(&o, &why);
+    assert_non_null(t.s);
+    must(screen_watch(t.s, &why));
+    must(screen_watch_check(t.s, &why));
+    must(screen_move(t.s, 0, 0, &why));
+    clock_sleep_ms(1400);
+    assert_int_equal(*screen_stop_flag(t.s), 0); /* we have put it there */
+    XTestFakeMotionEvent(t.other, -1, 300, 300, CurrentTime);
+    XTestFakeMotionEvent(t.other, -1, 1, 1, CurrentTime);
+    XSync(t.other, False);
+    clock_sleep_ms(500);
+    assert_int_equal(*screen_stop_flag(t.s), 0);
+    for (int ms = 0; ms < PATIENCE_MS && !*screen_stop_flag(t.s); ms += 10)
+        clock_sleep_ms(10);
+    assert_int_equal(*screen_stop_flag(t.s), STOP_CORNER);
+    stage_close(&t);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("a stop lifts what is held while its owner is busy, and nothing is pressed after it", t_lift),
+    CLAIM("a person's key, button or motion breaks off what is done, and the run goes on after quiet",
+          t_pause),
+    CLAIM("what the agent does is not taken for a person's doing", t_nobody),
+    CLAIM("a person who rests the pointer in the corner stops the run, the agent does not", t_corner),
+    CLAIM("a run that is killed in the middle of a drag: all goes up at once, and nothing stays behind",
+          t_guard_killed),
+    CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
+    CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",
+          t_guard_stopped),
+    CLAIM("an action that hangs: all keys and buttons are released; a key that is held between two actions stays",
+          t_guard_hangs),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,324 @@
+/* t_outcome.c - claims about outcomes: of a test, from its checks and its agent's end, and the exit code of
+ * a suite.
+ *
+ * Checks are written as two characters: S (shell) stands for those that are proofs, J (judge) for models, A
+ * for the agent's own answer; + yes, - no, ? unknown, ! error, . not run.
+ */
+#include "check.h"
+
+#include "agent/agent.h"
+#include "base/buf.h"
+#include "qa/report/result.h"
+
+static const char kinds[] = "SJA", answers[] = "+-?!.";
+
+static const struct check checks[] = {{.kind = CHECK_SHELL}, {.kind = CHECK_JUDGE}, {.kind = CHECK_ANSWER}};
+
+enum { MOST = 8 };
+
+struct told { /* an attempt in a table */
+    struct check_result checks[MOST];
+    struct attempt attempt;
+};
+
+static const struct attempt *attempt_of(struct told *t, const char *status, const char *said,
+                                        char *error_kind)
+{
+    *t = (struct told){.attempt = {.status = status, .error_kind = error_kind, .checks = t->checks}};
+    for (; said[0] && said[1]; said += said[2] ? 3 : 2) {
+        const struct check *c = &checks[strchr(kinds, said[0]) - kinds];
+        enum answer a = (enum answer)(strchr(answers, said[1]) - answers);
+        t->checks[t->attempt.n_checks++] = (struct check_result){.check = c, .answer = a};
+    }
+    return &t->attempt;
+}
+
+static enum outcome verdict(const char *status, const char *said, char *error_kind, bool expect_fail,
+                            bool *judged)
+{
+    struct told t;
+    struct test test = {.expect_fail = expect_fail};
+    return result_outcome(&test, attempt_of(&t, status, said, error_kind), judged);
+}
+
+/* ---- the table ----------------------------------------------------------------------------------- */
+
+enum { PASSED, FAILED, CLAIMED, UNSURE, ERRED, SKIPPED, STOPPED, JUDGED };
+
+static const struct row {
+    const char *status, *checks;
+    int is; /* an outcome, or JUDGED: passed by models alone */
+} table[] = {
+    /* the agent has answered */
+    {"answered", "", CLAIMED},
+    {"answered", "A+", CLAIMED},
+    {"answered", "A-", FAILED},
+    {"answered", "S+", PASSED},
+    {"answered", "S+ A+", PASSED},
+    {"answered", "S+ J+", PASSED},
+    {"answered", "S+ S+ S+", PASSED},
+    {"answered", "J+", JUDGED},
+    {"answered", "J+ A+", JUDGED},
+    {"answered", "J-", FAILED},
+    {"answered", "J?", UNSURE},
+    {"answered", "J!", ERRED},
+    {"answered", "S-", FAILED},
+    {"answered", "S!", ERRED},
+    {"answered", "S+ S-", FAILED},
+    {"answered", "S+ J-", FAILED},
+    {"answered", "S- J+", FAILED},
+    {"answered", "S+ A-", FAILED},
+    {"answered", "S- A+", FAILED},
+    {"answered", "S+ J?", UNSURE},
+    {"answered", "A+ J?", UNSURE},
+    {"answered", "S- J?", FAILED},
+    {"answered", "S+ J!", ERRED},
+    {"answered", "S- J!", FAILED}, /* a model that cannot be asked hides no failure */
+    {"answered", "S! J-", ERRED},  /* a proof that cannot run makes other checks doubtful */
+    {"answered", "S! S-", ERRED},
+    {"answered", "A! S-", ERRED},
+    {"answered", "J! J?", ERRED},
+    /* the agent answers that it is infeasible */
+    {"infeasible", "", FAILED},
+    {"infeasible", "A+", CLAIMED}, /* as expected */
+    {"infeasible", "A-", FAILED},
+    {"infeasible", "S+", PASSED},
+    {"infeasible", "S-", FAILED},
+    {"infeasible", "J+", JUDGED},
+    {"infeasible", "J?", UNSURE},
+    /* its validator rejected the answer */
+    {"unvalidated", "", FAILED},
+    {"unvalidated", "A+", FAILED},
+    {"unvalidated", "S+", PASSED},
+    {"unvalidated", "J?", UNSURE},
+    /* the agent did not finish */
+    {"steps", "", UNSURE},
+    {"steps", "S.", UNSURE},
+    {"steps", "S+", PASSED}, /* when: always */
+    {"steps", "S+ S.", UNSURE},
+    {"steps", "S- S.", FAILED},
+    {"steps", "J+", JUDGED},
+    {"steps", "A+", UNSURE},
+    {"steps", "A+ S+", PASSED},
+    {"time", "S.", UNSURE},
+    {"time", "S-", FAILED},
+    {"tokens", "S+", PASSED},
+    {"loop", "S. J.", UNSURE},
+    {"errors", "S-", FAILED},
+    {"unparsable", "S.", UNSURE},
+    {"unparsable", "S+", PASSED},
+    {"dry-run", "", UNSURE},
+    /* there was no end */
+    {"failed", "", ERRED},
+    {"failed", "S+", ERRED},
+    {"failed", "S-", ERRED},
+    {"", "", ERRED},
+    {"", "S.", ERRED},
+    {NULL, "", ERRED},
+    {"stopped", "", STOPPED},
+    {"stopped", "S+", STOPPED},
+    {"stopped", "S! J-", STOPPED},
+};
+
+static void t_table(void **state)
+{
+    (void)state;
+    size_t n = sizeof table / sizeof *table;
+    for (size_t i = 0; i < n; i++) {
+        const struct row *r = &table[i];
+        bool judged;
+        enum outcome o = verdict(r->status, r->checks, NULL, false, &judged);
+        enum outcome want = r->is == JUDGED ? OUTCOME_PASSED : (enum outcome)r->is;
+        if (o != want || judged != (r->is == JUDGED))
+            fail_msg("%s, %s: %s%s", r->status ? r->status : "no status", r->checks, outcome_name(o),
+                     judged ? ", judged" : "");
+        bool stopped = r->status && !strcmp(r->status, "stopped");
+        assert_int_equal(verdict(r->status, r->checks, (char[]){"disk"}, false, &judged),
+                         stopped ? OUTCOME_STOPPED : OUTCOME_ERROR);
+    }
+    check_note("%zu rows", n);
+}
+
+/* ---- what holds for all of them ------------------------------------------------------------------ */
+
+static void spell(char out[3 * MOST], const int *codes, int n)
+{
+    char *p = out;
+    for (int i = 0; i < n; i++) {
+        *p++ = kinds[codes[i] / 5];
+        *p++ = answers[codes[i] % 5];
+        *p++ = ' ';
+    }
+    p[n ? -1 : 0] = 0;
+}
+
+static enum outcome turned(enum outcome o)
+{
+    return o == OUTCOME_PASSED ? OUTCOME_FAILED : o == OUTCOME_FAILED ? OUTCOME_PASSED : o;
+}
+
+static void holds(const char *status, const int *codes, int n)
+{
+    char said[3 * MOST], back[3 * MOST];
+    int other[MOST];
+    bool judged, judged_back, judged_turned;
+    for (int i = 0; i < n; i++)
+        other[i] = codes[n - 1 - i];
+    spell(said, codes, n);
+    spell(back, other, n);
+    enum outcome o = verdict(status, said, NULL, false, &judged);
+    bool ended = !strcmp(status, "answered") || !strcmp(status, "infeasible");
+    bool proof_error = strstr(said, "S!") || strstr(said, "A!"), proof_yes = strstr(said, "S+");
+    if (verdict(status, back, NULL, false, &judged_back) != o || judged_back != judged)
+        fail_msg("%s: another order, another verdict: %s", status, said);
+    if (verdict(status, said, NULL, true, &judged_turned) != turned(o))
+        fail_msg("%s: expect_fail turned %s of %s", status, outcome_name(o), said);
+    if (strcmp(status, "failed") != 0 && strchr(said, '-') && !proof_error && o != OUTCOME_FAILED)
+        fail_msg("%s: %s in spite of a no: %s", status, outcome_name(o), said);
+    if (o == OUTCOME_PASSED && (strpbrk(said, "-?!.") || (!proof_yes && !strstr(said, "J+"))))
+        fail_msg("%s: passed with %s", status, said);
+    if (judged != (o == OUTCOME_PASSED && !proof_yes))
+        fail_msg("%s: judged is wrong with %s", status, said);
+    if (o == OUTCOME_CLAIMED && (!ended || strpbrk(said, "SJ")))
+        fail_msg("%s: claimed with %s", status, said);
+    if (!ended && strchr(said, '.') && o != OUTCOME_FAILED && o != OUTCOME_ERROR && o != OUTCOME_INCONCLUSIVE)
+        fail_msg("%s: %s, and a check was not asked: %s", status, outcome_name(o), said);
+}
+
+static void t_all(void **state)
+{
+    (void)state;
+    int total = 0;
+    for (int s = AGENT_ANSWERED; s <= AGENT_FAILED; s++) {
+        if (s == AGENT_STOPPED)
+            continue;
+        for (int n = 0, most = 1; n <= 3; n++, most *= 15) {
+            for (int i = 0; i < most; i++, total++) {
+                int codes[3] = {i % 15, i / 15 % 15, i / 225};
+                holds(agent_status_name((enum agent_status)s), codes, n);
+            }
+        }
+    }
+    check_note("%d combinations", total);
+}
+
+/* An expected failure is judged if no proof said no. */
+static void t_expected(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status, *said;
+        enum outcome is;
+        bool judged;
+    } rows[] = {
+        {"answered", "S-", OUTCOME_PASSED, false},    {"answered", "J-", OUTCOME_PASSED, true},
+        {"answered", "S- J-", OUTCOME_PASSED, false}, {"answered", "S+ J-", OUTCOME_PASSED, true},
+        {"answered", "S+", OUTCOME_FAILED, false},    {"answered", "J+", OUTCOME_FAILED, false},
+        {"answered", "", OUTCOME_CLAIMED, false},     {"answered", "J?", OUTCOME_INCONCLUSIVE, false},
+        {"infeasible", "", OUTCOME_PASSED, true},     {"failed", "S-", OUTCOME_ERROR, false},
+        {"stopped", "S-", OUTCOME_STOPPED, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool judged = !rows[i].judged;
+        assert_int_equal(verdict(rows[i].status, rows[i].said, NULL, true, &judged), rows[i].is);
+        assert_int_equal(judged, rows[i].judged);
+    }
+}
+
+/* ---- a suite ------------------------------------------------------------------------------------- */
+
+static int exit_code(const char *outcomes, const char *kind, int flaky, bool time_over, bool accept)
+{
+    static const char letters[] = "PFCIEKS"; /* in the order of enum outcome */
+    struct suite suite = {.flaky_max = 1};
+    struct attempt attempt = {.error_kind = (char *)(uintptr_t)kind};
+    struct result list[16];
+    struct results r = {.suite = &suite, .results = list, .time_over = time_over};
+    for (; outcomes[r.n]; r.n++)
+        list[r.n] = (struct result){.outcome = (enum outcome)(strchr(letters, outcomes[r.n]) - letters),
+                                    .flaky = r.n < flaky ? FLAKY_MODEL : FLAKY_NOT,
+                                    .attempts = &attempt,
+                                    .n = 1};
+    for (int o = 0, all = 0; o < OUTCOMES; o++) {
+        all += results_count(&r, (enum outcome)o);
+        assert_true(o < OUTCOMES - 1 || all == r.n);
+    }
+    return results_exit_code(&r, accept);
+}
+
+static void t_exit_code(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *outcomes, *kind;
+        int flaky;
+        bool time_over, accept;
+        int code;
+    } rows[] = {
+        {"PPP", NULL, 0, false, false, 0},      {"", NULL, 0, false, false, 0},
+        {"PFP", NULL, 0, false, false, 1},      {"PFEICK", NULL, 0, true, false, 1},
+        {"PFES", "model", 0, true, false, 130}, {"PS", NULL, 0, false, true, 130},
+        {"PE", "display", 0, false, false, 3},  {"PE", NULL, 0, false, false, 3},
+        {"PEE", "model", 0, false, false, 4},   {"PEI", "disk", 0, true, false, 3},
+        {"PPK", NULL, 0, true, false, 124},     {"PIK", NULL, 0, true, false, 124},
+        {"PPK", NULL, 0, false, false, 0},      {"PI", NULL, 0, false, true, 5},
+        {"PC", NULL, 0, false, false, 5},       {"PC", NULL, 0, false, true, 0},
+        {"PPP", NULL, 1, false, false, 0},      {"PPP", NULL, 2, false, false, 5},
+        {"PPF", NULL, 2, false, false, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int code =
+            exit_code(rows[i].outcomes, rows[i].kind, rows[i].flaky, rows[i].time_over, rows[i].accept);
+        if (code != rows[i].code)
+            fail_msg("%s: %d instead of %d", rows[i].outcomes, code, rows[i].code);
+    }
+}
+
+static void t_names(void **state)
+{
+    (void)state;
+    static const char *const names[OUTCOMES] = {"passed", "failed",  "claimed", "inconclusive",
+                                                "error",  "skipped", "stopped"};
+    for (int o = 0; o < OUTCOMES; o++)
+        assert_string_equal(outcome_name((enum outcome)o), names[o]);
+    for (int f = FLAKY_NOT; f <= FLAKY_UNKNOWN; f++)
+        assert_true(strlen(flaky_description((enum flaky)f)) > 5);
+}
+
+static void t_free(void **state)
+{
+    (void)state;
+    struct results r = {.results = xcalloc(2, sizeof(struct result)), .n = 2, .dir = xstrdup("dir")};
+    struct result *x = r.results;
+    *x = (struct result){
+        .flaky_where = xstrdup("step 3"), .attempts = xcalloc(2, sizeof(struct attempt)), .n = 2};
+    x->attempts[1] = (struct attempt){.status = "answered",
+                                      .answer = xstrdup("a"),
+                                      .error = xstrdup("e"),
+                                      .error_kind = xstrdup("k"),
+                                      .run_dir = xstrdup("r"),
+                                      .log = xstrdup("l"),
+                                      .checks = xcalloc(2, sizeof(struct check_result)),
+                                      .n_checks = 2};
+    x->attempts[1].checks[1] = (struct check_result){.detail = xstrdup("d"),
+                                                     .output = xstrdup("o"),
+                                                     .pictures = {xstrdup("1"), xstrdup("2"), xstrdup("3")}};
+    results_free(&r); /* a leak checker finds the rest */
+    assert_null(r.results);
+    assert_int_equal(r.n, 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("checks and the agent's end make the outcome of the table", t_table),
+    CLAIM("the order of checks does not matter, a no fails, and only a yes of a proof or a model passes",
+          t_all),
+    CLAIM("expect_fail swaps passed and failed, and nothing else", t_expected),
+    CLAIM("the exit code is that of the worst outcome", t_exit_code),
+    CLAIM("every outcome has its name", t_names),
+    CLAIM("results are freed completely", t_free),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

@@ -1,0 +1,216 @@
+/* t_redact.c - hidden parts of the screen: not shown to the model, not in the record, and not in what a
+ * suite's checks show and keep.
+ */
+#include "check.h"
+#include "qa_program.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <dirent.h>
+
+static const uint8_t canary[3] = {0xc0, 0x10, 0x90};
+
+/* A picture that has the colour of what is hidden. */
+static bool shows(const char *path)
+{
+    struct image im = {0};
+    bool found = false;
+    assert_int_equal(image_read_png(&im, path, NULL), 0);
+    for (size_t i = 0; i < 3 * (size_t)im.w * (size_t)im.h; i += 3)
+        found |= !memcmp(im.rgb + i, canary, 3);
+    image_free(&im);
+    return found;
+}
+
+struct pictures {
+    int n, shown;
+};
+
+static void look_into(const char *dir, struct pictures *p)
+{
+    DIR *d = opendir(dir);
+    assert_non_null(d);
+    for (struct dirent *f; (f = readdir(d));) {
+        char *path = xasprintf("%s/%s", dir, f->d_name);
+        if (f->d_type == DT_DIR && f->d_name[0] != '.') {
+            look_into(path, p);
+        } else if (strstr(f->d_name, ".png")) {
+            p->n++;
+            p->shown += shows(path);
+        }
+        free(path);
+    }
+    closedir(d);
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------------- */
+
+/* On the root, beside the client: 640,100 to 789,499. */
+static void paint(const struct stage *t)
+{
+    Display *d = t->other;
+    XSetWindowAttributes a = {.background_pixel = 0xc01090, .override_redirect = True};
+    Window w = XCreateWindow(d, DefaultRootWindow(d), 640, 100, 150, 400, 0, CopyFromParent, InputOutput,
+                             CopyFromParent, CWBackPixel | CWOverrideRedirect, &a);
+    XMapRaised(d, w);
+    XSync(d, False);
+}
+
+static struct pictures pictures_of(const struct stage *t, const json_t **settings, struct record *r)
+{
+    struct pictures p = {0};
+    driven_read(t, r);
+    look_into(r->dir, &p);
+    *settings = json_object_get(r->run, "settings");
+    return p;
+}
+
+static void t_run(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *zone;
+        bool seen;
+    } cases[] = {
+        {"0,0,1,1", true}, {"640,100,149,400", true}, {"640,100,150,400", false}, {"50%,0,50%,100%", false}};
+    struct stage t;
+    driven_open(&t);
+    paint(&t);
+    for (int i = 0; i < 4; i++) {
+        struct outcome o = {0};
+        struct record r;
+        const json_t *settings;
+        if (i)
+            clock_sleep_ms(1100); /* the newest run is the one of the later second */
+        program_finish(&t.x,
+                       driven_start_with(&t, CLICK(300, 300) ANSWER("Done."),
+                                         WORDS("--hide", cases[i].zone, "--confirm", "yes-to-all")),
+                       &o);
+        assert_int_equal(o.code, 0);
+        struct pictures p = pictures_of(&t, &settings, &r);
+        assert_true(p.n > 0);
+        if ((p.shown > 0) != cases[i].seen)
+            fail_msg("%s: %d of %d pictures", cases[i].zone, p.shown, p.n);
+        assert_int_equal(json_array_size(json_object_get(settings, "hide")), 1);
+        record_free(&r);
+        outcome_free(&o);
+    }
+    stage_close(&t);
+}
+
+/* What was hidden stays so when a run goes on, and when its actions are done again. */
+static void t_again(void **state)
+{
+    (void)state;
+    struct stage t;
+    struct outcome o = {0};
+    struct record r;
+    const json_t *settings;
+    driven_open(&t);
+    paint(&t);
+    char *runs = xvfb_place(&t.x, "runs");
+    program_finish(&t.x,
+                   driven_start_with(&t, CLICK(300, 300) CLICK(310, 310) ANSWER("Done."),
+                                     WORDS("--hide", "640,100,100,400", "--hide", "740,100,50,400", "-n", "1",
+                                           "--no-force-answer")),
+                   &o);
+    assert_int_equal(o.code, ERR_STEPS);
+    char *script = xvfb_place(&t.x, "script");
+    for (int i = 0; i < 2; i++) {
+        clock_sleep_ms(1100);
+        if (i)
+            program_run(&t.x, &o, WORDS("replay", "--actions", "--runs", runs, "-q"));
+        else
+            program_run(&t.x, &o, WORDS("resume", "--runs", runs, "--fake", script, "-q", "-n", "9"));
+        if (o.code)
+            fail_msg("%d: %s %s", i, o.out, o.err);
+        struct pictures p = pictures_of(&t, &settings, &r);
+        assert_int_equal(p.shown, 0);
+        assert_true(p.n > 0);
+        if (!i)
+            assert_int_equal(json_array_size(json_object_get(settings, "hide")), 2);
+        record_free(&r);
+    }
+    program_finish(&t.x, driven_start_with(&t, ANSWER("Done."), WORDS("--hide", "640,100,150")), &o);
+    ONE_LINE(&o, ERR_USAGE, "--hide expects X,Y,WIDTH,HEIGHT", "'640,100,150'");
+    outcome_free(&o);
+    free(script);
+    free(runs);
+    stage_close(&t);
+}
+
+/* ---- a suite ----------------------------------------------------------------------------------------------------- */
+
+/* The desk's root in the colour; its picture is that of a suite which hides nothing. */
+#define PAINT(C) "xsetroot -solid '#" C "'"
+#define SUITE(ID, C, W)                                                                                      \
+    "tests:\n  - id: " ID                                                                                    \
+    "\n    task: Look.\n    setup: [\"" PAINT(C) "\"]\n"                                                     \
+                                                 "    checks: [{kind: region, png: golden/" W                \
+                                                 ".png, max_diff: 0}]\n"
+
+static void t_suite(void **state)
+{
+    (void)state;
+    struct qa_program q;
+    struct pictures p = {0}, before;
+    if (system("command -v xsetroot >/dev/null"))
+        skip();
+    qa_program_open(&q);
+    qa_program_reply(&q, "a", WAIT(0) ANSWER("Done."));
+    qa_program_suite(&q, SUITE("a", "c01090", "open"));
+    qa_program_run(&q, WORDS("--update-golden"));
+    assert_int_equal(q.o.code, 0);
+    char *golden = xvfb_place(&q.x, "golden/open.png"), *hidden = xvfb_place(&q.x, "golden/hidden.png"),
+         *out = xvfb_place(&q.x, "out.d");
+    assert_true(shows(golden));
+    look_into(out, &p);
+    assert_true(p.shown > 0); /* it would be seen */
+
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,100%")); /* what is hidden is not compared */
+    assert_int_equal(q.o.code, 0);
+    before = p;
+    p = (struct pictures){0};
+    look_into(out, &p); /* those of the first run are there, too */
+    assert_true(p.n > before.n && p.shown == before.shown);
+    qa_program_suite(&q, SUITE("a", "808080", "open")); /* that is how it is painted over */
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,100%"));
+    assert_int_equal(q.o.code, 0);
+
+    /* without replies there is no run: of its screen is kept what may be seen, or nothing */
+    qa_program_suite(&q, SUITE("b", "c01090", "open"));
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,100%"));
+    assert_string_equal(qa_program_outcome(&q, "b"), "error");
+    p = (struct pictures){0};
+    look_into(out, &p);
+    assert_int_equal(p.shown, before.shown);
+    qa_program_run(&q, WORDS("-q"));
+    p = (struct pictures){0};
+    look_into(out, &p);
+    assert_true(p.shown > before.shown);
+
+    qa_program_suite(&q, SUITE("a", "c01090", "hidden"));
+    qa_program_run(&q, WORDS("--update-golden", "--hide", "0,0,100%,100%"));
+    assert_int_equal(q.o.code, 0);
+    assert_false(shows(hidden));
+
+    /* of what differs from it there are pictures, without the part that is hidden */
+    qa_program_run(&q, WORDS("--hide", "0,0,100%,50%", "--hide", "0,50%,100%,40%"));
+    assert_int_equal(q.o.code, ERR_FAILED); /* the rest differs from stripes */
+    free(golden);
+    free(hidden);
+    free(out);
+    qa_program_close(&q);
+}
+
+static const struct CMUnitTest tests[] = {
+    CLAIM("what is hidden is in no picture of a run, and what is beside it is", t_run),
+    CLAIM("a run that goes on, and one that is done again, hide the same", t_again),
+    CLAIM("checks of a suite neither show nor keep nor compare what is hidden", t_suite),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}

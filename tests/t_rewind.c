@@ -1,0 +1,255 @@
+/* t_rewind.c - claims about rewinding a conversation to a turn without its reply.
+ *
+ * A tiny model with random weights samples random replies.  The reply at each turn and the tokens before it are
+ * kept; a turn that is rewound to has the same tokens, and the same random numbers give the same reply.
+ */
+#include "tiny_check.h"
+
+#include "agent/context.h"
+
+enum { TURNS = 9, SPOKEN = 10, IN_VIEW = 2 };
+
+static struct dialect *dialect;
+
+static int setup(void **state)
+{
+    dialect = dialect_load("holo3", NULL);
+    return tiny_setup(state);
+}
+
+static int teardown(void **state)
+{
+    tiny_teardown(state);
+    dialect_free(dialect);
+    return 0;
+}
+
+#define WITH_TALK(text, fn) CLAIM_WITH(text, fn, setup, teardown)
+
+/* ---- a conversation on record ------------------------------------------------------------------------------ */
+
+struct talk {
+    struct llm *m;
+    struct context *c;
+    struct image images[TURNS];
+    int32_t *before[TURNS]; /* tokens when turn k had been observed */
+    int64_t n_before[TURNS];
+    struct generated said[TURNS];
+    int wanted; /* screenshots that were asked for again */
+};
+
+static int again(void *arg, int turn, struct image *out, struct err *e)
+{
+    struct talk *t = arg;
+    t->wanted++;
+    return image_copy(out, &t->images[turn], e);
+}
+
+static void talk_open(struct talk *t, enum window_policy window, int keep)
+{
+    *t = (struct talk){.m = llm_local(engine, dialect, check_seed())};
+    t->c = context_new(t->m, dialect, window, IN_VIEW, "You use a computer.", NULL);
+    assert_non_null(t->c);
+    context_keep(t->c, keep);
+    for (int k = 0; k < TURNS; k++)
+        t->images[k] = tiny_image(70 + k, 50, (uint64_t)k + 1);
+}
+
+static void forget(struct talk *t, int k)
+{
+    free(t->before[k]);
+    t->before[k] = NULL;
+    generated_free(&t->said[k]);
+}
+
+static void talk_close(struct talk *t)
+{
+    for (int k = 0; k < TURNS; k++) {
+        forget(t, k);
+        image_free(&t->images[k]);
+    }
+    context_free(t->c);
+    llm_free(t->m);
+}
+
+static void think(struct talk *t, struct generated *g)
+{
+    volatile int cancel = 0;
+    struct llm_request r = {.goal = GOAL_TEXT, .sampling = {1.2f, 1, SPOKEN}, .cancel = &cancel};
+    struct err e = ERR_INIT;
+    if (context_think(t->c, &r, g, &e))
+        fail_msg("%s", e.text);
+}
+
+static void note_before(struct talk *t, int k)
+{
+    t->n_before[k] = t->m->ops->length(t->m);
+    t->before[k] = xmalloc((unsigned long)t->n_before[k], sizeof(int32_t));
+    memcpy(t->before[k], session_tokens(llm_session(t->m)), (size_t)t->n_before[k] * sizeof(int32_t));
+}
+
+static void observe(struct talk *t, int k)
+{
+    struct context_cost cost;
+    char lead[32];
+    snprintf(lead, sizeof lead, "turn %d\n", k);
+    assert_int_equal(context_observe(t->c, lead, &t->images[k], &cost, NULL), 0);
+    assert_true(cost.images <= IN_VIEW);
+}
+
+/* Turns from k on, in words of the model's own; told: or these, whose tokens are those of their text. */
+static void go_on(struct talk *t, int k, int to, const char *told)
+{
+    for (; k < to; k++) {
+        observe(t, k);
+        forget(t, k);
+        note_before(t, k);
+        think(t, &t->said[k]);
+        assert_int_equal(context_accept(t->c, told ? told : t->said[k].text.data, !told, NULL), 0);
+    }
+}
+
+static bool same_tokens(const struct talk *t, int k)
+{
+    return t->m->ops->length(t->m) == t->n_before[k] &&
+           !memcmp(session_tokens(llm_session(t->m)), t->before[k], (size_t)t->n_before[k] * sizeof(int32_t));
+}
+
+/* To the bit: probabilities too. */
+static bool same_words(const struct generated *a, const struct generated *b)
+{
+    bool same = a->n == b->n;
+    for (int i = 0; same && i < a->n; i++)
+        same = a->choices[i].id == b->choices[i].id && a->choices[i].logprob == b->choices[i].logprob;
+    return same;
+}
+
+/* Goes back to turn k, which says again what it said, and then something else. */
+static void back(struct talk *t, int k)
+{
+    struct context_cost cost;
+    struct generated g;
+    assert_int_equal(context_rewind(t->c, k, again, t, &cost, NULL), 0);
+    assert_int_equal(context_turns(t->c), k + 1);
+    assert_int_equal(cost.total, t->n_before[k]);
+    assert_true(same_tokens(t, k));
+    think(t, &g);
+    if (!same_words(&g, &t->said[k]))
+        fail_msg("turn %d says something else", k);
+    generated_free(&g);
+}
+
+/* ---- claims ------------------------------------------------------------------------------------------------------ */
+
+static void t_kept(void **state)
+{
+    (void)state;
+    for (int window = 0; window < 2; window++) {
+        struct talk t;
+        talk_open(&t, window ? WINDOW_STRICT : WINDOW_SAWTOOTH, TURNS);
+        go_on(&t, 0, TURNS, NULL);
+        back(&t, TURNS - 1); /* nothing lies between */
+        back(&t, 6);
+        back(&t, 6);
+        assert_int_equal(context_accept(t.c, t.said[6].text.data, false, NULL), 0);
+        go_on(&t, 7, TURNS, NULL); /* another line, with cuts of its own */
+        back(&t, 7);
+        back(&t, 3);
+        back(&t, 0);
+        assert_int_equal(context_accept(t.c, "another way", false, NULL), 0);
+        go_on(&t, 1, 6, NULL);
+        back(&t, 2);
+        assert_true(window || t.wanted == 0);
+        talk_close(&t);
+    }
+}
+
+/* The same turns again are the same tokens again: cuts fall where they fell. */
+static void t_window(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct talk t;
+        struct context_cost cost;
+        talk_open(&t, i % 2 ? WINDOW_STRICT : WINDOW_SAWTOOTH, i / 2 ? TURNS : 1);
+        go_on(&t, 0, TURNS, "well");
+        assert_int_equal(context_rewind(t.c, 3, again, &t, &cost, NULL), 0);
+        assert_true(same_tokens(&t, 3));
+        assert_int_equal(cost.reused, i / 2 ? cost.total : 0);
+        for (int k = 4; k < TURNS; k++) {
+            assert_int_equal(context_accept(t.c, "well", false, NULL), 0);
+            observe(&t, k);
+            assert_true(same_tokens(&t, k));
+        }
+        talk_close(&t);
+    }
+}
+
+/* Too old for a rewind point: prefilled again, with the same random numbers.  In f32, where other prefill chunks
+ * change only the last bits. */
+static void t_read_again(void **state)
+{
+    (void)state;
+    engine_close(engine);
+    engine = tiny_open(&tiny, NULL, 1, true);
+    for (int window = 0; window < 2; window++) {
+        struct talk t;
+        struct context_cost cost;
+        talk_open(&t, window ? WINDOW_STRICT : WINDOW_SAWTOOTH, 2);
+        go_on(&t, 0, TURNS, "well");
+        for (int k = 4; k >= 0; k -= 2) {
+            struct generated g;
+            assert_int_equal(context_rewind(t.c, k, again, &t, &cost, NULL), 0);
+            assert_int_equal(cost.reused, 0);
+            assert_true(same_tokens(&t, k));
+            think(&t, &g);
+            for (int i = 0; i < 3 && i < g.n && i < t.said[k].n;
+                 i++) /* its last bits may differ, and then words */
+                assert_int_equal(g.choices[i].id, t.said[k].choices[i].id);
+            generated_free(&g);
+        }
+        assert_true(t.wanted > 0);
+        talk_close(&t);
+    }
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------- */
+
+static void t_no_room(void **state)
+{
+    (void)state;
+    struct engine *roomy = engine;
+    size_t most;
+    struct talk t;
+    talk_open(&t, WINDOW_STRICT, TURNS);
+    go_on(&t, 0, TURNS, NULL);
+    most = engine_state_memory(engine).peak;
+    talk_close(&t);
+    struct engine_options o = {.dir = tiny.dir, .device = "cpu", .threads = 1, .state_memory = most / 2};
+    struct err e = ERR_INIT;
+    engine = engine_open(&o, &e);
+    if (!engine)
+        fail_msg("%s", e.text);
+    talk_open(&t, WINDOW_STRICT, TURNS);
+    go_on(&t, 0, TURNS, NULL);
+    assert_true(engine_state_memory(engine).peak <= most / 2);
+    struct context_cost cost;
+    assert_int_equal(context_rewind(t.c, 0, again, &t, &cost, NULL), 0);
+    assert_int_equal(cost.reused, 0); /* it was kept once and had to go */
+    talk_close(&t);
+    engine_close(engine);
+    engine = roomy;
+}
+
+static const struct CMUnitTest tests[] = {
+    WITH_TALK("a turn with a rewind point gives the same reply bit for bit, across evictions and branches",
+              t_kept),
+    WITH_TALK("the window continues from there as it did", t_window),
+    WITH_TALK("an older turn is prefilled again: the same tokens, the same random numbers", t_read_again),
+    WITH_TALK("when memory is short, older rewind points are dropped", t_no_room),
+};
+
+int main(int argc, char **argv)
+{
+    return check_main(argc, argv, tests, sizeof tests / sizeof *tests);
+}
