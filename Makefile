@@ -45,18 +45,20 @@ $(B)/%.o: %.c
 	$(call say,CC)
 	$(Q)$(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
-# Tests share what stands beside them without the prefix t_ (a private X server, a tiny model).
+# Tests share what stands beside them without the prefix t_ (a private X server, a tiny model).  There are many of them, and
+# each runs once after it was built: it is to be built soon.  What is tested is optimised as ever.
+TEST_FLAGS := $(FLAGS) $(if $(ASAN),,-O1 -Wno-format-truncation $(if $(shell command -v ld.gold),-fuse-ld=gold))
 TEST_LIB := $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard tests/t_*.c),$(wildcard tests/*.c)))
 $(B)/tests/%: tests/%.c $(TEST_LIB) $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
+	$(Q)$(CC) $(TEST_FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) $(B)/libholorun.a $(LIBS) -lcmocka
 
 # Tests of the GPU's kernels run them on the host.
 $(B)/tests/t_cuda_%: tests/t_cuda_%.c $(TEST_LIB) $(B)/libemu.a $(B)/libholorun.a
 	@mkdir -p $(@D)
 	$(call say,CC)
-	$(Q)$(CC) $(FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) -Wl,--whole-archive $(B)/libemu.a -Wl,--no-whole-archive $(B)/libholorun.a $(LIBS) -lcmocka -lstdc++
+	$(Q)$(CC) $(TEST_FLAGS) -MMD -MP -o $@ $< $(TEST_LIB) -Wl,--whole-archive $(B)/libemu.a -Wl,--no-whole-archive $(B)/libholorun.a $(LIBS) -lcmocka -lstdc++
 
 # The tests of the kernels once more with the kernels themselves, for a machine with a GPU (make test-gpu).
 GPU_TESTS := $(patsubst tests/%.c,$(B)/gpu/%,$(wildcard tests/t_cuda_*.c))
@@ -150,7 +152,7 @@ qa: ## our own suites with the embedded model, and how often it succeeds (SUITE=
 	@$(SCRIPTS)/qa.sh
 test: ## install what is missing, build, run every test (ASAN=1: with sanitizers)
 	@$(SCRIPTS)/install.sh build demo test
-	@$(MAKE) $(QUIET) -j2 all tests
+	@$(MAKE) $(QUIET) -j$(shell nproc) all tests
 	@B=$(B) $(SCRIPTS)/run_tests.sh $(B)/tests
 tests: $(TESTS) $(HELPERS)
 qa-chaos: holorun $(B)/helpers/xclient $(B)/tests/t_qa_chaos ## kill something under a suite at 30 random moments (MOMENTS=30)

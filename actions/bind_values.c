@@ -236,8 +236,8 @@ static enum action_fault read_text(struct binding *c, const struct tool_arg *arg
 static enum action_fault read_goals(struct binding *c, const struct tool_arg *arg, json_t *v)
 {
     static const char expected[] =
-        "a list of 1 to 20 goals {title, status}, status one of todo running done failed, "
-        "one running at most";
+        "a list of 1 to 20 goals {title, status}, status one of todo running done failed, one running at "
+        "most";
     enum action_fault f = FAULT_NONE;
     struct buf plan;
     json_t *goal;

@@ -1,4 +1,5 @@
-/* canvas.h - a private X server on which a test draws through a connection of its own, to be looked at by screen.h. */
+/* canvas.h - a private X server on which a test draws through a connection of its own, to be looked at
+ * by screen.h. */
 #ifndef HOLORUN_TESTS_CANVAS_H
 #define HOLORUN_TESTS_CANVAS_H
 

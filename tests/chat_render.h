@@ -1,5 +1,5 @@
-/* chat_render.h - a conversation as text, rendered with Nemotron VL's template, "<image>" for each image; the caller
- * frees it.  NULL: refused. */
+/* chat_render.h - a conversation as text, rendered with Nemotron VL's template, "<image>" for each
+ * image; the caller frees it.  NULL: refused. */
 #ifndef HOLORUN_TESTS_CHAT_RENDER_H
 #define HOLORUN_TESTS_CHAT_RENDER_H
 

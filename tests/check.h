@@ -15,6 +15,8 @@
 #ifndef HOLORUN_TESTS_CHECK_H
 #define HOLORUN_TESTS_CHECK_H
 
+#include "place.h"
+
 /* cmocka wants these before itself */
 // clang-format off
 #include <setjmp.h>
@@ -103,6 +105,8 @@ __attribute__((unused)) static int check_main(int argc, char **argv, const struc
         else if (argc < 2 || strstr(tests[i].name, argv[1]))
             run[m++] = tests[i];
     }
+    if (m)
+        place_make();
     uint64_t state = check_seed();
     for (size_t i = m; i > 1; i--) {
         size_t j = (size_t)(check_random(&state) * (double)i);

@@ -90,6 +90,7 @@ Window check_fixture_window(Display *dpy, const char *title, const char *class, 
 int check_fixture_main(int argc, char **argv, const struct CMUnitTest *tests, size_t n)
 {
     struct err e = ERR_INIT;
+    place_make();
     if (desks_begin(&e))
         die(e.kind, "%s", e.text);
     int rc = check_main(argc, argv, tests, n);

@@ -46,11 +46,26 @@ pid_t desks_lock_owner(int number)
     return owner;
 }
 
+static bool find_lock(int number, struct stat *st)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/.X%d-lock", number);
+    return number >= 0 && stat(path, st) == 0;
+}
+
 struct desk_trace desk_trace_of(const struct desk *d)
 {
-    struct desk_trace t = {.number = d->number, .supervisor = d->pids[0]};
+    struct desk_trace t = {.number = d->number};
     snprintf(t.folder, sizeof t.folder, "%s", d->dir);
+    find_lock(d->number, &t.lock);
     return t;
+}
+
+static bool lock_left(const struct desk_trace *t)
+{
+    struct stat now;
+    return t->lock.st_ino && find_lock(t->number, &now) && now.st_ino == t->lock.st_ino &&
+           now.st_mtim.tv_sec == t->lock.st_mtim.tv_sec && now.st_mtim.tv_nsec == t->lock.st_mtim.tv_nsec;
 }
 
 /* Its number may be another desk's by now. */
@@ -65,7 +80,7 @@ const char *desk_trace_left(const struct desk_trace *t)
         snprintf(what, sizeof what, "%d processes of '%s' are left", n, t->folder);
     else if (file_exists(t->folder))
         snprintf(what, sizeof what, "folder '%s' is left", t->folder);
-    else if (owner == t->supervisor)
+    else if (lock_left(t))
         snprintf(what, sizeof what, "the lock of display :%d is left", t->number);
     else if (t->number >= 0 && owner < 0 && file_exists(path) && desks_lock_owner(t->number) < 0)
         snprintf(what, sizeof what, "'%s' is left", path);

@@ -1,5 +1,7 @@
-/* full_model.c - see full_model.h; shapes, config and tokenizer are those of bench --random (bench/random.h). */
+/* full_model.c - see full_model.h; shapes, config and tokenizer are those of bench --random
+ * (bench/random.h). */
 #include "full_model.h"
+#include "place.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -91,7 +93,7 @@ int64_t full_bytes(const struct full_tensor *t)
     return bytes;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void put_file(const struct full_model *m, const char *name, const char *data, size_t len)
 {
@@ -192,11 +194,8 @@ void full_write_shards(const struct full_model *m)
 void full_write(struct full_model *m)
 {
     struct buf b;
-    if (!m->dir[0]) {
-        strcpy(m->dir, "/tmp/holorun-full-XXXXXX");
-        if (!mkdtemp(m->dir))
-            die(ERR_ENV, "cannot make a folder in /tmp");
-    }
+    if (!m->dir[0] && !mkdtemp(place_template(m->dir)))
+        die(ERR_ENV, "cannot make folder '%s'", m->dir);
     const struct random_model *p = published();
     put_file(m, "config.json", p->config, strlen(p->config));
     put_file(m, "generation_config.json", p->generation, strlen(p->generation));

@@ -6,6 +6,8 @@
 #ifndef HOLORUN_TESTS_FULL_MODEL_H
 #define HOLORUN_TESTS_FULL_MODEL_H
 
+#include "place.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -24,7 +26,7 @@ struct full_tensor {
 };
 
 struct full_model {
-    char dir[64];
+    char dir[PLACE_PATH];
     struct full_tensor *tensors;
     int n;
     int64_t cut; /* bytes that the last shard is too short */

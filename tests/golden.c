@@ -1,5 +1,6 @@
 /* golden.c - see golden.h. */
 #include "golden.h"
+#include "place.h"
 
 #include "base/buf.h"
 #include "ops/ops.h"
@@ -111,7 +112,7 @@ float golden_sign(uint64_t column, int64_t c)
     return golden_mixed(column, "signs", c) >> 63 ? -1.0f : 1.0f;
 }
 
-/* ---- the checkpoint ------------------------------------------------------------------------------------- */
+/* ---- the checkpoint -------------------------------------------------------------------------- */
 
 static int64_t count_of(const json_t *tensor)
 {
@@ -161,12 +162,10 @@ static void write_tensor(FILE *f, uint64_t seed, const json_t *tensor)
 void golden_checkpoint(struct golden *g)
 {
     struct err e = ERR_INIT;
-    const char *tmp = getenv("TMPDIR");
     char path[128], *config;
     size_t len, i;
     json_t *table = json_object_get(g->root, "weights"), *v;
-    snprintf(g->checkpoint, sizeof g->checkpoint, "%s/holorun-golden-XXXXXX", tmp ? tmp : "/tmp");
-    assert_non_null(mkdtemp(g->checkpoint));
+    assert_non_null(mkdtemp(place_template(g->checkpoint)));
 
     snprintf(path, sizeof path, "%s/config.json", g->dir);
     assert_int_equal(file_read(path, 1 << 20, &config, &len, &e), 0);

@@ -8,6 +8,8 @@
 #ifndef HOLORUN_TESTS_GOLDEN_H
 #define HOLORUN_TESTS_GOLDEN_H
 
+#include "place.h"
+
 #include "base/file.h"
 
 #include <jansson.h>
@@ -18,8 +20,8 @@ struct golden {
     json_t *root;
     struct file_map data;
     uint64_t seed;
-    char dir[64];        /* where the fixture is */
-    char checkpoint[64]; /* where golden_checkpoint wrote; "" before */
+    char dir[64];                /* where the fixture is */
+    char checkpoint[PLACE_PATH]; /* where golden_checkpoint wrote; "" before */
 };
 
 /* One array: some rows of a stage, or all of them. */

@@ -2,6 +2,7 @@
 #include "kv_claims.h"
 
 #include "check.h"
+#include "place.h"
 #include "pool_check.h"
 
 #include "session/session_impl.h"
@@ -71,8 +72,10 @@ static void goes_back(struct engine *g, struct session *straight)
 static void is_saved(struct engine *g, struct session *s, struct engine *other)
 {
     struct err e = ERR_INIT;
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/holorun-kv8-%d", (int)getpid());
+    char path[PLACE_PATH];
+    int fd = mkstemp(place_template(path));
+    assert_true(fd >= 0);
+    close(fd);
     assert_int_equal(session_save(s, path, &e), 0);
     struct session *again = session_load(g, path, &e);
     assert_non_null(again);

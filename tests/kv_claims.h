@@ -8,8 +8,8 @@
 struct engine *kv_claims_engine(const struct tiny *t, const char *device, const char *isa, bool fp8,
                                 bool f32);
 
-/* Bit by bit the same: text at once and in pieces, after going back, in a fork, after having been away, read from a file,
- * and with others at once. */
+/* Bit by bit the same: text at once and in pieces, after going back, in a fork, after having been away,
+ * read from a file, and with others at once. */
 void kv_claims_check(const struct tiny *t, const char *device, const char *isa);
 
 /* How far the logits of two are from each other after some text, a picture and more text. */

@@ -72,7 +72,8 @@ double lab_largest(struct tensor t)
     return most;
 }
 
-/* terms: of each number the sum of the magnitudes it is made of, of which `share` may be off; may be empty. */
+/* terms: of each number the sum of the magnitudes it is made of, of which `share` may be off; may be
+ * empty. */
 static double worst_beside(struct tensor have, struct tensor want, double slack, struct tensor terms,
                            double share)
 {
@@ -285,7 +286,7 @@ double lab_tiles(const struct lab *l)
     return off;
 }
 
-/* ---- two backends ---------------------------------------------------------------------------------------- */
+/* ---- two backends ---------------------------------------------------------------------------- */
 
 struct lab lab_open(enum dtype act)
 {

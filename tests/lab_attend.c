@@ -27,7 +27,8 @@ static struct tensor with_gap(struct tensor *block, const struct lab *l, bool lo
     return view;
 }
 
-/* Rows of 8 bits, of numbers of many sizes, some heads all zero; without a gap they begin at multiples of 16. */
+/* Rows of 8 bits, of numbers of many sizes, some heads all zero; without a gap they begin at multiples
+ * of 16. */
 static struct tensor quantized_keys(struct tensor *block, const struct lab *l, const struct lab_attention *s,
                                     int64_t rows, int64_t unseen)
 {

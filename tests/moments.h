@@ -47,7 +47,8 @@ void moments_close(struct moments *m);
 /* A run that does this; the one before must have been stopped. */
 void moments_start(struct moments *m, enum doing doing);
 
-/* Waits until the run has begun and wait_ms more, stops it and waits for its end.  1: the run ended by itself before. */
+/* Waits until the run has begun and wait_ms more, stops it and waits for its end.  1: the run ended by
+ * itself before. */
 int moments_stop(struct moments *m, enum gesture how, double wait_ms, struct moment *out);
 
 extern const char *const doing_names[DOINGS];

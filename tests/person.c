@@ -8,6 +8,8 @@
 #include <X11/extensions/XTest.h>
 #include <string.h>
 
+enum { PATIENCE_MS = 40000 }; /* machines are loaded */
+
 static void press_key(Display *d, KeySym key)
 {
     KeyCode code = XKeysymToKeycode(d, key);
@@ -46,7 +48,7 @@ static Window find_window(Display *d, Window at, const char *name)
 Window person_window(Display *d, const char *title)
 {
     Window w = None;
-    for (int i = 0; i < 200 && w == None; i++) {
+    for (int ms = 0; ms < PATIENCE_MS && w == None; ms += 30) {
         w = find_window(d, DefaultRootWindow(d), title);
         clock_sleep_ms(30);
     }
@@ -57,6 +59,38 @@ bool person_finds(Display *d, const char *title, int *x, int *y)
 {
     Window child, w = person_window(d, title);
     return w != None && XTranslateCoordinates(d, w, DefaultRootWindow(d), 0, 0, x, y, &child);
+}
+
+bool person_is_asked(Display *d, const char *title, int *x, int *y)
+{
+    Window child, focus, w = person_window(d, title);
+    int before_x = -1, before_y = -1, revert;
+    for (int ms = 0; w != None && ms < PATIENCE_MS; ms += 50) {
+        XGetInputFocus(d, &focus, &revert);
+        if (!XTranslateCoordinates(d, w, DefaultRootWindow(d), 0, 0, x, y, &child))
+            return false;
+        if (focus == w && *x == before_x && *y == before_y)
+            return true;
+        before_x = *x;
+        before_y = *y;
+        clock_sleep_ms(50);
+    }
+    return false;
+}
+
+/* A window manager may hold back what the pointer does until it has looked at a press; keys would
+ * overtake that. */
+static void wait_released(Display *d)
+{
+    Window root, child;
+    int x, y, wx, wy;
+    unsigned mask = 0, buttons = Button1Mask | Button2Mask | Button3Mask;
+    for (int ms = 0; ms < PATIENCE_MS; ms += 5) {
+        XQueryPointer(d, DefaultRootWindow(d), &root, &child, &x, &y, &wx, &wy, &mask);
+        if (!(mask & buttons))
+            return;
+        clock_sleep_ms(5);
+    }
 }
 
 void person_does(Display *d, int x0, int y0, const struct deed *a)
@@ -73,5 +107,7 @@ void person_does(Display *d, int x0, int y0, const struct deed *a)
     if (a->what == G_RELEASE || a->what == G_CLICK || a->what == G_AIM)
         XTestFakeButtonEvent(d, button, False, CurrentTime);
     XSync(d, False);
+    if (a->what == G_RELEASE || a->what == G_CLICK || a->what == G_AIM)
+        wait_released(d);
     clock_sleep_ms(60);
 }

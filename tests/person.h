@@ -26,9 +26,12 @@ struct deed {
         g, 0, NULL, x, y                                                                                     \
     }
 
-/* Waits some seconds for a window whose title begins so; None when there is none.  And where it stands on the root. */
+/* Waits some seconds for a window whose title begins so; None when there is none.  And where it stands
+ * on the root. */
 Window person_window(Display *d, const char *title);
 bool person_finds(Display *d, const char *title, int *x, int *y);
+/* The same for a step window, when it has the keyboard and stands still. */
+bool person_is_asked(Display *d, const char *title, int *x, int *y);
 void person_does(Display *d, int x0, int y0, const struct deed *a); /* x0, y0: of the window */
 
 #endif

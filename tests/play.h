@@ -48,7 +48,8 @@ void play_open(struct play *p);
 void play_close(struct play *p);
 void play_forget(void);
 
-/* One run with this partner under this overseer (NULL: none): its record and story are read, nothing is down. */
+/* One run with this partner under this overseer (NULL: none): its record and story are read, nothing is
+ * down. */
 void play_run(struct play *p, struct llm *m, struct overseer *o);
 /* The same over these replies; what `played` is to do is set before, what it saw is there after. */
 void play_script(struct play *p, const char *replies, struct overseer *o);

@@ -1,5 +1,5 @@
-/* pool_check.h - engines whose state memory is bounded, and the bits of a session's state: for tests on the processor
- * and on the device. */
+/* pool_check.h - engines whose state memory is bounded, and the bits of a session's state: for tests on
+ * the processor and on the device. */
 #ifndef HOLORUN_TESTS_POOL_CHECK_H
 #define HOLORUN_TESTS_POOL_CHECK_H
 

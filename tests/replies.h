@@ -1,5 +1,5 @@
-/* replies.h - replies in the dialect holo3, for scripts that stand in place of a model: string literals, one a line, put
- * one after the other.
+/* replies.h - replies in the dialect holo3, for scripts that stand in place of a model: string literals,
+ * one a line, put one after the other.
  *
  *     CLICK(300, 300) TYPE("abc") ANSWER("Done.")
  */

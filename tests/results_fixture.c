@@ -5,6 +5,7 @@
 #include "base/file.h"
 
 #include "check.h"
+#include "place.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,8 +13,7 @@
 struct fixture *fixture_new(int n)
 {
     struct fixture *m = calloc(1, sizeof *m);
-    snprintf(m->dir, sizeof m->dir, "/tmp/holorun-t-reports-XXXXXX");
-    assert_non_null(mkdtemp(m->dir));
+    assert_non_null(mkdtemp(place_template(m->dir)));
     m->suite =
         (struct suite){.name = "nimbus", .path = "qa/nimbus.yaml", .dir = "qa", .tests = m->tests, .n = n};
     m->all = (struct results){.suite = &m->suite,

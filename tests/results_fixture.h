@@ -2,13 +2,15 @@
 #ifndef HOLORUN_TESTS_RESULTS_FIXTURE_H
 #define HOLORUN_TESTS_RESULTS_FIXTURE_H
 
+#include "place.h"
+
 #include "qa/report/result.h"
 
 enum { FIXTURE_MAX = 64 };
 
 /* All in one struct, for tests to change; they own the texts. */
 struct fixture {
-    char dir[64]; /* a folder of its own */
+    char dir[PLACE_PATH]; /* a folder of its own */
     struct suite suite;
     struct test tests[FIXTURE_MAX];
     struct attempt attempts[FIXTURE_MAX][2];

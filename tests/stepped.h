@@ -1,4 +1,5 @@
-/* stepped.h - the loop over scripted replies (play.h), each step settled by a script or by a front end of the test's own. */
+/* stepped.h - the loop over scripted replies (play.h), each step settled by a script or by a front end
+ * of the test's own. */
 #ifndef HOLORUN_TESTS_STEPPED_H
 #define HOLORUN_TESTS_STEPPED_H
 
@@ -8,8 +9,8 @@
 /* play_open(), with tokens on record. */
 void stepped_open(struct play *p);
 
-/* These replies, with a front end, which is taken over, or scripted commands at the steps that `breaks` names (NULL: at
- * each). */
+/* These replies, with a front end, which is taken over, or scripted commands at the steps that `breaks`
+ * names (NULL: at each). */
 void stepped_by(struct play *p, struct step_front *f, const char *const *breaks, const char *replies);
 void stepped(struct play *p, const char *const *breaks, const char *commands, const char *replies);
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "check.h"
+#include "place.h"
 
 #include <dirent.h>
 #include <unistd.h>
@@ -25,12 +26,11 @@ const struct test *test_of(const struct suite *s, const char *id)
     return NULL;
 }
 
-static char folder[40];
+static char folder[PLACE_PATH];
 
 void suite_fixture_open(void)
 {
-    strcpy(folder, "/tmp/holorun-test-XXXXXX");
-    if (!mkdtemp(folder))
+    if (!mkdtemp(place_template(folder)))
         exit(1);
 }
 

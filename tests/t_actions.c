@@ -1,5 +1,5 @@
-/* t_actions.c - claims about recorded actions that are performed again: what reaches a window, where it stops, and what
- * is on record of it.  The run is scripted, the display and the program are real.
+/* t_actions.c - claims about recorded actions that are performed again: what reaches a window, where it
+ * stops, and what is on record of it.  The run is scripted, the display and the program are real.
  */
 #include "check.h"
 #include "driven.h"

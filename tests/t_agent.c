@@ -70,7 +70,7 @@ static void asked_at(int i, double temperature, int resample)
     assert_int_equal(played.asked[i].resample, resample);
 }
 
-/* ---- replies that are no step ----------------------------------------------------------------------------------- */
+/* ---- replies that are no step ---------------------------------------------------------------- */
 
 static void t_unreadable(void **state)
 {
@@ -136,7 +136,7 @@ static void t_reasoning(void **state)
     play_close(&p);
 }
 
-/* ---- mistakes ---------------------------------------------------------------------------------------------------- */
+/* ---- mistakes -------------------------------------------------------------------------------- */
 
 static void t_told(void **state)
 {
@@ -208,7 +208,7 @@ static void t_batch(void **state)
     play_close(&p);
 }
 
-/* ---- going in circles --------------------------------------------------------------------------------------------- */
+/* ---- going in circles ------------------------------------------------------------------------ */
 
 #define FIVE_CLICKS CLICK(500, 500) CLICK(500, 500) CLICK(500, 500) CLICK(500, 500) CLICK(500, 500)
 #define SIX_CLICKS                                                                                           \
@@ -257,7 +257,7 @@ static void t_loop(void **state)
     play_close(&p);
 }
 
-/* ---- budgets ------------------------------------------------------------------------------------------------------- */
+/* ---- budgets --------------------------------------------------------------------------------- */
 
 static void t_steps(void **state)
 {
@@ -336,7 +336,28 @@ static void t_time(void **state)
     play_close(&p);
 }
 
+enum { TRIES = 20 };
 #define THOUSAND HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED HUNDRED
+
+/* Whether this action was cut off within a quarter of a second; a loaded machine may not let it begin,
+ * or end, so soon. */
+static bool in_time(struct play *p, const char *reply, int presses)
+{
+    play_forget();
+    play(p, reply);
+    ended(p, AGENT_TIME, ERR_TIME);
+    assert_int_equal(p->rc, 0);
+    check_note("%.1f s given, ended after %.3f s", p->o.max_seconds, p->r.seconds);
+    assert_int_equal(borrowed_keycodes(p->stage.other), 0);
+    int pressed_n = clicks(p);
+    assert_true(pressed_n <= presses);
+    const struct story_step *last = p->story.n ? &p->story.steps[p->story.n - 1] : NULL;
+    if (p->r.seconds >= p->o.max_seconds + 0.25 || pressed_n < presses || !last || last->nactions < 1)
+        return false;
+    assert_int_equal(last->nactions, 1);
+    assert_non_null(strstr(last->actions[0].failure, "the time is over"));
+    return true;
+}
 
 static void t_time_within(void **state)
 {
@@ -352,31 +373,26 @@ static void t_time_within(void **state)
     open_play(&p);
     p.o.force_answer = false;
     for (int i = 0; i < 3; i++) {
-        play_forget();
+        int tries = 0;
         p.o.max_seconds = i == 1 ? 0.6 : 0.7;
-        play(&p, replies[i]);
-        ended(&p, AGENT_TIME, ERR_TIME);
-        assert_int_equal(p.rc, 0);
-        check_note("%.1f s given, ended after %.3f s", p.o.max_seconds, p.r.seconds);
-        assert_true(p.r.seconds < p.o.max_seconds + 0.25);
-        assert_int_equal(borrowed_keycodes(p.stage.other), 0);
-        const struct story_step *last = &p.story.steps[p.story.n - 1];
-        assert_int_equal(last->nactions, 1);
-        assert_non_null(strstr(last->actions[0].failure, "the time is over"));
-        assert_int_equal(clicks(&p), i == 1); /* the drag's own press */
+        while (!in_time(&p, replies[i], i == 1)) /* the drag's own press */
+            assert_true(++tries < TRIES);
     }
 
-    play_forget(); /* one that is cut off is no mistake of the model, and an answer can still be asked for */
     p.o.force_answer = true;
-    p.o.max_seconds = 1.5;
-    play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY WAIT(60) ANSWER("So far."));
-    ended(&p, AGENT_TIME, ERR_TIME);
-    assert_string_equal(p.r.answer, "So far.");
+    p.o.max_seconds = 1;
+    do { /* one that is cut off is no mistake of the model, and an answer can still be asked for */
+        p.o.max_seconds *= 1.5;
+        play_forget();
+        play(&p, BAD_KEY BAD_KEY BAD_KEY BAD_KEY WAIT(60) ANSWER("So far."));
+        ended(&p, AGENT_TIME, ERR_TIME);
+        assert_string_equal(p.r.answer, "So far.");
+    } while (p.r.steps < 5 && p.o.max_seconds < 15);
     assert_int_equal(p.r.steps, 5);
     play_close(&p);
 }
 
-/* ---- other ends ------------------------------------------------------------------------------------------------------ */
+/* ---- other ends ------------------------------------------------------------------------------ */
 
 static void t_dry_run(void **state)
 {

@@ -1,5 +1,6 @@
 /* t_base.c - claims about src/base: the things everything else stands on. */
 #include "check.h"
+#include "place.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -130,8 +131,8 @@ static void random_image(struct image *im, int w, int h)
 static void t_png(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/holorun-test-XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(dir)));
     char *path = xasprintf("%s/a.png", dir);
     struct image a, b = {0};
     struct err e = ERR_INIT;
@@ -183,8 +184,8 @@ static void t_tiles(void **state)
 static void t_file(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/holorun-test-XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(dir)));
     struct err e = ERR_INIT;
     char *path = xasprintf("%s/deep/er/file", dir), *parent = xasprintf("%s/deep/er", dir);
     assert_int_equal(dir_make(parent, &e), 0);

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* ---- probabilities ------------------------------------------------------------------------------------------- */
+/* ---- probabilities --------------------------------------------------------------------------- */
 
 static ptrdiff_t to_bracket(void *arg, const char *text, size_t len)
 {
@@ -165,10 +165,10 @@ static void t_bounds(void **state)
     grammar_free(g);
 }
 
-/* ---- a conversation partner -------------------------------------------------------------------------------------- */
+/* ---- a conversation partner ------------------------------------------------------------------ */
 
-/* A whole reply under the grammar of a dialect: what it said is among what it could have said, with the probability that
- * it was said with. */
+/* A whole reply under the grammar of a dialect: what it said is among what it could have said, with the
+ * probability that it was said with. */
 static void t_llm(void **state)
 {
     (void)state;
@@ -220,7 +220,7 @@ static void t_llm(void **state)
     dialect_free(d);
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static void t_slots(void **state)
 {

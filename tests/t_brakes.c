@@ -115,7 +115,8 @@ static void t_choose(void **state)
     stage_close(&t);
 }
 
-/* A process with a line of its own and one for each of two screens; a screen that is stopped goes, the process stays. */
+/* A process with a line of its own and one for each of two screens; a screen that is stopped goes, the
+ * process stays. */
 static pid_t two_sessions(const struct xvfb *first, const struct xvfb *second)
 {
     fflush(stdout);

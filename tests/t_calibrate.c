@@ -10,7 +10,7 @@
 #include <math.h>
 #include <unistd.h>
 
-/* ---- screens ----------------------------------------------------------------------------------------------- */
+/* ---- screens --------------------------------------------------------------------------------- */
 
 /* Every cell of a label has ink: both colours of its button. */
 static void has_ink(const struct calibration_screen *s, const struct calibration_target *t)
@@ -60,7 +60,7 @@ static void t_screens(void **state)
     assert_int_equal(calibration_draw(&s, 640, 480, 0, 1, NULL), -1);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void t_lines(void **state)
 {
@@ -87,7 +87,7 @@ static void t_lines(void **state)
     assert_true(fabs(line_of_space(COORD_BIN64, 640).a - 0.1) < 1e-12);
 }
 
-/* ---- the verdict on made-up models -------------------------------------------------------------------------------- */
+/* ---- the verdict on made-up models ----------------------------------------------------------- */
 
 /* What a model says that points at (x, y) of a w x h image in this space, in the form of this dialect. */
 static void say(char out[128], const struct dialect *d, enum coord_space space, double x, double y, int w,
@@ -218,7 +218,7 @@ static void t_equals(void **state)
     assert_int_equal(forced.n, 0);
 }
 
-/* ---- keeping it -------------------------------------------------------------------------------------------------- */
+/* ---- keeping it ------------------------------------------------------------------------------ */
 
 static struct xvfb folder(void)
 {
@@ -307,7 +307,8 @@ static void t_keep(void **state)
     folder_end(&x);
 }
 
-/* The file of a built-in and what was made of it, without what may differ: name, space, where the prompt stands. */
+/* The file of a built-in and what was made of it, without what may differ: name, space, where the prompt
+ * stands. */
 static void same_but_for_space(const char *name, const char *text)
 {
     static const char *const differing[] = {"name", "coords", "system", "system_file"};
@@ -348,7 +349,7 @@ static void t_in_space(void **state)
     }
 }
 
-/* ---- the program --------------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 /* The embedded model without its word about the dialect. */
 static void copy_model(const struct xvfb *x)
@@ -393,9 +394,9 @@ static void t_unsure(void **state)
     struct xvfb x = folder();
     struct outcome o = {0};
     copy_model(&x);
-    program_run(
-        &x, &o,
-        WORDS("calibrate", "--model", x.dir, "--dialect", "holo1-abs", "-n", "8", "--no-steps", "--write"));
+    program_run(&x, &o,
+                WORDS("calibrate", "--model", x.dir, "--dialect", "holo1-abs", "-n", "8", "--no-steps",
+                      "--write", "--quiet"));
     ONE_LINE(&o, ERR_UNSURE, "nothing was written");
     assert_non_null(strstr(o.out, "holo1-abs"));
     json_t *v = got(&x, "holorun.json");

@@ -21,7 +21,7 @@ static json_t *golden;
 static struct tiny tiny;
 static struct engine *engine;
 
-/* ---- a tiny model with the full vocabulary --------------------------------------------------------------- */
+/* ---- a tiny model with the full vocabulary --------------------------------------------------- */
 
 static void widen(const char *name)
 {
@@ -51,7 +51,7 @@ static void open_all(void)
     engine = tiny_open(&tiny, NULL, 1, false);
 }
 
-/* ---- a case as a conversation ------------------------------------------------------------------------------ */
+/* ---- a case as a conversation ---------------------------------------------------------------- */
 
 struct talk {
     struct chat_conversation c;
@@ -132,7 +132,7 @@ static void free_talk(struct talk *t)
     free(t);
 }
 
-/* ---- claims --------------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 static void t_text(void **state)
 {

@@ -257,7 +257,8 @@ static void ends_as(struct check_fixture *t, const char *command, enum desk_stat
         assert_true(clock_ms_since(start) < 1000 * CHECK_FIXTURE_PATIENCE);
 }
 
-/* On a broken desk neither a no nor the yes of `absent` is a verdict; the program under test may have exited. */
+/* On a broken desk neither a no nor the yes of `absent` is a verdict; the program under test may have
+ * exited. */
 static void t_not_well(void **state)
 {
     (void)state;

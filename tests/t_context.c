@@ -96,7 +96,7 @@ static int64_t length_of(const struct story *s, int turns, int first)
     return n;
 }
 
-/* ---- the window --------------------------------------------------------------------------------------------- */
+/* ---- the window ------------------------------------------------------------------------------ */
 
 /* One turn: what is in view, and what it cost. */
 static void check_turn(struct llm *m, const struct story *s, enum window_policy window, int max_images,
@@ -173,7 +173,7 @@ static void t_strict(void **state)
         run_window(WINDOW_STRICT, n);
 }
 
-/* ---- attempts -------------------------------------------------------------------------------------------------- */
+/* ---- attempts -------------------------------------------------------------------------------- */
 
 static void t_attempts(void **state)
 {
@@ -211,7 +211,7 @@ static void t_attempts(void **state)
     story_free(&s);
 }
 
-/* ---- with a model ------------------------------------------------------------------------------------------------ */
+/* ---- with a model ---------------------------------------------------------------------------- */
 
 static void speak(struct llm *m, struct context *c, struct generated *g)
 {

@@ -11,7 +11,7 @@
 
 #define MODEL "assets/pocket/model"
 
-/* ---- as the template renders them ------------------------------------------------------------------------------- */
+/* ---- as the template renders them ------------------------------------------------------------ */
 
 /* Pictures are drawn to a size there; here they have a name. */
 static void name_pictures(json_t *messages)
@@ -81,7 +81,7 @@ static void t_tools(void **state)
     conversation_free(&v);
 }
 
-/* ---- what is refused -------------------------------------------------------------------------------------------- */
+/* ---- what is refused ------------------------------------------------------------------------- */
 
 static void t_refused(void **state)
 {
@@ -121,7 +121,7 @@ static void t_refused(void **state)
     }
 }
 
-/* ---- the command ------------------------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void t_asked(void **state)
 {

@@ -1,7 +1,8 @@
-/* t_cuda_attend.c - claims about attention on the device, its kernels run on the host against the reference.
+/* t_cuda_attend.c - claims about attention on the device, its kernels run on the host against the
+ * reference.
  *
- * Sizes are those of real heads (128 with five query heads, 80, 64) where the fast kernels are at work, and odd ones
- * where others are; lengths lie on both sides of blocks and pieces.  See t_cuda_ops.c.
+ * Sizes are those of real heads (128 with five query heads, 80, 64) where the fast kernels are at work,
+ * and odd ones where others are; lengths lie on both sides of blocks and pieces.  See t_cuda_ops.c.
  */
 #include "check.h"
 #include "lab.h"
@@ -128,8 +129,8 @@ static void t_each_odd(void **state)
     }
 }
 
-/* Scores up to +-80: one key takes all, and it must be the right one.  And of hundreds: whoever measures them by
- * another than the largest has infinite weights. */
+/* Scores up to +-80: one key takes all, and it must be the right one.  And of hundreds: whoever measures
+ * them by another than the largest has infinite weights. */
 static void t_large(void **state)
 {
     (void)state;

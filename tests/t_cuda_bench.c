@@ -1,6 +1,8 @@
-/* t_cuda_bench.c - claims about `holorun bench` on the device: every section prints rows of finite numbers.
+/* t_cuda_bench.c - claims about `holorun bench` on the device: every section prints rows of finite
+ * numbers.
  *
- * Sizes are those of --random tiny, since without a GPU the kernels run on the host.  Nothing is claimed about speed.
+ * Sizes are those of --random tiny, since without a GPU the kernels run on the host.  Nothing is claimed
+ * about speed.
  */
 #include "check.h"
 

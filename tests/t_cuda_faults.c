@@ -1,5 +1,5 @@
-/* t_cuda_faults.c - claims about a GPU that is not as it should be: without a driver, too old, busy, full, lost.  Where
- * it is a real one nothing can be done to it, and nothing is claimed.
+/* t_cuda_faults.c - claims about a GPU that is not as it should be: without a driver, too old, busy,
+ * full, lost.  Where it is a real one nothing can be done to it, and nothing is claimed.
  */
 #include "tiny_check.h"
 
@@ -22,7 +22,7 @@ static void only_emulated(void)
     whole = emu_card;
 }
 
-/* ---- before it is used ----------------------------------------------------------------------------------------- */
+/* ---- before it is used ----------------------------------------------------------------------- */
 
 struct missing {
     const char *naming, *to_do;
@@ -69,7 +69,7 @@ static void t_missing(void **state)
     assert_true(e.kind == ERR_USAGE && strstr(e.text, "there is no GPU 1"));
 }
 
-/* ---- at work -------------------------------------------------------------------------------------------------------- */
+/* ---- at work --------------------------------------------------------------------------------- */
 
 /* What a process of its own says that does this, and how it ends. */
 static int in_process(char *said, size_t room, void (*fn)(const void *arg), const void *arg)
@@ -153,7 +153,7 @@ static void t_lost(void **state)
     engine_close(g);
 }
 
-/* ---- one of several --------------------------------------------------------------------------------------------------- */
+/* ---- one of several -------------------------------------------------------------------------- */
 
 static void read_some(struct engine *g)
 {

@@ -1,5 +1,6 @@
-/* t_cuda_kv8.c - claims about keys and values of 8 bits on the device, its kernels run on the host: rows have the bytes of
- * the reference, attention over them its numbers, and a model that keeps them goes back, forks and goes on.
+/* t_cuda_kv8.c - claims about keys and values of 8 bits on the device, its kernels run on the host: rows
+ * have the bytes of the reference, attention over them its numbers, and a model that keeps them goes
+ * back, forks and goes on.
  */
 #include "kv_claims.h"
 #include "lab.h"
@@ -10,7 +11,7 @@
 
 #include <math.h>
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void fill(struct tensor t, int heads)
 {
@@ -65,7 +66,7 @@ static void t_rows(void **state)
     }
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------------ */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 static double worse(double a, double b)
 {
@@ -144,7 +145,7 @@ static void t_odd(void **state)
     }
 }
 
-/* ---- a model -------------------------------------------------------------------------------------------------- */
+/* ---- a model --------------------------------------------------------------------------------- */
 
 static void t_model(void **state)
 {
@@ -152,8 +153,8 @@ static void t_model(void **state)
     kv_claims_check(&tiny, "cuda", NULL);
 }
 
-/* A difference in the last bit may bring a key to the other side of two codes, which lie a 16th apart: seldom in f32,
- * often in bf16. */
+/* A difference in the last bit may bring a key to the other side of two codes, which lie a 16th apart:
+ * seldom in f32, often in bf16. */
 static void t_near(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
-/* t_cuda_linear.c - claims about the matrix products of cuda/, run on the host: every form of weights, few rows and
- * many, against the scalar reference; see t_cuda_ops.c.
+/* t_cuda_linear.c - claims about the matrix products of cuda/, run on the host: every form of weights,
+ * few rows and many, against the scalar reference; see t_cuda_ops.c.
  *
- * The library that multiplies many rows on a GPU is a plain loop here: what is claimed of it is that it gets
- * the right matrices and that the right is done with its sums.  What is allowed is explained at lab_worst (lab.h);
- * a product is rounded before it is added, to one side or the other.
+ * The library that multiplies many rows on a GPU is a plain loop here: what is claimed of it is that it
+ * gets the right matrices and that the right is done with its sums.  What is allowed is explained at
+ * lab_worst (lab.h); a product is rounded before it is added, to one side or the other.
  */
 #include "check.h"
 #include "lab.h"
@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-/* ---- weights ------------------------------------------------------------------------------------------------- */
+/* ---- weights --------------------------------------------------------------------------------- */
 
 /* As a file would hold one that ends in this form: e4m3 by turns codes with one scale, and other numbers. */
 struct matrix {
@@ -65,7 +65,7 @@ static struct weight *pack(struct backend *b, enum quant_format format, const st
     return b->ops->quant_weight(b, bytes, true, format, s->rows, s->cols);
 }
 
-/* ---- products -------------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 struct shape {
     int64_t T, N, K;
@@ -222,8 +222,8 @@ static void t_mixed(void **state)
     lab_close(&l);
 }
 
-/* Whole numbers, whose sums are exact in any order: what is left is rounding, which has rules.  cuBLASLt adds to y before
- * it rounds. */
+/* Whole numbers, whose sums are exact in any order: what is left is rounding, which has rules.  cuBLASLt
+ * adds to y before it rounds. */
 static void whole_numbers(struct tensor t, int most)
 {
     for (int64_t r = 0; r < t.rows; r++)
@@ -264,7 +264,7 @@ static void t_rounding(void **state)
     lab_close(&l);
 }
 
-/* ---- bits ------------------------------------------------------------------------------------------------------- */
+/* ---- bits ------------------------------------------------------------------------------------ */
 
 static void same_bits(const struct lab *l, enum quant_format format, int64_t T, int64_t K)
 {
@@ -297,7 +297,7 @@ static void t_bits(void **state)
     }
 }
 
-/* ---- mixture of experts ------------------------------------------------------------------------------------------ */
+/* ---- mixture of experts ---------------------------------------------------------------------- */
 
 enum { MOST_EXPERTS = 80 };
 

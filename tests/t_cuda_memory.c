@@ -1,5 +1,5 @@
-/* t_cuda_memory.c - claims about the memory of a card: it is what was planned, and where it ends in the middle of the
- * work, a session gets an error or goes on with less, and the others do not notice.
+/* t_cuda_memory.c - claims about the memory of a card: it is what was planned, and where it ends in the
+ * middle of the work, a session gets an error or goes on with less, and the others do not notice.
  *
  * The emulated card counts what is asked of it; a real one does not, in such small pieces.
  */
@@ -44,7 +44,7 @@ static struct engine *open_on_card(const struct tiny *t, enum weight_storage num
     return g;
 }
 
-/* ---- what was planned ---------------------------------------------------------------------------------------- */
+/* ---- what was planned ------------------------------------------------------------------------ */
 
 static struct plan plan_of(const struct tiny *t, struct model_config *c, enum weight_storage numbers)
 {
@@ -113,7 +113,7 @@ static void t_planned(void **state)
     tiny_free(&t);
 }
 
-/* ---- a card that is full -------------------------------------------------------------------------------------- */
+/* ---- a card that is full --------------------------------------------------------------------- */
 
 static void same(struct session *a, struct session *b)
 {

@@ -1,8 +1,10 @@
-/* t_cuda_model.c - claims about a whole model on the device: the kernels of cuda/, run on the host by tests/emu.
+/* t_cuda_model.c - claims about a whole model on the device: the kernels of cuda/, run on the host by
+ * tests/emu.
  *
- * In f32 processor and device differ by the order of sums: 2e-5 of the logits, as between two instruction sets.
- * In bf16 each stage rounds, and a difference of one step in a small random model without training reaches a
- * few per cent at its end: what the processor's own kernels differ by from the reference is printed beside.
+ * In f32 processor and device differ by the order of sums: 2e-5 of the logits, as between two
+ * instruction sets. In bf16 each stage rounds, and a difference of one step in a small random model
+ * without training reaches a few per cent at its end: what the processor's own kernels differ by from
+ * the reference is printed beside.
  */
 #include "tiny_check.h"
 

@@ -1,8 +1,8 @@
 /* t_cuda_ops.c - claims about cuda/: every kernel, run on the host, against the scalar reference.
  *
- * tests/emu runs the threads of a block in an order drawn anew at each barrier, with shared memory that begins as
- * NaN: a missing barrier or a number that was never written shows in a result, a thread that leaves the others
- * waiting ends the program with the kernel's name.  Tolerances: lab.h.
+ * tests/emu runs the threads of a block in an order drawn anew at each barrier, with shared memory that
+ * begins as NaN: a missing barrier or a number that was never written shows in a result, a thread that
+ * leaves the others waiting ends the program with the kernel's name.  Tolerances: lab.h.
  */
 #include "check.h"
 #include "lab.h"
@@ -19,7 +19,7 @@ static void t_norms(void **state)
     lab_close(&l);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static struct lab lab;
 

@@ -1,4 +1,5 @@
-/* t_cuda_preprocess.c - claims about patches made on the device: those of the host to the bit, and the same cache. */
+/* t_cuda_preprocess.c - claims about patches made on the device: those of the host to the bit, and the
+ * same cache. */
 #include "tiny_check.h"
 
 #include "model/preprocess.h"
@@ -13,7 +14,7 @@ static int between(int lo, int hi)
     return lo + (int)(check_random(&rng) * (hi - lo + 1));
 }
 
-/* ---- patches ------------------------------------------------------------------------------------------------ */
+/* ---- patches --------------------------------------------------------------------------------- */
 
 enum { MOST_TILES = 13 };
 
@@ -115,7 +116,8 @@ static void t_patches(void **state)
     backend_free(gpu);
 }
 
-/* Numbers of a tile in another order, or two of them exchanged for others with the same sum, are another tile. */
+/* Numbers of a tile in another order, or two of them exchanged for others with the same sum, are another
+ * tile. */
 static void t_digest(void **state)
 {
     (void)state;
@@ -140,7 +142,7 @@ static void t_digest(void **state)
     backend_free(gpu);
 }
 
-/* ---- a whole model -------------------------------------------------------------------------------------------- */
+/* ---- a whole model --------------------------------------------------------------------------- */
 
 static void see(struct session *s, const struct image *im)
 {

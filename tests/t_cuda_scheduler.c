@@ -1,5 +1,5 @@
-/* t_cuda_scheduler.c - claims about threads that share one engine on the device: who is idle goes to the host's memory, and
- * everybody writes what he would alone.
+/* t_cuda_scheduler.c - claims about threads that share one engine on the device: who is idle goes to the
+ * host's memory, and everybody writes what he would alone.
  */
 #include "pool_check.h"
 #include "threads.h"

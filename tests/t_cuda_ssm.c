@@ -1,7 +1,9 @@
-/* t_cuda_ssm.c - claims about the Mamba-2 layer on the GPU (cuda/ssm.cu, scan.cu, mamba.cu), run on the host.
+/* t_cuda_ssm.c - claims about the Mamba-2 layer on the GPU (cuda/ssm.cu, scan.cu, mamba.cu), run on the
+ * host.
  *
- * Against the scalar reference on random shapes and on those of Holotron (heads of 80 by 128, eight to a group, chunks of
- * 128), at the ends of a chunk; and what holds without a reference: cuts, sessions together and alone.
+ * Against the scalar reference on random shapes and on those of Holotron (heads of 80 by 128, eight to a
+ * group, chunks of 128), at the ends of a chunk; and what holds without a reference: cuts, sessions
+ * together and alone.
  */
 #include "check.h"
 #include "lab.h"
@@ -26,7 +28,7 @@ static void same_bits(struct tensor have, struct tensor want)
                             (size_t)want.cols * dtype_size(want.dtype));
 }
 
-/* ---- convolution ---------------------------------------------------------------------------------------- */
+/* ---- convolution ----------------------------------------------------------------------------- */
 
 /* Input and output as columns of wider matrices, at addresses for 16 bytes at a time or not. */
 struct conv_case {
@@ -110,7 +112,7 @@ static void t_conv_each(void **state)
     conv_drop(&k);
 }
 
-/* ---- state space ----------------------------------------------------------------------------------------- */
+/* ---- state space ----------------------------------------------------------------------------- */
 
 /* The layer's numbers with x, B, C and dt as columns of wider matrices, as the model has them. */
 struct ssm_case {
@@ -256,7 +258,7 @@ static void t_ssm_each(void **state)
     }
 }
 
-/* ---- all between the projections -------------------------------------------------------------------------- */
+/* ---- all between the projections ------------------------------------------------------------- */
 
 struct mixer_case {
     struct ssm_case c;
@@ -304,7 +306,8 @@ static void mix(struct backend *b, struct mixer_case *m, bool fused, struct tens
     gpu->ops->free(gpu, &v);
 }
 
-/* Against the separate operations, of this backend bit for bit and of the reference, and each session alone. */
+/* Against the separate operations, of this backend bit for bit and of the reference, and each session
+ * alone. */
 static void t_fused(void **state)
 {
     (void)state;

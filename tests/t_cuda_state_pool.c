@@ -1,5 +1,5 @@
-/* t_cuda_state_pool.c - claims about many sessions within a bound on the device's memory: idle ones are spilled to host
- * memory and come back with the same bits.
+/* t_cuda_state_pool.c - claims about many sessions within a bound on the device's memory: idle ones are
+ * spilled to host memory and come back with the same bits.
  */
 #include "pool_check.h"
 #include "tiny_check.h"
@@ -33,7 +33,7 @@ static size_t used(const struct engine *g)
     return engine_state_memory(g).used;
 }
 
-/* ---- one session ------------------------------------------------------------------------------------------- */
+/* ---- one session ----------------------------------------------------------------------------- */
 
 static void t_spilled(void **state)
 {
@@ -112,7 +112,8 @@ static void t_order(void **state)
     assert_int_equal(session_rewind(s[0], c[0], NULL), 0); /* uses both */
     tiny_append(s[N], 9, 5);
     compute(
-        s[N]); /* wants a session's room: both checkpoints go, and the session that was not used for longest */
+        /* wants a session's room: both checkpoints go, and the session that was not used for longest */
+        s[N]);
     assert_int_equal(engine_state_memory(g).spilled, one > 2 * mark ? 3 : one > mark ? 2 : 1);
     for (int i = 0; i < N; i++)
         assert_int_equal(s[i]->entry.spilled, one > 2 * mark && i == 2);
@@ -180,7 +181,7 @@ static void t_mark(void **state)
     engine_close(g);
 }
 
-/* ---- many --------------------------------------------------------------------------------------------------- */
+/* ---- many ------------------------------------------------------------------------------------ */
 
 static void t_many(void **state)
 {
@@ -220,7 +221,7 @@ static void t_many(void **state)
     engine_close(g);
 }
 
-/* ---- a device that is full before the bound is ---------------------------------------------------------------- */
+/* ---- a device that is full before the bound is ----------------------------------------------- */
 
 static const struct ops *true_ops;
 static size_t device_has;
@@ -276,7 +277,7 @@ static void t_full(void **state)
     engine_close(g);
 }
 
-/* ---- what plan says ---------------------------------------------------------------------------------------- */
+/* ---- what plan says -------------------------------------------------------------------------- */
 
 static void t_planned(void **state)
 {

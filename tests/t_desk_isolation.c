@@ -1,6 +1,7 @@
 /* t_desk_isolation.c - desks beside others: displays, homes and limits of their own, and what is refused. */
 #include "check.h"
 #include "desks.h"
+#include "place.h"
 #include "xvfb.h"
 
 #include "base/buf.h"
@@ -79,8 +80,8 @@ static void t_cookies(void **state)
 static void t_home(void **state)
 {
     (void)state;
-    char from[] = "/tmp/holorun-test-XXXXXX";
-    assert_non_null(mkdtemp(from));
+    char from[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(from)));
     char *make = xasprintf(
         "cd %s && mkdir -p .config/app sub && echo text >.config/app/rc && echo run >sub/x && "
         "chmod 755 sub/x && ln -s /etc/passwd link && ln -s sub folder && mkfifo pipe && seq 30000 >long",
@@ -130,9 +131,7 @@ static void t_refusals(void **state)
         {{.display = DESKS_SCREEN, .dir = "/no/such"}, ERR_ENV, "'/no/such' is not a folder"},
         {{.display = DESKS_SCREEN, .home = "/no/such"}, ERR_ENV, "'/no/such'"},
         {{.display = DESKS_SCREEN, .wm = "echo broken; exit 4"}, ERR_ENV, "exit code 4; it says: broken"},
-        {{.display = DESKS_SCREEN, .wm = "sleep 6666", .seconds = 4},
-         ERR_ENV,
-         "was not ready within 4 s"},
+        {{.display = DESKS_SCREEN, .wm = "sleep 6666", .seconds = 4}, ERR_ENV, "was not ready within 4 s"},
         {{.display = "xvfb:640x480", .wm = "", .seconds = 0.001}, ERR_ENV, "not ready in time"},
     };
     char root[DESK_PATH];
@@ -246,10 +245,10 @@ _Noreturn static void with_little_disk(const char *dir)
 static void t_full(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/holorun-test-XXXXXX";
+    char dir[PLACE_PATH];
     if (!program_exists("Xvfb"))
         skip();
-    assert_non_null(mkdtemp(dir));
+    assert_non_null(mkdtemp(place_template(dir)));
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)

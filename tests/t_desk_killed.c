@@ -1,6 +1,7 @@
 /* t_desk_killed.c - desks when something of them, or who has them, is killed at any moment. */
 #include "check.h"
 #include "desks.h"
+#include "place.h"
 #include "xvfb.h"
 
 #include "base/clock.h"
@@ -35,7 +36,7 @@ struct victim {
     atomic_bool stop;
     struct life lives[DESKS];
     pid_t pid;
-    char tmp[64]; /* its TMPDIR */
+    char tmp[PLACE_PATH]; /* its TMPDIR */
 };
 
 struct liver {
@@ -93,8 +94,7 @@ static struct victim *start_victim(void)
 {
     struct victim *v = mmap(NULL, sizeof *v, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(v != MAP_FAILED);
-    snprintf(v->tmp, sizeof v->tmp, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(v->tmp));
+    assert_non_null(mkdtemp(place_template(v->tmp)));
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
@@ -367,10 +367,11 @@ static void t_hopping(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CLAIM("owner, zygote, supervisor, server, window manager or program killed at 20 random moments: nothing is "
-          "left, "
-          "other desks are well",
-          t_any_moment),
+    CLAIM(
+        "owner, zygote, supervisor, server, window manager or program killed at 20 random moments: nothing is "
+        "left, "
+        "other desks are well",
+        t_any_moment),
     CLAIM("what is left when all of them are killed at once goes when the next one begins", t_all_at_once),
     CLAIM("beginning takes nothing from others that run", t_neighbours),
     CLAIM("processes that go on into new ones, detached, are ended", t_hopping),

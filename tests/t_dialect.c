@@ -1,5 +1,6 @@
 /* t_dialect.c - claims about dialects: the files load, and everything made from one table agrees. */
 #include "check.h"
+#include "place.h"
 
 #include "actions/action.h"
 #include "actions/dialect.h"
@@ -113,8 +114,8 @@ static void t_names(void **state)
     assert_null(dialect_load("holo9", &e));
     assert_non_null(strstr(e.text, "no dialect 'holo9'"));
     assert_non_null(strstr(e.text, "pocket"));
-    char dir[] = "/tmp/t_dialect.XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(dir)));
     char *json = xasprintf("%s/own.json", dir), *text = xasprintf("%s/own.txt", dir),
          *model = xasprintf("%s/holorun.json", dir);
     static const char body[] = "{" BASE ", \"system_file\": \"own.txt\", \"tools\": \"holo3\"}";

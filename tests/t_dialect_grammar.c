@@ -1,4 +1,5 @@
-/* t_dialect_grammar.c - claims about the grammars of dialects: whatever they let through is read as what it says. */
+/* t_dialect_grammar.c - claims about the grammars of dialects: whatever they let through is read as what
+ * it says. */
 #include "check.h"
 #include "tiny_vocab.h"
 

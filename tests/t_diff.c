@@ -1,5 +1,5 @@
-/* t_diff.c - claims about comparing two runs: every kind of difference is found, and shown so that nothing in a run can
- * change the page or the terminal.
+/* t_diff.c - claims about comparing two runs: every kind of difference is found, and shown so that
+ * nothing in a run can change the page or the terminal.
  */
 #include "check.h"
 #include "program.h"

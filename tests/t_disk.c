@@ -1,8 +1,8 @@
-/* t_disk.c - claims about a disk that gives out: at each call that writes a record, one after the other, and under a
- * suite.  What calls have taken before stays readable, and the end of it is told once.
+/* t_disk.c - claims about a disk that gives out: at each call that writes a record, one after the other,
+ * and under a suite.  What calls have taken before stays readable, and the end of it is told once.
  *
- * The record's calls are counted where they leave this program: write, open, rename, mkdir and fdatasync stand below, in
- * front of libc's.
+ * The record's calls are counted where they leave this program: write, open, rename, mkdir and fdatasync
+ * stand below, in front of libc's.
  */
 #include "check.h"
 #include "qa_program.h"
@@ -23,7 +23,7 @@
 
 enum { STEPS = 3, CALLS_MAX = 500, SIZE = 24 };
 
-/* ---- a disk that is full from the N-th call on ----------------------------------------------------------------------- */
+/* ---- a disk that is full from the N-th call on ----------------------------------------------- */
 
 static atomic_int calls_left = INT32_MAX; /* while it is above 0 there is room */
 
@@ -71,7 +71,7 @@ int fdatasync(int fd)
     return is_full() ? no_room() : (int)syscall(SYS_fdatasync, fd);
 }
 
-/* ---- a record -------------------------------------------------------------------------------------------------------- */
+/* ---- a record -------------------------------------------------------------------------------- */
 
 struct kept { /* what calls have taken */
     int events, frames, runs;
@@ -195,7 +195,7 @@ static void t_record(void **state)
     xvfb_stop(&x);
 }
 
-/* ---- a suite --------------------------------------------------------------------------------------------------------- */
+/* ---- a suite --------------------------------------------------------------------------------- */
 
 static int lines_that_begin(const char *text, const char *with)
 {
@@ -205,7 +205,8 @@ static int lines_that_begin(const char *text, const char *with)
     return n;
 }
 
-/* Of `kib` on the disk: what was asked for on stdout is whole, one line tells what is missing, and so does the exit code. */
+/* Of `kib` on the disk: what was asked for on stdout is whole, one line tells what is missing, and so
+ * does the exit code. */
 static void suite_within(struct qa_program *q, const char *out, int kib)
 {
     char *size = xasprintf("size=%dk", kib);

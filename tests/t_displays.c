@@ -1,7 +1,7 @@
 /* t_displays.c - many displays in one process, each driven from a thread of its own.
  *
- * Each X server has a window that writes down what reaches it (helpers/xclient).  Servers and windows stay from claim to
- * claim; those that a claim has killed are started again by the next.
+ * Each X server has a window that writes down what reaches it (helpers/xclient).  Servers and windows
+ * stay from claim to claim; those that a claim has killed are started again by the next.
  */
 #include "check.h"
 #include "program.h"
@@ -387,7 +387,8 @@ static struct screen *hold_shift(const char *display)
     return s;
 }
 
-/* Number 2 hangs in an action, the others go on typing in theirs; nobody but 2 is stopped.  Says so and waits. */
+/* Number 2 hangs in an action, the others go on typing in theirs; nobody but 2 is stopped.  Says so and
+ * waits. */
 static void be_guarded(int ready)
 {
     struct screen *s[MANY];

@@ -2,6 +2,7 @@
  * the model's place.  What is asserted is what the page says in its window title, and the run directory.
  */
 #include "check.h"
+#include "place.h"
 #include "program.h"
 
 #include "base/err.h"
@@ -15,8 +16,8 @@
 /* Runs an episode; its last title in `title`, the run directory in *dir (the caller frees it). */
 static int episode(const char *page, const char *replies, const char *options, char title[256], char **dir)
 {
-    char runs[] = "/tmp/holorun-episode-XXXXXX";
-    assert_non_null(mkdtemp(runs));
+    char runs[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(runs)));
     char *command = xasprintf("tests/scripts/episode.sh '%s' '%s' '%s' '%s' %s", program_path(), page,
                               replies, runs, options);
     FILE *f = popen(command, "r");
@@ -66,8 +67,8 @@ static void t_flight(void **state)
 static void t_claimed(void **state)
 {
     (void)state;
-    char title[256], *dir, script[] = "/tmp/holorun-script-XXXXXX";
-    int fd = mkstemp(script);
+    char title[256], *dir, script[PLACE_PATH];
+    int fd = mkstemp(place_template(script));
     assert_true(fd >= 0);
     assert_int_equal(file_write_all(fd, script, "booked<done>Booked.\n", 20, NULL), 0);
     close(fd);

@@ -1,5 +1,5 @@
-/* t_eval_program.c - claims about `holorun eval`: what comes out, that a run which was stopped goes on as if it had not been,
- * and sets that are converted.
+/* t_eval_program.c - claims about `holorun eval`: what comes out, that a run which was stopped goes on
+ * as if it had not been, and sets that are converted.
  */
 #include "check.h"
 #include "program.h"
@@ -59,7 +59,7 @@ static json_t *json_of(const char *text)
     return v;
 }
 
-/* ---- the program -------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 /* A results file without its times. */
 static char *timeless(const char *path)
@@ -331,7 +331,7 @@ static void t_usage(void **state)
     place_end(&x);
 }
 
-/* ---- converters --------------------------------------------------------------------------------------------------- */
+/* ---- converters ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *layout, *files, *out;

@@ -1,5 +1,6 @@
-/* t_export.c - claims about runs in the layouts of others: every field that these document is there and means what it
- * should, actions in their words are read back by our own parsers, and nothing is readable by anybody else.
+/* t_export.c - claims about runs in the layouts of others: every field that these document is there and
+ * means what it should, actions in their words are read back by our own parsers, and nothing is readable
+ * by anybody else.
  */
 #include "check.h"
 #include "program.h"
@@ -76,7 +77,8 @@ static json_t *lines_of(const char *dir, const char *name)
     return list;
 }
 
-/* Members with their types: s string, i integer, f number, b boolean, a list, o object; capital: may be null. */
+/* Members with their types: s string, i integer, f number, b boolean, a list, o object; capital: may be
+ * null. */
 static void has(const json_t *object, const char *members)
 {
     char copy[400], *save = NULL;

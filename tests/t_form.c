@@ -1,7 +1,8 @@
-/* t_form.c - the form program that stands in for a browser: it looks and behaves as the page it is made after.
+/* t_form.c - the form program that stands in for a browser: it looks and behaves as the page it is made
+ * after.
  *
- * Pictures and titles that Chromium gave for the same gestures are in tests/golden/form; HOLORUN_FORM_GOLDEN=1 has the
- * browser give them again, through the same hands.
+ * Pictures and titles that Chromium gave for the same gestures are in tests/golden/form;
+ * HOLORUN_FORM_GOLDEN=1 has the browser give them again, through the same hands.
  */
 #include "check.h"
 #include "stage.h"
@@ -64,7 +65,7 @@ static const struct scene scenes[] = {
 };
 enum { SCENES = sizeof scenes / sizeof *scenes };
 
-/* ---- a display with a form on it ------------------------------------------------------------------------------ */
+/* ---- a display with a form on it ------------------------------------------------------------- */
 
 struct show {
     struct xvfb x;
@@ -154,7 +155,7 @@ static bool log_has(const struct show *w, const char *line)
     return has;
 }
 
-/* ---- claims ----------------------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 /* Pixels with a channel off by more than `level`. */
 static int pixels_off(const struct image *a, const struct image *b, int level)

@@ -2,6 +2,7 @@
  * stay in their files. */
 #include "check.h"
 #include "full_model.h"
+#include "place.h"
 #include "tiny_model.h"
 
 #include "base/clock.h"
@@ -24,7 +25,7 @@ static void near(const char *what, double have, double want)
         fail_msg("%s: %.1f MB where %.1f MB are planned", what, have * 1e-6, want * 1e-6);
 }
 
-/* ---- starting -------------------------------------------------------------------------------------------- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static struct plan planned(const struct full_model *m, const struct engine_options *o)
 {
@@ -76,7 +77,7 @@ static void t_start(void **state)
     full_free(&m);
 }
 
-/* ---- weights that stay in the files ------------------------------------------------------------------------ */
+/* ---- weights that stay in the files ---------------------------------------------------------- */
 
 /* Logits after a text, an image and one more token. */
 static float *look(const struct tiny *t, const char *isa, bool f32, enum weights_in hold, size_t memory)
@@ -133,8 +134,8 @@ static void t_given_back(void **state)
     (void)state;
     enum { N = 4096, K = 2048 };
     struct file_map map;
-    char path[] = "/tmp/holorun-matrix-XXXXXX";
-    int fd = mkstemp(path);
+    char path[PLACE_PATH];
+    int fd = mkstemp(place_template(path));
     assert_true(fd >= 0 && ftruncate(fd, (off_t)N * K * 2) == 0);
     close(fd);
     assert_int_equal(file_map(&map, path, NULL), 0);
@@ -177,7 +178,7 @@ static void t_choice(void **state)
     full_free(&m);
 }
 
-/* ---- spellings ---------------------------------------------------------------------------------------------- */
+/* ---- spellings ------------------------------------------------------------------------------- */
 
 static void t_spellings(void **state)
 {
@@ -211,7 +212,7 @@ static void t_spellings(void **state)
     free(first);
 }
 
-/* ---- damage --------------------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 /* Opens it, expects a refusal that holds both texts, and makes it whole again for the next one. */
 static void refused(struct full_model *m, const char *naming, const char *also)

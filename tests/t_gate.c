@@ -1,5 +1,5 @@
-/* t_gate.c - claims about what stands before each action, on a real display: what it would touch, who is asked, what
- * counts as an answer.  How a whole run goes on: t_gate_run.c.
+/* t_gate.c - claims about what stands before each action, on a real display: what it would touch, who is
+ * asked, what counts as an answer.  How a whole run goes on: t_gate_run.c.
  */
 #include "check.h"
 #include "driven.h"
@@ -20,7 +20,7 @@ enum { PATIENCE_MS = 40000 }; /* machines are loaded */
 
 static const struct view_transform same = {0, 0, 1, 1};
 
-/* ---- a gate on a stage ------------------------------------------------------------------------------------- */
+/* ---- a gate on a stage ----------------------------------------------------------------------- */
 
 struct guarded { /* xclient is at 20,20, 600x500 */
     struct stage t;
@@ -76,7 +76,7 @@ static void set_title(Display *d, Window w, const char *title)
 #define ASK_ALL  "builtin: no\notherwise: confirm\n"
 #define CLICK_IN "{\"kind\": \"click\", \"x\": 300, \"y\": 300, \"element\": \"the button\"}"
 
-/* ---- what it would touch -------------------------------------------------------------------------------------- */
+/* ---- what it would touch --------------------------------------------------------------------- */
 
 static void t_windows(void **state)
 {
@@ -159,7 +159,7 @@ static void t_windows(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* ---- answers ------------------------------------------------------------------------------------------------- */
+/* ---- answers --------------------------------------------------------------------------------- */
 
 struct later { /* something that happens while a person is asked */
     Display *dpy;

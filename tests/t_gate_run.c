@@ -1,5 +1,5 @@
-/* t_gate_run.c - claims about the gate of a run: what the program lets happen, asks at a terminal, refuses when nobody is
- * there, and writes down.
+/* t_gate_run.c - claims about the gate of a run: what the program lets happen, asks at a terminal,
+ * refuses when nobody is there, and writes down.
  */
 #include "check.h"
 #include "driven.h"
@@ -12,7 +12,7 @@
 
 enum { PATIENCE_MS = 40000 }; /* machines are loaded */
 
-/* ---- the program -------------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 #define SEND CLICK_ON("the Send button", 500, 500)
 #define ZAP  STEP("\"hotkey_desktop\", \"keys\": [\"alt\", \"delete\", \"ctrl\"]")
@@ -99,7 +99,7 @@ static void t_dry(void **state)
     stage_close(&t);
 }
 
-/* ---- at a terminal --------------------------------------------------------------------------------------------------- */
+/* ---- at a terminal --------------------------------------------------------------------------- */
 
 /* The program with a terminal of its own (*fd), or with none at all (fd NULL). */
 static pid_t start_in_session(const struct stage *t, const char *replies, const char *seconds, int *fd)

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-/* ---- one token ----------------------------------------------------------------------------------------------- */
+/* ---- one token ------------------------------------------------------------------------------- */
 
 static void t_sample(void **state)
 {
@@ -18,7 +18,7 @@ static void t_sample(void **state)
     uint64_t known[2] = {~0ull, 0x3f}, some[2] = {0x0e, 0x20}; /* 1, 2, 3 and 69 */
     struct sampled c;
     struct sampler greedy = {known, NULL, 0, 1, 0}, warm = {known, some, 0.7f, 1, 0},
-                    nucleus = {known, some, 1, 0.6f, 0};
+                   nucleus = {known, some, 1, 0.6f, 0};
     for (int i = 0; i < 70; i++)
         logits[i] = -5;
     logits[0] = 9;
@@ -65,7 +65,7 @@ static void t_sample(void **state)
     assert_int_equal(sample_token(logits, 70, &greedy).id, -1);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Greedy by hand, with the rules that generate() states. */
 static void t_greedy(void **state)
@@ -274,7 +274,7 @@ static void t_grammar_ends(void **state)
     session_free(s);
 }
 
-/* ---- chat ---------------------------------------------------------------------------------------------------- */
+/* ---- chat ------------------------------------------------------------------------------------ */
 
 /* The session as text, image rows as one <image>. */
 static char *spell(struct session *s)

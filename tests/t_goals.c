@@ -1,5 +1,5 @@
-/* t_goals.c - claims about plans: which have goals that the task does not speak of, and what becomes of them; and about
- * rules that look at what a run has used up.
+/* t_goals.c - claims about plans: which have goals that the task does not speak of, and what becomes of
+ * them; and about rules that look at what a run has used up.
  */
 #include "check.h"
 #include "driven.h"
@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "gate/goals.h"
 
-/* ---- plans --------------------------------------------------------------------------------------------------- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 #define TASK "Book the 9:40 flight from Paris to Rome for Ana Lima"
 
@@ -82,7 +82,7 @@ static void t_long(void **state)
     goals_free(g);
 }
 
-/* ---- the program ---------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 #define PLAN(title) STEP("\"update_plan\", \"goals\": [{\"title\": \"" title "\", \"status\": \"running\"}]")
 

@@ -1,5 +1,5 @@
-/* t_grammar_text.c - claims about what grammars are made of: numbers, texts, strings, counts, added tokens; and about what
- * those of a large vocabulary take. */
+/* t_grammar_text.c - claims about what grammars are made of: numbers, texts, strings, counts, added
+ * tokens; and about what those of a large vocabulary take. */
 #include "check.h"
 #include "tiny_vocab.h"
 

@@ -1,5 +1,5 @@
-/* t_guard.c - keys and buttons are released: by the watchdog when their owner is killed, suspended or hangs, at
- * once at a stop, and when a person uses keyboard or pointer.
+/* t_guard.c - keys and buttons are released: by the watchdog when their owner is killed, suspended or
+ * hangs, at once at a stop, and when a person uses keyboard or pointer.
  */
 #include "check.h"
 #include "driven.h"
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- the watchdog -------------------------------------------------------------------------------------------- */
+/* ---- the watchdog ---------------------------------------------------------------------------- */
 
 enum { PATIENCE_MS = 20000 }; /* machines are loaded */
 
@@ -105,7 +105,8 @@ static void t_guard_stopped(void **state)
     stage_close(&t);
 }
 
-/* Holds Shift and does nothing: first between two actions, as long as a model may think; then in one, until it is told. */
+/* Holds Shift and does nothing: first between two actions, as long as a model may think; then in one,
+ * until it is told. */
 static pid_t child_that_hangs(int ready_fd, int go_fd)
 {
     fflush(stdout);
@@ -152,7 +153,7 @@ static void t_guard_hangs(void **state)
     stage_close(&t);
 }
 
-/* ---- at once ---------------------------------------------------------------------------------------------------- */
+/* ---- at once --------------------------------------------------------------------------------- */
 
 /* The owner is busy with something else and holds Shift: the thread that watches releases it. */
 static void t_lift(void **state)
@@ -183,7 +184,7 @@ static void t_lift(void **state)
     stage_close(&t);
 }
 
-/* ---- a person in the way ---------------------------------------------------------------------------------------- */
+/* ---- a person in the way --------------------------------------------------------------------- */
 
 static int count_events(const struct record *r, const char *kind)
 {
@@ -193,7 +194,8 @@ static int count_events(const struct record *r, const char *kind)
     return n;
 }
 
-/* 0: a key of the person's own keyboard; 1: a button through XTEST, as VNC sends it; 2: motion in the same way */
+/* 0: a key of the person's own keyboard; 1: a button through XTEST, as VNC sends it; 2: motion in the
+ * same way */
 static void person_does(const struct stage *t, XDevice *person, int what)
 {
     if (what == 0)
@@ -310,8 +312,9 @@ static const struct CMUnitTest tests[] = {
     CLAIM("a run that is killed while it types: the locks that it took off are on again", t_guard_locks),
     CLAIM("a run that is suspended in the middle of a drag: all goes up, and it ends when it goes on",
           t_guard_stopped),
-    CLAIM("an action that hangs: all keys and buttons are released; a key that is held between two actions stays",
-          t_guard_hangs),
+    CLAIM(
+        "an action that hangs: all keys and buttons are released; a key that is held between two actions stays",
+        t_guard_hangs),
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,8 @@
-/* t_kv8.c - claims about keys and values of 8 bits: what a row holds, attention over it on every instruction set, and a
- * model that keeps its keys and values so.
+/* t_kv8.c - claims about keys and values of 8 bits: what a row holds, attention over it on every
+ * instruction set, and a model that keeps its keys and values so.
  *
- * A stored value is a number of bf16, so attention over rows of 8 bits has the very bits of attention over those numbers.
+ * A stored value is a number of bf16, so attention over rows of 8 bits has the very bits of attention
+ * over those numbers.
  */
 #include "kv_claims.h"
 #include "tiny_check.h"
@@ -18,7 +19,7 @@ static int between(int lo, int hi)
     return lo + (int)(check_random(&rng) * (hi - lo + 1));
 }
 
-/* ---- rows -------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static float at(struct tensor t, int64_t r, int64_t c)
 {
@@ -43,7 +44,8 @@ static double value(const uint8_t *row, int heads, int d, int h, int c)
     return scale == 0 ? 0 : scale == 255 ? NAN : ldexp(code, scale - 247);
 }
 
-/* A head of one row: every number is the nearest there is, and the scale the least that has room for the largest. */
+/* A head of one row: every number is the nearest there is, and the scale the least that has room for the
+ * largest. */
 static void check_head(struct tensor x, int64_t r, const uint8_t *row, int heads, int d, int h)
 {
     double most = 0;
@@ -126,7 +128,7 @@ static void t_rows(void **state)
     pool_free(pool);
 }
 
-/* ---- attention ------------------------------------------------------------------------------------------------ */
+/* ---- attention ------------------------------------------------------------------------------- */
 
 enum { MOST = 4 };
 
@@ -234,7 +236,7 @@ static void t_nan(void **state)
     }
 }
 
-/* ---- a model -------------------------------------------------------------------------------------------------- */
+/* ---- a model --------------------------------------------------------------------------------- */
 
 static void t_model(void **state)
 {

@@ -1,18 +1,19 @@
-/* t_layers.c - every stage of three random models against other people's code (tests/reference/make_layers.py).
+/* t_layers.c - every stage of three random models against other people's code
+ * (tests/reference/make_layers.py).
  *
- * A stage is what leaves a block, a layer, the projector or the head.  Of some rows all numbers are known, of
- * every row its length and two sums with random signs; a relative error is the root mean square of the
- * differences over that of the values, and a sum that is off by d of its row's length tells of an error
- * of about d.
+ * A stage is what leaves a block, a layer, the projector or the head.  Of some rows all numbers are
+ * known, of every row its length and two sums with random signs; a relative error is the root mean
+ * square of the differences over that of the values, and a sum that is off by d of its row's length
+ * tells of an error of about d.
  *
  * Tolerance in f32.  Two orders of summing n products differ by about sqrt(n) / 2 roundings of 6e-8: 4e-6
  * for the longest sum here (20480).  Errors of that kind add up over the stages: 1e-5.
  *
  * Tolerance in bf16.  The reference computes in f32 with the same bf16 weights, so what differs is the
- * rounding of what is stored between two steps.  A number 1.m * 2^e is rounded to a multiple of 2^(e-7): an
- * error evenly spread over half of that to either side, 2^-7 / sqrt(12) of 2^e, and with m evenly spread
- * over the octave in the logarithm r = 0.0017 of the value.  Roundings are independent, so their squares
- * add, and a layer h + y adds ROUNDS * r^2:
+ * rounding of what is stored between two steps.  A number 1.m * 2^e is rounded to a multiple of 2^(e-7):
+ * an error evenly spread over half of that to either side, 2^-7 / sqrt(12) of 2^e, and with m evenly
+ * spread over the octave in the logarithm r = 0.0017 of the value.  Roundings are independent, so their
+ * squares add, and a layer h + y adds ROUNDS * r^2:
  *   - Mamba-2 has the most.  y is a product of x, B, C and the gate: each brings the rounding of u and of
  *     in_proj's output (4 * 2), twice that where SiLU bends (4 * 2 more), x, B and C that of the
  *     convolution (3); the time step brings two, times its exponent (2); then y, the gated norm, the
@@ -23,10 +24,10 @@
  * square, the root of the number of factors for a product of numbers.  With G^2 of 2 and y^2 a quarter of
  * (h + y)^2, which grows from layer to layer, E^2 becomes (1 + 1/4) E^2.  So
  *   E(after)^2 = GROWTH * E(before)^2 + ROUNDS * r^2,   GROWTH = 1.25, ROUNDS = 25
- * that is 0.9 % after the first stage and 4 % after nine.  A mistake in an equation changes a stage by about
- * its own size; one that hides below these limits is left to f32, whose limit is a thousand times lower.
- * One row alone may be less lucky than all together, where the group that a norm divides by is small: its
- * sums have ten times the limit.
+ * that is 0.9 % after the first stage and 4 % after nine.  A mistake in an equation changes a stage by
+ * about its own size; one that hides below these limits is left to f32, whose limit is a thousand times
+ * lower. One row alone may be less lucky than all together, where the group that a norm divides by is
+ * small: its sums have ten times the limit.
  */
 #include "check.h"
 #include "golden.h"
@@ -58,7 +59,7 @@ struct run {
     int n;
 };
 
-/* ---- comparing ------------------------------------------------------------------------------------------ */
+/* ---- comparing ------------------------------------------------------------------------------- */
 
 static struct stage *stage_named(struct run *r, const char *name)
 {
@@ -131,7 +132,7 @@ static void watch_layer(void *arg, int layer, struct tensor h)
     compare(arg, name, h);
 }
 
-/* ---- running ---------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* Patches of all tiles out of the drawn pixels [tiles][3][side][side]. */
 static float *draw_patches(const struct run *r, int tiles)
@@ -196,7 +197,7 @@ static void run_language(struct run *r, struct tensor rows)
     language_free(&m);
 }
 
-/* ---- judging ------------------------------------------------------------------------------------------------ */
+/* ---- judging --------------------------------------------------------------------------------- */
 
 /* What stage i may be off by: the tower and the language model each begin anew. */
 static double limit_of(const struct run *r, const char *name, double *square)

@@ -1,5 +1,6 @@
-/* t_layouts.c - keyboards as people have them: layouts with dead keys and levels, several layouts of which one is chosen,
- * locks and latches.  The person is the server's other keyboard: what she chooses there the XTEST keyboard does not know.
+/* t_layouts.c - keyboards as people have them: layouts with dead keys and levels, several layouts of
+ * which one is chosen, locks and latches.  The person is the server's other keyboard: what she chooses
+ * there the XTEST keyboard does not know.
  */
 #include "check.h"
 #include "stage.h"

@@ -1,6 +1,8 @@
-/* t_limits.c - claims about what a run may use up: characters, actions within a minute, errors, actions without effect.
+/* t_limits.c - claims about what a run may use up: characters, actions within a minute, errors, actions
+ * without effect.
  *
- * What was done is seen at the window, which limit ended the run in the record, the report, and what the program says.
+ * What was done is seen at the window, which limit ended the run in the record, the report, and what the
+ * program says.
  */
 #include "check.h"
 #include "driven.h"
@@ -48,7 +50,7 @@ static void focus(struct play *p)
     XFree(children);
 }
 
-/* ---- characters --------------------------------------------------------------------------------------------------- */
+/* ---- characters ------------------------------------------------------------------------------ */
 
 static void t_typed(void **state)
 {
@@ -94,7 +96,7 @@ static void t_typed(void **state)
     play_close(&p);
 }
 
-/* ---- actions within a minute ---------------------------------------------------------------------------------------- */
+/* ---- actions within a minute ----------------------------------------------------------------- */
 
 static void t_rate(void **state)
 {
@@ -123,7 +125,7 @@ static void t_rate(void **state)
     play_close(&p);
 }
 
-/* ---- errors, and nothing that happens ----------------------------------------------------------------------------- */
+/* ---- errors, and nothing that happens -------------------------------------------------------- */
 
 static void t_errors(void **state)
 {
@@ -164,7 +166,7 @@ static void t_without_effect(void **state)
     play_close(&p);
 }
 
-/* ---- the program ---------------------------------------------------------------------------------------------------- */
+/* ---- the program ----------------------------------------------------------------------------- */
 
 static char *read_report(const struct record *r)
 {

@@ -44,7 +44,7 @@ static void refused_config(const char *from, const char *to, const char *naming)
     refused(&t, "config.json", naming);
 }
 
-/* ---- config --------------------------------------------------------------------------------------------------- */
+/* ---- config ---------------------------------------------------------------------------------- */
 
 static void t_config(void **state)
 {
@@ -158,7 +158,7 @@ static void t_config_values(void **state)
     tiny_free(&t);
 }
 
-/* ---- tensors --------------------------------------------------------------------------------------------------- */
+/* ---- tensors --------------------------------------------------------------------------------- */
 
 static void spoil_shape(const char *name, int dim, int64_t size, const char *found, const char *expected)
 {
@@ -243,7 +243,7 @@ static void t_extra(void **state)
     tiny_free(&t);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Changes bytes of the weight file after it was written. */
 static void patch(struct tiny *t, const char *from, const char *to, long cut)

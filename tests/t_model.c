@@ -49,7 +49,7 @@ static struct engine *open_random(struct tiny *t, const char *isa, int threads, 
     return tiny_open(t, isa, threads, f32);
 }
 
-/* ---- splits ------------------------------------------------------------------------------------------------ */
+/* ---- splits ---------------------------------------------------------------------------------- */
 
 static void check_splits(struct engine *g, int n, int rounds, double most)
 {
@@ -96,7 +96,7 @@ static void t_splits(void **state)
     }
 }
 
-/* ---- the same on every machine -------------------------------------------------------------------------------- */
+/* ---- the same on every machine --------------------------------------------------------------- */
 
 static float *run_mixed(struct engine *g, int n)
 {
@@ -164,7 +164,7 @@ static void t_threads(void **state)
     tiny_free(&t);
 }
 
-/* ---- images ----------------------------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 static void t_cache(void **state)
 {
@@ -295,7 +295,7 @@ static void t_places(void **state)
     tiny_free(&t);
 }
 
-/* ---- tables ---------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 static void t_position(void **state)
 {

@@ -33,7 +33,7 @@ struct run { /* a model of the golden data on one instruction set */
     int seen;
 };
 
-/* ---- golden data -------------------------------------------------------------------------------------------- */
+/* ---- golden data ----------------------------------------------------------------------------- */
 
 /* The values of an array and its shape; they must be there. */
 static const void *find(const struct run *r, const char *name, int64_t shape[2])
@@ -115,7 +115,7 @@ static void check_stage(struct run *r, const char *name, struct tensor got)
     check_values(r, name, got, find_tensor(r, name, DT_F32));
 }
 
-/* ---- language model ------------------------------------------------------------------------------------------ */
+/* ---- language model -------------------------------------------------------------------------- */
 
 struct watching {
     struct run *r;
@@ -228,7 +228,7 @@ static void t_language(void **state)
     each_isa(check_both);
 }
 
-/* ---- images of any size ------------------------------------------------------------------------------------------ */
+/* ---- images of any size ---------------------------------------------------------------------- */
 
 /* The sizes that the published processor picks for many images under several limits. */
 static void t_canvas(void **state)
@@ -328,7 +328,8 @@ static void t_vision(void **state)
     each_isa(check_vision);
 }
 
-/* Towers that were made beside a language model with further predictors end with a norm that no file holds. */
+/* Towers that were made beside a language model with further predictors end with a norm that no file
+ * holds. */
 static void t_final_norm(void **state)
 {
     (void)state;
@@ -349,7 +350,7 @@ static void t_final_norm(void **state)
     run_close(&r);
 }
 
-/* ---- against itself -------------------------------------------------------------------------------------------- */
+/* ---- against itself -------------------------------------------------------------------------- */
 
 /* Logits after all ids, which go through the model in pieces of `piece`, on a pool of so many threads. */
 static void run_pieces(const char *folder, const char *isa, enum dtype act, int threads, int64_t piece,

@@ -1,5 +1,5 @@
-/* t_moe_load.c - claims about directories of the next generation: they open with experts in either layout, and what does
- * not fit together is refused.
+/* t_moe_load.c - claims about directories of the next generation: they open with experts in either
+ * layout, and what does not fit together is refused.
  */
 #include "check.h"
 
@@ -8,7 +8,7 @@
 #include "session/engine_impl.h"
 #include "tiny_model.h"
 
-/* ---- a model directory -------------------------------------------------------------------------------------------- */
+/* ---- a model directory ----------------------------------------------------------------------- */
 
 #define MOE                                                                                                  \
     "\"n_routed_experts\":8,\"num_experts_per_tok\":3,\"n_group\":2,\"topk_group\":1,\"n_shared_experts\":"  \
@@ -110,7 +110,7 @@ static void t_directory(void **state)
     tiny_free(&t);
 }
 
-/* ---- refusals ----------------------------------------------------------------------------------------------- */
+/* ---- refusals -------------------------------------------------------------------------------- */
 
 static void refused(struct tiny *t, const char *naming)
 {

@@ -1,9 +1,11 @@
-/* t_options.c - the command line: values, ranges, spellings, suggestions, and what is written from the tables. */
+/* t_options.c - the command line: values, ranges, spellings, suggestions, and what is written from the
+ * tables. */
 #include "base/file.h"
 #include "cli/manual.h"
 #include "cli/options.h"
 
 #include "check.h"
+#include "place.h"
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
@@ -253,8 +255,8 @@ static void offers(const char *script, const char *line, const char *want)
 static void t_completion(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/holorun-t-options-XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(dir)));
     char *bash = written(manual_bash), *script = xasprintf("%s/script", dir),
          *folder = xasprintf("%s/runs/one", dir), *clean = xasprintf("rm -rf %s", dir);
     assert_int_equal(file_write(script, bash, strlen(bash), NULL), 0);
@@ -282,7 +284,7 @@ static void t_completion(void **state)
     free(clean);
 }
 
-/* ---- groups, options that are seldom needed, switches ---------------------------------------------------------- */
+/* ---- groups, options that are seldom needed, switches ---------------------------------------- */
 
 struct levels {
     int common, rare;

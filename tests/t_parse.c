@@ -4,8 +4,8 @@
  *    "note": ..., "thought": ..., "actions": [canonical JSON], "repairs": ["alias", ...]}
  *   {"claim": ..., "dialect": ..., "text": ..., "fault": "E_PARSE", "message": ...}
  *
- * size is [1000, 1000] when absent.  A text may be a list: strings, numbers of single bytes, and ["x", n] for n
- * times x, for what JSON cannot hold.  A case that once failed stays.
+ * size is [1000, 1000] when absent.  A text may be a list: strings, numbers of single bytes, and ["x",
+ * n] for n times x, for what JSON cannot hold.  A case that once failed stays.
  */
 #include "check.h"
 

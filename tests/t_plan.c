@@ -1,5 +1,5 @@
-/* t_plan.c - claims about plans: their numbers are those of the published model and of the memory that a running one
- * takes. */
+/* t_plan.c - claims about plans: their numbers are those of the published model and of the memory that a
+ * running one takes. */
 #include "check.h"
 #include "full_model.h"
 
@@ -14,7 +14,7 @@
 
 static struct full_model full; /* written once */
 
-/* ---- numbers -------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 static struct plan plan_of(const char *dir, struct model_config *c, const struct engine_options *o)
 {
@@ -183,6 +183,7 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
+    place_make();
     full_init(&full);
     full_write(&full);
     int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -1,5 +1,5 @@
-/* t_plan_program.c - claims about the commands `plan` and `inspect`: what they print, and that nothing that would be
- * refused goes unsaid. */
+/* t_plan_program.c - claims about the commands `plan` and `inspect`: what they print, and that nothing
+ * that would be refused goes unsaid. */
 #include "check.h"
 #include "full_model.h"
 #include "program.h"
@@ -17,7 +17,7 @@
 
 static struct full_model full; /* written once */
 
-/* ---- the commands --------------------------------------------------------------------------------------- */
+/* ---- the commands ---------------------------------------------------------------------------- */
 
 struct place {
     struct xvfb x; /* its folder alone: no display is started */
@@ -136,7 +136,8 @@ static void t_fits(void **state)
     close_place(&p);
 }
 
-/* Sessions of the published model: 142 MiB and 24 KiB for each token; 100 of 30 k beside its weights on a card. */
+/* Sessions of the published model: 142 MiB and 24 KiB for each token; 100 of 30 k beside its weights on
+ * a card. */
 static void t_states(void **state)
 {
     (void)state;
@@ -250,7 +251,7 @@ static void t_usage(void **state)
     close_place(&p);
 }
 
-/* ---- inspect ------------------------------------------------------------------------------------------------ */
+/* ---- inspect --------------------------------------------------------------------------------- */
 
 static void t_inspect(void **state)
 {
@@ -344,6 +345,7 @@ static const struct CMUnitTest tests[] = {
 
 int main(int argc, char **argv)
 {
+    place_make();
     full_init(&full);
     full_write(&full);
     int rc = check_main(argc, argv, tests, sizeof tests / sizeof *tests);

@@ -21,7 +21,7 @@ static size_t tile_floats(const struct model_config *c, int tiles)
 #define MODEL  "assets/pocket/model"
 #define GOLDEN "tests/golden/pocket/"
 
-/* ---- the reference --------------------------------------------------------------------------------------- */
+/* ---- the reference --------------------------------------------------------------------------- */
 
 struct golden {
     json_t *root;
@@ -89,7 +89,7 @@ static void compare(struct sums *s, const float *got, const float *want, int n)
     }
 }
 
-/* ---- a run with everything watched ------------------------------------------------------------------------- */
+/* ---- a run with everything watched ----------------------------------------------------------- */
 
 struct watched {
     const struct golden *golden;

@@ -1,7 +1,8 @@
-/* t_policy.c - claims about the rules on what the agent may do: files that are wrong, and actions that try to get
- * around them.  No display is needed.
+/* t_policy.c - claims about the rules on what the agent may do: files that are wrong, and actions that
+ * try to get around them.  No display is needed.
  */
 #include "check.h"
+#include "place.h"
 
 #include "actions/dialect.h"
 #include "base/doc.h"
@@ -11,7 +12,7 @@
 #include <X11/Xlib.h>
 #include <unistd.h>
 
-/* ---- wrong files ----------------------------------------------------------------------------------------- */
+/* ---- wrong files ----------------------------------------------------------------------------- */
 
 static char *repeat(const char *head, const char *text, int n, const char *tail)
 {
@@ -116,7 +117,7 @@ static void t_wrong(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* ---- actions ------------------------------------------------------------------------------------------------ */
+/* ---- actions --------------------------------------------------------------------------------- */
 
 static const struct view_transform same = {0, 0, 1, 1};
 static const struct subject_root root = {1000, 800, NULL};
@@ -300,7 +301,8 @@ static void t_zones(void **state)
         {C, "{\"kind\": \"click\", \"x\": 300, \"y\": 299}"},
         {A, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 200}"},
         {C,
-         "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 400, \"y2\": 200}"}, /* ends outside of what is allowed */
+         /* ends outside of what is allowed */
+         "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 400, \"y2\": 200}"},
         {D, "{\"kind\": \"drag\", \"x\": 100, \"y\": 100, \"x2\": 200, \"y2\": 3}"},
         {D, "{\"kind\": \"drag\", \"path\": [[100, 100], [500, 400], [200, 200]]}"}, /* passes a corner */
         {C, "{\"kind\": \"click\"}"},                                                /* nobody knows where */
@@ -410,7 +412,7 @@ static void t_after(void **state)
     policy_free(p);
 }
 
-/* ---- the order ------------------------------------------------------------------------------------------------ */
+/* ---- the order ------------------------------------------------------------------------------- */
 
 static void t_order(void **state)
 {
@@ -438,8 +440,8 @@ static void t_config(void **state)
 {
     (void)state;
     struct err e = ERR_INIT;
-    char dir[] = "/tmp/holorun-test-XXXXXX";
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH];
+    assert_non_null(mkdtemp(place_template(dir)));
     setenv("XDG_CONFIG_HOME", dir, 1);
     struct policy *p = policy_open(NULL, &e);
     assert_non_null(p);

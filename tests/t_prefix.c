@@ -1,5 +1,5 @@
-/* t_prefix.c - claims about what many sessions begin with: computed once, and each session has the bits of its own
- * reading.
+/* t_prefix.c - claims about what many sessions begin with: computed once, and each session has the bits
+ * of its own reading.
  */
 #include "pool_check.h"
 #include "tiny_check.h"
@@ -44,8 +44,8 @@ static void same(struct session *a, struct session *b)
     free(y);
 }
 
-/* A session that begins with `common` tokens of text 0, goes on with its own up to `system`, and then with what was
- * said; the number of tokens that were taken over. */
+/* A session that begins with `common` tokens of text 0, goes on with its own up to `system`, and then
+ * with what was said; the number of tokens that were taken over. */
 static int64_t begins(struct engine *g, struct engine *plain, int which, int common, int system, int said,
                       bool sees)
 {
@@ -162,7 +162,7 @@ static void t_stopped(void **state)
     engine_close(g);
 }
 
-/* ---- conversation partners ------------------------------------------------------------------------------------- */
+/* ---- conversation partners ------------------------------------------------------------------- */
 
 static const char system_text[] = "You work on a computer. Say what you see, and do one thing at a time.";
 

@@ -1,5 +1,6 @@
-/* t_program.c - claims about the whole program, as a process, where it needs no display and something is wrong: damaged
- * models, pictures that are none, wrong words; what it says in how many lines, with which exit code.
+/* t_program.c - claims about the whole program, as a process, where it needs no display and something is
+ * wrong: damaged models, pictures that are none, wrong words; what it says in how many lines, with which
+ * exit code.
  */
 #include "check.h"
 #include "program.h"
@@ -12,7 +13,7 @@
 
 #define POCKET "assets/pocket/model"
 
-/* ---- damaged models -------------------------------------------------------------------------------------------------- */
+/* ---- damaged models -------------------------------------------------------------------------- */
 
 /* Replaces the first occurrence by a text of the same length, in place. */
 static void damage(const char *file, const char *from, const char *to)
@@ -95,7 +96,7 @@ static void t_models(void **state)
     xvfb_stop(&x);
 }
 
-/* ---- without a result ------------------------------------------------------------------------------------------ */
+/* ---- without a result ------------------------------------------------------------------------ */
 
 /* stdout must be one object that says the same as the exit code and stderr. */
 static void one_object(const struct outcome *o, int code, const char *status)

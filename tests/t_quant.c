@@ -22,7 +22,7 @@ static int between(int lo, int hi)
 static const enum quant_format formats[] = {QUANT_I8, QUANT_I4, QUANT_F8, QUANT_F4, QUANT_F8};
 enum { FORMATS = 5, ROWS_F8 = 4 };
 
-/* ---- matrices ------------------------------------------------------------------------------------------- */
+/* ---- matrices -------------------------------------------------------------------------------- */
 
 struct matrix {
     struct quant_source source;
@@ -94,11 +94,12 @@ static double at(struct tensor t, int64_t r, int64_t c)
 
 /* Largest difference as a multiple of what is allowed.
  *
- * Sums in another order may differ by 2e-5 of the largest output, as in t_ops.c.  Activations in 16 bits are off by
- * at most half of 1/32639 of the row's largest number, which is 1 here, evenly spread: 8.9e-6 on average, times the
- * length of the row of weights, and six times that is never seen.  The square doubles a difference times its number.
- * In bf16 a sum that falls to the other side of a rounding boundary is one step off, 2^-7 of the smallest number
- * with that exponent; so may its square be, and what it is added to, of at most 1. */
+ * Sums in another order may differ by 2e-5 of the largest output, as in t_ops.c.  Activations in 16 bits
+ * are off by at most half of 1/32639 of the row's largest number, which is 1 here, evenly spread: 8.9e-6
+ * on average, times the length of the row of weights, and six times that is never seen.  The square
+ * doubles a difference times its number. In bf16 a sum that falls to the other side of a rounding
+ * boundary is one step off, 2^-7 of the smallest number with that exponent; so may its square be, and
+ * what it is added to, of at most 1. */
 static double worst(struct tensor have, struct tensor want, double length, enum epilogue epi, bool added)
 {
     double most = 0, off = 0;
@@ -134,7 +135,7 @@ static double length_of(const struct quant_source *s)
     return sqrt(most);
 }
 
-/* ---- products -------------------------------------------------------------------------------------------- */
+/* ---- products -------------------------------------------------------------------------------- */
 
 static double product(struct backend *ref, struct backend *fast, int which, enum dtype act)
 {
@@ -255,7 +256,7 @@ static void t_exact(void **state)
     backend_free(b);
 }
 
-/* ---- codes ------------------------------------------------------------------------------------------------- */
+/* ---- codes ----------------------------------------------------------------------------------- */
 
 static void t_codes(void **state)
 {

@@ -1,5 +1,6 @@
 /* t_quantized_cache.c - claims about the file that keeps weights quantized at the start. */
 #include "check.h"
+#include "place.h"
 #include "quantized.h"
 
 #include "base/file.h"
@@ -15,12 +16,11 @@
 /* ---- the file
  * ---------------------------------------------------------------------------------------------------- */
 
-static char home[64];
+static char home[PLACE_PATH];
 
 static void new_home(void)
 {
-    strcpy(home, "/tmp/holorun-cache-XXXXXX");
-    assert_non_null(mkdtemp(home));
+    assert_non_null(mkdtemp(place_template(home)));
     setenv("XDG_CACHE_HOME", home, 1);
 }
 

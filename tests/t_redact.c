@@ -44,7 +44,7 @@ static void look_into(const char *dir, struct pictures *p)
     closedir(d);
 }
 
-/* ---- a run ------------------------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 /* On the root, beside the client: 640,100 to 789,499. */
 static void paint(const struct stage *t)
@@ -140,7 +140,7 @@ static void t_again(void **state)
     stage_close(&t);
 }
 
-/* ---- a suite ----------------------------------------------------------------------------------------------------- */
+/* ---- a suite --------------------------------------------------------------------------------- */
 
 /* The desk's root in the colour; its picture is that of a suite which hides nothing. */
 #define PAINT(C) "xsetroot -solid '#" C "'"

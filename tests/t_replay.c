@@ -1,7 +1,8 @@
-/* t_replay.c - claims about runs that are done again: the embedded model works on a private display, and what it left on
- * disk is read by the whole program, as it is and with one thing changed.
+/* t_replay.c - claims about runs that are done again: the embedded model works on a private display, and
+ * what it left on disk is read by the whole program, as it is and with one thing changed.
  */
 #include "check.h"
+#include "place.h"
 #include "program.h"
 
 #include "base/file.h"
@@ -17,11 +18,11 @@
 #define POCKET "assets/pocket/model"
 
 /* One run that all tests read; each works on a copy of its own. */
-static char base[64];      /* folder of all; "" until recorded */
-static char recorded[160]; /* the run's */
-static struct xvfb place;  /* a folder for outcomes, without a server */
+static char base[PLACE_PATH]; /* folder of all; "" until recorded */
+static char recorded[160];    /* the run's */
+static struct xvfb place;     /* a folder for outcomes, without a server */
 
-/* ---- recording and copying -------------------------------------------------------------------------------------------- */
+/* ---- recording and copying ------------------------------------------------------------------- */
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)
 {
@@ -43,8 +44,7 @@ static void record_once(void)
         return;
     if (xvfb_start(&x, "640x480x24", NULL))
         skip();
-    snprintf(base, sizeof base, "/tmp/holorun-t-replay-XXXXXX");
-    assert_non_null(mkdtemp(base));
+    assert_non_null(mkdtemp(place_template(base)));
     atexit(forget_all);
     memcpy(place.dir, base, sizeof base);
     program_run(&x, &o,
@@ -75,7 +75,7 @@ static char *run_copy(void)
     return copy_of(recorded, "copy");
 }
 
-/* ---- spoiling --------------------------------------------------------------------------------------------------------- */
+/* ---- spoiling -------------------------------------------------------------------------------- */
 
 static void read_file(const char *dir, const char *name, char **data, size_t *len)
 {
@@ -117,7 +117,7 @@ static void put_in_place(const char *dir, const char *name, const char *from, co
     free(data);
 }
 
-/* ---- verifying --------------------------------------------------------------------------------------------------------- */
+/* ---- verifying ------------------------------------------------------------------------------- */
 
 /* The object that replay --json prints; the caller drops it. */
 static json_t *verify_with(const char *run, const char *model, const char *threads, int code)

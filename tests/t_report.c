@@ -6,6 +6,7 @@
 #include "trace/story.h"
 
 #include "check.h"
+#include "place.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -196,9 +197,9 @@ static void t_self_contained(void **state)
 static void t_pictures(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/holorun-t-report-XXXXXX";
+    char dir[PLACE_PATH];
     struct err e = ERR_INIT;
-    assert_non_null(mkdtemp(dir));
+    assert_non_null(mkdtemp(place_template(dir)));
     char *frames = xasprintf("%s/frames", dir), *png = xasprintf("%s/frames/000000.png", dir),
          *events = xasprintf("%s/events.jsonl", dir), *html = xasprintf("%s/report.html", dir), *page;
     struct image im;

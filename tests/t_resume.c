@@ -1,5 +1,5 @@
-/* t_resume.c - claims about runs that go on: after a crash in a run of its own, and from an earlier step in the same run.
- * The embedded model works on a private display.
+/* t_resume.c - claims about runs that go on: after a crash in a run of its own, and from an earlier step
+ * in the same run. The embedded model works on a private display.
  */
 #include "check.h"
 #include "program.h"
@@ -180,14 +180,14 @@ static void t_refused(void **state)
     xvfb_stop(&x);
 }
 
-/* ---- going back ------------------------------------------------------------------------------------------------------- */
+/* ---- going back ------------------------------------------------------------------------------ */
 
 static struct {
     int asked, forked, took, back;
 } seen;
 
-/* Runs steps, but: at the second forks two more and takes the first of all, at the fourth goes back to the second, at the
- * fifth asks again. */
+/* Runs steps, but: at the second forks two more and takes the first of all, at the fourth goes back to
+ * the second, at the fifth asks again. */
 static int decide(struct overseer *o, const struct proposal *p, struct decision *d, struct err *e)
 {
     (void)o, (void)e;

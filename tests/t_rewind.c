@@ -1,7 +1,8 @@
 /* t_rewind.c - claims about rewinding a conversation to a turn without its reply.
  *
- * A tiny model with random weights samples random replies.  The reply at each turn and the tokens before it are
- * kept; a turn that is rewound to has the same tokens, and the same random numbers give the same reply.
+ * A tiny model with random weights samples random replies.  The reply at each turn and the tokens before
+ * it are kept; a turn that is rewound to has the same tokens, and the same random numbers give the same
+ * reply.
  */
 #include "tiny_check.h"
 
@@ -26,7 +27,7 @@ static int teardown(void **state)
 
 #define WITH_TALK(text, fn) CLAIM_WITH(text, fn, setup, teardown)
 
-/* ---- a conversation on record ------------------------------------------------------------------------------ */
+/* ---- a conversation on record ---------------------------------------------------------------- */
 
 struct talk {
     struct llm *m;
@@ -139,7 +140,7 @@ static void back(struct talk *t, int k)
     generated_free(&g);
 }
 
-/* ---- claims ------------------------------------------------------------------------------------------------------ */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 static void t_kept(void **state)
 {
@@ -185,8 +186,8 @@ static void t_window(void **state)
     }
 }
 
-/* Too old for a rewind point: prefilled again, with the same random numbers.  In f32, where other prefill chunks
- * change only the last bits. */
+/* Too old for a rewind point: prefilled again, with the same random numbers.  In f32, where other
+ * prefill chunks change only the last bits. */
 static void t_read_again(void **state)
 {
     (void)state;
@@ -213,7 +214,7 @@ static void t_read_again(void **state)
     }
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static void t_no_room(void **state)
 {

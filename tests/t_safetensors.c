@@ -1,5 +1,6 @@
 /* t_safetensors.c - claims about the reader of weight files: what it finds, and every lie it catches. */
 #include "check.h"
+#include "place.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -121,9 +122,9 @@ static void t_cut(void **state)
     free(file);
 }
 
-/* ---- shards --------------------------------------------------------------------------------------------- */
+/* ---- shards ---------------------------------------------------------------------------------- */
 
-static char folder[64];
+static char folder[PLACE_PATH];
 
 static void put(const char *name, const char *header, size_t data)
 {
@@ -176,8 +177,7 @@ static void t_shards(void **state)
     static const char two[] = "{\"t2\":" ENTRY("\"U8\"", "[4]", "[0,4]") "}";
     static const char index_of[] = "model.safetensors.index.json";
     static const size_t text = (size_t)-1;
-    strcpy(folder, "/tmp/holorun-test-XXXXXX");
-    assert_non_null(mkdtemp(folder));
+    assert_non_null(mkdtemp(place_template(folder)));
     refuses_folder("no model.safetensors");
     put("model-00001-of-00002.safetensors", one, 4);
     refuses_folder("model-00002-of-00002.safetensors");

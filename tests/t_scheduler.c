@@ -1,4 +1,5 @@
-/* t_scheduler.c - claims about turns by themselves: who waits is served in order, and who is stopped waits no longer.
+/* t_scheduler.c - claims about turns by themselves: who waits is served in order, and who is stopped
+ * waits no longer.
  */
 #include "threads.h"
 #include "tiny_check.h"
@@ -7,7 +8,7 @@
 
 #include <pthread.h>
 
-/* ---- turns alone -------------------------------------------------------------------------------------------- */
+/* ---- turns alone ----------------------------------------------------------------------------- */
 
 enum { LINE = 12 };
 
@@ -126,7 +127,8 @@ static void t_alternate(void **state)
     scheduler_free(s.t);
 }
 
-/* Who gives up the turn in between goes behind the others; who writes comes between two who want it for themselves. */
+/* Who gives up the turn in between goes behind the others; who writes comes between two who want it for
+ * themselves. */
 static void t_between(void **state)
 {
     (void)state;

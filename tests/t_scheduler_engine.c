@@ -1,5 +1,6 @@
-/* t_scheduler_engine.c - claims about threads that share one engine: each comes to what it would come to alone, nobody waits
- * for long, and those that want a token have it together.  On the device: t_cuda_scheduler.c.
+/* t_scheduler_engine.c - claims about threads that share one engine: each comes to what it would come to
+ * alone, nobody waits for long, and those that want a token have it together.  On the device:
+ * t_cuda_scheduler.c.
  */
 #include "pool_check.h"
 #include "threads.h"
@@ -16,7 +17,7 @@ static struct engine *shared(int threads)
     return threads_engine(&tiny, "cpu", 0, true, threads);
 }
 
-/* ---- the same alone and in a crowd ----------------------------------------------------------------------------- */
+/* ---- the same alone and in a crowd ----------------------------------------------------------- */
 
 static void crowd_of(int n, int rounds, int threads, uint64_t seed)
 {
@@ -57,7 +58,7 @@ static void t_crowd(void **state)
     crowd_of(THREADS_MOST, 2, 2, check_seed());
 }
 
-/* ---- together ---------------------------------------------------------------------------------------------------- */
+/* ---- together -------------------------------------------------------------------------------- */
 
 struct looker {
     struct session *s;
@@ -236,7 +237,7 @@ static void t_no_room(void **state)
     engine_close(g);
 }
 
-/* ---- stopping one -------------------------------------------------------------------------------------------------- */
+/* ---- stopping one ---------------------------------------------------------------------------- */
 
 static volatile int stop;
 static int layers_left;

@@ -1,8 +1,8 @@
 /* t_screen.c - what the eyes see, against what was drawn.
  *
  * The test draws on a private X server through a connection of its own and compares: pixels of every
- * depth and path, views of monitors and windows, the pointer's picture, which window is active and how it is called.
- * When the screen rests: t_settle.c.
+ * depth and path, views of monitors and windows, the pointer's picture, which window is active and how
+ * it is called. When the screen rests: t_settle.c.
  */
 #include "canvas.h"
 #include "check.h"

@@ -1,5 +1,7 @@
-/* t_secret.c - claims about the values of secrets: how they are given, that no text and no memory keeps them. */
+/* t_secret.c - claims about the values of secrets: how they are given, that no text and no memory keeps
+ * them. */
 #include "check.h"
+#include "place.h"
 
 #include "base/file.h"
 #include "gate/secret.h"
@@ -9,13 +11,13 @@
 #define CANARY "Kx7\\\"qZ-canary-91" /* has what JSON escapes */
 #define PLAIN  "quokka-4417-willow"
 
-/* ---- taking them ------------------------------------------------------------------------------------------- */
+/* ---- taking them ----------------------------------------------------------------------------- */
 
 static void t_taking(void **state)
 {
     (void)state;
-    char dir[] = "/tmp/holorun-test-XXXXXX", *spec = NULL, *path = NULL;
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH], *spec = NULL, *path = NULL;
+    assert_non_null(mkdtemp(place_template(dir)));
     assert_true(asprintf(&path, "%s/s", dir) > 0 && asprintf(&spec, "FILE=file:%s", path) > 0);
     static const struct {
         const char *spec, *says;
@@ -68,7 +70,7 @@ static void t_taking(void **state)
     check_note("%d of %d hostile cases ended as documented", n + 1, n + 1);
 }
 
-/* ---- out of texts --------------------------------------------------------------------------------------------- */
+/* ---- out of texts ---------------------------------------------------------------------------- */
 
 static struct secrets *three(void)
 {
@@ -128,9 +130,10 @@ static void t_scrub(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Places of a text in what this process can write to.  The text is given turned round, as it must not be there. */
+/* Places of a text in what this process can write to.  The text is given turned round, as it must not be
+ * there. */
 static int found_in_memory(const char *backwards)
 {
     size_t n = strlen(backwards), len = 0;
@@ -171,8 +174,8 @@ static void t_memory(void **state)
     char forwards[sizeof backwards] = "";
     for (size_t i = 0; i + 1 < sizeof backwards; i++)
         forwards[i] = backwards[sizeof backwards - 2 - i];
-    char dir[] = "/tmp/holorun-test-XXXXXX", *spec = NULL, *path = NULL;
-    assert_non_null(mkdtemp(dir));
+    char dir[PLACE_PATH], *spec = NULL, *path = NULL;
+    assert_non_null(mkdtemp(place_template(dir)));
     assert_true(asprintf(&path, "%s/s", dir) > 0 && asprintf(&spec, "A=file:%s", path) > 0);
     assert_int_equal(file_write(path, forwards, strlen(forwards), NULL), 0);
     explicit_bzero(forwards, sizeof forwards);

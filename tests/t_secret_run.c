@@ -1,7 +1,8 @@
-/* t_secret_run.c - claims about secrets in a run: the model has their names, the field gets their values, and nothing else does.
+/* t_secret_run.c - claims about secrets in a run: the model has their names, the field gets their
+ * values, and nothing else does.
  *
- * The canary is typed into a window that shows it in clear.  Then every byte of the run directory, every line that was
- * printed and every pixel of every recorded screen is searched for it.
+ * The canary is typed into a window that shows it in clear.  Then every byte of the run directory, every
+ * line that was printed and every pixel of every recorded screen is searched for it.
  */
 #include "check.h"
 #include "driven.h"
@@ -14,7 +15,7 @@
 #define PLAIN "quokka-4417-willow"
 enum { FIELD_X = 50, FIELD_Y = 50 };
 
-/* ---- a run ---------------------------------------------------------------------------------------------------------- */
+/* ---- a run ----------------------------------------------------------------------------------- */
 
 /* Calls `see` with each file below a folder. */
 static int each_file(const char *dir, void (*see)(void *arg, const char *path), void *arg)
@@ -277,7 +278,7 @@ static void t_field(void **state)
     close_fields(&f);
 }
 
-/* ---- where it may go --------------------------------------------------------------------------------------------------- */
+/* ---- where it may go ------------------------------------------------------------------------- */
 
 static void t_where(void **state)
 {
@@ -333,7 +334,7 @@ static void t_where(void **state)
     check_note("%d of %d hostile cases ended as documented", n, n);
 }
 
-/* ---- once more ---------------------------------------------------------------------------------------------------------- */
+/* ---- once more ------------------------------------------------------------------------------- */
 
 static void replay(const struct fields *f, struct outcome *o, const char *run, const char *confirm,
                    const char *secret)

@@ -1,4 +1,5 @@
-/* t_settle.c - when the screen rests: a thread draws on a private X server, and the wait has to tell why it ended.
+/* t_settle.c - when the screen rests: a thread draws on a private X server, and the wait has to tell why
+ * it ended.
  */
 #include "canvas.h"
 #include "check.h"

@@ -1,4 +1,5 @@
 /* t_state.c - claims about sessions whose states are fp16: size, equality of all ways, refusals, the gate. */
+#include "place.h"
 #include "timeline.h"
 #include "tiny_check.h"
 
@@ -57,12 +58,12 @@ static void t_size(void **state)
 static void t_files(void **state)
 {
     (void)state;
-    char path[] = "/tmp/holorun-state-XXXXXX";
+    char path[PLACE_PATH];
     struct err e = ERR_INIT;
     struct engine *wide = tiny_open(&tiny, NULL, 1, true), *small = timeline_engine(&tiny, "cpu", NULL, true);
     struct session *s = session_new(small, 1);
     int32_t id = 20;
-    int fd = mkstemp(path);
+    int fd = mkstemp(place_template(path));
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(session_append(s, &id, 1, NULL), 0);
@@ -83,7 +84,7 @@ static struct engine *open_with(const struct tiny *t, enum state_storage numbers
     return engine_open(&o, e);
 }
 
-/* ---- the gate ------------------------------------------------------------------------------------------- */
+/* ---- the gate -------------------------------------------------------------------------------- */
 
 /* All numbers of a tensor. */
 static void set_all(struct tiny *t, const char *name, float v)
@@ -128,10 +129,10 @@ static int figures(const char *cache, char *path, size_t size)
 static void t_gate(void **state)
 {
     (void)state;
-    char cache[] = "/tmp/holorun-cache-XXXXXX", path[300] = "", command[300];
+    char cache[PLACE_PATH], path[300] = "", command[300];
     struct tiny bad;
     struct err e = ERR_INIT;
-    assert_non_null(mkdtemp(cache));
+    assert_non_null(mkdtemp(place_template(cache)));
     setenv("XDG_CACHE_HOME", cache, 1);
     spoilt(&bad);
     for (int i = 0; i < 3; i++) { /* measured, found, damaged and measured anew */

@@ -1,5 +1,6 @@
-/* t_state_pool.c - claims about sessions within a bound on state memory, on the processor, where nothing can be spilled:
- * what does not fit is refused, and decoding together changes no bit.  On the device: t_cuda_state_pool.c.
+/* t_state_pool.c - claims about sessions within a bound on state memory, on the processor, where nothing
+ * can be spilled: what does not fit is refused, and decoding together changes no bit.  On the device:
+ * t_cuda_state_pool.c.
  */
 #include "pool_check.h"
 #include "tiny_check.h"

@@ -1,8 +1,8 @@
 /* t_step.c - claims about stepping: what a person says to a step changes what then happens.
  *
- * The loop, the stepper and the script front end are the real ones, on a real display with a window that writes down what
- * reaches it.  Replies are scripted.  What is asserted comes from the window, from what the conversation partner read, and
- * from the run directory.
+ * The loop, the stepper and the script front end are the real ones, on a real display with a window that
+ * writes down what reaches it.  Replies are scripted.  What is asserted comes from the window, from what
+ * the conversation partner read, and from the run directory.
  */
 #include "check.h"
 #include "stepped.h"
@@ -34,7 +34,7 @@ static void told(int turn, const char *what)
         fail_msg("turn %d says '%s', not '%s'", turn, played.told[turn], what);
 }
 
-/* ---- one step ---------------------------------------------------------------------------------------------------- */
+/* ---- one step -------------------------------------------------------------------------------- */
 
 static void t_run_stop(void **state)
 {
@@ -213,7 +213,7 @@ static void t_fork(void **state)
     play_close(&p);
 }
 
-/* ---- going back ----------------------------------------------------------------------------------------------------- */
+/* ---- going back ------------------------------------------------------------------------------ */
 
 static void t_rewind(void **state)
 {

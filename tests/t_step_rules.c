@@ -1,8 +1,8 @@
-/* t_step_rules.c - each front end shows the rule that asks about a step or forbids it, and breaks only before what the
- * rules would ask about.
+/* t_step_rules.c - each front end shows the rule that asks about a step or forbids it, and breaks only
+ * before what the rules would ask about.
  *
- * The loop and the gate are the real ones.  Three replies in a row: one that the built-in rules allow, one that they ask
- * about, one that they deny.
+ * The loop and the gate are the real ones.  Three replies in a row: one that the built-in rules allow,
+ * one that they ask about, one that they deny.
  */
 #include "check.h"
 #include "program.h"
@@ -100,7 +100,7 @@ static void t_terminal(void **state)
     close_with_rules(&p);
 }
 
-/* ---- the window: what it would draw ------------------------------------------------------------------------------ */
+/* ---- the window: what it would draw ---------------------------------------------------------- */
 
 struct drawn {
     struct step_front base;
@@ -196,7 +196,7 @@ static void t_break_irreversible(void **state)
     close_with_rules(&p);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 static const struct CMUnitTest tests[] = {
     CLAIM("a script's log names the rule that asks or forbids, and none for what is allowed", t_script),

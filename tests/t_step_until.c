@@ -1,4 +1,5 @@
-/* t_step_until.c - claims about stepping: where a run that goes on by itself stops, what is shown there, and the same dice.
+/* t_step_until.c - claims about stepping: where a run that goes on by itself stops, what is shown there,
+ * and the same dice.
  *
  * As in t_step.c; for the claims about dice the model that comes with the program speaks.
  */
@@ -10,7 +11,7 @@
 
 #define POCKET "assets/pocket/model"
 
-/* ---- breakpoints ------------------------------------------------------------------------------------------------- */
+/* ---- breakpoints ----------------------------------------------------------------------------- */
 
 /* Runs until this, then stops: before which step? */
 static int stopped_before(struct play *p, const char *spec, const char *replies)
@@ -69,7 +70,7 @@ static void t_specs(void **state)
     assert_null(break_parse(long_one, &e));
 }
 
-/* ---- what is shown ------------------------------------------------------------------------------------------------- */
+/* ---- what is shown --------------------------------------------------------------------------- */
 
 struct witness { /* a front end that runs everything and writes down where it said it would go */
     struct step_front base;
@@ -159,7 +160,7 @@ static void t_recorded(void **state)
     play_close(&p);
 }
 
-/* ---- with a model ------------------------------------------------------------------------------------------------------ */
+/* ---- with a model ---------------------------------------------------------------------------- */
 
 /* Everything that a reply came from and what it was: equal texts are equal bits. */
 static char *fingerprint(const json_t *generate)

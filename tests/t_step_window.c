@@ -1,7 +1,8 @@
 /* t_step_window.c - a whole run in which every step is settled in the step window, with keys and mouse.
  *
- * The program runs as somebody would start it; its replies are scripted, the person is a second connection to the
- * display.  What is asserted comes from the client that the events went to, and from the run directory.
+ * The program runs as somebody would start it; its replies are scripted, the person is a second
+ * connection to the display.  What is asserted comes from the client that the events went to, and from
+ * the run directory.
  */
 #include "check.h"
 
@@ -58,18 +59,17 @@ static void show_open_beside(struct show *s, const char *replies)
     show_start(s, replies, view);
 }
 
-/* When the next question is asked, about step `number`: do this to the window; the last of it is a command. */
+/* When the next question is asked, about step `number`: do this to the window; the last of it is a
+ * command. */
 static void at_step(struct show *s, int number, const struct deed *deeds, int n)
 {
     char title[32];
     int x, y;
     snprintf(title, sizeof title, "holorun step %d #%d", number, ++s->questions);
-    if (!person_finds(s->stage.other, title, &x, &y)) {
+    if (!person_is_asked(s->stage.other, title, &x, &y)) {
         program_finish(&s->stage.x, s->pid, &s->o);
         fail_msg("there was no window '%s': %s", title, s->o.err);
     }
-    clock_sleep_ms(250); /* it has the keyboard, and is drawn */
-    person_finds(s->stage.other, title, &x, &y);
     for (int i = 0; i < n; i++)
         person_does(s->stage.other, x, y, &deeds[i]);
 }
@@ -224,8 +224,8 @@ static void t_seen(void **state)
     show_close(&s);
 }
 
-/* Enter is for the step window each time, though the click gave the keyboard to another one; what is typed, an "s" too, is
- * for that one. */
+/* Enter is for the step window each time, though the click gave the keyboard to another one; what is
+ * typed, an "s" too, is for that one. */
 static void t_beside(void **state)
 {
     (void)state;

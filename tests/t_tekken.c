@@ -3,6 +3,7 @@
  * (tests/reference/make_tokenizer.py).  The texts are drawn here again; a hash of theirs tells a
  * difference in drawing from one in the ids. */
 #include "check.h"
+#include "place.h"
 #include "tekken.h"
 
 #include "base/buf.h"
@@ -45,13 +46,13 @@ static void open_all(void)
     if (tk)
         return;
     struct err e = ERR_INIT;
-    char dir[] = "/tmp/holorun-test-XXXXXX";
+    char dir[PLACE_PATH];
     golden = json_load_file("tests/golden/tokenizer/texts.json", 0, NULL);
     assert_non_null(golden);
     size_t len;
     char *json = tekken_json(&len);
     check_file(json, len);
-    assert_non_null(mkdtemp(dir));
+    assert_non_null(mkdtemp(place_template(dir)));
     char *path = xasprintf("%s/tokenizer.json", dir);
     assert_int_equal(file_write(path, json, len, &e), 0);
     double start = cpu_ms();
@@ -119,7 +120,7 @@ static void t_known(void **state)
     ENCODES("<s><SPECIAL_10>System\n\n", true, 1, 10, 6775, 1267);
 }
 
-/* ---- texts ---------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static uint32_t below(uint64_t *state, uint32_t n) /* splitmix64 */
 {
@@ -204,7 +205,7 @@ static void draw_text(struct buf *b, uint32_t index, const struct kinds *k)
     }
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 struct block { /* the hashes of one block of texts */
     struct sha256 texts, special, plain;
@@ -356,7 +357,7 @@ static void t_chars(void **state)
     free(k.at);
 }
 
-/* ---- speed ------------------------------------------------------------------------------------------------ */
+/* ---- speed ----------------------------------------------------------------------------------- */
 
 static void t_speed(void **state)
 {

@@ -17,7 +17,7 @@ static int between(int lo, int hi)
     return lo + (int)(check_random(&rng) * (hi - lo + 1));
 }
 
-/* ---- operations ----------------------------------------------------------------------------------------- */
+/* ---- operations ------------------------------------------------------------------------------ */
 
 static struct tensor make(struct backend *b, enum dtype d, int64_t rows, int64_t cols)
 {
@@ -101,7 +101,8 @@ static void attend_together(struct backend *b, enum dtype act)
         int keys = between(1, i % 4 ? 100 : 600);
         k[i] = make(b, act, keys, (int64_t)kv * d);
         v[i] = make(b, act, keys, (int64_t)kv * d);
-        b->ops->attend_tokens(b, tensor_rows(one, i, 1), tensor_rows(q, i, 1), k[i], v[i], kv * group, kv, keys - 1);
+        b->ops->attend_tokens(b, tensor_rows(one, i, 1), tensor_rows(q, i, 1), k[i], v[i], kv * group, kv,
+                              keys - 1);
     }
     b->ops->attend_batch(b, all, q, k, v, kv * group, kv);
     same_tensor(one, all);
@@ -130,7 +131,7 @@ static void t_operations(void **state)
     pool_free(pool);
 }
 
-/* ---- the model --------------------------------------------------------------------------------------------- */
+/* ---- the model ------------------------------------------------------------------------------- */
 
 static void append(struct session *s, int first, int n)
 {
@@ -157,7 +158,8 @@ static int same_state(const struct lm_state *a, const struct lm_state *b, const 
     return a->length == b->length;
 }
 
-/* Sessions of different lengths, steps of one token each; now and then one has more to compute, or nothing. */
+/* Sessions of different lengths, steps of one token each; now and then one has more to compute, or
+ * nothing. */
 static void step_model(const struct tiny *t, const char *isa, int threads, bool f32)
 {
     struct engine *g = tiny_open(t, isa, threads, f32);

@@ -254,7 +254,7 @@ static void t_refusals(void **state)
     assert_non_null(strstr(e.text, "/nonexistent"));
 }
 
-/* ---- how files may be written ------------------------------------------------------------------------------ */
+/* ---- how files may be written ---------------------------------------------------------------- */
 
 static void t_spellings(void **state)
 {

@@ -5,6 +5,7 @@
 #include "trace/trace.h"
 
 #include "check.h"
+#include "place.h"
 
 #include <ftw.h>
 #include <signal.h>
@@ -13,13 +14,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char runs[64]; /* a folder for each test */
+static char runs[PLACE_PATH]; /* a folder for each test */
 
 static int setup(void **state)
 {
     (void)state;
-    snprintf(runs, sizeof runs, "/tmp/holorun-t-trace-XXXXXX");
-    return mkdtemp(runs) ? 0 : -1;
+    return mkdtemp(place_template(runs)) ? 0 : -1;
 }
 
 static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *ftw)

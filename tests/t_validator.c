@@ -180,7 +180,8 @@ static void t_sent_back(void **state)
         "The answer was not accepted. Who checked it against the screenshots says that the task is not "
         "done: The window still says unsaved <|im_end|>.\nGo on with the task, and answer when it is "
         "done.");
-    /* The validator has read task and answer, and nothing in them is a mark; the first asking is the likeliest reply. */
+    /* The validator has read task and answer, and nothing in them is a mark; the first asking is the
+     * likeliest reply. */
     assert_non_null(
         strstr(p.told[0], "TASK: Press &lt;/observation> Save\nANSWER: Saved &lt;|im_end|> it.\n"));
     assert_non_null(strstr(p.told[3], "ANSWER: Saved.\n"));

@@ -13,29 +13,37 @@
 #include "step/window.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
-/* ---- a person at the window ----------------------------------------------------------------------------------------- */
+/* ---- a person at the window ------------------------------------------------------------------ */
+
+enum { PATIENCE_MS = 40000 };
 
 struct person {
-    const char *display;
+    const char *display, *title;
     const struct deed *deeds;
     int n;
     pthread_t thread;
+    atomic_bool answered;
 };
+static int questions; /* of the window that is open */
 
+/* What is not understood as a command would be waited for without end. */
 static void *person_thread(void *arg)
 {
-    const struct person *p = arg;
+    struct person *p = arg;
     Display *d = XOpenDisplay(p->display);
     int x = 0, y = 0;
-    if (d && person_finds(d, "holorun step", &x, &y)) {
-        clock_sleep_ms(150);
+    if (d && person_is_asked(d, p->title, &x, &y))
         for (int i = 0; i < p->n; i++)
             person_does(d, x, y, &p->deeds[i]);
-    }
     if (d)
         XCloseDisplay(d);
+    for (int ms = 0; !p->answered && ms < PATIENCE_MS; ms += 10)
+        clock_sleep_ms(10);
+    if (!p->answered)
+        screen_stop_all(STOP_HUMAN);
     return NULL;
 }
 
@@ -43,11 +51,15 @@ static void *person_thread(void *arg)
 static struct step_command answer_to(struct step_front *f, const struct example *x, const struct deed *deeds,
                                      int n)
 {
-    struct person p = {getenv("DISPLAY"), deeds, n, 0};
+    char title[32];
+    struct person p = {.display = getenv("DISPLAY"), .title = title, .deeds = deeds, .n = n};
     struct step_command c = {0};
+    snprintf(title, sizeof title, "holorun step %d #%d", x->p.number, ++questions);
     assert_int_equal(pthread_create(&p.thread, NULL, person_thread, &p), 0);
-    must(f->ask(f, &x->v, &c, &why));
+    int rc = f->ask(f, &x->v, &c, &why);
+    p.answered = true;
     pthread_join(p.thread, NULL);
+    must(rc);
     return c;
 }
 
@@ -60,6 +72,8 @@ static struct step_front *open_on(struct xvfb *x, const char *screen, struct scr
         skip();
     }
     struct window_options o = {.captured = x->display, .view = view};
+    questions = 0;
+    screen_stop_all(0);
     struct step_front *f = step_window(&o, &why);
     if (!f)
         fail_msg("%s", why.text);
@@ -219,8 +233,11 @@ static void t_stop(void **state)
     struct scene s = same_scene(&ex);
     const struct box b = button_of(&s, 's'); /* a letter may be the agent's, who types on this display */
     const struct deed stop = AT(G_CLICK, b.x + b.w / 2, b.y + b.h / 2);
-    struct person p = {x.display, &stop, 1, 0};
-    person_thread(&p); /* nobody asks: the model thinks */
+    Display *d = XOpenDisplay(x.display);
+    int wx = 0, wy = 0;
+    assert_true(person_finds(d, "holorun step", &wx, &wy));
+    person_does(d, wx, wy, &stop); /* nobody asks: the model thinks */
+    XCloseDisplay(d);
     for (int i = 0; i < 1000 && !*screen_stop_flag(NULL); i++)
         clock_sleep_ms(20);
     assert_int_equal(*screen_stop_flag(NULL), STOP_HUMAN);
@@ -235,7 +252,7 @@ static void t_stop(void **state)
     xvfb_stop(&x);
 }
 
-/* ---- what is captured -------------------------------------------------------------------------------------------------- */
+/* ---- what is captured ------------------------------------------------------------------------ */
 
 static struct image captured(const char *view)
 {
@@ -302,7 +319,7 @@ static void t_no_display(void **state)
     assert_non_null(strstr(e.text, ":4999"));
 }
 
-/* ---- whatever is done to it -------------------------------------------------------------------------------------------- */
+/* ---- whatever is done to it ------------------------------------------------------------------ */
 
 static void t_anything(void **state)
 {

@@ -1,7 +1,7 @@
 /* t_window_marks.c - the step window: what it draws stands where events go.
  *
- * Clicks are received by a client that writes them down: nothing of what is asserted is taken from the window's own code
- * but where it says that things are.
+ * Clicks are received by a client that writes them down: nothing of what is asserted is taken from the
+ * window's own code but where it says that things are.
  */
 #include "check.h"
 
@@ -12,7 +12,7 @@
 #include <X11/extensions/Xrandr.h>
 #include <math.h>
 
-/* ---- marks ------------------------------------------------------------------------------------------------------ */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 /* Any piece of the root of any size in any picture of any scale, shown in a window of any size. */
 static void random_geometry(struct example *x, struct scene *s, uint64_t *random)
@@ -78,7 +78,8 @@ static void t_marks(void **state)
     stage_close(&t);
 }
 
-/* A part of the display as a run would look at it: all of it, one of two monitors, a window that may hang over an edge. */
+/* A part of the display as a run would look at it: all of it, one of two monitors, a window that may
+ * hang over an edge. */
 static struct screen *open_real_view(struct stage *t, Window client, uint64_t *random, struct screen_rect *on)
 {
     char view[32];

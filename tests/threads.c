@@ -23,7 +23,7 @@ struct engine *threads_engine(const struct tiny *t, const char *device, size_t b
     return g;
 }
 
-/* ---- a script ------------------------------------------------------------------------------------------------- */
+/* ---- a script -------------------------------------------------------------------------------- */
 
 struct play {
     const struct threads *c;
@@ -164,7 +164,7 @@ static void play(const struct threads *c, struct engine *g, int i, bool hurried,
     grammar_free(p.grammar);
 }
 
-/* ---- threads --------------------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 void threads_alone(const struct threads *c, struct engine *g, int i, struct played *out)
 {

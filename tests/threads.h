@@ -1,8 +1,9 @@
-/* threads.h - sessions of one engine that threads play through scripts, each a session: for tests on the processor and on
- * the device.
+/* threads.h - sessions of one engine that threads play through scripts, each a session: for tests on the
+ * processor and on the device.
  *
- * A script is made of a seed: a text that many begin with, prompts of one token and of several pieces, pictures, checkpoints and going back to them,
- * copies, replies that are greedy, by dice, or held to a grammar.
+ * A script is made of a seed: a text that many begin with, prompts of one token and of several pieces,
+ * pictures, checkpoints and going back to them, copies, replies that are greedy, by dice, or held to a
+ * grammar.
  */
 #ifndef HOLORUN_TESTS_THREADS_H
 #define HOLORUN_TESTS_THREADS_H
@@ -31,7 +32,8 @@ struct engine *threads_engine(const struct tiny *t, const char *device, size_t b
 /* Script i, here. */
 void threads_alone(const struct threads *c, struct engine *g, int i, struct played *out);
 
-/* Scripts 0 to n - 1 at once, a thread for each; fails the test where something else comes of one than alone[i]. */
+/* Scripts 0 to n - 1 at once, a thread for each; fails the test where something else comes of one than
+ * alone[i]. */
 void threads_play(const struct threads *c, struct engine *g, int n, const struct played *alone);
 
 /* Until so many wait for their turn. */

@@ -2,6 +2,7 @@
 #include "timeline.h"
 
 #include "check.h"
+#include "place.h"
 #include "pool_check.h"
 
 #include "session/session_impl.h"
@@ -93,10 +94,10 @@ static void back_and_on(struct engine *g, struct session *want, void (*away)(str
 
 static void from_file(struct engine *g, struct session *want)
 {
-    char path[] = "/tmp/holorun-timeline-XXXXXX";
+    char path[PLACE_PATH];
     struct err e = ERR_INIT;
     struct session *s = session_new(g, 1);
-    int fd = mkstemp(path);
+    int fd = mkstemp(place_template(path));
     assert_true(fd >= 0);
     close(fd);
     prompt(s, 0);

@@ -1,8 +1,9 @@
-/* tiny_check.h - claims about a tiny model: one `tiny` for all claims of a program, or a fresh one, and an `engine` over
- * it, for each.
+/* tiny_check.h - claims about a tiny model: one `tiny` for all claims of a program, or a fresh one, and
+ * an `engine` over it, for each.
  *
  *     static const struct CMUnitTest tests[] = {
- *         WITH_MODEL("a fork is equal and independent", t_fork),           a fresh model; WITH_MODEL_F32: opened in f32
+ *         WITH_MODEL("a fork is equal and independent", t_fork),           a fresh model;
+ *         WITH_MODEL_F32: opened in f32
  *     };
  *     int main(int argc, char **argv)                                      or: a model for all of them
  *     {
@@ -53,6 +54,7 @@ __attribute__((unused)) static int tiny_teardown(void **state)
 __attribute__((unused)) static int tiny_main(int argc, char **argv, uint64_t seed,
                                              const struct CMUnitTest *tests, size_t n)
 {
+    place_make();
     tiny_init(&tiny, seed);
     tiny_write(&tiny);
     int rc = check_main(argc, argv, tests, n);

@@ -2,6 +2,7 @@
 #include "tiny_model.h"
 
 #include "check.h"
+#include "place.h"
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- numbers ---------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* xorshift64*: uniform in [0, 1) */
 static double uniform(uint64_t *state)
@@ -121,7 +122,7 @@ static void add_tensors(struct tiny *t)
     ADD(t, 0, 0.3, "mlp1.3.weight", 40, 36);
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------- */
+/* ---- texts ----------------------------------------------------------------------------------- */
 
 static const char config[] =
     "{\"architectures\":[\"NemotronH_Nano_VL_V2\"],\"force_image_size\":64,\"patch_size\":16,"
@@ -180,7 +181,7 @@ void tiny_edit(char **text, const char *from, const char *to)
     *text = out;
 }
 
-/* ---- files ---------------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void put(const struct tiny *t, const char *name, const char *data, size_t len)
 {
@@ -243,11 +244,8 @@ static void put_weights(const struct tiny *t)
 
 void tiny_write(struct tiny *t)
 {
-    if (!t->dir[0]) {
-        strcpy(t->dir, "/tmp/holorun-tiny-XXXXXX");
-        if (!mkdtemp(t->dir))
-            die(ERR_ENV, "cannot make a folder in /tmp");
-    }
+    if (!t->dir[0] && !mkdtemp(place_template(t->dir)))
+        die(ERR_ENV, "cannot make folder '%s'", t->dir);
     put(t, "config.json", t->config, t->config ? strlen(t->config) : 0);
     put(t, "preprocessor_config.json", t->preprocessor, t->preprocessor ? strlen(t->preprocessor) : 0);
     put(t, "generation_config.json", t->generation, t->generation ? strlen(t->generation) : 0);
@@ -255,7 +253,7 @@ void tiny_write(struct tiny *t)
     put_weights(t);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 void tiny_init(struct tiny *t, uint64_t seed)
 {

@@ -13,6 +13,8 @@
 #ifndef HOLORUN_TESTS_TINY_MODEL_H
 #define HOLORUN_TESTS_TINY_MODEL_H
 
+#include "place.h"
+
 #include "ops/ops.h"
 #include "session/session.h"
 #include "session/session_impl.h"
@@ -27,7 +29,7 @@ struct tiny_tensor {
 };
 
 struct tiny {
-    char dir[64]; /* "" until written */
+    char dir[PLACE_PATH]; /* "" until written */
     struct tiny_tensor *tensors;
     int n;
     char *config, *preprocessor, *generation, *tokenizer; /* NULL: the file is not written */
@@ -54,14 +56,15 @@ struct engine *tiny_open(const struct tiny *t, const char *isa, int threads, boo
 /* The same on a device ("cpu", "cuda"), with one thread. */
 struct engine *tiny_open_on(const struct tiny *t, const char *device, const char *isa, bool f32);
 
-/* Root mean square of the difference of n logits relative to theirs; infinite where they are no numbers, or all 0. */
+/* Root mean square of the difference of n logits relative to theirs; infinite where they are no numbers,
+ * or all 0. */
 double tiny_distance(const float *a, const float *b, int n);
 
 /* A random image; free with image_free. */
 struct image tiny_image(int w, int h, uint64_t seed);
 
-/* Append, or fail the claim: n tokens that depend on where they stand and on `first`, one at a time; text, which may spell
- * marks; a random image of 90x60. */
+/* Append, or fail the claim: n tokens that depend on where they stand and on `first`, one at a time;
+ * text, which may spell marks; a random image of 90x60. */
 void tiny_append(struct session *s, int first, int n);
 void tiny_append_text(struct session *s, const char *text);
 void tiny_append_image(struct session *s, uint64_t seed);

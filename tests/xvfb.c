@@ -1,5 +1,6 @@
 /* xvfb.c - see xvfb.h. */
 #include "xvfb.h"
+#include "place.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -17,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -53,8 +56,11 @@ static int n_started;
 static void end_all(void)
 {
     for (int i = 0; i < n_started; i++)
-        if (waitpid(started[i], NULL, WNOHANG) == 0)
+        if (waitpid(started[i], NULL, WNOHANG) == 0) {
             kill(-started[i], SIGKILL);
+            kill(started[i], SIGKILL);
+            waitpid(started[i], NULL, 0); /* it may still write where files are about to be removed */
+        }
 }
 
 static pid_t start(const char *const *argv, const char *log, int keep_fd)
@@ -123,9 +129,9 @@ static int read_number(int fd, char *out, size_t size)
 
 void xvfb_folder(struct xvfb *x)
 {
-    *x = (struct xvfb){.dir = "/tmp/holorun-test-XXXXXX"};
-    if (!mkdtemp(x->dir))
-        die(ERR_ENV, "cannot make a folder in /tmp: %s", strerror(errno));
+    *x = (struct xvfb){0};
+    if (!mkdtemp(place_template(x->dir)))
+        die(ERR_ENV, "cannot make folder '%s': %s", x->dir, strerror(errno));
 }
 
 /* first: whose cookie lets in here as well; NULL: one of its own. */
@@ -185,11 +191,23 @@ int xvfb_start_beside(struct xvfb *x, const char *screen, const struct xvfb *fir
     return start_server(x, screen, NULL, first);
 }
 
+/* A server that was killed leaves its socket; the number may be another server's by now. */
+static void remove_socket(const struct xvfb *x)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(a.sun_path, sizeof a.sun_path, "/tmp/.X11-unix/X%s", x->display + 1);
+    if (x->display[0] && connect(fd, (struct sockaddr *)&a, sizeof a) && errno == ECONNREFUSED)
+        unlink(a.sun_path);
+    close(fd);
+}
+
 void xvfb_kill_server(struct xvfb *x)
 {
     if (x->server > 0) {
         kill(x->server, SIGKILL);
         waitpid(x->server, NULL, 0);
+        remove_socket(x);
     }
     x->server = 0;
 }
@@ -204,7 +222,10 @@ void xvfb_stop(struct xvfb *x)
 {
     while (x->n_children > 0)
         process_end(x->children[--x->n_children]);
-    process_end(x->server);
+    if (x->server > 0) {
+        process_end(x->server);
+        remove_socket(x);
+    }
     x->server = 0;
     if (x->dir[0])
         nftw(x->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
@@ -237,7 +258,11 @@ int xvfb_window_manager(struct xvfb *x)
     if (!program_exists("openbox"))
         return -1;
     xvfb_spawn(x, "openbox.log", argv);
-    clock_sleep_ms(300);
+    struct screen_options o = {.display = x->display};
+    struct screen *s = screen_open(&o, NULL);
+    for (int ms = 0; s && ms < PATIENCE_MS && !screen_has_window_manager(s); ms += 10)
+        clock_sleep_ms(10);
+    screen_close(s);
     return 0;
 }
 

@@ -12,14 +12,16 @@
 #ifndef HOLORUN_TESTS_XVFB_H
 #define HOLORUN_TESTS_XVFB_H
 
+#include "place.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct xvfb {
     pid_t server, children[8];
     int n_children;
-    char display[16]; /* ":7" */
-    char dir[64];     /* private folder, removed at the end */
+    char display[16];     /* ":7" */
+    char dir[PLACE_PATH]; /* private folder, removed at the end */
 };
 
 /* screen: "WxHxDEPTH"; extra: NULL or NULL-terminated server options. 0, or -1: no Xvfb here (the

@@ -30,7 +30,7 @@ int agent_place(const struct agent *a, struct view_transform *out, struct err *e
     if (screen_view_now(a->o->screen, &view, e))
         return -1;
     *out = (struct view_transform){view.x, view.y, (double)view.w / a->step.frame.w,
-                               (double)view.h / a->step.frame.h};
+                                   (double)view.h / a->step.frame.h};
     return 0;
 }
 
@@ -46,8 +46,8 @@ static int follow_view(struct agent *a, const struct action *action, bool *lost,
     a->step.place = now;
     if (*lost)
         agent_set_text(&a->outcome.result,
-                       xstrdup("the screen has another size than in the last screenshot, so nothing "
-                               "was done; look where things are now"));
+                       xstrdup("the screen has another size than in the last screenshot, so nothing was "
+                               "done; look where things are now"));
     return 0;
 }
 

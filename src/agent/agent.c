@@ -162,8 +162,8 @@ static int record_end(struct agent *a, const char *error, struct err *e)
     struct trace *t = a->o->trace;
     char totals[320];
     snprintf(totals, sizeof totals,
-             "{\"steps\": %d, \"seconds\": %.3f, \"generated\": %lld, \"forced\": %lld, \"prefilled\": %lld, "
-             "\"reused\": %lld, \"typed\": %lld, \"acted\": %d}",
+             "{\"steps\": %d, \"seconds\": %.3f, \"generated\": %lld, \"forced\": %lld, \"prefilled\": "
+             "%lld, \"reused\": %lld, \"typed\": %lld, \"acted\": %d}",
              r->steps, r->seconds, (long long)r->generated, (long long)r->forced, (long long)r->prefilled,
              (long long)r->reused, (long long)r->typed, r->acted);
     trace_begin(t, a->step.number, "end");

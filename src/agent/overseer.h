@@ -70,9 +70,9 @@ struct proposal {
     /* the screen */
     const struct image *frame; /* what the model saw */
     int frame_number;
-    struct view_transform place;   /* root = o + image * s: what the executor will use */
-    const char *title, *class; /* of the active window when the frame was taken */
-    bool recorded;             /* the frame is the recorded one of step `from` */
+    struct view_transform place; /* root = o + image * s: what the executor will use */
+    const char *title, *class;   /* of the active window when the frame was taken */
+    bool recorded;               /* the frame is the recorded one of step `from` */
     int from;
     double moved_on; /* share of the screen that has changed since; -1: not known */
     bool moved;      /* asked again because the view has moved; `place` is new */

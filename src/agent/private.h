@@ -30,7 +30,7 @@ struct agent_step {
     struct image frame; /* what the model saw */
     int frame_number;
     char title[256], class[128]; /* of the active window when the frame was taken */
-    struct view_transform place;     /* of the frame on the display */
+    struct view_transform place; /* of the frame on the display */
     int from;                    /* the frame is the recorded one of that step; 0: it was captured */
     struct image decided_on;     /* the screen when an overseer decided; empty: the frame */
     enum agent_status budget;    /* the one that is used up, or RUNNING */

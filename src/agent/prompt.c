@@ -88,8 +88,8 @@ char *prompt_secrets(const char *system, const struct secrets *s)
     for (int i = 0; i < secrets_count(s); i++)
         buf_printf(&out, "%s {{%s}}", i ? "," : "", secrets_name(s, i));
     if (secrets_count(s))
-        buf_puts(&out, ". The value takes the place of the name while it is typed. You never see it, and the "
-                       "field it was typed into is painted over with stripes in your screenshots.");
+        buf_puts(&out, ". The value takes the place of the name while it is typed. You never see it, and "
+                       "the field it was typed into is painted over with stripes in your screenshots.");
     return buf_take(&out);
 }
 

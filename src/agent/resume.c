@@ -35,8 +35,8 @@ static int record_resume(struct agent *a, const struct resume *p, struct err *e)
 static char *first_lead(const struct agent *a, const struct resume *p, struct err *e)
 {
     static const char notice[] =
-        "The run was interrupted here and goes on now. What was being done may have been "
-        "done, in part or not at all, and the screen may have changed since.";
+        "The run was interrupted here and goes on now. What was being done may have been done, in part or "
+        "not at all, and the screen may have changed since.";
     const struct dialect *d = a->o->dialect;
     const char *last = p->n ? p->turns[p->n - 1].history : "";
     char *told = prompt_output(d, prompt_tool(d, ACT_NONE, last), notice, e);

@@ -41,9 +41,9 @@ const struct command policy_command = {
     .name = "policy",
     .arguments = "[FILE]",
     .purpose = "show and check the rules about what the agent may do",
-    .details = "Prints the rules in force in the order in which they are tried: those of the file (default: "
-               "policy.yaml in the user's configuration folder, if there is one), then the built-in rules. "
-               "A wrong file is refused with its line, the key, and what was expected.\n\n"
+    .details = "Prints the rules in force in the order in which they are tried: those of the file "
+               "(default: policy.yaml in the user's configuration folder, if there is one), then the "
+               "built-in rules. A wrong file is refused with its line, the key, and what was expected.\n\n"
                "A rule has a verdict (deny, confirm, allow) and conditions; the first rule that matches an "
                "action decides:\n\n"
                "  builtin: yes              # no: leave the built-in rules out\n"

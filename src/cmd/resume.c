@@ -81,8 +81,8 @@ static int same_llm(const struct job *j, struct err *e)
     if (!*field_text(then, "fake") || j->s.fake || other)
         return 0;
     return err_set(e, ERR_USAGE,
-                   "the replies of that run came from a file: give the next ones with --fake, or a "
-                   "model with --model");
+                   "the replies of that run came from a file: give the next ones with --fake, or a model "
+                   "with --model");
 }
 
 static int open_interrupted(struct job *j, struct err *e)

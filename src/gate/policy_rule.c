@@ -109,8 +109,8 @@ static int add_after(struct rule_reader *g, const char *word)
     if (!policy_spent_read(word, &a.of, &a.n))
         return doc_fault(
             g->y, g->n, g->e,
-            "expected a number of steps, seconds, tokens, actions, characters or errors, as 50 steps; "
-            "not '%.60s'",
+            "expected a number of steps, seconds, tokens, actions, characters or errors, as 50 steps; not "
+            "'%.60s'",
             word);
     r->after = xrealloc(r->after, (unsigned long)r->n_after + 1, sizeof *r->after);
     r->after[r->n_after++] = a;
@@ -185,8 +185,8 @@ static int add_host(struct rule_reader *g, const char *word)
     size_t n = strspn(p, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]");
     if (strcmp(word, "*") != 0 && (!*p || p[n]))
         return doc_fault(g->y, g->n, g->e,
-                         "expected a host in small letters as example.org, *.example.org for those below it, "
-                         "or *; not '%.60s'",
+                         "expected a host in small letters as example.org, *.example.org for those below "
+                         "it, or *; not '%.60s'",
                          word);
     append(&g->r->hosts, &g->r->n_hosts, word);
     return 0;
@@ -263,8 +263,8 @@ static int read_member(struct rule_reader *g)
             return readers[i].read(g);
     return doc_fault(
         g->y, g->n, g->e,
-        "no such key; a rule has allow, confirm or deny with its name, and any of actions, element, "
-        "text, title, class, program, terminal, zone, keys, longer, host, secret, new_goal, after");
+        "no such key; a rule has allow, confirm or deny with its name, and any of actions, element, text, "
+        "title, class, program, terminal, zone, keys, longer, host, secret, new_goal, after");
 }
 
 int rule_read(struct rule *r, const struct doc *y, const struct doc_node *n, struct err *e)

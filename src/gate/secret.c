@@ -86,8 +86,8 @@ static int read_name(struct secret *one, const char *spec, struct err *e)
     if (!good || spec[n] != '=') /* not quoted: it may be the secret itself */
         return err_set(
             e, ERR_USAGE,
-            "--secret expects NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d capital letters, digits "
-            "and _",
+            "--secret expects NAME=env:VARIABLE or NAME=file:PATH, NAME of up to %d capital letters, "
+            "digits and _",
             SECRET_NAME);
     memcpy(one->name, spec, n);
     one->name[n] = 0;
@@ -206,8 +206,8 @@ int secrets_add(struct secrets *s, const char *spec, struct err *e)
              : !strncmp(from, "file:", 5)
                  ? read_secret_file(one, from + 5, e)
                  : err_set(e, ERR_USAGE,
-                           "secret %s expects env:VARIABLE or file:PATH: a value on the command "
-                           "line can be seen by others",
+                           "secret %s expects env:VARIABLE or file:PATH: a value on the command line can "
+                           "be seen by others",
                            one->name);
     if (rc || check_value(one, e)) {
         explicit_bzero(one, sizeof *one);

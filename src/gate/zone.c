@@ -39,8 +39,8 @@ int zones_read(const char *const *texts, const char *from, struct zone out[ZONES
         if (!read_zone(texts[n], &out[n]))
             return err_set(
                 e, ERR_USAGE,
-                "%s expects X,Y,WIDTH,HEIGHT in pixels of the root window or in %% of it, none negative, as "
-                "0,0,100%%,32; not '%.60s'",
+                "%s expects X,Y,WIDTH,HEIGHT in pixels of the root window or in %% of it, none negative, "
+                "as 0,0,100%%,32; not '%.60s'",
                 from, texts[n]);
     }
     return n;

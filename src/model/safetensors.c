@@ -94,8 +94,8 @@ static int read_entry(const char *file, const char *name, const json_t *entry, c
         return -1;
     if (read_range(json_object_get(entry, "data_offsets"), data_len, &begin, &end))
         return err_set(e, ERR_MODEL,
-                       "%s: tensor '%s' lies outside the %zu bytes of data; the file is cut short, copy "
-                       "or download it again",
+                       "%s: tensor '%s' lies outside the %zu bytes of data; the file is cut short, copy or "
+                       "download it again",
                        file, name, data_len);
     if (end - begin != bytes)
         return err_set(e, ERR_MODEL, "%s: tensor '%s' has %zu bytes where its shape needs %zu", file, name,

@@ -181,8 +181,8 @@ static int refuse(const struct state_pool *r, size_t bytes, const char *of, stru
 {
     double mib = 1 << 20;
     return err_set(e, ERR_ENV,
-                   "no room for %.2f MiB of a session's state: %.2f of %.2f MiB of %s are in use; have fewer "
-                   "at once, or more with --state-memory",
+                   "no room for %.2f MiB of a session's state: %.2f of %.2f MiB of %s are in use; have "
+                   "fewer at once, or more with --state-memory",
                    (double)bytes / mib, (double)r->used / mib, (double)(r->bound ? r->bound : r->used) / mib,
                    of);
 }

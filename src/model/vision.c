@@ -166,8 +166,8 @@ static int replace(struct vision *v, struct tensor *t, enum dtype type, int64_t 
     double bytes = (double)rows * (double)cols * (double)dtype_size(type);
     *t = (struct tensor){0};
     return err_set(e, ERR_ENV,
-                   "the device has no room for %.2f MiB of a picture: have a smaller one, or fewer sessions "
-                   "at once",
+                   "the device has no room for %.2f MiB of a picture: have a smaller one, or fewer "
+                   "sessions at once",
                    bytes / (1 << 20));
 }
 

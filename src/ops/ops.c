@@ -250,7 +250,7 @@ static void cpu_weight_free(struct backend *b, struct weight *w)
     free(w);
 }
 
-/* ---- choosing a backend ------------------------------------------------------------------------------------------ */
+/* ---- choosing a backend ---------------------------------------------------------------------- */
 
 static bool always(void)
 {

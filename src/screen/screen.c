@@ -74,8 +74,8 @@ static int connect_display(struct screen *s, const char *name, struct err *e)
     s->dpy = xtrap_open(given, &s->lost);
     if (!s->dpy)
         return err_set(e, ERR_ENV,
-                       "cannot open display '%s': no X server there, it does not answer, or it refuses this "
-                       "user (xauth)",
+                       "cannot open display '%s': no X server there, it does not answer, or it refuses "
+                       "this user (xauth)",
                        given);
     keep_xinput(given);
     s->name = xstrdup(given);
@@ -101,8 +101,8 @@ static int probe(struct screen *s, struct err *e)
     int event, error, major, minor;
     if (!XTestQueryExtension(s->dpy, &event, &error, &s->xtest_major, &s->xtest_minor))
         return err_set(e, ERR_ENV,
-                       "display '%s' has no XTEST extension, so nothing can be clicked or typed; "
-                       "start the X server without '-extension XTEST'",
+                       "display '%s' has no XTEST extension, so nothing can be clicked or typed; start the "
+                       "X server without '-extension XTEST'",
                        s->name);
     if (s->visual->class != TrueColor && s->visual->class != DirectColor)
         return err_set(e, ERR_ENV, "display '%s' has a palette of %d bits; start it with 24 bits a pixel",

@@ -93,8 +93,8 @@ struct breakpoint *break_parse(const char *spec, struct err *e)
         rc = err_set(e, ERR_USAGE, "a breakpoint of more than %zu bytes", sizeof b->spec - 1);
     else if (which == WORDS)
         rc = err_set(e, ERR_USAGE,
-                     "breakpoint '%s': one of step N, kind NAME, text PATTERN, window PATTERN, irreversible, "
-                     "confidence P, no-effect",
+                     "breakpoint '%s': one of step N, kind NAME, text PATTERN, window PATTERN, "
+                     "irreversible, confidence P, no-effect",
                      spec);
     if (rc == 0) {
         snprintf(b->spec, sizeof b->spec, "%s", spec);

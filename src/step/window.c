@@ -24,7 +24,15 @@
 #include <string.h>
 #include <time.h>
 
-enum { WIDTH = 1280, HEIGHT = 820, WIDTH_MIN = 760, HEIGHT_MIN = 520, WAIT_MS = 20, HIDE_MS = 120 };
+enum {
+    WIDTH = 1280,
+    HEIGHT = 820,
+    WIDTH_MIN = 760,
+    HEIGHT_MIN = 520,
+    WAIT_MS = 20,
+    HIDE_MS = 120,
+    GONE_MS = 2000
+};
 enum { TITLE = 30 }; /* height of the window manager's title bar */
 
 struct window {
@@ -264,6 +272,7 @@ static int open_window(struct window *w)
     SDL_SetHint(SDL_HINT_FRAMEBUFFER_ACCELERATION, "0");
     SDL_SetHint(SDL_HINT_VIDEODRIVER, "x11");
     SDL_SetHint(SDL_HINT_APP_NAME, "holorun");
+    SDL_SetHint(SDL_HINT_MOUSE_FOCUS_CLICKTHROUGH, "1"); /* Stop means stop, whoever had the keyboard */
     if (SDL_Init(SDL_INIT_VIDEO))
         return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
                        SDL_GetError());
@@ -309,6 +318,26 @@ static void set_title(struct window *w)
     SDL_SetWindowTitle(w->sdl, title);
 }
 
+/* Until its frame is gone, too: a window manager that is slow would leave that in the picture. */
+static void hide(struct window *w)
+{
+    SDL_SysWMinfo x;
+    SDL_VERSION(&x.version);
+    SDL_HideWindow(w->sdl);
+    bool known = SDL_GetWindowWMInfo(w->sdl, &x) && x.subsystem == SDL_SYSWM_X11, framed = known;
+    for (int64_t since = clock_ns(); framed && clock_ms_since(since) < GONE_MS / 2;) {
+        Window root, parent = None, *children = NULL;
+        unsigned n;
+        framed = XQueryTree(x.info.x11.display, x.info.x11.window, &root, &parent, &children, &n) &&
+                 parent != root;
+        if (children)
+            XFree(children);
+        if (framed)
+            clock_sleep_ms(5);
+    }
+    w->shown = false;
+}
+
 static void handle_events(struct window *w)
 {
     SDL_Event ev;
@@ -322,10 +351,8 @@ static void handle_events(struct window *w)
     }
     while (SDL_PollEvent(&ev))
         handle_event(w, &ev);
-    if (w->covers && w->shown && (!w->view || w->answered)) {
-        SDL_HideWindow(w->sdl);
-        w->shown = false;
-    }
+    if (w->covers && w->shown && (!w->view || w->answered))
+        hide(w);
     if (w->view && (w->dirty || w->fresh)) {
         draw_view(w);
         if (w->answered)
@@ -400,7 +427,7 @@ static int window_ask(struct step_front *f, const struct step_view *v, struct st
     }
     *out = w->command;
     /* The next capture and the next click must not meet the window. */
-    for (int64_t since = clock_ns(); w->covers && w->shown && clock_ms_since(since) < HIDE_MS;)
+    for (int64_t since = clock_ns(); w->covers && w->shown && clock_ms_since(since) < GONE_MS;)
         wait_briefly(w);
     w->view = NULL;
     pthread_mutex_unlock(&w->lock);

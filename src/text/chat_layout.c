@@ -20,9 +20,9 @@ struct layout_marks layout_marks_vl(const struct template_traits *h)
 {
     static const char
         before[] = "These tools can be called: <AVAILABLE_TOOLS>[",
-        after[] = "]</AVAILABLE_TOOLS>\n\nA call of one or more of them is written as <TOOLCALL>[{\"name\": "
-                  "\"the name\", \"arguments\": {\"an argument\": \"its value\"}}]</TOOLCALL>. What they "
-                  "return follows as <TOOL_RESPONSE>[...]</TOOL_RESPONSE>.";
+        after[] = "]</AVAILABLE_TOOLS>\n\nA call of one or more of them is written as "
+                  "<TOOLCALL>[{\"name\": \"the name\", \"arguments\": {\"an argument\": \"its "
+                  "value\"}}]</TOOLCALL>. What they return follows as <TOOL_RESPONSE>[...]</TOOL_RESPONSE>.";
     return (struct layout_marks){
         .system = h->start ? "<s><SPECIAL_10>System\n" : "<SPECIAL_10>System\n",
         .user = "<SPECIAL_11>User\n",

@@ -291,8 +291,8 @@ static void put_figure(struct page *p, int i)
     if (size.w) {
         put_picture(p, i, .022, true);
         fprintf(p->f,
-                "<figcaption><span class=\"when\">before the action</span>"
-                "<span class=\"number\">frame %d, %d x %d</span></figcaption>",
+                "<figcaption><span class=\"when\">before the action</span><span class=\"number\">frame %d, "
+                "%d x %d</span></figcaption>",
                 s->frame, size.w, size.h);
     } else {
         fputs("<div class=\"none\">no screenshot of this step</div>", p->f);

@@ -17,7 +17,8 @@ float off_by(float exact, float of, int steps)
     return __uint_as_float(result + bits % (2 * (unsigned)steps + 1) - (unsigned)steps);
 }
 
-/* Terms are brought to the largest exponent, with KEPT bits behind the point, and cut off there; so is the sum. */
+/* Terms are brought to the largest exponent, with KEPT bits behind the point, and cut off there; so is
+ * the sum. */
 float tensor_sum(float sum, const float term[8])
 {
     enum : unsigned { KEPT = 24, EXPONENT = 0x7f800000u };

@@ -1,7 +1,8 @@
 /* card.cc - the emulated card: its memory, and what there is beside it.
  *
- * As on a machine with several cards each thread has one that is its own, the first until it chooses another; streams and
- * memory belong to a card, and work is given to a stream only by a thread whose card that is.
+ * As on a machine with several cards each thread has one that is its own, the first until it chooses
+ * another; streams and memory belong to a card, and work is given to a stream only by a thread whose
+ * card that is.
  */
 #include "card.h"
 #include "emu.h"
@@ -19,7 +20,7 @@ cudaError_t emu::broken()
     return static_cast<cudaError_t>(emu_card.error);
 }
 
-/* ---- cards and streams ------------------------------------------------------------------------------------- */
+/* ---- cards and streams ----------------------------------------------------------------------- */
 
 static thread_local int own_card;
 static int running_card;
@@ -62,10 +63,10 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
     return cudaSuccess;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
-/* Memory ends at a page that nobody may touch, and cannot be touched any more once it is free; where an address
- * sanitizer does that, and better, it is left to it. */
+/* Memory ends at a page that nobody may touch, and cannot be touched any more once it is free; where an
+ * address sanitizer does that, and better, it is left to it. */
 struct piece {
     void *at; /* what was taken; who asked gets: */
     const char *begin;
@@ -228,7 +229,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
     return emu::broken();
 }
 
-/* ---- what there is ------------------------------------------------------------------------------------------ */
+/* ---- what there is --------------------------------------------------------------------------- */
 
 const char *cudaGetErrorString(cudaError_t e)
 {

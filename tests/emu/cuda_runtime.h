@@ -1,16 +1,17 @@
 /* cuda_runtime.h - CUDA on the host, so that kernels can be run where there is no GPU.
  *
- * Compiled with this folder in front of the include path, the sources of cuda/ are ordinary C++: a kernel is a
- * function, and a launch runs it for every thread of every block.  Threads are coroutines.  One block runs
- * after the other, in an order drawn anew at each launch, and in a block the threads, at each barrier: so
- * that a missing barrier, or a block that counts on another, shows as a wrong number.  What a GPU would let pass is an error here, with the name of the
- * kernel: a barrier that some threads never reach, warp functions without all lanes, more shared memory than
- * every supported card has or than the kernel was allowed, blocks that are no multiple of a warp, work for another card
- * than the thread's own.  Shared and device memory begin as NaN; memory that was freed cannot be touched.  Every single
- * access of a kernel is looked at (watch.h): races, what is beyond an array, what is not aligned.
+ * Compiled with this folder in front of the include path, the sources of cuda/ are ordinary C++: a
+ * kernel is a function, and a launch runs it for every thread of every block.  Threads are coroutines.
+ * One block runs after the other, in an order drawn anew at each launch, and in a block the threads, at
+ * each barrier: so that a missing barrier, or a block that counts on another, shows as a wrong number.
+ * What a GPU would let pass is an error here, with the name of the kernel: a barrier that some threads
+ * never reach, warp functions without all lanes, more shared memory than every supported card has or
+ * than the kernel was allowed, blocks that are no multiple of a warp, work for another card than the
+ * thread's own.  Shared and device memory begin as NaN; memory that was freed cannot be touched.  Every
+ * single access of a kernel is looked at (watch.h): races, what is beyond an array, what is not aligned.
  *
- * Arithmetic is as bad as a card's may be: sums of tensor cores are cut off, functions are off by as many steps as they
- * are said to be at most, the same for the same numbers.
+ * Arithmetic is as bad as a card's may be: sums of tensor cores are cut off, functions are off by as
+ * many steps as they are said to be at most, the same for the same numbers.
  *
  * Left out: anything about time.  Streams finish at once.
  */
@@ -316,7 +317,7 @@ template <class K> cudaError_t cudaFuncSetAttribute(K kernel, cudaFuncAttribute,
     return cudaSuccess;
 }
 
-/* ---- launches and graphs ---------------------------------------------------------------------------------- */
+/* ---- launches and graphs --------------------------------------------------------------------- */
 
 typedef struct emu_graph *cudaGraph_t;
 typedef struct emu_graph *cudaGraphExec_t;

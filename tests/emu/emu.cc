@@ -1,9 +1,9 @@
 /* emu.cc - blocks of coroutines: see cuda_runtime.h.
  *
- * A thread has a stack of its own and gives up the processor at barriers only.  The scheduler goes round the
- * threads of a block, each time in another order, and resumes those that wait for nothing, but for some warps that fall
- * behind: so a warp can be ahead of another by all that no barrier forbids.  A round in which none could be resumed
- * means that some wait for threads which will never come.
+ * A thread has a stack of its own and gives up the processor at barriers only.  The scheduler goes round
+ * the threads of a block, each time in another order, and resumes those that wait for nothing, but for
+ * some warps that fall behind: so a warp can be ahead of another by all that no barrier forbids.  A
+ * round in which none could be resumed means that some wait for threads which will never come.
  */
 #include "emu.h"
 #include "cuda_runtime.h"
@@ -166,7 +166,7 @@ uint64_t draw()
     return now.random;
 }
 
-/* ---- blocks --------------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 /* A piece of shared memory. */
 void *piece_of_room(size_t bytes, size_t alignment)
@@ -258,7 +258,8 @@ void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowe
         fail("such a grid cannot be launched");
     if (shared > SHARED_LIMIT)
         fail("more shared memory than every supported card has");
-    /* blocks in another order each time, too: all of them once, by steps that have no divisor in common with n */
+    /* blocks in another order each time, too: all of them once, by steps that have no divisor in common
+     * with n */
     uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z, at = draw() % blocks, step;
     do
         step = 1 + draw() % blocks;
@@ -270,7 +271,7 @@ void run(const char *kernel, dim3 grid, dim3 block, size_t shared, size_t allowe
                   grid, block, shared);
 }
 
-/* ---- what threads ask for --------------------------------------------------------------------------------- */
+/* ---- what threads ask for -------------------------------------------------------------------- */
 
 void barrier(const char *file, int line)
 {

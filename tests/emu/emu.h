@@ -1,4 +1,5 @@
-/* emu.h - the emulated card as tests want it: how much memory it has, what is installed beside it, and when it breaks.
+/* emu.h - the emulated card as tests want it: how much memory it has, what is installed beside it, and
+ * when it breaks.
  *
  * Where the tests of the kernels run on a GPU there is none: then the address of emu_card is NULL.
  */

@@ -172,7 +172,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return emu::broken();
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------------------ */
+/* ---- graphs ---------------------------------------------------------------------------------- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 {

@@ -1,8 +1,9 @@
-/* watch.cc - see watch.h.  Every two bytes of shared memory, and every byte of the card's, have a cell that says who was
- * there last.
+/* watch.cc - see watch.h.  Every two bytes of shared memory, and every byte of the card's, have a cell
+ * that says who was there last.
  *
- * Time goes by eras: one from barrier to barrier, counted through all blocks and launches, so that nothing has to be
- * cleared.  Of readers it is enough to know the last warp, its lanes, and whether there was another warp.
+ * Time goes by eras: one from barrier to barrier, counted through all blocks and launches, so that
+ * nothing has to be cleared.  Of readers it is enough to know the last warp, its lanes, and whether
+ * there was another warp.
  */
 #include "watch.h"
 #include "cuda_runtime.h"
@@ -66,7 +67,7 @@ void tell(const char *what, const void *at, unsigned other, const char *unit)
     fail(text);
 }
 
-/* ---- shared memory ------------------------------------------------------------------------------------------- */
+/* ---- shared memory --------------------------------------------------------------------------- */
 
 /* Whether this thread comes behind what another did in the same era. */
 bool behind(int thread, uint32_t syncs)
@@ -127,7 +128,7 @@ void shared_access(const char *at, size_t bytes, access how)
     }
 }
 
-/* ---- the card's memory ---------------------------------------------------------------------------------------- */
+/* ---- the card's memory ----------------------------------------------------------------------- */
 
 const watched_chunk *find_piece(const char *at)
 {
@@ -218,7 +219,7 @@ void watch_aligned(const void *at, size_t multiple)
         fail("is at an address that is no multiple of what it reads or writes");
 }
 
-/* ---- the scheduler tells -------------------------------------------------------------------------------------- */
+/* ---- the scheduler tells --------------------------------------------------------------------- */
 
 void watch_launch(uint64_t blocks, const void *args, size_t bytes)
 {
@@ -271,7 +272,7 @@ void watch_copy(const void *to, size_t bytes, bool under_way)
 
 } // namespace emu
 
-/* ---- the compiler tells ------------------------------------------------------------------------------------------ */
+/* ---- the compiler tells ---------------------------------------------------------------------- */
 
 #ifndef __SANITIZE_ADDRESS__ /* whose own library they would be in the way of */
 extern "C" {

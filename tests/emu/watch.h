@@ -1,14 +1,17 @@
 /* watch.h - every access of a kernel to memory, as the compiler tells of it, looked at where it happens.
  *
- * The sources of cuda/ are compiled with what the compiler has for a thread sanitizer and for misaligned pointers; whom
- * that code calls is in watch.cc, not in the compiler's libraries.  So a kernel is stopped that
+ * The sources of cuda/ are compiled with what the compiler has for a thread sanitizer and for misaligned
+ * pointers; whom that code calls is in watch.cc, not in the compiler's libraries.  So a kernel is
+ * stopped that
  *
  *   shares memory     with another thread of its block, one of the two writing, and no barrier between them
  *                     (within a warp: no __syncwarp; that a shuffle was between them orders nothing)
  *   reads             shared memory that nobody has written, or what a copy is still to bring
  *   is beyond         an array it shares, the memory it was given to the byte, its own stack; or on the host
- *   meets a block     of the same launch in memory, one of the two writing, unless both add by atomics, or the other
- *                     has announced its work (fence, then an atomic) and this one has heard (an atomic, then a fence)
+ *   meets a block     of the same launch in memory, one of the two writing, unless both add by atomics,
+ *   or the other
+ *                     has announced its work (fence, then an atomic) and this one has heard (an atomic,
+ *                     then a fence)
  *   is not aligned    as the type it reads or writes
  *
  * Whatever order the threads were run in: two that merely did not meet this time are found, too.
@@ -28,7 +31,7 @@ enum access { READ, WRITE, ATOMIC };
 void watch(const void *at, size_t bytes, access how);
 void watch_aligned(const void *at, size_t multiple);
 
-/* ---- for the scheduler --------------------------------------------------------------------------------------- */
+/* ---- for the scheduler ----------------------------------------------------------------------- */
 
 /* Of the thread that runs; changed at every switch. */
 struct watched_thread {
@@ -49,9 +52,10 @@ void watch_barrier();                                               /* all threa
 void watch_fence();
 void watch_copy(const void *to, size_t bytes, bool under_way);
 
-/* ---- for the card --------------------------------------------------------------------------------------------- */
+/* ---- for the card ---------------------------------------------------------------------------- */
 
-/* The piece of memory that a kernel may use at this address; false: none.  generation: changes with every piece. */
+/* The piece of memory that a kernel may use at this address; false: none.  generation: changes with
+ * every piece. */
 struct watched_chunk {
     const char *at;
     size_t bytes;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- parameters ------------------------------------------------------------------------------------------ */
+/* ---- parameters ------------------------------------------------------------------------------ */
 
 static bool fail(char why[128], const char *what, const char *name)
 {
@@ -134,7 +134,7 @@ bool dialog_read(struct dialog *d, const char *query, char why[128])
     return true;
 }
 
-/* ---- clicks ---------------------------------------------------------------------------------------------- */
+/* ---- clicks ---------------------------------------------------------------------------------- */
 
 static bool same(const struct text *a, const struct text *b)
 {
@@ -185,7 +185,7 @@ void dialog_click(struct dialog *d, const struct item *it)
     d->focus = -1;
 }
 
-/* ---- keys ------------------------------------------------------------------------------------------------ */
+/* ---- keys ------------------------------------------------------------------------------------ */
 
 static int smaller(int a, int b)
 {
@@ -260,7 +260,7 @@ void dialog_tab(struct dialog *d, bool back)
         d->focus = -1;
 }
 
-/* ---- what the title says ----------------------------------------------------------------------------------- */
+/* ---- what the title says --------------------------------------------------------------------- */
 
 static void put(char title[TITLE_MAX], size_t *n, const struct text *t)
 {

@@ -1,9 +1,10 @@
-/* dialog.h - the dialogs of assets/demo/dialog.html once more, without a browser: state, layout, what clicks and keys do.
+/* dialog.h - the dialogs of assets/demo/dialog.html once more, without a browser: state, layout, what
+ * clicks and keys do.
  *
- * The parameters are the page's own query, "seed=7&kind=buttons&title=Draft&labels=Save|Discard", percent-encoded or not;
- * assets/demo/dialog.js has their meaning.  What varies between dialogs is drawn from the same streams of the seed as there,
- * and every item stands in the cells in which the page puts it: a grid of 32 x 16 cells of 20 x 30 pixels.  Nothing here knows
- * of X or of pixels' colours.
+ * The parameters are the page's own query, "seed=7&kind=buttons&title=Draft&labels=Save|Discard",
+ * percent-encoded or not; assets/demo/dialog.js has their meaning.  What varies between dialogs is drawn
+ * from the same streams of the seed as there, and every item stands in the cells in which the page puts
+ * it: a grid of 32 x 16 cells of 20 x 30 pixels.  Nothing here knows of X or of pixels' colours.
  */
 #ifndef HOLORUN_TESTS_FORM_DIALOG_H
 #define HOLORUN_TESTS_FORM_DIALOG_H
@@ -63,7 +64,8 @@ int dialog_items(const struct dialog *d,
 struct box item_box(const struct item *it);                 /* pixels that a click may hit */
 int item_at(const struct item *items, int n, int x, int y); /* -1: none */
 
-/* What the page does when the button goes down and when it has gone up on the same item; -1: beside all of them. */
+/* What the page does when the button goes down and when it has gone up on the same item; -1: beside all
+ * of them. */
 void dialog_down(struct dialog *d, const struct item *it);
 void dialog_click(struct dialog *d, const struct item *it);
 

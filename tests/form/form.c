@@ -1,14 +1,14 @@
-/* form - a dialog of the demo theme as an X program of its own: what a browser shows of assets/demo/dialog.html, for a few
- * megabytes instead of a few hundred.
+/* form - a dialog of the demo theme as an X program of its own: what a browser shows of
+ * assets/demo/dialog.html, for a few megabytes instead of a few hundred.
  *
  *   form [--delay S] [--log FILE] [--font FILE] QUERY
  *   form --picture FILE.ppm QUERY        draws into a file, without a display
  *
- * QUERY is the page's own ("seed=7&kind=buttons&labels=Save|Discard"), with or without "dialog.html?" before it.  The window
- * covers the screen of 640 x 480; its title says what the document's title says there.  --delay makes it slow: it is busy
- * for S seconds before it shows its dialog, and again after each press of a button before it shows what came of it; a bar
- * grows meanwhile, and nothing is heard.  The log has one line for each event: "button 1 down 120 40", "key a down",
- * "title DIALOG ...".
+ * QUERY is the page's own ("seed=7&kind=buttons&labels=Save|Discard"), with or without "dialog.html?"
+ * before it.  The window covers the screen of 640 x 480; its title says what the document's title says
+ * there.  --delay makes it slow: it is busy for S seconds before it shows its dialog, and again after
+ * each press of a button before it shows what came of it; a bar grows meanwhile, and nothing is heard.
+ * The log has one line for each event: "button 1 down 120 40", "key a down", "title DIALOG ...".
  */
 #include "form/dialog.h"
 #include "form/paint.h"
@@ -46,7 +46,7 @@ struct form {
     bool closed;
 };
 
-/* ---- what it shows ----------------------------------------------------------------------------------------- */
+/* ---- what it shows --------------------------------------------------------------------------- */
 
 static void set_title(struct form *f, const char *title)
 {
@@ -102,7 +102,7 @@ static void end_wait(struct form *f)
     tell(f);
 }
 
-/* ---- what it hears ----------------------------------------------------------------------------------------- */
+/* ---- what it hears --------------------------------------------------------------------------- */
 
 static void on_button(struct form *f, const XButtonEvent *b, bool down)
 {
@@ -209,7 +209,7 @@ static void loop(struct form *f)
     }
 }
 
-/* ---- start ------------------------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static void open_window(struct form *f)
 {

@@ -1,9 +1,10 @@
-/* layout.c - where a dialog's items stand: the same choices from the same streams as assets/demo/dialog.js makes. */
+/* layout.c - where a dialog's items stand: the same choices from the same streams as
+ * assets/demo/dialog.js makes. */
 #include "form/dialog.h"
 
 #include <string.h>
 
-/* ---- numbers ----------------------------------------------------------------------------------------------- */
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 /* FNV-1a of the name mixed with the seed starts a mulberry32: kiosk.js has the same. */
 static uint32_t stream_open(uint32_t seed, const char *name)
@@ -37,7 +38,7 @@ static int most(int a, int b)
     return a > b ? a : b;
 }
 
-/* ---- style ------------------------------------------------------------------------------------------------- */
+/* ---- style ----------------------------------------------------------------------------------- */
 
 enum shape { SHAPE_STACK, SHAPE_BAR, SHAPE_GRID };
 enum side { SIDE_LEFT, SIDE_MIDDLE, SIDE_RIGHT };
@@ -51,7 +52,8 @@ struct style {
     bool equal, above, prose;
 };
 
-/* What the seed says about looks, gradually made denser where a dialog does not fit.  The order of draws is the page's. */
+/* What the seed says about looks, gradually made denser where a dialog does not fit.  The order of draws
+ * is the page's. */
 static struct style style_of(uint32_t seed, int dense)
 {
     static const int bands[] = {1, 1, 2, 3};
@@ -83,7 +85,7 @@ static struct style style_of(uint32_t seed, int dense)
     return st;
 }
 
-/* ---- items ------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 struct page {
     const struct dialog *d;
@@ -282,7 +284,7 @@ int dialog_items(const struct dialog *d, struct item items[ITEMS_MAX])
     return p.n;
 }
 
-/* ---- boxes ------------------------------------------------------------------------------------------------- */
+/* ---- boxes ----------------------------------------------------------------------------------- */
 
 struct box item_box(const struct item *it)
 {

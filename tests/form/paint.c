@@ -1,8 +1,9 @@
 /* paint.c - rectangles, marks and glyphs of the kiosk theme.
  *
- * Glyphs are FreeType's own with the light hinting that Debian's font settings ask for, each at a whole pixel, as Chromium
- * places them there.  Chromium brings a FreeType of its own: at the edges of round strokes the two differ by up to a quarter
- * of full contrast, and nowhere else.  Round and slanted edges of marks are sampled 8 x 8 times a pixel.
+ * Glyphs are FreeType's own with the light hinting that Debian's font settings ask for, each at a whole
+ * pixel, as Chromium places them there.  Chromium brings a FreeType of its own: at the edges of round
+ * strokes the two differ by up to a quarter of full contrast, and nowhere else.  Round and slanted edges
+ * of marks are sampled 8 x 8 times a pixel.
  */
 #include "form/paint.h"
 
@@ -54,7 +55,7 @@ void font_close(struct font *f)
     free(f);
 }
 
-/* ---- pixels ------------------------------------------------------------------------------------------------ */
+/* ---- pixels ---------------------------------------------------------------------------------- */
 
 static void blend(struct canvas *c, int x, int y, uint32_t colour, int alpha)
 {
@@ -82,7 +83,7 @@ static void frame(struct canvas *c, struct box b, int thick, uint32_t colour, ui
     fill(c, (struct box){b.x + thick, b.y + thick, b.w - 2 * thick, b.h - 2 * thick}, inside);
 }
 
-/* ---- marks ------------------------------------------------------------------------------------------------- */
+/* ---- marks ----------------------------------------------------------------------------------- */
 
 static bool in_disc(double x, double y, double r)
 {
@@ -123,10 +124,10 @@ static void mark(struct canvas *c, const struct item *it, bool on)
     }
 }
 
-/* ---- text -------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* Coverage as the browser's rasteriser uses it: edges of dark text become a little lighter, those of white text stronger.
- * The curves are fitted to pictures of the page. */
+/* Coverage as the browser's rasteriser uses it: edges of dark text become a little lighter, those of
+ * white text stronger. The curves are fitted to pictures of the page. */
 static int toned(int coverage, uint32_t colour)
 {
     double a = coverage / 255.0;
@@ -160,7 +161,7 @@ static void text(struct canvas *c, struct font *f, const uint32_t *t, int n, int
         glyph(c, f, t[k], x + k * CELL_W + INDENT, row * CELL_H - 1 + ASCENT, colour, clip);
 }
 
-/* ---- items ------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static void paint_field(struct canvas *c, struct font *f, const struct dialog *d, const struct item *it)
 {

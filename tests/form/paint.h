@@ -1,4 +1,5 @@
-/* paint.h - a dialog in pixels, as Chromium draws the page: assets/demo/kiosk.css with FreeType instead of a browser. */
+/* paint.h - a dialog in pixels, as Chromium draws the page: assets/demo/kiosk.css with FreeType instead
+ * of a browser. */
 #ifndef HOLORUN_TESTS_FORM_PAINT_H
 #define HOLORUN_TESTS_FORM_PAINT_H
 

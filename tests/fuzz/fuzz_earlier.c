@@ -1,4 +1,5 @@
-/* fuzz_earlier.c - any bytes as the results.json of an earlier run; every test that is read is found again. */
+/* fuzz_earlier.c - any bytes as the results.json of an earlier run; every test that is read is found
+ * again. */
 #include "qa/suite/earlier.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* fuzz_events.c - any bytes as events.jsonl and as frames.idx: reading, sorting into steps, printing the page, following
- * the conversation that can be done again or gone on with, comparing a run with its first half, and its actions in the
- * words of others.
+/* fuzz_events.c - any bytes as events.jsonl and as frames.idx: reading, sorting into steps, printing the
+ * page, following the conversation that can be done again or gone on with, comparing a run with its
+ * first half, and its actions in the words of others.
  */
 #include "replay/diff.h"
 #include "replay/export.h"

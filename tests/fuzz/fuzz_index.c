@@ -1,5 +1,5 @@
-/* fuzz_index.c - any bytes as the files of a model's folder that say which others there are: the index of its weights, and
- * holorun.json, which names a dialect. */
+/* fuzz_index.c - any bytes as the files of a model's folder that say which others there are: the index
+ * of its weights, and holorun.json, which names a dialect. */
 #include "actions/dialect.h"
 #include "base/file.h"
 #include "model/safetensors.h"

@@ -1,4 +1,5 @@
-/* fuzz_llm_judge.c - any bytes as the reply of a judge: one of three verdicts, and a reason in valid UTF-8. */
+/* fuzz_llm_judge.c - any bytes as the reply of a judge: one of three verdicts, and a reason in valid
+ * UTF-8. */
 #include "agent/llm_judge.h"
 #include "base/utf8.h"
 

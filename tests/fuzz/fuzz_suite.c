@@ -1,5 +1,5 @@
-/* fuzz_suite.c - any bytes as a suite, or as a spec where they begin with its head; what comes of them is chosen from and
- * listed. */
+/* fuzz_suite.c - any bytes as a suite, or as a spec where they begin with its head; what comes of them
+ * is chosen from and listed. */
 #include "qa/suite/private.h"
 
 #include <stdlib.h>

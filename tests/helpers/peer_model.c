@@ -1,14 +1,16 @@
-/* peer_model - one random model in the layouts of two programs, so that both can be timed on the same weights:
+/* peer_model - one random model in the layouts of two programs, so that both can be timed on the same
+ * weights:
  *
  *     peer_model DIR
  *
- * writes DIR/model (the published layout, which holorun reads), DIR/text.gguf and DIR/eyes.gguf (which llama.cpp
- * reads), DIR/text-8bit.gguf with every matrix of the first in Q8_0, and DIR/tile.ppm, a picture of one tile.  A quarter of Holotron in every width of the language model
- * and 27 of its layers are 403 million parameters; the tower is whole: 32 blocks of width 1280.
+ * writes DIR/model (the published layout, which holorun reads), DIR/text.gguf and DIR/eyes.gguf (which
+ * llama.cpp reads), DIR/text-8bit.gguf with every matrix of the first in Q8_0, and DIR/tile.ppm, a
+ * picture of one tile.  A quarter of Holotron in every width of the language model and 27 of its layers
+ * are 403 million parameters; the tower is whole: 32 blocks of width 1280.
  *
- * Every tensor is one row of a table, with its name in both layouts.  Values come from a generator seeded by the
- * tensor's place and are bf16 in both; llama.cpp wants vectors and what it convolves as f32, and -exp(A_log)
- * where the published layout has A_log.
+ * Every tensor is one row of a table, with its name in both layouts.  Values come from a generator
+ * seeded by the tensor's place and are bf16 in both; llama.cpp wants vectors and what it convolves as
+ * f32, and -exp(A_log) where the published layout has A_log.
  */
 #include "../gguf.h"
 
@@ -240,7 +242,7 @@ static void put_values(struct out *o, int item)
     }
 }
 
-/* ---- the published layout ------------------------------------------------------------------------------- */
+/* ---- the published layout -------------------------------------------------------------------- */
 
 static const char config[] =
     "{\"architectures\":[\"NemotronH_Nano_VL_V2\"],\"model_type\":\"NemotronH_Nano_VL_V2\","
@@ -264,7 +266,8 @@ static const char config[] =
 static const char *const marks[] = {"<image>",      "<img>",        "</img>",       "<SPECIAL_11>",
                                     "<SPECIAL_12>", "<SPECIAL_13>", "<SPECIAL_14>", "<SPECIAL_15>"};
 
-/* Token i of the plain ones: a byte as byte-level BPE spells it, then texts of letters that no merge leads to. */
+/* Token i of the plain ones: a byte as byte-level BPE spells it, then texts of letters that no merge
+ * leads to. */
 static int spell(int i, char s[8])
 {
     if (i < 256) {
@@ -350,7 +353,7 @@ static void write_published(const char *dir)
     write_weights(dir);
 }
 
-/* ---- the peer's layout ----------------------------------------------------------------------------------- */
+/* ---- the peer's layout ----------------------------------------------------------------------- */
 
 enum peer_file { TEXT, TEXT_8BIT, EYES };
 
@@ -487,7 +490,7 @@ static void write_peer(const char *dir, const char *name, enum peer_file f)
     finish(&o);
 }
 
-/* ---- all ------------------------------------------------------------------------------------------------ */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static void write_picture(const char *dir)
 {

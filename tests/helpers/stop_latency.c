@@ -2,9 +2,10 @@
  *
  *   stop_latency MOMENTS SESSIONS [SEED]
  *
- * SESSIONS runs work at the same time, each on an X server of its own; one after the other is stopped at a random
- * moment and another is begun in its place.  A line for what it was doing, and one for all.  Exit status 1 when
- * something stayed pressed, a record is not complete, or the 99th percentile is above 50 ms.
+ * SESSIONS runs work at the same time, each on an X server of its own; one after the other is stopped at
+ * a random moment and another is begun in its place.  A line for what it was doing, and one for all.
+ * Exit status 1 when something stayed pressed, a record is not complete, or the 99th percentile is above
+ * 50 ms.
  */
 #include "../moments.h"
 

@@ -2,9 +2,9 @@
  *
  *   xfield OUT [--class NAME] [--geometry WxH+X+Y]
  *
- * OUT holds what was typed so far, Return as a newline.  The field is one line at the top; Escape empties it, F2
- * moves the text down by 37 pixels, as scrolling would, F3 shows it a second time, F4 puts it into the title, F5 adds
- * a word after 200 ms of work.
+ * OUT holds what was typed so far, Return as a newline.  The field is one line at the top; Escape
+ * empties it, F2 moves the text down by 37 pixels, as scrolling would, F3 shows it a second time, F4
+ * puts it into the title, F5 adds a word after 200 ms of work.
  */
 #include <X11/Xlib.h>
 #include <X11/Xutil.h>

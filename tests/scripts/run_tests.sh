@@ -1,33 +1,90 @@
 #!/usr/bin/env bash
-# Runs test programs in random order and closes with "N passed, N failed, N skipped".
+# Runs test programs side by side in random order and closes with "N passed, N failed, N skipped".
 #
 #   run_tests.sh DIR [NAME ...]        DIR holds the built t_* programs; NAMEs narrow the choice
 #
-# Each program's output goes to DIR/NAME.log and is shown: claims as they pass, everything when one
-# fails.  A program that crashes, hangs (HOLORUN_TEST_TIMEOUT, 300 s) or reports nothing counts as one failure.
+#   HOLORUN_TEST_JOBS=4         programs at a time (three more than there are cores: tests wait half of their time)
+#   HOLORUN_TEST_SEED=1         repeats an order
+#   HOLORUN_TEST_TIMEOUT=600    seconds for each program
+#
+# A program's output goes to DIR/NAME.log and is shown when it has ended: claims that passed, everything when one failed.
+# A program that crashes, hangs or reports nothing counts as one failure.  So does one that leaves a process behind, and a
+# run that leaves a file in a place that all programs share; each is named.  TMPDIR is a folder of the program's own.
 set -uo pipefail
+
+# These compare times with limits: they run when all others have ended, one after the other.
+alone="t_bench t_input t_moments t_settle t_stop"
+# These take longest, and start first.
+long="t_agent t_cuda_bench t_cuda_choose t_cuda_sample t_cuda_model t_displays t_guard t_layers t_limits t_qa t_qa_chaos
+      t_redact t_step_window t_typing t_window"
+
 dir=$1
 shift
 seed=${HOLORUN_TEST_SEED:-$(date +%s)}
 export HOLORUN_TEST_SEED=$seed
-limit=${HOLORUN_TEST_TIMEOUT:-300}
+limit=${HOLORUN_TEST_TIMEOUT:-600}
+jobs=${HOLORUN_TEST_JOBS:-$(($(nproc) + 3))}
+patience=100 # tenths of a second in which what a test has started may come to its end
 # Of a build with sanitizers: what libraries never free is not ours.  Programs that tests start inherit it.
 export LSAN_OPTIONS="suppressions=$(cd "$(dirname "$0")/.." && pwd)/lsan.supp:print_suppressions=0${LSAN_OPTIONS:+:$LSAN_OPTIONS}"
-passed=0 failed=0 skipped=0
+passed=0 failed=0 skipped=0 count=0
+room=/tmp/holorun.$$ # short, for paths of sockets begin with it; the number tells whose it is
+mkdir -m 700 "$room" || exit 1
 
-programs=()
-for p in "$dir"/t_*; do
-    [ -x "$p" ] && [ ! -d "$p" ] || continue
-    [ $# -eq 0 ] || [[ " $* " == *" $(basename "$p") "* ]] || continue
-    programs+=("$p")
-done
-order=$(printf '%s\n' "${programs[@]}" | shuf --random-source=<(yes "$seed"))
+# ---- what is left --------------------------------------------------------------------------------------------------
 
-echo "seed $seed (HOLORUN_TEST_SEED=$seed repeats this order)"
-for p in $order; do
-    name=$(basename "$p") log=$p.log start=$(date +%s%N)
-    timeout -k 5 "$limit" "$p" >"$log" 2>&1
+# Processes whose environment names the folder of a program, or of any of them ($1: "$room/").
+left_processes() {
+    grep -lzsE "^HOLORUN_TEST_PROGRAM=$1" /proc/[0-9]*/environ | cut -d/ -f3
+}
+
+# What this program and its tests could make in places that all programs share.
+shared() {
+    ls -d /tmp/holorun-desks-* /tmp/holorun-$UID /tmp/.X*-lock /tmp/.X11-unix/X* /tmp/server-*.xkm \
+        /dev/shm/*holorun* 2>/dev/null
+    find "$HOME"/.cache/holorun "$HOME"/.config/holorun "$HOME"/.local/{share,state}/holorun -maxdepth 2 2>/dev/null
+}
+
+# Somebody else may have made it meanwhile, who still runs.
+in_use() {
+    case $1 in
+    /tmp/.X11-unix/*) grep -q "[ @]$1\$" /proc/net/unix ;;
+    /tmp/.X*-lock) [ -d "/proc/$(($(cat "$1" 2>/dev/null)))" ] ;;
+    /tmp/holorun-desks-*) ! flock -n "$1/lock" true ;;
+    *) false ;;
+    esac
+}
+
+# Fails for what the tests have left; a socket of a server that was killed is removed.
+check_left() {
+    local path
+    while read -r path; do
+        [ -e "$path" ] && [ -O "$path" ] && ! in_use "$path" || continue
+        case $path in
+        /tmp/.X11-unix/*) rm -f "$path" ;;
+        *)
+            echo "left: $path"
+            failed=$((failed + 1))
+            ;;
+        esac
+    done < <(comm -13 "$room/before" <(shared | sort))
+}
+
+# ---- a program -----------------------------------------------------------------------------------------------------
+
+# Its report goes to $room/NAME.report: passed, failed and skipped, then what is shown.
+run() {
+    local name=$1 place=$room/$2 log=$dir/$1.log start took rc ok bad nskip skip left i
+    mkdir "$place"
+    start=$(date +%s%N)
+    HOLORUN_TEST_PROGRAM=$place TMPDIR=$place timeout -k 5 "$limit" "$dir/$name" >"$log" 2>&1 </dev/null
     rc=$?
+    took=$((($(date +%s%N) - start) / 100000000))
+    for ((i = 0; i < patience; i++)); do
+        left=$(left_processes "$place\$")
+        [ -n "$left" ] || break
+        sleep 0.1
+    done
     ok=$(grep -c '^\[       OK \]' "$log")
     skip=$(grep -c '^\[  SKIPPED \]' "$log")
     # cmocka repeats skipped and failed names in a summary; the summary's own count is the truth.
@@ -36,15 +93,78 @@ for p in $order; do
     bad=${bad:-0} skip=${nskip:-$skip}
     if [ "$rc" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
     if [ "$rc" -eq 0 ] && [ $((ok + skip)) -eq 0 ]; then bad=1; fi
-    took=$((($(date +%s%N) - start) / 100000000))
-    printf '== %s: %d ok, %d failed, %d skipped (%d.%d s)%s\n' "$name" "$ok" "$bad" "$skip" $((took / 10)) $((took % 10)) \
-        "$([ "$rc" -eq 124 ] && echo ", stopped after $limit s")"
-    if [ "$bad" -gt 0 ]; then
-        cat "$log"
-    else
-        sed -n -e 's/^\[       OK \]/   ok /p' -e 's/^\[  SKIPPED \] \([^0-9].*\)/   skipped \1/p' -e '/^           /p' "$log"
+    if [ -n "$left" ]; then
+        bad=$((bad + 1))
+        { echo "left: processes" && ps -o pid=,args= -p "${left//$'\n'/,}"; } >>"$log"
+        kill -KILL $left 2>/dev/null
     fi
+    {
+        echo "$ok $bad $skip"
+        printf '== %s: %d ok, %d failed, %d skipped (%d.%d s)%s\n' "$name" "$ok" "$bad" "$skip" $((took / 10)) $((took % 10)) \
+            "$([ "$rc" -eq 124 ] && echo ", stopped after $limit s")"
+        if [ "$bad" -gt 0 ]; then
+            cat "$log"
+        else
+            sed -n -e 's/^\[       OK \]/   ok /p' -e 's/^\[  SKIPPED \] \([^0-9].*\)/   skipped \1/p' -e '/^           /p' "$log"
+        fi
+    } >"$room/$name.report"
+    chmod -R u+rwX "$place" 2>/dev/null
+    rm -rf "$place"
+}
+
+declare -A names=() # of those that run, by process
+reap() {
+    local pid ok bad skip
+    wait -n -p pid
+    { read -r ok bad skip && cat; } <"$room/${names[$pid]}.report"
     passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skip))
-done
+    unset "names[$pid]"
+}
+
+# So many of them at a time: $1; the others are NAMEs.
+run_all() {
+    local at_a_time=$1 name
+    shift
+    for name; do
+        [ ${#names[@]} -lt "$at_a_time" ] || reap
+        run "$name" "$count" &
+        names[$!]=$name
+        count=$((count + 1))
+    done
+    while [ ${#names[@]} -gt 0 ]; do reap; done
+}
+
+end() {
+    local left
+    left=$(left_processes "$room/")
+    [ -z "$left" ] || kill -KILL $left 2>/dev/null
+    rm -rf "$room"
+}
+
+# ---- all of them ---------------------------------------------------------------------------------------------------
+
+trap end EXIT
+trap 'exit 130' INT TERM HUP
+first=() middle=() last=()
+while read -r name; do
+    if [[ " $alone " == *" $name "* ]]; then
+        last+=("$name")
+    elif [[ " ${long//$'\n'/ } " == *" $name "* ]]; then
+        first+=("$name")
+    else
+        middle+=("$name")
+    fi
+done < <(for p in "$dir"/t_*; do
+    [ -x "$p" ] && [ ! -d "$p" ] || continue
+    [ $# -eq 0 ] || [[ " $* " == *" ${p##*/} "* ]] || continue
+    echo "${p##*/}"
+done | shuf --random-source=<(yes "$seed"))
+
+shared | sort >"$room/before"
+echo "seed $seed (HOLORUN_TEST_SEED=$seed repeats this order), $jobs at a time"
+set -m # tests see signals as a program of a terminal does
+run_all "$jobs" "${first[@]}" "${middle[@]}"
+run_all 1 "${last[@]}"
+check_left
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

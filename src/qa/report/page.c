@@ -185,8 +185,7 @@ static void slot_lanes(void *arg)
     int high = lanes > 16 ? LANE / 2 : LANE;
     fprintf(p->f,
             "<figure class=\"lanes\"><svg viewBox=\"0 0 %d %d\" preserveAspectRatio=\"none\" "
-            "style=\"height:%dpx\" "
-            "role=\"img\" aria-label=\"timeline of tests\">\n",
+            "style=\"height:%dpx\" role=\"img\" aria-label=\"timeline of tests\">\n",
             WIDE, lanes * high, lanes * high);
     for (int i = 0; i < r->n; i++) {
         const struct result *x = &r->results[i];
@@ -203,8 +202,8 @@ static void slot_lanes(void *arg)
     }
     bar_time(r->seconds, took);
     fprintf(p->f,
-            "</svg><figcaption class=\"number\"><span>0 s</span><span>%d worker%s</span>"
-            "<span>%s</span></figcaption></figure>\n",
+            "</svg><figcaption class=\"number\"><span>0 s</span><span>%d "
+            "worker%s</span><span>%s</span></figcaption></figure>\n",
             lanes, lanes == 1 ? "" : "s", took);
 }
 

@@ -78,8 +78,8 @@ static bool put_png(struct qa_page *p, char *png, size_t len, const struct story
     if (shown) {
         p->image_bytes -= len + len / 3;
         fprintf(p->f,
-                "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\"><image width=\"%d\" height=\"%d\" "
-                "href=\"data:image/png;base64,",
+                "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\"><image width=\"%d\" "
+                "height=\"%d\" href=\"data:image/png;base64,",
                 size.w, size.h, label, size.w, size.h);
         page_base64(p->f, (const unsigned char *)png, len);
         fputs("\"/>", p->f);
@@ -209,9 +209,9 @@ static void put_steps(FILE *f, const struct attempt_run *t)
     for (int i = first; i < t->story.n; i++) {
         const struct story_step *s = &t->story.steps[i];
         fprintf(f, "<li value=\"%d\"%s>", s->number, step_failed(s) ? " class=\"failed\"" : "");
-        qa_page_line(f, s->step     ? field_text(s->step, "thought")
+        qa_page_line(f, s->step            ? field_text(s->step, "thought")
                         : s->beyond_budget ? "asked for an answer at the end"
-                                    : "");
+                                           : "");
         if (s->error)
             fputs("<code>", f), qa_page_line(f, field_text(s->error, "message")), fputs("</code>", f);
         for (int k = 0; k < s->nactions; k++) {
