@@ -29,7 +29,18 @@ static const char holotron[] =
     "\"norm_std\":[0.26862954,0.26130258,0.27577711],\"img_context_token_id\":131072,"
     "\"torch_dtype\":\"bfloat16\",\"llm_config\":{\"architectures\":[\"NemotronHForCausalLM\"],"
     "\"model_type\":\"nemotron_h\",\"hybrid_override_pattern\":\"" HOLOTRON_PATTERN
-    "\",\"num_hidden_layers\":62,\"hidden_size\":5120,\"intermediate_size\":20480,\"num_attention_heads\":40,\"num_key_value_heads\":8,\"head_dim\":128,\"mamba_num_heads\":128,\"mamba_head_dim\":80,\"ssm_state_size\":128,\"n_groups\":8,\"expand\":2,\"conv_kernel\":4,\"use_conv_bias\":true,\"use_bias\":false,\"mlp_bias\":false,\"attention_bias\":false,\"mamba_proj_bias\":false,\"mamba_hidden_act\":\"silu\",\"mlp_hidden_act\":\"relu2\",\"chunk_size\":128,\"time_step_limit\":[0.0,Infinity],\"layer_norm_epsilon\":1e-05,\"residual_in_fp32\":false,\"rescale_prenorm_residual\":true,\"tie_word_embeddings\":false,\"max_position_embeddings\":131072,\"vocab_size\":132096,\"bos_token_id\":1,\"eos_token_id\":12},\"vision_config\":{\"args\":{\"model\":\"vit_huge_patch16_224\",\"cpe_max_size\":2048,\"cls_token_per_teacher\":true,\"register_multiple\":16},\"patch_size\":16,\"max_resolution\":2048,\"preferred_resolution\":[512,512],\"version\":\"radio_v2.5-h\"}}";
+    "\",\"num_hidden_layers\":62,"
+    "\"hidden_size\":5120,\"intermediate_size\":20480,\"num_attention_heads\":40,\"num_key_value_heads\":8,"
+    "\"head_dim\":128,\"mamba_num_heads\":128,\"mamba_head_dim\":80,\"ssm_state_size\":128,\"n_groups\":8,"
+    "\"expand\":2,\"conv_kernel\":4,\"use_conv_bias\":true,\"use_bias\":false,\"mlp_bias\":false,"
+    "\"attention_bias\":false,\"mamba_proj_bias\":false,\"mamba_hidden_act\":\"silu\","
+    "\"mlp_hidden_act\":\"relu2\",\"chunk_size\":128,\"time_step_limit\":[0.0,Infinity],"
+    "\"layer_norm_epsilon\":1e-05,\"residual_in_fp32\":false,\"rescale_prenorm_residual\":true,"
+    "\"tie_word_embeddings\":false,\"max_position_embeddings\":131072,\"vocab_size\":132096,"
+    "\"bos_token_id\":1,\"eos_token_id\":12},\"vision_config\":{\"args\":{\"model\":"
+    "\"vit_huge_patch16_224\",\"cpe_max_size\":2048,\"cls_token_per_teacher\":true,"
+    "\"register_multiple\":16},\"patch_size\":16,\"max_resolution\":2048,\"preferred_resolution\":[512,512],"
+    "\"version\":\"radio_v2.5-h\"}}";
 
 static const struct random_special holotron_named[] = {
     {0, "<unk>"},      {1, "<s>"},         {2, "</s>"},        {131072, "<image>"},
@@ -38,7 +49,20 @@ static const struct random_special holotron_named[] = {
     {0, NULL}};
 
 static const char nano[] =
-    "{\"architectures\":[\"NemotronH_Nano_Omni_Reasoning_V3\"],\"patch_size\":16,\"downsample_ratio\":0.5,\"ps_version\":\"v2\",\"projector_hidden_size\":20480,\"norm_mean\":[0.48145466,0.4578275,0.40821073],\"norm_std\":[0.26862954,0.26130258,0.27577711],\"img_context_token_id\":18,\"llm_config\":{\"model_type\":\"nemotron_h\",\"vocab_size\":131072,\"hidden_size\":2688,\"hybrid_override_pattern\":\"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME\",\"num_hidden_layers\":52,\"intermediate_size\":1856,\"num_attention_heads\":32,\"num_key_value_heads\":2,\"head_dim\":128,\"mamba_num_heads\":64,\"mamba_head_dim\":64,\"ssm_state_size\":128,\"n_groups\":8,\"conv_kernel\":4,\"chunk_size\":128,\"use_conv_bias\":true,\"max_position_embeddings\":262144,\"layer_norm_epsilon\":1e-05,\"mlp_hidden_act\":\"relu2\",\"mamba_hidden_act\":\"silu\",\"n_routed_experts\":128,\"num_experts_per_tok\":6,\"moe_intermediate_size\":1856,\"moe_shared_expert_intermediate_size\":3712,\"n_shared_experts\":1,\"n_group\":1,\"topk_group\":1,\"norm_topk_prob\":true,\"routed_scaling_factor\":2.5},\"vision_config\":{\"hidden_size\":1280,\"num_hidden_layers\":32,\"num_attention_heads\":16,\"intermediate_size\":5120,\"args\":{\"min_num_patches\":1024,\"max_num_patches\":13312}}}";
+    "{\"architectures\":[\"NemotronH_Nano_Omni_Reasoning_V3\"],\"patch_size\":16,\"downsample_ratio\":0.5,"
+    "\"ps_version\":\"v2\",\"projector_hidden_size\":20480,\"norm_mean\":[0.48145466,0.4578275,0.40821073],"
+    "\"norm_std\":[0.26862954,0.26130258,0.27577711],\"img_context_token_id\":18,"
+    "\"llm_config\":{\"model_type\":\"nemotron_h\",\"vocab_size\":131072,\"hidden_size\":2688,"
+    "\"hybrid_override_pattern\":\"MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME\","
+    "\"num_hidden_layers\":52,\"intermediate_size\":1856,\"num_attention_heads\":32,"
+    "\"num_key_value_heads\":2,\"head_dim\":128,\"mamba_num_heads\":64,\"mamba_head_dim\":64,"
+    "\"ssm_state_size\":128,\"n_groups\":8,\"conv_kernel\":4,\"chunk_size\":128,\"use_conv_bias\":true,"
+    "\"max_position_embeddings\":262144,\"layer_norm_epsilon\":1e-05,\"mlp_hidden_act\":\"relu2\","
+    "\"mamba_hidden_act\":\"silu\",\"n_routed_experts\":128,\"num_experts_per_tok\":6,"
+    "\"moe_intermediate_size\":1856,\"moe_shared_expert_intermediate_size\":3712,\"n_shared_experts\":1,"
+    "\"n_group\":1,\"topk_group\":1,\"norm_topk_prob\":true,\"routed_scaling_factor\":2.5},"
+    "\"vision_config\":{\"hidden_size\":1280,\"num_hidden_layers\":32,\"num_attention_heads\":16,"
+    "\"intermediate_size\":5120,\"args\":{\"min_num_patches\":1024,\"max_num_patches\":13312}}}";
 
 static const struct random_special nano_named[] = {{0, "<unk>"},         {1, "<s>"},         {2, "</s>"},
                                                    {10, "<|im_start|>"}, {11, "<|im_end|>"}, {12, "<think>"},
@@ -46,7 +70,18 @@ static const struct random_special nano_named[] = {{0, "<unk>"},         {1, "<s
                                                    {22, "</img>"},       {0, NULL}};
 
 static const char tiny[] =
-    "{\"architectures\":[\"NemotronH_Nano_VL_V2\"],\"force_image_size\":64,\"patch_size\":16,\"downsample_ratio\":0.5,\"ps_version\":\"v2\",\"image_tag_type\":\"internvl\",\"use_thumbnail\":true,\"projector_hidden_size\":64,\"norm_mean\":[0.48,0.46,0.41],\"norm_std\":[0.27,0.26,0.28],\"img_context_token_id\":1024,\"llm_config\":{\"model_type\":\"nemotron_h\",\"hybrid_override_pattern\":\"M-*-M-\",\"num_hidden_layers\":6,\"vocab_size\":1040,\"hidden_size\":64,\"intermediate_size\":128,\"num_attention_heads\":4,\"num_key_value_heads\":2,\"head_dim\":16,\"mamba_num_heads\":4,\"mamba_head_dim\":16,\"ssm_state_size\":16,\"n_groups\":2,\"conv_kernel\":4,\"chunk_size\":32,\"use_conv_bias\":true,\"attention_bias\":false,\"mlp_hidden_act\":\"relu2\",\"mamba_hidden_act\":\"silu\",\"time_step_limit\":[0.0,Infinity],\"layer_norm_epsilon\":1e-05,\"residual_in_fp32\":false,\"max_position_embeddings\":16384,\"eos_token_id\":12},\"vision_config\":{\"hidden_size\":64,\"num_hidden_layers\":2,\"num_attention_heads\":2,\"intermediate_size\":128,\"args\":{\"model\":\"vit_tiny_patch16\",\"model_norm\":false}}}";
+    "{\"architectures\":[\"NemotronH_Nano_VL_V2\"],\"force_image_size\":64,\"patch_size\":16,"
+    "\"downsample_ratio\":0.5,\"ps_version\":\"v2\",\"image_tag_type\":\"internvl\",\"use_thumbnail\":true,"
+    "\"projector_hidden_size\":64,\"norm_mean\":[0.48,0.46,0.41],\"norm_std\":[0.27,0.26,0.28],"
+    "\"img_context_token_id\":1024,\"llm_config\":{\"model_type\":\"nemotron_h\","
+    "\"hybrid_override_pattern\":\"M-*-M-\",\"num_hidden_layers\":6,\"vocab_size\":1040,\"hidden_size\":64,"
+    "\"intermediate_size\":128,\"num_attention_heads\":4,\"num_key_value_heads\":2,\"head_dim\":16,"
+    "\"mamba_num_heads\":4,\"mamba_head_dim\":16,\"ssm_state_size\":16,\"n_groups\":2,\"conv_kernel\":4,"
+    "\"chunk_size\":32,\"use_conv_bias\":true,\"attention_bias\":false,\"mlp_hidden_act\":\"relu2\","
+    "\"mamba_hidden_act\":\"silu\",\"time_step_limit\":[0.0,Infinity],\"layer_norm_epsilon\":1e-05,"
+    "\"residual_in_fp32\":false,\"max_position_embeddings\":16384,\"eos_token_id\":12},"
+    "\"vision_config\":{\"hidden_size\":64,\"num_hidden_layers\":2,\"num_attention_heads\":2,"
+    "\"intermediate_size\":128,\"args\":{\"model\":\"vit_tiny_patch16\",\"model_norm\":false}}}";
 
 static const struct random_special tiny_named[] = {
     {0, "<unk>"}, {1, "<s>"}, {2, "</s>"}, {1024, "<image>"}, {1025, "<img>"}, {1026, "</img>"}, {0, NULL}};
@@ -239,9 +274,8 @@ void random_put_tokenizer(const struct random_model *m, struct buf *b)
 {
     buf_puts(b, "{\"added_tokens\":[");
     put_specials(m, b);
-    buf_puts(
-        b,
-        "],\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true},\"model\":{\"type\":\"BPE\",\"vocab\":{");
+    buf_puts(b, "],\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":true},"
+                "\"model\":{\"type\":\"BPE\",\"vocab\":{");
     int other = 0;
     for (int i = 0; i < 256; i++) {
         bool plain = (i >= 33 && i <= 126) || (i >= 161 && i <= 172) || i >= 174;

@@ -8,14 +8,13 @@
  * The view belongs to the loop and is valid only during window_ask() and window_passed().  In between the
  * window's thread shows the surface that it drew last, and only Stop has an effect.
  */
-#include "step/window.h"
+#include "step/window_impl.h"
 
 #include "base/clock.h"
 #include "base/flag.h"
 #include "step/focus.h"
 #include "step/scene.h"
 
-#include <SDL.h>
 #include <SDL_syswm.h>
 #include <X11/Xlib.h>
 #include <pthread.h>
@@ -23,17 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-enum {
-    WIDTH = 1280,
-    HEIGHT = 820,
-    WIDTH_MIN = 760,
-    HEIGHT_MIN = 520,
-    WAIT_MS = 20,
-    HIDE_MS = 120,
-    GONE_MS = 2000
-};
-enum { TITLE = 30 }; /* height of the window manager's title bar */
 
 struct window {
     struct step_front front;
@@ -61,59 +49,10 @@ struct window {
     Uint32 wake;
 };
 
-/* ---- placement ------------------------------------------------------------------------------- */
-
-static bool overlaps(SDL_Rect a, struct screen_rect b)
-{
-    return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
-}
-
-/* The largest free rectangle of a monitor beside the captured view. */
-static SDL_Rect free_side(SDL_Rect monitor, struct screen_rect view)
-{
-    if (!overlaps(monitor, view))
-        return monitor;
-    int right = view.x + view.w, bottom = view.y + view.h, end_x = monitor.x + monitor.w,
-        end_y = monitor.y + monitor.h;
-    const SDL_Rect sides[] = {
-        {monitor.x, monitor.y, view.x - monitor.x, monitor.h},
-        {right, monitor.y, end_x - right, monitor.h},
-        {monitor.x, monitor.y, monitor.w, view.y - monitor.y},
-        {monitor.x, bottom, monitor.w, end_y - bottom},
-    };
-    SDL_Rect best = {0};
-    for (int i = 0; i < 4; i++)
-        if (sides[i].w >= WIDTH_MIN && sides[i].h >= HEIGHT_MIN && sides[i].w * sides[i].h > best.w * best.h)
-            best = sides[i];
-    return best;
-}
-
 /* Whether it opens on the display that the agent works on. */
 static bool same_display(const struct window *w)
 {
     return !w->o.display || !w->o.captured || !strcmp(w->o.display, w->o.captured);
-}
-
-static SDL_Rect choose_place(struct window *w)
-{
-    bool same = same_display(w);
-    SDL_Rect best = {0}, monitor = {0, 0, WIDTH, HEIGHT};
-    for (int i = 0; i < SDL_GetNumVideoDisplays(); i++) {
-        if (SDL_GetDisplayUsableBounds(i, &monitor))
-            continue;
-        SDL_Rect room = same ? free_side(monitor, w->o.view) : monitor;
-        if (room.w * room.h > best.w * best.h)
-            best = room;
-    }
-    w->covers = best.w == 0;
-    if (w->covers)
-        SDL_GetDisplayUsableBounds(0, &best);
-    int width = w->o.w ? w->o.w : WIDTH, height = w->o.h ? w->o.h : HEIGHT;
-    int tall = SDL_max(best.h - TITLE, SDL_min(best.h, HEIGHT_MIN));
-    SDL_Rect r = {best.x, best.y, SDL_min(width, best.w), SDL_min(height, tall)};
-    r.x += (best.w - r.w) / 2;
-    r.y += (tall - r.h) / 2;
-    return r;
 }
 
 /* ---- drawing --------------------------------------------------------------------------------- */
@@ -277,7 +216,7 @@ static int open_window(struct window *w)
         return err_set(&w->err, ERR_ENV, "no window on display '%s': %s", w->o.display ? w->o.display : "",
                        SDL_GetError());
     SDL_EnableScreenSaver();
-    SDL_Rect r = choose_place(w);
+    SDL_Rect r = window_place(&w->o, same_display(w), &w->covers);
     w->wake = SDL_RegisterEvents(1);
     w->sdl = SDL_CreateWindow("holorun step", r.x, r.y, r.w, r.h, SDL_WINDOW_RESIZABLE | SDL_WINDOW_HIDDEN);
     if (!w->sdl)
