@@ -1,5 +1,4 @@
-/* attend_plain.cu - attention of any sizes, in f32: for checking, and for head sizes the fast kernels
- * lack.
+/* attend_plain.cu - attention of any sizes, in f32: for checking, and for head sizes the fast kernels lack.
  *
  * A block has one query of one head.  It takes as many keys at a time as it has threads, each scoring
  * one; then each thread sums every THREADS-th channel.  Every query reads all keys and values: nothing

@@ -21,10 +21,9 @@
  * dequantized to such words on the way; half the bytes and a 16th for the scales, whose 32 bytes of a
  * row the heads' blocks share.
  *
- * The next K is loaded while V is used, the next V while K is.  At the end the warps' results are
- * combined, and where a session has several splits these go to scratch: (D + 2) * 4 bytes for each query
- * head, with 5 heads of 128 4 % of what a split of 128 keys reads, 2 % of 256.  A second kernel combines
- * them.
+ * The next K is loaded while V is used, the next V while K is.  At the end the warps' results are combined,
+ * and where a session has several splits these go to scratch: (D + 2) * 4 bytes for each query head, with 5
+ * heads of 128 4 % of what a split of 128 keys reads, 2 % of 256.  A second kernel combines them.
  *
  * Sessions whose splits exceed the working memory run in several launches of thousands of blocks each.
  *

@@ -2,8 +2,7 @@
  *
  * The few types, values and functions used are declared here; they have not changed since version 11.
  * Row-major matrices are its column-major ones transposed: W [N, K] is K x N with its stride as leading
- * dimension, x is K x T, and y N x T = W^T x.  The library's heuristic picks a kernel once for each
- * shape.
+ * dimension, x is K x T, and y N x T = W^T x.  The library's heuristic picks a kernel once for each shape.
  */
 #include "cublas.cuh"
 #include "linear.cuh"

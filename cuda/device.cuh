@@ -1,11 +1,9 @@
 /* device.cuh - what all kernels share: number types, vector loads, sums over a warp and a block.
  *
- * Kernels also compile as ordinary C++ and run on the host (tests/emu), so two things have names of
- * their own: SHARED(type, name, n) declares an array in shared memory, and LAUNCH (host.cuh) starts a
- * kernel.
+ * Kernels also compile as ordinary C++ and run on the host (tests/emu), so two things have names of their
+ * own: SHARED(type, name, n) declares an array in shared memory, and LAUNCH (host.cuh) starts a kernel.
  *
- * Kernels read and write values of type T (float or bf16) and compute in f32; each result is rounded
- * once.
+ * Kernels read and write values of type T (float or bf16) and compute in f32; each result is rounded once.
  */
 #ifndef HOLORUN_CUDA_DEVICE_CUH
 #define HOLORUN_CUDA_DEVICE_CUH

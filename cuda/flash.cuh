@@ -13,10 +13,9 @@
  * with heads of 128, and two blocks fit on the large cards.  With M = 2 a fragment of K or V read from
  * shared memory serves two products; that read is what limits M = 1.
  *
- * Each block reads K and V once, 4 D KEYS bytes for 4 D KEYS ROWS operations: ROWS operations a byte,
- * from the L2 cache, since neighbouring blocks run along the same keys.  Q is read and Y written once.
- * Rows in shared memory are 16 bytes longer than a head, so that eight of them fall into different
- * banks.
+ * Each block reads K and V once, 4 D KEYS bytes for 4 D KEYS ROWS operations: ROWS operations a byte, from
+ * the L2 cache, since neighbouring blocks run along the same keys.  Q is read and Y written once. Rows in
+ * shared memory are 16 bytes longer than a head, so that eight of them fall into different banks.
  *
  * Key blocks start at fixed positions and rows are computed independently: a result does not depend on
  * which queries came together, nor on M and WARPS.

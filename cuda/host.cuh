@@ -59,9 +59,8 @@ static inline struct cuda *cuda_of(struct backend *b)
 
 /* ---- launches ------------------------------------------------------------------------------------------ */
 
-/* LAUNCH(kernel, grid, block, shared, c, arguments...) starts a kernel (in parentheses when it has
- * template arguments); c is the struct cuda.  Within a recorded graph it is compared instead: see
- * decode_graph.cu. */
+/* LAUNCH(kernel, grid, block, shared, c, arguments...) starts a kernel (in parentheses when it has template
+ * arguments); c is the struct cuda.  Within a recorded graph it is compared instead: see decode_graph.cu. */
 struct launch {
     const void *kernel;
     dim3 grid, block;

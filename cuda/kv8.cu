@@ -1,5 +1,4 @@
-/* kv8.cu - quantizes rows of an 8-bit KV cache (ops/kv8.h) with the functions of the host: the same
- * bits.
+/* kv8.cu - quantizes rows of an 8-bit KV cache (ops/kv8.h) with the functions of the host: the same bits.
  *
  * A block has a row, a warp its heads in turn: one pass for the largest magnitude, as the largest bits,
  * one for the codes.  Holotron's row: 2048 bytes read, the second time from the L1 cache, 1032 written;

@@ -1,12 +1,11 @@
 /* linear.cu - weights on the device, and which kernel computes a product.
  *
- * Few rows are limited by reading the weights: our own kernels (matvec.cu).  Many rows are limited by
- * the tensor cores: cuBLASLt (cublas.cu), which of what follows a product can only do the sum.  So
- * squares of bf16 outputs, which are defined on rounded values, are a pass over y afterwards (4 bytes
- * for each element of y, besides its 2 K operations); biases, GELU and row scales come between the sum
- * and its rounding and take a detour of 8 bytes through f32, in parts that fit in the cache of a large
- * card.  Quantized matrices are dequantized part by part (quantized.cu), which costs 4 bytes for each
- * weight besides 2 T operations.
+ * Few rows are limited by reading the weights: our own kernels (matvec.cu).  Many rows are limited by the
+ * tensor cores: cuBLASLt (cublas.cu), which of what follows a product can only do the sum.  So squares of
+ * bf16 outputs, which are defined on rounded values, are a pass over y afterwards (4 bytes for each element
+ * of y, besides its 2 K operations); biases, GELU and row scales come between the sum and its rounding and
+ * take a detour of 8 bytes through f32, in parts that fit in the cache of a large card.  Quantized matrices
+ * are dequantized part by part (quantized.cu), which costs 4 bytes for each weight besides 2 T operations.
  *
  * Products that cuBLASLt does not take (f32, unaligned rows) run on our kernels with any number of rows.  A
  * row's bits are the same for any number of rows up to FEW, or FEW_QUANTIZED, and beyond that what the

@@ -6,13 +6,12 @@
  * convolution's state twice, 0.24 MB. Against the separate operations it saves three launches and the
  * trips of v and y through memory; v is never stored.
  *
- * A block has some heads of one group of one session: with one session one head, so that H blocks keep
- * the card busy, with many sessions more, since each block computes its group's B and C anew.  It
- * requests its first rows of the state before anything else, and computes the convolution while they
- * arrive.  The norm spans all heads of a group: the block of a group that finishes last (a counter in
- * memory) finds the others' outputs in the L2 cache and norms them.  It also writes the convolution's
- * new state for B and C, which until then all blocks of the group read.  Which block is last changes no
- * bit.
+ * A block has some heads of one group of one session: with one session one head, so that H blocks keep the
+ * card busy, with many sessions more, since each block computes its group's B and C anew.  It requests its
+ * first rows of the state before anything else, and computes the convolution while they arrive.  The norm
+ * spans all heads of a group: the block of a group that finishes last (a counter in memory) finds the
+ * others' outputs in the L2 cache and norms them.  It also writes the convolution's new state for B and C,
+ * which until then all blocks of the group read.  Which block is last changes no bit.
  *
  * x, B, C and y are rounded to the activation type where the separate operations store them, and sums
  * have the same order: the same bits.

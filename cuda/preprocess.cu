@@ -8,10 +8,9 @@
  *   down     a thread makes one pixel of the new height, normalises it and stores it into its patch
  *   digest   each tile's patches once more, for the cache: sums of mixed values, the same in any order
  *
- * Neighbours in a warp are neighbours in a row, so they share reads and write runs (in down 16 values of
- * a patch). Memory is the limit: with w x h pixels in and W x H out about 3 (w h + 8 W h + 12 W H)
- * bytes; the taps' overlapping reads come from the cache.  The vision tower that follows takes far
- * longer.
+ * Neighbours in a warp are neighbours in a row, so they share reads and write runs (in down 16 values of a
+ * patch). Memory is the limit: with w x h pixels in and W x H out about 3 (w h + 8 W h + 12 W H) bytes; the
+ * taps' overlapping reads come from the cache.  The vision tower that follows takes far longer.
  */
 #include "host.cuh"
 

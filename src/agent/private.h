@@ -109,9 +109,8 @@ int agent_record_observation(struct agent *a, const struct settled *settled, str
 int agent_record_prompt(struct agent *a, struct err *e);
 int agent_place(const struct agent *a, struct view_transform *out, struct err *e); /* of the frame, now */
 
-/* Budgets (budget.c): the one that is used up before a step; whether an action fits (if not,
- * outcome.result says why); counting an action; telling the rules what was spent; naming the limit that
- * ended the run. */
+/* Budgets (budget.c): the one that is used up before a step; whether an action fits (if not, outcome.result
+ * says why); counting an action; telling the rules what was spent; naming the limit that ended the run. */
 enum agent_status agent_budget(const struct agent *a);
 bool agent_affords(struct agent *a, const struct action *action);
 void agent_spend(struct agent *a, const struct action *action);

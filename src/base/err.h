@@ -2,8 +2,7 @@
  *
  * A function that can fail takes a `struct err *` as its last parameter and returns -1 (or NULL); `return
  * err_set(e, ERR_MODEL, "cannot open '%s': %s", path, strerror(errno));` does both.  The kind becomes the
- * program's exit code when nobody handles the error.  A NULL `struct err *` is always allowed and
- * ignored.
+ * program's exit code when nobody handles the error.  A NULL `struct err *` is always allowed and ignored.
  *
  * Messages are lower case, say first what failed, quote the subject, and have no full stop:
  *   err_set  for the caller to handle        warn  a problem that does not stop the program

@@ -1,11 +1,10 @@
 /* pool.c - see pool.h.
  *
- * A loop is published by storing its description and then a ticket: the number of its ranges that no
- * thread has taken.  Any free thread takes the next range, the caller too.  A thread that loses its core
- * to another program therefore delays at most the range it runs, and nobody waits for a thread that has
- * not started.  The upper half of the ticket counts loops, so that a late thread cannot take a range of a
- * loop it has not seen; a thread that has taken one knows that the description stays valid until it is
- * done.
+ * A loop is published by storing its description and then a ticket: the number of its ranges that no thread
+ * has taken.  Any free thread takes the next range, the caller too.  A thread that loses its core to
+ * another program therefore delays at most the range it runs, and nobody waits for a thread that has not
+ * started.  The upper half of the ticket counts loops, so that a late thread cannot take a range of a loop
+ * it has not seen; a thread that has taken one knows that the description stays valid until it is done.
  *
  * Workers spin for some tens of microseconds, because the loops of a forward pass follow each other
  * closely, and then sleep on a condition.

@@ -2,9 +2,8 @@
  *
  * Nothing about a model is built in except what this family means by its keys: sizes, pattern,
  * normalisation and stop tokens come from config.json, preprocessor_config.json (or, without that,
- * processor_config.json), generation_config.json and hf_quant_config.json.  A value that is not
- * implemented is refused with its key named; whether the tensors agree is checked when they are bound
- * (weights.h).
+ * processor_config.json), generation_config.json and hf_quant_config.json.  A value that is not implemented
+ * is refused with its key named; whether the tensors agree is checked when they are bound (weights.h).
  */
 #ifndef HOLORUN_MODEL_CONFIG_H
 #define HOLORUN_MODEL_CONFIG_H

@@ -1,9 +1,8 @@
 /* weights.h - every tensor of a model, bound once by name, shape and dtype.
  *
  * Afterwards code says layer->mamba.in_proj and never a string.  A tensor that is missing, has another
- * shape than the config asks for, or a dtype that cannot be multiplied is refused with its name, what
- * was expected and what was found; so is an unknown tensor, unless it is known to be of no use at run
- * time.
+ * shape than the config asks for, or a dtype that cannot be multiplied is refused with its name, what was
+ * expected and what was found; so is an unknown tensor, unless it is known to be of no use at run time.
  *
  * In RAM: matrices are packed into the layout the backend multiplies fastest, tensor by tensor out of
  * the mapped file, whose pages are given back: a model is in memory once.  They are bf16 (f32 when the

@@ -1,8 +1,7 @@
 /* f8.h - rounding to e4m3, one implementation for host and device.
  *
- * 8 bits: sign, four bits of exponent with bias 7, three of mantissa.  From 2^-6 to 448 values have
- * three fractional bits, smaller ones are multiples of 2^-9; there is no infinity, and one NaN of either
- * sign.
+ * 8 bits: sign, four bits of exponent with bias 7, three of mantissa.  From 2^-6 to 448 values have three
+ * fractional bits, smaller ones are multiples of 2^-9; there is no infinity, and one NaN of either sign.
  */
 #ifndef HOLORUN_OPS_F8_H
 #define HOLORUN_OPS_F8_H

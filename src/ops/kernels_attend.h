@@ -1,5 +1,4 @@
-/* kernels_attend.h - attention in one pass over the keys (flash attention); scores are never stored
- * whole.
+/* kernels_attend.h - attention in one pass over the keys (flash attention); scores are never stored whole.
  *
  * A unit is what shares keys: one KV head of one tile (or of the one causal sequence).  Its queries are
  * the rows t * group + g of the `group` query heads that use the head.  Keys go by in blocks of KEYS:
@@ -10,9 +9,8 @@
  *
  * K is packed like a weight, V in pairs of rows; with the dot instruction Q, K, P and V are bf16 words,
  * else f32.  8-bit rows (kv8.h) are dequantized on the way to the type of those words, which is exact. A
- * unit used by several blocks of queries is packed once for all of them, else on the way.  Blocks of
- * keys start at fixed positions, so a query's result does not depend on which other queries it came
- * with.
+ * unit used by several blocks of queries is packed once for all of them, else on the way.  Blocks of keys
+ * start at fixed positions, so a query's result does not depend on which other queries it came with.
  */
 #ifndef HOLORUN_OPS_KERNELS_ATTEND_H
 #define HOLORUN_OPS_KERNELS_ATTEND_H

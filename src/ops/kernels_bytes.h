@@ -1,5 +1,4 @@
-/* kernels_bytes.h - products with integer codes by the dot product of bytes, four multiplications a
- * lane.
+/* kernels_bytes.h - products with integer codes by the dot product of bytes, four multiplications a lane.
  *
  * A row of x becomes 16-bit integers with one scale, finer than bf16 where it matters: an error of
  * 1/65000 of the row's largest value.  They are split into two signed digits, x = 256 hi + lo, and each

@@ -1,11 +1,9 @@
-/* stochastic_round.h - stochastic rounding of the SSM state to f16, the same to the bit on every
- * machine.
+/* stochastic_round.h - stochastic rounding of the SSM state to f16, the same to the bit on every machine.
  *
- * Every token decays the state and adds to it.  Rounded to nearest, an addition below half a step is
- * lost, with the same sign each time, and the error accumulates.  Stochastic rounding goes up or down
- * with the probability of how near each is: the mean is right, and the errors of many tokens cancel.
- * f16 has 11 bits, steps of 2^-24 at least, and ends at 65504; bf16 has 8 and loses eight times as much
- * at each token.
+ * Every token decays the state and adds to it.  Rounded to nearest, an addition below half a step is lost,
+ * with the same sign each time, and the error accumulates.  Stochastic rounding goes up or down with the
+ * probability of how near each is: the mean is right, and the errors of many tokens cancel. f16 has 11
+ * bits, steps of 2^-24 at least, and ends at 65504; bf16 has 8 and loses eight times as much at each token.
  *
  *   random bits   a hash of a counter: position in the conversation, layer and index in the state, nothing
  *                 else.  So the same token at the same position leaves the same state, alone or in a batch,

@@ -6,10 +6,9 @@
  *   HTML         one page that opens from disk
  *   Markdown     appended to the summary of a GitHub job
  *
- * A failed check is a `failure`; an `error` is what kept a test from a verdict.  Claimed, inconclusive
- * and stopped tests have no verdict: JUnit marks them `skipped` with the reason, TAP `# TODO`, and the
- * exit code of the program tells.  A flaky test has passed, with a `flakyFailure` for each earlier
- * attempt.
+ * A failed check is a `failure`; an `error` is what kept a test from a verdict.  Claimed, inconclusive and
+ * stopped tests have no verdict: JUnit marks them `skipped` with the reason, TAP `# TODO`, and the exit
+ * code of the program tells.  A flaky test has passed, with a `flakyFailure` for each earlier attempt.
  *
  * Writers return -1 with a message that names the file, leave an existing file as it was, and create
  * files as 0600.

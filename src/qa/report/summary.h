@@ -12,8 +12,7 @@ const struct attempt *summary_last_attempt(const struct result *r);
 struct result summary_as_of(const struct result *r, int attempt);
 const char *summary_answer(enum answer a); /* "yes", "no", "unknown", "error", "not asked" */
 
-/* Why a test did not pass, or passed with a reservation, in one clean line; "" if it simply passed.
- * Owned. */
+/* Why a test did not pass, or passed with a reservation, in one clean line; "" if it simply passed. Owned. */
 char *summary_reason(const struct result *r);
 /* The same for machines: "check:shell", "display", "claimed" ...; "" if it passed.  Owned. */
 char *summary_kind(const struct result *r);
