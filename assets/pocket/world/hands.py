@@ -20,6 +20,7 @@ PUNCTUATION = {";": 186, ":": 186, "=": 187, "+": 187, ",": 188, "<": 188, "-": 
                "/": 191, "?": 191, "`": 192, "~": 192, "[": 219, "{": 219, "\\": 220, "|": 220, "]": 221, "}": 221,
                "'": 222, '"': 222, " ": 32, ")": 48, "!": 49, "@": 50, "#": 51, "$": 52, "%": 53, "^": 54, "&": 55,
                "*": 56, "(": 57}
+NOTCH = 120                                        # CSS pixels that a notch of an X wheel scrolls, at most a view
 COMMANDS = {"ctrl+a": "selectAll", "ctrl+c": "copy", "ctrl+v": "paste", "ctrl+x": "cut", "ctrl+z": "undo"}
 
 
@@ -48,7 +49,7 @@ class Hands:
         elif verb == "key":
             self.chord(a["keys"])
         elif verb == "scroll":
-            self.wheel(a["x"], a["y"], a["direction"], a["amount"])
+            self.wheel(a["x"], a["y"], a["direction"], a["amount"], a["box"][3])
         elif verb == "drag":
             self.drag((a["x"], a["y"]), (a["to"]["x"], a["to"]["y"]))
         elif verb == "wait":
@@ -64,8 +65,7 @@ class Hands:
 
 class DevToolsHands(Hands):
     def __init__(self, browser):
-        self.browser, self.at = browser, (0, 0)
-        self.notch = 53                            # CSS pixels that Chromium scrolls for a notch of an X wheel
+        self.browser, self.at, self.down = browser, (0, 0), False
 
     def _mouse(self, kind, **more):
         x, y = self.at
@@ -73,7 +73,7 @@ class DevToolsHands(Hands):
 
     def move(self, x, y):
         self.at = x, y
-        self._mouse("mouseMoved", buttons=int(getattr(self, "down", False)))
+        self._mouse("mouseMoved", button="left" if self.down else "none", buttons=int(self.down))
 
     def press(self, count=1, modifiers=0):
         self.down = True
@@ -115,9 +115,9 @@ class DevToolsHands(Hands):
             code = PUNCTUATION.get(c) or (ord(c.upper()) if c.isascii() and c.isalnum() else 0)
             self._key(c, code, c, MODIFIERS["shift"][2] if c.isupper() else 0)
 
-    def wheel(self, x, y, direction, amount):
+    def wheel(self, x, y, direction, amount, view):
         self.move(x, y)
-        delta = self.notch * amount * (1 if direction in ("down", "right") else -1)
+        delta = min(NOTCH, view) * amount * (1 if direction in ("down", "right") else -1)
         sideways = direction in ("left", "right")
         self._mouse("mouseWheel", deltaX=delta if sideways else 0, deltaY=0 if sideways else delta)
 
@@ -203,7 +203,7 @@ class XHands(Hands):
         time.sleep(0.2)
         return self.spare
 
-    def wheel(self, x, y, direction, amount):
+    def wheel(self, x, y, direction, amount, view):
         self.move(x, y)
         for _ in range(amount):
             self.press(self.BUTTONS[direction])

@@ -98,11 +98,11 @@
   /* ---- a wheel of letters that opens ---------------------------------------------------------------------------- */
 
   function pie(s) {
-    const name = quoted(s);
-    const title = all("#divWheel text").find(e => text(e) === name && visible(e) && e.getBBox().width > 0);
-    const slices = all("#divWheel path[class^=wheelnav-divWheel-slice]").filter(visible);
-    if (title && slices.length) return click(title, name, "slice");
-    const centre = all("#divWheel [class*=spreader]").find(visible);
+    const name = quoted(s), wide = e => e.getBoundingClientRect().width > 4;
+    const open = all("#divWheel [id*=-slice-]").some(wide);
+    const title = all("#divWheel [id*=-title-]").find(e => text(e) === name);
+    if (open) return title ? click(title, name, "slice") : missing(name);
+    const centre = all("#divWheel [id*=spreader]").find(e => wide(e) && visible(e));
     return centre ? click(centre, "+", "button") : wait(0.1);
   }
 

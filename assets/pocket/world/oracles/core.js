@@ -118,7 +118,7 @@ const oracles = (function () {
     const e = one(view), r = e.getBoundingClientRect();
     const x = r.left + r.width / 2, y = r.top + Math.min(r.height, innerHeight - r.top) / 2;
     return { verb: "scroll", ...spot(x, y, label || "", "view"), box: [r.left, r.top, r.width, r.height].map(round),
-             direction, amount: amount || 2 };
+             direction, amount: amount || 1 };
   }
 
   /* `act` on an element in a scrolled view, or the turn of the wheel that brings it closer. */
@@ -126,7 +126,7 @@ const oracles = (function () {
     const action = act(e);
     const v = one(view).getBoundingClientRect(), r = e.getBoundingClientRect();
     const top = Math.max(v.top, 0), bottom = Math.min(v.bottom, innerHeight), middle = r.top + r.height / 2;
-    if (action && middle > top && middle < bottom) return action;
+    if (action && middle >= top && middle <= bottom) return action;
     return scroll(view, middle > (top + bottom) / 2 ? "down" : "up");
   }
 

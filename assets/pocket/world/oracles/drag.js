@@ -129,7 +129,8 @@
     if (from < 0) return missing(name);
     const to = /^to the/.test(where) ? PLACES[where.slice(7)] : from + SHIFTS[where.split(" ")[0]];
     const start = target(items[from], name, "list item"), end = middle(items[to].getBoundingClientRect());
-    return drag(start, spot(end.x, end.y, text(items[to]), "list item"));
+    const past = (a, b) => (Math.abs(b - a) < 1 ? b : b + 9 * Math.sign(b - a));
+    return drag(start, spot(past(start.x, end.x), past(start.y, end.y), text(items[to]), "list item"));
   }
 
   function sortNumbers() {

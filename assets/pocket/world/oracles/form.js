@@ -41,7 +41,7 @@
   function time(s) {
     const [, hour, minute, half] = s.said.match(/(\d+):(\d\d) ([AP]M)/);
     const hours = (hour % 12) + (half === "PM" ? 12 : 0), two = n => String(n).padStart(2, "0");
-    return dated(`${two(hours)}:${minute}`, `${two(hour)}:${minute} ${half}`, "time");
+    return dated(`${two(hours)}:${minute}`, `${hour}:${minute}${half}`, "time");
   }
 
   /* A form that asks for a film: its labels differ from layout to layout. */
@@ -108,23 +108,25 @@
     return oracles.reach(entry, ".selectric-scroll", e => click(e, item, "option"));
   }
 
-  /* A list of the browser's own: its popup belongs to no document, so where its rows are is reckoned (see popup). */
+  /* A list of the browser's own.  Its popup belongs to no document, so where its rows are is reckoned: below the list, in
+   * rows of one height, down to the edge of the screen.  Rows further down are brought up with the key for the end.
+   * Where the popup was closed without a choice, the arrow keys choose.  Without a screen there is no such popup: `popup`
+   * in the register keeps those pages to the hands on an X server. */
   function choose(s) {
     const name = s.said.match(/^Select (.*) from the list and click Submit\.$/)[1], list = one("#options");
     const k = [...list.options].findIndex(o => text(o) === name);
     if (k < 0) return missing(name);
-    if (list.matches(":open")) return popup(list, k, name);
-    return list.selectedIndex === k ? submit() : click(list, "list", "list");
+    if (list.matches(":open")) return popup(list, k, name, s.last && s.last.keys === "end");
+    if (list.selectedIndex === k) return submit();
+    return document.activeElement === list ? key(list.selectedIndex < k ? "down" : "up") : click(list, "list", "list");
   }
 
-  /* Chromium opens the popup of a list below it, or above it where there is no room, in rows of one height. */
-  const ROW = 20;
-  function popup(list, k, name) {
-    const r = list.getBoundingClientRect(), height = ROW * list.options.length;
-    const top = r.bottom + height + 2 <= innerHeight ? r.bottom + 1 : Math.max(0, r.top - height - 1);
-    const y = top + ROW * (k + 0.5);
-    return { verb: "click", ...spot(r.left + r.width / 2, y, name, "option"),
-             box: [r.left, y - ROW / 2, r.width, ROW] };
+  const ROW = 24.06, VIEW = 210;
+  function popup(list, k, name, atEnd) {
+    const r = list.getBoundingClientRect(), n = list.options.length, top = r.bottom + 0.9;
+    const over = top + n * ROW > VIEW, y = atEnd && over ? VIEW - (n - k - 0.5) * ROW : top + (k + 0.5) * ROW;
+    if (y > VIEW - ROW / 3) return key("end");
+    return { verb: "click", ...spot(r.left + r.width / 2, y, name, "option"), box: [r.left, y - ROW / 2, r.width, ROW] };
   }
 
   /* ---- a calendar that opens ------------------------------------------------------------------------------------ */
@@ -165,8 +167,8 @@
     "use-spinner": { steps: 11, next: spinner },
     "form-sequence": { steps: 7, next: sliderAndTick },
     "form-sequence-2": { steps: 3, next: radioAndField },
-    "form-sequence-3": { steps: 4, next: dropdown },
-    "choose-list": { steps: 3, next: choose },
+    "form-sequence-3": { steps: 7, next: dropdown },
+    "choose-list": { steps: 4, settle: 0.4, popup: true, next: choose },
     "choose-date": { steps: 14, next: pickDate },
     "choose-date-nodelay": { steps: 14, next: pickDate },
     "choose-date-medium": { steps: 4, next: pickDate },

@@ -54,7 +54,7 @@
   /* What is typed stands in a line of the page; the field that takes the keys is hidden below it. */
   function terminal(s) {
     const typed = one("#active-input").textContent, lines = all(".terminal-output").map(text);
-    const ending = s.said.match(/extension \.(\S+)$/), listed = all(".terminal-line .command").some(e => text(e) === "ls");
+    const ending = s.said.match(/extension \.(\S+)$/), listed = all(".command:not(#active-input)").some(e => text(e) === "ls");
     const files = listed ? lines[lines.length - 1 - [...lines].reverse().findIndex(l => l.split(" ").every(f => currentFiles.includes(f)))] : "";
     const fits = f => (ending ? f.endsWith("." + ending[1]) : !f.includes("."));
     const sure = f => fits(f) && (!ending || f.indexOf(ending[1]) + ending[1].length === f.length);
@@ -82,7 +82,7 @@
   function pick(hex) {
     const field = one("#col"), wanted = hex.replace("#", "").toUpperCase();
     if (field.value.toUpperCase() !== wanted) return write(field, wanted, "color");
-    return place(one("#subbtn")) ? submit() : key("tab");
+    return place(one("#subbtn")) ? submit() : oracles.clickAt(80, 195, "background");
   }
 
   const rgbHex = e => "#" + getComputedStyle(e).backgroundColor.match(/\d+/g).slice(0, 3)
@@ -94,7 +94,7 @@
       const n = s.said.match(/(\d)\w\w text area/);
       return copyFrom(one(`#text-${n[1]}`), s, n[0]);
     } },
-    "text-editor": { steps: 4, settle: 0.1, next: edit },
+    "text-editor": { steps: 5, settle: 0.1, next: edit },
     "terminal": { steps: 4, settle: 0.3, next: terminal },
     "use-autocomplete": { steps: 4, settle: 0.45, next: complete },
     "use-autocomplete-nodelay": { steps: 4, settle: 0.1, next: complete },

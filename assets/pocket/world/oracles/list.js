@@ -85,8 +85,7 @@
 
   /* A field that completes: what is typed narrows the list, an entry of the list is taken.  Null when it holds one. */
   function city(field, words, label) {
-    const input = one(field);
-    const menu = all(".ui-autocomplete").find(m => visible(m) && m.querySelector("li"));
+    const input = one(field), list = $(field).autocomplete("widget")[0], menu = visible(list) ? list : null;
     if (input.value.includes(words) && DOMESTIC_FLIGHTS.includes(input.value) && !menu) return null;
     if (!menu || input.value !== words) return write(input, words, label);
     const entry = all("li", menu).find(e => text(e).includes(words));
@@ -143,7 +142,7 @@
     const k = gap(HOURS[when], n), top = one(`#hh-${k}`), last = one(`#hh-${k + n - 1}`);
     const view = one("#area").getBoundingClientRect(), a = top.getBoundingClientRect(), b = last.getBoundingClientRect();
     if (a.top < view.top || b.bottom + 60 > Math.min(view.bottom, innerHeight))
-      return scroll("#area", a.top < view.top ? "up" : "down", 2, "calendar");
+      return scroll("#area", a.top < view.top ? "up" : "down", 1, "calendar");
     const from = oracles.target(top, "half hour", "cell");
     return oracles.drag({ ...from, y: a.top + 6 }, oracles.spot(from.x, b.top + 14, "half hour", "cell"));
   }

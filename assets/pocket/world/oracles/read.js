@@ -63,7 +63,7 @@
   function agreement(s) {
     const view = one("#text-area"), sign = s.said.match(/name "(.*)" then press "(.*)"/);
     if (!sign) return click("#cancel");
-    if (one("#name").disabled) return scroll(view, "down", 5, "text area");
+    if (one("#name").disabled) return scroll(view, "down", 3, "text area");
     return fill("#name", sign[1], "Name") || click(withText("#area button", sign[2]));
   }
 
@@ -87,6 +87,6 @@
     "count-sides": { steps: 1, next: () => click(withText("#form button", String(strokes))) },
     "scroll-text": { steps: 9, next: lastWord },
     "scroll-text-2": { steps: 6, next: toEnd },
-    "sign-agreement": { steps: 9, next: agreement },
+    "sign-agreement": { steps: 14, next: agreement },
   });
 })();
