@@ -39,7 +39,7 @@ import time
 from browser import HTML, SCALE, SEALED, VIEW, Browser, Display
 from hands import DevToolsHands, XHands
 
-FULL = {"circle-center": .95, "find-midpoint": .95, "right-angle": .95, "bisect-angle": .95, "use-colorwheel-2": .99}
+FULL = {"circle-center": .9, "find-midpoint": .9, "right-angle": .9, "bisect-angle": .9, "use-colorwheel-2": .99}
 PAUSE = pathlib.Path(os.environ.get("WORLD_PAUSE", "/nonexistent"))      # while this file exists, nothing is done
 PATIENCE = 8.0                                     # seconds until a page must have settled
 

@@ -128,9 +128,12 @@
     const items = all("#sortable li"), from = items.findIndex(e => text(e) === name);
     if (from < 0) return missing(name);
     const to = /^to the/.test(where) ? PLACES[where.slice(7)] : from + SHIFTS[where.split(" ")[0]];
-    const start = target(items[from], name, "list item"), end = middle(items[to].getBoundingClientRect());
-    const past = (a, b) => (Math.abs(b - a) < 1 ? b : b + 9 * Math.sign(b - a));
-    return drag(start, spot(past(start.x, end.x), past(start.y, end.y), text(items[to]), "list item"));
+    const start = target(items[from], name, "list item"), cell = items[to].getBoundingClientRect(), end = middle(cell);
+    const [right, down] = [Math.sign(Math.round(end.x - start.x)), Math.sign(Math.round(end.y - start.y))];
+    /* On the way up to the right the entry is put behind the left neighbour of its new place, so the drag ends between
+     * the two: past the middle it would be put behind the entry whose place it is to take. */
+    const across = right > 0 && down < 0, x = across ? cell.left - 4 : end.x + 9 * right;
+    return drag(start, spot(x, across ? end.y : end.y + 9 * down, text(items[to]), "list item"));
   }
 
   function sortNumbers() {

@@ -121,29 +121,29 @@
   const HOURS = { "8AM and 12PM": 16, "12PM and 4PM": 24, "4PM and 8PM": 32 };
   const LENGTHS = { "30 mins": 1, "0.5 hours": 1, "60 mins": 2, "1 hour": 2, "90 mins": 3, "1.5 hours": 3 };
 
-  /* The first run of half hours in the window that no other event covers. */
-  function gap(start, length) {
-    const taken = all(".event:not(#newEvent)").map(e => [e.offsetTop, e.offsetTop + e.offsetHeight]);
+  /* Where an event of `length` half hours can begin in the window from `start` without touching another one. */
+  function gaps(start, length) {
+    const taken = all(".event:not(#newEvent)").map(e => e.getBoundingClientRect());
     const clear = k => {
-      const cell = one(`#hh-${k}`), y = cell.getBoundingClientRect().top - one("#area").getBoundingClientRect().top +
-        one("#area").scrollTop + cell.offsetHeight / 2;
-      return !taken.some(([a, b]) => y > a - 1 && y < b + 1);
+      const r = one(`#hh-${k}`).getBoundingClientRect(), y = r.top + r.height / 2;
+      return !taken.some(t => y > t.top - 1 && y < t.bottom + 1);
     };
-    for (let k = start; k + length <= start + 8; k++)
-      if ([...Array(length).keys()].every(i => clear(k + i))) return k;
-    return start;
+    const begins = [...Array(9 - length).keys()].map(i => start + i);
+    return begins.filter(k => [...Array(length).keys()].every(i => clear(k + i)));
   }
 
+  /* The event is drawn from its first to its last half hour, at a place in the window that can be seen as a whole. */
   function calendar(s) {
     const [, time, name, when] = s.said.match(/^Create a (.*) event named "(.*)", between (.*)\.$/), n = LENGTHS[time];
     const field = one("#event-name");
     if (field && field.value !== name) return reach(field, "#area", e => write(e, name, "Event name"));
     if (field) return reach(one("#controls .create"), "#area", e => click(e));
-    const k = gap(HOURS[when], n), top = one(`#hh-${k}`), last = one(`#hh-${k + n - 1}`);
-    const view = one("#area").getBoundingClientRect(), a = top.getBoundingClientRect(), b = last.getBoundingClientRect();
-    if (a.top < view.top || b.bottom + 60 > Math.min(view.bottom, innerHeight))
-      return scroll("#area", a.top < view.top ? "up" : "down", 1, "calendar");
-    const from = oracles.target(top, "half hour", "cell");
+    const cells = gaps(HOURS[when], n).map(k => [one(`#hh-${k}`), one(`#hh-${k + n - 1}`)]);
+    const ends = ([top, last]) => [top.getBoundingClientRect(), last.getBoundingClientRect()];
+    const view = one("#area").getBoundingClientRect(), bottom = Math.min(view.bottom, innerHeight);
+    const seen = cells.find(c => ends(c)[0].top >= view.top && ends(c)[1].bottom <= bottom);
+    if (!seen) return scroll("#area", ends(cells[0])[0].top < view.top ? "up" : "down", 1, "calendar");
+    const [a, b] = ends(seen), from = oracles.target(seen[0], "half hour", "cell");
     return oracles.drag({ ...from, y: a.top + 6 }, oracles.spot(from.x, b.top + 14, "half hour", "cell"));
   }
 

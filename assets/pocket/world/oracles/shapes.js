@@ -80,7 +80,7 @@
     let top = null;
     for (let x = Math.round(ideal.x) - around; x <= Math.round(ideal.x) + around; x++)
       for (let y = Math.round(ideal.y) - around; y <= Math.round(ideal.y) + around; y++) {
-        if (x < 4 || y < 5 || x > 148 || y > 128) continue;
+        if (x < 4 || y < 5 || x > 148 || y > 128 || !oracles.reaches(one("svg"), x, y + TOP)) continue;
         const value = score({ x: x - radius, y: y - radius }) - 1e-4 * Math.hypot(x - ideal.x, y - ideal.y);
         if (!top || value > top.value) top = { x, y, value };
       }
@@ -115,20 +115,23 @@
   function rightAngle() {
     const a = corner(one("#init-black")), v = corner(one("#init-blue")), l = distance(a, v);
     const side = [-(a.y - v.y) / l, (a.x - v.x) / l];
-    const end = ray({ x: v.x + v.r, y: v.y + v.r }, [side, [-side[0], -side[1]]], 45);
-    return plot(end, 4, 3, p => 1 - Math.abs(90 - angle(a, p, v)) / 90, "right angle");
+    const end = length => ray({ x: v.x + v.r, y: v.y + v.r }, [side, [-side[0], -side[1]]], length);
+    const score = p => 1 - Math.abs(90 - angle(a, p, v)) / 90, room = [45, 35, 25, 18].find(l => best(end(l), 3, 3, score));
+    return plot(end(room || 18), 4, 3, score, "right angle");
   }
 
   function bisect() {
     const [a, b] = all(".init-black").map(corner), v = corner(one(".init-blue")), whole = angle(a, b, v);
     const unit = p => [(p.x - v.x) / distance(p, v), (p.y - v.y) / distance(p, v)];
     const [ua, ub] = [unit(a), unit(b)], sum = [ua[0] + ub[0], ua[1] + ub[1]], l = Math.hypot(...sum) || 1;
-    const end = ray({ x: v.x + v.r, y: v.y + v.r }, [[sum[0] / l, sum[1] / l]], 40);
     const score = p => {
       const larger = Math.max(angle(a, p, v), angle(b, p, v));
       return larger > whole ? -1 : (whole - larger) / (whole / 2);
     };
-    return plot(end, 8, 3.5, score, "bisector");
+    const end = length => ray({ x: v.x + v.r, y: v.y + v.r }, [[sum[0] / l, sum[1] / l]], length);
+    const good = length => (best(end(length), 8, 3.5, score) || { value: -1 }).value;      /* of a narrow angle: farther out */
+    const length = good(40) > 0.97 ? 40 : [40, 60, 80, 100].reduce((a, b) => (good(b) > good(a) ? b : a));
+    return plot(end(length), 8, 3.5, score, "bisector");
   }
 
   oracles.shapesOf = shapesOf;
