@@ -161,9 +161,15 @@ class XHands(Hands):
         time.sleep(0.02)
 
     def drag(self, start, end):
+        """A place for each frame of the browser, which would otherwise see some of them only."""
         self.move(*start)
         time.sleep(0.05)
-        super().drag(start, end)
+        self.press()
+        for x, y in along(start, end):
+            self.move(x, y)
+            time.sleep(0.018)
+        time.sleep(0.05)
+        self.release()
 
     def _code(self, name):
         sym = self.SYMS.get(name) or (name if len(name) == 1 else name.capitalize())

@@ -121,7 +121,7 @@
   function delayed() {
     if (buttonsPushed.length === 0) return click("#subbtn");
     const left = timeDelay - (Date.now() - currentTime) / 1000;
-    return left > 0.05 ? wait(left) : click("#subbtn2");
+    return left > 0.15 ? wait(left - 0.1) : click("#subbtn2");
   }
 
   function colour(s) {

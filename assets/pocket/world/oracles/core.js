@@ -146,8 +146,11 @@ const oracles = (function () {
 
   /* ---- the next action ------------------------------------------------------------------------------------------ */
 
-  /* Something moves by itself: an animation of jQuery or of a style that ends. */
-  const busy = () => (window.jQuery && jQuery.timers.length > 0) ||
+  let scrolled = 0;                                  /* when a view last moved: the wheel turns it bit by bit */
+  addEventListener("scroll", () => { scrolled = performance.now(); }, true);
+
+  /* Something moves by itself: an animation of jQuery or of a style that ends, or a view after a turn of the wheel. */
+  const busy = () => (window.jQuery && jQuery.timers.length > 0) || performance.now() - scrolled < 100 ||
     document.getAnimations().some(a => a.playState === "running" && a.effect.getComputedTiming().endTime < 3000);
 
   const task = () => location.pathname.replace(/.*\/|\.html$/g, "");

@@ -67,15 +67,15 @@
   /* Whether the page counts the shape as inside the box: the corner of its drawing is. */
   const within = (e, box) => {
     const r = e.getBoundingClientRect();
-    return r.left > box.left + 2 && r.left < box.right - 2 && r.top > box.top + 2 && r.top < box.bottom - 2;
+    return r.left > box.left + 1 && r.left < box.right - 1 && r.top > box.top + 1 && r.top < box.bottom - 1;
   };
 
   /* A free place in the box: side by side, so that no shape hides another one. */
   function slot(box, shapes) {
     const here = shapes.filter(e => within(e, box)).map(e => middle(e.getBoundingClientRect()));
     const step = 20, spots = [];
-    for (let y = box.top + 13; y < box.bottom - 9; y += step)
-      for (let x = box.left + 13; x < box.right - 9; x += step) spots.push({ x, y });
+    for (let y = box.top + 15; y < box.bottom - 7; y += step)
+      for (let x = box.left + 15; x < box.right - 7; x += step) spots.push({ x, y });
     const room = p => Math.min(99, ...here.map(q => Math.hypot(p.x - q.x, p.y - q.y)));
     return spots.reduce((p, q) => (room(q) > room(p) + 1 ? q : p));
   }

@@ -90,8 +90,8 @@
   /* Clicks the place, or sends it when the point that is there already is as good. */
   function plot(ideal, around, radius, score, label) {
     const goal = best(ideal, around, radius, score), blue = one("#blue-circle");
-    if (blue && score(corner(blue)) >= goal.value - 0.02) return submit();
-    return clickAt(goal.x, goal.y + TOP, label);
+    if (blue && score(corner(blue)) >= goal.value - 0.03) return submit();
+    return clickAt(goal.x + 0.5, goal.y + TOP + 0.5, label);     /* the page takes the whole pixel that this lies in */
   }
 
   function centre() {
