@@ -6,8 +6,8 @@
 
 Design.  An episode is played as a model would play it: wait until the page has settled, look, ask for the next action,
 do it, look again.  Seeds below 900,000 are for training and those below 1,000,000 for gates; from there on they are for
-evaluation, and this program refuses them.  A reward is full at 1; on pages that measure a distance (FULL) it is full
-where no whole pixel gives more.  Anything between 0 and full is partial and counts as a failure here.
+evaluation, and this program refuses them.  What is full and what is partial reward the page says in its title
+(tests/suites/miniwob/episode.js); partial reward counts as a failure here.
 
 `prove` writes a JSON line an episode: page, seed, hands, reward, full, partial, steps, actions, seconds, and why it
 stopped: "over", "steps" (more than the registry says), "stuck", "missing" or "error".
@@ -39,13 +39,8 @@ import time
 from browser import HTML, SCALE, SEALED, VIEW, Browser, Display
 from hands import DevToolsHands, XHands
 
-FULL = {"circle-center": .9, "find-midpoint": .9, "right-angle": .9, "bisect-angle": .9, "use-colorwheel-2": .99}
 PAUSE = pathlib.Path(os.environ.get("WORLD_PAUSE", "/nonexistent"))      # while this file exists, nothing is done
 PATIENCE = 8.0                                     # seconds until a page must have settled
-
-
-def is_full(page, reward):
-    return reward >= FULL.get(page, 1) - 1e-9
 
 
 class World:
@@ -75,7 +70,7 @@ class World:
         return said
 
     def settled(self):
-        time.sleep(self.about.get("settle") or (0.08 if self.kind == "x" else 0.02))
+        time.sleep(self.about.get("settle") or (0.15 if self.kind == "x" else 0.02))
 
     def advice(self, said, history):
         """The next action once nothing moves any more.  Longer waits are actions of their own."""
@@ -129,10 +124,9 @@ def play(world, page, seed, load, look=None, stray=None):
         taken += 1
         world.settled()
     verdict = world.browser.verdict()
-    reward = verdict["reward"] if verdict["over"] else 0
-    return {"page": page, "seed": seed, "hands": world.kind, "reward": reward,
-            "full": bool(verdict["over"] and is_full(page, reward)),
-            "partial": bool(verdict["over"] and 0 < reward and not is_full(page, reward)),
+    outcome = verdict.get("outcome") if verdict["over"] else None
+    return {"page": page, "seed": seed, "hands": world.kind, "reward": verdict["reward"] if verdict["over"] else 0,
+            "full": outcome == "full", "partial": outcome == "partial",
             "steps": taken, "why": why, "seconds": round(time.time() - start, 3), "said": said,
             "actions": history, "label": action.get("label", "")}
 

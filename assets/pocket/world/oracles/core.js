@@ -146,12 +146,13 @@ const oracles = (function () {
 
   /* ---- the next action ------------------------------------------------------------------------------------------ */
 
-  let scrolled = 0;                                  /* when a view last moved: the wheel turns it bit by bit */
+  let scrolled = 0, heard = 0;                       /* when a view last moved, when hands were last at work */
   addEventListener("scroll", () => { scrolled = performance.now(); }, true);
+  for (const kind of ["mouseup", "keyup", "wheel"]) addEventListener(kind, () => { heard = performance.now(); }, true);
 
   /* Something moves by itself: an animation of jQuery or of a style that ends, or a view after a turn of the wheel. */
   const busy = () => (window.jQuery && jQuery.timers.length > 0) || performance.now() - scrolled < 100 ||
-    document.getAnimations().some(a => a.playState === "running" && a.effect.getComputedTiming().endTime < 3000);
+    performance.now() - heard < 30 || document.getAnimations().some(a => a.playState === "running" && a.effect.getComputedTiming().endTime < 3000);
 
   const task = () => location.pathname.replace(/.*\/|\.html$/g, "");
 
@@ -165,7 +166,8 @@ const oracles = (function () {
   }
 
   /* What a proof wants to know beside the action. */
-  const verdict = () => ({ over: WOB_DONE_GLOBAL, reward: WOB_RAW_REWARD_GLOBAL });
+  const verdict = () => ({ over: WOB_DONE_GLOBAL, reward: WOB_RAW_REWARD_GLOBAL,
+                           outcome: (document.title.match(/ outcome=(\w+)/) || [])[1] });
 
   return { add, pages, advise, verdict, task, all, one, text, clean, withText, rectangle, place, reaches, visible, target,
            aim, click, hover, write, append, key, wait, missing, spot, clickAt, drag, scroll, reach, fill, first, submit };
