@@ -1,13 +1,14 @@
 """A browser that shows pages of MiniWoB++, with the oracles in every page.
 
-Design.  Two ways of one thing: without a display, for speed, driven by events of the debugging socket; or in a kiosk
-window on an X server of its own, with the flags of tests/suites/browser.sh, where only the state of the page is read
-through the socket and hands on the X server do the rest.  An episode is begun by loading its page or, where the page
-allows it, anew in the same document, which costs a tenth.
+Design.  Two ways of one thing: without a display, for speed, driven by events of the debugging socket; or
+in a kiosk window on an X server of its own, with the flags of tests/suites/browser.sh, where only the state
+of the page is read through the socket and hands on the X server do the rest.  An episode is begun by loading
+its page or anew in the same document, which costs a tenth.
 
-The pages are those that tests/scripts/miniwob.sh prepares: they draw everything from the seed, and their clock is not
-the ten seconds of the original.
+The pages are those that tests/scripts/miniwob.sh prepares: they draw everything from the seed, and their
+clock is not the ten seconds of the original.
 """
+
 import json
 import os
 import pathlib
@@ -22,14 +23,29 @@ import websocket
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 HTML = ROOT / "build/qa/miniwob/html"
-VIEW, SCALE = (280, 210), 640 / 280                # a screen of 640 x 480, as in tests/suites/miniwob/head.yaml
-SEALED = 1_000_000                                 # seeds from here on are for evaluation only
-FLAGS = ["--no-first-run", "--no-default-browser-check", "--password-store=basic", "--disable-gpu", "--disable-sync",
-         "--disable-dev-shm-usage", "--disable-extensions", "--disable-component-update", "--disable-breakpad",
-         "--disable-background-networking", "--disable-default-apps", "--no-pings", "--renderer-process-limit=1",
-         "--disable-client-side-phishing-detection", "--allow-file-access-from-files", "--remote-allow-origins=*",
-         "--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,"
-         "CalculateNativeWinOcclusion", "--remote-debugging-port=0"]
+VIEW, SCALE = (280, 210), 640 / 280  # a screen of 640 x 480, as in tests/suites/miniwob/head.yaml
+SEALED = 1_000_000  # seeds from here on are for evaluation only
+FLAGS = [
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--password-store=basic",
+    "--disable-gpu",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--disable-extensions",
+    "--disable-component-update",
+    "--disable-breakpad",
+    "--disable-background-networking",
+    "--disable-default-apps",
+    "--no-pings",
+    "--renderer-process-limit=1",
+    "--disable-client-side-phishing-detection",
+    "--allow-file-access-from-files",
+    "--remote-allow-origins=*",
+    "--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,"
+    "CalculateNativeWinOcclusion",
+    "--remote-debugging-port=0",
+]
 
 
 def oracle_script():
@@ -44,12 +60,30 @@ class Display:
     def __init__(self, width, height):
         r, w = os.pipe()
         self.server = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(w), "-screen", "0", f"{width}x{height}x24", "-nolisten", "tcp", "-dpi", "96"],
-            pass_fds=[w], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                "Xvfb",
+                "-displayfd",
+                str(w),
+                "-screen",
+                "0",
+                f"{width}x{height}x24",
+                "-nolisten",
+                "tcp",
+                "-dpi",
+                "96",
+            ],
+            pass_fds=[w],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(w)
         self.name = ":" + os.fdopen(r).readline().strip()
-        self.manager = subprocess.Popen(["openbox"], env={**os.environ, "DISPLAY": self.name},
-                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.manager = subprocess.Popen(
+            ["openbox"],
+            env={**os.environ, "DISPLAY": self.name},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     def close(self):
         for process in self.manager, self.server:
@@ -64,21 +98,29 @@ class Browser:
         self.html, self.view, self.scale = pathlib.Path(html).resolve(), view, scale
         self.profile = tempfile.mkdtemp(prefix="world-")
         flags = list(FLAGS) + (["--no-sandbox", "--test-type"] if os.geteuid() == 0 else [])
+        flags += [f"--force-device-scale-factor={scale:.4f}"]    # an emulated scale would lay lines out otherwise
         if display:
-            flags += ["--kiosk", f"--force-device-scale-factor={scale:.4f}"]
+            flags += ["--kiosk"]
         else:
-            flags += ["--headless", "--hide-scrollbars=false", "--disable-smooth-scrolling"]
+            flags += ["--headless", "--disable-smooth-scrolling"]
         self.process = subprocess.Popen(
             ["chromium", *flags, f"--user-data-dir={self.profile}", "about:blank"],
             env={**os.environ, **({"DISPLAY": display} if display else {})},
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         self.calls = 0
         self.socket = self._attach()
         self.call("Page.enable")
         self.call("Page.addScriptToEvaluateOnNewDocument", source=oracle_script())
         if not display:
-            self.call("Emulation.setDeviceMetricsOverride", width=view[0], height=view[1],
-                      deviceScaleFactor=scale, mobile=False)
+            self.call(
+                "Emulation.setDeviceMetricsOverride",
+                width=view[0],
+                height=view[1],
+                deviceScaleFactor=0,
+                mobile=False,
+            )
             self.call("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def _attach(self, patience=60):
@@ -121,8 +163,10 @@ class Browser:
     def load(self, page, seed):
         """The page from its file; the sentence it asks for."""
         self.call("Page.navigate", url=f"{(self.html / 'miniwob' / page).as_uri()}.html?seed={seed}")
-        ready = (f"location.search === '?seed={seed}' && document.title.startsWith('MINIWOB {page} ') && "
-                 "document.fonts.status === 'loaded'")
+        ready = (
+            f"location.search === '?seed={seed}' && document.title.startsWith('MINIWOB {page} ') && "
+            "document.fonts.status === 'loaded'"
+        )
         until = time.time() + 30
         while not self.script(ready):
             if time.time() > until:
@@ -147,7 +191,10 @@ class Browser:
     def picture(self):
         """A PNG of the view, by the browser itself: native popups are not in it."""
         import base64
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"])
+
+        return base64.b64decode(
+            self.call("Page.captureScreenshot", format="png", optimizeForSpeed=True)["data"]
+        )
 
     def close(self):
         try:

@@ -1,32 +1,44 @@
 """Episodes of MiniWoB++ played by the oracles: to prove them, and to write training records.
 
     episodes.py prove   [--pages A,B] [--first 900000] [--seeds 20] [--hands devtools|x] [--load] [--out FILE]
-    episodes.py records --out DIR [--pages A,B] [--first 0] [--seeds 100] [--hands devtools|x] [--stray .1] [--missing .05]
+    episodes.py records --out DIR [--pages A,B] [--first 0] [--seeds 100] [--hands devtools|x]
+                        [--stray .1] [--missing .05]
     episodes.py table   DEVTOOLS.jsonl X.jsonl
 
-Design.  An episode is played as a model would play it: wait until the page has settled, look, ask for the next action,
-do it, look again.  Seeds below 900,000 are for training and those below 1,000,000 for gates; from there on they are for
-evaluation, and this program refuses them.  What is full and what is partial reward the page says in its title
-(tests/suites/miniwob/episode.js); partial reward counts as a failure here.
+Design.  An episode is played as a model would play it: wait until the page has settled, look, ask for the
+next action, do it, look again.  Seeds below 900,000 are for training and those below 1,000,000 for gates;
+from there on they are for evaluation, and this program refuses them.  What is full and what is partial
+reward the page says in its title (tests/suites/miniwob/episode.js); partial reward counts as a failure here.
 
-`prove` writes a JSON line an episode: page, seed, hands, reward, full, partial, steps, actions, seconds, and why it
-stopped: "over", "steps" (more than the registry says), "stuck", "missing" or "error".
+`prove` writes a JSON line an episode: page, seed, hands, reward, full, partial, steps, actions, seconds,
+said, and why it stopped: "over", "steps" (more than the register says), "stuck", "missing" or "error".  `table`
+shows such files side by side; of a page and seed that were played twice the later line counts.
 
-Records.  DIR/records.jsonl has a JSON line for each state, DIR/pictures/PAGE-SEED-STEP.png its picture (8 bit RGB, one
-picture pixel is 1/scale CSS pixels).  All places and boxes are CSS pixels of the page; times `scale` they are pixels of
-the picture.
-    page, seed, step        which state; `step` counts from 0
-    picture, width, height, scale
-    said                    the sentence, of this episode or, for "missing", of another one of the page
-    history                 the earlier actions, oldest first, each as `action` below
-    action                  the oracle's next action: verb, x, y, box [x, y, w, h], label, kind, and as the verb needs
-                            text, keys, direction, amount, hold, seconds, to {x, y, box, label, kind}
-    stray                   the state was reached by an action that no oracle would have chosen
-    outcome                 "full", "partial" or "failed": of the whole episode; of failed ones nothing is written
-The last record of an episode has the verb "done" and shows the page after its end.  With --stray P, before a step with
-probability P something else is done first (a click beside it, a wrong tick, a turn of the wheel), as long as the
-episode goes on after it; the oracle then labels the state that this led to.
+Records.  DIR/records.jsonl has a JSON line for each state, DIR/pictures/PAGE-SEED-STEP.png its picture (8 bit
+RGB).  All places and boxes are CSS pixels of the page; times `scale` they are pixels of the picture.  Keys:
+
+    page, seed, step        which state; `step` counts the actions before it
+    picture, width, height  its file and size in pixels
+    scale                   picture pixels for a CSS pixel
+    said                    the page's own sentence; paraphrase.py says it in other words.  Of this episode,
+                            or, where the action is "missing", of another seed of the page
+    history                 the earlier actions, oldest first, each as `action`
+    action                  the oracle's next action: verb, x, y, box [x, y, w, h], label, kind, and as the
+                            verb needs text, keys, direction, amount, hold, seconds, to {x, y, box, label, kind};
+                            oracles/core.js says what the verbs are
+    stray                   the action before it was one that no oracle would have chosen
+    outcome                 of the episode: "full", "partial", "failed"; or "missing"
+
+The last record of an episode has the verb "done" and shows the page after its end.  With --stray P something
+else is done instead of an action with probability P (a click beside it, half of a text, the wheel the other
+way), never twice in a row; the oracle labels the state that this led to.  A failed episode is kept only if
+there was such a step in it: its labels are right all the same.  With --missing P pages are asked, with that
+probability, for what another seed of theirs asks for, and kept where it is not there.
+
+Pages with a native popup (`popup` in the register) are played with the hands on an X server only, as no
+other picture shows it.
 """
+
 import argparse
 import json
 import os
@@ -39,8 +51,8 @@ import time
 from browser import HTML, SCALE, SEALED, VIEW, Browser, Display
 from hands import DevToolsHands, XHands
 
-PAUSE = pathlib.Path(os.environ.get("WORLD_PAUSE", "/nonexistent"))      # while this file exists, nothing is done
-PATIENCE = 8.0                                     # seconds until a page must have settled
+PAUSE = pathlib.Path(os.environ.get("WORLD_PAUSE", "/nonexistent"))  # while this file exists, nothing is done
+PATIENCE = 8.0  # seconds until a page must have settled
 
 
 class World:
@@ -62,11 +74,13 @@ class World:
             raise SystemExit(f"seed {seed} is sealed: from {SEALED} on they are for evaluation")
         if load or page != self.page:
             said = self.browser.load(page, seed)
-            self.about = self.browser.script(f"(({{steps, settle}}) => ({{steps, settle}}))(oracles.pages['{page}'])")
+            self.about = self.browser.script(
+                f"(({{steps, settle}}) => ({{steps, settle}}))(oracles.pages['{page}'])"
+            )
             self.page = page
         else:
             said = self.browser.begin(seed)
-        self.hands.move(250, 205)                  # beside the page: nothing there reacts to the pointer
+        self.hands.move(250, 205)  # beside the page: nothing there reacts to the pointer
         return said
 
     def settled(self):
@@ -100,7 +114,8 @@ def pause():
 
 
 def play(world, page, seed, load, look=None, stray=None):
-    """One episode.  `look(step, said, history, action, strayed)` sees each state; `stray(action)` may give another one."""
+    """One episode.  `look(step, said, history, action, strayed)` sees each state; `stray(action, history)`
+    may give another action in place of the oracle's."""
     start, history, why, strayed, taken = time.time(), [], "steps", False, 0
     said = world.begin(page, seed, load)
     limit = world.about["steps"] + 2 * bool(stray) * world.about["steps"] + 6 * bool(stray)
@@ -111,7 +126,7 @@ def play(world, page, seed, load, look=None, stray=None):
             why = action["verb"]
             break
         other = stray(action, history) if stray and action["verb"] != "done" and not strayed else None
-        if look and not other:
+        if look:
             look(len(history), said, history, action, strayed)
         if action["verb"] == "done":
             why = "over"
@@ -125,10 +140,20 @@ def play(world, page, seed, load, look=None, stray=None):
         world.settled()
     verdict = world.browser.verdict()
     outcome = verdict.get("outcome") if verdict["over"] else None
-    return {"page": page, "seed": seed, "hands": world.kind, "reward": verdict["reward"] if verdict["over"] else 0,
-            "full": outcome == "full", "partial": outcome == "partial",
-            "steps": taken, "why": why, "seconds": round(time.time() - start, 3), "said": said,
-            "actions": history, "label": action.get("label", "")}
+    return {
+        "page": page,
+        "seed": seed,
+        "hands": world.kind,
+        "reward": verdict["reward"] if verdict["over"] else 0,
+        "full": outcome == "full",
+        "partial": outcome == "partial",
+        "steps": taken,
+        "why": why,
+        "seconds": round(time.time() - start, 3),
+        "said": said,
+        "actions": history,
+        "label": action.get("label", ""),
+    }
 
 
 def prove(a):
@@ -146,8 +171,19 @@ def prove(a):
                 try:
                     r = play(world, page, seed, a.load)
                 except (RuntimeError, KeyError, TypeError) as e:
-                    r = {"page": page, "seed": seed, "hands": a.hands, "reward": 0, "full": False, "partial": False,
-                         "steps": 0, "why": "error", "label": str(e).split("\n")[0], "actions": [], "said": ""}
+                    r = {
+                        "page": page,
+                        "seed": seed,
+                        "hands": a.hands,
+                        "reward": 0,
+                        "full": False,
+                        "partial": False,
+                        "steps": 0,
+                        "why": "error",
+                        "label": str(e).split("\n")[0],
+                        "actions": [],
+                        "said": "",
+                    }
                     world.page = None
                 results.append(r)
                 if out:
@@ -157,9 +193,11 @@ def prove(a):
                     tell(r)
             n = sum(r["full"] for r in results)
             failed += n < len(results)
-            print(f"{page:30} {n:3} of {len(results)}, partial {sum(r['partial'] for r in results)}, steps "
-                  f"{statistics.median(r['steps'] for r in results):g} (at most {max(r['steps'] for r in results)})",
-                  flush=True)
+            print(
+                f"{page:30} {n:3} of {len(results)}, partial {sum(r['partial'] for r in results)}, steps "
+                f"{statistics.median(r['steps'] for r in results):g} (at most {max(r['steps'] for r in results)})",
+                flush=True,
+            )
     finally:
         world.close()
     return 1 if failed else 0
@@ -169,16 +207,24 @@ def playable(world):
     """The pages with an oracle; those with a native popup only where there is a screen."""
     world.browser.load("click-test", 0)
     popups = "true" if world.kind == "x" else "!page.popup"
-    return world.browser.script(f"Object.entries(oracles.pages).filter(([name, page]) => {popups}).map(([name]) => name)")
+    return world.browser.script(
+        f"Object.entries(oracles.pages).filter(([name, page]) => {popups}).map(([name]) => name)"
+    )
 
 
 def tell(r):
-    acts = "; ".join(f"{x['verb']} {x.get('label', '')!r} {x.get('text', x.get('keys', ''))}" for x in r["actions"][-8:])
-    print(f"   {r['page']} {r['seed']}: reward {r['reward']}, {r['why']} {r['label']}\n"
-          f"      {r['said']}\n      {acts}", flush=True)
+    acts = "; ".join(
+        f"{x['verb']} {x.get('label', '')!r} {x.get('text', x.get('keys', ''))}" for x in r["actions"][-8:]
+    )
+    print(
+        f"   {r['page']} {r['seed']}: reward {r['reward']}, {r['why']} {r['label']}\n"
+        f"      {r['said']}\n      {acts}",
+        flush=True,
+    )
 
 
-# ---- records ------------------------------------------------------------------------------------------------
+# ---- records ----------------------------------------------------------------------------------------
+
 
 class Strays:
     """Something that nobody asked for, now and then: states that a model may wander into."""
@@ -194,7 +240,10 @@ class Strays:
         if action["verb"] == "scroll":
             return {**action, "direction": "up" if action["direction"] == "down" else "down"}
         if kind < 0.5 and action["verb"] in ("write", "append"):
-            return {**action, "text": action["text"][:self.rng.randrange(max(1, len(action["text"])))] or "x"}
+            return {
+                **action,
+                "text": action["text"][: self.rng.randrange(max(1, len(action["text"])))] or "x",
+            }
         if kind < 0.8:
             dx, dy = self.rng.uniform(-30, 30), self.rng.uniform(-25, 25)
             x = min(max(action["x"] + dx, 3), 157)
@@ -219,19 +268,48 @@ class Records:
     def look(self, page, seed):
         def look(step, said, history, action, strayed):
             short = [{k: v for k, v in h.items()} for h in history]
-            self.now.append(({"page": page, "seed": seed, "step": step, "said": said, "history": short,
-                              "action": action, "stray": strayed}, self.picture()))
+            self.now.append(
+                (
+                    {
+                        "page": page,
+                        "seed": seed,
+                        "step": step,
+                        "said": said,
+                        "history": short,
+                        "action": action,
+                        "stray": strayed,
+                    },
+                    self.picture(),
+                )
+            )
+
         self.now = []
         return look
+
+    def strayed(self):
+        return any(record["stray"] for record, _ in self.now)
 
     def keep(self, outcome):
         view, scale = self.world.browser.view, self.world.browser.scale
         for record, png in self.now:
-            name = f"pictures/{record['page']}-{record['seed']}-{record['step']}" \
-                   f"{'-missing' if record['action']['verb'] == 'missing' else ''}.png"
+            name = (
+                f"pictures/{record['page']}-{record['seed']}-{record['step']}"
+                f"{'-missing' if record['action']['verb'] == 'missing' else ''}.png"
+            )
             (self.folder / name).write_bytes(png)
-            self.file.write(json.dumps({**record, "picture": name, "width": round(view[0] * scale),
-                                        "height": round(view[1] * scale), "scale": scale, "outcome": outcome}) + "\n")
+            self.file.write(
+                json.dumps(
+                    {
+                        **record,
+                        "picture": name,
+                        "width": round(view[0] * scale),
+                        "height": round(view[1] * scale),
+                        "scale": scale,
+                        "outcome": outcome,
+                    }
+                )
+                + "\n"
+            )
         self.file.flush()
 
 
@@ -241,13 +319,16 @@ def screen_picture(name):
 
     from PIL import Image
     from Xlib import X, display as xdisplay
+
     d = xdisplay.Display(name)
     try:
         root = d.screen().root
         g = root.get_geometry()
         raw = root.get_image(0, 0, g.width, g.height, X.ZPixmap, 0xFFFFFFFF)
         out = io.BytesIO()
-        Image.frombytes("RGB", (g.width, g.height), raw.data, "raw", "BGRX").save(out, "PNG", compress_level=3)
+        Image.frombytes("RGB", (g.width, g.height), raw.data, "raw", "BGRX").save(
+            out, "PNG", compress_level=3
+        )
         return out.getvalue()
     finally:
         d.close()
@@ -278,7 +359,7 @@ def record(a):
                 try:
                     r = play(world, page, seed, a.load, records.look(page, seed), strays)
                     outcome = "full" if r["full"] else "partial" if r["partial"] else "failed"
-                    if outcome != "failed":
+                    if outcome != "failed" or records.strayed():
                         records.keep(outcome)
                     if before and rng.random() < a.missing:
                         absent(world, records, page, seed, a.load, before)
@@ -293,24 +374,35 @@ def record(a):
     return 0
 
 
-# ---- table --------------------------------------------------------------------------------------------------
+# ---- table ------------------------------------------------------------------------------------------
+
 
 def table(a):
-    runs = [[json.loads(line) for line in open(name)] for name in a.files]
+    runs = [
+        list({(r["page"], r["seed"]): r for r in map(json.loads, open(name))}.values()) for name in a.files
+    ]
     pages = sorted({r["page"] for run in runs for r in run})
-    print("| page | seeds | DevTools | X events | partial | steps, median | at most |\n|---|---|---|---|---|---|---|")
+    print(
+        "| page | seeds | DevTools | X events | partial | steps, median | at most |\n" + "|---" * 7 + "|"
+    )
     for page in pages:
         rows = [[r for r in run if r["page"] == page] for run in runs]
-        cells = [f"{sum(r['full'] for r in row)} of {len(row)}" if row else "-" for row in rows] + ["-"] * (2 - len(rows))
+        cells = [f"{sum(r['full'] for r in row)} of {len(row)}" if row else "-" for row in rows] + ["-"] * (
+            2 - len(rows)
+        )
         last = next(row for row in reversed(rows) if row)
         steps = [r["steps"] for r in last if r["full"]] or [0]
-        print(f"| {page} | {last[0]['seed']}-{last[-1]['seed']} | {cells[0]} | {cells[1]} | "
-              f"{sum(r['partial'] for r in last)} | {statistics.median(steps):g} | {max(steps)} |")
+        print(
+            f"| {page} | {last[0]['seed']}-{last[-1]['seed']} | {cells[0]} | {cells[1]} | "
+            f"{sum(r['partial'] for r in last)} | {statistics.median(steps):g} | {max(steps)} |"
+        )
     for name, run in zip(a.files, runs):
         shares = {p: [r["full"] for r in run if r["page"] == p] for p in {r["page"] for r in run}}
-        good = sum(sum(v) >= .99 * len(v) for v in shares.values())
-        print(f"\n{name}: {len(shares)} pages, {good} of them with full reward in at least 99 %; "
-              f"{sum(map(sum, shares.values()))} of {sum(map(len, shares.values()))} episodes")
+        good = sum(sum(v) >= 0.99 * len(v) for v in shares.values())
+        print(
+            f"\n{name}: {len(shares)} pages, {good} of them with full reward in at least 99 %; "
+            f"{sum(map(sum, shares.values()))} of {sum(map(len, shares.values()))} episodes"
+        )
     return 0
 
 

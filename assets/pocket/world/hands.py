@@ -1,26 +1,75 @@
 """Hands that do what an oracle says: by events of the debugging socket, or by XTEST on an X server.
 
-Design.  Both take the same actions, in CSS pixels of the page.  The first are quick and need no display; the second
-are what a person's hands are to the browser, so that nothing passes the proof that only a debugger can do.  Typed
-characters are single keys in both; `write` clicks, selects all and types, `append` clicks, goes to the end and types.
+Design.  Both take the same actions, in CSS pixels of the page.  The first are quick and need no display; the
+second are what a person's hands are to the browser, so that nothing passes the proof that only a debugger can
+do.  Typed characters are single keys in both; `write` clicks, selects all and types, `append` clicks, goes to
+the end and types.
 """
+
 import time
 
 from Xlib import X, XK, display as xdisplay
 from Xlib.ext import xtest
 
-DRAG_STEP = 3                                      # CSS pixels between two places of a drag
-NAMES = {"enter": ("Enter", 13, "\r"), "tab": ("Tab", 9, ""), "escape": ("Escape", 27, ""),
-         "backspace": ("Backspace", 8, ""), "delete": ("Delete", 46, ""), "space": (" ", 32, " "),
-         "end": ("End", 35, ""), "home": ("Home", 36, ""), "pageup": ("PageUp", 33, ""),
-         "pagedown": ("PageDown", 34, ""), "left": ("ArrowLeft", 37, ""), "up": ("ArrowUp", 38, ""),
-         "right": ("ArrowRight", 39, ""), "down": ("ArrowDown", 40, "")}
-MODIFIERS = {"alt": ("Alt", 18, 1), "ctrl": ("Control", 17, 2), "super": ("Meta", 91, 4), "shift": ("Shift", 16, 8)}
-PUNCTUATION = {";": 186, ":": 186, "=": 187, "+": 187, ",": 188, "<": 188, "-": 189, "_": 189, ".": 190, ">": 190,
-               "/": 191, "?": 191, "`": 192, "~": 192, "[": 219, "{": 219, "\\": 220, "|": 220, "]": 221, "}": 221,
-               "'": 222, '"': 222, " ": 32, ")": 48, "!": 49, "@": 50, "#": 51, "$": 52, "%": 53, "^": 54, "&": 55,
-               "*": 56, "(": 57}
-NOTCH = 120                                        # CSS pixels that a notch of an X wheel scrolls, at most a view
+DRAG_STEP = 3  # CSS pixels between two places of a drag
+NAMES = {
+    "enter": ("Enter", 13, "\r"),
+    "tab": ("Tab", 9, ""),
+    "escape": ("Escape", 27, ""),
+    "backspace": ("Backspace", 8, ""),
+    "delete": ("Delete", 46, ""),
+    "space": (" ", 32, " "),
+    "end": ("End", 35, ""),
+    "home": ("Home", 36, ""),
+    "pageup": ("PageUp", 33, ""),
+    "pagedown": ("PageDown", 34, ""),
+    "left": ("ArrowLeft", 37, ""),
+    "up": ("ArrowUp", 38, ""),
+    "right": ("ArrowRight", 39, ""),
+    "down": ("ArrowDown", 40, ""),
+}
+MODIFIERS = {
+    "alt": ("Alt", 18, 1),
+    "ctrl": ("Control", 17, 2),
+    "super": ("Meta", 91, 4),
+    "shift": ("Shift", 16, 8),
+}
+PUNCTUATION = {
+    ";": 186,
+    ":": 186,
+    "=": 187,
+    "+": 187,
+    ",": 188,
+    "<": 188,
+    "-": 189,
+    "_": 189,
+    ".": 190,
+    ">": 190,
+    "/": 191,
+    "?": 191,
+    "`": 192,
+    "~": 192,
+    "[": 219,
+    "{": 219,
+    "\\": 220,
+    "|": 220,
+    "]": 221,
+    "}": 221,
+    "'": 222,
+    '"': 222,
+    " ": 32,
+    ")": 48,
+    "!": 49,
+    "@": 50,
+    "#": 51,
+    "$": 52,
+    "%": 53,
+    "^": 54,
+    "&": 55,
+    "*": 56,
+    "(": 57,
+}
+NOTCH = 120  # CSS pixels that a notch of an X wheel scrolls, at most a view
 COMMANDS = {"ctrl+a": "selectAll", "ctrl+c": "copy", "ctrl+v": "paste", "ctrl+x": "cut", "ctrl+z": "undo"}
 
 
@@ -92,23 +141,41 @@ class DevToolsHands(Hands):
 
     def _key(self, name, code, text, held=0, commands=()):
         send = self.browser.send
-        last = send("Input.dispatchKeyEvent", type="keyDown" if text or commands else "rawKeyDown", key=name, text=text,
-                    windowsVirtualKeyCode=code, modifiers=held, commands=list(commands))
+        last = send(
+            "Input.dispatchKeyEvent",
+            type="keyDown" if text or commands else "rawKeyDown",
+            key=name,
+            text=text,
+            windowsVirtualKeyCode=code,
+            modifiers=held,
+            commands=list(commands),
+        )
         self.browser.answer(last)
-        self.browser.call("Input.dispatchKeyEvent", type="keyUp", key=name, windowsVirtualKeyCode=code, modifiers=held)
+        self.browser.call(
+            "Input.dispatchKeyEvent", type="keyUp", key=name, windowsVirtualKeyCode=code, modifiers=held
+        )
 
     def chord(self, keys):
         *held, last = keys.split("+")
         bits = sum(MODIFIERS[m][2] for m in held)
         commands = [COMMANDS[keys]] if keys in COMMANDS else []
         for m in held:
-            self.browser.call("Input.dispatchKeyEvent", type="rawKeyDown", key=MODIFIERS[m][0],
-                              windowsVirtualKeyCode=MODIFIERS[m][1], modifiers=bits)
+            self.browser.call(
+                "Input.dispatchKeyEvent",
+                type="rawKeyDown",
+                key=MODIFIERS[m][0],
+                windowsVirtualKeyCode=MODIFIERS[m][1],
+                modifiers=bits,
+            )
         name, code, text = NAMES.get(last, (last, ord(last.upper()[0]), "" if held else last))
         self._key(name, code, text, bits, commands)
         for m in held:
-            self.browser.call("Input.dispatchKeyEvent", type="keyUp", key=MODIFIERS[m][0],
-                              windowsVirtualKeyCode=MODIFIERS[m][1])
+            self.browser.call(
+                "Input.dispatchKeyEvent",
+                type="keyUp",
+                key=MODIFIERS[m][0],
+                windowsVirtualKeyCode=MODIFIERS[m][1],
+            )
 
     def type(self, text):
         for c in text:
@@ -127,8 +194,17 @@ class XHands(Hands):
 
     PAUSE = 0.004
     BUTTONS = {"up": 4, "down": 5, "left": 6, "right": 7}
-    SYMS = {"enter": "Return", "escape": "Escape", "backspace": "BackSpace", "pageup": "Prior", "pagedown": "Next",
-            "ctrl": "Control_L", "shift": "Shift_L", "alt": "Alt_L", "super": "Super_L"}
+    SYMS = {
+        "enter": "Return",
+        "escape": "Escape",
+        "backspace": "BackSpace",
+        "pageup": "Prior",
+        "pagedown": "Next",
+        "ctrl": "Control_L",
+        "shift": "Shift_L",
+        "alt": "Alt_L",
+        "super": "Super_L",
+    }
 
     def __init__(self, name, scale):
         self.display, self.scale = xdisplay.Display(name), scale
@@ -188,7 +264,9 @@ class XHands(Hands):
     def type(self, text):
         for c in text:
             sym = self._keysym(c)
-            places = sorted((index, code) for code, index in self.display.keysym_to_keycodes(sym) if index < 2)
+            places = sorted(
+                (index, code) for code, index in self.display.keysym_to_keycodes(sym) if index < 2
+            )
             index, code = places[0] if places else (0, self._borrow(sym))
             shift = self._code("shift")
             if index == 1:
@@ -199,9 +277,12 @@ class XHands(Hands):
                 self._fake(X.KeyRelease, shift)
 
     def _borrow(self, sym):
-        """A key that is on no keyboard is given the character; the server tells the browser before the key comes."""
+        """A key that stands for nothing is given the character, and the browser time to hear of it."""
         if self.spare is None:
-            first, count = self.display.display.info.min_keycode, 255 - self.display.display.info.min_keycode + 1
+            first, count = (
+                self.display.display.info.min_keycode,
+                255 - self.display.display.info.min_keycode + 1,
+            )
             rows = self.display.get_keyboard_mapping(first, count)
             self.spare = next(first + k for k in range(count - 1, 0, -1) if not any(rows[k]))
         self.display.change_keyboard_mapping(self.spare, [[sym] * 2])

@@ -1,13 +1,15 @@
 """Other ways to say what a page asks for: paraphrase.py [check FILE.jsonl | show PAGE SENTENCE].
 
-Design.  The phrasings are data (phrases.txt): for each family of pages the pattern of its sentences, whose groups are
-the slots, and templates in a small grammar of alternatives.  A slot is copied letter by letter.  Around a phrasing may
-stand what people say around any request (`WRAPS`).  A sentence that no pattern knows stays as it is: such are those
-that people wrote for the mail pages.  Training uses these; evaluation uses the pages' own sentences.
+Design.  The phrasings are data (phrases.txt): for each family of pages the pattern of its sentences, whose
+groups are the slots, and templates in a small grammar of alternatives.  A slot is copied letter by letter.
+Around a phrasing may stand what people say around any request (`WRAPS`).  A sentence that no pattern knows
+stays as it is: such are those that people wrote for the mail pages.  Training uses these; evaluation uses
+the pages' own sentences.
 
     say(page, sentence, rng)     one sentence, by chance; a share of them stays the page's own
     count(page, sentence)        how many there are, wraps and quotes not counted
 """
+
 import collections
 import json
 import pathlib
@@ -16,10 +18,21 @@ import re
 import sys
 
 PHRASES = pathlib.Path(__file__).with_name("phrases.txt")
-OWN = 0.3                                          # share of sentences that are left as the page says them
+OWN = 0.3  # share of sentences that are left as the page says them
 QUOTES = ('"{}"', "'{}'", "{}", "{}")
-WRAPS = (("{0}", 12), ("{1}", 3), ("Please {2}.", 2), ("{0} Thank you.", 1), ("Can you {2}?", 1), ("Could you {2}, please?", 1),
-         ("I want you to {2}.", 1), ("Now {2}.", 1), ("You should {2}.", 1), ("Your task: {2}.", 1), ("Next, {2}.", 1))
+WRAPS = (
+    ("{0}", 12),
+    ("{1}", 3),
+    ("Please {2}.", 2),
+    ("{0} Thank you.", 1),
+    ("Can you {2}?", 1),
+    ("Could you {2}, please?", 1),
+    ("I want you to {2}.", 1),
+    ("Now {2}.", 1),
+    ("You should {2}.", 1),
+    ("Your task: {2}.", 1),
+    ("Next, {2}.", 1),
+)
 
 Family = collections.namedtuple("Family", "pages pattern templates")
 
@@ -37,7 +50,8 @@ def families(path=PHRASES):
     return out
 
 
-# ---- the grammar: a template is a list of strings and of tuples of templates ---------------------------------
+# ---- the grammar: a template is a list of strings and of tuples of templates ------------------------
+
 
 def parse(text):
     def sequence(at):
@@ -102,6 +116,7 @@ def fill(text, slots, rng):
     def slot(match):
         value = slots[match[1] or match[2]]
         return value if match[1] else rng.choice(QUOTES).format(value)
+
     text = re.sub(r"\{(\w+)\}|<(\w+)>", slot, text)
     vowel = r"\ban\? (?=[\"']?[aeiouAEIOU])"
     return re.sub(r"\ban\? ", "a ", re.sub(vowel, "an ", text))
@@ -118,7 +133,9 @@ def say(page, sentence, rng, own=OWN):
     fixed = slots_begin(plain, slots) or plain.startswith("I ") or not plain[0].isalpha()
     lower = plain if fixed else plain[0].lower() + plain[1:]
     wrap = rng.choices([w for w, _ in WRAPS], [n for _, n in WRAPS])[0]
-    if fixed or "?" in drawn or ":" in drawn:      # what is more than one request is not put into another sentence
+    if (
+        fixed or "?" in drawn or ":" in drawn
+    ):  # what is more than one request is not put into another sentence
         wrap = "{0}"
     return re.sub(r"\s+", " ", wrap.format(text, lower, lower)).strip()
 
@@ -129,6 +146,7 @@ def slots_begin(text, slots):
 
 
 # ---- by hand -----------------------------------------------------------------------------------------------
+
 
 def check(name):
     """Every sentence of an oracle's run: is it known, in how many ways can it be said, do its slots stay?"""
@@ -153,8 +171,10 @@ def check(name):
                 raise SystemExit(f"{page}: {new!r} has lost {lost}")
     for page in sorted(seen):
         print(f"{page:30} {seen[page]:4} sentences, {unknown[page]} unknown, at least {least[page]} ways")
-    print(f"{sum(seen.values()) - sum(unknown.values())} of {sum(seen.values())} sentences are known; "
-          f"{sum(v >= 15 for v in least.values())} of {len(least)} pages have 15 ways or more")
+    print(
+        f"{sum(seen.values()) - sum(unknown.values())} of {sum(seen.values())} sentences are known; "
+        f"{sum(v >= 15 for v in least.values())} of {len(least)} pages have 15 ways or more"
+    )
 
 
 def main():
