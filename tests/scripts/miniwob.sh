@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The pages of MiniWoB++ (MIT), from the package index, as tests/suites/miniwob.yaml wants them.
 #
-#   miniwob.sh              fetches and prepares them in build/qa/miniwob, unless they are there
-#   miniwob.sh suite [N]    writes the suite to stdout: every page of pages.txt with N seeds from 1000000 up (20)
+#   miniwob.sh                     fetches and prepares them in build/qa/miniwob, unless they are there
+#   miniwob.sh suite [N [FIRST]]   writes the suite to stdout: every page of pages.txt with N seeds (20) from FIRST up (1000000)
 #
 # Each page gets one more script (tests/suites/miniwob/episode.js), nothing else is changed.  What a page asks for depends on
 # its seed alone; the suite holds those sentences as tasks, and each test waits for a page that asks for exactly its own.
-# Seeds from 1000000 up are for evaluation: nothing is ever trained on them.
+# Seeds from 1000000 up are for evaluation: nothing is ever trained on them.  Those from 900000 up are for gates of training.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 at=build/qa/miniwob
@@ -57,7 +57,7 @@ sentences() {
     [ "$(id -u)" -eq 0 ] && sandbox=(--no-sandbox)
     chromium --headless "${sandbox[@]}" --user-data-dir="$profile" --disable-gpu --disable-dev-shm-usage \
         --allow-file-access-from-files --timeout=600000 --virtual-time-budget=600000 --dump-dom \
-        "file://$PWD/$at/html/tasks.html?pages=$pages&first=1000000&seeds=$1" 2>/dev/null |
+        "file://$PWD/$at/html/tasks.html?pages=$pages&first=$2&seeds=$1" 2>/dev/null |
         sed -n 's/.*<body>\(.*\)<\/body>.*/\1/p' | base64 -d
     rm -rf "$profile"
 }
@@ -67,7 +67,7 @@ suite() {
     local page seed task
     while read -r page seed; do steps[$page]=$seed; done < <(list)
     cat "$from/head.yaml"
-    sentences "$1" | while IFS=$'\t' read -r page seed task; do
+    sentences "$1" "$2" | while IFS=$'\t' read -r page seed task; do
         [ -n "$task" ] || { echo "miniwob.sh: page '$page' with seed $seed asks for nothing" >&2; exit 1; }
         case $task in *[{}\\]*) echo "miniwob.sh: page '$page' with seed $seed says what a suite would read otherwise: $task" >&2; exit 1 ;; esac
         task=$(printf '%s' "$task" | sed "s/'/''/g") # the only thing that is special in YAML's single quotes
@@ -78,5 +78,5 @@ suite() {
 
 fonts
 prepare
-[ "${1:-}" = suite ] && suite "${2:-20}"
+[ "${1:-}" = suite ] && suite "${2:-20}" "${3:-1000000}"
 exit 0
