@@ -98,7 +98,8 @@ class Browser:
         self.html, self.view, self.scale = pathlib.Path(html).resolve(), view, scale
         self.profile = tempfile.mkdtemp(prefix="world-")
         flags = list(FLAGS) + (["--no-sandbox", "--test-type"] if os.geteuid() == 0 else [])
-        flags += [f"--force-device-scale-factor={scale:.4f}"]    # an emulated scale would lay lines out otherwise
+        # Forced and not emulated: an emulated scale rounds lines of text to other heights.
+        flags += [f"--force-device-scale-factor={scale:.4f}"]
         if display:
             flags += ["--kiosk"]
         else:

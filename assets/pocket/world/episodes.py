@@ -11,8 +11,8 @@ from there on they are for evaluation, and this program refuses them.  What is f
 reward the page says in its title (tests/suites/miniwob/episode.js); partial reward counts as a failure here.
 
 `prove` writes a JSON line an episode: page, seed, hands, reward, full, partial, steps, actions, seconds,
-said, and why it stopped: "over", "steps" (more than the register says), "stuck", "missing" or "error".  `table`
-shows such files side by side; of a page and seed that were played twice the later line counts.
+said, and why it stopped: "over", "steps" (more than the register says), "stuck", "missing" or "error".
+`table` shows such files side by side; of a page and seed that were played twice the later line counts.
 
 Records.  DIR/records.jsonl has a JSON line for each state, DIR/pictures/PAGE-SEED-STEP.png its picture (8 bit
 RGB).  All places and boxes are CSS pixels of the page; times `scale` they are pixels of the picture.  Keys:
@@ -24,8 +24,8 @@ RGB).  All places and boxes are CSS pixels of the page; times `scale` they are p
                             or, where the action is "missing", of another seed of the page
     history                 the earlier actions, oldest first, each as `action`
     action                  the oracle's next action: verb, x, y, box [x, y, w, h], label, kind, and as the
-                            verb needs text, keys, direction, amount, hold, seconds, to {x, y, box, label, kind};
-                            oracles/core.js says what the verbs are
+                            verb needs text, keys, direction, amount, hold, seconds, to {x, y, box, label,
+                            kind}; oracles/core.js says what the verbs are
     stray                   the action before it was one that no oracle would have chosen
     outcome                 of the episode: "full", "partial", "failed"; or "missing"
 
@@ -193,9 +193,10 @@ def prove(a):
                     tell(r)
             n = sum(r["full"] for r in results)
             failed += n < len(results)
+            partial, steps = sum(r["partial"] for r in results), [r["steps"] for r in results]
             print(
-                f"{page:30} {n:3} of {len(results)}, partial {sum(r['partial'] for r in results)}, steps "
-                f"{statistics.median(r['steps'] for r in results):g} (at most {max(r['steps'] for r in results)})",
+                f"{page:30} {n:3} of {len(results)}, partial {partial}, "
+                f"steps {statistics.median(steps):g} (at most {max(steps)})",
                 flush=True,
             )
     finally:
@@ -382,9 +383,7 @@ def table(a):
         list({(r["page"], r["seed"]): r for r in map(json.loads, open(name))}.values()) for name in a.files
     ]
     pages = sorted({r["page"] for run in runs for r in run})
-    print(
-        "| page | seeds | DevTools | X events | partial | steps, median | at most |\n" + "|---" * 7 + "|"
-    )
+    print("| page | seeds | DevTools | X events | partial | steps, median | at most |\n" + "|---" * 7 + "|")
     for page in pages:
         rows = [[r for r in run if r["page"] == page] for run in runs]
         cells = [f"{sum(r['full'] for r in row)} of {len(row)}" if row else "-" for row in rows] + ["-"] * (

@@ -53,8 +53,11 @@ function sections(s) {
   const link = shownLink(quoted(s)), heads = all("#area h3");
   if (link) return click(link);
   const open = heads.findIndex(h => h.classList.contains("ui-state-active"));
-  return click(heads[(open + 1) % heads.length]);
+  return click(heads[(open + 1) % heads.length], undefined, "section");
 }
+
+const unfold = () =>
+  visible(one("#area .ui-accordion-content")) ? submit() : click("#area h3", undefined, "section");
 
 function tabs(s) {
   const link = shownLink(quoted(s)), heads = all("#area .ui-tabs-nav a");
@@ -152,10 +155,8 @@ oracles.add({
   "click-checkboxes-transfer": {steps: 7, next: s => ticks(s, (a, b) => a === b)},
   "click-checkboxes-soft": {steps: 6, next: s => ticks(s, alike)},
   "click-option": {steps: 2, next: option},
-  "click-collapsible":
-    {steps: 2, next: () => (visible(one("#area .ui-accordion-content")) ? submit() : click("#area h3"))},
-  "click-collapsible-nodelay":
-    {steps: 2, next: () => (visible(one("#area .ui-accordion-content")) ? submit() : click("#area h3"))},
+  "click-collapsible": {steps: 2, next: unfold},
+  "click-collapsible-nodelay": {steps: 2, next: unfold},
   "click-collapsible-2": {steps: 4, next: sections},
   "click-collapsible-2-nodelay": {steps: 4, next: sections},
   "click-color": {steps: 1, next: colour},

@@ -144,13 +144,16 @@ const oracles = (function() {
     };
   }
 
+  /* What a person calls a view that is scrolled: by its selector; what is not here is a list. */
+  const VIEWS = {"#area": "page", "#main": "inbox"};
+
   /* `act` on an element in a scrolled view, or the turn of the wheel that brings it closer. */
   function reach(e, view, act) {
     const action = act(e);
     const v = one(view).getBoundingClientRect(), r = e.getBoundingClientRect();
     const top = Math.max(v.top, 0), bottom = Math.min(v.bottom, innerHeight), middle = r.top + r.height / 2;
     if (action && middle >= top && middle <= bottom) return action;
-    return scroll(view, middle > (top + bottom) / 2 ? "down" : "up");
+    return scroll(view, middle > (top + bottom) / 2 ? "down" : "up", 1, VIEWS[view] || "list");
   }
 
   /* The field holds the text, or it is written. */

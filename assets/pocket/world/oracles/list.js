@@ -45,7 +45,9 @@ function search(s) {
 /* ---- posts ---- */
 
 const posts = user => all("#area .media").filter(m => text(m.querySelector(".username")) === user);
-const icon = (post, name) => reach(post.querySelector("." + name), "#area", e => click(e, name, "icon"));
+const author = e => text(e.closest(".media").querySelector(".username"));
+const icon = (post, name) =>
+  reach(post.querySelector("." + name), "#area", e => click(e, `${name} of ${author(e)}`, "icon"));
 
 function post(s) {
   const [, user, action] = s.said.match(/^For the user (.*), click on the "(.*)" button\.$/),

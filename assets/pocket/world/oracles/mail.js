@@ -30,10 +30,9 @@ const thread = name => all("#main .email-thread").find(e => text(e.querySelector
 function inbox(w) {
   const row = thread(w.name);
   if (!row) return missing(w.name);
-  const icon = {delete: ".trash", star: ".star"}[w.act];
+  const icon = {delete: "trash", star: "star"}[w.act];
   if (icon)
-    return reach(
-      row.querySelector(icon), "#main", e => click(e, w.act === "star" ? "star" : "trash", "icon"));
+    return reach(row.querySelector("." + icon), "#main", e => click(e, `${icon} of ${w.name}`, "icon"));
   return reach(row.querySelector(".email-sender"), "#main", e => click(e, w.name, "mail"));
 }
 
