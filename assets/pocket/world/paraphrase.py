@@ -39,7 +39,7 @@ Family = collections.namedtuple("Family", "pages pattern templates")
 
 def families(path=PHRASES):
     out, pages, pattern = [], None, None
-    for line in path.read_text().splitlines():
+    for line in re.sub(r"\n +", " ", path.read_text()).splitlines():
         if line.startswith("= "):
             pages = set(line[2:].split())
         elif line.startswith("? "):
@@ -127,7 +127,7 @@ def say(page, sentence, rng, own=OWN):
     if not family or rng.random() < own:
         return sentence
     template = rng.choices(family.templates, [size(t) ** 0.5 for t in family.templates])[0]
-    drawn = draw(template, rng)
+    drawn = tidy(draw(template, rng))
     text = fill(drawn, slots, rng)
     plain = text[:-1] if drawn.endswith(".") else text
     fixed = slots_begin(plain, slots) or plain.startswith("I ") or not plain[0].isalpha()
@@ -138,6 +138,14 @@ def say(page, sentence, rng, own=OWN):
     ):  # what is more than one request is not put into another sentence
         wrap = "{0}"
     return re.sub(r"\s+", " ", wrap.format(text, lower, lower)).strip()
+
+
+def tidy(text):
+    """No blanks before a comma, and no "choose on"."""
+    text = re.sub(r" +(?=[,.?:])", "", re.sub(r" +", " ", text))
+    return re.sub(
+        r"\b(choose|pick|select|open|follow|hit|push|mark|use) on (?!the post)", r"\1 ", text, flags=re.I
+    )
 
 
 def slots_begin(text, slots):
