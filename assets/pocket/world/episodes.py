@@ -157,6 +157,8 @@ def play(world, page, seed, load, look=None, stray=None):
 
 
 def prove(a):
+    if a.out:
+        pathlib.Path(a.out).parent.mkdir(parents=True, exist_ok=True)
     out = open(a.out, "a" if a.more else "w") if a.out else None
     world, failed = World(a.hands, a.html, scale=a.scale), 0
     known = playable(world)
