@@ -72,7 +72,7 @@ oracles.add({
   "email-inbox-delete": few,
   "email-inbox-forward": few,
   "email-inbox-forward-nl": few,
-  "email-inbox-forward-nl-turk": few,
+  "email-inbox-forward-nl-turk": many,
   "email-inbox-important": few,
   "email-inbox-noscroll": few,
   "email-inbox-reply": few,
