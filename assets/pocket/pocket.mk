@@ -7,7 +7,7 @@ POCKET_RUN  ?= build/pocket
 POCKET_PY   ?= python3
 POCKET_DATA := $(POCKET_RUN)/train
 
-.PHONY: pocket pocket-table
+.PHONY: pocket pocket-table pocket-oracles
 
 pocket: $(POCKET_DATA)/shard-00000.jsonl
 	cd $(POCKET) && $(POCKET_PY) train.py --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN))/eyes --minutes 5 --read 5 --context 2
@@ -23,3 +23,10 @@ $(POCKET_DATA)/shard-00000.jsonl:
 
 pocket-table:
 	cd $(POCKET) && $(POCKET_PY) evaluate.py --model model --data $(abspath $(POCKET_RUN))/heldout
+
+# Whether every oracle of the world still gets full reward, by events of the debugging socket and on an X server.
+pocket-oracles:
+	tests/scripts/miniwob.sh
+	cd $(POCKET)/world && $(POCKET_PY) episodes.py prove --out $(abspath $(POCKET_RUN))/oracles-devtools.jsonl; \
+	    $(POCKET_PY) episodes.py prove --hands x --out $(abspath $(POCKET_RUN))/oracles-x.jsonl; \
+	    $(POCKET_PY) episodes.py table $(abspath $(POCKET_RUN))/oracles-devtools.jsonl $(abspath $(POCKET_RUN))/oracles-x.jsonl

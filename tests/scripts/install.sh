@@ -13,7 +13,7 @@ build="gcc make pkg-config libc6-dev libx11-dev libxtst-dev libxext-dev libxfixe
 demo="xvfb openbox chromium chromium-sandbox fonts-dejavu-core x11-utils xauth"
 test="g++ libcmocka-dev libfreetype-dev jq xterm zenity fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji procps x11-xserver-utils
       libxml2-utils"
-qa="zenity yad xterm x11-apps l3afpad jq python3 python3-pip libfreetype-dev"
+qa="zenity yad xterm x11-apps l3afpad jq python3 python3-pip libfreetype-dev fontconfig fonts-liberation"
 lint="clang clang-format clang-tidy cppcheck libclang-rt-14-dev"
 
 want=""

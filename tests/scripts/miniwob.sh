@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # The pages of MiniWoB++ (MIT), from the package index, as tests/suites/miniwob.yaml wants them.
 #
-#   miniwob.sh              fetches and prepares them in build/qa/miniwob, unless they are there
-#   miniwob.sh suite [N]    writes the suite to stdout: every page of the list with N seeds from 1000000 up (20)
+#   miniwob.sh                     fetches and prepares them in build/qa/miniwob, unless they are there
+#   miniwob.sh suite [N [FIRST]]   writes the suite to stdout: every page of pages.txt with N seeds (20) from FIRST up (1000000)
 #
 # Each page gets one more script (tests/suites/miniwob/episode.js), nothing else is changed.  What a page asks for depends on
 # its seed alone; the suite holds those sentences as tasks, and each test waits for a page that asks for exactly its own.
-# Seeds from 1000000 up are for evaluation: nothing is ever trained on them.
+# Seeds from 1000000 up are for evaluation: nothing is ever trained on them.  Those from 900000 up are for gates of training.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 at=build/qa/miniwob
@@ -14,14 +14,25 @@ from=tests/suites/miniwob
 version=1.1.0
 hash=297006e84219d56ad037e843527ed773a4a82509dc43b6031ec4a3ad3e3e61d9
 
-# All that can be done with clicks and keys in the published size, without dragging, scrolling, hovering or drawing.
-pages="click-button click-button-sequence click-checkboxes click-checkboxes-large click-checkboxes-soft
-       click-checkboxes-transfer click-collapsible click-collapsible-2 click-color click-dialog click-dialog-2 click-link
-       click-option click-pie click-shades click-shape click-tab click-tab-2 click-tab-2-easy click-tab-2-medium
-       click-tab-2-hard click-test click-test-2 click-test-transfer click-widget choose-list count-shape email-inbox-noscroll
-       enter-date enter-password enter-text enter-text-2 enter-text-dynamic enter-time find-word focus-text focus-text-2
-       grid-coordinate identify-shape login-user login-user-popup navigate-tree read-table search-engine simple-algebra
-       simple-arithmetic use-autocomplete use-spinner visual-addition tic-tac-toe"
+# The pages of the suite and the steps that each needs: "page steps" lines.
+list() { sed 's/ *#.*//; /^$/d' "$from/pages.txt"; }
+
+# What the pages' type is drawn in decides how they look and what reads them, so it must be the same everywhere.
+fonts() {
+    local asked family wanted wrong=0
+    command -v fc-match >/dev/null || { echo "miniwob.sh: fc-match is not there (Debian: fontconfig)" >&2; exit 3; }
+    while IFS=: read -r asked wanted; do
+        family=$(fc-match -f '%{family[0]}' "$asked")
+        [ "$family" = "$wanted" ] && continue
+        echo "miniwob.sh: $asked is drawn in '$family' here, not in '$wanted'" >&2
+        wrong=1
+    done <<'EOF'
+Arial:Liberation Sans
+Times New Roman:Liberation Serif
+Monospace:DejaVu Sans Mono
+EOF
+    [ "$wrong" = 0 ] || { echo "miniwob.sh: figures of other fonts say nothing (Debian: fonts-liberation, fonts-dejavu-core)" >&2; exit 3; }
+}
 
 prepare() {
     [ -e "$at/$version" ] && cmp -s "$from/episode.js" "$at/html/episode.js" && return
@@ -40,28 +51,32 @@ prepare() {
 
 # "page TAB seed TAB sentence" lines, from one browser that shows them all.
 sentences() {
-    local list sandbox=() profile
-    list=$(echo $pages | tr ' ' ,)
+    local pages sandbox=() profile
+    pages=$(list | cut -d' ' -f1 | paste -sd,)
     profile=$(mktemp -d)
     [ "$(id -u)" -eq 0 ] && sandbox=(--no-sandbox)
     chromium --headless "${sandbox[@]}" --user-data-dir="$profile" --disable-gpu --disable-dev-shm-usage \
         --allow-file-access-from-files --timeout=600000 --virtual-time-budget=600000 --dump-dom \
-        "file://$PWD/$at/html/tasks.html?pages=$list&first=1000000&seeds=$1" 2>/dev/null |
+        "file://$PWD/$at/html/tasks.html?pages=$pages&first=$2&seeds=$1" 2>/dev/null |
         sed -n 's/.*<body>\(.*\)<\/body>.*/\1/p' | base64 -d
     rm -rf "$profile"
 }
 
 suite() {
+    local -A steps=()
+    local page seed task
+    while read -r page seed; do steps[$page]=$seed; done < <(list)
     cat "$from/head.yaml"
-    sentences "$1" | while IFS=$'\t' read -r page seed task; do
+    sentences "$1" "$2" | while IFS=$'\t' read -r page seed task; do
         [ -n "$task" ] || { echo "miniwob.sh: page '$page' with seed $seed asks for nothing" >&2; exit 1; }
         case $task in *[{}\\]*) echo "miniwob.sh: page '$page' with seed $seed says what a suite would read otherwise: $task" >&2; exit 1 ;; esac
         task=$(printf '%s' "$task" | sed "s/'/''/g") # the only thing that is special in YAML's single quotes
-        printf -- "- { id: %s-%s, seed: %s, tags: [%s], vars: { page: %s, says: '%s' }, task: '{says}' }\n" \
-            "$page" "$seed" "$seed" "$page" "$page" "$task"
+        printf -- "- { id: %s-%s, seed: %s, tags: [%s], steps: %s, vars: { page: %s, says: '%s' }, task: '{says}' }\n" \
+            "$page" "$seed" "$seed" "$page" "${steps[$page]}" "$page" "$task"
     done
 }
 
+fonts
 prepare
-[ "${1:-}" = suite ] && suite "${2:-20}"
+[ "${1:-}" = suite ] && suite "${2:-20}" "${3:-1000000}"
 exit 0

@@ -11,9 +11,11 @@ set -uo pipefail
 cd "$(dirname "$0")/../.."
 suites=${SUITE:-miniwob flights dialogs desktop} seeds=${SEEDS:-20} jobs=${JOBS:-4}
 
-# Of each group of tests (its last tag): how many passed, of how many, and what came of the others.
+# Of each group of tests (its last tag): how many passed, of how many, and what came of the others.  A test that failed with
+# partial reward (a check of that name says so) is told from one without any.
 table() {
-    jq -r '.tests[] | [(.tags | last // "(no tag)"), .outcome, (.attempts | last | .steps // 0)] | @tsv' "$1" | LC_ALL=C awk -F'\t' '
+    jq -r 'def partial: (.attempts | last | .checks // []) | any(.name == "no partial reward" and .answer == "no");
+           .tests[] | [(.tags | last // "(no tag)"), if .outcome == "failed" and partial then "partial" else .outcome end] | @tsv' "$1" | LC_ALL=C awk -F'\t' '
         function percent(x) { return sprintf("%.0f", 100 * x) }
         function row(name, hits, n, other,   z, p, c, h) {
             z = 1.959963984540054; p = hits / n
@@ -27,7 +29,7 @@ table() {
                 if (what[group, kind[o]]) text = text (text ? ", " : "") what[group, kind[o]] " " kind[o]
             return text
         }
-        BEGIN { kinds = split("failed claimed inconclusive error skipped stopped", kind, " ") }
+        BEGIN { kinds = split("partial failed claimed inconclusive error skipped stopped", kind, " ") }
         !($1 in n) { order[++groups] = $1 }
         { n[$1]++; hits[$1] += $2 == "passed"; what[$1, $2]++; what["", $2]++; all++; right += $2 == "passed" }
         END {
