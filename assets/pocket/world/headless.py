@@ -45,7 +45,8 @@ class Headless(Browser):
         self.profile = tempfile.mkdtemp(prefix="world-")
         conf = fonts.configure(state_dir() / "fonts")
         self.process = subprocess.Popen(
-            ["chromium", "--headless=new", *[f for f in FLAGS if f not in DROP], f"--window-size={width},{height}",
+            # As root, Chromium would give itself a higher priority than its caller has; and it outlives a killed one.
+            ["setpriv", "--bounding-set", "-sys_nice", "--pdeathsig", "KILL", "chromium", "--headless=new", *[f for f in FLAGS if f not in DROP], f"--window-size={width},{height}",
              "--disable-features=site-per-process", "--hide-scrollbars=false", "--remote-debugging-port=0",
              f"--user-data-dir={self.profile}", url],
             env={**os.environ, "FONTCONFIG_FILE": conf}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -87,7 +87,12 @@ class Pages:
 
 
 LOADER = """
-function load(urls) { urls.forEach((u, k) => { frames[k].src = u; }); }
+function load(urls) {
+  urls.forEach((u, k) => {
+    frames[k].contentWindow.begin = undefined;          // the old page is still there for a moment
+    frames[k].src = u;
+  });
+}
 async function begin(args) {
   const said = args.map(([seed, family, mess], k) => {
     try { return frames[k].contentWindow.begin(seed, family, mess); } catch (e) { return "ERROR " + e; }
