@@ -24,12 +24,11 @@ import store                                          # noqa: E402
 from kernels import call                              # noqa: E402
 from model import MEAN, STD                           # noqa: E402
 
-SHAPES = [(12, 13)] * 4 + [(13, 12)] * 4 + [(6, 26)] * 2
+SHAPES = {156: [(12, 13)] * 4 + [(13, 12)] * 4 + [(6, 26)] * 2,          # for reading
+          572: [(22, 26), (26, 22)]}                                       # nearly a whole page of MiniWoB, for elements
 SLOTS, ACROSS, UNKNOWN = 8, 4, 2
 POOL, USES = 192, 8
-# Elements: a patch belongs to the smallest element whose box holds its centre.
-KINDS, STATES = store.KINDS, 7
-FIND = ("button", "link", "check", "radio", "field", "area", "select", "list", "item", "tab", "slider", "header", "shape", "picture")
+KINDS, STATES = store.KINDS, 7                        # the states of labels.js, a bit each
 
 
 def slot_of(x, y):
@@ -63,10 +62,12 @@ def letter_targets(letters, blind, x0, y0, rows, cols):
 
 
 def item_targets(items, x0, y0, rows, cols):
-    """(kind [n] (0 none), state bits [n, STATES], box [n, 4] relative to the patch's centre, in patches)."""
+    """Which element each patch belongs to, the smallest whose box holds its centre: (kind [n], 0 none; state bits
+    [n, STATES]; box [n, 4] from the patch's centre, in patches; whole [n], whether the crop holds all of the box)."""
     kind = np.zeros(rows * cols, np.int64)
     state = np.zeros((rows * cols, STATES), np.float32)
     box = np.zeros((rows * cols, 4), np.float32)
+    whole = np.zeros(rows * cols, np.float32)
     if len(items):
         b = items[:, :4] / 4 - np.array([x0, y0, x0, y0])
         area = (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])
@@ -78,14 +79,15 @@ def item_targets(items, x0, y0, rows, cols):
             kind[hit] = items[k, 4] + 1
             state[hit] = (items[k, 5] >> np.arange(STATES)) & 1
             box[hit] = (b[k] - np.stack([cx, cy, cx, cy], 1)[hit]) / 16
-    return kind, state, box
+            whole[hit] = b[k, 0] > -6 and b[k, 1] > -6 and b[k, 2] < cols * 16 + 6 and b[k, 3] < rows * 16 + 6
+    return kind, state, box, whole
 
 
 class Crops:
     """Endless batches for one worker."""
 
-    def __init__(self, folders, crops, seed, items=False, mix=None):
-        self.shards = store.shards(folders)
+    def __init__(self, folders, crops, seed, tokens=156, items=False, mix=None):
+        self.shards, self.shapes = store.shards(folders), SHAPES[tokens]
         self.folders, self.crops, self.items = folders, crops, items
         self.random, self.pool, self.at = random.Random(seed), [], 0
         self.mix = mix or {}
@@ -98,7 +100,18 @@ class Crops:
         self.at += 1
         s = self.random.choices(self.shards, self.weights)[0]
         k = self.random.randrange(len(s))
-        return s.picture(k), s.letters_of(k), s.blind_of(k), s.items_of(k)
+        return self._padded(s.picture(k)), s.letters_of(k), s.blind_of(k), s.items_of(k)
+
+    def _padded(self, picture):
+        """A screen in which no crop fits gets a plain margin, right and below."""
+        h, w = picture.shape[:2]
+        if any(r * 16 <= h and c * 16 <= w for r, c in self.shapes):
+            return picture
+        r, c = self.random.choice(self.shapes)
+        out = np.empty((max(h, r * 16), max(w, c * 16), 3), np.uint8)
+        out[:] = [self.random.randrange(256) for _ in range(3)]
+        out[:h, :w] = picture
+        return out
 
     def _draw(self):
         if len(self.pool) < POOL:
@@ -113,7 +126,7 @@ class Crops:
     def _place(self, picture, letters):
         """Shape and origin of a crop, mostly with a letter in it."""
         h, w = picture.shape[:2]
-        fits = [(r, c) for r, c in SHAPES if r * 16 <= h and c * 16 <= w]
+        fits = [(r, c) for r, c in self.shapes if r * 16 <= h and c * 16 <= w]
         rows, cols = self.random.choice(fits)
         x, y = self.random.randint(0, w - cols * 16), self.random.randint(0, h - rows * 16)
         if len(letters) and self.random.random() < 0.75:

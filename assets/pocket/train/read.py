@@ -17,41 +17,57 @@ import tower
 
 
 class Reading:
+    """What runner.Run asks of a stage; elements.py adds to it."""
+    tokens = 156                                      # patches in a crop
     scale = 640.0                                     # letters in a small batch, about: keeps gradients near one
     counts = ["loss", "here", "which", "named", "read", "seen", "ghosts", "letters"]
 
     def __init__(self, a):
         self.a = a
 
+    def heads(self, c):
+        return {"head": reading.Reader(c["hidden"])}
+
+    def loss(self, heads, rows, present, letters, items):
+        return reading.loss(heads["head"], rows, present, letters)
+
+    def names(self, heads):
+        return {f"{h}.{n}": p for h, head in heads.items() for n, p in head.named_parameters()}
+
     def shapes(self, c):
-        head = reading.Reader(c["hidden"]).state_dict()
-        return tower.shapes(c) | {f"head.{n}": tuple(v.shape) for n, v in head.items()}
+        return tower.shapes(c) | {n: tuple(p.shape) for n, p in self.names(self.heads(c)).items()}
 
     def start(self, views, c):
         torch.manual_seed(self.a.seed)
         tower.start({n: v for n, v in views.items() if not n.startswith("head.")}, c, self.a.seed)
-        for n, v in reading.Reader(c["hidden"]).state_dict().items():
-            views[f"head.{n}"].copy_(v)
+        for n, p in self.names(self.heads(c)).items():
+            views[n].copy_(p.detach())
+
+    def load_heads(self, views, c):
+        heads = self.heads(c)
+        for n, p in self.names(heads).items():
+            p.data = views[n]
+        return heads
 
     def worker(self, run, rank, grads):
         c, a, half = run.c, self.a, run.layout.views(run.half)
-        eyes = tower.Tower(c, half, grads, a.crops, 156)
-        reader = reading.Reader(c["hidden"])
-        flat = run.layout.views(run.flat)
-        for n, p in reader.named_parameters():        # the head's parameters and gradients are the shared ones
-            p.data, p.grad = flat[f"head.{n}"], grads[f"head.{n}"]
-        source = crops.Crops(a.data, a.crops, f"{a.seed}/{run.step}/{rank}")
+        eyes = tower.Tower(c, half, grads, a.crops, self.tokens)
+        heads = self.load_heads(run.layout.views(run.flat), c)
+        for n, p in self.names(heads).items():        # the heads' parameters and gradients are the shared ones
+            p.grad = grads[n]
+        items = len(heads) > 1
+        source = crops.Crops(a.data, a.crops, f"{a.seed}/{run.step}/{rank}", self.tokens, items)
         dx = torch.zeros(a.crops, eyes.n, c["hidden"])
 
         def part():
-            place, present, letters, _ = source.next(eyes.patches)
+            place, present, letters, elements = source.next(eyes.patches)
             x = eyes.forward(place)
             rows = x[:, c["skip"]:].detach().requires_grad_()
-            loss, sums = reading.loss(reader, rows, present, letters)
+            loss, sums = self.loss(heads, rows, present, letters, elements)
             loss.backward()
             dx[:, c["skip"]:] = rows.grad
             eyes.backward(dx)
-            return sums | {"patches": a.crops * 156}
+            return sums | {"patches": a.crops * self.tokens}
         return part
 
     def figures(self, s):
@@ -60,21 +76,24 @@ class Reading:
                     seen=s["seen"] / n, ghosts=s["ghosts"] / n)
 
     def gate(self, views, c):
-        reader = reading.Reader(c["hidden"])
-        reader.load_state_dict({n[5:]: v for n, v in views.items() if n.startswith("head.")})
-        p, out = {n: v for n, v in views.items() if not n.startswith("head.")}, {}
+        reader, out = self.load_heads(views, c)["head"], {}
+        p = {n: v for n, v in views.items() if not n.startswith("head.")}
         for folder in self.a.gate:
             f = score.figures(score.score(p, c, reader, folder, self.a.gate_screens)[0])
             out |= {f"{os.path.basename(folder.rstrip('/')).replace('gate-', '')}_{k}": v for k, v in f.items()}
         return out
 
 
-def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def options(p):
     runner.options(p)
-    p.add_argument("--data", nargs="+", required=True)
+    p.add_argument("--data", nargs="*", default=[])
     p.add_argument("--gate", nargs="*", default=[])
     p.add_argument("--gate-screens", type=int, default=24)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    options(p)
     a = p.parse_args()
     torch.set_num_threads(1)
     runner.Run(a, Reading(a)).run()

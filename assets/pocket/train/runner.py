@@ -237,10 +237,10 @@ class Run:
 
 
 def options(p):
-    p.add_argument("--run", required=True)
+    p.add_argument("--run")
     p.add_argument("--from", dest="start", help="last.pt of an earlier stage")
     p.add_argument("--tower", default="192x5", choices=list(tower.TOWERS))
-    p.add_argument("--core-minutes", type=float, required=True, help="budget, earlier ones of this run included")
+    p.add_argument("--core-minutes", type=float, default=0, help="budget, earlier ones of this run included")
     p.add_argument("--workers", type=int, default=2)
     p.add_argument("--parts", type=int, default=8, help="small batches in a step")
     p.add_argument("--crops", type=int, default=16, help="crops in a small batch")

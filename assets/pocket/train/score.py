@@ -116,7 +116,8 @@ def load(run, average=True):
     c = saved["shape"]
     reader = reading.Reader(c["hidden"])
     views = tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average" if average else "flat"])
-    reader.load_state_dict({n[5:]: v for n, v in views.items() if n.startswith("head.")})
+    for n, p in reader.named_parameters():
+        p.data = views[f"head.{n}"]
     return {n: v for n, v in views.items() if n in tower.shapes(c)}, c, reader, saved, views
 
 
