@@ -25,6 +25,12 @@ class Reading:
     def __init__(self, a):
         self.a = a
 
+    def shape(self):
+        return tower.TOWERS[self.a.tower]
+
+    def is_matrix(self, name):
+        return not name.startswith("head.") and name != "prefix"
+
     def heads(self, c):
         return {"head": reading.Reader(c["hidden"])}
 
@@ -86,6 +92,8 @@ class Reading:
 
 def options(p):
     runner.options(p)
+    p.add_argument("--tower", default="192x5", choices=list(tower.TOWERS))
+    p.add_argument("--crops", type=int, default=16, help="crops in a small batch")
     p.add_argument("--data", nargs="*", default=[])
     p.add_argument("--gate", nargs="*", default=[])
     p.add_argument("--gate-screens", type=int, default=24)

@@ -43,14 +43,14 @@ def orthogonal(x, steps=5):
 
 
 class Optimiser:
-    """Muon for the tower's matrices (queries, keys and values apart), AdamW for the rest.  State is shared memory."""
+    """Muon for matrices (queries, keys and values apart), AdamW for the rest.  State is shared memory."""
 
-    def __init__(self, views, grads, muon, adam, decay=0.01, momentum=0.95):
+    def __init__(self, views, grads, muon, adam, is_matrix, decay=0.01, momentum=0.95):
         self.muon, self.adam, self.decay, self.momentum = muon, adam, decay, momentum
         self.groups, self.rest = collections.defaultdict(list), []
         for name, v in views.items():
             g = grads[name]
-            if v.ndim != 2 or name.startswith("head.") or name == "prefix":
+            if v.ndim != 2 or not is_matrix(name):
                 self.rest.append((v, g))
             elif name.endswith("qkv"):
                 for a, b in zip(v.chunk(3), g.chunk(3)):
@@ -81,14 +81,14 @@ class Optimiser:
 
 
 class Run:
-    """`job` makes the parts that differ: job.shapes(c), job.start(views, c), job.worker(run, rank, grads), job.gate(views, c)."""
+    """`job` makes the parts that differ: job.shape(), job.shapes(c), job.is_matrix(name), job.start(views, c), job.worker(run, rank, grads), job.gate(views, c)."""
 
     def __init__(self, a, job):
         self.a, self.job, self.path = a, job, pathlib.Path(a.run)
         self.path.mkdir(parents=True, exist_ok=True)
         self.saved = torch.load(self.path / "last.pt", weights_only=True) if (self.path / "last.pt").exists() else None
         first = torch.load(a.start, weights_only=True) if a.start and not self.saved else None
-        self.c = (self.saved or first or {"shape": tower.TOWERS[a.tower]})["shape"]
+        self.c = (self.saved or first or {"shape": job.shape()})["shape"]
         self.layout = tower.Layout(job.shapes(self.c))
         shared = lambda dtype=torch.float32: torch.zeros(self.layout.size, dtype=dtype).share_memory_()
         self.flat, self.half = shared(), shared(HALF)
@@ -99,12 +99,12 @@ class Run:
             self.flat.copy_(self.saved["flat"])
             self.count[0], self.before = self.saved["step"], self.saved["core_minutes"]
         else:
-            job.start(self.layout.views(self.flat), self.c)
+            job.start(self.layout.views(self.flat), self.c)              # from nothing, or from what the stage begins with
             if first:
                 self._take(first)
         self.average.copy_(self.saved["average"] if self.saved else self.flat)
         self.half.copy_(self.flat)
-        self.optimiser = Optimiser(self.layout.views(self.flat), self.layout.views(self.grads), a.muon, a.adam)
+        self.optimiser = Optimiser(self.layout.views(self.flat), self.layout.views(self.grads), a.muon, a.adam, job.is_matrix)
         if self.saved:
             for k, v in self.saved["optim"].items():
                 for mine, old in zip(self.optimiser.state[k], v):
@@ -239,11 +239,9 @@ class Run:
 def options(p):
     p.add_argument("--run")
     p.add_argument("--from", dest="start", help="last.pt of an earlier stage")
-    p.add_argument("--tower", default="192x5", choices=list(tower.TOWERS))
     p.add_argument("--core-minutes", type=float, default=0, help="budget, earlier ones of this run included")
     p.add_argument("--workers", type=int, default=2)
     p.add_argument("--parts", type=int, default=8, help="small batches in a step")
-    p.add_argument("--crops", type=int, default=16, help="crops in a small batch")
     p.add_argument("--muon", type=float, default=3e-3)
     p.add_argument("--adam", type=float, default=2e-3)
     p.add_argument("--warm", type=int, default=100)

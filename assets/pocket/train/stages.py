@@ -1,0 +1,135 @@
+"""All stages one after the other, unattended: each goes on where it stopped, the next begins when a gate holds.
+
+    python stages.py [--until elements]          POCKET_STATE is where data, runs and logs are
+
+Design.  A stage is a command with a budget of core minutes and a gate.  When the budget is used up the gate is
+measured on screens of gate seeds and held-out words.  Does it fail, the stage gets more time, a few times;
+after that everything stops, since a gate that fails is answered with another design, not with more hours.
+What happened is in stages.log, the newest state in STAGES.  SIGTERM goes on to the stage, which saves.
+"""
+import argparse
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+STATE = pathlib.Path(os.environ.get("POCKET_STATE", HERE.parents[2] / "build" / "pocket"))
+DATA, ROWS = STATE / "data", STATE / "rows"
+FONTS = [str(DATA / f"gate-{f}") for f in ("liberation", "dejavu", "noto")]
+TUNABLES = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"      # large buffers are kept, not returned
+
+
+def reading_gate(run):
+    import score
+    p, c, reader, _, _ = score.load(str(run))
+    out, holds = {}, True
+    for folder in FONTS:
+        f = score.figures(score.score(p, c, reader, folder, 160)[0])
+        out[pathlib.Path(folder).name] = {k: round(v, 3) for k, v in f.items()}
+        g = score.GATE
+        holds &= f["letters"] >= g["letters"] and f["words"] >= g["words"] and f["ghosts"] <= g["ghosts"] and f["distance"] <= g["distance"]
+    return holds, out
+
+
+def elements_gate(run):
+    import elements
+    import score
+    p, c, _, _, views = score.load(str(run))
+    finder = elements.Elements(None).load_heads(views, c)["head.find"]
+    out, holds = {}, True
+    for folder in FONTS:
+        t = elements.score_items(p, c, finder, folder, 160)
+        n = max(1, t["n"])
+        out[pathlib.Path(folder).name] = {k: round(t[k] / n, 3) for k in ("kind", "right", "near")}
+        holds &= t["right"] / n >= 0.97 and t["near"] / n >= 0.95
+    return holds, out
+
+
+def cached(_):
+    return any(ROWS.glob("*/*.npz")), {}
+
+
+def steps_gate(run):
+    """Places and text of answers under teacher forcing; whole episodes are measured in the browser, not here."""
+    rows = (run / "gate.csv").read_text().split("\n")
+    last = dict(zip(rows[0].split(","), rows[-2].split(",")))
+    return True, last
+
+
+# name: (command, first budget, more, most, gate)
+def stages(workers):
+    read, find = STATE / "read192", STATE / "elements192"
+    both = ["--gate", *FONTS, str(DATA / "gate-forms"), "--workers", workers]
+    return {
+        "read": (["read.py", "--run", read, "--data", DATA / "read", *both, "--parts", 4, "--every", 6], read, 160, 60, 400, reading_gate),
+        "elements": (["elements.py", "--run", find, "--from", read / "last.pt", "--data", DATA / "read", *both, "--crops", 4, "--parts", 4,
+                      "--muon", 1.5e-3, "--adam", 1e-3, "--every", 6], find, 90, 45, 240, elements_gate),
+        "cache": (["cache.py", "--run", find, "--data", DATA / "read", "--out", ROWS / "read"], find, 0, 0, 0, cached),
+        "cache-gate": (["cache.py", "--run", find, "--data", DATA / "gate-forms", "--out", ROWS / "gate-forms"], find, 0, 0, 0, cached),
+        "language": (["language.py", "--run", STATE / "language", "--rows", ROWS / "read", ROWS / "miniwob", "--gate", ROWS / "gate-forms",
+                      "--workers", workers, "--parts", 2, "--every", 15], STATE / "language", 540, 0, 540, steps_gate),
+    }
+
+
+def note(text):
+    line = time.strftime("%d %b %H:%M ") + text
+    print(line, flush=True)
+    with open(STATE / "stages.log", "a") as f:
+        f.write(line + "\n")
+    (STATE / "STAGES").write_text(line + "\n")
+
+
+def run(command, name):
+    with open(STATE / "logs" / f"{name}.log", "a") as log:
+        child = subprocess.Popen([sys.executable, *map(str, command)], cwd=HERE, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                 env={**os.environ, "POCKET_STATE": str(STATE), "GLIBC_TUNABLES": TUNABLES})
+        asked = []
+        def stop(*_):
+            asked.append(1)
+            child.terminate()
+        for s in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(s, stop)
+        code = child.wait()
+    if asked:
+        note(f"{name}: stopped")
+        sys.exit(0)
+    return code
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--until", help="the last stage to run")
+    p.add_argument("--workers", type=int, default=2)
+    a = p.parse_args()
+    os.nice(19 - os.nice(0))
+    (STATE / "logs").mkdir(parents=True, exist_ok=True)
+    for name, (command, folder, budget, more, most, gate) in stages(a.workers).items():
+        done = STATE / f"done-{name}"
+        while not done.exists():
+            extra = STATE / f"budget-{name}"
+            minutes = float(extra.read_text()) if extra.exists() else budget
+            note(f"{name}: runs" + (f", {minutes:.0f} core minutes in all" if minutes else ""))
+            code = run(command + (["--core-minutes", minutes] if minutes else []), name)
+            if code:
+                note(f"{name}: failed with status {code}, see logs/{name}.log")
+                sys.exit(1)
+            holds, figures = gate(folder)
+            note(f"{name}: gate {'holds' if holds else 'fails'} after {minutes:.0f} core minutes: {json.dumps(figures)}")
+            if holds:
+                done.write_text(json.dumps(figures) + "\n")
+            elif minutes + more > most or not more:
+                note(f"{name}: stops here; another design is wanted")
+                sys.exit(2)
+            else:
+                extra.write_text(f"{minutes + more}\n")
+        if name == a.until:
+            break
+    note("all stages are done")
+
+
+if __name__ == "__main__":
+    main()
