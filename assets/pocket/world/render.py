@@ -1,4 +1,4 @@
-"""Training screens with their labels, as shards: render.py miniwob|forms --out DIR --shards N.
+"""Training screens with their labels, as shards: render.py miniwob|forms|kiosk --out DIR --shards N.
 
 Design.  One run is one browser and one kind of world.  Each shard is drawn from a random generator seeded
 by its number, so that a stopped run goes on with the next missing shard; a browser that fails is started
@@ -17,6 +17,7 @@ import headless
 import check
 import fonts
 import forms
+import kiosk
 import miniwob
 import store
 from words import Lexicon
@@ -76,6 +77,16 @@ class Renderer:
             for (_, family), f, tile in zip(plan, found, sheet.tiles()):
                 self.put(writer, tile, f, {"page": "form", "family": family, "scale": scale})
 
+    def kiosk(self, writer, rng):
+        pages = kiosk.Pages(rng, Lexicon(rng, self.a.gate), self.a.gate)
+        try:
+            while len(writer.place) < self.a.screens:
+                headless.pause()
+                for picture, found, about in pages.draw():
+                    self.put(writer, picture, found, about)
+        finally:
+            pages.close()
+
     def shard(self, k):
         name = f"{self.a.world}-{k:05}"
         if (pathlib.Path(self.a.out) / f"{name}.npz").exists():
@@ -91,7 +102,7 @@ class Renderer:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("world", choices=("miniwob", "forms"))
+    p.add_argument("world", choices=("miniwob", "forms", "kiosk"))
     p.add_argument("--out", required=True)
     p.add_argument("--shards", type=int, default=1)
     p.add_argument("--first", type=int, default=0)
