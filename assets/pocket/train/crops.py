@@ -28,6 +28,7 @@ SHAPES = {156: [(12, 13)] * 4 + [(13, 12)] * 4 + [(6, 26)] * 2,          # for r
           572: [(22, 26), (26, 22)]}                                       # nearly a whole page of MiniWoB, for elements
 SLOTS, ACROSS, UNKNOWN = 8, 4, 2
 POOL, USES = 192, 8
+MIX = {"miniwob": 2}                                  # how often screens of a world are taken, 1 unless named
 KINDS, STATES = store.KINDS, 7                        # the states of labels.js, a bit each
 
 
@@ -90,7 +91,7 @@ class Crops:
         self.shards, self.shapes = store.shards(folders), SHAPES[tokens]
         self.folders, self.crops, self.items = folders, crops, items
         self.random, self.pool, self.at = random.Random(seed), [], 0
-        self.mix = mix or ({"kiosk": 0} if items else {})           # see kiosk.py
+        self.mix = mix or dict(MIX, kiosk=0 if items else 1)              # see kiosk.py
 
     def _screen(self):
         """A screen by chance; worlds in proportion to `mix` (by the shard's name), 1 unless named."""
@@ -128,13 +129,25 @@ class Crops:
         h, w = picture.shape[:2]
         fits = [(r, c) for r, c in self.shapes if r * 16 <= h and c * 16 <= w]
         rows, cols = self.random.choice(fits)
+        a = self._origin(h, w, rows, cols, letters)
+        if self.random.random() < 0.5:                                    # the fuller of two crops
+            b = self._origin(h, w, rows, cols, letters)
+            a = max(a, b, key=lambda o: self._count(letters, rows, cols, *o))
+        return rows, cols, *a
+
+    @staticmethod
+    def _count(letters, rows, cols, x, y):
+        cx, cy = (letters[:, 0] + letters[:, 2]) / 8, (letters[:, 1] + letters[:, 3]) / 8
+        return int(((cx > x) & (cx < x + cols * 16) & (cy > y) & (cy < y + rows * 16)).sum())
+
+    def _origin(self, h, w, rows, cols, letters):
         x, y = self.random.randint(0, w - cols * 16), self.random.randint(0, h - rows * 16)
         if len(letters) and self.random.random() < 0.75:
             l = letters[self.random.randrange(len(letters))]
             cx, cy = (l[0] + l[2]) / 8, (l[1] + l[3]) / 8
             x = min(max(0, int(cx - self.random.random() * cols * 16)), w - cols * 16)
             y = min(max(0, int(cy - self.random.random() * rows * 16)), h - rows * 16)
-        return rows, cols, x, y
+        return x, y
 
     def _colours(self):
         """(channel order, gain, shift): normalisation, and sometimes other colours."""
