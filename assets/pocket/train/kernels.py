@@ -1,4 +1,4 @@
-"""kernels.c from Python: compiled for this machine when it is first needed, called with tensors.
+"""kernels.c (and kernels_amx.c, where the processor has tiles) from Python: compiled for this machine when it is first needed, called with tensors.
 
 Every argument that is a tensor goes as the address of its (contiguous) data.
 """
@@ -16,15 +16,18 @@ HERE = pathlib.Path(__file__).resolve().parent
 FLAGS = ["-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fno-math-errno", "-shared", "-fPIC"]
 
 
+TILES = " amx_bf16 " in open("/proc/cpuinfo").read().replace("\n", " ")
+
+
 def build():
-    source = HERE / "kernels.c"
-    name = hashlib.sha256(source.read_bytes() + " ".join(FLAGS).encode() + open("/proc/cpuinfo", "rb").read(2000)[:600]).hexdigest()[:16]
+    sources = [HERE / "kernels.c"] + ([HERE / "kernels_amx.c"] if TILES else [])
+    name = hashlib.sha256(b"".join(s.read_bytes() for s in sources) + " ".join(FLAGS).encode() + open("/proc/cpuinfo", "rb").read(600)).hexdigest()[:16]
     cache = pathlib.Path(os.environ.get("POCKET_STATE", tempfile.gettempdir())) / "kernels"
     cache.mkdir(parents=True, exist_ok=True)
     out = cache / f"{name}.so"
     if not out.exists():
         part = f"{out}.{os.getpid()}"
-        subprocess.run(["gcc", *FLAGS, str(source), "-o", part, "-lm"], check=True)
+        subprocess.run(["gcc", *FLAGS, *map(str, sources), "-o", part, "-lm"], check=True)
         os.replace(part, out)
     return ctypes.CDLL(str(out))
 

@@ -20,7 +20,7 @@ import pathlib
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from kernels import call                              # noqa: E402
+from kernels import TILES, call                              # noqa: E402
 
 HALF = torch.bfloat16
 TABLE = 64                                            # patches a side of the position table: 1024 pixels
@@ -113,13 +113,16 @@ class Tower:
         d, m, H, N, n = c["hidden"], c["mlp"], c["heads"], crops * self.n, self.n
         self.p = d // H
         new = lambda *s: torch.empty(*s, dtype=HALF)
+        self.tiles = TILES and self.p == 32 and self.n % 32 == 0         # kernels_amx.c does the attention
         self.patches = new(crops, tokens, 768)
         self.x, self.dx, self.dxh = torch.empty(N, d), torch.empty(N, d), new(N, d)
-        self.saved = [dict(u1=new(N, d), r1=torch.empty(N), q=new(crops * H, n, self.p), k=new(crops * H, n, self.p), v=new(crops * H, n, self.p),
-                           s=new(crops * H, n, n), y=new(N, d), u2=new(N, d), r2=torch.empty(N), a=new(N, m), g=new(N, m))
+        self.saved = [dict(u1=new(N, d), r1=torch.empty(N), s=new(crops * H, n, n), y=new(N, d), u2=new(N, d), r2=torch.empty(N), a=new(N, m), g=new(N, m))
                       for _ in range(c["blocks"])]
-        self.qkv, self.heads, self.rows, self.wide = new(N, 3 * d), [new(crops * H, n, self.p) for _ in range(3)], new(N, d), new(N, m)
-        self.scores = new(crops * H, n, n)
+        for s in self.saved:
+            s |= {"qkv": new(N, 3 * d)} if self.tiles else {name: new(crops * H, n, self.p) for name in "qkv"}
+        self.qkv, self.rows, self.wide = new(N, 3 * d), new(N, d), new(N, m)
+        if not self.tiles:
+            self.heads, self.scores = [new(crops * H, n, self.p) for _ in range(3)], new(crops * H, n, n)
         self.table = positions(d)
 
     def forward(self, place):
@@ -133,12 +136,11 @@ class Tower:
         for i, s in enumerate(self.saved):
             w = lambda name: self.w[f"{i}.{name}"]
             call("add_norm", self.x, delta, s["u1"], s["r1"], N, d, 1e-6)
-            torch.addmm(w("qkv_bias"), s["u1"], w("qkv").t(), out=self.qkv)
-            call("split_heads", self.qkv, s["q"], s["k"], s["v"], B, n, H, p, p ** -0.5)
-            torch.bmm(s["q"], s["k"].transpose(1, 2), out=s["s"])
-            call("softmax", s["s"], B * H * n, n)
-            torch.bmm(s["s"], s["v"], out=self.heads[0])
-            call("turn_heads", self.heads[0], s["y"], B, n, H, p, 0)
+            qkv = torch.addmm(w("qkv_bias"), s["u1"], w("qkv").t(), out=s["qkv"] if self.tiles else self.qkv)
+            if self.tiles:
+                call("attend", qkv, s["s"], s["y"], B, n, H, p ** -0.5)
+            else:
+                self._attend(qkv, s)
             torch.addmm(w("proj_bias"), s["y"], w("proj").t(), out=self.rows)
             call("add_norm", self.x, self.rows, s["u2"], s["r2"], N, d, 1e-6)
             torch.addmm(w("fc1_bias"), s["u2"], w("fc1").t(), out=s["a"])
@@ -147,18 +149,44 @@ class Tower:
         self.x.add_(delta)
         return x
 
+    def _attend(self, qkv, s):
+        """Attention where there are no tiles, or heads are of another width."""
+        B, n, H, p = self.B, self.n, self.c["heads"], self.p
+        call("split_heads", qkv, s["q"], s["k"], s["v"], B, n, H, p, p ** -0.5)
+        torch.bmm(s["q"], s["k"].transpose(1, 2), out=s["s"])
+        call("softmax", s["s"], B * H * n, n)
+        torch.bmm(s["s"], s["v"], out=self.heads[0])
+        call("turn_heads", self.heads[0], s["y"], B, n, H, p, 0)
+
+    def _attend_back(self, s):
+        """self.rows holds the gradient of what was attended; gives that of qkv."""
+        B, n, H, p = self.B, self.n, self.c["heads"], self.p
+        if self.tiles:
+            call("attend_back", s["qkv"], s["s"], self.rows, self.qkv, B, n, H, p ** -0.5)
+            return
+        q3, k3, v3 = self.heads
+        call("turn_heads", self.rows, q3, B, n, H, p, 1)
+        torch.bmm(s["s"].transpose(1, 2), q3, out=v3)
+        torch.bmm(q3, s["v"].transpose(1, 2), out=self.scores)
+        call("softmax_back", self.scores, s["s"], B * H * n, n)
+        torch.bmm(self.scores, s["k"], out=q3)
+        torch.bmm(self.scores.transpose(1, 2), s["q"], out=k3)
+        call("join_heads", q3, k3, v3, self.qkv, B, n, H, p, p ** -0.5)
+
     def _weight(self, name, dy, u):
         """Gradients of a product's matrix and bias."""
-        self.g[name].add_(dy.t() @ u)
+        if TILES and all(v % 32 == 0 for v in (*dy.shape, u.shape[1])):
+            call("matrix_grad", dy, u, self.g[name], dy.shape[0], dy.shape[1], u.shape[1])
+        else:
+            self.g[name].add_(dy.t() @ u)
         call("column_sums", dy, self.g[name + "_bias"], dy.shape[0], dy.shape[1])
 
     def backward(self, dx):
         """`dx` like what forward gave; gradients are added to the worker's."""
         c, B, n, N = self.c, self.B, self.n, self.B * self.n
-        d, H, p, skip = c["hidden"], c["heads"], self.p, c["skip"]
+        d, skip = c["hidden"], c["skip"]
         self.dx.copy_(dx.view(N, d))
         self.dxh.copy_(self.dx)
-        q3, k3, v3 = self.heads
         for i in reversed(range(c["blocks"])):
             s, w = self.saved[i], lambda name: self.w[f"{i}.{name}"]
             self._weight(f"{i}.fc2", self.dxh, s["g"])
@@ -169,20 +197,17 @@ class Tower:
             call("norm_back", self.dx, self.rows, s["u2"], s["r2"], self.dxh, N, d)
             self._weight(f"{i}.proj", self.dxh, s["y"])
             torch.mm(self.dxh, w("proj"), out=self.rows)
-            call("turn_heads", self.rows, q3, B, n, H, p, 1)
-            torch.bmm(s["s"].transpose(1, 2), q3, out=v3)
-            torch.bmm(q3, s["v"].transpose(1, 2), out=self.scores)
-            call("softmax_back", self.scores, s["s"], B * H * n, n)
-            torch.bmm(self.scores, s["k"], out=q3)
-            torch.bmm(self.scores.transpose(1, 2), s["q"], out=k3)
-            call("join_heads", q3, k3, v3, self.qkv, B, n, H, p, p ** -0.5)
+            self._attend_back(s)
             self._weight(f"{i}.qkv", self.qkv, s["u1"])
             torch.mm(self.qkv, w("qkv"), out=self.rows)
             call("norm_back", self.dx, self.rows, s["u1"], s["r1"], self.dxh, N, d)
         first = self.dx.view(B, n, d)
         self.g["prefix"].add_(first[:, :skip].sum(0))
         d_rows = self.dxh.view(B, n, d)[:, skip:].reshape(-1, d)
-        self.g["embedder"].add_(d_rows.t() @ self.patches.view(-1, 768))
+        if TILES and len(d_rows) % 32 == 0:
+            call("matrix_grad", d_rows, self.patches.view(-1, 768), self.g["embedder"], len(d_rows), d, 768)
+        else:
+            self.g["embedder"].add_(d_rows.t() @ self.patches.view(-1, 768))
 
 
 def state_dict(p, c):
