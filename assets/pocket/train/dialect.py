@@ -4,7 +4,7 @@ Design.  The vocabulary is that of tokenizer.py, ids unchanged, so that the ship
 on from; 32 ids follow it.  A step is a verb, the label of its target copied letter by letter, the target's
 place, and what else the verb needs:
 
-    <click>LABEL<at>PLACE        also <double> and <hover>; after a click's place "ctrl" or "shift" may follow
+    [THOUGHT]<click>LABEL<at>PLACE        also <double> and <hover>; after a click's place "ctrl" or "shift" may follow
     <write>LABEL<at>PLACE TEXT   click, select all, type            <append>: click, go to the end, type
     <key>KEYS                    "ctrl+c", "enter", for what has the focus
     <scroll>LABEL<at>PLACE TEXT  "down 3": direction and notches of the wheel
@@ -13,6 +13,7 @@ place, and what else the verb needs:
     <missing>LABEL               what the task speaks of is not on the screen
     <done>TEXT                   the task is over; the answer, if one was asked for
 
+Before any verb a thought of up to 40 characters may stand ("step 1 of 3").
 PLACE is four tokens, x then y, each a patch and an eighth of it: <12><.3> is 16*12 + 2*3 + 1 = 199 pixels of
 the picture the model gets (at most 1024 a side).  A patch is what the tower sees, so the coarse half of a
 place can be looked up in an image token, whatever the size of the picture.
@@ -95,7 +96,7 @@ def spell(action, scale=1.0, dx=0, dy=0):
     return out + (action.get("text", "") if verb in ("write", "append") else action.get("hold") or "")
 
 
-STEP = re.compile(rf"<(\w+)>([^<]*)(?:<at>({PLACE}))?([^<]*)(?:<to>([^<]*)<at>({PLACE}))?", re.S)
+STEP = re.compile(rf"[^<]{{0,40}}<(\w+)>([^<]*)(?:<at>({PLACE}))?([^<]*)(?:<to>([^<]*)<at>({PLACE}))?", re.S)
 
 
 def parse(said):

@@ -171,6 +171,21 @@ class Rows:
                 s.user(before + "<image>")
                 s.answer(pieces)
                 first = False
+            for t in about.get("turns", []):                              # the kiosk's own conversation
+                if len(s.ids) > self.limit:
+                    break
+                u, pieces = questions.kiosk(t, screen)
+                if not t["loss"]:
+                    s.user(u)
+                    s.earlier(questions.text_of(pieces))
+                    continue
+                s.user(u + ("\n<image>" if first and "<image>" not in u else ""))
+                s.answer(pieces)
+                first = False
+            if "turns" in about:
+                if not first:
+                    return rows, s
+                continue
             for u, pieces in screen.turns(self.random, self.lex, self.turns):
                 if len(s.ids) > self.limit:
                     break

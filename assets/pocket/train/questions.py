@@ -12,6 +12,7 @@ named things in many wordings, fields to fill, lines to read, things to find, ye
 not there.  `played` turns a record of an episode into its turn.  Names of things that have no text of their
 own (a field, a tick) are the words beside or above them, as a person would say.
 """
+import re
 import zlib
 
 import dialect
@@ -63,6 +64,19 @@ class Screen:
         for line in self.lines:
             out += [l for l in line if x0 - 1 <= l[0] <= x1 + 1 and y0 - 1 <= l[1] <= y1 + 1]
         return self.string(out)
+
+    def where(self, text, near):
+        """The places of the letters of `text`, of all lines that hold it in the one closest to `near`; or None."""
+        best = None
+        for line in self.lines:
+            whole, places = self.string(line)
+            k = whole.find(text)
+            if k >= 0 and text:
+                x, y = places[k]
+                away = (x - near[0]) ** 2 + (y - near[1]) ** 2
+                if best is None or away < best[0]:
+                    best = (away, places[k:k + len(text)])
+        return best and best[1]
 
     def beside(self, box, right):
         """The text right of a tick, or left of or above a field."""
@@ -185,6 +199,29 @@ class Screen:
         rng.shuffle(out)
         seen = set()
         return [t for t in out if not (t[0] in seen or seen.add(t[0]))][:most]
+
+
+OLD = re.compile(r"([^<]*)<(click|write)>([^<]*)<at><(\d+)><(\d+)>(.*)", re.S)
+OLD_PLACE = re.compile(r"<at><(\d+)><(\d+)>")
+
+
+def kiosk(turn, screen):
+    """A turn of the small model's dialect in the wide one: (user text, answer pieces). Bins are of 640 x 480."""
+    point = lambda a, b: ((int(a) + 0.5) * 10, (int(b) + 0.5) * 7.5)
+    u, a = turn["u"], turn["a"]
+    m = OLD.fullmatch(a)
+    if m:
+        x, y = point(m[4], m[5])
+        label = dialect.plain(m[3])
+        pieces = [("text", m[1])] if m[1] else []
+        pieces += [("mark", f"<{m[2]}>"), ("copy", label, screen.where(label, (x, y)) or [None] * len(label)), ("mark", "<at>"), ("place", x, y)]
+        return u, pieces + ([("copy", m[6], [None] * len(m[6]))] if m[6] else [])
+    m = OLD_PLACE.fullmatch(a)
+    if m:
+        return u, [("mark", "<at>"), ("place", *point(m[1], m[2]))]
+    if a.startswith("<done>"):
+        return u, [("mark", "<done>"), ("text", a[6:])] if a[6:] else [("mark", "<done>")]
+    return u, [("copy", a, screen.where(a, (320, 240)) or [None] * len(a))]
 
 
 def played(record, screen):
