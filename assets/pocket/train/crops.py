@@ -62,6 +62,18 @@ def letter_targets(letters, blind, x0, y0, rows, cols):
     return present, np.stack([patch, s, kind, shift.astype(int)], 1)
 
 
+def tidy(items):
+    """Elements as they are asked: the focus counts where it surely shows, on fields; a tab's inner link is the tab."""
+    shows = np.isin(items[:, 4], [KINDS.index("field"), KINDS.index("area")])
+    out = items.copy()
+    out[:, 5] = np.where(shows, items[:, 5], items[:, 5] & ~8)
+    keep, slack = np.ones(len(items), bool), 8
+    for t in items[items[:, 4] == KINDS.index("tab")]:
+        keep &= ~((items[:, 4] == KINDS.index("link")) & (items[:, 0] >= t[0] - slack) & (items[:, 1] >= t[1] - slack)
+                  & (items[:, 2] <= t[2] + slack) & (items[:, 3] <= t[3] + slack))
+    return out[keep]
+
+
 def item_targets(items, x0, y0, rows, cols):
     """Which element each patch belongs to, the smallest whose box holds its centre: (kind [n], 0 none; state bits
     [n, STATES]; box [n, 4] from the patch's centre, in patches; whole [n], whether the crop holds all of the box)."""
@@ -69,6 +81,7 @@ def item_targets(items, x0, y0, rows, cols):
     state = np.zeros((rows * cols, STATES), np.float32)
     box = np.zeros((rows * cols, 4), np.float32)
     whole = np.zeros(rows * cols, np.float32)
+    items = tidy(items)
     if len(items):
         b = items[:, :4] / 4 - np.array([x0, y0, x0, y0])
         area = (b[:, 2] - b[:, 0]) * (b[:, 3] - b[:, 1])

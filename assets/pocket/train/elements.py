@@ -67,7 +67,7 @@ def judge(finder, x, rows, cols, items):
     out = collections.Counter()
     kind, state, box, _ = crops.item_targets(items, 0, 0, rows, cols)
     k, s, b = (t.numpy() for t in finder(x.float()))
-    for x0, y0, x1, y1, what, bits in items:
+    for x0, y0, x1, y1, what, bits in crops.tidy(items):
         cx, cy = (x0 + x1) / 8, (y0 + y1) / 8
         r, c = int(cy) // 16, int(cx) // 16
         if r >= rows or c >= cols:

@@ -186,7 +186,7 @@ function labels(win) {
     if (tag === "option") return el.closest("select[size],select[multiple]") ? "item" : "";
     if (role === "tab" || el.matches(".ui-tabs-nav li")) return "tab";
     if (el.matches(".ui-slider")) return "slider";
-    if (el.matches("a,.alink,.elink")) return "link";
+    if (el.matches("a,.alink,.elink")) return el.closest(".ui-tabs-nav") ? "" : "link";
     if (el.matches(".ui-accordion-header")) return "header";
     if (el.matches(".ui-menu-item,[role=menuitem]")) return "item";
     if (/^(rect|circle|ellipse|polygon|path|line)$/.test(tag)) return "shape";
@@ -199,7 +199,7 @@ function labels(win) {
     if (kind === "check" || kind === "radio") s |= el.checked || el.getAttribute("aria-checked") === "true" ? STATES.on : STATES.off;
     if (el.indeterminate) s |= STATES.mixed;
     if (el.disabled || el.getAttribute("aria-disabled") === "true") s |= STATES.disabled;
-    if (doc.activeElement === el && /^(field|area|select|button)$/.test(kind)) s |= STATES.focused;
+    if (doc.activeElement === el && /^(field|area)$/.test(kind)) s |= STATES.focused;
     if (el.selected || el.matches(".ui-tabs-active,.ui-state-active,[aria-selected=true]")) s |= STATES.selected;
     if (el.getAttribute("aria-expanded") === "true") s |= STATES.open;
     return s;
