@@ -1,4 +1,4 @@
-"""kernels.c (and kernels_amx.c, where the processor has tiles) from Python: compiled for this machine when it is first needed, called with tensors.
+"""kernels.c (and the files with tile code, where the processor has them) from Python: compiled for this machine when it is first needed, called with tensors.
 
 Every argument that is a tensor goes as the address of its (contiguous) data.
 """
@@ -20,8 +20,8 @@ TILES = " amx_bf16 " in open("/proc/cpuinfo").read().replace("\n", " ")
 
 
 def build():
-    sources = [HERE / "kernels.c"] + ([HERE / "kernels_amx.c"] if TILES else [])
-    name = hashlib.sha256(b"".join(s.read_bytes() for s in sources) + " ".join(FLAGS).encode() + open("/proc/cpuinfo", "rb").read(600)).hexdigest()[:16]
+    sources = [HERE / "kernels.c"] + ([HERE / "kernels_amx.c", HERE / "kernels_lm.c"] if TILES else [])
+    name = hashlib.sha256(b"".join(s.read_bytes() for s in [*sources, HERE / "amx.h"]) + " ".join(FLAGS).encode() + open("/proc/cpuinfo", "rb").read(600)).hexdigest()[:16]
     cache = pathlib.Path(os.environ.get("POCKET_STATE", tempfile.gettempdir())) / "kernels"
     cache.mkdir(parents=True, exist_ok=True)
     out = cache / f"{name}.so"

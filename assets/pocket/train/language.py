@@ -8,7 +8,8 @@ coarse half of a place is spread a little over its neighbours.  It begins with t
 whose copying circuits took hours: its 12 sub-layers and 352 tokens stay, four sub-layers follow that change
 nothing at first (their way out is zero), the new tokens begin as their nearest relatives.
 
-Heads are told where to look, in training only, as hints.py does it for the grid: (layer, head)
+Where the processor has tiles the passes are stack.py's, by hand; elsewhere autograd's over `Wide`, three times as
+slow.  Norm weights are ones in both, see stack.fold.  Heads are told where to look, in training only, as hints.py does it for the grid: (layer, head)
     TASK   the same letter in the user's text       PAGE   the image token that holds the letter
     POINT  the image token that holds the place, at the four tokens that say it
 """
@@ -28,8 +29,10 @@ from torch import nn
 import dialect                                        # puts the folder above on the path
 import questions
 import runner
+import stack
 import tokenizer
 import export
+from kernels import TILES
 from model import LM, Language, Linear, RMSNorm, ReLU2
 from words import Lexicon
 
@@ -49,8 +52,8 @@ class Wide(nn.Module):
         self.language_model = Language(c["lm"])
         self.mlp1 = nn.Sequential(RMSNorm(d, 1e-5), Linear(d, c["projector"], bias=False), ReLU2(), Linear(c["projector"], out, bias=False))
 
-    def forward(self, ids, rows, counts):
-        """ids [B, T]; rows int8 [sum of counts, 768], the image tokens of the sequences one after the other."""
+    def forward(self, ids, rows):
+        """ids [B, T]; rows int8 [n, 768], the image tokens of the sequences one after the other."""
         picture = self.mlp1[3](self.mlp1[2](self.mlp1[1](self.mlp1[0](rows.to(HALF), HALF)))).float()
         h = self.language_model.backbone.embeddings(ids)
         h = h.masked_scatter((ids == tokenizer.IMAGE)[..., None], picture)
@@ -205,15 +208,13 @@ def collate(drawn):
         target[b, :len(i) - 1] = torch.where(on[1:], i[1:], -100)
     told = torch.tensor([(b, *h) for b, (_, s) in enumerate(drawn) for h in s.told]).view(-1, 4)
     rows = torch.from_numpy(np.concatenate([r for r, _ in drawn]))
-    return ids, rows, [len(r) for r, _ in drawn], target, told
+    return ids, rows, target, told
 
 
 # ---- losses -------------------------------------------------------------------------------------
 
-def language_loss(model, f, target, spread):
-    """Summed cross entropy of the answers' tokens, coarse places spread over their neighbours; counts."""
-    at = target != -100
-    want, logits = target[at], model.language_model.lm_head(f[at]).float()
+def language_loss(logits, want, spread):
+    """Summed cross entropy of the answers' tokens [n], coarse places spread over their neighbours; counts."""
     logp = logits.log_softmax(-1)
     each = -logp.gather(1, want[:, None])[:, 0]
     coarse = (want >= COARSE[0]) & (want <= COARSE[-1])
@@ -229,14 +230,14 @@ def language_loss(model, f, target, spread):
     return total, sums
 
 
-def hint_loss(model, told):
-    total, sums = 0, {}
+def hint_loss(seen, told):
+    """Summed cross entropy of the told heads' attention; `seen(layer)` gives queries and keys [B, heads, T, p]."""
+    total, sums = torch.zeros(()), {}
     for slot, (layer, head) in TOLD.items():
-        mixer = model.language_model.backbone.layers[layer].mixer
-        rows, hit = told[told[:, 2] == slot], 0
+        (q, k), rows, hit = seen(layer), told[told[:, 2] == slot], 0
         for b in rows[:, 0].unique():
             query, key = rows[rows[:, 0] == b][:, 1], rows[rows[:, 0] == b][:, 3]
-            w = (mixer.seen[0][b, head, query] @ mixer.seen[1][b, head].T).float() * mixer.p ** -0.5
+            w = (q[b, head, query] @ k[b, head].T).float() * q.shape[-1] ** -0.5
             w = w.masked_fill(torch.arange(w.shape[1]) > query[:, None], -1e9)
             total = total + F.cross_entropy(w, key, reduction="sum")
             hit += int((w.argmax(-1) == key).sum())
@@ -272,6 +273,7 @@ class Job:
         begin(model, self.a.shipped)
         for n, p in model.named_parameters():
             views[n].copy_(p.detach())
+        stack.fold(views, c["lm"]["pattern"])
 
     def model(self, views, c):
         model = Wide(c)
@@ -279,25 +281,49 @@ class Job:
             p.data = views[n]
         return model
 
-    def worker(self, run, rank, grads):
-        a, model = self.a, self.model(run.layout.views(run.flat), run.c)
+    def passes(self, c, flat, half, grads):
+        """(forward, backward, seen): of the stack by hand, or of autograd."""
+        if TILES:
+            by_hand = stack.Stack(c, flat, half, grads)
+            return by_hand.forward, by_hand.backward, by_hand.seen
+        model, kept = self.model(flat, c), {}
         for n, p in model.named_parameters():
-            p.grad = grads[n]
+            p.grad = grads[n] if grads else None
+            p.requires_grad_("norm" not in n and n != "mlp1.0.weight")
+
+        def forward(ids, rows):
+            kept["f"] = model(ids, rows)
+            return kept["f"].detach()
+
+        def seen(layer):
+            return model.language_model.backbone.layers[layer].mixer.seen
+        return forward, lambda du: kept["f"].backward(du), seen
+
+    def worker(self, run, rank, grads):
+        a, flat, half = self.a, run.layout.views(run.flat), run.layout.views(run.half)
+        forward, backward, seen = self.passes(run.c, flat, half, grads)
         source = Rows(a.rows, f"{a.seed}/{run.step}/{rank}", turns=a.turns)
 
         def part():
             drawn = sorted((source.draw() for _ in range(a.batch)), key=lambda d: len(d[1].ids))
-            sums, patches = collections.Counter(), 0
+            sums, tokens = collections.Counter(), 0
             for k in range(0, len(drawn), a.together):                    # sequences of like length together
-                ids, rows, counts, target, told = collate(drawn[k:k + a.together])
-                f = model(ids, rows, counts)
-                loss, seen = language_loss(model, f, target, self.spread)
-                more, told_seen = hint_loss(model, told)
-                (loss + a.hint * more).backward()
-                sums.update(seen)
-                sums.update(told_seen)
-                patches += ids.numel()
-            return dict(sums) | {"patches": patches}
+                ids, rows, target, told = collate(drawn[k:k + a.together])
+                at = target != -100
+                f = forward(ids, rows)
+                leaf, head = f[at].requires_grad_(), half[stack.HEAD].clone().requires_grad_()
+                loss, counts = language_loss((leaf @ head.t()).float(), target[at], self.spread)
+                hints, more = hint_loss(seen, told)
+                loss.backward()
+                (a.hint * hints).backward(retain_graph=not TILES)
+                du = torch.zeros_like(f)
+                du[at] = leaf.grad
+                grads[stack.HEAD].add_(head.grad)
+                backward(du)
+                sums.update(counts)
+                sums.update(more)
+                tokens += ids.numel()
+            return dict(sums) | {"patches": tokens}
         return part
 
     def figures(self, s):
@@ -308,12 +334,14 @@ class Job:
     @torch.no_grad()
     def gate(self, views, c):
         """Teacher-forced shares on held-out screens and words."""
-        model, out = self.model(views, c), {}
+        half = {n: v.to(HALF) for n, v in views.items()}
+        forward, out = self.passes(c, views, half, None)[0], {}
         for folder in self.a.gate:
             source, sums = Rows([folder], "gate", True, self.a.turns), collections.Counter()
             for _ in range(self.a.gate_screens // 4):
-                ids, rows, counts, target, _ = collate([source.draw() for _ in range(4)])
-                sums.update(language_loss(model, model(ids, rows, counts), target, self.spread)[1])
+                ids, rows, target, _ = collate([source.draw() for _ in range(4)])
+                at = target != -100
+                sums.update(language_loss((forward(ids, rows)[at] @ half[stack.HEAD].t()).float(), target[at], self.spread)[1])
             name = pathlib.Path(folder).name
             out |= {f"{name}_{k}": v for k, v in self.figures(collections.defaultdict(float, sums)).items() if not k.startswith("hint")}
         return out

@@ -176,7 +176,7 @@ class Tower:
     def _weight(self, name, dy, u):
         """Gradients of a product's matrix and bias."""
         if TILES and all(v % 32 == 0 for v in (*dy.shape, u.shape[1])):
-            call("matrix_grad", dy, u, self.g[name], dy.shape[0], dy.shape[1], u.shape[1])
+            call("matrix_grad", dy, dy.shape[1], u, self.g[name], dy.shape[0], dy.shape[1], u.shape[1])
         else:
             self.g[name].add_(dy.t() @ u)
         call("column_sums", dy, self.g[name + "_bias"], dy.shape[0], dy.shape[1])
@@ -205,7 +205,7 @@ class Tower:
         self.g["prefix"].add_(first[:, :skip].sum(0))
         d_rows = self.dxh.view(B, n, d)[:, skip:].reshape(-1, d)
         if TILES and len(d_rows) % 32 == 0:
-            call("matrix_grad", d_rows, self.patches.view(-1, 768), self.g["embedder"], len(d_rows), d, 768)
+            call("matrix_grad", d_rows, d, self.patches.view(-1, 768), self.g["embedder"], len(d_rows), d, 768)
         else:
             self.g["embedder"].add_(d_rows.t() @ self.patches.view(-1, 768))
 
