@@ -13,6 +13,7 @@ from torch import nn
 from crops import SLOTS, UNKNOWN
 
 CLASSES = 96
+NARROW = {ord(c) - 32 for c in "iljtfrI1|!.,:;'`()[]"}      # may stand closer than 5 pixels to the next
 
 
 class Reader(nn.Module):
@@ -80,7 +81,8 @@ def decode(reader, x, rows, cols, least=0.5):
     for i in found[:, 3].argsort(descending=True).tolist():
         rr, cc, weak = int(r[i]), int(c[i]), float(found[i, 3]) < 0.9
         near = [(rr + a, cc + b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a or b) and (rr + a, cc + b) in taken]
-        clash = [n for n in near if abs(float(found[taken[n], 0] - found[i, 0])) < (3.2 if n[0] == rr else 4.5)
+        slim = int(found[i, 2]) in NARROW
+        clash = [n for n in near if abs(float(found[taken[n], 0] - found[i, 0])) < (3.2 if slim or int(found[taken[n], 2]) in NARROW else 4.7)
                  and (weak or n[0] != rr)]
         if clash:
             continue

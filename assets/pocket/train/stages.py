@@ -65,7 +65,7 @@ def stages(workers):
     read, find = STATE / "read192", STATE / "elements192"
     both = ["--gate", *FONTS, str(DATA / "gate-forms"), "--workers", workers]
     return {
-        "read": (["read.py", "--run", read, "--data", DATA / "read", *both, "--parts", 4, "--every", 6], read, 160, 60, 400, reading_gate),
+        "read": (["read.py", "--run", read, "--data", DATA / "read", *both, "--parts", 4, "--every", 5], read, 70, 50, 400, reading_gate),
         "elements": (["elements.py", "--run", find, "--from", read / "last.pt", "--data", DATA / "read", *both, "--crops", 4, "--parts", 4,
                       "--muon", 1.5e-3, "--adam", 1e-3, "--every", 6], find, 90, 45, 240, elements_gate),
         "cache": (["cache.py", "--run", find, "--data", DATA / "read", "--out", ROWS / "read"], find, 0, 0, 0, cached),
