@@ -7,7 +7,7 @@ POCKET_RUN  ?= build/pocket
 POCKET_PY   ?= python3
 POCKET_DATA := $(POCKET_RUN)/train
 
-.PHONY: pocket pocket-table
+.PHONY: pocket pocket-table pocket-wide
 
 pocket: $(POCKET_DATA)/shard-00000.jsonl
 	cd $(POCKET) && $(POCKET_PY) train.py --data $(abspath $(POCKET_DATA)) --run $(abspath $(POCKET_RUN))/eyes --minutes 5 --read 5 --context 2
@@ -23,3 +23,7 @@ $(POCKET_DATA)/shard-00000.jsonl:
 
 pocket-table:
 	cd $(POCKET) && $(POCKET_PY) evaluate.py --model model --data $(abspath $(POCKET_RUN))/heldout
+
+# The model of many kinds of page (WIDE.md): every stage after the gate of the one before, unattended, for a day.
+pocket-wide:
+	cd $(POCKET)/train && POCKET_STATE=$(abspath $(POCKET_RUN)) $(POCKET_PY) stages.py

@@ -19,7 +19,8 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 STATE = pathlib.Path(os.environ.get("POCKET_STATE", HERE.parents[2] / "build" / "pocket"))
 DATA, ROWS = STATE / "data", STATE / "rows"
-FONTS = [str(DATA / f"gate-{f}") for f in ("liberation", "dejavu", "noto")]
+FAMILIES = {"Liberation Sans": "liberation", "DejaVu Sans": "dejavu", "Noto Sans": "noto"}      # of the gates
+FONTS = [str(DATA / f"gate-{f}") for f in FAMILIES.values()]
 TUNABLES = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"      # large buffers are kept, not returned
 
 
@@ -49,6 +50,11 @@ def elements_gate(run):
     return holds, out
 
 
+def there(_):
+    """A renderer's own check: it throws away what has no ink, and ends with an error when a browser fails three times."""
+    return True, {}
+
+
 def cached(_):
     return any(ROWS.glob("*/*.npz")), {}
 
@@ -60,11 +66,15 @@ def steps_gate(run):
     return True, last
 
 
-# name: (command, first budget, more, most, gate)
+# name: (command, the run's folder, first budget, more, most, gate)
 def stages(workers):
     read, find = STATE / "read192", STATE / "elements192"
     both = ["--gate", *FONTS, str(DATA / "gate-forms"), "--workers", workers]
-    return {
+    world = [(f"world-{w}", ["../world/render.py", w, "--out", DATA / "read", "--shards", n]) for w, n in (("miniwob", 14), ("forms", 14), ("kiosk", 1))]
+    world += [(f"world-gate-{f.split()[-1]}", ["../world/render.py", "miniwob", "--gate", "--screens", 480, "--families", f, "--out",
+                                               DATA / f"gate-{name}"]) for f, name in FAMILIES.items()]
+    world += [(f"world-gate-{w}", ["../world/render.py", w, "--gate", "--screens", n, "--out", DATA / f"gate-{w}"]) for w, n in (("forms", 160), ("kiosk", 90))]
+    return {name: (command, DATA, 0, 0, 0, there) for name, command in world} | {
         "read": (["read.py", "--run", read, "--data", DATA / "read", *both, "--parts", 4, "--every", 5], read, 70, 50, 400, reading_gate),
         "elements": (["elements.py", "--run", find, "--from", read / "last.pt", "--data", DATA / "read", *both, "--crops", 4, "--parts", 4,
                       "--muon", 1.5e-3, "--adam", 1e-3, "--every", 6], find, 90, 45, 240, elements_gate),

@@ -121,6 +121,8 @@ def main():
                 print(f"shard {k}: {e!r}", file=sys.stderr, flush=True)
                 r.close()
                 time.sleep(3)
+        else:
+            sys.exit(1)
     r.close()
 
 
