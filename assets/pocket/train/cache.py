@@ -9,8 +9,9 @@ projector begins with a norm, so that the size of a row means nothing).  140-300
 
 OUT/NAME.rows is the rows of all screens back to back; OUT/NAME.npz has `place` [n, 4] int64 (first row, rows,
 columns of tokens, first letter) and `letters` [L, 7] as in store.py; OUT/NAME.jsonl has a line for each screen:
-of stored screens what store.py knows about it with its elements, of records the record itself.  Letters of a
-record are read by the tower's own reading head, since only a picture is there.
+of stored screens what store.py knows about it with its elements, of records the record itself.  A record may hold
+`labels`, what world/labels.js says of the page (its window being the picture): then questions can be asked about
+it.  Without them the tower's own reading head says where letters are, which is good enough for hints only.
 """
 import argparse
 import json
@@ -21,7 +22,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-import crops
+import crops                                          # puts the world's folder on the path
+import check
 import reading
 import score
 import store
@@ -111,7 +113,13 @@ def from_records(eyes, a):
         for r in records[first:first + 1000]:
             picture = np.asarray(Image.open(os.path.join(a.records, r["picture"])).convert("RGB"))
             rows, grid, found = eyes.look(picture)
-            w.add(rows, grid, as_stored(found), r)
+            labels = r.pop("labels", None)
+            if labels:
+                r |= {"items": [[4 * v for v in e[:4]] + [store.KINDS.index(e[4]), e[5]] for e in labels["elements"]],
+                      "names": [e[6] for e in labels["elements"]]}
+                keep = check.inked(picture, labels["letters"])
+                found = [[4 * v for v in l[:4]] + [store.char_class(l[4]), *l[5:]] for l, k in zip(labels["letters"], keep) if k]
+            w.add(rows, grid, found if labels else as_stored(found), r)
         w.close()
         print(name, flush=True)
 

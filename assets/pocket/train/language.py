@@ -185,10 +185,10 @@ class Rows:
                 s.user(u + ("\n<image>" if first and "<image>" not in u else ""))
                 s.answer(pieces)
                 first = False
-            if "turns" in about:
+            if "turns" in about or ("action" in about and "items" not in about):
                 if not first:
                     return rows, s
-                continue
+                continue                                                  # nothing more is known for sure about this screen
             for u, pieces in screen.turns(self.random, self.lex, self.turns):
                 if len(s.ids) > self.limit:
                     break

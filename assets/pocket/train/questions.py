@@ -239,6 +239,8 @@ def played(record, screen):
             text, where = screen.inside((x, y, x + w, y + h))
             k = text.find(name)
             places = where[k:k + len(name)] if k >= 0 else None
+        if name and not places:                          # a field is named by what stands beside or above it
+            places = screen.where(name, (a["x"] * scale, a["y"] * scale))
         return ([("copy", name, places or [None] * len(name))] if name else []) + [("mark", "<at>"), ("place", a["x"] * scale, a["y"] * scale)]
     pieces = [("mark", f"<{action['verb']}>")] + target(action)
     if action["verb"] == "drag":
