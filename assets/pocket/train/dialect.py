@@ -35,6 +35,7 @@ MORE = ["<append>", "<drag>", "<hover>", "<double>", "<missing>", "<to>"]
 FINE0 = tokenizer.VOCAB + 8                           # ids 358 and 359 are free
 VOCAB = 384
 WIDE = dict(ADDED) | {t: tokenizer.VOCAB + i for i, t in enumerate(MORE)} | {f"<.{k}>": FINE0 + k for k in range(8)}
+WIDE |= {f"<SPECIAL_{i}>": i for i in range(tokenizer.VOCAB, VOCAB) if i not in WIDE.values()}      # free
 NAME = {i: t for t, i in WIDE.items()}
 MARK = re.compile("|".join(re.escape(t) for t in sorted(WIDE, key=len, reverse=True)))
 POINTED = ("click", "double", "hover", "write", "append", "scroll", "drag")
