@@ -88,6 +88,7 @@ class Sequence:
     def __init__(self, grid):
         self.grid = grid
         self.ids, self.on, self.told, self.first, self.task = list(tokenizer.HEAD), [0] * len(tokenizer.HEAD), [], None, None
+        self.spans = []                                                   # (name, first id, end, sizes of what is pointed at) of each answer
 
     def _add(self, ids, on):
         self.ids += ids
@@ -112,14 +113,16 @@ class Sequence:
     def earlier(self, answer):
         self._add(dialect.spelled(answer) + list(tokenizer.CLOSE) + tokenizer.text("\n"), 0)
 
-    def answer(self, pieces):
+    def answer(self, pieces, name=""):
+        """`name` is what the answer counts as in tables; by itself its first token."""
+        begun, sizes = len(self.ids), [rest[2:] or [12, 12] for kind, *rest in pieces if kind == "place"]
         for kind, *rest in pieces:
             at = len(self.ids)
             if kind == "mark":
                 self._add([dialect.WIDE[rest[0]]], 1)
             elif kind == "place":
-                self._add(dialect.spelled(dialect.place(*rest)), 1)
-                self.told += [(at + j - 1, POINT, self.token_at(*rest)) for j in range(4)]
+                self._add(dialect.spelled(dialect.place(*rest[:2])), 1)
+                self.told += [(at + j - 1, POINT, self.token_at(*rest[:2])) for j in range(4)]
             else:
                 self._add(tokenizer.text(rest[0]), 1)
                 if kind == "copy" and rest[0].isascii():
@@ -130,6 +133,8 @@ class Sequence:
                             break
                     self.told += [(at + j - 1, PAGE, self.token_at(*p)) for j, p in enumerate(rest[1]) if p]
         self._add(list(tokenizer.CLOSE), 1)
+        first = dialect.NAME.get(self.ids[begun], "text")
+        self.spans.append((name or first, begun, len(self.ids), sizes))
         self._add(tokenizer.text("\n"), 0)
 
 
@@ -172,7 +177,7 @@ class Rows:
                     s.earlier(h)
                     before = ""
                 s.user(before + "<image>")
-                s.answer(pieces)
+                s.answer(pieces, about["page"])
                 first = False
             for t in about.get("turns", []):                              # the kiosk's own conversation
                 if len(s.ids) > self.limit:
@@ -333,18 +338,57 @@ class Job:
 
     @torch.no_grad()
     def gate(self, views, c):
-        """Teacher-forced shares on held-out screens and words."""
-        half = {n: v.to(HALF) for n, v in views.items()}
-        forward, out = self.passes(c, views, half, None)[0], {}
+        """Shares on held-out screens and words, every answer given the right ones before it."""
+        half, out = {n: v.to(HALF) for n, v in views.items()}, {}
+        forward = self.passes(c, views, half, None)[0]
         for folder in self.a.gate:
-            source, sums = Rows([folder], "gate", True, self.a.turns), collections.Counter()
+            source, sums, table = Rows([folder], "gate", True, self.a.turns), collections.Counter(), collections.Counter()
+            if not source.parts:
+                continue
             for _ in range(self.a.gate_screens // 4):
-                ids, rows, target, _ = collate([source.draw() for _ in range(4)])
-                at = target != -100
-                sums.update(language_loss((forward(ids, rows)[at] @ half[stack.HEAD].t()).float(), target[at], self.spread)[1])
+                drawn = [source.draw() for _ in range(4)]
+                ids, rows, target, _ = collate(drawn)
+                at, f = target != -100, forward(ids, rows)
+                sums.update(language_loss((f[at] @ half[stack.HEAD].t()).float(), target[at], self.spread)[1])
+                for b, (_, s) in enumerate(drawn):
+                    table.update(whole_answers(s, (f[b, :len(s.ids)] @ half[stack.HEAD].t()).argmax(-1).tolist()))
             name = pathlib.Path(folder).name
             out |= {f"{name}_{k}": v for k, v in self.figures(collections.defaultdict(float, sums)).items() if not k.startswith("hint")}
+            out[f"{name}_whole"] = table["all right"] / max(1, table["all n"])
+            self.tables = getattr(self, "tables", {}) | {name: table}
         return out
+
+
+def whole_answers(s, guess):
+    """Counts by name: the answers of a sequence of which greedy decoding would have written every token, a place
+    counting as right when it lies on what is pointed at.  `guess[i]` follows id i."""
+    out = collections.Counter()
+    for name, begun, end, sizes in s.spans:
+        right, k, at = True, begun, 0
+        while k < end and right:
+            if COARSE[0] <= s.ids[k] <= COARSE[-1] and k + 3 < end and s.ids[k + 1] >= FINE[0]:
+                want, got = (dialect.point(dialect.decode(x)) for x in (s.ids[k:k + 4], guess[k - 1:k + 3]))
+                w, h = sizes[at]
+                right = got is not None and abs(got[0] - want[0]) <= max(6, w / 2) and abs(got[1] - want[1]) <= max(6, h / 2)
+                k, at = k + 4, at + 1
+            else:
+                right, k = guess[k - 1] == s.ids[k], k + 1
+        for key in (name, "all"):
+            out.update({f"{key} n": 1, f"{key} right": int(right)})
+    return out
+
+
+def table(a):
+    """The shares of whole answers of a run, by page or kind of answer."""
+    saved = torch.load(os.path.join(a.table, "last.pt"), weights_only=True)
+    job = Job(a)
+    job.gate(runner.tower.Layout({n: tuple(s) for n, s in saved["names"].items()}).views(saved["average"]), saved["shape"])
+    print(f"{a.table}: {saved['core_minutes']:.1f} core minutes, step {saved['step']}")
+    for folder, t in job.tables.items():
+        print(folder)
+        for name in sorted({k.rsplit(" ", 1)[0] for k in t}, key=lambda n: -t[f"{n} right"] / t[f"{n} n"]):
+            print(f"    {name:32} {t[f'{name} n']:5} {t[f'{name} right'] / t[f'{name} n']:.3f}")
+    return job.tables
 
 
 def main():
@@ -359,9 +403,10 @@ def main():
     p.add_argument("--turns", type=int, default=10)
     p.add_argument("--hint", type=float, default=0.5)
     p.add_argument("--sigma", type=float, default=0.5)
+    p.add_argument("--table", help="only the table of this run")
     a = p.parse_args()
     torch.set_num_threads(1)
-    runner.Run(a, Job(a)).run()
+    table(a) if a.table else runner.Run(a, Job(a)).run()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ Design.  An answer is a list of pieces, so that its tokens and their sources are
 
     ("mark", "<click>")          one token of the dialect
     ("copy", text, places)       letters copied from the screen or the task; places [(x, y) or None] a letter
-    ("place", x, y)              four tokens
+    ("place", x, y[, w, h])      four tokens; the size of what is pointed at, where it is known
     ("text", text)               anything else
 
 `Screen` makes lines, words and named things from stored letters and elements.  Its `turns` are clicks on
@@ -31,8 +31,12 @@ WORD = {"button": "button", "link": "link", "tab": "tab", "item": "item", "check
 def text_of(answer):
     out = ""
     for kind, *rest in answer:
-        out += dialect.place(*rest) if kind == "place" else rest[0]
+        out += dialect.place(*rest[:2]) if kind == "place" else rest[0]
     return out
+
+
+def middle(box):
+    return ("place", (box[0] + box[2]) / 2, (box[1] + box[3]) / 2, box[2] - box[0], box[3] - box[1])
 
 
 def held_out(text):
@@ -134,13 +138,13 @@ class Screen:
         kind, _, box, name, places = thing
         words = TICK if kind in ("check", "radio") else CLICK
         u = rng.choice(words).format(name, k=WORD.get(kind, "thing"))
-        return u, [("mark", "<click>"), ("copy", name, places), ("mark", "<at>"), ("place", (box[0] + box[2]) / 2, (box[1] + box[3]) / 2)]
+        return u, [("mark", "<click>"), ("copy", name, places), ("mark", "<at>"), middle(box)]
 
     def write(self, rng, thing, text):
         _, _, box, name, places = thing
         verb = "<append>" if rng.random() < 0.1 else "<write>"
         u = rng.choice(WRITE).format(name, t=text) if verb == "<write>" else f"Add {text} to {name}"
-        return u, [("mark", verb), ("copy", name, places), ("mark", "<at>"), ("place", (box[0] + box[2]) / 2, (box[1] + box[3]) / 2),
+        return u, [("mark", verb), ("copy", name, places), ("mark", "<at>"), middle(box),
                    ("copy", text, [None] * len(text))]
 
     def find(self, rng):
@@ -152,8 +156,8 @@ class Screen:
         text, places = self.string(letters)
         if "<" in text or ">" in text or sum(text in self.string(l)[0] for l in self.lines) != 1:
             return None
-        mid = (letters[0][0] + letters[-1][0]) / 2
-        return rng.choice(FIND).format(text), [("mark", "<at>"), ("place", mid, letters[0][1])]
+        mid, wide = (letters[0][0] + letters[-1][0]) / 2, letters[-1][0] - letters[0][0]
+        return rng.choice(FIND).format(text), [("mark", "<at>"), ("place", mid, letters[0][1], wide + 8, 20)]
 
     def read(self, rng):
         text, places = self.string(rng.choice(self.lines))
@@ -241,7 +245,7 @@ def played(record, screen):
             places = where[k:k + len(name)] if k >= 0 else None
         if name and not places:                          # a field is named by what stands beside or above it
             places = screen.where(name, (a["x"] * scale, a["y"] * scale))
-        return ([("copy", name, places or [None] * len(name))] if name else []) + [("mark", "<at>"), ("place", a["x"] * scale, a["y"] * scale)]
+        return ([("copy", name, places or [None] * len(name))] if name else []) + [("mark", "<at>"), ("place", a["x"] * scale, a["y"] * scale, *(v * scale for v in (a.get("box") or [0, 0, 0, 0])[2:]))]
     pieces = [("mark", f"<{action['verb']}>")] + target(action)
     if action["verb"] == "drag":
         pieces += [("mark", "<to>")] + target(action["to"])

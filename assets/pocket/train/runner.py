@@ -132,7 +132,7 @@ class Run:
 
     def rate(self):
         warm = min(1.0, (self.step + 1) / self.a.warm)
-        return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, self.core / self.a.core_minutes))))
+        return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, self.core / (self.a.horizon or self.a.core_minutes)))))
 
     # ---- the work
 
@@ -240,6 +240,7 @@ def options(p):
     p.add_argument("--run")
     p.add_argument("--from", dest="start", help="last.pt of an earlier stage")
     p.add_argument("--core-minutes", type=float, default=0, help="budget, earlier ones of this run included")
+    p.add_argument("--horizon", type=float, default=0, help="core minutes after which the rate is nothing, if not the budget")
     p.add_argument("--workers", type=int, default=2)
     p.add_argument("--parts", type=int, default=8, help="small batches in a step")
     p.add_argument("--muon", type=float, default=3e-3)

@@ -59,11 +59,19 @@ def cached(_):
     return any(ROWS.glob("*/*.npz")), {}
 
 
-def steps_gate(run):
-    """Places and text of answers under teacher forcing; whole episodes are measured in the browser, not here."""
-    rows = (run / "gate.csv").read_text().split("\n")
-    last = dict(zip(rows[0].split(","), rows[-2].split(",")))
-    return True, last
+def steps_gate(pages, share):
+    """A gate: at least so many pages of played episodes at which so large a share of steps is right."""
+    def gate(run):
+        import argparse
+        import language
+        a = argparse.Namespace(table=str(run), gate=[str(ROWS / "gate-miniwob")], gate_screens=2000, turns=0, sigma=0.5)
+        if not any((ROWS / "gate-miniwob").glob("*.npz")):
+            return False, {"missing": "rows/gate-miniwob: records of played episodes with gate seeds"}
+        t = language.table(a)["gate-miniwob"]
+        shares = {k[:-2]: t[f"{k[:-2]} right"] / t[k] for k in t if k.endswith(" n") and not k.startswith(("<", "all", "text"))}
+        good = sum(v >= share for v in shares.values())
+        return good >= pages, {f"pages at {share}": good, "of": len(shares), "all": round(t["all right"] / max(1, t["all n"]), 3)}
+    return gate
 
 
 # name: (command, the run's folder, first budget, more, most, gate)
@@ -71,17 +79,24 @@ def stages(workers):
     read, find = STATE / "read192", STATE / "elements192"
     both = ["--gate", *FONTS, str(DATA / "gate-forms"), "--workers", workers]
     world = [(f"world-{w}", ["../world/render.py", w, "--out", DATA / "read", "--shards", n]) for w, n in (("miniwob", 14), ("forms", 14), ("kiosk", 1))]
-    world += [(f"world-gate-{f.split()[-1]}", ["../world/render.py", "miniwob", "--gate", "--screens", 480, "--families", f, "--out",
+    world += [(f"world-gate-{name}", ["../world/render.py", "miniwob", "--gate", "--screens", 480, "--families", f, "--out",
                                                DATA / f"gate-{name}"]) for f, name in FAMILIES.items()]
     world += [(f"world-gate-{w}", ["../world/render.py", w, "--gate", "--screens", n, "--out", DATA / f"gate-{w}"]) for w, n in (("forms", 160), ("kiosk", 90))]
+    language = ["language.py", "--run", STATE / "language", "--rows", ROWS / "read", ROWS / "miniwob", "--gate", ROWS / "gate-forms",
+                ROWS / "gate-miniwob", "--workers", workers, "--parts", 2, "--every", 15, "--horizon", 600]
     return {name: (command, DATA, 0, 0, 0, there) for name, command in world} | {
         "read": (["read.py", "--run", read, "--data", DATA / "read", *both, "--parts", 4, "--every", 5], read, 70, 50, 400, reading_gate),
         "elements": (["elements.py", "--run", find, "--from", read / "last.pt", "--data", DATA / "read", *both, "--crops", 4, "--parts", 4,
                       "--muon", 1.5e-3, "--adam", 1e-3, "--every", 6], find, 90, 45, 240, elements_gate),
         "cache": (["cache.py", "--run", find, "--data", DATA / "read", "--out", ROWS / "read"], find, 0, 0, 0, cached),
         "cache-gate": (["cache.py", "--run", find, "--data", DATA / "gate-forms", "--out", ROWS / "gate-forms"], find, 0, 0, 0, cached),
-        "language": (["language.py", "--run", STATE / "language", "--rows", ROWS / "read", ROWS / "miniwob", "--gate", ROWS / "gate-forms",
-                      "--workers", workers, "--parts", 2, "--every", 15], STATE / "language", 540, 0, 540, steps_gate),
+        "language-0": (language, STATE / "language", 60, 0, 60, there),    # screens alone: copying, finding, pointing
+    } | {
+        f"records-{name}": (["cache.py", "--run", find, "--records", DATA / f"records-{name}", "--out", ROWS / name], find, 0, 0, 0, cached)
+        for name in ("miniwob", "gate-miniwob")
+    } | {
+        f"language-{k}": (language, STATE / "language", minutes, 0, minutes, steps_gate(pages, share))
+        for k, (minutes, pages, share) in enumerate([(180, 8, 0.8), (360, 40, 0.7), (600, 80, 0.5)], 1)
     }
 
 
@@ -118,7 +133,12 @@ def main():
     os.nice(19 - os.nice(0))
     (STATE / "logs").mkdir(parents=True, exist_ok=True)
     for name, (command, folder, budget, more, most, gate) in stages(a.workers).items():
-        done = STATE / f"done-{name}"
+        done, waits = STATE / f"done-{name}", False
+        while name.startswith("records-") and not done.exists() and not (DATA / name / "records.jsonl").exists():
+            if not waits:
+                note(f"{name}: waits for {DATA / name}/records.jsonl, written by world/episodes.py")
+            waits = True
+            time.sleep(60)
         while not done.exists():
             extra = STATE / f"budget-{name}"
             minutes = float(extra.read_text()) if extra.exists() else budget
