@@ -28,7 +28,7 @@ SHAPES = {156: [(12, 13)] * 4 + [(13, 12)] * 4 + [(6, 26)] * 2,          # for r
           572: [(22, 26), (26, 22)]}                                       # nearly a whole page of MiniWoB, for elements
 SLOTS, ACROSS, UNKNOWN = 8, 4, 2
 POOL, USES = 192, 8
-MIX = {"miniwob": 2, "gtk": 3, "kiosk": 3}           # how often screens of a world are taken, 1 unless named
+MIX = {"miniwob": 2, "gtk": 2, "qt": 2, "tk": 2, "kiosk": 3}           # how often screens of a world are taken, 1 unless named
 KINDS, STATES = store.KINDS, 7                        # the states of labels.js, a bit each
 
 

@@ -78,10 +78,10 @@ def steps_gate(pages, share):
 def stages(workers):
     read, find = STATE / "read192", STATE / "elements192"
     both = ["--gate", *FONTS, str(DATA / "gate-forms"), "--workers", workers]
-    world = [(f"world-{w}", ["../world/render.py", w, "--out", DATA / "read", "--shards", n]) for w, n in (("miniwob", 14), ("forms", 14), ("kiosk", 1), ("gtk", 2))]
+    world = [(f"world-{w}", ["../world/render.py", w, "--out", DATA / "read", "--shards", n]) for w, n in (("miniwob", 14), ("forms", 14), ("kiosk", 1), ("gtk", 2), ("qt", 1), ("tk", 1))]
     world += [(f"world-gate-{name}", ["../world/render.py", "miniwob", "--gate", "--screens", 480, "--families", f, "--out",
                                                DATA / f"gate-{name}"]) for f, name in FAMILIES.items()]
-    world += [(f"world-gate-{w}", ["../world/render.py", w, "--gate", "--screens", n, "--out", DATA / f"gate-{w}"]) for w, n in (("forms", 160), ("kiosk", 90), ("gtk", 120))]
+    world += [(f"world-gate-{w}", ["../world/render.py", w, "--gate", "--screens", n, "--out", DATA / f"gate-{w}"]) for w, n in (("forms", 160), ("kiosk", 90), ("gtk", 120), ("qt", 120), ("tk", 120))]
     language = ["language.py", "--run", STATE / "language", "--rows", ROWS / "read", ROWS / "miniwob", "--gate", ROWS / "gate-forms",
                 ROWS / "gate-miniwob", "--workers", workers, "--parts", 2, "--every", 15, "--horizon", 600]
     return {name: (command, DATA, 0, 0, 0, there) for name, command in world} | {

@@ -4,3 +4,5 @@
 set -euo pipefail
 apt-get install -y --no-install-recommends fontconfig fonts-liberation fonts-dejavu-core fonts-dejavu-extra \
     fonts-noto-core fonts-open-sans fonts-roboto-unhinted fonts-cantarell fonts-hack fonts-lato fonts-inter fonts-freefont-ttf
+# For the windows of desktop toolkits (toolkit.py).
+apt-get install -y --no-install-recommends python3-gi gir1.2-gtk-3.0 python3-pyqt5 python3-tk xvfb

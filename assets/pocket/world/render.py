@@ -1,4 +1,4 @@
-"""Training screens with their labels, as shards: render.py miniwob|forms|kiosk|gtk --out DIR --shards N.
+"""Training screens with their labels, as shards: render.py miniwob|forms|kiosk|gtk|qt|tk --out DIR --shards N.
 
 Design.  One run is one browser and one kind of world.  Each shard is drawn from a random generator seeded
 by its number, so that a stopped run goes on with the next missing shard; a browser that fails is started
@@ -89,17 +89,26 @@ class Renderer:
             pages.close()
 
     def gtk(self, writer, rng):
+        self.toolkit("gtk", writer, rng)
+
+    def qt(self, writer, rng):
+        self.toolkit("qt", writer, rng)
+
+    def tk(self, writer, rng):
+        self.toolkit("tk", writer, rng)
+
+    def toolkit(self, name, writer, rng):
         plans = toolkit.Plans(rng, Lexicon(rng, self.a.gate))
         while len(writer.place) < self.a.screens:
             headless.pause()
             family = rng.choice(self.a.families or [f for f in fonts.TRAINED if f != "Hack"])
             dark, scale = rng.random() < 0.3, weighted(rng, [(1.0, 6), (1.25, 2), (1.5, 2), (2.0, 1)])
-            windows = toolkit.Gtk(family, rng.choice((9, 10, 11, 12)), scale, dark)
+            windows = toolkit.Toolkit(name, family, rng.choice((9, 10, 11, 12)), scale, dark)
             try:
                 for _ in range(min(32, self.a.screens - len(writer.place))):
                     picture, found = windows.draw(plans.window())
                     picture = toolkit.padded(picture, rng)
-                    self.put(writer, picture, found, {"page": "gtk", "family": family, "scale": scale, "dark": dark})
+                    self.put(writer, picture, found, {"page": name, "family": family, "scale": scale, "dark": dark})
             finally:
                 windows.close()
 
@@ -118,7 +127,7 @@ class Renderer:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("world", choices=("miniwob", "forms", "kiosk", "gtk"))
+    p.add_argument("world", choices=("miniwob", "forms", "kiosk", "gtk", "qt", "tk"))
     p.add_argument("--out", required=True)
     p.add_argument("--shards", type=int, default=1)
     p.add_argument("--first", type=int, default=0)

@@ -1,14 +1,16 @@
 """Windows of desktop toolkits as training screens: planned here, drawn by the toolkit in a program of its own.
 
-Design.  gtk_windows.py runs in the system's Python on a private X server and answers plans with pictures and
-labels.  A plan is rows of widgets with words from a Lexicon; font, text scale and light or dark are fixed for
+Design.  gtk_windows.py, qt_windows.py and tk_windows.py run in the system's Python on a private X server and answer plans with
+pictures and labels.  A plan is rows of widgets with words from a Lexicon; font, text scale and light or dark are fixed for
 one such program, so a few of them are started in turn.  The kind of the letters' labels is that of labels.js.
 """
 import json
 import os
 import pathlib
 import subprocess
+import time
 
+import mss
 import numpy as np
 
 import fonts
@@ -19,14 +21,15 @@ from words import CLOSING, DISMISS
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-class Gtk:
-    """One program: one font, one scale."""
+class Toolkit:
+    """One program: a toolkit ("gtk", "qt" or "tk"), one font, one scale."""
 
-    def __init__(self, family, size, scale, dark):
+    def __init__(self, name, family, size, scale, dark):
         self.display = Display(1280, 1024)
+        self.grabber = mss.MSS(display=self.display.name)
         conf = fonts.configure(headless.state_dir() / "fonts")
-        self.process = subprocess.Popen(["/usr/bin/python3", str(HERE / "gtk_windows.py"), f"{family} {size}", str(scale), str(int(dark))],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        self.process = subprocess.Popen(["/usr/bin/python3", str(HERE / f"{name}_windows.py"), f"{family} {size}", str(scale), str(int(dark))],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL if not os.environ.get("WORLD_LOUD") else None,
                                         env={**os.environ, "DISPLAY": self.display.name, "FONTCONFIG_FILE": conf, "GDK_BACKEND": "x11",
                                              "NO_AT_BRIDGE": "1", "GTK_THEME": "Adwaita:dark" if dark else "Adwaita"})
 
@@ -35,11 +38,16 @@ class Gtk:
         self.process.stdin.flush()
         head = json.loads(self.process.stdout.readline())
         w, h = head["size"]
+        if "at" in head:                                 # it stands on the display and cannot photograph itself
+            time.sleep(0.05)
+            shot = self.grabber.grab({"left": head["at"][0], "top": head["at"][1], "width": w, "height": h})
+            return np.frombuffer(shot.raw, np.uint8).reshape(h, w, 4)[..., 2::-1], head
         return np.frombuffer(self.process.stdout.read(head["bytes"]), np.uint8).reshape(h, w, 3), head
 
     def close(self):
         self.process.stdin.close()
         self.process.wait(10)
+        self.grabber.close()
         self.display.close()
 
 
@@ -119,8 +127,9 @@ if __name__ == "__main__":
     rng = random.Random(3)
     plans, out = Plans(rng, Lexicon(rng)), Image.new("RGB", (1300, 1000), (60, 60, 90))
     x = 0
+    name = sys.argv[2]
     for family, size, scale, dark in (("Cantarell", 11, 1.0, False), ("DejaVu Sans", 10, 1.3, True)):
-        g = Gtk(family, size, scale, dark)
+        g = Toolkit(name, family, size, scale, dark)
         y = 0
         for _ in range(2):
             picture, found = g.draw(plans.window())
