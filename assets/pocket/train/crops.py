@@ -104,7 +104,7 @@ class Crops:
         self.shards, self.shapes = store.shards(folders), SHAPES[tokens]
         self.folders, self.crops, self.items = folders, crops, items
         self.random, self.pool, self.at = random.Random(seed), [], 0
-        self.mix = mix or dict(MIX, kiosk=0 if items else 1)              # see kiosk.py
+        self.mix = mix or MIX | ({"kiosk": 0} if items else {})              # see kiosk.py
 
     def _screen(self):
         """A screen by chance; worlds in proportion to `mix` (by the shard's name), 1 unless named."""
