@@ -3,8 +3,7 @@
 Design.  Training only, dropped at export.  From a patch's row: eight logits "a letter is centred here", and
 for every slot 95 classes and the place within the slot.  Classes are asked only where there is a letter, so
 that the head costs little; blanks count in full in the first question (with less weight the tower sees
-letters everywhere).  `decode` turns a whole screen's rows into letters with places; of two neighbouring slots
-that claim one letter the surer one stays.
+letters everywhere).  `decode` turns a whole screen's rows into letters with places.
 """
 import torch
 import torch.nn.functional as F
@@ -61,31 +60,36 @@ def loss(reader, x, present, letters):
 
 
 @torch.no_grad()
-def decode(reader, x, rows, cols, least=0.5):
-    """Letters of one screen from its rows [rows*cols, d]: array [[x, y, class, sureness], ...] in pixels."""
+def decode(reader, x, rows, cols, need=0.35, low=0.1):
+    """Letters of one screen from its rows [rows*cols, d]: array [[x, y, class, sureness], ...] in pixels.
+
+    A letter near the border of slots is claimed by several, each with a part of the probability.  From the surest
+    slot down, a claim takes its neighbours' that can only mean the same letter; together they must reach `need`.
+    """
     u, logits, shift = reader(x.float())
-    p = logits.sigmoid().view(rows, cols, 2, 4).permute(0, 2, 1, 3).reshape(rows * 2, cols * 4)
-    dx = shift.view(rows, cols, 2, 4).permute(0, 2, 1, 3).reshape(rows * 2, cols * 4).clamp(0, 1)
-    q = F.pad(p, (1, 1, 1, 1))
-    # A letter near the border of two slots is claimed by both, each with less than half: the sum decides.
-    left, right, above, below = q[1:-1, :-2], q[1:-1, 2:], q[:-2, 1:-1], q[2:, 1:-1]
-    best = (p > 0.25) & (p + torch.stack([left, right, above, below]).amax(0) * (p < least) >= least)
-    r, c = best.nonzero().T
+    grid = lambda t: t.view(rows, cols, 2, 4).permute(0, 2, 1, 3).reshape(rows * 2, cols * 4)
+    p, dx = grid(logits.sigmoid()), grid(shift).clamp(0, 1)
+    r, c = (p > low).nonzero().T
     if not len(r):
         return torch.zeros(0, 4)
-    patch, slot = r // 2 * cols + c // 4, r % 2 * 4 + c % 4
-    names = reader.names(u[patch], slot).softmax(-1)
-    sure, kind = names[:, 1:].max(-1)
-    found = torch.stack([c * 4 + 4 * dx[r, c], r * 8 + 4.0, kind + 1.0, p[r, c]], 1)
-    keep, taken = [], {}
-    for i in found[:, 3].argsort(descending=True).tolist():
-        rr, cc, weak = int(r[i]), int(c[i]), float(found[i, 3]) < 0.9
-        near = [(rr + a, cc + b) for a in (-1, 0, 1) for b in (-1, 0, 1) if (a or b) and (rr + a, cc + b) in taken]
-        slim = int(found[i, 2]) in NARROW
-        clash = [n for n in near if abs(float(found[taken[n], 0] - found[i, 0])) < (3.2 if slim or int(found[taken[n], 2]) in NARROW else 4.7)
-                 and (weak or n[0] != rr)]
-        if clash:
+    kind = reader.names(u[r // 2 * cols + c // 4], r % 2 * 4 + c % 4)[:, 1:].argmax(-1) + 1
+    claims = list(zip(r.tolist(), c.tolist(), (c * 4 + 4 * dx[r, c]).tolist(), p[r, c].tolist(), kind.tolist()))
+    at, used, out = {(r, c): k for k, (r, c, *_) in enumerate(claims)}, set(), []
+    for k in sorted(range(len(claims)), key=lambda k: -claims[k][3]):
+        if k in used:
             continue
-        taken[rr, cc] = i
-        keep.append(i)
-    return found[sorted(keep)]
+        used.add(k)
+        r, c, x, mass, kind = claims[k]
+        sum_x, sum_y = x * mass, (r * 8 + 4) * mass
+        for a, b in ((a, b) for a in (-1, 0, 1) for b in (-1, 0, 1)):
+            other = at.get((r + a, c + b))
+            if other is None or other in used:
+                continue
+            r2, _, x2, p2, kind2 = claims[other]
+            gap = 3.2 if kind in NARROW or kind2 in NARROW else 4.7
+            if (abs(x2 - x) < gap and (kind2 == kind or mass + p2 <= 1.1)) or (a and abs(x2 - x) < 6):
+                used.add(other)
+                mass, sum_x, sum_y = mass + p2, sum_x + x2 * p2, sum_y + (r2 * 8 + 4) * p2
+        if mass >= need:
+            out.append((sum_x / mass, sum_y / mass, float(kind), min(1.0, mass)))
+    return torch.tensor(out).view(-1, 4)
