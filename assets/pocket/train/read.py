@@ -96,7 +96,7 @@ def options(p):
     p.add_argument("--crops", type=int, default=16, help="crops in a small batch")
     p.add_argument("--data", nargs="*", default=[])
     p.add_argument("--gate", nargs="*", default=[])
-    p.add_argument("--gate-screens", type=int, default=24)
+    p.add_argument("--gate-screens", type=int, default=16)
 
 
 def main():

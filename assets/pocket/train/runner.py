@@ -189,7 +189,7 @@ class Run:
             child.start()
         for s in (signal.SIGTERM, signal.SIGINT):
             signal.signal(s, lambda *_: self.count.__setitem__(2, 1.0))
-        since, saved, judged, cores = time.time(), time.time(), self.core, self.core
+        since, saved, judged, cores = time.time(), time.time(), self.core - self.core % self.a.every, self.core
         for _ in self.work(0):
             now = time.time()
             if now - since > self.a.report:
