@@ -7,8 +7,9 @@ whose box holds its centre; `none` elsewhere), the element's state bits, and its
 Crops are 22x26 patches, nearly a whole page, since a field is a field because of what stands around it;
 boxes that the crop cuts are not asked.  The reading loss stays on.
 
-The gate asks at the patch under each element's centre, as a click would: kind and state right >= .97,
-centre within 8 px >= .95.  Elements whose centre lies on a smaller one are asked nowhere.
+The gate asks kind and state at the patch under each element's centre, as a click would, >= .97 right; and where
+the centre is at every patch of the element, since the one under it cannot miss: the mean of their answers within
+8 px, >= .95.  Elements whose centre lies on a smaller one are asked nowhere.
 """
 import argparse
 import collections
@@ -77,9 +78,12 @@ def judge(finder, x, rows, cols, items):
         own = box[p] * 16 + np.tile(centre, 2)
         if kind[p] != what + 1 or np.abs(own - np.array([x0, y0, x1, y1]) / 4).max() > 1:
             continue                                                      # a smaller one lies there
-        got = b[p] * 16 + np.tile(centre, 2)
         right = k[p].argmax() == what + 1
         known = ((s[p] > 0) == (state[p] > 0)).all()
+        at = np.arange(rows * cols)
+        middles = np.stack([at % cols, at // cols], 1) * 16 + 8
+        own = (kind == what + 1) & (np.abs(box * 16 + np.tile(middles, 2) - np.array([x0, y0, x1, y1]) / 4).max(1) <= 1)
+        got = (b[own] * 16 + np.tile(middles[own], 2)).mean(0)
         near = abs((got[0] + got[2]) / 2 - cx) <= 8 and abs((got[1] + got[3]) / 2 - cy) <= 8
         out.update(n=1, right=int(right and known), kind=int(right), near=int(near))
         out.update({f"{store.KINDS[what]} n": 1, f"{store.KINDS[what]} right": int(right and known), f"{store.KINDS[what]} near": int(near)})
